@@ -1,0 +1,2 @@
+//! The `tautline` binary.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Packet erasure codes over GF(2^8)

@@ -1,0 +1,1 @@
+//! Commands, telemetry and sensor messages and their codec

@@ -1,0 +1,7 @@
+//! Sockets, the one clock, the event loop and the real-time link emulator.
+
+pub mod clock;
+pub mod control;
+pub mod driver;
+pub mod emulate;
+mod socket;

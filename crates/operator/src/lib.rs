@@ -1,0 +1,1 @@
+//! Downlink, input, the console's bridge and the recorder

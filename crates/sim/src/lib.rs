@@ -1,0 +1,1 @@
+//! Virtual time: links, loss, delay, traces and clocks from a seed

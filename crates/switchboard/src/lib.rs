@@ -1,0 +1,1 @@
+//! Directory, lease and rendezvous

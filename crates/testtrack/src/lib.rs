@@ -1,0 +1,1 @@
+//! A simulated car, a course with cones and a windscreen camera

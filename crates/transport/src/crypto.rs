@@ -1,0 +1,5 @@
+//! Keys and sealing.
+
+mod identity;
+
+pub use identity::{Identity, KeyError, PublicKey};

@@ -1,0 +1,182 @@
+use std::fmt;
+use std::str::FromStr;
+
+use ed25519_dalek::{SigningKey, VerifyingKey};
+use zeroize::Zeroizing;
+
+/// A machine's secret: one Ed25519 key that signs for it (TLS) and, as its Montgomery form,
+/// agrees on session keys (Noise).
+///
+/// Text form, one line: `tautline-secret:` and 64 hexadecimal digits.
+#[derive(Clone)]
+pub struct Identity {
+    signing: SigningKey,
+}
+
+/// Who a machine is to others: the Ed25519 key that answers to its [`Identity`].
+///
+/// Text form: 64 hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PublicKey([u8; 32]);
+
+/// Why a text is no key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeyError {
+    /// A secret's text lacks its mark.
+    #[error(
+        "not a Tautline key: the text must begin with \"tautline-secret:\"; make one with `tautline keys new`"
+    )]
+    Mark,
+    /// Not exactly 64 hexadecimal digits.
+    #[error("not a key: expected 64 hexadecimal digits, found {found} characters")]
+    Digits {
+        /// Characters found.
+        found: usize,
+    },
+    /// 32 bytes that are no point of the curve.
+    #[error(
+        "not a public key: the digits name no point of the curve; copy it again from `tautline keys show`"
+    )]
+    Point,
+}
+
+impl Identity {
+    /// The identity that grows from 32 random bytes.
+    pub fn from_seed(seed: &[u8; 32]) -> Self {
+        Self { signing: SigningKey::from_bytes(seed) }
+    }
+
+    /// The public half.
+    pub fn public(&self) -> PublicKey {
+        PublicKey(self.signing.verifying_key().to_bytes())
+    }
+
+    /// The secret's text form.
+    pub fn to_text(&self) -> Zeroizing<String> {
+        Zeroizing::new(format!("{MARK}{}", hex(&self.signing.to_bytes())))
+    }
+
+    /// The X25519 secret for Noise: the clamped first half of SHA-512 of the seed.
+    pub fn noise_secret(&self) -> Zeroizing<[u8; 32]> {
+        Zeroizing::new(self.signing.to_scalar_bytes())
+    }
+
+    /// The Ed25519 seed, for signing in TLS.
+    pub fn signing_seed(&self) -> Zeroizing<[u8; 32]> {
+        Zeroizing::new(self.signing.to_bytes())
+    }
+}
+
+impl PublicKey {
+    /// The key of these 32 bytes.
+    ///
+    /// # Errors
+    /// [`KeyError::Point`] if they name no point of the curve.
+    pub fn from_bytes(bytes: [u8; 32]) -> Result<Self, KeyError> {
+        match VerifyingKey::from_bytes(&bytes) {
+            Ok(key) if !key.is_weak() => Ok(Self(bytes)),
+            Ok(_) | Err(_) => Err(KeyError::Point),
+        }
+    }
+
+    /// The 32 bytes of the Ed25519 key.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// The X25519 public key for Noise: the same point in Montgomery form.
+    pub fn noise_public(&self) -> [u8; 32] {
+        VerifyingKey::from_bytes(&self.0)
+            .expect("every constructor checked that this is a point")
+            .to_montgomery()
+            .to_bytes()
+    }
+}
+
+impl FromStr for Identity {
+    type Err = KeyError;
+    fn from_str(text: &str) -> Result<Self, KeyError> {
+        let digits = text.trim().strip_prefix(MARK).ok_or(KeyError::Mark)?;
+        let seed = Zeroizing::new(unhex(digits)?);
+        Ok(Self::from_seed(&seed))
+    }
+}
+
+impl FromStr for PublicKey {
+    type Err = KeyError;
+    fn from_str(text: &str) -> Result<Self, KeyError> {
+        Self::from_bytes(unhex(text.trim())?)
+    }
+}
+
+impl fmt::Display for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex(&self.0))
+    }
+}
+
+impl fmt::Debug for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PublicKey({}..)", hex(&self.0[..4]))
+    }
+}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Identity of {:?}", self.public())
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use fmt::Write;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("writing to a String does not fail");
+        text
+    })
+}
+
+fn unhex(text: &str) -> Result<[u8; 32], KeyError> {
+    let wrong = KeyError::Digits { found: text.chars().count() };
+    if text.len() != 64 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return Err(wrong);
+    }
+    let mut bytes = [0; 32];
+    for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+        let digit = |c: u8| (c as char).to_digit(16).expect("checked above") as u8;
+        *byte = digit(pair[0]) << 4 | digit(pair[1]);
+    }
+    Ok(bytes)
+}
+
+const MARK: &str = "tautline-secret:";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_survives_its_text() {
+        let identity = Identity::from_seed(&[7; 32]);
+        let again: Identity = identity.to_text().parse().unwrap();
+        assert_eq!(again.public(), identity.public());
+        assert_eq!(identity.public().to_string().parse(), Ok(identity.public()));
+    }
+
+    #[test]
+    fn a_malformed_key_says_what_is_wrong() {
+        assert_eq!("hello".parse::<Identity>().unwrap_err(), KeyError::Mark);
+        assert_eq!(
+            "tautline-secret:12".parse::<Identity>().unwrap_err(),
+            KeyError::Digits { found: 2 }
+        );
+        assert_eq!("zz".repeat(32).parse::<PublicKey>(), Err(KeyError::Digits { found: 64 }));
+        assert_eq!("00".repeat(32).parse::<PublicKey>(), Err(KeyError::Point));
+    }
+
+    #[test]
+    fn debug_never_shows_the_secret() {
+        let identity = Identity::from_seed(&[7; 32]);
+        assert!(!format!("{identity:?}").contains("0707"));
+    }
+}

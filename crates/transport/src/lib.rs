@@ -1,0 +1,4 @@
+//! The sans-I/O multi-link session.
+#![forbid(unsafe_code)]
+
+pub mod crypto;

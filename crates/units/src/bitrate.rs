@@ -1,0 +1,135 @@
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Mul, Sub};
+use std::time::Duration;
+
+use crate::ByteCount;
+
+/// A rate in bits per second.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Bitrate(u64);
+
+impl Bitrate {
+    /// Nothing at all.
+    pub const ZERO: Self = Self(0);
+
+    /// `bits` bits per second.
+    pub const fn from_bps(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    /// `kilobits` thousand bits per second.
+    pub const fn from_kbps(kilobits: u64) -> Self {
+        Self(kilobits * 1_000)
+    }
+
+    /// `megabits` million bits per second.
+    pub const fn from_mbps(megabits: u64) -> Self {
+        Self(megabits * 1_000_000)
+    }
+
+    /// The rate that carries `bytes` in `duration`; zero for an empty duration.
+    pub fn of(bytes: ByteCount, duration: Duration) -> Self {
+        let nanos = duration.as_nanos();
+        if nanos == 0 {
+            return Self::ZERO;
+        }
+        let bits = u128::from(bytes.get()) * 8 * 1_000_000_000 / nanos;
+        Self(u64::try_from(bits).unwrap_or(u64::MAX))
+    }
+
+    /// Bits per second.
+    pub const fn bps(self) -> u64 {
+        self.0
+    }
+
+    /// Bits per second as a real number, for arithmetic of estimates.
+    pub const fn as_f64(self) -> f64 {
+        self.0 as f64
+    }
+
+    /// This rate times `factor`; negative factors and NaN give zero.
+    pub fn scale(self, factor: f64) -> Self {
+        Self((self.0 as f64 * factor) as u64)
+    }
+
+    /// The time `bytes` take at this rate; [`Duration::MAX`] at rate zero.
+    pub fn time_for(self, bytes: ByteCount) -> Duration {
+        if self.0 == 0 {
+            return Duration::MAX;
+        }
+        let nanos = u128::from(bytes.get()) * 8 * 1_000_000_000 / u128::from(self.0);
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+}
+
+impl Mul<Duration> for Bitrate {
+    type Output = ByteCount;
+    fn mul(self, rhs: Duration) -> ByteCount {
+        let bytes = u128::from(self.0).saturating_mul(rhs.as_nanos()) / 8_000_000_000;
+        ByteCount::new(u64::try_from(bytes).unwrap_or(u64::MAX))
+    }
+}
+
+impl Add for Bitrate {
+    type Output = Self;
+    fn add(self, rhs: Self) -> Self {
+        Self(self.0.saturating_add(rhs.0))
+    }
+}
+
+impl AddAssign for Bitrate {
+    fn add_assign(&mut self, rhs: Self) {
+        *self = *self + rhs;
+    }
+}
+
+impl Sub for Bitrate {
+    type Output = Self;
+    /// Held at zero.
+    fn sub(self, rhs: Self) -> Self {
+        Self(self.0.saturating_sub(rhs.0))
+    }
+}
+
+impl Sum for Bitrate {
+    fn sum<I: Iterator<Item = Self>>(iter: I) -> Self {
+        iter.fold(Self::ZERO, Add::add)
+    }
+}
+
+impl fmt::Debug for Bitrate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl fmt::Display for Bitrate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0..10_000 => write!(f, "{} bit/s", self.0),
+            10_000..1_000_000 => write!(f, "{:.1} kbit/s", self.0 as f64 / 1e3),
+            _ => write!(f, "{:.2} Mbit/s", self.0 as f64 / 1e6),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_times_a_time_is_bytes_and_back() {
+        let rate = Bitrate::from_mbps(8);
+        let bytes = rate * Duration::from_millis(1);
+        assert_eq!(bytes, ByteCount::new(1_000));
+        assert_eq!(rate.time_for(bytes), Duration::from_millis(1));
+        assert_eq!(Bitrate::of(bytes, Duration::from_millis(1)), rate);
+    }
+
+    #[test]
+    fn rate_zero_takes_for_ever() {
+        assert_eq!(Bitrate::ZERO.time_for(ByteCount::new(1)), Duration::MAX);
+        assert_eq!(Bitrate::of(ByteCount::new(1), Duration::ZERO), Bitrate::ZERO);
+    }
+}

@@ -1,0 +1,110 @@
+use std::fmt;
+use std::ops::{Add, AddAssign, Sub};
+use std::time::Duration;
+
+/// A point in time: nanoseconds since the session's start, on one machine's monotonic clock.
+///
+/// Instants of two machines are not comparable without the estimated clock offset.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Instant(u64);
+
+impl Instant {
+    /// The session's start.
+    pub const ZERO: Self = Self(0);
+
+    /// The instant `nanos` nanoseconds after the session's start.
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// The instant `micros` microseconds after the session's start.
+    pub const fn from_micros(micros: u64) -> Self {
+        Self(micros.saturating_mul(1_000))
+    }
+
+    /// The instant `millis` milliseconds after the session's start.
+    pub const fn from_millis(millis: u64) -> Self {
+        Self(millis.saturating_mul(1_000_000))
+    }
+
+    /// Nanoseconds since the session's start.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// Microseconds since the session's start, rounded down.
+    pub const fn as_micros(self) -> u64 {
+        self.0 / 1_000
+    }
+
+    /// Milliseconds since the session's start, rounded down.
+    pub const fn as_millis(self) -> u64 {
+        self.0 / 1_000_000
+    }
+
+    /// The time since `earlier`; zero if `earlier` is later.
+    pub const fn since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+
+    /// The time from `other` to `self` in nanoseconds, negative if `other` is later.
+    pub const fn signed_nanos_since(self, other: Self) -> i64 {
+        self.0.wrapping_sub(other.0) as i64
+    }
+
+    /// The instant `nanos` nanoseconds later (earlier if negative), held at the clock's ends.
+    pub const fn offset_by_nanos(self, nanos: i64) -> Self {
+        Self(self.0.saturating_add_signed(nanos))
+    }
+}
+
+impl Add<Duration> for Instant {
+    type Output = Self;
+    fn add(self, rhs: Duration) -> Self {
+        Self(self.0.saturating_add(saturating_nanos(rhs)))
+    }
+}
+
+impl AddAssign<Duration> for Instant {
+    fn add_assign(&mut self, rhs: Duration) {
+        *self = *self + rhs;
+    }
+}
+
+impl Sub<Duration> for Instant {
+    type Output = Self;
+    /// Held at [`Instant::ZERO`].
+    fn sub(self, rhs: Duration) -> Self {
+        Self(self.0.saturating_sub(saturating_nanos(rhs)))
+    }
+}
+
+impl fmt::Debug for Instant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:06}ms", self.0 / 1_000_000, self.0 % 1_000_000)
+    }
+}
+
+fn saturating_nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_later_instant_is_never_a_negative_time_away() {
+        let (a, b) = (Instant::from_millis(3), Instant::from_millis(5));
+        assert_eq!(b.since(a), Duration::from_millis(2));
+        assert_eq!(a.since(b), Duration::ZERO);
+        assert_eq!(a.signed_nanos_since(b), -2_000_000);
+        assert_eq!(a.offset_by_nanos(-4_000_000), Instant::ZERO);
+    }
+
+    #[test]
+    fn the_end_of_the_clock_holds() {
+        assert_eq!(Instant::from_nanos(u64::MAX) + Duration::MAX, Instant::from_nanos(u64::MAX));
+        assert_eq!(Instant::ZERO - Duration::MAX, Instant::ZERO);
+    }
+}

@@ -1,0 +1,13 @@
+//! Bitrates, byte counts, instants and probabilities: quantities that cannot be mixed up.
+#![forbid(unsafe_code)]
+
+mod bitrate;
+mod byte_count;
+mod instant;
+mod probability;
+
+pub use bitrate::Bitrate;
+pub use byte_count::ByteCount;
+pub use instant::Instant;
+pub use probability::Probability;
+pub use std::time::Duration;

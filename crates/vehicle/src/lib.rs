@@ -1,0 +1,1 @@
+//! Camera, uplink, actuators and failsafe

@@ -1,0 +1,2 @@
+//! The house rules, checked.
+fn main() {}
