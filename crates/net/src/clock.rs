@@ -1,1 +1,47 @@
-//! To come.
+//! The one clock: everything else takes `now` as an argument.
+
+use std::time::SystemTime;
+
+use tautline_units::Instant;
+
+/// A process's monotonic clock, tied once, at its start, to Unix time.
+///
+/// Steps of the machine's Unix time after the start change nothing: safety must not hang on a
+/// clock that jumps.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    started: std::time::Instant,
+    started_unix_nanos: u64,
+}
+
+impl Clock {
+    /// A clock whose [`Instant::ZERO`] is now.
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads a clock")]
+    pub fn start() -> Self {
+        let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Self {
+            started: std::time::Instant::now(),
+            started_unix_nanos: u64::try_from(unix.as_nanos()).unwrap_or(u64::MAX),
+        }
+    }
+
+    /// The present instant.
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads a clock")]
+    pub fn now(&self) -> Instant {
+        let elapsed = std::time::Instant::now().duration_since(self.started);
+        Instant::ZERO + elapsed
+    }
+
+    /// Nanoseconds of Unix time at `instant`.
+    pub fn unix_nanos(&self, instant: Instant) -> u64 {
+        self.started_unix_nanos.saturating_add(instant.as_nanos())
+    }
+
+    /// Sleeps the calling thread until `instant`; returns at once if it has passed.
+    pub fn sleep_until(&self, instant: Instant) {
+        let wait = instant.since(self.now());
+        if !wait.is_zero() {
+            std::thread::sleep(wait);
+        }
+    }
+}

@@ -2,6 +2,8 @@
 
 pub mod clock;
 pub mod control;
-pub mod driver;
 pub mod emulate;
+pub mod metrics;
 mod socket;
+
+pub use socket::Local;

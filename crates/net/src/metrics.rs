@@ -1,0 +1,82 @@
+//! Counters and gauges in Prometheus' text form.
+
+use std::fmt::Write;
+
+/// A page of metrics in the making.
+///
+/// ```
+/// use tautline_net::metrics::Page;
+///
+/// let mut page = Page::new("tautline_vehicle");
+/// page.gauge("speed_metres_per_second", "Speed over ground", 3.5);
+/// page.counters("drops_total", "Drops by name", "name", [("late", 2)]);
+/// assert!(page.finish().contains("tautline_vehicle_drops_total{name=\"late\"} 2\n"));
+/// ```
+#[derive(Debug)]
+pub struct Page {
+    prefix: &'static str,
+    text: String,
+}
+
+impl Page {
+    /// An empty page whose metrics all begin with `prefix`.
+    pub fn new(prefix: &'static str) -> Self {
+        Self { prefix, text: String::new() }
+    }
+
+    /// Adds a value that may rise and fall.
+    pub fn gauge(&mut self, name: &str, help: &str, value: f64) {
+        self.head(name, help, "gauge");
+        self.line(name, "", value);
+    }
+
+    /// Adds a value that only rises.
+    pub fn counter(&mut self, name: &str, help: &str, value: u64) {
+        self.head(name, help, "counter");
+        self.line(name, "", value);
+    }
+
+    /// Adds one counter for each value of `label`.
+    pub fn counters<L: std::fmt::Display>(
+        &mut self,
+        name: &str,
+        help: &str,
+        label: &str,
+        values: impl IntoIterator<Item = (L, u64)>,
+    ) {
+        self.head(name, help, "counter");
+        for (of, value) in values {
+            self.line(name, &format!("{{{label}=\"{of}\"}}"), value);
+        }
+    }
+
+    /// Adds one gauge for each value of `label`.
+    pub fn gauges<L: std::fmt::Display>(
+        &mut self,
+        name: &str,
+        help: &str,
+        label: &str,
+        values: impl IntoIterator<Item = (L, f64)>,
+    ) {
+        self.head(name, help, "gauge");
+        for (of, value) in values {
+            self.line(name, &format!("{{{label}=\"{of}\"}}"), value);
+        }
+    }
+
+    /// The page's text.
+    pub fn finish(self) -> String {
+        self.text
+    }
+
+    fn head(&mut self, name: &str, help: &str, kind: &str) {
+        let prefix = self.prefix;
+        writeln!(self.text, "# HELP {prefix}_{name} {help}\n# TYPE {prefix}_{name} {kind}")
+            .expect("writing to a String does not fail");
+    }
+
+    fn line(&mut self, name: &str, label: &str, value: impl std::fmt::Display) {
+        writeln!(self.text, "{}_{name}{label} {value}", self.prefix)
+            .expect("writing to a String does not fail");
+    }
+}
