@@ -1,1 +1,79 @@
-//! To come.
+//! The control connection: mutual TLS 1.3 between two ends that know each other by key.
+//!
+//! Nobody vouches for anybody: each end shows a self-signed certificate whose only meaning is its
+//! Ed25519 key, proves by the handshake's signature that it holds that key, and is judged by the
+//! key alone. The client pins the server's key; the server is told the client's key and decides
+//! what it may do. Names, dates and issuers in certificates are not looked at.
+//!
+//! On top lie frames, so that both ends deal in whole messages:
+//!
+//! ```text
+//!  0                   1                   2                   3
+//!  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//! |        length of the body in bytes, big-endian, <= 65536      |
+//! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//! |                          body ...                             |
+//! ```
+//!
+//! What a body means is the application's affair. The server's side is [`Listener`]:
+//!
+//! ```no_run
+//! # use tautline_net::control::{Error, Listener};
+//! # use tautline_transport::crypto::Identity;
+//! # async fn serve(identity: Identity) -> Result<(), Error> {
+//! let listener = Listener::bind(([0, 0, 0, 0], 7700).into(), &identity).await?;
+//! loop {
+//!     let incoming = listener.accept().await?;
+//!     tokio::spawn(async move {
+//!         let mut connection = incoming.handshake().await?;
+//!         println!("{} is here", connection.peer_key());
+//!         while let Some(frame) = connection.recv().await? {
+//!             connection.send(&frame).await?;
+//!         }
+//!         Ok::<_, Error>(())
+//!     });
+//! }
+//! # }
+//! ```
+//!
+//! The other side is [`Client`], which stays connected by itself. An application says what its
+//! first frames are, which frames have an answer that needs no thought (pings), and then reads
+//! events:
+//!
+//! ```no_run
+//! # use tautline_net::control::{Client, Error, Event};
+//! # use tautline_transport::crypto::{Identity, PublicKey};
+//! # async fn drive(identity: Identity, server_key: PublicKey) -> Result<(), Error> {
+//! let greeting = vec![b"register rover".to_vec()];
+//! let answer = |frame: &[u8]| (frame == b"ping").then(|| b"pong".to_vec());
+//! let (client, mut events) =
+//!     Client::start("switchboard.example:7700", server_key, &identity, greeting, answer)?;
+//! let handle = client.handle();
+//! while let Some(event) = events.recv().await {
+//!     match event {
+//!         Event::Connected { local } => println!("connected from {local}"),
+//!         Event::Frame(frame) => handle.send(frame)?,
+//!         Event::Disconnected { error, retry_in } => println!("{error}; again in {retry_in:?}"),
+//!     }
+//! }
+//! client.close().await;
+//! # Ok(())
+//! # }
+//! ```
+
+mod client;
+mod connection;
+mod error;
+mod frame;
+mod listener;
+mod tls;
+
+pub use client::{Client, Event, Handle, SILENCE_MAX};
+pub use connection::{Connection, Receiver, Sender};
+pub use error::Error;
+pub use frame::BODY_BYTES_MAX;
+pub use listener::{Incoming, Listener};
+
+#[cfg(test)]
+mod tests;

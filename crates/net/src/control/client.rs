@@ -1,0 +1,356 @@
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rustls::ClientConfig;
+use tautline_transport::crypto::{Identity, PublicKey};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsConnector;
+
+use super::listener::HANDSHAKE_MAX;
+use super::{Connection, Error, Receiver, Sender, error, tls};
+
+/// A client that connects, and connects again, for as long as it lives.
+///
+/// It tries again 200 ms after a failure, then after 400 ms, 800 ms and so on up to 3 s; a
+/// connection that lasted 3 s sets this back. A server that says nothing for [`SILENCE_MAX`] is
+/// given up, so it must speak at least once a second or so; whatever is sent to it counts for
+/// nothing.
+///
+/// Dropping it cuts the connection at once; [`close`](Self::close) does so in order.
+#[derive(Debug)]
+pub struct Client {
+    handle: Handle,
+    task: JoinHandle<()>,
+}
+
+/// A way to speak through the [`Client`] from any task or thread.
+#[derive(Clone, Debug)]
+pub struct Handle {
+    inputs: mpsc::Sender<Input>,
+    shared: Arc<Shared>,
+}
+
+/// What the [`Client`] tells the application.
+#[derive(Debug)]
+pub enum Event {
+    /// The server has proven its key, and the greeting is on its way.
+    Connected {
+        /// Our address on the connection: the one this machine uses towards the server.
+        local: SocketAddr,
+    },
+    /// A frame came that the answer function did not answer.
+    Frame(Vec<u8>),
+    /// The connection is gone, or could not be made.
+    Disconnected {
+        /// Why.
+        error: Error,
+        /// How long until the next attempt.
+        retry_in: Duration,
+    },
+}
+
+impl Client {
+    /// Starts to connect to `address` (`host:port`, resolved anew at each attempt), where the
+    /// holder of `server_key` must answer.
+    ///
+    /// `greeting` are the frames sent first on every new connection; [`Handle::set_greeting`]
+    /// changes them. `answer` gives a frame's answer where that needs no thought: such frames are
+    /// answered at once and do not show up as events. Events come through a bounded channel: an
+    /// application that stops reading it also stops answering, and is taken for dead by the
+    /// server, which is the truth.
+    ///
+    /// # Errors
+    /// [`Error::Certificate`] if `identity` makes no certificate. A server that is not there or
+    /// has another key is told by events: both may change.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub fn start(
+        address: impl Into<String>,
+        server_key: PublicKey,
+        identity: &Identity,
+        greeting: Vec<Vec<u8>>,
+        answer: impl FnMut(&[u8]) -> Option<Vec<u8>> + Send + 'static,
+    ) -> Result<(Self, mpsc::Receiver<Event>), Error> {
+        Self::start_with(
+            address.into(),
+            server_key,
+            identity,
+            greeting,
+            Box::new(answer),
+            SILENCE_MAX,
+        )
+    }
+
+    /// As [`start`](Self::start), with another bound on the server's silence.
+    pub(super) fn start_with(
+        address: String,
+        server_key: PublicKey,
+        identity: &Identity,
+        greeting: Vec<Vec<u8>>,
+        answer: Answer,
+        silence_max: Duration,
+    ) -> Result<(Self, mpsc::Receiver<Event>), Error> {
+        let config = Arc::new(tls::client(identity, server_key)?);
+        let (inputs, input_receiver) = mpsc::channel(QUEUE_FRAMES_MAX);
+        let (events, event_receiver) = mpsc::channel(QUEUE_FRAMES_MAX);
+        let shared = Arc::new(Shared {
+            greeting: Mutex::new(greeting),
+            is_connected: AtomicBool::new(false),
+        });
+        let task = Task {
+            address,
+            config,
+            answer,
+            silence_max,
+            inputs: input_receiver,
+            events,
+            shared: Arc::clone(&shared),
+            backoff: Backoff::default(),
+        };
+        let task = tokio::spawn(task.run());
+        Ok((Self { handle: Handle { inputs, shared }, task }, event_receiver))
+    }
+
+    /// A way to speak through this client.
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// Sends what is queued, says farewell, and ends; gives up after a second.
+    pub async fn close(mut self) {
+        let ended = async {
+            // A task that has ended needs no telling.
+            let _ = self.handle.inputs.send(Input::Close).await;
+            let _ = (&mut self.task).await;
+        };
+        let _ = timeout(CLOSE_MAX, ended).await;
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.task.abort();
+        self.handle.shared.is_connected.store(false, Ordering::Release);
+    }
+}
+
+impl Handle {
+    /// Queues a frame for the present connection.
+    ///
+    /// If that connection breaks before the frame is sent, the frame is gone: what must survive
+    /// belongs into the greeting.
+    ///
+    /// # Errors
+    /// [`Error::NotConnected`] or [`Error::QueueFull`]; the frame was not taken.
+    pub fn send(&self, frame: Vec<u8>) -> Result<(), Error> {
+        if !self.is_connected() {
+            return Err(Error::NotConnected);
+        }
+        self.inputs.try_send(Input::Send(frame)).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => Error::QueueFull { frames: QUEUE_FRAMES_MAX },
+            mpsc::error::TrySendError::Closed(_) => Error::NotConnected,
+        })
+    }
+
+    /// Sets the frames that are sent first on every new connection from now on.
+    ///
+    /// Nothing is sent on the present connection.
+    pub fn set_greeting(&self, frames: Vec<Vec<u8>>) {
+        *self.shared.greeting.lock().unwrap_or_else(PoisonError::into_inner) = frames;
+    }
+
+    /// Whether there is a connection at the moment.
+    pub fn is_connected(&self) -> bool {
+        self.shared.is_connected.load(Ordering::Acquire)
+    }
+}
+
+#[derive(Debug)]
+struct Shared {
+    greeting: Mutex<Vec<Vec<u8>>>,
+    is_connected: AtomicBool,
+}
+
+#[derive(Debug)]
+enum Input {
+    Send(Vec<u8>),
+    Close,
+}
+
+pub(super) type Answer = Box<dyn FnMut(&[u8]) -> Option<Vec<u8>> + Send>;
+
+struct Task {
+    address: String,
+    config: Arc<ClientConfig>,
+    answer: Answer,
+    silence_max: Duration,
+    inputs: mpsc::Receiver<Input>,
+    events: mpsc::Sender<Event>,
+    shared: Arc<Shared>,
+    backoff: Backoff,
+}
+
+/// The application wants no more: it closed the client, or dropped the events.
+struct Ended;
+
+impl Task {
+    async fn run(mut self) {
+        let Err(Ended) = self.connect_for_ever().await;
+        self.shared.is_connected.store(false, Ordering::Release);
+    }
+
+    async fn connect_for_ever(&mut self) -> Result<std::convert::Infallible, Ended> {
+        loop {
+            let attempt = tokio::select! {
+                attempt = connect(&self.address, &self.config) => attempt,
+                Ended = discard(&mut self.inputs) => return Err(Ended),
+            };
+            let error = match attempt {
+                Ok(connection) => self.serve(connection).await?,
+                Err(error) => error,
+            };
+            let retry_in = self.backoff.step();
+            self.tell(Event::Disconnected { error, retry_in }).await?;
+            tokio::select! {
+                () = sleep(retry_in) => {}
+                Ended = discard(&mut self.inputs) => return Err(Ended),
+            }
+        }
+    }
+
+    /// Serves one connection to its end, and says what that was.
+    async fn serve(&mut self, connection: Connection) -> Result<Error, Ended> {
+        let local = connection.local();
+        let (mut sender, mut receiver) = connection.split();
+        let greeting = self.shared.greeting.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for frame in greeting {
+            if let Err(error) = send(&mut sender, &frame).await {
+                return Ok(error);
+            }
+        }
+        self.shared.is_connected.store(true, Ordering::Release);
+        self.tell(Event::Connected { local }).await?;
+        let end = self.exchange(&mut sender, &mut receiver).await;
+        self.shared.is_connected.store(false, Ordering::Release);
+        // Whatever the reason: if the other end still listens, it need not wait for silence.
+        let _ = timeout(FAREWELL_MAX, sender.close()).await;
+        end
+    }
+
+    async fn exchange(
+        &mut self,
+        sender: &mut Sender,
+        receiver: &mut Receiver,
+    ) -> Result<Error, Ended> {
+        let mut silence = pin!(sleep(self.silence_max));
+        let mut settled = pin!(sleep(SETTLED));
+        let mut is_settled = false;
+        loop {
+            tokio::select! {
+                frame = receiver.recv() => {
+                    let frame = match frame {
+                        Ok(Some(frame)) => frame,
+                        Ok(None) => return Ok(Error::Closed),
+                        Err(error) => return Ok(error),
+                    };
+                    silence.set(sleep(self.silence_max));
+                    match (self.answer)(&frame) {
+                        None => self.tell(Event::Frame(frame)).await?,
+                        Some(answer) => if let Err(error) = send(sender, &answer).await {
+                            return Ok(error);
+                        }
+                    }
+                }
+                input = self.inputs.recv() => match input {
+                    Some(Input::Send(frame)) => if let Err(error) = send(sender, &frame).await {
+                        return Ok(error);
+                    }
+                    Some(Input::Close) | None => return Err(Ended),
+                },
+                () = &mut settled, if !is_settled => {
+                    is_settled = true;
+                    self.backoff = Backoff::default();
+                }
+                () = &mut silence => return Ok(Error::Silent { after: self.silence_max }),
+            }
+        }
+    }
+
+    async fn tell(&mut self, event: Event) -> Result<(), Ended> {
+        self.events.send(event).await.map_err(|_| Ended)
+    }
+}
+
+async fn connect(address: &str, config: &Arc<ClientConfig>) -> Result<Connection, Error> {
+    let unanswered = |_| Error::Unanswered { address: address.to_owned(), after: HANDSHAKE_MAX };
+    let failed = |source| Error::Connect { address: address.to_owned(), source };
+    let tcp = timeout(HANDSHAKE_MAX, TcpStream::connect(address)).await.map_err(unanswered)?;
+    let tcp = tcp.map_err(failed)?;
+    // Small frames that somebody waits for: no waiting for more.
+    tcp.set_nodelay(true).map_err(failed)?;
+    let handshake = TlsConnector::from(Arc::clone(config)).connect(tls::server_name(), tcp);
+    let stream = timeout(HANDSHAKE_MAX, handshake).await.map_err(unanswered)?;
+    let stream = stream.map_err(|failed| error::handshake(address, failed))?;
+    Connection::new(stream.into(), address)
+}
+
+/// Sends one frame, or finds that the other end takes nothing any more.
+async fn send(sender: &mut Sender, frame: &[u8]) -> Result<(), Error> {
+    match timeout(SILENCE_MAX, sender.send(frame)).await {
+        Ok(sent) => sent,
+        Err(_) => Err(Error::Silent { after: SILENCE_MAX }),
+    }
+}
+
+/// Throws away what is asked for while there is no connection, until the end is asked for.
+async fn discard(inputs: &mut mpsc::Receiver<Input>) -> Ended {
+    while let Some(Input::Send(_)) = inputs.recv().await {}
+    Ended
+}
+
+/// How long to wait before the next attempt.
+#[derive(Debug, Default)]
+struct Backoff {
+    failures: u32,
+}
+
+impl Backoff {
+    fn step(&mut self) -> Duration {
+        let wait = RETRY_MIN.saturating_mul(1 << self.failures.min(8)).min(RETRY_MAX);
+        self.failures = self.failures.saturating_add(1);
+        wait
+    }
+}
+
+/// A server that says nothing for this long is given up. It pings once a second: two lost pings
+/// and one late one are borne.
+pub const SILENCE_MAX: Duration = Duration::from_secs(3);
+/// Short enough that a server's restart is hardly noticed.
+const RETRY_MIN: Duration = Duration::from_millis(200);
+/// Long enough that a server that is away is not battered.
+const RETRY_MAX: Duration = Duration::from_secs(3);
+/// A connection that lasts this long is a good one: its end is no sign of trouble.
+const SETTLED: Duration = Duration::from_secs(3);
+/// Frames and events that may wait: some seconds of anything the control plane says.
+const QUEUE_FRAMES_MAX: usize = 64;
+const CLOSE_MAX: Duration = Duration::from_secs(1);
+const FAREWELL_MAX: Duration = Duration::from_millis(200);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attempts_grow_rarer_up_to_a_bound() {
+        let mut backoff = Backoff::default();
+        let steps: Vec<_> = (0..7).map(|_| backoff.step().as_millis()).collect();
+        assert_eq!(steps, [200, 400, 800, 1600, 3000, 3000, 3000]);
+    }
+}

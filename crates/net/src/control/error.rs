@@ -1,0 +1,142 @@
+use std::error::Error as StdError;
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tautline_transport::crypto::PublicKey;
+
+/// Why a control connection is not, or no longer, there. Each displays as one clear line.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The server's address cannot be listened on.
+    #[error("cannot listen on {address}: {}", reason(.source))]
+    Listen {
+        /// The address asked for.
+        address: SocketAddr,
+        /// What the kernel says.
+        source: io::Error,
+    },
+    /// The kernel hands over no new connection.
+    #[error("cannot accept a connection: {}", reason(.0))]
+    Accept(#[source] io::Error),
+    /// The server cannot be reached.
+    #[error("cannot connect to {address}: {}", reason(.source))]
+    Connect {
+        /// Host and port as configured.
+        address: String,
+        /// What the resolver or the kernel says.
+        source: io::Error,
+    },
+    /// The other end did not answer in time while the connection was made.
+    #[error("no answer from {address} within {after:?}")]
+    Unanswered {
+        /// Whom we asked.
+        address: String,
+        /// How long we waited.
+        after: Duration,
+    },
+    /// The server holds another key than the pinned one.
+    #[error("{address} has the key {found}, expected {expected}: wrong address, or a new key?")]
+    WrongKey {
+        /// Host and port as configured.
+        address: String,
+        /// The pinned key.
+        expected: PublicKey,
+        /// The key it showed.
+        found: PublicKey,
+    },
+    /// The TLS handshake failed for another reason.
+    #[error("TLS handshake with {address} failed: {reason}")]
+    Handshake {
+        /// The other end.
+        address: String,
+        /// What TLS says.
+        reason: String,
+    },
+    /// The other end does speak TLS, but not this protocol within it.
+    #[error("{address} does not speak the control protocol tautline-control/1")]
+    Protocol {
+        /// The other end.
+        address: String,
+    },
+    /// Our own key cannot be put into a certificate.
+    #[error("no certificate can be made from the key: {0}")]
+    Certificate(String),
+    /// A frame is longer than the limit; what follows cannot be told apart.
+    #[error("a frame of {bytes} bytes is over the limit of {bytes_max}")]
+    FrameTooLong {
+        /// Its length, or what the header claims it to be.
+        bytes: u64,
+        /// The limit.
+        bytes_max: u64,
+    },
+    /// The other end closed the connection.
+    #[error("the other end closed the connection")]
+    Closed,
+    /// The other end said nothing for too long.
+    #[error("the other end has been silent for {after:?}")]
+    Silent {
+        /// How long.
+        after: Duration,
+    },
+    /// The connection broke.
+    #[error("the connection broke: {}", reason(.0))]
+    Broken(#[source] io::Error),
+    /// There is no connection at the moment; the frame was not taken.
+    #[error("not connected")]
+    NotConnected,
+    /// Too many frames wait to be sent; the frame was not taken.
+    #[error("{frames} frames wait to be sent already")]
+    QueueFull {
+        /// The limit, reached.
+        frames: usize,
+    },
+}
+
+/// What a failed TLS handshake with `address` was about.
+pub(super) fn handshake(address: &str, error: io::Error) -> Error {
+    let address = address.to_owned();
+    let Some(tls) = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) else {
+        return match error.kind() {
+            io::ErrorKind::UnexpectedEof => Error::Handshake {
+                address,
+                reason: "the other end closed the connection".to_owned(),
+            },
+            _ => Error::Handshake { address, reason: reason(&error) },
+        };
+    };
+    if let rustls::Error::InvalidCertificate(rustls::CertificateError::Other(other)) = tls
+        && let Some(&Mismatch { expected, found }) = other.0.downcast_ref::<Mismatch>()
+    {
+        return Error::WrongKey { address, expected, found };
+    }
+    Error::Handshake { address, reason: tls.to_string() }
+}
+
+/// The server's key is not the pinned one: carried through rustls, read by [`handshake`].
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+#[error("the key is {found}, expected {expected}")]
+pub(super) struct Mismatch {
+    pub(super) expected: PublicKey,
+    pub(super) found: PublicKey,
+}
+
+/// A kernel's or TLS's error in few words: without its number, with the innermost cause.
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => "address in use by another program".to_owned(),
+        io::ErrorKind::AddrNotAvailable => "no such address on this machine".to_owned(),
+        io::ErrorKind::PermissionDenied => "not permitted".to_owned(),
+        io::ErrorKind::ConnectionRefused => "connection refused: nobody listens there".to_owned(),
+        _ => {
+            let mut text = error.to_string();
+            let mut cause = error.get_ref().and_then(|inner| inner.source());
+            while let Some(inner) = cause {
+                text = inner.to_string();
+                cause = StdError::source(inner);
+            }
+            text
+        }
+    }
+}

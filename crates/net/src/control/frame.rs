@@ -1,0 +1,99 @@
+use super::Error;
+
+/// The longest body of a frame, in bytes: room for a list of some hundred vehicles, and small
+/// enough that nobody can make the other end hold much.
+pub const BODY_BYTES_MAX: usize = 64 * 1024;
+
+/// Puts frames together from bytes as they come; holds at most one frame and one read beyond it.
+#[derive(Debug, Default)]
+pub(super) struct Assembler {
+    bytes: Vec<u8>,
+}
+
+impl Assembler {
+    /// Where the next bytes go: append only.
+    pub(super) fn space(&mut self) -> &mut Vec<u8> {
+        self.bytes.reserve(READ_BYTES);
+        &mut self.bytes
+    }
+
+    /// Whether the bytes end in the middle of a frame.
+    pub(super) fn is_within_frame(&self) -> bool {
+        !self.bytes.is_empty()
+    }
+
+    /// Takes out the next whole frame's body, if it is there.
+    ///
+    /// # Errors
+    /// [`Error::FrameTooLong`], from then on: the bytes can no longer be told apart.
+    pub(super) fn next(&mut self) -> Result<Option<Vec<u8>>, Error> {
+        let Some((header, rest)) = self.bytes.split_first_chunk::<HEADER_BYTES>() else {
+            return Ok(None);
+        };
+        let length = u32::from_be_bytes(*header);
+        let body_bytes = length as usize;
+        if body_bytes > BODY_BYTES_MAX {
+            return Err(too_long(u64::from(length)));
+        }
+        let Some(body) = rest.get(..body_bytes) else { return Ok(None) };
+        let body = body.to_vec();
+        self.bytes.drain(..HEADER_BYTES + body_bytes);
+        Ok(Some(body))
+    }
+}
+
+/// `body` with its header.
+///
+/// # Errors
+/// [`Error::FrameTooLong`] over [`BODY_BYTES_MAX`].
+pub(super) fn frame(body: &[u8]) -> Result<Vec<u8>, Error> {
+    let length = match u32::try_from(body.len()) {
+        Ok(length) if body.len() <= BODY_BYTES_MAX => length,
+        Ok(_) | Err(_) => return Err(too_long(body.len() as u64)),
+    };
+    let mut bytes = Vec::with_capacity(HEADER_BYTES + body.len());
+    bytes.extend_from_slice(&length.to_be_bytes());
+    bytes.extend_from_slice(body);
+    Ok(bytes)
+}
+
+fn too_long(bytes: u64) -> Error {
+    Error::FrameTooLong { bytes, bytes_max: BODY_BYTES_MAX as u64 }
+}
+
+const HEADER_BYTES: usize = 4;
+/// A read's room: most frames are far smaller, and the longest needs few reads.
+const READ_BYTES: usize = 4096;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_come_out_as_they_went_in_however_the_bytes_are_cut() {
+        let bodies = [vec![], vec![1], vec![2; 300], vec![3; BODY_BYTES_MAX]];
+        let bytes: Vec<u8> = bodies.iter().flat_map(|body| frame(body).unwrap()).collect();
+        for cut in [1, 3, 4, 5, 1000, bytes.len()] {
+            let mut assembler = Assembler::default();
+            let mut found = Vec::new();
+            for part in bytes.chunks(cut) {
+                assembler.space().extend_from_slice(part);
+                while let Some(body) = assembler.next().unwrap() {
+                    found.push(body);
+                }
+            }
+            assert_eq!(found, bodies, "cut every {cut} bytes");
+            assert!(!assembler.is_within_frame());
+        }
+    }
+
+    #[test]
+    fn a_frame_over_the_limit_is_refused_from_its_header_on() {
+        let mut assembler = Assembler::default();
+        assembler.space().extend_from_slice(&(BODY_BYTES_MAX as u32 + 1).to_be_bytes());
+        for _ in 0..2 {
+            assert!(matches!(assembler.next(), Err(Error::FrameTooLong { bytes: 65_537, .. })));
+        }
+        assert!(frame(&vec![0; BODY_BYTES_MAX + 1]).is_err());
+    }
+}

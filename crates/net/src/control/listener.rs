@@ -1,0 +1,96 @@
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tautline_transport::crypto::Identity;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+
+use super::{Connection, Error, error, tls};
+
+/// A server's socket, showing one identity to everyone who connects.
+pub struct Listener {
+    tcp: TcpListener,
+    local: SocketAddr,
+    acceptor: TlsAcceptor,
+}
+
+/// Somebody who has connected and has proven nothing yet.
+pub struct Incoming {
+    tcp: TcpStream,
+    remote: SocketAddr,
+    acceptor: TlsAcceptor,
+}
+
+impl Listener {
+    /// Listens on `address`; port 0 takes any free port.
+    ///
+    /// # Errors
+    /// [`Error::Listen`] if the address is taken, not this machine's, or not permitted.
+    pub async fn bind(address: SocketAddr, identity: &Identity) -> Result<Self, Error> {
+        let acceptor = TlsAcceptor::from(Arc::new(tls::server(identity)?));
+        let listen = |source| Error::Listen { address, source };
+        let tcp = TcpListener::bind(address).await.map_err(listen)?;
+        let local = tcp.local_addr().map_err(listen)?;
+        Ok(Self { tcp, local, acceptor })
+    }
+
+    /// The address that is listened on.
+    pub fn local(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// The next one who connects. Safe to cancel.
+    ///
+    /// The handshake is left to [`Incoming::handshake`], in a task of its own, so that a slow or
+    /// silent client keeps nobody waiting.
+    ///
+    /// # Errors
+    /// [`Error::Accept`], for instance when no file descriptors are left: wait a little, go on.
+    pub async fn accept(&self) -> Result<Incoming, Error> {
+        let (tcp, remote) = self.tcp.accept().await.map_err(Error::Accept)?;
+        Ok(Incoming { tcp, remote, acceptor: self.acceptor.clone() })
+    }
+}
+
+impl Incoming {
+    /// Where the connection comes from.
+    pub fn remote(&self) -> SocketAddr {
+        self.remote
+    }
+
+    /// Does the TLS handshake, within 3 s: afterwards the client's key is known and proven.
+    ///
+    /// Whether that key may do anything is for the caller to decide, so that a refusal can say
+    /// why.
+    ///
+    /// # Errors
+    /// [`Error::Unanswered`], [`Error::Handshake`], [`Error::Protocol`] or [`Error::Broken`].
+    pub async fn handshake(self) -> Result<Connection, Error> {
+        let address = self.remote.to_string();
+        // Small frames that somebody waits for: no waiting for more.
+        self.tcp.set_nodelay(true).map_err(Error::Broken)?;
+        let accept = self.acceptor.accept(self.tcp);
+        match tokio::time::timeout(HANDSHAKE_MAX, accept).await {
+            Err(_) => Err(Error::Unanswered { address, after: HANDSHAKE_MAX }),
+            Ok(Err(failed)) => Err(error::handshake(&address, failed)),
+            Ok(Ok(stream)) => Connection::new(stream.into(), &address),
+        }
+    }
+}
+
+impl fmt::Debug for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listener").field("local", &self.local).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Incoming {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Incoming").field("remote", &self.remote).finish_non_exhaustive()
+    }
+}
+
+/// Two round trips of a bad mobile link, with room for one repeated SYN.
+pub(super) const HANDSHAKE_MAX: Duration = Duration::from_secs(3);

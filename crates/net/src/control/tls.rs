@@ -1,0 +1,222 @@
+use std::sync::Arc;
+
+use rustls::client::Resumption;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls13_signature};
+use rustls::pki_types::{
+    CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime, alg_id,
+};
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::server::{NoServerSessionStorage, ParsedCertificate};
+use rustls::sign::public_key_to_spki;
+use rustls::version::TLS13;
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, OtherError,
+    PeerIncompatible, ServerConfig, SignatureScheme,
+};
+use tautline_transport::crypto::{Identity, PublicKey};
+
+use super::Error;
+use super::error::Mismatch;
+
+/// The client's half: shows `identity`, and speaks to the holder of `server_key` alone.
+pub(super) fn client(identity: &Identity, server_key: PublicKey) -> Result<ClientConfig, Error> {
+    let provider = provider();
+    let (certificate, key) = certificate(identity)?;
+    let verifier = ServerKey { expected: server_key, provider: Arc::clone(&provider) };
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&TLS13])
+        .map_err(own)?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_client_auth_cert(vec![certificate], key)
+        .map_err(own)?;
+    // Every connection proves both keys anew; no names are told to the network.
+    config.resumption = Resumption::disabled();
+    config.enable_sni = false;
+    config.alpn_protocols = vec![PROTOCOL.to_vec()];
+    Ok(config)
+}
+
+/// The server's half: shows `identity`, and takes any client that proves to hold some key.
+pub(super) fn server(identity: &Identity) -> Result<ServerConfig, Error> {
+    let provider = provider();
+    let (certificate, key) = certificate(identity)?;
+    let verifier = ClientKey { provider: Arc::clone(&provider) };
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&TLS13])
+        .map_err(own)?
+        .with_client_cert_verifier(Arc::new(verifier))
+        .with_single_cert(vec![certificate], key)
+        .map_err(own)?;
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    config.send_tls13_tickets = 0;
+    config.alpn_protocols = vec![PROTOCOL.to_vec()];
+    Ok(config)
+}
+
+/// The Ed25519 key in a certificate; everything else in it is ignored.
+pub(super) fn key_of(certificate: &CertificateDer<'_>) -> Result<PublicKey, rustls::Error> {
+    let spki = ParsedCertificate::try_from(certificate)?.subject_public_key_info();
+    let no_key = rustls::Error::InvalidCertificate(CertificateError::BadEncoding);
+    let Some(bytes) = spki.last_chunk::<32>() else { return Err(no_key) };
+    // The encoding of an Ed25519 key is fixed ([RFC8410] 4): it is one exactly if the last 32
+    // bytes, encoded anew, give the same.
+    if public_key_to_spki(&alg_id::ED25519, bytes) != spki {
+        return Err(PeerIncompatible::NoSignatureSchemesInCommon.into());
+    }
+    PublicKey::from_bytes(*bytes).map_err(|_| no_key)
+}
+
+/// The protocol's name in TLS: another version cannot be mistaken for this one.
+pub(super) const PROTOCOL: &[u8] = b"tautline-control/1";
+
+/// The name that TLS wants and nobody looks at.
+pub(super) fn server_name() -> ServerName<'static> {
+    ServerName::try_from("switchboard.invalid").expect("this is a DNS name")
+}
+
+#[derive(Debug)]
+struct ServerKey {
+    expected: PublicKey,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for ServerKey {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let (expected, found) = (self.expected, key_of(end_entity)?);
+        if found == expected {
+            return Ok(ServerCertVerified::assertion());
+        }
+        let mismatch = OtherError(Arc::new(Mismatch { expected, found }));
+        Err(rustls::Error::InvalidCertificate(CertificateError::Other(mismatch)))
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _cert: &CertificateDer<'_>,
+        _dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Err(PeerIncompatible::Tls12NotOffered.into())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        vec![SignatureScheme::ED25519]
+    }
+}
+
+#[derive(Debug)]
+struct ClientKey {
+    provider: Arc<CryptoProvider>,
+}
+
+impl ClientCertVerifier for ClientKey {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _now: UnixTime,
+    ) -> Result<ClientCertVerified, rustls::Error> {
+        key_of(end_entity).map(|_| ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _cert: &CertificateDer<'_>,
+        _dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Err(PeerIncompatible::Tls12NotOffered.into())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        vec![SignatureScheme::ED25519]
+    }
+}
+
+/// A certificate that says no more than: this is my key.
+pub(super) fn certificate(
+    identity: &Identity,
+) -> Result<(CertificateDer<'static>, PrivateKeyDer<'static>), Error> {
+    let key = PrivatePkcs8KeyDer::from([PKCS8_PREFIX, &identity.signing_seed()[..]].concat());
+    let pair = rcgen::KeyPair::try_from(&key).map_err(own)?;
+    let certificate = rcgen::CertificateParams::default().self_signed(&pair).map_err(own)?;
+    Ok((certificate.der().clone(), key.into()))
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}
+
+fn own(error: impl std::fmt::Display) -> Error {
+    Error::Certificate(error.to_string())
+}
+
+/// What stands before the 32 bytes of the seed in PKCS#8. Source: [RFC8410] 10.3.
+const PKCS8_PREFIX: &[u8] = &[
+    0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_certificate_carries_the_key_of_its_identity() {
+        let identity = Identity::from_seed(&[7; 32]);
+        let (certificate, _) = certificate(&identity).unwrap();
+        assert_eq!(key_of(&certificate), Ok(identity.public()));
+    }
+
+    #[test]
+    fn a_certificate_of_another_kind_of_key_is_refused() {
+        let pair = rcgen::KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256).unwrap();
+        let other = rcgen::CertificateParams::default().self_signed(&pair).unwrap();
+        assert!(key_of(other.der()).is_err());
+    }
+
+    #[test]
+    fn no_bytes_panic_the_certificate_reader() {
+        let (good, _) = certificate(&Identity::from_seed(&[7; 32])).unwrap();
+        for end in 0..good.len() {
+            assert!(key_of(&CertificateDer::from(good[..end].to_vec())).is_err());
+        }
+        for place in 0..good.len() {
+            for flip in [0x01, 0x80, 0xff] {
+                let mut bytes = good.to_vec();
+                bytes[place] ^= flip;
+                let _ = key_of(&CertificateDer::from(bytes));
+            }
+        }
+    }
+}
