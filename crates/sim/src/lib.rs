@@ -1,1 +1,16 @@
-//! Virtual time: links, loss, delay, traces and clocks from a seed
+//! Virtual time: link models and a world of nodes, all of it from seeds.
+//!
+//! - [`link`]: one direction of one link: rate, queue, delay, loss, outages.
+//! - [`trace`]: recorded capacity in the Mahimahi format.
+//! - [`world`]: nodes with clocks of their own, joined by links, in virtual time.
+//!
+//! Nothing here reads a clock, a socket or an unseeded random number. The same models run in
+//! real time in `tautline emulate`.
+#![forbid(unsafe_code)]
+
+mod error;
+pub mod link;
+pub mod trace;
+pub mod world;
+
+pub use error::Error;

@@ -1,0 +1,349 @@
+//! One direction of one link: what happens to a packet between two sockets.
+//!
+//! ```text
+//! push -> [ queue: bytes, drop tail ] -> capacity -> loss, outages -> delay, jitter -> pop
+//!                                          | stopped by handovers and outages that hold
+//! ```
+//!
+//! The model has no clock of its own: `push`, [`Link::next_departure`] and `pop` serve virtual
+//! time and a real-time relay alike, with one timer per link. Capacity, outages, handovers and
+//! jitter depend on the seed and the time alone, never on the traffic: two senders with one seed
+//! meet the same link.
+
+mod capacity;
+mod config;
+mod delay;
+mod interval;
+mod loss;
+mod wander;
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+use tautline_units::{ByteCount, Instant};
+
+pub use config::{BurstLoss, Config, Handover, Jitter, Outage, Retransmission, Swing, TraceRate};
+
+use crate::Error;
+use capacity::Capacity;
+use delay::Delay;
+use interval::{Gates, Intervals};
+use loss::Loss;
+
+/// Both directions of one link.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pair {
+    /// From vehicle to operator.
+    pub up: Config,
+    /// From operator to vehicle.
+    pub down: Config,
+}
+
+impl Pair {
+    /// The same in both directions.
+    pub fn symmetric(config: Config) -> Self {
+        Self { up: config.clone(), down: config }
+    }
+
+    /// Makes both directions of one link: up, then down.
+    ///
+    /// They share their interruptions (one radio: where both have the same handovers or outages,
+    /// these come at the same instants) and nothing else.
+    ///
+    /// # Errors
+    /// [`Error::Field`] for a field out of range, [`Error::TraceNotLoaded`].
+    pub fn links<P>(&self, seed: u64) -> Result<(Link<P>, Link<P>), Error> {
+        let up = Link::with_seeds(&self.up, Seeds { radio: seed, own: seed })?;
+        let down = Link::with_seeds(&self.down, Seeds { radio: seed, own: !seed })?;
+        Ok((up, down))
+    }
+}
+
+/// Where a link's randomness comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seeds {
+    /// Handovers and outages: equal for links that share a radio.
+    pub radio: u64,
+    /// Everything else.
+    pub own: u64,
+}
+
+/// Why a packet did not get through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Drop {
+    /// The queue was full.
+    Queue,
+    /// It was lost by chance, alone or in a burst.
+    Loss,
+    /// It was lost in an outage.
+    Outage,
+    /// The link was cut.
+    Cut,
+}
+
+impl Drop {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [Self::Queue, Self::Loss, Self::Outage, Self::Cut];
+
+    /// The name in logs and counters.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Queue => "queue",
+            Self::Loss => "loss",
+            Self::Outage => "outage",
+            Self::Cut => "cut",
+        }
+    }
+}
+
+impl fmt::Display for Drop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What a link has done so far.
+///
+/// At every moment `pushed` is `delivered` plus all `dropped` plus [`Link::in_flight`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Packets that came to the link.
+    pub pushed: u64,
+    /// Bytes that came to the link, without overhead.
+    pub pushed_bytes: ByteCount,
+    /// Packets that got through and were taken.
+    pub delivered: u64,
+    /// Bytes that got through, without overhead.
+    pub delivered_bytes: ByteCount,
+    dropped: [u64; Drop::ALL.len()],
+}
+
+impl Counters {
+    /// Packets dropped for this reason.
+    pub fn dropped(&self, reason: Drop) -> u64 {
+        self.dropped[reason as usize]
+    }
+
+    /// Packets dropped for any reason.
+    pub fn dropped_total(&self) -> u64 {
+        self.dropped.iter().sum()
+    }
+
+    /// Every reason by name, with its count.
+    pub fn drops(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        Drop::ALL.iter().map(|reason| (reason.name(), self.dropped(*reason)))
+    }
+}
+
+/// One direction of one link, carrying payloads of type `P` in order.
+#[derive(Debug)]
+pub struct Link<P> {
+    capacity: Capacity,
+    gates: Gates,
+    losing: Intervals,
+    loss: Loss,
+    delay: Delay,
+    reorder: bool,
+    overhead: u64,
+    queue_max: u64,
+    cut: bool,
+    now: u64,
+    busy_until: u64,
+    arrival_last: u64,
+    queued: u64,
+    waiting: VecDeque<Waiting>,
+    flight: VecDeque<Flight<P>>,
+    counters: Counters,
+}
+
+/// A packet's hold on the queue until it departs, whether it is lost afterwards or not.
+#[derive(Debug)]
+struct Waiting {
+    departure: u64,
+    bytes: u64,
+}
+
+#[derive(Debug)]
+struct Flight<P> {
+    arrival: u64,
+    bytes: ByteCount,
+    payload: P,
+}
+
+/// Packets that a link holds at most, waiting and in flight together: a bound on memory for tiny
+/// packets on long links. What exceeds it is counted as [`Drop::Queue`].
+pub const PACKETS_MAX: usize = 1 << 16;
+
+impl<P> Link<P> {
+    /// A link of its own.
+    ///
+    /// # Errors
+    /// [`Error::Field`] for a field out of range, [`Error::TraceNotLoaded`].
+    pub fn new(config: &Config, seed: u64) -> Result<Self, Error> {
+        Self::with_seeds(config, Seeds { radio: seed, own: seed })
+    }
+
+    /// A link that may share its interruptions with others.
+    ///
+    /// # Errors
+    /// As [`Link::new`].
+    pub fn with_seeds(config: &Config, seeds: Seeds) -> Result<Self, Error> {
+        config.validate()?;
+        let radio = |stream| stream_of(seeds.radio, stream);
+        let own = |stream| stream_of(seeds.own, stream);
+        Ok(Self {
+            gates: Gates {
+                handovers: Intervals::handovers(config.handover.as_ref(), radio(0)),
+                outages: Intervals::outages(config.outage_holding.as_ref(), radio(1)),
+            },
+            losing: Intervals::outages(config.outage_losing.as_ref(), radio(2)),
+            capacity: Capacity::new(config, own(3))?,
+            loss: Loss::new(config, own(4)),
+            delay: Delay::new(config, own(5), own(6)),
+            reorder: config.reorder,
+            overhead: config.overhead_bytes,
+            queue_max: config.queue_bytes,
+            cut: false,
+            now: 0,
+            busy_until: 0,
+            arrival_last: 0,
+            queued: 0,
+            waiting: VecDeque::new(),
+            flight: VecDeque::new(),
+            counters: Counters::default(),
+        })
+    }
+
+    /// Takes a packet of `len` bytes in.
+    ///
+    /// The fate of every packet is decided here, so that a log can tell it; a packet that is lost
+    /// on the way still takes its place in the queue and its share of the capacity. `len` is
+    /// without headers: [`Config::overhead_bytes`] is added. A `now` before the last one counts
+    /// as the last one. O(1), save for capacity and outages that pass meanwhile.
+    ///
+    /// # Errors
+    /// The reason why it will not arrive, counted.
+    pub fn push(&mut self, now: Instant, len: ByteCount, payload: P) -> Result<(), Drop> {
+        self.advance(now);
+        self.counters.pushed += 1;
+        self.counters.pushed_bytes += len;
+        if self.cut {
+            return self.drop_one(Drop::Cut);
+        }
+        let bytes = len.get().saturating_add(self.overhead).max(1);
+        let full = self.queued.saturating_add(bytes) > self.queue_max
+            || self.flight.len() >= PACKETS_MAX
+            || self.waiting.len() >= PACKETS_MAX;
+        if full {
+            return self.drop_one(Drop::Queue);
+        }
+        let start = self.now.max(self.busy_until);
+        let departure = self.capacity.finish(start, bytes, &mut self.gates);
+        self.busy_until = departure;
+        self.queued += bytes;
+        self.waiting.push_back(Waiting { departure, bytes });
+        let delay = self.delay.of_next(departure);
+        let lost = self.loss.takes_next();
+        if self.losing.contain(departure) {
+            return self.drop_one(Drop::Outage);
+        }
+        if lost {
+            return self.drop_one(Drop::Loss);
+        }
+        self.launch(departure.saturating_add(delay), len, payload);
+        Ok(())
+    }
+
+    /// When the next packet arrives at the far end; `None`: none is on its way.
+    pub fn next_departure(&self) -> Option<Instant> {
+        self.flight.front().map(|flight| Instant::from_nanos(flight.arrival))
+    }
+
+    /// The next packet that has arrived by `now`, with its instant of arrival.
+    pub fn pop(&mut self, now: Instant) -> Option<(Instant, P)> {
+        self.advance(now);
+        let arrived = self.flight.front().is_some_and(|flight| flight.arrival <= self.now);
+        if !arrived {
+            return None;
+        }
+        let flight = self.flight.pop_front()?;
+        self.counters.delivered += 1;
+        self.counters.delivered_bytes += flight.bytes;
+        Some((Instant::from_nanos(flight.arrival), flight.payload))
+    }
+
+    /// Cuts the link, or restores it.
+    ///
+    /// A cut link loses all that it holds and all that comes. A restored one is empty.
+    pub fn set_cut(&mut self, cut: bool) {
+        self.cut = cut;
+        if cut {
+            self.counters.dropped[Drop::Cut as usize] += self.flight.len() as u64;
+            self.flight.clear();
+            self.waiting.clear();
+            self.queued = 0;
+            self.busy_until = 0;
+            self.arrival_last = 0;
+            self.capacity.restart();
+        }
+    }
+
+    /// Whether the link is cut.
+    pub fn is_cut(&self) -> bool {
+        self.cut
+    }
+
+    /// Packets on their way that will arrive, in the queue and behind it.
+    pub fn in_flight(&self) -> u64 {
+        self.flight.len() as u64
+    }
+
+    /// Bytes waiting in the queue at the latest `now`, headers included.
+    pub fn queued(&self) -> ByteCount {
+        ByteCount::new(self.queued)
+    }
+
+    /// What the link has done so far.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    fn launch(&mut self, arrival: u64, bytes: ByteCount, payload: P) {
+        let arrival = if self.reorder { arrival } else { arrival.max(self.arrival_last) };
+        self.arrival_last = arrival;
+        // In order unless asked otherwise: then this is a push at the back.
+        let earlier = self.flight.iter().rev().take_while(|other| other.arrival > arrival).count();
+        self.flight.insert(self.flight.len() - earlier, Flight { arrival, bytes, payload });
+    }
+
+    fn advance(&mut self, now: Instant) {
+        self.now = self.now.max(now.as_nanos());
+        while self.waiting.front().is_some_and(|waiting| waiting.departure <= self.now) {
+            if let Some(waiting) = self.waiting.pop_front() {
+                self.queued -= waiting.bytes;
+            }
+        }
+        self.capacity.forget_before(self.now);
+        self.gates.forget_before(self.now);
+        self.losing.forget_before(self.now);
+        self.delay.forget_before(self.now);
+    }
+
+    fn drop_one(&mut self, reason: Drop) -> Result<(), Drop> {
+        self.counters.dropped[reason as usize] += 1;
+        Err(reason)
+    }
+}
+
+fn stream_of(seed: u64, stream: u64) -> ChaCha8Rng {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(stream);
+    rng
+}
+
+#[cfg(test)]
+mod tests;

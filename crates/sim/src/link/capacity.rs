@@ -1,0 +1,169 @@
+use std::sync::Arc;
+
+use rand_chacha::ChaCha8Rng;
+use tautline_units::Bitrate;
+
+use super::config::{Config, Swing};
+use super::interval::Gates;
+use super::wander::Wander;
+use crate::Error;
+use crate::trace::{OPPORTUNITY_BYTES, Trace};
+
+/// A link's changing capacity: when does a packet that starts now leave?
+#[derive(Debug)]
+pub(super) enum Capacity {
+    Constant(Bitrate),
+    Swinging { mean: Bitrate, sigma: f64, wander: Wander },
+    Recorded(Cursor),
+}
+
+impl Capacity {
+    pub(super) fn new(config: &Config, rng: ChaCha8Rng) -> Result<Self, Error> {
+        if let Some(rate) = &config.trace {
+            let Some(trace) = &rate.trace else {
+                return Err(Error::TraceNotLoaded { path: rate.file.clone() });
+            };
+            let bytes = (OPPORTUNITY_BYTES.get() as f64 * rate.rate_factor).round() as u64;
+            let start = (rate.start_s * 1e9) as u64;
+            return Ok(Self::Recorded(Cursor::new(Arc::clone(trace), bytes.max(1), start)));
+        }
+        let mean = config.bitrate_mean().unwrap_or_default();
+        Ok(match config.swing {
+            Some(Swing { sigma, tau_ms }) if sigma > 0.0 => {
+                let tau = tau_ms * 1e6;
+                // An eighth of the time constant: a finer grid changes no figure, only the cost.
+                let step = (tau / 8.0).clamp(1e6, 50e6) as u64;
+                Self::Swinging { mean, sigma, wander: Wander::new(tau as u64, step, rng) }
+            }
+            _ => Self::Constant(mean),
+        })
+    }
+
+    /// When the last of `bytes` bytes leaves, if the first may leave from `start` on.
+    ///
+    /// `gates` close the link for a while. Held at the clock's end.
+    pub(super) fn finish(&mut self, start: u64, bytes: u64, gates: &mut Gates) -> u64 {
+        if let Self::Recorded(cursor) = self {
+            return cursor.finish(start, bytes, gates);
+        }
+        let mut left = u128::from(bytes) * BIT_NANOS_PER_BYTE;
+        let mut at = start;
+        loop {
+            let (open, closes) = gates.open_from(at);
+            let (rate, until) = self.rate_at(open);
+            let end = until.min(closes);
+            let rate = u128::from(rate.bps().max(1));
+            let can = rate * u128::from(end.saturating_sub(open));
+            if can >= left || end == u64::MAX {
+                let nanos = u64::try_from(left.div_ceil(rate)).unwrap_or(u64::MAX);
+                return open.saturating_add(nanos);
+            }
+            left -= can;
+            at = end;
+        }
+    }
+
+    /// The rate at `at`, and the instant until which it stays; of a trace, its mean.
+    fn rate_at(&mut self, at: u64) -> (Bitrate, u64) {
+        match self {
+            Self::Constant(rate) => (*rate, u64::MAX),
+            Self::Swinging { mean, sigma, wander } => {
+                let (value, until) = wander.at(at);
+                // Half the variance is taken off, so that the mean stays the mean.
+                let factor = (*sigma * value - *sigma * *sigma / 2.0).exp();
+                (mean.scale(factor.max(RATE_FACTOR_MIN)), until)
+            }
+            Self::Recorded(cursor) => (cursor.trace.bitrate_mean(), u64::MAX),
+        }
+    }
+
+    /// Forgets all work that was planned: the next packet may start at once.
+    pub(super) fn restart(&mut self) {
+        match self {
+            Self::Recorded(cursor) => cursor.position = None,
+            Self::Constant(_) | Self::Swinging { .. } => {}
+        }
+    }
+
+    /// Lets go of what lies before `now`.
+    pub(super) fn forget_before(&mut self, now: u64) {
+        match self {
+            Self::Swinging { wander, .. } => wander.forget_before(now),
+            Self::Constant(_) | Self::Recorded(_) => {}
+        }
+    }
+}
+
+/// One byte, in bits times the nanoseconds of a second.
+const BIT_NANOS_PER_BYTE: u128 = 8 * 1_000_000_000;
+
+/// A swinging capacity never falls below a thousandth of its mean: outages are a part of their own.
+const RATE_FACTOR_MIN: f64 = 1e-3;
+
+/// A place in a looped trace.
+#[derive(Debug)]
+pub(super) struct Cursor {
+    trace: Arc<Trace>,
+    opportunity_bytes: u64,
+    offset: u64,
+    position: Option<Position>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Position {
+    cycle: u64,
+    index: usize,
+    bytes_left: u64,
+}
+
+impl Cursor {
+    fn new(trace: Arc<Trace>, opportunity_bytes: u64, start_nanos: u64) -> Self {
+        Self { trace, opportunity_bytes, offset: start_nanos, position: None }
+    }
+
+    /// A chance serves what waits at its instant; what it has left is lost, as in Mahimahi.
+    fn finish(&mut self, start: u64, bytes: u64, gates: &mut Gates) -> u64 {
+        let mut position = match self.position {
+            Some(position) if self.instant(position) >= start => position,
+            _ => self.seek(start),
+        };
+        let mut left = bytes;
+        loop {
+            let instant = self.instant(position);
+            if instant == u64::MAX {
+                self.position = Some(position);
+                return instant;
+            }
+            let (open, _) = gates.open_from(instant);
+            if open > instant {
+                position = self.seek(open);
+                continue;
+            }
+            let taken = left.min(position.bytes_left);
+            left -= taken;
+            position.bytes_left -= taken;
+            if left == 0 {
+                self.position = Some(position);
+                return instant;
+            }
+            position = self.after(position);
+        }
+    }
+
+    fn instant(&self, position: Position) -> u64 {
+        let nanos = self.trace.nanos_at(position.cycle, position.index);
+        if nanos == u64::MAX { nanos } else { nanos.saturating_sub(self.offset) }
+    }
+
+    fn seek(&self, at: u64) -> Position {
+        let (cycle, index) = self.trace.first_from(at.saturating_add(self.offset));
+        Position { cycle, index, bytes_left: self.opportunity_bytes }
+    }
+
+    fn after(&self, position: Position) -> Position {
+        let last = position.index + 1 == self.trace.times_ms().len();
+        let (cycle, index) =
+            if last { (position.cycle + 1, 0) } else { (position.cycle, position.index + 1) };
+        Position { cycle, index, bytes_left: self.opportunity_bytes }
+    }
+}

@@ -1,0 +1,425 @@
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tautline_units::Bitrate;
+
+use crate::Error;
+use crate::trace::Trace;
+
+/// What one direction of a link does to packets.
+///
+/// Made to be written by people in TOML, so each field's unit is in its name. Exactly one of
+/// `rate_mbps` and `trace` is given; everything else has a default, most of them "none".
+///
+/// ```toml
+/// rate_mbps = 8.0                              # mean capacity, Mbit/s
+/// swing = { sigma = 0.25, tau_ms = 80.0 }      # the capacity's swings round that mean
+/// queue_bytes = 300000                         # drop-tail queue in front of it
+/// delay_ms = 20.0                              # propagation, one way
+/// jitter = { sigma_ms = 2.0, tau_ms = 1000.0 } # |AR(1)| on top of it
+/// retransmission = { probability = 0.1, delay_ms = 8.0 }
+/// handover = { step_ms = 300.0, every_s = [10.0, 30.0] }
+/// outage_losing = { every_s = 60.0, mean_ms = 60.0 }
+/// outage_holding = { every_s = 120.0, mean_ms = 500.0 }
+/// loss = 0.001                                 # share of packets lost independently
+/// burst_loss = { enter = 0.001, leave = 0.25, loss = 0.8 }
+/// reorder = false                              # may jitter change the order?
+/// overhead_bytes = 28                          # IP and UDP headers
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Mean capacity in Mbit/s (10^6 bit/s), headers included; 0.01 to 100,000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_mbps: Option<f64>,
+    /// Swings of the capacity round `rate_mbps`; none: the capacity is constant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub swing: Option<Swing>,
+    /// Recorded capacity in place of `rate_mbps`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceRate>,
+    /// Bytes that may wait for the capacity, headers included; a packet that does not fit is
+    /// dropped. 1 to 64,000,000.
+    #[serde(default = "default_queue_bytes")]
+    pub queue_bytes: u64,
+    /// Propagation delay in ms, one way; 0 to 60,000.
+    #[serde(default)]
+    pub delay_ms: f64,
+    /// Delay that wanders on top of `delay_ms`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<Jitter>,
+    /// Delay of the radio's own retransmissions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retransmission: Option<Retransmission>,
+    /// Handovers, during which packets are held in the queue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handover: Option<Handover>,
+    /// Outages in which packets that leave the queue are lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outage_losing: Option<Outage>,
+    /// Outages in which the capacity is zero and packets are held in the queue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outage_holding: Option<Outage>,
+    /// The share of packets lost, each on its own; 0 to 1.
+    #[serde(default)]
+    pub loss: f64,
+    /// Losses that come in bursts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burst_loss: Option<BurstLoss>,
+    /// Whether a packet with less jitter may overtake one with more; radio links do not.
+    #[serde(default)]
+    pub reorder: bool,
+    /// Bytes added to each packet's length: 28 for the IPv4 and UDP headers that a real link
+    /// carries as well; 0 to 1000.
+    #[serde(default = "default_overhead_bytes")]
+    pub overhead_bytes: u64,
+}
+
+/// Swings of a capacity: its logarithm is an Ornstein-Uhlenbeck process.
+///
+/// The mean of the capacity stays `rate_mbps`. Source: reference/multilink-and-rate.md, Link model.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Swing {
+    /// Standard deviation of the logarithm; 0 to 2. 0.25 is a factor of 1.28 either way.
+    pub sigma: f64,
+    /// Time constant in ms; 1 to 3,600,000.
+    pub tau_ms: f64,
+}
+
+/// A capacity recorded in the Mahimahi format, looped.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TraceRate {
+    /// The file; a relative path is resolved by [`Config::load_traces`].
+    pub file: PathBuf,
+    /// Scales the bytes of each chance; 0.01 to 100.
+    #[serde(default = "default_rate_factor")]
+    pub rate_factor: f64,
+    /// Where in the trace the link starts, in s; 0 to 86,400.
+    #[serde(default)]
+    pub start_s: f64,
+    /// The loop's period in s; none: the last line's time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub period_s: Option<f64>,
+    /// The trace itself, once loaded.
+    #[serde(skip)]
+    pub trace: Option<Arc<Trace>>,
+}
+
+/// Delay that wanders: the absolute value of a first-order autoregressive process.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Jitter {
+    /// Standard deviation of the process in ms (the mean delay added is 0.8 of it); 0 to 10,000.
+    pub sigma_ms: f64,
+    /// Time constant in ms; 1 to 3,600,000.
+    pub tau_ms: f64,
+}
+
+/// Retransmissions by the radio (HARQ): each adds a delay, and may have to be repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Retransmission {
+    /// The probability of each further round; 0 to 0.9.
+    pub probability: f64,
+    /// Delay of one round in ms; 0 to 10,000.
+    pub delay_ms: f64,
+}
+
+/// Handovers between cells.
+///
+/// From its start, for `step_ms`, nothing leaves the queue; then it drains at the link's rate. A
+/// ping on an idle link sees a step of up to `step_ms`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Handover {
+    /// Length of one handover in ms; above 0, less than the shortest time between two.
+    pub step_ms: f64,
+    /// Time between the starts of two handovers in s: uniform from the first to the second.
+    pub every_s: [f64; 2],
+}
+
+/// Outages: a Poisson process of exponentially long interruptions.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Outage {
+    /// Mean time from one outage's end to the next one's start in s; 0.1 to 1,000,000.
+    pub every_s: f64,
+    /// Mean length in ms; above 0, up to 600,000.
+    pub mean_ms: f64,
+}
+
+/// Two-state Markov loss (Gilbert-Elliott), one step per packet.
+///
+/// The share of packets lost is `loss * enter / (enter + leave)`; a burst lasts `1 / leave`
+/// packets in the mean. Losses outside bursts are the link's own `loss`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BurstLoss {
+    /// Probability that a burst begins at a packet; 0 to 1.
+    pub enter: f64,
+    /// Probability that a burst ends at a packet; above 0, up to 1.
+    pub leave: f64,
+    /// Share of packets lost within a burst; 0 to 1.
+    #[serde(default = "default_burst_loss")]
+    pub loss: f64,
+}
+
+impl Config {
+    /// A link of constant `rate`, without delay or loss, with the default queue.
+    pub fn of_rate(rate: Bitrate) -> Self {
+        Self { rate_mbps: Some(rate.as_f64() / 1e6), ..Self::empty() }
+    }
+
+    /// A link that follows `trace`, without delay or loss, with the default queue.
+    pub fn of_trace(trace: Arc<Trace>) -> Self {
+        let trace = TraceRate {
+            file: PathBuf::from("(in memory)"),
+            rate_factor: default_rate_factor(),
+            start_s: 0.0,
+            period_s: None,
+            trace: Some(trace),
+        };
+        Self { trace: Some(trace), ..Self::empty() }
+    }
+
+    /// This link with a propagation delay of `delay`.
+    pub fn with_delay(self, delay: Duration) -> Self {
+        Self { delay_ms: delay.as_secs_f64() * 1e3, ..self }
+    }
+
+    fn empty() -> Self {
+        Self {
+            rate_mbps: None,
+            swing: None,
+            trace: None,
+            queue_bytes: default_queue_bytes(),
+            delay_ms: 0.0,
+            jitter: None,
+            retransmission: None,
+            handover: None,
+            outage_losing: None,
+            outage_holding: None,
+            loss: 0.0,
+            burst_loss: None,
+            reorder: false,
+            overhead_bytes: default_overhead_bytes(),
+        }
+    }
+
+    /// Reads the trace's file, if a trace is named and not loaded yet; `folder` is where a
+    /// relative path begins.
+    ///
+    /// # Errors
+    /// [`Error::TraceFile`] and [`Error::TraceText`], both with the path; [`Error::Field`] for a
+    /// period that is no time.
+    pub fn load_traces(&mut self, folder: &Path) -> Result<(), Error> {
+        let Some(rate) = &mut self.trace else { return Ok(()) };
+        if rate.trace.is_some() {
+            return Ok(());
+        }
+        if let Some(period) = rate.period_s {
+            within("trace.period_s", period, 0.001, 86_400.0, "seconds, 0.001 to 86400")?;
+        }
+        let path = folder.join(&rate.file);
+        let text = std::fs::read(&path)
+            .map_err(|source| Error::TraceFile { path: path.clone(), source })?;
+        let period = rate.period_s.map(Duration::from_secs_f64);
+        let trace = Trace::parse(&text, period)
+            .map_err(|source| Error::TraceText { path: path.clone(), source })?;
+        rate.trace = Some(Arc::new(trace));
+        Ok(())
+    }
+
+    /// The mean capacity; `None` for a trace that is not loaded.
+    pub fn bitrate_mean(&self) -> Option<Bitrate> {
+        match (&self.trace, self.rate_mbps) {
+            (Some(rate), _) => {
+                rate.trace.as_ref().map(|trace| trace.bitrate_mean().scale(rate.rate_factor))
+            }
+            (None, Some(mbps)) => Some(Bitrate::from_bps((mbps * 1e6).round() as u64)),
+            (None, None) => None,
+        }
+    }
+
+    /// Checks every field against its range.
+    ///
+    /// # Errors
+    /// [`Error::Field`] for the first field that is out of range.
+    pub fn validate(&self) -> Result<(), Error> {
+        self.validate_rate()?;
+        self.validate_delay()?;
+        self.validate_gates()?;
+        share("loss", self.loss)?;
+        if let Some(burst) = &self.burst_loss {
+            share("burst_loss.enter", burst.enter)?;
+            share("burst_loss.loss", burst.loss)?;
+            within("burst_loss.leave", burst.leave, 1e-9, 1.0, "a probability above 0, up to 1")?;
+        }
+        Ok(())
+    }
+
+    fn validate_rate(&self) -> Result<(), Error> {
+        match (self.rate_mbps, &self.trace) {
+            (None, None) => return Err(wrong("rate_mbps", "none", "give rate_mbps or trace")),
+            (Some(mbps), Some(_)) => {
+                return Err(wrong("rate_mbps", mbps, "give rate_mbps or trace, not both"));
+            }
+            (Some(mbps), None) => {
+                within("rate_mbps", mbps, 0.01, 1e5, "Mbit/s, 0.01 to 100000")?;
+            }
+            (None, Some(trace)) => {
+                within("trace.rate_factor", trace.rate_factor, 0.01, 100.0, "0.01 to 100")?;
+                within("trace.start_s", trace.start_s, 0.0, 86_400.0, "seconds, 0 to 86400")?;
+            }
+        }
+        if let Some(swing) = &self.swing {
+            if self.trace.is_some() {
+                return Err(wrong("swing", "given", "a trace swings by itself: leave it out"));
+            }
+            within("swing.sigma", swing.sigma, 0.0, 2.0, "0 to 2")?;
+            within("swing.tau_ms", swing.tau_ms, 1.0, 3.6e6, "ms, 1 to 3600000")?;
+        }
+        let queue = self.queue_bytes;
+        if !(1..=64_000_000).contains(&queue) {
+            return Err(wrong("queue_bytes", queue, "bytes, 1 to 64000000"));
+        }
+        let drains_in_s = self.bitrate_mean().map(|rate| queue as f64 * 8.0 / rate.as_f64());
+        if drains_in_s.is_some_and(|seconds| seconds > 600.0) {
+            return Err(wrong("queue_bytes", queue, "takes over ten minutes at this rate"));
+        }
+        if self.overhead_bytes > 1000 {
+            return Err(wrong("overhead_bytes", self.overhead_bytes, "bytes, 0 to 1000"));
+        }
+        Ok(())
+    }
+
+    fn validate_delay(&self) -> Result<(), Error> {
+        within("delay_ms", self.delay_ms, 0.0, 6e4, "ms, 0 to 60000")?;
+        if let Some(jitter) = &self.jitter {
+            within("jitter.sigma_ms", jitter.sigma_ms, 0.0, 1e4, "ms, 0 to 10000")?;
+            within("jitter.tau_ms", jitter.tau_ms, 1.0, 3.6e6, "ms, 1 to 3600000")?;
+        }
+        if let Some(round) = &self.retransmission {
+            within("retransmission.probability", round.probability, 0.0, 0.9, "0 to 0.9")?;
+            within("retransmission.delay_ms", round.delay_ms, 0.0, 1e4, "ms, 0 to 10000")?;
+        }
+        Ok(())
+    }
+
+    fn validate_gates(&self) -> Result<(), Error> {
+        if let Some(handover) = &self.handover {
+            let [from, to] = handover.every_s;
+            within("handover.every_s", from, 0.1, 1e6, "seconds, 0.1 to 1000000")?;
+            within("handover.every_s", to, from, 1e6, "the second must not be below the first")?;
+            let longest = from * 1e3 * 0.9;
+            let rule = "ms, above 0 and below nine tenths of the shortest time between two";
+            within("handover.step_ms", handover.step_ms, 0.001, longest, rule)?;
+        }
+        let outages =
+            [("outage_losing", &self.outage_losing), ("outage_holding", &self.outage_holding)];
+        for (name, outage) in outages {
+            let Some(outage) = outage else { continue };
+            let rule = "every_s: seconds, 0.1 to 1000000";
+            within(name, outage.every_s, 0.1, 1e6, rule)?;
+            within(name, outage.mean_ms, 0.001, 6e5, "mean_ms: ms, above 0, up to 600000")?;
+        }
+        Ok(())
+    }
+}
+
+fn share(field: &'static str, value: f64) -> Result<(), Error> {
+    within(field, value, 0.0, 1.0, "a share from 0 to 1")
+}
+
+fn within(
+    field: &'static str,
+    value: f64,
+    from: f64,
+    to: f64,
+    reason: &'static str,
+) -> Result<(), Error> {
+    if (from..=to).contains(&value) { Ok(()) } else { Err(wrong(field, value, reason)) }
+}
+
+fn wrong(field: &'static str, value: impl ToString, reason: &'static str) -> Error {
+    Error::Field { field, value: value.to_string(), reason }
+}
+
+/// 256 ms at 8 Mbit/s: modems hold a few hundred milliseconds.
+const fn default_queue_bytes() -> u64 {
+    256_000
+}
+
+/// IPv4 (20) and UDP (8) headers.
+const fn default_overhead_bytes() -> u64 {
+    28
+}
+
+const fn default_rate_factor() -> f64 {
+    1.0
+}
+
+/// Within a burst all packets are lost unless told otherwise (Gilbert's own model).
+const fn default_burst_loss() -> f64 {
+    1.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(text: &str) -> String {
+        match toml::from_str::<Config>(text) {
+            Ok(config) => config.validate().expect_err("out of range").to_string(),
+            Err(error) => error.message().to_string(),
+        }
+    }
+
+    #[test]
+    fn every_part_can_be_written_in_toml() {
+        let text = r#"
+            rate_mbps = 8.0
+            swing = { sigma = 0.25, tau_ms = 80.0 }
+            queue_bytes = 300000
+            delay_ms = 20.0
+            jitter = { sigma_ms = 2.0, tau_ms = 1000.0 }
+            retransmission = { probability = 0.1, delay_ms = 8.0 }
+            handover = { step_ms = 300.0, every_s = [10.0, 30.0] }
+            outage_losing = { every_s = 60.0, mean_ms = 60.0 }
+            outage_holding = { every_s = 120.0, mean_ms = 500.0 }
+            loss = 0.001
+            burst_loss = { enter = 0.001, leave = 0.25, loss = 0.8 }
+            reorder = false
+            overhead_bytes = 28
+        "#;
+        let config: Config = toml::from_str(text).expect("well formed");
+        config.validate().expect("in range");
+        let again: Config =
+            toml::from_str(&toml::to_string(&config).expect("writable")).expect("well formed");
+        assert_eq!(config, again);
+    }
+
+    #[test]
+    fn errors_name_the_field() {
+        assert_eq!(error("delay_ms = 1.0"), "rate_mbps = none: give rate_mbps or trace");
+        assert_eq!(error("rate_mbps = 0.0"), "rate_mbps = 0: Mbit/s, 0.01 to 100000");
+        assert_eq!(error("rate_mbps = nan"), "rate_mbps = NaN: Mbit/s, 0.01 to 100000");
+        assert_eq!(error("rate_mbps = 1.0\nloss = 1.5"), "loss = 1.5: a share from 0 to 1");
+        assert_eq!(
+            error("rate_mbps = 1.0\nhandover = { step_ms = 300.0, every_s = [30.0, 10.0] }"),
+            "handover.every_s = 10: the second must not be below the first"
+        );
+        assert!(error("rate_mbs = 1.0").starts_with("unknown field `rate_mbs`"));
+    }
+
+    #[test]
+    fn a_missing_trace_is_told_with_its_path() {
+        let mut config: Config = toml::from_str("trace = { file = 'no/such.pps' }").expect("toml");
+        let error = config.load_traces(Path::new("/nowhere")).expect_err("no such file");
+        assert!(error.to_string().starts_with("cannot read the trace /nowhere/no/such.pps: "));
+    }
+}

@@ -1,0 +1,54 @@
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+use super::config::{Config, Retransmission};
+use super::wander::Wander;
+
+/// What a packet's way takes once it has left the queue.
+#[derive(Debug)]
+pub(super) struct Delay {
+    base: u64,
+    jitter: Option<(f64, Wander)>,
+    retransmission: Option<Retransmission>,
+    rng: ChaCha8Rng,
+}
+
+/// Rounds after which a radio gives up repeating itself.
+const ROUNDS_MAX: u32 = 16;
+
+impl Delay {
+    pub(super) fn new(config: &Config, jitter_rng: ChaCha8Rng, rng: ChaCha8Rng) -> Self {
+        let jitter = config.jitter.filter(|jitter| jitter.sigma_ms > 0.0).map(|jitter| {
+            let tau = jitter.tau_ms * 1e6;
+            // A fiftieth of the time constant: steps well below the deviation itself.
+            let step = (tau / 50.0).clamp(1e6, 20e6) as u64;
+            (jitter.sigma_ms * 1e6, Wander::new(tau as u64, step, jitter_rng))
+        });
+        let base = (config.delay_ms * 1e6).round() as u64;
+        Self { base, jitter, retransmission: config.retransmission, rng }
+    }
+
+    /// The delay in nanoseconds of a packet that leaves the queue at `departure`.
+    pub(super) fn of_next(&mut self, departure: u64) -> u64 {
+        let jitter = match &mut self.jitter {
+            Some((sigma, wander)) => (*sigma * wander.at(departure).0.abs()) as u64,
+            None => 0,
+        };
+        let rounds = match self.retransmission {
+            Some(round) => {
+                let again = || self.rng.random_bool(round.probability);
+                let rounds = std::iter::repeat_with(again).take_while(|again| *again);
+                rounds.take(ROUNDS_MAX as usize).count() as u64 * (round.delay_ms * 1e6) as u64
+            }
+            None => 0,
+        };
+        self.base + jitter + rounds
+    }
+
+    /// Lets go of what lies before `now`.
+    pub(super) fn forget_before(&mut self, now: u64) {
+        if let Some((_, wander)) = &mut self.jitter {
+            wander.forget_before(now);
+        }
+    }
+}

@@ -1,0 +1,407 @@
+//! A network in virtual time: nodes with clocks of their own, joined by links.
+//!
+//! A [`Node`] is any sans-I/O thing: it is handed datagrams and timeouts with its own local time
+//! and asked for datagrams until it has none. The world moves from event to event, in an order
+//! that depends on the seed alone, and writes a [`Log`] that is equal, byte for byte, for equal
+//! seeds.
+//!
+//! ```
+//! use std::time::Duration;
+//! use tautline_sim::link::{Config, Pair};
+//! use tautline_sim::world::{Clock, End, Node, Route, World};
+//! use tautline_units::{Bitrate, Instant};
+//!
+//! /// Sends one datagram and echoes what it hears.
+//! struct Echo { outbox: Vec<(Route, Vec<u8>)>, heard: u32 }
+//!
+//! impl Node for Echo {
+//!     fn handle_datagram(&mut self, route: Route, datagram: &[u8], _now: Instant) {
+//!         self.heard += 1;
+//!         self.outbox.push((route, datagram.to_vec()));
+//!     }
+//!     fn poll_transmit(&mut self, buffer: &mut Vec<u8>, _now: Instant) -> Option<Route> {
+//!         let (route, datagram) = self.outbox.pop()?;
+//!         buffer.extend_from_slice(&datagram);
+//!         Some(route)
+//!     }
+//!     fn poll_timeout(&self) -> Option<Instant> { None }
+//!     fn handle_timeout(&mut self, _now: Instant) {}
+//! }
+//!
+//! let mut world = World::new(7);
+//! let vehicle = world.add(Echo { outbox: vec![], heard: 0 }, Clock::default());
+//! let operator = world.add(Echo { outbox: vec![], heard: 0 }, Clock::new(Duration::from_secs(3), 20.0));
+//! let (here, there) = ("10.0.0.1:4000".parse()?, "10.0.9.9:5000".parse()?);
+//! let link = Pair::symmetric(Config::of_rate(Bitrate::from_mbps(8)).with_delay(Duration::from_millis(20)));
+//! let link = world.link(End::new(vehicle, 0, here), End::new(operator, 0, there), &link)?;
+//!
+//! world.act(vehicle, |node, _now| node.outbox.push((Route { socket: 0, remote: there }, vec![1])));
+//! world.run_until(Instant::from_millis(30));
+//! assert_eq!(world.node(operator).heard, 1);
+//! world.set_cut(link, true);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod clock;
+mod log;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use tautline_units::{ByteCount, Instant};
+
+pub use clock::Clock;
+pub use log::Log;
+
+use crate::Error;
+use crate::link::{Counters, Link, Pair};
+
+/// Where a datagram goes or comes from, as a node sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Route {
+    /// The node's own socket.
+    pub socket: u8,
+    /// The address at the far end.
+    pub remote: SocketAddr,
+}
+
+/// Something that lives in the world: a session, or a stand-in for one.
+///
+/// Every `now` is the node's own clock. After each call of `handle_*` and after [`World::act`] the
+/// world drains `poll_transmit`, then `poll_log`, then reads `poll_timeout`.
+pub trait Node {
+    /// Takes a datagram in.
+    fn handle_datagram(&mut self, route: Route, datagram: &[u8], now: Instant);
+    /// Writes the next datagram into the empty `buffer` and tells where it goes; `None`: no more.
+    fn poll_transmit(&mut self, buffer: &mut Vec<u8>, now: Instant) -> Option<Route>;
+    /// When [`Node::handle_timeout`] is to be called next.
+    fn poll_timeout(&self) -> Option<Instant>;
+    /// Does what is due.
+    fn handle_timeout(&mut self, now: Instant);
+    /// The next line for the world's log, such as an event of the session; `None`: no more.
+    fn poll_log(&mut self, _now: Instant) -> Option<String> {
+        None
+    }
+}
+
+impl<N: Node + ?Sized> Node for Box<N> {
+    fn handle_datagram(&mut self, route: Route, datagram: &[u8], now: Instant) {
+        (**self).handle_datagram(route, datagram, now);
+    }
+    fn poll_transmit(&mut self, buffer: &mut Vec<u8>, now: Instant) -> Option<Route> {
+        (**self).poll_transmit(buffer, now)
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        (**self).poll_timeout()
+    }
+    fn handle_timeout(&mut self, now: Instant) {
+        (**self).handle_timeout(now);
+    }
+    fn poll_log(&mut self, now: Instant) -> Option<String> {
+        (**self).poll_log(now)
+    }
+}
+
+/// A node's place in its world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(usize);
+
+/// A link's place in its world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LinkId(usize);
+
+/// One end of a link: a node's socket, and the address under which the far end sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct End {
+    /// The node.
+    pub node: NodeId,
+    /// Its socket.
+    pub socket: u8,
+    /// The address of that socket on this link.
+    pub address: SocketAddr,
+}
+
+impl End {
+    /// Socket `socket` of `node`, seen as `address`.
+    pub fn new(node: NodeId, socket: u8, address: SocketAddr) -> Self {
+        Self { node, socket, address }
+    }
+}
+
+/// Nodes of one type `N` and the links between them. `Box<dyn Node>` mixes types.
+#[derive(Debug)]
+pub struct World<N> {
+    seed: u64,
+    now: Instant,
+    nodes: Vec<Place<N>>,
+    links: Vec<Join>,
+    /// From a node's socket and a remote address to a link and its direction.
+    routes: BTreeMap<(usize, Route), (usize, Direction)>,
+    no_route: u64,
+    log: Log,
+    buffer: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct Place<N> {
+    node: N,
+    clock: Clock,
+    /// The world's instant of the node's next timeout.
+    timeout: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Join {
+    vehicle: End,
+    operator: End,
+    up: Link<Vec<u8>>,
+    down: Link<Vec<u8>>,
+}
+
+/// A direction of a link: up is from its first end to its second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From the first end (the vehicle) to the second (the operator).
+    Up,
+    /// From the second end to the first.
+    Down,
+}
+
+/// Datagrams that a node may send, or timeouts that it may ask for, at one instant: more is a
+/// node that never stops.
+const TURNS_MAX: u32 = 100_000;
+
+impl<N: Node> World<N> {
+    /// An empty world at [`Instant::ZERO`].
+    pub fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            now: Instant::ZERO,
+            nodes: Vec::new(),
+            links: Vec::new(),
+            routes: BTreeMap::new(),
+            no_route: 0,
+            log: Log::new(seed),
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Puts a node into the world, with its clock; what it has to send is sent.
+    pub fn add(&mut self, node: N, clock: Clock) -> NodeId {
+        let id = NodeId(self.nodes.len());
+        self.nodes.push(Place { node, clock, timeout: None });
+        self.settle(id.0);
+        id
+    }
+
+    /// Joins two ends by a link: `up` carries from `first` to `second`.
+    ///
+    /// The link's seed is the world's seed and the link's number. Datagrams sent before the link
+    /// exists have no route.
+    ///
+    /// # Errors
+    /// Those of [`Link::new`].
+    ///
+    /// # Panics
+    /// If one end already has a route to the other's address on that socket.
+    pub fn link(&mut self, first: End, second: End, pair: &Pair) -> Result<LinkId, Error> {
+        let id = self.links.len();
+        // The golden ratio's bits spread neighbouring numbers over all seeds.
+        let seed = self.seed ^ (id as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let (up, down) = pair.links(seed)?;
+        self.enter_routes(id, first, second);
+        self.links.push(Join { vehicle: first, operator: second, up, down });
+        Ok(LinkId(id))
+    }
+
+    /// Gives the first end of `link` a new address, as a carrier's NAT does.
+    ///
+    /// What is sent to the old address has no route from now on; what is on its way arrives from
+    /// the address that is current when it arrives.
+    ///
+    /// # Panics
+    /// If the second end already has a route to that address.
+    pub fn rebind(&mut self, link: LinkId, address: SocketAddr) {
+        let (first, second) = (self.links[link.0].vehicle, self.links[link.0].operator);
+        self.routes.retain(|_, (id, _)| *id != link.0);
+        let first = End { address, ..first };
+        self.enter_routes(link.0, first, second);
+        self.links[link.0].vehicle = first;
+        self.log.line(self.now, format_args!("link {} rebind {address}", link.0));
+    }
+
+    fn enter_routes(&mut self, id: usize, first: End, second: End) {
+        let ends = [(first, second, Direction::Up), (second, first, Direction::Down)];
+        for (from, to, direction) in ends {
+            let route = Route { socket: from.socket, remote: to.address };
+            let before = self.routes.insert((from.node.0, route), (id, direction));
+            assert!(before.is_none(), "node {} already has the route {route:?}", from.node.0);
+        }
+    }
+
+    /// The world's own time.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// The time on a node's clock.
+    pub fn now_at(&self, id: NodeId) -> Instant {
+        self.nodes[id.0].clock.local(self.now)
+    }
+
+    /// A node's clock.
+    pub fn clock(&self, id: NodeId) -> Clock {
+        self.nodes[id.0].clock
+    }
+
+    /// A node, to look at.
+    pub fn node(&self, id: NodeId) -> &N {
+        &self.nodes[id.0].node
+    }
+
+    /// Does something to a node at the present instant; `now` is the node's own clock.
+    ///
+    /// What the node has to send afterwards is sent.
+    pub fn act<R>(&mut self, id: NodeId, action: impl FnOnce(&mut N, Instant) -> R) -> R {
+        let place = &mut self.nodes[id.0];
+        let local = place.clock.local(self.now);
+        let result = action(&mut place.node, local);
+        self.settle(id.0);
+        result
+    }
+
+    /// Cuts both directions of a link, or restores them.
+    pub fn set_cut(&mut self, id: LinkId, cut: bool) {
+        let join = &mut self.links[id.0];
+        join.up.set_cut(cut);
+        join.down.set_cut(cut);
+        let word = if cut { "cut" } else { "restored" };
+        self.log.line(self.now, format_args!("link {} {word}", id.0));
+    }
+
+    /// What one direction of a link has done so far.
+    pub fn counters(&self, id: LinkId, direction: Direction) -> &Counters {
+        match direction {
+            Direction::Up => self.links[id.0].up.counters(),
+            Direction::Down => self.links[id.0].down.counters(),
+        }
+    }
+
+    /// Datagrams that were sent to an address to which their sender has no link.
+    pub fn dropped_no_route(&self) -> u64 {
+        self.no_route
+    }
+
+    /// What has happened so far.
+    pub fn log(&self) -> &Log {
+        &self.log
+    }
+
+    /// The log, to write into or to configure.
+    pub fn log_mut(&mut self) -> &mut Log {
+        &mut self.log
+    }
+
+    /// The instant of the next event; `None`: nothing will ever happen again by itself.
+    pub fn next_event(&self) -> Option<Instant> {
+        let arrivals = self.links.iter().flat_map(|join| [&join.up, &join.down]);
+        let arrivals = arrivals.filter_map(Link::next_departure);
+        arrivals.chain(self.nodes.iter().filter_map(|place| place.timeout)).min()
+    }
+
+    /// Runs all events up to and including `until`, then stands at `until`.
+    ///
+    /// # Panics
+    /// If a node never stops sending, or does not move its timeout, at one instant.
+    pub fn run_until(&mut self, until: Instant) {
+        let mut turns = 0;
+        while let Some(at) = self.next_event().filter(|at| *at <= until) {
+            turns = if at > self.now { 0 } else { turns + 1 };
+            assert!(turns < TURNS_MAX, "SIM_SEED={}: time stands still at {at:?}", self.seed);
+            self.now = self.now.max(at);
+            self.deliver();
+            self.fire();
+        }
+        self.now = self.now.max(until);
+    }
+
+    /// Hands over every datagram that has arrived, link by link.
+    fn deliver(&mut self) {
+        for id in 0..self.links.len() {
+            for direction in [Direction::Up, Direction::Down] {
+                while let Some((from, to, datagram)) = self.take(id, direction) {
+                    let route = Route { socket: to.socket, remote: from.address };
+                    let bytes = datagram.len();
+                    let what = format_args!("link {id} {direction:?} arrives {bytes} B");
+                    self.log.datagram(self.now, what, &datagram);
+                    let place = &mut self.nodes[to.node.0];
+                    let local = place.clock.local(self.now);
+                    place.node.handle_datagram(route, &datagram, local);
+                    self.settle(to.node.0);
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, id: usize, direction: Direction) -> Option<(End, End, Vec<u8>)> {
+        let join = &mut self.links[id];
+        let (link, from, to) = match direction {
+            Direction::Up => (&mut join.up, join.vehicle, join.operator),
+            Direction::Down => (&mut join.down, join.operator, join.vehicle),
+        };
+        let (_, datagram) = link.pop(self.now)?;
+        Some((from, to, datagram))
+    }
+
+    /// Calls every node whose timeout is due.
+    fn fire(&mut self) {
+        for id in 0..self.nodes.len() {
+            let place = &mut self.nodes[id];
+            if place.timeout.is_some_and(|at| at <= self.now) {
+                let local = place.clock.local(self.now);
+                place.node.handle_timeout(local);
+                self.settle(id);
+            }
+        }
+    }
+
+    /// Drains a node and arms its timeout: after everything that was done to it.
+    fn settle(&mut self, id: usize) {
+        let local = self.nodes[id].clock.local(self.now);
+        let mut buffer = std::mem::take(&mut self.buffer);
+        for turn in 0.. {
+            assert!(turn < TURNS_MAX, "SIM_SEED={}: node {id} never stops sending", self.seed);
+            buffer.clear();
+            let Some(route) = self.nodes[id].node.poll_transmit(&mut buffer, local) else { break };
+            self.transmit(id, route, &buffer);
+        }
+        self.buffer = buffer;
+        let place = &mut self.nodes[id];
+        while let Some(line) = place.node.poll_log(local) {
+            self.log.line(self.now, format_args!("node {id} {line}"));
+        }
+        place.timeout = place.node.poll_timeout().map(|at| place.clock.world(at));
+    }
+
+    fn transmit(&mut self, id: usize, route: Route, datagram: &[u8]) {
+        let bytes = datagram.len();
+        let Some((link, direction)) = self.routes.get(&(id, route)).copied() else {
+            self.no_route += 1;
+            let what = format_args!("node {id} sends {bytes} B to {}: no route", route.remote);
+            self.log.datagram(self.now, what, datagram);
+            return;
+        };
+        let join = &mut self.links[link];
+        let model = match direction {
+            Direction::Up => &mut join.up,
+            Direction::Down => &mut join.down,
+        };
+        let fate = model.push(self.now, ByteCount::of(datagram), datagram.to_vec());
+        let fate = fate.map_or_else(|reason| reason.name(), |()| "goes");
+        let what = format_args!("link {link} {direction:?} takes {bytes} B: {fate}");
+        self.log.datagram(self.now, what, datagram);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,167 @@
+use std::time::Duration;
+
+use super::*;
+use crate::link::{Config, Drop};
+use tautline_units::Bitrate;
+
+/// Sends a numbered datagram every 10 ms of its own time; answers what it hears with one byte.
+struct Ticker {
+    remote: SocketAddr,
+    next: Option<Instant>,
+    outbox: Vec<(Route, Vec<u8>)>,
+    sent: u32,
+    heard: Vec<(Instant, Vec<u8>)>,
+    events: Vec<String>,
+}
+
+impl Ticker {
+    fn new(remote: SocketAddr, first: Option<Instant>) -> Self {
+        let (outbox, heard, events) = (Vec::new(), Vec::new(), Vec::new());
+        Self { remote, next: first, outbox, sent: 0, heard, events }
+    }
+}
+
+impl Node for Ticker {
+    fn handle_datagram(&mut self, route: Route, datagram: &[u8], now: Instant) {
+        self.heard.push((now, datagram.to_vec()));
+        self.events.push(format!("heard {} B", datagram.len()));
+        if datagram.len() > 1 {
+            self.outbox.push((route, vec![datagram[0]]));
+        }
+    }
+    fn poll_transmit(&mut self, buffer: &mut Vec<u8>, _now: Instant) -> Option<Route> {
+        let (route, datagram) = self.outbox.pop()?;
+        buffer.extend_from_slice(&datagram);
+        Some(route)
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.next
+    }
+    fn handle_timeout(&mut self, now: Instant) {
+        self.sent += 1;
+        let number = self.sent.to_be_bytes();
+        self.outbox.push((Route { socket: 0, remote: self.remote }, number.repeat(250)));
+        self.next = Some(now + Duration::from_millis(10));
+    }
+    fn poll_log(&mut self, _now: Instant) -> Option<String> {
+        self.events.pop()
+    }
+}
+
+fn vehicle_address() -> SocketAddr {
+    SocketAddr::from(([10, 0, 0, 1], 4000))
+}
+
+fn operator_address() -> SocketAddr {
+    SocketAddr::from(([10, 0, 9, 9], 5000))
+}
+
+fn build(seed: u64, config: Config) -> (World<Ticker>, NodeId, NodeId, LinkId) {
+    let mut world = World::new(seed);
+    let skewed = Clock::new(Duration::from_secs(5), -50.0);
+    let first = Some(Instant::from_millis(5_000));
+    let vehicle = world.add(Ticker::new(operator_address(), first), skewed);
+    let operator = world.add(Ticker::new(vehicle_address(), None), Clock::default());
+    let pair = Pair::symmetric(config);
+    let ends = (End::new(vehicle, 0, vehicle_address()), End::new(operator, 3, operator_address()));
+    let link = world.link(ends.0, ends.1, &pair).expect("a sound link");
+    (world, vehicle, operator, link)
+}
+
+fn eight_mbps() -> Config {
+    let config = Config::of_rate(Bitrate::from_mbps(8)).with_delay(Duration::from_millis(20));
+    Config { overhead_bytes: 0, ..config }
+}
+
+#[test]
+fn datagrams_travel_with_rate_and_delay_by_the_receivers_clock() {
+    let (mut world, vehicle, operator, _) = build(1, eight_mbps());
+    world.run_until(Instant::from_millis(1_000));
+    let heard = &world.node(operator).heard;
+    assert_eq!(heard[0].0, Instant::from_millis(21), "1 ms at 8 Mbit/s and 20 ms of delay");
+    assert!(heard.len() >= 97, "{}", heard.len());
+    let echo = &world.node(vehicle).heard[0];
+    assert_eq!(echo.0, world.clock(vehicle).local(Instant::from_micros(41_001)));
+    assert_eq!(world.now(), Instant::from_millis(1_000));
+    assert_eq!(world.now_at(vehicle), Instant::from_nanos(5_999_950_000));
+}
+
+#[test]
+fn equal_seeds_give_equal_logs() {
+    let lossy = || Config { loss: 0.1, ..eight_mbps() };
+    let run = |seed| {
+        let (mut world, ..) = build(seed, lossy());
+        world.run_until(Instant::from_millis(2_000));
+        world
+    };
+    let (a, b, c) = (run(7), run(7), run(8));
+    assert_eq!(a.log().lines(), b.log().lines());
+    assert_eq!(a.log().digest(), b.log().digest());
+    assert_ne!(a.log().lines()[1..], c.log().lines()[1..]);
+    assert!(a.log().lines().iter().any(|line| line.contains(": loss #")));
+    assert!(a.log().lines().iter().any(|line| line.contains("node 0 heard")));
+}
+
+#[test]
+fn time_may_be_run_in_any_steps() {
+    let mut whole = build(3, eight_mbps()).0;
+    let mut pieces = build(3, eight_mbps()).0;
+    whole.run_until(Instant::from_millis(500));
+    for millis in 0..=500 {
+        pieces.run_until(Instant::from_millis(millis));
+    }
+    assert_eq!(whole.log().digest(), pieces.log().digest());
+}
+
+#[test]
+fn a_cut_link_carries_nothing_until_it_is_restored() {
+    let (mut world, _, operator, link) = build(4, eight_mbps());
+    world.run_until(Instant::from_millis(100));
+    world.set_cut(link, true);
+    let heard = world.node(operator).heard.len();
+    world.run_until(Instant::from_millis(200));
+    assert_eq!(world.node(operator).heard.len(), heard);
+    assert!(world.counters(link, Direction::Up).dropped(Drop::Cut) >= 10);
+    world.set_cut(link, false);
+    world.run_until(Instant::from_millis(300));
+    assert!(world.node(operator).heard.len() >= heard + 7);
+}
+
+#[test]
+fn a_datagram_to_nowhere_is_counted() {
+    let (mut world, vehicle, ..) = build(5, eight_mbps());
+    let nowhere = Route { socket: 9, remote: operator_address() };
+    world.act(vehicle, |node, _| node.outbox.push((nowhere, vec![1, 2])));
+    assert_eq!(world.dropped_no_route(), 1);
+}
+
+#[test]
+fn a_rebound_link_shows_its_new_address() {
+    let (mut world, _, operator, link) = build(6, eight_mbps());
+    world.run_until(Instant::from_millis(50));
+    world.rebind(link, SocketAddr::from(([10, 0, 0, 1], 4999)));
+    world.run_until(Instant::from_millis(100));
+    assert_eq!(world.dropped_no_route(), 0, "the echo answers the address it saw");
+    let old = Route { socket: 3, remote: vehicle_address() };
+    world.act(operator, |node, _| node.outbox.push((old, vec![1])));
+    assert_eq!(world.dropped_no_route(), 1);
+}
+
+#[test]
+#[should_panic(expected = "time stands still")]
+fn a_node_that_does_not_move_its_timeout_is_found() {
+    struct Stuck;
+    impl Node for Stuck {
+        fn handle_datagram(&mut self, _: Route, _: &[u8], _: Instant) {}
+        fn poll_transmit(&mut self, _: &mut Vec<u8>, _: Instant) -> Option<Route> {
+            None
+        }
+        fn poll_timeout(&self) -> Option<Instant> {
+            Some(Instant::from_millis(1))
+        }
+        fn handle_timeout(&mut self, _: Instant) {}
+    }
+    let mut world: World<Box<dyn Node>> = World::new(0);
+    world.add(Box::new(Stuck), Clock::default());
+    world.run_until(Instant::from_millis(2));
+}
