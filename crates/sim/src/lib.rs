@@ -2,6 +2,7 @@
 //!
 //! - [`link`]: one direction of one link: rate, queue, delay, loss, outages.
 //! - [`trace`]: recorded capacity in the Mahimahi format.
+//! - [`preset`]: named links, every number with its reason.
 //! - [`world`]: nodes with clocks of their own, joined by links, in virtual time.
 //!
 //! Nothing here reads a clock, a socket or an unseeded random number. The same models run in
@@ -10,6 +11,7 @@
 
 mod error;
 pub mod link;
+pub mod preset;
 pub mod trace;
 pub mod world;
 
