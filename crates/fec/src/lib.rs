@@ -1,1 +1,49 @@
-//! Packet erasure codes over GF(2^8)
+//! Packet erasure codes over GF(2^8): they repair lost packets, never damaged ones.
+//!
+//! [`block::Code`] makes `n - k` repair packets from `k` source packets of one length; any `k` of
+//! the `n` give the sources back. It knows no time, no sockets and no policy: which packets form a
+//! block, and how many repair packets it gets, is decided elsewhere.
+//!
+//! # The code, exactly
+//! Bytes are elements of GF(2^8) modulo x^8 + x^4 + x^3 + x^2 + 1 ([`gf256::POLYNOMIAL`], 0x11D);
+//! bit `i` of a byte is the coefficient of `x^i`. The packets of a block are numbered from 0: source
+//! packets are 0..k and sent as they are (the code is systematic), repair packets are `k..n`, with
+//! `1 <= k <= n <= 256`. Byte `b` of repair packet `i` is
+//!
+//! ```text
+//!     repair[i][b] = sum over j in 0..k of  C(i, j) * source[j][b],   C(i, j) = 1 / (i XOR j)
+//! ```
+//!
+//! in that field, with the indices `i` and `j` read as elements. `i XOR j` is never zero because
+//! `i >= k > j`. C is a Cauchy matrix: every square submatrix of it has an inverse, so that any `k`
+//! packets recover the block (the code is MDS). C does not depend on `n`: more repair packets can
+//! be made for a block at any time, up to index 255.
+//!
+//! # Example
+//! ```
+//! use tautline_fec::block::Code;
+//!
+//! let sources = [b"Three source pac", b"kets of sixteen ", b"bytes make forty"];
+//! let code = Code::new(3, 5)?;
+//! let (mut fourth, mut fifth) = ([0; 16], [0; 16]);
+//! code.encode(&sources.map(|source| &source[..]), &mut [&mut fourth, &mut fifth])?;
+//!
+//! // Packets 0 and 2 are lost; 4, 1 and 3 come, in that order.
+//! let received = [(4, &fifth[..]), (1, &sources[1][..]), (3, &fourth[..])];
+//! let (mut first, mut third) = ([0; 16], [0; 16]);
+//! code.recover(&received, &mut [(0, &mut first), (2, &mut third)])?;
+//! assert_eq!((&first, &third), (sources[0], sources[2]));
+//! # Ok::<(), tautline_fec::Error>(())
+//! ```
+//!
+//! # Features
+//! `std` (default): the [`kernel`] is chosen by the CPU at run time. Without it the crate needs
+//! neither `std` nor `alloc`, and the target's compile-time features choose.
+#![cfg_attr(not(feature = "std"), no_std)]
+
+pub mod block;
+mod error;
+pub mod gf256;
+pub mod kernel;
+
+pub use error::Error;

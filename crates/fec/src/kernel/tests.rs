@@ -1,0 +1,149 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::gf256;
+
+/// Runs a kernel on packets that start `shift` bytes into their buffers, between guard bytes.
+fn product(kernel: Kernel, case: &Case) -> Vec<Vec<u8>> {
+    let Case { columns, inputs, rows, length, shift } = case;
+    let inputs: Vec<&[u8]> = inputs.iter().map(|input| &input[*shift..shift + length]).collect();
+    let mut buffers = vec![vec![GUARD; length + 2 * shift + 1]; *rows];
+    let mut outputs: Vec<&mut [u8]> =
+        buffers.iter_mut().map(|buffer| &mut buffer[*shift..shift + length]).collect();
+    kernel.multiply(columns, &inputs, &mut outputs);
+    for buffer in &mut buffers {
+        assert!(buffer[..*shift].iter().all(|&byte| byte == GUARD), "wrote before the output");
+        let after = buffer.split_off(shift + length);
+        assert!(after.iter().all(|&byte| byte == GUARD), "wrote past the output");
+        buffer.drain(..shift);
+    }
+    buffers
+}
+
+const GUARD: u8 = 0xA5;
+
+#[derive(Debug)]
+struct Case {
+    columns: Vec<Column>,
+    inputs: Vec<Vec<u8>>,
+    rows: usize,
+    length: usize,
+    shift: usize,
+}
+
+impl Case {
+    fn of(rows: usize, input_count: usize, length: usize, shift: usize) -> Case {
+        let mut state = (rows * 7 + input_count * 31 + length) as u32;
+        let mut byte = move || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 24) as u8
+        };
+        Case {
+            columns: (0..input_count).map(|_| core::array::from_fn(|_| byte())).collect(),
+            inputs: (0..input_count)
+                .map(|_| (0..length + shift).map(|_| byte()).collect())
+                .collect(),
+            rows,
+            length,
+            shift,
+        }
+    }
+}
+
+#[test]
+fn scalar_is_the_definition() {
+    let case = Case::of(5, 7, 40, 0);
+    for (row, output) in product(Kernel::Scalar(Scalar), &case).iter().enumerate() {
+        for (at, &byte) in output.iter().enumerate() {
+            let terms = case.columns.iter().zip(&case.inputs);
+            let sum =
+                terms.fold(0, |sum, (column, input)| sum ^ gf256::multiply(column[row], input[at]));
+            assert_eq!(byte, sum);
+        }
+    }
+}
+
+#[test]
+fn every_kernel_equals_scalar_for_every_coefficient_and_byte() {
+    let input: Vec<u8> = (0..=255).collect();
+    for kernel in Kernel::all() {
+        for coefficient in 0..=255 {
+            let case = Case {
+                columns: vec![[coefficient; ROWS_MAX]],
+                inputs: vec![input.clone()],
+                rows: 1,
+                length: 256,
+                shift: 0,
+            };
+            let expected: Vec<u8> =
+                input.iter().map(|&byte| gf256::multiply(coefficient, byte)).collect();
+            assert_eq!(product(kernel, &case), [expected], "{} * {coefficient}", kernel.name());
+        }
+    }
+}
+
+#[test]
+fn every_kernel_equals_scalar_at_every_length_and_row_count() {
+    for length in 0..=300 {
+        for rows in 0..=ROWS_MAX {
+            let case = Case::of(rows, 1 + (length + rows) % 4, length, (length + 5 * rows) % 67);
+            let expected = product(Kernel::Scalar(Scalar), &case);
+            for kernel in Kernel::all() {
+                let name = kernel.name();
+                assert_eq!(product(kernel, &case), expected, "{name}: {rows} x {length}");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_inputs_give_zeros() {
+    for kernel in Kernel::all() {
+        assert_eq!(product(kernel, &Case::of(3, 0, 70, 1)), vec![vec![0; 70]; 3]);
+    }
+}
+
+#[test]
+#[should_panic(expected = "inputs differ in length")]
+fn inputs_of_different_lengths_panic() {
+    let mut output = [0; 64];
+    Kernel::best().multiply(&[[1; ROWS_MAX]; 2], &[&[0; 64], &[0; 63]], &mut [&mut output]);
+}
+
+#[test]
+#[should_panic(expected = "outputs differ in length")]
+fn outputs_of_different_lengths_panic() {
+    let (mut long, mut short) = ([0; 64], [0; 63]);
+    Kernel::best().multiply(&[[1; ROWS_MAX]], &[&[0; 64]], &mut [&mut long, &mut short]);
+}
+
+#[test]
+#[should_panic(expected = "as many columns as inputs")]
+fn a_missing_column_panics() {
+    let mut output = [0; 64];
+    Kernel::best().multiply(&[], &[&[0; 64]], &mut [&mut output]);
+}
+
+#[test]
+#[should_panic(expected = "13 outputs, at most 12")]
+fn too_many_outputs_panic() {
+    let mut buffers = [[0; 4]; ROWS_MAX + 1];
+    let mut outputs: Vec<&mut [u8]> = buffers.iter_mut().map(|buffer| &mut buffer[..]).collect();
+    Kernel::best().multiply(&[], &[], &mut outputs);
+}
+
+proptest! {
+    #[test]
+    fn every_kernel_equals_scalar(
+        rows in 1..=ROWS_MAX,
+        input_count in 1..40_usize,
+        length in 0..1500_usize,
+        shift in 0..64_usize,
+    ) {
+        let case = Case::of(rows, input_count, length, shift);
+        let expected = product(Kernel::Scalar(Scalar), &case);
+        for kernel in Kernel::all() {
+            prop_assert_eq!(&product(kernel, &case), &expected, "{}", kernel.name());
+        }
+    }
+}
