@@ -1,0 +1,208 @@
+//! What a switchboard needs to know.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::ensure;
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use tautline_net::control::SILENCE_MAX;
+use tautline_transport::crypto::PublicKey;
+
+/// A switchboard's settings.
+///
+/// ```toml
+/// listen = "0.0.0.0:7443"
+///
+/// [vehicles]
+/// rover = "ea4a6c63e29c520abef5507b132ec5f9954776aebebe7b92421eea691446d22c"
+///
+/// [operators]
+/// anna = "1398f62c6d1a457c51ba6a4b5f3dbd2f69fca93216218dc8997e416bd17d93ca"
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// TCP address to listen on.
+    pub listen: SocketAddr,
+    /// Secret key file.
+    pub key: PathBuf,
+    /// Milliseconds for which the lease of an operator that has lost its connection is kept.
+    pub grace_ms: u64,
+    /// Milliseconds from one ping to the next, on each connection.
+    pub ping_interval_ms: u64,
+    /// Milliseconds without a word after which a connection is given up.
+    pub silence_ms: u64,
+    /// The vehicles that are served: name and public key.
+    #[serde(deserialize_with = "vehicles")]
+    pub vehicles: BTreeMap<String, PublicKey>,
+    /// The operators that are served: name and public key.
+    #[serde(deserialize_with = "operators")]
+    pub operators: BTreeMap<String, PublicKey>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            listen: (Ipv4Addr::UNSPECIFIED, 7443).into(),
+            key: "switchboard.key".into(),
+            grace_ms: 10_000,
+            ping_interval_ms: 1_000,
+            silence_ms: 3_000,
+            vehicles: BTreeMap::new(),
+            operators: BTreeMap::new(),
+        }
+    }
+}
+
+impl Config {
+    /// Checks every field.
+    ///
+    /// # Errors
+    /// One line that names the field and what is wrong.
+    pub fn validate(&self) -> anyhow::Result<()> {
+        let ping_max = u64::try_from(SILENCE_MAX.as_millis()).unwrap_or(u64::MAX) / 2;
+        ensure!(
+            (1..=ping_max).contains(&self.ping_interval_ms),
+            "ping_interval_ms = {}: must be 1 to {ping_max}, or clients take the switchboard for dead",
+            self.ping_interval_ms
+        );
+        ensure!(
+            self.silence_ms >= 2 * self.ping_interval_ms && self.silence_ms <= TIME_MS_MAX,
+            "silence_ms = {}: must be twice ping_interval_ms to {TIME_MS_MAX}",
+            self.silence_ms
+        );
+        ensure!(
+            self.grace_ms <= TIME_MS_MAX,
+            "grace_ms = {}: must be 0 to {TIME_MS_MAX}",
+            self.grace_ms
+        );
+        let mut owners = BTreeMap::new();
+        for (table, entries) in [("vehicles", &self.vehicles), ("operators", &self.operators)] {
+            ensure!(
+                entries.len() <= ENTRIES_MAX,
+                "[{table}] has {} entries: at most {ENTRIES_MAX} are served",
+                entries.len()
+            );
+            for (name, key) in entries {
+                ensure!(
+                    (1..=NAME_BYTES_MAX).contains(&name.len()) && !name.contains(char::is_control),
+                    "[{table}] {name:?}: a name has 1 to {NAME_BYTES_MAX} bytes, all printable"
+                );
+                if let Some((other_table, other)) = owners.insert(*key.as_bytes(), (table, name)) {
+                    anyhow::bail!(
+                        "[{table}] {name} and [{other_table}] {other} have the same key: each needs its own"
+                    );
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// How long the lease of an operator that has lost its connection is kept.
+    pub fn grace(&self) -> Duration {
+        Duration::from_millis(self.grace_ms)
+    }
+
+    /// From one ping to the next, on each connection.
+    pub fn ping_interval(&self) -> Duration {
+        Duration::from_millis(self.ping_interval_ms)
+    }
+
+    /// How long a connection may be without a word.
+    pub fn silence(&self) -> Duration {
+        Duration::from_millis(self.silence_ms)
+    }
+}
+
+fn vehicles<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, PublicKey>, D::Error> {
+    from.deserialize_map(Keys { table: "vehicles" })
+}
+
+fn operators<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, PublicKey>, D::Error> {
+    from.deserialize_map(Keys { table: "operators" })
+}
+
+/// Reads a table of names and keys, and names the entry that is wrong.
+struct Keys {
+    table: &'static str,
+}
+
+impl<'de> Visitor<'de> for Keys {
+    type Value = BTreeMap<String, PublicKey>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a table [{}] of NAME = \"PUBLIC KEY\"", self.table)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+        let mut keys = BTreeMap::new();
+        while let Some((name, text)) = entries.next_entry::<String, String>()? {
+            let key = text
+                .parse()
+                .map_err(|error| A::Error::custom(format!("[{}] {name}: {error}", self.table)))?;
+            keys.insert(name, key);
+        }
+        Ok(keys)
+    }
+}
+
+/// So that a list of all vehicles fits one frame of the control connection.
+const ENTRIES_MAX: usize = 256;
+const NAME_BYTES_MAX: usize = 64;
+/// An hour: whoever wants more has mistaken the unit.
+const TIME_MS_MAX: u64 = 3_600_000;
+
+#[cfg(test)]
+mod tests {
+    use tautline_transport::crypto::Identity;
+
+    use super::*;
+
+    #[test]
+    fn an_empty_file_gives_the_defaults() {
+        let config: Config = toml::from_str("").unwrap();
+        assert_eq!(config, Config::default());
+        config.validate().unwrap();
+    }
+
+    #[test]
+    fn a_malformed_key_is_told_by_its_entry() {
+        let error = toml::from_str::<Config>("[vehicles]\nrover = \"12\"\n").unwrap_err();
+        assert_eq!(
+            error.message(),
+            "[vehicles] rover: not a key: expected 64 hexadecimal digits, found 2 characters"
+        );
+        let error = toml::from_str::<Config>("[operators]\nanna = 12\n").unwrap_err();
+        assert!(error.message().contains("invalid type: integer"), "{error}");
+        let error = toml::from_str::<Config>("lisen = 3\n").unwrap_err();
+        assert!(error.message().contains("unknown field `lisen`"), "{error}");
+    }
+
+    #[test]
+    fn settings_that_cannot_work_are_refused_by_name() {
+        let key = |seed| Identity::from_seed(&[seed; 32]).public();
+        let wrong = |change: fn(&mut Config)| {
+            let mut config = Config::default();
+            change(&mut config);
+            config.validate().unwrap_err().to_string()
+        };
+        assert!(wrong(|c| c.ping_interval_ms = 0).starts_with("ping_interval_ms = 0:"));
+        assert!(wrong(|c| c.ping_interval_ms = 2_000).starts_with("ping_interval_ms = 2000:"));
+        assert!(wrong(|c| c.silence_ms = 1_000).starts_with("silence_ms = 1000:"));
+        assert!(wrong(|c| c.grace_ms = u64::MAX).starts_with("grace_ms = "));
+        let mut config = Config::default();
+        config.vehicles.insert("rover".into(), key(1));
+        config.operators.insert("anna".into(), key(1));
+        assert_eq!(
+            config.validate().unwrap_err().to_string(),
+            "[operators] anna and [vehicles] rover have the same key: each needs its own"
+        );
+        config.operators.clear();
+        config.operators.insert("a\nb".into(), key(2));
+        assert!(config.validate().unwrap_err().to_string().starts_with("[operators] \"a\\nb\":"));
+    }
+}

@@ -1,0 +1,528 @@
+//! The directory: who is there and who drives what. A state machine without sockets or clocks.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha20Rng;
+use tautline_message::{Control, Refusal, VehicleEntry, VehicleState};
+use tautline_transport::crypto::PublicKey;
+use tautline_units::Instant;
+
+use crate::Config;
+
+mod addresses;
+mod caller;
+
+use caller::{Guest, Role};
+
+/// Everything the switchboard knows and decides.
+///
+/// Input comes through `handle_*`; afterwards the outputs are drained with
+/// [`poll_output`](Self::poll_output) and the timer is set anew by
+/// [`poll_timeout`](Self::poll_timeout).
+///
+/// What holds at all times: a key has at most one registered connection, the newest; a vehicle
+/// has at most one lease, an operator at most one vehicle; a lease ends by [`Control::Release`],
+/// by its operator taking another vehicle, or when its operator has had no connection for the
+/// grace time, and by nothing else. It outlives the vehicle's absence. Whenever both ends of a
+/// lease are registered and one of them is so anew, both are introduced with a new lease name.
+#[derive(Debug)]
+pub struct Directory {
+    grace: Duration,
+    ping_interval: Duration,
+    silence: Duration,
+    rng: ChaCha20Rng,
+    guests: BTreeMap<Caller, Guest>,
+    vehicles: BTreeMap<String, Vehicle>,
+    operators: BTreeMap<String, Operator>,
+    outputs: VecDeque<Output>,
+}
+
+/// The number of a connection, never used twice.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Caller(pub u64);
+
+/// What the directory wants done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Output {
+    /// Send `message` on this connection.
+    Send {
+        /// The connection.
+        to: Caller,
+        /// The message.
+        message: Control,
+    },
+    /// Close this connection once what was sent before is out; nothing is heard from it any more.
+    Close {
+        /// The connection.
+        to: Caller,
+    },
+}
+
+/// What the directory waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Timer {
+    /// A ping is due.
+    Ping,
+    /// A connection has been without a word, or without a registration, for too long.
+    Silence,
+    /// A grace time ends.
+    Grace,
+}
+
+/// A vehicle of the settings.
+#[derive(Debug)]
+struct Vehicle {
+    key: PublicKey,
+    presence: Option<Presence>,
+    lease: Option<Lease>,
+    /// The end of a lease that the vehicle does not know of, because it was away.
+    farewell: Option<Control>,
+}
+
+/// An operator of the settings.
+#[derive(Debug)]
+struct Operator {
+    key: PublicKey,
+    presence: Option<Presence>,
+}
+
+/// Where somebody who is there can be reached.
+#[derive(Debug)]
+struct Presence {
+    caller: Caller,
+    addresses: Vec<SocketAddr>,
+}
+
+/// That an operator has a vehicle.
+#[derive(Debug)]
+struct Lease {
+    operator: String,
+    /// The name under which the two have been introduced; none before the first time.
+    name: Option<[u8; 16]>,
+    /// When it ends, if its operator has no connection.
+    ends_at: Option<Instant>,
+}
+
+impl Directory {
+    /// A directory of those whom `config` lists; nobody is there yet.
+    ///
+    /// `seed`: lease names grow from it.
+    pub fn new(config: &Config, seed: [u8; 32]) -> Self {
+        let vehicle =
+            |&key: &PublicKey| Vehicle { key, presence: None, lease: None, farewell: None };
+        let operator = |&key: &PublicKey| Operator { key, presence: None };
+        Self {
+            grace: config.grace(),
+            ping_interval: config.ping_interval(),
+            silence: config.silence(),
+            rng: ChaCha20Rng::from_seed(seed),
+            guests: BTreeMap::new(),
+            vehicles: config.vehicles.iter().map(|(n, k)| (n.clone(), vehicle(k))).collect(),
+            operators: config.operators.iter().map(|(n, k)| (n.clone(), operator(k))).collect(),
+            outputs: VecDeque::new(),
+        }
+    }
+
+    /// Somebody has connected from `remote`, and has proven to hold `key`.
+    pub fn handle_call(
+        &mut self,
+        caller: Caller,
+        key: PublicKey,
+        remote: SocketAddr,
+        now: Instant,
+    ) {
+        self.guests.insert(caller, Guest::new(key, remote, now));
+        let is_listed = self.vehicles.values().any(|vehicle| vehicle.key == key)
+            || self.operators.values().any(|operator| operator.key == key);
+        if !is_listed {
+            tracing::warn!(%key, %remote, "an unknown key was refused");
+            let text = format!(
+                "this key is not known here: to let it in, add NAME = \"{key}\" to [vehicles] or \
+                 [operators] in the switchboard's settings and restart it"
+            );
+            self.turn_away(caller, Refusal::NotAllowed, text, now);
+        }
+    }
+
+    /// A message has come.
+    pub fn handle_message(&mut self, caller: Caller, message: Control, now: Instant) {
+        let Some(guest) = self.guests.get_mut(&caller) else { return };
+        guest.heard_at = now;
+        match message {
+            Control::RegisterVehicle { name, addresses } => {
+                self.register_vehicle(caller, &name, &addresses, now);
+            }
+            Control::RegisterOperator { name, addresses } => {
+                self.register_operator(caller, &name, &addresses, now);
+            }
+            Control::ListVehicles => {
+                if self.operator_of(caller).is_some() {
+                    self.list(caller);
+                }
+            }
+            Control::Take { vehicle_name } => {
+                if let Some(operator) = self.operator_of(caller) {
+                    self.take(caller, &operator, &vehicle_name);
+                }
+            }
+            Control::Release => {
+                if let Some(operator) = self.operator_of(caller) {
+                    self.release(&operator, &format!("operator {operator} has let go"));
+                }
+            }
+            Control::Ping { t } => self.send(caller, Control::Pong { t }),
+            Control::Pong { t } => guest.pong(t, now),
+            Control::VehicleList { .. }
+            | Control::Introduce { .. }
+            | Control::Released { .. }
+            | Control::Refused { .. } => {
+                let text = "a switchboard says this, it is never told".to_owned();
+                self.turn_away(caller, Refusal::BadRequest, text, now);
+            }
+        }
+    }
+
+    /// Bytes have come that are no message.
+    pub fn handle_nonsense(&mut self, caller: Caller, reason: &str, now: Instant) {
+        if self.guests.contains_key(&caller) {
+            let text = format!("this is no message of the control plane: {reason}");
+            self.turn_away(caller, Refusal::BadRequest, text, now);
+        }
+    }
+
+    /// A connection has ended.
+    pub fn handle_gone(&mut self, caller: Caller, now: Instant) {
+        let Some(guest) = self.guests.remove(&caller) else { return };
+        guest.log_latency();
+        match guest.role {
+            Role::Unregistered => {}
+            Role::Vehicle(name) => {
+                if let Some(vehicle) = self.vehicles.get_mut(&name)
+                    && vehicle.presence.as_ref().is_some_and(|p| p.caller == caller)
+                {
+                    vehicle.presence = None;
+                    tracing::info!(vehicle = name, "vehicle away");
+                }
+            }
+            Role::Operator(name) => {
+                if let Some(operator) = self.operators.get_mut(&name)
+                    && operator.presence.as_ref().is_some_and(|p| p.caller == caller)
+                {
+                    operator.presence = None;
+                    tracing::info!(operator = name, "operator away");
+                    let ends_at = now + self.grace;
+                    if let Some(lease) = self.lease_of(&name) {
+                        lease.ends_at = Some(ends_at);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The next thing to be done.
+    pub fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) is to be called, and what for.
+    pub fn poll_timeout(&self) -> Option<(Instant, Timer)> {
+        let guests = self.guests.values().flat_map(|guest| {
+            [(guest.ping_at, Timer::Ping), (guest.silent_at(self.silence), Timer::Silence)]
+        });
+        let leases = self.vehicles.values().filter_map(|vehicle| vehicle.lease.as_ref());
+        let graces = leases.filter_map(|lease| Some((lease.ends_at?, Timer::Grace)));
+        guests.chain(graces).min()
+    }
+
+    /// Time has passed.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        let callers: Vec<Caller> = self.guests.keys().copied().collect();
+        for caller in callers {
+            let Some(guest) = self.guests.get_mut(&caller) else { continue };
+            if guest.silent_at(self.silence) <= now {
+                tracing::info!(remote = %guest.remote, "a silent connection was given up");
+                self.close(caller, now);
+            } else if guest.ping_at <= now {
+                guest.ping(self.ping_interval, now);
+                self.send(caller, Control::Ping { t: now });
+            }
+        }
+        let over: Vec<String> = self
+            .vehicles
+            .values()
+            .filter_map(|vehicle| vehicle.lease.as_ref())
+            .filter(|lease| lease.ends_at.is_some_and(|at| at <= now))
+            .map(|lease| lease.operator.clone())
+            .collect();
+        for operator in over {
+            let away = self.grace.as_secs_f64();
+            self.release(&operator, &format!("operator {operator} has been away for {away} s"));
+        }
+    }
+
+    fn register_vehicle(&mut self, caller: Caller, name: &str, addresses: &[String], now: Instant) {
+        let Some((key, remote, addresses)) = self.admit(caller, addresses, now) else { return };
+        let Some(own) = self.vehicles.iter().find_map(|(n, v)| (v.key == key).then(|| n.clone()))
+        else {
+            return self.refuse_role(caller, key, "operator", "a vehicle", now);
+        };
+        if own != name {
+            return self.refuse_name(caller, "vehicle", &own, name, now);
+        }
+        let vehicle = self.vehicles.get_mut(&own).expect("found just now");
+        let presence = Presence { caller, addresses };
+        if vehicle.presence.as_ref().is_some_and(|old| old.same(&presence)) {
+            return;
+        }
+        let old = vehicle.presence.replace(presence);
+        let farewell = vehicle.farewell.take();
+        self.guest_is(caller, Role::Vehicle(own.clone()));
+        tracing::info!(vehicle = own, %remote, "vehicle there");
+        self.replace(old, caller, &format!("vehicle {own}"), remote, now);
+        if let Some(farewell) = farewell {
+            self.send(caller, farewell);
+        }
+        self.introduce(&own);
+    }
+
+    fn register_operator(
+        &mut self,
+        caller: Caller,
+        name: &str,
+        addresses: &[String],
+        now: Instant,
+    ) {
+        let Some((key, remote, addresses)) = self.admit(caller, addresses, now) else { return };
+        let Some(own) = self.operators.iter().find_map(|(n, o)| (o.key == key).then(|| n.clone()))
+        else {
+            return self.refuse_role(caller, key, "vehicle", "an operator", now);
+        };
+        if own != name {
+            return self.refuse_name(caller, "operator", &own, name, now);
+        }
+        if addresses.is_empty() {
+            let text = "an operator gives at least one address where vehicles reach it".to_owned();
+            return self.turn_away(caller, Refusal::BadRequest, text, now);
+        }
+        let operator = self.operators.get_mut(&own).expect("found just now");
+        let presence = Presence { caller, addresses };
+        if operator.presence.as_ref().is_some_and(|old| old.same(&presence)) {
+            return;
+        }
+        let old = operator.presence.replace(presence);
+        self.guest_is(caller, Role::Operator(own.clone()));
+        tracing::info!(operator = own, %remote, "operator there");
+        self.replace(old, caller, &format!("operator {own}"), remote, now);
+        if let Some(lease) = self.lease_of(&own) {
+            lease.ends_at = None;
+        }
+        if let Some(vehicle) = self.vehicle_of(&own) {
+            self.introduce(&vehicle);
+        }
+    }
+
+    fn list(&mut self, caller: Caller) {
+        let vehicles = self.vehicles.iter().map(|(name, vehicle)| VehicleEntry {
+            name: name.clone(),
+            key: *vehicle.key.as_bytes(),
+            state: match (&vehicle.presence, &vehicle.lease) {
+                (None, _) => VehicleState::Away,
+                (Some(_), Some(_)) => VehicleState::Taken,
+                (Some(_), None) => VehicleState::Free,
+            },
+            round_trip_ms: vehicle
+                .presence
+                .as_ref()
+                .and_then(|presence| self.guests.get(&presence.caller)?.latency.newest())
+                .map(|round_trip| round_trip.as_secs_f32() * 1e3),
+        });
+        let vehicles = vehicles.collect();
+        self.send(caller, Control::VehicleList { vehicles });
+    }
+
+    fn take(&mut self, caller: Caller, operator: &str, name: &str) {
+        let Some(vehicle) = self.vehicles.get(name) else {
+            let all: Vec<&str> = self.vehicles.keys().map(String::as_str).collect();
+            let text = format!("there is no vehicle {name:?}; there are: {}", all.join(", "));
+            return self.refuse(caller, Refusal::UnknownVehicle, text);
+        };
+        let is_here = vehicle.presence.is_some();
+        match &vehicle.lease {
+            Some(lease) if lease.operator != operator => {
+                let text = format!("vehicle {name} is driven by {}", lease.operator);
+                tracing::info!(vehicle = name, operator, "refused: {text}");
+                self.refuse(caller, Refusal::VehicleTaken, text);
+            }
+            // Its own already: it was introduced when both ends were there.
+            Some(_) if is_here => {}
+            Some(_) => self.list(caller),
+            None => {
+                let reason = format!("operator {operator} takes vehicle {name} instead");
+                self.release(operator, &reason);
+                let lease = Lease { operator: operator.to_owned(), name: None, ends_at: None };
+                let vehicle = self.vehicles.get_mut(name).expect("found just now");
+                vehicle.lease = Some(lease);
+                tracing::info!(vehicle = name, operator, "vehicle taken");
+                if is_here {
+                    self.introduce(name);
+                } else {
+                    self.list(caller);
+                }
+            }
+        }
+    }
+
+    /// Ends the operator's lease, if it has one, and tells both.
+    fn release(&mut self, operator: &str, reason: &str) {
+        let Some(name) = self.vehicle_of(operator) else { return };
+        let vehicle = self.vehicles.get_mut(&name).expect("found just now");
+        let lease = vehicle.lease.take().expect("found by its lease");
+        tracing::info!(vehicle = name, reason, "vehicle released");
+        let released =
+            Control::Released { lease: lease.name.unwrap_or_default(), reason: reason.to_owned() };
+        let to_operator = self.operators.get(operator).and_then(|o| o.presence.as_ref());
+        let to_operator = to_operator.map(|presence| presence.caller);
+        match vehicle.presence.as_ref().map(|presence| presence.caller) {
+            Some(to_vehicle) => self.send(to_vehicle, released.clone()),
+            // Never introduced: nothing to be told.
+            None if lease.name.is_none() => {}
+            None => vehicle.farewell = Some(released.clone()),
+        }
+        if let Some(to_operator) = to_operator {
+            self.send(to_operator, released);
+        }
+    }
+
+    /// Tells both ends of the vehicle's lease of each other under a new name, if both are there.
+    fn introduce(&mut self, name: &str) {
+        let Some(vehicle) = self.vehicles.get_mut(name) else { return };
+        let (Some(at), Some(lease)) = (&vehicle.presence, &mut vehicle.lease) else { return };
+        let Some(operator) = self.operators.get(&lease.operator) else { return };
+        let Some(operator_at) = &operator.presence else { return };
+        let mut lease_name = [0; 16];
+        self.rng.fill_bytes(&mut lease_name);
+        lease.name = Some(lease_name);
+        vehicle.farewell = None;
+        let introduce =
+            |peer_name: &str, peer_key: PublicKey, peer: &Presence| Control::Introduce {
+                lease: lease_name,
+                peer_name: peer_name.to_owned(),
+                peer_key: *peer_key.as_bytes(),
+                peer_addresses: peer.addresses.iter().map(SocketAddr::to_string).collect(),
+            };
+        tracing::info!(vehicle = name, operator = lease.operator, "introduced");
+        // The operator first: it waits for the vehicle's first datagram.
+        let to_operator = introduce(name, vehicle.key, at);
+        let to_vehicle = introduce(&lease.operator, operator.key, operator_at);
+        let (operator_at, vehicle_at) = (operator_at.caller, at.caller);
+        self.send(operator_at, to_operator);
+        self.send(vehicle_at, to_vehicle);
+    }
+
+    /// Who it is, where from, and its addresses if these are sound; else it is turned away.
+    fn admit(
+        &mut self,
+        caller: Caller,
+        addresses: &[String],
+        now: Instant,
+    ) -> Option<(PublicKey, SocketAddr, Vec<SocketAddr>)> {
+        let &Guest { key, remote, .. } = self.guests.get(&caller)?;
+        match addresses::reachable(addresses, remote.ip()) {
+            Ok(addresses) => Some((key, remote, addresses)),
+            Err(text) => {
+                self.turn_away(caller, Refusal::BadRequest, text, now);
+                None
+            }
+        }
+    }
+
+    /// Closes the connection that a newer one of the same key has taken the place of.
+    fn replace(
+        &mut self,
+        old: Option<Presence>,
+        caller: Caller,
+        who: &str,
+        remote: SocketAddr,
+        now: Instant,
+    ) {
+        if let Some(old) = old
+            && old.caller != caller
+        {
+            let text = format!("{who} has connected again, from {remote}: this connection ends");
+            self.turn_away(old.caller, Refusal::NameTaken, text, now);
+        }
+    }
+
+    /// The registered operator's name; others are refused.
+    fn operator_of(&mut self, caller: Caller) -> Option<String> {
+        if let Role::Operator(name) = &self.guests.get(&caller)?.role {
+            return Some(name.clone());
+        }
+        let text = "register as an operator first".to_owned();
+        self.refuse(caller, Refusal::NotRegistered, text);
+        None
+    }
+
+    fn lease_of(&mut self, operator: &str) -> Option<&mut Lease> {
+        let mut leases = self.vehicles.values_mut().filter_map(|vehicle| vehicle.lease.as_mut());
+        leases.find(|lease| lease.operator == operator)
+    }
+
+    fn vehicle_of(&self, operator: &str) -> Option<String> {
+        let has =
+            |vehicle: &Vehicle| vehicle.lease.as_ref().is_some_and(|l| l.operator == operator);
+        self.vehicles.iter().find_map(|(name, vehicle)| has(vehicle).then(|| name.clone()))
+    }
+
+    fn guest_is(&mut self, caller: Caller, role: Role) {
+        if let Some(guest) = self.guests.get_mut(&caller) {
+            guest.role = role;
+        }
+    }
+
+    fn refuse_role(&mut self, caller: Caller, key: PublicKey, is: &str, wants: &str, now: Instant) {
+        let text = format!("the key {key} is listed as {is}, so it cannot register as {wants}");
+        self.turn_away(caller, Refusal::NotAllowed, text, now);
+    }
+
+    fn refuse_name(&mut self, caller: Caller, what: &str, own: &str, name: &str, now: Instant) {
+        let text = format!("this key is listed as {what} {own:?}, not {name:?}: set its name so");
+        self.turn_away(caller, Refusal::NotAllowed, text, now);
+    }
+
+    fn refuse(&mut self, caller: Caller, reason_code: Refusal, mut text: String) {
+        while text.len() > TEXT_BYTES_MAX {
+            text.pop();
+        }
+        self.send(caller, Control::Refused { reason_code, text });
+    }
+
+    fn turn_away(&mut self, caller: Caller, reason_code: Refusal, text: String, now: Instant) {
+        self.refuse(caller, reason_code, text);
+        self.close(caller, now);
+    }
+
+    fn close(&mut self, caller: Caller, now: Instant) {
+        self.handle_gone(caller, now);
+        self.outputs.push_back(Output::Close { to: caller });
+    }
+
+    fn send(&mut self, to: Caller, message: Control) {
+        self.outputs.push_back(Output::Send { to, message });
+    }
+}
+
+impl Presence {
+    fn same(&self, other: &Self) -> bool {
+        self.caller == other.caller && self.addresses == other.addresses
+    }
+}
+
+/// The longest text that a message may carry.
+const TEXT_BYTES_MAX: usize = 256;
+
+#[cfg(test)]
+mod tests;

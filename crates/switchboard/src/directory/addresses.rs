@@ -1,0 +1,62 @@
+use std::net::{IpAddr, SocketAddr};
+
+/// Reads the addresses where somebody says it can be reached.
+///
+/// A wildcard address (`0.0.0.0:7000`, `[::]:7000`) means: the address that the connection comes
+/// from, `remote`, with that port. A wildcard of the other family means nothing and is left out.
+///
+/// # Errors
+/// One line: what is wrong with which.
+pub(super) fn reachable(texts: &[String], remote: IpAddr) -> Result<Vec<SocketAddr>, String> {
+    if texts.len() > ADDRESSES_MAX {
+        return Err(format!("{} addresses are too many: at most {ADDRESSES_MAX}", texts.len()));
+    }
+    let remote = remote.to_canonical();
+    let mut addresses = Vec::with_capacity(texts.len());
+    for text in texts {
+        let mut address: SocketAddr =
+            text.parse().map_err(|_| format!("{text:?} is no address with a port"))?;
+        if address.port() == 0 {
+            return Err(format!("{text:?} has no port: give the one that the socket has"));
+        }
+        if address.ip().is_unspecified() {
+            if address.is_ipv4() && remote.is_ipv6() {
+                continue;
+            }
+            address.set_ip(remote);
+        }
+        if !addresses.contains(&address) {
+            addresses.push(address);
+        }
+    }
+    Ok(addresses)
+}
+
+/// As many as a session can use: 4 modems, each with addresses of both families, and some more.
+const ADDRESSES_MAX: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(texts: &[&str], remote: &str) -> Result<Vec<String>, String> {
+        let texts: Vec<String> = texts.iter().map(|&text| text.to_owned()).collect();
+        let found = reachable(&texts, remote.parse().unwrap())?;
+        Ok(found.iter().map(SocketAddr::to_string).collect())
+    }
+
+    #[test]
+    fn a_wildcard_becomes_the_address_that_was_seen() {
+        let found = read(&["0.0.0.0:7", "[::]:8", "10.0.0.1:9", "10.0.0.1:9"], "192.0.2.1");
+        assert_eq!(found.unwrap(), ["192.0.2.1:7", "192.0.2.1:8", "10.0.0.1:9"]);
+        assert_eq!(read(&["0.0.0.0:7"], "::ffff:192.0.2.1").unwrap(), ["192.0.2.1:7"]);
+        assert_eq!(read(&["0.0.0.0:7", "[::]:8"], "2001:db8::1").unwrap(), ["[2001:db8::1]:8"]);
+    }
+
+    #[test]
+    fn what_is_no_address_is_told() {
+        assert_eq!(read(&["car:7"], "::1").unwrap_err(), "\"car:7\" is no address with a port");
+        assert!(read(&["10.0.0.1:0"], "::1").unwrap_err().contains("has no port"));
+        assert!(read(&["10.0.0.1:1"; 17], "::1").unwrap_err().contains("too many"));
+    }
+}

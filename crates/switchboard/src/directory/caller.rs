@@ -1,0 +1,103 @@
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tautline_transport::crypto::PublicKey;
+use tautline_units::Instant;
+
+use crate::latency::{Record, SAMPLES_MAX};
+
+/// Somebody on a connection.
+#[derive(Debug)]
+pub(super) struct Guest {
+    pub(super) key: PublicKey,
+    pub(super) remote: SocketAddr,
+    pub(super) role: Role,
+    pub(super) latency: Record,
+    /// When the next ping is due.
+    pub(super) ping_at: Instant,
+    /// When something was last heard.
+    pub(super) heard_at: Instant,
+    connected_at: Instant,
+    /// The pings that have no pong yet, by their time of sending; oldest first.
+    pings: VecDeque<Instant>,
+    samples_logged: usize,
+}
+
+/// What somebody has registered as.
+#[derive(Debug)]
+pub(super) enum Role {
+    Unregistered,
+    Vehicle(String),
+    Operator(String),
+}
+
+impl Guest {
+    /// Somebody who has just connected.
+    pub(super) fn new(key: PublicKey, remote: SocketAddr, now: Instant) -> Self {
+        Self {
+            key,
+            remote,
+            role: Role::Unregistered,
+            latency: Record::default(),
+            ping_at: now,
+            heard_at: now,
+            connected_at: now,
+            pings: VecDeque::new(),
+            samples_logged: 0,
+        }
+    }
+
+    /// When this connection is to be given up, if nothing is heard until then.
+    ///
+    /// Who does not register is given up as well, whatever else it says.
+    pub(super) fn silent_at(&self, silence: Duration) -> Instant {
+        match self.role {
+            Role::Unregistered => self.connected_at + silence,
+            Role::Vehicle(_) | Role::Operator(_) => self.heard_at + silence,
+        }
+    }
+
+    /// Notes that a ping is sent now.
+    pub(super) fn ping(&mut self, interval: Duration, now: Instant) {
+        if self.pings.len() == PINGS_MAX {
+            self.pings.pop_front();
+        }
+        self.pings.push_back(now);
+        self.ping_at = now + interval;
+    }
+
+    /// Takes the pong for a ping of ours; any other is ignored.
+    pub(super) fn pong(&mut self, sent_at: Instant, now: Instant) {
+        let Some(place) = self.pings.iter().position(|ping| *ping == sent_at) else { return };
+        // The connection keeps the order: what is older will not come any more.
+        self.pings.drain(..=place);
+        let round_trip = now.since(sent_at);
+        self.latency.add(round_trip);
+        tracing::debug!(
+            remote = %self.remote,
+            round_trip_ms = round_trip.as_secs_f64() * 1e3,
+            "pong"
+        );
+        self.samples_logged += 1;
+        if self.samples_logged == SAMPLES_MAX {
+            self.log_latency();
+            self.samples_logged = 0;
+        }
+    }
+
+    /// Logs what the latency record comes to.
+    pub(super) fn log_latency(&self) {
+        let (role, name) = match &self.role {
+            Role::Unregistered => return,
+            Role::Vehicle(name) => ("vehicle", name),
+            Role::Operator(name) => ("operator", name),
+        };
+        if let Some(summary) = self.latency.summary() {
+            tracing::info!(role, name, "{summary}");
+        }
+    }
+}
+
+/// A mobile link's worst delays, 5.7 s ([Valascho2011]), at one ping a second, and some more.
+const PINGS_MAX: usize = 16;

@@ -1,0 +1,495 @@
+use std::collections::BTreeSet;
+
+use tautline_transport::crypto::Identity;
+
+use super::*;
+
+/// What happens, and what the directory says to it: one line an output, pings left out.
+type Table<'a> = &'a [(Step<'a>, &'a [&'a str])];
+
+#[derive(Clone, Copy)]
+enum Step<'a> {
+    /// This connection comes, with this key.
+    Call(u64, u8),
+    /// It registers as this vehicle, at this address.
+    Vehicle(u64, &'a str, &'a str),
+    /// It registers as this operator, at this address.
+    Operator(u64, &'a str, &'a str),
+    List(u64),
+    Take(u64, &'a str),
+    Release(u64),
+    Gone(u64),
+    /// So many milliseconds pass; everybody answers pings.
+    Wait(u64),
+    /// From now on this connection says nothing.
+    Mute(u64),
+}
+use Step::*;
+
+#[test]
+fn an_operator_takes_a_vehicle_and_both_are_introduced() {
+    play(&[
+        (Call(1, ROVER), &[]),
+        (Vehicle(1, "rover", "10.0.0.1:7000"), &[]),
+        (Call(2, ANNA), &[]),
+        (Operator(2, "anna", "0.0.0.0:8000"), &[]),
+        (List(2), &["2: mule away, rover free"]),
+        (
+            Take(2, "rover"),
+            &["2: meet rover at 10.0.0.1:7000, lease A", "1: meet anna at 192.0.2.2:8000, lease A"],
+        ),
+        (List(2), &["2: mule away, rover taken"]),
+        // Taking again changes nothing, so nothing is said.
+        (Take(2, "rover"), &[]),
+        (
+            Release(2),
+            &[
+                "1: lease A over, operator anna has let go",
+                "2: lease A over, operator anna has let go",
+            ],
+        ),
+        (Release(2), &[]),
+        (List(2), &["2: mule away, rover free"]),
+    ]);
+}
+
+#[test]
+fn a_second_operator_is_refused_by_name_until_the_first_lets_go() {
+    let taken = driving(&[
+        (Call(3, BERT), &[]),
+        (Operator(3, "bert", "10.0.0.3:8000"), &[]),
+        (Take(3, "rover"), &["3: refused VehicleTaken, vehicle rover is driven by anna"]),
+        (
+            Take(3, "tank"),
+            &["3: refused UnknownVehicle, there is no vehicle \"tank\"; there are: mule, rover"],
+        ),
+        // Within the grace time it is still anna's.
+        (Gone(2), &[]),
+        (Wait(9_999), &[]),
+        (Take(3, "rover"), &["3: refused VehicleTaken, vehicle rover is driven by anna"]),
+        (Wait(1), &["1: lease A over, operator anna has been away for 10 s"]),
+        (
+            Take(3, "rover"),
+            &["3: meet rover at 10.0.0.1:7000, lease B", "1: meet bert at 10.0.0.3:8000, lease B"],
+        ),
+    ]);
+    play(&taken);
+}
+
+#[test]
+fn a_vehicle_that_restarts_is_introduced_again() {
+    play(&driving(&[
+        (Gone(1), &[]),
+        (List(2), &["2: mule away, rover away"]),
+        // A vehicle may stay away for as long as it likes: the lease is the operator's.
+        (Wait(60_000), &[]),
+        (Call(3, ROVER), &[]),
+        (
+            Vehicle(3, "rover", "10.0.0.9:7001"),
+            &["2: meet rover at 10.0.0.9:7001, lease B", "3: meet anna at 10.0.0.2:8000, lease B"],
+        ),
+    ]));
+}
+
+#[test]
+fn a_vehicle_that_restarts_unnoticed_replaces_its_old_connection() {
+    play(&driving(&[
+        (Call(3, ROVER), &[]),
+        (
+            Vehicle(3, "rover", "10.0.0.9:7001"),
+            &[
+                "1: refused NameTaken, vehicle rover has connected again, from 192.0.2.3:9000: this connection ends",
+                "1: closed",
+                "2: meet rover at 10.0.0.9:7001, lease B",
+                "3: meet anna at 10.0.0.2:8000, lease B",
+            ],
+        ),
+        (Gone(1), &[]),
+        (List(2), &["2: mule away, rover taken"]),
+    ]));
+}
+
+#[test]
+fn an_operator_that_comes_back_within_the_grace_time_keeps_its_lease() {
+    play(&driving(&[
+        (Gone(2), &[]),
+        (Wait(9_000), &[]),
+        (Call(3, ANNA), &[]),
+        (
+            Operator(3, "anna", "10.0.0.2:8001"),
+            &["3: meet rover at 10.0.0.1:7000, lease B", "1: meet anna at 10.0.0.2:8001, lease B"],
+        ),
+        // A client that takes in its greeting is not introduced twice.
+        (Take(3, "rover"), &[]),
+        (Wait(30_000), &[]),
+        (List(3), &["3: mule away, rover taken"]),
+    ]));
+}
+
+#[test]
+fn an_operator_that_restarts_unnoticed_replaces_its_old_connection() {
+    play(&driving(&[
+        (Call(3, ANNA), &[]),
+        (
+            Operator(3, "anna", "10.0.0.2:8001"),
+            &[
+                "2: refused NameTaken, operator anna has connected again, from 192.0.2.3:9000: this connection ends",
+                "2: closed",
+                "3: meet rover at 10.0.0.1:7000, lease B",
+                "1: meet anna at 10.0.0.2:8001, lease B",
+            ],
+        ),
+        // The end of the old connection is not the end of the lease.
+        (Gone(2), &[]),
+        (Wait(60_000), &[]),
+        (List(3), &["3: mule away, rover taken"]),
+    ]));
+}
+
+#[test]
+fn both_ends_may_be_away_at_once() {
+    play(&driving(&[
+        (Gone(2), &[]),
+        (Gone(1), &[]),
+        (Call(3, ROVER), &[]),
+        (Vehicle(3, "rover", "10.0.0.1:7000"), &[]),
+        (Call(4, ANNA), &[]),
+        (
+            Operator(4, "anna", "10.0.0.2:8000"),
+            &["4: meet rover at 10.0.0.1:7000, lease B", "3: meet anna at 10.0.0.2:8000, lease B"],
+        ),
+    ]));
+}
+
+#[test]
+fn a_vehicle_that_was_away_when_its_lease_ended_is_told_on_its_return() {
+    play(&driving(&[
+        (Gone(1), &[]),
+        (Release(2), &["2: lease A over, operator anna has let go"]),
+        (Call(3, ROVER), &[]),
+        (Vehicle(3, "rover", "10.0.0.1:7000"), &["3: lease A over, operator anna has let go"]),
+        (Call(4, ROVER), &[]),
+        (
+            Vehicle(4, "rover", "10.0.0.1:7000"),
+            &[
+                "3: refused NameTaken, vehicle rover has connected again, from 192.0.2.4:9000: this connection ends",
+                "3: closed",
+            ],
+        ),
+    ]));
+}
+
+#[test]
+fn a_vehicle_may_be_taken_before_it_comes() {
+    play(&[
+        (Call(2, ANNA), &[]),
+        (Operator(2, "anna", "10.0.0.2:8000"), &[]),
+        (Take(2, "rover"), &["2: mule away, rover away"]),
+        (Call(3, BERT), &[]),
+        (Operator(3, "bert", "10.0.0.3:8000"), &[]),
+        (Take(3, "rover"), &["3: refused VehicleTaken, vehicle rover is driven by anna"]),
+        (Call(1, ROVER), &[]),
+        (
+            Vehicle(1, "rover", "10.0.0.1:7000"),
+            &["2: meet rover at 10.0.0.1:7000, lease A", "1: meet anna at 10.0.0.2:8000, lease A"],
+        ),
+    ]);
+}
+
+#[test]
+fn an_operator_has_one_vehicle_at_a_time() {
+    play(&driving(&[
+        (Call(3, MULE), &[]),
+        (Vehicle(3, "mule", "10.0.0.3:7000"), &[]),
+        (
+            Take(2, "mule"),
+            &[
+                "1: lease A over, operator anna takes vehicle mule instead",
+                "2: lease A over, operator anna takes vehicle mule instead",
+                "2: meet mule at 10.0.0.3:7000, lease B",
+                "3: meet anna at 10.0.0.2:8000, lease B",
+            ],
+        ),
+        (List(2), &["2: mule taken, rover free"]),
+    ]));
+}
+
+#[test]
+fn a_silent_connection_is_given_up_and_the_grace_time_begins() {
+    play(&driving(&[
+        (Mute(2), &[]),
+        (Wait(2_999), &[]),
+        (Wait(1), &["2: closed"]),
+        (Wait(9_999), &[]),
+        (Wait(1), &["1: lease A over, operator anna has been away for 10 s"]),
+    ]));
+}
+
+#[test]
+fn who_does_not_register_is_given_up() {
+    play(&[(Call(1, ROVER), &[]), (Wait(2_999), &[]), (Wait(1), &["1: closed"])]);
+}
+
+#[test]
+fn a_new_address_on_the_same_connection_is_introduced() {
+    play(&driving(&[
+        (Vehicle(1, "rover", "10.0.0.1:7000"), &[]),
+        (
+            Vehicle(1, "rover", "10.0.0.1:7009"),
+            &["2: meet rover at 10.0.0.1:7009, lease B", "1: meet anna at 10.0.0.2:8000, lease B"],
+        ),
+    ]));
+}
+
+#[test]
+fn only_listed_keys_under_their_own_names_are_served() {
+    let key = Identity::from_seed(&[99; 32]).public();
+    let unknown = format!(
+        "1: refused NotAllowed, this key is not known here: to let it in, add NAME = \"{key}\" to \
+         [vehicles] or [operators] in the switchboard's settings and restart it"
+    );
+    let rover = Identity::from_seed(&[ROVER; 32]).public();
+    let wrong_role = format!(
+        "3: refused NotAllowed, the key {rover} is listed as vehicle, so it cannot register as an operator"
+    );
+    play(&[
+        (Call(1, 99), &[&unknown, "1: closed"]),
+        (Vehicle(1, "rover", "10.0.0.1:7000"), &[]),
+        (Call(2, ROVER), &[]),
+        (
+            Vehicle(2, "mule", "10.0.0.1:7000"),
+            &[
+                "2: refused NotAllowed, this key is listed as vehicle \"rover\", not \"mule\": set its name so",
+                "2: closed",
+            ],
+        ),
+        (Call(3, ROVER), &[]),
+        (Operator(3, "rover", "10.0.0.1:7000"), &[&wrong_role, "3: closed"]),
+        (Call(4, ANNA), &[]),
+        (Take(4, "rover"), &["4: refused NotRegistered, register as an operator first"]),
+        (
+            Operator(4, "anna", "[::]:x"),
+            &["4: refused BadRequest, \"[::]:x\" is no address with a port", "4: closed"],
+        ),
+    ]);
+}
+
+#[test]
+fn what_only_a_switchboard_says_and_nonsense_end_the_connection() {
+    let mut scene = Scene::new();
+    for caller in [1, 2] {
+        scene.act(Call(caller, ROVER));
+    }
+    let pushed = Control::Released { lease: [0; 16], reason: String::new() };
+    scene.directory.handle_message(Caller(1), pushed, scene.now);
+    assert_eq!(
+        scene.outputs(),
+        ["1: refused BadRequest, a switchboard says this, it is never told", "1: closed"]
+    );
+    scene.directory.handle_nonsense(Caller(2), &"ü".repeat(500), scene.now);
+    let outputs = scene.outputs();
+    assert!(outputs[0].starts_with("2: refused BadRequest, this is no message"), "{outputs:?}");
+    assert!(outputs[0].len() <= "2: refused BadRequest, ".len() + TEXT_BYTES_MAX);
+    assert_eq!(outputs[1], "2: closed");
+}
+
+#[test]
+fn the_vehicle_list_tells_the_newest_round_trip() {
+    let mut scene = Scene::new();
+    for step in [Call(1, ROVER), Call(2, ANNA)] {
+        scene.act(step);
+    }
+    scene.act(Vehicle(1, "rover", "10.0.0.1:7000"));
+    scene.act(Operator(2, "anna", "10.0.0.2:8000"));
+    let (pinged_at, timer) = scene.directory.poll_timeout().unwrap();
+    assert_eq!((pinged_at, timer), (scene.now, Timer::Ping));
+    scene.directory.handle_timeout(pinged_at);
+    let pings: Vec<_> = std::iter::from_fn(|| scene.directory.poll_output()).collect();
+    assert_eq!(
+        pings,
+        [1, 2].map(|to| Output::Send { to: Caller(to), message: Control::Ping { t: pinged_at } })
+    );
+    let answered_at = pinged_at + Duration::from_millis(42);
+    let wrong = Control::Pong { t: answered_at };
+    scene.directory.handle_message(Caller(1), wrong, answered_at);
+    for _ in 0..2 {
+        // The second pong answers nothing any more.
+        let pong = Control::Pong { t: pinged_at };
+        scene.directory.handle_message(Caller(1), pong, answered_at);
+    }
+    scene.directory.handle_message(Caller(2), Control::ListVehicles, answered_at);
+    let Some(Output::Send { message: Control::VehicleList { vehicles }, .. }) =
+        scene.directory.poll_output()
+    else {
+        panic!("no list")
+    };
+    assert_eq!(vehicles[0].round_trip_ms, None);
+    assert_eq!(vehicles[1].round_trip_ms, Some(42.0));
+}
+
+#[test]
+fn one_seed_gives_the_same_lease_names() {
+    let names = |seed| {
+        let mut scene = Scene::new();
+        scene.directory = Directory::new(&config(), [seed; 32]);
+        for (step, _) in DRIVING {
+            scene.act(*step);
+        }
+        scene.leases
+    };
+    assert_eq!(names(1), names(1));
+    assert_ne!(names(1), names(2));
+}
+
+/// Vehicle rover on connection 1, driven by operator anna on connection 2.
+const DRIVING: Table<'_> = &[
+    (Call(1, ROVER), &[]),
+    (Vehicle(1, "rover", "10.0.0.1:7000"), &[]),
+    (Call(2, ANNA), &[]),
+    (Operator(2, "anna", "10.0.0.2:8000"), &[]),
+    (
+        Take(2, "rover"),
+        &["2: meet rover at 10.0.0.1:7000, lease A", "1: meet anna at 10.0.0.2:8000, lease A"],
+    ),
+];
+
+fn driving<'a>(then: Table<'a>) -> Vec<(Step<'a>, &'a [&'a str])> {
+    DRIVING.iter().chain(then).copied().collect()
+}
+
+fn play(table: Table<'_>) {
+    let mut scene = Scene::new();
+    for (row, (step, expected)) in table.iter().enumerate() {
+        scene.act(*step);
+        assert_eq!(scene.outputs(), *expected, "row {row}");
+    }
+}
+
+struct Scene {
+    directory: Directory,
+    now: Instant,
+    present: BTreeSet<u64>,
+    leases: Vec<[u8; 16]>,
+    lines: Vec<String>,
+}
+
+impl Scene {
+    fn new() -> Self {
+        Self {
+            directory: Directory::new(&config(), [7; 32]),
+            now: Instant::from_millis(1_000),
+            present: BTreeSet::new(),
+            leases: Vec::new(),
+            lines: Vec::new(),
+        }
+    }
+
+    fn act(&mut self, step: Step<'_>) {
+        match step {
+            Call(caller, seed) => {
+                self.present.insert(caller);
+                let key = Identity::from_seed(&[seed; 32]).public();
+                let remote = SocketAddr::from(([192, 0, 2, caller as u8], 9_000));
+                self.directory.handle_call(Caller(caller), key, remote, self.now);
+            }
+            Vehicle(caller, name, address) => {
+                let (name, addresses) = (name.to_owned(), vec![address.to_owned()]);
+                self.say(caller, Control::RegisterVehicle { name, addresses });
+            }
+            Operator(caller, name, address) => {
+                let (name, addresses) = (name.to_owned(), vec![address.to_owned()]);
+                self.say(caller, Control::RegisterOperator { name, addresses });
+            }
+            List(caller) => self.say(caller, Control::ListVehicles),
+            Take(caller, name) => self.say(caller, Control::Take { vehicle_name: name.to_owned() }),
+            Release(caller) => self.say(caller, Control::Release),
+            Gone(caller) => {
+                self.present.remove(&caller);
+                self.directory.handle_gone(Caller(caller), self.now);
+            }
+            Mute(caller) => {
+                self.present.remove(&caller);
+            }
+            Wait(ms) => {
+                let until = self.now + Duration::from_millis(ms);
+                while let Some((at, _)) = self.directory.poll_timeout()
+                    && at <= until
+                {
+                    self.now = self.now.max(at);
+                    self.directory.handle_timeout(self.now);
+                    self.drain();
+                }
+                self.now = until;
+            }
+        }
+        self.drain();
+    }
+
+    fn say(&mut self, caller: u64, message: Control) {
+        self.directory.handle_message(Caller(caller), message, self.now);
+    }
+
+    fn outputs(&mut self) -> Vec<String> {
+        self.drain();
+        std::mem::take(&mut self.lines)
+    }
+
+    fn drain(&mut self) {
+        while let Some(output) = self.directory.poll_output() {
+            match output {
+                Output::Send { to, message: Control::Ping { t } } => {
+                    if self.present.contains(&to.0) {
+                        self.directory.handle_message(to, Control::Pong { t }, self.now);
+                    }
+                }
+                Output::Send { to, message } => {
+                    let line = self.line(&message);
+                    self.lines.push(format!("{}: {line}", to.0));
+                }
+                Output::Close { to } => self.lines.push(format!("{}: closed", to.0)),
+            }
+        }
+    }
+
+    fn line(&mut self, message: &Control) -> String {
+        match message {
+            Control::Introduce { lease, peer_name, peer_addresses, .. } => {
+                let lease = self.letter(lease);
+                format!("meet {peer_name} at {}, lease {lease}", peer_addresses.join(" "))
+            }
+            Control::Released { lease, reason } => {
+                format!("lease {} over, {reason}", self.letter(lease))
+            }
+            Control::Refused { reason_code, text } => format!("refused {reason_code:?}, {text}"),
+            Control::VehicleList { vehicles } => {
+                let entry = |entry: &VehicleEntry| {
+                    format!("{} {}", entry.name, format!("{:?}", entry.state).to_lowercase())
+                };
+                vehicles.iter().map(entry).collect::<Vec<_>>().join(", ")
+            }
+            other => format!("{other:?}"),
+        }
+    }
+
+    fn letter(&mut self, lease: &[u8; 16]) -> char {
+        let place = self.leases.iter().position(|known| known == lease).unwrap_or_else(|| {
+            self.leases.push(*lease);
+            self.leases.len() - 1
+        });
+        char::from(b'A' + place as u8)
+    }
+}
+
+fn config() -> Config {
+    let key = |seed| Identity::from_seed(&[seed; 32]).public();
+    Config {
+        vehicles: [("rover".into(), key(ROVER)), ("mule".into(), key(MULE))].into(),
+        operators: [("anna".into(), key(ANNA)), ("bert".into(), key(BERT))].into(),
+        ..Config::default()
+    }
+}
+
+const ROVER: u8 = 1;
+const MULE: u8 = 2;
+const ANNA: u8 = 3;
+const BERT: u8 = 4;
