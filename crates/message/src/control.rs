@@ -1,0 +1,166 @@
+use flatbuffers::FlatBufferBuilder;
+use tautline_units::Instant;
+
+use crate::Error;
+use crate::generated::control::{self as wire_control, Control as Root};
+use crate::wire::{Kind, choice, codec};
+
+mod variants;
+
+/// What switchboard, vehicles and operators say to each other.
+///
+/// Names are at most 64 bytes, texts and reasons 256, addresses 64 bytes each and at most 32.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Control {
+    /// Vehicle to switchboard: it is there.
+    RegisterVehicle {
+        /// What operators know it by.
+        name: String,
+        /// Where it can be reached: `host:port`.
+        addresses: Vec<String>,
+    },
+    /// Operator to switchboard: it is there.
+    RegisterOperator {
+        /// What vehicles know it by.
+        name: String,
+        /// Where it can be reached: `host:port`.
+        addresses: Vec<String>,
+    },
+    /// Operator to switchboard: who is there?
+    ListVehicles,
+    /// Switchboard to operator: these are.
+    VehicleList {
+        /// At most 256.
+        vehicles: Vec<VehicleEntry>,
+    },
+    /// Operator to switchboard: it wants this vehicle.
+    Take {
+        /// The vehicle's registered name.
+        vehicle_name: String,
+    },
+    /// Operator to switchboard: it lets go of its vehicle.
+    Release,
+    /// Switchboard to both: speak to this peer directly.
+    Introduce {
+        /// Names the lease; goes into the handshake between the two.
+        lease: [u8; 16],
+        /// The peer's registered name.
+        peer_name: String,
+        /// The peer's static public key.
+        peer_key: [u8; 32],
+        /// Where the peer can be reached: `host:port`.
+        peer_addresses: Vec<String>,
+    },
+    /// Switchboard to both: the lease has ended.
+    Released {
+        /// Which lease.
+        lease: [u8; 16],
+        /// Why, for people.
+        reason: String,
+    },
+    /// Switchboard to whoever asked: no.
+    Refused {
+        /// Why, for programs.
+        reason_code: Refusal,
+        /// Why, for people.
+        text: String,
+    },
+    /// Either way: are you there?
+    Ping {
+        /// Sender's clock.
+        t: Instant,
+    },
+    /// The answer to a ping.
+    Pong {
+        /// The ping's `t`, unchanged.
+        t: Instant,
+    },
+}
+
+codec!(Control);
+
+impl Control {
+    fn write(&self, builder: &mut FlatBufferBuilder<'static>) {
+        let (message_type, message) = variants::write(self, builder);
+        let arguments = wire_control::ControlArgs { message_type, message: Some(message) };
+        let root = Root::create(builder, &arguments);
+        wire_control::finish_control_buffer(builder, root);
+    }
+
+    fn read(root: Root<'_>) -> Result<Self, Error> {
+        variants::read(root)
+    }
+}
+
+/// A vehicle as the switchboard knows it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct VehicleEntry {
+    /// Its registered name, at most 64 bytes.
+    pub name: String,
+    /// Its static public key.
+    pub key: [u8; 32],
+    /// Whether it can be taken.
+    pub state: VehicleState,
+    /// Round-trip time between switchboard and vehicle in milliseconds, if known.
+    pub round_trip_ms: Option<f32>,
+}
+
+/// Whether a vehicle can be taken.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum VehicleState {
+    /// It is there and nobody has it.
+    Free,
+    /// An operator has it.
+    Taken,
+    /// It is known, but not connected at present.
+    Away,
+}
+
+choice!(VehicleState, wire_control::VehicleState, "vehicles.state", [Free, Taken, Away]);
+
+/// Why the switchboard says no.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Refusal {
+    /// No vehicle of this name is known.
+    UnknownVehicle,
+    /// Another operator has it.
+    VehicleTaken,
+    /// It is not connected at present.
+    VehicleAway,
+    /// This key may not do this.
+    NotAllowed,
+    /// Only who has registered may ask this.
+    NotRegistered,
+    /// Another key has registered this name.
+    NameTaken,
+    /// The request makes no sense, or not now.
+    BadRequest,
+    /// The switchboard can take no more.
+    Full,
+}
+
+choice!(
+    Refusal,
+    wire_control::Refusal,
+    "reason_code",
+    [
+        UnknownVehicle,
+        VehicleTaken,
+        VehicleAway,
+        NotAllowed,
+        NotRegistered,
+        NameTaken,
+        BadRequest,
+        Full,
+    ]
+);
+
+const KIND: Kind = Kind {
+    name: "control message",
+    identifier: Some(wire_control::CONTROL_IDENTIFIER),
+    // A full list of vehicles takes less than half.
+    bytes_max: 64 * 1024,
+    // Control, its message, and the vehicles of a full list.
+    tables_max: 2 + variants::VEHICLE_COUNT_MAX,
+    depth_max: 3,
+};

@@ -1,0 +1,205 @@
+//! Each variant of [`Control`] to its table and back.
+
+use flatbuffers::{FlatBufferBuilder, ForwardsUOffset, UnionWIPOffset, Vector, WIPOffset};
+use tautline_units::Instant;
+
+use super::{Control, Refusal, VehicleEntry, VehicleState};
+use crate::Error;
+use crate::generated::control::{self as wire_control, ControlMessage};
+use crate::wire::{NAME_BYTES_MAX, TEXT_BYTES_MAX, list, millis, millis_on_wire, strings, text};
+
+type Fbb = FlatBufferBuilder<'static>;
+type Message = WIPOffset<UnionWIPOffset>;
+
+/// Writes `control`'s table and tells its type.
+pub(super) fn write(control: &Control, builder: &mut Fbb) -> (ControlMessage, Message) {
+    match control {
+        Control::RegisterVehicle { name, addresses } => {
+            (ControlMessage::RegisterVehicle, register_vehicle(builder, name, addresses))
+        }
+        Control::RegisterOperator { name, addresses } => {
+            (ControlMessage::RegisterOperator, register_operator(builder, name, addresses))
+        }
+        Control::ListVehicles => (ControlMessage::ListVehicles, list_vehicles(builder)),
+        Control::VehicleList { vehicles } => {
+            (ControlMessage::VehicleList, vehicle_list(builder, vehicles))
+        }
+        Control::Take { vehicle_name } => (ControlMessage::Take, take(builder, vehicle_name)),
+        Control::Release => (ControlMessage::Release, release(builder)),
+        Control::Introduce { lease, peer_name, peer_key, peer_addresses } => (
+            ControlMessage::Introduce,
+            introduce(builder, lease, peer_name, peer_key, peer_addresses),
+        ),
+        Control::Released { lease, reason } => {
+            (ControlMessage::Released, released(builder, lease, reason))
+        }
+        Control::Refused { reason_code, text } => {
+            (ControlMessage::Refused, refused(builder, *reason_code, text))
+        }
+        Control::Ping { t } => (ControlMessage::Ping, ping(builder, *t)),
+        Control::Pong { t } => (ControlMessage::Pong, pong(builder, *t)),
+    }
+}
+
+/// The variant that a verified root carries.
+pub(super) fn read(root: wire_control::Control<'_>) -> Result<Control, Error> {
+    let read = match root.message_type() {
+        ControlMessage::RegisterVehicle => root.message_as_register_vehicle().map(|table| {
+            let name = text("name", table.name(), NAME_BYTES_MAX)?;
+            Ok(Control::RegisterVehicle { name, addresses: addresses(table.addresses())? })
+        }),
+        ControlMessage::RegisterOperator => root.message_as_register_operator().map(|table| {
+            let name = text("name", table.name(), NAME_BYTES_MAX)?;
+            Ok(Control::RegisterOperator { name, addresses: addresses(table.addresses())? })
+        }),
+        ControlMessage::ListVehicles => {
+            root.message_as_list_vehicles().map(|_| Ok(Control::ListVehicles))
+        }
+        ControlMessage::VehicleList => root.message_as_vehicle_list().map(|table| {
+            let vehicles = list("vehicles", table.vehicles(), VEHICLE_COUNT_MAX, read_vehicle)?;
+            Ok(Control::VehicleList { vehicles })
+        }),
+        ControlMessage::Take => root.message_as_take().map(|table| {
+            let vehicle_name = text("vehicle_name", table.vehicle_name(), NAME_BYTES_MAX)?;
+            Ok(Control::Take { vehicle_name })
+        }),
+        ControlMessage::Release => root.message_as_release().map(|_| Ok(Control::Release)),
+        ControlMessage::Introduce => root.message_as_introduce().map(read_introduce),
+        ControlMessage::Released => root.message_as_released().map(|table| {
+            let reason = text("reason", table.reason(), TEXT_BYTES_MAX)?;
+            Ok(Control::Released { lease: table.lease().bytes().into(), reason })
+        }),
+        ControlMessage::Refused => root.message_as_refused().map(|table| {
+            let reason_code = Refusal::from_wire(table.reason_code())?;
+            Ok(Control::Refused { reason_code, text: text("text", table.text(), TEXT_BYTES_MAX)? })
+        }),
+        ControlMessage::Ping => root
+            .message_as_ping()
+            .map(|table| Ok(Control::Ping { t: Instant::from_nanos(table.t()) })),
+        ControlMessage::Pong => root
+            .message_as_pong()
+            .map(|table| Ok(Control::Pong { t: Instant::from_nanos(table.t()) })),
+        other => return Err(Error::Unknown { field: "message", value: other.0 }),
+    };
+    read.unwrap_or(Err(Error::Missing { field: "message" }))
+}
+
+fn register_vehicle(builder: &mut Fbb, name: &str, addresses: &[String]) -> Message {
+    let arguments = wire_control::RegisterVehicleArgs {
+        name: Some(builder.create_string(name)),
+        addresses: Some(strings(builder, addresses)),
+    };
+    wire_control::RegisterVehicle::create(builder, &arguments).as_union_value()
+}
+
+fn register_operator(builder: &mut Fbb, name: &str, addresses: &[String]) -> Message {
+    let arguments = wire_control::RegisterOperatorArgs {
+        name: Some(builder.create_string(name)),
+        addresses: Some(strings(builder, addresses)),
+    };
+    wire_control::RegisterOperator::create(builder, &arguments).as_union_value()
+}
+
+fn list_vehicles(builder: &mut Fbb) -> Message {
+    let arguments = wire_control::ListVehiclesArgs {};
+    wire_control::ListVehicles::create(builder, &arguments).as_union_value()
+}
+
+fn vehicle_list(builder: &mut Fbb, vehicles: &[VehicleEntry]) -> Message {
+    let entries: Vec<_> = vehicles
+        .iter()
+        .map(|vehicle| {
+            let arguments = wire_control::VehicleEntryArgs {
+                name: Some(builder.create_string(&vehicle.name)),
+                key: Some(&wire_control::Key::new(&vehicle.key)),
+                state: vehicle.state.to_wire(),
+                round_trip_ms: millis_on_wire(vehicle.round_trip_ms),
+            };
+            wire_control::VehicleEntry::create(builder, &arguments)
+        })
+        .collect();
+    let vehicles = Some(builder.create_vector(&entries));
+    let arguments = wire_control::VehicleListArgs { vehicles };
+    wire_control::VehicleList::create(builder, &arguments).as_union_value()
+}
+
+fn take(builder: &mut Fbb, vehicle_name: &str) -> Message {
+    let vehicle_name = Some(builder.create_string(vehicle_name));
+    let arguments = wire_control::TakeArgs { vehicle_name };
+    wire_control::Take::create(builder, &arguments).as_union_value()
+}
+
+fn release(builder: &mut Fbb) -> Message {
+    wire_control::Release::create(builder, &wire_control::ReleaseArgs {}).as_union_value()
+}
+
+fn introduce(
+    builder: &mut Fbb,
+    lease: &[u8; 16],
+    peer_name: &str,
+    peer_key: &[u8; 32],
+    peer_addresses: &[String],
+) -> Message {
+    let arguments = wire_control::IntroduceArgs {
+        lease: Some(&wire_control::Lease::new(lease)),
+        peer_name: Some(builder.create_string(peer_name)),
+        peer_key: Some(&wire_control::Key::new(peer_key)),
+        peer_addresses: Some(strings(builder, peer_addresses)),
+    };
+    wire_control::Introduce::create(builder, &arguments).as_union_value()
+}
+
+fn released(builder: &mut Fbb, lease: &[u8; 16], reason: &str) -> Message {
+    let arguments = wire_control::ReleasedArgs {
+        lease: Some(&wire_control::Lease::new(lease)),
+        reason: Some(builder.create_string(reason)),
+    };
+    wire_control::Released::create(builder, &arguments).as_union_value()
+}
+
+fn refused(builder: &mut Fbb, reason_code: Refusal, text: &str) -> Message {
+    let arguments = wire_control::RefusedArgs {
+        reason_code: reason_code.to_wire(),
+        text: Some(builder.create_string(text)),
+    };
+    wire_control::Refused::create(builder, &arguments).as_union_value()
+}
+
+fn ping(builder: &mut Fbb, t: Instant) -> Message {
+    let arguments = wire_control::PingArgs { t: t.as_nanos() };
+    wire_control::Ping::create(builder, &arguments).as_union_value()
+}
+
+fn pong(builder: &mut Fbb, t: Instant) -> Message {
+    let arguments = wire_control::PongArgs { t: t.as_nanos() };
+    wire_control::Pong::create(builder, &arguments).as_union_value()
+}
+
+fn read_introduce(table: wire_control::Introduce<'_>) -> Result<Control, Error> {
+    Ok(Control::Introduce {
+        lease: table.lease().bytes().into(),
+        peer_name: text("peer_name", table.peer_name(), NAME_BYTES_MAX)?,
+        peer_key: table.peer_key().bytes().into(),
+        peer_addresses: addresses(table.peer_addresses())?,
+    })
+}
+
+fn read_vehicle(entry: wire_control::VehicleEntry<'_>) -> Result<VehicleEntry, Error> {
+    Ok(VehicleEntry {
+        name: text("vehicles.name", entry.name(), NAME_BYTES_MAX)?,
+        key: entry.key().bytes().into(),
+        state: VehicleState::from_wire(entry.state())?,
+        round_trip_ms: millis("vehicles.round_trip_ms", entry.round_trip_ms())?,
+    })
+}
+
+fn addresses(vector: Vector<'_, ForwardsUOffset<&str>>) -> Result<Vec<String>, Error> {
+    list("addresses", vector, ADDRESS_COUNT_MAX, |address| {
+        text("addresses", address, NAME_BYTES_MAX)
+    })
+}
+
+/// Most vehicles in a list.
+pub(super) const VEHICLE_COUNT_MAX: usize = 256;
+/// Most addresses of one peer: twice the links of a session.
+const ADDRESS_COUNT_MAX: usize = 32;

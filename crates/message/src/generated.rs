@@ -1,0 +1,39 @@
+//! What flatc writes from `schemas/`; `generate/` makes it anew.
+
+macro_rules! generated {
+    ($($name:ident)*) => {$(
+        #[rustfmt::skip]
+        #[allow(
+            clippy::all,
+            dead_code,
+            deprecated,
+            mismatched_lifetime_syntaxes,
+            missing_docs,
+            non_camel_case_types,
+            unreachable_pub,
+            unsafe_code,
+            unused_imports,
+            clippy::undocumented_unsafe_blocks,
+            clippy::unwrap_used
+        )]
+        pub(crate) mod $name;
+    )*};
+}
+
+generated! {
+    command_generated
+    control_generated
+    link_action_generated
+    link_status_generated
+    operator_status_generated
+    point_cloud_generated
+    telemetry_generated
+}
+
+pub(crate) use command_generated::tautline as command;
+pub(crate) use control_generated::tautline as control;
+pub(crate) use link_action_generated::tautline as link_action;
+pub(crate) use link_status_generated::tautline as link_status;
+pub(crate) use operator_status_generated::tautline as operator_status;
+pub(crate) use point_cloud_generated::foxglove as point_cloud;
+pub(crate) use telemetry_generated::tautline as telemetry;

@@ -1,0 +1,169 @@
+use flatbuffers::FlatBufferBuilder;
+
+use crate::generated::operator_status::{self as wire_operator, OperatorStatus as Root};
+use crate::wire::{Kind, NAME_BYTES_MAX, TEXT_BYTES_MAX, choice, codec, list, text};
+use crate::{Error, LinkStatus};
+
+/// What the operator's process tells its console, ten times a second.
+#[derive(Clone, PartialEq, Debug)]
+pub struct OperatorStatus {
+    /// Nanoseconds since 1970, operator's clock.
+    pub unix_ns: u64,
+    /// The vehicle that is driven or wanted; at most 64 bytes.
+    pub vehicle_name: String,
+    /// How far the session to the vehicle has come.
+    pub session_state: SessionState,
+    /// Why the session's state is what it is; at most 256 bytes, empty when there is nothing to say.
+    pub session_reason: String,
+    /// The operator's view, with what it receives; at most 16.
+    pub links: Vec<LinkStatus>,
+    /// Units that came whole and in time.
+    pub units_received: u64,
+    /// Units that came whole after their deadline.
+    pub units_late: u64,
+    /// Units that never came whole.
+    pub units_lost: u64,
+    /// Slices handed to the console as they came.
+    pub slices_shown: u64,
+    /// Slices that a P-skip slice stood in for.
+    pub slices_skipped: u64,
+    /// The vehicle's clock against the operator's; `None` until estimated.
+    pub clock: Option<ClockOffset>,
+    /// How often each named drop has happened; at most 128, names at most 64 bytes.
+    pub drops: Vec<(String, u64)>,
+    /// The emulator's links, if this session runs over one; at most 64.
+    pub emulated_links: Vec<EmulatedLink>,
+}
+
+codec!(OperatorStatus);
+
+impl OperatorStatus {
+    fn write(&self, builder: &mut FlatBufferBuilder<'static>) {
+        let links = LinkStatus::write_all(&self.links, builder);
+        let drops: Vec<_> = self
+            .drops
+            .iter()
+            .map(|(name, count)| {
+                let name = Some(builder.create_string(name));
+                let arguments = wire_operator::DropCountArgs { name, count: *count };
+                wire_operator::DropCount::create(builder, &arguments)
+            })
+            .collect();
+        let drops = builder.create_vector(&drops);
+        let emulated_links: Vec<_> = self
+            .emulated_links
+            .iter()
+            .map(|link| {
+                let name = Some(builder.create_string(&link.name));
+                let arguments = wire_operator::EmulatedLinkArgs { name, cut: link.cut };
+                wire_operator::EmulatedLink::create(builder, &arguments)
+            })
+            .collect();
+        let emulated_links = builder.create_vector(&emulated_links);
+        let vehicle_name = builder.create_string(&self.vehicle_name);
+        let session_reason = builder.create_string(&self.session_reason);
+        let clock = self
+            .clock
+            .map(|clock| wire_operator::ClockOffset::new(clock.offset_ns, clock.error_ns));
+        let arguments = wire_operator::OperatorStatusArgs {
+            unix_ns: self.unix_ns,
+            vehicle_name: Some(vehicle_name),
+            session_state: self.session_state.to_wire(),
+            session_reason: Some(session_reason),
+            links: Some(links),
+            units_received: self.units_received,
+            units_late: self.units_late,
+            units_lost: self.units_lost,
+            slices_shown: self.slices_shown,
+            slices_skipped: self.slices_skipped,
+            clock: clock.as_ref(),
+            drops: Some(drops),
+            emulated_links: Some(emulated_links),
+        };
+        let root = Root::create(builder, &arguments);
+        wire_operator::finish_operator_status_buffer(builder, root);
+    }
+
+    fn read(root: Root<'_>) -> Result<Self, Error> {
+        Ok(Self {
+            unix_ns: root.unix_ns(),
+            vehicle_name: text("vehicle_name", root.vehicle_name(), NAME_BYTES_MAX)?,
+            session_state: SessionState::from_wire(root.session_state())?,
+            session_reason: text("session_reason", root.session_reason(), TEXT_BYTES_MAX)?,
+            links: LinkStatus::read_all(root.links())?,
+            units_received: root.units_received(),
+            units_late: root.units_late(),
+            units_lost: root.units_lost(),
+            slices_shown: root.slices_shown(),
+            slices_skipped: root.slices_skipped(),
+            clock: root.clock().map(|clock| ClockOffset {
+                offset_ns: clock.offset_ns(),
+                error_ns: clock.error_ns(),
+            }),
+            drops: list("drops", root.drops(), DROP_COUNT_MAX, |drop| {
+                Ok((text("drops.name", drop.name(), NAME_BYTES_MAX)?, drop.count()))
+            })?,
+            emulated_links: list(
+                "emulated_links",
+                root.emulated_links(),
+                EMULATED_LINK_COUNT_MAX,
+                |link| {
+                    let name = text("emulated_links.name", link.name(), NAME_BYTES_MAX)?;
+                    Ok(EmulatedLink { name, cut: link.cut() })
+                },
+            )?,
+        })
+    }
+}
+
+/// The vehicle's clock minus the operator's, as pings and pongs tell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ClockOffset {
+    /// Nanoseconds to add to the operator's clock for the vehicle's.
+    pub offset_ns: i64,
+    /// The truth is at most this many nanoseconds away, either way.
+    pub error_ns: u64,
+}
+
+/// A link of the emulator.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EmulatedLink {
+    /// For people, at most 64 bytes.
+    pub name: String,
+    /// Whether it is cut at present.
+    pub cut: bool,
+}
+
+/// How far the operator's session to the vehicle has come.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub enum SessionState {
+    /// The switchboard has not yet answered.
+    #[default]
+    Registering,
+    /// Registered; the vehicle is away, taken, or not yet chosen.
+    Waiting,
+    /// Introduced to the vehicle; the handshake is under way.
+    Connecting,
+    /// Commands and video flow.
+    Established,
+    /// Nothing has come from the vehicle on any link lately.
+    Lost,
+}
+
+choice!(
+    SessionState,
+    wire_operator::SessionState,
+    "session_state",
+    [Registering, Waiting, Connecting, Established, Lost]
+);
+
+const DROP_COUNT_MAX: usize = 128;
+const EMULATED_LINK_COUNT_MAX: usize = 64;
+
+const KIND: Kind = Kind {
+    name: "operator status",
+    identifier: Some(wire_operator::OPERATOR_STATUS_IDENTIFIER),
+    bytes_max: 64 * 1024,
+    tables_max: 256,
+    depth_max: 2,
+};

@@ -1,0 +1,177 @@
+use flatbuffers::FlatBufferBuilder;
+use tautline_units::{Bitrate, Instant};
+
+use crate::generated::telemetry::{self as wire_telemetry, Telemetry as Root};
+use crate::wire::{Kind, TEXT_BYTES_MAX, choice, codec, millis, millis_on_wire, number, text};
+use crate::{Error, LinkStatus};
+
+/// What the vehicle tells the operator about itself.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Telemetry {
+    /// Counts up by one with each telemetry message of a session.
+    pub sequence: u64,
+    /// When the vehicle sent it, vehicle's clock.
+    pub sent_at: Instant,
+    /// Metres per second, negative in reverse; within 200.
+    pub speed: f32,
+    /// Radians at the road wheels, left positive; within a half turn.
+    pub steering_angle: f32,
+    /// 0 to 1, as applied.
+    pub throttle: f32,
+    /// 0 to 1, as applied.
+    pub brake: f32,
+    /// Where the vehicle is.
+    pub position: Position,
+    /// Radians, counterclockwise from x; not wrapped, within a million.
+    pub heading: f32,
+    /// Who has the vehicle's motion in hand.
+    pub mode: Mode,
+    /// Why the mode is what it is, for the operator's eyes; at most 256 bytes.
+    pub mode_reason: String,
+    /// Age of the newest authentic command in milliseconds; `None` before the first.
+    pub command_age_ms: Option<f32>,
+    /// Pictures captured per second, lately; at most 1000.
+    pub picture_rate: f32,
+    /// What transport grants the video; zero pauses it.
+    pub video_budget: Bitrate,
+    /// Pictures captured since the vehicle started.
+    pub pictures_captured: u64,
+    /// Pictures dropped before encoding.
+    pub pictures_dropped: u64,
+    /// Slices handed to transport.
+    pub slices_sent: u64,
+    /// Slices dropped before transport.
+    pub slices_dropped: u64,
+    /// Milliseconds to encode one slice, median of the last second.
+    pub encode_ms_p50: f32,
+    /// Milliseconds to encode one slice, 99th percentile of the last second.
+    pub encode_ms_p99: f32,
+    /// The vehicle's sending side, at most 16.
+    pub links: Vec<LinkStatus>,
+    /// Cones knocked over so far.
+    pub cones_hit: u32,
+}
+
+codec!(Telemetry);
+
+impl Telemetry {
+    fn write(&self, builder: &mut FlatBufferBuilder<'static>) {
+        let links = LinkStatus::write_all(&self.links, builder);
+        let mode_reason = builder.create_string(&self.mode_reason);
+        let motion = wire_telemetry::Motion::new(
+            self.speed,
+            self.steering_angle,
+            self.throttle,
+            self.brake,
+            self.position.x,
+            self.position.y,
+            self.heading,
+        );
+        let arguments = wire_telemetry::TelemetryArgs {
+            sequence: self.sequence,
+            sent_at_ns: self.sent_at.as_nanos(),
+            motion: Some(&motion),
+            mode: self.mode.to_wire(),
+            mode_reason: Some(mode_reason),
+            command_age_ms: millis_on_wire(self.command_age_ms),
+            picture_rate: self.picture_rate,
+            video_budget_bps: self.video_budget.bps(),
+            pictures_captured: self.pictures_captured,
+            pictures_dropped: self.pictures_dropped,
+            slices_sent: self.slices_sent,
+            slices_dropped: self.slices_dropped,
+            encode_ms_p50: self.encode_ms_p50,
+            encode_ms_p99: self.encode_ms_p99,
+            links: Some(links),
+            cones_hit: self.cones_hit,
+        };
+        let root = Root::create(builder, &arguments);
+        wire_telemetry::finish_telemetry_buffer(builder, root);
+    }
+
+    fn read(root: Root<'_>) -> Result<Self, Error> {
+        let motion = root.motion();
+        let half_turn = std::f32::consts::PI;
+        Ok(Self {
+            sequence: root.sequence(),
+            sent_at: Instant::from_nanos(root.sent_at_ns()),
+            speed: number("speed", motion.speed(), -SPEED_MAX, SPEED_MAX)?,
+            steering_angle: number(
+                "steering_angle",
+                motion.steering_angle(),
+                -half_turn,
+                half_turn,
+            )?,
+            throttle: number("throttle", motion.throttle(), 0.0, 1.0)?,
+            brake: number("brake", motion.brake(), 0.0, 1.0)?,
+            position: Position {
+                x: number("position.x", motion.x(), -METRES_MAX, METRES_MAX)?,
+                y: number("position.y", motion.y(), -METRES_MAX, METRES_MAX)?,
+            },
+            heading: number("heading", motion.heading(), -HEADING_MAX, HEADING_MAX)?,
+            mode: Mode::from_wire(root.mode())?,
+            mode_reason: text("mode_reason", root.mode_reason(), TEXT_BYTES_MAX)?,
+            command_age_ms: millis("command_age_ms", root.command_age_ms())?,
+            picture_rate: number("picture_rate", root.picture_rate(), 0.0, PICTURE_RATE_MAX)?,
+            video_budget: Bitrate::from_bps(root.video_budget_bps()),
+            pictures_captured: root.pictures_captured(),
+            pictures_dropped: root.pictures_dropped(),
+            slices_sent: root.slices_sent(),
+            slices_dropped: root.slices_dropped(),
+            encode_ms_p50: number("encode_ms_p50", root.encode_ms_p50(), 0.0, ENCODE_MS_MAX)?,
+            encode_ms_p99: number("encode_ms_p99", root.encode_ms_p99(), 0.0, ENCODE_MS_MAX)?,
+            links: LinkStatus::read_all(root.links())?,
+            cones_hit: root.cones_hit(),
+        })
+    }
+}
+
+/// A place in the course's frame; either coordinate within ten thousand kilometres.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub struct Position {
+    /// Metres east.
+    pub x: f32,
+    /// Metres north.
+    pub y: f32,
+}
+
+/// Who has the vehicle's motion in hand.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub enum Mode {
+    /// Nobody drives yet.
+    #[default]
+    AwaitingOperator,
+    /// The operator's commands move the vehicle.
+    Driving,
+    /// The vehicle brakes by itself.
+    Stopping,
+    /// The vehicle stands, braked by itself.
+    Stopped,
+    /// Commands are fresh again, but the pedal has not been let go of since the stop.
+    AwaitingRelease,
+}
+
+choice!(
+    Mode,
+    wire_telemetry::Mode,
+    "mode",
+    [AwaitingOperator, Driving, Stopping, Stopped, AwaitingRelease]
+);
+
+/// Faster than any car.
+const SPEED_MAX: f32 = 200.0;
+/// From the equator to a pole.
+const METRES_MAX: f32 = 1e7;
+/// Beyond this, single precision no longer tells sixteenths of a radian apart.
+const HEADING_MAX: f32 = 1e6;
+const PICTURE_RATE_MAX: f32 = 1000.0;
+/// A minute: slower than any encoder that still runs.
+const ENCODE_MS_MAX: f32 = 60_000.0;
+
+const KIND: Kind = Kind {
+    name: "telemetry",
+    identifier: Some(wire_telemetry::TELEMETRY_IDENTIFIER),
+    bytes_max: 8 * 1024,
+    tables_max: 32,
+    depth_max: 2,
+};

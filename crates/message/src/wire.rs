@@ -1,0 +1,203 @@
+//! What all messages share: the verified way in, the builder's way out, and the checks of values.
+
+use flatbuffers::{
+    FlatBufferBuilder, Follow, ForwardsUOffset, Vector, Verifiable, VerifierOptions, WIPOffset,
+};
+use tautline_units::ByteCount;
+
+use crate::Error;
+
+/// A buffer that messages are encoded into, one after the other, without allocating anew.
+pub struct Builder(FlatBufferBuilder<'static>);
+
+impl Builder {
+    /// An empty builder; grows to the longest message it has encoded.
+    pub fn new() -> Self {
+        Self(FlatBufferBuilder::with_capacity(CAPACITY_BYTES))
+    }
+
+    /// Forgets the message before and gives the builder for the next.
+    pub(crate) fn fresh(&mut self) -> &mut FlatBufferBuilder<'static> {
+        self.0.reset();
+        &mut self.0
+    }
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl std::fmt::Debug for Builder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Builder").finish_non_exhaustive()
+    }
+}
+
+/// What the bytes of one kind of message are held to before any of it is read.
+pub(crate) struct Kind {
+    /// For errors.
+    pub(crate) name: &'static str,
+    /// Bytes 4 to 8 of the message.
+    pub(crate) identifier: Option<&'static str>,
+    /// Longest message.
+    pub(crate) bytes_max: usize,
+    /// Most tables, the root included.
+    pub(crate) tables_max: usize,
+    /// Tables within tables, the root included.
+    pub(crate) depth_max: usize,
+}
+
+/// The root of `bytes`, once its length, identifier and structure have been verified.
+pub(crate) fn root<'a, T>(kind: &Kind, bytes: &'a [u8]) -> Result<T::Inner, Error>
+where
+    T: Follow<'a> + Verifiable + 'a,
+{
+    if bytes.len() > kind.bytes_max {
+        let max = ByteCount::new(kind.bytes_max as u64);
+        return Err(Error::Oversized { kind: kind.name, length: ByteCount::of(bytes), max });
+    }
+    if let Some(identifier) = kind.identifier
+        && bytes.get(4..8) != Some(identifier.as_bytes())
+    {
+        return Err(Error::WrongKind { kind: kind.name });
+    }
+    let options = VerifierOptions {
+        max_depth: kind.depth_max,
+        max_tables: kind.tables_max,
+        // A builder shares vtables and the verifier counts them for each table that uses them.
+        max_apparent_size: kind.bytes_max.saturating_mul(4),
+        ignore_missing_null_terminator: false,
+    };
+    flatbuffers::root_with_opts::<T>(&options, bytes)
+        .map_err(|source| Error::Malformed { kind: kind.name, source })
+}
+
+/// `value`, if it lies within `min` to `max`; NaN does not.
+pub(crate) fn number(field: &'static str, value: f32, min: f32, max: f32) -> Result<f32, Error> {
+    if (min..=max).contains(&value) {
+        return Ok(value);
+    }
+    let (value, min, max) = (f64::from(value), f64::from(min), f64::from(max));
+    Err(Error::OutOfRange { field, value, min, max })
+}
+
+/// As [`number`], in double precision.
+pub(crate) fn number_f64(
+    field: &'static str,
+    value: f64,
+    min: f64,
+    max: f64,
+) -> Result<f64, Error> {
+    if (min..=max).contains(&value) {
+        return Ok(value);
+    }
+    Err(Error::OutOfRange { field, value, min, max })
+}
+
+/// A time in milliseconds, where a negative one says that it is not known.
+pub(crate) fn millis(field: &'static str, value: f32) -> Result<Option<f32>, Error> {
+    let value = number(field, value, f32::MIN, MILLIS_MAX)?;
+    Ok((value >= 0.0).then_some(value))
+}
+
+/// What [`millis`] reads back as `value`.
+pub(crate) fn millis_on_wire(value: Option<f32>) -> f32 {
+    value.unwrap_or(-1.0)
+}
+
+/// `value` owned, if it is at most `max` bytes long.
+pub(crate) fn text(field: &'static str, value: &str, max: usize) -> Result<String, Error> {
+    length(field, value.len(), max)?;
+    Ok(value.to_owned())
+}
+
+/// Every item of `vector` as `read` gives it, if there are at most `max`.
+pub(crate) fn list<'a, T, Owned>(
+    field: &'static str,
+    vector: Vector<'a, ForwardsUOffset<T>>,
+    max: usize,
+    read: impl Fn(T::Inner) -> Result<Owned, Error>,
+) -> Result<Vec<Owned>, Error>
+where
+    T: Follow<'a> + 'a,
+{
+    length(field, vector.len(), max)?;
+    vector.iter().map(read).collect()
+}
+
+/// Refuses a `length` over `max`.
+pub(crate) fn length(field: &'static str, length: usize, max: usize) -> Result<(), Error> {
+    if length > max { Err(Error::TooLong { field, length, max }) } else { Ok(()) }
+}
+
+/// A vector of strings in `builder`.
+pub(crate) fn strings(
+    builder: &mut FlatBufferBuilder<'static>,
+    strings: &[String],
+) -> WIPOffset<Vector<'static, ForwardsUOffset<&'static str>>> {
+    let offsets: Vec<_> = strings.iter().map(|string| builder.create_string(string)).collect();
+    builder.create_vector(&offsets)
+}
+
+/// Gives a message its three public functions, over its own `write` and `read`.
+macro_rules! codec {
+    ($message:ident) => {
+        impl $message {
+            /// The message's bytes.
+            pub fn encode(&self) -> Vec<u8> {
+                self.encode_into(&mut $crate::Builder::new()).to_vec()
+            }
+
+            /// The message's bytes, in `builder`'s buffer until its next use.
+            pub fn encode_into<'b>(&self, builder: &'b mut $crate::Builder) -> &'b [u8] {
+                let builder = builder.fresh();
+                self.write(builder);
+                builder.finished_data()
+            }
+
+            /// The message that `bytes` carry, verified and checked.
+            ///
+            /// # Errors
+            /// When the bytes are not such a message, or a value of it makes no sense: see
+            /// [`Error`](crate::Error). Any bytes are safe to give.
+            pub fn decode(bytes: &[u8]) -> Result<Self, $crate::Error> {
+                Self::read($crate::wire::root::<Root<'_>>(&KIND, bytes)?)
+            }
+        }
+    };
+}
+pub(crate) use codec;
+
+/// Gives an enum its number on the wire and back, through the enum that flatc made.
+macro_rules! choice {
+    ($owned:ident, $wire:ty, $field:literal, [$($variant:ident),+ $(,)?]) => {
+        impl $owned {
+            pub(crate) fn to_wire(self) -> $wire {
+                match self {
+                    $(Self::$variant => <$wire>::$variant,)+
+                }
+            }
+
+            pub(crate) fn from_wire(wire: $wire) -> Result<Self, $crate::Error> {
+                match wire {
+                    $(<$wire>::$variant => Ok(Self::$variant),)+
+                    other => Err($crate::Error::Unknown { field: $field, value: other.0 }),
+                }
+            }
+        }
+    };
+}
+pub(crate) use choice;
+
+/// Longest name of a vehicle, operator, link, drop or coordinate frame, in bytes.
+pub(crate) const NAME_BYTES_MAX: usize = 64;
+/// Longest sentence for a person, in bytes.
+pub(crate) const TEXT_BYTES_MAX: usize = 256;
+/// Most links of a session: each local interface with each remote address, numbered 0 to 15.
+pub(crate) const LINK_COUNT_MAX: usize = 16;
+/// Three hours: far above any delay of a session that still lives.
+const MILLIS_MAX: f32 = 1e7;
+/// Holds every message but a point cloud without growing.
+const CAPACITY_BYTES: usize = 4096;
