@@ -290,7 +290,7 @@ impl Task {
 
 async fn connect(address: &str, config: &Arc<ClientConfig>) -> Result<Connection, Error> {
     let unanswered = |_| Error::Unanswered { address: address.to_owned(), after: HANDSHAKE_MAX };
-    let failed = |source| Error::Connect { address: address.to_owned(), source };
+    let failed = |cause| Error::Connect { address: address.to_owned(), cause };
     let tcp = timeout(HANDSHAKE_MAX, TcpStream::connect(address)).await.map_err(unanswered)?;
     let tcp = tcp.map_err(failed)?;
     // Small frames that somebody waits for: no waiting for more.

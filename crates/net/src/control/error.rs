@@ -5,28 +5,31 @@ use std::time::Duration;
 
 use tautline_transport::crypto::PublicKey;
 
-/// Why a control connection is not, or no longer, there. Each displays as one clear line.
+/// Why a control connection is not, or no longer, there.
+///
+/// Each displays as one clear line, the cause included: none has a `source` that would say it
+/// again.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The server's address cannot be listened on.
-    #[error("cannot listen on {address}: {}", reason(.source))]
+    #[error("cannot listen on {address}: {}", reason(.cause))]
     Listen {
         /// The address asked for.
         address: SocketAddr,
         /// What the kernel says.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The kernel hands over no new connection.
     #[error("cannot accept a connection: {}", reason(.0))]
-    Accept(#[source] io::Error),
+    Accept(io::Error),
     /// The server cannot be reached.
-    #[error("cannot connect to {address}: {}", reason(.source))]
+    #[error("cannot connect to {address}: {}", reason(.cause))]
     Connect {
         /// Host and port as configured.
         address: String,
         /// What the resolver or the kernel says.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The other end did not answer in time while the connection was made.
     #[error("no answer from {address} within {after:?}")]
@@ -82,7 +85,7 @@ pub enum Error {
     },
     /// The connection broke.
     #[error("the connection broke: {}", reason(.0))]
-    Broken(#[source] io::Error),
+    Broken(io::Error),
     /// There is no connection at the moment; the frame was not taken.
     #[error("not connected")]
     NotConnected,

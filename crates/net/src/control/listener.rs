@@ -30,7 +30,7 @@ impl Listener {
     /// [`Error::Listen`] if the address is taken, not this machine's, or not permitted.
     pub async fn bind(address: SocketAddr, identity: &Identity) -> Result<Self, Error> {
         let acceptor = TlsAcceptor::from(Arc::new(tls::server(identity)?));
-        let listen = |source| Error::Listen { address, source };
+        let listen = |cause| Error::Listen { address, cause };
         let tcp = TcpListener::bind(address).await.map_err(listen)?;
         let local = tcp.local_addr().map_err(listen)?;
         Ok(Self { tcp, local, acceptor })

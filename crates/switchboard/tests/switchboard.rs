@@ -1,0 +1,289 @@
+//! The switchboard with its clients, over loopback sockets.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use tautline_message::{Control, Refusal, VehicleState};
+use tautline_net::clock::Clock;
+use tautline_net::control::{Client, Event};
+use tautline_switchboard::{Config, Server};
+use tautline_transport::crypto::Identity;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+#[tokio::test]
+async fn an_operator_takes_a_vehicle_and_a_second_operator_is_refused() {
+    let switchboard = Switchboard::start(0).await;
+    let mut rover = switchboard.vehicle("10.0.0.1:7000");
+    let mut anna = switchboard.operator(ANNA, "anna", "0.0.0.0:8000");
+    let mut bert = switchboard.operator(BERT, "bert", "10.0.0.3:8000");
+    anna.vehicle_is(VehicleState::Free).await;
+    anna.take();
+    let (lease, address) = anna.introduction("rover", ROVER).await;
+    assert_eq!(address, "10.0.0.1:7000");
+    let (same, address) = rover.introduction("anna", ANNA).await;
+    assert_eq!((same, &*address), (lease, "127.0.0.1:8000"));
+
+    bert.vehicle_is(VehicleState::Taken).await;
+    bert.take();
+    let Control::Refused { reason_code, text } = bert.next().await else { panic!() };
+    assert_eq!((reason_code, &*text), (Refusal::VehicleTaken, "vehicle rover is driven by anna"));
+
+    anna.say(Control::Release);
+    let over = Control::Released { lease, reason: "operator anna has let go".into() };
+    assert_eq!(rover.next().await, over);
+    assert_eq!(anna.next().await, over);
+    bert.take();
+    bert.introduction("rover", ROVER).await;
+    rover.introduction("bert", BERT).await;
+}
+
+#[tokio::test]
+async fn either_end_may_restart_and_the_two_are_introduced_again() {
+    let switchboard = Switchboard::start(0).await;
+    let mut rover = switchboard.vehicle("10.0.0.1:7000");
+    let mut anna = switchboard.operator(ANNA, "anna", "10.0.0.2:8000");
+    anna.vehicle_is(VehicleState::Free).await;
+    anna.take();
+    let (first, _) = anna.introduction("rover", ROVER).await;
+    rover.introduction("anna", ANNA).await;
+
+    // The vehicle's process is killed.
+    drop(rover);
+    let mut rover = switchboard.vehicle("10.0.0.1:7001");
+    let (second, address) = anna.introduction("rover", ROVER).await;
+    assert_eq!(address, "10.0.0.1:7001");
+    assert_eq!(rover.introduction("anna", ANNA).await.0, second);
+    assert_ne!(second, first);
+
+    // The operator's process is killed: its lease is kept.
+    drop(anna);
+    let mut anna = switchboard.operator(ANNA, "anna", "10.0.0.2:8001");
+    let (third, _) = anna.introduction("rover", ROVER).await;
+    assert_eq!(rover.introduction("anna", ANNA).await, (third, "10.0.0.2:8001".into()));
+
+    // The operator's process ends and does not come back.
+    anna.client.close().await;
+    let Control::Released { lease, reason } = rover.next().await else { panic!() };
+    assert_eq!((lease, &*reason), (third, "operator anna has been away for 0.5 s"));
+}
+
+#[tokio::test]
+async fn after_a_restart_of_the_switchboard_everybody_registers_again() {
+    let switchboard = Switchboard::start(0).await;
+    let port = switchboard.address.port();
+    let mut rover = switchboard.vehicle("10.0.0.1:7000");
+    let mut anna = switchboard.operator(ANNA, "anna", "10.0.0.2:8000");
+    anna.vehicle_is(VehicleState::Free).await;
+    anna.take();
+    let (first, _) = anna.introduction("rover", ROVER).await;
+    rover.introduction("anna", ANNA).await;
+    switchboard.stop().await;
+
+    let switchboard = Switchboard::start(port).await;
+    let mut bert = switchboard.operator(BERT, "bert", "10.0.0.3:8000");
+    let (second, _) = anna.introduction("rover", ROVER).await;
+    assert_eq!(rover.introduction("anna", ANNA).await.0, second);
+    assert_ne!(second, first);
+    bert.vehicle_is(VehicleState::Taken).await;
+    switchboard.stop().await;
+}
+
+#[tokio::test]
+async fn an_unknown_key_is_told_what_to_add() {
+    let switchboard = Switchboard::start(0).await;
+    let mut carl = switchboard.operator(CARL, "carl", "10.0.0.4:8000");
+    let Control::Refused { reason_code, text } = carl.next().await else { panic!() };
+    assert_eq!(reason_code, Refusal::NotAllowed);
+    let line = format!("add NAME = \"{}\" to [vehicles] or [operators]", identity(CARL).public());
+    assert!(text.contains(&line), "{text}");
+}
+
+#[tokio::test]
+async fn frames_that_are_no_message_are_refused_and_harm_nobody() {
+    let switchboard = Switchboard::start(0).await;
+    let mut rover = switchboard.vehicle("10.0.0.1:7000");
+    let register =
+        Control::RegisterOperator { name: "anna".into(), addresses: vec!["10.0.0.2:8000".into()] };
+    let good = register.encode();
+    let mut nonsense = vec![vec![], vec![0; 7], vec![0xff; 65_536]];
+    nonsense.extend((1..good.len()).step_by(7).map(|end| good[..end].to_vec()));
+    // What is cut off at the very end may be padding.
+    nonsense.retain(|frame| Control::decode(frame).is_err());
+    assert!(nonsense.len() > 3);
+    for frame in nonsense {
+        let mut anna = switchboard.client(ANNA, vec![frame.clone()]);
+        let Control::Refused { reason_code, .. } = anna.next().await else { panic!("{frame:?}") };
+        assert_eq!(reason_code, Refusal::BadRequest);
+    }
+    let mut anna = switchboard.operator(ANNA, "anna", "10.0.0.2:8000");
+    anna.vehicle_is(VehicleState::Free).await;
+    anna.take();
+    rover.introduction("anna", ANNA).await;
+}
+
+#[tokio::test]
+async fn the_way_to_each_vehicle_is_measured() {
+    let switchboard = Switchboard::start(0).await;
+    let _rover = switchboard.vehicle("10.0.0.1:7000");
+    let mut anna = switchboard.operator(ANNA, "anna", "10.0.0.2:8000");
+    anna.connected().await;
+    let measured = async {
+        loop {
+            anna.say(Control::ListVehicles);
+            let Control::VehicleList { vehicles } = anna.next().await else { panic!() };
+            if let Some(round_trip) = vehicles[0].round_trip_ms {
+                return round_trip;
+            }
+        }
+    };
+    let round_trip = timeout(PATIENCE, measured).await.unwrap();
+    assert!((0.0..1_000.0).contains(&round_trip), "{round_trip} ms over loopback");
+}
+
+#[tokio::test]
+async fn a_taken_port_gets_one_clear_line() {
+    let switchboard = Switchboard::start(0).await;
+    let config = Config { listen: switchboard.address, ..Config::default() };
+    let stop = std::future::pending();
+    let error = tautline_switchboard::run(config, identity(9), [0; 32], Clock::start(), stop);
+    let error = error.await.unwrap_err();
+    assert_eq!(
+        format!("{error:#}"),
+        format!("cannot listen on {}: address in use by another program", switchboard.address)
+    );
+}
+
+struct Switchboard {
+    address: SocketAddr,
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<()>,
+}
+
+impl Switchboard {
+    async fn start(port: u16) -> Self {
+        let mut seed = [0; 32];
+        seed[..2].copy_from_slice(&port.to_be_bytes());
+        let key = |seed| identity(seed).public();
+        let config = Config {
+            listen: (Ipv4Addr::LOCALHOST, port).into(),
+            grace_ms: 500,
+            ping_interval_ms: 50,
+            vehicles: [("rover".into(), key(ROVER))].into(),
+            operators: [("anna".into(), key(ANNA)), ("bert".into(), key(BERT))].into(),
+            ..Config::default()
+        };
+        let own = identity(SWITCHBOARD);
+        let server = Server::bind(&config, &own, seed, Clock::start()).await.unwrap();
+        let address = server.local();
+        let (stop, stopped) = oneshot::channel();
+        let task = tokio::spawn(server.serve(async { stopped.await.unwrap_or_default() }));
+        Self { address, stop, task }
+    }
+
+    async fn stop(self) {
+        self.stop.send(()).unwrap();
+        self.task.await.unwrap();
+    }
+
+    fn vehicle(&self, address: &str) -> Peer {
+        let (name, addresses) = ("rover".into(), vec![address.into()]);
+        self.client(ROVER, vec![Control::RegisterVehicle { name, addresses }.encode()])
+    }
+
+    fn operator(&self, seed: u8, name: &str, address: &str) -> Peer {
+        let (name, addresses) = (name.into(), vec![address.into()]);
+        self.client(seed, vec![Control::RegisterOperator { name, addresses }.encode()])
+    }
+
+    fn client(&self, seed: u8, greeting: Vec<Vec<u8>>) -> Peer {
+        let answer = |frame: &[u8]| match Control::decode(frame) {
+            Ok(Control::Ping { t }) => Some(Control::Pong { t }.encode()),
+            _ => None,
+        };
+        let key = identity(SWITCHBOARD).public();
+        let address = self.address.to_string();
+        let (client, events) =
+            Client::start(address, key, &identity(seed), greeting.clone(), answer).unwrap();
+        Peer { client, events, greeting }
+    }
+}
+
+/// A vehicle or an operator, as far as the switchboard is concerned.
+struct Peer {
+    client: Client,
+    events: mpsc::Receiver<Event>,
+    greeting: Vec<Vec<u8>>,
+}
+
+impl Peer {
+    /// The next message from the switchboard.
+    async fn next(&mut self) -> Control {
+        loop {
+            let event = timeout(PATIENCE, self.events.recv()).await.expect("nothing came");
+            if let Event::Frame(frame) = event.expect("the client lives") {
+                return Control::decode(&frame).unwrap();
+            }
+        }
+    }
+
+    async fn connected(&self) {
+        while !self.client.handle().is_connected() {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    fn say(&self, message: Control) {
+        self.client.handle().send(message.encode()).unwrap();
+    }
+
+    /// Takes rover, now and after every restart of the switchboard.
+    fn take(&mut self) {
+        let take = Control::Take { vehicle_name: "rover".into() };
+        self.greeting.truncate(1);
+        self.greeting.push(take.encode());
+        self.client.handle().set_greeting(self.greeting.clone());
+        self.say(take);
+    }
+
+    /// Waits until the list shows rover in this state.
+    async fn vehicle_is(&mut self, state: VehicleState) {
+        self.connected().await;
+        let seen = async {
+            loop {
+                self.say(Control::ListVehicles);
+                let Control::VehicleList { vehicles } = self.next().await else { panic!() };
+                if vehicles[0].state == state {
+                    break;
+                }
+            }
+        };
+        timeout(PATIENCE, seen).await.expect("the vehicle's state does not come");
+    }
+
+    /// The lease and the address of the introduction to this peer, which comes next.
+    async fn introduction(&mut self, name: &str, seed: u8) -> ([u8; 16], String) {
+        let mut message = self.next().await;
+        if let Control::VehicleList { .. } = message {
+            // The answer to taking a vehicle that is away.
+            message = self.next().await;
+        }
+        let Control::Introduce { lease, peer_name, peer_key, peer_addresses } = message else {
+            panic!("{message:?} instead of an introduction")
+        };
+        assert_eq!((&*peer_name, &peer_key), (name, identity(seed).public().as_bytes()));
+        (lease, peer_addresses.join(" "))
+    }
+}
+
+fn identity(seed: u8) -> Identity {
+    Identity::from_seed(&[seed; 32])
+}
+
+const PATIENCE: Duration = Duration::from_secs(10);
+const SWITCHBOARD: u8 = 1;
+const ROVER: u8 = 2;
+const ANNA: u8 = 3;
+const BERT: u8 = 4;
+const CARL: u8 = 5;
