@@ -1,4 +1,32 @@
 //! The sans-I/O multi-link session.
+//!
+//! A [`Session`] joins one vehicle (the initiator) and one operator (the responder) over several
+//! links. It takes datagrams, units and the time; it gives datagrams, events and the next time it
+//! wants to be called. It opens no socket and reads no clock.
+//!
+//! After every call that changes it: drain [`Session::poll_transmit`], drain
+//! [`Session::poll_event`], re-arm the timer from [`Session::poll_timeout`].
 #![forbid(unsafe_code)]
 
+pub mod clock;
+mod config;
+mod counters;
 pub mod crypto;
+mod error;
+mod event;
+pub mod link;
+pub mod rate;
+mod recv;
+pub mod send;
+mod session;
+pub mod wire;
+
+pub use clock::ClockEstimate;
+pub use config::Config;
+pub use counters::{Counters, Discard};
+pub use crypto::{Identity, PublicKey, Seed};
+pub use error::{ConfigError, Error, SendError};
+pub use event::{Event, LossReason, Timer, UnitNumber};
+pub use link::Route;
+pub use session::Session;
+pub use wire::{Class, LinkNumber};

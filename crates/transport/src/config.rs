@@ -1,0 +1,161 @@
+use serde::Deserialize;
+use tautline_units::{ByteCount, Duration};
+
+use crate::error::ConfigError;
+use crate::rate;
+use crate::send::{protect, schedule};
+
+/// How a session behaves; every field has a default, units stand in the TOML names.
+///
+/// ```toml
+/// datagram_bytes_max = 1200   # UDP payload, 150 to 1500
+/// ping_interval_ms = 20
+/// silence_ms = 250
+/// report_interval_ms = 100
+/// media_deadline_ms = 200
+/// control_deadline_ms = 250
+/// budget_share = 0.9
+/// schedule = "earliest-delivery"   # or "transmission-end"
+/// spread = true
+/// [protect]
+/// source_count_min = 4
+/// code_rate = 0.5
+/// [rate]
+/// controller = "two-state"   # or "fixed"
+/// ```
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The largest datagram: UDP payload of 150 to 1500 bytes; default 1200, which passes every
+    /// path that carries IPv6 with room for tunnels.
+    #[serde(deserialize_with = "bytes")]
+    pub datagram_bytes_max: ByteCount,
+    /// Between two pings on a live link; 5 ms to 1 s, default 20 ms.
+    #[serde(rename = "ping_interval_ms", deserialize_with = "millis")]
+    pub ping_interval: Duration,
+    /// Without a pong for so long a link is silent and carries no media; default 250 ms.
+    #[serde(rename = "silence_ms", deserialize_with = "millis")]
+    pub silence: Duration,
+    /// Between two reports; 10 ms to 1 s, default 100 ms ([LLMLNCL]).
+    #[serde(rename = "report_interval_ms", deserialize_with = "millis")]
+    pub report_interval: Duration,
+    /// How long a media unit is taken to be fresh before the clocks are compared; default 200 ms.
+    #[serde(rename = "media_deadline_ms", deserialize_with = "millis")]
+    pub media_deadline: Duration,
+    /// The same for a control unit; default 250 ms.
+    #[serde(rename = "control_deadline_ms", deserialize_with = "millis")]
+    pub control_deadline: Duration,
+    /// The share of the granted rates that the budget hands out, above 0 to 1; default 0.9, so
+    /// that a slice larger than its budget does not leave a queue behind.
+    pub budget_share: f64,
+    /// How packets find their links.
+    pub schedule: schedule::Kind,
+    /// Whether a block shall survive the loss of a link where the shares allow it; default true.
+    pub spread: bool,
+    /// How media units are coded.
+    pub protect: protect::Config,
+    /// How fast each link may send.
+    pub rate: rate::Config,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            datagram_bytes_max: ByteCount::new(1_200),
+            ping_interval: Duration::from_millis(20),
+            silence: Duration::from_millis(250),
+            report_interval: Duration::from_millis(100),
+            media_deadline: Duration::from_millis(200),
+            control_deadline: Duration::from_millis(250),
+            budget_share: 0.9,
+            schedule: schedule::Kind::EarliestDelivery,
+            spread: true,
+            protect: protect::Config::default(),
+            rate: rate::Config::default(),
+        }
+    }
+}
+
+impl Config {
+    /// Checks every field.
+    ///
+    /// # Errors
+    /// [`ConfigError`] naming the first field that cannot work.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let bytes = self.datagram_bytes_max.get();
+        check("datagram_bytes_max", (150..=1500).contains(&bytes), || {
+            format!("{bytes} is not within 150 to 1500")
+        })?;
+        within("ping_interval_ms", self.ping_interval, 5, 1_000)?;
+        within("silence_ms", self.silence, 20, 10_000)?;
+        check("silence_ms", self.silence >= self.ping_interval * 2, || {
+            "must be at least two ping intervals".into()
+        })?;
+        within("report_interval_ms", self.report_interval, 10, 1_000)?;
+        within("media_deadline_ms", self.media_deadline, 1, 30_000)?;
+        within("control_deadline_ms", self.control_deadline, 1, 30_000)?;
+        check("budget_share", self.budget_share > 0.0 && self.budget_share <= 1.0, || {
+            format!("{} is not above 0 and at most 1", self.budget_share)
+        })?;
+        self.protect.validate()?;
+        self.rate.validate()
+    }
+}
+
+pub(crate) fn check(
+    field: &'static str,
+    holds: bool,
+    wrong: impl FnOnce() -> String,
+) -> Result<(), ConfigError> {
+    if holds { Ok(()) } else { Err(ConfigError { field, wrong: wrong() }) }
+}
+
+fn within(field: &'static str, value: Duration, least: u64, most: u64) -> Result<(), ConfigError> {
+    let holds = value >= Duration::from_millis(least) && value <= Duration::from_millis(most);
+    check(field, holds, || format!("{value:?} is not within {least} to {most} ms"))
+}
+
+/// Reads a number of milliseconds, fractions allowed.
+pub(crate) fn millis<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+    let millis = f64::deserialize(from)?;
+    Duration::try_from_secs_f64(millis / 1e3).map_err(serde::de::Error::custom)
+}
+
+fn bytes<'de, D: serde::Deserializer<'de>>(from: D) -> Result<ByteCount, D::Error> {
+    u64::deserialize(from).map(ByteCount::new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_is_valid() {
+        assert_eq!(Config::default().validate(), Ok(()));
+    }
+
+    #[test]
+    fn a_wrong_field_is_named() {
+        let wrong = |change: fn(&mut Config)| {
+            let mut config = Config::default();
+            change(&mut config);
+            config.validate().unwrap_err().to_string()
+        };
+        assert_eq!(
+            wrong(|c| c.datagram_bytes_max = ByteCount::new(149)),
+            "transport.datagram_bytes_max: 149 is not within 150 to 1500"
+        );
+        assert_eq!(
+            wrong(|c| c.silence = Duration::from_millis(30)),
+            "transport.silence_ms: must be at least two ping intervals"
+        );
+        assert_eq!(
+            wrong(|c| c.budget_share = f64::NAN),
+            "transport.budget_share: NaN is not above 0 and at most 1"
+        );
+        assert_eq!(
+            wrong(|c| c.protect.code_rate = 0.0),
+            "transport.protect.code_rate: 0 is not within 0.05 to 1"
+        );
+    }
+}

@@ -1,0 +1,258 @@
+/// Something that was thrown away, by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Discard {
+    /// A datagram too short or of no known type.
+    DatagramMalformed,
+    /// A sealed datagram for a session id that is not ours.
+    DatagramUnknownSession,
+    /// A sealed datagram that does not open: forged or damaged.
+    DatagramForged,
+    /// A sealed datagram that came before.
+    DatagramReplayed,
+    /// A sealed datagram older than the replay window.
+    DatagramStale,
+    /// A sealed datagram on a link that the initiator has no route for.
+    DatagramUnknownLink,
+    /// A handshake message that fails: forged, damaged or of another lease.
+    HandshakeForged,
+    /// A handshake of another machine than the expected one.
+    HandshakeWrongPeer,
+    /// A handshake message that nobody waits for.
+    HandshakeUnexpected,
+    /// A first handshake message above the rate at which they are answered.
+    HandshakeLimited,
+    /// A half-open handshake given up for a newer one.
+    HandshakeEvicted,
+    /// An authentic datagram with a malformed packet.
+    PacketMalformed,
+    /// A pong that answers no ping of ours.
+    PongUnknown,
+    /// A report of more than was sent, of an unknown link, or that takes something back.
+    ReportImpossible,
+    /// A pong or report that waited for a link to be allowed to speak.
+    AnswerOverflow,
+    /// A datagram not sent because its route is not validated and has received too little.
+    AmplificationHeld,
+    /// A source or repair packet of a unit already finished.
+    PacketSurplus,
+    /// A source or repair packet that came twice.
+    PacketDuplicate,
+    /// A source or repair packet after its unit's deadline.
+    PacketLate,
+    /// A source or repair packet that contradicts its unit's others.
+    PacketInconsistent,
+    /// A source or repair packet of a unit beyond the receiver's horizon.
+    PacketOutOfRange,
+    /// A unit of which nothing came.
+    UnitMissing,
+    /// A unit with too few packets at its deadline.
+    UnitIncomplete,
+    /// A unit whose packets came after its deadline.
+    UnitLate,
+    /// A unit given up to bound memory.
+    UnitEvicted,
+    /// A unit whose block is no unit.
+    UnitMalformed,
+    /// A control unit older than the last delivered.
+    ControlSuperseded,
+    /// A control packet pushed out of a link's queue by newer ones.
+    ControlOverflow,
+    /// A control packet whose deadline passed in a link's queue.
+    ControlExpired,
+    /// A media packet whose deadline passed in a link's queue.
+    MediaExpired,
+    /// A media packet that no link could deliver in time.
+    MediaUnschedulable,
+    /// A media packet dropped because its link fell silent.
+    MediaSilenced,
+    /// A unit refused because no link is up.
+    SendNoLink,
+    /// A unit refused for its size or deadline.
+    SendInvalid,
+    /// A unit refused because the queues are full.
+    SendCongested,
+    /// An event that the application did not fetch in time.
+    EventOverflow,
+    /// A comparison of the clocks that contradicted all before: a clock was set.
+    ClockStep,
+}
+
+impl Discard {
+    /// Every discard, in order.
+    pub const ALL: [Self; 37] = [
+        Self::DatagramMalformed,
+        Self::DatagramUnknownSession,
+        Self::DatagramForged,
+        Self::DatagramReplayed,
+        Self::DatagramStale,
+        Self::DatagramUnknownLink,
+        Self::HandshakeForged,
+        Self::HandshakeWrongPeer,
+        Self::HandshakeUnexpected,
+        Self::HandshakeLimited,
+        Self::HandshakeEvicted,
+        Self::PacketMalformed,
+        Self::PongUnknown,
+        Self::ReportImpossible,
+        Self::AnswerOverflow,
+        Self::AmplificationHeld,
+        Self::PacketSurplus,
+        Self::PacketDuplicate,
+        Self::PacketLate,
+        Self::PacketInconsistent,
+        Self::PacketOutOfRange,
+        Self::UnitMissing,
+        Self::UnitIncomplete,
+        Self::UnitLate,
+        Self::UnitEvicted,
+        Self::UnitMalformed,
+        Self::ControlSuperseded,
+        Self::ControlOverflow,
+        Self::ControlExpired,
+        Self::MediaExpired,
+        Self::MediaUnschedulable,
+        Self::MediaSilenced,
+        Self::SendNoLink,
+        Self::SendInvalid,
+        Self::SendCongested,
+        Self::EventOverflow,
+        Self::ClockStep,
+    ];
+
+    /// Its name in snake case, stable for metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::DatagramMalformed => "datagram_malformed",
+            Self::DatagramUnknownSession => "datagram_unknown_session",
+            Self::DatagramForged => "datagram_forged",
+            Self::DatagramReplayed => "datagram_replayed",
+            Self::DatagramStale => "datagram_stale",
+            Self::DatagramUnknownLink => "datagram_unknown_link",
+            Self::HandshakeForged => "handshake_forged",
+            Self::HandshakeWrongPeer => "handshake_wrong_peer",
+            Self::HandshakeUnexpected => "handshake_unexpected",
+            Self::HandshakeLimited => "handshake_limited",
+            Self::HandshakeEvicted => "handshake_evicted",
+            Self::PacketMalformed => "packet_malformed",
+            Self::PongUnknown => "pong_unknown",
+            Self::ReportImpossible => "report_impossible",
+            Self::AnswerOverflow => "answer_overflow",
+            Self::AmplificationHeld => "amplification_held",
+            Self::PacketSurplus => "packet_surplus",
+            Self::PacketDuplicate => "packet_duplicate",
+            Self::PacketLate => "packet_late",
+            Self::PacketInconsistent => "packet_inconsistent",
+            Self::PacketOutOfRange => "packet_out_of_range",
+            Self::UnitMissing => "unit_missing",
+            Self::UnitIncomplete => "unit_incomplete",
+            Self::UnitLate => "unit_late",
+            Self::UnitEvicted => "unit_evicted",
+            Self::UnitMalformed => "unit_malformed",
+            Self::ControlSuperseded => "control_superseded",
+            Self::ControlOverflow => "control_overflow",
+            Self::ControlExpired => "control_expired",
+            Self::MediaExpired => "media_expired",
+            Self::MediaUnschedulable => "media_unschedulable",
+            Self::MediaSilenced => "media_silenced",
+            Self::SendNoLink => "send_no_link",
+            Self::SendInvalid => "send_invalid",
+            Self::SendCongested => "send_congested",
+            Self::EventOverflow => "event_overflow",
+            Self::ClockStep => "clock_step",
+        }
+    }
+}
+
+/// What a session has done and thrown away since it began.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counters {
+    /// Datagrams sent, handshakes included.
+    pub datagrams_sent: u64,
+    /// Datagrams handed in, whatever became of them.
+    pub datagrams_received: u64,
+    /// Media units accepted for sending.
+    pub media_sent: u64,
+    /// Control units accepted for sending.
+    pub control_sent: u64,
+    /// Media units delivered.
+    pub media_delivered: u64,
+    /// Control units delivered.
+    pub control_delivered: u64,
+    /// Units delivered that needed a repair packet.
+    pub units_repaired: u64,
+    /// Handshakes completed.
+    pub handshakes: u64,
+    /// Links that moved to another address.
+    pub routes_moved: u64,
+    discards: [u64; Discard::ALL.len()],
+}
+
+impl Counters {
+    pub(crate) fn new() -> Self {
+        Self {
+            datagrams_sent: 0,
+            datagrams_received: 0,
+            media_sent: 0,
+            control_sent: 0,
+            media_delivered: 0,
+            control_delivered: 0,
+            units_repaired: 0,
+            handshakes: 0,
+            routes_moved: 0,
+            discards: [0; Discard::ALL.len()],
+        }
+    }
+
+    pub(crate) fn discard(&mut self, what: Discard) {
+        self.discard_many(what, 1);
+    }
+
+    pub(crate) fn discard_many(&mut self, what: Discard, count: u64) {
+        if count > 0 {
+            tracing::trace!(what = what.name(), count, "discard");
+            self.discards[what as usize] += count;
+        }
+    }
+
+    /// How often `what` was thrown away.
+    pub fn discarded(&self, what: Discard) -> u64 {
+        self.discards[what as usize]
+    }
+
+    /// Every discard by name, zeros included, always in the same order.
+    pub fn drops(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        Discard::ALL.into_iter().map(|what| (what.name(), self.discarded(what)))
+    }
+
+    /// Every counter by name, discards last, always in the same order.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        let done = [
+            ("datagrams_sent", self.datagrams_sent),
+            ("datagrams_received", self.datagrams_received),
+            ("media_sent", self.media_sent),
+            ("control_sent", self.control_sent),
+            ("media_delivered", self.media_delivered),
+            ("control_delivered", self.control_delivered),
+            ("units_repaired", self.units_repaired),
+            ("handshakes", self.handshakes),
+            ("routes_moved", self.routes_moved),
+        ];
+        done.into_iter().chain(self.drops())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_discard_has_its_own_place_and_name() {
+        for (index, what) in Discard::ALL.into_iter().enumerate() {
+            assert_eq!(what as usize, index);
+        }
+        let names: std::collections::BTreeSet<_> =
+            Discard::ALL.into_iter().map(Discard::name).collect();
+        assert_eq!(names.len(), Discard::ALL.len());
+    }
+}

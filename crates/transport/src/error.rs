@@ -1,0 +1,55 @@
+use tautline_units::{ByteCount, Duration};
+
+/// Why a session cannot begin.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The configuration contradicts itself.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The initiator was given no route, or more than sixteen.
+    #[error("a session needs 1 to 16 routes, got {found}")]
+    Routes {
+        /// Routes given.
+        found: usize,
+    },
+}
+
+/// A configuration field with a value that cannot work.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("transport.{field}: {wrong}")]
+pub struct ConfigError {
+    /// The field's name as it is written in TOML.
+    pub field: &'static str,
+    /// What is wrong with it, and what would be right.
+    pub wrong: String,
+}
+
+/// Why a unit was not accepted; it has no number and nothing of it is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SendError {
+    /// The handshake is not complete.
+    #[error("the session is not established")]
+    NotEstablished,
+    /// No link is up: media pauses, and a command has nowhere to go.
+    #[error("no link is up")]
+    NoLink,
+    /// The unit is longer than its class can carry.
+    #[error("the unit has {found}, its class carries at most {most}")]
+    TooLarge {
+        /// The unit's length.
+        found: ByteCount,
+        /// The longest unit at the present packet size and code rate.
+        most: ByteCount,
+    },
+    /// The deadline is zero or beyond what the wire can name.
+    #[error("a deadline of {found:?} is not within 1 ms to 30 s")]
+    Deadline {
+        /// The deadline given.
+        found: Duration,
+    },
+    /// No link can deliver any of it in time at the granted rates: the queues are full.
+    #[error("the links' queues hold more than can be sent before the deadline")]
+    Congested,
+}

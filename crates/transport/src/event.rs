@@ -1,0 +1,104 @@
+use std::fmt;
+
+use tautline_units::{Bitrate, Instant};
+
+use crate::link::State;
+use crate::wire::{Class, LinkNumber};
+
+/// A unit's number within its class and session: 0, 1, 2 .. in order of hand-over.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UnitNumber(u64);
+
+impl UnitNumber {
+    pub(crate) const fn new(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// The number.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Debug for UnitNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{}", self.0)
+    }
+}
+
+/// What the session tells its application.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// The peer has proved its key; units can be sent as soon as a link is up.
+    ///
+    /// Comes again if the peer began anew: unit numbers start at zero in both directions.
+    Established,
+    /// A unit arrived in time.
+    Unit {
+        /// Its class.
+        class: Class,
+        /// Its number; media units may come out of order.
+        number: UnitNumber,
+        /// Its content.
+        bytes: Vec<u8>,
+        /// When the peer handed it over, on our clock; `None` before the clocks are compared.
+        sent_at: Option<Instant>,
+        /// Whether repair packets stood in for missing source packets.
+        repaired: bool,
+    },
+    /// A unit that the peer sent will never be delivered.
+    ///
+    /// Media units all end in exactly one `Unit` or `UnitLost`, unless the peer skips more numbers
+    /// than the receiver follows. A control unit that a newer one overtook is only counted.
+    UnitLost {
+        /// Its class.
+        class: Class,
+        /// Its number.
+        number: UnitNumber,
+        /// Why.
+        reason: LossReason,
+    },
+    /// The application may send this much.
+    Budget {
+        /// Source bits per second of all media units together; zero asks for a pause.
+        media: Bitrate,
+    },
+    /// A link changed its state.
+    Link {
+        /// The link.
+        link: LinkNumber,
+        /// Its new state.
+        state: State,
+    },
+}
+
+/// Why a unit was lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum LossReason {
+    /// No packet of it came before the deadline.
+    Missing,
+    /// Too few packets came before the deadline.
+    Incomplete,
+    /// Its first packet came after the deadline.
+    Late,
+    /// The receiver's memory was needed for newer units.
+    Evicted,
+    /// Its packets contradict each other or its block is no unit.
+    Malformed,
+}
+
+/// Why the session wants to be called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Timer {
+    /// A handshake message is due again.
+    Handshake,
+    /// A ping, pong or report is due.
+    Probe,
+    /// A paced packet may leave.
+    Pace,
+    /// A unit's deadline passes.
+    Deadline,
+    /// A link may have fallen silent.
+    Silence,
+}

@@ -1,0 +1,144 @@
+//! One link: its route, what is known of it, and what waits to be sent on it.
+
+mod delay;
+mod gate;
+mod loss;
+mod probe;
+mod route;
+
+use std::collections::VecDeque;
+
+pub use gate::State;
+pub use route::Route;
+use tautline_units::{Bitrate, ByteCount, Duration, Instant, Probability};
+
+pub(crate) use delay::Delay;
+pub(crate) use gate::Gate;
+pub(crate) use loss::{Loss, Told};
+pub(crate) use probe::Probe;
+pub(crate) use route::{Arrival, Routing};
+
+use crate::clock::ClockEstimate;
+use crate::crypto;
+use crate::rate::{Controller, Grant};
+use crate::recv::Arrivals;
+use crate::send::{ControlQueue, Pacer};
+use crate::wire::{LinkNumber, Pong};
+
+/// All that a session keeps of one link.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) number: LinkNumber,
+    pub(crate) routing: Routing,
+    pub(crate) gate: Gate,
+    pub(crate) probe: Probe,
+    pub(crate) delay: Delay,
+    /// What the peer's reports say about our sending.
+    pub(crate) loss: Loss,
+    pub(crate) controller: Box<dyn Controller>,
+    pub(crate) grant: Grant,
+    pub(crate) pacer: Pacer,
+    pub(crate) control: ControlQueue,
+    pub(crate) pongs: VecDeque<PongDue>,
+    pub(crate) reports_due: bool,
+    pub(crate) next_number: u64,
+    pub(crate) replay: crypto::Window,
+    /// What arrived here.
+    pub(crate) arrivals: Arrivals,
+    pub(crate) datagram_bytes_max: usize,
+}
+
+/// A pong to be sent: to the route that asked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PongDue {
+    pub(crate) route: Route,
+    pub(crate) id: u32,
+    pub(crate) received_at: Instant,
+}
+
+impl PongDue {
+    pub(crate) fn pong(&self, now: Instant) -> Pong {
+        Pong { id: self.id, received_at: self.received_at, sent_at: now }
+    }
+}
+
+/// Pongs that wait for their turn, at most.
+pub(crate) const PONGS_MAX: usize = 8;
+
+/// What is known of one link: for policies, for the operator, for records.
+///
+/// `out` is our sending, `in` our receiving.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct View {
+    /// The link's number.
+    pub number: LinkNumber,
+    /// Where its datagrams go.
+    pub route: Route,
+    /// Whether it is alive.
+    pub state: State,
+    /// The rate at which media may be sent now.
+    pub granted: Bitrate,
+    /// The rate that was sent, over the last report's span.
+    pub sent: Bitrate,
+    /// The rate that arrived at the peer, by its last report.
+    pub received: Bitrate,
+    /// The rate that arrives here, over the last report interval.
+    pub incoming: Bitrate,
+    /// RTT, smoothed ([RFC6298]); `None` before the first pong.
+    pub rtt: Option<Duration>,
+    /// The smallest RTT of the last ten seconds.
+    pub rtt_min: Option<Duration>,
+    /// One-way delay from us to the peer, smoothed; exact to the clock estimate's error.
+    pub owd_out: Option<Duration>,
+    /// One-way delay from the peer to us, smoothed; exact to the clock estimate's error.
+    pub owd_in: Option<Duration>,
+    /// How much the delay from the peer to us varies ([RFC3550] 6.4.1).
+    pub jitter: Option<Duration>,
+    /// Share of our datagrams of the last second or so that the peer has not received.
+    pub loss_out: Probability,
+    /// Share of the peer's datagrams that have not arrived, since the session began.
+    pub loss_in: Probability,
+    /// Media bytes that wait here.
+    pub queued: ByteCount,
+    /// Datagrams sent.
+    pub datagrams_sent: u64,
+    /// Bytes sent, headers included.
+    pub bytes_sent: ByteCount,
+    /// Our datagrams that the peer reports.
+    pub datagrams_reported: u64,
+    /// Our datagrams that the peer's reports show to be lost.
+    pub datagrams_lost: u64,
+    /// Datagrams that arrived here, authentic and each once.
+    pub datagrams_received: u64,
+    /// Their bytes.
+    pub bytes_received: ByteCount,
+}
+
+impl Link {
+    pub(crate) fn view(&self, clock: Option<ClockEstimate>) -> View {
+        View {
+            number: self.number,
+            route: self.routing.route(),
+            state: self.gate.state(),
+            granted: self.grant.rate,
+            sent: self.loss.sent(),
+            received: self.loss.received(),
+            incoming: self.arrivals.rate(),
+            rtt: self.delay.rtt_smoothed(),
+            rtt_min: self.delay.rtt_min(),
+            owd_out: self.delay.owd_out(clock),
+            owd_in: self.delay.owd_in(clock),
+            jitter: self.delay.jitter(),
+            loss_out: self.loss.recent(),
+            loss_in: self.arrivals.lost_share(),
+            queued: self.pacer.queued(),
+            datagrams_sent: self.next_number,
+            bytes_sent: self.loss.bytes_sent(),
+            datagrams_reported: self.loss.datagrams_reported(),
+            datagrams_lost: self.loss.datagrams_lost(),
+            datagrams_received: self.arrivals.datagrams(),
+            bytes_received: self.arrivals.bytes(),
+        }
+    }
+}

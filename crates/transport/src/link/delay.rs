@@ -1,0 +1,168 @@
+use std::collections::VecDeque;
+
+use tautline_units::{Duration, Instant};
+
+use crate::clock::ClockEstimate;
+
+/// Round trips and one-way delays of one link.
+///
+/// One-way samples are kept as differences of two clocks and read through the clock estimate only
+/// when asked for, so a better estimate mends the past.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Delay {
+    rtt_smoothed: Option<f64>,
+    rtt_floor: Floor,
+    /// Peer's clock at arrival minus ours at sending.
+    out: Smooth,
+    /// Our clock at arrival minus the peer's at sending.
+    back: Smooth,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Smooth {
+    nanos: Option<f64>,
+    last: Option<i64>,
+    jitter: f64,
+}
+
+/// The least of the last ten seconds, by the second.
+#[derive(Debug, Clone, Default)]
+struct Floor {
+    slots: VecDeque<(u64, Duration)>,
+}
+
+impl Delay {
+    /// Takes a pong: ping sent, ping received, pong sent, pong received.
+    pub(crate) fn on_pong(&mut self, t0: Instant, t1: Instant, t2: Instant, t3: Instant) {
+        let held = t2.since(t1);
+        let rtt = t3.since(t0).saturating_sub(held);
+        let sample = rtt.as_nanos() as f64;
+        self.rtt_smoothed = Some(match self.rtt_smoothed {
+            Some(smoothed) => smoothed + (sample - smoothed) / RTT_SHARE,
+            None => sample,
+        });
+        self.rtt_floor.observe(rtt, t3);
+        self.out.observe(t1.signed_nanos_since(t0));
+        self.on_arrival(t2, t3);
+    }
+
+    /// Takes a packet that says when the peer sent it.
+    pub(crate) fn on_arrival(&mut self, sent_at: Instant, now: Instant) {
+        self.back.observe(now.signed_nanos_since(sent_at));
+    }
+
+    pub(crate) fn rtt_smoothed(&self) -> Option<Duration> {
+        self.rtt_smoothed.map(nanos)
+    }
+
+    pub(crate) fn rtt_min(&self) -> Option<Duration> {
+        self.rtt_floor.least()
+    }
+
+    /// From us to the peer.
+    pub(crate) fn owd_out(&self, clock: Option<ClockEstimate>) -> Option<Duration> {
+        Some(nanos(self.out.nanos? - clock?.offset_nanos() as f64))
+    }
+
+    /// From the peer to us.
+    pub(crate) fn owd_in(&self, clock: Option<ClockEstimate>) -> Option<Duration> {
+        Some(nanos(self.back.nanos? + clock?.offset_nanos() as f64))
+    }
+
+    pub(crate) fn jitter(&self) -> Option<Duration> {
+        self.back.nanos.map(|_| nanos(self.back.jitter))
+    }
+}
+
+impl Smooth {
+    fn observe(&mut self, sample: i64) {
+        let real = sample as f64;
+        self.nanos = Some(match self.nanos {
+            // A difference of seconds is a clock that was set, not a delay.
+            Some(old) if (real - old).abs() < STEP_NANOS => old + (real - old) / RTT_SHARE,
+            Some(_) | None => real,
+        });
+        if let Some(last) = self.last {
+            let step = (real - last as f64).abs();
+            if step < STEP_NANOS {
+                self.jitter += (step - self.jitter) / JITTER_SHARE;
+            }
+        }
+        self.last = Some(sample);
+    }
+}
+
+impl Floor {
+    fn observe(&mut self, rtt: Duration, now: Instant) {
+        let second = now.as_millis() / 1_000;
+        match self.slots.back_mut() {
+            Some((at, least)) if *at == second => *least = rtt.min(*least),
+            Some(_) | None => self.slots.push_back((second, rtt)),
+        }
+        while self.slots.front().is_some_and(|(at, _)| at + FLOOR_SECONDS <= second) {
+            self.slots.pop_front();
+        }
+    }
+
+    fn least(&self) -> Option<Duration> {
+        self.slots.iter().map(|(_, least)| *least).min()
+    }
+}
+
+/// Negative delays, which only an error of the clock estimate makes, are none.
+fn nanos(value: f64) -> Duration {
+    Duration::from_nanos(value as u64)
+}
+
+/// [RFC6298]: alpha = 1/8.
+const RTT_SHARE: f64 = 8.0;
+/// [RFC3550] 6.4.1.
+const JITTER_SHARE: f64 = 16.0;
+const STEP_NANOS: f64 = 5e9;
+const FLOOR_SECONDS: u64 = 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Estimator;
+
+    #[test]
+    fn one_way_delays_come_through_the_clock_estimate() {
+        let mut delay = Delay::default();
+        let mut clock = Estimator::new();
+        let peer = |millis: u64| Instant::from_millis(millis + 3_600_000);
+        for round in 0..50 {
+            let t0 = round * 20;
+            // 10 ms out, 1 ms held, 10 ms back.
+            let (t1, t2, t3) = (t0 + 10, t0 + 11, t0 + 21);
+            let at = Instant::from_millis;
+            delay.on_pong(at(t0), peer(t1), peer(t2), at(t3));
+            let lower = peer(t2).signed_nanos_since(at(t3));
+            let upper = peer(t1).signed_nanos_since(at(t0));
+            clock.observe(lower, upper, at(t3)).unwrap();
+        }
+        assert_eq!(delay.rtt_smoothed(), Some(Duration::from_millis(20)));
+        assert_eq!(delay.rtt_min(), Some(Duration::from_millis(20)));
+        assert_eq!(delay.jitter(), Some(Duration::ZERO));
+        assert_eq!(delay.owd_out(None), None);
+        let clock = clock.estimate(Instant::from_millis(1_001));
+        for owd in [delay.owd_out(clock).unwrap(), delay.owd_in(clock).unwrap()] {
+            let wrong = owd.abs_diff(Duration::from_millis(10));
+            assert!(wrong < Duration::from_micros(10), "{owd:?}");
+        }
+    }
+
+    #[test]
+    fn hostile_times_do_not_panic() {
+        let mut delay = Delay::default();
+        let ends = [Instant::ZERO, Instant::from_nanos(u64::MAX), Instant::from_nanos(1 << 63)];
+        for t0 in ends {
+            for t1 in ends {
+                for t2 in ends {
+                    delay.on_pong(t0, t1, t2, t0);
+                }
+            }
+        }
+        assert!(delay.rtt_min().is_some());
+    }
+}

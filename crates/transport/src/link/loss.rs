@@ -1,0 +1,207 @@
+use std::collections::VecDeque;
+
+use tautline_units::{Bitrate, ByteCount, Duration, Instant, Probability};
+
+use crate::wire::Report;
+
+/// What was sent on a link, and what the peer's reports say of it.
+#[derive(Debug, Clone)]
+pub(crate) struct Loss {
+    /// Bytes sent up to a time, coarsened to [`LOG_STEP`].
+    log: VecDeque<(Instant, u64)>,
+    bytes_sent: u64,
+    reports: VecDeque<Known>,
+    sent: Bitrate,
+    received: Bitrate,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    report: Report,
+    /// Bytes we had sent by the time whose datagrams the report can have seen.
+    bytes_sent: u64,
+}
+
+/// What one report adds to the one before it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Sample {
+    /// The rate at which those datagrams were sent.
+    pub(crate) sent: Bitrate,
+    /// The rate at which they arrived.
+    pub(crate) received: Bitrate,
+}
+
+/// What a report is to the sender.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Told {
+    /// News; the first report has nothing to be compared with.
+    News(Option<Sample>),
+    /// No newer than one that came before, perhaps over another link.
+    Old,
+    /// It speaks of more than was sent, or takes something back.
+    Impossible,
+}
+
+impl Loss {
+    pub(crate) fn new() -> Self {
+        Self {
+            log: VecDeque::with_capacity(LOG_MAX),
+            bytes_sent: 0,
+            reports: VecDeque::with_capacity(REPORTS_MAX),
+            sent: Bitrate::ZERO,
+            received: Bitrate::ZERO,
+        }
+    }
+
+    /// Notes a datagram of `bytes` bytes.
+    pub(crate) fn on_sent(&mut self, bytes: usize, now: Instant) {
+        self.bytes_sent += bytes as u64;
+        match self.log.back_mut() {
+            Some((at, total)) if now.since(*at) < LOG_STEP => *total = self.bytes_sent,
+            Some(_) | None => {
+                if self.log.len() == LOG_MAX {
+                    self.log.pop_front();
+                }
+                self.log.push_back((now, self.bytes_sent));
+            }
+        }
+    }
+
+    /// Takes a report; what was sent until `seen_until` could have arrived when it was written.
+    pub(crate) fn on_report(
+        &mut self,
+        report: Report,
+        datagrams_sent: u64,
+        seen_until: Instant,
+    ) -> Told {
+        if report.highest >= datagrams_sent.max(1) || report.bytes.get() > self.bytes_sent {
+            return Told::Impossible;
+        }
+        let last = self.reports.back().copied();
+        if let Some(Known { report: last, .. }) = last {
+            if report.taken_at <= last.taken_at {
+                return Told::Old;
+            }
+            let backward = report.highest < last.highest
+                || report.datagrams < last.datagrams
+                || report.bytes < last.bytes;
+            if backward {
+                return Told::Impossible;
+            }
+        }
+        let bytes_sent = self.sent_until(seen_until);
+        let known = Known { report, bytes_sent };
+        if self.reports.len() == REPORTS_MAX {
+            self.reports.pop_front();
+        }
+        self.reports.push_back(known);
+        Told::News(last.map(|last| {
+            let span = report.taken_at.since(last.report.taken_at);
+            let sent = ByteCount::new(bytes_sent.saturating_sub(last.bytes_sent));
+            let sample = Sample {
+                sent: Bitrate::of(sent, span),
+                received: Bitrate::of(report.bytes - last.report.bytes, span),
+            };
+            (self.sent, self.received) = (sample.sent, sample.received);
+            sample
+        }))
+    }
+
+    pub(crate) fn sent(&self) -> Bitrate {
+        self.sent
+    }
+
+    pub(crate) fn received(&self) -> Bitrate {
+        self.received
+    }
+
+    /// The share lost over the reports kept: the last second or so.
+    pub(crate) fn recent(&self) -> Probability {
+        let (Some(first), Some(last)) = (self.reports.front(), self.reports.back()) else {
+            return Probability::ZERO;
+        };
+        let expected = last.report.highest - first.report.highest;
+        let arrived = last.report.datagrams - first.report.datagrams;
+        Probability::share(expected.saturating_sub(arrived), expected)
+    }
+
+    pub(crate) fn bytes_sent(&self) -> ByteCount {
+        ByteCount::new(self.bytes_sent)
+    }
+
+    pub(crate) fn datagrams_reported(&self) -> u64 {
+        self.reports.back().map_or(0, |known| known.report.datagrams)
+    }
+
+    pub(crate) fn datagrams_lost(&self) -> u64 {
+        self.reports
+            .back()
+            .map_or(0, |known| (known.report.highest + 1).saturating_sub(known.report.datagrams))
+    }
+
+    /// Bytes sent until `when`, between two entries of the log by the line that joins them.
+    fn sent_until(&self, when: Instant) -> u64 {
+        let after = self.log.partition_point(|(at, _)| *at <= when);
+        match (after.checked_sub(1).and_then(|i| self.log.get(i)), self.log.get(after)) {
+            (Some(&(_, total)), None) => total,
+            (Some(&(from, low)), Some(&(to, high))) => {
+                let (part, whole) = (when.since(from).as_nanos(), to.since(from).as_nanos());
+                let share = u128::from(high - low) * part / whole.max(1);
+                low + share as u64
+            }
+            (None, Some(&(_, total))) => total,
+            (None, None) => 0,
+        }
+    }
+}
+
+/// Fine against a report's 100 ms.
+const LOG_STEP: Duration = Duration::from_millis(5);
+/// Three seconds at least: more than a report's age on any link in use.
+const LOG_MAX: usize = 640;
+/// A second at 100 ms.
+const REPORTS_MAX: usize = 11;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::LinkNumber;
+
+    fn report(at: u64, highest: u64, datagrams: u64, bytes: u64) -> Report {
+        Report {
+            link: LinkNumber::new(0).unwrap(),
+            taken_at: Instant::from_millis(at),
+            highest,
+            datagrams,
+            bytes: ByteCount::new(bytes),
+        }
+    }
+
+    #[test]
+    fn rates_and_loss_come_from_differences_of_reports() {
+        let mut loss = Loss::new();
+        for step in 0..200_u64 {
+            loss.on_sent(100, Instant::from_millis(step));
+        }
+        let at = Instant::from_millis;
+        assert_eq!(loss.on_report(report(1_000, 49, 50, 5_000), 200, at(49)), Told::News(None));
+        let told = loss.on_report(report(1_100, 149, 140, 14_000), 200, at(149));
+        let Told::News(Some(sample)) = told else { panic!("{told:?}") };
+        assert_eq!(sample.received, Bitrate::from_kbps(720));
+        assert!(sample.sent.as_f64() > 780e3 && sample.sent.as_f64() < 820e3, "{sample:?}");
+        assert_eq!(loss.recent().get(), 0.1);
+        assert_eq!(loss.datagrams_lost(), 10);
+    }
+
+    #[test]
+    fn old_or_impossible_reports_are_refused() {
+        let mut loss = Loss::new();
+        loss.on_sent(1_000, Instant::ZERO);
+        let now = Instant::from_millis(50);
+        assert_eq!(loss.on_report(report(10, 1, 1, 100), 1, now), Told::Impossible);
+        assert_eq!(loss.on_report(report(10, 0, 1, 1_001), 1, now), Told::Impossible);
+        assert_eq!(loss.on_report(report(10, 0, 1, 100), 1, now), Told::News(None));
+        assert_eq!(loss.on_report(report(10, 0, 1, 100), 1, now), Told::Old);
+        assert_eq!(loss.on_report(report(11, 0, 0, 100), 1, now), Told::Impossible);
+    }
+}

@@ -1,0 +1,122 @@
+use std::collections::VecDeque;
+
+use tautline_units::{Duration, Instant};
+
+use super::{Route, State};
+
+/// When to ping, and which pings wait for their pong.
+#[derive(Debug, Clone)]
+pub(crate) struct Probe {
+    next_id: u32,
+    due_at: Instant,
+    outstanding: VecDeque<Outstanding>,
+    /// Pings sent since the last pong.
+    unanswered: u32,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Outstanding {
+    id: u32,
+    sent_at: Instant,
+    route: Route,
+}
+
+impl Probe {
+    pub(crate) fn new(now: Instant) -> Self {
+        Self {
+            next_id: 0,
+            due_at: now,
+            outstanding: VecDeque::with_capacity(OUTSTANDING_MAX),
+            unanswered: 0,
+        }
+    }
+
+    pub(crate) fn due_at(&self) -> Instant {
+        self.due_at
+    }
+
+    /// Takes the next ping's id and arms the one after it.
+    ///
+    /// A link that is up is pinged at `interval`; one that is not, ever more seldom, down to
+    /// [`INTERVAL_MAX`], so that a dead address is not pestered and a modem that returns is
+    /// found soon.
+    pub(crate) fn send(
+        &mut self,
+        route: Route,
+        state: State,
+        interval: Duration,
+        now: Instant,
+    ) -> u32 {
+        let id = self.next_id;
+        self.next_id = self.next_id.wrapping_add(1);
+        if self.outstanding.len() == OUTSTANDING_MAX {
+            self.outstanding.pop_front();
+        }
+        self.outstanding.push_back(Outstanding { id, sent_at: now, route });
+        self.unanswered = self.unanswered.saturating_add(1);
+        self.due_at = now + self.pause(state, interval);
+        id
+    }
+
+    /// Makes the next ping due at once.
+    pub(crate) fn hurry(&mut self, now: Instant) {
+        self.due_at = now;
+    }
+
+    /// Finds the ping that a pong answers: when and whereto it was sent. Each answers once.
+    pub(crate) fn answer(&mut self, id: u32) -> Option<(Instant, Route)> {
+        let at = self.outstanding.iter().position(|ping| ping.id == id)?;
+        let ping = self.outstanding.remove(at)?;
+        self.unanswered = 0;
+        Some((ping.sent_at, ping.route))
+    }
+
+    fn pause(&self, state: State, interval: Duration) -> Duration {
+        match state {
+            State::Up => interval,
+            State::Validating | State::Silent => {
+                let doublings = (self.unanswered / PINGS_PER_STEP).min(6);
+                (interval * (1 << doublings)).min(INTERVAL_MAX.max(interval))
+            }
+        }
+    }
+}
+
+/// More than a second of pings at 5 ms, more than five at 20 ms.
+const OUTSTANDING_MAX: usize = 256;
+/// A returning modem is found within this time.
+const INTERVAL_MAX: Duration = Duration::from_millis(200);
+/// Pings before the pause doubles: a third of a second at 20 ms.
+const PINGS_PER_STEP: u32 = 16;
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use super::*;
+
+    #[test]
+    fn a_pong_answers_one_ping_once() {
+        let route = Route { socket: 0, remote: SocketAddr::from(([127, 0, 0, 1], 1)) };
+        let mut probe = Probe::new(Instant::ZERO);
+        let interval = Duration::from_millis(20);
+        let id = probe.send(route, State::Up, interval, Instant::from_millis(5));
+        assert_eq!(probe.due_at(), Instant::from_millis(25));
+        assert_eq!(probe.answer(id + 1), None);
+        assert_eq!(probe.answer(id), Some((Instant::from_millis(5), route)));
+        assert_eq!(probe.answer(id), None);
+    }
+
+    #[test]
+    fn an_unanswered_link_is_pinged_ever_more_seldom() {
+        let route = Route { socket: 0, remote: SocketAddr::from(([127, 0, 0, 1], 1)) };
+        let mut probe = Probe::new(Instant::ZERO);
+        let mut pings = 0;
+        while probe.due_at() < Instant::from_millis(10_000) {
+            let now = probe.due_at();
+            probe.send(route, State::Silent, Duration::from_millis(20), now);
+            pings += 1;
+        }
+        assert!((50..110).contains(&pings), "{pings}");
+    }
+}

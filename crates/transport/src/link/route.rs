@@ -1,0 +1,238 @@
+use std::net::SocketAddr;
+
+use tautline_units::{Duration, Instant};
+
+/// Where a link's datagrams go: a local socket and the address at the other end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Route {
+    /// The local socket's index; the application numbers its sockets.
+    pub socket: u8,
+    /// The address at the other end.
+    pub remote: SocketAddr,
+}
+
+/// A link's route, and the one it may move to.
+///
+/// A newer authentic datagram from elsewhere makes a candidate (a NAT gave the link another
+/// address, or a modem came back with one). The candidate is sent pings only, never more bytes
+/// than came from it; a pong to such a ping proves it, and the link moves. Until then the old
+/// route stays: a datagram that somebody replays from a victim's address moves nothing.
+#[derive(Debug, Clone)]
+pub(crate) struct Routing {
+    active: Leg,
+    candidate: Option<Leg>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Leg {
+    route: Route,
+    since: Instant,
+    proof: Proof,
+    pinged_at: Option<Instant>,
+}
+
+/// Whether the machine behind a route is known to be there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Proof {
+    /// It may be sent as many bytes as it sent, and has been sent `sent`.
+    Owed { received: u64, sent: u64 },
+    /// Its pong came, or the application gave us the route itself.
+    Shown,
+}
+
+/// What a newly authenticated datagram means for the route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// By the active route.
+    Active,
+    /// By a route that was not known: a ping should go there.
+    Candidate,
+    /// By the candidate again.
+    CandidateAgain,
+    /// By another route, but not newer than what has come: no news.
+    Ignored,
+}
+
+impl Routing {
+    /// The initiator's: given by the application.
+    pub(crate) fn given(route: Route, now: Instant) -> Self {
+        Self { active: Leg::new(route, Proof::Shown, now), candidate: None }
+    }
+
+    /// The responder's: learned from a datagram, not yet proved.
+    pub(crate) fn learned(route: Route, now: Instant) -> Self {
+        let proof = Proof::Owed { received: 0, sent: 0 };
+        Self { active: Leg::new(route, proof, now), candidate: None }
+    }
+
+    pub(crate) fn route(&self) -> Route {
+        self.active.route
+    }
+
+    pub(crate) fn candidate(&self) -> Option<Route> {
+        self.candidate.map(|leg| leg.route)
+    }
+
+    pub(crate) fn is_shown(&self) -> bool {
+        self.active.proof == Proof::Shown
+    }
+
+    /// Notes an authentic datagram of `bytes` bytes from `route`; `newest` if no higher packet
+    /// number had come on the link.
+    pub(crate) fn note(
+        &mut self,
+        route: Route,
+        bytes: usize,
+        newest: bool,
+        now: Instant,
+    ) -> Arrival {
+        if route == self.active.route {
+            self.active.credit(bytes);
+            if newest {
+                // The peer still speaks from where it was: nothing has moved.
+                self.candidate = None;
+            }
+            return Arrival::Active;
+        }
+        match &mut self.candidate {
+            Some(leg) if leg.route == route => {
+                leg.credit(bytes);
+                Arrival::CandidateAgain
+            }
+            Some(_) | None if newest => {
+                let proof = Proof::Owed { received: bytes as u64, sent: 0 };
+                self.candidate = Some(Leg::new(route, proof, now));
+                Arrival::Candidate
+            }
+            Some(_) | None => Arrival::Ignored,
+        }
+    }
+
+    /// Whether `bytes` may be sent to `route` now.
+    pub(crate) fn allows(&self, route: Route, bytes: usize) -> bool {
+        self.leg(route).is_some_and(|leg| leg.room() >= bytes as u64)
+    }
+
+    /// The candidate, if a ping of `bytes` bytes may go there now; at most one per `interval`.
+    pub(crate) fn ping_candidate(
+        &mut self,
+        bytes: usize,
+        interval: Duration,
+        now: Instant,
+    ) -> Option<Route> {
+        let leg = self.candidate.as_mut()?;
+        let due = leg.pinged_at.is_none_or(|at| now.since(at) >= interval);
+        if !due || leg.room() < bytes as u64 {
+            return None;
+        }
+        leg.pinged_at = Some(now);
+        Some(leg.route)
+    }
+
+    /// Notes that `bytes` were sent to `route`.
+    pub(crate) fn spend(&mut self, route: Route, bytes: usize) {
+        let candidate = self.candidate.iter_mut().find(|leg| leg.route == route);
+        let leg = match candidate {
+            Some(leg) => leg,
+            None => &mut self.active,
+        };
+        match &mut leg.proof {
+            Proof::Owed { sent, .. } => *sent += bytes as u64,
+            Proof::Shown => {}
+        }
+    }
+
+    /// Takes `route` as proved; true if the link moves to it.
+    pub(crate) fn prove(&mut self, route: Route, now: Instant) -> bool {
+        if route == self.active.route {
+            self.active.proof = Proof::Shown;
+            return false;
+        }
+        if self.candidate() != Some(route) {
+            return false;
+        }
+        self.active = Leg::new(route, Proof::Shown, now);
+        self.candidate = None;
+        true
+    }
+
+    /// Forgets a candidate that has not proved itself in time.
+    pub(crate) fn expire(&mut self, now: Instant) {
+        if self.candidate.is_some_and(|leg| now.since(leg.since) > CANDIDATE_LIFE) {
+            self.candidate = None;
+        }
+    }
+
+    fn leg(&self, route: Route) -> Option<&Leg> {
+        [Some(&self.active), self.candidate.as_ref()]
+            .into_iter()
+            .flatten()
+            .find(|leg| leg.route == route)
+    }
+}
+
+impl Leg {
+    fn new(route: Route, proof: Proof, since: Instant) -> Self {
+        Self { route, since, proof, pinged_at: None }
+    }
+
+    fn credit(&mut self, bytes: usize) {
+        match &mut self.proof {
+            Proof::Owed { received, .. } => *received += bytes as u64,
+            Proof::Shown => {}
+        }
+    }
+
+    fn room(&self) -> u64 {
+        match self.proof {
+            Proof::Owed { received, sent } => received.saturating_sub(sent),
+            Proof::Shown => u64::MAX,
+        }
+    }
+}
+
+/// Longer than any RTT that a driver could use.
+const CANDIDATE_LIFE: Duration = Duration::from_secs(3);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn route(port: u16) -> Route {
+        Route { socket: 0, remote: SocketAddr::from(([127, 0, 0, 1], port)) }
+    }
+
+    #[test]
+    fn an_unproved_route_is_sent_no_more_than_it_sent() {
+        let mut routing = Routing::learned(route(1), Instant::ZERO);
+        assert!(!routing.allows(route(1), 1));
+        routing.note(route(1), 100, true, Instant::ZERO);
+        assert!(routing.allows(route(1), 100));
+        routing.spend(route(1), 60);
+        assert!(!routing.allows(route(1), 41));
+        assert!(!routing.prove(route(1), Instant::ZERO));
+        assert!(routing.allows(route(1), 1_000_000));
+    }
+
+    #[test]
+    fn a_link_moves_only_to_a_proved_address() {
+        let mut routing = Routing::given(route(1), Instant::ZERO);
+        assert_eq!(routing.note(route(2), 50, false, Instant::ZERO), Arrival::Ignored);
+        assert_eq!(routing.note(route(2), 50, true, Instant::ZERO), Arrival::Candidate);
+        assert_eq!(routing.route(), route(1));
+        assert!(!routing.prove(route(3), Instant::ZERO));
+        assert!(routing.prove(route(2), Instant::ZERO));
+        assert_eq!(routing.route(), route(2));
+    }
+
+    #[test]
+    fn news_from_the_old_address_or_time_ends_a_candidate() {
+        let mut routing = Routing::given(route(1), Instant::ZERO);
+        routing.note(route(2), 50, true, Instant::ZERO);
+        routing.note(route(1), 50, true, Instant::ZERO);
+        assert_eq!(routing.candidate(), None);
+        routing.note(route(2), 50, true, Instant::ZERO);
+        routing.expire(Instant::from_millis(3_001));
+        assert_eq!(routing.candidate(), None);
+    }
+}

@@ -1,0 +1,131 @@
+//! How fast a link may send: controllers, one file each.
+//!
+//! A controller sees what was sent and what arrived, report by report, and grants a rate. It
+//! touches nothing else; the session paces by it.
+
+mod fixed;
+mod two_state;
+
+use std::fmt::Debug;
+
+pub use fixed::Fixed;
+use serde::Deserialize;
+use tautline_units::{Bitrate, Duration, Instant, Probability};
+pub use two_state::TwoState;
+
+use crate::config::check;
+use crate::error::ConfigError;
+
+/// A policy that grants one link's rate.
+pub trait Controller: Debug + Send {
+    /// What is granted before the first report.
+    fn initial(&self) -> Grant;
+
+    /// Decides on one report, about every 100 ms.
+    fn on_report(&mut self, view: &View) -> Grant;
+
+    /// Notes that the link fell silent: what was seen before says little about what comes.
+    fn on_silence(&mut self, now: Instant) -> Grant;
+}
+
+/// What a controller sees when a report comes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct View {
+    /// The rate at which the datagrams that this report can have seen were sent.
+    pub sent: Bitrate,
+    /// The rate at which they arrived.
+    pub received: Bitrate,
+    /// Share of the datagrams of the last second that did not arrive.
+    pub loss: Probability,
+    /// How long a datagram waits in the link's queue: RTT less the least RTT.
+    pub queueing: Option<Duration>,
+    /// Whether no other link probes.
+    pub may_probe: bool,
+    /// Now.
+    pub now: Instant,
+}
+
+/// What a controller grants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grant {
+    /// The rate at which to pace.
+    pub rate: Bitrate,
+    /// The rate that the application's budget may count on.
+    pub sustained: Bitrate,
+    /// Whether this is an experiment: the pacer fills the rate with padding, and no other link
+    /// may begin one.
+    pub probing: bool,
+}
+
+/// Which controller, and its numbers.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The controller; default two-state.
+    pub controller: Kind,
+    /// The rate of `fixed`, and of `two-state` before the first report; default 8000 kbit/s
+    /// (1 MB/s, [LLMLNCL]).
+    #[serde(rename = "initial_kbps", deserialize_with = "kbps")]
+    pub initial: Bitrate,
+    /// The least that is granted; default 800 kbit/s (100 kB/s, [LLMLNCL]).
+    #[serde(rename = "floor_kbps", deserialize_with = "kbps")]
+    pub floor: Bitrate,
+    /// The most that is granted; default 80000 kbit/s (10 MB/s, [LLMLNCL]).
+    #[serde(rename = "ceiling_kbps", deserialize_with = "kbps")]
+    pub ceiling: Bitrate,
+}
+
+/// The name of a controller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// [`TwoState`].
+    TwoState,
+    /// [`Fixed`].
+    Fixed,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            controller: Kind::TwoState,
+            initial: Bitrate::from_mbps(8),
+            floor: Bitrate::from_kbps(800),
+            ceiling: Bitrate::from_mbps(80),
+        }
+    }
+}
+
+impl Config {
+    /// A controller for one link.
+    pub fn controller(&self) -> Box<dyn Controller> {
+        match self.controller {
+            Kind::TwoState => Box::new(TwoState::new(self.initial, self.floor, self.ceiling)),
+            Kind::Fixed => Box::new(Fixed::new(self.initial)),
+        }
+    }
+
+    /// Checks every field.
+    ///
+    /// # Errors
+    /// [`ConfigError`] naming the first field that cannot work.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        check("rate.floor_kbps", self.floor >= Bitrate::from_kbps(8), || {
+            format!("{} is below 8 kbit/s, which pings and reports need", self.floor)
+        })?;
+        check("rate.initial_kbps", self.initial >= self.floor, || {
+            format!("{} is below the floor of {}", self.initial, self.floor)
+        })?;
+        check("rate.ceiling_kbps", self.ceiling >= self.initial, || {
+            format!("{} is below the initial rate of {}", self.ceiling, self.initial)
+        })
+    }
+}
+
+fn kbps<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Bitrate, D::Error> {
+    let kilobits = u64::deserialize(from)?;
+    match kilobits.checked_mul(1_000) {
+        Some(bits) => Ok(Bitrate::from_bps(bits)),
+        None => Err(serde::de::Error::custom("more kbit/s than can be counted")),
+    }
+}

@@ -1,0 +1,53 @@
+use tautline_units::{Bitrate, Instant};
+
+use super::{Controller, Grant, View};
+
+/// Grants the configured rate, whatever the reports say.
+#[derive(Debug, Clone)]
+pub struct Fixed {
+    rate: Bitrate,
+}
+
+impl Fixed {
+    /// Grants `rate`.
+    pub fn new(rate: Bitrate) -> Self {
+        Self { rate }
+    }
+}
+
+impl Controller for Fixed {
+    fn initial(&self) -> Grant {
+        Grant { rate: self.rate, sustained: self.rate, probing: false }
+    }
+
+    fn on_report(&mut self, _view: &View) -> Grant {
+        self.initial()
+    }
+
+    fn on_silence(&mut self, _now: Instant) -> Grant {
+        self.initial()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tautline_units::Probability;
+
+    use super::*;
+
+    #[test]
+    fn nothing_moves_a_fixed_rate() {
+        let rate = Bitrate::from_mbps(3);
+        let mut fixed = Fixed::new(rate);
+        let view = View {
+            sent: rate,
+            received: Bitrate::ZERO,
+            loss: Probability::ONE,
+            queueing: None,
+            may_probe: true,
+            now: Instant::ZERO,
+        };
+        assert_eq!(fixed.on_report(&view).rate, rate);
+        assert_eq!(fixed.on_silence(Instant::ZERO).sustained, rate);
+    }
+}

@@ -1,0 +1,191 @@
+use std::collections::VecDeque;
+
+use tautline_units::{Bitrate, Duration, Instant};
+
+use super::{Controller, Grant, View};
+
+/// The two-state rate control of [RDLTE] III.B with the numbers of its published code [LLMLNCL].
+///
+/// *Measure*: if less arrives than was sent, the rate falls below what arrives, to empty the
+/// queue. *Probation*: after 1.5 s without a change the rate goes up by a fifth for four reports
+/// and down by a fifth for four; if the received rate shows both, the raised rate stays.
+///
+/// Deviations from the paper, each because transport here paces and an application may send less
+/// than it is granted:
+/// - sent and received samples are of the same datagrams (the reports' times are aligned by the
+///   link's delay), where the published code compares the last 100 ms of each side;
+/// - a link that sends less than 0.7 of its grant does not probe: there is nothing to gain, and
+///   the raised rate would show nothing;
+/// - a link that sends less than the floor never falls: too few datagrams to judge by;
+/// - while probing, padding fills the grant, so that the experiment does not wait for the encoder.
+#[derive(Debug, Clone)]
+pub struct TwoState {
+    floor: f64,
+    ceiling: f64,
+    initial: f64,
+    /// The rate that both states start from, bit/s.
+    base: f64,
+    state: State,
+    changed_at: Option<Instant>,
+    /// Newest first, bit/s.
+    received: VecDeque<f64>,
+    sent: VecDeque<f64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Measure,
+    /// `left` reports to go; from 8 to 1.
+    Probation {
+        left: u32,
+        raised: bool,
+        lowered: bool,
+    },
+}
+
+impl TwoState {
+    /// Begins at `initial` and stays within `floor` and `ceiling`.
+    pub fn new(initial: Bitrate, floor: Bitrate, ceiling: Bitrate) -> Self {
+        Self {
+            floor: floor.as_f64(),
+            ceiling: ceiling.as_f64(),
+            initial: initial.as_f64(),
+            base: initial.as_f64(),
+            state: State::Measure,
+            changed_at: None,
+            received: VecDeque::with_capacity(SAMPLES),
+            sent: VecDeque::with_capacity(SAMPLES),
+        }
+    }
+
+    fn grant(&self) -> Grant {
+        let rate = match self.state {
+            State::Measure => self.base,
+            State::Probation { left, .. } if left > TURN => self.base * RAISE,
+            State::Probation { .. } => self.base * LOWER,
+        };
+        Grant {
+            rate: Bitrate::from_bps(rate as u64),
+            sustained: Bitrate::from_bps(rate.min(self.base) as u64),
+            probing: self.state != State::Measure,
+        }
+    }
+
+    fn push(&mut self, view: &View) {
+        for (samples, rate) in [(&mut self.received, view.received), (&mut self.sent, view.sent)] {
+            if samples.len() == SAMPLES {
+                samples.pop_back();
+            }
+            samples.push_front(rate.as_f64());
+        }
+    }
+
+    fn change(&mut self, rate: f64, now: Instant) {
+        self.base = rate.clamp(self.floor, self.ceiling);
+        self.changed_at = Some(now);
+        tracing::debug!(kbps = self.base as u64 / 1_000, "rate");
+    }
+
+    fn measure(&mut self, view: &View) {
+        let (rx, tx) = (&self.received, &self.sent);
+        let full = rx.len() == SAMPLES;
+        let carried = mean(tx, 0, 3);
+        if full && mean(rx, 0, SAMPLES - 1) == 0.0 && mean(tx, 0, SAMPLES - 1) > 0.0 {
+            self.change(self.floor, view.now);
+            return;
+        }
+        let waited = view.now.since(self.changed_at.unwrap_or(Instant::ZERO));
+        if self.changed_at.is_some() && waited < CHANGE_PAUSE {
+            return;
+        }
+        if rx.len() < 4 {
+            return;
+        }
+        let arrived = mean(rx, 0, 3);
+        if rx[0] < 0.95 * tx[0] && 1.05 * arrived < carried && carried >= self.floor {
+            self.change(0.9 * arrived, view.now);
+            return;
+        }
+        let busy = carried >= PROBE_SHARE * self.base;
+        let room = self.base < self.ceiling;
+        if full && waited >= PROBE_PAUSE && busy && room && view.may_probe {
+            self.state = State::Probation { left: 8, raised: false, lowered: false };
+        }
+    }
+
+    fn probation(&mut self, left: u32, mut raised: bool, mut lowered: bool, view: &View) {
+        let rx = &self.received;
+        if rx[0] < self.floor {
+            self.state = State::Measure;
+            self.changed_at = Some(view.now);
+            return;
+        }
+        if left == TURN {
+            raised = 0.95 * mean(rx, 0, 3) > mean(rx, 4, 7);
+        }
+        if left == 2 {
+            lowered = mean(rx, 1, 2) < 0.95 * mean(rx, 3, 5);
+        }
+        if left > 1 {
+            self.state = State::Probation { left: left - 1, raised, lowered };
+            return;
+        }
+        self.state = State::Measure;
+        // The raised samples are those of reports 7, 6 and 5; this one is report 1.
+        let reached = mean(rx, 4, 6);
+        let rate = if raised && lowered { reached.max(self.base) } else { self.base };
+        self.change(rate, view.now);
+    }
+}
+
+impl Controller for TwoState {
+    fn initial(&self) -> Grant {
+        let rate = Bitrate::from_bps(self.initial as u64);
+        Grant { rate, sustained: rate, probing: false }
+    }
+
+    fn on_report(&mut self, view: &View) -> Grant {
+        self.push(view);
+        match self.state {
+            State::Measure => self.measure(view),
+            State::Probation { left, raised, lowered } => {
+                self.probation(left, raised, lowered, view);
+            }
+        }
+        self.grant()
+    }
+
+    fn on_silence(&mut self, now: Instant) -> Grant {
+        self.received.clear();
+        self.sent.clear();
+        self.state = State::Measure;
+        self.changed_at = Some(now);
+        self.grant()
+    }
+}
+
+/// The mean of samples `from..=to`; zero if there are none.
+fn mean(samples: &VecDeque<f64>, from: usize, to: usize) -> f64 {
+    let count = samples.len().min(to + 1).saturating_sub(from);
+    if count == 0 {
+        return 0.0;
+    }
+    samples.range(from..from + count).sum::<f64>() / count as f64
+}
+
+/// [LLMLNCL]: ten samples of 100 ms.
+const SAMPLES: usize = 10;
+/// [LLMLNCL]: 1.2 and 0.8 of the base rate.
+const RAISE: f64 = 1.2;
+const LOWER: f64 = 0.8;
+/// [LLMLNCL]: the rate turns when this many reports are left.
+const TURN: u32 = 5;
+/// [LLMLNCL]: 500 ms between changes, 1.5 s before a probation.
+const CHANGE_PAUSE: Duration = Duration::from_millis(500);
+const PROBE_PAUSE: Duration = Duration::from_millis(1_500);
+/// Below this share of the grant the application, not the link, sets the rate. The budget hands
+/// out 0.9 of the grant and an encoder stays a little below it.
+const PROBE_SHARE: f64 = 0.7;
+
+#[cfg(test)]
+mod tests;

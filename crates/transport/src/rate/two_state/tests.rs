@@ -1,0 +1,96 @@
+use tautline_units::Probability;
+
+use super::*;
+
+fn new() -> TwoState {
+    TwoState::new(Bitrate::from_mbps(8), Bitrate::from_kbps(800), Bitrate::from_mbps(80))
+}
+
+/// Runs `reports` reports over a link of `capacity` bit/s with the queue that it fills; the
+/// application sends at most `offered` bit/s, or what probing fills up.
+struct Line {
+    control: TwoState,
+    grant: Grant,
+    queue: f64,
+    now: Instant,
+}
+
+impl Line {
+    fn new() -> Self {
+        let control = new();
+        let grant = control.initial();
+        Self { control, grant, queue: 0.0, now: Instant::ZERO }
+    }
+
+    fn run(&mut self, reports: usize, capacity: f64, offered: f64) -> f64 {
+        for _ in 0..reports {
+            self.now += Duration::from_millis(100);
+            let granted = self.grant.rate.as_f64();
+            let sent = if self.grant.probing { granted } else { offered.min(granted) };
+            let waiting = self.queue + sent * 0.1;
+            let received = waiting.min(capacity * 0.1);
+            self.queue = waiting - received;
+            self.grant = self.control.on_report(&View {
+                sent: Bitrate::from_bps(sent as u64),
+                received: Bitrate::from_bps((received * 10.0) as u64),
+                loss: Probability::ZERO,
+                queueing: None,
+                may_probe: true,
+                now: self.now,
+            });
+        }
+        self.grant.sustained.as_f64()
+    }
+}
+
+#[test]
+fn it_settles_below_a_constant_capacity_without_a_queue() {
+    let mut line = Line::new();
+    line.run(300, 3e6, f64::MAX);
+    for _ in 0..10 {
+        let rate = line.run(20, 3e6, f64::MAX);
+        assert!((2.1e6..=3.0e6).contains(&rate), "{rate}");
+        // A probation above capacity fills at most 1.2 times it for 400 ms, then drains.
+        assert!(line.queue <= 0.2 * 3e6 * 0.4 + 1.0, "{}", line.queue);
+    }
+}
+
+#[test]
+fn it_follows_a_drop_within_a_second_and_empties_the_queue() {
+    let mut line = Line::new();
+    line.run(100, 6e6, f64::MAX);
+    let rate = line.run(10, 2e6, f64::MAX);
+    assert!(rate < 3.5e6, "{rate}");
+    let rate = line.run(30, 2e6, f64::MAX);
+    assert!(rate < 2e6, "{rate}");
+}
+
+#[test]
+fn it_rises_by_a_fifth_at_each_probation_when_there_is_room() {
+    let mut line = Line::new();
+    let before = line.run(15, 100e6, f64::MAX);
+    let after = line.run(12, 100e6, f64::MAX);
+    assert!((1.15..1.25).contains(&(after / before)), "{before} {after}");
+}
+
+#[test]
+fn an_application_that_sends_little_neither_raises_nor_lowers_the_rate() {
+    let mut line = Line::new();
+    assert_eq!(line.run(100, 20e6, 2e6), 8e6);
+    assert_eq!(line.run(100, 20e6, 0.0), 8e6);
+}
+
+#[test]
+fn a_dead_link_gets_the_floor() {
+    let mut line = Line::new();
+    line.run(20, 8e6, f64::MAX);
+    assert_eq!(line.run(12, 0.0, f64::MAX), 0.8e6);
+}
+
+#[test]
+fn silence_forgets_the_samples_and_keeps_the_rate() {
+    let mut line = Line::new();
+    let before = line.run(30, 5e6, f64::MAX);
+    let grant = line.control.on_silence(line.now);
+    assert_eq!((grant.sustained.as_f64(), grant.probing), (before, false));
+}

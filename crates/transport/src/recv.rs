@@ -1,0 +1,9 @@
+//! The receiving half: packets to blocks, blocks to units, or a counted drop at the deadline.
+
+mod dedup;
+mod join;
+mod recover;
+mod report;
+
+pub(crate) use join::{Inbox, Outcome};
+pub(crate) use report::Arrivals;

@@ -1,0 +1,150 @@
+use tautline_fec::block::Code;
+
+use crate::wire::Coded;
+
+/// The packets of one unit that have come so far.
+#[derive(Debug)]
+pub(crate) struct Block {
+    source_count: usize,
+    symbol_bytes: usize,
+    deadline_low: u16,
+    /// By index, in order of arrival; fewer than `source_count` until it can be recovered.
+    packets: Vec<(u8, Vec<u8>)>,
+    seen: [u64; 4],
+}
+
+/// What became of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Added {
+    /// One more; more are needed.
+    Incomplete,
+    /// Enough: the block can be recovered.
+    Complete,
+    /// It was there already.
+    Duplicate,
+    /// Its header contradicts the others'.
+    Inconsistent,
+}
+
+impl Block {
+    /// An empty block of the shape that `packet` claims.
+    pub(crate) fn of(packet: &Coded<'_>) -> Self {
+        Self {
+            source_count: usize::from(packet.source_count),
+            symbol_bytes: packet.symbol.len(),
+            deadline_low: packet.deadline_low,
+            packets: Vec::with_capacity(usize::from(packet.source_count)),
+            seen: [0; 4],
+        }
+    }
+
+    /// Bytes that it holds.
+    pub(crate) fn bytes(&self) -> usize {
+        self.packets.len() * self.symbol_bytes
+    }
+
+    /// Adds a packet; `buffer` is taken for its bytes if it is needed.
+    pub(crate) fn add(&mut self, packet: &Coded<'_>, buffer: impl FnOnce() -> Vec<u8>) -> Added {
+        let consistent = usize::from(packet.source_count) == self.source_count
+            && packet.symbol.len() == self.symbol_bytes
+            && packet.deadline_low == self.deadline_low;
+        if !consistent {
+            return Added::Inconsistent;
+        }
+        let (word, bit) = (usize::from(packet.index / 64), 1_u64 << (packet.index % 64));
+        if self.seen[word] & bit != 0 {
+            return Added::Duplicate;
+        }
+        self.seen[word] |= bit;
+        let mut bytes = buffer();
+        bytes.clear();
+        bytes.extend_from_slice(packet.symbol);
+        self.packets.push((packet.index, bytes));
+        if self.packets.len() < self.source_count { Added::Incomplete } else { Added::Complete }
+    }
+
+    /// Whether a repair packet is among those that recover it.
+    pub(crate) fn needs_repair(&self) -> bool {
+        self.packets.iter().any(|(index, _)| usize::from(*index) >= self.source_count)
+    }
+
+    /// The block's content: the source packets end to end; `None` if there are too few packets.
+    pub(crate) fn recover(&self) -> Option<Vec<u8>> {
+        let mut content = vec![0; self.source_count * self.symbol_bytes];
+        let mut slots: Vec<Option<&mut [u8]>> =
+            content.chunks_exact_mut(self.symbol_bytes).map(Some).collect();
+        for (index, bytes) in &self.packets {
+            if let Some(slot) = slots.get_mut(usize::from(*index)).and_then(Option::take) {
+                slot.copy_from_slice(bytes);
+            }
+        }
+        let mut missing: Vec<(usize, &mut [u8])> = slots
+            .into_iter()
+            .enumerate()
+            .filter_map(|(index, slot)| slot.map(|slot| (index, slot)))
+            .collect();
+        if !missing.is_empty() {
+            let received: Vec<(usize, &[u8])> = self
+                .packets
+                .iter()
+                .map(|(index, bytes)| (usize::from(*index), bytes.as_slice()))
+                .collect();
+            let code = Code::new(self.source_count, PACKETS_MAX).ok()?;
+            code.recover(&received, &mut missing).ok()?;
+        }
+        Some(content)
+    }
+
+    /// Its buffers, to be used again.
+    pub(crate) fn into_buffers(self) -> impl Iterator<Item = Vec<u8>> {
+        self.packets.into_iter().map(|(_, bytes)| bytes)
+    }
+}
+
+/// The coefficients do not depend on how many packets the sender made.
+const PACKETS_MAX: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::Class;
+
+    fn packet(index: u8, symbol: &[u8]) -> Coded<'_> {
+        Coded { class: Class::Media, unit_low: 0, index, source_count: 3, deadline_low: 9, symbol }
+    }
+
+    #[test]
+    fn any_three_of_five_recover_the_block() {
+        let sources: [&[u8]; 3] = [b"abcd", b"efgh", b"ijkl"];
+        let (mut p3, mut p4) = ([0; 4], [0; 4]);
+        let code = Code::new(3, 5).unwrap();
+        code.encode(&sources, &mut [&mut p3, &mut p4]).unwrap();
+        let all = [sources[0], sources[1], sources[2], &p3, &p4];
+        for a in 0..5 {
+            for b in a + 1..5 {
+                for c in b + 1..5 {
+                    let mut block = Block::of(&packet(c as u8, all[c]));
+                    for index in [c, a, a, b] {
+                        block.add(&packet(index as u8, all[index]), Vec::new);
+                    }
+                    assert_eq!(block.recover().unwrap(), b"abcdefghijkl", "{a} {b} {c}");
+                    assert_eq!(block.needs_repair(), c > 2);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_packet_that_contradicts_the_others_is_refused() {
+        let mut block = Block::of(&packet(0, b"abcd"));
+        assert_eq!(block.add(&packet(0, b"abcd"), Vec::new), Added::Incomplete);
+        assert_eq!(block.add(&packet(0, b"abcd"), Vec::new), Added::Duplicate);
+        assert_eq!(block.add(&packet(1, b"abc"), Vec::new), Added::Inconsistent);
+        let other = Coded { source_count: 2, ..packet(1, b"abcd") };
+        assert_eq!(block.add(&other, Vec::new), Added::Inconsistent);
+        let other = Coded { deadline_low: 8, ..packet(1, b"abcd") };
+        assert_eq!(block.add(&other, Vec::new), Added::Inconsistent);
+        assert_eq!(block.add(&packet(200, b"abcd"), Vec::new), Added::Incomplete);
+        assert_eq!(block.add(&packet(2, b"abcd"), Vec::new), Added::Complete);
+    }
+}

@@ -1,0 +1,10 @@
+//! The sending half: unit to packets, packets to links, links to their pace.
+
+pub(crate) mod coder;
+pub(crate) mod pace;
+pub mod protect;
+pub mod schedule;
+pub(crate) mod split;
+
+pub(crate) use coder::Coder;
+pub(crate) use pace::{ControlQueue, Entry, Pacer};

@@ -1,0 +1,34 @@
+use tautline_fec::block::Code;
+use tautline_units::Instant;
+
+use super::protect::Plan;
+use super::split::split;
+
+/// Turns units into the symbols of their packets; keeps its buffer.
+#[derive(Debug, Default)]
+pub(crate) struct Coder {
+    block: Vec<u8>,
+    symbol_bytes: usize,
+}
+
+impl Coder {
+    /// Codes `unit` as planned; its packets are then [`Coder::symbols`].
+    pub(crate) fn encode(&mut self, plan: &Plan, unit: &[u8], sent_at: Instant) {
+        split(plan, unit, sent_at, &mut self.block);
+        self.symbol_bytes = plan.symbol_bytes;
+        if plan.packet_count == plan.source_count {
+            return;
+        }
+        let code =
+            Code::new(plan.source_count, plan.packet_count).expect("a plan has 1 <= k <= n <= 256");
+        let (sources, repairs) = self.block.split_at_mut(plan.source_count * plan.symbol_bytes);
+        let sources: Vec<&[u8]> = sources.chunks_exact(plan.symbol_bytes).collect();
+        let mut repairs: Vec<&mut [u8]> = repairs.chunks_exact_mut(plan.symbol_bytes).collect();
+        code.encode(&sources, &mut repairs).expect("counts and lengths are those of the plan");
+    }
+
+    /// The symbols of the last unit's packets, in order of their index.
+    pub(crate) fn symbols(&self) -> impl Iterator<Item = &[u8]> {
+        self.block.chunks_exact(self.symbol_bytes)
+    }
+}

@@ -1,0 +1,167 @@
+use std::collections::VecDeque;
+
+use tautline_units::{Bitrate, ByteCount, Duration, Instant};
+
+/// A packet that waits for its link: plaintext, and when it is worthless.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) plaintext: Vec<u8>,
+    pub(crate) deadline: Instant,
+}
+
+/// Media packets of one link, sent no faster than its rate.
+#[derive(Debug)]
+pub(crate) struct Pacer {
+    queue: VecDeque<Entry>,
+    /// Bytes of the queue's datagrams.
+    queued: u64,
+    /// When the link has sent all that went before, at its rate.
+    next_at: Instant,
+    rate: Bitrate,
+}
+
+impl Pacer {
+    pub(crate) fn new(rate: Bitrate, now: Instant) -> Self {
+        Self { queue: VecDeque::new(), queued: 0, next_at: now, rate }
+    }
+
+    pub(crate) fn set_rate(&mut self, rate: Bitrate) {
+        self.rate = rate;
+    }
+
+    pub(crate) fn queued(&self) -> ByteCount {
+        ByteCount::new(self.queued)
+    }
+
+    /// When the link will have sent all that waits: the paper's anticipated transmission end.
+    pub(crate) fn free_at(&self, now: Instant) -> Instant {
+        self.next_at.max(now) + self.rate.time_for(self.queued())
+    }
+
+    /// Takes a packet, or gives it back if the queue is full.
+    pub(crate) fn push(&mut self, entry: Entry) -> Result<(), Entry> {
+        if self.queue.len() >= ENTRIES_MAX {
+            return Err(entry);
+        }
+        self.queued += datagram_bytes(&entry);
+        self.queue.push_back(entry);
+        Ok(())
+    }
+
+    /// Whether the rate allows a datagram now.
+    pub(crate) fn is_ready(&self, now: Instant) -> bool {
+        now >= self.next_at
+    }
+
+    /// When the rate allows the next datagram; `None` if nothing waits.
+    pub(crate) fn due_at(&self) -> Option<Instant> {
+        (!self.queue.is_empty()).then_some(self.next_at)
+    }
+
+    /// When the rate allows the next datagram, whether or not one waits.
+    pub(crate) fn next_at(&self) -> Instant {
+        self.next_at
+    }
+
+    /// The next packet.
+    pub(crate) fn pop(&mut self) -> Option<Entry> {
+        let entry = self.queue.pop_front()?;
+        self.queued -= datagram_bytes(&entry);
+        Some(entry)
+    }
+
+    /// Notes that a datagram of `bytes` bytes left, of whatever kind.
+    ///
+    /// A caller that comes late may catch up by [`BURST`], no more.
+    pub(crate) fn on_sent(&mut self, bytes: usize, now: Instant) {
+        let from = self.next_at.max(now - BURST);
+        self.next_at = from + self.rate.time_for(ByteCount::new(bytes as u64));
+    }
+}
+
+/// Control packets of one link: sent at once, the oldest dropped when there are too many.
+#[derive(Debug, Default)]
+pub(crate) struct ControlQueue {
+    queue: VecDeque<Entry>,
+}
+
+impl ControlQueue {
+    /// Takes a packet; gives the one it pushed out.
+    pub(crate) fn push(&mut self, entry: Entry) -> Option<Entry> {
+        let pushed_out = match self.queue.len() >= CONTROL_MAX {
+            true => self.queue.pop_front(),
+            false => None,
+        };
+        self.queue.push_back(entry);
+        pushed_out
+    }
+
+    pub(crate) fn front(&self) -> Option<&Entry> {
+        self.queue.front()
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<Entry> {
+        self.queue.pop_front()
+    }
+}
+
+fn datagram_bytes(entry: &Entry) -> u64 {
+    (entry.plaintext.len() + crate::wire::SEALED_HEADER_BYTES + crate::wire::TAG_BYTES) as u64
+}
+
+/// The largest block eight times over; deadlines keep queues far shorter.
+const ENTRIES_MAX: usize = 2_048;
+const CONTROL_MAX: usize = 64;
+/// A timer of a busy machine comes a millisecond or two late.
+const BURST: Duration = Duration::from_millis(2);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(bytes: usize) -> Entry {
+        Entry { plaintext: vec![0; bytes - 23], deadline: Instant::from_millis(500) }
+    }
+
+    #[test]
+    fn a_full_queue_leaves_at_the_rate() {
+        let mut now = Instant::from_millis(10);
+        let mut pacer = Pacer::new(Bitrate::from_mbps(8), now);
+        for _ in 0..100 {
+            pacer.push(entry(1_000)).unwrap();
+        }
+        assert_eq!(pacer.free_at(now), Instant::from_millis(110));
+        for sent in 0..100 {
+            assert_eq!(pacer.due_at(), Some(Instant::from_millis(10 + sent)));
+            now = pacer.due_at().unwrap();
+            assert!(pacer.is_ready(now) && !pacer.is_ready(now - Duration::from_nanos(1)));
+            let entry = pacer.pop().unwrap();
+            pacer.on_sent(entry.plaintext.len() + 23, now);
+        }
+        assert_eq!((pacer.queued(), pacer.due_at()), (ByteCount::ZERO, None));
+    }
+
+    #[test]
+    fn a_late_caller_catches_up_by_two_milliseconds_only() {
+        let mut pacer = Pacer::new(Bitrate::from_mbps(8), Instant::ZERO);
+        let now = Instant::from_millis(100);
+        let mut burst = 0;
+        while pacer.is_ready(now) {
+            pacer.on_sent(1_000, now);
+            burst += 1;
+        }
+        assert_eq!(burst, 3);
+    }
+
+    #[test]
+    fn queues_are_bounded() {
+        let mut pacer = Pacer::new(Bitrate::from_mbps(8), Instant::ZERO);
+        for _ in 0..ENTRIES_MAX {
+            pacer.push(entry(100)).unwrap();
+        }
+        assert!(pacer.push(entry(100)).is_err());
+        let mut control = ControlQueue::default();
+        let pushed_out = (0..100).filter_map(|_| control.push(entry(100))).count();
+        assert_eq!(pushed_out, 100 - CONTROL_MAX);
+    }
+}

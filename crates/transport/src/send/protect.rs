@@ -1,0 +1,138 @@
+//! How many packets a unit becomes, and how many of them are repair.
+
+use serde::Deserialize;
+use tautline_units::ByteCount;
+
+use crate::config::check;
+use crate::error::ConfigError;
+use crate::wire::Prefix;
+
+/// How media units are coded: a fixed code rate ([RDLTE]).
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The least number of source packets, so that even a small unit spreads over the links;
+    /// 1 to 64, default 4 ([RDLTE] Fig. 15).
+    pub source_count_min: usize,
+    /// Source packets over all packets, above 0.05 to 1; default 0.5: 4 of 8, the least that
+    /// survives the loss of one of two links.
+    pub code_rate: f64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { source_count_min: 4, code_rate: 0.5 }
+    }
+}
+
+impl Config {
+    /// Checks every field.
+    ///
+    /// # Errors
+    /// [`ConfigError`] naming the first field that cannot work.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        check("protect.code_rate", (0.05..=1.0).contains(&self.code_rate), || {
+            format!("{} is not within 0.05 to 1", self.code_rate)
+        })?;
+        let k = self.source_count_min;
+        check("protect.source_count_min", (1..=64).contains(&k), || {
+            format!("{k} is not within 1 to 64")
+        })?;
+        check("protect.source_count_min", packet_count(k, self.code_rate) <= PACKETS_MAX, || {
+            format!("{k} source packets at this code rate make more than {PACKETS_MAX} packets")
+        })
+    }
+}
+
+/// A unit's block: k source packets of equal length, n packets in all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Plan {
+    /// k.
+    pub source_count: usize,
+    /// n.
+    pub packet_count: usize,
+    /// Bytes of each packet's symbol.
+    pub symbol_bytes: usize,
+}
+
+/// Plans a media unit of `unit_bytes` for packets that carry `symbol_bytes_max`.
+///
+/// # Errors
+/// The largest unit that can be planned, if this one is larger.
+pub fn plan_media(
+    config: &Config,
+    unit_bytes: usize,
+    symbol_bytes_max: usize,
+) -> Result<Plan, ByteCount> {
+    plan(unit_bytes, symbol_bytes_max, config.source_count_min, config.code_rate, MEDIA_SOURCE_MAX)
+}
+
+/// Plans a control unit: as few packets as can carry it, no repair; the links are its redundancy.
+///
+/// # Errors
+/// The largest unit that can be planned, if this one is larger.
+pub fn plan_control(unit_bytes: usize, symbol_bytes_max: usize) -> Result<Plan, ByteCount> {
+    plan(unit_bytes, symbol_bytes_max, 1, 1.0, CONTROL_SOURCE_MAX)
+}
+
+fn plan(
+    unit_bytes: usize,
+    symbol_bytes_max: usize,
+    source_count_min: usize,
+    code_rate: f64,
+    source_count_max: usize,
+) -> Result<Plan, ByteCount> {
+    let content = unit_bytes.saturating_add(Prefix::BYTES);
+    let source_count = content.div_ceil(symbol_bytes_max).max(source_count_min);
+    let packet_count = packet_count(source_count, code_rate);
+    if source_count > source_count_max || packet_count > PACKETS_MAX {
+        let most = (1..=source_count_max)
+            .rev()
+            .find(|k| self::packet_count(*k, code_rate) <= PACKETS_MAX)
+            .unwrap_or(1);
+        return Err(ByteCount::new((most * symbol_bytes_max - Prefix::BYTES) as u64));
+    }
+    Ok(Plan { source_count, packet_count, symbol_bytes: content.div_ceil(source_count) })
+}
+
+fn packet_count(source_count: usize, code_rate: f64) -> usize {
+    // The small term keeps 3 / 0.3 at 10.
+    (source_count as f64 / code_rate - 1e-9).ceil() as usize
+}
+
+/// GF(2^8) has room for 256 packets in a block.
+const PACKETS_MAX: usize = 256;
+/// k is one byte on the wire.
+const MEDIA_SOURCE_MAX: usize = 255;
+/// A copy goes over every link: large units belong to media.
+const CONTROL_SOURCE_MAX: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_unit_becomes_four_of_eight() {
+        let plan = plan_media(&Config::default(), 1_392, 1_169).unwrap();
+        assert_eq!(plan, Plan { source_count: 4, packet_count: 8, symbol_bytes: 350 });
+        let empty = plan_media(&Config::default(), 0, 1_169).unwrap();
+        assert_eq!(empty, Plan { source_count: 4, packet_count: 8, symbol_bytes: 2 });
+    }
+
+    #[test]
+    fn a_large_unit_has_as_many_packets_as_it_needs_up_to_256() {
+        let config = Config::default();
+        let plan = plan_media(&config, 128 * 1_169 - 8, 1_169).unwrap();
+        assert_eq!((plan.source_count, plan.packet_count, plan.symbol_bytes), (128, 256, 1_169));
+        let most = ByteCount::new(128 * 1_169 - 8);
+        assert_eq!(plan_media(&config, 128 * 1_169 - 7, 1_169), Err(most));
+        assert_eq!(plan_media(&config, usize::MAX, 1_169), Err(most));
+    }
+
+    #[test]
+    fn a_command_is_one_packet() {
+        let plan = plan_control(60, 119).unwrap();
+        assert_eq!(plan, Plan { source_count: 1, packet_count: 1, symbol_bytes: 68 });
+        assert_eq!(plan_control(2_000, 119), Err(ByteCount::new(16 * 119 - 8)));
+    }
+}

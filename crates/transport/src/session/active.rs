@@ -1,0 +1,448 @@
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::Rng;
+use tautline_units::{Bitrate, ByteCount, Instant};
+
+use super::Shared;
+use super::budget::Budget;
+use super::handshake::HalfOpen;
+use super::outgoing::Outgoing;
+use crate::clock::{ClockEstimate, Estimator};
+use crate::counters::{Counters, Discard};
+use crate::crypto::{Accepted, Keys, Verdict, Window};
+use crate::event::{Event, Timer, UnitNumber};
+use crate::link::{
+    self, Arrival, Delay, Gate, Link, Loss, PONGS_MAX, PongDue, Probe, Route, Routing, State, Told,
+};
+use crate::rate;
+use crate::recv::{Arrivals, Inbox, Outcome};
+use crate::send::{ControlQueue, Pacer};
+use crate::wire::{Class, Coded, LinkNumber, Packet, Packets, Ping, Pong, Report};
+
+/// A session whose keys are agreed.
+#[derive(Debug)]
+pub(crate) struct Active {
+    pub(super) keys: Keys,
+    /// The id by which the peer calls us.
+    session: u16,
+    /// The id by which we call the peer.
+    pub(super) peer_session: u16,
+    /// The responder's: the first message that began it, and its answer.
+    begun_by: Option<(Vec<u8>, Vec<u8>)>,
+    pub(super) links: Vec<Link>,
+    clock: Estimator,
+    control: Inbox,
+    media: Inbox,
+    pub(super) outgoing: Outgoing,
+    pub(super) budget: Budget,
+    report_at: Instant,
+    began_at: Instant,
+    plaintext: Vec<u8>,
+    outcomes: Vec<Outcome>,
+}
+
+/// A sealed datagram as it came.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sealed<'a> {
+    pub(crate) route: Route,
+    pub(crate) link: LinkNumber,
+    pub(crate) number_low: u32,
+    pub(crate) ciphertext: &'a [u8],
+    pub(crate) bytes: usize,
+}
+
+/// Whether `sealed` opens with `keys` as the first datagram of its link.
+pub(crate) fn opens(keys: &Keys, sealed: &Sealed<'_>) -> bool {
+    let number = Window::new().expand(sealed.number_low);
+    keys.open(sealed.link, number, sealed.ciphertext, &mut Vec::new())
+}
+
+impl Active {
+    /// The initiator's: every route is a link.
+    pub(crate) fn initiated(
+        shared: &Shared,
+        accepted: Accepted,
+        session: u16,
+        routes: &[Route],
+        rng: &mut ChaCha20Rng,
+        now: Instant,
+    ) -> Self {
+        let mut active = Self::new(shared, accepted.keys, session, accepted.peer_session, now);
+        for (number, route) in (0..).zip(routes) {
+            if let Some(number) = LinkNumber::new(number) {
+                active.links.push(new_link(shared, number, Routing::given(*route, now), now));
+            }
+        }
+        // Two sessions that began together shall not report in step for ever.
+        let stagger = u64::from(rng.next_u32()) % shared.config.report_interval.as_nanos() as u64;
+        active.report_at = Instant::from_nanos(now.as_nanos() + stagger);
+        active
+    }
+
+    /// The responder's: links come with their datagrams.
+    pub(crate) fn responded(shared: &Shared, half: HalfOpen, now: Instant) -> Self {
+        let mut active = Self::new(shared, half.keys, half.session, half.peer_session, now);
+        active.begun_by = Some((half.init, half.response));
+        active
+    }
+
+    fn new(shared: &Shared, keys: Keys, session: u16, peer_session: u16, now: Instant) -> Self {
+        Self {
+            keys,
+            session,
+            peer_session,
+            begun_by: None,
+            links: Vec::new(),
+            clock: Estimator::new(),
+            control: Inbox::new(Class::Control),
+            media: Inbox::new(Class::Media),
+            outgoing: Outgoing::new(&shared.config),
+            budget: Budget::new(),
+            report_at: now + shared.config.report_interval,
+            began_at: now,
+            plaintext: Vec::new(),
+            outcomes: Vec::new(),
+        }
+    }
+
+    pub(crate) fn session_id(&self) -> u16 {
+        self.session
+    }
+
+    /// The answer to the first message that began this session, if `init` is it.
+    pub(crate) fn answered(&self, init: &[u8]) -> Option<(u16, &Vec<u8>)> {
+        let (begun_by, response) = self.begun_by.as_ref()?;
+        (begun_by == init).then_some((self.peer_session, response))
+    }
+
+    pub(crate) fn clock(&self, now: Instant) -> Option<ClockEstimate> {
+        self.clock.estimate(now)
+    }
+
+    pub(crate) fn links(
+        &self,
+        clock: Option<ClockEstimate>,
+    ) -> impl Iterator<Item = link::View> + '_ {
+        self.links.iter().map(move |link| link.view(clock))
+    }
+
+    pub(crate) fn set_datagram_bytes_max(&mut self, link: LinkNumber, most: ByteCount) -> bool {
+        let link = self.links.iter_mut().find(|known| known.number == link);
+        link.map(|link| link.datagram_bytes_max = most.get().clamp(150, 1_500) as usize).is_some()
+    }
+
+    /// How long every link has been without a pong.
+    pub(crate) fn quiet_for(&self, now: Instant) -> tautline_units::Duration {
+        let least = self.links.iter().map(|link| link.gate.quiet_for(now)).min();
+        least.unwrap_or(now.since(self.began_at))
+    }
+
+    pub(crate) fn handle_sealed(
+        &mut self,
+        sealed: &Sealed<'_>,
+        shared: &mut Shared,
+        now: Instant,
+    ) -> Result<(), Discard> {
+        let mut plaintext = std::mem::take(&mut self.plaintext);
+        let opened = self.open(sealed, &mut plaintext, shared, now);
+        if let Ok(at) = opened {
+            for packet in Packets::of(&plaintext) {
+                match packet {
+                    Ok(packet) => self.handle_packet(at, sealed.route, packet, shared, now),
+                    Err(malformed) => {
+                        tracing::debug!(%malformed, link = sealed.link.get(), "authentic datagram");
+                        shared.counters.discard(Discard::PacketMalformed);
+                    }
+                }
+            }
+            self.settle(shared, now);
+        }
+        self.plaintext = plaintext;
+        opened.map(|_| ())
+    }
+
+    /// Authenticates a datagram and gives its link's place.
+    fn open(
+        &mut self,
+        sealed: &Sealed<'_>,
+        plaintext: &mut Vec<u8>,
+        shared: &mut Shared,
+        now: Instant,
+    ) -> Result<usize, Discard> {
+        let known = self.links.iter().position(|link| link.number == sealed.link);
+        let number = match known {
+            Some(at) => {
+                let replay = &self.links[at].replay;
+                let number = replay.expand(sealed.number_low);
+                match replay.check(number) {
+                    Verdict::New => number,
+                    Verdict::Replayed => return Err(Discard::DatagramReplayed),
+                    Verdict::Stale => return Err(Discard::DatagramStale),
+                }
+            }
+            None if self.begun_by.is_none() => return Err(Discard::DatagramUnknownLink),
+            None => Window::new().expand(sealed.number_low),
+        };
+        if !self.keys.open(sealed.link, number, sealed.ciphertext, plaintext) {
+            return Err(Discard::DatagramForged);
+        }
+        let at = match known {
+            Some(at) => at,
+            None => self.learn(shared, sealed, now),
+        };
+        let link = &mut self.links[at];
+        let newest = link.replay.highest().is_none_or(|highest| number > highest);
+        link.replay.note(number);
+        link.arrivals.note(number, sealed.bytes);
+        match link.routing.note(sealed.route, sealed.bytes, newest, now) {
+            Arrival::Active | Arrival::CandidateAgain | Arrival::Ignored => {}
+            Arrival::Candidate => {
+                tracing::debug!(link = link.number.get(), to = %sealed.route.remote, "new address");
+            }
+        }
+        Ok(at)
+    }
+
+    fn learn(&mut self, shared: &Shared, sealed: &Sealed<'_>, now: Instant) -> usize {
+        let at = self.links.partition_point(|link| link.number < sealed.link);
+        let routing = Routing::learned(sealed.route, now);
+        self.links.insert(at, new_link(shared, sealed.link, routing, now));
+        at
+    }
+
+    fn handle_packet(
+        &mut self,
+        at: usize,
+        route: Route,
+        packet: Packet<'_>,
+        shared: &mut Shared,
+        now: Instant,
+    ) {
+        match packet {
+            Packet::Coded(coded) => self.handle_coded(&coded, shared, now),
+            Packet::Ping(ping) => self.handle_ping(at, route, ping, shared, now),
+            Packet::Pong(pong) => self.handle_pong(at, pong, shared, now),
+            Packet::Report(report) => self.handle_report(report, shared, now),
+        }
+    }
+
+    fn handle_coded(&mut self, coded: &Coded<'_>, shared: &mut Shared, now: Instant) {
+        let clock = self.clock.estimate(now);
+        let span = match coded.class {
+            Class::Control => shared.config.control_deadline,
+            Class::Media => shared.config.media_deadline,
+        };
+        let deadline = match clock {
+            Some(clock) => clock.to_local(deadline(coded.deadline_low, clock.to_peer(now))),
+            None => now + span,
+        };
+        let inbox = match coded.class {
+            Class::Control => &mut self.control,
+            Class::Media => &mut self.media,
+        };
+        inbox.handle(coded, deadline, &mut shared.counters, &mut self.outcomes, now);
+        self.tell(coded.class, clock, shared, now);
+    }
+
+    /// Turns outcomes of `class` into events.
+    fn tell(
+        &mut self,
+        class: Class,
+        clock: Option<ClockEstimate>,
+        shared: &mut Shared,
+        now: Instant,
+    ) {
+        for outcome in self.outcomes.drain(..) {
+            shared.event(match outcome {
+                Outcome::Unit { number, bytes, prefix, repaired } => {
+                    let sent_at = clock.map(|c| c.to_local(prefix.sent_at(c.to_peer(now))));
+                    Event::Unit { class, number: UnitNumber::new(number), bytes, sent_at, repaired }
+                }
+                Outcome::Lost { number, reason } => {
+                    Event::UnitLost { class, number: UnitNumber::new(number), reason }
+                }
+            });
+        }
+    }
+
+    fn handle_ping(
+        &mut self,
+        at: usize,
+        route: Route,
+        ping: Ping,
+        shared: &mut Shared,
+        now: Instant,
+    ) {
+        let link = &mut self.links[at];
+        if route == link.routing.route() {
+            link.delay.on_arrival(ping.sent_at, now);
+        }
+        if link.pongs.len() == PONGS_MAX {
+            link.pongs.pop_front();
+            shared.counters.discard(Discard::AnswerOverflow);
+        }
+        link.pongs.push_back(PongDue { route, id: ping.id, received_at: now });
+    }
+
+    fn handle_pong(&mut self, at: usize, pong: Pong, shared: &mut Shared, now: Instant) {
+        let link = &mut self.links[at];
+        let Some((sent_at, asked)) = link.probe.answer(pong.id) else {
+            return shared.counters.discard(Discard::PongUnknown);
+        };
+        let lower = pong.sent_at.signed_nanos_since(now);
+        let upper = pong.received_at.signed_nanos_since(sent_at);
+        if self.clock.observe(lower, upper, now).is_err() {
+            shared.counters.discard(Discard::ClockStep);
+        }
+        if link.routing.prove(asked, now) {
+            tracing::info!(link = link.number.get(), remote = %asked.remote, "route moved");
+            shared.counters.routes_moved += 1;
+        }
+        if asked != link.routing.route() {
+            return;
+        }
+        link.delay.on_pong(sent_at, pong.received_at, pong.sent_at, now);
+        if let Some(state) = link.gate.on_pong(now) {
+            link.probe.hurry(now);
+            announce(link.number, state, shared);
+        }
+    }
+
+    fn handle_report(&mut self, report: Report, shared: &mut Shared, now: Instant) {
+        let clock = self.clock.estimate(now);
+        let probing = self.links.iter().any(|l| l.number != report.link && l.grant.probing);
+        let Some(link) = self.links.iter_mut().find(|link| link.number == report.link) else {
+            return shared.counters.discard(Discard::ReportImpossible);
+        };
+        let seen_until = match (clock, link.delay.owd_out(clock)) {
+            (Some(clock), Some(owd)) => (clock.to_local(report.taken_at) - owd).min(now),
+            (Some(_) | None, None) | (None, Some(_)) => now,
+        };
+        let sample = match link.loss.on_report(report, link.next_number, seen_until) {
+            Told::News(sample) => sample,
+            // The same report comes over every link, by a slow one after its successor.
+            Told::Old => return,
+            Told::Impossible => return shared.counters.discard(Discard::ReportImpossible),
+        };
+        let Some(sample) = sample.filter(|_| link.gate.is_up()) else { return };
+        let rtt = link.delay.rtt_smoothed().zip(link.delay.rtt_min());
+        link.grant = link.controller.on_report(&rate::View {
+            sent: sample.sent,
+            received: sample.received,
+            loss: link.loss.recent(),
+            queueing: rtt.map(|(smoothed, least)| smoothed.saturating_sub(least)),
+            may_probe: !probing,
+            now,
+        });
+        link.pacer.set_rate(link.grant.rate);
+    }
+
+    pub(crate) fn handle_timeout(&mut self, shared: &mut Shared, now: Instant) {
+        let clock = self.clock.estimate(now);
+        for class in Class::ALL {
+            let inbox = match class {
+                Class::Control => &mut self.control,
+                Class::Media => &mut self.media,
+            };
+            inbox.expire(&mut shared.counters, &mut self.outcomes, now);
+            self.tell(class, clock, shared, now);
+        }
+        for link in &mut self.links {
+            link.routing.expire(now);
+            if let Some(state) = link.gate.on_time(shared.config.silence, now) {
+                silence(link, &mut shared.counters, &mut self.outgoing, now);
+                announce(link.number, state, shared);
+            }
+        }
+        if now >= self.report_at {
+            for link in &mut self.links {
+                link.arrivals.measure(link.number, now);
+                link.reports_due = true;
+            }
+            let interval = shared.config.report_interval;
+            self.report_at = (self.report_at + interval).max(now + interval / 2);
+        }
+        self.settle(shared, now);
+    }
+
+    /// Tells the budget if it has changed.
+    fn settle(&mut self, shared: &mut Shared, _now: Instant) {
+        let up = self.links.iter().filter(|link| link.gate.is_up());
+        let granted: Bitrate = up.map(|link| link.grant.sustained).sum();
+        let datagram_bytes = self.datagram_bytes_max(shared);
+        if let Some(media) = self.budget.update(granted, &shared.config, datagram_bytes) {
+            shared.event(Event::Budget { media });
+        }
+    }
+
+    /// The largest datagram that every link that is up can carry.
+    pub(super) fn datagram_bytes_max(&self, shared: &Shared) -> usize {
+        let up = self.links.iter().filter(|link| link.gate.is_up());
+        let configured = shared.config.datagram_bytes_max.get() as usize;
+        up.map(|link| link.datagram_bytes_max).min().unwrap_or(configured)
+    }
+
+    pub(crate) fn poll_timeout(&self, shared: &Shared) -> Option<(Instant, Timer)> {
+        let inboxes = [&self.control, &self.media].into_iter();
+        // A unit is in time up to its deadline and lost a nanosecond later.
+        let deadlines = inboxes
+            .filter_map(Inbox::due_at)
+            .map(|at| (Instant::from_nanos(at.as_nanos().saturating_add(1)), Timer::Deadline));
+        let links = self.links.iter().flat_map(|link| {
+            let pace = match link.grant.probing && link.gate.is_up() {
+                true => Some(link.pacer.next_at()),
+                false => link.pacer.due_at(),
+            };
+            let silent = link.gate.silent_at(shared.config.silence);
+            [
+                Some((link.probe.due_at(), Timer::Probe)),
+                pace.map(|at| (at, Timer::Pace)),
+                silent.map(|at| (at, Timer::Silence)),
+            ]
+        });
+        deadlines.chain(links.flatten()).chain([(self.report_at, Timer::Probe)]).min()
+    }
+}
+
+fn new_link(shared: &Shared, number: LinkNumber, routing: Routing, now: Instant) -> Link {
+    let controller = shared.config.rate.controller();
+    let grant = controller.initial();
+    Link {
+        number,
+        routing,
+        gate: Gate::new(now),
+        probe: Probe::new(now),
+        delay: Delay::default(),
+        loss: Loss::new(),
+        controller,
+        grant,
+        pacer: Pacer::new(grant.rate, now),
+        control: ControlQueue::default(),
+        pongs: std::collections::VecDeque::with_capacity(PONGS_MAX),
+        reports_due: false,
+        next_number: 0,
+        replay: Window::new(),
+        arrivals: Arrivals::new(now),
+        datagram_bytes_max: shared.config.datagram_bytes_max.get() as usize,
+    }
+}
+
+/// Drops the media that waits on a link that fell silent.
+fn silence(link: &mut Link, counters: &mut Counters, outgoing: &mut Outgoing, now: Instant) {
+    while let Some(entry) = link.pacer.pop() {
+        counters.discard(Discard::MediaSilenced);
+        outgoing.recycle(entry.plaintext);
+    }
+    link.grant = link.controller.on_silence(now);
+    link.pacer.set_rate(link.grant.rate);
+}
+
+fn announce(link: LinkNumber, state: State, shared: &mut Shared) {
+    tracing::info!(link = link.get(), ?state, "link");
+    shared.event(Event::Link { link, state });
+}
+
+/// The deadline whose milliseconds modulo 65536 are `low`: the nearest to the sender's clock.
+fn deadline(low: u16, peer_now: Instant) -> Instant {
+    let millis = crate::crypto::expand(peer_now.as_millis(), u64::from(low), 16);
+    Instant::from_millis(millis)
+}

@@ -1,0 +1,105 @@
+use tautline_units::{Bitrate, Duration, Instant};
+
+use crate::config::Config;
+use crate::wire::{Prefix, SYMBOL_AROUND_BYTES};
+
+/// Works out what the application may send, and when that is news.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    told: Option<Bitrate>,
+    /// Between two media units, smoothed, in seconds.
+    unit_interval: Option<f64>,
+    unit_at: Option<Instant>,
+}
+
+impl Budget {
+    pub(crate) fn new() -> Self {
+        Self { told: None, unit_interval: None, unit_at: None }
+    }
+
+    /// Notes a media unit: our share of each costs the same, however small it is.
+    pub(crate) fn on_unit(&mut self, now: Instant) {
+        if let Some(at) = self.unit_at {
+            let sample = now.since(at).min(PAUSE).as_secs_f64();
+            self.unit_interval = Some(match self.unit_interval {
+                Some(old) => old + (sample - old) / INTERVAL_SHARE,
+                None => sample,
+            });
+        }
+        self.unit_at = Some(now);
+    }
+
+    /// The budget if `granted` is granted over all links that are up, when it is news: it began,
+    /// ended, or moved by a fiftieth.
+    pub(crate) fn update(
+        &mut self,
+        granted: Bitrate,
+        config: &Config,
+        datagram_bytes: usize,
+    ) -> Option<Bitrate> {
+        let media = self.media(granted, config, datagram_bytes);
+        let news = match self.told {
+            None => media != Bitrate::ZERO,
+            Some(told) => {
+                let (low, high) = (told.scale(1.0 - NEWS), told.scale(1.0 + NEWS));
+                (media == Bitrate::ZERO) != (told == Bitrate::ZERO) || media < low || media > high
+            }
+        };
+        if news {
+            self.told = Some(media);
+        }
+        news.then_some(media)
+    }
+
+    /// Source bits per second: the code rate's part of what is granted, less our own bytes around
+    /// at least k source packets for every unit.
+    fn media(&self, granted: Bitrate, config: &Config, datagram_bytes: usize) -> Bitrate {
+        let source = granted.as_f64() * config.budget_share * config.protect.code_rate;
+        let share = SYMBOL_AROUND_BYTES as f64 / datagram_bytes as f64;
+        let least = match self.unit_interval {
+            Some(interval) if interval > 0.0 => {
+                let around = SYMBOL_AROUND_BYTES * config.protect.source_count_min + Prefix::BYTES;
+                around as f64 * 8.0 / interval
+            }
+            Some(_) | None => 0.0,
+        };
+        let around = (source * share).max(least).min(source * 0.9);
+        Bitrate::from_bps((source - around) as u64)
+    }
+}
+
+const INTERVAL_SHARE: f64 = 64.0;
+/// An encoder that paused says nothing about its rhythm.
+const PAUSE: Duration = Duration::from_millis(200);
+/// Below a fiftieth an encoder's own swings are larger.
+const NEWS: f64 = 0.02;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_budget_is_told_once_and_when_it_moves() {
+        let config = Config::default();
+        let mut budget = Budget::new();
+        assert_eq!(budget.update(Bitrate::ZERO, &config, 1_200), None);
+        let told = budget.update(Bitrate::from_mbps(32), &config, 1_200).unwrap();
+        assert_eq!(told.bps(), 14_028_000);
+        assert_eq!(budget.update(Bitrate::from_kbps(32_100), &config, 1_200), None);
+        assert!(budget.update(Bitrate::from_mbps(31), &config, 1_200).is_some());
+        assert_eq!(budget.update(Bitrate::ZERO, &config, 1_200), Some(Bitrate::ZERO));
+        assert_eq!(budget.update(Bitrate::ZERO, &config, 1_200), None);
+    }
+
+    #[test]
+    fn many_small_units_leave_less_for_their_content() {
+        let config = Config::default();
+        let mut budget = Budget::new();
+        for unit in 0..3_600 {
+            budget.on_unit(Instant::from_micros(unit * 2_778));
+        }
+        let told = budget.update(Bitrate::from_mbps(4), &config, 1_200).unwrap();
+        // 1.8 Mbit/s of source, 132 bytes around each of 360 units a second.
+        assert!(told.bps().abs_diff(1_800_000 - 380_160) < 2_000, "{told}");
+    }
+}

@@ -1,0 +1,118 @@
+//! What goes over the wire: docs/protocol.md in code, one file per datagram or packet type.
+//!
+//! A datagram is `type | link`, a session id and, when sealed, a packet number and one AEAD
+//! ciphertext; the plaintext is a row of packets. All numbers are big-endian.
+
+mod block;
+mod coded;
+mod datagram;
+mod ping;
+mod pong;
+mod report;
+
+pub use block::Prefix;
+pub use coded::{Class, Coded, UNIT_NUMBER_BITS};
+pub use datagram::{Datagram, LinkNumber, SEALED_HEADER_BYTES, TAG_BYTES};
+pub use datagram::{write_init_header, write_response_header, write_sealed_header};
+pub use ping::Ping;
+pub use pong::Pong;
+pub use report::Report;
+
+/// One packet of a sealed datagram's plaintext.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Packet<'a> {
+    /// A source or repair packet; always the last of its datagram.
+    Coded(Coded<'a>),
+    /// A question for the time.
+    Ping(Ping),
+    /// Its answer.
+    Pong(Pong),
+    /// What arrived on a link.
+    Report(Report),
+}
+
+/// Bytes that are no packet of this protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("malformed packet: {0}")]
+pub struct Malformed(pub &'static str);
+
+/// The packets of a plaintext, in order; ends after the first malformed one.
+///
+/// Padding (kind 0) ends the row: everything after it is ignored.
+#[derive(Debug, Clone)]
+pub struct Packets<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Packets<'a> {
+    /// The packets of `plaintext`.
+    pub fn of(plaintext: &'a [u8]) -> Self {
+        Self { rest: plaintext }
+    }
+
+    fn parse(&mut self, head: u8) -> Result<Option<Packet<'a>>, Malformed> {
+        let low = head & 0x0f;
+        match head >> 4 {
+            KIND_PADDING if low == 0 => {
+                self.rest = &[];
+                Ok(None)
+            }
+            KIND_CODED => {
+                let packet = Coded::parse(std::mem::take(&mut self.rest))?;
+                Ok(Some(Packet::Coded(packet)))
+            }
+            KIND_PING if low == 0 => Ok(Some(Packet::Ping(Ping::parse(&mut self.rest)?))),
+            KIND_PONG if low == 0 => Ok(Some(Packet::Pong(Pong::parse(&mut self.rest)?))),
+            KIND_REPORT => Ok(Some(Packet::Report(Report::parse(&mut self.rest)?))),
+            0..=15 => Err(Malformed("unknown packet kind")),
+            16.. => unreachable!("a nibble is at most 15"),
+        }
+    }
+}
+
+impl<'a> Iterator for Packets<'a> {
+    type Item = Result<Packet<'a>, Malformed>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let head = *self.rest.first()?;
+        match self.parse(head) {
+            Ok(packet) => packet.map(Ok),
+            Err(malformed) => {
+                self.rest = &[];
+                Some(Err(malformed))
+            }
+        }
+    }
+}
+
+/// Takes `N` bytes off the front of `rest`.
+fn take<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N], Malformed> {
+    let (head, tail) = rest.split_first_chunk::<N>().ok_or(Malformed("truncated packet"))?;
+    *rest = tail;
+    Ok(*head)
+}
+
+/// Takes a 48-bit number off the front of `rest`.
+fn take_u48(rest: &mut &[u8]) -> Result<u64, Malformed> {
+    let [a, b, c, d, e, f] = take::<6>(rest)?;
+    Ok(u64::from_be_bytes([0, 0, a, b, c, d, e, f]))
+}
+
+/// The low 48 bits of `value`, big-endian.
+fn put_u48(out: &mut Vec<u8>, value: u64) {
+    out.extend_from_slice(&value.to_be_bytes()[2..]);
+}
+
+const KIND_PADDING: u8 = 0;
+const KIND_CODED: u8 = 1;
+const KIND_PING: u8 = 2;
+const KIND_PONG: u8 = 3;
+const KIND_REPORT: u8 = 4;
+
+/// Our bytes around the symbol of a source or repair packet: header, packet header and tag.
+pub const SYMBOL_AROUND_BYTES: usize = SEALED_HEADER_BYTES + Coded::HEADER_BYTES + TAG_BYTES;
+
+const _: () = assert!(SYMBOL_AROUND_BYTES <= 32, "what the wire promises");
+
+/// The byte that fills a datagram: kind 0.
+pub const PADDING: u8 = KIND_PADDING << 4;

@@ -1,0 +1,58 @@
+use tautline_units::Instant;
+
+/// What stands in front of a unit inside its block, and so is itself protected.
+///
+/// ```text
+///  0                       3                                       8
+/// +-------+-------+-------+-------+-------+-------+-------+-------+
+/// | the unit's length     | handed over at, us mod 2^40, sender's  |
+/// +-----------------------+----------------------------------------+
+/// | unit ..  zeros to k symbols of equal length
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Prefix {
+    /// The unit's length in bytes, below 2^24.
+    pub length: u32,
+    /// When the unit was handed over: the sender's clock in microseconds, modulo 2^40 (12.7 days).
+    pub sent_at_low: u64,
+}
+
+impl Prefix {
+    /// Its length on the wire.
+    pub const BYTES: usize = 8;
+
+    /// The prefix of a unit of `length` bytes, below 2^24, handed over at `sent_at`.
+    pub fn new(length: usize, sent_at: Instant) -> Self {
+        assert!(length < 1 << 24, "units are bounded far below 2^24 bytes");
+        Self { length: length as u32, sent_at_low: sent_at.as_micros() & SENT_MASK }
+    }
+
+    /// The bytes.
+    pub fn to_bytes(self) -> [u8; Self::BYTES] {
+        (u64::from(self.length) << SENT_BITS | self.sent_at_low).to_be_bytes()
+    }
+
+    /// Reads the front of `block`; `None` if it is shorter.
+    pub fn parse(block: &[u8]) -> Option<Self> {
+        let bits = u64::from_be_bytes(*block.first_chunk()?);
+        Some(Self { length: (bits >> SENT_BITS) as u32, sent_at_low: bits & SENT_MASK })
+    }
+
+    /// The time of handing over, given the sender's clock now: the nearest that fits.
+    pub fn sent_at(self, peer_now: Instant) -> Instant {
+        let now = peer_now.as_micros();
+        let micros = (now & !SENT_MASK) | self.sent_at_low;
+        let half = 1_u64 << (SENT_BITS - 1);
+        let nearest = if micros > now.saturating_add(half) && micros > SENT_MASK {
+            micros - (SENT_MASK + 1)
+        } else if micros.saturating_add(half) < now {
+            micros.saturating_add(SENT_MASK + 1)
+        } else {
+            micros
+        };
+        Instant::from_micros(nearest)
+    }
+}
+
+const SENT_BITS: u32 = 40;
+const SENT_MASK: u64 = (1 << SENT_BITS) - 1;

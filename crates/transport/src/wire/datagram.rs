@@ -1,0 +1,119 @@
+use super::Malformed;
+
+/// A link's number within its session: 0 to 15, chosen by the initiator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LinkNumber(u8);
+
+impl LinkNumber {
+    /// Links a session can have.
+    pub const COUNT: usize = 16;
+
+    /// The link `number`, or `None` above 15.
+    pub const fn new(number: u8) -> Option<Self> {
+        if number < Self::COUNT as u8 { Some(Self(number)) } else { None }
+    }
+
+    /// The number, 0 to 15.
+    pub const fn get(self) -> u8 {
+        self.0
+    }
+}
+
+/// One UDP datagram, its ciphertext still closed.
+///
+/// ```text
+///  0               1               2               3
+/// +-------+-------+---------------+---------------+
+/// | type  | link  | receiver's session id         |
+/// +-------+-------+---------------+---------------+---------------+
+/// | packet number, low 32 bits (sealed only)                      |
+/// +---------------------------------------------------------------+
+/// | Noise message (types 1, 2) or ciphertext and 16-byte tag (3) ..
+/// ```
+///
+/// Type 1 is the handshake's first message (session id 0), 2 its second, 3 sealed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Datagram<'a> {
+    /// The initiator's handshake message.
+    Init {
+        /// The link it was sent on.
+        link: LinkNumber,
+        /// Noise message 1.
+        message: &'a [u8],
+    },
+    /// The responder's handshake message.
+    Response {
+        /// The link it answers on.
+        link: LinkNumber,
+        /// The initiator's session id.
+        session: u16,
+        /// Noise message 2.
+        message: &'a [u8],
+    },
+    /// Packets under the session's key.
+    Sealed {
+        /// The link it was sent on.
+        link: LinkNumber,
+        /// The receiver's session id.
+        session: u16,
+        /// The low 32 bits of the packet number.
+        number_low: u32,
+        /// Ciphertext and tag.
+        ciphertext: &'a [u8],
+    },
+}
+
+impl<'a> Datagram<'a> {
+    /// Reads the header of `bytes`.
+    ///
+    /// # Errors
+    /// [`Malformed`] for an unknown type or fewer bytes than the type needs.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, Malformed> {
+        let (&[head, id_high, id_low], rest) =
+            bytes.split_first_chunk::<3>().ok_or(Malformed("truncated datagram"))?;
+        let link = LinkNumber(head & 0x0f);
+        let session = u16::from_be_bytes([id_high, id_low]);
+        match head >> 4 {
+            TYPE_INIT if session == 0 => Ok(Self::Init { link, message: rest }),
+            TYPE_RESPONSE => Ok(Self::Response { link, session, message: rest }),
+            TYPE_SEALED => {
+                let (number, ciphertext) =
+                    rest.split_first_chunk::<4>().ok_or(Malformed("truncated datagram"))?;
+                if ciphertext.len() <= TAG_BYTES {
+                    return Err(Malformed("truncated datagram"));
+                }
+                let number_low = u32::from_be_bytes(*number);
+                Ok(Self::Sealed { link, session, number_low, ciphertext })
+            }
+            0..=15 => Err(Malformed("unknown datagram type")),
+            16.. => unreachable!("a nibble is at most 15"),
+        }
+    }
+}
+
+/// Appends the header of a handshake's first datagram.
+pub fn write_init_header(out: &mut Vec<u8>, link: LinkNumber) {
+    out.extend_from_slice(&[TYPE_INIT << 4 | link.0, 0, 0]);
+}
+
+/// Appends the header of a handshake's second datagram; `session` is the initiator's id.
+pub fn write_response_header(out: &mut Vec<u8>, link: LinkNumber, session: u16) {
+    let [high, low] = session.to_be_bytes();
+    out.extend_from_slice(&[TYPE_RESPONSE << 4 | link.0, high, low]);
+}
+
+/// Appends the header of a sealed datagram; `session` is the receiver's id.
+pub fn write_sealed_header(out: &mut Vec<u8>, link: LinkNumber, session: u16, number: u64) {
+    let [high, low] = session.to_be_bytes();
+    out.extend_from_slice(&[TYPE_SEALED << 4 | link.0, high, low]);
+    out.extend_from_slice(&(number as u32).to_be_bytes());
+}
+
+/// Bytes in front of a sealed datagram's ciphertext.
+pub const SEALED_HEADER_BYTES: usize = 7;
+/// Bytes of the AEAD's tag.
+pub const TAG_BYTES: usize = 16;
+
+const TYPE_INIT: u8 = 1;
+const TYPE_RESPONSE: u8 = 2;
+const TYPE_SEALED: u8 = 3;

@@ -1,0 +1,37 @@
+use tautline_units::Instant;
+
+use super::{KIND_PING, Malformed, take};
+
+/// A question for the time, also the proof that a link lives.
+///
+/// ```text
+///  0               1               5                              13
+/// +-------+-------+---------------+------------------------------+
+/// |   2   |   0   | id            | sent at, ns, pinger's clock  |
+/// +-------+-------+---------------+------------------------------+
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ping {
+    /// The pinger's number for it, unique within link and session for 2^32 pings.
+    pub id: u32,
+    /// When it was sealed, on the pinger's clock.
+    pub sent_at: Instant,
+}
+
+impl Ping {
+    /// Its length on the wire.
+    pub const BYTES: usize = 13;
+
+    /// Appends the packet.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.push(KIND_PING << 4);
+        out.extend_from_slice(&self.id.to_be_bytes());
+        out.extend_from_slice(&self.sent_at.as_nanos().to_be_bytes());
+    }
+
+    pub(super) fn parse(rest: &mut &[u8]) -> Result<Self, Malformed> {
+        let [_kind] = take(rest)?;
+        let id = u32::from_be_bytes(take(rest)?);
+        Ok(Self { id, sent_at: Instant::from_nanos(u64::from_be_bytes(take(rest)?)) })
+    }
+}

@@ -1,0 +1,44 @@
+use tautline_units::Instant;
+
+use super::{KIND_PONG, Malformed, take};
+
+/// The answer to a ping, on the link the ping came by.
+///
+/// ```text
+///  0               1               5                  13                 21
+/// +-------+-------+---------------+------------------+------------------+
+/// |   3   |   0   | the ping's id | received at, ns  | sent at, ns      |
+/// +-------+-------+---------------+------------------+------------------+
+/// ```
+///
+/// Both times are on the answerer's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pong {
+    /// The id of the ping it answers.
+    pub id: u32,
+    /// When the ping arrived, on the answerer's clock.
+    pub received_at: Instant,
+    /// When the pong was sealed, on the answerer's clock.
+    pub sent_at: Instant,
+}
+
+impl Pong {
+    /// Its length on the wire.
+    pub const BYTES: usize = 21;
+
+    /// Appends the packet.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.push(KIND_PONG << 4);
+        out.extend_from_slice(&self.id.to_be_bytes());
+        out.extend_from_slice(&self.received_at.as_nanos().to_be_bytes());
+        out.extend_from_slice(&self.sent_at.as_nanos().to_be_bytes());
+    }
+
+    pub(super) fn parse(rest: &mut &[u8]) -> Result<Self, Malformed> {
+        let [_kind] = take(rest)?;
+        let id = u32::from_be_bytes(take(rest)?);
+        let received_at = Instant::from_nanos(u64::from_be_bytes(take(rest)?));
+        let sent_at = Instant::from_nanos(u64::from_be_bytes(take(rest)?));
+        Ok(Self { id, received_at, sent_at })
+    }
+}
