@@ -7,6 +7,8 @@
 /// Is the field's modulus x^8 + x^4 + x^3 + x^2 + 1, a primitive polynomial: 0x11D.
 ///
 /// Source: [RFC5510] 8.1. It is not the AES polynomial (0x11B).
+///
+/// [RFC5510]: https://www.rfc-editor.org/rfc/rfc5510
 pub const POLYNOMIAL: u16 = 0x11D;
 
 /// Returns the product of two elements. O(1), by logarithms.

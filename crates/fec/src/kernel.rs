@@ -9,12 +9,16 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod gfni;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 mod scalar;
 
 #[cfg(target_arch = "x86_64")]
 pub use avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
 pub use gfni::Gfni;
+#[cfg(target_arch = "aarch64")]
+pub use neon::Neon;
 pub use scalar::Scalar;
 
 /// Is the most output packets that one multiplication computes.
@@ -38,6 +42,9 @@ pub enum Kernel {
     /// x86-64: 8 x 8 bit matrices on 64 bytes at a time.
     #[cfg(target_arch = "x86_64")]
     Gfni(Gfni),
+    /// 64-bit ARM: 16-fold table look-ups.
+    #[cfg(target_arch = "aarch64")]
+    Neon(Neon),
 }
 
 impl Kernel {
@@ -52,6 +59,10 @@ impl Kernel {
                 return Kernel::Avx2(avx2);
             }
         }
+        #[cfg(target_arch = "aarch64")]
+        if let Some(neon) = Neon::detect() {
+            return Kernel::Neon(neon);
+        }
         Kernel::Scalar(Scalar)
     }
 
@@ -63,6 +74,8 @@ impl Kernel {
             Avx2::detect().map(Kernel::Avx2),
             #[cfg(target_arch = "x86_64")]
             Gfni::detect().map(Kernel::Gfni),
+            #[cfg(target_arch = "aarch64")]
+            Neon::detect().map(Kernel::Neon),
         ];
         all.into_iter().flatten()
     }
@@ -75,6 +88,8 @@ impl Kernel {
             Kernel::Avx2(_) => "avx2",
             #[cfg(target_arch = "x86_64")]
             Kernel::Gfni(_) => "gfni",
+            #[cfg(target_arch = "aarch64")]
+            Kernel::Neon(_) => "neon",
         }
     }
 
@@ -93,6 +108,8 @@ impl Kernel {
             Kernel::Avx2(avx2) => avx2.multiply(columns, inputs, outputs),
             #[cfg(target_arch = "x86_64")]
             Kernel::Gfni(gfni) => gfni.multiply(columns, inputs, outputs),
+            #[cfg(target_arch = "aarch64")]
+            Kernel::Neon(neon) => neon.multiply(columns, inputs, outputs),
         }
     }
 }

@@ -39,7 +39,7 @@
 //! # Features
 //! `std` (default): the [`kernel`] is chosen by the CPU at run time. Without it the crate needs
 //! neither `std` nor `alloc`, and the target's compile-time features choose.
-#![cfg_attr(not(feature = "std"), no_std)]
+#![cfg_attr(not(any(test, feature = "std")), no_std)]
 
 pub mod block;
 mod error;

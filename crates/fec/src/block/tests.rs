@@ -33,17 +33,29 @@ fn encoded(code: Code, sources: &[Vec<u8>]) -> Vec<Vec<u8>> {
 }
 
 /// Recovers all lost sources from the packets of `kept` and compares them.
+///
+/// Every packet lies at another alignment, and ends where its allocation ends.
 fn assert_recovers(code: Code, all: &[Vec<u8>], kept: &[usize]) {
+    let length = all[0].len();
+    let shift = |index: usize| (index * 7 + length) % 65;
+    let shifted: Vec<Vec<u8>> =
+        kept.iter().map(|&index| [vec![0; shift(index)], all[index].clone()].concat()).collect();
     let received: Vec<(usize, &[u8])> =
-        kept.iter().map(|&index| (index, all[index].as_slice())).collect();
+        kept.iter().zip(&shifted).map(|(&index, bytes)| (index, &bytes[shift(index)..])).collect();
+
     let lost: Vec<usize> = (0..code.source_count()).filter(|index| !kept.contains(index)).collect();
-    let mut outputs = vec![vec![0xC3; all[0].len()]; lost.len()];
-    let mut missing: Vec<(usize, &mut [u8])> =
-        lost.iter().zip(&mut outputs).map(|(&index, output)| (index, &mut output[..])).collect();
+    let mut outputs: Vec<Vec<u8>> =
+        lost.iter().map(|&index| vec![0xC3; shift(index) + length]).collect();
+    let mut missing: Vec<(usize, &mut [u8])> = lost
+        .iter()
+        .zip(&mut outputs)
+        .map(|(&index, output)| (index, &mut output[shift(index)..]))
+        .collect();
     code.recover(&received, &mut missing).expect("k packets are there");
     for (&index, output) in lost.iter().zip(&outputs) {
         let name = code.kernel().name();
-        assert_eq!(output, &all[index], "{name}: packet {index} of {code:?} from {kept:?}");
+        let recovered = &output[shift(index)..];
+        assert_eq!(recovered, &all[index], "{name}: packet {index} of {code:?} from {kept:?}");
     }
 }
 

@@ -51,6 +51,13 @@ impl Case {
 }
 
 #[test]
+fn the_scalar_kernel_is_everywhere_and_the_best_is_among_all() {
+    assert_eq!(Kernel::all().next(), Some(Kernel::Scalar(Scalar)));
+    assert_eq!(Kernel::all().last(), Some(Kernel::best()));
+    assert_eq!(Kernel::default(), Kernel::best());
+}
+
+#[test]
 fn scalar_is_the_definition() {
     let case = Case::of(5, 7, 40, 0);
     for (row, output) in product(Kernel::Scalar(Scalar), &case).iter().enumerate() {
