@@ -1,0 +1,165 @@
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use anyhow::{Context, bail, ensure};
+use serde::{Deserialize, Serialize};
+use tautline_sim::link;
+use tautline_sim::preset::{Carrier, Preset};
+
+/// What the emulator emulates.
+///
+/// ```toml
+/// control = "127.0.0.1:7100"        # none: no control channel
+///
+/// [[links]]
+/// name = "carrier a, modem 1"
+/// listen = "127.0.0.1:7101"         # where the vehicle sends to
+/// target = "127.0.0.1:7200"         # the operator
+/// preset = "lte-driving"            # lan, lte or lte-driving
+/// carrier = "a"                     # a or b, of an lte preset
+/// seed = 1
+///
+/// [[links]]
+/// name = "of my own"
+/// listen = "127.0.0.1:7102"
+/// target = "127.0.0.1:7200"
+/// up = { rate_mbps = 4.0, delay_ms = 30.0 }   # every field: tautline_sim::link::Config
+/// down = { rate_mbps = 20.0, delay_ms = 20.0 }
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// The address of the control channel (TCP). Who reaches it may cut links: a loopback address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control: Option<SocketAddr>,
+    /// The links, 1 to [`Config::LINKS_MAX`]; their places in this list are their numbers.
+    pub links: Vec<LinkConfig>,
+}
+
+/// One emulated link.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkConfig {
+    /// The name that people see; each its own.
+    pub name: String,
+    /// The UDP address that the vehicle sends to; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// The UDP address that it is forwarded to.
+    pub target: SocketAddr,
+    /// The model of both directions, as far as `up` and `down` do not replace it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preset: Option<Preset>,
+    /// The carrier, of an LTE preset.
+    #[serde(default)]
+    pub carrier: Carrier,
+    /// The model from the vehicle to the target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub up: Option<link::Config>,
+    /// The model from the target to the vehicle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub down: Option<link::Config>,
+    /// Where the link's randomness begins.
+    #[serde(default)]
+    pub seed: u64,
+}
+
+impl Config {
+    /// Links that a session can have.
+    pub const LINKS_MAX: usize = 16;
+
+    /// `link_count` links of one preset, of the two carriers in turn, each with a seed of its own
+    /// drawn from `seed`.
+    ///
+    /// They listen on `listen_first` and the ports after it (all on free ports if it is 0) and
+    /// are named "a1", "b1", "a2", "b2" and so on.
+    pub fn of_preset(
+        preset: Preset,
+        link_count: usize,
+        listen_first: SocketAddr,
+        target: SocketAddr,
+        seed: u64,
+    ) -> Self {
+        let link = |index: usize| {
+            let (carrier, letter) =
+                if index.is_multiple_of(2) { (Carrier::A, 'a') } else { (Carrier::B, 'b') };
+            let mut listen = listen_first;
+            if listen.port() != 0 {
+                let step = u16::try_from(index).unwrap_or(u16::MAX);
+                listen.set_port(listen.port().saturating_add(step));
+            }
+            LinkConfig {
+                name: format!("{letter}{}", index / 2 + 1),
+                listen,
+                target,
+                preset: Some(preset),
+                carrier,
+                up: None,
+                down: None,
+                // Odd factor: distinct for every index, far apart for neighbouring seeds.
+                seed: seed.wrapping_add(index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15),
+            }
+        };
+        Self { control: None, links: (0..link_count).map(link).collect() }
+    }
+
+    /// Reads the traces that the links name; relative paths begin at `folder`.
+    ///
+    /// # Errors
+    /// One line with the link, the path and the line.
+    pub fn load_traces(&mut self, folder: &Path) -> anyhow::Result<()> {
+        for link in &mut self.links {
+            for model in [&mut link.up, &mut link.down].into_iter().flatten() {
+                model.load_traces(folder).with_context(|| format!("link {:?}", link.name))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks everything that can be checked without opening a socket.
+    ///
+    /// # Errors
+    /// One line that names the link and the field.
+    pub fn validate(&self) -> anyhow::Result<()> {
+        let count = self.links.len();
+        ensure!(
+            (1..=Self::LINKS_MAX).contains(&count),
+            "links: {count} given; 1 to {} are possible",
+            Self::LINKS_MAX
+        );
+        let mut names = BTreeSet::new();
+        for link in &self.links {
+            let name = &link.name;
+            ensure!(names.insert(name), "links: the name {name:?} is given twice");
+            ensure!(
+                link.listen.is_ipv4() == link.target.is_ipv4(),
+                "link {name:?}: listen {} and target {} must both be IPv4 or both IPv6",
+                link.listen,
+                link.target
+            );
+            ensure!(link.target.port() != 0, "link {name:?}: target {} has no port", link.target);
+            let pair = link.pair()?;
+            for (direction, model) in [("up", &pair.up), ("down", &pair.down)] {
+                model.validate().with_context(|| format!("link {name:?}, {direction}"))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl LinkConfig {
+    /// The models of both directions.
+    ///
+    /// # Errors
+    /// When there is neither a preset nor both models.
+    pub fn pair(&self) -> anyhow::Result<link::Pair> {
+        let preset = self.preset.map(|preset| preset.pair_of(self.carrier, self.seed));
+        match (preset, self.up.clone(), self.down.clone()) {
+            (_, Some(up), Some(down)) => Ok(link::Pair { up, down }),
+            (Some(pair), up, down) => {
+                Ok(link::Pair { up: up.unwrap_or(pair.up), down: down.unwrap_or(pair.down) })
+            }
+            (None, _, _) => bail!("link {:?}: give preset, or both up and down", self.name),
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! The emulator's control channel: one JSON object a line over TCP.
+//!
+//! ```text
+//! {"link":1,"cut":true}   -> {"ok":true}           cuts link 1 (counted from 0), or restores it
+//! {"cmd":"status"}        -> {"links":[...],...}   a [`Status`]
+//! anything else           -> {"error":"..."}
+//! ```
+//!
+//! It has no authentication: who reaches the address may cut links. It belongs on a loopback
+//! address.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+
+pub use super::lateness::Summary;
+use super::relay::Relay;
+
+/// What the emulator tells of itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// The links, in the order of the configuration.
+    pub links: Vec<LinkStatus>,
+    /// How late datagrams left, over all links.
+    pub lateness: Summary,
+}
+
+/// One link.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LinkStatus {
+    /// Its number, counted from 0.
+    pub link: usize,
+    /// Its name.
+    pub name: String,
+    /// Whether it is cut.
+    pub cut: bool,
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// Where it forwards to.
+    pub target: SocketAddr,
+    /// The latest address that sent to it.
+    pub client: Option<SocketAddr>,
+    /// From client to target.
+    pub up: DirectionStatus,
+    /// From target to client.
+    pub down: DirectionStatus,
+    /// How late its datagrams left.
+    pub lateness: Summary,
+}
+
+/// One direction of a link: what came in is delivered, dropped by the model or in flight.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DirectionStatus {
+    /// Datagrams that came in.
+    pub received: u64,
+    /// Their bytes, without headers.
+    pub received_bytes: u64,
+    /// Datagrams that got through the model.
+    pub delivered: u64,
+    /// Their bytes, without headers.
+    pub delivered_bytes: u64,
+    /// Datagrams on their way.
+    pub in_flight: u64,
+    /// Bytes in the queue, headers included.
+    pub queued_bytes: u64,
+    /// Drops by name: `queue`, `loss`, `outage`, `cut` by the model; after it `no_client`,
+    /// `refused` and `send` of those delivered.
+    pub drops: BTreeMap<String, u64>,
+}
+
+/// A client of the control channel, for the operator's process.
+///
+/// It connects when it is first needed, and again after any error.
+#[derive(Debug)]
+pub struct Client {
+    address: SocketAddr,
+    stream: Option<BufReader<TcpStream>>,
+}
+
+/// Why the emulator could not be asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// It could not be reached, or the connection failed.
+    #[error("the link emulator at {address}: {source}")]
+    Connection {
+        /// Its control address.
+        address: SocketAddr,
+        /// What failed.
+        source: std::io::Error,
+    },
+    /// It did not answer within [`ANSWER_WITHIN`].
+    #[error("the link emulator at {address} does not answer")]
+    Silent {
+        /// Its control address.
+        address: SocketAddr,
+    },
+    /// It answered with something else.
+    #[error("the link emulator at {address} answered {text:?}")]
+    Answer {
+        /// Its control address.
+        address: SocketAddr,
+        /// The answer's beginning.
+        text: String,
+    },
+    /// It refused.
+    #[error("the link emulator: {reason}")]
+    Refused {
+        /// Its reason.
+        reason: String,
+    },
+}
+
+/// The time for connecting, asking and answering together.
+pub const ANSWER_WITHIN: Duration = Duration::from_secs(2);
+
+/// The longest line of a request.
+pub(super) const LINE_BYTES_MAX: usize = 4096;
+
+/// The longest line of an answer: sixteen links take less than a tenth.
+const ANSWER_BYTES_MAX: u64 = 1 << 18;
+
+impl Client {
+    /// A client of the emulator whose control address is `address`.
+    pub fn new(address: SocketAddr) -> Self {
+        Self { address, stream: None }
+    }
+
+    /// Cuts link `link` (counted from 0), or restores it.
+    ///
+    /// # Errors
+    /// [`Error`]; [`Error::Refused`] if there is no such link.
+    pub async fn cut(&mut self, link: u8, cut: bool) -> Result<(), Error> {
+        let request = Request::Cut { link: link.into(), cut };
+        match self.ask(&request).await? {
+            Answer::Ok { ok: true } => Ok(()),
+            other => Err(self.strange(&other)),
+        }
+    }
+
+    /// Asks for the links' state and counters.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub async fn status(&mut self) -> Result<Status, Error> {
+        match self.ask(&Request::Command { cmd: Command::Status }).await? {
+            Answer::Status(status) => Ok(status),
+            other => Err(self.strange(&other)),
+        }
+    }
+
+    /// Asks and waits. The connection is kept only if all went well, so that a call that is
+    /// dropped half-way cannot leave its answer to the next one.
+    async fn ask(&mut self, request: &Request) -> Result<Answer, Error> {
+        let address = self.address;
+        let kept = self.stream.take();
+        let exchange = tokio::time::timeout(ANSWER_WITHIN, exchange(address, kept, request));
+        let (stream, line) = exchange
+            .await
+            .map_err(|_| Error::Silent { address })?
+            .map_err(|source| Error::Connection { address, source })?;
+        let answer = serde_json::from_slice(&line)
+            .map_err(|_| Error::Answer { address, text: beginning(&line) })?;
+        self.stream = Some(stream);
+        match answer {
+            Answer::Error { error: reason } => Err(Error::Refused { reason }),
+            answer @ (Answer::Status(_) | Answer::Ok { .. }) => Ok(answer),
+        }
+    }
+
+    fn strange(&self, answer: &Answer) -> Error {
+        let text = beginning(&json(answer));
+        Error::Answer { address: self.address, text }
+    }
+}
+
+async fn exchange(
+    address: SocketAddr,
+    kept: Option<BufReader<TcpStream>>,
+    request: &Request,
+) -> std::io::Result<(BufReader<TcpStream>, Vec<u8>)> {
+    let mut line = json(request);
+    line.push(b'\n');
+    if let Some(mut stream) = kept
+        && let Ok(answer) = ask_over(&mut stream, &line).await
+    {
+        return Ok((stream, answer));
+    }
+    // None was kept, or the emulator has been started anew meanwhile. Both requests may be
+    // repeated.
+    let stream = TcpStream::connect(address).await?;
+    stream.set_nodelay(true)?;
+    let mut stream = BufReader::new(stream);
+    let answer = ask_over(&mut stream, &line).await?;
+    Ok((stream, answer))
+}
+
+async fn ask_over(stream: &mut BufReader<TcpStream>, line: &[u8]) -> std::io::Result<Vec<u8>> {
+    stream.write_all(line).await?;
+    let mut answer = Vec::new();
+    stream.take(ANSWER_BYTES_MAX).read_until(b'\n', &mut answer).await?;
+    if answer.pop() == Some(b'\n') {
+        return Ok(answer);
+    }
+    Err(std::io::ErrorKind::UnexpectedEof.into())
+}
+
+fn beginning(line: &[u8]) -> String {
+    String::from_utf8_lossy(&line[..line.len().min(80)]).into_owned()
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(untagged, deny_unknown_fields)]
+enum Request {
+    Cut { link: usize, cut: bool },
+    Command { cmd: Command },
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Command {
+    Status,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Answer {
+    Status(Status),
+    Ok { ok: bool },
+    Error { error: String },
+}
+
+/// The emulator's side: does what a line asks for and writes the answer, without its newline.
+pub(super) fn answer(line: &[u8], relays: &mut [Relay]) -> Vec<u8> {
+    let answer = match serde_json::from_slice(line) {
+        Ok(Request::Cut { link, cut }) => match relays.get_mut(link) {
+            Some(relay) => {
+                relay.set_cut(cut);
+                Answer::Ok { ok: true }
+            }
+            None => {
+                let last = relays.len().saturating_sub(1);
+                Answer::Error { error: format!("no link {link}: they are 0 to {last}") }
+            }
+        },
+        Ok(Request::Command { cmd: Command::Status }) => Answer::Status(super::status_of(relays)),
+        Err(_) => {
+            let error = r#"not understood: {"link":1,"cut":true} or {"cmd":"status"}"#.to_owned();
+            Answer::Error { error }
+        }
+    };
+    json(&answer)
+}
+
+fn json(value: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(value).expect("these types have string keys and no failing parts")
+}

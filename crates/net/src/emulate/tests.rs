@@ -1,0 +1,335 @@
+use std::net::UdpSocket;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use tautline_sim::link;
+use tautline_units::Bitrate;
+
+use super::control::{Client, Error, LinkStatus};
+use super::*;
+
+/// An emulator on its thread, and an operator's socket as its target.
+struct Bench {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<anyhow::Result<Status>>>,
+    listen: Vec<SocketAddr>,
+    control: SocketAddr,
+    operator: UdpSocket,
+}
+
+impl Bench {
+    fn start(models: &[link::Config]) -> Self {
+        let operator = socket();
+        let target = operator.local_addr().unwrap();
+        let links = models.iter().enumerate().map(|(index, model)| LinkConfig {
+            name: format!("link {index}"),
+            listen: local(),
+            target,
+            preset: None,
+            carrier: tautline_sim::preset::Carrier::A,
+            up: Some(model.clone()),
+            down: Some(model.clone()),
+            seed: index as u64,
+        });
+        Self::run(Config { control: Some(local()), links: links.collect() }, operator)
+    }
+
+    fn run(config: Config, operator: UdpSocket) -> Self {
+        let emulator = Emulator::bind(config).unwrap();
+        let (listen, control) = (emulator.listen_addresses(), emulator.control_address().unwrap());
+        let stop = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&stop);
+        let thread = Some(std::thread::spawn(move || emulator.run(&seen)));
+        Self { stop, thread, listen, control, operator }
+    }
+
+    fn finish(mut self) -> Status {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.take().unwrap().join().unwrap().unwrap()
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+fn local() -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], 0))
+}
+
+/// A socket that waits long enough for a loaded machine, and no longer than needed.
+fn socket() -> UdpSocket {
+    let socket = UdpSocket::bind(local()).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    socket
+}
+
+fn fast() -> link::Config {
+    link::Config::of_rate(Bitrate::from_mbps(100)).with_delay(Duration::from_millis(2))
+}
+
+fn receive(socket: &UdpSocket) -> (Vec<u8>, SocketAddr) {
+    let mut buffer = [0; 2048];
+    let (bytes, from) = socket.recv_from(&mut buffer).unwrap();
+    (buffer[..bytes].to_vec(), from)
+}
+
+fn assert_accounted_for(link: &LinkStatus) {
+    for direction in [&link.up, &link.down] {
+        let model = ["queue", "loss", "outage", "cut"];
+        let dropped: u64 = model.iter().map(|name| direction.drops[*name]).sum();
+        assert_eq!(direction.received, direction.delivered + dropped + direction.in_flight);
+    }
+}
+
+#[test]
+fn datagrams_go_both_ways_over_the_link_that_they_came_by() {
+    let bench = Bench::start(&[fast(), fast()]);
+    let vehicle = socket();
+    let mut sources = Vec::new();
+    for (index, listen) in bench.listen.iter().enumerate() {
+        for number in 0..20_u8 {
+            vehicle.send_to(&[index as u8, number], listen).unwrap();
+        }
+        let received: Vec<_> = (0..20).map(|_| receive(&bench.operator)).collect();
+        for (number, (datagram, from)) in received.iter().enumerate() {
+            assert_eq!(datagram, &[index as u8, number as u8], "in order");
+            assert_eq!(from, &received[0].1);
+        }
+        sources.push(received[0].1);
+    }
+    assert_ne!(sources[0], sources[1], "the operator sees one source a link");
+    for (index, source) in sources.iter().enumerate() {
+        bench.operator.send_to(b"answer", source).unwrap();
+        assert_eq!(receive(&vehicle), (b"answer".to_vec(), bench.listen[index]));
+    }
+    let status = bench.finish();
+    for link in &status.links {
+        assert_eq!((link.up.received, link.up.delivered, link.up.delivered_bytes), (20, 20, 40));
+        assert_eq!((link.down.received, link.down.delivered), (1, 1));
+        assert_eq!(link.lateness.count, 21);
+        assert_accounted_for(link);
+    }
+    assert_eq!(status.lateness.count, 42);
+}
+
+#[test]
+fn the_latest_client_gets_the_answers() {
+    let bench = Bench::start(&[fast()]);
+    let (first, second) = (socket(), socket());
+    first.send_to(b"1", bench.listen[0]).unwrap();
+    receive(&bench.operator);
+    second.send_to(b"2", bench.listen[0]).unwrap();
+    let (_, source) = receive(&bench.operator);
+    bench.operator.send_to(b"answer", source).unwrap();
+    assert_eq!(receive(&second).0, b"answer");
+    let status = bench.finish();
+    assert_eq!(status.links[0].client, Some(second.local_addr().unwrap()));
+}
+
+#[test]
+fn a_delay_is_kept_and_never_cut_short() {
+    let delay = Duration::from_millis(40);
+    let bench = Bench::start(&[fast().with_delay(delay)]);
+    let vehicle = socket();
+    let clock = Clock::start();
+    let sent = clock.now();
+    vehicle.send_to(b"x", bench.listen[0]).unwrap();
+    receive(&bench.operator);
+    assert!(clock.now().since(sent) >= delay);
+}
+
+#[test]
+fn losses_and_a_full_queue_are_counted() {
+    let lossy = link::Config { loss: 0.3, ..fast() };
+    let narrow =
+        link::Config { queue_bytes: 5_000, ..link::Config::of_rate(Bitrate::from_kbps(500)) };
+    let bench = Bench::start(&[lossy, narrow]);
+    let vehicle = socket();
+    for _ in 0..100 {
+        vehicle.send_to(&[0; 500], bench.listen[0]).unwrap();
+        vehicle.send_to(&[1; 500], bench.listen[1]).unwrap();
+    }
+    let status = wait_for(&bench, |status| {
+        status.links.iter().all(|link| link.up.received == 100 && link.up.in_flight == 0)
+    });
+    let [lossy, narrow] = &status.links[..] else { panic!("two links") };
+    assert!((10..55).contains(&lossy.up.drops["loss"]), "{:?}", lossy.up.drops);
+    assert!(narrow.up.drops["queue"] > 50, "{:?}", narrow.up.drops);
+    bench.finish().links.iter().for_each(assert_accounted_for);
+}
+
+#[test]
+fn a_link_is_cut_and_restored_over_the_control_channel() {
+    let bench = Bench::start(&[fast(), fast()]);
+    let vehicle = socket();
+    let runtime = runtime();
+    let mut client = Client::new(bench.control);
+    runtime.block_on(client.cut(1, true)).unwrap();
+    vehicle.send_to(b"lost", bench.listen[1]).unwrap();
+    let status = wait_for(&bench, |status| status.links[1].up.received == 1);
+    assert!(status.links[1].cut && !status.links[0].cut);
+    assert_eq!(status.links[1].up.drops["cut"], 1);
+    runtime.block_on(client.cut(1, false)).unwrap();
+    vehicle.send_to(b"through", bench.listen[1]).unwrap();
+    assert_eq!(receive(&bench.operator).0, b"through");
+    let refused = runtime.block_on(client.cut(2, true)).unwrap_err();
+    assert_eq!(refused.to_string(), "the link emulator: no link 2: they are 0 to 1");
+    assert_eq!(runtime.block_on(client.status()).unwrap().links[0].name, "link 0");
+}
+
+#[test]
+fn the_client_finds_a_restarted_emulator_again() {
+    let bench = Bench::start(&[fast()]);
+    let (control, runtime) = (bench.control, runtime());
+    let mut client = Client::new(control);
+    runtime.block_on(client.status()).unwrap();
+    bench.finish();
+    let gone = runtime.block_on(client.status()).unwrap_err();
+    assert!(matches!(gone, Error::Connection { .. }), "{gone}");
+    let operator = socket();
+    let target = operator.local_addr().unwrap();
+    let mut config = Config::of_preset(tautline_sim::preset::Preset::Lan, 1, local(), target, 1);
+    config.control = Some(control);
+    let _again = Bench::run(config, operator);
+    assert_eq!(runtime.block_on(client.status()).unwrap().links[0].name, "a1");
+}
+
+#[test]
+fn strange_control_lines_are_answered_or_closed_and_harm_nothing() {
+    use std::io::{BufRead, BufReader, Read, Write};
+    let bench = Bench::start(&[fast()]);
+    let mut stream = std::net::TcpStream::connect(bench.control).unwrap();
+    stream
+        .write_all(b"nonsense\n\n\xff\xfe\n{\"link\":-1,\"cut\":true}\n{\"cmd\":\"status\"}\n")
+        .unwrap();
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    for expected in ["{\"error\"", "{\"error\"", "{\"error\"", "{\"links\""] {
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        assert!(line.starts_with(expected), "{line}");
+    }
+    let _ = stream.write_all(&[b'x'; 20_000]);
+    let mut rest = Vec::new();
+    let _ = reader.read_to_end(&mut rest);
+    assert!(rest.is_empty(), "an overlong line closes the connection");
+    let others: Vec<_> =
+        (0..20).map(|_| std::net::TcpStream::connect(bench.control).unwrap()).collect();
+    let status = runtime().block_on(Client::new(bench.control).status()).unwrap();
+    assert_eq!(status.links.len(), 1);
+    drop(others);
+}
+
+#[test]
+fn an_absent_target_is_counted_and_found_when_it_comes() {
+    let nobody = socket().local_addr().unwrap();
+    let config = Config::of_preset(tautline_sim::preset::Preset::Lan, 1, local(), nobody, 1);
+    let config = Config { control: Some(local()), ..config };
+    let alone = Bench::run(config, socket());
+    let vehicle = socket();
+    for count in 1..=3 {
+        vehicle.send_to(b"anyone?", alone.listen[0]).unwrap();
+        wait_for(&alone, |status| status.links[0].up.delivered == count);
+    }
+    let operator = UdpSocket::bind(nobody).unwrap();
+    operator.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    vehicle.send_to(b"now", alone.listen[0]).unwrap();
+    assert_eq!(receive(&operator).0, b"now");
+}
+
+#[test]
+fn what_cannot_be_bound_is_told_in_one_line() {
+    let taken = socket();
+    let address = taken.local_addr().unwrap();
+    let config = |listen, target| {
+        Config::of_preset(tautline_sim::preset::Preset::LteDriving, 4, listen, target, 1)
+    };
+    let error = |config| format!("{:#}", Emulator::bind(config).unwrap_err());
+    assert_eq!(error(config(address, local())), "link \"a1\": target 127.0.0.1:0 has no port",);
+    let target = SocketAddr::from(([127, 0, 0, 1], 9));
+    assert_eq!(
+        error(config(address, target)),
+        format!("cannot listen on {address}: address in use; choose another with links[0].listen")
+    );
+    let foreign = SocketAddr::from(([192, 0, 2, 1], 7101));
+    assert_eq!(
+        error(config(foreign, target)),
+        "cannot listen on 192.0.2.1:7101: not an address of this machine; \
+         choose another with links[0].listen"
+    );
+    let listener = std::net::TcpListener::bind(local()).unwrap();
+    let control = listener.local_addr().unwrap();
+    let busy = Config { control: Some(control), ..config(local(), target) };
+    assert_eq!(
+        error(busy),
+        format!("cannot listen on {control}: address in use; choose another with control")
+    );
+}
+
+#[test]
+fn configurations_are_checked() {
+    let parse = |text: &str| serde_json::from_str::<Config>(text);
+    let of_link = |rest: &str| {
+        let start = r#"{"links":[{"name":"a","listen":"127.0.0.1:0","target":"127.0.0.1:9""#;
+        let config = parse(&format!("{start}{rest}}}]}}")).unwrap();
+        config.validate().map_err(|error| format!("{error:#}"))
+    };
+    assert_eq!(of_link(r#","preset":"lte-driving","carrier":"b","seed":7"#), Ok(()));
+    assert_eq!(of_link("").unwrap_err(), "link \"a\": give preset, or both up and down");
+    assert_eq!(
+        of_link(r#","preset":"lan","up":{"rate_mbps":-1.0}"#).unwrap_err(),
+        "link \"a\", up: rate_mbps = -1: Mbit/s, 0.01 to 100000"
+    );
+    let unknown = parse(r#"{"links":[],"lnks":[]}"#).unwrap_err().to_string();
+    assert!(unknown.starts_with("unknown field `lnks`"), "{unknown}");
+    let none = parse(r#"{"links":[]}"#).unwrap().validate().unwrap_err().to_string();
+    assert_eq!(none, "links: 0 given; 1 to 16 are possible");
+    let missing = of_link(r#","preset":"lan","up":{"trace":{"file":"/no/such.pps"}}"#);
+    assert_eq!(missing, Ok(()), "the file is looked for when it is loaded");
+}
+
+/// Four `lte-driving` links, 700 datagrams a second each way up and 100 down, for ten seconds:
+/// prints how late the emulator was. Run by hand, on an idle machine, with
+/// `cargo test --release -p tautline-net lateness_of_four -- --ignored --nocapture`.
+#[test]
+#[ignore = "takes ten seconds and measures the machine"]
+fn lateness_of_four_driving_links_is_small() {
+    let operator = socket();
+    let target = operator.local_addr().unwrap();
+    let preset = tautline_sim::preset::Preset::LteDriving;
+    let config = Config::of_preset(preset, 4, local(), target, 1);
+    let bench = Bench::run(Config { control: Some(local()), ..config }, operator);
+    let vehicle = socket();
+    for millis in 0..10_000_u32 {
+        for (index, listen) in bench.listen.iter().enumerate() {
+            if millis % 10 < 7 {
+                vehicle.send_to(&[index as u8; 1200], listen).unwrap();
+            }
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let status = bench.finish();
+    let lateness = status.lateness;
+    println!("{lateness:?}");
+    assert!(lateness.p50_us < 100.0, "{lateness:?}");
+}
+
+/// Asks until `done`; the last answer.
+fn wait_for(bench: &Bench, done: impl Fn(&Status) -> bool) -> Status {
+    let runtime = runtime();
+    let mut client = Client::new(bench.control);
+    for _ in 0..10_000 {
+        let status = runtime.block_on(client.status()).unwrap();
+        if done(&status) {
+            return status;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    panic!("it does not come: {:?}", runtime.block_on(client.status()));
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}

@@ -1,0 +1,59 @@
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Duration;
+
+use mio::unix::SourceFd;
+use mio::{Interest, Registry, Token};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
+use tautline_units::Instant;
+
+/// One timer with the kernel's own resolution; epoll's timeouts have only milliseconds.
+#[derive(Debug)]
+pub(super) struct Timer {
+    fd: OwnedFd,
+    armed: Option<Instant>,
+}
+
+impl Timer {
+    pub(super) fn new() -> rustix::io::Result<Self> {
+        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+        Ok(Self { fd: timerfd_create(TimerfdClockId::Monotonic, flags)?, armed: None })
+    }
+
+    pub(super) fn register(&self, registry: &Registry, token: Token) -> std::io::Result<()> {
+        registry.register(&mut SourceFd(&self.fd.as_raw_fd()), token, Interest::READABLE)
+    }
+
+    /// Sets the timer to `next`, or stops it; no system call if nothing changes.
+    pub(super) fn arm(&mut self, next: Option<Instant>, now: Instant) -> rustix::io::Result<()> {
+        if self.armed == next {
+            return Ok(());
+        }
+        // Zero would stop the timer: what is due already fires after a nanosecond.
+        let wait = next.map(|at| at.since(now).clamp(Duration::from_nanos(1), WAIT_MAX));
+        let it_value = timespec(wait.unwrap_or_default());
+        let it_interval = timespec(Duration::ZERO);
+        let value = Itimerspec { it_interval, it_value };
+        timerfd_settime(&self.fd, TimerfdTimerFlags::empty(), &value)?;
+        self.armed = next;
+        Ok(())
+    }
+
+    /// Takes note that the timer has fired. Its count need not be read: epoll tells edges, and
+    /// the next setting clears it.
+    pub(super) fn acknowledge(&mut self) {
+        self.armed = None;
+    }
+}
+
+/// A day: packets are never held longer, and any number of seconds fits the kernel's type.
+const WAIT_MAX: Duration = Duration::from_secs(86_400);
+
+fn timespec(duration: Duration) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: duration.subsec_nanos().into(),
+    }
+}
