@@ -13,7 +13,7 @@ use crate::trace::{OPPORTUNITY_BYTES, Trace};
 #[derive(Debug)]
 pub(super) enum Capacity {
     Constant(Bitrate),
-    Swinging { mean: Bitrate, sigma: f64, wander: Wander },
+    Swinging { mean: Bitrate, sigma: f64, wander: Box<Wander> },
     Recorded(Cursor),
 }
 
@@ -33,7 +33,8 @@ impl Capacity {
                 let tau = tau_ms * 1e6;
                 // An eighth of the time constant: a finer grid changes no figure, only the cost.
                 let step = (tau / 8.0).clamp(1e6, 50e6) as u64;
-                Self::Swinging { mean, sigma, wander: Wander::new(tau as u64, step, rng) }
+                let wander = Box::new(Wander::new(tau as u64, step, rng));
+                Self::Swinging { mean, sigma, wander }
             }
             _ => Self::Constant(mean),
         })
