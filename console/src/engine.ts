@@ -1,0 +1,128 @@
+/**
+ * The worker: connection, decoders and canvas, away from the page's own work.
+ *
+ * Its timer also beats the page's 50 Hz: the page answers each tick with a command, which goes
+ * straight out. A page that hangs answers nothing, and the vehicle stops itself.
+ */
+import { OperatorClock, nowMs } from './clock';
+import { Counters } from './counters';
+import { readStatus, readTelemetry } from './reading';
+import type { EngineReport, PageRequest } from './report';
+import { OperatorSocket } from './socket';
+import { Player } from './video/player';
+import { Screen } from './video/screen';
+import {
+  FROM_OPERATOR, commandMessage, linkActionMessage, parseHello, parsePong, parseSlice, pingMessage, refreshMessage,
+} from './wire';
+
+const TICK_MS = 20;
+const VIDEO_REPORT_MS = 200;
+const PING_MS = 250;
+
+type EngineDrop = 'bad message' | 'unknown message' | 'command not sent';
+
+const page = self as unknown as {
+  postMessage(report: EngineReport): void;
+  onmessage: ((event: MessageEvent<PageRequest>) => void) | null;
+};
+
+class Engine {
+  readonly #clock = new OperatorClock();
+  readonly #drops = new Counters<EngineDrop>(['bad message', 'unknown message', 'command not sent']);
+  readonly #socket: OperatorSocket;
+  readonly #player: Player;
+  #open = false;
+
+  constructor(address: string, canvas: OffscreenCanvas) {
+    this.#player = new Player(new Screen(canvas), this.#clock, (strips) => {
+      this.#socket.send(refreshMessage(strips));
+    });
+    this.#socket = new OperatorSocket(address, {
+      message: (message) => this.#receive(message),
+      connection: (connection) => {
+        this.#open = connection.state === 'open';
+        if (this.#open) {
+          this.#clock.reset();
+          this.#ping();
+        } else {
+          this.#player.stop();
+        }
+        page.postMessage({ kind: 'connection', connection });
+      },
+    });
+    this.#socket.connect();
+    setInterval(() => page.postMessage({ kind: 'tick' }), TICK_MS);
+    setInterval(() => this.#ping(), PING_MS);
+    setInterval(() => this.#report(), VIDEO_REPORT_MS);
+  }
+
+  request(request: Exclude<PageRequest, { kind: 'start' }>): void {
+    switch (request.kind) {
+      case 'command':
+        if (this.#open && !this.#socket.send(commandMessage(request.command))) this.#drops.add('command not sent');
+        return;
+      case 'link':
+        this.#socket.send(linkActionMessage(request.link, request.cut));
+        return;
+      case 'reconnect':
+        this.#socket.connect();
+        return;
+    }
+  }
+
+  #receive(message: ArrayBuffer): void {
+    const receivedAtMs = nowMs();
+    try {
+      this.#handle(message, receivedAtMs);
+    } catch {
+      this.#drops.add('bad message');
+    }
+  }
+
+  #handle(message: ArrayBuffer, receivedAtMs: number): void {
+    switch (new Uint8Array(message)[0]) {
+      case FROM_OPERATOR.slice:
+        this.#player.feed(parseSlice(message));
+        return;
+      case FROM_OPERATOR.telemetry:
+        page.postMessage({ kind: 'telemetry', telemetry: readTelemetry(message) });
+        return;
+      case FROM_OPERATOR.status:
+        page.postMessage({ kind: 'status', status: readStatus(message) });
+        return;
+      case FROM_OPERATOR.pong: {
+        const pong = parsePong(message);
+        this.#clock.observe(pong.askedAtMs, pong.operatorMs, receivedAtMs);
+        return;
+      }
+      case FROM_OPERATOR.hello: {
+        const hello = parseHello(message);
+        this.#socket.greeted();
+        this.#player.start(hello);
+        page.postMessage({ kind: 'hello', hello });
+        return;
+      }
+      default:
+        this.#drops.add('unknown message');
+    }
+  }
+
+  #ping(): void {
+    if (this.#open) this.#socket.send(pingMessage(nowMs()));
+  }
+
+  #report(): void {
+    const video = this.#player.view();
+    page.postMessage({ kind: 'video', video: { ...video, drops: [...this.#drops.list(), ...video.drops] } });
+  }
+}
+
+let engine: Engine | null = null;
+page.onmessage = (event) => {
+  const request = event.data;
+  if (request.kind === 'start') {
+    engine ??= new Engine(request.address, request.canvas);
+  } else {
+    engine?.request(request);
+  }
+};

@@ -1,0 +1,97 @@
+import { Gear } from '../message/gear';
+import type { Controlled } from '../report';
+import type { PadReading } from './gamepad';
+import { type Keys, type Position, REST, approach, ramp } from './ramp';
+
+/** Why the pedals are let go of whatever the devices say. */
+export type Release = 'none' | 'unfocused' | 'pad gone';
+
+export interface Devices {
+  keys: Keys;
+  pad: PadReading | null;
+  /** Null: telemetry is stale or missing. */
+  speedMps: number | null;
+}
+
+const STANDSTILL_MPS = 0.3;
+// Enough to stop gently on the flat, little enough not to lock a wheel.
+const GENTLE_BRAKE = 0.3;
+const CENTRE_PER_SECOND = 2;
+// A tick that came late must not jump: the ramps go on from where they were.
+const TICK_SECONDS_MAX = 0.1;
+
+/** Makes one command of keys, wheel and the state of the page. */
+export class Seat {
+  #keys: Position = REST;
+  #steering = 0;
+  #throttle = 0;
+  #padSteers = false;
+  #gear = Gear.Drive;
+  #emergencyStop = false;
+  #release: Release = 'none';
+
+  get gear(): Gear {
+    return this.#gear;
+  }
+
+  get emergencyStopped(): boolean {
+    return this.#emergencyStop;
+  }
+
+  get released(): Release {
+    return this.#release;
+  }
+
+  stop(): void {
+    this.#emergencyStop = true;
+    this.#keys = { ...REST, steering: this.#keys.steering };
+  }
+
+  resume(): void {
+    this.#emergencyStop = false;
+  }
+
+  letGo(reason: Release): void {
+    this.#release = reason;
+    this.#keys = REST;
+  }
+
+  /** The person is back. */
+  takeUp(): void {
+    this.#release = 'none';
+    this.#keys = { ...REST, steering: this.#steering };
+  }
+
+  /** False while the car rolls or the throttle is held, or when nobody knows whether it rolls. */
+  toggleReverse(speedMps: number | null): boolean {
+    if (this.#throttle > 0 || speedMps === null || Math.abs(speedMps) > STANDSTILL_MPS) return false;
+    this.#gear = this.#gear === Gear.Drive ? Gear.Reverse : Gear.Drive;
+    return true;
+  }
+
+  command(devices: Devices, seconds: number): Controlled {
+    const step = Math.min(TICK_SECONDS_MAX, Math.max(0, seconds));
+    if (this.#release !== 'none') return this.#neutral(step);
+    this.#keys = ramp(this.#keys, devices.keys, devices.speedMps, step);
+    const { pad } = devices;
+    if (pad?.touched === true) this.#padSteers = true;
+    if (pad === null || devices.keys.left || devices.keys.right) this.#padSteers = false;
+    this.#steering = this.#padSteers && pad !== null ? pad.steering : this.#keys.steering;
+    if (this.#emergencyStop) return this.#made(0, 1);
+    const brake = Math.max(this.#keys.brake, pad?.brake ?? 0);
+    const throttle = Math.max(this.#keys.throttle, pad?.throttle ?? 0);
+    // Both at once: the brake is meant.
+    return this.#made(brake > 0.1 ? 0 : throttle, brake);
+  }
+
+  #neutral(step: number): Controlled {
+    this.#steering = approach(this.#steering, 0, CENTRE_PER_SECOND * step);
+    return this.#made(0, this.#emergencyStop ? 1 : GENTLE_BRAKE);
+  }
+
+  #made(throttle: number, brake: number): Controlled {
+    this.#throttle = throttle;
+    const { gear } = this;
+    return { steering: this.#steering, throttle, brake, gear, emergencyStop: this.#emergencyStop };
+  }
+}

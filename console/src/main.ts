@@ -1,0 +1,178 @@
+/** Wiring: engine (worker) to panels, devices to engine. */
+import { nowMs } from './clock';
+import { Gamepads } from './input/gamepad';
+import { Keyboard } from './input/keyboard';
+import { Seat } from './input/seat';
+import { Banner, STALE_MS, type Action } from './panel/banner';
+import { Dials } from './panel/dials';
+import { byId } from './panel/element';
+import { Details, Drops, Figures } from './panel/figures';
+import { Header } from './panel/header';
+import { Links } from './panel/links';
+import { PadPanel } from './panel/pad';
+import { Timing } from './panel/timing';
+import type { Connection, Controlled, EngineReport, PageRequest, StatusView, TelemetryView, VideoView } from './report';
+
+// Figures are read by eye: faster would only cost.
+const FIGURES_MS = 200;
+
+class Console {
+  readonly #engine = new Worker(new URL('./engine.ts', import.meta.url), { type: 'module' });
+  readonly #seat = new Seat();
+  readonly #pads = new Gamepads({
+    emergencyStop: () => this.#seat.stop(),
+    toggleReverse: () => this.#toggleReverse(),
+    gone: () => this.#seat.letGo('pad gone'),
+  }, localStorage);
+  readonly #keyboard = new Keyboard(window, {
+    emergencyStop: () => this.#seat.stop(),
+    releaseEmergencyStop: () => this.#seat.resume(),
+    toggleReverse: () => this.#toggleReverse(),
+    touched: () => this.#seat.takeUp(),
+  });
+  readonly #banner = new Banner((action) => this.#act(action));
+  readonly #header = new Header(() => this.#seat.stop());
+  readonly #dials = new Dials();
+  readonly #links = new Links((link, cut) => this.#request({ kind: 'link', link, cut }));
+  readonly #timing = new Timing();
+  readonly #figures = new Figures();
+  readonly #drops = new Drops();
+  readonly #details = new Details();
+  readonly #padPanel = new PadPanel(this.#pads);
+  readonly #canDecode = typeof VideoDecoder !== 'undefined';
+
+  #connection: Connection = { state: 'connecting', attempt: 1 };
+  #vehicle = '';
+  #telemetry: TelemetryView | null = null;
+  #telemetryAtMs = 0;
+  #status: StatusView | null = null;
+  #video: VideoView | null = null;
+  #sent: Controlled = this.#seat.command({ keys: this.#keyboard.keys(), pad: null, speedMps: null }, 0);
+  #tickedAtMs = nowMs();
+  #figuresAtMs = 0;
+
+  constructor() {
+    this.#engine.onmessage = (event: MessageEvent<EngineReport>) => this.#receive(event.data);
+    const canvas = byId<HTMLCanvasElement>('picture').transferControlToOffscreen();
+    const address = new URL('ws', location.href);
+    address.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:';
+    this.#engine.postMessage({ kind: 'start', address: address.href, canvas } satisfies PageRequest, [canvas]);
+    this.#watchFocus();
+    const frame = (): void => {
+      this.#render();
+      requestAnimationFrame(frame);
+    };
+    requestAnimationFrame(frame);
+  }
+
+  #receive(report: EngineReport): void {
+    switch (report.kind) {
+      case 'tick':
+        this.#tick();
+        return;
+      case 'connection':
+        this.#connection = report.connection;
+        return;
+      case 'hello':
+        this.#vehicle = report.hello.vehicle;
+        return;
+      case 'telemetry':
+        this.#telemetry = report.telemetry;
+        this.#telemetryAtMs = nowMs();
+        this.#figures.showTelemetry(report.telemetry);
+        return;
+      case 'status':
+        this.#status = report.status;
+        this.#figures.observe(report.status, nowMs());
+        return;
+      case 'video':
+        this.#video = report.video;
+        this.#figures.showVideo(report.video);
+        this.#timing.show(report.video.latency, nowMs());
+        return;
+    }
+  }
+
+  #tick(): void {
+    const now = nowMs();
+    const seconds = (now - this.#tickedAtMs) / 1000;
+    this.#tickedAtMs = now;
+    this.#padPanel.observe();
+    const reading = this.#pads.read();
+    if (reading?.touched === true && this.#seat.released === 'pad gone') this.#seat.takeUp();
+    const pad = this.#padPanel.calibrating ? null : reading;
+    this.#sent = this.#seat.command({ keys: this.#keyboard.keys(), pad, speedMps: this.#speed(now) }, seconds);
+    this.#request({ kind: 'command', command: this.#sent });
+  }
+
+  #watchFocus(): void {
+    const letGo = (): void => {
+      this.#keyboard.releaseAll();
+      this.#pads.disarm();
+      this.#seat.letGo('unfocused');
+    };
+    window.addEventListener('blur', letGo);
+    window.addEventListener('pagehide', letGo);
+    document.addEventListener('visibilitychange', () => {
+      if (document.hidden) letGo();
+      else if (document.hasFocus()) this.#seat.takeUp();
+    });
+    window.addEventListener('focus', () => this.#seat.takeUp());
+    window.addEventListener('pointerdown', () => this.#seat.takeUp());
+    if (!document.hasFocus()) letGo();
+  }
+
+  #toggleReverse(): void {
+    this.#seat.toggleReverse(this.#speed(nowMs()));
+  }
+
+  /** Metres per second; null when telemetry is stale. */
+  #speed(now: number): number | null {
+    if (this.#telemetry === null || now - this.#telemetryAtMs > STALE_MS) return null;
+    return this.#telemetry.speedMps;
+  }
+
+  #act(action: Action): void {
+    switch (action) {
+      case 'take-back':
+      case 'retry':
+        this.#request({ kind: 'reconnect' });
+        return;
+      case 'release-stop':
+        this.#seat.resume();
+        return;
+      case 'focus':
+        window.focus();
+        this.#seat.takeUp();
+        return;
+    }
+  }
+
+  #render(): void {
+    const now = nowMs();
+    const telemetryAgeMs = this.#telemetry === null ? null : now - this.#telemetryAtMs;
+    this.#dials.show(this.#telemetry, telemetryAgeMs, this.#sent);
+    if (now - this.#figuresAtMs < FIGURES_MS) return;
+    this.#figuresAtMs = now;
+    this.#banner.show({
+      canDecode: this.#canDecode,
+      connection: this.#connection,
+      status: this.#status,
+      telemetry: this.#telemetry,
+      telemetryAgeMs,
+      emergencyStop: this.#seat.emergencyStopped,
+      release: this.#seat.released,
+    });
+    this.#header.show(this.#connection, this.#vehicle, this.#status, this.#seat.emergencyStopped);
+    if (this.#status !== null) this.#links.show(this.#status, this.#telemetry?.links ?? null, now);
+    this.#drops.show(this.#status, this.#telemetry, this.#video);
+    this.#details.show(this.#status, this.#telemetry, this.#video);
+    this.#padPanel.show();
+  }
+
+  #request(request: PageRequest): void {
+    this.#engine.postMessage(request);
+  }
+}
+
+new Console();

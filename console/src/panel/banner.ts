@@ -1,0 +1,171 @@
+import { Mode } from '../message/mode';
+import { SessionState } from '../message/session-state';
+import type { Release } from '../input/seat';
+import type { Connection, StatusView, TelemetryView } from '../report';
+import { byId, setData, setText } from './element';
+
+/** Older telemetry is shown as stale. */
+export const STALE_MS = 500;
+
+export interface Facts {
+  canDecode: boolean;
+  connection: Connection;
+  status: StatusView | null;
+  telemetry: TelemetryView | null;
+  /** Null: none came yet. */
+  telemetryAgeMs: number | null;
+  emergencyStop: boolean;
+  release: Release;
+}
+
+export type Action = 'take-back' | 'release-stop' | 'retry' | 'focus';
+
+export interface Notice {
+  tone: 'bad' | 'warn' | 'calm';
+  title: string;
+  detail: string;
+  action?: { name: Action; label: string };
+}
+
+const SESSION_WORDS: Readonly<Record<SessionState, string>> = {
+  [SessionState.Registering]: 'Registering with the switchboard',
+  [SessionState.Waiting]: 'Waiting for the vehicle',
+  [SessionState.Connecting]: 'Connecting to the vehicle',
+  [SessionState.Established]: 'Session established',
+  [SessionState.Lost]: 'The session is lost',
+};
+
+/** The one thing the person must know now; null while driving is undisturbed. Worst first. */
+export function noticeOf(facts: Facts): Notice | null {
+  return connectionNotice(facts) ?? vehicleNotice(facts) ?? seatNotice(facts);
+}
+
+function connectionNotice({ canDecode, connection }: Facts): Notice | null {
+  if (!canDecode) {
+    const detail = window.isSecureContext
+      ? 'It has no WebCodecs; a current Chromium, Firefox or Safari has.'
+      : 'Browsers decode video only on pages from localhost or by HTTPS: open this one by an SSH tunnel, for example.';
+    return { tone: 'bad', title: 'This browser cannot show the picture', detail };
+  }
+  switch (connection.state) {
+    case 'taken-over':
+      return {
+        tone: 'warn', title: 'Another console took over', detail: 'It drives now; this one only shows its last picture.',
+        action: { name: 'take-back', label: 'Take back' },
+      };
+    case 'connecting':
+      return { tone: 'calm', title: 'Connecting', detail: 'to the operator process' };
+    case 'waiting':
+      return {
+        tone: 'bad', title: 'No connection to the operator process',
+        detail: `${connection.reason}; next attempt in ${(connection.retryInMs / 1000).toFixed(1)} s. The vehicle stops itself.`,
+        action: { name: 'retry', label: 'Try now' },
+      };
+    case 'open':
+      return null;
+  }
+}
+
+function vehicleNotice({ emergencyStop, status, telemetry, telemetryAgeMs }: Facts): Notice | null {
+  if (emergencyStop) {
+    return {
+      tone: 'bad', title: 'Emergency stop', detail: 'Full brake, no throttle. Enter releases it.',
+      action: { name: 'release-stop', label: 'Release' },
+    };
+  }
+  if (status !== null && status.sessionState !== SessionState.Established) {
+    const tone = status.sessionState === SessionState.Lost ? 'bad' : 'calm';
+    return { tone, title: SESSION_WORDS[status.sessionState], detail: status.sessionReason };
+  }
+  if (telemetry === null || telemetryAgeMs === null) {
+    return { tone: 'calm', title: 'Waiting for the vehicle', detail: 'No telemetry yet.' };
+  }
+  if (telemetryAgeMs > STALE_MS) {
+    return {
+      tone: 'bad', title: 'Telemetry is stale',
+      detail: `Nothing heard from the vehicle for ${(telemetryAgeMs / 1000).toFixed(1)} s: speed and mode are old.`,
+    };
+  }
+  return modeNotice(telemetry);
+}
+
+function modeNotice({ mode, modeReason }: TelemetryView): Notice | null {
+  switch (mode) {
+    case Mode.Driving:
+      return null;
+    case Mode.AwaitingOperator:
+      return { tone: 'calm', title: 'The vehicle awaits an operator', detail: modeReason };
+    case Mode.Stopping:
+      return { tone: 'bad', title: 'Stopping', detail: modeReason };
+    case Mode.Stopped:
+      return { tone: 'bad', title: 'Stopped', detail: modeReason };
+    case Mode.AwaitingRelease:
+      return { tone: 'warn', title: 'Let go of the pedal first', detail: modeReason };
+  }
+}
+
+function seatNotice({ release }: Facts): Notice | null {
+  switch (release) {
+    case 'none':
+      return null;
+    case 'unfocused':
+      return {
+        tone: 'calm', title: 'Pedals released', detail: 'The page has lost the focus.',
+        action: { name: 'focus', label: 'Drive on' },
+      };
+    case 'pad gone':
+      return {
+        tone: 'warn', title: 'Gamepad disconnected', detail: 'Pedals released, braking gently.',
+        action: { name: 'focus', label: 'Drive by keyboard' },
+      };
+  }
+}
+
+const MODE_WORDS: Readonly<Record<Mode, [data: string, text: string]>> = {
+  [Mode.AwaitingOperator]: ['awaiting-operator', 'Awaiting operator'],
+  [Mode.Driving]: ['driving', 'Driving'],
+  [Mode.Stopping]: ['stopping', 'Stopping'],
+  [Mode.Stopped]: ['stopped', 'Stopped'],
+  [Mode.AwaitingRelease]: ['awaiting-release', 'Awaiting release'],
+};
+
+/** The words over the picture: drive mode always, a banner when something is amiss. */
+export class Banner {
+  readonly #box = byId('banner');
+  readonly #title = byId('banner-title');
+  readonly #detail = byId('banner-detail');
+  readonly #button = byId<HTMLButtonElement>('banner-action');
+  readonly #mode = byId('mode');
+  readonly #reason = byId('mode-reason');
+  readonly #stage = this.#box.closest<HTMLElement>('.stage')!;
+  #action: Action | null = null;
+
+  constructor(act: (action: Action) => void) {
+    this.#button.addEventListener('click', () => {
+      this.#button.blur();
+      if (this.#action !== null) act(this.#action);
+    });
+  }
+
+  show(facts: Facts): void {
+    const notice = noticeOf(facts);
+    this.#box.hidden = notice === null;
+    if (notice !== null) {
+      setData(this.#box, 'tone', notice.tone);
+      setText(this.#title, notice.title);
+      setText(this.#detail, notice.detail);
+      setText(this.#button, notice.action?.label ?? '');
+    }
+    this.#button.hidden = notice?.action === undefined;
+    this.#action = notice?.action?.name ?? null;
+    setData(this.#stage, 'stale', String(facts.connection.state !== 'open'));
+    this.#showMode(facts);
+  }
+
+  #showMode({ telemetry }: Facts): void {
+    const [data, text] = telemetry === null ? ['none', '–'] : MODE_WORDS[telemetry.mode];
+    setData(this.#mode, 'mode', data);
+    setText(this.#mode, text);
+    setText(this.#reason, telemetry === null || telemetry.mode === Mode.Driving ? '' : telemetry.modeReason);
+  }
+}

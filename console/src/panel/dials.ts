@@ -1,0 +1,84 @@
+import { Gear } from '../message/gear';
+import type { Controlled, TelemetryView } from '../report';
+import { STALE_MS } from './banner';
+import { byId, setData, setText } from './element';
+import { UNKNOWN, signed } from './format';
+
+const KMH_PER_MPS = 3.6;
+// What the drawn wheel turns at full lock.
+const WHEEL_DEGREES = 130;
+// The bar's full width; road wheels hardly turn further.
+const ROAD_WHEEL_DEGREES = 32;
+
+/** Speed, steering wheel, pedals, gear. */
+export class Dials {
+  readonly #card = byId('speed').closest<HTMLElement>('.card')!;
+  readonly #speed = byId('speed');
+  readonly #age = byId('telemetry-age');
+  readonly #gear = byId('gear');
+  readonly #gearName = byId('gear-name');
+  readonly #wheel = byId<SVGGElement>('wheel-turn');
+  readonly #arc = byId<SVGPathElement>('wheel-arc');
+  readonly #steering = byId('steering');
+  readonly #steerFill = byId('steer-fill');
+  readonly #steerSent = byId('steer-sent');
+  readonly #throttle = pedal('throttle');
+  readonly #brake = pedal('brake');
+
+  show(telemetry: TelemetryView | null, ageMs: number | null, sent: Controlled): void {
+    const stale = ageMs === null || ageMs > STALE_MS;
+    setData(this.#card, 'stale', String(stale));
+    setData(this.#age, 'stale', String(stale && ageMs !== null));
+    setText(this.#age, ageText(ageMs, stale));
+    setText(this.#gear, sent.gear === Gear.Reverse ? 'R' : 'D');
+    setData(this.#gear, 'gear', sent.gear === Gear.Reverse ? 'R' : 'D');
+    setText(this.#gearName, sent.gear === Gear.Reverse ? 'reverse' : 'drive');
+    this.#turn(sent.steering);
+    this.#throttle.sent(sent.throttle);
+    this.#brake.sent(sent.brake);
+    if (telemetry === null) return;
+    setText(this.#speed, signed(telemetry.speedMps * KMH_PER_MPS, 0));
+    const degrees = (telemetry.steeringAngleRad * 180) / Math.PI;
+    setText(this.#steering, signed(degrees, 1));
+    const share = Math.max(-1, Math.min(1, degrees / ROAD_WHEEL_DEGREES));
+    this.#steerFill.style.transform = `scaleX(${(-share).toFixed(3)})`;
+    this.#throttle.applied(telemetry.throttle);
+    this.#brake.applied(telemetry.brake);
+  }
+
+  /** Left is positive in a command, counterclockwise on the screen. */
+  #turn(steering: number): void {
+    const degrees = -steering * WHEEL_DEGREES;
+    this.#wheel.setAttribute('transform', `rotate(${degrees.toFixed(1)})`);
+    this.#arc.setAttribute('d', arc(degrees));
+    this.#steerSent.style.left = `${(50 - steering * 50).toFixed(1)}%`;
+  }
+}
+
+function pedal(name: 'throttle' | 'brake'): { sent(share: number): void; applied(share: number): void } {
+  const text = byId(name);
+  const fill = byId(`${name}-bar`);
+  const mark = byId(`${name}-sent`);
+  return {
+    sent: (share) => {
+      mark.style.transform = `translateY(${((1 - share) * 100).toFixed(1)}%)`;
+    },
+    applied: (share) => {
+      fill.style.transform = `scaleY(${Math.min(1, Math.max(0, share)).toFixed(3)})`;
+      setText(text, (share * 100).toFixed(0));
+    },
+  };
+}
+
+function ageText(ageMs: number | null, stale: boolean): string {
+  if (ageMs === null) return `no telemetry ${UNKNOWN}`;
+  return stale ? `stale: ${(ageMs / 1000).toFixed(1)} s old` : 'telemetry live';
+}
+
+/** Along the wheel's outside, from the top by `degrees` clockwise. */
+function arc(degrees: number): string {
+  if (Math.abs(degrees) < 0.5) return '';
+  const angle = (degrees * Math.PI) / 180;
+  const [x, y] = [46 * Math.sin(angle), -46 * Math.cos(angle)];
+  return `M0 -46 A46 46 0 0 ${degrees > 0 ? 1 : 0} ${x.toFixed(2)} ${y.toFixed(2)}`;
+}

@@ -1,0 +1,24 @@
+/** The element of this id; a page without it is our own bug. */
+export function byId<T extends Element = HTMLElement>(id: string): T {
+  const element = document.getElementById(id);
+  if (element === null) throw new Error(`no element #${id}`);
+  return element as unknown as T;
+}
+
+/** Writes only what changes: a write to the document costs layout even when it says the same. */
+export function setText(element: Element, text: string): void {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+export function setData(element: HTMLElement, name: string, value: string): void {
+  if (element.dataset[name] !== value) element.dataset[name] = value;
+}
+
+export function make<K extends keyof HTMLElementTagNameMap>(
+  tag: K, attributes: Record<string, string> = {}, ...children: (Node | string)[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+}

@@ -1,0 +1,47 @@
+import { SessionState } from '../message/session-state';
+import type { Connection, StatusView } from '../report';
+import { byId, setData, setText } from './element';
+import { UNKNOWN } from './format';
+
+const SESSIONS: Readonly<Record<SessionState, [tone: string, text: string]>> = {
+  [SessionState.Registering]: ['warn', 'registering'],
+  [SessionState.Waiting]: ['warn', 'waiting for the vehicle'],
+  [SessionState.Connecting]: ['warn', 'connecting to the vehicle'],
+  [SessionState.Established]: ['good', 'session up'],
+  [SessionState.Lost]: ['bad', 'session lost'],
+};
+
+const CONNECTIONS: Readonly<Record<Connection['state'], [tone: string, text: string]>> = {
+  connecting: ['warn', 'connecting'],
+  open: ['good', 'connected'],
+  waiting: ['bad', 'disconnected'],
+  'taken-over': ['warn', 'taken over'],
+};
+
+/** The bar on top: which vehicle, connected to what, and the stop button. */
+export class Header {
+  readonly #vehicle = byId('vehicle');
+  readonly #connection = byId('connection');
+  readonly #session = byId('session');
+  readonly #stop = byId<HTMLButtonElement>('emergency-stop');
+
+  constructor(stop: () => void) {
+    this.#stop.addEventListener('click', () => {
+      this.#stop.blur();
+      stop();
+    });
+  }
+
+  show(connection: Connection, vehicle: string, status: StatusView | null, stopped: boolean): void {
+    const [tone, text] = CONNECTIONS[connection.state];
+    setData(this.#connection, 'tone', tone);
+    setText(this.#connection, text);
+    const [sessionTone, sessionText] = status === null || connection.state !== 'open'
+      ? ['', UNKNOWN] : SESSIONS[status.sessionState];
+    setData(this.#session, 'tone', sessionTone);
+    setText(this.#session, sessionText);
+    const name = status?.vehicleName || vehicle || UNKNOWN;
+    setText(this.#vehicle, name);
+    setData(this.#stop, 'active', String(stopped));
+  }
+}

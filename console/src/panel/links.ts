@@ -1,0 +1,156 @@
+import { LinkState } from '../message/link-state';
+import type { LinkView, StatusView } from '../report';
+import { byId, make, setData, setText } from './element';
+import { UNKNOWN, megabits, ms, percent } from './format';
+import { Sparkline } from './sparkline';
+
+export type CutLink = (index: number, cut: boolean) => void;
+
+const STATE_WORDS: Readonly<Record<LinkState, string>> = {
+  [LinkState.Validating]: 'validating',
+  [LinkState.Up]: 'up',
+  [LinkState.Silent]: 'silent',
+};
+const SAMPLE_MS = 500;
+
+/** A row a link, and buttons for those that the emulator carries. */
+export class Links {
+  readonly #body = byId<HTMLTableSectionElement>('link-rows');
+  readonly #emulated = byId('emulated');
+  #rows: Row[] = [];
+  #switches: Switch[] = [];
+  #shape = '';
+  #sampledAtMs = 0;
+
+  constructor(readonly cut: CutLink) {}
+
+  /** `granted`: the vehicle's view of the same links, null without telemetry. */
+  show(status: StatusView, granted: LinkView[] | null, nowMs: number): void {
+    this.#arrange(status);
+    const sample = nowMs - this.#sampledAtMs >= SAMPLE_MS;
+    if (sample) this.#sampledAtMs = nowMs;
+    this.#rows.forEach((row, index) => {
+      const link = status.links[index]!;
+      row.show(link, granted?.find((other) => other.link === link.link) ?? null);
+      if (sample) row.sample(link);
+    });
+    this.#switches.forEach((cutter, index) => cutter.show(status.emulatedLinks[index]!.cut));
+    if (sample) this.#draw();
+  }
+
+  #draw(): void {
+    const most = this.#rows.map((row) => row.sparkline.most);
+    const rateMax = Math.max(...most.map((each) => each.rateBps));
+    const owdMax = Math.max(...most.map((each) => each.owdMs));
+    for (const row of this.#rows) row.sparkline.draw(rateMax, owdMax);
+  }
+
+  /** Builds rows and buttons anew only when the set of links changes. */
+  #arrange(status: StatusView): void {
+    const shape = JSON.stringify([
+      status.links.map((link) => [link.link, link.name]), status.emulatedLinks.map((link) => link.name)]);
+    if (shape === this.#shape) return;
+    this.#shape = shape;
+    this.#rows = status.links.map((link) => new Row(link));
+    this.#body.replaceChildren(...this.#rows.map((row) => row.element));
+    if (this.#rows.length === 0) {
+      const cell = make('td', { colspan: '7' }, 'no link yet');
+      this.#body.append(make('tr', { class: 'none' }, cell));
+    }
+    this.#switches = status.emulatedLinks.map((link, index) => new Switch(index, link.name, this.cut));
+    this.#emulated.replaceChildren();
+    status.emulatedLinks.forEach((link, index) => this.#place(link.name, index, status.links));
+    this.#emulated.hidden = this.#emulated.childElementCount === 0;
+  }
+
+  /** In the row of the link of the same name; below the table when there is none. */
+  #place(name: string, index: number, links: LinkView[]): void {
+    const { element } = this.#switches[index]!;
+    const row = this.#rows[links.findIndex((link) => link.name === name)];
+    if (row !== undefined && row.action.childElementCount === 0) row.action.append(element);
+    else this.#emulated.append(make('span', {}, name, element));
+  }
+}
+
+class Row {
+  readonly #name = make('span', { class: 'name' });
+  readonly #state = make('small', { class: 'state' });
+  readonly #rate = make('span');
+  readonly #granted = make('small');
+  readonly #rtt = make('td');
+  readonly #owd = make('span');
+  readonly #jitter = make('small');
+  readonly #loss = make('td');
+  readonly action = make('td');
+  readonly sparkline: Sparkline;
+  readonly element: HTMLTableRowElement;
+
+  constructor(link: LinkView) {
+    const testId = (part: string): string => `link-${link.link}-${part}`;
+    this.#state.dataset['testid'] = testId('state');
+    this.#rate.dataset['testid'] = testId('rate');
+    this.#rtt.dataset['testid'] = testId('rtt');
+    this.#owd.dataset['testid'] = testId('owd');
+    this.#loss.dataset['testid'] = testId('loss');
+    const canvas = make('canvas', {
+      role: 'img', 'aria-label': `${link.name}: received rate and one-way delay over half a minute`,
+    });
+    this.sparkline = new Sparkline(canvas);
+    this.element = make('tr', { 'data-testid': `link-${link.link}` },
+      make('td', { title: link.name }, this.#name, this.#state),
+      make('td', {}, this.#rate, this.#granted),
+      this.#rtt,
+      make('td', {}, this.#owd, this.#jitter),
+      this.#loss,
+      make('td', {}, canvas),
+      this.action);
+  }
+
+  show(link: LinkView, granted: LinkView | null): void {
+    setData(this.element, 'state', STATE_WORDS[link.state]);
+    setText(this.#name, link.name);
+    setText(this.#state, STATE_WORDS[link.state]);
+    setText(this.#rate, megabits(link.receivedRateBps));
+    setText(this.#granted, granted === null ? '' : `of ${megabits(granted.sendRateBps)}`);
+    setText(this.#rtt, ms(link.rttMs));
+    setText(this.#owd, ms(link.owdMs));
+    setText(this.#jitter, link.jitterMs === null ? '' : `±${ms(link.jitterMs)}`);
+    setText(this.#loss, link.state === LinkState.Validating ? UNKNOWN : `${percent(link.loss)}%`);
+    setData(this.#loss, 'loss', link.loss > 0.1 ? 'much' : link.loss > 0.01 ? 'some' : 'little');
+  }
+
+  sample(link: LinkView): void {
+    const up = link.state === LinkState.Up;
+    this.sparkline.push({ rateBps: link.receivedRateBps, owdMs: up ? link.owdMs : null });
+  }
+}
+
+/** Two buttons of which one is there: Cut while the link works, Restore while it is cut. */
+class Switch {
+  readonly #cut: HTMLButtonElement;
+  readonly #restore: HTMLButtonElement;
+  readonly element: HTMLElement;
+
+  constructor(index: number, name: string, act: CutLink) {
+    const button = (word: 'Cut' | 'Restore'): HTMLButtonElement => {
+      const kind = word.toLowerCase();
+      const id = `${kind}-${index}`;
+      const made = make('button', { type: 'button', id, class: kind, 'data-testid': id, 'aria-label': `${word} ${name}` }, word);
+      made.addEventListener('click', () => {
+        // Else Space would press it again instead of the brake.
+        made.blur();
+        act(index, word === 'Cut');
+      });
+      return made;
+    };
+    this.#cut = button('Cut');
+    this.#restore = button('Restore');
+    this.element = make('span', {}, this.#cut, this.#restore);
+    this.show(false);
+  }
+
+  show(cut: boolean): void {
+    this.#cut.hidden = cut;
+    this.#restore.hidden = !cut;
+  }
+}

@@ -1,0 +1,89 @@
+import type { Connection } from './report';
+import { CLOSE_TAKEN_OVER } from './wire';
+
+export interface SocketEvents {
+  message(message: ArrayBuffer): void;
+  connection(connection: Connection): void;
+}
+
+// The operator's status comes ten times a second: this long without a byte, the connection is dead.
+const SILENCE_MS = 3_000;
+const RETRY_FIRST_MS = 250;
+const RETRY_LAST_MS = 5_000;
+// Some 40 commands: what waits longer than that is stale, and the next one is 20 ms away.
+const BACKLOG_BYTES_MAX = 4_096;
+
+/** The connection to the operator: reconnects by itself, except after another console took over. */
+export class OperatorSocket {
+  #socket: WebSocket | null = null;
+  #attempt = 0;
+  #heardAtMs = 0;
+  #retry: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(readonly address: string, readonly events: SocketEvents) {
+    setInterval(() => this.#watch(), 500);
+  }
+
+  connect(): void {
+    clearTimeout(this.#retry);
+    this.#detach();
+    this.#attempt += 1;
+    this.events.connection({ state: 'connecting', attempt: this.#attempt });
+    const socket = new WebSocket(this.address);
+    socket.binaryType = 'arraybuffer';
+    this.#socket = socket;
+    this.#heardAtMs = performance.now();
+    socket.onopen = () => this.events.connection({ state: 'open' });
+    socket.onmessage = (event: MessageEvent<unknown>) => {
+      this.#heardAtMs = performance.now();
+      if (event.data instanceof ArrayBuffer) this.events.message(event.data);
+    };
+    socket.onclose = (event) => this.#closed(event.code, event.reason);
+  }
+
+  /** The operator has greeted: the next loss of the connection starts over with short delays. */
+  greeted(): void {
+    this.#attempt = 0;
+  }
+
+  /** False when the message was not taken: no connection, or a backlog that would make it stale. */
+  send(message: Uint8Array<ArrayBuffer>): boolean {
+    const socket = this.#socket;
+    if (socket === null || socket.readyState !== WebSocket.OPEN) return false;
+    if (socket.bufferedAmount > BACKLOG_BYTES_MAX) return false;
+    socket.send(message);
+    return true;
+  }
+
+  #closed(code: number, reason: string): void {
+    this.#detach();
+    if (code === CLOSE_TAKEN_OVER) {
+      this.events.connection({ state: 'taken-over' });
+      return;
+    }
+    const retryInMs = retryDelay(this.#attempt, Math.random());
+    const why = reason !== '' ? reason : code === 1006 ? 'the operator process does not answer' : `closed with code ${code}`;
+    this.events.connection({ state: 'waiting', attempt: this.#attempt, retryInMs, reason: why });
+    this.#retry = setTimeout(() => this.connect(), retryInMs);
+  }
+
+  #watch(): void {
+    if (this.#socket === null || performance.now() - this.#heardAtMs < SILENCE_MS) return;
+    this.#closed(0, `nothing heard for ${SILENCE_MS / 1000} s`);
+  }
+
+  /** A dead peer's close may take minutes: the old socket is let go of at once. */
+  #detach(): void {
+    const socket = this.#socket;
+    this.#socket = null;
+    if (socket === null) return;
+    socket.onopen = socket.onmessage = socket.onclose = null;
+    socket.close();
+  }
+}
+
+/** Doubles from a quarter of a second to five seconds, with a quarter of jitter; `random` in [0, 1). */
+export function retryDelay(attempt: number, random: number): number {
+  const delay = Math.min(RETRY_LAST_MS, RETRY_FIRST_MS * 2 ** Math.max(0, attempt - 1));
+  return Math.round(delay * (0.75 + random / 4));
+}

@@ -1,0 +1,138 @@
+import { type OperatorClock, nowMs } from '../clock';
+import { Counters } from '../counters';
+import { LatencyWindow } from '../latency';
+import { Rate } from '../rate';
+import type { VideoView } from '../report';
+import { stampAge } from '../stamp';
+import type { Hello, Slice } from '../wire';
+import type { Screen } from './screen';
+import { type Origin, StripDecoder, type StripDrop } from './strip';
+
+const WINDOW_MS = 10_000;
+// Eight strips at 120 pictures/s for ten seconds.
+const SAMPLES_MAX = 9_600;
+const STAMP_EVERY_MS = 1_000;
+// A wish takes a round trip and an encoder's turn: asking more often only makes more IDRs.
+const WISH_EVERY_MS = 250;
+// Pictures whose strips are still coming; more than that never complete.
+const OPEN_PICTURES_MAX = 32;
+
+type PlayerDrop = StripDrop | 'unknown strip' | 'before hello';
+const DROPS: readonly PlayerDrop[] = ['awaiting IDR', 'decoder behind', 'decoder error', 'unknown strip', 'before hello'];
+
+/** Takes slices, shows strips, and knows how late they were. */
+export class Player {
+  #decoders: StripDecoder[] = [];
+  #wished: number[] = [];
+  readonly #drops = new Counters<PlayerDrop>(DROPS);
+  readonly #latency = new LatencyWindow(WINDOW_MS, SAMPLES_MAX);
+  readonly #strips = new Rate(1_000);
+  readonly #pictures = new Rate(1_000);
+  readonly #bits = new Rate(1_000);
+  readonly #drawMs = new Rate(1_000);
+  /** Picture number to the mask of its drawn strips. */
+  readonly #open = new Map<number, number>();
+  #stamp: VideoView['stamp'] = null;
+  #stampedAtMs = 0;
+
+  /** `wish`: bit n set, strip n wants an IDR. */
+  constructor(
+    readonly screen: Screen,
+    readonly clock: OperatorClock,
+    readonly wish: (strips: number) => void,
+  ) {}
+
+  /** Decoders begin anew: what came before belongs to another connection. */
+  start(hello: Hello): void {
+    this.stop();
+    this.screen.arrange(hello);
+    this.#wished = hello.strips.map(() => -Infinity);
+    this.#decoders = hello.strips.map((_, strip) => new StripDecoder(
+      strip,
+      { codec: hello.codec, optimizeForLatency: true },
+      {
+        frame: (frame, origin) => this.#show(frame, origin),
+        drop: (name, count) => this.#drops.add(name, count),
+        wish: () => this.#want(strip),
+      },
+    ));
+  }
+
+  stop(): void {
+    for (const decoder of this.#decoders) decoder.close();
+    this.#decoders = [];
+    this.#open.clear();
+  }
+
+  feed(slice: Slice): void {
+    this.#bits.add(slice.bytes.length * 8, nowMs());
+    const decoder = this.#decoders[slice.strip];
+    if (decoder === undefined) {
+      this.#drops.add(this.#decoders.length === 0 ? 'before hello' : 'unknown strip');
+      return;
+    }
+    decoder.feed(slice);
+  }
+
+  view(): VideoView {
+    const now = nowMs();
+    const stripRate = this.#strips.perSecond(now);
+    return {
+      latency: this.#latency.view(now),
+      pictureRate: this.#pictures.perSecond(now),
+      stripRate,
+      bitrateBps: this.#bits.perSecond(now),
+      drawMs: stripRate > 0 ? this.#drawMs.perSecond(now) / stripRate : 0,
+      worstEverMs: this.#latency.worstEver,
+      stamp: this.#stamp,
+      clock: this.clock.best(),
+      drops: this.#drops.list(),
+    };
+  }
+
+  #show(frame: VideoFrame, origin: Origin): void {
+    try {
+      const before = nowMs();
+      this.screen.draw(frame, origin.strip);
+      const drawn = nowMs();
+      this.#drawMs.add(drawn - before, drawn);
+      this.#strips.add(1, drawn);
+      this.#countPicture(origin, drawn);
+      const clock = this.clock.best();
+      if (!origin.skip && clock !== null) {
+        this.#latency.add(drawn + clock.offsetMs - origin.capturedAtUs / 1000, drawn);
+      }
+      if (origin.strip === 0 && !origin.skip && drawn - this.#stampedAtMs >= STAMP_EVERY_MS) {
+        this.#stampedAtMs = drawn;
+        const value = this.screen.stampOf(frame);
+        this.#stamp = value === null ? null : {
+          value,
+          latencyMs: clock === null ? null : stampAge(value, drawn + clock.offsetMs),
+        };
+      }
+    } finally {
+      frame.close();
+    }
+  }
+
+  #countPicture(origin: Origin, atMs: number): void {
+    const mask = (this.#open.get(origin.picture) ?? 0) | (1 << origin.strip);
+    if (mask === (1 << this.#decoders.length) - 1) {
+      this.#open.delete(origin.picture);
+      this.#pictures.add(1, atMs);
+      return;
+    }
+    this.#open.set(origin.picture, mask);
+    if (this.#open.size > OPEN_PICTURES_MAX) {
+      const oldest = this.#open.keys().next();
+      if (!oldest.done) this.#open.delete(oldest.value);
+    }
+  }
+
+  #want(strip: number): void {
+    const now = nowMs();
+    if (now - (this.#wished[strip] ?? -Infinity) < WISH_EVERY_MS) return;
+    this.#wished[strip] = now;
+    this.wish(1 << strip);
+  }
+}

@@ -1,0 +1,47 @@
+import { STAMP_HEIGHT, STAMP_WIDTH, readStamp } from '../stamp';
+import type { Hello } from '../wire';
+
+/** The canvas; strips are drawn as they come. */
+export class Screen {
+  readonly #context: OffscreenCanvasRenderingContext2D;
+  /** Reading back from the picture itself would make the browser draw it in software from then on. */
+  readonly #stamp: OffscreenCanvasRenderingContext2D;
+  #strips: [y: number, height: number][] = [];
+
+  constructor(readonly canvas: OffscreenCanvas) {
+    this.#context = context(canvas, { alpha: false, desynchronized: true });
+    this.#stamp = context(new OffscreenCanvas(STAMP_WIDTH, STAMP_HEIGHT), { alpha: false, willReadFrequently: true });
+  }
+
+  /** Keeps what is shown when the size stays. */
+  arrange(hello: Hello): void {
+    this.#strips = hello.strips;
+    if (this.canvas.width !== hello.width) this.canvas.width = hello.width;
+    if (this.canvas.height !== hello.height) this.canvas.height = hello.height;
+  }
+
+  /** Draws the visible part of a strip's frame at the strip's rows. */
+  draw(frame: VideoFrame, strip: number): void {
+    const rows = this.#strips[strip];
+    if (rows === undefined) return;
+    const [y, height] = rows;
+    const width = this.canvas.width;
+    // drawImage takes coordinates within the visible rectangle: padding is cut off.
+    const sourceWidth = Math.min(frame.displayWidth, width);
+    const sourceHeight = Math.min(frame.displayHeight, height);
+    this.#context.drawImage(frame, 0, 0, sourceWidth, sourceHeight, 0, y, width, height);
+  }
+
+  /** The stamp of a first strip; null when it has none. */
+  stampOf(frame: VideoFrame): number | null {
+    if (frame.displayWidth < STAMP_WIDTH || frame.displayHeight < STAMP_HEIGHT) return null;
+    this.#stamp.drawImage(frame, 0, 0, STAMP_WIDTH, STAMP_HEIGHT, 0, 0, STAMP_WIDTH, STAMP_HEIGHT);
+    return readStamp(this.#stamp.getImageData(0, 0, STAMP_WIDTH, STAMP_HEIGHT).data, STAMP_WIDTH);
+  }
+}
+
+function context(canvas: OffscreenCanvas, settings: CanvasRenderingContext2DSettings): OffscreenCanvasRenderingContext2D {
+  const made = canvas.getContext('2d', settings);
+  if (made === null) throw new Error('this browser gives no 2d canvas context');
+  return made;
+}

@@ -1,0 +1,158 @@
+/**
+ * The WebSocket's binary messages: first byte = kind, numbers big-endian.
+ *
+ * Operator to console: slice, telemetry, status, pong, hello. Console to operator: command,
+ * link action, ping, refresh wish. Bad bytes throw a `BadMessage`, which the caller counts.
+ */
+import { ByteBuffer, Builder } from 'flatbuffers';
+import { Command } from './message/command';
+import { Controls } from './message/controls';
+import { LinkAction } from './message/link-action';
+import type { Controlled } from './report';
+
+export const FROM_OPERATOR = { slice: 1, telemetry: 2, status: 3, pong: 4, hello: 5 } as const;
+const TO_OPERATOR = { command: 1, linkAction: 2, ping: 3, refresh: 4 } as const;
+
+/** Close code of a connection whose place a newer console has taken. */
+export const CLOSE_TAKEN_OVER = 4001;
+
+export type SliceKind = 'idr' | 'predicted' | 'skip';
+
+export interface Slice {
+  strip: number;
+  kind: SliceKind;
+  picture: number;
+  /** Start of the strip's readout, Unix microseconds on the operator's clock. */
+  capturedAtUs: number;
+  /** One access unit, Annex B; a view into the message. */
+  bytes: Uint8Array;
+}
+
+export interface Hello {
+  width: number;
+  height: number;
+  /** Each strip's first row and row count. */
+  strips: [y: number, height: number][];
+  codec: string;
+  vehicle: string;
+  version: string;
+}
+
+export interface Pong {
+  /** The console's clock when it asked, ms. */
+  askedAtMs: number;
+  /** The operator's clock when it answered, Unix ms. */
+  operatorMs: number;
+}
+
+export class BadMessage extends Error {}
+
+const SLICE_HEADER_BYTES = 16;
+const SLICE_KINDS: readonly SliceKind[] = ['idr', 'predicted', 'skip'];
+const STRIPS_MAX = 8; // The refresh wish is a mask of eight bits.
+const SIDE_MAX = 8192;
+
+export function parseSlice(message: ArrayBuffer): Slice {
+  if (message.byteLength <= SLICE_HEADER_BYTES) throw new BadMessage('slice without bytes');
+  const view = new DataView(message);
+  const kind = SLICE_KINDS[view.getUint8(2)];
+  if (kind === undefined) throw new BadMessage(`slice kind ${view.getUint8(2)}`);
+  return {
+    strip: view.getUint8(1),
+    kind,
+    picture: view.getUint32(4),
+    capturedAtUs: readMicroseconds(view, 8),
+    bytes: new Uint8Array(message, SLICE_HEADER_BYTES),
+  };
+}
+
+export function parsePong(message: ArrayBuffer): Pong {
+  if (message.byteLength !== 17) throw new BadMessage(`pong of ${message.byteLength} bytes`);
+  const view = new DataView(message);
+  const askedAtMs = view.getFloat64(1);
+  if (!Number.isFinite(askedAtMs)) throw new BadMessage('pong time is not finite');
+  return { askedAtMs, operatorMs: readMicroseconds(view, 9) / 1000 };
+}
+
+export function parseHello(message: ArrayBuffer): Hello {
+  const text = new TextDecoder('utf-8', { fatal: true }).decode(new Uint8Array(message, 1));
+  const hello = JSON.parse(text) as Partial<Record<keyof Hello, unknown>>;
+  if (typeof hello !== 'object' || hello === null) throw new BadMessage('hello is no object');
+  const { width, height, strips, codec } = hello;
+  if (!isSide(width) || !isSide(height)) throw new BadMessage('hello: bad size');
+  if (typeof codec !== 'string') throw new BadMessage('hello: no codec');
+  if (!Array.isArray(strips) || strips.length === 0 || strips.length > STRIPS_MAX) {
+    throw new BadMessage('hello: bad strips');
+  }
+  const rows = strips.map((strip: unknown): [number, number] => {
+    if (!Array.isArray(strip)) throw new BadMessage('hello: bad strip');
+    const [y, rowCount] = strip as unknown[];
+    if (!Number.isInteger(y) || !isSide(rowCount)) throw new BadMessage('hello: bad strip');
+    if ((y as number) < 0 || (y as number) + rowCount > height) throw new BadMessage('hello: strip outside');
+    return [y as number, rowCount];
+  });
+  const { vehicle, version } = hello;
+  return {
+    width,
+    height,
+    strips: rows,
+    codec,
+    vehicle: typeof vehicle === 'string' ? vehicle : '',
+    version: typeof version === 'string' ? version : '',
+  };
+}
+
+/** The FlatBuffer behind the kind byte, after its length and identifier are checked. */
+export function flatBuffer(message: ArrayBuffer, hasIdentifier: (buffer: ByteBuffer) => boolean): ByteBuffer {
+  if (message.byteLength < 1 + 8) throw new BadMessage('too short for a FlatBuffer');
+  const buffer = new ByteBuffer(new Uint8Array(message, 1));
+  if (!hasIdentifier(buffer)) throw new BadMessage('wrong FlatBuffer identifier');
+  return buffer;
+}
+
+/** Sequence and sending time stay 0: the operator's process fills them. */
+export function commandMessage(wish: Controlled): Uint8Array<ArrayBuffer> {
+  const builder = new Builder(64);
+  Command.startCommand(builder);
+  Command.addControls(builder, Controls.createControls(
+    builder, 0n, 0n, wish.steering, wish.throttle, wish.brake, wish.gear, wish.emergencyStop, 0));
+  Command.finishCommandBuffer(builder, Command.endCommand(builder));
+  return withKind(TO_OPERATOR.command, builder.asUint8Array());
+}
+
+/** `link`: index into the status's emulated links. */
+export function linkActionMessage(link: number, cut: boolean): Uint8Array<ArrayBuffer> {
+  const builder = new Builder(32);
+  LinkAction.finishLinkActionBuffer(builder, LinkAction.createLinkAction(builder, link, cut));
+  return withKind(TO_OPERATOR.linkAction, builder.asUint8Array());
+}
+
+export function pingMessage(nowMs: number): Uint8Array<ArrayBuffer> {
+  const message = new Uint8Array(9);
+  message[0] = TO_OPERATOR.ping;
+  new DataView(message.buffer).setFloat64(1, nowMs);
+  return message;
+}
+
+/** Bit n of `strips` set: strip n wants an IDR. */
+export function refreshMessage(strips: number): Uint8Array<ArrayBuffer> {
+  return Uint8Array.of(TO_OPERATOR.refresh, strips & 0xff);
+}
+
+function withKind(kind: number, body: Uint8Array): Uint8Array<ArrayBuffer> {
+  const message = new Uint8Array(1 + body.length);
+  message[0] = kind;
+  message.set(body, 1);
+  return message;
+}
+
+/** Microseconds since 1970 stay below 2^53 until the year 2255. */
+function readMicroseconds(view: DataView, offset: number): number {
+  const value = view.getUint32(offset) * 2 ** 32 + view.getUint32(offset + 4);
+  if (!Number.isSafeInteger(value)) throw new BadMessage('time beyond 2^53 microseconds');
+  return value;
+}
+
+function isSide(value: unknown): value is number {
+  return Number.isInteger(value) && (value as number) > 0 && (value as number) <= SIDE_MAX;
+}
