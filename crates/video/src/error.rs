@@ -12,4 +12,76 @@ pub enum Error {
         /// Rows.
         height: usize,
     },
+    /// A picture has fewer macroblock rows than strips.
+    #[error("a picture of {height} rows cannot be cut into six strips: 96 rows are the least")]
+    TooFewRows {
+        /// Rows of the picture.
+        height: usize,
+    },
+    /// Rows asked for lie outside the picture or are not whole macroblocks.
+    #[error("rows {start}..{end} of a picture of {height} rows are not whole macroblock rows")]
+    Rows {
+        /// First row.
+        start: usize,
+        /// Row after the last.
+        end: usize,
+        /// Rows of the picture.
+        height: usize,
+    },
+    /// Two pictures that belong together differ in size.
+    #[error(
+        "a picture of {width}x{height} was given where {expected_width}x{expected_height} belongs"
+    )]
+    SizeMismatch {
+        /// Pixels in a row of the picture given.
+        width: usize,
+        /// Rows of the picture given.
+        height: usize,
+        /// Pixels in a row wanted.
+        expected_width: usize,
+        /// Rows wanted.
+        expected_height: usize,
+    },
+    /// Bytes end before the thing they describe does.
+    #[error("{what} ends too early")]
+    Truncated {
+        /// What was being read.
+        what: &'static str,
+    },
+    /// A field has a value that it cannot have.
+    #[error("{what}: {value} is not possible")]
+    Invalid {
+        /// The field.
+        what: &'static str,
+        /// Its value.
+        value: u64,
+    },
+    /// A stream uses a part of H.264 that the receiver does not conceal.
+    #[error("{what} is not supported")]
+    Unsupported {
+        /// The part of H.264.
+        what: &'static str,
+    },
+    /// A slice refers to a parameter set that never came.
+    #[error("{set} parameter set {id} is missing")]
+    MissingParameters {
+        /// Sequence or picture.
+        set: &'static str,
+        /// The number asked for.
+        id: u32,
+    },
+    /// An encoder could not be set up or failed on a picture.
+    #[error("the encoder failed in {call}: code {code}")]
+    Encoder {
+        /// The call that failed.
+        call: &'static str,
+        /// What it returned.
+        code: i32,
+    },
+    /// A decoder refused its input.
+    #[error("the decoder failed: {reason}")]
+    Decoder {
+        /// The decoder's own words.
+        reason: String,
+    },
 }

@@ -1,7 +1,27 @@
 //! Slices, encoders, decoders and quality. Knows no network.
+//!
+//! A picture is cut into six [strips](Layout). Each strip is an H.264 stream of its own: it has
+//! its own [`Encoder`] and its own [`Decoder`], so that a strip can be coded as soon as its rows
+//! are read and shown as soon as it arrives. One coded picture of one strip is a [`Slice`]. At the
+//! receiver a [`Concealer`] for each strip puts a skip slice in the place of each lost one.
 
+mod conceal;
+mod decode;
+mod encode;
 mod error;
+mod h264;
+mod layout;
+pub mod openh264;
 mod picture;
+pub mod quality;
+mod quantizer;
+mod slice;
+pub mod stamp;
 
+pub use conceal::Concealer;
+pub use decode::Decoder;
+pub use encode::{Encoded, Encoder, Refresh};
 pub use error::Error;
+pub use layout::Layout;
 pub use picture::Picture;
+pub use slice::{Slice, SliceKind};

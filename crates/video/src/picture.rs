@@ -1,3 +1,5 @@
+use std::ops::Range;
+
 use crate::Error;
 
 /// Rows of a picture in YUV 4:2:0, 8 bits, full planes without padding.
@@ -61,5 +63,89 @@ impl Picture {
     /// The three planes (luma, cb, cr) to write to.
     pub fn planes_mut(&mut self) -> (&mut [u8], &mut [u8], &mut [u8]) {
         (&mut self.luma, &mut self.cb, &mut self.cr)
+    }
+
+    /// A copy of the rows `rows`, as a picture of its own.
+    ///
+    /// # Errors
+    /// [`Error::Rows`] unless the rows are whole macroblock rows of this picture, at least one.
+    pub fn rows(&self, rows: Range<usize>) -> Result<Self, Error> {
+        self.check_rows(&rows)?;
+        let luma = rows.start * self.width..rows.end * self.width;
+        let chroma = luma.start / 4..luma.end / 4;
+        Ok(Self {
+            width: self.width,
+            height: rows.len(),
+            luma: self.luma[luma].to_vec(),
+            cb: self.cb[chroma.clone()].to_vec(),
+            cr: self.cr[chroma].to_vec(),
+        })
+    }
+
+    /// Copies all of `strip` into this picture, beginning at row `first_row`.
+    ///
+    /// # Errors
+    /// [`Error::SizeMismatch`] if the widths differ; [`Error::Rows`] unless the strip fits and
+    /// begins on a macroblock row.
+    pub fn place(&mut self, first_row: usize, strip: &Self) -> Result<(), Error> {
+        let rows = first_row..first_row.saturating_add(strip.height);
+        self.check_rows(&rows)?;
+        if strip.width != self.width {
+            return Err(Error::SizeMismatch {
+                width: strip.width,
+                height: strip.height,
+                expected_width: self.width,
+                expected_height: strip.height,
+            });
+        }
+        let luma = rows.start * self.width..rows.end * self.width;
+        let chroma = luma.start / 4..luma.end / 4;
+        self.luma[luma].copy_from_slice(&strip.luma);
+        self.cb[chroma.clone()].copy_from_slice(&strip.cb);
+        self.cr[chroma].copy_from_slice(&strip.cr);
+        Ok(())
+    }
+
+    fn check_rows(&self, rows: &Range<usize>) -> Result<(), Error> {
+        let aligned = rows.start.is_multiple_of(16) && rows.end.is_multiple_of(16);
+        if aligned && rows.start < rows.end && rows.end <= self.height {
+            return Ok(());
+        }
+        Err(Error::Rows { start: rows.start, end: rows.end, height: self.height })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_taken_out_can_be_placed_again() {
+        let mut picture = Picture::new(32, 64).unwrap();
+        let (luma, cb, cr) = picture.planes_mut();
+        for plane in [luma, cb, cr] {
+            for (index, value) in plane.iter_mut().enumerate() {
+                *value = (index % 251) as u8;
+            }
+        }
+        let strip = picture.rows(16..48).unwrap();
+        assert_eq!((strip.width(), strip.height()), (32, 32));
+        assert_eq!(strip.luma(), &picture.luma()[16 * 32..48 * 32]);
+        assert_eq!(strip.cr(), &picture.cr()[8 * 16..24 * 16]);
+        let mut copy = Picture::new(32, 64).unwrap();
+        copy.place(16, &strip).unwrap();
+        assert_eq!(copy.rows(16..48).unwrap(), strip);
+    }
+
+    #[test]
+    fn rows_outside_the_picture_are_refused() {
+        let mut picture = Picture::new(32, 64).unwrap();
+        let strip = Picture::new(32, 32).unwrap();
+        assert!(picture.rows(0..0).is_err());
+        assert!(picture.rows(8..24).is_err());
+        assert!(picture.rows(48..80).is_err());
+        assert!(picture.place(48, &strip).is_err());
+        assert!(picture.place(usize::MAX - 15, &strip).is_err());
+        assert!(picture.place(0, &Picture::new(16, 16).unwrap()).is_err());
     }
 }

@@ -1,0 +1,299 @@
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use crate::Error;
+use crate::h264::bits;
+use crate::h264::nal::{self, NalUnit};
+use crate::h264::parameters::{PictureOrder, PictureParameters, Sequence};
+use crate::h264::slice_header::{self, SliceHeader};
+
+/// Keeps one strip's stream whole for its decoder when slices are lost.
+///
+/// Every access unit that arrives goes through [`pass`](Self::pass), in picture order, and every
+/// one that does not is replaced by [`skip`](Self::skip): a P slice in which every macroblock is
+/// skipped, so that the strip stands still for that picture. The decoder (libavcodec, openh264,
+/// WebCodecs) then sees a complete stream: no error, a picture out for each one in, and none held
+/// back. Without it, the loss of the one picture in which `frame_num` wraps can stop a decoder for
+/// 30 pictures.
+///
+/// What follows a loss is predicted from a picture that never came, so the strip
+/// [is damaged](Self::is_damaged) until the next IDR arrives.
+#[derive(Clone, Default, Debug)]
+pub struct Concealer {
+    parameters: Parameters,
+    stream: Option<Stream>,
+}
+
+impl Concealer {
+    /// A concealer that has seen nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes an access unit that arrived and gives the bytes to hand to the decoder.
+    ///
+    /// They are the same bytes, unless the encoder's count of pictures and the receiver's have come
+    /// apart (an IDR was lost, or pictures were never coded that the receiver took for lost): then
+    /// the access unit is a copy with the `frame_num` that the decoder expects. `None` before the
+    /// first IDR: no decoder could begin there.
+    ///
+    /// # Errors
+    /// If the access unit is damaged, or uses a part of H.264 that is not supported. It must not
+    /// be handed on; the strip is in the state before, so that [`skip`](Self::skip) can take its
+    /// place.
+    pub fn pass<'a>(&mut self, access_unit: &'a [u8]) -> Result<Option<Cow<'a, [u8]>>, Error> {
+        let units = nal::split(access_unit)?;
+        let mut parameters = Cow::Borrowed(&self.parameters);
+        for unit in &units {
+            match unit.kind() {
+                nal::kind::SEQUENCE_PARAMETERS | nal::kind::PICTURE_PARAMETERS => {
+                    parameters.to_mut().take(unit)?;
+                }
+                _ => {}
+            }
+        }
+        let picture = CodedPicture::read(&units, &parameters)?;
+        let parameters = match parameters {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(parameters) => Some(parameters),
+        };
+        if let Some(parameters) = parameters {
+            self.parameters = parameters;
+        }
+        if picture.is_idr {
+            self.stream = Some(Stream::begin(picture));
+            return Ok(Some(Cow::Borrowed(access_unit)));
+        }
+        let Some(stream) = &mut self.stream else { return Ok(None) };
+        stream.continue_with(&picture);
+        if stream.shown == Numbers::of(&picture.header) {
+            return Ok(Some(Cow::Borrowed(access_unit)));
+        }
+        Ok(Some(Cow::Owned(renumber(&units, &picture, stream.shown))))
+    }
+
+    /// An access unit that repeats the strip as it was last shown, in place of a lost one.
+    ///
+    /// To be called once for each picture that does not come; the next picture that does then
+    /// continues after it. `None` before the first IDR.
+    pub fn skip(&mut self) -> Option<Vec<u8>> {
+        let stream = self.stream.as_mut()?;
+        stream.step_over();
+        Some(slice_header::write_skip(
+            stream.reference,
+            stream.shown.frame,
+            stream.shown.order,
+            &stream.sequence,
+            &stream.picture,
+        ))
+    }
+
+    /// Whether the strip differs from what the encoder has, so that an IDR is wanted.
+    ///
+    /// True before the first IDR and from a loss to the next IDR.
+    pub fn is_damaged(&self) -> bool {
+        self.stream.as_ref().is_none_or(|stream| stream.damaged)
+    }
+
+    /// The strip's codec string for WebCodecs and MSE (RFC 6381), such as `avc1.42C01F`.
+    ///
+    /// `None` before the first IDR.
+    pub fn codec(&self) -> Option<String> {
+        let [profile, constraints, level] = self.stream.as_ref()?.sequence.profile;
+        Some(format!("avc1.{profile:02X}{constraints:02X}{level:02X}"))
+    }
+}
+
+/// The parameter sets that have come.
+#[derive(Clone, Default, Debug)]
+struct Parameters {
+    /// At most 32, by their numbers.
+    sequences: BTreeMap<u32, Sequence>,
+    /// At most 256, by their numbers.
+    pictures: BTreeMap<u32, PictureParameters>,
+}
+
+impl Parameters {
+    fn take(&mut self, unit: &NalUnit<'_>) -> Result<(), Error> {
+        if unit.kind() == nal::kind::SEQUENCE_PARAMETERS {
+            let sequence = Sequence::parse(&unit.payload())?;
+            self.sequences.insert(sequence.id, sequence);
+        } else {
+            let picture = PictureParameters::parse(&unit.payload())?;
+            self.pictures.insert(picture.id, picture);
+        }
+        Ok(())
+    }
+
+    fn for_slice(&self, unit: &NalUnit<'_>) -> Result<(&Sequence, &PictureParameters), Error> {
+        let start = unit.payload_start(slice_header::START_BYTES);
+        let id = SliceHeader::parameters_id(&start)?;
+        let picture =
+            self.pictures.get(&id).ok_or(Error::MissingParameters { set: "picture", id })?;
+        let sequence = self
+            .sequences
+            .get(&picture.sequence_id)
+            .ok_or(Error::MissingParameters { set: "sequence", id: picture.sequence_id })?;
+        Ok((sequence, picture))
+    }
+}
+
+/// What an access unit's slices say of their picture.
+struct CodedPicture {
+    is_idr: bool,
+    reference: u8,
+    header: SliceHeader,
+    sequence: Sequence,
+    parameters: PictureParameters,
+}
+
+impl CodedPicture {
+    fn read(units: &[NalUnit<'_>], parameters: &Parameters) -> Result<Self, Error> {
+        let mut picture: Option<Self> = None;
+        for unit in units.iter().filter(|unit| is_slice(unit)) {
+            let (sequence, pps) = parameters.for_slice(unit)?;
+            let header = slice_header::read(unit, sequence)?;
+            let is_idr = unit.kind() == nal::kind::IDR_SLICE;
+            match &picture {
+                None if header.first_macroblock != 0 => {
+                    return Err(Error::Truncated { what: "access unit" });
+                }
+                None => {
+                    if unit.reference() == 0 {
+                        return Err(Error::Unsupported { what: "a picture without reference" });
+                    }
+                    picture = Some(Self {
+                        is_idr,
+                        reference: unit.reference(),
+                        header,
+                        sequence: sequence.clone(),
+                        parameters: pps.clone(),
+                    });
+                }
+                Some(first) => {
+                    let same = is_idr == first.is_idr
+                        && header.picture_parameters_id == first.parameters.id
+                        && Numbers::of(&header) == Numbers::of(&first.header);
+                    if !same || header.first_macroblock == 0 {
+                        return Err(Error::Unsupported { what: "two pictures at once" });
+                    }
+                }
+            }
+        }
+        picture.ok_or(Error::Truncated { what: "access unit" })
+    }
+}
+
+/// A strip's stream from an IDR on.
+#[derive(Clone, Debug)]
+struct Stream {
+    sequence: Sequence,
+    picture: PictureParameters,
+    reference: u8,
+    /// The last picture as its encoder numbers it.
+    coded: Numbers,
+    /// The last picture as its decoder was told.
+    shown: Numbers,
+    /// The difference of pic_order_cnt_lsb between one picture and the next.
+    order_step: u32,
+    /// Whether the last picture came, so that the next one's order tells the step.
+    follows: bool,
+    damaged: bool,
+}
+
+impl Stream {
+    fn begin(picture: CodedPicture) -> Self {
+        let numbers = Numbers::of(&picture.header);
+        Self {
+            sequence: picture.sequence,
+            picture: picture.parameters,
+            reference: picture.reference,
+            coded: numbers,
+            shown: numbers,
+            order_step: 2,
+            follows: true,
+            damaged: false,
+        }
+    }
+
+    /// Takes a picture that is not an IDR.
+    fn continue_with(&mut self, picture: &CodedPicture) {
+        let came = Numbers::of(&picture.header);
+        let same_format = picture.sequence == self.sequence;
+        let expected = self.next(self.coded, self.order_step);
+        if came.frame != expected.frame || !same_format {
+            self.damaged = true;
+        } else if self.follows {
+            self.order_step = came.order.wrapping_sub(self.coded.order) & self.order_mask();
+        }
+        self.coded = came;
+        self.shown = self.next(self.shown, self.order_step);
+        self.picture = picture.parameters.clone();
+        self.reference = picture.reference;
+        self.follows = true;
+    }
+
+    /// Counts a picture that did not come.
+    fn step_over(&mut self) {
+        self.coded = self.next(self.coded, self.order_step);
+        self.shown = self.next(self.shown, self.order_step);
+        self.follows = false;
+        self.damaged = true;
+    }
+
+    fn next(&self, numbers: Numbers, order_step: u32) -> Numbers {
+        let frame_mask = (1 << self.sequence.frame_number_bits) - 1;
+        Numbers {
+            frame: (numbers.frame + 1) & frame_mask,
+            order: numbers.order.wrapping_add(order_step) & self.order_mask(),
+        }
+    }
+
+    fn order_mask(&self) -> u32 {
+        match self.sequence.order {
+            PictureOrder::LowBits(bits) => (1 << bits) - 1,
+            PictureOrder::Differences { .. } | PictureOrder::Decoding => 0,
+        }
+    }
+}
+
+/// How a slice header counts its picture.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Numbers {
+    /// frame_num
+    frame: u32,
+    /// pic_order_cnt_lsb, or 0 where there is none.
+    order: u32,
+}
+
+impl Numbers {
+    fn of(header: &SliceHeader) -> Self {
+        Self { frame: header.frame_number, order: header.order.map_or(0, |(low_bits, _)| low_bits) }
+    }
+}
+
+fn is_slice(unit: &NalUnit<'_>) -> bool {
+    matches!(unit.kind(), nal::kind::SLICE | nal::kind::IDR_SLICE)
+}
+
+/// A copy of an access unit whose slices carry `shown` as their numbers.
+fn renumber(units: &[NalUnit<'_>], picture: &CodedPicture, shown: Numbers) -> Vec<u8> {
+    let mut out = Vec::new();
+    for unit in units {
+        let mut payload = unit.payload();
+        if is_slice(unit) {
+            // Only the first macroblock's number stands before, and may shift the others' fields.
+            if let Ok(header) = SliceHeader::parse(&payload, unit.kind(), &picture.sequence) {
+                let bits = picture.sequence.frame_number_bits;
+                bits::overwrite(&mut payload, header.frame_number_position, bits, shown.frame);
+                if let (Some((_, position)), PictureOrder::LowBits(bits)) =
+                    (header.order, &picture.sequence.order)
+                {
+                    bits::overwrite(&mut payload, position, *bits, shown.order);
+                }
+            }
+        }
+        nal::write(unit.header(), &payload, &mut out);
+    }
+    out
+}

@@ -1,0 +1,42 @@
+use tautline_units::ByteCount;
+
+use crate::{Error, Picture, SliceKind};
+
+/// Codes one strip, picture by picture.
+///
+/// The strip is an H.264 stream of its own. Every picture refers to the one before it alone, and
+/// none is held back: what goes in comes out at once.
+pub trait Encoder: Send {
+    /// Codes the strip's next picture into about `budget` bytes.
+    ///
+    /// The budget may change at every call, by any factor. Sizes follow it in the mean; a single
+    /// slice may be larger, as may one that carries a whole refreshed strip.
+    ///
+    /// # Errors
+    /// [`Error::SizeMismatch`] if `rows` has not the encoder's size; [`Error::Encoder`] if the
+    /// backend fails, after which the next picture is coded as an IDR.
+    fn encode(
+        &mut self,
+        rows: &Picture,
+        budget: ByteCount,
+        refresh: Refresh,
+    ) -> Result<Encoded, Error>;
+}
+
+/// Whether a picture must be decodable without any before it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refresh {
+    /// Predict from the picture before, if there is one.
+    No,
+    /// Code an IDR with its parameter sets.
+    Idr,
+}
+
+/// One coded picture of a strip.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Encoded {
+    /// How it was coded.
+    pub kind: SliceKind,
+    /// The access unit in Annex B form; an IDR begins with its parameter sets.
+    pub bytes: Vec<u8>,
+}

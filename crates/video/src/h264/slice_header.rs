@@ -1,0 +1,206 @@
+//! Slice headers (7.3.3): what concealment reads, and the skip slice that it writes.
+
+use super::bits::{Reader, Writer};
+use super::nal::{self, NalUnit};
+use super::parameters::{PictureOrder, PictureParameters, Sequence};
+use crate::Error;
+
+/// The bytes of a slice NAL unit that always hold the fields read here: at most 8 numbers of at
+/// most 63 bits each, with emulation prevention.
+pub(crate) const START_BYTES: usize = 128;
+
+/// The first fields of a slice header.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct SliceHeader {
+    pub(crate) first_macroblock: u32,
+    /// slice_type modulo 5 is 0: predicted from one direction.
+    pub(crate) predicted: bool,
+    pub(crate) picture_parameters_id: u32,
+    /// frame_num
+    pub(crate) frame_number: u32,
+    /// The bit of the payload at which frame_num begins.
+    pub(crate) frame_number_position: usize,
+    /// pic_order_cnt_lsb and the bit at which it begins, with type 0.
+    pub(crate) order: Option<(u32, usize)>,
+}
+
+impl SliceHeader {
+    /// The picture parameter set that the slice refers to.
+    pub(crate) fn parameters_id(payload: &[u8]) -> Result<u32, Error> {
+        let mut reader = Reader::new(payload, "slice header");
+        reader.unsigned()?;
+        reader.unsigned()?;
+        reader.at_most(255, "pic_parameter_set_id")
+    }
+
+    /// Reads the start of a slice's payload.
+    ///
+    /// # Errors
+    /// If it is cut, out of range, or of a B or switching slice.
+    pub(crate) fn parse(payload: &[u8], nal_kind: u8, sequence: &Sequence) -> Result<Self, Error> {
+        let mut reader = Reader::new(payload, "slice header");
+        let first_macroblock =
+            reader.at_most(sequence.macroblock_count - 1, "first_mb_in_slice")?;
+        let predicted = match reader.at_most(9, "slice_type")? % 5 {
+            0 => true,
+            2 => false,
+            _ => return Err(Error::Unsupported { what: "a B or switching slice" }),
+        };
+        let picture_parameters_id = reader.at_most(255, "pic_parameter_set_id")?;
+        let frame_number_position = reader.position();
+        let frame_number = reader.bits(sequence.frame_number_bits)?;
+        if nal_kind == nal::kind::IDR_SLICE {
+            if predicted || frame_number != 0 {
+                return Err(Error::Invalid { what: "IDR", value: u64::from(frame_number) });
+            }
+            reader.at_most(65535, "idr_pic_id")?;
+        }
+        let order = match sequence.order {
+            PictureOrder::LowBits(bits) => {
+                let position = reader.position();
+                Some((reader.bits(bits)?, position))
+            }
+            PictureOrder::Differences { .. } | PictureOrder::Decoding => None,
+        };
+        Ok(Self {
+            first_macroblock,
+            predicted,
+            picture_parameters_id,
+            frame_number,
+            frame_number_position,
+            order,
+        })
+    }
+}
+
+/// Writes a slice that repeats the whole picture before it: every macroblock is skipped.
+///
+/// Its motion vectors are zero: the prediction of 8.4.1.1 is zero where a neighbour is missing or
+/// unmoved, so by induction everywhere. Deblocking is off, so that the repetition is exact.
+pub(crate) fn write_skip(
+    nal_reference: u8,
+    frame_number: u32,
+    order_low_bits: u32,
+    sequence: &Sequence,
+    picture: &PictureParameters,
+) -> Vec<u8> {
+    let mut writer = Writer::default();
+    writer.unsigned(0); // first_mb_in_slice
+    writer.unsigned(SLICE_TYPE_ALL_P);
+    writer.unsigned(picture.id);
+    writer.bits(frame_number, sequence.frame_number_bits);
+    match sequence.order {
+        PictureOrder::LowBits(bits) => {
+            writer.bits(order_low_bits, bits);
+            if picture.bottom_order_present {
+                writer.signed(0); // delta_pic_order_cnt_bottom
+            }
+        }
+        PictureOrder::Differences { always_zero: false } => {
+            writer.signed(0); // delta_pic_order_cnt[0]
+            if picture.bottom_order_present {
+                writer.signed(0); // delta_pic_order_cnt[1]
+            }
+        }
+        PictureOrder::Differences { always_zero: true } | PictureOrder::Decoding => {}
+    }
+    if picture.redundant_count_present {
+        writer.unsigned(0); // redundant_pic_cnt
+    }
+    let one_reference = picture.reference_count == 1;
+    writer.bit(!one_reference); // num_ref_idx_active_override_flag
+    if !one_reference {
+        writer.unsigned(0); // num_ref_idx_l0_active_minus1
+    }
+    writer.bit(false); // ref_pic_list_modification_flag_l0
+    if picture.weighted {
+        writer.unsigned(0); // luma_log2_weight_denom
+        writer.unsigned(0); // chroma_log2_weight_denom
+        writer.bit(false); // luma_weight_l0_flag
+        writer.bit(false); // chroma_weight_l0_flag
+    }
+    if nal_reference != 0 {
+        writer.bit(false); // adaptive_ref_pic_marking_mode_flag
+    }
+    writer.signed(0); // slice_qp_delta
+    if picture.deblocking_control {
+        writer.unsigned(1); // disable_deblocking_filter_idc
+    }
+    writer.unsigned(sequence.macroblock_count); // mb_skip_run
+    let mut out = Vec::with_capacity(24);
+    nal::write(nal_reference << 5 | nal::kind::SLICE, &writer.finish(), &mut out);
+    out
+}
+
+/// Reads the header of a slice NAL unit with its parameter sets at hand.
+pub(crate) fn read(unit: &NalUnit<'_>, sequence: &Sequence) -> Result<SliceHeader, Error> {
+    SliceHeader::parse(&unit.payload_start(START_BYTES), unit.kind(), sequence)
+}
+
+/// slice_type: this slice and all others of its picture are P (table 7-6).
+const SLICE_TYPE_ALL_P: u32 = 5;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn sequence(order: PictureOrder) -> Sequence {
+        Sequence {
+            id: 0,
+            profile: [66, 192, 31],
+            frame_number_bits: 15,
+            order,
+            macroblock_count: 560,
+        }
+    }
+
+    fn parameters(flags: u8) -> PictureParameters {
+        PictureParameters {
+            id: 3,
+            sequence_id: 0,
+            bottom_order_present: flags & 1 != 0,
+            reference_count: 1 + u32::from(flags >> 1 & 1),
+            weighted: flags & 4 != 0,
+            deblocking_control: flags & 8 != 0,
+            redundant_count_present: flags & 16 != 0,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_skip_slice_reads_as_written(
+            frame_number in 0u32..1 << 15,
+            low_bits in 0u32..64,
+            flags in 0u8..32,
+        ) {
+            let sequence = sequence(PictureOrder::LowBits(6));
+            let bytes = write_skip(2, frame_number, low_bits, &sequence, &parameters(flags));
+            let units = nal::split(&bytes).unwrap();
+            prop_assert_eq!(units.len(), 1);
+            prop_assert_eq!((units[0].kind(), units[0].reference()), (1, 2));
+            let header = read(&units[0], &sequence).unwrap();
+            prop_assert!(header.predicted);
+            prop_assert_eq!(header.first_macroblock, 0);
+            prop_assert_eq!(header.frame_number, frame_number);
+            prop_assert_eq!(header.picture_parameters_id, 3);
+            prop_assert_eq!(header.order.map(|(bits, _)| bits), Some(low_bits));
+        }
+
+        #[test]
+        fn any_bytes_parse_without_panic(
+            bytes in proptest::collection::vec(any::<u8>(), 0..60),
+            kind in 1u8..6,
+        ) {
+            for order in [
+                PictureOrder::LowBits(16),
+                PictureOrder::Differences { always_zero: false },
+                PictureOrder::Decoding,
+            ] {
+                let _ = SliceHeader::parse(&bytes, kind, &sequence(order));
+            }
+            let _ = SliceHeader::parameters_id(&bytes);
+        }
+    }
+}

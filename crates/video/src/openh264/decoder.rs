@@ -1,0 +1,58 @@
+use openh264::OpenH264API;
+use openh264::decoder::{Decoder as Native, DecoderConfig, Flush};
+use openh264::formats::YUVSource;
+
+use crate::{Decoder, Error, Picture};
+
+/// Decodes one strip with openh264, on the calling thread.
+pub struct StripDecoder {
+    native: Native,
+}
+
+impl StripDecoder {
+    /// A decoder that waits for its first IDR.
+    ///
+    /// # Errors
+    /// [`Error::Decoder`] if the library has no memory for it.
+    pub fn new() -> Result<Self, Error> {
+        // Flushing gives each picture at once; without it a stream of another encoder, whose
+        // parameter sets permit reordering, would be held back.
+        let config = DecoderConfig::new().flush_after_decode(Flush::Flush);
+        let native =
+            Native::with_api_config(OpenH264API::from_source(), config).map_err(refused)?;
+        Ok(Self { native })
+    }
+}
+
+impl Decoder for StripDecoder {
+    fn decode(&mut self, access_unit: &[u8]) -> Result<Option<Picture>, Error> {
+        if i32::try_from(access_unit.len()).is_err() {
+            return Err(Error::Invalid { what: "access unit", value: access_unit.len() as u64 });
+        }
+        let Some(decoded) = self.native.decode(access_unit).map_err(refused)? else {
+            return Ok(None);
+        };
+        let (width, height) = decoded.dimensions();
+        let (luma_stride, cb_stride, cr_stride) = decoded.strides();
+        let mut picture = Picture::new(width, height)?;
+        let (luma, cb, cr) = picture.planes_mut();
+        copy_plane(decoded.y(), luma_stride, luma, width)?;
+        copy_plane(decoded.u(), cb_stride, cb, width / 2)?;
+        copy_plane(decoded.v(), cr_stride, cr, width / 2)?;
+        Ok(Some(picture))
+    }
+}
+
+fn copy_plane(from: &[u8], stride: usize, to: &mut [u8], width: usize) -> Result<(), Error> {
+    for (index, row) in to.chunks_exact_mut(width).enumerate() {
+        let start = index * stride;
+        let source =
+            from.get(start..start + width).ok_or(Error::Truncated { what: "decoded picture" })?;
+        row.copy_from_slice(source);
+    }
+    Ok(())
+}
+
+fn refused(error: openh264::Error) -> Error {
+    Error::Decoder { reason: error.to_string() }
+}

@@ -1,0 +1,226 @@
+//! The one module that calls openh264's encoder: everything unsafe is here.
+#![allow(unsafe_code)]
+
+use std::ffi::c_int;
+use std::ptr;
+
+use openh264_sys2::{
+    API, CAMERA_VIDEO_REAL_TIME, CONSTANT_ID, DEBLOCKING_IDC_0, DynamicAPI,
+    ENCODER_OPTION_SVC_ENCODE_PARAM_EXT, ENCODER_OPTION_TRACE_LEVEL, ISVCEncoder, ISVCEncoderVtbl,
+    LEVEL_3_1, LOW_COMPLEXITY, PRO_BASELINE, RC_OFF_MODE, SEncParamExt, SFrameBSInfo,
+    SM_SINGLE_SLICE, SSourcePicture, WELS_LOG_QUIET, videoFormatI420, videoFrameTypeIDR,
+    videoFrameTypeP,
+};
+
+use crate::{Error, Picture};
+
+/// The quantizers that H.264 has for 8 bits.
+pub(super) const QP_MAX: i32 = 51;
+
+/// One openh264 encoder, initialized, whose quantizer is set picture by picture.
+///
+/// openh264's own rate control is off: `iDLayerQp` is then the quantizer of every macroblock
+/// (`WelsRcPictureInitDisable`), and `SetOption(SVC_ENCODE_PARAM_EXT)` with that field alone
+/// changed takes the branch of `WelsEncoderParamAdjust` that neither resets nor allocates.
+pub(super) struct Native {
+    api: DynamicAPI,
+    encoder: *mut ISVCEncoder,
+    params: Box<SEncParamExt>,
+    info: Box<SFrameBSInfo>,
+    width: usize,
+    height: usize,
+}
+
+// SAFETY: The library's encoder keeps no thread-local state and, with one thread, starts no
+// threads; the pointer is owned by this value alone, which is not Sync and not Clone.
+unsafe impl Send for Native {}
+
+/// What the encoder made of a picture.
+pub(super) struct Coded {
+    pub(super) is_idr: bool,
+    pub(super) bytes: Vec<u8>,
+}
+
+impl Native {
+    pub(super) fn new(width: usize, height: usize, rate: f32) -> Result<Self, Error> {
+        let api = DynamicAPI::from_source();
+        let mut encoder: *mut ISVCEncoder = ptr::null_mut();
+        // SAFETY: The call writes one pointer to the place given, which outlives it.
+        let code = unsafe { api.WelsCreateSVCEncoder(&raw mut encoder) };
+        check("WelsCreateSVCEncoder", code)?;
+        if encoder.is_null() {
+            return Err(Error::Encoder { call: "WelsCreateSVCEncoder", code: 0 });
+        }
+        // From here on dropping `native` destroys the encoder.
+        let mut native =
+            Self { api, encoder, params: Box::default(), info: Box::default(), width, height };
+        native.initialize(rate)?;
+        Ok(native)
+    }
+
+    fn initialize(&mut self, rate: f32) -> Result<(), Error> {
+        let defaults = function("GetDefaultParams", self.vtable().GetDefaultParams)?;
+        let initialize = function("InitializeExt", self.vtable().InitializeExt)?;
+        let set_option = function("SetOption", self.vtable().SetOption)?;
+        let mut quiet: c_int = WELS_LOG_QUIET;
+        // SAFETY: `encoder` is live; the option reads one c_int, which outlives the call.
+        let code = unsafe {
+            set_option(self.encoder, ENCODER_OPTION_TRACE_LEVEL, (&raw mut quiet).cast())
+        };
+        check("SetOption", code)?;
+        // SAFETY: `encoder` is live and `params` a valid place for the struct it fills.
+        let code = unsafe { defaults(self.encoder, &raw mut *self.params) };
+        check("GetDefaultParams", code)?;
+        configure(&mut self.params, self.width as c_int, self.height as c_int, rate);
+        // SAFETY: `encoder` is live; `params` is filled and only read.
+        let code = unsafe { initialize(self.encoder, &raw const *self.params) };
+        check("InitializeExt", code)
+    }
+
+    /// Sets the quantizer of the pictures to come.
+    pub(super) fn set_qp(&mut self, qp: i32) -> Result<(), Error> {
+        let qp = qp.clamp(0, QP_MAX);
+        if self.params.sSpatialLayers[0].iDLayerQp == qp {
+            return Ok(());
+        }
+        self.params.sSpatialLayers[0].iDLayerQp = qp;
+        let set_option = function("SetOption", self.vtable().SetOption)?;
+        // SAFETY: `encoder` is initialized; the option copies one SEncParamExt, which outlives it.
+        let code = unsafe {
+            let params = (&raw mut *self.params).cast();
+            set_option(self.encoder, ENCODER_OPTION_SVC_ENCODE_PARAM_EXT, params)
+        };
+        check("SetOption", code)
+    }
+
+    /// Makes the next picture an IDR.
+    pub(super) fn force_idr(&mut self) -> Result<(), Error> {
+        let force = function("ForceIntraFrame", self.vtable().ForceIntraFrame)?;
+        // SAFETY: `encoder` is initialized.
+        let code = unsafe { force(self.encoder, true) };
+        check("ForceIntraFrame", code)
+    }
+
+    /// Codes a picture, which must have the encoder's size.
+    pub(super) fn encode(&mut self, picture: &Picture) -> Result<Coded, Error> {
+        assert_eq!((picture.width(), picture.height()), (self.width, self.height));
+        let encode = function("EncodeFrame", self.vtable().EncodeFrame)?;
+        let stride = self.width as c_int;
+        let source = SSourcePicture {
+            iColorFormat: videoFormatI420,
+            iStride: [stride, stride / 2, stride / 2, 0],
+            pData: [
+                picture.luma().as_ptr().cast_mut(),
+                picture.cb().as_ptr().cast_mut(),
+                picture.cr().as_ptr().cast_mut(),
+                ptr::null_mut(),
+            ],
+            iPicWidth: stride,
+            iPicHeight: self.height as c_int,
+            uiTimeStamp: 0,
+            bPsnrY: false,
+            bPsnrU: false,
+            bPsnrV: false,
+        };
+        // SAFETY: `encoder` is initialized; the planes have the strides and rows told (Picture's
+        // invariant, and the sizes are equal), are only read, and outlive the call.
+        let code = unsafe { encode(self.encoder, &raw const source, &raw mut *self.info) };
+        check("EncodeFrame", code)?;
+        let is_idr = match self.info.eFrameType {
+            kind if kind == videoFrameTypeIDR => true,
+            kind if kind == videoFrameTypeP => false,
+            kind => return Err(Error::Encoder { call: "EncodeFrame: frame type", code: kind }),
+        };
+        Ok(Coded { is_idr, bytes: self.coded_bytes() })
+    }
+
+    /// Copies the NAL units of the last picture out of the encoder's buffers.
+    fn coded_bytes(&self) -> Vec<u8> {
+        let mut bytes =
+            Vec::with_capacity(usize::try_from(self.info.iFrameSizeInBytes).unwrap_or(0));
+        let layers = usize::try_from(self.info.iLayerNum).unwrap_or(0);
+        for layer in self.info.sLayerInfo.iter().take(layers) {
+            let units = usize::try_from(layer.iNalCount).unwrap_or(0);
+            if units == 0 || layer.pBsBuf.is_null() || layer.pNalLengthInByte.is_null() {
+                continue;
+            }
+            // SAFETY: After EncodeFrame a layer has `iNalCount` lengths at `pNalLengthInByte`, in
+            // memory that the encoder owns and leaves alone until its next call.
+            let lengths = unsafe { std::slice::from_raw_parts(layer.pNalLengthInByte, units) };
+            let total = lengths.iter().map(|&length| usize::try_from(length).unwrap_or(0)).sum();
+            // SAFETY: The layer's NAL units lie one after another from `pBsBuf` on, together as
+            // long as their lengths say, likewise until the encoder's next call.
+            bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(layer.pBsBuf, total) });
+        }
+        bytes
+    }
+
+    fn vtable(&self) -> &ISVCEncoderVtbl {
+        // SAFETY: A live encoder begins with the pointer to its table of functions, which is
+        // static.
+        unsafe { &**self.encoder }
+    }
+}
+
+impl Drop for Native {
+    fn drop(&mut self) {
+        if let Some(uninitialize) = self.vtable().Uninitialize {
+            // SAFETY: `encoder` is live; the call is allowed at any time before the destruction.
+            let _ = unsafe { uninitialize(self.encoder) };
+        }
+        // SAFETY: `encoder` came from WelsCreateSVCEncoder of the same library and is not used
+        // again.
+        unsafe { self.api.WelsDestroySVCEncoder(self.encoder) };
+    }
+}
+
+/// Sets the low-delay stream that the concealer and browsers count on.
+fn configure(params: &mut SEncParamExt, width: c_int, height: c_int, rate: f32) {
+    params.iUsageType = CAMERA_VIDEO_REAL_TIME;
+    params.iPicWidth = width;
+    params.iPicHeight = height;
+    params.fMaxFrameRate = rate;
+    params.iTemporalLayerNum = 1;
+    params.iSpatialLayerNum = 1;
+    params.iRCMode = RC_OFF_MODE;
+    params.iComplexityMode = LOW_COMPLEXITY;
+    // IDRs come on request alone.
+    params.uiIntraPeriod = 0;
+    params.bEnableSceneChangeDetect = false;
+    params.iNumRefFrame = 1;
+    params.bEnableLongTermReference = false;
+    params.eSpsPpsIdStrategy = CONSTANT_ID;
+    params.iEntropyCodingModeFlag = 0;
+    // A picture that is not coded would be a gap.
+    params.bEnableFrameSkip = false;
+    params.iMultipleThreadIdc = 1;
+    params.iLoopFilterDisableIdc = DEBLOCKING_IDC_0;
+    params.bEnableDenoise = false;
+    params.bEnableBackgroundDetection = false;
+    params.bEnableAdaptiveQuant = false;
+    params.bEnableFrameCroppingFlag = true;
+    let layer = &mut params.sSpatialLayers[0];
+    layer.iVideoWidth = width;
+    layer.iVideoHeight = height;
+    layer.fFrameRate = rate;
+    layer.uiProfileIdc = PRO_BASELINE;
+    layer.uiLevelIdc = LEVEL_3_1;
+    layer.sSliceArgument.uiSliceMode = SM_SINGLE_SLICE;
+    layer.sSliceArgument.uiSliceNum = 1;
+    // Told to the level check alone: the quantizer is ours.
+    params.iTargetBitrate = NOMINAL_BITS_PER_SECOND;
+    params.iMaxBitrate = NOMINAL_BITS_PER_SECOND;
+    layer.iSpatialBitrate = NOMINAL_BITS_PER_SECOND;
+    layer.iMaxSpatialBitrate = NOMINAL_BITS_PER_SECOND;
+}
+
+/// Below the 14 Mbit/s of level 3.1 (table A-1), which holds 1280x128 at 60 a second.
+const NOMINAL_BITS_PER_SECOND: c_int = 4_000_000;
+
+fn function<F>(call: &'static str, function: Option<F>) -> Result<F, Error> {
+    function.ok_or(Error::Encoder { call, code: 0 })
+}
+
+fn check(call: &'static str, code: c_int) -> Result<(), Error> {
+    if code == 0 { Ok(()) } else { Err(Error::Encoder { call, code }) }
+}

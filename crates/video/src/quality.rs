@@ -1,0 +1,135 @@
+//! How near a picture is to another.
+
+use crate::{Error, Picture};
+
+/// The peak signal-to-noise ratio of the luma planes in dB; infinity for equal ones.
+///
+/// # Errors
+/// [`Error::SizeMismatch`] if the pictures differ in size.
+pub fn psnr(picture: &Picture, reference: &Picture) -> Result<f64, Error> {
+    check_sizes(picture, reference)?;
+    Ok(decibels(mean_square(picture.luma(), reference.luma())))
+}
+
+/// The peak signal-to-noise ratio of all three planes in dB, luma weighing six parts of eight.
+///
+/// # Errors
+/// [`Error::SizeMismatch`] if the pictures differ in size.
+pub fn psnr_weighted(picture: &Picture, reference: &Picture) -> Result<f64, Error> {
+    check_sizes(picture, reference)?;
+    let luma = decibels(mean_square(picture.luma(), reference.luma()));
+    let cb = decibels(mean_square(picture.cb(), reference.cb()));
+    let cr = decibels(mean_square(picture.cr(), reference.cr()));
+    Ok((6.0 * luma + cb + cr) / 8.0)
+}
+
+/// The structural similarity of the luma planes, 1 for equal ones.
+///
+/// The mean over windows of 8x8 pixels, 4 apart, with uniform weights and the constants of Wang et
+/// al. (2004): `(0.01 * 255)^2` and `(0.03 * 255)^2`. Pictures' sides are at least 16, so there is
+/// always a window.
+///
+/// # Errors
+/// [`Error::SizeMismatch`] if the pictures differ in size.
+pub fn ssim(picture: &Picture, reference: &Picture) -> Result<f64, Error> {
+    check_sizes(picture, reference)?;
+    let width = picture.width();
+    let (mut sum, mut count) = (0.0, 0u32);
+    for top in (0..=picture.height() - WINDOW).step_by(WINDOW / 2) {
+        for left in (0..=width - WINDOW).step_by(WINDOW / 2) {
+            let start = top * width + left;
+            sum += window(&picture.luma()[start..], &reference.luma()[start..], width);
+            count += 1;
+        }
+    }
+    Ok(sum / f64::from(count))
+}
+
+fn window(a: &[u8], b: &[u8], stride: usize) -> f64 {
+    let (mut sum_a, mut sum_b, mut squares_a, mut squares_b, mut products) = (0, 0, 0, 0, 0);
+    for row in 0..WINDOW {
+        let rows = a[row * stride..][..WINDOW].iter().zip(&b[row * stride..][..WINDOW]);
+        for (&a, &b) in rows {
+            let (a, b) = (u32::from(a), u32::from(b));
+            sum_a += a;
+            sum_b += b;
+            squares_a += a * a;
+            squares_b += b * b;
+            products += a * b;
+        }
+    }
+    let count = (WINDOW * WINDOW) as f64;
+    let (mean_a, mean_b) = (f64::from(sum_a) / count, f64::from(sum_b) / count);
+    let variance_a = f64::from(squares_a) / count - mean_a * mean_a;
+    let variance_b = f64::from(squares_b) / count - mean_b * mean_b;
+    let covariance = f64::from(products) / count - mean_a * mean_b;
+    (2.0 * mean_a * mean_b + C1) * (2.0 * covariance + C2)
+        / ((mean_a * mean_a + mean_b * mean_b + C1) * (variance_a + variance_b + C2))
+}
+
+fn mean_square(a: &[u8], b: &[u8]) -> f64 {
+    let sum: u64 =
+        a.iter().zip(b).map(|(&a, &b)| u64::from(a.abs_diff(b)) * u64::from(a.abs_diff(b))).sum();
+    sum as f64 / a.len() as f64
+}
+
+fn decibels(mean_square: f64) -> f64 {
+    10.0 * (255.0 * 255.0 / mean_square).log10()
+}
+
+fn check_sizes(picture: &Picture, reference: &Picture) -> Result<(), Error> {
+    if (picture.width(), picture.height()) == (reference.width(), reference.height()) {
+        return Ok(());
+    }
+    Err(Error::SizeMismatch {
+        width: picture.width(),
+        height: picture.height(),
+        expected_width: reference.width(),
+        expected_height: reference.height(),
+    })
+}
+
+const WINDOW: usize = 8;
+const C1: f64 = 0.01 * 255.0 * 0.01 * 255.0;
+const C2: f64 = 0.03 * 255.0 * 0.03 * 255.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(value: u8) -> Picture {
+        let mut picture = Picture::new(32, 16).unwrap();
+        picture.planes_mut().0.fill(value);
+        picture
+    }
+
+    #[test]
+    fn equal_pictures_are_infinitely_near() {
+        let picture = filled(77);
+        assert_eq!(psnr(&picture, &picture).unwrap(), f64::INFINITY);
+        assert_eq!(psnr_weighted(&picture, &picture).unwrap(), f64::INFINITY);
+        assert!((ssim(&picture, &picture).unwrap() - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_difference_of_one_everywhere_is_48_13_db() {
+        let psnr = psnr(&filled(100), &filled(101)).unwrap();
+        assert!((psnr - 48.1308).abs() < 1e-4);
+    }
+
+    #[test]
+    fn flat_pictures_differ_in_similarity_by_their_means_alone() {
+        let (a, b) = (100.0, 150.0);
+        let expected = (2.0 * a * b + C1) / (a * a + b * b + C1);
+        let ssim = ssim(&filled(100), &filled(150)).unwrap();
+        assert!((ssim - expected).abs() < 1e-9);
+    }
+
+    #[test]
+    fn pictures_of_different_sizes_are_not_compared() {
+        let other = Picture::new(16, 16).unwrap();
+        assert!(psnr(&filled(0), &other).is_err());
+        assert!(psnr_weighted(&filled(0), &other).is_err());
+        assert!(ssim(&filled(0), &other).is_err());
+    }
+}

@@ -1,0 +1,209 @@
+use std::time::Duration;
+
+use tautline_units::Instant;
+
+use crate::{Error, Layout};
+
+/// How a slice is coded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SliceKind {
+    /// Without any picture before it, with its parameter sets.
+    Idr,
+    /// From the picture before it.
+    Predicted,
+    /// As a repetition of the picture before it.
+    Skip,
+}
+
+impl SliceKind {
+    /// The number of this kind on the wire: 0 IDR, 1 predicted, 2 skip.
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::Idr => 0,
+            Self::Predicted => 1,
+            Self::Skip => 2,
+        }
+    }
+
+    /// The kind with this number on the wire.
+    pub const fn from_number(number: u8) -> Option<Self> {
+        match number {
+            0 => Some(Self::Idr),
+            1 => Some(Self::Predicted),
+            2 => Some(Self::Skip),
+            _ => None,
+        }
+    }
+}
+
+/// One coded picture of one strip, with what the receiver must know of it.
+///
+/// As handed to transport, all numbers big-endian:
+///
+/// ```text
+///  0                   1                   2                   3
+///  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+/// +---------------+---------------+---------------+---------------+
+/// |  version = 1  |     kind      |     strip     |   reserved    |
+/// +---------------+---------------+---------------+---------------+
+/// |                            picture                            |
+/// +---------------------------------------------------------------+
+/// |                 captured_at, ns, vehicle clock                |
+/// |                                                               |
+/// +---------------------------------------------------------------+
+/// |       encoded_at - captured_at, ns, at most 2^32 - 1          |
+/// +---------------------------------------------------------------+
+/// |                      length of the bytes                      |
+/// +---------------------------------------------------------------+
+/// |                      Annex B bytes ...                        |
+/// +---------------------------------------------------------------+
+/// ```
+///
+/// The length makes a cut unit known as such: it is an error and never reaches a decoder.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Slice {
+    /// The picture's number, counted by the camera from zero.
+    pub picture: u32,
+    /// The strip's number, from the top.
+    pub strip: u8,
+    /// How it is coded.
+    pub kind: SliceKind,
+    /// The start of the strip's readout, on the vehicle's clock.
+    pub captured_at: Instant,
+    /// The end of its encoding, on the vehicle's clock.
+    ///
+    /// On the wire it is kept to within 4.29 s of `captured_at`.
+    pub encoded_at: Instant,
+    /// The access unit in Annex B form; an IDR begins with its parameter sets.
+    pub bytes: Vec<u8>,
+}
+
+impl Slice {
+    /// The length of the header before the Annex B bytes.
+    pub const HEADER_BYTES: usize = 24;
+
+    /// The header followed by the Annex B bytes.
+    ///
+    /// # Panics
+    /// If the Annex B bytes are 4 GiB or more.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let length = u32::try_from(self.bytes.len()).expect("a coded slice is far below 4 GiB");
+        let encoding = self.encoded_at.since(self.captured_at).as_nanos();
+        let encoding = u32::try_from(encoding).unwrap_or(u32::MAX);
+        let mut out = Vec::with_capacity(Self::HEADER_BYTES + self.bytes.len());
+        out.extend_from_slice(&[VERSION, self.kind.number(), self.strip, 0]);
+        out.extend_from_slice(&self.picture.to_be_bytes());
+        out.extend_from_slice(&self.captured_at.as_nanos().to_be_bytes());
+        out.extend_from_slice(&encoding.to_be_bytes());
+        out.extend_from_slice(&length.to_be_bytes());
+        out.extend_from_slice(&self.bytes);
+        out
+    }
+
+    /// Reads what [`to_bytes`](Self::to_bytes) wrote. The reserved byte is not looked at.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`] if the header or the Annex B bytes are cut; [`Error::Invalid`] for an
+    /// unknown version, kind or strip, for no Annex B bytes at all, or for bytes after them.
+    pub fn parse(unit: &[u8]) -> Result<Self, Error> {
+        let Some((header, bytes)) = unit.split_first_chunk::<{ Self::HEADER_BYTES }>() else {
+            return Err(Error::Truncated { what: "slice header" });
+        };
+        let [version, kind, strip, _reserved, p0, p1, p2, p3, rest @ ..] = header;
+        let [c0, c1, c2, c3, c4, c5, c6, c7, e0, e1, e2, e3, l0, l1, l2, l3] = *rest;
+        if *version != VERSION {
+            return Err(Error::Invalid { what: "slice version", value: u64::from(*version) });
+        }
+        let kind = SliceKind::from_number(*kind)
+            .ok_or(Error::Invalid { what: "slice kind", value: u64::from(*kind) })?;
+        if usize::from(*strip) >= Layout::STRIP_COUNT {
+            return Err(Error::Invalid { what: "strip", value: u64::from(*strip) });
+        }
+        let length = u32::from_be_bytes([l0, l1, l2, l3]);
+        let present = bytes.len() as u64;
+        if present < u64::from(length) {
+            return Err(Error::Truncated { what: "slice" });
+        }
+        if length == 0 || present > u64::from(length) {
+            return Err(Error::Invalid { what: "slice length", value: present });
+        }
+        let captured_at = Instant::from_nanos(u64::from_be_bytes([c0, c1, c2, c3, c4, c5, c6, c7]));
+        let encoding = Duration::from_nanos(u64::from(u32::from_be_bytes([e0, e1, e2, e3])));
+        Ok(Self {
+            picture: u32::from_be_bytes([*p0, *p1, *p2, *p3]),
+            strip: *strip,
+            kind,
+            captured_at,
+            encoded_at: captured_at + encoding,
+            bytes: bytes.to_vec(),
+        })
+    }
+}
+
+/// The version of the wire form.
+const VERSION: u8 = 1;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn example() -> Slice {
+        Slice {
+            picture: 0x0102_0304,
+            strip: 5,
+            kind: SliceKind::Predicted,
+            captured_at: Instant::from_nanos(0x1112_1314_1516_1718),
+            encoded_at: Instant::from_nanos(0x1112_1314_1516_1718 + 0x2122_2324),
+            bytes: vec![0, 0, 0, 1, 0x41],
+        }
+    }
+
+    #[test]
+    fn the_wire_form_is_as_drawn() {
+        let expected = [
+            1, 1, 5, 0, 1, 2, 3, 4, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x21, 0x22,
+            0x23, 0x24, 0, 0, 0, 5, 0, 0, 0, 1, 0x41,
+        ];
+        assert_eq!(example().to_bytes(), expected);
+    }
+
+    #[test]
+    fn a_cut_or_lengthened_unit_is_refused() {
+        let bytes = example().to_bytes();
+        for length in 0..bytes.len() {
+            assert!(matches!(Slice::parse(&bytes[..length]), Err(Error::Truncated { .. })));
+        }
+        let longer = [bytes.as_slice(), &[0]].concat();
+        assert!(matches!(Slice::parse(&longer), Err(Error::Invalid { .. })));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(
+            picture: u32,
+            strip in 0u8..6,
+            kind in 0u8..3,
+            captured in 0u64..u64::MAX / 2,
+            encoding: u32,
+            bytes in proptest::collection::vec(any::<u8>(), 1..200),
+        ) {
+            let captured_at = Instant::from_nanos(captured);
+            let slice = Slice {
+                picture,
+                strip,
+                kind: SliceKind::from_number(kind).unwrap(),
+                captured_at,
+                encoded_at: captured_at + Duration::from_nanos(u64::from(encoding)),
+                bytes,
+            };
+            prop_assert_eq!(Slice::parse(&slice.to_bytes()).unwrap(), slice);
+        }
+
+        #[test]
+        fn any_bytes_parse_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+            let _ = Slice::parse(&bytes);
+        }
+    }
+}

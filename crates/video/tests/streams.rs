@@ -1,0 +1,279 @@
+//! Whole strips through encoder, concealer and decoder.
+
+#[path = "support/scene.rs"]
+mod scene;
+
+use std::borrow::Cow;
+use std::process::Command;
+
+use scene::Scene;
+use tautline_units::ByteCount;
+use tautline_video::openh264::{StripDecoder, StripEncoder};
+use tautline_video::{
+    Concealer, Decoder, Encoder, Layout, Picture, Refresh, SliceKind, quality, stamp,
+};
+
+#[test]
+fn a_moving_picture_comes_back_above_30_db_from_all_six_strips() {
+    let layout = Layout::of(640, 368).unwrap();
+    let scene = Scene::new(640, 368, 1);
+    let mut coders: Vec<_> = (0..Layout::STRIP_COUNT)
+        .map(|strip| {
+            let rows = layout.strip_rows(strip).len();
+            (StripEncoder::new(640, rows, 60).unwrap(), StripDecoder::new().unwrap())
+        })
+        .collect();
+    for number in 0..20 {
+        let picture = scene.picture(number);
+        let mut shown = Picture::new(640, 368).unwrap();
+        for (strip, (encoder, decoder)) in coders.iter_mut().enumerate() {
+            let rows = layout.strip_rows(strip);
+            let source = picture.rows(rows.clone()).unwrap();
+            let coded = encoder.encode(&source, ByteCount::new(4_000), Refresh::No).unwrap();
+            let expected = if number == 0 { SliceKind::Idr } else { SliceKind::Predicted };
+            assert_eq!(coded.kind, expected);
+            let decoded = decoder.decode(&coded.bytes).unwrap().expect("one in, one out");
+            shown.place(rows.start, &decoded).unwrap();
+        }
+        let psnr = quality::psnr(&shown, &picture).unwrap();
+        assert!(psnr > 30.0, "picture {number}: {psnr} dB");
+    }
+}
+
+#[test]
+fn every_picture_comes_out_when_slices_are_lost() {
+    let mut strip = Strip::new(320, 64);
+    let mut random = Random(7);
+    for number in 0..300 {
+        let coded = strip.encode(number, Refresh::No);
+        let lost = number > 0 && random.next() % 4 == 0;
+        let arrived = (!lost).then_some(coded.as_slice());
+        assert_eq!((strip.show(arrived).width(), strip.damaged()), (320, strip.lost_any));
+    }
+    assert!(strip.lost_any);
+}
+
+#[test]
+fn a_requested_idr_heals_the_strip_exactly() {
+    let mut strip = Strip::new(320, 64);
+    let mut clean = StripDecoder::new().unwrap();
+    for number in 0..60 {
+        let refresh = if number == 30 { Refresh::Idr } else { Refresh::No };
+        let coded = strip.encode(number, refresh);
+        let lost = number == 10 || (20..25).contains(&number);
+        let shown = strip.show((!lost).then_some(coded.as_slice()));
+        let expected = clean.decode(&coded).unwrap().unwrap();
+        if !(10..30).contains(&number) {
+            assert_eq!(shown, expected, "picture {number}");
+            assert!(!strip.damaged());
+        } else {
+            assert_ne!(shown, expected, "picture {number}");
+            assert!(strip.damaged());
+        }
+    }
+}
+
+#[test]
+fn a_skip_slice_shows_the_picture_before_exactly() {
+    let mut strip = Strip::new(320, 64);
+    let mut shown = Vec::new();
+    for number in 0..10 {
+        let coded = strip.encode(number, Refresh::No);
+        shown.push(strip.show((number < 5).then_some(coded.as_slice())));
+    }
+    assert_ne!(shown[3], shown[4]);
+    assert!(shown[5..].iter().all(|picture| *picture == shown[4]));
+}
+
+#[test]
+fn a_lost_idr_leaves_a_stream_that_decodes() {
+    let mut strip = Strip::new(320, 64);
+    for number in 0..90 {
+        let refresh = if number % 20 == 0 { Refresh::Idr } else { Refresh::No };
+        let coded = strip.encode(number, refresh);
+        let lost = number == 20 || number == 40 || number == 41;
+        strip.show((!lost).then_some(coded.as_slice()));
+        assert_eq!(strip.damaged(), (20..60).contains(&number), "picture {number}");
+    }
+}
+
+#[test]
+fn pictures_that_were_never_coded_may_be_skipped_too() {
+    let mut strip = Strip::new(320, 64);
+    for number in 0..30 {
+        if (10..13).contains(&number) {
+            strip.show(None);
+            continue;
+        }
+        let coded = strip.encode(number, Refresh::No);
+        strip.show(Some(&coded));
+    }
+    assert!(strip.damaged());
+}
+
+#[test]
+fn the_loss_of_the_picture_in_which_frame_num_wraps_is_concealed() {
+    // openh264's frame_num has 15 bits.
+    const WRAP: u32 = 1 << 15;
+    let mut strip = Strip::new(16, 16);
+    let picture = Picture::new(16, 16).unwrap();
+    for number in 0..WRAP + 40 {
+        let coded = strip.code(&picture, Refresh::No);
+        let lost = (WRAP - 1..=WRAP).contains(&number);
+        strip.show((!lost).then_some(coded.as_slice()));
+    }
+    assert!(strip.recording.len() > WRAP as usize);
+    check_with_ffmpeg(&strip.recording, WRAP as usize + 40);
+}
+
+#[test]
+fn ffmpeg_decodes_a_concealed_stream_without_a_word() {
+    let mut strip = Strip::new(320, 64);
+    let mut random = Random(3);
+    for number in 0..240 {
+        let refresh = if number % 50 == 49 { Refresh::Idr } else { Refresh::No };
+        let coded = strip.encode(number, refresh);
+        let lost = number > 0 && random.next() % 5 == 0;
+        strip.show((!lost).then_some(coded.as_slice()));
+    }
+    check_with_ffmpeg(&strip.recording, 240);
+}
+
+#[test]
+fn nothing_is_handed_on_before_the_first_idr() {
+    let mut strip = Strip::new(320, 64);
+    let first = strip.encode(0, Refresh::No);
+    let second = strip.encode(1, Refresh::No);
+    let mut late = Concealer::new();
+    assert!(late.skip().is_none());
+    assert!(late.is_damaged());
+    assert_eq!(late.codec(), None);
+    // Without parameter sets the slice cannot even be read.
+    assert!(late.pass(&second).is_err());
+    assert!(matches!(late.pass(&first).unwrap(), Some(Cow::Borrowed(_))));
+    assert_eq!(late.codec().as_deref(), Some("avc1.42C01F"));
+    assert!(matches!(late.pass(&second).unwrap(), Some(Cow::Borrowed(_))));
+    assert!(!late.is_damaged());
+}
+
+#[test]
+fn a_cut_idr_is_refused_and_leaves_the_concealer_as_it_was() {
+    let mut strip = Strip::new(320, 64);
+    let coded = strip.encode(0, Refresh::No);
+    strip.show(Some(&coded));
+    let idr = strip.encode(1, Refresh::Idr);
+    let before = format!("{:?}", strip.concealer);
+    for length in 0..36.min(idr.len()) {
+        if strip.concealer.pass(&idr[..length]).is_err() {
+            assert_eq!(format!("{:?}", strip.concealer), before);
+        }
+    }
+}
+
+#[test]
+fn the_stamp_survives_the_narrowest_budget() {
+    let scene = Scene::new(640, 112, 5);
+    let mut encoder = StripEncoder::new(640, 112, 60).unwrap();
+    let mut decoder = StripDecoder::new().unwrap();
+    for number in 0..40u32 {
+        let value = number.wrapping_mul(0x9E37_79B9);
+        let mut picture = scene.picture(number);
+        stamp::draw(&mut picture, value).unwrap();
+        let coded = encoder.encode(&picture, ByteCount::new(600), Refresh::No).unwrap();
+        let shown = decoder.decode(&coded.bytes).unwrap().unwrap();
+        assert_eq!(stamp::read(shown.luma(), 640), Some(value), "picture {number}");
+    }
+}
+
+#[test]
+fn a_decoder_refuses_bytes_that_are_no_access_unit() {
+    let mut decoder = StripDecoder::new().unwrap();
+    for bytes in [&[][..], &[0, 0, 0, 1], &[0, 0, 1, 0x65, 0xFF, 0xFF], &[1, 2, 3, 4, 5]] {
+        assert!(!matches!(decoder.decode(bytes), Ok(Some(_))));
+    }
+}
+
+/// One strip from its encoder to its decoder.
+struct Strip {
+    scene: Scene,
+    encoder: StripEncoder,
+    concealer: Concealer,
+    decoder: StripDecoder,
+    recording: Vec<u8>,
+    lost_any: bool,
+}
+
+impl Strip {
+    fn new(width: usize, height: usize) -> Self {
+        Self {
+            scene: Scene::new(width, height, 11),
+            encoder: StripEncoder::new(width, height, 60).unwrap(),
+            concealer: Concealer::new(),
+            decoder: StripDecoder::new().unwrap(),
+            recording: Vec::new(),
+            lost_any: false,
+        }
+    }
+
+    fn encode(&mut self, number: u32, refresh: Refresh) -> Vec<u8> {
+        let picture = self.scene.picture(number);
+        self.code(&picture, refresh)
+    }
+
+    fn code(&mut self, picture: &Picture, refresh: Refresh) -> Vec<u8> {
+        self.encoder.encode(picture, ByteCount::new(1_500), refresh).unwrap().bytes
+    }
+
+    /// Decodes what arrived, or a skip slice: there is always a picture and never an error.
+    fn show(&mut self, arrived: Option<&[u8]>) -> Picture {
+        let bytes = match arrived {
+            Some(bytes) => self.concealer.pass(bytes).unwrap().expect("after the first IDR"),
+            None => Cow::Owned(self.concealer.skip().expect("after the first IDR")),
+        };
+        self.lost_any |= arrived.is_none();
+        self.recording.extend_from_slice(&bytes);
+        self.decoder.decode(&bytes).unwrap().expect("one in, one out")
+    }
+
+    fn damaged(&self) -> bool {
+        self.concealer.is_damaged()
+    }
+}
+
+/// Has ffmpeg decode `stream`: it must print nothing and give `pictures` pictures.
+fn check_with_ffmpeg(stream: &[u8], pictures: usize) {
+    if Command::new("ffmpeg").arg("-version").output().is_err() {
+        eprintln!("skipped: ffmpeg is not installed");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("strip.h264");
+    std::fs::write(&file, stream).unwrap();
+    let run = |arguments: &[&str]| {
+        let output = Command::new("ffmpeg")
+            .args(["-v", "error", "-flags", "low_delay", "-threads", "1", "-i"])
+            .arg(&file)
+            .args(arguments)
+            .output()
+            .unwrap();
+        assert!(output.status.success());
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        output.stdout
+    };
+    run(&["-f", "null", "-"]);
+    let lines = run(&["-fps_mode", "passthrough", "-f", "framecrc", "-"]);
+    let lines = String::from_utf8(lines).unwrap();
+    assert_eq!(lines.lines().filter(|line| !line.starts_with('#')).count(), pictures);
+}
+
+/// A small generator with a seed (xorshift).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 >> 11
+    }
+}
