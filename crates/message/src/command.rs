@@ -7,7 +7,7 @@ use crate::wire::{Kind, choice, codec, number};
 
 /// What the operator tells the vehicle to do.
 ///
-/// All of it is one fixed-size struct on the wire (schemas/command.fbs): 72 bytes.
+/// All of it is one fixed-size struct on the wire (schemas/command.fbs); the message takes 56 bytes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Command {
     /// Counts up by one with each command of a session; a lower one is stale.

@@ -166,7 +166,8 @@ const KIND: Kind = Kind {
     name: "point cloud",
     identifier: None,
     bytes_max: DATA_BYTES_MAX + 16 * NAME_BYTES_MAX * FIELD_COUNT_MAX,
-    // The cloud, its pose of three, and its fields.
-    tables_max: 4 + FIELD_COUNT_MAX,
+    // The cloud, its pose of three, and its fields; twice as many, so that a field too many is
+    // refused by its name.
+    tables_max: 4 + 2 * FIELD_COUNT_MAX,
     depth_max: 3,
 };

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// Whatever reading the folders and files gives.
-pub fn list(root: &Path, folders: &[&str]) -> io::Result<String> {
+pub(crate) fn list(root: &Path, folders: &[&str]) -> io::Result<String> {
     let mut files = Vec::new();
     for folder in folders {
         walk(&root.join(folder), &mut files)?;

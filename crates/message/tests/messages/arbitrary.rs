@@ -1,0 +1,250 @@
+//! Any message of each kind, within what decoding allows.
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+use tautline_message::point_cloud::{Field, Number, Point, PointCloud, Pose};
+use tautline_message::{
+    ClockOffset, Command, Control, EmulatedLink, Gear, LinkAction, LinkState, LinkStatus, Mode,
+    OperatorStatus, Position, Refusal, SessionState, Telemetry, VehicleEntry, VehicleState,
+};
+use tautline_units::{Bitrate, ByteCount, Instant};
+
+pub(crate) fn command() -> impl Strategy<Value = Command> {
+    let gear = select(vec![Gear::Drive, Gear::Reverse]);
+    let pedals = (-1.0f32..=1.0, 0.0f32..=1.0, 0.0f32..=1.0);
+    (any::<u64>(), instant(), pedals, gear, any::<bool>(), any::<u8>()).prop_map(
+        |(sequence, sent_at, pedals, gear, emergency_stop, refresh_strips)| {
+            let (steering, throttle, brake) = pedals;
+            Command {
+                sequence,
+                sent_at,
+                steering,
+                throttle,
+                brake,
+                gear,
+                emergency_stop,
+                refresh_strips,
+            }
+        },
+    )
+}
+
+pub(crate) fn link_action() -> impl Strategy<Value = LinkAction> {
+    (any::<u8>(), any::<bool>()).prop_map(|(link, cut)| LinkAction { link, cut })
+}
+
+pub(crate) fn telemetry() -> impl Strategy<Value = Telemetry> {
+    let mode = select(vec![
+        Mode::AwaitingOperator,
+        Mode::Driving,
+        Mode::Stopping,
+        Mode::Stopped,
+        Mode::AwaitingRelease,
+    ]);
+    let motion = (-200.0f32..=200.0, -3.0f32..=3.0, 0.0f32..=1.0, 0.0f32..=1.0);
+    let place = (-1e7f32..=1e7, -1e7f32..=1e7, -1e6f32..=1e6);
+    let state = (mode, text(256), millis(), 0.0f32..=1000.0, 0.0f32..=6e4, 0.0f32..=6e4);
+    let links = vec(link_status(), 0..=16);
+    (any::<[u64; 7]>(), motion, place, state, links, any::<u32>()).prop_map(
+        |(counters, motion, place, state, links, cones_hit)| Telemetry {
+            sequence: counters[0],
+            sent_at: Instant::from_nanos(counters[1]),
+            speed: motion.0,
+            steering_angle: motion.1,
+            throttle: motion.2,
+            brake: motion.3,
+            position: Position { x: place.0, y: place.1 },
+            heading: place.2,
+            mode: state.0,
+            mode_reason: state.1,
+            command_age_ms: state.2,
+            picture_rate: state.3,
+            video_budget: Bitrate::from_bps(counters[2]),
+            pictures_captured: counters[3],
+            pictures_dropped: counters[4],
+            slices_sent: counters[5],
+            slices_dropped: counters[6],
+            encode_ms_p50: state.4,
+            encode_ms_p99: state.5,
+            links,
+            cones_hit,
+        },
+    )
+}
+
+pub(crate) fn operator_status() -> impl Strategy<Value = OperatorStatus> {
+    let session_state = select(vec![
+        SessionState::Registering,
+        SessionState::Waiting,
+        SessionState::Connecting,
+        SessionState::Established,
+        SessionState::Lost,
+    ]);
+    let session = (text(64), session_state, text(256));
+    let clock = option::of((any::<i64>(), any::<u64>()));
+    let lists = (
+        vec(link_status(), 0..=16),
+        vec((text(64), any::<u64>()), 0..=128),
+        vec((text(64), any::<bool>()), 0..=64),
+    );
+    (any::<[u64; 6]>(), session, clock, lists).prop_map(|(counters, session, clock, lists)| {
+        OperatorStatus {
+            unix_ns: counters[0],
+            vehicle_name: session.0,
+            session_state: session.1,
+            session_reason: session.2,
+            links: lists.0,
+            units_received: counters[1],
+            units_late: counters[2],
+            units_lost: counters[3],
+            slices_shown: counters[4],
+            slices_skipped: counters[5],
+            clock: clock.map(|(offset_ns, error_ns)| ClockOffset { offset_ns, error_ns }),
+            drops: lists.1,
+            emulated_links: lists
+                .2
+                .into_iter()
+                .map(|(name, cut)| EmulatedLink { name, cut })
+                .collect(),
+        }
+    })
+}
+
+pub(crate) fn control() -> impl Strategy<Value = Control> {
+    prop_oneof![
+        (text(64), addresses())
+            .prop_map(|(name, addresses)| Control::RegisterVehicle { name, addresses }),
+        (text(64), addresses())
+            .prop_map(|(name, addresses)| Control::RegisterOperator { name, addresses }),
+        Just(Control::ListVehicles),
+        vec(vehicle(), 0..=256).prop_map(|vehicles| Control::VehicleList { vehicles }),
+        text(64).prop_map(|vehicle_name| Control::Take { vehicle_name }),
+        Just(Control::Release),
+        (any::<[u8; 16]>(), text(64), any::<[u8; 32]>(), addresses()).prop_map(
+            |(lease, peer_name, peer_key, peer_addresses)| Control::Introduce {
+                lease,
+                peer_name,
+                peer_key,
+                peer_addresses,
+            }
+        ),
+        (any::<[u8; 16]>(), text(256))
+            .prop_map(|(lease, reason)| Control::Released { lease, reason }),
+        (refusal(), text(256))
+            .prop_map(|(reason_code, text)| Control::Refused { reason_code, text }),
+        instant().prop_map(|t| Control::Ping { t }),
+        instant().prop_map(|t| Control::Pong { t }),
+    ]
+}
+
+/// Clouds in any layout.
+pub(crate) fn point_cloud() -> impl Strategy<Value = PointCloud> {
+    (1u64..=64, 0usize..=40).prop_flat_map(|(stride, point_count)| {
+        let numbers = select(vec![
+            Number::U8,
+            Number::I8,
+            Number::U16,
+            Number::I16,
+            Number::U32,
+            Number::I32,
+            Number::F32,
+            Number::F64,
+        ]);
+        let field = (text(64), 0..stride, numbers).prop_map(move |(name, offset, number)| {
+            // Narrower if it would not fit: one byte always does.
+            let fits = offset + number.width().get() <= stride;
+            let number = if fits { number } else { Number::U8 };
+            Field { name, offset: ByteCount::new(offset), number }
+        });
+        let pose = (any::<[i32; 3]>(), (-1.0f64..=1.0, -1.0f64..=1.0, -1.0f64..=1.0, -1.0..=1.0));
+        let seconds = 0..=u64::from(u32::MAX);
+        let header = ((seconds, 0u64..1_000_000_000), text(64), pose);
+        let data = vec(any::<u8>(), stride as usize * point_count);
+        (header, vec(field, 0..=32), data).prop_map(move |(header, fields, data)| {
+            let ((seconds, nanos), frame_id, (position, (x, y, z, w))) = header;
+            PointCloud {
+                captured_at: Instant::from_nanos(seconds * 1_000_000_000 + nanos),
+                frame_id,
+                pose: Pose { position: position.map(f64::from), orientation: [x, y, z, w] },
+                stride: ByteCount::new(stride),
+                fields,
+                data,
+            }
+        })
+    })
+}
+
+pub(crate) fn points() -> impl Strategy<Value = Vec<Point>> {
+    let number = -1e6f32..1e6;
+    let point = (number.clone(), number.clone(), number.clone(), number)
+        .prop_map(|(x, y, z, intensity)| Point { x, y, z, intensity });
+    vec(point, 0..=200)
+}
+
+fn link_status() -> impl Strategy<Value = LinkStatus> {
+    let state = select(vec![LinkState::Validating, LinkState::Up, LinkState::Silent]);
+    let delays = (millis(), millis(), millis());
+    (any::<u8>(), text(64), state, delays, 0.0f32..=1.0, any::<[u64; 5]>()).prop_map(
+        |(link, name, state, (rtt_ms, owd_ms, jitter_ms), loss, counters)| LinkStatus {
+            link,
+            name,
+            state,
+            send_rate: Bitrate::from_bps(counters[0]),
+            received_rate: Bitrate::from_bps(counters[1]),
+            rtt_ms,
+            owd_ms,
+            jitter_ms,
+            loss,
+            packets_sent: counters[2],
+            packets_received: counters[3],
+            packets_lost: counters[4],
+        },
+    )
+}
+
+fn vehicle() -> impl Strategy<Value = VehicleEntry> {
+    let state = select(vec![VehicleState::Free, VehicleState::Taken, VehicleState::Away]);
+    (text(64), any::<[u8; 32]>(), state, millis()).prop_map(|(name, key, state, round_trip_ms)| {
+        VehicleEntry { name, key, state, round_trip_ms }
+    })
+}
+
+fn refusal() -> impl Strategy<Value = Refusal> {
+    select(vec![
+        Refusal::UnknownVehicle,
+        Refusal::VehicleTaken,
+        Refusal::VehicleAway,
+        Refusal::NotAllowed,
+        Refusal::NotRegistered,
+        Refusal::NameTaken,
+        Refusal::BadRequest,
+        Refusal::Full,
+    ])
+}
+
+fn addresses() -> impl Strategy<Value = Vec<String>> {
+    vec(text(64), 0..=32)
+}
+
+/// At most `bytes_max` bytes, of characters that take one to four.
+fn text(bytes_max: usize) -> impl Strategy<Value = String> {
+    vec(any::<char>(), 0..=bytes_max).prop_map(move |characters| {
+        let mut text = String::new();
+        for character in characters {
+            if text.len() + character.len_utf8() <= bytes_max {
+                text.push(character);
+            }
+        }
+        text
+    })
+}
+
+fn millis() -> impl Strategy<Value = Option<f32>> {
+    option::of(0.0f32..=1e7)
+}
+
+fn instant() -> impl Strategy<Value = Instant> {
+    any::<u64>().prop_map(Instant::from_nanos)
+}

@@ -1,0 +1,224 @@
+use tautline_message::point_cloud::{Field, Number, Point, View};
+use tautline_message::{
+    ClockOffset, Command, Control, EmulatedLink, Error, Gear, LinkState, LinkStatus, Mode,
+    OperatorStatus, PointCloud, Position, Refusal, SessionState, Telemetry,
+};
+use tautline_units::{Bitrate, ByteCount, Instant};
+
+/// An ordinary message, for others to spoil.
+pub(crate) fn telemetry() -> Telemetry {
+    Telemetry {
+        sequence: 7,
+        sent_at: Instant::from_millis(1500),
+        speed: 3.5,
+        steering_angle: -0.1,
+        throttle: 0.5,
+        brake: 0.0,
+        position: Position { x: 12.0, y: -3.0 },
+        heading: 0.7,
+        mode: Mode::Driving,
+        mode_reason: "commands are fresh".to_owned(),
+        command_age_ms: Some(21.0),
+        picture_rate: 59.9,
+        video_budget: Bitrate::from_mbps(4),
+        pictures_captured: 900,
+        pictures_dropped: 1,
+        slices_sent: 5400,
+        slices_dropped: 6,
+        encode_ms_p50: 1.1,
+        encode_ms_p99: 2.9,
+        links: vec![link_status()],
+        cones_hit: 2,
+    }
+}
+
+/// An ordinary message, for others to spoil.
+pub(crate) fn operator_status() -> OperatorStatus {
+    OperatorStatus {
+        unix_ns: 1_800_000_000_000_000_000,
+        vehicle_name: "car".to_owned(),
+        session_state: SessionState::Established,
+        session_reason: String::new(),
+        links: vec![link_status(), link_status()],
+        units_received: 5000,
+        units_late: 3,
+        units_lost: 2,
+        slices_shown: 4995,
+        slices_skipped: 5,
+        clock: Some(ClockOffset { offset_ns: -17, error_ns: 20_000 }),
+        drops: vec![("deadline".to_owned(), 2)],
+        emulated_links: vec![EmulatedLink { name: "north 1".to_owned(), cut: false }],
+    }
+}
+
+fn link_status() -> LinkStatus {
+    LinkStatus {
+        link: 1,
+        name: "wwan1".to_owned(),
+        state: LinkState::Up,
+        send_rate: Bitrate::from_mbps(3),
+        received_rate: Bitrate::from_kbps(90),
+        rtt_ms: Some(48.0),
+        owd_ms: Some(27.0),
+        jitter_ms: None,
+        loss: 0.01,
+        packets_sent: 1000,
+        packets_received: 200,
+        packets_lost: 10,
+    }
+}
+
+fn command() -> Command {
+    Command {
+        sequence: 1,
+        sent_at: Instant::from_millis(5),
+        steering: 0.0,
+        throttle: 0.0,
+        brake: 0.0,
+        gear: Gear::Drive,
+        emergency_stop: false,
+        refresh_strips: 0,
+    }
+}
+
+/// The field that an error names.
+fn field(error: Error) -> &'static str {
+    match error {
+        Error::OutOfRange { field, .. }
+        | Error::TooLong { field, .. }
+        | Error::Unknown { field, .. }
+        | Error::Missing { field } => field,
+        other => panic!("{other} names no field"),
+    }
+}
+
+#[test]
+fn a_command_outside_its_range_is_refused_by_name() {
+    let refused = |command: Command| field(Command::decode(&command.encode()).unwrap_err());
+    for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1.000_001, -1.5] {
+        assert_eq!(refused(Command { steering: bad, ..command() }), "steering");
+        assert_eq!(refused(Command { throttle: bad, ..command() }), "throttle");
+        assert_eq!(refused(Command { brake: bad, ..command() }), "brake");
+    }
+    assert_eq!(refused(Command { brake: -0.1, ..command() }), "brake");
+}
+
+#[test]
+fn a_gear_that_stands_for_nothing_is_refused_by_name() {
+    let mut bytes = command().encode();
+    let reverse = Command { gear: Gear::Reverse, ..command() }.encode();
+    let differing: Vec<usize> = (0..bytes.len()).filter(|&i| bytes[i] != reverse[i]).collect();
+    assert_eq!(differing.len(), 1);
+    bytes[differing[0]] = 9;
+    assert_eq!(Command::decode(&bytes), Err(Error::Unknown { field: "gear", value: 9 }));
+}
+
+#[test]
+fn telemetry_outside_its_range_is_refused_by_name() {
+    let spoil = |change: fn(&mut Telemetry)| {
+        let mut message = telemetry();
+        change(&mut message);
+        field(Telemetry::decode(&message.encode()).unwrap_err())
+    };
+    assert_eq!(spoil(|t| t.speed = f32::NAN), "speed");
+    assert_eq!(spoil(|t| t.speed = 201.0), "speed");
+    assert_eq!(spoil(|t| t.steering_angle = 4.0), "steering_angle");
+    assert_eq!(spoil(|t| t.throttle = -0.5), "throttle");
+    assert_eq!(spoil(|t| t.brake = 2.0), "brake");
+    assert_eq!(spoil(|t| t.position.x = f32::INFINITY), "position.x");
+    assert_eq!(spoil(|t| t.position.y = 2e7), "position.y");
+    assert_eq!(spoil(|t| t.heading = f32::NAN), "heading");
+    assert_eq!(spoil(|t| t.mode_reason = "x".repeat(257)), "mode_reason");
+    assert_eq!(spoil(|t| t.command_age_ms = Some(f32::NAN)), "command_age_ms");
+    assert_eq!(spoil(|t| t.picture_rate = -1.0), "picture_rate");
+    assert_eq!(spoil(|t| t.encode_ms_p50 = f32::NAN), "encode_ms_p50");
+    assert_eq!(spoil(|t| t.encode_ms_p99 = 1e6), "encode_ms_p99");
+    assert_eq!(spoil(|t| t.links = vec![link_status(); 17]), "links");
+    assert_eq!(spoil(|t| t.links[0].name = "x".repeat(65)), "links.name");
+    assert_eq!(spoil(|t| t.links[0].loss = 1.1), "links.loss");
+    assert_eq!(spoil(|t| t.links[0].rtt_ms = Some(f32::INFINITY)), "links.rtt_ms");
+}
+
+#[test]
+fn a_negative_delay_is_an_unknown_one() {
+    let mut message = telemetry();
+    message.links[0].owd_ms = Some(-3.0);
+    let read = Telemetry::decode(&message.encode()).unwrap();
+    assert_eq!(read.links[0].owd_ms, None);
+}
+
+#[test]
+fn operator_status_over_its_lengths_is_refused_by_name() {
+    let spoil = |change: fn(&mut OperatorStatus)| {
+        let mut message = operator_status();
+        change(&mut message);
+        field(OperatorStatus::decode(&message.encode()).unwrap_err())
+    };
+    assert_eq!(spoil(|s| s.vehicle_name = "x".repeat(65)), "vehicle_name");
+    assert_eq!(spoil(|s| s.session_reason = "x".repeat(257)), "session_reason");
+    assert_eq!(spoil(|s| s.drops[0].0 = "x".repeat(65)), "drops.name");
+    assert_eq!(spoil(|s| s.drops = vec![(String::new(), 1); 129]), "drops");
+    assert_eq!(spoil(|s| s.emulated_links[0].name = "x".repeat(65)), "emulated_links.name");
+    assert_eq!(
+        spoil(|s| s.emulated_links = vec![s.emulated_links[0].clone(); 65]),
+        "emulated_links"
+    );
+}
+
+#[test]
+fn control_over_its_lengths_is_refused_by_name() {
+    let refused = |control: Control| field(Control::decode(&control.encode()).unwrap_err());
+    let name = "x".repeat(65);
+    assert_eq!(refused(Control::Take { vehicle_name: name.clone() }), "vehicle_name");
+    let addresses = vec![String::new(); 33];
+    assert_eq!(refused(Control::RegisterVehicle { name, addresses: vec![] }), "name");
+    assert_eq!(refused(Control::RegisterOperator { name: "a".into(), addresses }), "addresses");
+    let text = "x".repeat(257);
+    assert_eq!(refused(Control::Released { lease: [1; 16], reason: text.clone() }), "reason");
+    assert_eq!(refused(Control::Refused { reason_code: Refusal::Full, text }), "text");
+}
+
+#[test]
+fn one_kind_of_message_is_never_read_as_another() {
+    let bytes = command().encode();
+    assert_eq!(Telemetry::decode(&bytes), Err(Error::WrongKind { kind: "telemetry" }));
+    assert_eq!(Control::decode(&bytes), Err(Error::WrongKind { kind: "control message" }));
+    assert_eq!(Command::decode(&[]), Err(Error::WrongKind { kind: "command" }));
+}
+
+#[test]
+fn a_message_longer_than_its_kind_allows_is_refused_unread() {
+    let mut bytes = command().encode();
+    bytes.resize(257, 0);
+    let (length, max) = (ByteCount::new(257), ByteCount::new(256));
+    assert_eq!(Command::decode(&bytes), Err(Error::Oversized { kind: "command", length, max }));
+}
+
+#[test]
+fn a_cloud_of_broken_records_is_refused() {
+    let mut cloud = PointCloud::new(Instant::ZERO, "lidar");
+    cloud.set_points(&[Point::default(); 2]);
+    let refused = |cloud: &PointCloud| View::of(&cloud.encode()).unwrap_err();
+
+    let mut ragged = cloud.clone();
+    ragged.data.pop();
+    let (length, stride) = (ByteCount::new(31), ByteCount::new(16));
+    assert_eq!(refused(&ragged), Error::Ragged { length, stride });
+
+    let mut outside = cloud.clone();
+    let offset = ByteCount::new(13);
+    outside.fields.push(Field { name: "w".into(), offset, number: Number::F32 });
+    let length = ByteCount::new(4);
+    assert_eq!(refused(&outside), Error::OutsideRecord { offset, length, stride });
+
+    let still = PointCloud { stride: ByteCount::ZERO, ..cloud.clone() };
+    assert_eq!(field(refused(&still)), "point_stride");
+    let mut turned = cloud.clone();
+    turned.pose.orientation[0] = f64::NAN;
+    assert_eq!(field(refused(&turned)), "pose.orientation");
+    let mut away = cloud.clone();
+    away.pose.position[2] = f64::INFINITY;
+    assert_eq!(field(refused(&away)), "pose.position");
+    let many = PointCloud { fields: vec![cloud.fields[0].clone(); 33], ..cloud };
+    assert_eq!(field(refused(&many)), "fields");
+}

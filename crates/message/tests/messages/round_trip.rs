@@ -1,0 +1,84 @@
+use proptest::prelude::*;
+use tautline_message::point_cloud::{Point, View};
+use tautline_message::{
+    Builder, Command, Control, LinkAction, OperatorStatus, PointCloud, Telemetry,
+};
+use tautline_units::{ByteCount, Instant};
+
+use crate::arbitrary;
+
+macro_rules! comes_back_as_it_was {
+    ($($test:ident: $message:ident of $any:ident;)*) => {
+        proptest! {
+            #![proptest_config(ProptestConfig::with_cases(64))]
+            $(
+                #[test]
+                fn $test(first in arbitrary::$any(), second in arbitrary::$any()) {
+                    let bytes = first.encode();
+                    prop_assert_eq!($message::decode(&bytes), Ok(first.clone()));
+                    // A builder that has served before leaves no trace of it.
+                    let mut builder = Builder::new();
+                    second.encode_into(&mut builder);
+                    prop_assert_eq!(first.encode_into(&mut builder), bytes);
+                }
+            )*
+        }
+    };
+}
+
+comes_back_as_it_was! {
+    a_command_comes_back_as_it_was: Command of command;
+    a_link_action_comes_back_as_it_was: LinkAction of link_action;
+    telemetry_comes_back_as_it_was: Telemetry of telemetry;
+    operator_status_comes_back_as_it_was: OperatorStatus of operator_status;
+    control_comes_back_as_it_was: Control of control;
+    a_point_cloud_comes_back_as_it_was: PointCloud of point_cloud;
+}
+
+proptest! {
+    #[test]
+    fn points_come_back_as_they_were(points in arbitrary::points()) {
+        let mut cloud = PointCloud::new(Instant::from_millis(7), "lidar");
+        cloud.set_points(&points);
+        let bytes = cloud.encode();
+        let view = View::of(&bytes).unwrap();
+        prop_assert_eq!(view.point_count(), points.len());
+        let mut read = vec![Point::default(); 3];
+        view.read_points(&mut read);
+        prop_assert_eq!(&read, &points);
+
+        // The same records under another layout: a field more, and its order turned round.
+        let mut widened = cloud;
+        widened.data = widened.data.chunks(16).flat_map(|r| [&[9; 4], r].concat()).collect();
+        widened.stride = ByteCount::new(20);
+        for field in &mut widened.fields {
+            field.offset = field.offset + ByteCount::new(4);
+        }
+        widened.fields.reverse();
+        let bytes = widened.encode();
+        View::of(&bytes).unwrap().read_points(&mut read);
+        prop_assert_eq!(&read, &points);
+    }
+
+    #[test]
+    fn the_data_of_a_cloud_are_aligned_within_the_message(cloud in arbitrary::point_cloud()) {
+        let bytes = cloud.encode();
+        let data = View::of(&bytes).unwrap().data();
+        prop_assert_eq!((data.as_ptr() as usize - bytes.as_ptr() as usize) % 16, 0);
+    }
+}
+
+#[test]
+fn a_command_takes_56_bytes() {
+    let command = Command {
+        sequence: 1,
+        sent_at: Instant::from_millis(2),
+        steering: 0.5,
+        throttle: 0.25,
+        brake: 0.0,
+        gear: Default::default(),
+        emergency_stop: false,
+        refresh_strips: 0,
+    };
+    assert_eq!(command.encode().len(), 56);
+}
