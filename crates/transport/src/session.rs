@@ -383,7 +383,12 @@ impl Session {
         if let Some(active) = &mut self.active
             && active.session_id() == session
         {
-            return active.handle_sealed(sealed, &mut self.shared, now);
+            let handled = active.handle_sealed(sealed, &mut self.shared, now);
+            if let (Ok(()), Role::Initiator { calling, .. }) = (&handled, &mut self.role) {
+                // The peer knows this session: no need for another.
+                *calling = None;
+            }
+            return handled;
         }
         let Role::Responder { half_open, .. } = &mut self.role else {
             return Err(Discard::DatagramUnknownSession);

@@ -61,7 +61,7 @@ impl TwoState {
     fn grant(&self) -> Grant {
         let rate = match self.state {
             State::Measure => self.base,
-            State::Probation { left, .. } if left > TURN => self.base * RAISE,
+            State::Probation { left, .. } if left >= TURN => self.base * RAISE,
             State::Probation { .. } => self.base * LOWER,
         };
         Grant {
