@@ -159,6 +159,10 @@ pub fn lte() -> Pair {
 /// - outages that lose, 200 ms every 60 s in the mean, both directions at once: pam25 loses runs
 ///   of pings every 45 to 65 s, three quarters of them a single ping at 5 Hz. Its rare outages of
 ///   many seconds are left out: a button cuts a link.
+///
+/// Idle pings at 5 Hz over 40 minutes of it: round trip p5/p50/p95/p99 46/49/61/180 ms, 0.4 %
+/// lost; pam25 has 29 to 39, 51 to 59, 100 to 146, 231 to 736 ms and 0.6 to 1.9 %: the real tails
+/// are fatter. The uplink's capacity over 1 s: p5/p50/p95 3.3/6.8/14.2 Mbit/s, mean 7.5.
 pub fn lte_driving() -> Pair {
     let moving = |config: Config| Config {
         swing: Some(Swing { sigma: 0.5, tau_ms: 1500.0 }),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tautline_units::{Bitrate, ByteCount};
 
-/// The bytes that one line of a trace may carry ([Mahimahi], data/README.md).
+/// The bytes that one line of a trace may carry: Mahimahi's packet (data/README.md).
 pub const OPPORTUNITY_BYTES: ByteCount = ByteCount::new(1500);
 
 /// The longest trace accepted: a day. Recordings last minutes; more is a unit mistake.
