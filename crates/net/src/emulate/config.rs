@@ -96,8 +96,7 @@ impl Config {
                 carrier,
                 up: None,
                 down: None,
-                // Odd factor: distinct for every index, far apart for neighbouring seeds.
-                seed: seed.wrapping_add(index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15),
+                seed: spread(seed) ^ spread(index as u64 + 1),
             }
         };
         Self { control: None, links: (0..link_count).map(link).collect() }
@@ -162,4 +161,9 @@ impl LinkConfig {
             (None, _, _) => bail!("link {:?}: give preset, or both up and down", self.name),
         }
     }
+}
+
+/// Spreads neighbouring numbers over 48 bits, which TOML and JSON can write alike.
+fn spread(number: u64) -> u64 {
+    number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 16
 }
