@@ -14,7 +14,8 @@ use tautline_transport::crypto::PublicKey;
 
 /// A switchboard's settings.
 ///
-/// ```toml
+/// ```
+/// # let config: tautline_switchboard::Config = toml::from_str(r#"
 /// listen = "0.0.0.0:7443"
 ///
 /// [vehicles]
@@ -22,6 +23,8 @@ use tautline_transport::crypto::PublicKey;
 ///
 /// [operators]
 /// anna = "1398f62c6d1a457c51ba6a4b5f3dbd2f69fca93216218dc8997e416bd17d93ca"
+/// # "#).unwrap();
+/// # config.validate().unwrap();
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]

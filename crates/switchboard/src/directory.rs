@@ -26,7 +26,8 @@ use caller::{Guest, Role};
 /// What holds at all times: a key has at most one registered connection, the newest; a vehicle
 /// has at most one lease, an operator at most one vehicle; a lease ends by [`Control::Release`],
 /// by its operator taking another vehicle, or when its operator has had no connection for the
-/// grace time, and by nothing else. It outlives the vehicle's absence. Whenever both ends of a
+/// grace time, and by nothing else. It outlives the vehicle's absence, and may begin in it: then
+/// the operator is told [`Refusal::VehicleAway`], and is introduced when the vehicle comes. Whenever both ends of a
 /// lease are registered and one of them is so anew, both are introduced with a new lease name.
 #[derive(Debug)]
 pub struct Directory {
@@ -345,8 +346,7 @@ impl Directory {
 
     fn take(&mut self, caller: Caller, operator: &str, name: &str) {
         let Some(vehicle) = self.vehicles.get(name) else {
-            let all: Vec<&str> = self.vehicles.keys().map(String::as_str).collect();
-            let text = format!("there is no vehicle {name:?}; there are: {}", all.join(", "));
+            let text = format!("there is no vehicle {name:?} here");
             return self.refuse(caller, Refusal::UnknownVehicle, text);
         };
         let is_here = vehicle.presence.is_some();
@@ -358,7 +358,7 @@ impl Directory {
             }
             // Its own already: it was introduced when both ends were there.
             Some(_) if is_here => {}
-            Some(_) => self.list(caller),
+            Some(_) => self.wait(caller, name),
             None => {
                 let reason = format!("operator {operator} takes vehicle {name} instead");
                 self.release(operator, &reason);
@@ -369,10 +369,16 @@ impl Directory {
                 if is_here {
                     self.introduce(name);
                 } else {
-                    self.list(caller);
+                    self.wait(caller, name);
                 }
             }
         }
+    }
+
+    /// Says that the vehicle is the operator's, but there is nobody to be introduced to yet.
+    fn wait(&mut self, caller: Caller, name: &str) {
+        let text = format!("vehicle {name} is away: it is kept for you until it comes");
+        self.refuse(caller, Refusal::VehicleAway, text);
     }
 
     /// Ends the operator's lease, if it has one, and tells both.

@@ -34,10 +34,10 @@ pub use server::Server;
 pub async fn run(
     config: Config,
     identity: Identity,
-    seed: [u8; 32],
     clock: Clock,
+    seed: [u8; 32],
     stop: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
-    Server::bind(&config, &identity, seed, clock).await?.serve(stop).await;
+    Server::bind(&config, &identity, clock, seed).await?.serve(stop).await;
     Ok(())
 }

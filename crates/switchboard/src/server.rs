@@ -40,8 +40,8 @@ impl Server {
     pub async fn bind(
         config: &Config,
         identity: &Identity,
-        seed: [u8; 32],
         clock: Clock,
+        seed: [u8; 32],
     ) -> anyhow::Result<Self> {
         config.validate()?;
         let listener = Listener::bind(config.listen, identity).await?;

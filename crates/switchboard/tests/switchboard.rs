@@ -1,4 +1,5 @@
 //! The switchboard with its clients, over loopback sockets.
+#![expect(clippy::unwrap_used, reason = "a failed test panics")]
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -147,7 +148,7 @@ async fn a_taken_port_gets_one_clear_line() {
     let switchboard = Switchboard::start(0).await;
     let config = Config { listen: switchboard.address, ..Config::default() };
     let stop = std::future::pending();
-    let error = tautline_switchboard::run(config, identity(9), [0; 32], Clock::start(), stop);
+    let error = tautline_switchboard::run(config, identity(9), Clock::start(), [0; 32], stop);
     let error = error.await.unwrap_err();
     assert_eq!(
         format!("{error:#}"),
@@ -175,7 +176,7 @@ impl Switchboard {
             ..Config::default()
         };
         let own = identity(SWITCHBOARD);
-        let server = Server::bind(&config, &own, seed, Clock::start()).await.unwrap();
+        let server = Server::bind(&config, &own, Clock::start(), seed).await.unwrap();
         let address = server.local();
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(server.serve(async { stopped.await.unwrap_or_default() }));
@@ -265,8 +266,8 @@ impl Peer {
     /// The lease and the address of the introduction to this peer, which comes next.
     async fn introduction(&mut self, name: &str, seed: u8) -> ([u8; 16], String) {
         let mut message = self.next().await;
-        if let Control::VehicleList { .. } = message {
-            // The answer to taking a vehicle that is away.
+        if let Control::Refused { reason_code: Refusal::VehicleAway, .. } = message {
+            // It came back before the vehicle did.
             message = self.next().await;
         }
         let Control::Introduce { lease, peer_name, peer_key, peer_addresses } = message else {

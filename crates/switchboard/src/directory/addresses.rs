@@ -4,6 +4,8 @@ use std::net::{IpAddr, SocketAddr};
 ///
 /// A wildcard address (`0.0.0.0:7000`, `[::]:7000`) means: the address that the connection comes
 /// from, `remote`, with that port. A wildcard of the other family means nothing and is left out.
+/// Somebody on the switchboard's own machine comes from a loopback address, which nobody else
+/// reaches: there the addresses have to be spelt out.
 ///
 /// # Errors
 /// One line: what is wrong with which.
@@ -32,8 +34,8 @@ pub(super) fn reachable(texts: &[String], remote: IpAddr) -> Result<Vec<SocketAd
     Ok(addresses)
 }
 
-/// As many as a session can use: 4 modems, each with addresses of both families, and some more.
-const ADDRESSES_MAX: usize = 16;
+/// As many as a message may carry.
+const ADDRESSES_MAX: usize = 32;
 
 #[cfg(test)]
 mod tests {
@@ -57,6 +59,6 @@ mod tests {
     fn what_is_no_address_is_told() {
         assert_eq!(read(&["car:7"], "::1").unwrap_err(), "\"car:7\" is no address with a port");
         assert!(read(&["10.0.0.1:0"], "::1").unwrap_err().contains("has no port"));
-        assert!(read(&["10.0.0.1:1"; 17], "::1").unwrap_err().contains("too many"));
+        assert!(read(&["10.0.0.1:1"; 33], "::1").unwrap_err().contains("too many"));
     }
 }
