@@ -2,11 +2,34 @@
 //!
 //! Inside are FlatBuffers (`schemas/`, one file a noun), outside are owned types. Decoding always
 //! goes through the verifier with limits on size, depth and tables, then checks every value, so
-//! that any bytes at all give either a message that makes sense or an [`Error`] that names the
-//! field. Encoding writes values as they are: what decoding would refuse is refused by the peer.
+//! that any bytes at all give either a message that makes sense or an [`Error`] that says what is
+//! wrong where. Encoding writes values as they are: what decoding would refuse is refused by the peer.
 //!
 //! Every message but [`PointCloud`] begins with a file identifier that tells its kind and version
 //! (bytes 4 to 8), so that one kind is never read as another.
+//!
+//! # In the browser
+//!
+//! `console/src/message/` holds the same schemas in TypeScript, where FlatBuffers has no verifier.
+//! Broken bytes harm no memory there, but reads beyond the end give zeros, and a broken list may
+//! claim four thousand million items. Whoever passes telemetry on to a console therefore decodes it
+//! here first. The console still checks the following before it shows anything, and drops the whole
+//! message if one fails:
+//!
+//! - at least 8 bytes, at most what the kind allows, and `bufferHasIdentifier`;
+//! - every list's length against its maximum before a loop over it: 16 links, 128 drops, 64
+//!   emulated links;
+//! - parts that getters give as `null`, though the schema requires them;
+//! - `Number.isFinite` of each number, and the range that this crate's types tell;
+//! - numbers of enums that stand for nothing;
+//! - a negative delay or age, which says that it is not known.
+//!
+//! # Generated code
+//!
+//! `cargo run --manifest-path crates/message/generate/Cargo.toml` writes `src/generated/` and
+//! `console/src/message/` anew, with flatc of the version of the crate `flatbuffers`, built from
+//! source; `-- --check` only tells whether they are current. A test compares fingerprints, which
+//! takes no flatc.
 
 mod command;
 mod control;

@@ -3,7 +3,7 @@ use tautline_units::ByteCount;
 
 use crate::Error;
 use crate::generated::point_cloud as wire_cloud;
-use crate::wire::{NAME_BYTES_MAX, text};
+use crate::wire::{NAME_BYTES_MAX, length};
 
 /// One number of a point's record.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -28,20 +28,44 @@ impl Field {
         };
         wire_cloud::PackedElementField::create(builder, &arguments)
     }
+}
 
+/// A [`Field`] that borrows its name from the message's bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FieldView<'a> {
+    /// `x`, `y`, `z`, `intensity`, `red`...; at most 64 bytes.
+    pub name: &'a str,
+    /// From the record's start.
+    pub offset: ByteCount,
+    /// Type and width of the number.
+    pub number: Number,
+}
+
+impl<'a> FieldView<'a> {
     /// The field, if it lies within a record of `stride`.
     pub(super) fn read(
-        field: wire_cloud::PackedElementField<'_>,
+        field: wire_cloud::PackedElementField<'a>,
         stride: ByteCount,
     ) -> Result<Self, Error> {
         let name = field.name().ok_or(Error::Missing { field: "fields.name" })?;
-        let name = text("fields.name", name, NAME_BYTES_MAX)?;
+        length("fields.name", name.len(), NAME_BYTES_MAX)?;
         let number = Number::from_wire(field.type_())?;
         let (offset, length) = (ByteCount::new(field.offset().into()), number.width());
         if offset + length > stride {
             return Err(Error::OutsideRecord { offset, length, stride });
         }
         Ok(Self { name, offset, number })
+    }
+
+    /// The field with a name of its own.
+    pub fn to_owned(&self) -> Field {
+        Field { name: self.name.to_owned(), offset: self.offset, number: self.number }
+    }
+}
+
+impl Field {
+    pub(super) fn view(&self) -> FieldView<'_> {
+        FieldView { name: &self.name, offset: self.offset, number: self.number }
     }
 }
 

@@ -1,6 +1,8 @@
+use flatbuffers::{FlatBufferBuilder, Vector, WIPOffset};
 use tautline_units::ByteCount;
 
-use super::{Field, Number};
+use super::{Field, FieldView, Number, align_end};
+use crate::generated::point_cloud as wire_cloud;
 
 /// A lidar's point as most lidars give it; 16 bytes on the wire.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
@@ -42,7 +44,32 @@ impl Point {
 pub(super) fn write_all(points: &[Point], data: &mut Vec<u8>) {
     // Sets the length only: every byte is written below.
     data.resize(points.len() * STRIDE, 0);
-    let (records, _) = data.as_chunks_mut::<STRIDE>();
+    write_records(points, data);
+}
+
+/// `points` as a vector of bytes, aligned within the message, without a buffer between.
+pub(super) fn write_vector(
+    points: &[Point],
+    builder: &mut FlatBufferBuilder<'static>,
+) -> WIPOffset<Vector<'static, u8>> {
+    let length = points.len() * STRIDE;
+    align_end(length, builder);
+    builder.start_vector::<u8>(length);
+    // From the end, as a message is built: the points beyond the last whole run come first.
+    let (runs, rest) = points.as_chunks::<RUN_POINTS>();
+    for point in rest.iter().rev() {
+        builder.push(wire_cloud::Align16(point.to_bytes()));
+    }
+    let mut run = wire_cloud::Run::default();
+    for points in runs.iter().rev() {
+        write_records(points, &mut run.0);
+        builder.push(&run);
+    }
+    builder.end_vector::<u8>(length)
+}
+
+fn write_records(points: &[Point], bytes: &mut [u8]) {
+    let (records, _) = bytes.as_chunks_mut::<STRIDE>();
     for (record, point) in records.iter_mut().zip(points) {
         *record = point.to_bytes();
     }
@@ -58,7 +85,12 @@ pub(super) fn read_all(data: &[u8], points: &mut Vec<Point>) {
 /// Puts the points of `data` into `points`, whatever the layout of its records.
 ///
 /// Numbers that a record lacks are zero.
-pub(super) fn gather(data: &[u8], stride: ByteCount, fields: &[Field], points: &mut Vec<Point>) {
+pub(super) fn gather(
+    data: &[u8],
+    stride: ByteCount,
+    fields: &[FieldView<'_>],
+    points: &mut Vec<Point>,
+) {
     let find = |name| fields.iter().find(|field| field.name == name);
     let [x, y, z, intensity] = NAMES.map(find);
     points.clear();
@@ -70,7 +102,7 @@ pub(super) fn gather(data: &[u8], stride: ByteCount, fields: &[Field], points: &
     }));
 }
 
-fn number(field: Option<&Field>, record: &[u8]) -> f32 {
+fn number(field: Option<&FieldView<'_>>, record: &[u8]) -> f32 {
     field
         .and_then(|field| field.number.read(record.get(field.offset.get() as usize..)?))
         .unwrap_or(0.0) as f32
@@ -90,15 +122,15 @@ pub(super) fn fields() -> Vec<Field> {
 }
 
 /// Whether `fields` say that a record is a [`Point`].
-pub(super) fn is_layout(fields: &[Field]) -> bool {
+pub(super) fn is_layout<'a>(fields: impl ExactSizeIterator<Item = FieldView<'a>>) -> bool {
     fields.len() == NAMES.len()
-        && fields.iter().zip(NAMES).zip(0..).all(|((field, name), index)| {
-            field.name == name
-                && field.offset == ByteCount::new(4 * index)
-                && field.number == Number::F32
+        && fields.zip(NAMES).zip(0..).all(|((field, name), index)| {
+            field == FieldView { name, offset: ByteCount::new(4 * index), number: Number::F32 }
         })
 }
 
 /// Bytes of a [`Point`]'s record.
 pub(super) const STRIDE: usize = 16;
+/// Points of a run: the builder takes a page at a time, which stays in the nearest cache.
+const RUN_POINTS: usize = 256;
 const NAMES: [&str; 4] = ["x", "y", "z", "intensity"];

@@ -1,20 +1,21 @@
 use tautline_units::{ByteCount, Instant};
 
 use super::{
-    DATA_BYTES_MAX, FIELD_COUNT_MAX, Field, KIND, NANOS, Point, PointCloud, Pose, STRIDE_MAX, point,
+    DATA_BYTES_MAX, FIELD_COUNT_MAX, FieldView, KIND, NANOS, Point, PointCloud, Pose, STRIDE_MAX,
+    point,
 };
 use crate::Error;
 use crate::generated::point_cloud::{self as wire_cloud, PointCloud as Root};
-use crate::wire::{NAME_BYTES_MAX, length, list, number_f64, text};
+use crate::wire::{NAME_BYTES_MAX, length, list, number_f64};
 
 /// A verified and checked point cloud that borrows its data from the message's bytes.
 #[derive(Clone, PartialEq, Debug)]
 pub struct View<'a> {
     captured_at: Instant,
-    frame_id: String,
+    frame_id: &'a str,
     pose: Pose,
     stride: ByteCount,
-    fields: Vec<Field>,
+    fields: Vec<FieldView<'a>>,
     data: &'a [u8],
 }
 
@@ -36,11 +37,15 @@ impl<'a> View<'a> {
         }
         let fields = match root.fields() {
             None => Vec::new(),
-            Some(fields) => list("fields", fields, FIELD_COUNT_MAX, |f| Field::read(f, stride))?,
+            Some(fields) => {
+                list("fields", fields, FIELD_COUNT_MAX, |f| FieldView::read(f, stride))?
+            }
         };
+        let frame_id = root.frame_id().unwrap_or_default();
+        length("frame_id", frame_id.len(), NAME_BYTES_MAX)?;
         Ok(Self {
             captured_at: root.timestamp().map_or(Ok(Instant::ZERO), read_time)?,
-            frame_id: text("frame_id", root.frame_id().unwrap_or_default(), NAME_BYTES_MAX)?,
+            frame_id,
             pose: root.pose().map_or(Ok(Pose::default()), read_pose)?,
             stride,
             fields,
@@ -54,8 +59,8 @@ impl<'a> View<'a> {
     }
 
     /// The coordinate frame's name.
-    pub fn frame_id(&self) -> &str {
-        &self.frame_id
+    pub fn frame_id(&self) -> &'a str {
+        self.frame_id
     }
 
     /// Where the points' origin lies in the frame.
@@ -69,7 +74,7 @@ impl<'a> View<'a> {
     }
 
     /// What a record holds; each field lies within the stride.
-    pub fn fields(&self) -> &[Field] {
+    pub fn fields(&self) -> &[FieldView<'a>] {
         &self.fields
     }
 
@@ -88,7 +93,9 @@ impl<'a> View<'a> {
     /// Near a memcpy where records are laid out as [`Point`]; field by field elsewhere, with zero
     /// for what a record lacks.
     pub fn read_points(&self, points: &mut Vec<Point>) {
-        if self.stride.get() == point::STRIDE as u64 && point::is_layout(&self.fields) {
+        if self.stride.get() == point::STRIDE as u64
+            && point::is_layout(self.fields.iter().copied())
+        {
             point::read_all(self.data, points);
         } else {
             point::gather(self.data, self.stride, &self.fields, points);
@@ -99,10 +106,10 @@ impl<'a> View<'a> {
     pub fn to_owned(&self) -> PointCloud {
         PointCloud {
             captured_at: self.captured_at,
-            frame_id: self.frame_id.clone(),
+            frame_id: self.frame_id.to_owned(),
             pose: self.pose,
             stride: self.stride,
-            fields: self.fields.clone(),
+            fields: self.fields.iter().map(FieldView::to_owned).collect(),
             data: self.data.to_vec(),
         }
     }

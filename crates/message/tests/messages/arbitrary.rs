@@ -180,7 +180,7 @@ pub(crate) fn points() -> impl Strategy<Value = Vec<Point>> {
     let number = -1e6f32..1e6;
     let point = (number.clone(), number.clone(), number.clone(), number)
         .prop_map(|(x, y, z, intensity)| Point { x, y, z, intensity });
-    vec(point, 0..=200)
+    vec(point, 0..=600)
 }
 
 fn link_status() -> impl Strategy<Value = LinkStatus> {

@@ -1,7 +1,7 @@
 use tautline_message::point_cloud::{Field, Number, Point, View};
 use tautline_message::{
-    ClockOffset, Command, Control, EmulatedLink, Error, Gear, LinkState, LinkStatus, Mode,
-    OperatorStatus, PointCloud, Position, Refusal, SessionState, Telemetry,
+    ClockOffset, Command, Control, EmulatedLink, Error, Gear, LinkAction, LinkState, LinkStatus,
+    Mode, OperatorStatus, PointCloud, Position, Refusal, SessionState, Telemetry,
 };
 use tautline_units::{Bitrate, ByteCount, Instant};
 
@@ -101,6 +101,26 @@ fn a_command_outside_its_range_is_refused_by_name() {
         assert_eq!(refused(Command { brake: bad, ..command() }), "brake");
     }
     assert_eq!(refused(Command { brake: -0.1, ..command() }), "brake");
+}
+
+/// The code in console/src/message built these bytes.
+#[test]
+fn what_typescript_writes_is_read() {
+    let command = b"\x14\0\0\0TLC1\0\0\0\0\0\0\x06\0\x24\0\x04\0\x06\0\0\0\x4d\0\0\0\0\0\0\0\
+        \x15\xcd\x5b\x07\0\0\0\0\0\0\0\x3f\0\0\x80\x3e\0\0\0\x3e\x01\x01\x21\0";
+    let expected = Command {
+        sequence: 77,
+        sent_at: Instant::from_nanos(123_456_789),
+        steering: 0.5,
+        throttle: 0.25,
+        brake: 0.125,
+        gear: Gear::Reverse,
+        emergency_stop: true,
+        refresh_strips: 0b10_0001,
+    };
+    assert_eq!(Command::decode(command), Ok(expected));
+    let action = b"\x10\0\0\0TLA1\x08\0\x08\0\x07\0\x06\0\x08\0\0\0\0\0\x01\x03";
+    assert_eq!(LinkAction::decode(action), Ok(LinkAction { link: 3, cut: true }));
 }
 
 #[test]

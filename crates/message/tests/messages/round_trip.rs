@@ -41,6 +41,8 @@ proptest! {
         let mut cloud = PointCloud::new(Instant::from_millis(7), "lidar");
         cloud.set_points(&points);
         let bytes = cloud.encode();
+        let mut builder = Builder::new();
+        prop_assert_eq!(cloud.encode_points_into(&points, &mut builder), &bytes);
         let view = View::of(&bytes).unwrap();
         prop_assert_eq!(view.point_count(), points.len());
         let mut read = vec![Point::default(); 3];
@@ -52,7 +54,7 @@ proptest! {
         widened.data = widened.data.chunks(16).flat_map(|r| [&[9; 4], r].concat()).collect();
         widened.stride = ByteCount::new(20);
         for field in &mut widened.fields {
-            field.offset = field.offset + ByteCount::new(4);
+            field.offset += ByteCount::new(4);
         }
         widened.fields.reverse();
         let bytes = widened.encode();
@@ -65,6 +67,26 @@ proptest! {
         let bytes = cloud.encode();
         let data = View::of(&bytes).unwrap().data();
         prop_assert_eq!((data.as_ptr() as usize - bytes.as_ptr() as usize) % 16, 0);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn clouds_of_any_size_leave_no_trace_in_a_builder(
+        clouds in proptest::collection::vec((arbitrary::point_cloud(), arbitrary::points()), 1..6),
+        command in arbitrary::command(),
+    ) {
+        let mut builder = Builder::new();
+        for (cloud, points) in clouds {
+            prop_assert_eq!(cloud.encode_into(&mut builder), cloud.encode());
+            let mut filled = cloud.clone();
+            filled.fields.clear();
+            filled.set_points(&points);
+            prop_assert_eq!(cloud.encode_points_into(&points, &mut builder), filled.encode());
+            prop_assert_eq!(command.encode_into(&mut builder), command.encode());
+        }
     }
 }
 
