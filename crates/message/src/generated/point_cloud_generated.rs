@@ -606,7 +606,7 @@ impl<'a> Quaternion<'a> {
     // Safety:
     // Created from valid Table for this object
     // which contains a valid value in this slot
-    unsafe { self._tab.get::<f64>(Quaternion::VT_W, Some(0.0)).unwrap()}
+    unsafe { self._tab.get::<f64>(Quaternion::VT_W, Some(1.0)).unwrap()}
   }
 }
 
@@ -637,7 +637,7 @@ impl<'a> Default for QuaternionArgs {
       x: 0.0,
       y: 0.0,
       z: 0.0,
-      w: 0.0,
+      w: 1.0,
     }
   }
 }
@@ -661,7 +661,7 @@ impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> QuaternionBuilder<'a, 'b, A> 
   }
   #[inline]
   pub fn add_w(&mut self, w: f64) {
-    self.fbb_.push_slot::<f64>(Quaternion::VT_W, w, 0.0);
+    self.fbb_.push_slot::<f64>(Quaternion::VT_W, w, 1.0);
   }
   #[inline]
   pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> QuaternionBuilder<'a, 'b, A> {
