@@ -7,12 +7,12 @@ use std::collections::VecDeque;
 
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::Rng;
-use tautline_units::{Duration, Instant};
+use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
 use crate::clock::ClockEstimate;
 use crate::config::Config;
 use crate::counters::{Counters, Discard};
-use crate::crypto::{self, Identity, Initiator, PublicKey, Refusal, Seed};
+use crate::crypto::{self, Doorman, Identity, Initiator, PublicKey, Refusal, Seed};
 use crate::error::{Error, SendError};
 use crate::event::{Event, Timer, UnitNumber};
 use crate::link::{self, Route};
@@ -49,7 +49,7 @@ pub(crate) struct Shared {
 #[derive(Debug)]
 enum Role {
     Initiator { routes: Vec<Route>, calling: Option<Calling> },
-    Responder { half_open: Vec<HalfOpen>, limiter: Limiter },
+    Responder { half_open: Vec<HalfOpen>, limiter: Limiter, doorman: Doorman },
 }
 
 impl Shared {
@@ -100,7 +100,8 @@ impl Session {
         seed: impl Into<Seed>,
         now: Instant,
     ) -> Result<Self, Error> {
-        let role = Role::Responder { half_open: Vec::new(), limiter: Limiter::new() };
+        let doorman = Doorman::new(&lease, &identity.public());
+        let role = Role::Responder { half_open: Vec::new(), limiter: Limiter::new(), doorman };
         Self::new(config, identity, peer, lease, seed.into(), role, now)
     }
 
@@ -255,11 +256,7 @@ impl Session {
     ///
     /// The next units are cut to the smallest of all links that are up. False if there is no such
     /// link.
-    pub fn set_datagram_bytes_max(
-        &mut self,
-        link: LinkNumber,
-        most: tautline_units::ByteCount,
-    ) -> bool {
+    pub fn set_datagram_bytes_max(&mut self, link: LinkNumber, most: ByteCount) -> bool {
         self.active.as_mut().is_some_and(|active| active.set_datagram_bytes_max(link, most))
     }
 
@@ -294,9 +291,12 @@ impl Session {
         link: LinkNumber,
         message: &[u8],
     ) -> Result<(), Discard> {
-        let Role::Responder { half_open, limiter } = &mut self.role else {
+        let Role::Responder { half_open, limiter, doorman } = &mut self.role else {
             return Err(Discard::HandshakeUnexpected);
         };
+        if !doorman.admits(message) {
+            return Err(Discard::HandshakeForged);
+        }
         let known = half_open.iter().find(|half| half.init == message);
         let answered = known.map(|half| (half.peer_session, &half.response));
         let current = self.active.as_ref().and_then(|active| active.answered(message));
@@ -370,12 +370,21 @@ impl Session {
             &mut self.rng,
             now,
         );
-        self.active = Some(Box::new(active));
         *slot = None;
         self.outbox.clear();
+        self.begin(active);
+        Ok(())
+    }
+
+    /// Makes `active` the session, in place of the one before it.
+    fn begin(&mut self, active: Active) {
+        if self.active.as_ref().is_some_and(|old| old.budget_told()) {
+            // No link of the new session is up yet.
+            self.shared.event(Event::Budget { media: Bitrate::ZERO });
+        }
+        self.active = Some(Box::new(active));
         self.shared.counters.handshakes += 1;
         self.shared.event(Event::Established);
-        Ok(())
     }
 
     fn handle_sealed(&mut self, session: u16, sealed: &Sealed<'_>) -> Result<(), Discard> {
@@ -401,10 +410,12 @@ impl Session {
         }
         let half = half_open.remove(at);
         tracing::info!(session, remote = %sealed.route.remote, "session established");
-        let active = self.active.insert(Box::new(Active::responded(&self.shared, half, now)));
-        self.shared.counters.handshakes += 1;
-        self.shared.event(Event::Established);
-        active.handle_sealed(sealed, &mut self.shared, now)
+        let active = Active::responded(&self.shared, half, now);
+        self.begin(active);
+        match &mut self.active {
+            Some(active) => active.handle_sealed(sealed, &mut self.shared, now),
+            None => Ok(()),
+        }
     }
 }
 

@@ -12,8 +12,48 @@ use super::{Identity, Keys, PublicKey};
 /// Noise_IK_25519_ChaChaPoly_BLAKE2s with the prologue `tautline/1` and the lease id: both sides
 /// prove their static keys, and a handshake of another lease fails.
 pub(crate) struct Initiator {
-    state: HandshakeState,
+    state: Box<HandshakeState>,
     message: Vec<u8>,
+}
+
+/// Tells a first message of this lease from noise without a key agreement.
+///
+/// A first message ends in a tag: HMAC-BLAKE2s over the Noise message, cut to 16 bytes, under the
+/// lease id and the responder's X25519 key. Who does not know the lease cannot make the responder
+/// work.
+#[derive(Clone)]
+pub(crate) struct Doorman {
+    key: [u8; 48],
+}
+
+impl std::fmt::Debug for Doorman {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Doorman")
+    }
+}
+
+impl Doorman {
+    pub(crate) fn new(lease: &[u8; 16], responder: &PublicKey) -> Self {
+        let mut key = [0; 48];
+        key[..16].copy_from_slice(lease);
+        key[16..].copy_from_slice(&responder.noise_public());
+        Self { key }
+    }
+
+    /// Whether `init` ends in the right tag.
+    pub(crate) fn admits(&self, init: &[u8]) -> bool {
+        let Some((message, tag)) = init.split_last_chunk::<DOOR_TAG_BYTES>() else { return false };
+        let differing = self.tag(message).iter().zip(tag).fold(0, |all, (a, b)| all | (a ^ b));
+        init.len() == INIT_MESSAGE_BYTES && differing == 0
+    }
+
+    fn tag(&self, message: &[u8]) -> [u8; DOOR_TAG_BYTES] {
+        let mut hash =
+            DefaultResolver.resolve_hash(&HashChoice::Blake2s).expect("the pattern uses BLAKE2s");
+        let mut out = [0; 32];
+        hash.hmac(&self.key, message, &mut out);
+        *out.first_chunk().expect("16 of 32 bytes")
+    }
 }
 
 impl std::fmt::Debug for Initiator {
@@ -59,6 +99,7 @@ impl Initiator {
         rng: &mut ChaCha20Rng,
     ) -> Self {
         let secret = identity.noise_secret();
+        let doorman = Doorman::new(lease, peer);
         let (peer, prologue) = (peer.noise_public(), prologue(lease));
         let mut state = builder(rng)
             .local_private_key(&*secret)
@@ -68,15 +109,16 @@ impl Initiator {
             .expect("the pattern is known and both keys are 32 bytes");
         let mut payload = [0; INIT_PAYLOAD_BYTES];
         payload[..2].copy_from_slice(&session.to_be_bytes());
-        let mut message = vec![0; INIT_MESSAGE_BYTES];
+        let mut message = vec![0; INIT_NOISE_BYTES];
         let length = state
             .write_message(&payload, &mut message)
             .expect("the initiator speaks first and the buffer has room");
-        assert_eq!(length, INIT_MESSAGE_BYTES, "IK message 1 has a fixed size");
-        Self { state, message }
+        assert_eq!(length, INIT_NOISE_BYTES, "IK message 1 has a fixed size");
+        message.extend_from_slice(&doorman.tag(&message));
+        Self { state: Box::new(state), message }
     }
 
-    /// Noise message 1, the same on every link and at every resend.
+    /// Noise message 1 and its tag, the same on every link and at every resend.
     pub(crate) fn message(&self) -> &[u8] {
         &self.message
     }
@@ -94,7 +136,7 @@ impl Initiator {
     }
 }
 
-/// Answers a first message; `session` is the id by which the initiator shall call us.
+/// Answers a first message that the [`Doorman`] admitted; `session` is the id by which the initiator shall call us.
 ///
 /// # Errors
 /// [`Refusal`], after which nothing has changed.
@@ -106,9 +148,7 @@ pub(crate) fn answer(
     init: &[u8],
     rng: &mut ChaCha20Rng,
 ) -> Result<Answer, Refusal> {
-    if init.len() != INIT_MESSAGE_BYTES {
-        return Err(Refusal::Forged);
-    }
+    let Some(init) = init.get(..INIT_NOISE_BYTES) else { return Err(Refusal::Forged) };
     let (secret, prologue) = (identity.noise_secret(), prologue(lease));
     let mut state = builder(rng)
         .local_private_key(&*secret)
@@ -176,12 +216,14 @@ impl Random for Seeded {
 const PATTERN: &str = "Noise_IK_25519_ChaChaPoly_BLAKE2s";
 const PROTOCOL: &[u8; 10] = b"tautline/1";
 
-/// Bytes of Noise message 1: ephemeral, sealed static, sealed payload.
+/// Bytes of the first message: ephemeral, sealed static, sealed payload, tag.
 ///
 /// With the three bytes of header an init is 150 bytes, the smallest packet size a link may have
 /// and more than twice the response: nobody gains by reflecting it.
 pub(crate) const INIT_MESSAGE_BYTES: usize = 147;
-const INIT_PAYLOAD_BYTES: usize = INIT_MESSAGE_BYTES - 32 - 48 - 16;
+const DOOR_TAG_BYTES: usize = 16;
+const INIT_NOISE_BYTES: usize = INIT_MESSAGE_BYTES - DOOR_TAG_BYTES;
+const INIT_PAYLOAD_BYTES: usize = INIT_NOISE_BYTES - 32 - 48 - 16;
 /// Bytes of Noise message 2: ephemeral, sealed payload.
 const RESPONSE_MESSAGE_BYTES: usize = 32 + RESPONSE_PAYLOAD_BYTES + 16;
 const RESPONSE_PAYLOAD_BYTES: usize = 2;
@@ -226,12 +268,19 @@ mod tests {
         };
         assert_eq!(try_answer(&stranger, &lease, &message), Err(Refusal::WrongPeer));
         assert_eq!(try_answer(&vehicle, &[8; 16], &message), Err(Refusal::Forged));
+        let doorman = Doorman::new(&lease, &operator.public());
+        assert!(doorman.admits(&message));
+        assert!(!Doorman::new(&[8; 16], &operator.public()).admits(&message));
         for at in 0..message.len() {
             let mut flipped = message.clone();
             flipped[at] ^= 1;
-            assert_eq!(try_answer(&vehicle, &lease, &flipped), Err(Refusal::Forged), "{at}");
+            assert!(!doorman.admits(&flipped), "{at}");
+            if at < INIT_NOISE_BYTES {
+                assert_eq!(try_answer(&vehicle, &lease, &flipped), Err(Refusal::Forged), "{at}");
+            }
         }
-        assert_eq!(try_answer(&vehicle, &lease, &message[..146]), Err(Refusal::Forged));
+        assert!(!doorman.admits(&message[..146]));
+        assert_eq!(try_answer(&vehicle, &lease, &message[..100]), Err(Refusal::Forged));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::Rng;
-use tautline_units::{Bitrate, ByteCount, Instant};
+use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
 use super::Shared;
 use super::budget::Budget;
@@ -114,6 +114,11 @@ impl Active {
         (begun_by == init).then_some((self.peer_session, response))
     }
 
+    /// Whether the application was told that it may send media.
+    pub(crate) fn budget_told(&self) -> bool {
+        self.budget.is_told()
+    }
+
     pub(crate) fn clock(&self, now: Instant) -> Option<ClockEstimate> {
         self.clock.estimate(now)
     }
@@ -131,7 +136,7 @@ impl Active {
     }
 
     /// How long every link has been without a pong.
-    pub(crate) fn quiet_for(&self, now: Instant) -> tautline_units::Duration {
+    pub(crate) fn quiet_for(&self, now: Instant) -> Duration {
         let least = self.links.iter().map(|link| link.gate.quiet_for(now)).min();
         least.unwrap_or(now.since(self.began_at))
     }
@@ -154,7 +159,7 @@ impl Active {
                     }
                 }
             }
-            self.settle(shared, now);
+            self.settle(shared);
         }
         self.plaintext = plaintext;
         opened.map(|_| ())
@@ -361,11 +366,11 @@ impl Active {
             let interval = shared.config.report_interval;
             self.report_at = (self.report_at + interval).max(now + interval / 2);
         }
-        self.settle(shared, now);
+        self.settle(shared);
     }
 
     /// Tells the budget if it has changed.
-    fn settle(&mut self, shared: &mut Shared, _now: Instant) {
+    fn settle(&mut self, shared: &mut Shared) {
         let up = self.links.iter().filter(|link| link.gate.is_up());
         let granted: Bitrate = up.map(|link| link.grant.sustained).sum();
         let datagram_bytes = self.datagram_bytes_max(shared);

@@ -17,6 +17,11 @@ impl Budget {
         Self { told: None, unit_interval: None, unit_at: None }
     }
 
+    /// Whether the application was last told more than zero.
+    pub(crate) fn is_told(&self) -> bool {
+        self.told.is_some_and(|told| told > Bitrate::ZERO)
+    }
+
     /// Notes a media unit: our share of each costs the same, however small it is.
     pub(crate) fn on_unit(&mut self, now: Instant) {
         if let Some(at) = self.unit_at {

@@ -65,7 +65,7 @@ impl Limiter {
 
 /// Half-open handshakes kept: an honest initiator has one, two if it began anew.
 pub(crate) const HALF_OPEN_MAX: usize = 4;
-/// About 0.3 ms of work each: 2 % of a core.
+/// Replays only: forgeries fail at the door. About 0.3 ms of work each: 2 % of a core.
 const ANSWERS_PER_SECOND: usize = 64;
 /// A little above a mobile link's RTT.
 const RESEND_FIRST: Duration = Duration::from_millis(100);

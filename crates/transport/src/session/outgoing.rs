@@ -230,7 +230,7 @@ impl Active {
             }
             let in_time = now <= control.deadline;
             if let Some(entry) = link.control.pop() {
-                self.outgoing.spare.push(entry.plaintext);
+                self.outgoing.recycle(entry.plaintext);
             }
             if in_time {
                 // A source packet reaches to the end of its datagram.

@@ -1,11 +1,13 @@
 //! Sessions in virtual time, over simulated links.
 //!
 //! A failing scenario prints `SIM_SEED=..`; setting that variable runs it with that seed again.
+#![allow(clippy::unwrap_used, reason = "a scenario that cannot be set up has failed")]
 
 mod exchange;
 mod harness;
 mod hostile;
 mod links;
 mod media;
+mod puppet;
 mod rates;
 mod wire;

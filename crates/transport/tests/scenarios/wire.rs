@@ -1,1 +1,108 @@
+use std::fmt::Write;
 
+use tautline_transport::wire::{Coded, Datagram, Packet, Packets, Ping, Pong, Prefix, Report};
+use tautline_transport::{Class, Identity, LinkNumber};
+use tautline_units::{ByteCount, Instant};
+
+use crate::puppet::{NOW, Puppet};
+
+#[test]
+fn the_wire_is_what_the_specification_says() {
+    let vectors = vectors();
+    insta::assert_snapshot!("vectors", vectors);
+    let specification = include_str!("../../../../docs/protocol.md");
+    for line in vectors.lines() {
+        assert!(specification.contains(line), "docs/protocol.md lacks: {line}");
+    }
+}
+
+fn vectors() -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, bytes: &[u8]| {
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        writeln!(text, "{name}: {hex}").unwrap();
+    };
+    for (name, bytes) in packets() {
+        line(name, &bytes);
+    }
+    let (a, b) = (Identity::from_seed(&[1; 32]), Identity::from_seed(&[2; 32]));
+    let puppet = Puppet::new();
+    line("vehicle X25519 secret", &*a.noise_secret());
+    line("operator X25519 secret", &*b.noise_secret());
+    line("lease", &[7; 16]);
+    line("vehicle ephemeral secret", &puppet.ephemeral);
+    line("vehicle session id", &puppet.session.to_be_bytes());
+    line("operator session id", &puppet.peer_session.to_be_bytes());
+    line("init on link 0", &puppet.init);
+    line("response on link 0", &puppet.response);
+    let mut ping = Vec::new();
+    Ping { id: 1, sent_at: NOW }.write(&mut ping);
+    line("plaintext", &ping);
+    line("sealed on link 2, packet number 4294967301", &puppet.seal(2, (1 << 32) + 5, &ping));
+    text
+}
+
+/// One packet of each kind, each read back.
+fn packets() -> Vec<(&'static str, Vec<u8>)> {
+    let at = Instant::from_nanos(0x0102_0304_0506_0708);
+    let link = LinkNumber::new(3).unwrap();
+    let ping = Ping { id: 0xa1b2_c3d4, sent_at: at };
+    let pong = Pong { id: 0xa1b2_c3d4, received_at: at, sent_at: Instant::from_nanos(1_000) };
+    let bytes = ByteCount::new(1_000_000);
+    let report = Report { link, taken_at: at, highest: 70_000, datagrams: 69_000, bytes };
+    let coded = Coded {
+        class: Class::Media,
+        unit_low: 0x00ab_cdef,
+        index: 5,
+        source_count: 4,
+        deadline_low: 0x1234,
+        symbol: b"symbol",
+    };
+    let prefix = Prefix::new(1_392, Instant::from_micros(0x0012_3456_789a));
+    assert_eq!(Prefix::parse(&prefix.to_bytes()), Some(prefix));
+    let mut all = Vec::new();
+    let mut add = |name, packet: Packet<'static>, write: &dyn Fn(&mut Vec<u8>)| {
+        let mut bytes = Vec::new();
+        write(&mut bytes);
+        let back: Vec<_> = Packets::of(&bytes).map(|packet| format!("{packet:?}")).collect();
+        assert_eq!(back, [format!("{:?}", Ok::<_, ()>(packet))]);
+        all.push((name, bytes));
+    };
+    add("ping", Packet::Ping(ping), &|out| ping.write(out));
+    add("pong", Packet::Pong(pong), &|out| pong.write(out));
+    add("report", Packet::Report(report), &|out| report.write(out));
+    add("repair packet", Packet::Coded(coded), &|out| {
+        coded.write_header(out);
+        out.extend_from_slice(coded.symbol);
+    });
+    all.push(("block prefix", prefix.to_bytes().to_vec()));
+    all
+}
+
+#[test]
+fn packets_follow_each_other_and_padding_ends_them() {
+    let mut bytes = Vec::new();
+    let ping = Ping { id: 7, sent_at: Instant::from_millis(1) };
+    ping.write(&mut bytes);
+    ping.write(&mut bytes);
+    bytes.extend_from_slice(&[0, 0x20, 9]);
+    let packets: Vec<_> = Packets::of(&bytes).collect();
+    assert_eq!(packets, [Ok(Packet::Ping(ping)), Ok(Packet::Ping(ping))]);
+}
+
+#[test]
+fn any_truncation_of_a_packet_is_malformed() {
+    for (name, bytes) in packets().into_iter().take(3) {
+        for length in 1..bytes.len() {
+            let mut packets = Packets::of(&bytes[..length]);
+            assert!(matches!(packets.next(), Some(Err(_))), "{name} {length}");
+            assert_eq!(packets.next(), None);
+        }
+    }
+    for length in 0..24 {
+        assert!(Datagram::parse(&[0x35; 24][..length]).is_err());
+    }
+    for kind in [0x00, 0x40, 0xf0] {
+        assert!(Datagram::parse(&[kind; 64]).is_err());
+    }
+}
