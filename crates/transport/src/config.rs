@@ -135,6 +135,19 @@ mod tests {
     }
 
     #[test]
+    fn a_file_sets_what_it_names_and_leaves_the_rest() {
+        let text = "silence_ms = 300.5\nschedule = \"transmission-end\"\n\
+                    [rate]\ncontroller = \"fixed\"\ninitial_kbps = 2000";
+        let config: Config = toml::from_str(text).unwrap();
+        assert_eq!(config.silence, Duration::from_micros(300_500));
+        assert_eq!(config.schedule, schedule::Kind::TransmissionEnd);
+        assert_eq!(config.rate.initial, tautline_units::Bitrate::from_mbps(2));
+        assert_eq!(config.protect, protect::Config::default());
+        let wrong = toml::from_str::<Config>("ping_intervall_ms = 20").unwrap_err();
+        assert!(wrong.to_string().contains("unknown field `ping_intervall_ms`"), "{wrong}");
+    }
+
+    #[test]
     fn a_wrong_field_is_named() {
         let wrong = |change: fn(&mut Config)| {
             let mut config = Config::default();

@@ -159,7 +159,7 @@ impl Active {
                     }
                 }
             }
-            self.settle(shared);
+            self.settle(shared, now);
         }
         self.plaintext = plaintext;
         opened.map(|_| ())
@@ -366,13 +366,19 @@ impl Active {
             let interval = shared.config.report_interval;
             self.report_at = (self.report_at + interval).max(now + interval / 2);
         }
-        self.settle(shared);
+        self.settle(shared, now);
     }
 
-    /// Tells the budget if it has changed.
-    fn settle(&mut self, shared: &mut Shared) {
-        let up = self.links.iter().filter(|link| link.gate.is_up());
-        let granted: Bitrate = up.map(|link| link.grant.sustained).sum();
+    /// Tells the budget if it has changed: what the links that can be in time may send.
+    fn settle(&mut self, shared: &mut Shared, now: Instant) {
+        let clock = self.clock.estimate(now);
+        let span = self.outgoing.media_span();
+        let granted: Bitrate = self
+            .links
+            .iter()
+            .filter(|link| link.gate.is_up() && link.owd_out_or_guess(clock) < span)
+            .map(|link| link.grant.sustained)
+            .sum();
         let datagram_bytes = self.datagram_bytes_max(shared);
         if let Some(media) = self.budget.update(granted, &shared.config, datagram_bytes) {
             shared.event(Event::Budget { media });

@@ -23,6 +23,8 @@ pub(crate) struct Outgoing {
     policy: Box<dyn Policy>,
     next_control: u64,
     next_media: u64,
+    /// The time that the last media unit was given.
+    media_span: Duration,
     /// The link that media is taken from next.
     turn: usize,
     assignment: Vec<Option<usize>>,
@@ -37,11 +39,17 @@ impl Outgoing {
             policy: config.schedule.policy(),
             next_control: 0,
             next_media: 0,
+            media_span: config.media_deadline,
             turn: 0,
             assignment: Vec::new(),
             plaintext: Vec::new(),
             spare: Vec::new(),
         }
+    }
+
+    /// How long media units are worth something.
+    pub(crate) fn media_span(&self) -> Duration {
+        self.media_span
     }
 
     /// Keeps a buffer for the next packet.
@@ -121,6 +129,7 @@ impl Active {
         now: Instant,
     ) -> Result<UnitNumber, SendError> {
         self.budget.on_unit(now);
+        self.outgoing.media_span = deadline.since(now);
         let clock = self.clock(now);
         let mut places = [0; LinkNumber::COUNT];
         let mut views = [IDLE; LinkNumber::COUNT];
@@ -345,7 +354,7 @@ impl Active {
 impl Link {
     /// The delay that a packet will see; half the RTT, or a mobile link's usual, before it is
     /// known.
-    fn owd_out_or_guess(&self, clock: Option<crate::ClockEstimate>) -> Duration {
+    pub(super) fn owd_out_or_guess(&self, clock: Option<crate::ClockEstimate>) -> Duration {
         let half = self.delay.rtt_smoothed().map(|rtt| rtt / 2);
         self.delay.owd_out(clock).or(half).unwrap_or(OWD_GUESS)
     }

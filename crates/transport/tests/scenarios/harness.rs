@@ -176,7 +176,7 @@ pub(crate) struct Party {
     media_per_second: Option<u64>,
     pub(crate) commands: bool,
     media_most: Bitrate,
-    media_deadline: Duration,
+    pub(crate) media_deadline: Duration,
     budget: Bitrate,
     media_at: Instant,
     command_at: Instant,
@@ -210,6 +210,8 @@ pub(crate) struct Received {
     pub(crate) delay: Duration,
     /// What the session says about the hand-over less the truth, in nanoseconds.
     pub(crate) sent_at_wrong: Option<i64>,
+    /// The clock estimate's error then.
+    pub(crate) clock_error: Option<Duration>,
     pub(crate) repaired: bool,
 }
 
@@ -303,6 +305,7 @@ impl Party {
                             delay,
                             sent_at_wrong: sent_at
                                 .map(|at| at.signed_nanos_since(self.clock.local(sent_world))),
+                            clock_error: self.session.clock().map(|clock| clock.error()),
                             repaired,
                         }),
                     }

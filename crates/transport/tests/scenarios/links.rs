@@ -68,3 +68,16 @@ fn an_operator_that_begins_anew_is_found_again() {
     assert_eq!(run.delivered_share(5_500, 6_700), 1.0);
     assert!(run.receiver().session.counters().discarded(Discard::DatagramUnknownSession) > 0);
 }
+
+#[test]
+fn a_link_slower_than_the_deadline_carries_no_media_and_no_budget() {
+    let mut scenario = Scenario::new(26, vec![clean(8.0, 25.0), clean(8.0, 400.0)]);
+    scenario.config = fixed(6_000);
+    scenario.media_most = Bitrate::from_mbps(20);
+    let run = scenario.run();
+    assert_eq!(run.delivered_share(1_500, 4_500), 1.0);
+    let (_, budget) = *run.sender().budgets.last().unwrap();
+    assert!(budget < Bitrate::from_kbps(2_700), "{budget}");
+    // Refused only while the slow link's delay was not known yet.
+    assert!(run.sender().media_refused < 100, "{}", run.sender().media_refused);
+}

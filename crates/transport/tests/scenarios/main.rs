@@ -10,4 +10,5 @@ mod links;
 mod media;
 mod puppet;
 mod rates;
+mod weather;
 mod wire;
