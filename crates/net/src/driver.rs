@@ -1,1 +1,339 @@
-//! To come.
+//! The event loop: one thread that owns the sockets and drives one session at a time.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use anyhow::Context;
+use mio::net::UdpSocket;
+use mio::unix::SourceFd;
+use mio::{Events, Interest, Poll, Token, Waker};
+use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
+use tautline_transport::{Class, Event, Route, Session};
+use tautline_units::Instant;
+
+use crate::clock::Clock;
+use crate::socket::Local;
+
+/// What the event loop tells the application, on the loop's own thread: be brief.
+#[derive(Debug)]
+pub enum Output<'a> {
+    /// Something happened in the session.
+    Event(Event, &'a Session),
+    /// A tenth of a second has passed: the session to look at, and the loop's own drops.
+    Tick(&'a Session, &'a Drops),
+}
+
+/// Datagrams that the loop itself had to drop, by name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Drops {
+    /// Arrived while no session was there to take them.
+    pub no_session: u64,
+    /// The kernel's send buffer was full.
+    pub send_full: u64,
+    /// The kernel refused to send: no route, interface down.
+    pub send_refused: u64,
+    /// Units that did not fit the transport: no link, too large, queue full.
+    pub unit_refused: u64,
+}
+
+impl Drops {
+    /// Every counter with its name.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        [
+            ("loop: no session", self.no_session),
+            ("loop: send buffer full", self.send_full),
+            ("loop: send refused", self.send_refused),
+            ("loop: unit refused", self.unit_refused),
+        ]
+        .into_iter()
+    }
+}
+
+/// A running event loop. Dropping it ends the thread and closes the sockets.
+#[derive(Debug)]
+pub struct Driver {
+    handle: Handle,
+    locals: Vec<SocketAddr>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// A way to speak to the event loop from any thread.
+#[derive(Clone, Debug)]
+pub struct Handle {
+    inputs: SyncSender<Input>,
+    waker: Arc<Waker>,
+}
+
+impl Driver {
+    /// Opens the sockets, in the order of [`Route::socket`], and starts the loop.
+    ///
+    /// # Errors
+    /// When a socket cannot be opened, or the kernel gives no timer, poller or thread.
+    pub fn spawn(
+        locals: &[Local],
+        clock: Clock,
+        sink: impl FnMut(Output<'_>) + Send + 'static,
+    ) -> anyhow::Result<Self> {
+        let poll = Poll::new().context("the kernel gives no poller")?;
+        let waker = Arc::new(Waker::new(poll.registry(), WAKE).context("no waker")?);
+        let timer = Timer::register(&poll).context("the kernel gives no timer")?;
+        let mut sockets = locals.iter().map(Local::open).collect::<anyhow::Result<Vec<_>>>()?;
+        for (index, socket) in sockets.iter_mut().enumerate() {
+            poll.registry().register(socket, Token(index), Interest::READABLE)?;
+        }
+        let addresses = sockets.iter().map(UdpSocket::local_addr).collect::<Result<_, _>>()?;
+        let (inputs, receiver) = sync_channel(INPUTS_MAX);
+        let event_loop = EventLoop {
+            poll,
+            timer,
+            sockets,
+            inputs: receiver,
+            clock,
+            sink: Box::new(sink),
+            session: None,
+            drops: Drops::default(),
+            tick_at: clock.now(),
+            datagram: Vec::with_capacity(DATAGRAM_BYTES_MAX),
+        };
+        let thread = std::thread::Builder::new()
+            .name("event-loop".into())
+            .spawn(move || event_loop.run())
+            .context("the kernel gives no thread")?;
+        Ok(Self { handle: Handle { inputs, waker }, locals: addresses, thread: Some(thread) })
+    }
+
+    /// A way to speak to the loop.
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// The local addresses of the sockets, in order.
+    pub fn local_addresses(&self) -> &[SocketAddr] {
+        &self.locals
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.handle.input(Input::End);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Handle {
+    /// Puts `session` in the place of the running one.
+    pub fn start(&self, session: Session) {
+        self.input(Input::Start(Box::new(session)));
+    }
+
+    /// Ends the running session, if there is one.
+    pub fn stop(&self) {
+        self.input(Input::Stop);
+    }
+
+    /// Hands a unit to the transport, to arrive within `deadline` from now.
+    ///
+    /// Returns false, and the unit is gone, if the loop's bounded queue is full.
+    pub fn send(&self, class: Class, unit: Vec<u8>, deadline: Duration) -> bool {
+        match self.inputs.try_send(Input::Send { class, unit, deadline }) {
+            Ok(()) => self.waker.wake().is_ok(),
+            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => false,
+        }
+    }
+
+    fn input(&self, input: Input) {
+        // A loop that has ended needs no telling.
+        if self.inputs.send(input).is_ok() {
+            let _ = self.waker.wake();
+        }
+    }
+}
+
+#[derive(Debug)]
+enum Input {
+    Start(Box<Session>),
+    Stop,
+    Send { class: Class, unit: Vec<u8>, deadline: Duration },
+    End,
+}
+
+struct EventLoop {
+    poll: Poll,
+    timer: Timer,
+    sockets: Vec<UdpSocket>,
+    inputs: Receiver<Input>,
+    clock: Clock,
+    sink: Box<dyn FnMut(Output<'_>) + Send>,
+    session: Option<Session>,
+    drops: Drops,
+    tick_at: Instant,
+    datagram: Vec<u8>,
+}
+
+impl EventLoop {
+    fn run(mut self) {
+        let mut events = Events::with_capacity(64);
+        loop {
+            match self.poll.poll(&mut events, None) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return tracing::error!(%error, "the poller failed"),
+                Ok(()) => self.timer.clear(),
+            }
+            if !self.take_inputs() {
+                return;
+            }
+            let more = self.receive();
+            self.advance();
+            self.tick();
+            let now = self.clock.now();
+            let due = match &self.session {
+                Some(session) if !more => session.poll_timeout().map_or(self.tick_at, |(at, _)| at),
+                Some(_) => now,
+                None => now + IDLE,
+            };
+            self.timer.arm(due.min(self.tick_at.max(now)).since(now));
+        }
+    }
+
+    /// Applies what the application asked for; false when it asked to end.
+    fn take_inputs(&mut self) -> bool {
+        for _ in 0..INPUTS_MAX {
+            let Ok(input) = self.inputs.try_recv() else { break };
+            match input {
+                Input::Start(session) => self.session = Some(*session),
+                Input::Stop => self.session = None,
+                Input::Send { class, unit, deadline } => {
+                    let now = self.clock.now();
+                    let sent = self.session.as_mut().map(|s| s.send(class, &unit, deadline, now));
+                    if !matches!(sent, Some(Ok(_))) {
+                        self.drops.unit_refused += 1;
+                    }
+                }
+                Input::End => return false,
+            }
+        }
+        true
+    }
+
+    /// Reads what has arrived, a bounded number a turn; true if more may wait.
+    fn receive(&mut self) -> bool {
+        let mut bytes = [0; DATAGRAM_BYTES_MAX];
+        let mut more = false;
+        for (index, socket) in self.sockets.iter().enumerate() {
+            let mut turn = 0..RECEIVE_TURN;
+            loop {
+                if turn.next().is_none() {
+                    more = true;
+                    break;
+                }
+                let (length, remote) = match socket.recv_from(&mut bytes) {
+                    Ok(received) => received,
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                    Err(error) => {
+                        tracing::debug!(%error, "a socket refused to read");
+                        break;
+                    }
+                };
+                let Some(session) = &mut self.session else {
+                    self.drops.no_session += 1;
+                    continue;
+                };
+                let route = Route { socket: index as u8, remote };
+                session.handle_datagram(route, &bytes[..length], self.clock.now());
+            }
+        }
+        more
+    }
+
+    /// Lets the session act: its timers, its datagrams out, its events up.
+    fn advance(&mut self) {
+        let Some(session) = &mut self.session else { return };
+        let now = self.clock.now();
+        if session.poll_timeout().is_some_and(|(at, _)| at <= now) {
+            session.handle_timeout(now);
+        }
+        while let Some(route) = session.poll_transmit(&mut self.datagram, now) {
+            let Some(socket) = self.sockets.get(usize::from(route.socket)) else {
+                self.drops.send_refused += 1;
+                continue;
+            };
+            match socket.send_to(&self.datagram, route.remote) {
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.drops.send_full += 1;
+                }
+                Err(_) => self.drops.send_refused += 1,
+            }
+        }
+        while let Some(event) = session.poll_event() {
+            (self.sink)(Output::Event(event, session));
+        }
+    }
+
+    fn tick(&mut self) {
+        let now = self.clock.now();
+        if now < self.tick_at {
+            return;
+        }
+        self.tick_at = now + TICK;
+        if let Some(session) = &self.session {
+            (self.sink)(Output::Tick(session, &self.drops));
+        }
+    }
+}
+
+/// A timer of the kernel's, precise to microseconds where a poller's own time-out has milliseconds.
+struct Timer {
+    fd: OwnedFd,
+}
+
+impl Timer {
+    fn register(poll: &Poll) -> io::Result<Self> {
+        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+        let fd = rustix::time::timerfd_create(TimerfdClockId::Monotonic, flags)?;
+        let raw = fd.as_raw_fd();
+        poll.registry().register(&mut SourceFd(&raw), TIMER, Interest::READABLE)?;
+        Ok(Self { fd })
+    }
+
+    fn arm(&self, wait: Duration) {
+        // An all-zero time would disarm the timer.
+        let wait = wait.max(Duration::from_nanos(1));
+        let it_value = Timespec {
+            tv_sec: i64::try_from(wait.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(wait.subsec_nanos()),
+        };
+        let it_interval = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let once = Itimerspec { it_interval, it_value };
+        if let Err(error) =
+            rustix::time::timerfd_settime(&self.fd, TimerfdTimerFlags::empty(), &once)
+        {
+            tracing::error!(%error, "the timer cannot be set");
+        }
+    }
+
+    fn clear(&self) {
+        // Nothing to read only means that something else woke the loop.
+        let _ = rustix::io::read(&self.fd, &mut [0; 8]);
+    }
+}
+
+const WAKE: Token = Token(usize::MAX);
+const TIMER: Token = Token(usize::MAX - 1);
+/// How often the application sees the session.
+const TICK: Duration = Duration::from_millis(100);
+/// How long the loop sleeps with no session and no datagram.
+const IDLE: Duration = Duration::from_secs(1);
+/// Units of a tenth of a second at 60 pictures of six slices a second, with room to spare.
+const INPUTS_MAX: usize = 256;
+/// Datagrams read from one socket before the session may send again.
+const RECEIVE_TURN: usize = 64;
+/// More than any datagram of the protocol, so that an overlong one is seen as such.
+const DATAGRAM_BYTES_MAX: usize = 2048;

@@ -2,8 +2,12 @@
 
 pub mod clock;
 pub mod control;
+pub mod driver;
 pub mod emulate;
 pub mod metrics;
+pub mod random;
+mod routes;
 mod socket;
 
+pub use routes::routes;
 pub use socket::Local;

@@ -1,6 +1,27 @@
 //! Counters and gauges in Prometheus' text form.
 
 use std::fmt::Write;
+use std::net::SocketAddr;
+
+use anyhow::Context;
+use axum::Router;
+use axum::routing::get;
+use tokio::net::TcpListener;
+
+/// Serves `page` at `/metrics` of `address` until the listener fails.
+///
+/// # Errors
+/// One line that says that the address is taken, or that the listener failed.
+pub async fn serve(
+    address: SocketAddr,
+    page: impl Fn() -> String + Clone + Send + Sync + 'static,
+) -> anyhow::Result<()> {
+    let listener = TcpListener::bind(address).await.with_context(|| {
+        format!("metrics cannot be served on {address}: choose another with --metrics")
+    })?;
+    let router = Router::new().route("/metrics", get(move || async move { page() }));
+    axum::serve(listener, router).await.context("the listener for metrics failed")
+}
 
 /// A page of metrics in the making.
 ///

@@ -1,7 +1,7 @@
 //! One UDP socket a local interface.
 
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::str::FromStr;
 
 use anyhow::{Context, bail};
@@ -10,7 +10,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 /// Where a UDP socket sits: a local address, or a network interface by name.
 ///
-/// Text form: `192.0.2.7:0`, `[::]:7000`, or an interface such as `wwan0` (any free port on it).
+/// Text form: `192.0.2.7:0`, `[2001:db8::7]:7000`, or an interface such as `wwan0` (any free port on it).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub enum Local {
@@ -30,7 +30,9 @@ impl Local {
         let socket = self.bind().with_context(|| {
             let advice = match self {
                 Self::Address(_) => "is it taken, or not an address of this machine?",
-                Self::Interface(_) => "`ip link` lists the interfaces; binding to one may need root",
+                Self::Interface(_) => {
+                    "`ip link` lists the interfaces; binding to one may need root"
+                }
             };
             format!("cannot open a UDP socket on {self}: {advice}")
         })?;
@@ -56,9 +58,9 @@ impl Local {
 }
 
 impl Default for Local {
-    /// Any address, any port.
+    /// Any IPv4 address, any port.
     fn default() -> Self {
-        Self::Address(SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)))
+        Self::Address(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)))
     }
 }
 

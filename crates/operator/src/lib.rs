@@ -1,1 +1,90 @@
-//! Downlink, input, the console's bridge and the recorder
+//! The operator's side: downlink, console bridge, commands and recorder.
+#![forbid(unsafe_code)]
+
+mod config;
+pub mod console;
+pub mod downlink;
+mod emulator;
+mod input;
+mod reception;
+pub mod recorder;
+mod rendezvous;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tautline_net::clock::Clock;
+use tautline_net::driver::Driver;
+use tautline_transport::crypto::Identity;
+use tautline_video::Layout;
+use tokio::sync::mpsc;
+
+pub use config::Config;
+
+use crate::console::{Hub, Wish};
+use crate::input::Input;
+use crate::reception::{Reception, Shared};
+use crate::recorder::Recorder;
+use crate::rendezvous::Rendezvous;
+
+/// Runs an operator until `stop` resolves.
+///
+/// # Errors
+/// When a part cannot be started or the vehicle cannot be had; one line that says which and what
+/// to do.
+pub async fn run(
+    config: Config,
+    identity: Identity,
+    stop: impl Future<Output = ()>,
+) -> anyhow::Result<()> {
+    let clock = Clock::start();
+    let (wishes, mut wished) = mpsc::channel(WISHES_MAX);
+    let hub = Arc::new(Hub::new(wishes, move || clock.unix_nanos(clock.now()) / 1_000));
+    hub.set_hello(&Layout::of(WIDTH, HEIGHT)?, &config.vehicle);
+    let listener = console::listen(config.console).await?;
+    let recorder = config.record.as_deref().map(Recorder::create).transpose()?;
+    let shared = Arc::new(Shared::new(&config.vehicle));
+    let patience = Duration::from_millis(config.reorder_ms);
+    let mut reception = Reception::new(patience, recorder, hub.clone(), shared.clone(), clock);
+    let driver = Driver::spawn(&config.links, clock, move |output| reception.handle(output))?;
+    let mut rendezvous = Rendezvous::start(&config, &identity, driver.local_addresses())?;
+    let mut input = Input::new(hub.clone(), shared.clone(), driver.handle(), clock);
+    let (cuts, cut) = mpsc::channel(WISHES_MAX);
+    let mut watch = tokio::time::interval(WATCH_INTERVAL);
+    let meet = async {
+        loop {
+            let now = || clock.now();
+            if let Some(standing) = rendezvous.step(&config, &identity, &driver, now).await? {
+                shared.set_standing(standing);
+            }
+        }
+    };
+    let listen = async {
+        loop {
+            tokio::select! {
+                wish = wished.recv() => match wish {
+                    Some(Wish::Command(command)) => input.handle_command(command),
+                    // A full queue means that the emulator does not answer: the wish is stale.
+                    Some(Wish::Link(action)) => { let _ = cuts.try_send(action); }
+                    None => std::future::pending().await,
+                },
+                _ = watch.tick() => input.watch(),
+            }
+        }
+    };
+    let ended = tokio::select! {
+        () = stop => Ok(()),
+        refused = meet => refused,
+        failed = console::serve(listener, hub.clone()) => failed,
+        never = listen => never,
+        never = emulator::attend(config.emulator, cut, &shared) => never,
+    };
+    rendezvous.close().await;
+    ended
+}
+
+const WIDTH: usize = 1280;
+const HEIGHT: usize = 720;
+const WISHES_MAX: usize = 64;
+const WATCH_INTERVAL: Duration = Duration::from_millis(50);

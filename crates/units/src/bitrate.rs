@@ -65,6 +65,7 @@ impl Bitrate {
 
 impl Mul<Duration> for Bitrate {
     type Output = ByteCount;
+    #[expect(clippy::suspicious_arithmetic_impl, reason = "bits and seconds become bytes")]
     fn mul(self, rhs: Duration) -> ByteCount {
         let bytes = u128::from(self.0).saturating_mul(rhs.as_nanos()) / 8_000_000_000;
         ByteCount::new(u64::try_from(bytes).unwrap_or(u64::MAX))

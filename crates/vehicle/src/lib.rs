@@ -1,1 +1,186 @@
-//! Camera, uplink, actuators and failsafe
+//! The vehicle's side: camera, encoders and uplink; failsafe and actuators.
+#![forbid(unsafe_code)]
+
+pub mod actuators;
+pub mod camera;
+mod config;
+pub mod encode;
+pub mod failsafe;
+mod rendezvous;
+pub mod telemetry;
+pub mod uplink;
+
+use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use anyhow::Context;
+use tautline_net::clock::Clock;
+use tautline_net::driver::{Driver, Handle};
+use tautline_net::metrics;
+use tautline_transport::Class;
+use tautline_transport::crypto::Identity;
+use tautline_video::Layout;
+
+pub use config::Config;
+
+use crate::actuators::Actuators;
+use crate::camera::{Outlet, Sensor, clip::ClipSensor, track::TrackSensor};
+use crate::encode::{Meter, Turn, Wishes};
+use crate::rendezvous::Rendezvous;
+use crate::telemetry::{Lately, Reporter};
+use crate::uplink::{Seen, Uplink};
+
+/// Runs a vehicle until `stop` resolves.
+///
+/// # Errors
+/// When a part cannot be started, the camera fails, or the switchboard refuses this vehicle; one
+/// line that says which and what to do.
+pub async fn run(
+    config: Config,
+    identity: Identity,
+    stop: impl Future<Output = ()>,
+) -> anyhow::Result<()> {
+    let clock = Clock::start();
+    let layout = Layout::of(WIDTH, HEIGHT)?;
+    let (actuators, world) = Actuators::new(config.failsafe.clone(), config.seed);
+    let actuators = Arc::new(actuators);
+    let sensor: Box<dyn Sensor> = match &config.clip {
+        Some(clip) => Box::new(ClipSensor::open(clip, &layout, true)?),
+        None => Box::new(TrackSensor::new(&layout, actuators.view(), config.pictures_per_second)?),
+    };
+    let reporter = Reporter {
+        actuators: actuators.clone(),
+        wishes: Arc::new(Wishes::new()),
+        meter: Arc::new(Meter::default()),
+        camera: Arc::new(camera::Counters::default()),
+        seen: Arc::new(Mutex::new(Seen::default())),
+    };
+    let uplink =
+        Uplink::new(actuators.clone(), reporter.wishes.clone(), clock, reporter.seen.clone());
+    let driver = Driver::spawn(&config.links, clock, move |output| uplink.handle(output))?;
+    let mut threads = Threads::default();
+    threads.spawn("actuators", {
+        let ending = threads.ending.clone();
+        move || actuators.run(world, clock, &ending)
+    })?;
+    let mut eyes = start_eyes(&mut threads, sensor, layout, &reporter, &driver, &config, clock)?;
+    let mut rendezvous = Rendezvous::start(&config, &identity, &driver)?;
+    let page = {
+        let reporter = reporter.clone();
+        move || reporter.metrics(clock.now())
+    };
+    let ended = tokio::select! {
+        () = stop => Ok(()),
+        failed = &mut eyes => failed.unwrap_or_else(|_| Ok(())),
+        failed = serve_metrics(&config, page) => failed,
+        never = report(reporter.clone(), driver.handle(), clock) => never,
+        refused = async {
+            loop {
+                let now = || clock.now();
+                rendezvous.step(&config, &identity, &driver, &reporter.wishes, now).await?;
+            }
+        } => refused,
+    };
+    rendezvous.close().await;
+    threads.end();
+    ended
+}
+
+/// Starts the camera and its encoders; gives what the camera fails with, if it does.
+fn start_eyes(
+    threads: &mut Threads,
+    sensor: Box<dyn Sensor>,
+    layout: Layout,
+    reporter: &Reporter,
+    driver: &Driver,
+    config: &Config,
+    clock: Clock,
+) -> anyhow::Result<tokio::sync::oneshot::Receiver<anyhow::Result<()>>> {
+    let rate = sensor.pictures_per_second();
+    let (outlet, queues, give_back) = Outlet::new(ENCODER_COUNT, reporter.wishes.paused());
+    for (index, queue) in queues.into_iter().enumerate() {
+        let turn = Turn::new(&layout, index, ENCODER_COUNT, rate)?;
+        let (give_back, handle) = (give_back.clone(), driver.handle());
+        let (wishes, meter) = (reporter.wishes.clone(), reporter.meter.clone());
+        let deadline = config.transport.media_deadline;
+        threads.spawn("encoder", move || {
+            turn.run(&queue, &give_back, &wishes, &meter, clock, |slice| {
+                handle.send(Class::Media, slice.to_bytes(), deadline)
+            });
+        })?;
+    }
+    let (failed, failure) = tokio::sync::oneshot::channel();
+    let counters = reporter.camera.clone();
+    let ending = threads.ending.clone();
+    threads.spawn("camera", move || {
+        let ended = camera::run(sensor, &layout, outlet, &counters, clock, &ending);
+        // Nobody listens any more when the vehicle ends.
+        let _ = failed.send(ended);
+    })?;
+    Ok(failure)
+}
+
+/// Sends telemetry, newest wins, for ever.
+async fn report(reporter: Reporter, handle: Handle, clock: Clock) -> anyhow::Result<()> {
+    let mut lately = Lately::default();
+    let mut due = tokio::time::interval(TELEMETRY_INTERVAL);
+    loop {
+        due.tick().await;
+        let now = clock.now();
+        lately.advance(&reporter, now);
+        let telemetry = reporter.telemetry(&lately, now);
+        // Without a session there is nobody to tell; the loop counts what it cannot take.
+        handle.send(Class::Control, telemetry.encode(), TELEMETRY_DEADLINE);
+    }
+}
+
+async fn serve_metrics(
+    config: &Config,
+    page: impl Fn() -> String + Clone + Send + Sync + 'static,
+) -> anyhow::Result<()> {
+    match config.metrics {
+        Some(address) => metrics::serve(address, page).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Threads that end together.
+#[derive(Default)]
+struct Threads {
+    ending: Arc<AtomicBool>,
+    running: Vec<JoinHandle<()>>,
+}
+
+impl Threads {
+    fn spawn(&mut self, name: &str, work: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
+        let thread = std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(work)
+            .context("the system gives no thread")?;
+        self.running.push(thread);
+        Ok(())
+    }
+
+    fn end(&mut self) {
+        self.ending.store(true, Ordering::Relaxed);
+        for thread in self.running.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+const WIDTH: usize = 1280;
+const HEIGHT: usize = 720;
+/// Two encoders in turn ([LTE] IV.C).
+const ENCODER_COUNT: usize = 2;
+const TELEMETRY_INTERVAL: Duration = Duration::from_millis(50);
+const TELEMETRY_DEADLINE: Duration = Duration::from_millis(250);

@@ -1,0 +1,216 @@
+// The whole system as a person meets it: `tautline demo`, a browser, a drive.
+// Needs target/release/tautline (or TAUTLINE) and Debian's chromium.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { chromium } from 'playwright-core';
+
+const BINARY = process.env.TAUTLINE ?? '../target/release/tautline';
+const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
+const PICTURES_PER_SECOND = process.env.PICTURES_PER_SECOND ?? '30';
+
+let demo;
+let browser;
+let page;
+
+before(async () => {
+  demo = await startDemo(['--pictures-per-second', PICTURES_PER_SECOND]);
+  browser = await chromium.launch({
+    executablePath: CHROMIUM,
+    args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
+      '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+  });
+  page = await browser.newPage({ viewport: { width: 1760, height: 990 } });
+  await page.goto(demo.address);
+  await page.evaluate(defineStampReader);
+});
+
+after(async () => {
+  await browser?.close();
+  await demo?.end();
+});
+
+test('the picture is there within seconds and moves', async () => {
+  const first = await eventually(() => readStamp(), (stamp) => stamp !== null, 15_000);
+  await eventually(() => readStamp(), (stamp) => stamp !== null && stamp !== first, 2_000);
+});
+
+test('the stamp in the picture tells the latency from capture to canvas', async () => {
+  const latencies = await sampleLatencies(200);
+  assert.ok(latencies.length > 100, `only ${latencies.length} stamps could be read`);
+  const [p50, p95, p99] = [50, 95, 99].map((share) => percentile(latencies, share));
+  console.log(`capture to canvas by the stamp: p50 ${p50} ms, p95 ${p95} ms, p99 ${p99} ms, ` +
+    `worst ${latencies.at(-1)} ms of ${latencies.length}`);
+  assert.ok(latencies[0] > 0, 'no picture is shown before it is captured');
+  assert.ok(p50 < 500, `the median latency is ${p50} ms`);
+  const shown = Number.parseFloat(await page.locator('#latency-p50').innerText());
+  assert.ok(shown > 0 && shown < 500, `the page shows ${shown} ms`);
+});
+
+test('holding the throttle raises the speed', async () => {
+  await page.keyboard.down('ArrowUp');
+  await eventually(speed, (kmh) => kmh > 10, 10_000);
+  await page.keyboard.up('ArrowUp');
+});
+
+test('cutting two links leaves the picture running', async () => {
+  for (const link of [0, 2]) await page.locator(`[data-testid=cut-${link}]`).click();
+  await sleep(1_000);
+  const gap = await longestGap(6_000);
+  console.log(`two of four links cut: longest time without a new picture ${gap} ms`);
+  assert.ok(gap < 1_000, `the picture froze for ${gap} ms`);
+  for (const link of [0, 2]) await page.locator(`[data-testid=restore-${link}]`).click();
+});
+
+test('killing the operator stops the car by itself', async () => {
+  await page.keyboard.down('ArrowUp');
+  await eventually(() => metric('speed_metres_per_second'), (speed) => speed > 4, 15_000);
+  const speedBefore = await metric('speed_metres_per_second');
+  process.kill(demo.processes.operator, 'SIGKILL');
+  const killed = performance.now();
+  await eventually(() => metric('brake'), (brake) => brake === 1, 2_000, 5);
+  const braking = performance.now() - killed;
+  await eventually(() => metric('speed_metres_per_second'), (speed) => Math.abs(speed) < 0.05, 8_000);
+  const stopped = performance.now() - killed;
+  console.log(`operator killed at ${(speedBefore * 3.6).toFixed(0)} km/h: brakes after ` +
+    `${braking.toFixed(0)} ms, stands after ${stopped.toFixed(0)} ms`);
+  // 300 ms of silence, and what a busy machine takes to ask for the metrics.
+  assert.ok(braking < 450, `the brake came after ${braking} ms`);
+  // At half the full brake of 8 m/s2 at the least.
+  assert.ok(stopped < 450 + speedBefore / 4 * 1_000 + 500, `it stood after ${stopped} ms`);
+});
+
+test('Ctrl-C ends every process', async () => {
+  const code = await demo.end();
+  assert.equal(code, 0);
+  for (const [name, id] of Object.entries(demo.processes)) {
+    assert.ok(!existsSync(`/proc/${id}`), `${name} still runs`);
+  }
+});
+
+async function startDemo(flags) {
+  const port = await freePort();
+  const child = spawn(BINARY, ['demo', '--console', `127.0.0.1:${port}`, ...flags],
+    { stdio: ['ignore', 'pipe', 'inherit'] });
+  const exited = new Promise((resolve) => child.once('exit', resolve));
+  let words = '';
+  child.stdout.on('data', (chunk) => { words += chunk; });
+  await eventually(() => words, (text) => text.includes('Ctrl-C'), 30_000);
+  const list = /Processes: (.*?)\./.exec(words)[1];
+  const processes = Object.fromEntries(list.split(', ').map((entry) => {
+    const [name, id] = entry.split(' ');
+    return [name, Number(id)];
+  }));
+  const metrics = /metrics: (\S+)/.exec(words)[1];
+  const end = async () => {
+    child.kill('SIGINT');
+    return exited;
+  };
+  return { address: `http://127.0.0.1:${port}`, processes, metrics, end };
+}
+
+async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const { port } = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+async function eventually(read, holds, timeout, pause = 50) {
+  const end = performance.now() + timeout;
+  let value;
+  do {
+    value = await read();
+    if (holds(value)) return value;
+    await sleep(pause);
+  } while (performance.now() < end);
+  assert.fail(`not within ${timeout} ms; the last value was ${value}`);
+}
+
+async function metric(name) {
+  const text = await (await fetch(demo.metrics)).text();
+  const line = new RegExp(`^tautline_vehicle_${name} (\\S+)$`, 'm').exec(text);
+  return line ? Number(line[1]) : Number.NaN;
+}
+
+async function speed() {
+  return Number.parseFloat(await page.locator('#speed').innerText());
+}
+
+function readStamp() {
+  return page.evaluate(() => globalThis.readStamp());
+}
+
+/** Ascending ages, in ms, of each new stamp when it is first seen on the canvas. */
+async function sampleLatencies(count) {
+  const latencies = await page.evaluate(async (wanted) => {
+    const found = [];
+    let last = null;
+    const end = performance.now() + 15_000;
+    while (found.length < wanted && performance.now() < end) {
+      await new Promise((resolve) => { requestAnimationFrame(resolve); });
+      const stamp = globalThis.readStamp();
+      if (stamp === null || stamp === last) continue;
+      if (last !== null) found.push((Date.now() - stamp) % 2 ** 32);
+      last = stamp;
+    }
+    return found;
+  }, count);
+  return latencies.map((ms) => (ms < 0 ? ms + 2 ** 32 : ms)).sort((a, b) => a - b);
+}
+
+function longestGap(duration) {
+  return page.evaluate(async (ms) => {
+    let [longest, last, changed] = [0, globalThis.readStamp(), performance.now()];
+    const end = performance.now() + ms;
+    while (performance.now() < end) {
+      await new Promise((resolve) => { requestAnimationFrame(resolve); });
+      const stamp = globalThis.readStamp();
+      if (stamp !== null && stamp !== last) {
+        last = stamp;
+        changed = performance.now();
+      }
+      longest = Math.max(longest, performance.now() - changed);
+    }
+    return Math.round(longest);
+  }, duration);
+}
+
+function percentile(ascending, share) {
+  return ascending[Math.min(ascending.length - 1, Math.floor((ascending.length * share) / 100))];
+}
+
+/** Runs in the page. The stamp: 42 cells of 8x8 pixels at the canvas's top left; white is 1. */
+function defineStampReader() {
+  const copy = new OffscreenCanvas(42 * 8, 8);
+  const context = copy.getContext('2d', { willReadFrequently: true });
+  globalThis.readStamp = () => {
+    const canvas = document.querySelector('canvas#picture');
+    context.drawImage(canvas, 0, 0, 42 * 8, 8, 0, 0, 42 * 8, 8);
+    const { data, width } = context.getImageData(0, 0, 42 * 8, 8);
+    const bit = (cell) => {
+      let sum = 0;
+      for (let y = 2; y < 6; y += 1) {
+        for (let x = 2; x < 6; x += 1) sum += data[(y * width + cell * 8 + x) * 4 + 1];
+      }
+      return sum / 16 > 128 ? 1 : 0;
+    };
+    const bits = (from, count) => {
+      let value = 0;
+      for (let cell = from; cell < from + count; cell += 1) value = value * 2 + bit(cell);
+      return value;
+    };
+    if (bit(0) !== 1 || bit(1) !== 0) return null;
+    const value = bits(2, 32);
+    let crc = 0;
+    for (const shift of [24, 16, 8, 0]) {
+      crc ^= (value >>> shift) & 0xff;
+      for (let i = 0; i < 8; i += 1) crc = crc & 0x80 ? ((crc << 1) ^ 0x07) & 0xff : (crc << 1) & 0xff;
+    }
+    return crc === bits(34, 8) ? value : null;
+  };
+}

@@ -1,0 +1,68 @@
+//! `tautline demo`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::stand::{Links, Setup, Stand};
+use crate::stop;
+
+/// Drive a simulated car in the browser over emulated mobile links.
+///
+/// Starts switchboard, emulated links, vehicle and operator as separate processes on this machine
+/// and prints the address to open. Ctrl-C ends all of it.
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// Address of the browser console
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    console: SocketAddr,
+    /// What lies between vehicle and operator
+    #[arg(long, value_enum, default_value = "lte-driving")]
+    links: Links,
+    /// Video file in the camera's place, looped at its own rate; needs ffmpeg
+    #[arg(long, value_name = "FILE")]
+    clip: Option<PathBuf>,
+    /// Pictures a second of the simulated camera, 1 to 120
+    #[arg(long, value_name = "N", default_value_t = 60.0)]
+    pictures_per_second: f64,
+    /// Folder to record the received H.264 streams into [default: none]
+    #[arg(long, value_name = "FOLDER")]
+    record: Option<PathBuf>,
+    /// Seed of the course and of the links
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+impl Demo {
+    /// Runs until the person ends it.
+    pub(crate) async fn run(self) -> anyhow::Result<()> {
+        let absolute = |path: Option<PathBuf>| path.map(std::path::absolute).transpose();
+        let setup = Setup {
+            console: self.console,
+            links: self.links,
+            clip: absolute(self.clip)?,
+            pictures_per_second: self.pictures_per_second,
+            record: absolute(self.record)?,
+            seed: self.seed,
+        };
+        let mut stand = Stand::raise(&setup).await?;
+        println!(
+            "Open  http://{}  and drive: arrow keys, WASD, gamepad or wheel.",
+            stand.console()
+        );
+        println!("Vehicle's metrics: http://{}/metrics", stand.vehicle_metrics());
+        let processes: Vec<String> =
+            stand.process_ids().map(|(name, id)| format!("{name} {id}")).collect();
+        println!("Processes: {}. Ctrl-C ends all.", processes.join(", "));
+        loop {
+            tokio::select! {
+                () = stop::asked() => break,
+                words = stand.ended() => println!("{words}"),
+            }
+        }
+        stand.lower().await;
+        println!("All ended.");
+        Ok(())
+    }
+}

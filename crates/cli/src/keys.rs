@@ -1,0 +1,78 @@
+//! `tautline keys`: make and show the keys that machines know each other by.
+
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use clap::{Args, Subcommand};
+use tautline_transport::crypto::{Identity, PublicKey};
+
+/// Make and show keys.
+#[derive(Debug, Args)]
+pub(crate) struct Keys {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Make a new secret key file and print its public key
+    New {
+        /// File to make; it must not exist yet, and only you will be able to read it
+        file: PathBuf,
+    },
+    /// Print the public key of a secret key file
+    Show {
+        /// Secret key file
+        file: PathBuf,
+    },
+}
+
+impl Keys {
+    /// Makes or shows a key.
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let public = match self.action {
+            Action::New { file } => create(&file)?,
+            Action::Show { file } => read(&file)?.public(),
+        };
+        println!("{public}");
+        Ok(())
+    }
+}
+
+/// Makes a secret key file, readable by its owner only.
+pub(crate) fn create(file: &Path) -> anyhow::Result<PublicKey> {
+    let mut seed = zeroize::Zeroizing::new([0; 32]);
+    getrandom::fill(seed.as_mut_slice()).context("the system gives no randomness")?;
+    let identity = Identity::from_seed(&seed);
+    let mut open = OpenOptions::new();
+    let opened = open.write(true).create_new(true).mode(0o600).open(file);
+    let mut output = match opened {
+        Ok(output) => output,
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            bail!("{} exists already and is left as it is; choose another name", file.display())
+        }
+        Err(error) => {
+            return Err(error).with_context(|| format!("cannot make key file {}", file.display()));
+        }
+    };
+    writeln!(output, "{}", &*identity.to_text())
+        .with_context(|| format!("cannot write key file {}", file.display()))?;
+    Ok(identity.public())
+}
+
+/// Reads a secret key file.
+pub(crate) fn read(file: &Path) -> anyhow::Result<Identity> {
+    let mut text = zeroize::Zeroizing::new(String::new());
+    std::fs::File::open(file)
+        .and_then(|input| input.take(FILE_BYTES_MAX).read_to_string(&mut text))
+        .with_context(|| {
+            let make = format!("`tautline keys new {}` makes one", file.display());
+            format!("cannot read key file {}; {make}", file.display())
+        })?;
+    text.parse().with_context(|| format!("key file {}", file.display()))
+}
+
+const FILE_BYTES_MAX: u64 = 1024;

@@ -1,0 +1,76 @@
+//! `tautline lab`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::{Args, Subcommand};
+use tokio::time::sleep;
+
+use crate::stand::{Links, Setup, Stand};
+use crate::stop;
+
+/// Measure the whole system.
+#[derive(Debug, Args)]
+pub(crate) struct Lab {
+    #[command(subcommand)]
+    experiment: Experiment,
+}
+
+#[derive(Debug, Subcommand)]
+enum Experiment {
+    /// Send a clip through the whole system and compare what came with what was sent
+    Clip(Clip),
+}
+
+#[derive(Debug, Args)]
+struct Clip {
+    /// Video file in the camera's place; needs ffmpeg
+    #[arg(long, value_name = "FILE")]
+    clip: PathBuf,
+    /// What lies between vehicle and operator
+    #[arg(long, value_enum, default_value = "lte-driving")]
+    links: Links,
+    /// Seconds to run
+    #[arg(long, value_name = "S", default_value_t = 15)]
+    seconds: u64,
+    /// Seed of the links
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+impl Lab {
+    /// Runs one experiment and prints its figures.
+    pub(crate) async fn run(self) -> anyhow::Result<()> {
+        match self.experiment {
+            Experiment::Clip(clip) => clip.run().await,
+        }
+    }
+}
+
+impl Clip {
+    async fn run(self) -> anyhow::Result<()> {
+        let folder = tempfile::tempdir().context("no temporary folder can be made")?;
+        let setup = Setup {
+            console: SocketAddr::from(([127, 0, 0, 1], 0)),
+            links: self.links,
+            clip: Some(std::path::absolute(&self.clip)?),
+            pictures_per_second: 60.0,
+            record: Some(folder.path().to_owned()),
+            seed: self.seed,
+        };
+        let mut stand = Stand::raise(&setup).await?;
+        eprintln!("{} over {:?}, {} s ..", self.clip.display(), self.links, self.seconds);
+        tokio::select! {
+            () = sleep(Duration::from_secs(self.seconds)) => {}
+            () = stop::asked() => {}
+            words = stand.ended() => anyhow::bail!(words),
+        }
+        stand.lower().await;
+        eprintln!("comparing ..");
+        let figures = tautline_lab::clip::compare(&self.clip, folder.path())?;
+        println!("{figures}");
+        Ok(())
+    }
+}

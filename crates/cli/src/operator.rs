@@ -1,0 +1,75 @@
+//! `tautline operator`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+use tautline_net::Local;
+use tautline_operator::Config;
+
+use crate::settings::{load, set};
+use crate::{keys, stop};
+
+/// The operator's side: downlink, commands and the browser console.
+///
+/// Every flag may stand in the TOML file under the same name, with _ for -; there the section
+/// [transport] holds what has no flag.
+#[derive(Debug, Args)]
+pub(crate) struct Operator {
+    /// TOML file with any of these settings; flags and environment go before it
+    #[arg(long, env = "TAUTLINE_CONFIG")]
+    config: Option<PathBuf>,
+    /// Name that others are told [default: operator-1]
+    #[arg(long, env = "TAUTLINE_NAME")]
+    name: Option<String>,
+    /// Secret key file, made by `tautline keys new` [default: operator.key]
+    #[arg(long, env = "TAUTLINE_KEY")]
+    key: Option<PathBuf>,
+    /// The switchboard, as host:port [default: 127.0.0.1:7443]
+    #[arg(long, env = "TAUTLINE_SWITCHBOARD")]
+    switchboard: Option<String>,
+    /// The switchboard's public key, 64 hexadecimal digits
+    #[arg(long, env = "TAUTLINE_SWITCHBOARD_KEY")]
+    switchboard_key: Option<String>,
+    /// Name of the vehicle to take [default: car-1]
+    #[arg(long)]
+    vehicle: Option<String>,
+    /// Local end for the vehicle's links: address:port, or an interface; repeat for several
+    /// [default: any address, port 7000]
+    #[arg(long = "link", value_name = "LOCAL")]
+    links: Vec<Local>,
+    /// Address at which the vehicle reaches this machine; repeat for several [default: the local
+    /// ends that are addresses]
+    #[arg(long, value_name = "ADDRESS")]
+    advertise: Vec<SocketAddr>,
+    /// Address of the browser console [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDRESS")]
+    console: Option<SocketAddr>,
+    /// Folder to record the received H.264 streams into [default: none]
+    #[arg(long, value_name = "FOLDER")]
+    record: Option<PathBuf>,
+    /// Control address of a `tautline emulate`, for the console's cut and restore buttons
+    /// [default: none]
+    #[arg(long, value_name = "ADDRESS")]
+    emulator: Option<SocketAddr>,
+}
+
+impl Operator {
+    /// Runs the operator until it is asked to end.
+    pub(crate) async fn run(self) -> anyhow::Result<()> {
+        let mut config: Config = load(self.config.as_deref())?;
+        set(&mut config.name, self.name);
+        set(&mut config.key, self.key);
+        set(&mut config.switchboard, self.switchboard);
+        set(&mut config.switchboard_key, self.switchboard_key);
+        set(&mut config.vehicle, self.vehicle);
+        set(&mut config.links, Some(self.links).filter(|links| !links.is_empty()));
+        set(&mut config.advertise, Some(self.advertise).filter(|all| !all.is_empty()));
+        set(&mut config.console, self.console);
+        set(&mut config.record, self.record.map(Some));
+        set(&mut config.emulator, self.emulator.map(Some));
+        config.validate()?;
+        let identity = keys::read(&config.key)?;
+        tautline_operator::run(config, identity, stop::asked()).await
+    }
+}

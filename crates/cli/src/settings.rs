@@ -1,0 +1,56 @@
+//! Flags, then environment, then one TOML file.
+
+use std::path::Path;
+
+use anyhow::Context;
+use serde::de::DeserializeOwned;
+
+/// Reads a TOML file, or gives the defaults where there is none.
+pub(crate) fn load<T: DeserializeOwned + Default>(file: Option<&Path>) -> anyhow::Result<T> {
+    file.map_or_else(|| Ok(T::default()), read)
+}
+
+/// Reads a TOML file.
+pub(crate) fn read<T: DeserializeOwned>(file: &Path) -> anyhow::Result<T> {
+    let text = std::fs::read_to_string(file)
+        .with_context(|| format!("cannot read configuration {}", file.display()))?;
+    toml::from_str(&text).map_err(|error| one_line(file, &text, &error))
+}
+
+/// Puts a flag's value, if given, in the place of the file's.
+pub(crate) fn set<T>(setting: &mut T, flag: Option<T>) {
+    if let Some(value) = flag {
+        *setting = value;
+    }
+}
+
+/// A TOML error as `FILE:LINE: what is wrong`, for a terminal.
+fn one_line(file: &Path, text: &str, error: &toml::de::Error) -> anyhow::Error {
+    let line = error
+        .span()
+        .map_or(1, |span| 1 + text.bytes().take(span.start).filter(|byte| *byte == b'\n').count());
+    let what = error.message().replace('\n', "; ");
+    anyhow::anyhow!("{}:{line}: {what}", file.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Default, serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Config {
+        #[expect(dead_code, reason = "only parsed")]
+        name: String,
+    }
+
+    #[test]
+    fn a_malformed_file_is_told_by_its_line() {
+        let file = std::env::temp_dir().join(format!("tautline-settings-{}", std::process::id()));
+        std::fs::write(&file, "name = \"a\"\nnmae = 3\n").unwrap();
+        let error = load::<Config>(Some(&file)).unwrap_err().to_string();
+        std::fs::remove_file(&file).unwrap();
+        assert!(error.contains(":2: unknown field `nmae`"), "{error}");
+        assert!(!error.contains('\n'), "{error}");
+    }
+}

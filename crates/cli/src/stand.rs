@@ -1,0 +1,330 @@
+//! The whole system on one machine: each part a process of its own, as in life.
+
+use std::ffi::OsStr;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+use rustix::process::{Pid, Signal};
+use tautline_transport::crypto::PublicKey;
+use tempfile::TempDir;
+use tokio::net::TcpStream;
+use tokio::process::{Child, Command};
+use tokio::time::{sleep, timeout};
+
+use crate::keys;
+
+/// What is to be brought up.
+#[derive(Clone, Debug)]
+pub(crate) struct Setup {
+    /// Address of the browser console; port 0 takes any free one.
+    pub(crate) console: SocketAddr,
+    /// Preset of the emulated links.
+    pub(crate) links: Links,
+    /// A video file in the camera's place.
+    pub(crate) clip: Option<PathBuf>,
+    /// Pictures a second of the simulated camera.
+    pub(crate) pictures_per_second: f64,
+    /// Folder to record the received streams into.
+    pub(crate) record: Option<PathBuf>,
+    /// Seed of the course and of the links.
+    pub(crate) seed: u64,
+}
+
+/// What lies between vehicle and operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Links {
+    /// One link straight over the loopback interface, no emulator
+    Direct,
+    /// Four emulated links of a local network
+    Lan,
+    /// Four emulated LTE links of two carriers, standing still
+    Lte,
+    /// Four emulated LTE links of two carriers, driving: swings, handovers, outages
+    LteDriving,
+}
+
+/// The running processes; dropping it kills what has not ended.
+#[derive(Debug)]
+pub(crate) struct Stand {
+    processes: Vec<Process>,
+    console: SocketAddr,
+    metrics: SocketAddr,
+    folder: TempDir,
+}
+
+#[derive(Debug)]
+struct Process {
+    name: &'static str,
+    child: Child,
+    log: PathBuf,
+}
+
+impl Stand {
+    /// Makes keys and settings in a temporary folder, starts every process and waits until
+    /// vehicle and console answer.
+    ///
+    /// # Errors
+    /// When a process ends at once: its own words say why.
+    pub(crate) async fn raise(setup: &Setup) -> anyhow::Result<Self> {
+        // A taken port is the person's to solve, before anything is started.
+        let console = TcpListener::bind(setup.console)
+            .and_then(|listener| listener.local_addr())
+            .with_context(|| {
+            format!("the console's address {} is taken: choose another", setup.console)
+        })?;
+        if let Some(clip) = &setup.clip {
+            ensure!(clip.is_file(), "there is no clip {}", clip.display());
+        }
+        let setup = &Setup { console, ..setup.clone() };
+        let folder = tempfile::Builder::new()
+            .prefix("tautline-")
+            .tempdir()
+            .context("no temporary folder can be made")?;
+        let plan = Plan::draw(setup, folder.path())?;
+        let mut stand = Self { processes: Vec::new(), console, metrics: plan.metrics, folder };
+        for (name, settings) in &plan.settings {
+            stand.start(name, settings)?;
+        }
+        match timeout(READY_MAX, stand.ready()).await {
+            Ok(ready) => ready?,
+            Err(_) => bail!("vehicle and console did not answer within {} s", READY_MAX.as_secs()),
+        }
+        Ok(stand)
+    }
+
+    /// Address of the browser console.
+    pub(crate) fn console(&self) -> SocketAddr {
+        self.console
+    }
+
+    /// Where the vehicle serves its `/metrics`.
+    pub(crate) fn vehicle_metrics(&self) -> SocketAddr {
+        self.metrics
+    }
+
+    /// The process numbers, by name.
+    pub(crate) fn process_ids(&self) -> impl Iterator<Item = (&'static str, u32)> {
+        self.processes.iter().filter_map(|p| p.child.id().map(|id| (p.name, id)))
+    }
+
+    /// Waits until a process ends by itself and says which, in one line.
+    pub(crate) async fn ended(&mut self) -> String {
+        loop {
+            if let Some(words) = self.take_ended() {
+                return words;
+            }
+            sleep(WATCH).await;
+        }
+    }
+
+    /// Ends every process, the operator first, and waits for each.
+    pub(crate) async fn lower(mut self) {
+        for process in self.processes.iter().rev() {
+            process.ask_to_end();
+        }
+        for process in &mut self.processes {
+            if timeout(END_MAX, process.child.wait()).await.is_err() {
+                let _ = process.child.kill().await;
+            }
+        }
+    }
+
+    fn start(&mut self, name: &'static str, settings: &Path) -> anyhow::Result<()> {
+        let program = std::env::current_exe().context("this program's own file is not known")?;
+        let log = self.folder.path().join(format!("{name}.log"));
+        let output = std::fs::File::create(&log).context("no log can be made")?;
+        let child = Command::new(program)
+            .args([OsStr::new(name), OsStr::new("--config"), settings.as_os_str()])
+            .env(CHILD, "1")
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(output)
+            .kill_on_drop(true)
+            .spawn()
+            .with_context(|| format!("{name} cannot be started"))?;
+        self.processes.push(Process { name, child, log });
+        Ok(())
+    }
+
+    async fn ready(&mut self) -> anyhow::Result<()> {
+        for address in [self.metrics, self.console] {
+            while TcpStream::connect(address).await.is_err() {
+                if let Some(words) = self.take_ended() {
+                    bail!("{words}");
+                }
+                sleep(WATCH).await;
+            }
+        }
+        Ok(())
+    }
+
+    fn take_ended(&mut self) -> Option<String> {
+        let index = self
+            .processes
+            .iter_mut()
+            .position(|process| matches!(process.child.try_wait(), Ok(Some(_))))?;
+        let mut process = self.processes.swap_remove(index);
+        let status = process.child.try_wait().ok().flatten();
+        Some(process.last_words(status))
+    }
+}
+
+impl Process {
+    fn ask_to_end(&self) {
+        let id = self.child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        if let Some(id) = id {
+            // A process that has ended needs no asking.
+            let _ = rustix::process::kill_process(id, Signal::TERM);
+        }
+    }
+
+    fn last_words(&self, status: Option<ExitStatus>) -> String {
+        let log = std::fs::read_to_string(&self.log).unwrap_or_default();
+        let words = log.lines().last().unwrap_or("without a word");
+        let words = words.strip_prefix("tautline: ").unwrap_or(words);
+        let how = status.map_or_else(String::new, |status| format!(" ({status})"));
+        format!("{} ended{how}: {words}", self.name)
+    }
+}
+
+/// Ends this process when its parent ends, if it is one of a stand's.
+pub(crate) fn follow_parent() {
+    if std::env::var_os(CHILD).is_some() {
+        // Without it a killed stand would leave its processes behind; nothing else depends on it.
+        let _ = rustix::process::set_parent_process_death_signal(Some(Signal::TERM));
+    }
+}
+
+/// Every process's settings file, in the order of starting.
+struct Plan {
+    settings: Vec<(&'static str, PathBuf)>,
+    metrics: SocketAddr,
+}
+
+impl Plan {
+    fn draw(setup: &Setup, folder: &Path) -> anyhow::Result<Self> {
+        let key = |name: &str| -> anyhow::Result<(PathBuf, PublicKey)> {
+            let file = folder.join(format!("{name}.key"));
+            let public = keys::create(&file)?;
+            Ok((file, public))
+        };
+        let (switchboard_key, switchboard) = key("switchboard")?;
+        let (vehicle_key, vehicle) = key("vehicle")?;
+        let (operator_key, operator) = key("operator")?;
+        let mut tcp = free_ports(|at| TcpListener::bind(at)?.local_addr(), 3)?.into_iter();
+        let mut next_tcp = || tcp.next().expect("as many as asked for");
+        let (rendezvous, metrics, control) = (next_tcp(), next_tcp(), next_tcp());
+        let udp = free_ports(|at| UdpSocket::bind(at)?.local_addr(), 1 + LINK_NAMES.len())?;
+        let (target, relays) = udp.split_first().expect("asked for more than one");
+
+        let mut plan = Self { settings: Vec::new(), metrics };
+        let mut write = |name: &'static str, text: String| -> anyhow::Result<()> {
+            let file = folder.join(format!("{name}.toml"));
+            std::fs::write(&file, text).context("no settings can be written")?;
+            plan.settings.push((name, file));
+            Ok(())
+        };
+        write(
+            "switchboard",
+            format!(
+                "listen = \"{rendezvous}\"\nkey = {switchboard_key:?}\n\
+                 [vehicles]\n{VEHICLE} = \"{vehicle}\"\n[operators]\n{OPERATOR} = \"{operator}\"\n"
+            ),
+        )?;
+        let advertise = match setup.links {
+            Links::Direct => vec![*target],
+            Links::Lan | Links::Lte | Links::LteDriving => {
+                write("emulate", emulate_settings(setup, *target, relays, control))?;
+                relays.to_vec()
+            }
+        };
+        let common =
+            format!("switchboard = \"{rendezvous}\"\nswitchboard_key = \"{switchboard}\"\n");
+        let clip = setup.clip.as_ref().map(|file| format!("clip = {file:?}\n"));
+        write(
+            "vehicle",
+            format!(
+                "name = \"{VEHICLE}\"\nkey = {vehicle_key:?}\n{common}\
+                 operators = [\"{operator}\"]\nlinks = [\"127.0.0.1:0\"]\nseed = {}\n\
+                 pictures_per_second = {:?}\nmetrics = \"{metrics}\"\n{}",
+                setup.seed,
+                setup.pictures_per_second,
+                clip.unwrap_or_default()
+            ),
+        )?;
+        let record = setup.record.as_ref().map(|folder| format!("record = {folder:?}\n"));
+        let emulator = match setup.links {
+            Links::Direct => String::new(),
+            Links::Lan | Links::Lte | Links::LteDriving => format!("emulator = \"{control}\"\n"),
+        };
+        write(
+            "operator",
+            format!(
+                "name = \"{OPERATOR}\"\nkey = {operator_key:?}\n{common}vehicle = \"{VEHICLE}\"\n\
+                 links = [\"{target}\"]\nadvertise = {:?}\nconsole = \"{}\"\n{}{emulator}",
+                advertise.iter().map(SocketAddr::to_string).collect::<Vec<_>>(),
+                setup.console,
+                record.unwrap_or_default()
+            ),
+        )?;
+        Ok(plan)
+    }
+}
+
+fn emulate_settings(
+    setup: &Setup,
+    target: SocketAddr,
+    relays: &[SocketAddr],
+    control: SocketAddr,
+) -> String {
+    let head = format!("control = \"{control}\"\n");
+    let preset = match setup.links {
+        Links::Direct | Links::Lan => "lan",
+        Links::Lte => "lte",
+        Links::LteDriving => "lte-driving",
+    };
+    let links = LINK_NAMES.iter().zip(relays).enumerate().map(|(index, (name, listen))| {
+        let carrier = &name[..1];
+        let seed = setup.seed.wrapping_mul(1_000).wrapping_add(index as u64) & SEED_MAX;
+        format!(
+            "[[links]]\nname = \"{name}\"\nlisten = \"{listen}\"\ntarget = \"{target}\"\n\
+             preset = \"{preset}\"\ncarrier = \"{carrier}\"\nseed = {seed}\n"
+        )
+    });
+    links.fold(head, |text, link| text + &link)
+}
+
+/// Asks the system for free ports of the loopback interface, all at once so that they differ.
+fn free_ports(
+    bind: impl Fn(SocketAddr) -> std::io::Result<SocketAddr>,
+    count: usize,
+) -> anyhow::Result<Vec<SocketAddr>> {
+    let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let mut ports = Vec::with_capacity(count);
+    for _ in 0..count * 8 {
+        let port = bind(any).context("no free port")?;
+        if !ports.contains(&port) {
+            ports.push(port);
+        }
+        if ports.len() == count {
+            return Ok(ports);
+        }
+    }
+    bail!("the system gives no {count} free ports")
+}
+
+/// Two modems with each of the carriers a and b.
+const LINK_NAMES: [&str; 4] = ["a1", "b1", "a2", "b2"];
+/// TOML's integers have a sign.
+const SEED_MAX: u64 = i64::MAX as u64;
+const VEHICLE: &str = "car-1";
+const OPERATOR: &str = "operator-1";
+/// Set for the processes of a stand.
+const CHILD: &str = "TAUTLINE_STAND";
+const READY_MAX: Duration = Duration::from_secs(20);
+const END_MAX: Duration = Duration::from_secs(3);
+const WATCH: Duration = Duration::from_millis(50);

@@ -1,0 +1,37 @@
+//! Running until the work ends or the person ends it.
+
+use std::future::Future;
+
+use anyhow::Context;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Runs `work` to its end.
+pub(crate) fn block_on(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .context("the system gives no threads")?;
+    let ended = runtime.block_on(work);
+    runtime.shutdown_background();
+    ended
+}
+
+/// Resolves when the person presses Ctrl-C or the system asks to end.
+pub(crate) async fn asked() {
+    let hear = || -> std::io::Result<_> {
+        Ok((signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?))
+    };
+    match hear() {
+        Ok((mut interrupt, mut terminate)) => {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+        }
+        Err(error) => {
+            tracing::warn!(%error, "signals cannot be heard: end this process by killing it");
+            std::future::pending().await
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! `tautline switchboard`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::Args;
+use tautline_net::clock::Clock;
+use tautline_net::random;
+use tautline_switchboard::Config;
+use tautline_transport::crypto::PublicKey;
+
+use crate::settings::{load, set};
+use crate::{keys, stop};
+
+/// Bring vehicles and operators together.
+///
+/// Only machines whose keys are listed are served. Every setting may stand in the TOML file under
+/// its flag's name; there the sections [vehicles] and [operators] hold lines of name = "key".
+#[derive(Debug, Args)]
+pub(crate) struct Switchboard {
+    /// TOML file with any of these settings; flags and environment go before it
+    #[arg(long, env = "TAUTLINE_CONFIG")]
+    config: Option<PathBuf>,
+    /// Address to listen on, TCP [default: 0.0.0.0:7443]
+    #[arg(long, env = "TAUTLINE_LISTEN", value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+    /// Secret key file, made by `tautline keys new` [default: switchboard.key]
+    #[arg(long, env = "TAUTLINE_KEY")]
+    key: Option<PathBuf>,
+    /// A vehicle that is served, as name=key; repeat for several
+    #[arg(long = "vehicle", value_name = "NAME=KEY", value_parser = named_key)]
+    vehicles: Vec<(String, PublicKey)>,
+    /// An operator that is served, as name=key; repeat for several
+    #[arg(long = "operator", value_name = "NAME=KEY", value_parser = named_key)]
+    operators: Vec<(String, PublicKey)>,
+    /// Milliseconds that a lease outlives its operator's connection [default: 10000]
+    #[arg(long, value_name = "MS")]
+    grace_ms: Option<u64>,
+}
+
+impl Switchboard {
+    /// Runs the switchboard until it is asked to end.
+    pub(crate) async fn run(self) -> anyhow::Result<()> {
+        let mut config: Config = load(self.config.as_deref())?;
+        set(&mut config.listen, self.listen);
+        set(&mut config.key, self.key);
+        set(&mut config.grace_ms, self.grace_ms);
+        config.vehicles.extend(self.vehicles);
+        config.operators.extend(self.operators);
+        config.validate()?;
+        let identity = keys::read(&config.key)?;
+        let seed = random::seed()?;
+        tautline_switchboard::run(config, identity, Clock::start(), seed, stop::asked()).await
+    }
+}
+
+fn named_key(text: &str) -> anyhow::Result<(String, PublicKey)> {
+    let (name, key) = text.split_once('=').context("expected name=key")?;
+    Ok((name.to_owned(), key.parse()?))
+}

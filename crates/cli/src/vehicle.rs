@@ -1,0 +1,77 @@
+//! `tautline vehicle`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+use tautline_net::Local;
+use tautline_vehicle::Config;
+
+use crate::settings::{load, set};
+use crate::{keys, stop};
+
+/// The vehicle's side: camera, uplink, actuators and failsafe.
+///
+/// Every flag may stand in the TOML file under the same name, with _ for -; there the sections
+/// [failsafe] and [transport] hold what has no flag.
+#[derive(Debug, Args)]
+pub(crate) struct Vehicle {
+    /// TOML file with any of these settings; flags and environment go before it
+    #[arg(long, env = "TAUTLINE_CONFIG")]
+    config: Option<PathBuf>,
+    /// Name under which the switchboard knows the vehicle [default: car-1]
+    #[arg(long, env = "TAUTLINE_NAME")]
+    name: Option<String>,
+    /// Secret key file, made by `tautline keys new` [default: vehicle.key]
+    #[arg(long, env = "TAUTLINE_KEY")]
+    key: Option<PathBuf>,
+    /// The switchboard, as host:port [default: 127.0.0.1:7443]
+    #[arg(long, env = "TAUTLINE_SWITCHBOARD")]
+    switchboard: Option<String>,
+    /// The switchboard's public key, 64 hexadecimal digits
+    #[arg(long, env = "TAUTLINE_SWITCHBOARD_KEY")]
+    switchboard_key: Option<String>,
+    /// Public key of an operator that may drive; repeat for several
+    #[arg(long = "operator", value_name = "KEY")]
+    operators: Vec<String>,
+    /// Local end of a link, one a modem: address:port, or an interface such as wwan0; repeat for
+    /// several [default: any address, any port]
+    #[arg(long = "link", value_name = "LOCAL")]
+    links: Vec<Local>,
+    /// Video file in the camera's place, looped at its own rate; needs ffmpeg
+    #[arg(long)]
+    clip: Option<PathBuf>,
+    /// Pictures a second of the simulated camera, 1 to 120 [default: 60]
+    #[arg(long, value_name = "N")]
+    pictures_per_second: Option<f64>,
+    /// Milliseconds without a fresh command after which the car brakes, 50 to 5000 [default: 300]
+    #[arg(long, value_name = "MS")]
+    failsafe_ms: Option<u64>,
+    /// Seed of the simulated course [default: 1]
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Address that serves /metrics for Prometheus [default: none]
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<SocketAddr>,
+}
+
+impl Vehicle {
+    /// Runs the vehicle until it is asked to end.
+    pub(crate) async fn run(self) -> anyhow::Result<()> {
+        let mut config: Config = load(self.config.as_deref())?;
+        set(&mut config.name, self.name);
+        set(&mut config.key, self.key);
+        set(&mut config.switchboard, self.switchboard);
+        set(&mut config.switchboard_key, self.switchboard_key);
+        set(&mut config.operators, Some(self.operators).filter(|keys| !keys.is_empty()));
+        set(&mut config.links, Some(self.links).filter(|links| !links.is_empty()));
+        set(&mut config.clip, self.clip.map(Some));
+        set(&mut config.pictures_per_second, self.pictures_per_second);
+        set(&mut config.failsafe.silence_ms, self.failsafe_ms);
+        set(&mut config.seed, self.seed);
+        set(&mut config.metrics, self.metrics.map(Some));
+        config.validate()?;
+        let identity = keys::read(&config.key)?;
+        tautline_vehicle::run(config, identity, stop::asked()).await
+    }
+}

@@ -1,0 +1,125 @@
+//! Bad input gets one clear line that says what is wrong and what to do.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+fn tautline(arguments: &[&str]) -> (bool, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_tautline"))
+        .args(arguments)
+        .env_remove("TAUTLINE_CONFIG")
+        .output()
+        .expect("the binary runs");
+    (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// Runs what must fail, and gives its one line.
+fn complaint(arguments: &[&str]) -> String {
+    let (success, words) = tautline(arguments);
+    assert!(!success, "{arguments:?} was accepted");
+    assert_eq!(words.lines().count(), 1, "not one line: {words}");
+    words
+}
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a temporary folder"))
+    }
+
+    fn file(&self, name: &str, text: &str) -> String {
+        let file = self.0.path().join(name);
+        std::fs::write(&file, text).expect("a temporary file");
+        file.to_str().expect("a plain path").to_owned()
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+}
+
+const KEY: &str = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
+
+#[test]
+fn a_missing_clip() {
+    let words = complaint(&["demo", "--console", "127.0.0.1:0", "--clip", "/no/such.mp4"]);
+    assert!(words.contains("there is no clip /no/such.mp4"), "{words}");
+}
+
+#[test]
+fn a_malformed_key_file() {
+    let folder = Folder::new();
+    let key = folder.file("broken.key", "tautline-secret:123\n");
+    let words = complaint(&["keys", "show", &key]);
+    assert!(words.contains("broken.key") && words.contains("64 hexadecimal digits"), "{words}");
+}
+
+#[test]
+fn a_key_file_is_never_overwritten() {
+    let folder = Folder::new();
+    let key = folder.file("mine.key", "precious");
+    let words = complaint(&["keys", "new", &key]);
+    assert!(words.contains("exists already"), "{words}");
+    assert_eq!(std::fs::read_to_string(folder.path("mine.key")).unwrap(), "precious");
+}
+
+#[test]
+fn a_new_key_is_its_owners_alone_and_shows_its_public_half() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new();
+    let file = folder.path("new.key");
+    let path = file.to_str().unwrap();
+    assert!(tautline(&["keys", "new", path]).0);
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(tautline(&["keys", "show", path]).0);
+}
+
+#[test]
+fn malformed_toml() {
+    let folder = Folder::new();
+    let config = folder.file("vehicle.toml", "name = \"a\"\npictures_per_second = \"many\"\n");
+    let words = complaint(&["vehicle", "--config", &config]);
+    assert!(words.contains("vehicle.toml:2"), "{words}");
+}
+
+#[test]
+fn an_unknown_setting() {
+    let folder = Folder::new();
+    let config = folder.file("operator.toml", "colour = \"blue\"\n");
+    let words = complaint(&["operator", "--config", &config]);
+    assert!(words.contains("unknown field `colour`"), "{words}");
+}
+
+#[test]
+fn a_malformed_public_key() {
+    let words = complaint(&["operator", "--switchboard-key", "abc"]);
+    assert!(words.contains("switchboard_key") && words.contains("found 3"), "{words}");
+}
+
+#[test]
+fn a_rate_out_of_bounds() {
+    let words = complaint(&[
+        "vehicle",
+        "--switchboard-key",
+        KEY,
+        "--operator",
+        KEY,
+        "--pictures-per-second",
+        "1000",
+    ]);
+    assert!(words.contains("must be 1 to 120"), "{words}");
+}
+
+#[test]
+fn a_taken_port() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let words = complaint(&["demo", "--console", &address]);
+    assert!(words.contains(&address) && words.contains("choose another"), "{words}");
+    let folder = Folder::new();
+    let key = folder.path("board.key");
+    assert!(tautline(&["keys", "new", key.to_str().unwrap()]).0);
+    let key = key.to_str().unwrap();
+    let words = complaint(&["switchboard", "--key", key, "--listen", &address]);
+    assert!(words.contains(&address), "{words}");
+}

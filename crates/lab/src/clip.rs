@@ -1,0 +1,231 @@
+//! A clip that was sent against what the operator was shown of it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+use tautline_operator::recorder::{INDEX, INDEX_HEAD};
+use tautline_vehicle::camera::{Sensor, clip::ClipSensor};
+use tautline_video::openh264::StripDecoder;
+use tautline_video::{Decoder, Layout, Picture, quality, stamp};
+
+/// How a clip came through.
+#[derive(Clone, Debug)]
+pub struct Figures {
+    /// Pictures from the first to the last of which anything was shown.
+    pub pictures: u64,
+    /// Slices that these pictures had, six each.
+    pub slices: u64,
+    /// Slices shown as they were sent, and so before their deadline.
+    pub slices_in_time: u64,
+    /// Skip slices shown in the place of lost ones.
+    pub slices_skipped: u64,
+    /// Luma PSNR in dB of each picture as the operator saw it, ascending. A strip of which
+    /// nothing new came counts with what stood there.
+    pub psnr: Vec<f64>,
+    /// From the start of a strip's readout until it was handed to the console, ascending.
+    pub latency: Vec<Duration>,
+    /// Bytes of H.264 shown.
+    pub bytes: u64,
+    /// Pictures a second of the clip.
+    pub pictures_per_second: f64,
+}
+
+/// Compares the recording in `folder` with the clip that was sent, strip by strip.
+///
+/// The stamp in the first strip is drawn into the clip's picture as it was into the sent one.
+///
+/// # Errors
+/// When the recording or the clip cannot be read.
+pub fn compare(clip: &Path, folder: &Path) -> anyhow::Result<Figures> {
+    let layout = Layout::of(WIDTH, HEIGHT)?;
+    let shown = Recording::read(folder)?;
+    let (Some(first), Some(last)) = (shown.slices.keys().next(), shown.slices.keys().next_back())
+    else {
+        bail!("nothing was received: the recording in {} is empty", folder.display());
+    };
+    let (first, last) = (first.0, last.0);
+    let mut source = ClipSensor::open(clip, &layout, true)?;
+    let mut screen = Screen::new(&layout)?;
+    let mut figures = Figures {
+        pictures: u64::from(last - first) + 1,
+        slices: (u64::from(last - first) + 1) * Layout::STRIP_COUNT as u64,
+        slices_in_time: 0,
+        slices_skipped: 0,
+        psnr: Vec::new(),
+        latency: shown.latency,
+        bytes: 0,
+        pictures_per_second: source.pictures_per_second(),
+    };
+    for picture in 0..=last {
+        ensure!(source.next_picture()?, "{} ended early", clip.display());
+        if picture < first {
+            continue;
+        }
+        let mut error = 0.0;
+        for strip in 0..Layout::STRIP_COUNT {
+            for slice in shown.slices.get(&(picture, strip)).into_iter().flatten() {
+                figures.bytes += slice.bytes.len() as u64;
+                if slice.skip {
+                    figures.slices_skipped += 1;
+                } else {
+                    figures.slices_in_time += 1;
+                }
+                screen.show(strip, &slice.bytes)?;
+            }
+            error += screen.squared_error(&mut source, &layout, strip)?;
+        }
+        let pixels = (layout.width() * layout.height()) as f64;
+        figures.psnr.push(quality::decibels(error / pixels));
+    }
+    figures.psnr.sort_by(f64::total_cmp);
+    figures.latency.sort_unstable();
+    Ok(figures)
+}
+
+impl fmt::Display for Figures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let share = |part: u64| 100.0 * part as f64 / self.slices as f64;
+        let seconds = self.pictures as f64 / self.pictures_per_second;
+        let mean = self.psnr.iter().sum::<f64>() / self.psnr.len() as f64;
+        let psnr = |percent| percentile(&self.psnr, percent).copied().unwrap_or(f64::NAN);
+        let latency = |percent| {
+            let found = percentile(&self.latency, percent).copied().unwrap_or_default();
+            found.as_secs_f64() * 1e3
+        };
+        writeln!(f, "pictures sent          {:8}   ({:.1} s)", self.pictures, seconds)?;
+        writeln!(
+            f,
+            "slices in time         {:8.2} % of {}",
+            share(self.slices_in_time),
+            self.slices
+        )?;
+        writeln!(f, "skip slices shown      {:8.2} %", share(self.slices_skipped))?;
+        writeln!(f, "H.264 shown            {:8.2} Mbit/s", self.bytes as f64 * 8e-6 / seconds)?;
+        writeln!(f, "luma PSNR, mean        {mean:8.2} dB")?;
+        writeln!(f, "luma PSNR, p50 p5 worst{:8.2} {:.2} {:.2} dB", psnr(50), psnr(5), psnr(0))?;
+        write!(
+            f,
+            "readout to console     {:8.1} ms p50, {:.1} p95, {:.1} p99, {:.1} worst",
+            latency(50),
+            latency(95),
+            latency(99),
+            latency(100)
+        )
+    }
+}
+
+struct Slice {
+    skip: bool,
+    bytes: Vec<u8>,
+}
+
+/// What the operator recorded.
+struct Recording {
+    /// By picture and strip, in the order of showing.
+    slices: BTreeMap<(u32, usize), Vec<Slice>>,
+    latency: Vec<Duration>,
+}
+
+impl Recording {
+    fn read(folder: &Path) -> anyhow::Result<Self> {
+        let index = fs::read_to_string(folder.join(INDEX))
+            .with_context(|| format!("{} holds no recording", folder.display()))?;
+        let mut streams = (0..Layout::STRIP_COUNT)
+            .map(|strip| Ok((fs::read(folder.join(format!("strip-{strip}.h264")))?, 0)))
+            .collect::<std::io::Result<Vec<(Vec<u8>, usize)>>>()
+            .with_context(|| format!("the recording in {} is not whole", folder.display()))?;
+        let mut lines = index.lines();
+        ensure!(lines.next() == Some(INDEX_HEAD), "{INDEX} does not begin with {INDEX_HEAD}");
+        let mut recording = Self { slices: BTreeMap::new(), latency: Vec::new() };
+        for (number, line) in lines.enumerate() {
+            let at = || format!("{INDEX}:{}: malformed: {line}", number + 2);
+            let entry = Entry::parse(line).with_context(at)?;
+            let (stream, position) = streams.get_mut(entry.strip).with_context(at)?;
+            let bytes = stream.get(*position..*position + entry.bytes).with_context(at)?.to_vec();
+            *position += entry.bytes;
+            if !entry.skip {
+                recording.latency.push(Duration::from_micros(entry.latency_us));
+            }
+            let slices = recording.slices.entry((entry.picture, entry.strip)).or_default();
+            slices.push(Slice { skip: entry.skip, bytes });
+        }
+        Ok(recording)
+    }
+}
+
+struct Entry {
+    picture: u32,
+    strip: usize,
+    skip: bool,
+    latency_us: u64,
+    bytes: usize,
+}
+
+impl Entry {
+    fn parse(line: &str) -> Option<Self> {
+        let fields: Vec<&str> = line.split(',').collect();
+        let [picture, strip, kind, captured, shown, bytes] = fields[..] else { return None };
+        let (captured, shown): (u64, u64) = (captured.parse().ok()?, shown.parse().ok()?);
+        Some(Self {
+            picture: picture.parse().ok()?,
+            strip: strip.parse().ok()?,
+            skip: kind == "skip",
+            latency_us: shown.saturating_sub(captured),
+            bytes: bytes.parse().ok()?,
+        })
+    }
+}
+
+/// What stands on the operator's screen, strip by strip.
+struct Screen {
+    decoders: Vec<StripDecoder>,
+    strips: Vec<Picture>,
+}
+
+impl Screen {
+    fn new(layout: &Layout) -> anyhow::Result<Self> {
+        let strips = 0..Layout::STRIP_COUNT;
+        Ok(Self {
+            decoders: strips.clone().map(|_| StripDecoder::new()).collect::<Result<_, _>>()?,
+            strips: strips
+                .map(|strip| Picture::new(layout.width(), layout.strip_rows(strip).len()))
+                .collect::<Result<_, _>>()?,
+        })
+    }
+
+    fn show(&mut self, strip: usize, access_unit: &[u8]) -> anyhow::Result<()> {
+        if let Some(picture) = self.decoders[strip].decode(access_unit)? {
+            self.strips[strip] = picture;
+        }
+        Ok(())
+    }
+
+    fn squared_error(
+        &self,
+        source: &mut ClipSensor,
+        layout: &Layout,
+        strip: usize,
+    ) -> anyhow::Result<f64> {
+        let shown = &self.strips[strip];
+        let mut sent = Picture::new(layout.width(), layout.strip_rows(strip).len())?;
+        source.read(layout, strip, &mut sent);
+        if strip == 0
+            && let Some(value) = stamp::read(shown.luma(), shown.width())
+        {
+            stamp::draw(&mut sent, value)?;
+        }
+        let squared = |(a, b): (&u8, &u8)| f64::from(a.abs_diff(*b)).powi(2);
+        Ok(sent.luma().iter().zip(shown.luma()).map(squared).sum())
+    }
+}
+
+fn percentile<T>(ascending: &[T], percent: usize) -> Option<&T> {
+    ascending.get((ascending.len() * percent / 100).min(ascending.len().checked_sub(1)?))
+}
+
+const WIDTH: usize = 1280;
+const HEIGHT: usize = 720;

@@ -1,0 +1,4 @@
+//! Measurements of the whole system, from what it recorded.
+#![forbid(unsafe_code)]
+
+pub mod clip;

@@ -1,0 +1,48 @@
+use std::net::SocketAddr;
+
+use tautline_transport::Route;
+
+/// Every local socket with every address of the peer that it can reach: same family, and
+/// loopback only with loopback. Addresses that are none are left out; at most sixteen.
+pub fn routes(locals: &[SocketAddr], peer_addresses: &[String]) -> Vec<Route> {
+    let remotes: Vec<SocketAddr> = peer_addresses.iter().filter_map(|a| a.parse().ok()).collect();
+    let pairs = locals.iter().enumerate().flat_map(|(socket, local)| {
+        let reachable = remotes.iter().filter(move |remote| reaches(local, remote));
+        reachable.map(move |remote| Route { socket: socket as u8, remote: *remote })
+    });
+    pairs.take(ROUTES_MAX).collect()
+}
+
+fn reaches(local: &SocketAddr, remote: &SocketAddr) -> bool {
+    let any = local.ip().is_unspecified();
+    local.is_ipv4() == remote.is_ipv4()
+        && (any || local.ip().is_loopback() == remote.ip().is_loopback())
+}
+
+/// Link numbers have four bits.
+const ROUTES_MAX: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn remotes(routes: &[Route]) -> Vec<(u8, String)> {
+        routes.iter().map(|route| (route.socket, route.remote.to_string())).collect()
+    }
+
+    #[test]
+    fn links_are_every_socket_with_every_address_it_reaches() {
+        let locals = ["192.0.2.1:5".parse().unwrap(), "0.0.0.0:6".parse().unwrap()];
+        let peers = ["198.51.100.7:7000", "nonsense", "[2001:db8::1]:7000", "127.0.0.1:9"];
+        let found = routes(&locals, &peers.map(String::from));
+        let expected = [(0, "198.51.100.7:7000"), (1, "198.51.100.7:7000"), (1, "127.0.0.1:9")];
+        assert_eq!(remotes(&found), expected.map(|(socket, to)| (socket, to.to_owned())));
+    }
+
+    #[test]
+    fn there_are_never_more_links_than_numbers() {
+        let locals = vec!["127.0.0.1:5".parse().unwrap(); 5];
+        let peers: Vec<String> = (1..9).map(|port| format!("127.0.0.1:{port}")).collect();
+        assert_eq!(routes(&locals, &peers).len(), 16);
+    }
+}

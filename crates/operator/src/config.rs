@@ -1,0 +1,87 @@
+//! What an operator needs to know.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use anyhow::{Context, ensure};
+use serde::Deserialize;
+use tautline_net::Local;
+use tautline_transport::crypto::PublicKey;
+
+/// An operator's settings; every field has its flag of the same name.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Name that others are told.
+    pub name: String,
+    /// Secret key file.
+    pub key: PathBuf,
+    /// The switchboard's address, `host:port`.
+    pub switchboard: String,
+    /// The switchboard's public key, 64 hexadecimal digits.
+    pub switchboard_key: String,
+    /// Name of the vehicle to take.
+    pub vehicle: String,
+    /// Local ends for the vehicle's links.
+    pub links: Vec<Local>,
+    /// Where the vehicle reaches this machine; the local ends if empty.
+    pub advertise: Vec<SocketAddr>,
+    /// Address of the browser console.
+    pub console: SocketAddr,
+    /// Folder to record into.
+    pub record: Option<PathBuf>,
+    /// Control address of a link emulator.
+    pub emulator: Option<SocketAddr>,
+    /// Milliseconds that a slice waits for one lost before it, in case that one is only late.
+    pub reorder_ms: u64,
+    /// The multi-link transport.
+    pub transport: tautline_transport::Config,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            name: "operator-1".into(),
+            key: "operator.key".into(),
+            switchboard: "127.0.0.1:7443".into(),
+            switchboard_key: String::new(),
+            vehicle: "car-1".into(),
+            links: vec![Local::Address(SocketAddr::from(([0, 0, 0, 0], 7000)))],
+            advertise: Vec::new(),
+            console: SocketAddr::from(([127, 0, 0, 1], 8080)),
+            record: None,
+            emulator: None,
+            reorder_ms: 30,
+            transport: tautline_transport::Config::default(),
+        }
+    }
+}
+
+impl Config {
+    /// Checks every field.
+    ///
+    /// # Errors
+    /// One line that names the field, what is wrong and what to do.
+    pub fn validate(&self) -> anyhow::Result<()> {
+        ensure!(!self.name.is_empty(), "name is empty: give the operator's name with --name");
+        ensure!(!self.vehicle.is_empty(), "vehicle is empty: name the vehicle with --vehicle");
+        ensure!(!self.links.is_empty(), "links is empty: give at least one local end with --link");
+        ensure!(self.reorder_ms <= 500, "reorder_ms = {}: must be 0 to 500", self.reorder_ms);
+        self.switchboard_public_key()?;
+        self.transport.validate().context("transport")
+    }
+
+    /// The switchboard's key.
+    ///
+    /// # Errors
+    /// One line that says that it is missing or malformed.
+    pub fn switchboard_public_key(&self) -> anyhow::Result<PublicKey> {
+        ensure!(
+            !self.switchboard_key.is_empty(),
+            "switchboard_key is missing: `tautline keys show` prints it from the switchboard's key"
+        );
+        self.switchboard_key
+            .parse()
+            .with_context(|| format!("switchboard_key: {:?}", self.switchboard_key))
+    }
+}

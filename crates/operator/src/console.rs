@@ -1,0 +1,426 @@
+//! The bridge to the browser: the page, its one WebSocket, and what goes over it.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::Context;
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use futures_util::{SinkExt, StreamExt};
+use rust_embed::RustEmbed;
+use tautline_message::{Command, LinkAction};
+use tautline_video::{Layout, SliceKind};
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, oneshot};
+
+/// What the browser asks for.
+#[derive(Debug)]
+pub enum Wish {
+    /// Where the wheel and the pedals are.
+    Command(Command),
+    /// Cut or restore an emulated link.
+    Link(LinkAction),
+}
+
+/// Where slices, telemetry and status go, and whoever looks at them at present.
+///
+/// One browser drives at a time: a newer one takes over, and the older one is told so.
+pub struct Hub {
+    viewer: Mutex<Option<Viewer>>,
+    hello: Mutex<Bytes>,
+    metrics: Mutex<String>,
+    wishes: mpsc::Sender<Wish>,
+    refresh: Mutex<u8>,
+    unix_micros: Box<dyn Fn() -> u64 + Send + Sync>,
+    /// Slices that the browser was too slow to take.
+    pub slices_dropped: AtomicU64,
+    /// Messages of the browser that made no sense.
+    pub wishes_malformed: AtomicU64,
+    /// Wishes that came faster than they could be carried out.
+    pub wishes_dropped: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Viewer {
+    messages: mpsc::Sender<Bytes>,
+    /// Dropping it tells the connection that another has taken over.
+    _replaced: oneshot::Sender<()>,
+    /// Strips whose stream has a hole for this viewer until their next IDR.
+    waiting_for_idr: u8,
+}
+
+/// The head of a slice's message to the browser.
+#[derive(Clone, Copy, Debug)]
+pub struct SliceHead {
+    /// Number of the strip, from the top.
+    pub strip: u8,
+    /// What kind of slice.
+    pub kind: SliceKind,
+    /// Number of the picture.
+    pub picture: u32,
+    /// Start of the strip's readout: Unix time in microseconds by the operator's clock.
+    pub captured_unix_micros: u64,
+}
+
+impl Hub {
+    /// A hub nobody looks at yet. Wishes of the browser go to `wishes`; `unix_micros` reads the
+    /// operator's clock.
+    pub fn new(
+        wishes: mpsc::Sender<Wish>,
+        unix_micros: impl Fn() -> u64 + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            viewer: Mutex::new(None),
+            hello: Mutex::new(Bytes::new()),
+            metrics: Mutex::new(String::new()),
+            wishes,
+            refresh: Mutex::new(0),
+            unix_micros: Box::new(unix_micros),
+            slices_dropped: AtomicU64::new(0),
+            wishes_malformed: AtomicU64::new(0),
+            wishes_dropped: AtomicU64::new(0),
+        }
+    }
+
+    /// Sets what a browser is told first: the picture's layout and the vehicle's name.
+    pub fn set_hello(&self, layout: &Layout, vehicle: &str) {
+        let strips: Vec<[usize; 2]> = (0..Layout::STRIP_COUNT)
+            .map(|strip| layout.strip_rows(strip))
+            .map(|rows| [rows.start, rows.len()])
+            .collect();
+        let json = serde_json::json!({
+            "width": layout.width(),
+            "height": layout.height(),
+            "strips": strips,
+            "codec": CODEC,
+            "vehicle": vehicle,
+            "version": env!("CARGO_PKG_VERSION"),
+        });
+        let message = tagged(kind::HELLO, json.to_string().as_bytes());
+        *lock(&self.hello) = message;
+    }
+
+    /// Sets the text that `/metrics` shows.
+    pub fn set_metrics(&self, text: String) {
+        *lock(&self.metrics) = text;
+    }
+
+    /// Shows a slice. A viewer that missed one of a strip sees that strip again from its next
+    /// IDR on, which is asked for.
+    pub fn show_slice(&self, head: SliceHead, bytes: &[u8]) {
+        let mut viewer = lock(&self.viewer);
+        let Some(viewer) = viewer.as_mut() else { return };
+        let bit = 1_u8 << head.strip;
+        if viewer.waiting_for_idr & bit != 0 && head.kind != SliceKind::Idr {
+            *lock(&self.refresh) |= bit;
+            return;
+        }
+        let message = head.message(bytes);
+        if viewer.messages.try_send(message).is_ok() {
+            viewer.waiting_for_idr &= !bit;
+        } else {
+            viewer.waiting_for_idr |= bit;
+            *lock(&self.refresh) |= bit;
+            self.slices_dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Passes on a vehicle's telemetry as it came.
+    pub fn show_telemetry(&self, bytes: &[u8]) {
+        self.show(kind::TELEMETRY, bytes);
+    }
+
+    /// Shows the operator's own status.
+    pub fn show_status(&self, bytes: &[u8]) {
+        self.show(kind::STATUS, bytes);
+    }
+
+    /// Takes the strips of which the browser needs an IDR, as bits.
+    pub fn take_refresh(&self) -> u8 {
+        std::mem::take(&mut *lock(&self.refresh))
+    }
+
+    fn show(&self, kind: u8, bytes: &[u8]) {
+        if let Some(viewer) = lock(&self.viewer).as_ref() {
+            // Newer news follows within a tenth of a second.
+            let _ = viewer.messages.try_send(tagged(kind, bytes));
+        }
+    }
+
+    fn attach(&self) -> (mpsc::Receiver<Bytes>, oneshot::Receiver<()>) {
+        let (messages, receiver) = mpsc::channel(MESSAGES_MAX);
+        let (replaced, replacement) = oneshot::channel();
+        let hello = lock(&self.hello).clone();
+        if !hello.is_empty() {
+            messages.try_send(hello).expect("the queue is empty");
+        }
+        *lock(&self.refresh) = ALL_STRIPS;
+        *lock(&self.viewer) =
+            Some(Viewer { messages, _replaced: replaced, waiting_for_idr: ALL_STRIPS });
+        (receiver, replacement)
+    }
+
+    /// Acts on a message of the browser; gives the answer if it needs one.
+    fn handle(&self, message: &[u8]) -> Option<Bytes> {
+        let wish = match message.split_first() {
+            Some((&kind::COMMAND, rest)) => Command::decode(rest).ok().map(Wish::Command),
+            Some((&kind::LINK, rest)) => LinkAction::decode(rest).ok().map(Wish::Link),
+            Some((&kind::CLOCK, rest)) if rest.len() == 8 => {
+                let mut pong = Vec::with_capacity(17);
+                pong.push(kind::CLOCK_PONG);
+                pong.extend_from_slice(rest);
+                pong.extend_from_slice(&(self.unix_micros)().to_be_bytes());
+                return Some(pong.into());
+            }
+            Some((&kind::REFRESH, &[strips])) => {
+                *lock(&self.refresh) |= strips & ALL_STRIPS;
+                return None;
+            }
+            Some(_) | None => None,
+        };
+        match wish.map(|wish| self.wishes.try_send(wish)) {
+            Some(Ok(())) => {}
+            Some(Err(_)) => {
+                self.wishes_dropped.fetch_add(1, Ordering::Relaxed);
+            }
+            None => {
+                self.wishes_malformed.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        None
+    }
+}
+
+impl std::fmt::Debug for Hub {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hub").field("viewer", &self.viewer).finish_non_exhaustive()
+    }
+}
+
+impl SliceHead {
+    fn message(&self, bytes: &[u8]) -> Bytes {
+        let mut message = Vec::with_capacity(16 + bytes.len());
+        let slice_kind = match self.kind {
+            SliceKind::Idr => 0,
+            SliceKind::Predicted => 1,
+            SliceKind::Skip => 2,
+        };
+        message.extend_from_slice(&[kind::SLICE, self.strip, slice_kind, 0]);
+        message.extend_from_slice(&self.picture.to_be_bytes());
+        message.extend_from_slice(&self.captured_unix_micros.to_be_bytes());
+        message.extend_from_slice(bytes);
+        message.into()
+    }
+}
+
+/// Opens the page's address.
+///
+/// # Errors
+/// One line that says that the port is taken and what to do.
+pub async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address).await.with_context(|| {
+        format!("the console cannot listen on {address}: choose another with --console")
+    })
+}
+
+/// Serves the page, its WebSocket and `/metrics` until the listener fails.
+///
+/// # Errors
+/// When the listener fails.
+pub async fn serve(listener: TcpListener, hub: Arc<Hub>) -> anyhow::Result<()> {
+    let router = Router::new()
+        .route("/", get(|| async { asset("index.html") }))
+        .route("/ws", get(upgrade))
+        .route("/metrics", get(metrics))
+        .route("/{*path}", get(|Path(path): Path<String>| async move { asset(&path) }))
+        .with_state(hub);
+    axum::serve(listener, router).await.context("the console's listener failed")
+}
+
+async fn metrics(State(hub): State<Arc<Hub>>) -> Response {
+    let text = lock(&hub.metrics).clone();
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
+}
+
+/// Only the console's own page may open the WebSocket: a browser sends any page's requests, and
+/// tells by `Origin` whose they are.
+async fn upgrade(
+    headers: HeaderMap,
+    upgrade: WebSocketUpgrade,
+    State(hub): State<Arc<Hub>>,
+) -> Response {
+    if !is_own_page(&headers) {
+        return (StatusCode::FORBIDDEN, "open the console at its own address\n").into_response();
+    }
+    upgrade
+        .max_message_size(WISH_BYTES_MAX)
+        .max_frame_size(WISH_BYTES_MAX)
+        .on_upgrade(|socket| converse(socket, hub))
+}
+
+fn is_own_page(headers: &HeaderMap) -> bool {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    match (text(header::ORIGIN), text(header::HOST)) {
+        (None, _) => true,
+        (Some(origin), Some(host)) => origin.split_once("://").is_some_and(|(_, of)| of == host),
+        (Some(_), None) => false,
+    }
+}
+
+async fn converse(socket: WebSocket, hub: Arc<Hub>) {
+    let (mut sink, mut stream) = socket.split();
+    let (mut messages, mut replaced) = hub.attach();
+    loop {
+        let outgoing = tokio::select! {
+            biased;
+            _ = &mut replaced => {
+                let reason = "another console took over".into();
+                let close = Message::Close(Some(CloseFrame { code: REPLACED, reason }));
+                let _ = sink.send(close).await;
+                return;
+            }
+            incoming = stream.next() => match incoming {
+                Some(Ok(Message::Binary(bytes))) => hub.handle(&bytes),
+                Some(Ok(Message::Close(_)) | Err(_)) | None => return,
+                Some(Ok(Message::Text(_) | Message::Ping(_) | Message::Pong(_))) => None,
+            },
+            message = messages.recv() => message,
+        };
+        if let Some(bytes) = outgoing
+            && sink.send(Message::Binary(bytes)).await.is_err()
+        {
+            return;
+        }
+    }
+}
+
+fn asset(path: &str) -> Response {
+    match Page::get(path) {
+        Some(file) => {
+            let kind = file.metadata.mimetype().to_owned();
+            ([(header::CONTENT_TYPE, kind)], Bytes::from(file.data.into_owned())).into_response()
+        }
+        None => (StatusCode::NOT_FOUND, "no such file in the console\n").into_response(),
+    }
+}
+
+fn tagged(kind: u8, bytes: &[u8]) -> Bytes {
+    let mut message = Vec::with_capacity(1 + bytes.len());
+    message.push(kind);
+    message.extend_from_slice(bytes);
+    message.into()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[derive(RustEmbed)]
+#[folder = "../../console/dist"]
+struct Page;
+
+/// First bytes of the messages, as console/src/wire.ts has them.
+mod kind {
+    pub(super) const SLICE: u8 = 1;
+    pub(super) const TELEMETRY: u8 = 2;
+    pub(super) const STATUS: u8 = 3;
+    pub(super) const CLOCK_PONG: u8 = 4;
+    pub(super) const HELLO: u8 = 5;
+    pub(super) const COMMAND: u8 = 1;
+    pub(super) const LINK: u8 = 2;
+    pub(super) const CLOCK: u8 = 3;
+    pub(super) const REFRESH: u8 = 4;
+}
+
+/// Constrained baseline, level 3.1, as WebCodecs names it: what every strip's stream is.
+const CODEC: &str = "avc1.42E01F";
+const ALL_STRIPS: u8 = (1 << Layout::STRIP_COUNT) - 1;
+/// A third of a second of slices at 60 pictures a second.
+const MESSAGES_MAX: usize = 128;
+const WISH_BYTES_MAX: usize = 4096;
+/// WebSocket close code: another console took over.
+const REPLACED: u16 = 4001;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hub() -> (Hub, mpsc::Receiver<Wish>) {
+        let (sender, receiver) = mpsc::channel(8);
+        (Hub::new(sender, || 1_000_000), receiver)
+    }
+
+    fn head(strip: u8, kind: SliceKind) -> SliceHead {
+        SliceHead { strip, kind, picture: 7, captured_unix_micros: 9 }
+    }
+
+    #[test]
+    fn a_viewer_sees_a_strip_from_its_first_idr_on() {
+        let (hub, _wishes) = hub();
+        let (mut messages, _replaced) = hub.attach();
+        assert_eq!(hub.take_refresh(), ALL_STRIPS);
+        hub.show_slice(head(2, SliceKind::Predicted), &[1]);
+        assert!(messages.try_recv().is_err());
+        assert_eq!(hub.take_refresh(), 1 << 2);
+        hub.show_slice(head(2, SliceKind::Idr), &[1]);
+        hub.show_slice(head(2, SliceKind::Predicted), &[2]);
+        assert_eq!(messages.try_recv().unwrap()[..4], [1, 2, 0, 0]);
+        assert_eq!(messages.try_recv().unwrap()[16..], [2]);
+    }
+
+    #[test]
+    fn a_slow_viewer_loses_a_strip_until_its_next_idr() {
+        let (hub, _wishes) = hub();
+        let (_messages, _replaced) = hub.attach();
+        for _ in 0..=MESSAGES_MAX {
+            hub.show_slice(head(1, SliceKind::Idr), &[0]);
+        }
+        assert!(hub.slices_dropped.load(Ordering::Relaxed) >= 1);
+        assert_eq!(hub.take_refresh() & 2, 2);
+    }
+
+    #[test]
+    fn a_newer_console_takes_over() {
+        let (hub, _wishes) = hub();
+        let (_first, mut replaced) = hub.attach();
+        let _second = hub.attach();
+        assert_eq!(replaced.try_recv(), Err(oneshot::error::TryRecvError::Closed));
+    }
+
+    #[test]
+    fn nonsense_from_the_browser_is_counted() {
+        let (hub, mut wishes) = hub();
+        for message in [&[][..], &[9], &[1, 2, 3], &[2], &[3, 1]] {
+            assert_eq!(hub.handle(message), None);
+        }
+        assert_eq!(hub.wishes_malformed.load(Ordering::Relaxed), 5);
+        assert!(wishes.try_recv().is_err());
+    }
+
+    #[test]
+    fn another_sites_page_may_not_drive() {
+        let from = |origin: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, "127.0.0.1:8080".parse().unwrap());
+            headers.insert(header::ORIGIN, origin.parse().unwrap());
+            is_own_page(&headers)
+        };
+        assert!(from("http://127.0.0.1:8080"));
+        assert!(!from("http://evil.example"));
+        assert!(!from("null"));
+    }
+
+    #[test]
+    fn a_clock_ping_is_answered_with_the_operators_time() {
+        let (hub, _wishes) = hub();
+        let pong = hub.handle(&[3, 0, 0, 0, 0, 0, 0, 0, 5]).unwrap();
+        assert_eq!(pong[..9], [4, 0, 0, 0, 0, 0, 0, 0, 5]);
+        assert_eq!(pong[9..], 1_000_000_u64.to_be_bytes());
+    }
+}

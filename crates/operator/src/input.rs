@@ -1,0 +1,80 @@
+//! The operator's input on its way to the vehicle.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tautline_message::{Command, Gear};
+use tautline_net::clock::Clock;
+use tautline_net::driver::Handle;
+use tautline_transport::Class;
+use tautline_units::Instant;
+
+use crate::console::Hub;
+use crate::reception::Shared;
+
+/// Numbers and dates the console's commands, adds the wishes for IDRs, and sends them.
+///
+/// A console that has nothing to say sends nothing, and then the vehicle stops by itself. So that
+/// a picture also heals while nobody sits at the console, wishes for IDRs then go with a command
+/// to stop.
+#[derive(Debug)]
+pub(crate) struct Input {
+    hub: Arc<Hub>,
+    shared: Arc<Shared>,
+    handle: Handle,
+    clock: Clock,
+    sequence: u64,
+    commanded_at: Option<Instant>,
+}
+
+impl Input {
+    pub(crate) fn new(hub: Arc<Hub>, shared: Arc<Shared>, handle: Handle, clock: Clock) -> Self {
+        Self { hub, shared, handle, clock, sequence: 0, commanded_at: None }
+    }
+
+    /// Sends on what the console commands.
+    pub(crate) fn handle_command(&mut self, command: Command) {
+        let now = self.clock.now();
+        self.commanded_at = Some(now);
+        let refresh_strips = self.refresh_strips();
+        self.send(Command { refresh_strips, ..command }, now);
+    }
+
+    /// Looks whether the console is silent while strips need an IDR.
+    pub(crate) fn watch(&mut self) {
+        let now = self.clock.now();
+        if self.commanded_at.is_some_and(|at| now.since(at) < CONSOLE_SILENCE) {
+            return;
+        }
+        let refresh_strips = self.refresh_strips();
+        if refresh_strips == 0 {
+            return;
+        }
+        let stop = Command {
+            sequence: 0,
+            sent_at: now,
+            steering: 0.0,
+            throttle: 0.0,
+            brake: 1.0,
+            gear: Gear::Drive,
+            emergency_stop: true,
+            refresh_strips,
+        };
+        self.send(stop, now);
+    }
+
+    fn send(&mut self, command: Command, now: Instant) {
+        self.sequence += 1;
+        let command = Command { sequence: self.sequence, sent_at: now, ..command };
+        // Without a session there is nobody to command; the loop counts what it cannot take.
+        self.handle.send(Class::Control, command.encode(), DEADLINE);
+    }
+
+    fn refresh_strips(&self) -> u8 {
+        self.shared.refresh_strips() | self.hub.take_refresh()
+    }
+}
+
+/// The console sends fifty commands a second; so long without one means that nobody is there.
+const CONSOLE_SILENCE: Duration = Duration::from_millis(300);
+const DEADLINE: Duration = Duration::from_millis(250);

@@ -1,0 +1,261 @@
+//! The operator's end of the session: what arrives goes to the console and the recorder.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tautline_message::{
+    ClockOffset, EmulatedLink, LinkState, LinkStatus, OperatorStatus, SessionState, Telemetry,
+};
+use tautline_net::clock::Clock;
+use tautline_net::driver::{Drops, Output};
+use tautline_net::metrics::Page;
+use tautline_transport::{Class, Discard, Event, Session, link};
+use tautline_units::Instant;
+use tautline_video::Slice;
+
+use crate::console::{Hub, SliceHead};
+use crate::downlink::Downlink;
+use crate::recorder::{Entry, Recorder};
+use crate::rendezvous::Standing;
+
+/// What the event loop tells goes through here, on the loop's thread.
+pub(crate) struct Reception {
+    downlink: Downlink,
+    recorder: Option<Recorder>,
+    hub: Arc<Hub>,
+    shared: Arc<Shared>,
+    clock: Clock,
+    telemetry_malformed: u64,
+}
+
+/// What other threads put in and take out.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    refresh_strips: AtomicU8,
+    standing: Mutex<Standing>,
+    emulated_links: Mutex<Vec<EmulatedLink>>,
+    vehicle: String,
+}
+
+impl Shared {
+    /// Nothing known yet of the session with `vehicle`.
+    pub(crate) fn new(vehicle: &str) -> Self {
+        Self {
+            refresh_strips: AtomicU8::new(0),
+            standing: Mutex::new(Standing::new(
+                SessionState::Registering,
+                "waiting for the switchboard",
+            )),
+            emulated_links: Mutex::new(Vec::new()),
+            vehicle: vehicle.to_owned(),
+        }
+    }
+
+    /// The strips that need an IDR, as bits.
+    pub(crate) fn refresh_strips(&self) -> u8 {
+        self.refresh_strips.load(Ordering::Relaxed)
+    }
+
+    /// Sets where the session stands.
+    pub(crate) fn set_standing(&self, standing: Standing) {
+        *lock(&self.standing) = standing;
+    }
+
+    /// Sets what the emulator says of its links.
+    pub(crate) fn set_emulated_links(&self, links: Vec<EmulatedLink>) {
+        *lock(&self.emulated_links) = links;
+    }
+}
+
+impl Reception {
+    /// A reception that has seen nothing yet; a lost slice's successors wait for `patience`.
+    pub(crate) fn new(
+        patience: Duration,
+        recorder: Option<Recorder>,
+        hub: Arc<Hub>,
+        shared: Arc<Shared>,
+        clock: Clock,
+    ) -> Self {
+        let downlink = Downlink::new(patience);
+        Self { downlink, recorder, hub, shared, clock, telemetry_malformed: 0 }
+    }
+
+    /// Takes what the event loop tells.
+    pub(crate) fn handle(&mut self, output: Output<'_>) {
+        match output {
+            Output::Event(event, session) => self.handle_event(event, session),
+            Output::Tick(session, drops) => {
+                self.show_due(session);
+                self.report(session, drops);
+            }
+        }
+        self.shared.refresh_strips.store(self.downlink.refresh_strips(), Ordering::Relaxed);
+    }
+
+    fn handle_event(&mut self, event: Event, session: &Session) {
+        match event {
+            Event::Established => {
+                self.downlink.reset();
+                self.shared.set_standing(Standing::new(SessionState::Established, ""));
+            }
+            Event::Unit { class: Class::Media, bytes, .. } => {
+                let now = self.clock.now();
+                let mut slices = Vec::new();
+                self.downlink.handle_unit(&bytes, now, |slice| slices.push(slice));
+                for slice in slices {
+                    self.show(slice, session, now);
+                }
+                self.show_due(session);
+            }
+            Event::Unit { class: Class::Control, bytes, .. } => {
+                if Telemetry::decode(&bytes).is_ok() {
+                    self.hub.show_telemetry(&bytes);
+                } else {
+                    self.telemetry_malformed += 1;
+                }
+            }
+            Event::Link { link, state } => tracing::info!(?link, ?state, "link"),
+            // The downlink finds what is missing by itself; an operator sends no media.
+            Event::UnitLost { .. } | Event::Budget { .. } => {}
+        }
+    }
+
+    fn show_due(&mut self, session: &Session) {
+        let now = self.clock.now();
+        let mut slices = Vec::new();
+        self.downlink.handle_timeout(now, |slice| slices.push(slice));
+        for slice in slices {
+            self.show(slice, session, now);
+        }
+    }
+
+    fn show(&mut self, slice: Slice, session: &Session, now: Instant) {
+        let local = |at| session.clock().map_or(now, |clock| clock.to_local(at));
+        let captured_at = local(slice.captured_at);
+        let head = SliceHead {
+            strip: slice.strip,
+            kind: slice.kind,
+            picture: slice.picture,
+            captured_unix_micros: self.clock.unix_nanos(captured_at) / 1_000,
+        };
+        self.hub.show_slice(head, &slice.bytes);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.record(Entry {
+                picture: slice.picture,
+                strip: slice.strip,
+                kind: slice.kind,
+                captured_at,
+                shown_at: now,
+                bytes: slice.bytes,
+            });
+        }
+    }
+
+    fn report(&self, session: &Session, loop_drops: &Drops) {
+        let drops = self.drops(session, loop_drops);
+        let status = self.status(session, &drops);
+        self.hub.set_metrics(metrics(&status));
+        self.hub.show_status(&status.encode());
+    }
+
+    fn status(&self, session: &Session, drops: &[(&'static str, u64)]) -> OperatorStatus {
+        let standing = lock(&self.shared.standing).clone();
+        let emulated_links = lock(&self.shared.emulated_links).clone();
+        let transport = session.counters();
+        let shown = self.downlink.counters();
+        let name = |index: usize, view: &link::View| match emulated_links.get(index) {
+            Some(link) => link.name.clone(),
+            None => view.route.remote.to_string(),
+        };
+        let links =
+            session.links().map(|view| status(&view, name(usize::from(view.number.get()), &view)));
+        let lost = [Discard::UnitMissing, Discard::UnitIncomplete, Discard::UnitEvicted];
+        OperatorStatus {
+            unix_ns: self.clock.unix_nanos(self.clock.now()),
+            vehicle_name: self.shared.vehicle.clone(),
+            session_state: standing.state,
+            session_reason: standing.reason,
+            links: links.collect(),
+            units_received: transport.media_delivered,
+            units_late: transport.discarded(Discard::UnitLate),
+            units_lost: lost.into_iter().map(|reason| transport.discarded(reason)).sum(),
+            slices_shown: shown.shown,
+            slices_skipped: shown.skipped,
+            clock: session.clock().map(|clock| ClockOffset {
+                offset_ns: clock.offset_nanos(),
+                error_ns: u64::try_from(clock.error().as_nanos()).unwrap_or(u64::MAX),
+            }),
+            drops: drops.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect(),
+            emulated_links,
+        }
+    }
+
+    /// Every drop of the operator's side that has a name.
+    fn drops(&self, session: &Session, loop_drops: &Drops) -> Vec<(&'static str, u64)> {
+        let shown = self.downlink.counters();
+        let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+        let mut drops = vec![
+            ("downlink: slice overtaken", shown.overtaken),
+            ("downlink: slice unusable", shown.unusable),
+            ("downlink: slice malformed", shown.malformed),
+            ("downlink: telemetry malformed", self.telemetry_malformed),
+            ("console: slice dropped, browser too slow", count(&self.hub.slices_dropped)),
+            ("console: message malformed", count(&self.hub.wishes_malformed)),
+            ("console: message dropped", count(&self.hub.wishes_dropped)),
+            (
+                "recorder: slice dropped, disk too slow",
+                self.recorder.as_ref().map_or(0, Recorder::dropped),
+            ),
+        ];
+        drops.extend(session.counters().drops());
+        drops.extend(loop_drops.iter());
+        drops
+    }
+}
+
+fn status(view: &link::View, name: String) -> LinkStatus {
+    let millis = |delay: Option<Duration>| delay.map(|delay| delay.as_secs_f32() * 1e3);
+    LinkStatus {
+        link: view.number.get(),
+        name,
+        state: match view.state {
+            link::State::Validating => LinkState::Validating,
+            link::State::Up => LinkState::Up,
+            link::State::Silent => LinkState::Silent,
+        },
+        send_rate: view.granted,
+        received_rate: view.incoming,
+        rtt_ms: millis(view.rtt),
+        owd_ms: millis(view.owd_in),
+        jitter_ms: millis(view.jitter),
+        loss: view.loss_in.get() as f32,
+        packets_sent: view.datagrams_sent,
+        packets_received: view.datagrams_received,
+        packets_lost: view.datagrams_lost,
+    }
+}
+
+fn metrics(status: &OperatorStatus) -> String {
+    let mut page = Page::new("tautline_operator");
+    let established = status.session_state == SessionState::Established;
+    page.gauge("established", "1 while the session stands", f64::from(established));
+    page.counter("units_total", "Media units delivered in time", status.units_received);
+    page.counter("units_late_total", "Media units that came too late", status.units_late);
+    page.counter("units_lost_total", "Media units that did not come", status.units_lost);
+    page.counter("slices_shown_total", "Slices shown as they came", status.slices_shown);
+    page.counter("slices_skipped_total", "Skip slices shown", status.slices_skipped);
+    let links = || status.links.iter().map(|link| link.name.as_str());
+    let rates = status.links.iter().map(|link| link.received_rate.as_f64());
+    page.gauges("link_bits_per_second", "Arriving", "link", links().zip(rates));
+    let rtt = |link: &LinkStatus| link.rtt_ms.map_or(f64::NAN, |ms| f64::from(ms) / 1e3);
+    let rtts = status.links.iter().map(rtt);
+    page.gauges("link_rtt_seconds", "Round-trip time, smoothed", "link", links().zip(rtts));
+    let drops = status.drops.iter().map(|(name, count)| (name, *count));
+    page.counters("drops_total", "Drops by name", "name", drops);
+    page.finish()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

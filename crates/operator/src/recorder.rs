@@ -1,0 +1,145 @@
+//! The recorder: what was received, as H.264 files that any decoder plays.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+use anyhow::Context;
+use tautline_units::Instant;
+use tautline_video::{Layout, SliceKind};
+
+/// A slice as it was shown, for the record.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Number of the picture.
+    pub picture: u32,
+    /// Number of the strip.
+    pub strip: u8,
+    /// What kind of slice.
+    pub kind: SliceKind,
+    /// Start of the strip's readout, by the operator's clock.
+    pub captured_at: Instant,
+    /// When it was handed to the console, by the operator's clock.
+    pub shown_at: Instant,
+    /// Annex B bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// Writes each strip's stream to `strip-N.h264` and a line a slice to `slices.csv`.
+///
+/// Writing happens on a thread of its own; a disk too slow for it loses entries, which are
+/// counted, and never holds up the video.
+#[derive(Debug)]
+pub struct Recorder {
+    entries: Option<SyncSender<Entry>>,
+    thread: Option<JoinHandle<()>>,
+    dropped: u64,
+}
+
+impl Recorder {
+    /// Makes `folder` if it is missing, and begins new files in it.
+    ///
+    /// # Errors
+    /// When the folder or a file cannot be made.
+    pub fn create(folder: &Path) -> anyhow::Result<Self> {
+        let cannot = || format!("cannot record into {}", folder.display());
+        fs::create_dir_all(folder).with_context(cannot)?;
+        let strips = (0..Layout::STRIP_COUNT)
+            .map(|strip| File::create(folder.join(format!("strip-{strip}.h264"))))
+            .map(|file| file.map(BufWriter::new))
+            .collect::<Result<Vec<_>, _>>()
+            .with_context(cannot)?;
+        let mut index =
+            File::create(folder.join(INDEX)).map(BufWriter::new).with_context(cannot)?;
+        writeln!(index, "{INDEX_HEAD}").with_context(cannot)?;
+        let (entries, receiver) = sync_channel(ENTRIES_MAX);
+        let thread = std::thread::Builder::new().name("recorder".into()).spawn(move || {
+            if let Err(error) = write(&receiver, strips, index) {
+                tracing::error!(%error, "the recording ends here");
+            }
+        })?;
+        Ok(Self { entries: Some(entries), thread: Some(thread), dropped: 0 })
+    }
+
+    /// Records a slice, or counts it as dropped when the disk is behind.
+    pub fn record(&mut self, entry: Entry) {
+        let taken = self.entries.as_ref().is_some_and(|entries| entries.try_send(entry).is_ok());
+        self.dropped += u64::from(!taken);
+    }
+
+    /// Slices that the disk was too slow for.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.entries = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn write(
+    entries: &Receiver<Entry>,
+    mut strips: Vec<BufWriter<File>>,
+    mut index: BufWriter<File>,
+) -> std::io::Result<()> {
+    while let Ok(entry) = entries.recv() {
+        if let Some(file) = strips.get_mut(usize::from(entry.strip)) {
+            file.write_all(&entry.bytes)?;
+        }
+        let kind = match entry.kind {
+            SliceKind::Idr => "idr",
+            SliceKind::Predicted => "predicted",
+            SliceKind::Skip => "skip",
+        };
+        writeln!(
+            index,
+            "{},{},{kind},{},{},{}",
+            entry.picture,
+            entry.strip,
+            entry.captured_at.as_micros(),
+            entry.shown_at.as_micros(),
+            entry.bytes.len()
+        )?;
+    }
+    strips.iter_mut().try_for_each(Write::flush)?;
+    index.flush()
+}
+
+/// The file with a line a slice.
+pub const INDEX: &str = "slices.csv";
+/// Its first line.
+pub const INDEX_HEAD: &str = "picture,strip,kind,captured_us,shown_us,bytes";
+/// A second and a half of slices at 60 pictures a second.
+const ENTRIES_MAX: usize = 512;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_shown_is_on_disk_when_the_recorder_is_gone() {
+        let folder = std::env::temp_dir().join(format!("tautline-recorder-{}", std::process::id()));
+        let mut recorder = Recorder::create(&folder).unwrap();
+        recorder.record(Entry {
+            picture: 3,
+            strip: 5,
+            kind: SliceKind::Idr,
+            captured_at: Instant::from_millis(1),
+            shown_at: Instant::from_millis(9),
+            bytes: vec![0, 0, 0, 1, 0x67],
+        });
+        assert_eq!(recorder.dropped(), 0);
+        drop(recorder);
+        assert_eq!(fs::read(folder.join("strip-5.h264")).unwrap(), [0, 0, 0, 1, 0x67]);
+        let index = fs::read_to_string(folder.join(INDEX)).unwrap();
+        assert_eq!(index, format!("{INDEX_HEAD}\n3,5,idr,1000,9000,5\n"));
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

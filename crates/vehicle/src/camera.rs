@@ -1,0 +1,168 @@
+//! The camera: a sixth of a picture handed on as soon as it is read.
+
+pub mod clip;
+pub mod track;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::time::Duration;
+
+use tautline_net::clock::Clock;
+use tautline_units::Instant;
+use tautline_video::{Layout, Picture, stamp};
+
+/// Something that sees: the simulated windscreen camera or a clip.
+pub trait Sensor: Send {
+    /// Pictures a second, of the sensor itself.
+    fn pictures_per_second(&self) -> f64;
+
+    /// Begins a picture, to be read strip by strip; false when there are no more.
+    ///
+    /// # Errors
+    /// When the source fails.
+    fn next_picture(&mut self) -> anyhow::Result<bool>;
+
+    /// Reads the pixel rows of `strip` into `rows`, which has exactly that size.
+    fn read(&mut self, layout: &Layout, strip: usize, rows: &mut Picture);
+}
+
+/// Rows as they leave the sensor.
+#[derive(Debug)]
+pub struct Readout {
+    /// Number of the picture, from 0.
+    pub picture: u32,
+    /// Number of the strip within it, from the top.
+    pub strip: usize,
+    /// When the first of the rows began to be read.
+    pub captured_at: Instant,
+    /// The pixels.
+    pub rows: Picture,
+}
+
+/// What the camera has done so far.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Pictures begun.
+    pub pictures: AtomicU64,
+    /// Pictures of which no strip was read, because the last one was still being read.
+    pub pictures_skipped: AtomicU64,
+    /// Strips that no encoder had time for.
+    pub strips_dropped: AtomicU64,
+    /// Strips not encoded because the transport granted no rate.
+    pub strips_paused: AtomicU64,
+}
+
+/// Where readouts go: one bounded queue an encoder, strips dealt out in turn, and the buffers
+/// that come back.
+#[derive(Debug)]
+pub struct Outlet {
+    encoders: Vec<SyncSender<Readout>>,
+    empties: Receiver<Picture>,
+    free: Vec<Picture>,
+    paused: Arc<AtomicBool>,
+}
+
+impl Outlet {
+    /// An outlet to `encoder_count` encoders: gives also each one's queue and the way back for
+    /// buffers. While `paused` is set nothing is handed on.
+    pub fn new(
+        encoder_count: usize,
+        paused: Arc<AtomicBool>,
+    ) -> (Self, Vec<Receiver<Readout>>, SyncSender<Picture>) {
+        let (encoders, queues) = (0..encoder_count).map(|_| sync_channel(QUEUE_MAX)).unzip();
+        let (give_back, empties) = sync_channel(QUEUE_MAX * encoder_count * 2);
+        (Self { encoders, empties, free: Vec::new(), paused }, queues, give_back)
+    }
+
+    fn take_buffer(&mut self, height: usize, width: usize) -> Picture {
+        while let Ok(buffer) = self.empties.try_recv() {
+            self.free.push(buffer);
+        }
+        match self.free.iter().position(|buffer| buffer.height() == height) {
+            Some(index) => self.free.swap_remove(index),
+            None => Picture::new(width, height).expect("the layout's strips are valid pictures"),
+        }
+    }
+}
+
+/// Reads `sensor` strip by strip at its own rate, by `clock`, until `stop` is set.
+///
+/// A strip takes its share of the picture's time to read, as from a rolling shutter, and is
+/// handed on when its last row is read. A camera that cannot keep up skips whole pictures.
+///
+/// # Errors
+/// When the sensor fails.
+pub fn run(
+    mut sensor: Box<dyn Sensor>,
+    layout: &Layout,
+    mut outlet: Outlet,
+    counters: &Counters,
+    clock: Clock,
+    stop: &AtomicBool,
+) -> anyhow::Result<()> {
+    let period = Duration::from_secs_f64(1.0 / sensor.pictures_per_second());
+    let slot = period / Layout::STRIP_COUNT as u32;
+    let mut due = clock.now();
+    let mut picture = 0_u32;
+    while !stop.load(Ordering::Relaxed) && sensor.next_picture()? {
+        counters.pictures.fetch_add(1, Ordering::Relaxed);
+        clock.sleep_until(due);
+        if clock.now().since(due) < period {
+            for strip in 0..Layout::STRIP_COUNT {
+                let begun = due + slot * strip as u32;
+                clock.sleep_until(begun);
+                let readout = read(&mut *sensor, layout, &mut outlet, picture, strip, clock);
+                clock.sleep_until(begun + slot);
+                hand_on(&mut outlet, readout, counters);
+            }
+        } else {
+            counters.pictures_skipped.fetch_add(1, Ordering::Relaxed);
+        }
+        picture = picture.wrapping_add(1);
+        due += period;
+        if clock.now().since(due) > CATCH_UP_MAX {
+            due = clock.now();
+        }
+    }
+    Ok(())
+}
+
+fn read(
+    sensor: &mut dyn Sensor,
+    layout: &Layout,
+    outlet: &mut Outlet,
+    picture: u32,
+    strip: usize,
+    clock: Clock,
+) -> Readout {
+    let mut rows = outlet.take_buffer(layout.strip_rows(strip).len(), layout.width());
+    let captured_at = clock.now();
+    sensor.read(layout, strip, &mut rows);
+    if strip == 0 {
+        let unix_millis = clock.unix_nanos(captured_at) / 1_000_000;
+        stamp::draw(&mut rows, unix_millis as u32).expect("a strip is wider than the stamp");
+    }
+    Readout { picture, strip, captured_at, rows }
+}
+
+fn hand_on(outlet: &mut Outlet, readout: Readout, counters: &Counters) {
+    if outlet.paused.load(Ordering::Relaxed) {
+        counters.strips_paused.fetch_add(1, Ordering::Relaxed);
+        outlet.free.push(readout.rows);
+        return;
+    }
+    let encoder = &outlet.encoders[readout.strip % outlet.encoders.len()];
+    match encoder.try_send(readout) {
+        Ok(()) => {}
+        Err(TrySendError::Full(readout) | TrySendError::Disconnected(readout)) => {
+            counters.strips_dropped.fetch_add(1, Ordering::Relaxed);
+            outlet.free.push(readout.rows);
+        }
+    }
+}
+
+/// Strips that may wait for one encoder: half a picture.
+const QUEUE_MAX: usize = 3;
+/// A camera further behind than this starts anew rather than hurry.
+const CATCH_UP_MAX: Duration = Duration::from_millis(250);

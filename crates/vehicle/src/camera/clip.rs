@@ -1,0 +1,172 @@
+//! A video file in the camera's place, read by ffmpeg.
+
+use std::io::{BufReader, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use anyhow::{Context, bail, ensure};
+use tautline_video::{Layout, Picture};
+
+use super::Sensor;
+
+/// The pictures of a clip, scaled to the layout's size, again and again at the clip's own rate.
+pub struct ClipSensor {
+    reader: Reader,
+    path: PathBuf,
+    width: usize,
+    height: usize,
+    looped: bool,
+    pictures_per_second: f64,
+    picture: Vec<u8>,
+}
+
+impl ClipSensor {
+    /// Opens `path`; `looped` begins it again at its end.
+    ///
+    /// # Errors
+    /// One line that says whether the file, ffmpeg or a video in the file is missing.
+    pub fn open(path: &Path, layout: &Layout, looped: bool) -> anyhow::Result<Self> {
+        let (width, height) = (layout.width(), layout.height());
+        ensure!(
+            path.is_file(),
+            "there is no clip {}: give the path of a video file",
+            path.display()
+        );
+        let pictures_per_second = probe_rate(path)?;
+        let reader = Reader::open(path, width, height)?;
+        Ok(Self {
+            reader,
+            path: path.to_owned(),
+            width,
+            height,
+            looped,
+            pictures_per_second,
+            picture: vec![0; width * height * 3 / 2],
+        })
+    }
+
+    /// The present picture, whole: luma, cb and cr planes one after another.
+    pub fn planes(&self) -> &[u8] {
+        &self.picture
+    }
+}
+
+impl Sensor for ClipSensor {
+    fn pictures_per_second(&self) -> f64 {
+        self.pictures_per_second
+    }
+
+    fn next_picture(&mut self) -> anyhow::Result<bool> {
+        if self.reader.read(&mut self.picture)? {
+            return Ok(true);
+        }
+        if !self.looped {
+            return Ok(false);
+        }
+        self.reader = Reader::open(&self.path, self.width, self.height)?;
+        let begun = self.reader.read(&mut self.picture)?;
+        ensure!(begun, "{} holds no picture that ffmpeg can read", self.path.display());
+        Ok(true)
+    }
+
+    fn read(&mut self, layout: &Layout, strip: usize, rows: &mut Picture) {
+        let (width, pixels) = (self.width, self.width * self.height);
+        let range = layout.strip_rows(strip);
+        let (luma, cb, cr) = rows.planes_mut();
+        luma.copy_from_slice(&self.picture[range.start * width..range.end * width]);
+        let quarter = range.start * width / 4..range.end * width / 4;
+        let chroma = &self.picture[pixels..];
+        cb.copy_from_slice(&chroma[quarter.clone()]);
+        cr.copy_from_slice(&chroma[pixels / 4..][quarter]);
+    }
+}
+
+struct Reader {
+    ffmpeg: Child,
+    pictures: BufReader<ChildStdout>,
+}
+
+impl Reader {
+    fn open(path: &Path, width: usize, height: usize) -> anyhow::Result<Self> {
+        let mut ffmpeg = Command::new("ffmpeg")
+            .args(["-nostdin", "-v", "error", "-threads", "1", "-i"])
+            .arg(path)
+            .args(["-an", "-vf", &format!("scale={width}:{height}")])
+            .args(["-pix_fmt", "yuv420p", "-f", "rawvideo", "-"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(missing_ffmpeg)?;
+        let output = ffmpeg.stdout.take().expect("asked for above");
+        let pictures = BufReader::with_capacity(width * height * 3 / 2, output);
+        Ok(Self { ffmpeg, pictures })
+    }
+
+    /// Reads one picture whole; false at the end.
+    fn read(&mut self, picture: &mut [u8]) -> anyhow::Result<bool> {
+        match self.pictures.read_exact(picture) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(false),
+            Err(error) => Err(error).context("ffmpeg's output cannot be read"),
+        }
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        let _ = self.ffmpeg.kill();
+        let _ = self.ffmpeg.wait();
+    }
+}
+
+fn probe_rate(path: &Path) -> anyhow::Result<f64> {
+    let output = Command::new("ffprobe")
+        .args(["-v", "error", "-select_streams", "v:0", "-show_entries", "stream=avg_frame_rate"])
+        .args(["-of", "default=noprint_wrappers=1:nokey=1"])
+        .arg(path)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(missing_ffmpeg)?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let Some(rate) = parse_rate(text.trim()) else {
+        let why = String::from_utf8_lossy(&output.stderr);
+        let why = why.lines().last().unwrap_or("no video stream in it");
+        bail!("{} is no clip that ffmpeg can read: {why}", path.display());
+    };
+    Ok(rate)
+}
+
+/// Parses ffprobe's `25/1` or `30000/1001`.
+fn parse_rate(text: &str) -> Option<f64> {
+    let (over, under) = text.split_once('/')?;
+    let rate = over.parse::<f64>().ok()? / under.parse::<f64>().ok()?;
+    (1.0..=240.0).contains(&rate).then_some(rate)
+}
+
+fn missing_ffmpeg(error: std::io::Error) -> anyhow::Error {
+    match error.kind() {
+        ErrorKind::NotFound => anyhow::anyhow!(
+            "a clip needs ffmpeg and ffprobe, which are not installed: `apt-get install ffmpeg`"
+        ),
+        _ => anyhow::Error::new(error).context("ffmpeg cannot be started"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_of_a_clip_is_a_fraction() {
+        assert_eq!(parse_rate("25/1"), Some(25.0));
+        assert_eq!(parse_rate("0/0"), None);
+        assert_eq!(parse_rate(""), None);
+    }
+
+    #[test]
+    fn a_missing_clip_is_told_by_its_path() {
+        let layout = Layout::of(1280, 720).unwrap();
+        let error = ClipSensor::open(Path::new("/no/such.mp4"), &layout, true).err().unwrap();
+        assert!(error.to_string().starts_with("there is no clip /no/such.mp4"), "{error}");
+    }
+}

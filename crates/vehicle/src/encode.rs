@@ -1,0 +1,233 @@
+//! The encoders: strips in turn, each strip a stream of its own, sized to what the links carry.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender};
+use std::time::Duration;
+
+use tautline_net::clock::Clock;
+use tautline_units::{Bitrate, ByteCount, Instant};
+use tautline_video::{Encoder, Layout, Picture, Refresh, Slice, SliceKind};
+
+use crate::camera::Readout;
+
+/// What the transport and the operator ask of the encoders.
+#[derive(Debug)]
+pub struct Wishes {
+    budget_bps: AtomicU64,
+    refresh_strips: AtomicU8,
+    paused: Arc<AtomicBool>,
+}
+
+impl Wishes {
+    /// Nothing granted yet: encoders wait.
+    pub fn new() -> Self {
+        Self {
+            budget_bps: AtomicU64::new(0),
+            refresh_strips: AtomicU8::new(ALL_STRIPS),
+            paused: Arc::new(AtomicBool::new(true)),
+        }
+    }
+
+    /// Sets the rate that all slices together may take; zero pauses, and a rate after a pause
+    /// begins every strip anew.
+    pub fn set_budget(&self, budget: Bitrate) {
+        self.budget_bps.store(budget.bps(), Ordering::Relaxed);
+        let pause = budget == Bitrate::ZERO;
+        if self.paused.swap(pause, Ordering::Relaxed) && !pause {
+            self.refresh(ALL_STRIPS);
+        }
+    }
+
+    /// The rate granted at present.
+    pub fn budget(&self) -> Bitrate {
+        Bitrate::from_bps(self.budget_bps.load(Ordering::Relaxed))
+    }
+
+    /// Set while nothing may be sent.
+    pub fn paused(&self) -> Arc<AtomicBool> {
+        self.paused.clone()
+    }
+
+    /// Asks for an IDR of every strip whose bit is set.
+    pub fn refresh(&self, strips: u8) {
+        self.refresh_strips.fetch_or(strips, Ordering::Relaxed);
+    }
+
+    fn take_refresh(&self, strip: usize) -> bool {
+        let bit = 1 << strip;
+        self.refresh_strips.fetch_and(!bit, Ordering::Relaxed) & bit != 0
+    }
+}
+
+impl Default for Wishes {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// How long encoding took lately and how much came out.
+#[derive(Debug, Default)]
+pub struct Meter {
+    recent: Mutex<Vec<Duration>>,
+    /// Slices handed to the transport.
+    pub slices_sent: AtomicU64,
+    /// Slices the event loop had no room for.
+    pub slices_refused: AtomicU64,
+    /// Slices that could not be encoded.
+    pub slices_failed: AtomicU64,
+}
+
+impl Meter {
+    fn record(&self, duration: Duration) {
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        if recent.len() < RECENT_MAX {
+            recent.push(duration);
+        }
+    }
+
+    /// Takes the median and 99th percentile of the encoding times since the last call.
+    pub fn take_percentiles(&self) -> (Duration, Duration) {
+        let mut recent = {
+            let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *recent)
+        };
+        recent.sort_unstable();
+        let at =
+            |share: usize| recent.get((recent.len() * share / 100).min(recent.len().max(1) - 1));
+        let or_zero = |duration: Option<&Duration>| duration.copied().unwrap_or_default();
+        (or_zero(at(50)), or_zero(at(99)))
+    }
+}
+
+/// One of the encoders that take strips in turn.
+pub struct Turn {
+    strips: Vec<StripState>,
+    turn_count: usize,
+    pictures_per_second: f64,
+}
+
+struct StripState {
+    encoder: Box<dyn Encoder>,
+    idr_at: Option<Instant>,
+}
+
+impl Turn {
+    /// The encoder of strips `index`, `index + turn_count`, and so on.
+    ///
+    /// # Errors
+    /// When an encoder of that size cannot be made.
+    pub fn new(
+        layout: &Layout,
+        index: usize,
+        turn_count: usize,
+        pictures_per_second: f64,
+    ) -> anyhow::Result<Self> {
+        let strips = (index..Layout::STRIP_COUNT)
+            .step_by(turn_count)
+            .map(|strip| {
+                let height = layout.strip_rows(strip).len();
+                let encoder = tautline_video::openh264::StripEncoder::new(
+                    layout.width(),
+                    height,
+                    pictures_per_second.round() as u32,
+                )?;
+                Ok(StripState { encoder: Box::new(encoder), idr_at: None })
+            })
+            .collect::<anyhow::Result<_>>()?;
+        Ok(Self { strips, turn_count, pictures_per_second })
+    }
+
+    /// Encodes what comes and gives each slice to `send`, which says whether it was taken, until
+    /// the camera ends.
+    pub fn run(
+        mut self,
+        readouts: &Receiver<Readout>,
+        give_back: &SyncSender<Picture>,
+        wishes: &Wishes,
+        meter: &Meter,
+        clock: Clock,
+        mut send: impl FnMut(Slice) -> bool,
+    ) {
+        while let Ok(readout) = readouts.recv() {
+            match self.encode(&readout, wishes, clock) {
+                Ok(slice) => {
+                    meter.record(slice.encoded_at.since(readout.captured_at));
+                    let counter =
+                        if send(slice) { &meter.slices_sent } else { &meter.slices_refused };
+                    counter.fetch_add(1, Ordering::Relaxed);
+                }
+                Err(error) => {
+                    tracing::warn!(strip = readout.strip, %error, "a strip was not encoded");
+                    meter.slices_failed.fetch_add(1, Ordering::Relaxed);
+                    wishes.refresh(1 << readout.strip);
+                }
+            }
+            // A buffer more or less: the camera makes a new one when none comes back.
+            let _ = give_back.try_send(readout.rows);
+        }
+    }
+
+    fn encode(
+        &mut self,
+        readout: &Readout,
+        wishes: &Wishes,
+        clock: Clock,
+    ) -> Result<Slice, tautline_video::Error> {
+        let state = &mut self.strips[readout.strip / self.turn_count];
+        let now = clock.now();
+        let wished = wishes.take_refresh(readout.strip);
+        let due = state.idr_at.is_none_or(|at| now.since(at) >= IDR_INTERVAL_MIN);
+        let refresh = if wished && due { Refresh::Idr } else { Refresh::No };
+        let budget = slice_budget(wishes.budget(), self.pictures_per_second);
+        let encoded = state.encoder.encode(&readout.rows, budget, refresh)?;
+        if encoded.kind == SliceKind::Idr {
+            state.idr_at = Some(now);
+        }
+        Ok(Slice {
+            picture: readout.picture,
+            strip: readout.strip as u8,
+            kind: encoded.kind,
+            captured_at: readout.captured_at,
+            encoded_at: clock.now(),
+            bytes: encoded.bytes,
+        })
+    }
+}
+
+fn slice_budget(budget: Bitrate, pictures_per_second: f64) -> ByteCount {
+    let slices_per_second = pictures_per_second * Layout::STRIP_COUNT as f64;
+    budget * Duration::from_secs_f64(1.0 / slices_per_second)
+}
+
+const ALL_STRIPS: u8 = (1 << Layout::STRIP_COUNT) - 1;
+/// The wish for an IDR is repeated until one arrives; this is longer than such a round trip.
+const IDR_INTERVAL_MIN: Duration = Duration::from_millis(200);
+/// A second of encoding times at 60 pictures of six strips.
+const RECENT_MAX: usize = 360;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_is_shared_by_all_slices_of_a_second() {
+        assert_eq!(slice_budget(Bitrate::from_kbps(2_880), 60.0), ByteCount::new(1_000));
+    }
+
+    #[test]
+    fn a_rate_after_a_pause_begins_every_strip_anew() {
+        let wishes = Wishes::new();
+        for strip in 0..Layout::STRIP_COUNT {
+            assert!(wishes.take_refresh(strip));
+        }
+        wishes.set_budget(Bitrate::from_mbps(1));
+        assert!(wishes.take_refresh(3));
+        wishes.set_budget(Bitrate::from_mbps(2));
+        assert!(!wishes.take_refresh(3));
+        wishes.set_budget(Bitrate::ZERO);
+        assert!(wishes.paused().load(Ordering::Relaxed));
+    }
+}

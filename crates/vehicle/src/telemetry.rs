@@ -1,0 +1,161 @@
+//! What the vehicle tells of itself: to the operator, and on its metrics page.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tautline_message::{Mode, Position, Telemetry};
+use tautline_net::metrics::Page;
+use tautline_units::Instant;
+
+use crate::actuators::Actuators;
+use crate::camera;
+use crate::encode::{Meter, Wishes};
+use crate::uplink::Seen;
+
+/// Everything that telemetry tells of.
+#[derive(Clone)]
+pub struct Reporter {
+    /// The car behind its failsafe.
+    pub actuators: Arc<Actuators>,
+    /// What is asked of the encoders.
+    pub wishes: Arc<Wishes>,
+    /// What the encoders did.
+    pub meter: Arc<Meter>,
+    /// What the camera did.
+    pub camera: Arc<camera::Counters>,
+    /// What the session looks like.
+    pub seen: Arc<Mutex<Seen>>,
+}
+
+/// Values that are measured over the time between two reports.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Lately {
+    sequence: u64,
+    pictures: u64,
+    at: Instant,
+    picture_rate: f32,
+    encode: (Duration, Duration),
+}
+
+impl Lately {
+    /// Measures anew if a second has passed.
+    pub fn advance(&mut self, reporter: &Reporter, now: Instant) {
+        self.sequence += 1;
+        let elapsed = now.since(self.at);
+        if elapsed < SPAN {
+            return;
+        }
+        let pictures = reporter.pictures_read();
+        self.picture_rate = (pictures - self.pictures) as f32 / elapsed.as_secs_f32();
+        self.pictures = pictures;
+        self.encode = reporter.meter.take_percentiles();
+        self.at = now;
+    }
+}
+
+impl Reporter {
+    /// The report for the operator.
+    pub fn telemetry(&self, lately: &Lately, now: Instant) -> Telemetry {
+        let state = self.actuators.state();
+        let (mode, mode_reason, command_age) = self.mode(now);
+        let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+        let millis = |duration: Duration| duration.as_secs_f32() * 1e3;
+        Telemetry {
+            sequence: lately.sequence,
+            sent_at: now,
+            speed: state.car.speed as f32,
+            steering_angle: state.car.steering_angle as f32,
+            throttle: state.controls.throttle,
+            brake: state.controls.brake,
+            position: Position { x: state.car.x as f32, y: state.car.y as f32 },
+            heading: state.car.heading as f32,
+            mode,
+            mode_reason,
+            command_age_ms: command_age.map(millis),
+            picture_rate: lately.picture_rate,
+            video_budget: self.wishes.budget(),
+            pictures_captured: count(&self.camera.pictures),
+            pictures_dropped: count(&self.camera.pictures_skipped),
+            slices_sent: count(&self.meter.slices_sent),
+            slices_dropped: self.slices_dropped(),
+            encode_ms_p50: millis(lately.encode.0),
+            encode_ms_p99: millis(lately.encode.1),
+            links: self.seen().links.clone(),
+            cones_hit: state.cones_hit,
+        }
+    }
+
+    /// The metrics page.
+    pub fn metrics(&self, now: Instant) -> String {
+        let state = self.actuators.state();
+        let (mode, _, command_age) = self.mode(now);
+        let mut page = Page::new("tautline_vehicle");
+        page.gauge("speed_metres_per_second", "Speed over ground", state.car.speed);
+        page.gauge("throttle", "Throttle as applied, 0 to 1", state.controls.throttle.into());
+        page.gauge("brake", "Brake as applied, 0 to 1", state.controls.brake.into());
+        page.gauge(
+            "driving",
+            "1 while commands reach the actuators",
+            f64::from(mode == Mode::Driving),
+        );
+        if let Some(age) = command_age {
+            page.gauge("command_age_seconds", "Age of the newest command", age.as_secs_f64());
+        }
+        page.gauge("budget_bits_per_second", "Granted to video", self.wishes.budget().as_f64());
+        let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+        page.counter("pictures_total", "Pictures begun", count(&self.camera.pictures));
+        page.counter("slices_total", "Slices sent", count(&self.meter.slices_sent));
+        let seen = self.seen();
+        page.counters("drops_total", "Drops by name", "name", self.drops(&seen));
+        let links = || seen.links.iter().map(|link| link.name.as_str());
+        let rates = seen.links.iter().map(|link| link.send_rate.as_f64());
+        page.gauges(
+            "link_granted_bits_per_second",
+            "Granted by rate control",
+            "link",
+            links().zip(rates),
+        );
+        page.finish()
+    }
+
+    /// Every drop of the vehicle's that has a name.
+    fn drops(&self, seen: &Seen) -> Vec<(&'static str, u64)> {
+        let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+        let mut drops = vec![
+            ("camera: picture skipped", count(&self.camera.pictures_skipped)),
+            ("camera: strip not encoded in time", count(&self.camera.strips_dropped)),
+            ("camera: strip paused, no rate", count(&self.camera.strips_paused)),
+            ("encoder: slice failed", count(&self.meter.slices_failed)),
+            ("encoder: slice refused by the event loop", count(&self.meter.slices_refused)),
+            ("failsafe: command stale", self.actuators.failsafe().stale_count()),
+            ("uplink: command malformed", seen.commands_malformed),
+        ];
+        drops.extend(seen.drops.iter().copied());
+        drops
+    }
+
+    fn mode(&self, now: Instant) -> (Mode, String, Option<Duration>) {
+        let failsafe = self.actuators.failsafe();
+        let (mode, why) = failsafe.mode();
+        (mode, why, failsafe.command_age(now))
+    }
+
+    fn pictures_read(&self) -> u64 {
+        let begun = self.camera.pictures.load(Ordering::Relaxed);
+        begun.saturating_sub(self.camera.pictures_skipped.load(Ordering::Relaxed))
+    }
+
+    fn slices_dropped(&self) -> u64 {
+        let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+        count(&self.camera.strips_dropped)
+            + count(&self.meter.slices_failed)
+            + count(&self.meter.slices_refused)
+    }
+
+    fn seen(&self) -> std::sync::MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+const SPAN: Duration = Duration::from_secs(1);

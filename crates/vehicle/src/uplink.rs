@@ -1,0 +1,111 @@
+//! The vehicle's end of the session: slices and telemetry go up, commands come down.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tautline_message::{Command, LinkState, LinkStatus};
+use tautline_net::clock::Clock;
+use tautline_net::driver::Output;
+use tautline_transport::{Class, Event, link};
+use tautline_units::Instant;
+
+use crate::actuators::Actuators;
+use crate::encode::Wishes;
+
+/// What the event loop tells goes through here to the failsafe and the encoders.
+pub struct Uplink {
+    actuators: Arc<Actuators>,
+    wishes: Arc<Wishes>,
+    clock: Clock,
+    shared: Arc<Mutex<Seen>>,
+}
+
+/// What was last seen of the session.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// Every link, from the sending side.
+    pub links: Vec<LinkStatus>,
+    /// Every drop that has a name, the transport's and the event loop's.
+    pub drops: Vec<(&'static str, u64)>,
+    /// Commands that were no commands.
+    pub commands_malformed: u64,
+}
+
+impl Uplink {
+    /// An uplink to these actuators and encoders; what it sees stands in `shared`.
+    pub fn new(
+        actuators: Arc<Actuators>,
+        wishes: Arc<Wishes>,
+        clock: Clock,
+        shared: Arc<Mutex<Seen>>,
+    ) -> Self {
+        Self { actuators, wishes, clock, shared }
+    }
+
+    /// Takes what the event loop tells.
+    pub fn handle(&self, output: Output<'_>) {
+        match output {
+            Output::Event(event, _) => self.handle_event(event),
+            Output::Tick(session, drops) => {
+                let mut seen = lock(&self.shared);
+                seen.links = session.links().map(|view| status(&view)).collect();
+                seen.drops = session.counters().drops().chain(drops.iter()).collect();
+            }
+        }
+    }
+
+    fn handle_event(&self, event: Event) {
+        match event {
+            Event::Established => {
+                self.actuators.failsafe().handle_new_session();
+                self.wishes.refresh(u8::MAX);
+            }
+            Event::Unit { class: Class::Control, bytes, sent_at, .. } => {
+                self.handle_command(&bytes, sent_at);
+            }
+            Event::Budget { media } => self.wishes.set_budget(media),
+            // An operator sends no media, and a command that was lost is followed by the next.
+            Event::Unit { class: Class::Media, .. } | Event::UnitLost { .. } => {}
+            Event::Link { link, state } => tracing::debug!(?link, ?state, "link"),
+        }
+    }
+
+    fn handle_command(&self, bytes: &[u8], sent_at: Option<Instant>) {
+        match Command::decode(bytes) {
+            Ok(command) => {
+                self.wishes.refresh(command.refresh_strips);
+                self.actuators.handle_command(command, sent_at, self.clock.now());
+            }
+            Err(error) => {
+                tracing::debug!(%error, "a malformed command");
+                lock(&self.shared).commands_malformed += 1;
+            }
+        }
+    }
+}
+
+fn status(view: &link::View) -> LinkStatus {
+    let millis = |delay: Option<Duration>| delay.map(|delay| delay.as_secs_f32() * 1e3);
+    LinkStatus {
+        link: view.number.get(),
+        name: view.route.remote.to_string(),
+        state: match view.state {
+            link::State::Validating => LinkState::Validating,
+            link::State::Up => LinkState::Up,
+            link::State::Silent => LinkState::Silent,
+        },
+        send_rate: view.granted,
+        received_rate: view.received,
+        rtt_ms: millis(view.rtt),
+        owd_ms: millis(view.owd_out),
+        jitter_ms: None,
+        loss: view.loss_out.get() as f32,
+        packets_sent: view.datagrams_sent,
+        packets_received: view.datagrams_reported,
+        packets_lost: view.datagrams_lost,
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
