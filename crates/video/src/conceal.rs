@@ -88,6 +88,28 @@ impl Concealer {
         ))
     }
 
+    /// How many pictures are missing between the last one and this access unit, by its
+    /// `frame_num`.
+    ///
+    /// 0 for an IDR and before the first one; 1 where the count has come apart by more than 60, as
+    /// after a lost IDR.
+    ///
+    /// # Errors
+    /// As [`pass`](Self::pass).
+    pub fn missing_before(&self, access_unit: &[u8]) -> Result<u32, Error> {
+        let units = nal::split(access_unit)?;
+        if units.iter().any(|unit| unit.kind() == nal::kind::IDR_SLICE) {
+            return Ok(0);
+        }
+        let Some(stream) = &self.stream else { return Ok(0) };
+        let picture = CodedPicture::read(&units, &self.parameters)?;
+        let expected = stream.next(stream.coded, stream.order_step);
+        let came = Numbers::of(&picture.header);
+        let frame_mask = (1 << stream.sequence.frame_number_bits) - 1;
+        let missing = came.frame.wrapping_sub(expected.frame) & frame_mask;
+        Ok(if missing > MISSING_MAX { 1 } else { missing })
+    }
+
     /// Whether the strip differs from what the encoder has, so that an IDR is wanted.
     ///
     /// True before the first IDR and from a loss to the next IDR.
@@ -103,6 +125,9 @@ impl Concealer {
         Some(format!("avc1.{profile:02X}{constraints:02X}{level:02X}"))
     }
 }
+
+/// A second of pictures: more missing than this means that the count began anew.
+const MISSING_MAX: u32 = 60;
 
 /// The parameter sets that have come.
 #[derive(Clone, Default, Debug)]
@@ -297,3 +322,6 @@ fn renumber(units: &[NalUnit<'_>], picture: &CodedPicture, shown: Numbers) -> Ve
     }
     out
 }
+
+#[cfg(test)]
+mod tests;

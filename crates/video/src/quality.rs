@@ -73,7 +73,9 @@ fn mean_square(a: &[u8], b: &[u8]) -> f64 {
     sum as f64 / a.len() as f64
 }
 
-fn decibels(mean_square: f64) -> f64 {
+/// The peak signal-to-noise ratio in dB of samples whose squared errors have this mean; infinity for
+/// none.
+pub fn decibels(mean_square: f64) -> f64 {
     10.0 * (255.0 * 255.0 / mean_square).log10()
 }
 

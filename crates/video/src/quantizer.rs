@@ -1,189 +1,206 @@
 //! Which quantizer makes a slice of the size wanted.
+//!
+//! The first paper, section IV.B, looks the quantizer up in a table of mean sizes. Sizes around
+//! such a table spread by a factor of 2.7 (99th percentile), so the table is replaced by a model
+//! that each slice corrects.
+
+mod activity;
 
 use tautline_units::ByteCount;
+
+pub(crate) use activity::Activity;
 
 use crate::Picture;
 
 /// The size model of one strip.
+///
+/// The bytes of a predicted slice, beyond a fixed part, are taken to be
+/// `2^(level + change - qp / 6 - (qp - last qp) / 10)`: they halve every six quantizers, and fall
+/// faster at the first slice of a finer or coarser quantizer, whose prediction is still of the
+/// other. `change` is measured on the source before coding; `level` follows the sizes that come
+/// out. Slices of 1280x720 drives at 1000 to 10,000 bytes then have a 99th percentile of 1.5 to
+/// 1.8 budgets, and their means over 30 keep within 4 %.
 #[derive(Clone, Debug)]
 pub(crate) struct Quantizer {
-    /// log2 of the bytes a predicted slice would take at QP 0, by the slices so far.
-    predicted: f64,
-    /// The bytes of intra slices over those that the activity tells.
+    /// log2 of the bytes of a predicted slice at QP 0 where the picture changes by 1; first as seen
+    /// in a moving strip, then in one that stands still, which says nothing of the other.
+    levels: [f64; 2],
+    /// Whether the strip stands still: the index of its level.
+    still: bool,
+    /// How much more bytes the change since the last picture costs, log2.
+    change: f64,
+    /// Bytes of intra slices over those that their activity tells.
     intra_scale: f64,
     /// Bytes coded beyond the budgets so far, less what is forgiven.
     debt: f64,
     last_qp: i32,
     macroblocks: f64,
+    /// Every 16th luma pixel of the last picture.
+    samples: Vec<u8>,
 }
 
 impl Quantizer {
+    /// The model of a strip of which nothing is known.
     pub(crate) fn new(width: usize, height: usize) -> Self {
         let macroblocks = (width / 16 * (height / 16)) as f64;
         Self {
-            predicted: (macroblocks * 300.0).log2(),
+            levels: [(macroblocks * FIRST_BYTES_A_MACROBLOCK).log2(); 2],
+            still: false,
+            change: 0.0,
             intra_scale: 1.0,
             debt: 0.0,
             last_qp: 30,
             macroblocks,
+            samples: Vec::new(),
         }
     }
 
-    pub(crate) fn for_predicted(&mut self, budget: ByteCount) -> i32 {
-        let target = self.target(budget) - self.overhead();
-        let qp = 6.0 * (self.predicted - target.max(1.0).log2());
-        (qp.round() as i32).clamp(self.last_qp - 6, 51).clamp(QP_MIN, 51)
+    /// Looks at the strip that is to be coded next.
+    ///
+    /// Compares every 16th pixel with the last picture's: 10,240 of a strip of 1280x128.
+    pub(crate) fn look_at(&mut self, picture: &Picture) {
+        let rows = picture.luma().chunks_exact(picture.width()).skip(1).step_by(4);
+        let samples: Vec<u8> = rows.flat_map(|row| row[1..].iter().step_by(4).copied()).collect();
+        let sum: u64 =
+            self.samples.iter().zip(&samples).map(|(&a, &b)| u64::from(a.abs_diff(b))).sum();
+        let mean = sum as f64 / samples.len() as f64;
+        self.still = mean < STILL;
+        self.change = CHANGE_WEIGHT * (mean + CHANGE_FLOOR).log2();
+        self.samples = samples;
     }
 
+    /// The quantizer of a predicted slice of about `budget`.
+    pub(crate) fn for_predicted(&self, budget: ByteCount) -> i32 {
+        let target = (self.target(budget) - self.fixed()).max(1.0).log2();
+        let miss = |qp: i32| (self.level() + self.change - self.fall(qp) - target).abs();
+        // A finer quantizer is approached in steps: a slice that has all the detail to add at once
+        // would be far too large, and nothing could take it back.
+        (QP_MIN.max(self.last_qp - FINER_STEP)..=QP_MAX)
+            .min_by(|&a, &b| miss(a).total_cmp(&miss(b)))
+            .unwrap_or(QP_MAX)
+    }
+
+    /// Learns from a predicted slice.
     pub(crate) fn predicted_done(&mut self, qp: i32, size: ByteCount) {
-        let bytes = (size.get() as f64 - self.overhead()).max(1.0);
-        let seen = bytes.log2() + f64::from(qp) / 6.0;
-        self.predicted += 0.6 * (seen - self.predicted);
+        let bytes = (size.get() as f64 - self.fixed()).max(1.0);
+        let surprise = bytes.log2() + self.fall(qp) - self.change - self.level();
+        // A repeated picture makes a tiny slice and says little of the next.
+        self.levels[usize::from(self.still)] += LEARNING * surprise.max(-1.0);
     }
 
-    pub(crate) fn for_intra(&mut self, activity: &Activity, budget: ByteCount) -> i32 {
+    /// The quantizer of an IDR slice of about [`INTRA_BUDGETS`] budgets.
+    pub(crate) fn for_intra(&self, activity: &Activity, budget: ByteCount) -> i32 {
         let allowed = budget.get() as f64 * INTRA_BUDGETS / self.intra_scale;
-        (QP_MIN..51).find(|&qp| activity.bytes(qp) <= allowed).unwrap_or(51)
+        (QP_MIN..QP_MAX).find(|&qp| activity.bytes(qp) <= allowed).unwrap_or(QP_MAX)
     }
 
-    pub(crate) fn intra_done(&mut self, activity: &Activity, qp: i32, size: ByteCount) {
-        self.intra_scale = (size.get() as f64 / activity.bytes(qp)).clamp(0.1, 10.0);
-    }
-
-    pub(crate) fn intra_retry(
+    /// Learns from an IDR slice and tells a higher quantizer if it is too large by a quarter.
+    pub(crate) fn intra_done(
         &mut self,
         activity: &Activity,
         qp: i32,
         size: ByteCount,
         budget: ByteCount,
     ) -> Option<i32> {
-        let over = size.get() as f64 > budget.get() as f64 * INTRA_BUDGETS * 1.25;
+        self.intra_scale = (size.get() as f64 / activity.bytes(qp)).clamp(0.1, 10.0);
+        let too_large = size.get() as f64 > budget.get() as f64 * INTRA_BUDGETS * 1.25;
         let higher = self.for_intra(activity, budget);
-        (over && higher > qp).then_some(higher)
+        (too_large && higher > qp).then_some(higher)
     }
 
-    pub(crate) fn settle(&mut self, size: ByteCount, budget: ByteCount, qp: i32) {
+    /// Books a slice that is sent.
+    pub(crate) fn settle(&mut self, qp: i32, size: ByteCount, budget: ByteCount) {
         self.last_qp = qp;
         let budget = budget.get() as f64;
+        // Little is saved up, so that a quiet strip cannot burst; an IDR's excess is paid back.
         self.debt = (self.debt + size.get() as f64 - budget).clamp(-2.0 * budget, 8.0 * budget);
     }
 
-    fn target(&self, budget: ByteCount) -> f64 {
-        let budget = budget.get() as f64;
-        (budget - self.debt / 10.0).clamp(0.5 * budget, 1.2 * budget)
+    fn level(&self) -> f64 {
+        self.levels[usize::from(self.still)]
     }
 
-    fn overhead(&self) -> f64 {
+    /// The bytes to aim at: the budget, less a share of the debt.
+    fn target(&self, budget: ByteCount) -> f64 {
+        let budget = budget.get() as f64;
+        (budget - self.debt / PAYBACK_SLICES).clamp(0.5 * budget, 1.2 * budget)
+    }
+
+    /// The octaves by which `qp` makes a predicted slice smaller than QP 0 would.
+    fn fall(&self, qp: i32) -> f64 {
+        let step = (qp - self.last_qp).clamp(-FINER_STEP, FINER_STEP);
+        f64::from(qp) / 6.0 + f64::from(step) / 10.0
+    }
+
+    /// Bytes of a predicted slice whatever its quantizer: headers and runs of skipped macroblocks.
+    fn fixed(&self) -> f64 {
         8.0 + self.macroblocks / 64.0
     }
 }
 
+/// Budgets that an IDR slice may take: with one, its quantizer would be some ten steps coarser
+/// than its neighbours', to be seen as a blink.
 const INTRA_BUDGETS: f64 = 3.0;
-const QP_MIN: i32 = 12;
+/// Finer ones are beyond what is seen (about 48 dB), and would only burst when the strip moves.
+const QP_MIN: i32 = 16;
+const QP_MAX: i32 = 51;
+/// The largest step to a finer quantizer: a factor of about four in bytes.
+const FINER_STEP: i32 = 6;
+/// The share of a surprise that is believed.
+const LEARNING: f64 = 0.5;
+/// Slices over which a debt is paid back.
+const PAYBACK_SLICES: f64 = 10.0;
+/// Bytes grow by this power of the mean change of the pixels.
+const CHANGE_WEIGHT: f64 = 0.7;
+/// The change that counts as none, in luma steps.
+const CHANGE_FLOOR: f64 = 0.25;
+/// The mean change below which a strip stands still, in luma steps: a camera's noise is above.
+const STILL: f64 = 0.5;
+const FIRST_BYTES_A_MACROBLOCK: f64 = 100.0;
 
-/// How many transform coefficients survive at each quantizer, were the strip coded without
-/// prediction from another picture.
-#[derive(Clone, Debug)]
-pub(crate) struct Activity {
-    /// Coefficients whose highest quantizer that keeps them is the index.
-    counts: [f64; 52],
-    macroblocks: f64,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Activity {
-    fn bytes(&self, qp: i32) -> f64 {
-        let bits: f64 = self
-            .counts
-            .iter()
-            .zip(0..)
-            .filter(|&(_, highest)| highest >= qp)
-            .map(|(count, highest)| count * (3.5 + 1.0 * f64::from(highest - qp) / 6.0))
-            .sum();
-        (bits + self.macroblocks * 8.0) / 8.0
+    fn settled(bytes: impl Fn(i32) -> f64, budget: u64) -> Vec<u64> {
+        let mut quantizer = Quantizer::new(1280, 128);
+        let budget = ByteCount::new(budget);
+        let mut sizes = Vec::new();
+        for _ in 0..60 {
+            let qp = quantizer.for_predicted(budget);
+            let size = ByteCount::new(bytes(qp) as u64);
+            quantizer.predicted_done(qp, size);
+            quantizer.settle(qp, size, budget);
+            sizes.push(size.get());
+        }
+        sizes
     }
-}
 
-/// Measures `picture`, every other row of blocks.
-pub(crate) fn activity(picture: &Picture) -> Activity {
-    let width = picture.width();
-    let luma = picture.luma();
-    let mut counts = [0u32; 52];
-    for top in (4..picture.height()).step_by(8) {
-        for left in (4..width).step_by(4) {
-            let block = residual(luma, width, top, left);
-            for coefficient in hadamard(block) {
-                let magnitude = coefficient.unsigned_abs() as usize;
-                counts[usize::from(HIGHEST_QP[magnitude.min(HIGHEST_QP.len() - 1)])] += 1;
-            }
+    #[test]
+    fn sizes_settle_at_the_budget_whatever_the_slope() {
+        for octave in [4.0, 6.0, 9.0] {
+            let sizes = settled(|qp| 100_000.0 * (-f64::from(qp) / octave).exp2(), 3_000);
+            let mean = sizes[30..].iter().sum::<u64>() as f64 / 30.0;
+            assert!((mean / 3_000.0 - 1.0).abs() < 0.05, "octave {octave}: {mean}");
         }
     }
-    // Index 0 also holds what no quantizer keeps.
-    counts[0] = 0;
-    Activity {
-        counts: counts.map(|count| f64::from(count) * 2.0),
-        macroblocks: (width / 16 * (picture.height() / 16)) as f64,
-    }
-}
 
-fn residual(luma: &[u8], width: usize, top: usize, left: usize) -> [i32; 16] {
-    let at = |row: usize, column: usize| i32::from(luma[(top + row) * width + left + column]);
-    let above: [i32; 4] = std::array::from_fn(|c| i32::from(luma[(top - 1) * width + left + c]));
-    let beside: [i32; 4] = std::array::from_fn(|r| i32::from(luma[(top + r) * width + left - 1]));
-    let mean = (above.iter().sum::<i32>() + beside.iter().sum::<i32>() + 4) >> 3;
-    let mut best = [0; 16];
-    let mut least = i32::MAX;
-    let mut consider = |prediction: &dyn Fn(usize, usize) -> i32| {
-        let candidate: [i32; 16] =
-            std::array::from_fn(|i| at(i / 4, i % 4) - prediction(i / 4, i % 4));
-        let sum = candidate.iter().map(|v| v.abs()).sum();
-        if sum < least {
-            least = sum;
-            best = candidate;
+    #[test]
+    fn an_impossible_budget_ends_at_the_coarsest_quantizer() {
+        let mut quantizer = Quantizer::new(1280, 128);
+        for budget in [ByteCount::ZERO, ByteCount::new(1)] {
+            assert_eq!(quantizer.for_predicted(budget), 51);
+            quantizer.predicted_done(51, ByteCount::new(500));
+            quantizer.settle(51, ByteCount::new(500), budget);
         }
-    };
-    consider(&|_, _| mean);
-    consider(&|_, column| above[column]);
-    consider(&|row, _| beside[row]);
-    best
-}
-
-fn hadamard(mut block: [i32; 16]) -> [i32; 16] {
-    let butterfly = |block: &mut [i32; 16], start: usize, step: usize| {
-        let [a, b, c, d] = std::array::from_fn(|i| block[start + i * step]);
-        let (p, q, r, s) = (a + d, b + c, b - c, a - d);
-        block[start] = p + q;
-        block[start + step] = s + r;
-        block[start + 2 * step] = p - q;
-        block[start + 3 * step] = s - r;
-    };
-    for row in 0..4 {
-        butterfly(&mut block, row * 4, 1);
+        let quantizer = Quantizer::new(1280, 128);
+        let huge = quantizer.for_predicted(ByteCount::new(u64::MAX));
+        assert!((QP_MIN..=30).contains(&huge));
     }
-    for column in 0..4 {
-        butterfly(&mut block, column, 4);
+
+    #[test]
+    fn a_flat_strip_has_no_activity() {
+        let activity = Activity::of(&Picture::new(64, 32).unwrap());
+        assert_eq!(activity.bytes(QP_MIN), activity.bytes(QP_MAX));
     }
-    block
 }
-
-/// For each magnitude of a Hadamard coefficient (four times the orthonormal one), the highest
-/// quantizer that does not make it zero.
-static HIGHEST_QP: [u8; 4096] = highest_qp();
-
-const fn highest_qp() -> [u8; 4096] {
-    let mut table = [0; 4096];
-    let mut magnitude = 0;
-    while magnitude < 4096 {
-        let mut qp = 0;
-        // A coefficient is kept from two thirds of the step on (intra rounding of 1/3); the step
-        // is STEPS / 16 and doubles every six quantizers.
-        while qp < 51 && 3 * 16 * magnitude >= 2 * 4 * (STEPS[(qp + 1) % 6] << ((qp + 1) / 6)) {
-            qp += 1;
-        }
-        table[magnitude] = qp as u8;
-        magnitude += 1;
-    }
-    table
-}
-
-/// Sixteen times the quantizer step of QP 0 to 5 (8.5.9).
-const STEPS: [usize; 6] = [10, 11, 13, 14, 16, 18];

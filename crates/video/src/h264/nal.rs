@@ -32,6 +32,11 @@ impl<'a> NalUnit<'a> {
         self.bytes[0]
     }
 
+    /// Whether the whole unit has fewer bytes than `count`.
+    pub(crate) fn is_shorter_than(&self, count: usize) -> bool {
+        self.bytes.len() < count
+    }
+
     /// The raw byte sequence payload: what follows the header, without emulation prevention.
     pub(crate) fn payload(&self) -> Vec<u8> {
         let mut payload = Vec::with_capacity(self.bytes.len());
@@ -84,7 +89,8 @@ pub(crate) fn split(access_unit: &[u8]) -> Result<Vec<NalUnit<'_>>, Error> {
         if header & 0x80 != 0 || header & 0x1F == 0 {
             return Err(Error::Invalid { what: "NAL unit header", value: u64::from(header) });
         }
-        if bytes.len() < 2 || end == 0 {
+        // An emulation prevention byte comes last only after the zero words of CABAC.
+        if bytes.len() < 2 || end == 0 || bytes.ends_with(&[0, 0, 3]) {
             return Err(Error::Truncated { what: "NAL unit" });
         }
         units.push(NalUnit { bytes });
@@ -142,7 +148,8 @@ mod tests {
 
     #[test]
     fn damaged_access_units_are_refused() {
-        let damaged: [&[u8]; 9] = [
+        let damaged: [&[u8]; 10] = [
+            &[0, 0, 1, 0x41, 1, 0, 0, 3],
             &[],
             &[0, 0],
             &[0, 0, 1],

@@ -22,6 +22,8 @@ pub(crate) struct SliceHeader {
     pub(crate) frame_number_position: usize,
     /// pic_order_cnt_lsb and the bit at which it begins, with type 0.
     pub(crate) order: Option<(u32, usize)>,
+    /// The bit of the payload after the fields above.
+    pub(crate) end_position: usize,
 }
 
 impl SliceHeader {
@@ -69,6 +71,7 @@ impl SliceHeader {
             frame_number,
             frame_number_position,
             order,
+            end_position: reader.position(),
         })
     }
 }
@@ -133,8 +136,17 @@ pub(crate) fn write_skip(
 }
 
 /// Reads the header of a slice NAL unit with its parameter sets at hand.
+///
+/// # Errors
+/// As [`SliceHeader::parse`], and if nothing follows the fields read.
 pub(crate) fn read(unit: &NalUnit<'_>, sequence: &Sequence) -> Result<SliceHeader, Error> {
-    SliceHeader::parse(&unit.payload_start(START_BYTES), unit.kind(), sequence)
+    let start = unit.payload_start(START_BYTES);
+    let header = SliceHeader::parse(&start, unit.kind(), sequence)?;
+    let stop = start.last().map_or(0, |last| start.len() * 8 - 1 - last.trailing_zeros() as usize);
+    if unit.is_shorter_than(START_BYTES) && stop < header.end_position {
+        return Err(Error::Truncated { what: "slice" });
+    }
+    Ok(header)
 }
 
 /// slice_type: this slice and all others of its picture are P (table 7-6).

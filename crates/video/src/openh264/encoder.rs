@@ -1,7 +1,7 @@
 use tautline_units::ByteCount;
 
 use super::native::{Coded, Native};
-use crate::quantizer::{self, Quantizer};
+use crate::quantizer::{Activity, Quantizer};
 use crate::{Encoded, Encoder, Error, Picture, Refresh, SliceKind};
 
 /// Codes one strip with openh264: constrained baseline, one slice a picture, one reference, one
@@ -45,29 +45,31 @@ impl StripEncoder {
     }
 
     fn idr(&mut self, rows: &Picture, budget: ByteCount) -> Result<Vec<u8>, Error> {
-        let activity = quantizer::activity(rows);
+        let activity = Activity::of(rows);
         let mut qp = self.quantizer.for_intra(&activity, budget);
-        let mut retried = false;
-        loop {
-            self.native.force_idr()?;
-            let coded = self.encode_with(rows, qp)?;
-            let size = ByteCount::of(&coded.bytes);
-            self.quantizer.intra_done(&activity, qp, size);
-            // An IDR depends on nothing before it, so a too large one is thrown away and made
-            // again; a predicted picture's encoder could not go back.
-            match self.quantizer.intra_retry(&activity, qp, size, budget) {
-                Some(higher) if !retried => {
-                    qp = higher;
-                    retried = true;
-                }
-                _ => {
-                    self.quantizer.settle(size, budget, qp);
-                    return Ok(coded.bytes);
-                }
-            }
+        let mut coded = self.coded_idr(rows, qp)?;
+        // An IDR depends on nothing before it, so one that is too large is thrown away and made
+        // again. A predicted picture's encoder could not go back.
+        for _ in 0..IDR_RETRIES {
+            let size = ByteCount::of(&coded);
+            let Some(higher) = self.quantizer.intra_done(&activity, qp, size, budget) else {
+                break;
+            };
+            qp = higher;
+            coded = self.coded_idr(rows, qp)?;
         }
+        self.quantizer.settle(qp, ByteCount::of(&coded), budget);
+        Ok(coded)
+    }
+
+    fn coded_idr(&mut self, rows: &Picture, qp: i32) -> Result<Vec<u8>, Error> {
+        self.native.force_idr()?;
+        Ok(self.encode_with(rows, qp)?.bytes)
     }
 }
+
+/// Each takes as long as coding the strip once.
+const IDR_RETRIES: usize = 2;
 
 impl Encoder for StripEncoder {
     fn encode(
@@ -84,6 +86,7 @@ impl Encoder for StripEncoder {
                 expected_height: self.height,
             });
         }
+        self.quantizer.look_at(rows);
         if self.idr_due || refresh == Refresh::Idr {
             self.idr_due = true;
             let bytes = self.idr(rows, budget)?;
@@ -97,11 +100,11 @@ impl Encoder for StripEncoder {
         let size = ByteCount::of(&coded.bytes);
         self.idr_due = false;
         if coded.is_idr {
-            self.quantizer.settle(size, budget, qp);
+            self.quantizer.settle(qp, size, budget);
             return Ok(Encoded { kind: SliceKind::Idr, bytes: coded.bytes });
         }
         self.quantizer.predicted_done(qp, size);
-        self.quantizer.settle(size, budget, qp);
+        self.quantizer.settle(qp, size, budget);
         Ok(Encoded { kind: SliceKind::Predicted, bytes: coded.bytes })
     }
 }

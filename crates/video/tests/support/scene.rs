@@ -1,4 +1,5 @@
-//! Synthetic moving pictures: textured ground that slides, with a bright post that moves across.
+//! Synthetic moving pictures: textured ground that slides, with a bright post that moves across
+//! and a camera's noise over all.
 
 use tautline_video::Picture;
 
@@ -35,7 +36,7 @@ impl Scene {
 
     /// Picture `number`.
     pub(crate) fn picture(&self, number: u32) -> Picture {
-        let mut picture = Picture::new(self.width, self.height).unwrap();
+        let mut picture = Picture::new(self.width, self.height).expect("a valid size");
         let width = self.width;
         let shift = number as usize * 3;
         let post = number as usize * 5 % width;
@@ -44,7 +45,8 @@ impl Scene {
             for (column, value) in line.iter_mut().enumerate() {
                 let at = (row + number as usize / 2) % SIDE * SIDE + (column + shift) % SIDE;
                 let on_post = (post..post + 12).contains(&column);
-                *value = if on_post { 220 } else { self.texture[at] };
+                let clean = if on_post { 220 } else { self.texture[at] };
+                *value = clean - 2 + (noise(row * width + column, number) & 3);
             }
         }
         for (row, (cb, cr)) in
@@ -55,4 +57,13 @@ impl Scene {
         }
         picture
     }
+}
+
+/// A byte that follows from a pixel's and a picture's number.
+fn noise(pixel: usize, number: u32) -> u8 {
+    // The finalizer of SplitMix64.
+    let mixed = (pixel as u64 | u64::from(number) << 32).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    (mixed >> 56) as u8
 }
