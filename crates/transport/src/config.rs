@@ -19,6 +19,7 @@ use crate::send::{protect, schedule};
 /// spread = true
 /// [protect]
 /// source_count_min = 4
+/// symbol_bytes_min = 64
 /// code_rate = 0.5
 /// [rate]
 /// controller = "two-state"   # or "fixed"

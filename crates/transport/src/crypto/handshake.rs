@@ -4,6 +4,7 @@ use snow::params::{CipherChoice, DHChoice, HashChoice};
 use snow::resolvers::{CryptoResolver, DefaultResolver};
 use snow::types::{Cipher, Dh, Hash, Random};
 use snow::{Builder, HandshakeState};
+use zeroize::Zeroizing;
 
 use super::{Identity, Keys, PublicKey};
 
@@ -168,8 +169,8 @@ pub(crate) fn answer(
 }
 
 fn builder<'a>(rng: &mut ChaCha20Rng) -> Builder<'a> {
-    let mut seed = [0; 32];
-    rng.fill_bytes(&mut seed);
+    let mut seed = Zeroizing::new([0; 32]);
+    rng.fill_bytes(&mut *seed);
     let params = PATTERN.parse().expect("the pattern's name is well-formed");
     Builder::with_resolver(params, Box::new(Resolver { seed }))
 }
@@ -183,12 +184,12 @@ fn prologue(lease: &[u8; 16]) -> [u8; 26] {
 
 /// snow's primitives with the session's own randomness, so that a run can be repeated.
 struct Resolver {
-    seed: [u8; 32],
+    seed: Zeroizing<[u8; 32]>,
 }
 
 impl CryptoResolver for Resolver {
     fn resolve_rng(&self) -> Option<Box<dyn Random>> {
-        Some(Box::new(Seeded(ChaCha20Rng::from_seed(self.seed))))
+        Some(Box::new(Seeded(ChaCha20Rng::from_seed(*self.seed))))
     }
 
     fn resolve_dh(&self, choice: &DHChoice) -> Option<Box<dyn Dh>> {

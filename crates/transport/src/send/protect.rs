@@ -14,6 +14,10 @@ pub struct Config {
     /// The least number of source packets, so that even a small unit spreads over the links;
     /// 1 to 64, default 4 ([RDLTE] Fig. 15).
     pub source_count_min: usize,
+    /// A unit too small to fill so many packets with this many bytes each gets fewer, but two;
+    /// 0 to 500, default 64: below it our bytes and IP's outweigh the unit's, and a slow link
+    /// carries little else ([LLMLNCL] keeps packets above 500).
+    pub symbol_bytes_min: usize,
     /// Source packets over all packets, above 0.05 to 1; default 0.5: 4 of 8, the least that
     /// survives the loss of one of two links.
     pub code_rate: f64,
@@ -21,11 +25,17 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Self { source_count_min: 4, code_rate: 0.5 }
+        Self { source_count_min: 4, symbol_bytes_min: 64, code_rate: 0.5 }
     }
 }
 
 impl Config {
+    /// The least number of source packets for a unit of `unit_bytes`.
+    pub fn source_count_for(&self, unit_bytes: usize) -> usize {
+        let filled = unit_bytes.saturating_add(Prefix::BYTES) / self.symbol_bytes_min.max(1);
+        filled.clamp(self.source_count_min.min(2), self.source_count_min)
+    }
+
     /// Checks every field.
     ///
     /// # Errors
@@ -37,6 +47,10 @@ impl Config {
         let k = self.source_count_min;
         check("protect.source_count_min", (1..=64).contains(&k), || {
             format!("{k} is not within 1 to 64")
+        })?;
+        let least = self.symbol_bytes_min;
+        check("protect.symbol_bytes_min", least <= 500, || {
+            format!("{least} is not within 0 to 500")
         })?;
         check("protect.source_count_min", packet_count(k, self.code_rate) <= PACKETS_MAX, || {
             format!("{k} source packets at this code rate make more than {PACKETS_MAX} packets")
@@ -64,7 +78,8 @@ pub fn plan_media(
     unit_bytes: usize,
     symbol_bytes_max: usize,
 ) -> Result<Plan, ByteCount> {
-    plan(unit_bytes, symbol_bytes_max, config.source_count_min, config.code_rate, MEDIA_SOURCE_MAX)
+    let least = config.source_count_for(unit_bytes);
+    plan(unit_bytes, symbol_bytes_max, least, config.code_rate, MEDIA_SOURCE_MAX)
 }
 
 /// Plans a control unit: as few packets as can carry it, no repair; the links are its redundancy.
@@ -115,8 +130,10 @@ mod tests {
     fn a_small_unit_becomes_four_of_eight() {
         let plan = plan_media(&Config::default(), 1_392, 1_169).unwrap();
         assert_eq!(plan, Plan { source_count: 4, packet_count: 8, symbol_bytes: 350 });
+        let tiny = plan_media(&Config::default(), 120, 1_169).unwrap();
+        assert_eq!(tiny, Plan { source_count: 2, packet_count: 4, symbol_bytes: 64 });
         let empty = plan_media(&Config::default(), 0, 1_169).unwrap();
-        assert_eq!(empty, Plan { source_count: 4, packet_count: 8, symbol_bytes: 2 });
+        assert_eq!(empty, Plan { source_count: 2, packet_count: 4, symbol_bytes: 4 });
     }
 
     #[test]

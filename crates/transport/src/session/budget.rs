@@ -1,6 +1,7 @@
 use tautline_units::{Bitrate, Duration, Instant};
 
 use crate::config::Config;
+use crate::send::protect;
 use crate::wire::{Prefix, SYMBOL_AROUND_BYTES};
 
 /// Works out what the application may send, and when that is news.
@@ -60,17 +61,24 @@ impl Budget {
     /// at least k source packets for every unit.
     fn media(&self, granted: Bitrate, config: &Config, datagram_bytes: usize) -> Bitrate {
         let source = granted.as_f64() * config.budget_share * config.protect.code_rate;
-        let share = SYMBOL_AROUND_BYTES as f64 / datagram_bytes as f64;
-        let least = match self.unit_interval {
-            Some(interval) if interval > 0.0 => {
-                let around = SYMBOL_AROUND_BYTES * config.protect.source_count_min + Prefix::BYTES;
-                around as f64 * 8.0 / interval
-            }
-            Some(_) | None => 0.0,
-        };
-        let around = (source * share).max(least).min(source * 0.9);
+        let share = source * SYMBOL_AROUND_BYTES as f64 / datagram_bytes as f64;
+        let interval = self.unit_interval.filter(|interval| *interval > 0.0);
+        let least = interval.map_or(0.0, |interval| around(source, interval, &config.protect));
+        let around = share.max(least).min(source * 0.9);
         Bitrate::from_bps((source - around) as u64)
     }
+}
+
+/// Bits per second of ours if `source` bits per second are shared by units at this interval: the
+/// fewer bits, the fewer source packets a unit has.
+fn around(source: f64, interval: f64, protect: &protect::Config) -> f64 {
+    let counts = (1..=protect.source_count_min).rev();
+    let mut bits = counts.map(|count| {
+        let bits = (SYMBOL_AROUND_BYTES * count + Prefix::BYTES) as f64 * 8.0 / interval;
+        let unit_bytes = ((source - bits) * interval / 8.0) as usize;
+        (bits, protect.source_count_for(unit_bytes) >= count)
+    });
+    bits.find_map(|(bits, fits)| fits.then_some(bits)).unwrap_or(0.0)
 }
 
 const INTERVAL_SHARE: f64 = 64.0;
@@ -106,5 +114,8 @@ mod tests {
         let told = budget.update(Bitrate::from_mbps(4), &config, 1_200).unwrap();
         // 1.8 Mbit/s of source, 132 bytes around each of 360 units a second.
         assert!(told.bps().abs_diff(1_800_000 - 380_160) < 2_000, "{told}");
+        // 0.36 Mbit/s of source: two source packets a unit, 70 bytes around them.
+        let told = budget.update(Bitrate::from_kbps(800), &config, 1_200).unwrap();
+        assert!(told.bps().abs_diff(360_000 - 201_600) < 2_000, "{told}");
     }
 }

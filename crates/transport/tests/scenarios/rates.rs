@@ -1,7 +1,11 @@
+use std::sync::Arc;
+
+use tautline_sim::link::{Config, Pair};
 use tautline_sim::preset::{Carrier, Preset};
+use tautline_sim::trace::Trace;
 use tautline_units::{Bitrate, Duration};
 
-use crate::harness::{Run, Scenario, Step, bytes, clean};
+use crate::harness::{Run, Scenario, bytes, clean};
 
 /// The granted rate of the vehicle's first link, and the queue that its datagrams meet.
 fn first(run: &Run) -> (Bitrate, Duration) {
@@ -27,20 +31,44 @@ fn two_state_settles_below_a_constant_capacity_without_a_standing_queue() {
     assert!(share > 0.99, "{share}");
 }
 
+/// A link whose capacity changes: Mbit/s and until when, in milliseconds.
+fn stepped(steps: &[(f64, u32)]) -> Pair {
+    let (mut text, mut bytes, mut from) = (String::new(), 0.0, 0);
+    for (mbps, until) in steps {
+        for millis in from..*until {
+            bytes += mbps * 125.0;
+            while bytes >= 1_500.0 {
+                text += &format!("{millis}\n");
+                bytes -= 1_500.0;
+            }
+        }
+        from = *until;
+    }
+    let trace = Trace::parse(text.as_bytes(), Some(Duration::from_millis(from.into()))).unwrap();
+    let up = Config::of_trace(Arc::new(trace)).with_delay(Duration::from_millis(25));
+    Pair { up, ..clean(8.0, 25.0) }
+}
+
 #[test]
-fn two_state_follows_a_drop_of_the_capacity() {
-    // Two links of 8 Mbit/s; then one is cut and comes back through a link of a quarter: the same
-    // as a cell change to a worse one.
-    let mut scenario = Scenario::new(32, vec![clean(8.0, 25.0), clean(2.0, 25.0)]);
+fn two_state_follows_a_drop_of_the_capacity_and_its_return() {
+    let link = stepped(&[(8.0, 10_000), (2.0, 20_000), (8.0, 60_000)]);
+    let mut scenario = Scenario::new(32, vec![link]);
     scenario.media_most = Bitrate::from_mbps(20);
-    scenario.steps = vec![(8_000, Step::Cut(0))];
-    scenario.run_ms = 12_000;
-    let run = scenario.run();
-    let granted: Vec<_> = run.sender().session.links().map(|link| link.granted).collect();
-    assert!(granted[1] < Bitrate::from_kbps(2_500), "{granted:?}");
-    let (_, budget) = *run.sender().budgets.last().unwrap();
-    assert!(budget < Bitrate::from_kbps(1_200), "{budget}");
-    assert!(run.delivered_share(10_000, 11_700) > 0.95);
+    scenario.run_ms = 9_000;
+    let mut run = scenario.run();
+    let before = first(&run).0;
+    assert!(before > Bitrate::from_kbps(4_500), "{before}");
+    run.until(11_500);
+    let (granted, _) = first(&run);
+    assert!(granted < Bitrate::from_kbps(2_000), "{granted}");
+    run.until(14_000);
+    let (granted, queue) = first(&run);
+    assert!(granted < Bitrate::from_kbps(2_000), "{granted}");
+    assert!(queue < Duration::from_millis(60), "{queue:?}");
+    run.until(50_000);
+    assert!(run.delivered_share(13_000, 19_000) > 0.98, "{}", run.delivered_share(13_000, 19_000));
+    let after = first(&run).0;
+    assert!(after > Bitrate::from_kbps(4_500), "{after}");
 }
 
 #[test]
