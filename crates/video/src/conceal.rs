@@ -307,7 +307,7 @@ fn renumber(units: &[NalUnit<'_>], picture: &CodedPicture, shown: Numbers) -> Ve
     for unit in units {
         let mut payload = unit.payload();
         if is_slice(unit) {
-            // Only the first macroblock's number stands before, and may shift the others' fields.
+            // Each slice is read anew: its first macroblock's number shifts the fields after it.
             if let Ok(header) = SliceHeader::parse(&payload, unit.kind(), &picture.sequence) {
                 let bits = picture.sequence.frame_number_bits;
                 bits::overwrite(&mut payload, header.frame_number_position, bits, shown.frame);
