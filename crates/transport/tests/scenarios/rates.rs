@@ -100,17 +100,6 @@ fn four_driving_links_carry_the_picture() {
         run.delay_ms(0.99),
         mean / 1e6,
     );
-    let goodput: u64 = run.receiver().media.len() as u64;
-    println!("units {goodput}, refused {}", run.sender().media_refused);
-    for link in run.sender().session.links() {
-        println!("{link:?}");
-    }
-    for (name, count) in run.receiver().session.counters().drops().filter(|(_, c)| *c > 0) {
-        println!("receiver {name} {count}");
-    }
-    for (name, count) in run.sender().session.counters().drops().filter(|(_, c)| *c > 0) {
-        println!("sender {name} {count}");
-    }
     assert!(share > 0.97, "{share}");
     assert!(run.delay_ms(0.5) < 60.0);
 }
