@@ -4,6 +4,7 @@
 
 import * as flatbuffers from 'flatbuffers';
 
+import { DropCount } from './drop-count.js';
 import { LinkStatus } from './link-status.js';
 import { Mode } from './mode.js';
 import { Motion } from './motion.js';
@@ -142,8 +143,21 @@ conesHit():number {
   return offset ? this.bb!.readUint32(this.bb_pos + offset) : 0;
 }
 
+/**
+ * Named drops on the vehicle, those that have happened.
+ */
+drops(index: number, obj?:DropCount):DropCount|null {
+  const offset = this.bb!.__offset(this.bb_pos, 36);
+  return offset ? (obj || new DropCount()).__init(this.bb!.__indirect(this.bb!.__vector(this.bb_pos + offset) + index * 4), this.bb!) : null;
+}
+
+dropsLength():number {
+  const offset = this.bb!.__offset(this.bb_pos, 36);
+  return offset ? this.bb!.__vector_len(this.bb_pos + offset) : 0;
+}
+
 static startTelemetry(builder:flatbuffers.Builder) {
-  builder.startObject(16);
+  builder.startObject(17);
 }
 
 static addSequence(builder:flatbuffers.Builder, sequence:bigint) {
@@ -220,6 +234,22 @@ static startLinksVector(builder:flatbuffers.Builder, numElems:number) {
 
 static addConesHit(builder:flatbuffers.Builder, conesHit:number) {
   builder.addFieldInt32(15, conesHit, 0);
+}
+
+static addDrops(builder:flatbuffers.Builder, dropsOffset:flatbuffers.Offset) {
+  builder.addFieldOffset(16, dropsOffset, 0);
+}
+
+static createDropsVector(builder:flatbuffers.Builder, data:flatbuffers.Offset[]):flatbuffers.Offset {
+  builder.startVector(4, data.length, 4);
+  for (let i = data.length - 1; i >= 0; i--) {
+    builder.addOffset(data[i]!);
+  }
+  return builder.endVector();
+}
+
+static startDropsVector(builder:flatbuffers.Builder, numElems:number) {
+  builder.startVector(4, numElems, 4);
 }
 
 static endTelemetry(builder:flatbuffers.Builder):flatbuffers.Offset {

@@ -35,6 +35,9 @@ struct Clip {
     /// Seconds to run
     #[arg(long, value_name = "S", default_value_t = 15)]
     seconds: u64,
+    /// Folder to keep the received H.264 streams in [default: none, they are thrown away]
+    #[arg(long, value_name = "FOLDER")]
+    record: Option<PathBuf>,
     /// Seed of the links
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -51,13 +54,17 @@ impl Lab {
 
 impl Clip {
     async fn run(self) -> anyhow::Result<()> {
-        let folder = tempfile::tempdir().context("no temporary folder can be made")?;
+        let thrown_away = tempfile::tempdir().context("no temporary folder can be made")?;
+        let folder = match &self.record {
+            Some(folder) => std::path::absolute(folder)?,
+            None => thrown_away.path().to_owned(),
+        };
         let setup = Setup {
             console: SocketAddr::from(([127, 0, 0, 1], 0)),
             links: self.links,
             clip: Some(std::path::absolute(&self.clip)?),
             pictures_per_second: 60.0,
-            record: Some(folder.path().to_owned()),
+            record: Some(folder.clone()),
             seed: self.seed,
         };
         let mut stand = Stand::raise(&setup).await?;
@@ -69,7 +76,7 @@ impl Clip {
         }
         stand.lower().await;
         eprintln!("comparing ..");
-        let figures = tautline_lab::clip::compare(&self.clip, folder.path())?;
+        let figures = tautline_lab::clip::compare(&self.clip, &folder)?;
         println!("{figures}");
         Ok(())
     }

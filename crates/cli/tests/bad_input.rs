@@ -1,7 +1,9 @@
 //! Bad input gets one clear line that says what is wrong and what to do.
 
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 fn tautline(arguments: &[&str]) -> (bool, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_tautline"))
@@ -122,4 +124,86 @@ fn a_taken_port() {
     let key = key.to_str().unwrap();
     let words = complaint(&["switchboard", "--key", key, "--listen", &address]);
     assert!(words.contains(&address), "{words}");
+}
+
+/// A running switchboard that knows `operator-1` and `operator-2`, and no vehicle but `car-1`.
+struct Board {
+    folder: Folder,
+    address: String,
+    key: String,
+    process: std::process::Child,
+}
+
+impl Board {
+    fn start() -> Self {
+        let folder = Folder::new();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        drop(listener);
+        let mut keys = ["board", "car-1", "operator-1", "operator-2"].map(|name| {
+            let file = folder.path(&format!("{name}.key"));
+            let output = Command::new(env!("CARGO_BIN_EXE_tautline"))
+                .args(["keys", "new", file.to_str().unwrap()])
+                .output()
+                .unwrap();
+            String::from_utf8(output.stdout).unwrap().trim().to_owned()
+        });
+        let key_file = folder.path("board.key");
+        let process = Command::new(env!("CARGO_BIN_EXE_tautline"))
+            .args(["switchboard", "--listen", &address, "--key", key_file.to_str().unwrap()])
+            .args(["--vehicle", &format!("car-1={}", keys[1])])
+            .args(["--operator", &format!("operator-1={}", keys[2])])
+            .args(["--operator", &format!("operator-2={}", keys[3])])
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        Self { folder, address, key: std::mem::take(&mut keys[0]), process }
+    }
+
+    fn operator(&self, name: &str, vehicle: &str) -> Command {
+        let mut operator = Command::new(env!("CARGO_BIN_EXE_tautline"));
+        operator
+            .args(["operator", "--name", name, "--vehicle", vehicle])
+            .args(["--key", self.folder.path(&format!("{name}.key")).to_str().unwrap()])
+            .args(["--switchboard", &self.address, "--switchboard-key", &self.key])
+            .args(["--link", "127.0.0.1:0", "--console", "127.0.0.1:0"])
+            .env("TAUTLINE_LOG", "error");
+        operator
+    }
+}
+
+impl Drop for Board {
+    fn drop(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+}
+
+#[test]
+fn an_unknown_vehicle() {
+    let board = Board::start();
+    let output = board.operator("operator-1", "car-9").output().unwrap();
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success());
+    assert_eq!(words.lines().count(), 1, "{words}");
+    assert!(words.contains("car-9") && words.contains("car-1"), "{words}");
+}
+
+#[test]
+fn a_second_operator() {
+    let board = Board::start();
+    let mut first = board.operator("operator-1", "car-1");
+    let first = first.env("TAUTLINE_LOG", "info").stderr(Stdio::piped());
+    let mut first = first.spawn().unwrap();
+    let mut log = BufReader::new(first.stderr.take().unwrap()).lines();
+    assert!(log.any(|line| line.unwrap().contains("registered")), "the first one registers");
+    // Its wish for the vehicle follows on the same connection.
+    std::thread::sleep(Duration::from_millis(500));
+    let output = board.operator("operator-2", "car-1").output().unwrap();
+    first.kill().unwrap();
+    first.wait().unwrap();
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success());
+    assert_eq!(words.lines().count(), 1, "{words}");
+    assert!(words.contains("operator-1"), "{words}");
 }

@@ -48,7 +48,7 @@ pub fn compare(clip: &Path, folder: &Path) -> anyhow::Result<Figures> {
         bail!("nothing was received: the recording in {} is empty", folder.display());
     };
     let (first, last) = (first.0, last.0);
-    let mut source = ClipSensor::open(clip, &layout, true)?;
+    let mut source = ClipSensor::open(clip, &layout)?;
     let mut screen = Screen::new(&layout)?;
     let mut figures = Figures {
         pictures: u64::from(last - first) + 1,

@@ -23,6 +23,7 @@ macro_rules! generated {
 generated! {
     command_generated
     control_generated
+    drop_count_generated
     link_action_generated
     link_status_generated
     operator_status_generated
@@ -32,6 +33,7 @@ generated! {
 
 pub(crate) use command_generated::tautline as command;
 pub(crate) use control_generated::tautline as control;
+pub(crate) use drop_count_generated::tautline as drop_count;
 pub(crate) use link_action_generated::tautline as link_action;
 pub(crate) use link_status_generated::tautline as link_status;
 pub(crate) use operator_status_generated::tautline as operator_status;

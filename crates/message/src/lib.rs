@@ -33,6 +33,7 @@
 
 mod command;
 mod control;
+mod drop_count;
 mod error;
 mod generated;
 mod link_action;

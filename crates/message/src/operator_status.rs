@@ -2,7 +2,7 @@ use flatbuffers::FlatBufferBuilder;
 
 use crate::generated::operator_status::{self as wire_operator, OperatorStatus as Root};
 use crate::wire::{Kind, NAME_BYTES_MAX, TEXT_BYTES_MAX, choice, codec, list, text};
-use crate::{Error, LinkStatus};
+use crate::{Error, LinkStatus, drop_count};
 
 /// What the operator's process tells its console, ten times a second.
 #[derive(Clone, PartialEq, Debug)]
@@ -40,16 +40,7 @@ codec!(OperatorStatus);
 impl OperatorStatus {
     fn write(&self, builder: &mut FlatBufferBuilder<'static>) {
         let links = LinkStatus::write_all(&self.links, builder);
-        let drops: Vec<_> = self
-            .drops
-            .iter()
-            .map(|(name, count)| {
-                let name = Some(builder.create_string(name));
-                let arguments = wire_operator::DropCountArgs { name, count: *count };
-                wire_operator::DropCount::create(builder, &arguments)
-            })
-            .collect();
-        let drops = builder.create_vector(&drops);
+        let drops = drop_count::write_all(&self.drops, builder);
         let emulated_links: Vec<_> = self
             .emulated_links
             .iter()
@@ -100,9 +91,7 @@ impl OperatorStatus {
                 offset_ns: clock.offset_ns(),
                 error_ns: clock.error_ns(),
             }),
-            drops: list("drops", root.drops(), DROP_COUNT_MAX, |drop| {
-                Ok((text("drops.name", drop.name(), NAME_BYTES_MAX)?, drop.count()))
-            })?,
+            drops: drop_count::read_all(root.drops())?,
             emulated_links: list(
                 "emulated_links",
                 root.emulated_links(),
@@ -157,7 +146,6 @@ choice!(
     [Registering, Waiting, Connecting, Established, Lost]
 );
 
-const DROP_COUNT_MAX: usize = 128;
 const EMULATED_LINK_COUNT_MAX: usize = 64;
 
 const KIND: Kind = Kind {

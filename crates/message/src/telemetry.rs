@@ -3,7 +3,7 @@ use tautline_units::{Bitrate, Instant};
 
 use crate::generated::telemetry::{self as wire_telemetry, Telemetry as Root};
 use crate::wire::{Kind, TEXT_BYTES_MAX, choice, codec, millis, millis_on_wire, number, text};
-use crate::{Error, LinkStatus};
+use crate::{Error, LinkStatus, drop_count};
 
 /// What the vehicle tells the operator about itself.
 #[derive(Clone, PartialEq, Debug)]
@@ -50,6 +50,8 @@ pub struct Telemetry {
     pub links: Vec<LinkStatus>,
     /// Cones knocked over so far.
     pub cones_hit: u32,
+    /// Named drops on the vehicle, those that have happened; at most 128, names at most 64 bytes.
+    pub drops: Vec<(String, u64)>,
 }
 
 codec!(Telemetry);
@@ -57,6 +59,7 @@ codec!(Telemetry);
 impl Telemetry {
     fn write(&self, builder: &mut FlatBufferBuilder<'static>) {
         let links = LinkStatus::write_all(&self.links, builder);
+        let drops = drop_count::write_all(&self.drops, builder);
         let mode_reason = builder.create_string(&self.mode_reason);
         let motion = wire_telemetry::Motion::new(
             self.speed,
@@ -84,6 +87,7 @@ impl Telemetry {
             encode_ms_p99: self.encode_ms_p99,
             links: Some(links),
             cones_hit: self.cones_hit,
+            drops: Some(drops),
         };
         let root = Root::create(builder, &arguments);
         wire_telemetry::finish_telemetry_buffer(builder, root);
@@ -122,6 +126,7 @@ impl Telemetry {
             encode_ms_p99: number("encode_ms_p99", root.encode_ms_p99(), 0.0, ENCODE_MS_MAX)?,
             links: LinkStatus::read_all(root.links())?,
             cones_hit: root.cones_hit(),
+            drops: root.drops().map_or_else(|| Ok(Vec::new()), drop_count::read_all)?,
         })
     }
 }
@@ -171,7 +176,7 @@ const ENCODE_MS_MAX: f32 = 60_000.0;
 const KIND: Kind = Kind {
     name: "telemetry",
     identifier: Some(wire_telemetry::TELEMETRY_IDENTIFIER),
-    bytes_max: 8 * 1024,
-    tables_max: 32,
+    bytes_max: 32 * 1024,
+    tables_max: 160,
     depth_max: 2,
 };

@@ -27,6 +27,7 @@ pub(crate) struct Reception {
     shared: Arc<Shared>,
     clock: Clock,
     telemetry_malformed: u64,
+    vehicle_drops: Vec<(String, u64)>,
 }
 
 /// What other threads put in and take out.
@@ -78,7 +79,15 @@ impl Reception {
         clock: Clock,
     ) -> Self {
         let downlink = Downlink::new(patience);
-        Self { downlink, recorder, hub, shared, clock, telemetry_malformed: 0 }
+        Self {
+            downlink,
+            recorder,
+            hub,
+            shared,
+            clock,
+            telemetry_malformed: 0,
+            vehicle_drops: Vec::new(),
+        }
     }
 
     /// Takes what the event loop tells.
@@ -109,10 +118,13 @@ impl Reception {
                 self.show_due(session);
             }
             Event::Unit { class: Class::Control, bytes, .. } => {
-                if Telemetry::decode(&bytes).is_ok() {
-                    self.hub.show_telemetry(&bytes);
-                } else {
-                    self.telemetry_malformed += 1;
+                // A browser has no verifier: only what was verified here goes on.
+                match Telemetry::decode(&bytes) {
+                    Ok(telemetry) => {
+                        self.hub.show_telemetry(&bytes);
+                        self.vehicle_drops = telemetry.drops;
+                    }
+                    Err(_) => self.telemetry_malformed += 1,
                 }
             }
             Event::Link { link, state } => tracing::info!(?link, ?state, "link"),
@@ -186,9 +198,17 @@ impl Reception {
                 offset_ns: clock.offset_nanos(),
                 error_ns: u64::try_from(clock.error().as_nanos()).unwrap_or(u64::MAX),
             }),
-            drops: drops.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect(),
+            drops: self.named(drops),
             emulated_links,
         }
+    }
+
+    /// The operator's drops, and the vehicle's as it last told them.
+    fn named(&self, drops: &[(&'static str, u64)]) -> Vec<(String, u64)> {
+        let own = drops.iter().map(|(name, count)| ((*name).to_owned(), *count));
+        let vehicle = self.vehicle_drops.iter();
+        let vehicle = vehicle.map(|(name, count)| (format!("vehicle {name}"), *count));
+        own.chain(vehicle).take(DROPS_MAX).collect()
     }
 
     /// Every drop of the operator's side that has a name.
@@ -255,6 +275,9 @@ fn metrics(status: &OperatorStatus) -> String {
     page.counters("drops_total", "Drops by name", "name", drops);
     page.finish()
 }
+
+/// What a status message has room for.
+const DROPS_MAX: usize = 128;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

@@ -60,6 +60,7 @@ pub struct Failsafe {
     config: Config,
     state: State,
     last: Option<Taken>,
+    newest_sequence: Option<u64>,
     stale_count: u64,
 }
 
@@ -88,7 +89,8 @@ struct Taken {
 impl Failsafe {
     /// A vehicle that stands and waits for an operator.
     pub fn new(config: Config) -> Self {
-        Self { config, state: State::AwaitingOperator, last: None, stale_count: 0 }
+        let state = State::AwaitingOperator;
+        Self { config, state, last: None, newest_sequence: None, stale_count: 0 }
     }
 
     /// Takes an authentic command that left the operator at `sent_at` (this vehicle's clock;
@@ -103,11 +105,12 @@ impl Failsafe {
     ) -> bool {
         let age = sent_at.map(|sent| now.since(sent));
         let fresh = age.is_some_and(|age| age <= millis(self.config.command_age_max_ms));
-        let newer = self.last.is_none_or(|last| command.sequence > last.command.sequence);
+        let newer = self.newest_sequence.is_none_or(|newest| command.sequence > newest);
         let (Some(age), true, true) = (age, fresh, newer) else {
             self.stale_count += 1;
             return false;
         };
+        self.newest_sequence = Some(command.sequence);
         self.last = Some(Taken { command, at: now, age });
         if command.emergency_stop {
             self.state = State::Stopping(Reason::EmergencyStop);
@@ -115,9 +118,10 @@ impl Failsafe {
         true
     }
 
-    /// Forgets the last operator: a new session counts its commands from the beginning.
+    /// A new session counts its commands from the beginning. What was commanded last holds for as
+    /// long as it is fresh, so that a new session does not stop a car on its way.
     pub fn handle_new_session(&mut self) {
-        self.last = None;
+        self.newest_sequence = None;
     }
 
     /// What the actuators are to do at `now`, given the speed in m/s.

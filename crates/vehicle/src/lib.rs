@@ -48,7 +48,7 @@ pub async fn run(
     let (actuators, world) = Actuators::new(config.failsafe.clone(), config.seed);
     let actuators = Arc::new(actuators);
     let sensor: Box<dyn Sensor> = match &config.clip {
-        Some(clip) => Box::new(ClipSensor::open(clip, &layout, true)?),
+        Some(clip) => Box::new(ClipSensor::open(clip, &layout)?),
         None => Box::new(TrackSensor::new(&layout, actuators.view(), config.pictures_per_second)?),
     };
     let reporter = Reporter {

@@ -83,6 +83,7 @@ impl Reporter {
             encode_ms_p99: millis(lately.encode.1),
             links: self.seen().links.clone(),
             cones_hit: state.cones_hit,
+            drops: self.drops_that_happened(),
         }
     }
 
@@ -133,6 +134,12 @@ impl Reporter {
         ];
         drops.extend(seen.drops.iter().copied());
         drops
+    }
+
+    fn drops_that_happened(&self) -> Vec<(String, u64)> {
+        let drops = self.drops(&self.seen()).into_iter();
+        let happened = drops.filter(|(_, count)| *count > 0);
+        happened.map(|(name, count)| (name.to_owned(), count)).collect()
     }
 
     fn mode(&self, now: Instant) -> (Mode, String, Option<Duration>) {

@@ -149,5 +149,11 @@ const RUST: &str = "crates/message/src/generated";
 const TYPESCRIPT: &str = "console/src/message";
 const FINGERPRINTS: &str = "crates/message/generate/fingerprints.txt";
 /// What the browser reads and writes; the control plane never gets there.
-const CONSOLE_SCHEMAS: [&str; 5] =
-    ["command.fbs", "link_action.fbs", "link_status.fbs", "operator_status.fbs", "telemetry.fbs"];
+const CONSOLE_SCHEMAS: [&str; 6] = [
+    "command.fbs",
+    "drop_count.fbs",
+    "link_action.fbs",
+    "link_status.fbs",
+    "operator_status.fbs",
+    "telemetry.fbs",
+];

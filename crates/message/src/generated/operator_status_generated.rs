@@ -2,12 +2,14 @@
 // @generated
 
 use crate::generated::link_status_generated::tautline::*;
+use crate::generated::drop_count_generated::tautline::*;
 extern crate alloc;
 
 #[allow(unused_imports, dead_code)]
 pub mod tautline {
 
   use crate::generated::link_status_generated::tautline::*;
+  use crate::generated::drop_count_generated::tautline::*;
 extern crate alloc;
 
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
@@ -235,121 +237,6 @@ impl<'a> ClockOffset {
 
 }
 
-pub enum DropCountOffset {}
-#[derive(Copy, Clone, PartialEq)]
-
-/// How often one named drop has happened.
-pub struct DropCount<'a> {
-  pub _tab: ::flatbuffers::Table<'a>,
-}
-
-impl<'a> ::flatbuffers::Follow<'a> for DropCount<'a> {
-  type Inner = DropCount<'a>;
-  #[inline]
-  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
-    Self { _tab: unsafe { ::flatbuffers::Table::new(buf, loc) } }
-  }
-}
-
-impl<'a> DropCount<'a> {
-  pub const VT_NAME: ::flatbuffers::VOffsetT = 4;
-  pub const VT_COUNT: ::flatbuffers::VOffsetT = 6;
-
-  #[inline]
-  pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
-    DropCount { _tab: table }
-  }
-  #[allow(unused_mut)]
-  pub fn create<'bldr: 'args, 'args: 'mut_bldr, 'mut_bldr, A: ::flatbuffers::Allocator + 'bldr>(
-    _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
-    args: &'args DropCountArgs<'args>
-  ) -> ::flatbuffers::WIPOffset<DropCount<'bldr>> {
-    let mut builder = DropCountBuilder::new(_fbb);
-    builder.add_count(args.count);
-    if let Some(x) = args.name { builder.add_name(x); }
-    builder.finish()
-  }
-
-
-  #[inline]
-  pub fn name(&self) -> &'a str {
-    // Safety:
-    // Created from valid Table for this object
-    // which contains a valid value in this slot
-    unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(DropCount::VT_NAME, None).unwrap()}
-  }
-  #[inline]
-  pub fn count(&self) -> u64 {
-    // Safety:
-    // Created from valid Table for this object
-    // which contains a valid value in this slot
-    unsafe { self._tab.get::<u64>(DropCount::VT_COUNT, Some(0)).unwrap()}
-  }
-}
-
-impl ::flatbuffers::Verifiable for DropCount<'_> {
-  #[inline]
-  fn run_verifier(
-    v: &mut ::flatbuffers::Verifier, pos: usize
-  ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
-    v.visit_table(pos)?
-     .visit_field::<::flatbuffers::ForwardsUOffset<&str>>("name", Self::VT_NAME, true)?
-     .visit_field::<u64>("count", Self::VT_COUNT, false)?
-     .finish();
-    Ok(())
-  }
-}
-pub struct DropCountArgs<'a> {
-    pub name: Option<::flatbuffers::WIPOffset<&'a str>>,
-    pub count: u64,
-}
-impl<'a> Default for DropCountArgs<'a> {
-  #[inline]
-  fn default() -> Self {
-    DropCountArgs {
-      name: None, // required field
-      count: 0,
-    }
-  }
-}
-
-pub struct DropCountBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
-  fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
-  start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
-}
-impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> DropCountBuilder<'a, 'b, A> {
-  #[inline]
-  pub fn add_name(&mut self, name: ::flatbuffers::WIPOffset<&'b  str>) {
-    self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(DropCount::VT_NAME, name);
-  }
-  #[inline]
-  pub fn add_count(&mut self, count: u64) {
-    self.fbb_.push_slot::<u64>(DropCount::VT_COUNT, count, 0);
-  }
-  #[inline]
-  pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> DropCountBuilder<'a, 'b, A> {
-    let start = _fbb.start_table();
-    DropCountBuilder {
-      fbb_: _fbb,
-      start_: start,
-    }
-  }
-  #[inline]
-  pub fn finish(self) -> ::flatbuffers::WIPOffset<DropCount<'a>> {
-    let o = self.fbb_.end_table(self.start_);
-    self.fbb_.required(o, DropCount::VT_NAME,"name");
-    ::flatbuffers::WIPOffset::new(o.value())
-  }
-}
-
-impl ::core::fmt::Debug for DropCount<'_> {
-  fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-    let mut ds = f.debug_struct("DropCount");
-      ds.field("name", &self.name());
-      ds.field("count", &self.count());
-      ds.finish()
-  }
-}
 pub enum EmulatedLinkOffset {}
 #[derive(Copy, Clone, PartialEq)]
 

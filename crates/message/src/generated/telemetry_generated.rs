@@ -2,12 +2,14 @@
 // @generated
 
 use crate::generated::link_status_generated::tautline::*;
+use crate::generated::drop_count_generated::tautline::*;
 extern crate alloc;
 
 #[allow(unused_imports, dead_code)]
 pub mod tautline {
 
   use crate::generated::link_status_generated::tautline::*;
+  use crate::generated::drop_count_generated::tautline::*;
 extern crate alloc;
 
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
@@ -432,6 +434,7 @@ impl<'a> Telemetry<'a> {
   pub const VT_ENCODE_MS_P99: ::flatbuffers::VOffsetT = 30;
   pub const VT_LINKS: ::flatbuffers::VOffsetT = 32;
   pub const VT_CONES_HIT: ::flatbuffers::VOffsetT = 34;
+  pub const VT_DROPS: ::flatbuffers::VOffsetT = 36;
 
   #[inline]
   pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
@@ -450,6 +453,7 @@ impl<'a> Telemetry<'a> {
     builder.add_video_budget_bps(args.video_budget_bps);
     builder.add_sent_at_ns(args.sent_at_ns);
     builder.add_sequence(args.sequence);
+    if let Some(x) = args.drops { builder.add_drops(x); }
     builder.add_cones_hit(args.cones_hit);
     if let Some(x) = args.links { builder.add_links(x); }
     builder.add_encode_ms_p99(args.encode_ms_p99);
@@ -583,6 +587,14 @@ impl<'a> Telemetry<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<u32>(Telemetry::VT_CONES_HIT, Some(0)).unwrap()}
   }
+  /// Named drops on the vehicle, those that have happened.
+  #[inline]
+  pub fn drops(&self) -> Option<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<DropCount<'a>>>> {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<DropCount>>>>(Telemetry::VT_DROPS, None)}
+  }
 }
 
 impl ::flatbuffers::Verifiable for Telemetry<'_> {
@@ -607,6 +619,7 @@ impl ::flatbuffers::Verifiable for Telemetry<'_> {
      .visit_field::<f32>("encode_ms_p99", Self::VT_ENCODE_MS_P99, false)?
      .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<LinkStatus>>>>("links", Self::VT_LINKS, true)?
      .visit_field::<u32>("cones_hit", Self::VT_CONES_HIT, false)?
+     .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<DropCount>>>>("drops", Self::VT_DROPS, false)?
      .finish();
     Ok(())
   }
@@ -628,6 +641,7 @@ pub struct TelemetryArgs<'a> {
     pub encode_ms_p99: f32,
     pub links: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<LinkStatus<'a>>>>>,
     pub cones_hit: u32,
+    pub drops: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<DropCount<'a>>>>>,
 }
 impl<'a> Default for TelemetryArgs<'a> {
   #[inline]
@@ -649,6 +663,7 @@ impl<'a> Default for TelemetryArgs<'a> {
       encode_ms_p99: 0.0,
       links: None, // required field
       cones_hit: 0,
+      drops: None,
     }
   }
 }
@@ -723,6 +738,10 @@ impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> TelemetryBuilder<'a, 'b, A> {
     self.fbb_.push_slot::<u32>(Telemetry::VT_CONES_HIT, cones_hit, 0);
   }
   #[inline]
+  pub fn add_drops(&mut self, drops: ::flatbuffers::WIPOffset<::flatbuffers::Vector<'b , ::flatbuffers::ForwardsUOffset<DropCount<'b >>>>) {
+    self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(Telemetry::VT_DROPS, drops);
+  }
+  #[inline]
   pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> TelemetryBuilder<'a, 'b, A> {
     let start = _fbb.start_table();
     TelemetryBuilder {
@@ -759,6 +778,7 @@ impl ::core::fmt::Debug for Telemetry<'_> {
       ds.field("encode_ms_p99", &self.encode_ms_p99());
       ds.field("links", &self.links());
       ds.field("cones_hit", &self.cones_hit());
+      ds.field("drops", &self.drops());
       ds.finish()
   }
 }

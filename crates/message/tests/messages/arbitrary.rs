@@ -47,8 +47,9 @@ pub(crate) fn telemetry() -> impl Strategy<Value = Telemetry> {
     let place = (-1e7f32..=1e7, -1e7f32..=1e7, -1e6f32..=1e6);
     let state = (mode, text(256), millis(), 0.0f32..=1000.0, 0.0f32..=6e4, 0.0f32..=6e4);
     let links = vec(link_status(), 0..=16);
-    (any::<[u64; 7]>(), motion, place, state, links, any::<u32>()).prop_map(
-        |(counters, motion, place, state, links, cones_hit)| Telemetry {
+    let drops = vec((text(64), any::<u64>()), 0..=128);
+    (any::<[u64; 7]>(), motion, place, state, links, any::<u32>(), drops).prop_map(
+        |(counters, motion, place, state, links, cones_hit, drops)| Telemetry {
             sequence: counters[0],
             sent_at: Instant::from_nanos(counters[1]),
             speed: motion.0,
@@ -70,6 +71,7 @@ pub(crate) fn telemetry() -> impl Strategy<Value = Telemetry> {
             encode_ms_p99: state.5,
             links,
             cones_hit,
+            drops,
         },
     )
 }

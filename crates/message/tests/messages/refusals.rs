@@ -29,6 +29,7 @@ pub(crate) fn telemetry() -> Telemetry {
         encode_ms_p99: 2.9,
         links: vec![link_status()],
         cones_hit: 2,
+        drops: vec![("media_expired".into(), 3)],
     }
 }
 

@@ -1,7 +1,7 @@
 //! A video file in the camera's place, read by ffmpeg.
 
 use std::io::{BufReader, ErrorKind, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use anyhow::{Context, bail, ensure};
@@ -12,20 +12,18 @@ use super::Sensor;
 /// The pictures of a clip, scaled to the layout's size, again and again at the clip's own rate.
 pub struct ClipSensor {
     reader: Reader,
-    path: PathBuf,
     width: usize,
     height: usize,
-    looped: bool,
     pictures_per_second: f64,
     picture: Vec<u8>,
 }
 
 impl ClipSensor {
-    /// Opens `path`; `looped` begins it again at its end.
+    /// Opens `path`.
     ///
     /// # Errors
     /// One line that says whether the file, ffmpeg or a video in the file is missing.
-    pub fn open(path: &Path, layout: &Layout, looped: bool) -> anyhow::Result<Self> {
+    pub fn open(path: &Path, layout: &Layout) -> anyhow::Result<Self> {
         let (width, height) = (layout.width(), layout.height());
         ensure!(
             path.is_file(),
@@ -34,20 +32,8 @@ impl ClipSensor {
         );
         let pictures_per_second = probe_rate(path)?;
         let reader = Reader::open(path, width, height)?;
-        Ok(Self {
-            reader,
-            path: path.to_owned(),
-            width,
-            height,
-            looped,
-            pictures_per_second,
-            picture: vec![0; width * height * 3 / 2],
-        })
-    }
-
-    /// The present picture, whole: luma, cb and cr planes one after another.
-    pub fn planes(&self) -> &[u8] {
-        &self.picture
+        let picture = vec![0; width * height * 3 / 2];
+        Ok(Self { reader, width, height, pictures_per_second, picture })
     }
 }
 
@@ -57,16 +43,7 @@ impl Sensor for ClipSensor {
     }
 
     fn next_picture(&mut self) -> anyhow::Result<bool> {
-        if self.reader.read(&mut self.picture)? {
-            return Ok(true);
-        }
-        if !self.looped {
-            return Ok(false);
-        }
-        self.reader = Reader::open(&self.path, self.width, self.height)?;
-        let begun = self.reader.read(&mut self.picture)?;
-        ensure!(begun, "{} holds no picture that ffmpeg can read", self.path.display());
-        Ok(true)
+        self.reader.read(&mut self.picture)
     }
 
     fn read(&mut self, layout: &Layout, strip: usize, rows: &mut Picture) {
@@ -89,7 +66,7 @@ struct Reader {
 impl Reader {
     fn open(path: &Path, width: usize, height: usize) -> anyhow::Result<Self> {
         let mut ffmpeg = Command::new("ffmpeg")
-            .args(["-nostdin", "-v", "error", "-threads", "1", "-i"])
+            .args(["-nostdin", "-v", "error", "-threads", "1", "-stream_loop", "-1", "-i"])
             .arg(path)
             .args(["-an", "-vf", &format!("scale={width}:{height}")])
             .args(["-pix_fmt", "yuv420p", "-f", "rawvideo", "-"])
@@ -166,7 +143,7 @@ mod tests {
     #[test]
     fn a_missing_clip_is_told_by_its_path() {
         let layout = Layout::of(1280, 720).unwrap();
-        let error = ClipSensor::open(Path::new("/no/such.mp4"), &layout, true).err().unwrap();
+        let error = ClipSensor::open(Path::new("/no/such.mp4"), &layout).err().unwrap();
         assert!(error.to_string().starts_with("there is no clip /no/such.mp4"), "{error}");
     }
 }

@@ -115,7 +115,7 @@ fn an_emergency_stop_stops_at_once_and_holds() {
     failsafe.controls(0.0, at(1200));
     failsafe.handle_command(Command { sequence: 3, ..stop }, Some(at(1210)), at(1220));
     failsafe.controls(0.0, at(1220));
-    assert_eq!(failsafe.mode().0, Mode::AwaitingRelease);
+    assert_eq!(failsafe.mode().0, Mode::Stopped);
     failsafe.handle_command(command(4, 0.0), Some(at(1230)), at(1240));
     failsafe.controls(0.0, at(1240));
     assert_eq!(failsafe.mode().0, Mode::Driving);
@@ -125,5 +125,7 @@ fn an_emergency_stop_stops_at_once_and_holds() {
 fn a_new_session_counts_its_commands_from_the_beginning() {
     let mut failsafe = driving();
     failsafe.handle_new_session();
+    failsafe.controls(5.0, at(1100));
+    assert_eq!(failsafe.mode().0, Mode::Driving);
     assert!(failsafe.handle_command(command(1, 0.0), Some(at(1100)), at(1110)));
 }

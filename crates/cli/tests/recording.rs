@@ -1,0 +1,75 @@
+//! A clip through the whole system, and what came out of it in another decoder's hands.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// Runs a program to its end; `None` if it is not installed.
+fn run(program: &str, arguments: &[&str]) -> Option<Output> {
+    match Command::new(program).args(arguments).output() {
+        Ok(output) => Some(output),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        Err(error) => panic!("{program}: {error}"),
+    }
+}
+
+fn path(folder: &Path, name: &str) -> String {
+    folder.join(name).to_str().expect("a plain path").to_owned()
+}
+
+/// The number that follows `label` in the figures.
+fn figure(figures: &str, label: &str) -> f64 {
+    let line = figures.lines().find_map(|line| line.strip_prefix(label));
+    let number = line.and_then(|rest| rest.split_whitespace().next());
+    number.and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("no {label}: {figures}"))
+}
+
+#[test]
+fn a_recording_over_a_clean_link_is_the_clip_and_plays_without_an_error() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let clip = path(folder.path(), "clip.mp4");
+    let source = "testsrc2=size=1280x720:rate=25:duration=2";
+    let encode = ["-v", "error", "-f", "lavfi", "-i", source, "-pix_fmt", "yuv420p", &clip];
+    let Some(made) = run("ffmpeg", &encode) else {
+        eprintln!("skipped: a_recording_over_a_clean_link_..: ffmpeg is not installed");
+        return;
+    };
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+
+    let record = path(folder.path(), "record");
+    let lab = [
+        "lab",
+        "clip",
+        "--clip",
+        &clip,
+        "--links",
+        "direct",
+        "--seconds",
+        "5",
+        "--record",
+        &record,
+    ];
+    let measured = run(env!("CARGO_BIN_EXE_tautline"), &lab).expect("our own binary");
+    let words = String::from_utf8_lossy(&measured.stderr);
+    assert!(measured.status.success(), "{words}");
+    let figures = String::from_utf8_lossy(&measured.stdout);
+    println!("{figures}");
+    // A busy machine may skip pictures; what it sends must come, and look like what was sent.
+    assert!(figure(&figures, "slices in time") > 50.0, "{figures}");
+    assert!(figure(&figures, "luma PSNR, mean") > 25.0, "{figures}");
+
+    for strip in 0..6 {
+        let file = path(Path::new(&record), &format!("strip-{strip}.h264"));
+        let decoded =
+            run("ffmpeg", &["-v", "error", "-i", &file, "-f", "null", "-"]).expect("ffmpeg");
+        let complaints = String::from_utf8_lossy(&decoded.stderr);
+        assert!(decoded.status.success() && complaints.is_empty(), "{file}: {complaints}");
+        let entries = ["-v", "error", "-count_frames", "-show_entries"];
+        let stream = ["stream=codec_name,width,height,nb_read_frames", "-of", "csv=p=0", &file];
+        let probed = run("ffprobe", &[&entries[..], &stream[..]].concat()).expect("ffprobe");
+        let probed = String::from_utf8_lossy(&probed.stdout);
+        let height = if strip % 2 == 0 { 112 } else { 128 };
+        let (format, pictures) = probed.trim().rsplit_once(',').expect("four fields");
+        assert_eq!(format, format!("h264,1280,{height}"));
+        assert!(pictures.parse::<u32>().expect("a count") > 50, "{probed}");
+    }
+}

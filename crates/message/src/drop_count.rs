@@ -1,0 +1,32 @@
+use flatbuffers::{FlatBufferBuilder, ForwardsUOffset, Vector, WIPOffset};
+
+use crate::Error;
+use crate::generated::drop_count as wire_drop;
+use crate::wire::{NAME_BYTES_MAX, list, text};
+
+pub(crate) type Counts<'a> = Vector<'a, ForwardsUOffset<wire_drop::DropCount<'a>>>;
+
+/// Writes named counts of drops, names at most 64 bytes.
+pub(crate) fn write_all(
+    drops: &[(String, u64)],
+    builder: &mut FlatBufferBuilder<'static>,
+) -> WIPOffset<Counts<'static>> {
+    let counts: Vec<_> = drops
+        .iter()
+        .map(|(name, count)| {
+            let name = Some(builder.create_string(name));
+            let arguments = wire_drop::DropCountArgs { name, count: *count };
+            wire_drop::DropCount::create(builder, &arguments)
+        })
+        .collect();
+    builder.create_vector(&counts)
+}
+
+/// Reads at most 128 named counts of drops.
+pub(crate) fn read_all(counts: Counts<'_>) -> Result<Vec<(String, u64)>, Error> {
+    list("drops", counts, COUNT_MAX, |drop| {
+        Ok((text("drops.name", drop.name(), NAME_BYTES_MAX)?, drop.count()))
+    })
+}
+
+const COUNT_MAX: usize = 128;
