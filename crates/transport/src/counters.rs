@@ -175,6 +175,8 @@ pub struct Counters {
     pub media_sent: u64,
     /// Control units accepted for sending.
     pub control_sent: u64,
+    /// Media packets moved, or sent again, from a link whose pongs stopped to another.
+    pub media_moved: u64,
     /// Media units delivered.
     pub media_delivered: u64,
     /// Control units delivered.
@@ -195,6 +197,7 @@ impl Counters {
             datagrams_received: 0,
             media_sent: 0,
             control_sent: 0,
+            media_moved: 0,
             media_delivered: 0,
             control_delivered: 0,
             units_repaired: 0,
@@ -232,6 +235,7 @@ impl Counters {
             ("datagrams_received", self.datagrams_received),
             ("media_sent", self.media_sent),
             ("control_sent", self.control_sent),
+            ("media_moved", self.media_moved),
             ("media_delivered", self.media_delivered),
             ("control_delivered", self.control_delivered),
             ("units_repaired", self.units_repaired),

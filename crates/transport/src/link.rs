@@ -22,7 +22,7 @@ use crate::clock::ClockEstimate;
 use crate::crypto;
 use crate::rate::{Controller, Grant};
 use crate::recv::Arrivals;
-use crate::send::{ControlQueue, Pacer};
+use crate::send::{ControlQueue, Flight, Pacer};
 use crate::wire::{LinkNumber, Pong};
 
 /// All that a session keeps of one link.
@@ -38,6 +38,7 @@ pub(crate) struct Link {
     pub(crate) controller: Box<dyn Controller>,
     pub(crate) grant: Grant,
     pub(crate) pacer: Pacer,
+    pub(crate) flight: Flight,
     pub(crate) control: ControlQueue,
     pub(crate) pongs: VecDeque<PongDue>,
     pub(crate) reports_due: bool,

@@ -26,6 +26,12 @@ pub trait Controller: Debug + Send {
 
     /// Notes that the link fell silent: what was seen before says little about what comes.
     fn on_silence(&mut self, now: Instant) -> Grant;
+
+    /// Notes that the link stands still without a queue of ours: what arrives for a while says
+    /// nothing about its capacity. As silence, unless a controller knows better.
+    fn on_stall(&mut self, now: Instant) -> Grant {
+        self.on_silence(now)
+    }
 }
 
 /// What a controller sees when a report comes.

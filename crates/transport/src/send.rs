@@ -3,8 +3,10 @@
 pub(crate) mod coder;
 pub(crate) mod pace;
 pub mod protect;
+pub(crate) mod retransmit;
 pub mod schedule;
 pub(crate) mod split;
 
 pub(crate) use coder::Coder;
 pub(crate) use pace::{ControlQueue, Entry, Pacer};
+pub(crate) use retransmit::{Flight, Ledger};

@@ -2,6 +2,7 @@ mod active;
 mod budget;
 mod handshake;
 mod outgoing;
+mod rescue;
 
 use std::collections::VecDeque;
 use std::fmt;

@@ -11,6 +11,7 @@ use crate::clock::ClockEstimate;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Delay {
     rtt_smoothed: Option<f64>,
+    rtt_latest: Duration,
     rtt_floor: Floor,
     /// Peer's clock at arrival minus ours at sending.
     out: Smooth,
@@ -41,6 +42,7 @@ impl Delay {
             Some(smoothed) => smoothed + (sample - smoothed) / RTT_SHARE,
             None => sample,
         });
+        self.rtt_latest = rtt;
         self.rtt_floor.observe(rtt, t3);
         self.out.observe(t1.signed_nanos_since(t0));
         self.on_arrival(t2, t3);
@@ -57,6 +59,11 @@ impl Delay {
 
     pub(crate) fn rtt_min(&self) -> Option<Duration> {
         self.rtt_floor.least()
+    }
+
+    /// How long the latest ping or its pong waited in queues: its RTT less the least.
+    pub(crate) fn queueing_latest(&self) -> Option<Duration> {
+        self.rtt_min().map(|least| self.rtt_latest.saturating_sub(least))
     }
 
     /// From us to the peer.

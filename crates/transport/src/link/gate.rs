@@ -14,44 +14,80 @@ pub enum State {
 /// Keeps a link's state.
 #[derive(Debug, Clone)]
 pub(crate) struct Gate {
-    state: State,
+    life: Life,
     /// When the last pong came, or the state began.
     heard_at: Instant,
 }
 
+/// A link's state, and whether a link that is up is trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Life {
+    Validating,
+    Trusted,
+    /// Pongs are overdue: up in name, but others carry its media where there are others.
+    Suspect,
+    Silent,
+}
+
 impl Gate {
     pub(crate) fn new(now: Instant) -> Self {
-        Self { state: State::Validating, heard_at: now }
+        Self { life: Life::Validating, heard_at: now }
     }
 
     pub(crate) fn state(&self) -> State {
-        self.state
+        match self.life {
+            Life::Validating => State::Validating,
+            Life::Trusted | Life::Suspect => State::Up,
+            Life::Silent => State::Silent,
+        }
     }
 
     pub(crate) fn is_up(&self) -> bool {
-        self.state == State::Up
+        self.state() == State::Up
+    }
+
+    /// Whether the link is up and its pongs come as they should.
+    pub(crate) fn is_trusted(&self) -> bool {
+        self.life == Life::Trusted
     }
 
     /// Notes a pong; gives the state if it changed.
     pub(crate) fn on_pong(&mut self, now: Instant) -> Option<State> {
         self.heard_at = now;
-        match self.state {
-            State::Up => None,
-            State::Validating | State::Silent => {
-                self.state = State::Up;
-                Some(State::Up)
+        match std::mem::replace(&mut self.life, Life::Trusted) {
+            Life::Trusted | Life::Suspect => None,
+            Life::Validating | Life::Silent => Some(State::Up),
+        }
+    }
+
+    /// Notes that time passed; true if the link has just become suspect: no pong for `patience`.
+    pub(crate) fn on_doubt(&mut self, patience: Duration, now: Instant) -> bool {
+        match self.life {
+            Life::Trusted if now >= self.heard_at + patience => {
+                self.life = Life::Suspect;
+                true
             }
+            Life::Validating | Life::Trusted | Life::Suspect | Life::Silent => false,
         }
     }
 
     /// Notes that time passed; gives the state if it changed.
     pub(crate) fn on_time(&mut self, silence: Duration, now: Instant) -> Option<State> {
-        match self.state {
-            State::Up if now >= self.heard_at + silence => {
-                self.state = State::Silent;
+        match self.life {
+            Life::Trusted | Life::Suspect if now >= self.heard_at + silence => {
+                self.life = Life::Silent;
                 Some(State::Silent)
             }
-            State::Up | State::Validating | State::Silent => None,
+            Life::Validating | Life::Trusted | Life::Suspect | Life::Silent => None,
+        }
+    }
+
+    /// When a link that is up will be suspect or silent unless a pong comes.
+    pub(crate) fn due_at(&self, patience: Duration, silence: Duration) -> Option<Instant> {
+        match self.life {
+            Life::Trusted => Some(self.heard_at + patience.min(silence)),
+            Life::Suspect => self.silent_at(silence),
+            Life::Validating | Life::Silent => None,
         }
     }
 
@@ -81,5 +117,25 @@ mod tests {
         assert_eq!(gate.silent_at(silence), Some(Instant::from_millis(9_250)));
         assert_eq!(gate.on_time(silence, Instant::from_millis(9_250)), Some(State::Silent));
         assert_eq!(gate.on_pong(Instant::from_millis(9_300)), Some(State::Up));
+    }
+
+    #[test]
+    fn a_link_is_suspect_before_it_is_silent_and_trusted_at_the_next_pong() {
+        let (patience, silence) = (Duration::from_millis(80), Duration::from_millis(250));
+        let at = Instant::from_millis;
+        let mut gate = Gate::new(Instant::ZERO);
+        assert!(!gate.on_doubt(patience, at(500)));
+        gate.on_pong(at(1_000));
+        assert!(gate.is_trusted());
+        assert_eq!(gate.due_at(patience, silence), Some(at(1_080)));
+        assert!(!gate.on_doubt(patience, at(1_079)));
+        assert!(gate.on_doubt(patience, at(1_080)));
+        assert!(!gate.on_doubt(patience, at(1_081)));
+        assert_eq!((gate.is_trusted(), gate.state()), (false, State::Up));
+        assert_eq!(gate.due_at(patience, silence), Some(at(1_250)));
+        assert_eq!(gate.on_pong(at(1_100)), None);
+        assert!(gate.is_trusted());
+        assert_eq!(gate.on_time(silence, at(1_350)), Some(State::Silent));
+        assert_eq!(gate.due_at(patience, silence), None);
     }
 }

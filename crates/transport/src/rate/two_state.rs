@@ -162,6 +162,16 @@ impl Controller for TwoState {
         self.changed_at = Some(now);
         self.grant()
     }
+
+    fn on_stall(&mut self, now: Instant) -> Grant {
+        self.received.clear();
+        self.sent.clear();
+        if self.state != State::Measure {
+            self.state = State::Measure;
+            self.changed_at = Some(now);
+        }
+        self.grant()
+    }
 }
 
 /// The mean of samples `from..=to`; zero if there are none.

@@ -7,6 +7,16 @@ use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 pub(crate) struct Entry {
     pub(crate) plaintext: Vec<u8>,
     pub(crate) deadline: Instant,
+    /// The unit's number within its class.
+    pub(crate) unit: u64,
+}
+
+impl Entry {
+    /// Bytes of its datagram.
+    pub(crate) fn datagram_bytes(&self) -> ByteCount {
+        let around = crate::wire::SEALED_HEADER_BYTES + crate::wire::TAG_BYTES;
+        ByteCount::new((self.plaintext.len() + around) as u64)
+    }
 }
 
 /// Media packets of one link, sent no faster than its rate.
@@ -39,13 +49,24 @@ impl Pacer {
     }
 
     /// Takes a packet, or gives it back if the queue is full.
+    ///
+    /// The queue is in order of deadlines; among equals the first to come is the first to go.
     pub(crate) fn push(&mut self, entry: Entry) -> Result<(), Entry> {
         if self.queue.len() >= ENTRIES_MAX {
             return Err(entry);
         }
         self.queued += datagram_bytes(&entry);
-        self.queue.push_back(entry);
+        let later = self.queue.iter().rev().take_while(|other| other.deadline > entry.deadline);
+        let place = self.queue.len() - later.count();
+        self.queue.insert(place, entry);
         Ok(())
+    }
+
+    /// When the link will have sent all that waits and is due by `deadline`.
+    pub(crate) fn free_before(&self, deadline: Instant, now: Instant) -> Instant {
+        let ahead = self.queue.iter().take_while(|entry| entry.deadline <= deadline);
+        let bytes = ByteCount::new(ahead.map(datagram_bytes).sum());
+        self.next_at.max(now) + self.rate.time_for(bytes)
     }
 
     /// Whether the rate allows a datagram now.
@@ -106,7 +127,7 @@ impl ControlQueue {
 }
 
 fn datagram_bytes(entry: &Entry) -> u64 {
-    (entry.plaintext.len() + crate::wire::SEALED_HEADER_BYTES + crate::wire::TAG_BYTES) as u64
+    entry.datagram_bytes().get()
 }
 
 /// The largest block eight times over; deadlines keep queues far shorter.
@@ -120,7 +141,7 @@ mod tests {
     use super::*;
 
     fn entry(bytes: usize) -> Entry {
-        Entry { plaintext: vec![0; bytes - 23], deadline: Instant::from_millis(500) }
+        Entry { plaintext: vec![0; bytes - 23], deadline: Instant::from_millis(500), unit: 0 }
     }
 
     #[test]

@@ -6,8 +6,9 @@ use super::Shared;
 use super::budget::Budget;
 use super::handshake::HalfOpen;
 use super::outgoing::Outgoing;
+use super::rescue::Carrying;
 use crate::clock::{ClockEstimate, Estimator};
-use crate::counters::{Counters, Discard};
+use crate::counters::Discard;
 use crate::crypto::{Accepted, Keys, Verdict, Window};
 use crate::event::{Event, Timer, UnitNumber};
 use crate::link::{
@@ -15,7 +16,7 @@ use crate::link::{
 };
 use crate::rate;
 use crate::recv::{Arrivals, Inbox, Outcome};
-use crate::send::{ControlQueue, Pacer};
+use crate::send::{ControlQueue, Flight, Pacer};
 use crate::wire::{Class, Coded, LinkNumber, Packet, Packets, Ping, Pong, Report};
 
 /// A session whose keys are agreed.
@@ -305,6 +306,9 @@ impl Active {
         if asked != link.routing.route() {
             return;
         }
+        while let Some(entry) = link.flight.pop_before(sent_at) {
+            self.outgoing.recycle(entry.plaintext);
+        }
         link.delay.on_pong(sent_at, pong.received_at, pong.sent_at, now);
         if let Some(state) = link.gate.on_pong(now) {
             link.probe.hurry(now);
@@ -328,7 +332,7 @@ impl Active {
             Told::Old => return,
             Told::Impossible => return shared.counters.discard(Discard::ReportImpossible),
         };
-        let Some(sample) = sample.filter(|_| link.gate.is_up()) else { return };
+        let Some(sample) = sample.filter(|_| link.gate.is_trusted()) else { return };
         let rtt = link.delay.rtt_smoothed().zip(link.delay.rtt_min());
         link.grant = link.controller.on_report(&rate::View {
             sent: sample.sent,
@@ -353,11 +357,8 @@ impl Active {
         }
         for link in &mut self.links {
             link.routing.expire(now);
-            if let Some(state) = link.gate.on_time(shared.config.silence, now) {
-                silence(link, &mut shared.counters, &mut self.outgoing, now);
-                announce(link.number, state, shared);
-            }
         }
+        self.doubt(shared, now);
         if now >= self.report_at {
             for link in &mut self.links {
                 link.arrivals.measure(link.number, now);
@@ -369,14 +370,17 @@ impl Active {
         self.settle(shared, now);
     }
 
-    /// Tells the budget if it has changed: what the links that can be in time may send.
+    /// Moves media off links that may not carry it, and tells the budget if it has changed: what
+    /// the links that can be in time may send.
     fn settle(&mut self, shared: &mut Shared, now: Instant) {
+        self.rescue(shared, now);
+        let carrying = Carrying::of(&self.links);
         let clock = self.clock.estimate(now);
         let span = self.outgoing.media_span();
         let granted: Bitrate = self
             .links
             .iter()
-            .filter(|link| link.gate.is_up() && link.owd_out_or_guess(clock) < span)
+            .filter(|link| carrying.allows(link) && link.owd_out_or_guess(clock) < span)
             .map(|link| link.grant.sustained)
             .sum();
         let datagram_bytes = self.datagram_bytes_max(shared);
@@ -398,12 +402,13 @@ impl Active {
         let deadlines = inboxes
             .filter_map(Inbox::due_at)
             .map(|at| (Instant::from_nanos(at.as_nanos().saturating_add(1)), Timer::Deadline));
+        let carrying = Carrying::of(&self.links);
         let links = self.links.iter().flat_map(|link| {
-            let pace = match link.grant.probing && link.gate.is_up() {
+            let pace = match link.grant.probing && carrying.allows(link) {
                 true => Some(link.pacer.next_at()),
                 false => link.pacer.due_at(),
             };
-            let silent = link.gate.silent_at(shared.config.silence);
+            let silent = link.gate.due_at(link.patience(&shared.config), shared.config.silence);
             [
                 Some((link.probe.due_at(), Timer::Probe)),
                 pace.map(|at| (at, Timer::Pace)),
@@ -427,6 +432,7 @@ fn new_link(shared: &Shared, number: LinkNumber, routing: Routing, now: Instant)
         controller,
         grant,
         pacer: Pacer::new(grant.rate, now),
+        flight: Flight::default(),
         control: ControlQueue::default(),
         pongs: std::collections::VecDeque::with_capacity(PONGS_MAX),
         reports_due: false,
@@ -437,17 +443,7 @@ fn new_link(shared: &Shared, number: LinkNumber, routing: Routing, now: Instant)
     }
 }
 
-/// Drops the media that waits on a link that fell silent.
-fn silence(link: &mut Link, counters: &mut Counters, outgoing: &mut Outgoing, now: Instant) {
-    while let Some(entry) = link.pacer.pop() {
-        counters.discard(Discard::MediaSilenced);
-        outgoing.recycle(entry.plaintext);
-    }
-    link.grant = link.controller.on_silence(now);
-    link.pacer.set_rate(link.grant.rate);
-}
-
-fn announce(link: LinkNumber, state: State, shared: &mut Shared) {
+pub(super) fn announce(link: LinkNumber, state: State, shared: &mut Shared) {
     tracing::info!(link = link.get(), ?state, "link");
     shared.event(Event::Link { link, state });
 }

@@ -2,6 +2,7 @@ use tautline_units::{ByteCount, Duration, Instant};
 
 use super::Shared;
 use super::active::Active;
+use super::rescue::Carrying;
 use crate::config::Config;
 use crate::counters::Discard;
 use crate::crypto::Keys;
@@ -10,7 +11,7 @@ use crate::event::UnitNumber;
 use crate::link::{Link, Route};
 use crate::send::protect::{self, Plan};
 use crate::send::schedule::{self, Policy};
-use crate::send::{Coder, Entry};
+use crate::send::{Coder, Entry, Ledger};
 use crate::wire::{
     self, Class, Coded, LinkNumber, PADDING, Ping, Pong, Report, SEALED_HEADER_BYTES,
     SYMBOL_AROUND_BYTES, TAG_BYTES,
@@ -21,6 +22,7 @@ use crate::wire::{
 pub(crate) struct Outgoing {
     coder: Coder,
     policy: Box<dyn Policy>,
+    pub(super) ledger: Ledger,
     next_control: u64,
     next_media: u64,
     /// The time that the last media unit was given.
@@ -37,6 +39,7 @@ impl Outgoing {
         Self {
             coder: Coder::default(),
             policy: config.schedule.policy(),
+            ledger: Ledger::default(),
             next_control: 0,
             next_media: 0,
             media_span: config.media_deadline,
@@ -108,7 +111,7 @@ impl Active {
         for link in self.links.iter_mut().filter(|link| live(link)) {
             for (index, symbol) in (0..).zip(coder.symbols()) {
                 let header = header(Class::Control, number, index, plan, deadline);
-                let entry = entry(&header, symbol, deadline, spare);
+                let entry = entry(number, &header, symbol, deadline, spare);
                 if let Some(pushed_out) = link.control.push(entry) {
                     shared.counters.discard(Discard::ControlOverflow);
                     spare.push(pushed_out.plaintext);
@@ -134,7 +137,8 @@ impl Active {
         let mut places = [0; LinkNumber::COUNT];
         let mut views = [IDLE; LinkNumber::COUNT];
         let mut count = 0;
-        for (place, link) in self.links.iter().enumerate().filter(|(_, link)| link.gate.is_up()) {
+        let carrying = Carrying::of(&self.links);
+        for (place, link) in self.links.iter().enumerate().filter(|(_, l)| carrying.allows(l)) {
             places[count] = place;
             views[count] = schedule::Link {
                 free_at: link.pacer.free_at(now),
@@ -146,7 +150,8 @@ impl Active {
         if count == 0 {
             return Err(SendError::NoLink);
         }
-        let Outgoing { coder, policy, spare, next_media, assignment, .. } = &mut self.outgoing;
+        let Outgoing { coder, policy, ledger, spare, next_media, assignment, .. } =
+            &mut self.outgoing;
         let block = schedule::Block {
             source_count: plan.source_count,
             packet_count: plan.packet_count,
@@ -165,13 +170,15 @@ impl Active {
             .discard_many(Discard::MediaUnschedulable, (plan.packet_count - in_time) as u64);
         let number = *next_media;
         *next_media += 1;
+        ledger.open(number, plan.source_count, in_time);
         coder.encode(plan, unit, now);
         for ((index, symbol), choice) in (0..).zip(coder.symbols()).zip(assignment.iter()) {
             let Some(choice) = choice else { continue };
             let header = header(Class::Media, number, index, plan, deadline);
-            let entry = entry(&header, symbol, deadline, spare);
+            let entry = entry(number, &header, symbol, deadline, spare);
             if let Err(refused) = self.links[places[*choice]].pacer.push(entry) {
                 shared.counters.discard(Discard::MediaUnschedulable);
+                ledger.lose(number);
                 spare.push(refused.plaintext);
             }
         }
@@ -313,8 +320,9 @@ impl Active {
         now: Instant,
     ) -> Option<Route> {
         let clock = self.clock(now);
+        let carrying = Carrying::of(&self.links);
         let link = &mut self.links[place];
-        if !link.gate.is_up() || !link.pacer.is_ready(now) {
+        if !carrying.allows(link) || !link.pacer.is_ready(now) {
             return None;
         }
         let route = link.routing.route();
@@ -332,13 +340,17 @@ impl Active {
                     shared,
                     now,
                 );
+            if sealed {
+                if let Some(spare) = link.flight.push(entry, now) {
+                    self.outgoing.recycle(spare);
+                }
+                return Some(route);
+            }
             if !in_time {
                 shared.counters.discard(Discard::MediaExpired);
             }
+            self.outgoing.ledger.lose(entry.unit);
             self.outgoing.recycle(entry.plaintext);
-            if sealed {
-                return Some(route);
-            }
         }
         if !link.grant.probing {
             return None;
@@ -412,12 +424,18 @@ fn header(class: Class, number: u64, index: u8, plan: &Plan, deadline: Instant) 
     }
 }
 
-fn entry(header: &Coded<'_>, symbol: &[u8], deadline: Instant, spare: &mut Vec<Vec<u8>>) -> Entry {
+fn entry(
+    unit: u64,
+    header: &Coded<'_>,
+    symbol: &[u8],
+    deadline: Instant,
+    spare: &mut Vec<Vec<u8>>,
+) -> Entry {
     let mut plaintext = spare.pop().unwrap_or_default();
     plaintext.clear();
     header.write_header(&mut plaintext);
     plaintext.extend_from_slice(symbol);
-    Entry { plaintext, deadline }
+    Entry { plaintext, deadline, unit }
 }
 
 /// Half of what the wire's 16 bits of milliseconds can tell apart, with room for clock error.
