@@ -98,15 +98,15 @@ fn assign(
     for (free_at, link) in free_at.iter_mut().zip(links) {
         *free_at = link.free_at.max(block.now);
     }
-    let share = block.packet_count - block.source_count;
+    let repair_count = block.packet_count - block.source_count;
     let patience = block.now + block.deadline.since(block.now) / PATIENCE;
     for _ in 0..block.packet_count {
-        let best = |capped: bool| {
+        let best = |most: usize| {
             links
                 .iter()
                 .enumerate()
                 .take(LINKS_MAX)
-                .filter(|(at, _)| !capped || (taken[*at] < share && free_at[*at] <= patience))
+                .filter(|(at, _)| most == ANY || (taken[*at] < most && free_at[*at] <= patience))
                 .map(|(at, link)| {
                     (at, free_at[at] + link.rate.time_for(block.datagram_bytes), link)
                 })
@@ -115,8 +115,8 @@ fn assign(
                 .map(|(at, end, _)| (at, end))
         };
         let choice = match block.spread && links.len() > 1 {
-            true => best(true).or_else(|| best(false)),
-            false => best(false),
+            true => best(repair_count / 2).or_else(|| best(repair_count)).or_else(|| best(ANY)),
+            false => best(ANY),
         };
         if let Some((at, end)) = choice {
             free_at[at] = end;
@@ -126,6 +126,8 @@ fn assign(
     }
 }
 
+/// No bound on a link's packets.
+const ANY: usize = usize::MAX;
 const LINKS_MAX: usize = crate::wire::LinkNumber::COUNT;
 /// A quarter of 200 ms is 50 ms: as long as the slowest mobile link's own delay.
 const PATIENCE: u32 = 4;
