@@ -1,0 +1,182 @@
+//! The car: what moves it and how it moves.
+
+use crate::course::Course;
+use crate::trig;
+
+/// What the driver does. Any bits are harmless: see [`Controls::sane`].
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Controls {
+    /// The steering wheel, -1 (full right) to 1 (full left).
+    pub steering: f32,
+    /// The throttle pedal, 0 to 1.
+    pub throttle: f32,
+    /// The brake pedal, 0 to 1.
+    pub brake: f32,
+    /// Whether the gear lever stands at reverse.
+    pub reverse: bool,
+}
+
+/// Where the car is and what it does. The reference point is the middle of the rear axle.
+///
+/// Axes as in ROS REP-103: x east, y north, headings counter-clockwise from x.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct CarState {
+    /// Metres east of the origin.
+    pub x: f64,
+    /// Metres north of the origin.
+    pub y: f64,
+    /// Where the bonnet points, rad in [-π, π].
+    pub heading: f64,
+    /// m/s; negative in reverse.
+    pub speed: f64,
+    /// Change of speed along the car, m/s².
+    pub acceleration: f64,
+    /// Turn of the body, rad/s, positive to the left.
+    pub yaw_rate: f64,
+    /// Angle of the front wheels, rad, positive to the left.
+    pub steering_angle: f64,
+    /// The throttle as applied, 0 to 1.
+    pub throttle: f64,
+    /// The brake as applied, 0 to 1.
+    pub brake: f64,
+    /// Tilt of the body, rad, positive with the bonnet down (as under braking).
+    pub pitch: f64,
+    /// Metres driven, forwards and backwards alike.
+    pub odometer: f64,
+    /// Whether at least one axle is off the road.
+    pub on_grass: bool,
+    pitch_rate: f64,
+}
+
+/// Metres between the axles.
+pub const WHEELBASE: f64 = 2.6;
+/// The wheels' angle at full lock, rad: a turning circle of 4.5 m radius at the rear axle.
+pub const STEERING_ANGLE_MAX: f64 = 0.52;
+/// Metres from the rear axle to the tip of the bonnet.
+pub(crate) const FRONT: f64 = 3.45;
+/// Metres from the rear axle to the tail.
+pub(crate) const REAR: f64 = 0.75;
+/// Half of the car's width, m.
+pub(crate) const HALF_WIDTH: f64 = 0.9;
+
+/// How fast the wheels turn, rad/s: half a second from the middle to full lock.
+const STEERING_RATE: f64 = 1.05;
+/// Pull of the engine from standstill, m/s².
+const ENGINE_PULL: f64 = 4.2;
+/// Engine power per mass, W/kg; with [`DRAG`] it gives a top speed of 25 m/s.
+const ENGINE_POWER: f64 = 32.0;
+/// Top speed in reverse, m/s.
+const REVERSE_SPEED_MAX: f64 = 5.0;
+/// Brake at full pedal, m/s².
+const BRAKE: f64 = 8.0;
+/// Rolling resistance, m/s².
+const ROLLING: f64 = 0.2;
+/// Air drag, 1/m: (ENGINE_POWER / 25 - ROLLING) / 25².
+const DRAG: f64 = 0.001_728;
+/// Acceleration across that the tyres hold on asphalt and on grass, m/s².
+const GRIP: (f64, f64) = (8.0, 4.0);
+/// Resistance of grass: m/s², and per m/s of speed.
+const GRASS: (f64, f64) = (0.9, 0.16);
+/// Pitch per acceleration, rad per m/s².
+const PITCH: f64 = 0.0026;
+/// The suspension: natural frequency (rad/s) and damping ratio.
+const SUSPENSION: (f64, f64) = (9.0, 0.55);
+
+impl Controls {
+    /// These controls with every value in range: what is not a number becomes 0, except a brake
+    /// that is not a number, which becomes 1.
+    pub fn sane(self) -> Self {
+        let or = |value: f32, otherwise: f32| if value.is_nan() { otherwise } else { value };
+        Self {
+            steering: or(self.steering, 0.0).clamp(-1.0, 1.0),
+            throttle: or(self.throttle, 0.0).clamp(0.0, 1.0),
+            brake: or(self.brake, 1.0).clamp(0.0, 1.0),
+            reverse: self.reverse,
+        }
+    }
+}
+
+impl CarState {
+    /// A car at rest.
+    pub(crate) fn at(x: f64, y: f64, heading: f64) -> Self {
+        Self {
+            x,
+            y,
+            heading,
+            speed: 0.0,
+            acceleration: 0.0,
+            yaw_rate: 0.0,
+            steering_angle: 0.0,
+            throttle: 0.0,
+            brake: 0.0,
+            pitch: 0.0,
+            odometer: 0.0,
+            on_grass: false,
+            pitch_rate: 0.0,
+        }
+    }
+
+    /// Moves the car by `seconds`, a few milliseconds, under sane `controls`.
+    pub(crate) fn step(&mut self, controls: &Controls, course: &Course, seconds: f64) {
+        let (sin, cos) = trig::sin_cos(self.heading);
+        self.on_grass = !course.is_road(self.x, self.y)
+            || !course.is_road(self.x + WHEELBASE * cos, self.y + WHEELBASE * sin);
+        self.steer(f64::from(controls.steering), seconds);
+        self.roll(controls, seconds);
+        // Tyres that would slip run wide instead.
+        let grip = if self.on_grass { GRIP.1 } else { GRIP.0 };
+        let (wheel_sin, wheel_cos) = trig::sin_cos(self.steering_angle);
+        let wanted = self.speed * wheel_sin / wheel_cos / WHEELBASE;
+        let limit = grip / self.speed.abs().max(0.1);
+        self.yaw_rate = wanted.clamp(-limit, limit);
+        let middle = self.heading + 0.5 * self.yaw_rate * seconds;
+        let (sin, cos) = trig::sin_cos(middle);
+        self.x += self.speed * cos * seconds;
+        self.y += self.speed * sin * seconds;
+        self.heading = trig::wrap(self.heading + self.yaw_rate * seconds);
+        self.odometer += self.speed.abs() * seconds;
+        self.nod(seconds);
+    }
+
+    fn steer(&mut self, wheel: f64, seconds: f64) {
+        let change = wheel * STEERING_ANGLE_MAX - self.steering_angle;
+        let most = STEERING_RATE * seconds;
+        self.steering_angle += change.clamp(-most, most);
+    }
+
+    /// Engine, brake and resistance along the car.
+    fn roll(&mut self, controls: &Controls, seconds: f64) {
+        let before = self.speed;
+        let direction = if controls.reverse { -1.0 } else { 1.0 };
+        // A gear against the motion drives nothing: the throttle then only slows the car.
+        let against = self.speed * direction < -0.05;
+        let pedal = f64::from(controls.throttle);
+        self.throttle = if against { 0.0 } else { pedal };
+        self.brake = f64::from(controls.brake).max(if against { 0.6 * pedal } else { 0.0 });
+        let pull = ENGINE_PULL.min(ENGINE_POWER / before.abs().max(0.1));
+        let fade = match controls.reverse {
+            true => (1.0 - before.abs() / REVERSE_SPEED_MAX).max(0.0),
+            false => 1.0,
+        };
+        let grass = if self.on_grass { GRASS.0 + GRASS.1 * before.abs() } else { 0.0 };
+        let resistance = BRAKE * self.brake + ROLLING + DRAG * before * before + grass;
+        let pushed = before + direction * self.throttle * pull * fade * seconds;
+        // Resistance stops the car and holds it; it never pushes it back.
+        self.speed = pushed.signum() * (pushed.abs() - resistance * seconds).max(0.0);
+        self.acceleration = (self.speed - before) / seconds;
+    }
+
+    /// The body nods on its springs.
+    fn nod(&mut self, seconds: f64) {
+        let (frequency, damping) = SUSPENSION;
+        let target = -PITCH * self.acceleration;
+        let pull = frequency * frequency * (target - self.pitch);
+        self.pitch_rate += (pull - 2.0 * damping * frequency * self.pitch_rate) * seconds;
+        self.pitch += self.pitch_rate * seconds;
+        // At rest the body comes to rest too, so that the picture stands quite still.
+        let still = self.speed == 0.0 && self.pitch.abs() < 1e-5 && self.pitch_rate.abs() < 1e-4;
+        if still {
+            (self.pitch, self.pitch_rate) = (0.0, 0.0);
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Cones: they stand, are hit, fly, slide and lie.
+
+use crate::car::{CarState, FRONT, HALF_WIDTH, REAR};
+use crate::trig;
+
+/// Metres from the ground to a cone's tip.
+pub(crate) const HEIGHT: f64 = 0.72;
+/// Radius of a cone that a car touches, m.
+const RADIUS: f64 = 0.18;
+/// Height of a lying cone's base centre, m.
+const LYING: f64 = 0.2;
+
+/// One cone.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Cone {
+    home: (f64, f64),
+    /// The middle of the base: metres east, north, up.
+    position: [f64; 3],
+    velocity: [f64; 3],
+    /// The direction it falls to, rad counter-clockwise from east.
+    fall: f64,
+    /// 0 when it stands, π/2 when it lies.
+    tilt: f64,
+    spin: f64,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Standing,
+    Moving,
+    Lying,
+}
+
+/// A cone as a camera sees it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Pose {
+    /// The middle of the base: metres east, north, up.
+    pub(crate) base: [f32; 3],
+    /// Unit vector from the base to the tip.
+    pub(crate) axis: [f32; 3],
+}
+
+impl Cone {
+    pub(crate) fn standing_at(x: f64, y: f64) -> Self {
+        Self {
+            home: (x, y),
+            position: [x, y, 0.0],
+            velocity: [0.0; 3],
+            fall: 0.0,
+            tilt: 0.0,
+            spin: 0.0,
+            state: State::Standing,
+        }
+    }
+
+    /// Puts the cone back where it stood.
+    pub(crate) fn reset(&mut self) {
+        *self = Self::standing_at(self.home.0, self.home.1);
+    }
+
+    pub(crate) fn pose(&self) -> Pose {
+        let (sin, cos) = trig::sin_cos(self.tilt);
+        let (fall_sin, fall_cos) = trig::sin_cos(self.fall);
+        Pose {
+            base: self.position.map(|metres| metres as f32),
+            axis: [(sin * fall_cos) as f32, (sin * fall_sin) as f32, cos as f32],
+        }
+    }
+
+    /// Moves the cone by `seconds`; true when `car` knocks it over, which happens once.
+    pub(crate) fn step(&mut self, car: &CarState, seconds: f64) -> bool {
+        let struck = match self.state {
+            State::Standing | State::Lying => self.strike(car),
+            State::Moving => {
+                self.fly(seconds);
+                return false;
+            }
+        };
+        let first = struck && self.state == State::Standing;
+        if struck {
+            self.state = State::Moving;
+        }
+        first
+    }
+
+    /// Whether the moving car touches the cone; if so, the cone takes its push.
+    fn strike(&mut self, car: &CarState) -> bool {
+        let (dx, dy) = (self.position[0] - car.x, self.position[1] - car.y);
+        if dx * dx + dy * dy > 25.0 || car.speed == 0.0 {
+            return false;
+        }
+        let (sin, cos) = trig::sin_cos(car.heading);
+        let (ahead, left) = (dx * cos + dy * sin, dy * cos - dx * sin);
+        let ahead_of = (-REAR - RADIUS..=FRONT + RADIUS).contains(&ahead);
+        if !ahead_of || left.abs() > HALF_WIDTH + RADIUS {
+            return false;
+        }
+        // Thrown a little faster than the car, and outwards by where the bumper met it.
+        let along = car.speed * 1.15 + 0.8_f64.copysign(car.speed);
+        let across = (left / HALF_WIDTH) * (0.6 + 0.35 * car.speed.abs());
+        let up = (0.9 + 0.16 * car.speed.abs()).min(3.2);
+        self.velocity = [along * cos - across * sin, along * sin + across * cos, up];
+        self.fall = trig::atan2(self.velocity[1], self.velocity[0]);
+        self.spin = 3.0 + 0.5 * car.speed.abs();
+        true
+    }
+
+    fn fly(&mut self, seconds: f64) {
+        let [vx, vy, vz] = self.velocity;
+        for (metres, speed) in self.position.iter_mut().zip(self.velocity) {
+            *metres += speed * seconds;
+        }
+        self.tilt = (self.tilt + self.spin * seconds).min(std::f64::consts::FRAC_PI_2);
+        let floor = LYING * self.tilt / std::f64::consts::FRAC_PI_2;
+        let grounded = self.position[2] <= floor;
+        let slide = (vx * vx + vy * vy).sqrt();
+        if grounded {
+            self.position[2] = floor;
+            let slower = (slide - 6.5 * seconds).max(0.0) / slide.max(1e-9);
+            let bounce = if vz < -0.6 { -0.35 * vz } else { 0.0 };
+            self.velocity = [vx * slower, vy * slower, bounce];
+        } else {
+            self.velocity[2] = vz - 9.81 * seconds;
+        }
+        let lies = self.tilt >= std::f64::consts::FRAC_PI_2;
+        if lies && grounded && slide < 0.02 && vz.abs() < 0.6 {
+            (self.state, self.velocity) = (State::Lying, [0.0; 3]);
+        }
+    }
+}
