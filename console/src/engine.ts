@@ -59,7 +59,9 @@ class Engine {
   request(request: Exclude<PageRequest, { kind: 'start' }>): void {
     switch (request.kind) {
       case 'command':
-        if (this.#open && !this.#socket.send(commandMessage(request.command))) this.#drops.add('command not sent');
+        if (this.#open && !this.#socket.send(commandMessage(request.command, this.#operatorMs()))) {
+          this.#drops.add('command not sent');
+        }
         return;
       case 'link':
         this.#socket.send(linkActionMessage(request.link, request.cut));
@@ -68,6 +70,11 @@ class Engine {
         this.#socket.connect();
         return;
     }
+  }
+
+  #operatorMs(): number | null {
+    const best = this.#clock.best();
+    return best === null ? null : nowMs() + best.offsetMs;
   }
 
   #receive(message: ArrayBuffer): void {

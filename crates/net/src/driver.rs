@@ -2,7 +2,6 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
@@ -10,14 +9,13 @@ use std::time::Duration;
 
 use anyhow::Context;
 use mio::net::UdpSocket;
-use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token, Waker};
-use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
 use tautline_transport::{Class, Event, Route, Session};
 use tautline_units::Instant;
 
 use crate::clock::Clock;
 use crate::socket::Local;
+use crate::timer::Timer;
 
 /// What the event loop tells the application, on the loop's own thread: be brief.
 #[derive(Debug)]
@@ -81,7 +79,8 @@ impl Driver {
     ) -> anyhow::Result<Self> {
         let poll = Poll::new().context("the kernel gives no poller")?;
         let waker = Arc::new(Waker::new(poll.registry(), WAKE).context("no waker")?);
-        let timer = Timer::register(&poll).context("the kernel gives no timer")?;
+        let timer = Timer::new().context("the kernel gives no timer")?;
+        timer.register(poll.registry(), TIMER).context("the timer cannot be watched")?;
         let mut sockets = locals.iter().map(Local::open).collect::<anyhow::Result<Vec<_>>>()?;
         for (index, socket) in sockets.iter_mut().enumerate() {
             poll.registry().register(socket, Token(index), Interest::READABLE)?;
@@ -184,7 +183,7 @@ impl EventLoop {
             match self.poll.poll(&mut events, None) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return tracing::error!(%error, "the poller failed"),
-                Ok(()) => self.timer.clear(),
+                Ok(()) => self.timer.acknowledge(),
             }
             if !self.take_inputs() {
                 return;
@@ -193,12 +192,22 @@ impl EventLoop {
             self.advance();
             self.tick();
             let now = self.clock.now();
-            let due = match &self.session {
-                Some(session) if !more => session.poll_timeout().map_or(self.tick_at, |(at, _)| at),
-                Some(_) => now,
-                None => now + IDLE,
-            };
-            self.timer.arm(due.min(self.tick_at.max(now)).since(now));
+            if let Err(error) = self.timer.arm(Some(self.due(more, now)), now) {
+                return tracing::error!(%error, "the timer cannot be set");
+            }
+        }
+    }
+
+    /// When the loop must turn again, if nothing wakes it before.
+    fn due(&self, more: bool, now: Instant) -> Instant {
+        if more {
+            return now;
+        }
+        match &self.session {
+            Some(session) => {
+                session.poll_timeout().map_or(self.tick_at, |(at, _)| at.min(self.tick_at))
+            }
+            None => now + IDLE,
         }
     }
 
@@ -286,42 +295,6 @@ impl EventLoop {
         if let Some(session) = &self.session {
             (self.sink)(Output::Tick(session, &self.drops));
         }
-    }
-}
-
-/// A timer of the kernel's, precise to microseconds where a poller's own time-out has milliseconds.
-struct Timer {
-    fd: OwnedFd,
-}
-
-impl Timer {
-    fn register(poll: &Poll) -> io::Result<Self> {
-        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
-        let fd = rustix::time::timerfd_create(TimerfdClockId::Monotonic, flags)?;
-        let raw = fd.as_raw_fd();
-        poll.registry().register(&mut SourceFd(&raw), TIMER, Interest::READABLE)?;
-        Ok(Self { fd })
-    }
-
-    fn arm(&self, wait: Duration) {
-        // An all-zero time would disarm the timer.
-        let wait = wait.max(Duration::from_nanos(1));
-        let it_value = Timespec {
-            tv_sec: i64::try_from(wait.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: i64::from(wait.subsec_nanos()),
-        };
-        let it_interval = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let once = Itimerspec { it_interval, it_value };
-        if let Err(error) =
-            rustix::time::timerfd_settime(&self.fd, TimerfdTimerFlags::empty(), &once)
-        {
-            tracing::error!(%error, "the timer cannot be set");
-        }
-    }
-
-    fn clear(&self) {
-        // Nothing to read only means that something else woke the loop.
-        let _ = rustix::io::read(&self.fd, &mut [0; 8]);
     }
 }
 

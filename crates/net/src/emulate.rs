@@ -17,7 +17,6 @@ pub mod control;
 mod lateness;
 mod relay;
 mod server;
-mod timer;
 
 use std::io;
 use std::net::SocketAddr;
@@ -32,10 +31,10 @@ pub use config::{Config, LinkConfig};
 pub use lateness::Lateness;
 
 use crate::clock::Clock;
+use crate::timer::Timer;
 use control::Status;
 use relay::{Relay, Side};
 use server::Server;
-use timer::Timer;
 
 /// Emulated links, bound to their addresses and ready to run.
 #[derive(Debug)]

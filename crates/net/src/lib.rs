@@ -8,6 +8,7 @@ pub mod metrics;
 pub mod random;
 mod routes;
 mod socket;
+mod timer;
 
 pub use routes::routes;
 pub use socket::Local;

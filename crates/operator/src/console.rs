@@ -44,6 +44,8 @@ pub struct Hub {
     pub wishes_malformed: AtomicU64,
     /// Wishes that came faster than they could be carried out.
     pub wishes_dropped: AtomicU64,
+    /// Commands that were held up between the browser and here.
+    pub commands_stale: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -85,6 +87,7 @@ impl Hub {
             slices_dropped: AtomicU64::new(0),
             wishes_malformed: AtomicU64::new(0),
             wishes_dropped: AtomicU64::new(0),
+            commands_stale: AtomicU64::new(0),
         }
     }
 

@@ -1,6 +1,7 @@
 //! The operator's input on its way to the vehicle.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tautline_message::{Command, Gear};
@@ -32,12 +33,21 @@ impl Input {
         Self { hub, shared, handle, clock, sequence: 0, commanded_at: None }
     }
 
-    /// Sends on what the console commands.
+    /// Sends on what the console commands, unless it was held up on its way here: what came late
+    /// from the browser must not look fresh to the vehicle.
+    ///
+    /// The console dates its commands in Unix time by this machine's clock, 0 for unknown.
     pub(crate) fn handle_command(&mut self, command: Command) {
         let now = self.clock.now();
+        let unix = self.clock.unix_nanos(now);
+        let age = Duration::from_nanos(unix.saturating_sub(command.sent_at.as_nanos()));
+        if age > AGE_MAX {
+            self.hub.commands_stale.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
         self.commanded_at = Some(now);
         let refresh_strips = self.refresh_strips();
-        self.send(Command { refresh_strips, ..command }, now);
+        self.send(Command { refresh_strips, ..command }, now - age);
     }
 
     /// Looks whether the console is silent while strips need an IDR.
@@ -63,9 +73,9 @@ impl Input {
         self.send(stop, now);
     }
 
-    fn send(&mut self, command: Command, now: Instant) {
+    fn send(&mut self, command: Command, sent_at: Instant) {
         self.sequence += 1;
-        let command = Command { sequence: self.sequence, sent_at: now, ..command };
+        let command = Command { sequence: self.sequence, sent_at, ..command };
         // Without a session there is nobody to command; the loop counts what it cannot take.
         self.handle.send(Class::Control, command.encode(), DEADLINE);
     }
@@ -77,4 +87,6 @@ impl Input {
 
 /// The console sends fifty commands a second; so long without one means that nobody is there.
 const CONSOLE_SILENCE: Duration = Duration::from_millis(300);
+/// A command that took longer than this from the browser is not sent on.
+const AGE_MAX: Duration = Duration::from_millis(250);
 const DEADLINE: Duration = Duration::from_millis(250);

@@ -223,6 +223,7 @@ impl Reception {
             ("console: slice dropped, browser too slow", count(&self.hub.slices_dropped)),
             ("console: message malformed", count(&self.hub.wishes_malformed)),
             ("console: message dropped", count(&self.hub.wishes_dropped)),
+            ("console: command stale", count(&self.hub.commands_stale)),
             (
                 "recorder: slice dropped, disk too slow",
                 self.recorder.as_ref().map_or(0, Recorder::dropped),

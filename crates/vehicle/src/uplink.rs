@@ -6,8 +6,7 @@ use std::time::Duration;
 use tautline_message::{Command, LinkState, LinkStatus};
 use tautline_net::clock::Clock;
 use tautline_net::driver::Output;
-use tautline_transport::{Class, Event, link};
-use tautline_units::Instant;
+use tautline_transport::{Class, Event, Session, link};
 
 use crate::actuators::Actuators;
 use crate::encode::Wishes;
@@ -45,7 +44,7 @@ impl Uplink {
     /// Takes what the event loop tells.
     pub fn handle(&self, output: Output<'_>) {
         match output {
-            Output::Event(event, _) => self.handle_event(event),
+            Output::Event(event, session) => self.handle_event(event, session),
             Output::Tick(session, drops) => {
                 let mut seen = lock(&self.shared);
                 seen.links = session.links().map(|view| status(&view)).collect();
@@ -54,14 +53,14 @@ impl Uplink {
         }
     }
 
-    fn handle_event(&self, event: Event) {
+    fn handle_event(&self, event: Event, session: &Session) {
         match event {
             Event::Established => {
                 self.actuators.failsafe().handle_new_session();
                 self.wishes.refresh(u8::MAX);
             }
-            Event::Unit { class: Class::Control, bytes, sent_at, .. } => {
-                self.handle_command(&bytes, sent_at);
+            Event::Unit { class: Class::Control, bytes, .. } => {
+                self.handle_command(&bytes, session);
             }
             Event::Budget { media } => self.wishes.set_budget(media),
             // An operator sends no media, and a command that was lost is followed by the next.
@@ -70,9 +69,11 @@ impl Uplink {
         }
     }
 
-    fn handle_command(&self, bytes: &[u8], sent_at: Option<Instant>) {
+    fn handle_command(&self, bytes: &[u8], session: &Session) {
         match Command::decode(bytes) {
             Ok(command) => {
+                // The command's own date counts from the operator's hand, not from the transport.
+                let sent_at = session.clock().map(|clock| clock.to_local(command.sent_at));
                 self.wishes.refresh(command.refresh_strips);
                 self.actuators.handle_command(command, sent_at, self.clock.now());
             }

@@ -11,23 +11,23 @@ use tautline_units::Instant;
 
 /// One timer with the kernel's own resolution; epoll's timeouts have only milliseconds.
 #[derive(Debug)]
-pub(super) struct Timer {
+pub(crate) struct Timer {
     fd: OwnedFd,
     armed: Option<Instant>,
 }
 
 impl Timer {
-    pub(super) fn new() -> rustix::io::Result<Self> {
+    pub(crate) fn new() -> rustix::io::Result<Self> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         Ok(Self { fd: timerfd_create(TimerfdClockId::Monotonic, flags)?, armed: None })
     }
 
-    pub(super) fn register(&self, registry: &Registry, token: Token) -> std::io::Result<()> {
+    pub(crate) fn register(&self, registry: &Registry, token: Token) -> std::io::Result<()> {
         registry.register(&mut SourceFd(&self.fd.as_raw_fd()), token, Interest::READABLE)
     }
 
     /// Sets the timer to `next`, or stops it; no system call if nothing changes.
-    pub(super) fn arm(&mut self, next: Option<Instant>, now: Instant) -> rustix::io::Result<()> {
+    pub(crate) fn arm(&mut self, next: Option<Instant>, now: Instant) -> rustix::io::Result<()> {
         if self.armed == next {
             return Ok(());
         }
@@ -43,7 +43,7 @@ impl Timer {
 
     /// Takes note that the timer has fired. Its count need not be read: epoll tells edges, and
     /// the next setting clears it.
-    pub(super) fn acknowledge(&mut self) {
+    pub(crate) fn acknowledge(&mut self) {
         self.armed = None;
     }
 }
