@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// The newest round trips on one connection, and what they come to.
 ///
-/// Holds [`SAMPLES_MAX`] samples, 4 KiB. Source: [Valascho2011], "Measuring Latency".
+/// Holds [`SAMPLES_MAX`] samples, 4 KiB. Source: [UGV], "Measuring Latency".
 #[derive(Clone, Debug, Default)]
 pub struct Record {
     samples: VecDeque<Duration>,
@@ -77,7 +77,7 @@ impl fmt::Display for Summary {
     }
 }
 
-/// The bins of [Valascho2011], "Pareto Analysis": not discernible, no impact on control,
+/// The bins of [UGV], "Pareto Analysis": not discernible, no impact on control,
 /// challenging, difficult.
 pub const BINS: [Duration; 4] = [
     Duration::from_millis(125),

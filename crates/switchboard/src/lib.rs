@@ -4,7 +4,7 @@
 //! switchboard's settings give those keys. An operator takes a vehicle: that is a *lease*, and
 //! each of the two is told the other's key and addresses. From then on they speak directly. The
 //! switchboard holds no session key and carries no payload; both connections stay, to bring the
-//! two together again after either has restarted, and to measure the way to each ([Valascho2011],
+//! two together again after either has restarted, and to measure the way to each ([UGV],
 //! "Overall System Architecture" and "Measuring Latency").
 //!
 //! [`Directory`] is the whole of the behaviour, without sockets or clocks; [`Server`] gives it

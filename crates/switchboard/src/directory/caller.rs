@@ -99,5 +99,5 @@ impl Guest {
     }
 }
 
-/// A mobile link's worst delays, 5.7 s ([Valascho2011]), at one ping a second, and some more.
+/// A mobile link's worst delays, 5.7 s ([UGV]), at one ping a second, and some more.
 const PINGS_MAX: usize = 16;

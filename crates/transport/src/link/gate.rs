@@ -1,6 +1,6 @@
 use tautline_units::{Duration, Instant};
 
-/// Whether a link is alive ([TGV]: no video on a path that does not answer).
+/// Whether a link is alive ([UGV]: no video on a path that does not answer).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum State {
     /// No pong has come yet: pings only.

@@ -4,7 +4,7 @@ use tautline_units::{Bitrate, Duration, Instant};
 
 use super::{Controller, Grant, View};
 
-/// The two-state rate control of [RDLTE] III.B with the numbers of its published code [LLMLNCL].
+/// The two-state rate control of [LTE] III.B with the numbers of its published code [LLMLNCL].
 ///
 /// *Measure*: if less arrives than was sent, the rate falls below what arrives, to empty the
 /// queue. *Probation*: after 1.5 s without a change the rate goes up by a fifth for four reports
@@ -25,6 +25,10 @@ pub struct TwoState {
     initial: f64,
     /// The rate that both states start from, bit/s.
     base: f64,
+    /// The highest that `base` was of late, and when.
+    former: Option<(Instant, f64)>,
+    /// What the probation under way multiplies `base` by.
+    raise: f64,
     state: State,
     changed_at: Option<Instant>,
     /// Newest first, bit/s.
@@ -51,6 +55,8 @@ impl TwoState {
             ceiling: ceiling.as_f64(),
             initial: initial.as_f64(),
             base: initial.as_f64(),
+            former: None,
+            raise: RAISE,
             state: State::Measure,
             changed_at: None,
             received: VecDeque::with_capacity(SAMPLES),
@@ -61,7 +67,7 @@ impl TwoState {
     fn grant(&self) -> Grant {
         let rate = match self.state {
             State::Measure => self.base,
-            State::Probation { left, .. } if left >= TURN => self.base * RAISE,
+            State::Probation { left, .. } if left >= TURN => self.base * self.raise,
             State::Probation { .. } => self.base * LOWER,
         };
         Grant {
@@ -83,6 +89,10 @@ impl TwoState {
     fn change(&mut self, rate: f64, now: Instant) {
         self.base = rate.clamp(self.floor, self.ceiling);
         self.changed_at = Some(now);
+        let higher = self.former.filter(|(at, rate)| {
+            *rate > self.base && now.since(*at) < FORMER_LIFE
+        });
+        self.former = Some(higher.unwrap_or((now, self.base)));
         tracing::debug!(kbps = self.base as u64 / 1_000, "rate");
     }
 
@@ -108,7 +118,11 @@ impl TwoState {
         }
         let busy = carried >= PROBE_SHARE * self.base;
         let room = self.base < self.ceiling;
-        if full && waited >= PROBE_PAUSE && busy && room && view.may_probe {
+        let fallen = self.former.is_some_and(|(_, rate)| self.base < FALLEN * rate);
+        let (pause, raise) =
+            if fallen { (CHANGE_PAUSE, RAISE_FALLEN) } else { (PROBE_PAUSE, RAISE) };
+        if full && waited >= pause && busy && room && view.may_probe {
+            self.raise = raise;
             self.state = State::Probation { left: 8, raised: false, lowered: false };
         }
     }
@@ -193,6 +207,12 @@ const TURN: u32 = 5;
 /// [LLMLNCL]: 500 ms between changes, 1.5 s before a probation.
 const CHANGE_PAUSE: Duration = Duration::from_millis(500);
 const PROBE_PAUSE: Duration = Duration::from_millis(1_500);
+/// A link whose rate is below this share of what it was in the last [`FORMER_LIFE`] is taken to
+/// come out of a trough, not to have become another link: it probes without the long wait, and by
+/// more.
+const FALLEN: f64 = 0.6;
+const FORMER_LIFE: Duration = Duration::from_secs(20);
+const RAISE_FALLEN: f64 = 1.5;
 /// Below this share of the grant the application, not the link, sets the rate. The budget hands
 /// out 0.9 of the grant and an encoder stays a little below it.
 const PROBE_SHARE: f64 = 0.7;

@@ -7,12 +7,12 @@ use crate::config::check;
 use crate::error::ConfigError;
 use crate::wire::Prefix;
 
-/// How media units are coded: a fixed code rate ([RDLTE]).
+/// How media units are coded: a fixed code rate ([LTE]).
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// The least number of source packets, so that even a small unit spreads over the links;
-    /// 1 to 64, default 4 ([RDLTE] Fig. 15).
+    /// 1 to 64, default 4 ([LTE] Fig. 15).
     pub source_count_min: usize,
     /// A unit too small to fill so many packets with this many bytes each gets fewer, but two;
     /// 0 to 500, default 64: below it our bytes and IP's outweigh the unit's, and a slow link

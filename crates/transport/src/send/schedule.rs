@@ -60,7 +60,7 @@ impl Kind {
     }
 }
 
-/// Takes the link whose anticipated transmission end is the earliest ([RDLTE] III.B).
+/// Takes the link whose anticipated transmission end is the earliest ([LTE] III.B).
 #[derive(Debug, Clone, Copy)]
 pub struct TransmissionEnd;
 
