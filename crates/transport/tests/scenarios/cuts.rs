@@ -167,3 +167,40 @@ fn table_of_cuts() {
         measure(choice, seeds);
     }
 }
+
+#[test]
+#[ignore = "debug"]
+fn trace_one() {
+    let get = |name: &str| std::env::var(name).unwrap().parse::<u64>().unwrap();
+    let (seed, cycle) = (get("SEED"), get("CYCLE"));
+    let choice = Choice::Best(2);
+    let links = (0..4).map(|at| Preset::LteDriving.pair_of(CARRIERS[at as usize], seed * 4 + at));
+    let mut scenario = Scenario::new(seed + 100, links.collect());
+    scenario.media_most = Bitrate::from_mbps(6);
+    scenario.run_ms = FIRST_MS;
+    let mut run = scenario.run();
+    for c in 0..=cycle {
+        let at = FIRST_MS + c * CYCLE_MS;
+        run.until(at);
+        let cut = chosen(choice, &run, seed + c);
+        cut.iter().for_each(|link| run.step(Step::Cut(*link)));
+        if c == cycle {
+            println!("cut {cut:?}");
+            for step in 0..40 {
+                let t = at + step * 20;
+                run.until(t + 20);
+                let sent = run.sender().sent.iter().filter(|s| (t..t + 20).contains(&s.at.as_millis())).count();
+                let came: Vec<_> = run.receiver().media.iter().filter(|u| (t..t + 20).contains(&(u.sent_world + u.delay).as_millis())).map(|u| u.delay.as_millis()).collect();
+                let b = run.sender().budgets.last().unwrap().1;
+                print!("{:4} sent {sent} came {} {:?} refused {} budget {:.2} ", step * 20, came.len(), came.iter().max(), run.sender().media_refused, b.as_f64() / 1e6);
+                for l in run.sender().session.links() {
+                    print!("| {:.1} q{} rtt {} ", l.granted.as_f64() / 1e6, l.queued.get(), l.rtt.map_or(0, |d| d.as_millis()));
+                }
+                let c = run.sender().session.counters();
+                println!("moved {} exp {} unsched {} sil {}", c.media_moved, c.discarded(tautline_transport::Discard::MediaExpired), c.discarded(tautline_transport::Discard::MediaUnschedulable), c.discarded(tautline_transport::Discard::MediaSilenced));
+            }
+        }
+        run.until(at + CUT_MS);
+        cut.iter().for_each(|link| run.step(Step::Restore(*link)));
+    }
+}
