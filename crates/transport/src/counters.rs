@@ -62,7 +62,8 @@ pub enum Discard {
     ControlExpired,
     /// A media packet whose deadline passed in a link's queue.
     MediaExpired,
-    /// A media packet that no link could deliver in time.
+    /// A media packet that no link could deliver in time, or a repair packet that would have
+    /// waited too long.
     MediaUnschedulable,
     /// A media packet dropped because its link fell silent.
     MediaSilenced,

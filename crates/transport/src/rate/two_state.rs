@@ -89,9 +89,8 @@ impl TwoState {
     fn change(&mut self, rate: f64, now: Instant) {
         self.base = rate.clamp(self.floor, self.ceiling);
         self.changed_at = Some(now);
-        let higher = self.former.filter(|(at, rate)| {
-            *rate > self.base && now.since(*at) < FORMER_LIFE
-        });
+        let higher =
+            self.former.filter(|(at, rate)| *rate > self.base && now.since(*at) < FORMER_LIFE);
         self.former = Some(higher.unwrap_or((now, self.base)));
         tracing::debug!(kbps = self.base as u64 / 1_000, "rate");
     }

@@ -381,7 +381,7 @@ impl Active {
             .links
             .iter()
             .filter(|link| carrying.allows(link) && link.owd_out_or_guess(clock) < span)
-            .map(|link| link.grant.sustained)
+            .map(|link| link.to_hand_out(span))
             .sum();
         let datagram_bytes = self.datagram_bytes_max(shared);
         if let Some(media) = self.budget.update(granted, &shared.config, datagram_bytes) {

@@ -1,6 +1,6 @@
 //! What to do when a link's pongs stop: before it is silent, others take over its media.
 
-use tautline_units::{Duration, Instant};
+use tautline_units::{Bitrate, Duration, Instant};
 
 use super::Shared;
 use super::active::Active;
@@ -33,6 +33,16 @@ impl Link {
     pub(super) fn patience(&self, config: &Config) -> Duration {
         let jitter = self.delay.jitter().unwrap_or_default();
         PATIENCE_LEAST.max(config.ping_interval * PONGS_MISSED + jitter * JITTERS)
+    }
+}
+
+impl Link {
+    /// The rate that the budget may count on: what is left beside the work of emptying, within
+    /// [`BACKLOG_TIME`], a queue of more than a quarter of `span`.
+    pub(super) fn to_hand_out(&self, span: Duration) -> Bitrate {
+        let sustained = self.grant.sustained;
+        let backlog = self.pacer.queued() - sustained * (span / 4);
+        sustained - Bitrate::of(backlog, BACKLOG_TIME)
     }
 }
 
@@ -150,3 +160,5 @@ const JITTERS: u32 = 4;
 const PATIENCE_LEAST: Duration = Duration::from_millis(60);
 /// A link whose queue was shorter than this when its pongs stopped did not stop for its queue.
 const STALL_QUEUE_MOST: Duration = Duration::from_millis(60);
+/// As long as a unit lives: a backlog is gone before the next ones are late.
+const BACKLOG_TIME: Duration = Duration::from_millis(200);

@@ -163,7 +163,11 @@ fn table_of_cuts() {
         Some(Choice::Best(2)),
         Some(Choice::Any(2)),
     ];
+    let only = std::env::var("CUTS_ONLY").ok();
     for choice in choices {
+        if only.as_ref().is_some_and(|only| !only.contains(&format!("{choice:?}"))) {
+            continue;
+        }
         measure(choice, seeds);
     }
 }
@@ -189,15 +193,44 @@ fn trace_one() {
             for step in 0..40 {
                 let t = at + step * 20;
                 run.until(t + 20);
-                let sent = run.sender().sent.iter().filter(|s| (t..t + 20).contains(&s.at.as_millis())).count();
-                let came: Vec<_> = run.receiver().media.iter().filter(|u| (t..t + 20).contains(&(u.sent_world + u.delay).as_millis())).map(|u| u.delay.as_millis()).collect();
+                let sent = run
+                    .sender()
+                    .sent
+                    .iter()
+                    .filter(|s| (t..t + 20).contains(&s.at.as_millis()))
+                    .count();
+                let came: Vec<_> = run
+                    .receiver()
+                    .media
+                    .iter()
+                    .filter(|u| (t..t + 20).contains(&(u.sent_world + u.delay).as_millis()))
+                    .map(|u| u.delay.as_millis())
+                    .collect();
                 let b = run.sender().budgets.last().unwrap().1;
-                print!("{:4} sent {sent} came {} {:?} refused {} budget {:.2} ", step * 20, came.len(), came.iter().max(), run.sender().media_refused, b.as_f64() / 1e6);
+                print!(
+                    "{:4} sent {sent} came {} {:?} refused {} budget {:.2} ",
+                    step * 20,
+                    came.len(),
+                    came.iter().max(),
+                    run.sender().media_refused,
+                    b.as_f64() / 1e6
+                );
                 for l in run.sender().session.links() {
-                    print!("| {:.1} q{} rtt {} ", l.granted.as_f64() / 1e6, l.queued.get(), l.rtt.map_or(0, |d| d.as_millis()));
+                    print!(
+                        "| {:.1} q{} rtt {} ",
+                        l.granted.as_f64() / 1e6,
+                        l.queued.get(),
+                        l.rtt.map_or(0, |d| d.as_millis())
+                    );
                 }
                 let c = run.sender().session.counters();
-                println!("moved {} exp {} unsched {} sil {}", c.media_moved, c.discarded(tautline_transport::Discard::MediaExpired), c.discarded(tautline_transport::Discard::MediaUnschedulable), c.discarded(tautline_transport::Discard::MediaSilenced));
+                println!(
+                    "moved {} exp {} unsched {} sil {}",
+                    c.media_moved,
+                    c.discarded(tautline_transport::Discard::MediaExpired),
+                    c.discarded(tautline_transport::Discard::MediaUnschedulable),
+                    c.discarded(tautline_transport::Discard::MediaSilenced)
+                );
             }
         }
         run.until(at + CUT_MS);
