@@ -29,11 +29,22 @@ pub struct TwoState {
     former: Option<(Instant, f64)>,
     /// What the probation under way multiplies `base` by.
     raise: f64,
+    /// Whether nothing has denied, since the rate fell, that there is room to climb back.
+    rising: Rising,
     state: State,
     changed_at: Option<Instant>,
     /// Newest first, bit/s.
     received: VecDeque<f64>,
     sent: VecDeque<f64>,
+}
+
+/// What the last probation showed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rising {
+    /// There was none since the rate fell.
+    Untried,
+    Shown,
+    Denied,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +68,7 @@ impl TwoState {
             base: initial.as_f64(),
             former: None,
             raise: RAISE,
+            rising: Rising::Untried,
             state: State::Measure,
             changed_at: None,
             received: VecDeque::with_capacity(SAMPLES),
@@ -111,15 +123,21 @@ impl TwoState {
             return;
         }
         let arrived = mean(rx, 0, 3);
-        if rx[0] < 0.95 * tx[0] && 1.05 * arrived < carried && carried >= self.floor {
-            self.change(0.9 * arrived, view.now);
+        let less = rx[0] < 0.95 * tx[0] && 1.05 * arrived < carried;
+        let waiting = view.queueing.is_some_and(|queue| queue > QUEUE_MOST);
+        if (less || waiting) && carried >= self.floor {
+            self.rising = Rising::Untried;
+            self.change(0.9 * arrived.min(self.base), view.now);
             return;
         }
         let busy = carried >= PROBE_SHARE * self.base;
         let room = self.base < self.ceiling;
         let fallen = self.former.is_some_and(|(_, rate)| self.base < FALLEN * rate);
-        let (pause, raise) =
-            if fallen { (CHANGE_PAUSE, RAISE_FALLEN) } else { (PROBE_PAUSE, RAISE) };
+        let (pause, raise) = match self.rising {
+            Rising::Untried if fallen => (CHANGE_PAUSE, RAISE),
+            Rising::Shown if fallen => (CHANGE_PAUSE, RAISE_FALLEN),
+            Rising::Untried | Rising::Shown | Rising::Denied => (PROBE_PAUSE, RAISE),
+        };
         if full && waited >= pause && busy && room && view.may_probe {
             self.raise = raise;
             self.state = State::Probation { left: 8, raised: false, lowered: false };
@@ -146,8 +164,9 @@ impl TwoState {
         self.state = State::Measure;
         // The raised samples are those of reports 7, 6 and 5; this one is report 1.
         let reached = mean(rx, 4, 6);
-        let rate = if raised && lowered { reached.max(self.base) } else { self.base };
-        self.change(rate, view.now);
+        let shown = raised && lowered;
+        self.rising = if shown { Rising::Shown } else { Rising::Denied };
+        self.change(if shown { reached.max(self.base) } else { self.base }, view.now);
     }
 }
 
@@ -212,6 +231,8 @@ const PROBE_PAUSE: Duration = Duration::from_millis(1_500);
 const FALLEN: f64 = 0.6;
 const FORMER_LIFE: Duration = Duration::from_secs(20);
 const RAISE_FALLEN: f64 = 1.5;
+/// A standing queue of which the paper's rule, that less arrives than was sent, may say nothing.
+const QUEUE_MOST: Duration = Duration::from_millis(80);
 /// Below this share of the grant the application, not the link, sets the rate. The budget hands
 /// out 0.9 of the grant and an encoder stays a little below it.
 const PROBE_SHARE: f64 = 0.7;
