@@ -1,5 +1,6 @@
 //! `tautline demo`.
 
+use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -47,22 +48,27 @@ impl Demo {
             seed: self.seed,
         };
         let mut stand = Stand::raise(&setup).await?;
-        println!(
+        say(format_args!(
             "Open  http://{}  and drive: arrow keys, WASD, gamepad or wheel.",
             stand.console()
-        );
-        println!("Vehicle's metrics: http://{}/metrics", stand.vehicle_metrics());
+        ));
+        say(format_args!("Vehicle's metrics: http://{}/metrics", stand.vehicle_metrics()));
         let processes: Vec<String> =
             stand.process_ids().map(|(name, id)| format!("{name} {id}")).collect();
-        println!("Processes: {}. Ctrl-C ends all.", processes.join(", "));
+        say(format_args!("Processes: {}. Ctrl-C ends all.", processes.join(", ")));
         loop {
             tokio::select! {
                 () = stop::asked() => break,
-                words = stand.ended() => println!("{words}"),
+                words = stand.ended() => say(format_args!("{words}")),
             }
         }
         stand.lower().await;
-        println!("All ended.");
+        say(format_args!("All ended."));
         Ok(())
     }
+}
+
+/// Prints a line; a person who no longer reads is no reason to end.
+fn say(line: std::fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stdout(), "{line}");
 }

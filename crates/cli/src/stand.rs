@@ -184,10 +184,12 @@ impl Process {
 
     fn last_words(&self, status: Option<ExitStatus>) -> String {
         let log = std::fs::read_to_string(&self.log).unwrap_or_default();
-        let words = log.lines().last().unwrap_or("without a word");
-        let words = words.strip_prefix("tautline: ").unwrap_or(words);
-        let how = status.map_or_else(String::new, |status| format!(" ({status})"));
-        format!("{} ended{how}: {words}", self.name)
+        let words = log.lines().last().and_then(|line| line.strip_prefix("tautline: "));
+        match (words, status) {
+            (Some(words), _) => format!("{} ended: {words}", self.name),
+            (None, Some(status)) => format!("{} ended ({status})", self.name),
+            (None, None) => format!("{} ended", self.name),
+        }
     }
 }
 

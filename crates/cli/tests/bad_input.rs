@@ -1,5 +1,7 @@
 //! Bad input gets one clear line that says what is wrong and what to do.
 
+#![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
+
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

@@ -59,6 +59,9 @@ impl Reporter {
     pub fn telemetry(&self, lately: &Lately, now: Instant) -> Telemetry {
         let state = self.actuators.state();
         let (mode, mode_reason, command_age) = self.mode(now);
+        let seen = self.seen();
+        let drops = self.drops(&seen).into_iter().filter(|(_, count)| *count > 0);
+        let drops = drops.map(|(name, count)| (name.to_owned(), count)).collect();
         let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
         let millis = |duration: Duration| duration.as_secs_f32() * 1e3;
         Telemetry {
@@ -81,9 +84,9 @@ impl Reporter {
             slices_dropped: self.slices_dropped(),
             encode_ms_p50: millis(lately.encode.0),
             encode_ms_p99: millis(lately.encode.1),
-            links: self.seen().links.clone(),
+            links: seen.links,
             cones_hit: state.cones_hit,
-            drops: self.drops_that_happened(),
+            drops,
         }
     }
 
@@ -136,12 +139,6 @@ impl Reporter {
         drops
     }
 
-    fn drops_that_happened(&self) -> Vec<(String, u64)> {
-        let drops = self.drops(&self.seen()).into_iter();
-        let happened = drops.filter(|(_, count)| *count > 0);
-        happened.map(|(name, count)| (name.to_owned(), count)).collect()
-    }
-
     fn mode(&self, now: Instant) -> (Mode, String, Option<Duration>) {
         let failsafe = self.actuators.failsafe();
         let (mode, why) = failsafe.mode();
@@ -160,8 +157,9 @@ impl Reporter {
             + count(&self.meter.slices_refused)
     }
 
-    fn seen(&self) -> std::sync::MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    /// A copy, so that nothing is locked while the rest is gathered.
+    fn seen(&self) -> Seen {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 

@@ -1,0 +1,104 @@
+//! Either side may restart: it registers again, and video and commands go on.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+struct Demo {
+    process: Child,
+    console: String,
+    ids: Vec<(String, u32)>,
+    restarted: Vec<Child>,
+}
+
+impl Demo {
+    fn start() -> Self {
+        let mut process = Command::new(env!("CARGO_BIN_EXE_tautline"))
+            .args(["demo", "--console", "127.0.0.1:0", "--links", "lan"])
+            .args(["--pictures-per-second", "10"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("our own binary");
+        let lines = BufReader::new(process.stdout.take().expect("piped")).lines();
+        let lines: Vec<String> = lines.take(3).map(|line| line.expect("text")).collect();
+        let console = lines[0].split_whitespace().nth(1).expect("an address");
+        let console = console.trim_start_matches("http://").to_owned();
+        let list = lines[2].trim_start_matches("Processes: ").split('.').next().expect("a list");
+        let ids = list.split(", ").map(|entry| {
+            let (name, id) = entry.split_once(' ').expect("name and number");
+            (name.to_owned(), id.parse().expect("a number"))
+        });
+        Self { process, console, ids: ids.collect(), restarted: Vec::new() }
+    }
+
+    /// Kills a part as a crash would, and starts it again with the same settings.
+    fn restart(&mut self, name: &str) {
+        let (_, id) = self.ids.iter().find(|(of, _)| of == name).expect("it runs");
+        let line = std::fs::read(format!("/proc/{id}/cmdline")).expect("it still runs");
+        let arguments: Vec<String> = line
+            .split(|byte| *byte == 0)
+            .filter(|part| !part.is_empty())
+            .map(|part| String::from_utf8_lossy(part).into_owned())
+            .collect();
+        let killed = Command::new("kill").args(["-9", &id.to_string()]).status().expect("kill");
+        assert!(killed.success());
+        let again = Command::new(&arguments[0])
+            .args(&arguments[1..])
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("our own binary");
+        self.restarted.push(again);
+    }
+
+    /// Units that the operator has received in its present session; 0 while it is not there.
+    fn units(&self) -> u64 {
+        let Ok(mut stream) = TcpStream::connect(&self.console) else { return 0 };
+        let request = format!("GET /metrics HTTP/1.0\r\nHost: {}\r\n\r\n", self.console);
+        let mut page = String::new();
+        if stream.write_all(request.as_bytes()).is_err()
+            || stream.read_to_string(&mut page).is_err()
+        {
+            return 0;
+        }
+        let line =
+            page.lines().find_map(|line| line.strip_prefix("tautline_operator_units_total "));
+        line.and_then(|count| count.parse().ok()).unwrap_or(0)
+    }
+
+    /// Waits until video comes: the count rises a second long.
+    #[expect(clippy::disallowed_methods, reason = "a test of real processes waits in real time")]
+    fn await_video(&self, what: &str) {
+        let begun = Instant::now();
+        let mut last = self.units();
+        let mut rises = 0;
+        while rises < 5 {
+            assert!(begun.elapsed() < Duration::from_secs(20), "no video {what}");
+            std::thread::sleep(Duration::from_millis(200));
+            let now = self.units();
+            rises = if now > last { rises + 1 } else { 0 };
+            last = now;
+        }
+    }
+}
+
+impl Drop for Demo {
+    fn drop(&mut self) {
+        for child in &mut self.restarted {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        let _ = Command::new("kill").args(["-INT", &self.process.id().to_string()]).status();
+        let _ = self.process.wait();
+    }
+}
+
+#[test]
+fn video_goes_on_after_either_side_restarts() {
+    let mut demo = Demo::start();
+    demo.await_video("at first");
+    demo.restart("vehicle");
+    demo.await_video("after the vehicle's restart");
+    demo.restart("operator");
+    demo.await_video("after the operator's restart");
+}
