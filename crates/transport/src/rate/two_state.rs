@@ -125,12 +125,12 @@ impl TwoState {
         let arrived = mean(rx, 0, 3);
         let less = rx[0] < 0.95 * tx[0] && 1.05 * arrived < carried;
         let waiting = view.queueing.is_some_and(|queue| queue > QUEUE_MOST);
-        if (less || waiting) && carried >= self.floor {
+        if less && carried >= self.floor {
             self.rising = Rising::Untried;
             self.change(0.9 * arrived.min(self.base), view.now);
             return;
         }
-        let busy = carried >= PROBE_SHARE * self.base;
+        let busy = carried >= PROBE_SHARE * self.base && !waiting;
         let room = self.base < self.ceiling;
         let fallen = self.former.is_some_and(|(_, rate)| self.base < FALLEN * rate);
         let (pause, raise) = match self.rising {
