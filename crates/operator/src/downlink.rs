@@ -160,3 +160,6 @@ fn is_after(a: u32, b: u32) -> bool {
 
 /// Slices of one strip that may wait: more than arrive within any sensible patience.
 pub const HELD_MAX: usize = 16;
+
+#[cfg(test)]
+mod tests;

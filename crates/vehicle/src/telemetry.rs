@@ -164,3 +164,49 @@ impl Reporter {
 }
 
 const SPAN: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failsafe::Config;
+
+    fn reporter() -> Reporter {
+        let (actuators, _world) = Actuators::new(Config::default(), 1);
+        Reporter {
+            actuators: Arc::new(actuators),
+            wishes: Arc::default(),
+            meter: Arc::default(),
+            camera: Arc::default(),
+            seen: Arc::default(),
+        }
+    }
+
+    #[test]
+    fn telemetry_tells_the_drops_that_have_happened() {
+        let reporter = reporter();
+        reporter.camera.strips_dropped.store(7, Ordering::Relaxed);
+        let telemetry = reporter.telemetry(&Lately::default(), Instant::from_millis(5));
+        assert_eq!(telemetry.drops, [("camera: strip not encoded in time".to_owned(), 7)]);
+        assert_eq!(telemetry.mode, Mode::AwaitingOperator);
+        let read = Telemetry::decode(&telemetry.encode()).unwrap();
+        assert_eq!(read, telemetry);
+    }
+
+    #[test]
+    fn every_drop_has_a_line_on_the_metrics_page() {
+        let page = reporter().metrics(Instant::from_millis(5));
+        assert!(page.contains("tautline_vehicle_speed_metres_per_second 0\n"), "{page}");
+        let drop = "tautline_vehicle_drops_total{name=\"failsafe: command stale\"} 0\n";
+        assert!(page.contains(drop), "{page}");
+    }
+
+    #[test]
+    fn the_picture_rate_is_of_the_pictures_read() {
+        let (reporter, mut lately) = (reporter(), Lately::default());
+        reporter.camera.pictures.store(120, Ordering::Relaxed);
+        reporter.camera.pictures_skipped.store(20, Ordering::Relaxed);
+        lately.advance(&reporter, Instant::from_millis(2_000));
+        let telemetry = reporter.telemetry(&lately, Instant::from_millis(2_000));
+        assert_eq!(telemetry.picture_rate, 50.0);
+    }
+}

@@ -1,0 +1,164 @@
+use proptest::prelude::*;
+use tautline_units::ByteCount;
+use tautline_video::openh264::StripEncoder;
+use tautline_video::{Encoder, Picture, Refresh};
+
+use super::*;
+
+const PATIENCE: Duration = Duration::from_millis(30);
+
+/// One strip's slices, of a picture that gets brighter.
+struct Source {
+    encoder: StripEncoder,
+    picture: u32,
+}
+
+impl Source {
+    fn new() -> Self {
+        Self { encoder: StripEncoder::new(64, 32, 30).unwrap(), picture: 0 }
+    }
+
+    /// The next slice of strip 2, as a unit.
+    fn next(&mut self, refresh: Refresh) -> Vec<u8> {
+        let mut rows = Picture::new(64, 32).unwrap();
+        rows.planes_mut().0.fill(self.picture as u8 * 8);
+        let encoded = self.encoder.encode(&rows, ByteCount::new(2_000), refresh).unwrap();
+        let slice = Slice {
+            picture: self.picture,
+            strip: 2,
+            kind: encoded.kind,
+            captured_at: at(0),
+            encoded_at: at(1),
+            bytes: encoded.bytes,
+        };
+        self.picture += 1;
+        slice.to_bytes()
+    }
+}
+
+fn at(millis: u64) -> Instant {
+    Instant::from_millis(millis)
+}
+
+/// What is shown of `unit`: picture numbers and kinds.
+fn take(downlink: &mut Downlink, unit: &[u8], now: Instant) -> Vec<(u32, SliceKind)> {
+    let mut shown = Vec::new();
+    downlink.handle_unit(unit, now, |slice| shown.push((slice.picture, slice.kind)));
+    shown
+}
+
+fn wait(downlink: &mut Downlink, now: Instant) -> Vec<(u32, SliceKind)> {
+    let mut shown = Vec::new();
+    downlink.handle_timeout(now, |slice| shown.push((slice.picture, slice.kind)));
+    shown
+}
+
+#[test]
+fn slices_in_order_are_shown_at_once() {
+    let (mut source, mut downlink) = (Source::new(), Downlink::new(PATIENCE));
+    assert_eq!(downlink.refresh_strips(), 0b11_1111);
+    let first = source.next(Refresh::Idr);
+    assert_eq!(take(&mut downlink, &first, at(1)), [(0, SliceKind::Idr)]);
+    assert_eq!(downlink.refresh_strips(), 0b11_1011);
+    let second = source.next(Refresh::No);
+    assert_eq!(take(&mut downlink, &second, at(2)), [(1, SliceKind::Predicted)]);
+    assert_eq!(downlink.poll_timeout(), None);
+}
+
+#[test]
+fn a_late_slice_within_patience_takes_its_place() {
+    let (mut source, mut downlink) = (Source::new(), Downlink::new(PATIENCE));
+    let units: Vec<_> = (0..3).map(|_| source.next(Refresh::No)).collect();
+    take(&mut downlink, &units[0], at(1));
+    assert_eq!(take(&mut downlink, &units[2], at(20)), []);
+    assert_eq!(downlink.poll_timeout(), Some(at(50)));
+    let shown = take(&mut downlink, &units[1], at(40));
+    assert_eq!(shown, [(1, SliceKind::Predicted), (2, SliceKind::Predicted)]);
+    assert_eq!(downlink.counters().skipped, 0);
+}
+
+#[test]
+fn lost_slices_become_skip_slices_and_an_idr_heals() {
+    let (mut source, mut downlink) = (Source::new(), Downlink::new(PATIENCE));
+    let units: Vec<_> = (0..4).map(|_| source.next(Refresh::No)).collect();
+    take(&mut downlink, &units[0], at(1));
+    assert_eq!(take(&mut downlink, &units[3], at(50)), []);
+    assert_eq!(wait(&mut downlink, at(79)), []);
+    let shown = wait(&mut downlink, at(80));
+    let expected = [(1, SliceKind::Skip), (2, SliceKind::Skip), (3, SliceKind::Predicted)];
+    assert_eq!(shown, expected);
+    assert_eq!(downlink.refresh_strips() & 0b100, 0b100);
+    let healing = source.next(Refresh::Idr);
+    assert_eq!(take(&mut downlink, &healing, at(90)), [(4, SliceKind::Idr)]);
+    assert_eq!(downlink.refresh_strips() & 0b100, 0);
+}
+
+#[test]
+fn a_slice_whose_place_was_given_up_is_not_shown() {
+    let (mut source, mut downlink) = (Source::new(), Downlink::new(PATIENCE));
+    let units: Vec<_> = (0..3).map(|_| source.next(Refresh::No)).collect();
+    take(&mut downlink, &units[0], at(1));
+    take(&mut downlink, &units[2], at(20));
+    wait(&mut downlink, at(60));
+    assert_eq!(take(&mut downlink, &units[1], at(61)), []);
+    assert_eq!(take(&mut downlink, &units[2], at(62)), []);
+    assert_eq!(downlink.counters().overtaken, 2);
+}
+
+#[test]
+fn an_idr_does_not_wait_for_what_was_lost_before_it() {
+    let (mut source, mut downlink) = (Source::new(), Downlink::new(PATIENCE));
+    let units: Vec<_> = (0..3).map(|_| source.next(Refresh::No)).collect();
+    let healing = source.next(Refresh::Idr);
+    take(&mut downlink, &units[0], at(1));
+    take(&mut downlink, &units[2], at(20));
+    assert_eq!(take(&mut downlink, &healing, at(25)), [(3, SliceKind::Idr)]);
+    assert_eq!(downlink.counters().overtaken, 1);
+}
+
+#[test]
+fn before_the_first_idr_nothing_is_shown() {
+    let (mut source, mut downlink) = (Source::new(), Downlink::new(PATIENCE));
+    source.next(Refresh::Idr);
+    let second = source.next(Refresh::No);
+    assert_eq!(take(&mut downlink, &second, at(1)), []);
+    assert_eq!(wait(&mut downlink, at(100)), []);
+    assert_eq!(downlink.counters().unusable, 1);
+}
+
+#[test]
+fn what_is_held_is_bounded() {
+    let (mut source, mut downlink) = (Source::new(), Downlink::new(Duration::from_secs(60)));
+    let first = source.next(Refresh::Idr);
+    take(&mut downlink, &first, at(1));
+    source.next(Refresh::No);
+    let mut shown = Vec::new();
+    for _ in 0..=HELD_MAX {
+        let unit = source.next(Refresh::No);
+        shown.extend(take(&mut downlink, &unit, at(2)));
+    }
+    assert_eq!(shown[0], (1, SliceKind::Skip));
+    assert_eq!(shown.len(), 1 + HELD_MAX + 1);
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_only_counted(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let mut downlink = Downlink::new(PATIENCE);
+        take(&mut downlink, &bytes, at(1));
+        wait(&mut downlink, at(100));
+        prop_assert_eq!(downlink.counters().shown, 0);
+    }
+
+    #[test]
+    fn a_damaged_unit_never_panics(position in 0_usize..400, flip in 1_u8..) {
+        let (mut source, mut downlink) = (Source::new(), Downlink::new(PATIENCE));
+        for _ in 0..3 {
+            let mut unit = source.next(Refresh::No);
+            let index = position % unit.len();
+            unit[index] ^= flip;
+            take(&mut downlink, &unit, at(1));
+        }
+        wait(&mut downlink, at(100));
+    }
+}
