@@ -36,7 +36,7 @@ class Engine {
   constructor(address: string, canvas: OffscreenCanvas) {
     this.#player = new Player(new Screen(canvas), this.#clock, (strips) => {
       this.#socket.send(refreshMessage(strips));
-    });
+    }, (call) => requestAnimationFrame(call));
     this.#socket = new OperatorSocket(address, {
       message: (message) => this.#receive(message),
       connection: (connection) => {

@@ -14,7 +14,7 @@ import { Timing } from './panel/timing';
 import type { Connection, Controlled, EngineReport, PageRequest, StatusView, TelemetryView, VideoView } from './report';
 
 // Figures are read by eye: faster would only cost.
-const FIGURES_MS = 200;
+const RENDER_MS = 100;
 
 class Console {
   readonly #engine = new Worker(new URL('./engine.ts', import.meta.url), { type: 'module' });
@@ -49,7 +49,6 @@ class Console {
   #video: VideoView | null = null;
   #sent: Controlled = this.#seat.command({ keys: this.#keyboard.keys(), pad: null, speedMps: null }, 0);
   #tickedAtMs = nowMs();
-  #figuresAtMs = 0;
 
   constructor() {
     this.#engine.onmessage = (event: MessageEvent<EngineReport>) => this.#receive(event.data);
@@ -58,11 +57,10 @@ class Console {
     address.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:';
     this.#engine.postMessage({ kind: 'start', address: address.href, canvas } satisfies PageRequest, [canvas]);
     this.#watchFocus();
-    const frame = (): void => {
-      this.#render();
-      requestAnimationFrame(frame);
-    };
-    requestAnimationFrame(frame);
+    // Not by the worker's ticks: should they end, the page must say so.
+    setInterval(() => {
+      if (!document.hidden) this.#render();
+    }, RENDER_MS);
   }
 
   #receive(report: EngineReport): void {
@@ -79,7 +77,6 @@ class Console {
       case 'telemetry':
         this.#telemetry = report.telemetry;
         this.#telemetryAtMs = nowMs();
-        this.#figures.showTelemetry(report.telemetry);
         return;
       case 'status':
         this.#status = report.status;
@@ -87,8 +84,7 @@ class Console {
         return;
       case 'video':
         this.#video = report.video;
-        this.#figures.showVideo(report.video);
-        this.#timing.show(report.video.latency, nowMs());
+        this.#timing.observe(report.video.latency, nowMs());
         return;
     }
   }
@@ -152,8 +148,6 @@ class Console {
     const now = nowMs();
     const telemetryAgeMs = this.#telemetry === null ? null : now - this.#telemetryAtMs;
     this.#dials.show(this.#telemetry, telemetryAgeMs, this.#sent);
-    if (now - this.#figuresAtMs < FIGURES_MS) return;
-    this.#figuresAtMs = now;
     this.#banner.show({
       canDecode: this.#canDecode,
       connection: this.#connection,
@@ -165,6 +159,9 @@ class Console {
     });
     this.#header.show(this.#connection, this.#vehicle, this.#status, this.#seat.emergencyStopped);
     if (this.#status !== null) this.#links.show(this.#status, this.#telemetry?.links ?? null, now);
+    if (this.#telemetry !== null) this.#figures.showTelemetry(this.#telemetry);
+    if (this.#video !== null) this.#figures.showVideo(this.#video);
+    this.#timing.show(this.#video, this.#telemetry, now);
     this.#drops.show(this.#status, this.#telemetry, this.#video);
     this.#details.show(this.#status, this.#telemetry, this.#video);
     this.#padPanel.show();

@@ -1,6 +1,6 @@
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
-import type { LatencyView } from '../report';
+import type { LatencyView, TelemetryView, VideoView } from '../report';
 import { byId, setText } from './element';
 import { UNKNOWN, ms } from './format';
 
@@ -8,11 +8,14 @@ const SPAN_S = 60;
 // Five reports a second for a minute.
 const POINTS_MAX = 301;
 const DRAW_MS = 500;
+// Both rates are of one second and wobble.
+const BEHIND = 0.9;
 
 type Column = (number | null)[];
 
 /** Latency from capture to canvas: figures and a chart of the last minute. */
 export class Timing {
+  readonly #rate = byId('latency-rate');
   readonly #p50 = byId('latency-p50');
   readonly #p95 = byId('latency-p95');
   readonly #p99 = byId('latency-p99');
@@ -27,18 +30,24 @@ export class Timing {
     new ResizeObserver(() => this.#plot.setSize(this.#size())).observe(this.#box);
   }
 
-  show(latency: LatencyView | null, atMs: number): void {
-    setText(this.#p50, latency === null ? UNKNOWN : ms(latency.p50));
-    setText(this.#p95, latency === null ? UNKNOWN : ms(latency.p95));
-    setText(this.#p99, latency === null ? UNKNOWN : ms(latency.p99));
-    setText(this.#worst, latency === null ? UNKNOWN : ms(latency.worst));
+  /** A point of the chart. */
+  observe(latency: LatencyView | null, atMs: number): void {
     const [times, p50, p95, p99] = this.#columns;
     times.push(atMs / 1000);
     p50.push(latency?.p50 ?? null);
     p95.push(latency?.p95 ?? null);
     p99.push(latency?.p99 ?? null);
     if (times.length > POINTS_MAX) for (const column of this.#columns) column.shift();
-    if (atMs - this.#drawnAtMs < DRAW_MS || document.hidden) return;
+  }
+
+  show(video: VideoView | null, telemetry: TelemetryView | null, atMs: number): void {
+    const latency = video?.latency ?? null;
+    setText(this.#rate, rateText(video, telemetry));
+    setText(this.#p50, latency === null ? UNKNOWN : ms(latency.p50));
+    setText(this.#p95, latency === null ? UNKNOWN : ms(latency.p95));
+    setText(this.#p99, latency === null ? UNKNOWN : ms(latency.p99));
+    setText(this.#worst, latency === null ? UNKNOWN : ms(latency.worst));
+    if (atMs - this.#drawnAtMs < DRAW_MS) return;
     this.#drawnAtMs = atMs;
     this.#plot.setData(this.#data(), false);
     this.#plot.setScale('x', { min: atMs / 1000 - SPAN_S, max: atMs / 1000 });
@@ -51,6 +60,15 @@ export class Timing {
   #size(): { width: number; height: number } {
     return { width: Math.max(80, this.#box.clientWidth), height: Math.max(60, this.#box.clientHeight) };
   }
+}
+
+/** The camera's rate, which a browser that cannot keep up falls short of. */
+export function rateText(video: VideoView | null, telemetry: TelemetryView | null): string {
+  const captured = telemetry === null ? null : Math.round(telemetry.pictureRate);
+  const drawn = video === null ? null : Math.round(video.pictureRate);
+  if (captured === null) return drawn === null ? '' : `${drawn} pictures/s`;
+  const behind = drawn !== null && drawn < captured * BEHIND;
+  return behind ? `${drawn} of ${captured} pictures/s` : `${captured} pictures/s`;
 }
 
 function options(size: { width: number; height: number }): uPlot.Options {

@@ -5,6 +5,7 @@ import { Rate } from '../rate';
 import type { VideoView } from '../report';
 import { stampAge } from '../stamp';
 import type { Hello, Slice } from '../wire';
+import { Painter } from './painter';
 import type { Screen } from './screen';
 import { type Origin, StripDecoder, type StripDrop } from './strip';
 
@@ -17,8 +18,9 @@ const WISH_EVERY_MS = 250;
 // Pictures whose strips are still coming; more than that never complete.
 const OPEN_PICTURES_MAX = 32;
 
-type PlayerDrop = StripDrop | 'unknown strip' | 'before hello';
-const DROPS: readonly PlayerDrop[] = ['awaiting IDR', 'decoder behind', 'decoder error', 'unknown strip', 'before hello'];
+type PlayerDrop = StripDrop | 'superseded before drawn' | 'unknown strip' | 'before hello';
+const DROPS: readonly PlayerDrop[] = [
+  'awaiting IDR', 'decoder behind', 'decoder error', 'superseded before drawn', 'unknown strip', 'before hello'];
 
 /** Takes slices, shows strips, and knows how late they were. */
 export class Player {
@@ -32,15 +34,22 @@ export class Player {
   readonly #drawMs = new Rate(1_000);
   /** Picture number to the mask of its drawn strips. */
   readonly #open = new Map<number, number>();
+  readonly #painter: Painter;
   #stamp: VideoView['stamp'] = null;
   #stampedAtMs = 0;
 
-  /** `wish`: bit n set, strip n wants an IDR. */
+  /** `wish`: bit n set, strip n wants an IDR. `atNextFrame`: calls once, before the screen's next frame. */
   constructor(
     readonly screen: Screen,
     readonly clock: OperatorClock,
     readonly wish: (strips: number) => void,
-  ) {}
+    atNextFrame: (call: () => void) => void,
+  ) {
+    this.#painter = new Painter({
+      draw: (frame, origin) => this.#draw(frame, origin),
+      superseded: () => this.#drops.add('superseded before drawn'),
+    }, atNextFrame);
+  }
 
   /** Decoders begin anew: what came before belongs to another connection. */
   start(hello: Hello): void {
@@ -51,7 +60,7 @@ export class Player {
       strip,
       { codec: hello.codec, optimizeForLatency: true },
       {
-        frame: (frame, origin) => this.#show(frame, origin),
+        frame: (frame, origin) => this.#painter.offer(frame, origin),
         drop: (name, count) => this.#drops.add(name, count),
         wish: () => this.#want(strip),
       },
@@ -61,17 +70,19 @@ export class Player {
   stop(): void {
     for (const decoder of this.#decoders) decoder.close();
     this.#decoders = [];
+    this.#painter.clear();
     this.#open.clear();
   }
 
   feed(slice: Slice): void {
-    this.#bits.add(slice.bytes.length * 8, nowMs());
+    const now = nowMs();
+    this.#bits.add(slice.bytes.length * 8, now);
     const decoder = this.#decoders[slice.strip];
     if (decoder === undefined) {
       this.#drops.add(this.#decoders.length === 0 ? 'before hello' : 'unknown strip');
       return;
     }
-    decoder.feed(slice);
+    decoder.feed(slice, now);
   }
 
   view(): VideoView {
@@ -90,28 +101,24 @@ export class Player {
     };
   }
 
-  #show(frame: VideoFrame, origin: Origin): void {
-    try {
-      const before = nowMs();
-      this.screen.draw(frame, origin.strip);
-      const drawn = nowMs();
-      this.#drawMs.add(drawn - before, drawn);
-      this.#strips.add(1, drawn);
-      this.#countPicture(origin, drawn);
-      const clock = this.clock.best();
-      if (!origin.skip && clock !== null) {
-        this.#latency.add(drawn + clock.offsetMs - origin.capturedAtUs / 1000, drawn);
-      }
-      if (origin.strip === 0 && !origin.skip && drawn - this.#stampedAtMs >= STAMP_EVERY_MS) {
-        this.#stampedAtMs = drawn;
-        const value = this.screen.stampOf(frame);
-        this.#stamp = value === null ? null : {
-          value,
-          latencyMs: clock === null ? null : stampAge(value, drawn + clock.offsetMs),
-        };
-      }
-    } finally {
-      frame.close();
+  #draw(frame: VideoFrame, origin: Origin): void {
+    const before = nowMs();
+    this.screen.draw(frame, origin.strip);
+    const drawn = nowMs();
+    this.#drawMs.add(drawn - before, drawn);
+    this.#strips.add(1, drawn);
+    this.#countPicture(origin, drawn);
+    const clock = this.clock.best();
+    if (!origin.skip && clock !== null) {
+      this.#latency.add(drawn + clock.offsetMs - origin.capturedAtUs / 1000, drawn);
+    }
+    if (origin.strip === 0 && !origin.skip && drawn - this.#stampedAtMs >= STAMP_EVERY_MS) {
+      this.#stampedAtMs = drawn;
+      const value = this.screen.stampOf(frame);
+      this.#stamp = value === null ? null : {
+        value,
+        latencyMs: clock === null ? null : stampAge(value, drawn + clock.offsetMs),
+      };
     }
   }
 

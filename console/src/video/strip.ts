@@ -19,8 +19,13 @@ export interface StripEvents {
   wish(): void;
 }
 
-// A tenth of a second at 60 pictures/s: what waits longer is better skipped.
-const QUEUE_MAX = 6;
+// What waits longer to be decoded is better skipped. In time, not in slices: after an outage dozens come at once,
+// and are decoded in a few milliseconds.
+const WAIT_MAX_MS = 100;
+// After a standstill of the whole worker, frames are ready but not yet told: they get this long to come.
+const GRACE_MS = 30;
+// A bound for memory alone: a second at 60 pictures/s.
+const QUEUE_MAX = 60;
 // Any step does; a picture's time at 60/s looks natural to every decoder.
 const TIMESTAMP_STEP_US = 16_667;
 
@@ -32,8 +37,10 @@ export class StripDecoder {
   #decoder: VideoDecoder | null = null;
   #awaitingIdr = true;
   /** By chunk timestamp, which is a number of our own: capture times may repeat or step back. */
-  readonly #origins = new Map<number, Origin>();
+  readonly #origins = new Map<number, { origin: Origin; fedAtMs: number }>();
   #fed = 0;
+  /** When the oldest undecoded slice was first seen to wait too long. */
+  #behindSinceMs: number | null = null;
 
   constructor(
     readonly strip: number,
@@ -41,8 +48,8 @@ export class StripDecoder {
     readonly events: StripEvents,
   ) {}
 
-  feed(slice: Slice): void {
-    if (!this.#awaitingIdr && (this.#decoder?.decodeQueueSize ?? 0) >= QUEUE_MAX) {
+  feed(slice: Slice, nowMs: number): void {
+    if (this.#isBehind(nowMs)) {
       // One for this slice; those in the queue are gone too.
       this.events.drop('decoder behind', 1 + this.#origins.size);
       this.#startOver();
@@ -50,7 +57,7 @@ export class StripDecoder {
       this.events.drop('awaiting IDR', 1);
       this.events.wish();
     } else {
-      this.#decode(slice);
+      this.#decode(slice, nowMs);
     }
   }
 
@@ -58,10 +65,22 @@ export class StripDecoder {
     const decoder = this.#decoder;
     this.#decoder = null;
     this.#origins.clear();
+    this.#behindSinceMs = null;
     if (decoder !== null && decoder.state !== 'closed') decoder.close();
   }
 
-  #decode(slice: Slice): void {
+  #isBehind(nowMs: number): boolean {
+    if (this.#origins.size >= QUEUE_MAX) return true;
+    const oldest = this.#origins.values().next();
+    if (oldest.done === true || nowMs - oldest.value.fedAtMs <= WAIT_MAX_MS) {
+      this.#behindSinceMs = null;
+      return false;
+    }
+    this.#behindSinceMs ??= nowMs;
+    return nowMs - this.#behindSinceMs >= GRACE_MS;
+  }
+
+  #decode(slice: Slice, nowMs: number): void {
     this.#fed += 1;
     const timestamp = this.#fed * TIMESTAMP_STEP_US;
     try {
@@ -77,12 +96,13 @@ export class StripDecoder {
       return;
     }
     this.#awaitingIdr = false;
-    this.#origins.set(timestamp, {
+    const origin: Origin = {
       strip: this.strip,
       picture: slice.picture,
       capturedAtUs: slice.capturedAtUs,
       skip: slice.kind === 'skip',
-    });
+    };
+    this.#origins.set(timestamp, { origin, fedAtMs: nowMs });
   }
 
   #open(): VideoDecoder {
@@ -97,17 +117,18 @@ export class StripDecoder {
   }
 
   #output(frame: VideoFrame): void {
-    const origin = this.#origins.get(frame.timestamp);
-    if (origin === undefined) {
+    const entry = this.#origins.get(frame.timestamp);
+    if (entry === undefined) {
       frame.close();
       return;
     }
+    this.#behindSinceMs = null;
     // Slices come out in order: what is older than this one never will.
     for (const timestamp of this.#origins.keys()) {
       this.#origins.delete(timestamp);
       if (timestamp === frame.timestamp) break;
     }
-    this.events.frame(frame, origin);
+    this.events.frame(frame, entry.origin);
   }
 
   #failed(): void {
