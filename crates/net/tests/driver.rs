@@ -1,0 +1,154 @@
+//! Two event loops over real sockets of the loopback interface.
+
+use std::net::UdpSocket;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use tautline_net::clock::Clock;
+use tautline_net::driver::{Driver, Output};
+use tautline_net::{Local, routes};
+use tautline_transport::crypto::Identity;
+use tautline_transport::{Class, Config, Event, Session};
+
+/// What a loop tells: events, and at each tick the forged datagrams so far and those nobody took.
+#[derive(Debug)]
+enum Told {
+    Event(Event),
+    Tick { forged_or_malformed: u64, no_session: u64 },
+}
+
+struct End {
+    driver: Driver,
+    clock: Clock,
+    told: Receiver<Told>,
+}
+
+impl End {
+    fn start() -> Self {
+        let clock = Clock::start();
+        let (tell, told) = channel();
+        let local: Local = "127.0.0.1:0".parse().expect("an address");
+        let driver = Driver::spawn(&[local], clock, move |output| {
+            let told = match output {
+                Output::Event(event, _) => Told::Event(event),
+                Output::Tick(session, drops) => Told::Tick {
+                    forged_or_malformed: session
+                        .counters()
+                        .drops()
+                        .filter(|(name, _)| name.starts_with("datagram_"))
+                        .map(|(_, count)| count)
+                        .sum(),
+                    no_session: drops.no_session,
+                },
+            };
+            // The test has ended when nobody listens.
+            let _ = tell.send(told);
+        });
+        Self { driver: driver.expect("a free port"), clock, told }
+    }
+
+    fn address(&self) -> String {
+        self.driver.local_addresses()[0].to_string()
+    }
+
+    /// Waits for an event that `wanted` makes something of.
+    fn await_event<T>(&self, what: &str, mut wanted: impl FnMut(Told) -> Option<T>) -> T {
+        for _ in 0..100_000 {
+            let told = self.told.recv_timeout(Duration::from_secs(10));
+            if let Some(found) = wanted(told.unwrap_or_else(|_| panic!("no {what} in 10 s"))) {
+                return found;
+            }
+        }
+        panic!("no {what}")
+    }
+}
+
+/// A vehicle's and an operator's end whose session stands.
+fn pair() -> (End, End) {
+    let (vehicle, operator) = (End::start(), End::start());
+    let keys = [1, 2].map(|seed| Identity::from_seed(&[seed; 32]));
+    let lease = [7; 16];
+    let respond = Session::respond(
+        Config::default(),
+        &keys[1],
+        keys[0].public(),
+        lease,
+        [3; 32],
+        operator.clock.now(),
+    );
+    operator.driver.handle().start(respond.expect("a valid configuration"));
+    let routes = routes(vehicle.driver.local_addresses(), &[operator.address()]);
+    let initiate = Session::initiate(
+        Config::default(),
+        &keys[0],
+        keys[1].public(),
+        lease,
+        &routes,
+        [4; 32],
+        vehicle.clock.now(),
+    );
+    vehicle.driver.handle().start(initiate.expect("a valid configuration"));
+    let budget = |told| match told {
+        Told::Event(Event::Budget { media }) if media.bps() > 0 => Some(()),
+        Told::Event(_) | Told::Tick { .. } => None,
+    };
+    vehicle.await_event("budget", budget);
+    (vehicle, operator)
+}
+
+fn unit(told: Told) -> Option<(Class, Vec<u8>)> {
+    match told {
+        Told::Event(Event::Unit { class, bytes, .. }) => Some((class, bytes)),
+        Told::Event(_) | Told::Tick { .. } => None,
+    }
+}
+
+#[test]
+fn units_cross_in_both_directions() {
+    let (vehicle, operator) = pair();
+    let slice: Vec<u8> = (0..5_000_u32).map(|byte| byte as u8).collect();
+    let deadline = Duration::from_secs(2);
+    assert!(vehicle.driver.handle().send(Class::Media, slice.clone(), deadline));
+    assert_eq!(operator.await_event("slice", unit), (Class::Media, slice));
+    assert!(operator.driver.handle().send(Class::Control, b"steer".to_vec(), deadline));
+    assert_eq!(vehicle.await_event("command", unit), (Class::Control, b"steer".to_vec()));
+}
+
+#[test]
+fn strangers_datagrams_are_counted_and_change_nothing() {
+    let (vehicle, operator) = pair();
+    let stranger = UdpSocket::bind("127.0.0.1:0").expect("a free port");
+    for length in [0, 1, 7, 40, 1_400, 2_100] {
+        stranger.send_to(&vec![0x35; length], operator.address()).expect("loopback carries it");
+    }
+    operator.await_event("count", |told| match told {
+        Told::Tick { forged_or_malformed, .. } => (forged_or_malformed >= 6).then_some(()),
+        Told::Event(_) => None,
+    });
+    let deadline = Duration::from_secs(2);
+    assert!(vehicle.driver.handle().send(Class::Control, b"still here".to_vec(), deadline));
+    assert_eq!(operator.await_event("unit", unit), (Class::Control, b"still here".to_vec()));
+}
+
+#[test]
+fn after_a_stop_datagrams_find_no_session() {
+    let (vehicle, operator) = pair();
+    operator.driver.handle().stop();
+    let deadline = Duration::from_secs(2);
+    vehicle.driver.handle().send(Class::Control, b"anyone?".to_vec(), deadline);
+    let silent = |told| match told {
+        Told::Event(Event::Budget { media }) if media.bps() == 0 => Some(()),
+        Told::Event(_) | Told::Tick { .. } => None,
+    };
+    vehicle.await_event("pause", silent);
+    // The operator's loop ticks only while it has a session; a new one sees what went by.
+    let keys = [1, 2].map(|seed| Identity::from_seed(&[seed; 32]));
+    let now = operator.clock.now();
+    let again =
+        Session::respond(Config::default(), &keys[1], keys[0].public(), [8; 16], [5; 32], now);
+    operator.driver.handle().start(again.expect("a valid configuration"));
+    operator.await_event("count", |told| match told {
+        Told::Tick { no_session, .. } => (no_session > 0).then_some(()),
+        Told::Event(_) => None,
+    });
+}
