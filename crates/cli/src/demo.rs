@@ -24,7 +24,7 @@ pub(crate) struct Demo {
     /// Video file in the camera's place, looped at its own rate; needs ffmpeg
     #[arg(long, value_name = "FILE")]
     clip: Option<PathBuf>,
-    /// Pictures a second of the simulated camera, 1 to 120
+    /// Pictures a second of the simulated camera, 1 to 60
     #[arg(long, value_name = "N", default_value_t = 60.0)]
     pictures_per_second: f64,
     /// Folder to record the received H.264 streams into [default: none]

@@ -41,7 +41,7 @@ pub(crate) struct Vehicle {
     /// Video file in the camera's place, looped at its own rate; needs ffmpeg
     #[arg(long)]
     clip: Option<PathBuf>,
-    /// Pictures a second of the simulated camera, 1 to 120 [default: 60]
+    /// Pictures a second of the simulated camera, 1 to 60 [default: 60]
     #[arg(long, value_name = "N")]
     pictures_per_second: Option<f64>,
     /// Milliseconds without a fresh command after which the car brakes, 50 to 5000 [default: 300]

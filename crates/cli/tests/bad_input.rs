@@ -111,7 +111,7 @@ fn a_rate_out_of_bounds() {
         "--pictures-per-second",
         "1000",
     ]);
-    assert!(words.contains("must be 1 to 120"), "{words}");
+    assert!(words.contains("must be 1 to 60"), "{words}");
 }
 
 #[test]

@@ -67,8 +67,8 @@ impl Config {
     pub fn validate(&self) -> anyhow::Result<()> {
         ensure!(!self.name.is_empty(), "name is empty: give the vehicle's name with --name");
         ensure!(
-            (1.0..=120.0).contains(&self.pictures_per_second),
-            "pictures_per_second = {}: must be 1 to 120",
+            (1.0..=60.0).contains(&self.pictures_per_second),
+            "pictures_per_second = {}: must be 1 to 60",
             self.pictures_per_second
         );
         ensure!(!self.links.is_empty(), "links is empty: give at least one local end with --link");

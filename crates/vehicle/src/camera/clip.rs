@@ -31,6 +31,12 @@ impl ClipSensor {
             path.display()
         );
         let pictures_per_second = probe_rate(path)?;
+        ensure!(
+            (1.0..=60.0).contains(&pictures_per_second),
+            "{} has {pictures_per_second} pictures a second: 1 to 60 are possible; \
+             `ffmpeg -i IN -r 60 OUT` makes one that has",
+            path.display()
+        );
         let reader = Reader::open(path, width, height)?;
         let picture = vec![0; width * height * 3 / 2];
         Ok(Self { reader, width, height, pictures_per_second, picture })
@@ -117,7 +123,7 @@ fn probe_rate(path: &Path) -> anyhow::Result<f64> {
 fn parse_rate(text: &str) -> Option<f64> {
     let (over, under) = text.split_once('/')?;
     let rate = over.parse::<f64>().ok()? / under.parse::<f64>().ok()?;
-    (1.0..=240.0).contains(&rate).then_some(rate)
+    (rate.is_finite() && rate > 0.0).then_some(rate)
 }
 
 fn missing_ffmpeg(error: std::io::Error) -> anyhow::Error {
