@@ -125,7 +125,8 @@ impl TwoState {
         let arrived = mean(rx, 0, 3);
         let less = rx[0] < 0.95 * tx[0] && 1.05 * arrived < carried;
         let waiting = view.queueing.is_some_and(|queue| queue > QUEUE_MOST);
-        if less && carried >= self.floor {
+        let far = waiting && arrived < QUEUED_SHARE * self.base;
+        if (less || far) && carried >= self.floor {
             self.rising = Rising::Untried;
             self.change(0.9 * arrived.min(self.base), view.now);
             return;
@@ -233,6 +234,9 @@ const FORMER_LIFE: Duration = Duration::from_secs(20);
 const RAISE_FALLEN: f64 = 1.5;
 /// A standing queue of which the paper's rule, that less arrives than was sent, may say nothing.
 const QUEUE_MOST: Duration = Duration::from_millis(80);
+/// While a queue stands, what arrives is what the link can carry: if that is so far below the
+/// rate, pacing has spared the link, and the paper's rule cannot see that the rate is too high.
+const QUEUED_SHARE: f64 = 0.7;
 /// Below this share of the grant the application, not the link, sets the rate. The budget hands
 /// out 0.9 of the grant and an encoder stays a little below it.
 const PROBE_SHARE: f64 = 0.7;

@@ -39,6 +39,10 @@ impl Pacer {
         self.rate = rate;
     }
 
+    pub(crate) fn rate(&self) -> Bitrate {
+        self.rate
+    }
+
     pub(crate) fn queued(&self) -> ByteCount {
         ByteCount::new(self.queued)
     }

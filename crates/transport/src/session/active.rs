@@ -310,6 +310,7 @@ impl Active {
             self.outgoing.recycle(entry.plaintext);
         }
         link.delay.on_pong(sent_at, pong.received_at, pong.sent_at, now);
+        link.keep_pace();
         if let Some(state) = link.gate.on_pong(now) {
             link.probe.hurry(now);
             announce(link.number, state, shared);
@@ -342,7 +343,7 @@ impl Active {
             may_probe: !probing,
             now,
         });
-        link.pacer.set_rate(link.grant.rate);
+        link.keep_pace();
     }
 
     pub(crate) fn handle_timeout(&mut self, shared: &mut Shared, now: Instant) {

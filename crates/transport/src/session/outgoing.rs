@@ -142,7 +142,7 @@ impl Active {
             places[count] = place;
             views[count] = schedule::Link {
                 free_at: link.pacer.free_at(now),
-                rate: link.grant.rate,
+                rate: link.pacer.rate(),
                 owd: link.owd_out_or_guess(clock),
             };
             count += 1;

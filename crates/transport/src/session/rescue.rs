@@ -37,10 +37,23 @@ impl Link {
 }
 
 impl Link {
+    /// Paces at the granted rate, or below it while a queue stands in the link: the controller
+    /// judges by what came in 400 ms, but within these a queue can grow past the deadline.
+    pub(super) fn keep_pace(&mut self) {
+        self.pacer.set_rate(self.grant.rate.scale(self.relief()));
+    }
+
+    /// The share of the granted rate that a standing queue leaves.
+    fn relief(&self) -> f64 {
+        let queue = self.delay.queueing_latest().unwrap_or_default();
+        let over = queue.saturating_sub(QUEUE_FREE).as_secs_f64();
+        (1.0 - over / QUEUE_SPAN.as_secs_f64()).max(RELIEF_LEAST)
+    }
+
     /// The rate that the budget may count on: what is left beside the work of emptying, within
     /// [`BACKLOG_TIME`], a queue of more than a quarter of `span`.
     pub(super) fn to_hand_out(&self, span: Duration) -> Bitrate {
-        let sustained = self.grant.sustained;
+        let sustained = self.grant.sustained.scale(self.relief());
         let backlog = self.pacer.queued() - sustained * (span / 4);
         sustained - Bitrate::of(backlog, BACKLOG_TIME)
     }
@@ -55,12 +68,12 @@ impl Active {
                 tracing::debug!(link = link.number.get(), ?patience, "suspect");
                 if link.delay.queueing_latest().is_some_and(|queue| queue < STALL_QUEUE_MOST) {
                     link.grant = link.controller.on_stall(now);
-                    link.pacer.set_rate(link.grant.rate);
+                    link.keep_pace();
                 }
             }
             if let Some(state) = link.gate.on_time(shared.config.silence, now) {
                 link.grant = link.controller.on_silence(now);
-                link.pacer.set_rate(link.grant.rate);
+                link.keep_pace();
                 super::active::announce(link.number, state, shared);
             }
         }
@@ -139,7 +152,7 @@ fn give(
     let ends = links.iter().enumerate().filter(|(_, link)| carrying.allows(link));
     let ends = ends.map(|(at, link)| {
         let free_at = link.pacer.free_before(entry.deadline, now);
-        let end = free_at + link.grant.rate.time_for(bytes) + link.owd_out_or_guess(clock);
+        let end = free_at + link.pacer.rate().time_for(bytes) + link.owd_out_or_guess(clock);
         (end, at)
     });
     match ends.min().filter(|(end, _)| *end <= entry.deadline) {
@@ -162,3 +175,8 @@ const PATIENCE_LEAST: Duration = Duration::from_millis(60);
 const STALL_QUEUE_MOST: Duration = Duration::from_millis(60);
 /// As long as a unit lives: a backlog is gone before the next ones are late.
 const BACKLOG_TIME: Duration = Duration::from_millis(200);
+/// A shorter queue is a radio's own repeats, or soon gone.
+const QUEUE_FREE: Duration = Duration::from_millis(40);
+/// How much more queue would bring the rate to zero, if it were not for the least share.
+const QUEUE_SPAN: Duration = Duration::from_millis(120);
+const RELIEF_LEAST: f64 = 0.25;

@@ -190,7 +190,7 @@ fn trace_one() {
         cut.iter().for_each(|link| run.step(Step::Cut(*link)));
         if c == cycle {
             println!("cut {cut:?}");
-            for step in 0..40 {
+            for step in 0..150 {
                 let t = at + step * 20;
                 run.until(t + 20);
                 let sent = run
