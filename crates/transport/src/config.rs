@@ -34,7 +34,9 @@ pub struct Config {
     /// Between two pings on a live link; 5 ms to 1 s, default 20 ms.
     #[serde(rename = "ping_interval_ms", deserialize_with = "millis")]
     pub ping_interval: Duration,
-    /// Without a pong for so long a link is silent and carries no media; default 250 ms.
+    /// Without a pong for so long a link is silent and carries no media; default 250 ms. Other links
+    /// take over its media earlier: after three ping intervals and four times the jitter, 60 ms at
+    /// least.
     #[serde(rename = "silence_ms", deserialize_with = "millis")]
     pub silence: Duration,
     /// Between two reports; 10 ms to 1 s, default 100 ms ([LLMLNCL]).
@@ -51,7 +53,8 @@ pub struct Config {
     pub budget_share: f64,
     /// How packets find their links.
     pub schedule: schedule::Kind,
-    /// Whether a block shall survive the loss of a link where the shares allow it; default true.
+    /// Whether a block shall survive the loss of a link, of two where there are four, as far as
+    /// the shares allow it; default true.
     pub spread: bool,
     /// How media units are coded.
     pub protect: protect::Config,

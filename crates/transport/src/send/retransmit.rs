@@ -95,7 +95,7 @@ const FLIGHT_MAX: usize = 2_048;
 /// More units than a second has; a unit lives for a fifth of one.
 const UNITS_MAX: usize = 512;
 /// Beyond k, against the next trouble.
-const MARGIN: usize = 1;
+pub(super) const MARGIN: usize = 1;
 
 #[cfg(test)]
 mod tests {

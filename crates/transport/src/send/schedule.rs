@@ -85,9 +85,9 @@ impl Policy for EarliestDelivery {
 /// A block survives the loss of a link if and only if n less the packets on the busiest link is
 /// at least k, so with `spread` a link takes n - k packets at most, as long as another link would
 /// not let them wait for more than [`PATIENCE`] of the time left: a slow link is not drowned for
-/// the sake of the rule. It takes half as many while that too can be had, and then, over four
-/// links, the block survives the loss of two. Repair packets but one wait nowhere for more than half
-/// of the time left: when all links are congested more packets would only delay the next block.
+/// the sake of the rule. It takes half as many while that too can be had: then, over four links,
+/// the block survives the loss of two. Repair packets but one wait nowhere for more than half of
+/// the time left: when all links are congested, more would only delay the next block.
 fn assign(
     block: &Block,
     links: &[Link],
@@ -102,8 +102,8 @@ fn assign(
     }
     let repair_count = block.packet_count - block.source_count;
     let patience = block.now + block.deadline.since(block.now) / PATIENCE;
-    let patience_most = block.now + block.deadline.since(block.now) / 2;
-    let needed = block.source_count + 1;
+    let patience_most = block.now + block.deadline.since(block.now) / PATIENCE_MOST;
+    let needed = block.source_count + MARGIN;
     for index in 0..block.packet_count {
         let best = |most: usize| {
             links
@@ -136,6 +136,9 @@ const ANY: usize = usize::MAX;
 const LINKS_MAX: usize = crate::wire::LinkNumber::COUNT;
 /// A quarter of 200 ms is 50 ms: as long as the slowest mobile link's own delay.
 const PATIENCE: u32 = 4;
+const PATIENCE_MOST: u32 = 2;
+/// As many beyond k as are sent again when a link goes.
+const MARGIN: usize = crate::send::retransmit::MARGIN;
 
 #[cfg(test)]
 mod tests {
@@ -185,6 +188,20 @@ mod tests {
     fn a_spread_block_survives_the_loss_of_any_link() {
         let links = [link(0, 50, 10), link(0, 2, 60)];
         assert_eq!(counts(&EarliestDelivery, &block(true), &links), [4, 4]);
+    }
+
+    #[test]
+    fn a_block_over_four_links_survives_the_loss_of_the_two_fastest() {
+        let links = [link(0, 6, 20), link(0, 6, 20), link(5, 1, 40), link(30, 1, 40)];
+        assert_eq!(counts(&EarliestDelivery, &block(true), &links), [2, 2, 2, 2]);
+        // The slowest would keep its packets waiting for too long: one link may still go.
+        let links = [link(0, 6, 20), link(0, 6, 20), link(5, 1, 40), link(60, 1, 40)];
+        assert_eq!(counts(&EarliestDelivery, &block(true), &links), [3, 3, 2, 0]);
+    }
+
+    #[test]
+    fn congested_links_carry_one_repair_packet() {
+        assert_eq!(counts(&EarliestDelivery, &block(true), &[link(101, 4, 20); 2]), [3, 2]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 use tautline_sim::preset::{Carrier, Preset};
 use tautline_units::{Bitrate, Instant};
 
-use crate::harness::{Run, Scenario, Step};
+use crate::harness::{Run, Scenario, Step, clean, fixed};
 
 /// Which links a person cuts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,10 +48,6 @@ fn drive(seed: u64, choice: Option<Choice>, seen: &mut Seen) {
         let cut = choice.map_or(Vec::new(), |choice| chosen(choice, &run, seed + cycle));
         cut.iter().for_each(|link| run.step(Step::Cut(*link)));
         run.until(at + CUT_MS);
-        if std::env::var_os("CUTS_VERBOSE").is_some() {
-            let gap = longest_gap(&run, at, at + CUT_MS);
-            println!("seed {seed} cycle {cycle} cut {cut:?} gap {gap:.0}");
-        }
         cut.iter().for_each(|link| run.step(Step::Restore(*link)));
         seen.gaps.push(longest_gap(&run, at, at + CUT_MS));
         let within = |t: Instant| (at..at + 1_000).contains(&t.as_millis());
@@ -151,6 +147,33 @@ fn measure(choice: Option<Choice>, seeds: u64) -> Seen {
     seen
 }
 
+#[test]
+fn media_moves_off_a_link_whose_pongs_stop_and_no_unit_is_lost() {
+    let mut scenario = Scenario::new(41, vec![clean(8.0, 25.0); 4]);
+    scenario.config = fixed(4_000);
+    scenario.steps = vec![(2_000, Step::Cut(0)), (2_000, Step::Cut(1))];
+    let run = scenario.run();
+    assert_eq!(run.delivered_share(500, 4_700), 1.0);
+    assert!(run.sender().session.counters().media_moved > 0);
+    // Half the links are gone from the budget before they are silent.
+    let budgets = &run.sender().budgets;
+    let (before, after) = (2_000, 2_120);
+    let at = |millis| budgets[budgets.partition_point(|(at, _)| at.as_millis() < millis) - 1].1;
+    assert!(at(after) < at(before).scale(0.55), "{} {}", at(before), at(after));
+}
+
+/// Four cuts a seed; SIM_SEEDS=50 runs fifty seeds.
+#[test]
+fn a_cut_of_the_two_best_of_four_driving_links_does_not_freeze_the_picture() {
+    let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let mut seen = measure(Some(Choice::Best(2)), number("SIM_SEEDS").unwrap_or(3));
+    // Both survivors may stall at once: a handover takes 300 ms.
+    assert!(quantile(&mut seen.gaps, 1.0) < 400.0, "{:?}", seen.gaps);
+    assert!(quantile(&mut seen.gaps, 0.9) < 200.0, "{:?}", seen.gaps);
+    let share = seen.came_after as f64 / seen.sent_after as f64;
+    assert!(share > 0.97, "{share}");
+}
+
 /// SIM_SEEDS=50 runs fifty seeds and every choice.
 #[test]
 #[ignore = "a table, of a minute"]
@@ -163,77 +186,7 @@ fn table_of_cuts() {
         Some(Choice::Best(2)),
         Some(Choice::Any(2)),
     ];
-    let only = std::env::var("CUTS_ONLY").ok();
     for choice in choices {
-        if only.as_ref().is_some_and(|only| !only.contains(&format!("{choice:?}"))) {
-            continue;
-        }
         measure(choice, seeds);
-    }
-}
-
-#[test]
-#[ignore = "debug"]
-fn trace_one() {
-    let get = |name: &str| std::env::var(name).unwrap().parse::<u64>().unwrap();
-    let (seed, cycle) = (get("SEED"), get("CYCLE"));
-    let choice = Choice::Best(2);
-    let links = (0..4).map(|at| Preset::LteDriving.pair_of(CARRIERS[at as usize], seed * 4 + at));
-    let mut scenario = Scenario::new(seed + 100, links.collect());
-    scenario.media_most = Bitrate::from_mbps(6);
-    scenario.run_ms = FIRST_MS;
-    let mut run = scenario.run();
-    for c in 0..=cycle {
-        let at = FIRST_MS + c * CYCLE_MS;
-        run.until(at);
-        let cut = chosen(choice, &run, seed + c);
-        cut.iter().for_each(|link| run.step(Step::Cut(*link)));
-        if c == cycle {
-            println!("cut {cut:?}");
-            for step in 0..150 {
-                let t = at + step * 20;
-                run.until(t + 20);
-                let sent = run
-                    .sender()
-                    .sent
-                    .iter()
-                    .filter(|s| (t..t + 20).contains(&s.at.as_millis()))
-                    .count();
-                let came: Vec<_> = run
-                    .receiver()
-                    .media
-                    .iter()
-                    .filter(|u| (t..t + 20).contains(&(u.sent_world + u.delay).as_millis()))
-                    .map(|u| u.delay.as_millis())
-                    .collect();
-                let b = run.sender().budgets.last().unwrap().1;
-                print!(
-                    "{:4} sent {sent} came {} {:?} refused {} budget {:.2} ",
-                    step * 20,
-                    came.len(),
-                    came.iter().max(),
-                    run.sender().media_refused,
-                    b.as_f64() / 1e6
-                );
-                for l in run.sender().session.links() {
-                    print!(
-                        "| {:.1} q{} rtt {} ",
-                        l.granted.as_f64() / 1e6,
-                        l.queued.get(),
-                        l.rtt.map_or(0, |d| d.as_millis())
-                    );
-                }
-                let c = run.sender().session.counters();
-                println!(
-                    "moved {} exp {} unsched {} sil {}",
-                    c.media_moved,
-                    c.discarded(tautline_transport::Discard::MediaExpired),
-                    c.discarded(tautline_transport::Discard::MediaUnschedulable),
-                    c.discarded(tautline_transport::Discard::MediaSilenced)
-                );
-            }
-        }
-        run.until(at + CUT_MS);
-        cut.iter().for_each(|link| run.step(Step::Restore(*link)));
     }
 }

@@ -94,3 +94,32 @@ fn silence_forgets_the_samples_and_keeps_the_rate() {
     let grant = line.control.on_silence(line.now);
     assert_eq!((grant.sustained.as_f64(), grant.probing), (before, false));
 }
+
+#[test]
+fn a_stall_forgets_the_samples_and_keeps_the_rate() {
+    let mut line = Line::new();
+    let before = line.run(30, 5e6, f64::MAX);
+    line.control.on_stall(line.now);
+    // Three reports are too few to judge by.
+    assert_eq!(line.run(3, 0.0, f64::MAX), before);
+}
+
+#[test]
+fn a_link_that_comes_out_of_a_trough_climbs_by_half_at_a_time() {
+    let mut line = Line::new();
+    line.run(100, 8e6, f64::MAX);
+    let low = line.run(30, 1e6, f64::MAX);
+    assert!(low < 1.5e6, "{low}");
+    line.queue = 0.0;
+    let after = line.run(80, 8e6, f64::MAX);
+    assert!(after > 2.5 * low, "{low} {after}");
+}
+
+#[test]
+fn a_link_at_the_floor_is_not_held_there_by_the_lowered_half_of_its_probation() {
+    let mut line = Line::new();
+    assert_eq!(line.run(100, 0.5e6, f64::MAX), 0.8e6);
+    line.queue = 0.0;
+    let after = line.run(100, 8e6, f64::MAX);
+    assert!(after > 1.5e6, "{after}");
+}
