@@ -32,6 +32,11 @@ pub trait Controller: Debug + Send {
     fn on_stall(&mut self, now: Instant) -> Grant {
         self.on_silence(now)
     }
+
+    /// Whether pacing may stay below the grant while a queue stands in the link; yes by default.
+    fn spares_queues(&self) -> bool {
+        true
+    }
 }
 
 /// What a controller sees when a report comes.

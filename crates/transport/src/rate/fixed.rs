@@ -27,6 +27,10 @@ impl Controller for Fixed {
     fn on_silence(&mut self, _now: Instant) -> Grant {
         self.initial()
     }
+
+    fn spares_queues(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

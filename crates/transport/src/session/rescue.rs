@@ -34,9 +34,7 @@ impl Link {
         let jitter = self.delay.jitter().unwrap_or_default();
         PATIENCE_LEAST.max(config.ping_interval * PONGS_MISSED + jitter * JITTERS)
     }
-}
 
-impl Link {
     /// Paces at the granted rate, or below it while a queue stands in the link: the controller
     /// judges by what came in 400 ms, but within these a queue can grow past the deadline.
     pub(super) fn keep_pace(&mut self) {
@@ -45,6 +43,9 @@ impl Link {
 
     /// The share of the granted rate that a standing queue leaves.
     fn relief(&self) -> f64 {
+        if !self.controller.spares_queues() {
+            return 1.0;
+        }
         let queue = self.delay.queueing_latest().unwrap_or_default();
         let over = queue.saturating_sub(QUEUE_FREE).as_secs_f64();
         (1.0 - over / QUEUE_SPAN.as_secs_f64()).max(RELIEF_LEAST)
