@@ -15,7 +15,8 @@ use tautline_video::{Decoder, Layout, Picture, quality, stamp};
 /// How a clip came through.
 #[derive(Clone, Debug)]
 pub struct Figures {
-    /// Pictures from the first to the last of which anything was shown.
+    /// Pictures from the first to the last that was shown whole: before, the session was still
+    /// beginning, and after, it was already ending.
     pub pictures: u64,
     /// Slices that these pictures had, six each.
     pub slices: u64,
@@ -43,11 +44,9 @@ pub struct Figures {
 pub fn compare(clip: &Path, folder: &Path) -> anyhow::Result<Figures> {
     let layout = Layout::of(WIDTH, HEIGHT)?;
     let shown = Recording::read(folder)?;
-    let (Some(first), Some(last)) = (shown.slices.keys().next(), shown.slices.keys().next_back())
-    else {
-        bail!("nothing was received: the recording in {} is empty", folder.display());
+    let Some((first, last)) = shown.whole() else {
+        bail!("no picture was received whole: the recording in {} is of no use", folder.display());
     };
-    let (first, last) = (first.0, last.0);
     let mut source = ClipSensor::open(clip, &layout)?;
     let mut screen = Screen::new(&layout)?;
     let mut figures = Figures {
@@ -56,27 +55,27 @@ pub fn compare(clip: &Path, folder: &Path) -> anyhow::Result<Figures> {
         slices_in_time: 0,
         slices_skipped: 0,
         psnr: Vec::new(),
-        latency: shown.latency,
+        latency: Vec::new(),
         bytes: 0,
         pictures_per_second: source.pictures_per_second(),
     };
     for picture in 0..=last {
         ensure!(source.next_picture()?, "{} ended early", clip.display());
-        if picture < first {
-            continue;
-        }
+        let counts = picture >= first;
         let mut error = 0.0;
         for strip in 0..Layout::STRIP_COUNT {
             for slice in shown.slices.get(&(picture, strip)).into_iter().flatten() {
-                figures.bytes += slice.bytes.len() as u64;
-                if slice.skip {
-                    figures.slices_skipped += 1;
-                } else {
-                    figures.slices_in_time += 1;
-                }
                 screen.show(strip, &slice.bytes)?;
+                if counts {
+                    figures.count(slice);
+                }
             }
-            error += screen.squared_error(&mut source, &layout, strip)?;
+            if counts {
+                error += screen.squared_error(&mut source, &layout, strip)?;
+            }
+        }
+        if !counts {
+            continue;
         }
         let pixels = (layout.width() * layout.height()) as f64;
         figures.psnr.push(quality::decibels(error / pixels));
@@ -84,6 +83,19 @@ pub fn compare(clip: &Path, folder: &Path) -> anyhow::Result<Figures> {
     figures.psnr.sort_by(f64::total_cmp);
     figures.latency.sort_unstable();
     Ok(figures)
+}
+
+impl Figures {
+    fn count(&mut self, slice: &Slice) {
+        self.bytes += slice.bytes.len() as u64;
+        match slice.latency {
+            Some(latency) => {
+                self.slices_in_time += 1;
+                self.latency.push(latency);
+            }
+            None => self.slices_skipped += 1,
+        }
+    }
 }
 
 impl fmt::Display for Figures {
@@ -119,7 +131,8 @@ impl fmt::Display for Figures {
 }
 
 struct Slice {
-    skip: bool,
+    /// From the start of its readout until it was shown; `None` for a skip slice.
+    latency: Option<Duration>,
     bytes: Vec<u8>,
 }
 
@@ -127,7 +140,6 @@ struct Slice {
 struct Recording {
     /// By picture and strip, in the order of showing.
     slices: BTreeMap<(u32, usize), Vec<Slice>>,
-    latency: Vec<Duration>,
 }
 
 impl Recording {
@@ -140,20 +152,31 @@ impl Recording {
             .with_context(|| format!("the recording in {} is not whole", folder.display()))?;
         let mut lines = index.lines();
         ensure!(lines.next() == Some(INDEX_HEAD), "{INDEX} does not begin with {INDEX_HEAD}");
-        let mut recording = Self { slices: BTreeMap::new(), latency: Vec::new() };
+        let mut recording = Self { slices: BTreeMap::new() };
         for (number, line) in lines.enumerate() {
             let at = || format!("{INDEX}:{}: malformed: {line}", number + 2);
             let entry = Entry::parse(line).with_context(at)?;
             let (stream, position) = streams.get_mut(entry.strip).with_context(at)?;
             let bytes = stream.get(*position..*position + entry.bytes).with_context(at)?.to_vec();
             *position += entry.bytes;
-            if !entry.skip {
-                recording.latency.push(Duration::from_micros(entry.latency_us));
-            }
+            let latency = (!entry.skip).then(|| Duration::from_micros(entry.latency_us));
             let slices = recording.slices.entry((entry.picture, entry.strip)).or_default();
-            slices.push(Slice { skip: entry.skip, bytes });
+            slices.push(Slice { latency, bytes });
         }
         Ok(recording)
+    }
+
+    /// The first and the last picture of which every strip was shown as it was sent.
+    fn whole(&self) -> Option<(u32, u32)> {
+        let mut sent = BTreeMap::<u32, usize>::new();
+        for ((picture, _), slices) in &self.slices {
+            if slices.iter().any(|slice| slice.latency.is_some()) {
+                *sent.entry(*picture).or_default() += 1;
+            }
+        }
+        let mut whole = sent.iter().filter(|(_, strips)| **strips == Layout::STRIP_COUNT);
+        let first = *whole.next()?.0;
+        Some((first, whole.next_back().map_or(first, |(last, _)| *last)))
     }
 }
 
