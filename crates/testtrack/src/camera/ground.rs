@@ -295,8 +295,8 @@ fn grass((a, b): (&Point, &Point), brush: &Brush, pixels: &mut Pixels) {
     let start = brush.grass.y + a.coarse * GRASS_COARSE * brush.clear;
     let step = (b.coarse - a.coarse) * GRASS_COARSE * brush.clear;
     let fine = GRASS_FINE * brush.clear;
-    for i in 0..SEGMENT {
-        pixels.y[i] = start + step * MIDDLES[i] + pixels.fine[i] * fine;
+    for ((y, middle), texture) in pixels.y.iter_mut().zip(MIDDLES).zip(&pixels.fine) {
+        *y = start + step * middle + texture * fine;
     }
     // Dry patches are lighter and yellower.
     let dry = 0.5 * (a.coarse + b.coarse) * brush.clear;
@@ -308,8 +308,8 @@ fn asphalt((a, b): (&Point, &Point), brush: &Brush, pixels: &mut Pixels) {
     let tone = |p: &Point| (p.coarse * ASPHALT_COARSE - WEAR * wear(p)) * brush.clear;
     let (start, end) = (tone(a), tone(b));
     let fine = ASPHALT_FINE * brush.clear;
-    for i in 0..SEGMENT {
-        pixels.y[i] = brush.asphalt.y + start + (end - start) * MIDDLES[i] + pixels.fine[i] * fine;
+    for ((y, middle), texture) in pixels.y.iter_mut().zip(MIDDLES).zip(&pixels.fine) {
+        *y = brush.asphalt.y + start + (end - start) * middle + texture * fine;
     }
     pixels.cb = [brush.asphalt.cb; SEGMENT];
     pixels.cr = [brush.asphalt.cr; SEGMENT];
@@ -340,9 +340,9 @@ fn mixed(ends: (&Point, &Point), brush: &Brush, course: &Course, pixels: &mut Pi
     let dash = Wave::new(DASH_PERIOD.0, DASH_PERIOD.1, long);
     let stone = Wave::new(KERB_PERIOD, 0.5, long);
     let ragged = 0.30;
-    for i in 0..SEGMENT {
-        let side = lateral + lateral_step * MIDDLES[i];
-        let s = along + along_step * MIDDLES[i];
+    for (i, middle) in MIDDLES.into_iter().enumerate() {
+        let side = lateral + lateral_step * middle;
+        let s = along + along_step * middle;
         let out = side.abs();
         let fine = pixels.fine[i];
         let road = unit((HALF - out) * sharp + 0.5);
@@ -350,10 +350,10 @@ fn mixed(ends: (&Point, &Point), brush: &Brush, course: &Course, pixels: &mut Pi
         let earth = unit((HALF + KERB + DIRT - out + ragged * fine) * (1.0 / DIRT));
         let edge = unit((EDGE_LINE.1 - (out - EDGE_LINE.0).abs()) * sharp + 0.5);
         let edge = if edge < edge_most { edge } else { edge_most };
-        let middle = unit((DASH - out) * sharp + 0.5);
-        let middle = if middle < dash_most { middle } else { dash_most };
+        let centre = unit((DASH - out) * sharp + 0.5);
+        let centre = if centre < dash_most { centre } else { dash_most };
         // Paint is a little worn where the asphalt is rough.
-        let line = (edge + middle * dash.at(s)) * (0.90 + 0.06 * fine);
+        let line = (edge + centre * dash.at(s)) * (0.90 + 0.06 * fine);
         let red = stone.at(s);
         let lay = |grass: f32, earth_c: f32, white: f32, red_c: f32, asphalt: f32, paint: f32| {
             let ground = grass + (earth_c - grass) * 0.8 * earth;
@@ -376,16 +376,16 @@ fn mixed(ends: (&Point, &Point), brush: &Brush, course: &Course, pixels: &mut Pi
 fn start_line(across: (f32, f32, f32), along: (f32, f32, f32), brush: &Brush, pixels: &mut Pixels) {
     let columns = Wave::new(2.0 * START.1, 0.5, across.2);
     let rows = Wave::new(2.0 * START.1, 0.5, along.2);
-    for i in 0..SEGMENT {
-        let side = across.0 + across.1 * MIDDLES[i];
-        let s = along.0 + along.1 * MIDDLES[i];
+    for (y, middle) in pixels.y.iter_mut().zip(MIDDLES) {
+        let side = across.0 + across.1 * middle;
+        let s = along.0 + along.1 * middle;
         let inside = unit((START.0 - s.abs()) / along.2 + 0.5).min(unit(2.0 * START.0 / along.2))
             * unit((HALF - 0.45 - side.abs()) / across.2 + 0.5);
         let (u, v) = (columns.at(side), rows.at(s + 0.5 * START.1));
         let white = u + v - 2.0 * u * v;
         let black = brush.asphalt.y - 38.0 * brush.clear;
         let colour = black + (brush.paint.y - black) * white;
-        pixels.y[i] += (colour - pixels.y[i]) * inside;
+        *y += (colour - *y) * inside;
     }
 }
 

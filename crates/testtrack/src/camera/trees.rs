@@ -80,14 +80,20 @@ struct Scaled<'a> {
     haze: i32,
 }
 
+/// A row of a sprite.
+struct Line<'a> {
+    texels: &'a [[u8; 2]],
+    /// The columns of the picture that show it.
+    columns: Range<usize>,
+    /// The first column's texel, in 16.16 fixed point.
+    at: u32,
+    /// Texels per column, in 16.16 fixed point.
+    step: u32,
+}
+
 impl Scaled<'_> {
-    /// The texels of a row, the columns that show them, and the first column's texel and the
-    /// texels per column in 16.16 fixed point.
-    fn row(
-        &self,
-        row: f32,
-        columns: &Range<usize>,
-    ) -> Option<(&[[u8; 2]], Range<usize>, u32, u32)> {
+    /// What a row of the picture shows of the sprite, if anything.
+    fn row(&self, row: f32, columns: &Range<usize>) -> Option<Line<'_>> {
         let line = ((row - self.top) * self.step).max(0.0) as usize;
         let span = self.sprite.spans.get(line)?;
         let column_of = |texel: usize| self.left + texel as f32 / self.step;
@@ -98,11 +104,13 @@ impl Scaled<'_> {
         }
         let texels = &self.sprite.texels[line * self.sprite.width..(line + 1) * self.sprite.width];
         let at = ((first as f32 + 0.5 - self.left) * self.step).max(0.0);
-        Some((texels, first..last, (at * 65536.0) as u32, (self.step * 65536.0) as u32))
+        let fixed = |texel: f32| (texel * 65536.0) as u32;
+        Some(Line { texels, columns: first..last, at: fixed(at), step: fixed(self.step) })
     }
 
     fn draw_luma(&self, row: usize, columns: &Range<usize>, strip: &mut Strip<'_>) {
-        let Some((texels, columns, mut at, step)) = self.row(row as f32 + 0.5, columns) else {
+        let Some(Line { texels, columns, mut at, step }) = self.row(row as f32 + 0.5, columns)
+        else {
             return;
         };
         for out in &mut strip.luma_row(row)[columns] {
@@ -115,7 +123,7 @@ impl Scaled<'_> {
     }
 
     fn draw_chroma(&self, row: usize, columns: &Range<usize>, strip: &mut Strip<'_>) {
-        let Some((texels, columns, at, step)) = self.row(row as f32 + 1.0, columns) else {
+        let Some(Line { texels, columns, at, step }) = self.row(row as f32 + 1.0, columns) else {
             return;
         };
         let (cb, cr) = strip.chroma_rows(row);
