@@ -1,0 +1,95 @@
+import type { StatusView, TelemetryView, VideoView } from '../report';
+import { byId, make, setData, setText } from './element';
+import { count } from './format';
+import { Rows } from './rows';
+
+export type DropGroup = 'operator' | 'vehicle' | 'console';
+
+export interface Drop {
+  name: string;
+  count: number;
+  /** Redundancy that was not needed in the end: no loss, so it counts in no total. */
+  surplus: boolean;
+}
+
+const VEHICLE_PREFIX = 'vehicle ';
+// Packets of a block that others had already recovered.
+const SURPLUS: ReadonlySet<string> = new Set(['packet_surplus']);
+const HEADINGS: Readonly<Record<DropGroup, string>> = {
+  operator: 'Operator', vehicle: 'Vehicle', console: 'This page',
+};
+
+/** Every named drop by whose it is; the operator tells the vehicle's along with its own. */
+export function groupDrops(
+  status: StatusView | null, telemetry: TelemetryView | null, video: VideoView | null,
+): Record<DropGroup, Drop[]> {
+  const told = status?.drops ?? [];
+  const ofVehicle = told.filter((drop) => drop.name.startsWith(VEHICLE_PREFIX))
+    .map((drop) => ({ ...drop, name: drop.name.slice(VEHICLE_PREFIX.length) }));
+  // The two sums in telemetry are of the same drops: they stand in while the names are not known.
+  const sums = telemetry === null ? [] : [
+    { name: 'pictures', count: telemetry.picturesDropped }, { name: 'slices', count: telemetry.slicesDropped }];
+  return {
+    operator: marked(told.filter((drop) => !drop.name.startsWith(VEHICLE_PREFIX))),
+    vehicle: marked(ofVehicle.length > 0 ? ofVehicle : sums),
+    console: marked(video?.drops ?? []),
+  };
+}
+
+/** Real drops and surplus, apart. */
+export function totals(groups: Record<DropGroup, Drop[]>): { dropped: number; surplus: number } {
+  const all = Object.values(groups).flat();
+  const sum = (surplus: boolean): number => all.reduce(
+    (total, drop) => (drop.surplus === surplus ? total + drop.count : total), 0);
+  return { dropped: sum(false), surplus: sum(true) };
+}
+
+/** The drops, worst news in the heading; zeros only when asked for. */
+export class Drops {
+  readonly #card = byId<HTMLDetailsElement>('drops');
+  readonly #box = byId('drop-rows');
+  readonly #total = byId('drops-total');
+  readonly #surplus = byId('drops-surplus');
+  readonly #zeros = byId<HTMLInputElement>('drops-zeros');
+  readonly #rows: Readonly<Record<DropGroup, Rows>>;
+  readonly #none: Readonly<Record<DropGroup, HTMLElement>>;
+
+  constructor() {
+    const rows = (group: DropGroup): Rows => new Rows(this.#box, HEADINGS[group]);
+    this.#rows = { operator: rows('operator'), vehicle: rows('vehicle'), console: rows('console') };
+    const none = (group: DropGroup): HTMLElement => {
+      const element = make('p', {}, 'none');
+      this.#rows[group].box.append(element);
+      return element;
+    };
+    this.#none = { operator: none('operator'), vehicle: none('vehicle'), console: none('console') };
+    this.#zeros.addEventListener('change', () => {
+      setData(this.#box, 'zeros', this.#zeros.checked ? 'shown' : 'hidden');
+      // Else Space would tick it again instead of braking.
+      this.#zeros.blur();
+    });
+  }
+
+  show(status: StatusView | null, telemetry: TelemetryView | null, video: VideoView | null): void {
+    const groups = groupDrops(status, telemetry, video);
+    const { dropped, surplus } = totals(groups);
+    setText(this.#total, count(dropped));
+    setText(this.#surplus, surplus === 0 ? '' : `+ ${count(surplus)} surplus, not needed`);
+    if (!this.#card.open) return;
+    for (const group of ['operator', 'vehicle', 'console'] as const) {
+      for (const drop of groups[group]) {
+        const name = drop.surplus ? `${drop.name} (surplus, not needed)` : drop.name;
+        this.#rows[group].set(name, count(drop.count), `drop-${group}-${slug(drop.name)}`, drop.surplus ? 'surplus' : '');
+      }
+      this.#none[group].hidden = groups[group].some((drop) => drop.count > 0);
+    }
+  }
+}
+
+function marked(drops: { name: string; count: number }[]): Drop[] {
+  return drops.map((drop) => ({ ...drop, surplus: SURPLUS.has(drop.name) }));
+}
+
+function slug(name: string): string {
+  return name.toLowerCase().replace(/[^a-z0-9]+/g, '-');
+}
