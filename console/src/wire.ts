@@ -75,8 +75,7 @@ export function parsePong(message: ArrayBuffer): Pong {
 }
 
 export function parseHello(message: ArrayBuffer): Hello {
-  const text = new TextDecoder('utf-8', { fatal: true }).decode(new Uint8Array(message, 1));
-  const hello = JSON.parse(text) as Partial<Record<keyof Hello, unknown>>;
+  const hello = parseJson(message) as Partial<Record<keyof Hello, unknown>> | null;
   if (typeof hello !== 'object' || hello === null) throw new BadMessage('hello is no object');
   const { width, height, strips, codec } = hello;
   if (!isSide(width) || !isSide(height)) throw new BadMessage('hello: bad size');
@@ -100,6 +99,15 @@ export function parseHello(message: ArrayBuffer): Hello {
     vehicle: typeof vehicle === 'string' ? vehicle : '',
     version: typeof version === 'string' ? version : '',
   };
+}
+
+/** The JSON behind the kind byte. */
+function parseJson(message: ArrayBuffer): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(new Uint8Array(message, 1)));
+  } catch {
+    throw new BadMessage('hello is no JSON');
+  }
 }
 
 /** The FlatBuffer behind the kind byte, after its length and identifier are checked. */

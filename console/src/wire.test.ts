@@ -1,0 +1,228 @@
+import { ByteBuffer } from 'flatbuffers';
+import { describe, expect, it } from 'vitest';
+import { Command } from './message/command';
+import { Gear } from './message/gear';
+import { LinkAction } from './message/link-action';
+import { OperatorStatus } from './message/operator-status';
+import { Telemetry } from './message/telemetry';
+import {
+  BadMessage, FROM_OPERATOR, commandMessage, flatBuffer, linkActionMessage, parseHello, parsePong, parseSlice,
+  pingMessage, refreshMessage,
+} from './wire';
+
+const HELLO = {
+  width: 1280, height: 720, strips: [[0, 240], [240, 240], [480, 240]],
+  codec: 'avc1.42c01f', vehicle: 'Kite', version: '1',
+};
+
+const PARSERS: Readonly<Record<string, (message: ArrayBuffer) => unknown>> = {
+  parseSlice, parsePong, parseHello,
+  telemetry: (message) => flatBuffer(message, Telemetry.bufferHasIdentifier),
+  status: (message) => flatBuffer(message, OperatorStatus.bufferHasIdentifier),
+};
+
+function sliceMessage(change: { kind?: number; capturedAtUs?: bigint } = {}): ArrayBuffer {
+  const message = new ArrayBuffer(16 + 5);
+  const view = new DataView(message);
+  view.setUint8(0, FROM_OPERATOR.slice);
+  view.setUint8(1, 3);
+  view.setUint8(2, change.kind ?? 1);
+  view.setUint32(4, 0xfffffff0);
+  view.setBigUint64(8, change.capturedAtUs ?? 1_760_000_000_123_456n);
+  new Uint8Array(message, 16).set([0, 0, 0, 1, 0x41]);
+  return message;
+}
+
+function pongMessage(askedAtMs: number, operatorUs: bigint): ArrayBuffer {
+  const message = new ArrayBuffer(17);
+  const view = new DataView(message);
+  view.setUint8(0, FROM_OPERATOR.pong);
+  view.setFloat64(1, askedAtMs);
+  view.setBigUint64(9, operatorUs);
+  return message;
+}
+
+function helloMessage(hello: unknown): ArrayBuffer {
+  const body = new TextEncoder().encode(typeof hello === 'string' ? hello : JSON.stringify(hello));
+  const message = new Uint8Array(1 + body.length);
+  message[0] = FROM_OPERATOR.hello;
+  message.set(body, 1);
+  return message.buffer;
+}
+
+/** Returns or throws `BadMessage`; anything else thrown fails the test. */
+function parsesOrRefuses(parse: (message: ArrayBuffer) => unknown, message: ArrayBuffer): 'parsed' | 'refused' {
+  try {
+    parse(message);
+    return 'parsed';
+  } catch (error) {
+    if (!(error instanceof BadMessage)) throw error;
+    return 'refused';
+  }
+}
+
+/** The same bytes on every run. */
+function randomBytes(seed: number, count: number): Uint8Array<ArrayBuffer> {
+  let state = seed * 2_654_435_761 + 1;
+  return Uint8Array.from({ length: count }, () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) | 0;
+    return state >>> 24;
+  });
+}
+
+describe('parseSlice', () => {
+  it('reads the header and the access unit behind it', () => {
+    const slice = parseSlice(sliceMessage());
+    expect(slice).toMatchObject({
+      strip: 3, kind: 'predicted', picture: 0xfffffff0, capturedAtUs: 1_760_000_000_123_456,
+    });
+    expect([...slice.bytes]).toEqual([0, 0, 0, 1, 0x41]);
+  });
+
+  it('knows IDR, predicted and skip slices, and no others', () => {
+    expect([0, 1, 2].map((kind) => parseSlice(sliceMessage({ kind })).kind)).toEqual(['idr', 'predicted', 'skip']);
+    expect(() => parseSlice(sliceMessage({ kind: 3 }))).toThrow(BadMessage);
+  });
+
+  it('refuses a slice cut off within the header or right behind it', () => {
+    for (let length = 0; length <= 16; length += 1) {
+      expect(() => parseSlice(sliceMessage().slice(0, length)), `${length} bytes`).toThrow(BadMessage);
+    }
+  });
+
+  it('refuses a capture time beyond what a number holds exactly', () => {
+    expect(parseSlice(sliceMessage({ capturedAtUs: 2n ** 53n - 1n })).capturedAtUs).toBe(2 ** 53 - 1);
+    expect(() => parseSlice(sliceMessage({ capturedAtUs: 2n ** 53n }))).toThrow(BadMessage);
+  });
+});
+
+describe('parsePong', () => {
+  it('gives both clocks in milliseconds', () => {
+    expect(parsePong(pongMessage(1_760_000_000_000.5, 1_760_000_000_123_456n)))
+      .toEqual({ askedAtMs: 1_760_000_000_000.5, operatorMs: 1_760_000_000_123.456 });
+  });
+
+  it('refuses a time that is not finite', () => {
+    for (const time of [NaN, Infinity, -Infinity]) expect(() => parsePong(pongMessage(time, 1n))).toThrow(BadMessage);
+  });
+
+  it('refuses any other length', () => {
+    for (let length = 0; length < 17; length += 1) {
+      expect(() => parsePong(pongMessage(1, 1n).slice(0, length))).toThrow(BadMessage);
+    }
+    expect(() => parsePong(new ArrayBuffer(18))).toThrow(BadMessage);
+  });
+});
+
+describe('parseHello', () => {
+  it('reads a whole hello', () => expect(parseHello(helloMessage(HELLO))).toEqual(HELLO));
+
+  it('does without the names of vehicle and version', () => {
+    const { width, height, strips, codec } = HELLO;
+    expect(parseHello(helloMessage({ width, height, strips, codec }))).toMatchObject({ vehicle: '', version: '' });
+  });
+
+  it('refuses a hello cut off anywhere', () => {
+    const whole = helloMessage(HELLO);
+    for (let length = 0; length < whole.byteLength; length += 1) {
+      expect(() => parseHello(whole.slice(0, length)), `${length} bytes`).toThrow(BadMessage);
+    }
+  });
+
+  it('refuses bytes that are no UTF-8', () => {
+    expect(() => parseHello(Uint8Array.of(FROM_OPERATOR.hello, 0x22, 0xff, 0x22).buffer)).toThrow(BadMessage);
+  });
+
+  it.each<[string, unknown]>([
+    ['null', null],
+    ['a number', 7],
+    ['a list', []],
+    ['no width', { ...HELLO, width: undefined }],
+    ['a width of zero', { ...HELLO, width: 0 }],
+    ['a broken height', { ...HELLO, height: 719.5 }],
+    ['a side beyond 8192', { ...HELLO, width: 8193 }],
+    ['no codec', { ...HELLO, codec: null }],
+    ['no strips', { ...HELLO, strips: [] }],
+    ['nine strips', { ...HELLO, strips: Array.from({ length: 9 }, () => [0, 8]) }],
+    ['a strip that is no pair', { ...HELLO, strips: [240] }],
+    ['a strip above the picture', { ...HELLO, strips: [[-8, 240]] }],
+    ['a strip below the picture', { ...HELLO, strips: [[488, 240]] }],
+  ])('refuses %s', (_, hello) => {
+    expect(() => parseHello(helloMessage(hello))).toThrow(BadMessage);
+  });
+});
+
+describe('flatBuffer', () => {
+  it('refuses what is too short or has another identifier', () => {
+    expect(() => flatBuffer(new ArrayBuffer(8), Telemetry.bufferHasIdentifier)).toThrow(BadMessage);
+    expect(() => flatBuffer(new ArrayBuffer(64), Telemetry.bufferHasIdentifier)).toThrow(BadMessage);
+  });
+
+  it('starts behind the kind byte', () => {
+    const message = linkActionMessage(2, true);
+    const action = LinkAction.getRootAsLinkAction(flatBuffer(message.buffer, LinkAction.bufferHasIdentifier));
+    expect([action.link(), action.cut()]).toEqual([2, true]);
+  });
+});
+
+describe.each(Object.entries(PARSERS))('%s', (_, parse) => {
+  it('throws nothing but BadMessage on 2000 random messages', () => {
+    for (let seed = 0; seed < 2_000; seed += 1) {
+      parsesOrRefuses(parse, randomBytes(seed, seed % 97).buffer);
+    }
+  });
+
+  it('throws nothing but BadMessage on whole messages with one byte changed', () => {
+    for (const whole of [sliceMessage(), pongMessage(5, 5n), helloMessage(HELLO)]) {
+      for (let at = 0; at < whole.byteLength; at += 1) {
+        for (const value of [0x00, 0x22, 0x7f, 0x80, 0xff]) {
+          const message = whole.slice(0);
+          new Uint8Array(message)[at] = value;
+          parsesOrRefuses(parse, message);
+        }
+      }
+    }
+  });
+});
+
+describe('commandMessage', () => {
+  const wish = { steering: -0.25, throttle: 0.5, brake: 0.125, gear: Gear.Reverse, emergencyStop: true };
+
+  function controlsOf(message: Uint8Array) {
+    expect(message[0]).toBe(1);
+    const buffer = new ByteBuffer(message.subarray(1));
+    expect(Command.bufferHasIdentifier(buffer)).toBe(true);
+    return Command.getRootAsCommand(buffer).controls()!;
+  }
+
+  it('carries the wish', () => {
+    const controls = controlsOf(commandMessage(wish, 1));
+    expect([controls.steering(), controls.throttle(), controls.brake()]).toEqual([-0.25, 0.5, 0.125]);
+    expect([controls.gear(), controls.emergencyStop()]).toEqual([Gear.Reverse, true]);
+  });
+
+  it('writes the time in nanoseconds, to the microsecond', () => {
+    expect(controlsOf(commandMessage(wish, 1_760_000_000_123.456)).sentAtNs()).toBe(1_760_000_000_123_456_000n);
+  });
+
+  it('writes time 0 while the operator\'s clock is not known', () => {
+    expect(controlsOf(commandMessage(wish, null)).sentAtNs()).toBe(0n);
+  });
+
+  it('leaves sequence and refresh to the operator', () => {
+    const controls = controlsOf(commandMessage(wish, 1));
+    expect([controls.sequence(), controls.refreshStrips()]).toEqual([0n, 0]);
+  });
+});
+
+describe('small messages', () => {
+  it('a ping is its kind and the time as a float, answerable by a pong', () => {
+    const ping = pingMessage(1_760_000_000_000.25);
+    expect([ping.length, ping[0]]).toEqual([9, 3]);
+    expect(new DataView(ping.buffer).getFloat64(1)).toBe(1_760_000_000_000.25);
+  });
+
+  it('a refresh wish is its kind and one byte of strips', () => {
+    expect([...refreshMessage(0b1000_0001)]).toEqual([4, 0b1000_0001]);
+  });
+});
