@@ -16,7 +16,9 @@ use super::{Controller, Grant, View};
 ///   link's delay), where the published code compares the last 100 ms of each side;
 /// - a link that sends less than 0.7 of its grant does not probe: there is nothing to gain, and
 ///   the raised rate would show nothing;
-/// - a link that sends less than the floor never falls: too few datagrams to judge by;
+/// - a link that sends less than the floor never falls: too few datagrams to judge by; one that
+///   sends less than 0.7 of its grant falls only while a queue stands in it, or a camera that looks
+///   at a still scene would lose its rate to every hiccup;
 /// - while probing, padding fills the grant, so that the experiment does not wait for the encoder;
 /// - a stall of the link (a handover) is no sign of its capacity: the samples begin anew;
 /// - a link far below its rate of the last 20 s probes after 500 ms and, once a probation has shown
@@ -135,12 +137,16 @@ impl TwoState {
         let less = rx[0] < 0.95 * tx[0] && 1.05 * arrived < carried;
         let waiting = view.queueing.is_some_and(|queue| queue > QUEUE_MOST);
         let far = waiting && arrived < QUEUED_SHARE * self.base;
+        // Of a link that is not filled, a shortfall without a queue tells a hiccup, not a capacity.
+        let filled = carried >= PROBE_SHARE * self.base;
+        let queued = view.queueing.is_some_and(|queue| queue > QUEUE_SIGN);
+        let less = less && (filled || queued);
         if (less || far) && carried >= self.floor {
             self.rising = Rising::Untried;
             self.change(0.9 * arrived.min(self.base), view.now);
             return;
         }
-        let busy = carried >= PROBE_SHARE * self.base && !waiting;
+        let busy = filled && !waiting;
         let room = self.base < self.ceiling;
         let fallen = self.former.is_some_and(|(_, rate)| self.base < FALLEN * rate);
         let (pause, raise) = match self.rising {
@@ -245,6 +251,8 @@ const RAISE_FALLEN: f64 = 1.5;
 const ABORT_SHARE: f64 = 0.5;
 /// A standing queue of which the paper's rule, that less arrives than was sent, may say nothing.
 const QUEUE_MOST: Duration = Duration::from_millis(80);
+/// More than jitter makes: a queue has begun to stand.
+const QUEUE_SIGN: Duration = Duration::from_millis(25);
 /// While a queue stands, what arrives is what the link can carry: if that is so far below the
 /// rate, pacing has spared the link, and the paper's rule cannot see that the rate is too high.
 const QUEUED_SHARE: f64 = 0.7;

@@ -80,6 +80,31 @@ fn an_application_that_sends_little_neither_raises_nor_lowers_the_rate() {
     assert_eq!(line.run(100, 20e6, 0.0), 8e6);
 }
 
+/// The rate after ten reports of 2 Mbit/s sent and received, and two of half as much received
+/// while datagrams wait for `queueing`.
+fn after_a_dip(queueing: Duration) -> f64 {
+    let mut control = new();
+    let mut grant = control.initial();
+    for report in 1..=12_u64 {
+        let received = if report > 10 { 1_000 } else { 2_000 };
+        grant = control.on_report(&View {
+            sent: Bitrate::from_kbps(2_000),
+            received: Bitrate::from_kbps(received),
+            loss: Probability::ZERO,
+            queueing: Some(if report > 10 { queueing } else { Duration::ZERO }),
+            may_probe: true,
+            now: Instant::from_millis(report * 100),
+        });
+    }
+    grant.sustained.as_f64()
+}
+
+#[test]
+fn a_dip_on_a_link_that_is_not_filled_lowers_the_rate_only_if_a_queue_stands() {
+    assert_eq!(after_a_dip(Duration::from_millis(5)), 8e6);
+    assert!(after_a_dip(Duration::from_millis(60)) < 2e6);
+}
+
 #[test]
 fn a_dead_link_gets_the_floor() {
     let mut line = Line::new();
