@@ -43,6 +43,7 @@ export class Calibration {
     pad.axes.forEach((value, axis) => {
       const rest = this.#rest[axis] ?? value;
       const furthest = this.#furthest[axis] ?? rest;
+      if (this.#isStillLeft(axis, value - rest)) return;
       if (Math.abs(value - rest) >= Math.abs(furthest - rest)) this.#furthest[axis] = value;
     });
     pad.buttons.forEach((button, index) => {
@@ -58,13 +59,13 @@ export class Calibration {
     if (step === 'rest') {
       this.#rest = [...pad.axes];
       this.#restButtons = pad.buttons.map((button) => button.value);
-    } else if (!this.#learn(step)) {
-      return false;
     }
-    this.#stepIndex += 1;
+    const learned = step === 'rest' || this.#learn(step);
+    // After a failure too: what was moved by mistake must not stand in the way of another try.
     this.#furthest = [];
     this.#button = null;
-    return true;
+    if (learned) this.#stepIndex += 1;
+    return learned;
   }
 
   /** Null until all steps are done. */
@@ -76,6 +77,12 @@ export class Calibration {
     if (left === undefined || right === undefined || throttle === undefined || brake === undefined) return null;
     const steering = { axis: left.axis, left: left.value, centre: this.#rest[left.axis] ?? 0, right: right.value };
     return { ...this.base, steering, throttle, brake };
+  }
+
+  /** The wheel starts the step to the right from the left end, which may be further from the centre. */
+  #isStillLeft(axis: number, travel: number): boolean {
+    const left = this.#moves.get('left');
+    return this.step === 'right' && axis === left?.axis && travel * (left.value - (this.#rest[axis] ?? 0)) > 0;
   }
 
   #learn(step: Step): boolean {

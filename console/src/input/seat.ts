@@ -77,7 +77,11 @@ export class Seat {
     if (pad?.touched === true) this.#padSteers = true;
     if (pad === null || devices.keys.left || devices.keys.right) this.#padSteers = false;
     this.#steering = this.#padSteers && pad !== null ? pad.steering : this.#keys.steering;
-    if (this.#emergencyStop) return this.#made(0, 1);
+    if (this.#emergencyStop) {
+      // A key held through the stop must not build up throttle for its end.
+      this.#keys = { ...this.#keys, throttle: 0 };
+      return this.#made(0, 1);
+    }
     const brake = Math.max(this.#keys.brake, pad?.brake ?? 0);
     const throttle = Math.max(this.#keys.throttle, pad?.throttle ?? 0);
     // Both at once: the brake is meant.

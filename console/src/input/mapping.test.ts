@@ -1,0 +1,119 @@
+import { describe, expect, it } from 'vitest';
+import { type Mapping, type PadState, apply, guessMapping, parseMapping } from './mapping';
+
+function padOf(axes: number[], buttons: number[] = [], mapping = ''): PadState {
+  return { id: 'test pad', mapping, axes, buttons: buttons.map((value) => ({ value, pressed: value > 0.5 })) };
+}
+
+const WHEEL: Mapping = {
+  steering: { axis: 0, left: -1, centre: 0, right: 1 },
+  throttle: { kind: 'axis', axis: 2, released: 1, pressed: -1 },
+  brake: { kind: 'axis', axis: 3, released: -1, pressed: 1 },
+  reverseButton: 3,
+  stopButton: 1,
+  deadZone: 0.1,
+};
+const wheelAt = (raw: number, mapping = WHEEL): number => apply(mapping, padOf([raw, 0, 1, -1])).steering;
+
+describe('apply: steering', () => {
+  it('makes left positive and right negative', () => {
+    expect([wheelAt(-1), wheelAt(1)]).toEqual([1, -1]);
+  });
+
+  it('is exactly zero within the dead zone and grows from zero at its edge', () => {
+    for (const raw of [0, 0.05, -0.05, 0.0999, -0.0999]) expect(Math.abs(wheelAt(raw))).toBe(0);
+    expect(wheelAt(-0.11)).toBeCloseTo(0.0111, 3);
+    expect(wheelAt(-0.55)).toBeCloseTo(0.5);
+  });
+
+  it('reaches the whole lock on both sides of a centre that is off', () => {
+    const skewed = { ...WHEEL, steering: { axis: 0, left: -0.6, centre: 0.2, right: 1 } };
+    expect([wheelAt(-0.6, skewed), wheelAt(0.2, skewed), wheelAt(1, skewed)]).toEqual([1, 0, -1]);
+  });
+
+  it('does not go beyond the lock', () => expect([wheelAt(-1.7), wheelAt(1.7)]).toEqual([1, -1]));
+
+  it('understands an axis that counts the other way', () => {
+    const flipped = { ...WHEEL, steering: { axis: 0, left: 1, centre: 0, right: -1 } };
+    expect([wheelAt(1, flipped), wheelAt(-1, flipped)]).toEqual([1, -1]);
+  });
+
+  it('is straight when the axis is missing or has no travel', () => {
+    expect(apply({ ...WHEEL, steering: { ...WHEEL.steering, axis: 9 } }, padOf([1])).steering).toBe(0);
+    const stuck = { ...WHEEL, steering: { axis: 0, left: 0, centre: 0, right: 0 } };
+    expect([wheelAt(1, stuck), wheelAt(-1, stuck)]).toEqual([0, 0]);
+  });
+});
+
+describe('apply: pedals', () => {
+  const throttleAt = (raw: number): number => apply(WHEEL, padOf([0, 0, raw, -1])).throttle;
+
+  it('maps an axis from released to pressed, in either direction', () => {
+    expect([throttleAt(1), throttleAt(-1)]).toEqual([0, 1]);
+    expect(throttleAt(0)).toBeCloseTo(0.5);
+    expect(apply(WHEEL, padOf([0, 0, 1, 1])).brake).toBe(1);
+    expect(apply(WHEEL, padOf([0, 0, 1, -1])).brake).toBe(0);
+  });
+
+  it('is fully released and fully pressed a little before the ends', () => {
+    expect([throttleAt(0.93), throttleAt(-0.93)]).toEqual([0, 1]);
+  });
+
+  it('stays between 0 and 1 beyond the ends', () => expect([throttleAt(1.5), throttleAt(-1.5)]).toEqual([0, 1]));
+
+  it('reads a trigger button', () => {
+    const mapping: Mapping = { ...WHEEL, throttle: { kind: 'button', button: 1 } };
+    expect([0, 0.5, 1].map((value) => apply(mapping, padOf([0], [0, value])).throttle)).toEqual([0, 0.5, 1]);
+  });
+
+  it('is released when its axis or button is missing, or has no travel', () => {
+    expect(apply(WHEEL, padOf([0]))).toEqual({ steering: 0, throttle: 0, brake: 0 });
+    expect(apply({ ...WHEEL, throttle: { kind: 'button', button: 9 } }, padOf([0])).throttle).toBe(0);
+    expect(apply({ ...WHEEL, throttle: { kind: 'axis', axis: 0, released: 1, pressed: 1 } }, padOf([1])).throttle).toBe(0);
+  });
+});
+
+describe('guessMapping', () => {
+  it('takes the triggers of a standard gamepad, right for throttle, left for brake', () => {
+    const pad = padOf([-1, 0, 0, 0], [0, 0, 0, 0, 0, 0, 0, 1], 'standard');
+    expect(apply(guessMapping(pad), pad)).toEqual({ steering: 1, throttle: 1, brake: 0 });
+  });
+
+  it('shares one axis between both pedals of a pad with few axes', () => {
+    const mapping = guessMapping(padOf([0, 0]));
+    expect(apply(mapping, padOf([0, -1]))).toMatchObject({ throttle: 1, brake: 0 });
+    expect(apply(mapping, padOf([0, 1]))).toMatchObject({ throttle: 0, brake: 1 });
+    expect(apply(mapping, padOf([0, 0]))).toMatchObject({ throttle: 0, brake: 0 });
+  });
+
+  it('takes pedals of a wheel for released at 1', () => {
+    expect(apply(guessMapping(padOf([0, 0, 1, 1])), padOf([0, 0, 1, 1]))).toMatchObject({ throttle: 0, brake: 0 });
+    const six = [0, 0, -1, 0, 0, 1];
+    expect(apply(guessMapping(padOf(six)), padOf(six))).toMatchObject({ throttle: 1, brake: 0 });
+  });
+});
+
+describe('parseMapping', () => {
+  it('gives back what was stored', () => {
+    const button: Mapping = { ...WHEEL, brake: { kind: 'button', button: 6 } };
+    for (const mapping of [WHEEL, button]) expect(parseMapping(JSON.stringify(mapping))).toEqual(mapping);
+  });
+
+  it.each<[string, unknown]>([
+    ['null', null],
+    ['a number', 5],
+    ['nothing in it', {}],
+    ['no centre', { ...WHEEL, steering: { axis: 0, left: -1, right: 1 } }],
+    ['a wheel end that is text', { ...WHEEL, steering: { ...WHEEL.steering, left: '-1' } }],
+    ['a pedal of unknown kind', { ...WHEEL, throttle: { kind: 'foot', axis: 1 } }],
+    ['a pedal without its button', { ...WHEEL, brake: { kind: 'button' } }],
+    ['no pedal', { ...WHEEL, brake: null }],
+    ['no stop button', { ...WHEEL, stopButton: undefined }],
+    ['a negative dead zone', { ...WHEEL, deadZone: -0.1 }],
+    ['a dead zone beyond 0.3', { ...WHEEL, deadZone: 0.31 }],
+  ])('refuses %s', (_, stored) => expect(parseMapping(JSON.stringify(stored))).toBeNull());
+
+  it('refuses what is no JSON', () => {
+    expect([parseMapping(''), parseMapping('{"steering":')]).toEqual([null, null]);
+  });
+});

@@ -1,0 +1,169 @@
+import { describe, expect, it } from 'vitest';
+import { Gear } from '../message/gear';
+import type { Controlled } from '../report';
+import type { PadReading } from './gamepad';
+import type { Keys } from './ramp';
+import { Seat } from './seat';
+
+const NONE: Keys = { left: false, right: false, throttle: false, brake: false, hardBrake: false };
+const PAD: PadReading = { steering: 0, throttle: 0, brake: 0, touched: false };
+const TICK_S = 0.02;
+
+function drive(seat: Seat, keys: Partial<Keys>, seconds = TICK_S, pad: PadReading | null = null): Controlled {
+  let command = seat.command({ keys: { ...NONE, ...keys }, pad, speedMps: 0 }, 0);
+  for (let tick = 0; tick < Math.round(seconds / TICK_S); tick += 1) {
+    command = seat.command({ keys: { ...NONE, ...keys }, pad, speedMps: 0 }, TICK_S);
+  }
+  return command;
+}
+
+describe('a new seat', () => {
+  it('commands rest in drive', () => {
+    expect(drive(new Seat(), {})).toEqual({ steering: 0, throttle: 0, brake: 0, gear: Gear.Drive, emergencyStop: false });
+  });
+});
+
+describe('driving', () => {
+  it('follows the keys', () => {
+    expect(drive(new Seat(), { left: true, throttle: true }, 1)).toMatchObject({ steering: 1, throttle: 1, brake: 0 });
+  });
+
+  it('does not jump after a tick that came late, nor go back in time', () => {
+    const seat = new Seat();
+    const keys = { ...NONE, throttle: true };
+    expect(seat.command({ keys, pad: null, speedMps: 0 }, 10).throttle).toBeCloseTo(0.16);
+    expect(seat.command({ keys, pad: null, speedMps: 0 }, -10).throttle).toBeCloseTo(0.16);
+  });
+
+  it('means the brake when brake and throttle are pressed at once', () => {
+    const both = { ...PAD, throttle: 1, brake: 0.5 };
+    expect(drive(new Seat(), {}, TICK_S, both)).toMatchObject({ throttle: 0, brake: 0.5 });
+    expect(drive(new Seat(), { hardBrake: true }, 1, { ...PAD, throttle: 1 })).toMatchObject({ throttle: 0, brake: 1 });
+  });
+
+  it('does not take a resting foot on the brake for braking', () => {
+    expect(drive(new Seat(), {}, TICK_S, { ...PAD, throttle: 1, brake: 0.1 })).toMatchObject({ throttle: 1, brake: 0.1 });
+  });
+
+  it('steers by the pad from its first move on', () => {
+    const seat = new Seat();
+    expect(drive(seat, {}, TICK_S, { ...PAD, steering: 0.4 }).steering).toBe(0);
+    expect(drive(seat, {}, TICK_S, { ...PAD, steering: 0.5, touched: true }).steering).toBe(0.5);
+    expect(drive(seat, {}, TICK_S, { ...PAD, steering: 0.5 }).steering).toBe(0.5);
+  });
+
+  it('steers by the keys as soon as one is pressed, though a pad was steering', () => {
+    const seat = new Seat();
+    drive(seat, {}, TICK_S, { ...PAD, steering: 0.5, touched: true });
+    expect(drive(seat, { right: true }, 1, { ...PAD, steering: 0.5 }).steering).toBe(-1);
+  });
+});
+
+describe('letting go', () => {
+  it('commands no throttle, a gentle brake and a wheel that centres by itself, whatever is held', () => {
+    const seat = new Seat();
+    drive(seat, { left: true, throttle: true }, 1);
+    seat.letGo('unfocused');
+    const held = { left: true, throttle: true };
+    const pad = { ...PAD, steering: 1, throttle: 1, touched: true };
+    const first = drive(seat, held, TICK_S, pad);
+    expect(first).toMatchObject({ throttle: 0, brake: 0.3 });
+    expect(first.steering).toBeCloseTo(0.96);
+    expect(drive(seat, held, 0.6, pad)).toMatchObject({ steering: 0, throttle: 0, brake: 0.3 });
+    expect(seat.released).toBe('unfocused');
+  });
+
+  it('lasts until the person is back; then pedals start from rest and the wheel from where it stands', () => {
+    const seat = new Seat();
+    drive(seat, { left: true, throttle: true }, 1);
+    seat.letGo('pad gone');
+    drive(seat, {}, 0.2);
+    seat.takeUp();
+    expect(seat.released).toBe('none');
+    const command = drive(seat, { left: true, throttle: true });
+    expect(command.throttle).toBeCloseTo(0.032);
+    expect(command.steering).toBeGreaterThan(0.5);
+    expect(command.steering).toBeLessThan(0.7);
+  });
+
+  it('brakes fully under an emergency stop', () => {
+    const seat = new Seat();
+    seat.stop();
+    seat.letGo('unfocused');
+    expect(drive(seat, {})).toMatchObject({ throttle: 0, brake: 1, emergencyStop: true });
+  });
+});
+
+describe('reverse', () => {
+  it('goes in and out at standstill', () => {
+    const seat = new Seat();
+    expect(seat.toggleReverse(0)).toBe(true);
+    expect(drive(seat, {}).gear).toBe(Gear.Reverse);
+    expect(seat.toggleReverse(-0.3)).toBe(true);
+    expect(drive(seat, {}).gear).toBe(Gear.Drive);
+  });
+
+  it('is refused while the car rolls, forwards or backwards', () => {
+    const seat = new Seat();
+    expect([0.31, 5, -0.31, -5].map((speed) => seat.toggleReverse(speed))).toEqual([false, false, false, false]);
+    expect(seat.gear).toBe(Gear.Drive);
+  });
+
+  it('is refused while nobody knows whether the car rolls', () => {
+    const seat = new Seat();
+    expect(seat.toggleReverse(null)).toBe(false);
+    expect(seat.gear).toBe(Gear.Drive);
+  });
+
+  it('is refused while the throttle is held', () => {
+    const seat = new Seat();
+    drive(seat, { throttle: true });
+    expect(seat.toggleReverse(0)).toBe(false);
+    drive(seat, {});
+    drive(seat, {});
+    expect(seat.toggleReverse(0)).toBe(true);
+  });
+});
+
+describe('emergency stop', () => {
+  it('commands no throttle and the whole brake at once, whatever is held', () => {
+    const seat = new Seat();
+    drive(seat, { throttle: true }, 1);
+    seat.stop();
+    expect(seat.emergencyStopped).toBe(true);
+    expect(drive(seat, { throttle: true }, 1, { ...PAD, throttle: 1, touched: true }))
+      .toMatchObject({ throttle: 0, brake: 1, emergencyStop: true });
+  });
+
+  it('still steers', () => {
+    const seat = new Seat();
+    seat.stop();
+    expect(drive(seat, { left: true }, 1).steering).toBe(1);
+  });
+
+  it('outlasts a lost and regained focus', () => {
+    const seat = new Seat();
+    seat.stop();
+    seat.letGo('unfocused');
+    seat.takeUp();
+    expect(drive(seat, {})).toMatchObject({ brake: 1, emergencyStop: true });
+  });
+
+  it('ends only when resumed, and a throttle key held all along starts from rest', () => {
+    const seat = new Seat();
+    seat.stop();
+    drive(seat, { throttle: true }, 2);
+    seat.resume();
+    const command = seat.command({ keys: { ...NONE, throttle: true }, pad: null, speedMps: 0 }, TICK_S);
+    expect(command).toMatchObject({ emergencyStop: false, brake: 0 });
+    expect(command.throttle).toBeCloseTo(0.032);
+  });
+
+  it('leaves a held brake pressed when it ends', () => {
+    const seat = new Seat();
+    seat.stop();
+    drive(seat, { brake: true }, 1);
+    seat.resume();
+    expect(seat.command({ keys: { ...NONE, brake: true }, pad: null, speedMps: 0 }, TICK_S).brake).toBe(1);
+  });
+});
