@@ -1,4 +1,4 @@
-# make demo    drive a simulated car in the browser       PORT=8080 CLIP=file.mp4 LINKS=lte-driving
+# make demo    drive a simulated car in the browser       PORT=8080 CLIP=file.mp4 LINKS=lte-driving RATE=60
 # make test    everything that must hold, as CI runs it
 # make bench   how fast the parts are
 # make numbers how the whole does on a clip               CLIP=file.mp4
@@ -10,7 +10,8 @@ export CARGO_TERM_COLOR ?= never
 PORT ?= 8080
 LINKS ?= lte-driving
 CLIP ?=
-SECONDS_LONG ?= 15
+RATE ?=
+SECONDS_LONG ?= 30
 BINARY := $(or $(CARGO_TARGET_DIR),target)/release/tautline
 
 .PHONY: help demo test bench numbers console build lint deny unit browser tools
@@ -19,7 +20,8 @@ help:
 	@sed -n '1,/^$$/s/^# //p' Makefile
 
 demo: build
-	@$(BINARY) demo --console 127.0.0.1:$(PORT) --links $(LINKS) $(if $(CLIP),--clip "$(CLIP)")
+	@$(if $(CLIP),./setup ffmpeg)
+	@$(BINARY) demo --console 127.0.0.1:$(PORT) --links $(LINKS) $(if $(CLIP),--clip "$(CLIP)") $(if $(RATE),--pictures-per-second $(RATE))
 
 test: lint deny unit browser
 
@@ -27,7 +29,9 @@ bench:
 	cargo bench --package tautline-fec --package tautline-message --package tautline-video --package tautline-testtrack
 
 numbers: build
-	@$(BINARY) lab clip --clip "$(CLIP)" --links lan --seconds $(SECONDS_LONG)
+	@test -n "$(CLIP)" || { echo "say which clip: make numbers CLIP=file.mp4"; exit 2; }
+	@./setup ffmpeg
+	@$(BINARY) lab clip --clip "$(CLIP)" --links direct --seconds $(SECONDS_LONG)
 	@$(BINARY) lab clip --clip "$(CLIP)" --links lte-driving --seconds $(SECONDS_LONG)
 
 build: console

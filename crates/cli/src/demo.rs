@@ -24,9 +24,10 @@ pub(crate) struct Demo {
     /// Video file in the camera's place, looped at its own rate; needs ffmpeg
     #[arg(long, value_name = "FILE")]
     clip: Option<PathBuf>,
-    /// Pictures a second of the simulated camera, 1 to 60
-    #[arg(long, value_name = "N", default_value_t = 60.0)]
-    pictures_per_second: f64,
+    /// Pictures a second of the simulated camera, 1 to 60 [default: 60, or 30 on fewer than 4 cores,
+    /// which the browser shares]
+    #[arg(long, value_name = "N")]
+    pictures_per_second: Option<f64>,
     /// Folder to record the received H.264 streams into [default: none]
     #[arg(long, value_name = "FOLDER")]
     record: Option<PathBuf>,
@@ -43,7 +44,7 @@ impl Demo {
             console: self.console,
             links: self.links,
             clip: absolute(self.clip)?,
-            pictures_per_second: self.pictures_per_second,
+            pictures_per_second: self.pictures_per_second.unwrap_or_else(fitting_rate),
             record: absolute(self.record)?,
             seed: self.seed,
         };
@@ -66,6 +67,12 @@ impl Demo {
         say(format_args!("All ended."));
         Ok(())
     }
+}
+
+/// Sixty pictures a second where vehicle, operator and browser find a core each.
+fn fitting_rate() -> f64 {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    if cores < 4 { 30.0 } else { 60.0 }
 }
 
 /// Prints a line; a person who no longer reads is no reason to end.
