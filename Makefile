@@ -26,7 +26,7 @@ demo: build
 test: lint deny unit browser
 
 bench:
-	cargo bench --package tautline-fec --package tautline-message --package tautline-video --package tautline-testtrack
+	cargo bench --workspace --bench block --bench points --bench link --bench render --bench strip
 
 numbers: build
 	@test -n "$(CLIP)" || { echo "say which clip: make numbers CLIP=file.mp4"; exit 2; }
@@ -39,7 +39,7 @@ build: console
 
 console: console/dist/index.html
 
-console/node_modules/.package-lock.json: console/package-lock.json tools
+console/node_modules/.package-lock.json: console/package-lock.json | tools
 	cd console && npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
