@@ -88,7 +88,7 @@ function options(size: { width: number; height: number }): uPlot.Options {
     axes: [
       { ...axis, size: 22, values: (plot, ticks) => ticks.map((tick) => `${Math.round(tick - (plot.scales['x']?.max ?? tick))} s`),
         splits: (_, __, ____, most) => [5, 4, 3, 2, 1, 0].map((step) => most - step * 12) },
-      { ...axis, size: 46, space: 26, values: (_, ticks) => ticks.map((tick) => `${tick} ms`) },
+      { ...axis, size: 56, space: 26, values: (_, ticks) => ticks.map((tick) => `${tick} ms`) },
     ],
     series: [{}, line('p50', '#5fd4c0', '#5fd4c018'), line('p95', '#e9b665'), line('p99', '#f0736f')],
   };
