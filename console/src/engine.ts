@@ -36,7 +36,7 @@ class Engine {
   constructor(address: string, canvas: OffscreenCanvas) {
     this.#player = new Player(new Screen(canvas), this.#clock, (strips) => {
       this.#socket.send(refreshMessage(strips));
-    }, afterPending());
+    }, (call) => requestAnimationFrame(call));
     this.#socket = new OperatorSocket(address, {
       message: (message) => this.#receive(message),
       connection: (connection) => {
@@ -122,17 +122,6 @@ class Engine {
     const video = this.#player.view();
     page.postMessage({ kind: 'video', video: { ...video, drops: [...this.#drops.list(), ...video.drops] } });
   }
-}
-
-/** A call after the tasks that wait now; a timer would add its own delay. */
-function afterPending(): (call: () => void) => void {
-  const { port1, port2 } = new MessageChannel();
-  const calls: (() => void)[] = [];
-  port1.onmessage = () => calls.shift()?.();
-  return (call) => {
-    calls.push(call);
-    port2.postMessage(null);
-  };
 }
 
 let engine: Engine | null = null;

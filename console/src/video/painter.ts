@@ -3,36 +3,41 @@ import type { Origin } from './strip';
 export interface PainterEvents {
   /** The frame is closed afterwards. */
   draw(frame: VideoFrame, origin: Origin): void;
-  /** A newer frame of the same strip came before this one could be drawn. */
+  /** A newer frame of the same strip came before this one could be seen. */
   superseded(): void;
 }
 
 /**
- * Draws each strip's newest frame as soon as the worker is free.
+ * Draws each strip at most once between two frames of the screen, and then its newest.
  *
- * A worker that keeps up draws every frame as it comes. One that was held up finds several frames
- * of a strip, and draws the last alone: it catches up by drawing less, not later. It does not wait
- * for the screen's animation frames, which a busy machine holds back for seconds.
+ * The first of a strip is drawn as it comes, which spreads the work; a second one waits for the
+ * animation frame. A browser that cannot keep up has fewer animation frames, so it draws less
+ * instead of later. A hidden page has none: there the newest waits undrawn.
  */
 export class Painter {
   /** By strip. */
   readonly #waiting = new Map<number, { frame: VideoFrame; origin: Origin }>();
+  readonly #drawn = new Set<number>();
   #asked = false;
 
-  /** `soon`: calls once, after what the worker has been told already. */
-  constructor(readonly events: PainterEvents, readonly soon: (call: () => void) => void) {}
+  constructor(readonly events: PainterEvents, readonly atNextFrame: (call: () => void) => void) {}
 
   /** Takes the frame over: it is closed whatever becomes of it. */
   offer(frame: VideoFrame, origin: Origin): void {
-    const older = this.#waiting.get(origin.strip);
-    if (older !== undefined) {
-      older.frame.close();
-      this.events.superseded();
+    if (this.#drawn.has(origin.strip)) {
+      const older = this.#waiting.get(origin.strip);
+      if (older !== undefined) {
+        older.frame.close();
+        this.events.superseded();
+      }
+      this.#waiting.set(origin.strip, { frame, origin });
+    } else {
+      this.#drawn.add(origin.strip);
+      this.#draw(frame, origin);
     }
-    this.#waiting.set(origin.strip, { frame, origin });
     if (this.#asked) return;
     this.#asked = true;
-    this.soon(() => this.#flush());
+    this.atNextFrame(() => this.#frame());
   }
 
   /** Drops what waits. */
@@ -41,16 +46,20 @@ export class Painter {
     this.#waiting.clear();
   }
 
-  #flush(): void {
+  #frame(): void {
     this.#asked = false;
+    // What is drawn here is seen with this frame; what comes later, with the next.
+    this.#drawn.clear();
     const waiting = [...this.#waiting.values()];
     this.#waiting.clear();
-    for (const { frame, origin } of waiting) {
-      try {
-        this.events.draw(frame, origin);
-      } finally {
-        frame.close();
-      }
+    for (const { frame, origin } of waiting) this.#draw(frame, origin);
+  }
+
+  #draw(frame: VideoFrame, origin: Origin): void {
+    try {
+      this.events.draw(frame, origin);
+    } finally {
+      frame.close();
     }
   }
 }

@@ -38,17 +38,17 @@ export class Player {
   #stamp: VideoView['stamp'] = null;
   #stampedAtMs = 0;
 
-  /** `wish`: bit n set, strip n wants an IDR. `soon`: calls once, after what the worker has been told already. */
+  /** `wish`: bit n set, strip n wants an IDR. `atNextFrame`: calls once, before the screen's next frame. */
   constructor(
     readonly screen: Screen,
     readonly clock: OperatorClock,
     readonly wish: (strips: number) => void,
-    soon: (call: () => void) => void,
+    atNextFrame: (call: () => void) => void,
   ) {
     this.#painter = new Painter({
       draw: (frame, origin) => this.#draw(frame, origin),
       superseded: () => this.#drops.add('superseded before drawn'),
-    }, soon);
+    }, atNextFrame);
   }
 
   /** Decoders begin anew: what came before belongs to another connection. */
