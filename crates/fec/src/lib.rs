@@ -45,5 +45,7 @@ pub mod block;
 mod error;
 pub mod gf256;
 pub mod kernel;
+#[cfg(feature = "std")]
+pub mod theory;
 
 pub use error::Error;

@@ -1,0 +1,115 @@
+//! The theory of the streaming code: what a repair packet in every interval buys, and costs.
+//!
+//! Source: \[STREAM\], sections III.B to III.D. Some of its formulas are wrong or lost terms in
+//! print; every function here gives the corrected value, says where the paper differs, and the
+//! ones that end in `_printed` give what the paper prints.
+//!
+//! # The model
+//! A slot is the time of one packet. In every interval of `l` slots, `l - 1` source packets are
+//! followed by one repair packet that combines all source packets the receiver lacks. Each packet
+//! is erased alone, with probability `e`, and every repair packet that arrives while something is
+//! missing is worth one missing packet (a large field; [`innovative_probability`] says how nearly
+//! GF(256) is one). With `z = l e < 1` the backlog of missing packets returns to zero.
+//!
+//! ```
+//! use tautline_fec::theory::{Stream, Target, largest_interval};
+//!
+//! // One repair packet after every four source packets, where one packet in ten is lost.
+//! let stream = Stream::new(5, 0.1)?;
+//! assert!((stream.delay().mean() - 2.604).abs() < 0.001); // slots
+//! assert_eq!(stream.delay().percentile(0.99)?, 36); // slots
+//!
+//! // The least overhead that holds the mean delay to one slot.
+//! let planned = largest_interval(0.1, Target::Mean { slots: 1.0 }, 255)?;
+//! assert_eq!(planned.interval(), 3);
+//! # Ok::<(), tautline_fec::theory::Error>(())
+//! ```
+
+mod binomial;
+mod busy;
+mod complexity;
+mod delay;
+mod error;
+mod gaussian;
+mod innovation;
+mod order;
+mod plan;
+mod throughput;
+
+#[cfg(test)]
+mod tests;
+
+pub use busy::BusyTime;
+pub use delay::Delay;
+pub use error::Error;
+pub use gaussian::Gaussian;
+pub use innovation::innovative_probability;
+pub use order::OrderStatistic;
+pub use plan::{Target, largest_interval};
+
+/// Is a streaming code on a link that erases packets independently: the pair (l, e), checked.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stream {
+    interval: u32,
+    erasure_rate: f64,
+}
+
+impl Stream {
+    /// Returns the stream with one repair packet after every `interval - 1` source packets, of
+    /// whose packets, repair packets too, a share `erasure_rate` is erased.
+    ///
+    /// # Errors
+    /// [`Error::Interval`] below 2, [`Error::ErasureRate`] unless `0 <= erasure_rate < 1`,
+    /// [`Error::Overload`] unless `interval * erasure_rate < 1`.
+    pub fn new(interval: u32, erasure_rate: f64) -> Result<Stream, Error> {
+        if interval < 2 {
+            return Err(Error::Interval { interval });
+        }
+        if !(0.0..1.0).contains(&erasure_rate) {
+            return Err(Error::ErasureRate { erasure_rate });
+        }
+        if f64::from(interval) * erasure_rate >= 1.0 {
+            return Err(Error::Overload { interval, erasure_rate });
+        }
+        Ok(Stream { interval, erasure_rate })
+    }
+
+    /// Returns the slots from one repair packet to the next: l.
+    pub fn interval(&self) -> u32 {
+        self.interval
+    }
+
+    /// Returns the share of packets that the link erases: e.
+    pub fn erasure_rate(&self) -> f64 {
+        self.erasure_rate
+    }
+
+    /// Returns the share of slots that carry source packets: (l - 1) / l.
+    pub fn code_rate(&self) -> f64 {
+        (self.l() - 1.0) / self.l()
+    }
+
+    /// Returns how much of what the repair packets can mend is used: z = l e, below 1.
+    pub fn load(&self) -> f64 {
+        self.l() * self.erasure_rate
+    }
+
+    /// Returns the law of how long losses keep the receiver waiting.
+    pub fn busy_time(&self) -> BusyTime {
+        BusyTime::new(*self)
+    }
+
+    /// Returns the law of a source packet's wait for its turn.
+    pub fn delay(&self) -> Delay {
+        Delay::new(*self)
+    }
+
+    fn l(&self) -> f64 {
+        f64::from(self.interval)
+    }
+
+    /// (1 - e)^exponent, exact for small e and large exponents too.
+    fn kept(&self, exponent: f64) -> f64 {
+        (exponent * (-self.erasure_rate).ln_1p()).exp()
+    }
+}
