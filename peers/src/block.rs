@@ -1,0 +1,178 @@
+//! Block codes: `k` source packets, `m` repair packets, `m` sources lost.
+
+mod fec_rs;
+mod isal;
+mod raptorq;
+mod reed_solomon_erasure;
+mod reed_solomon_simd;
+mod rlnc_simdx;
+mod tautline;
+
+use anyhow::Result;
+
+use crate::limit;
+use crate::measure::{self, Contender, Effort, Timing, Work};
+use crate::memory::{Memory, Packets};
+use crate::random::Random;
+
+/// Is one block's shape.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    /// Source packets (k).
+    pub(crate) sources: usize,
+    /// Repair packets made, and source packets lost (m).
+    pub(crate) repairs: usize,
+    /// Bytes in every packet.
+    pub(crate) packet_bytes: usize,
+    /// Bytes from the start of a cache line to a packet's first byte.
+    pub(crate) shift: usize,
+}
+
+impl Shape {
+    pub(crate) fn source_bytes(self) -> usize {
+        self.sources * self.packet_bytes
+    }
+
+    /// Returns how many blocks of the shape a measurement goes through in turn.
+    ///
+    /// Together they are several times the first-level cache and a fraction of the second.
+    fn block_count(self) -> usize {
+        let block_bytes = (self.sources + self.repairs) * self.packet_bytes;
+        WORKING_SET_BYTES.div_ceil(block_bytes).max(2)
+    }
+
+    /// Returns the bytes that source packet `index` of a block holds in every contender.
+    fn original(self, block: usize, index: usize) -> Vec<u8> {
+        let mut bytes = vec![0; self.packet_bytes];
+        Random::of(&[block as u64, index as u64]).fill(&mut bytes);
+        bytes
+    }
+
+    /// Returns the source packets that a pattern loses: `m` different ones, ascending.
+    fn lost(self, pattern: u64) -> Vec<usize> {
+        Random::of(&[pattern]).choose(self.repairs.min(self.sources), self.sources)
+    }
+}
+
+const WORKING_SET_BYTES: usize = 384 * 1024;
+
+/// Is a code that takes part; encoding and decoding contend separately.
+pub(crate) trait Code {
+    fn name(&self) -> String;
+    fn family(&self) -> Family;
+    /// Returns the work of encoding; `None` where another contender does the very same.
+    fn encoder<'a>(&self, case: Case<'a>) -> Option<Box<dyn Work + 'a>>;
+    fn decoder<'a>(&self, case: Case<'a>) -> Box<dyn Work + 'a>;
+}
+
+/// Says whose code it is, for the ratios.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Family {
+    /// Ours, on the kernel that it chooses by itself here.
+    Tautline,
+    /// Ours, on a kernel that it would choose on another CPU.
+    TautlineElsewhere,
+    /// The C library.
+    Isal,
+    /// A Rust crate.
+    Crate,
+}
+
+/// Is what one contender works on.
+pub(crate) struct Case<'a> {
+    shape: Shape,
+    block_count: usize,
+    packets: Packets<'a>,
+}
+
+impl<'a> Case<'a> {
+    /// Takes memory for the source packets of one block and fills it.
+    fn sources(&mut self, block: usize) -> Vec<&'a mut [u8]> {
+        let mut sources = self.packets.take(self.shape.sources);
+        for (index, source) in sources.iter_mut().enumerate() {
+            source.copy_from_slice(&self.shape.original(block, index));
+        }
+        sources
+    }
+
+    /// Takes memory for as many packets as there are repair packets: zeros.
+    fn repairs(&mut self) -> Vec<&'a mut [u8]> {
+        self.packets.take(self.shape.repairs)
+    }
+}
+
+/// Is what all contenders needed on one shape, in their order.
+pub(crate) struct Row {
+    pub(crate) shape: Shape,
+    pub(crate) encode: Vec<Option<Timing>>,
+    /// What the CPU needs at least to multiply and add as much as encoding does.
+    pub(crate) ceilings: Vec<Timing>,
+    pub(crate) decode: Vec<Option<Timing>>,
+}
+
+/// Returns every block code that can take part.
+pub(crate) fn codes() -> Vec<Box<dyn Code>> {
+    let mut codes = tautline::codes();
+    codes.push(Box::new(isal::Isal { decoding: isal::Decoding::AsItsExample }));
+    codes.push(Box::new(isal::Isal { decoding: isal::Decoding::Syndromes }));
+    codes.push(Box::new(reed_solomon_simd::ReedSolomonSimd));
+    codes.push(Box::new(reed_solomon_erasure::ReedSolomonErasure));
+    codes.push(Box::new(fec_rs::FecRs));
+    codes.push(Box::new(raptorq::RaptorQ));
+    codes.push(Box::new(rlnc_simdx::Rlnc));
+    codes
+}
+
+/// Measures all codes on one shape.
+///
+/// # Errors
+/// When a code gives wrong bytes.
+pub(crate) fn measure(codes: &[Box<dyn Code>], shape: Shape, effort: Effort) -> Result<Row> {
+    let (encode, ceilings) = measure_encode(codes, shape, effort)?;
+    let (decode, _) =
+        contend(codes, shape, effort, |code, case| Some(code.decoder(case)), Vec::new())?;
+    Ok(Row { shape, encode, ceilings, decode })
+}
+
+/// Measures encoding alone, in turns with the ceilings of [`limit::ceilings`], in that order.
+///
+/// # Errors
+/// When a code gives wrong bytes.
+pub(crate) fn measure_encode(
+    codes: &[Box<dyn Code>],
+    shape: Shape,
+    effort: Effort,
+) -> Result<(Vec<Option<Timing>>, Vec<Timing>)> {
+    let ceilings = limit::ceilings(shape.source_bytes() * shape.repairs).into_iter();
+    let ceilings = ceilings
+        .map(|ceiling| -> Contender<'static> { (ceiling.name.to_owned(), Box::new(ceiling)) });
+    contend(codes, shape, effort, |code, case| code.encoder(case), ceilings.collect())
+}
+
+fn contend(
+    codes: &[Box<dyn Code>],
+    shape: Shape,
+    effort: Effort,
+    make: impl for<'a> Fn(&dyn Code, Case<'a>) -> Option<Box<dyn Work + 'a>>,
+    others: Vec<Contender<'static>>,
+) -> Result<(Vec<Option<Timing>>, Vec<Timing>)> {
+    let block_count = shape.block_count();
+    let packet_count = block_count * (shape.sources + 3 * shape.repairs) + 1;
+    let new_memory = |_: &_| Memory::new(packet_count, shape.packet_bytes, shape.shift);
+    let mut memories: Vec<Memory> = codes.iter().map(new_memory).collect();
+    let mut contenders: Vec<Contender<'_>> = Vec::new();
+    let mut positions = vec![None; codes.len()];
+    for ((code, memory), position) in codes.iter().zip(&mut memories).zip(&mut positions) {
+        let packets = memory.packets(shape.packet_bytes, shape.shift);
+        if let Some(work) = make(code.as_ref(), Case { shape, block_count, packets }) {
+            *position = Some(contenders.len());
+            contenders.push((code.name(), work));
+        }
+    }
+    let code_count = contenders.len();
+    contenders.extend(others);
+    let mut timings = measure::in_turns(&mut contenders, block_count, effort)?;
+    let others = timings.split_off(code_count);
+    let codes = positions.into_iter().map(|position| position.map(|at| timings[at].clone()));
+    Ok((codes.collect(), others))
+}

@@ -1,0 +1,124 @@
+//! Tautline's block code, on every kernel of this CPU.
+
+use tautline_fec::block;
+use tautline_fec::kernel::Kernel;
+
+use super::{Case, Code, Family, Shape};
+use crate::measure::Work;
+use crate::memory::frozen;
+
+/// Returns the code on every kernel, the one it would choose first.
+pub(super) fn codes() -> Vec<Box<dyn Code>> {
+    let mut kernels: Vec<Kernel> = Kernel::all().collect();
+    kernels.reverse();
+    kernels.into_iter().map(|kernel| Box::new(Cauchy { kernel }) as Box<dyn Code>).collect()
+}
+
+struct Cauchy {
+    kernel: Kernel,
+}
+
+impl Cauchy {
+    fn code(&self, shape: Shape) -> block::Code {
+        block::Code::with_kernel(shape.sources, shape.sources + shape.repairs, self.kernel)
+            .expect("the shapes measured are possible")
+    }
+}
+
+impl Code for Cauchy {
+    fn name(&self) -> String {
+        format!("tautline {}", self.kernel.name())
+    }
+
+    fn family(&self) -> Family {
+        match self.kernel == Kernel::best() {
+            true => Family::Tautline,
+            false => Family::TautlineElsewhere,
+        }
+    }
+
+    fn encoder<'a>(&self, mut case: Case<'a>) -> Option<Box<dyn Work + 'a>> {
+        let code = self.code(case.shape);
+        let blocks = (0..case.block_count).map(|block| {
+            let sources = frozen(case.sources(block));
+            let expected = case.repairs();
+            let mut encoding = Encoding { sources, repairs: case.repairs(), expected };
+            code.encode(&encoding.sources, &mut encoding.expected).expect("lengths agree");
+            encoding
+        });
+        Some(Box::new(Encoder { code, blocks: blocks.collect() }))
+    }
+
+    fn decoder<'a>(&self, mut case: Case<'a>) -> Box<dyn Work + 'a> {
+        let (code, shape) = (self.code(case.shape), case.shape);
+        let blocks = (0..case.block_count).map(|block| {
+            let sources = frozen(case.sources(block));
+            let mut repairs = case.repairs();
+            code.encode(&sources, &mut repairs).expect("lengths agree");
+            let missing = case.repairs().into_iter().map(|packet| (0, packet)).collect();
+            Decoding { sources, repairs: frozen(repairs), received: Vec::new(), missing }
+        });
+        Box::new(Decoder { code, shape, blocks: blocks.collect() })
+    }
+}
+
+struct Encoder<'a> {
+    code: block::Code,
+    blocks: Vec<Encoding<'a>>,
+}
+
+struct Encoding<'a> {
+    sources: Vec<&'a [u8]>,
+    repairs: Vec<&'a mut [u8]>,
+    expected: Vec<&'a mut [u8]>,
+}
+
+impl Work for Encoder<'_> {
+    fn prepare(&mut self, _: usize, _: u64) {}
+
+    fn run(&mut self, block: usize) {
+        let Encoding { sources, repairs, .. } = &mut self.blocks[block];
+        self.code.encode(sources, repairs).expect("lengths agree");
+    }
+
+    fn is_right(&mut self, block: usize) -> bool {
+        self.blocks[block].repairs == self.blocks[block].expected
+    }
+}
+
+struct Decoder<'a> {
+    code: block::Code,
+    shape: Shape,
+    blocks: Vec<Decoding<'a>>,
+}
+
+struct Decoding<'a> {
+    sources: Vec<&'a [u8]>,
+    repairs: Vec<&'a [u8]>,
+    received: Vec<(usize, &'a [u8])>,
+    missing: Vec<(usize, &'a mut [u8])>,
+}
+
+impl Work for Decoder<'_> {
+    fn prepare(&mut self, block: usize, pattern: u64) {
+        let lost = self.shape.lost(pattern);
+        let Decoding { sources, repairs, received, missing } = &mut self.blocks[block];
+        received.clear();
+        let all = sources.iter().chain(&*repairs).copied().enumerate();
+        received.extend(all.filter(|(index, _)| lost.binary_search(index).is_err()));
+        for ((index, packet), lost) in missing.iter_mut().zip(lost) {
+            *index = lost;
+            packet.fill(0);
+        }
+    }
+
+    fn run(&mut self, block: usize) {
+        let Decoding { received, missing, .. } = &mut self.blocks[block];
+        self.code.recover(received, missing).expect("as many packets as needed are there");
+    }
+
+    fn is_right(&mut self, block: usize) -> bool {
+        let Decoding { sources, missing, .. } = &self.blocks[block];
+        missing.iter().all(|(index, packet)| **packet == *sources[*index])
+    }
+}

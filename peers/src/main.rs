@@ -1,0 +1,118 @@
+//! Measures Tautline's erasure codes side by side with others, in one run on one core.
+//!
+//! Contenders take turns, round after round, because other work on the machine slows whoever is
+//! on; every result is verified; ratios are between figures of the same rounds. README.md says
+//! what each peer is and how its figure is to be read.
+
+mod bars;
+mod block;
+mod clock;
+mod isal;
+mod limit;
+mod measure;
+mod memory;
+mod random;
+mod report;
+mod table;
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use clap::{Parser, ValueEnum};
+
+use crate::block::{Code, Shape};
+use crate::measure::Effort;
+use crate::report::Report;
+
+/// Measures Tautline's erasure codes side by side with others.
+#[derive(Parser)]
+struct Arguments {
+    /// Take few turns: under 20 seconds, figures good to about a tenth
+    #[arg(long)]
+    quick: bool,
+    /// Measure only these
+    #[arg(long, value_enum, value_delimiter = ',')]
+    only: Vec<Part>,
+    /// Measure only contenders whose names contain one of these, such as "gfni,ISA-L"
+    #[arg(long, value_delimiter = ',')]
+    with: Vec<String>,
+    /// Repair packets, and source packets lost, in the blocks of 100
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 10, 20, 30, 40, 50])]
+    repairs: Vec<usize>,
+    /// Bytes a packet in the blocks of 100, even: reed-solomon-simd takes no others
+    #[arg(long, default_value_t = 1296)]
+    bytes: usize,
+    /// Bytes from the start of a cache line to a packet's first byte
+    #[arg(long, default_value_t = 0)]
+    shift: usize,
+    /// Turns that every contender takes [default: 40, or 16 with --quick]
+    #[arg(long)]
+    rounds: Option<usize>,
+    /// Where the figures go [default: peers.csv beside the program]
+    #[arg(long)]
+    csv: Option<PathBuf>,
+    /// Fail unless every bar holds
+    #[arg(long)]
+    strict: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// Blocks of 100 packets
+    Block,
+    /// Blocks as slices of video make them
+    Slice,
+    /// What the CPU can do at most
+    Limit,
+}
+
+fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    let effort = Effort {
+        rounds: arguments.rounds.unwrap_or(if arguments.quick { 16 } else { 40 }).max(1),
+        turn: Duration::from_micros(if arguments.quick { 300 } else { 2000 }),
+    };
+    let codes = chosen(&arguments.with)?;
+    let wants = |part| arguments.only.is_empty() || arguments.only.contains(&part);
+    let mut report = Report::new();
+    report.header(effort);
+    if wants(Part::Limit) {
+        report.limit(&codes, arguments.shift, effort)?;
+    }
+    if wants(Part::Block) {
+        let shapes: Vec<Shape> = arguments
+            .repairs
+            .iter()
+            .map(|&repairs| Shape {
+                sources: 100,
+                repairs,
+                packet_bytes: arguments.bytes,
+                shift: arguments.shift,
+            })
+            .collect();
+        report.blocks(&codes, &shapes, effort)?;
+    }
+    if wants(Part::Slice) {
+        report.slices(&codes, arguments.shift, effort)?;
+    }
+    let csv = arguments.csv.map_or_else(beside_the_program, Ok)?;
+    std::fs::File::create(&csv)
+        .and_then(|mut file| file.write_all(report.csv().as_bytes()))
+        .with_context(|| format!("cannot write {}", csv.display()))?;
+    println!("All figures: {}", csv.display());
+    ensure!(!arguments.strict || report.all_hold(), "not every bar holds");
+    Ok(())
+}
+
+fn chosen(with: &[String]) -> Result<Vec<Box<dyn Code>>> {
+    let mut codes = block::codes();
+    codes.retain(|code| with.is_empty() || with.iter().any(|part| code.name().contains(part)));
+    ensure!(!codes.is_empty(), "no contender is called that");
+    Ok(codes)
+}
+
+fn beside_the_program() -> Result<PathBuf> {
+    Ok(std::env::current_exe()?.with_file_name("peers.csv"))
+}

@@ -1,0 +1,46 @@
+//! Packets laid out as a receiver's ring would have them: one slot each, at whole cache lines.
+
+/// Is the size of a cache line and of the widest vector.
+const LINE_BYTES: usize = 64;
+
+/// Owns the memory of one contender; [`Packets`] cuts it up.
+pub(crate) struct Memory(Vec<u8>);
+
+impl Memory {
+    pub(crate) fn new(packet_count: usize, packet_bytes: usize, shift: usize) -> Memory {
+        Memory(vec![0; packet_count * slot_bytes(packet_bytes, shift) + LINE_BYTES])
+    }
+
+    /// Starts cutting packets of `packet_bytes`, each `shift` bytes after the start of a line.
+    pub(crate) fn packets(&mut self, packet_bytes: usize, shift: usize) -> Packets<'_> {
+        let start = self.0.as_ptr().align_offset(LINE_BYTES);
+        let slots = self.0[start..].chunks_exact_mut(slot_bytes(packet_bytes, shift));
+        Packets { slots, packet_bytes, shift }
+    }
+}
+
+/// Gives out packets, zeros all of them.
+pub(crate) struct Packets<'a> {
+    slots: std::slice::ChunksExactMut<'a, u8>,
+    packet_bytes: usize,
+    shift: usize,
+}
+
+impl<'a> Packets<'a> {
+    pub(crate) fn take(&mut self, count: usize) -> Vec<&'a mut [u8]> {
+        let range = self.shift..self.shift + self.packet_bytes;
+        let packets = self.slots.by_ref().take(count).map(|slot| &mut slot[range.clone()]);
+        let packets: Vec<_> = packets.collect();
+        assert_eq!(packets.len(), count, "the memory was made for fewer packets");
+        packets
+    }
+}
+
+fn slot_bytes(packet_bytes: usize, shift: usize) -> usize {
+    (packet_bytes + shift).next_multiple_of(LINE_BYTES)
+}
+
+/// Gives up the right to write.
+pub(crate) fn frozen(packets: Vec<&mut [u8]>) -> Vec<&[u8]> {
+    packets.into_iter().map(|packet| &*packet).collect()
+}

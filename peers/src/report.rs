@@ -1,0 +1,327 @@
+//! What is printed: the tables, the ratios, the bars and whether each holds.
+
+use std::fmt::Write;
+
+use anyhow::Result;
+use tautline_fec::kernel::Kernel;
+
+use crate::bars;
+use crate::block::{self, Code, Family, Row, Shape};
+use crate::limit;
+use crate::measure::{Effort, Timing};
+use crate::table::{Table, figure};
+
+/// Prints table after table and keeps what the CSV file wants.
+pub(crate) struct Report {
+    csv: String,
+    all_hold: bool,
+}
+
+impl Report {
+    pub(crate) fn new() -> Report {
+        let csv = "table,operation,sources,repairs,packet_bytes,contender,best_us,median_us\n";
+        Report { csv: csv.to_owned(), all_hold: true }
+    }
+
+    pub(crate) fn csv(&self) -> &str {
+        &self.csv
+    }
+
+    /// Says whether every bar met so far holds.
+    pub(crate) fn all_hold(&self) -> bool {
+        self.all_hold
+    }
+
+    /// Says on what and how the rest is measured.
+    pub(crate) fn header(&self, effort: Effort) {
+        let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let cpu = cpu.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+        let cpu = cpu.map_or("an unnamed CPU", |(_, name)| name);
+        let kernels: Vec<&str> = Kernel::all().map(Kernel::name).collect();
+        println!("One core of: {cpu}. Tautline's kernels here: {}.", kernels.join(", "));
+        println!(
+            "Best of {} rounds, contenders in turns, data in the second-level cache, every result \
+             verified.\n",
+            effort.rounds
+        );
+        if !limit::has_gfni() {
+            println!("This CPU has no GFNI: the bars were not set for it.\n");
+        }
+    }
+
+    /// Measures the blocks of 100 packets and judges them.
+    ///
+    /// # Errors
+    /// When a code gives wrong bytes.
+    pub(crate) fn blocks(
+        &mut self,
+        codes: &[Box<dyn Code>],
+        shapes: &[Shape],
+        effort: Effort,
+    ) -> Result<()> {
+        let rows = self.measured("block", codes, shapes, effort)?;
+        for operation in Operation::BOTH {
+            let mut table = Table::new(format!(
+                "Blocks of {} packets of {} bytes: {}, Mbit/s of source; M repair packets, M lost",
+                shapes[0].sources,
+                shapes[0].packet_bytes,
+                operation.name()
+            ));
+            table.row("", rows.iter().map(|row| format!("M={}", row.shape.repairs)));
+            let mbit_per_second =
+                |shape: Shape, us| format!("{:.0}", 8.0 * shape.source_bytes() as f64 / us);
+            contender_rows(&mut table, codes, &rows, operation, mbit_per_second);
+            let most = |row: &Row| Some(mbit_per_second(row.shape, best(&row.ceilings)?.best_us()));
+            if let (Operation::Encode, Some(most)) =
+                (operation, rows.iter().map(most).collect::<Option<Vec<String>>>())
+            {
+                table.row("the CPU's most with a matrix", most);
+            }
+            let ratios = Ratios::of(codes, &rows, operation);
+            table.row("Tautline / ISA-L", shown(&ratios.to_isal));
+            table.row("  median of the rounds", shown(&ratios.to_isal_median));
+            if operation == Operation::Encode {
+                let bars = rows.iter().map(|row| bars::encode_to_isal(row.shape.repairs));
+                self.judge(&mut table, &ratios.to_isal, bars);
+            }
+            table.row("Tautline / best crate", shown(&ratios.to_crates));
+            if operation == Operation::Decode {
+                let bars = rows.iter().map(|row| bars::decode_to_crates(row.shape.repairs));
+                self.judge(&mut table, &ratios.to_crates, bars);
+                table.row("Tautline / best peer", shown(&ratios.to_all));
+                self.judge(&mut table, &ratios.to_all, rows.iter().map(|_| bars::TO_ANY_PEER));
+            }
+            println!("{table}");
+        }
+        Ok(())
+    }
+
+    /// Measures the blocks that slices of video make and judges them.
+    ///
+    /// # Errors
+    /// When a code gives wrong bytes.
+    pub(crate) fn slices(
+        &mut self,
+        codes: &[Box<dyn Code>],
+        shift: usize,
+        effort: Effort,
+    ) -> Result<()> {
+        let shape = |(sources, repairs, _)| Shape { sources, repairs, packet_bytes: 1200, shift };
+        let rows = self.measured("slice", codes, &bars::SLICES.map(shape), effort)?;
+        for operation in Operation::BOTH {
+            let mut table = Table::new(format!(
+                "Blocks of a slice, packets of 1200 bytes: {}, us; as many lost as there are repairs",
+                operation.name()
+            ));
+            let shapes = rows.iter().map(|row| row.shape);
+            table.row("", shapes.map(|shape| format!("{}+{}", shape.sources, shape.repairs)));
+            contender_rows(&mut table, codes, &rows, operation, |_, us| figure(us));
+            let ratios = Ratios::of(codes, &rows, operation);
+            table.row("best peer / Tautline", shown(&ratios.to_all));
+            self.judge(&mut table, &ratios.to_all, rows.iter().map(|_| bars::TO_ANY_PEER));
+            if operation == Operation::Decode {
+                let bars = bars::SLICES.map(|(_, _, us)| figure(us));
+                table.row("bar on a Zen 5 of 4 GHz, us", bars);
+                let headroom: Vec<Option<f64>> = rows
+                    .iter()
+                    .zip(bars::SLICES)
+                    .map(|(row, (_, _, bar))| {
+                        fastest(codes, &row.decode, Family::Tautline).map(|own| bar / own.best_us())
+                    })
+                    .collect();
+                table.row("bar / Tautline", shown(&headroom));
+                self.judge(&mut table, &headroom, rows.iter().map(|_| Some(1.0)));
+            }
+            println!("{table}");
+        }
+        Ok(())
+    }
+
+    /// Measures how near the encoder comes to what the CPU can do at most.
+    ///
+    /// # Errors
+    /// When the encoder gives wrong bytes.
+    pub(crate) fn limit(
+        &mut self,
+        codes: &[Box<dyn Code>],
+        shift: usize,
+        effort: Effort,
+    ) -> Result<()> {
+        let shape = Shape { sources: 100, repairs: 10, packet_bytes: 1296, shift };
+        let bytes = shape.source_bytes() * shape.repairs;
+        let names = limit::ceilings(bytes).into_iter().map(|ceiling| ceiling.name);
+        let (encoders, ceilings) = block::measure_encode(codes, shape, effort)?;
+
+        let mut table = Table::new(format!(
+            "Multiply-add in GF(2^8), GB/s of source times rows: {} packets of {} bytes, M={}",
+            shape.sources, shape.packet_bytes, shape.repairs
+        ));
+        let speed = |timing: &Timing| figure(bytes as f64 / timing.best_us() / 1e3);
+        for (name, timing) in names.zip(&ceilings) {
+            table.row(name, [speed(timing)]);
+            self.note("limit", "multiply-add", shape, name, timing);
+        }
+        for (code, timing) in codes.iter().zip(&encoders) {
+            if let Some(timing) = timing {
+                table.row(&code.name(), [speed(timing)]);
+                self.note("limit", "encode", shape, &code.name(), timing);
+            }
+        }
+        let own = fastest(codes, &encoders, Family::Tautline);
+        if let (Some(ceiling), Some(own)) = (best(&ceilings), own) {
+            let share = ceiling.best_us() / own.best_us();
+            table.row("Tautline / the CPU's most", [figure(share)]);
+            self.judge(&mut table, &[Some(share)], [Some(bars::SHARE_OF_CEILING)]);
+            table.row("  median of the rounds", [figure(own.median_ratio_to(ceiling))]);
+        }
+        println!("{table}");
+        Ok(())
+    }
+
+    fn measured(
+        &mut self,
+        table: &str,
+        codes: &[Box<dyn Code>],
+        shapes: &[Shape],
+        effort: Effort,
+    ) -> Result<Vec<Row>> {
+        let mut rows = Vec::new();
+        for &shape in shapes {
+            let row = block::measure(codes, shape, effort)?;
+            for operation in Operation::BOTH {
+                for (code, timing) in codes.iter().zip(operation.timings(&row)) {
+                    if let Some(timing) = timing {
+                        self.note(table, operation.name(), shape, &code.name(), timing);
+                    }
+                }
+            }
+            rows.push(row);
+        }
+        Ok(rows)
+    }
+
+    /// Writes a line of the CSV file.
+    fn note(&mut self, table: &str, operation: &str, shape: Shape, name: &str, timing: &Timing) {
+        let Shape { sources, repairs, packet_bytes, .. } = shape;
+        let (best, median) = (timing.best_us(), timing.median_us());
+        writeln!(
+            self.csv,
+            "{table},{operation},{sources},{repairs},{packet_bytes},\"{name}\",{best:.4},{median:.4}"
+        )
+        .expect("a string takes everything");
+    }
+
+    /// Adds a row with the bars and one that says whether each holds.
+    fn judge(
+        &mut self,
+        table: &mut Table,
+        ratios: &[Option<f64>],
+        bars: impl IntoIterator<Item = Option<f64>>,
+    ) {
+        let bars: Vec<Option<f64>> = bars.into_iter().collect();
+        let or_nothing = |bar: &Option<f64>| bar.map_or(String::new(), |bar| format!("{bar:.1}"));
+        table.row("  bar", bars.iter().map(or_nothing));
+        let verdicts = ratios.iter().zip(&bars).map(|pair| match pair {
+            (Some(ratio), Some(bar)) if ratio >= bar => "holds",
+            (Some(_), Some(_)) => "MISSED",
+            (None, _) | (_, None) => "",
+        });
+        let verdicts: Vec<&str> = verdicts.collect();
+        self.all_hold &= !verdicts.contains(&"MISSED");
+        table.row("  verdict", verdicts.into_iter().map(str::to_owned));
+    }
+}
+
+/// Says which half of a row is meant.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Operation {
+    Encode,
+    Decode,
+}
+
+impl Operation {
+    const BOTH: [Operation; 2] = [Operation::Encode, Operation::Decode];
+
+    fn name(self) -> &'static str {
+        match self {
+            Operation::Encode => "encode",
+            Operation::Decode => "decode",
+        }
+    }
+
+    fn timings(self, row: &Row) -> &[Option<Timing>] {
+        match self {
+            Operation::Encode => &row.encode,
+            Operation::Decode => &row.decode,
+        }
+    }
+}
+
+/// Says for each row how many times faster ours is than others; `None` where one is missing.
+struct Ratios {
+    to_isal: Vec<Option<f64>>,
+    /// As `to_isal`, but the median of the ratios in each round.
+    to_isal_median: Vec<Option<f64>>,
+    to_crates: Vec<Option<f64>>,
+    to_all: Vec<Option<f64>>,
+}
+
+impl Ratios {
+    fn of(codes: &[Box<dyn Code>], rows: &[Row], operation: Operation) -> Ratios {
+        let pairs = |family| {
+            rows.iter().map(move |row| {
+                let own = fastest(codes, operation.timings(row), Family::Tautline)?;
+                Some((own, fastest(codes, operation.timings(row), family)?))
+            })
+        };
+        let to = |family| -> Vec<Option<f64>> {
+            let ratio = |(own, other): (&Timing, &Timing)| other.best_us() / own.best_us();
+            pairs(family).map(|pair| pair.map(ratio)).collect()
+        };
+        let (to_isal, to_crates) = (to(Family::Isal), to(Family::Crate));
+        let median = |(own, other): (&Timing, &Timing)| own.median_ratio_to(other);
+        let to_isal_median = pairs(Family::Isal).map(|pair| pair.map(median)).collect();
+        let least = |(&isal, &best): (&Option<f64>, &Option<f64>)| match (isal, best) {
+            (Some(isal), Some(best)) => Some(isal.min(best)),
+            (isal, best) => isal.or(best),
+        };
+        let to_all = to_isal.iter().zip(&to_crates).map(least).collect();
+        Ratios { to_isal, to_isal_median, to_crates, to_all }
+    }
+}
+
+/// Returns the best timing in a family.
+fn fastest<'a>(
+    codes: &[Box<dyn Code>],
+    timings: &'a [Option<Timing>],
+    family: Family,
+) -> Option<&'a Timing> {
+    let of_family = codes.iter().zip(timings).filter(|(code, _)| code.family() == family);
+    best(of_family.filter_map(|(_, timing)| timing.as_ref()))
+}
+
+fn best<'a>(timings: impl IntoIterator<Item = &'a Timing>) -> Option<&'a Timing> {
+    timings.into_iter().min_by(|a, b| a.best_us().total_cmp(&b.best_us()))
+}
+
+fn contender_rows(
+    table: &mut Table,
+    codes: &[Box<dyn Code>],
+    rows: &[Row],
+    operation: Operation,
+    show: impl Fn(Shape, f64) -> String,
+) {
+    for (position, code) in codes.iter().enumerate() {
+        let cell = |row: &Row| {
+            let timing = operation.timings(row)[position].as_ref();
+            timing.map(|timing| show(row.shape, timing.best_us()))
+        };
+        if let Some(cells) = rows.iter().map(cell).collect::<Option<Vec<String>>>() {
+            table.row(&code.name(), cells);
+        }
+    }
+}
+
+fn shown(ratios: &[Option<f64>]) -> impl Iterator<Item = String> {
+    ratios.iter().map(|ratio| ratio.map_or_else(|| "-".to_owned(), figure))
+}
