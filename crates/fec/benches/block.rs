@@ -2,7 +2,7 @@
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
-use tautline_fec::block::Code;
+use tautline_fec::block::{Code, Scheme};
 use tautline_fec::kernel::Kernel;
 
 fn main() {
@@ -42,26 +42,34 @@ const SHAPES: [Shape; 10] = [
 ];
 
 fn cases() -> impl Iterator<Item = Case> {
-    Kernel::all().flat_map(|kernel| SHAPES.map(|shape| Case { kernel, shape }))
+    [Scheme::Cauchy, Scheme::Fft].into_iter().flat_map(|scheme| {
+        Kernel::all().flat_map(move |kernel| SHAPES.map(|shape| Case { scheme, kernel, shape }))
+    })
 }
 
 #[derive(Clone, Copy)]
 struct Case {
+    scheme: Scheme,
     kernel: Kernel,
     shape: Shape,
 }
 
 impl std::fmt::Display for Case {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "{} {}", self.kernel.name(), self.shape)
+        let scheme = match self.scheme {
+            Scheme::Cauchy => "cauchy",
+            Scheme::Fft => "fft",
+        };
+        write!(formatter, "{scheme} {} {}", self.kernel.name(), self.shape)
     }
 }
 
 impl Case {
     fn code(self) -> Code {
         let Shape { source_count, repair_count, .. } = self.shape;
-        Code::with_kernel(source_count, source_count + repair_count, self.kernel)
+        Code::with_scheme(self.scheme, source_count, source_count + repair_count)
             .expect("the shapes above are possible")
+            .on(self.kernel)
     }
 
     fn source_bytes(self) -> BytesCount {

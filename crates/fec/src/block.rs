@@ -1,53 +1,107 @@
-//! A block code: `k` source packets, `n - k` repair packets, any `k` of the `n` suffice.
+//! Block codes: `k` source packets, `n - k` repair packets, any `k` of the `n` suffice.
 //!
-//! The [crate's page](crate) states the matrix. A decoder does not compute syndromes and invert:
-//! it takes each lost packet's combination of the received ones from a closed form (see
-//! `interpolation.rs`) and multiplies once, which costs as much as encoding that many packets.
+//! There are two [`Scheme`]s; the [crate's page](crate) states their matrices. A decoder computes
+//! what the repair packets would be if the lost sources were zero, and from the differences,
+//! as many as are lost, the lost sources by the closed-form inverse of a Cauchy matrix.
 
+mod erasure;
 mod interpolation;
 
 use crate::Error;
-use crate::gf256::INVERSE;
-use crate::kernel::{Kernel, ROWS_MAX};
-use interpolation::Interpolation;
+use crate::gf256::{EXP, LOG, LOG_OF_INVERSE};
+use crate::kernel::{Column, Kernel, ROWS_MAX, SOLVED_MAX};
+use crate::subspace::WEIGHTS;
+use erasure::Erasure;
 
 /// Is the most packets in a block: the indices are elements of GF(2^8).
 pub const PACKETS_MAX: usize = 256;
 
-/// Is a systematic Cauchy Reed-Solomon code of one shape.
+/// Names one of the two block codes; both are MDS, and they differ in the repair packets' bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// Is the Cauchy code: repair packet `i` does not depend on `n`, so that more can be made for
+    /// a block at any time.
+    Cauchy,
+    /// Is the code that an additive FFT computes: for one `n - k` known beforehand.
+    Fft,
+}
+
+impl Scheme {
+    /// Returns the scheme to use where `n` is known when the block is made: the faster one.
+    ///
+    /// That is [`Fft`](Scheme::Fft) wherever it is possible, `k + m <= 256` with m the least power
+    /// of two not below `n - k`, and [`Cauchy`](Scheme::Cauchy) elsewhere.
+    pub fn fastest(source_count: usize, packet_count: usize) -> Scheme {
+        match Code::with_scheme(Scheme::Fft, source_count, packet_count) {
+            Ok(_) => Scheme::Fft,
+            Err(_) => Scheme::Cauchy,
+        }
+    }
+
+    /// Returns the number that stands for the scheme on a wire.
+    pub fn identifier(self) -> u8 {
+        match self {
+            Scheme::Cauchy => 0,
+            Scheme::Fft => 1,
+        }
+    }
+}
+
+/// Is a systematic Reed-Solomon code of one scheme and shape.
 ///
-/// Small and `Copy`: it holds no tables. Nothing here allocates; encoding needs about 4 KiB of
-/// stack, recovery 12 KiB.
+/// Small and `Copy`: it holds no tables. Nothing here allocates; encoding needs about 8 KiB of
+/// stack, recovery 48 KiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Code {
+    scheme: Scheme,
     source_count: u16,
     packet_count: u16,
     kernel: Kernel,
 }
 
 impl Code {
-    /// Returns the code of `source_count` (k) source packets among `packet_count` (n) packets, on
-    /// the fastest kernel of this CPU.
+    /// Returns the Cauchy code of `source_count` (k) source packets among `packet_count` (n)
+    /// packets, on the fastest kernel of this CPU.
     ///
     /// # Errors
     /// [`Error::Shape`] unless `1 <= k <= n <= 256`.
     pub fn new(source_count: usize, packet_count: usize) -> Result<Code, Error> {
-        Code::with_kernel(source_count, packet_count, Kernel::best())
+        Code::with_scheme(Scheme::Cauchy, source_count, packet_count)
     }
 
-    /// Returns the same code on a given kernel; all give the same bytes.
+    /// Returns a code of either scheme, on the fastest kernel of this CPU.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless `1 <= k <= n <= 256`.
-    pub fn with_kernel(
+    /// [`Error::Shape`] unless `1 <= k <= n <= 256`; [`Error::FftShape`] unless an FFT code has
+    /// `k + m <= 256`, with m the least power of two not below `n - k`.
+    pub fn with_scheme(
+        scheme: Scheme,
         source_count: usize,
         packet_count: usize,
-        kernel: Kernel,
     ) -> Result<Code, Error> {
         if source_count == 0 || source_count > packet_count || packet_count > PACKETS_MAX {
             return Err(Error::Shape { source_count, packet_count });
         }
-        Ok(Code { source_count: source_count as u16, packet_count: packet_count as u16, kernel })
+        let points = source_count + (packet_count - source_count).next_power_of_two();
+        if scheme == Scheme::Fft && points > PACKETS_MAX {
+            return Err(Error::FftShape { source_count, packet_count });
+        }
+        Ok(Code {
+            scheme,
+            source_count: source_count as u16,
+            packet_count: packet_count as u16,
+            kernel: Kernel::best(),
+        })
+    }
+
+    /// Returns the same code on a given kernel; all give the same bytes.
+    pub fn on(self, kernel: Kernel) -> Code {
+        Code { kernel, ..self }
+    }
+
+    /// Returns which of the block codes it is.
+    pub fn scheme(&self) -> Scheme {
+        self.scheme
     }
 
     /// Returns the number of source packets in a block: k.
@@ -74,22 +128,14 @@ impl Code {
     ///
     /// `sources` are the block's k source packets in order. Fewer than `n - k` outputs may be
     /// given. All packets have one length, any alignment; what the outputs held does not matter.
-    /// O(k x outputs x length).
+    /// O(k x outputs x length), or with an FFT at most O((k + m) x log m x length).
     ///
     /// # Errors
     /// [`Error::SourceCount`], [`Error::RepairCount`] or [`Error::Length`]; nothing is written.
     pub fn encode(&self, sources: &[&[u8]], repairs: &mut [&mut [u8]]) -> Result<(), Error> {
         self.check_encode(sources, repairs)?;
-        let mut columns = [[0; ROWS_MAX]; PACKETS_MAX];
-        let columns = &mut columns[..sources.len()];
-        let rows = rows_per_tile(repairs.len());
-        for (tile, repairs) in repairs.chunks_mut(rows).enumerate() {
-            let first = self.source_count() + tile * rows;
-            for (source, column) in columns.iter_mut().enumerate() {
-                fill_cauchy(&mut column[..repairs.len()], first, source);
-            }
-            self.kernel.multiply(columns, sources, repairs);
-        }
+        let wanted: [u8; PACKETS_MAX] = core::array::from_fn(|repair| repair as u8);
+        self.combine(sources, &wanted[..repairs.len()], repairs);
         Ok(())
     }
 
@@ -99,7 +145,8 @@ impl Code {
     /// are source packets, `k..n` repair packets. Repair packets beyond the number of lost sources
     /// are not read. Of the lost sources only those named in `missing` are computed; if it is
     /// empty, nothing at all is done. All packets have one length, any alignment; what the outputs
-    /// held does not matter. O(k x outputs x length).
+    /// held does not matter. The cost is that of encoding as many repair packets as are missing,
+    /// and O(missing^2 x length).
     ///
     /// # Errors
     /// [`Error::PacketIndex`], [`Error::Duplicate`], [`Error::Length`], [`Error::NotASource`],
@@ -113,10 +160,74 @@ impl Code {
             return Ok(());
         }
         self.check_recover(received, missing)?;
+        let erasure = Erasure::new(self, received);
+        if missing.len() == erasure.repairs().len() {
+            self.solve(&erasure, missing);
+        } else {
+            self.interpolate(&erasure, missing);
+        }
+        Ok(())
+    }
 
+    /// Writes the repair packets `wanted`, where empty sources count as zeros.
+    fn combine(&self, sources: &[&[u8]], wanted: &[u8], repairs: &mut [&mut [u8]]) {
+        if self.transform_pays(wanted.len()) {
+            return self.kernel.transform(self.layers(), sources, wanted, repairs);
+        }
         let mut inputs: [&[u8]; PACKETS_MAX] = [&[]; PACKETS_MAX];
-        let inputs = &mut inputs[..self.source_count()];
-        let interpolation = self.select(received, inputs);
+        let mut columns = [[0; ROWS_MAX]; PACKETS_MAX];
+        let rows = rows_per_tile(repairs.len());
+        for (wanted, repairs) in wanted.chunks(rows).zip(repairs.chunks_mut(rows)) {
+            let mut count = 0;
+            for (source, packet) in sources.iter().enumerate().filter(|(_, p)| !p.is_empty()) {
+                inputs[count] = packet;
+                self.fill_column(&mut columns[count], source, wanted);
+                count += 1;
+            }
+            self.kernel.multiply(&columns[..count], &inputs[..count], repairs);
+        }
+    }
+
+    /// Recovers all lost sources: what the repair packets would be if the lost sources were zero,
+    /// plus what they are, is a small system in the lost sources alone.
+    fn solve(&self, erasure: &Erasure<'_>, missing: &mut [(usize, &mut [u8])]) {
+        let count = missing.len();
+        let mut wanted = [0; SOLVED_MAX];
+        let mut addends: [&[u8]; SOLVED_MAX] = [&[]; SOLVED_MAX];
+        for (position, &(index, packet)) in erasure.repairs().iter().enumerate() {
+            wanted[position] = (index - self.source_count()) as u8;
+            addends[position] = packet;
+        }
+        let interpolation = erasure.interpolation(self);
+        let mut columns = [[0; ROWS_MAX]; SOLVED_MAX * SOLVED_MAX.div_ceil(ROWS_MAX)];
+        let columns = &mut columns[..count * count.div_ceil(ROWS_MAX)];
+        let mut outputs: [&mut [u8]; SOLVED_MAX] = core::array::from_fn(|_| Default::default());
+        for (position, (index, output)) in missing.iter_mut().enumerate() {
+            let tile = &mut columns[position / ROWS_MAX * count..][..count];
+            let coefficients = interpolation.coefficients(self.point(*index), self.weight(*index));
+            for (column, coefficient) in tile.iter_mut().zip(coefficients) {
+                column[position % ROWS_MAX] = coefficient;
+            }
+            outputs[position] = output;
+        }
+        let outputs = &mut outputs[..count];
+        self.combine(erasure.sources(), &wanted[..count], outputs);
+        self.kernel.solve(columns, &addends[..count], outputs);
+    }
+
+    /// Recovers some of the lost sources, each as a combination of k received packets.
+    fn interpolate(&self, erasure: &Erasure<'_>, missing: &mut [(usize, &mut [u8])]) {
+        let mut inputs: [&[u8]; PACKETS_MAX] = [&[]; PACKETS_MAX];
+        let mut interpolation = erasure.interpolation(self);
+        let repairs = erasure.repairs().iter().map(|&(_, packet)| packet);
+        let sources = erasure.known().map(|(index, packet)| {
+            interpolation.add(self.point(index), self.weight(index));
+            packet
+        });
+        for (input, packet) in inputs.iter_mut().zip(repairs.chain(sources)) {
+            *input = packet;
+        }
+        let inputs = &inputs[..self.source_count()];
 
         let mut columns = [[0; ROWS_MAX]; PACKETS_MAX];
         let columns = &mut columns[..inputs.len()];
@@ -126,12 +237,59 @@ impl Code {
             for (row, ((index, packet), output)) in
                 missing.iter_mut().zip(&mut *outputs).enumerate()
             {
-                interpolation.fill_row(columns, row, *index as u8);
+                let coefficients =
+                    interpolation.coefficients(self.point(*index), self.weight(*index));
+                for (column, coefficient) in columns.iter_mut().zip(coefficients) {
+                    column[row] = coefficient;
+                }
                 *output = packet;
             }
             self.kernel.multiply(columns, inputs, outputs);
         }
-        Ok(())
+    }
+
+    /// Returns the field element that stands for a packet.
+    fn point(&self, index: usize) -> u8 {
+        match self.scheme {
+            Scheme::Cauchy => index as u8,
+            Scheme::Fft if index < self.source_count() => ((1 << self.layers()) + index) as u8,
+            Scheme::Fft => (index - self.source_count()) as u8,
+        }
+    }
+
+    /// Returns the factor of a source packet in all its coefficients.
+    fn weight(&self, source: usize) -> u8 {
+        match self.scheme {
+            Scheme::Cauchy => 1,
+            Scheme::Fft => WEIGHTS[self.layers()][usize::from(self.point(source)) >> self.layers()],
+        }
+    }
+
+    /// Returns the logarithm to base 2 of m: the FFT's layers.
+    fn layers(&self) -> usize {
+        self.repair_count().next_power_of_two().trailing_zeros() as usize
+    }
+
+    /// Whether an FFT is faster than `row_count` rows of the matrix, by the multiplications.
+    fn transform_pays(&self, row_count: usize) -> bool {
+        let m = 1 << self.layers();
+        let chunks = self.source_count().div_ceil(m);
+        // Each butterfly has two additions for one multiplication.
+        let butterflies = (chunks + 1) * m / 2 * self.layers();
+        let additions = chunks * m;
+        self.scheme == Scheme::Fft
+            && (3 * butterflies + additions) / 2 <= row_count * self.source_count()
+    }
+
+    /// Sets `column[r]` to the coefficient of a source packet in repair packet `repairs[r]`.
+    fn fill_column(&self, column: &mut Column, source: usize, repairs: &[u8]) {
+        let log = usize::from(LOG[usize::from(self.weight(source))]);
+        let point = self.point(source);
+        let first = self.point(self.source_count());
+        for (coefficient, &repair) in column.iter_mut().zip(repairs) {
+            let distance = point ^ first.wrapping_add(repair);
+            *coefficient = EXP[log + usize::from(LOG_OF_INVERSE[usize::from(distance)])];
+        }
     }
 
     fn check_encode(&self, sources: &[&[u8]], repairs: &[&mut [u8]]) -> Result<(), Error> {
@@ -187,44 +345,11 @@ impl Code {
         let (_, expected) = lengths.next().expect("k >= 1 packets were received");
         check_lengths(expected, lengths)
     }
-
-    /// Chooses k of the received packets, all sources among them, and puts them into `inputs`.
-    fn select<'a>(&self, received: &[(usize, &'a [u8])], inputs: &mut [&'a [u8]]) -> Interpolation {
-        let source_count = self.source_count();
-        let (sources, repairs) = (
-            received.iter().filter(|&&(index, _)| index < source_count),
-            received.iter().filter(|&&(index, _)| index >= source_count),
-        );
-        let mut known = [0; PACKETS_MAX];
-        let mut received_sources = [false; PACKETS_MAX];
-        for (position, (&(index, packet), input)) in sources.chain(repairs).zip(inputs).enumerate()
-        {
-            *input = packet;
-            known[position] = index as u8;
-            received_sources[index] = true;
-        }
-        let mut lost = [0; PACKETS_MAX];
-        let mut lost_count = 0;
-        for index in (0..source_count).filter(|&index| !received_sources[index]) {
-            lost[lost_count] = index as u8;
-            lost_count += 1;
-        }
-        // The chosen repair packets stand last, as many as sources are lost.
-        let repairs = &known[source_count - lost_count..source_count];
-        Interpolation::new(&known[..source_count], &lost[..lost_count], repairs)
-    }
 }
 
 /// Returns how many rows to compute at once so that all turns are about equally large.
 fn rows_per_tile(row_count: usize) -> usize {
     row_count.div_ceil(row_count.div_ceil(ROWS_MAX).max(1)).max(1)
-}
-
-/// Sets `column[r]` to the code's coefficient of packet `source` in repair packet `first + r`.
-fn fill_cauchy(column: &mut [u8], first: usize, source: usize) {
-    for (row, coefficient) in column.iter_mut().enumerate() {
-        *coefficient = INVERSE[((first + row) ^ source) & 255];
-    }
 }
 
 fn check_lengths(

@@ -15,6 +15,17 @@ pub enum Error {
         /// Packets asked for in all (n).
         packet_count: usize,
     },
+    /// No FFT code of this shape exists over GF(2^8).
+    #[error(
+        "no FFT code has {source_count} source packets among {packet_count} packets: source \
+         packets + repair packets, these rounded up to a power of two, must not exceed 256"
+    )]
+    FftShape {
+        /// Source packets asked for (k).
+        source_count: usize,
+        /// Packets asked for in all (n).
+        packet_count: usize,
+    },
     /// The block's source packets were not given exactly.
     #[error("{given} source packets were given to a block of {expected}")]
     SourceCount {
@@ -76,5 +87,41 @@ pub enum Error {
         needed: usize,
         /// Distinct packets received.
         received: usize,
+    },
+    /// A coding window or a decoder's memory of such a size is not possible.
+    #[error("a window of {window_max} source packets is not possible: 1 to 65535 are")]
+    Window {
+        /// Source packets asked for.
+        window_max: usize,
+    },
+    /// A decoder cannot hold so many repair packets.
+    #[error(
+        "a decoder that remembers {window_max} source packets can hold 1 to {window_max} repair \
+         packets, not {repairs_max}"
+    )]
+    Repairs {
+        /// Repair packets asked for.
+        repairs_max: usize,
+        /// Source packets remembered.
+        window_max: usize,
+    },
+    /// A packet of a stream has another length than all others.
+    #[error("the packet has {given} bytes where the stream's packets have {expected}")]
+    Symbol {
+        /// Bytes of every packet of the stream.
+        expected: usize,
+        /// Bytes of this packet.
+        given: usize,
+    },
+    /// A repair packet was asked for while the coding window is empty.
+    #[error("there is no source packet to make a repair packet from")]
+    EmptyWindow,
+    /// Source packets were acknowledged that were never sent.
+    #[error("packets below {edge} were acknowledged where {next} is the next to be sent")]
+    Acknowledgement {
+        /// The edge acknowledged.
+        edge: u64,
+        /// The number of the next source packet.
+        next: u64,
     },
 }

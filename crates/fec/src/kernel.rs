@@ -3,29 +3,49 @@
 //! [`Kernel::multiply`] computes up to [`ROWS_MAX`] output packets from any number of input
 //! packets. [`Scalar`] is the readable truth; every other kernel gives the same bytes. A value of
 //! a SIMD kernel's type is the proof that this CPU has the instructions: it can only be had from
-//! `detect()`.
+//! `detect()`. The loops are written once, over the [`Vector`](vector::Vector) of each CPU.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
+mod checked;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod entry;
 #[cfg(target_arch = "x86_64")]
-mod gfni;
+mod gfni256;
+#[cfg(target_arch = "x86_64")]
+mod gfni512;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod matrix;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod scalar;
+#[cfg(target_arch = "x86_64")]
+mod ssse3;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod transform;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod vector;
 
 #[cfg(target_arch = "x86_64")]
 pub use avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
-pub use gfni::Gfni;
+pub use gfni256::Gfni256;
+#[cfg(target_arch = "x86_64")]
+pub use gfni512::Gfni512;
 #[cfg(target_arch = "aarch64")]
 pub use neon::Neon;
 pub use scalar::Scalar;
+#[cfg(target_arch = "x86_64")]
+pub use ssse3::Ssse3;
 
 /// Is the most output packets that one multiplication computes.
 ///
 /// With 12 rows of two 64-byte columns, 24 of the 32 AVX-512 registers are accumulators, 4 hold
 /// input, and the rest the matrices.
 pub const ROWS_MAX: usize = 12;
+
+/// Is the most packets that are solved for at once: a block has at most 256, half of them repair.
+pub(crate) const SOLVED_MAX: usize = 128;
 
 /// Is one input packet's column of the matrix: its coefficient in each output packet.
 pub type Column = [u8; ROWS_MAX];
@@ -36,15 +56,40 @@ pub type Column = [u8; ROWS_MAX];
 pub enum Kernel {
     /// Table look-ups, a byte at a time, on any CPU.
     Scalar(Scalar),
+    /// x86-64: shuffles as 16-fold table look-ups.
+    #[cfg(target_arch = "x86_64")]
+    Ssse3(Ssse3),
     /// x86-64: shuffles as 32-fold table look-ups.
     #[cfg(target_arch = "x86_64")]
     Avx2(Avx2),
+    /// x86-64: 8 x 8 bit matrices on 32 bytes at a time.
+    #[cfg(target_arch = "x86_64")]
+    Gfni256(Gfni256),
     /// x86-64: 8 x 8 bit matrices on 64 bytes at a time.
     #[cfg(target_arch = "x86_64")]
-    Gfni(Gfni),
+    Gfni512(Gfni512),
     /// 64-bit ARM: 16-fold table look-ups.
     #[cfg(target_arch = "aarch64")]
     Neon(Neon),
+}
+
+/// Calls one kernel's method.
+macro_rules! on {
+    ($kernel:expr, $name:ident => $call:expr) => {
+        match $kernel {
+            Kernel::Scalar($name) => $call,
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Ssse3($name) => $call,
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx2($name) => $call,
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Gfni256($name) => $call,
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Gfni512($name) => $call,
+            #[cfg(target_arch = "aarch64")]
+            Kernel::Neon($name) => $call,
+        }
+    };
 }
 
 impl Kernel {
@@ -52,11 +97,17 @@ impl Kernel {
     pub fn best() -> Kernel {
         #[cfg(target_arch = "x86_64")]
         {
-            if let Some(gfni) = Gfni::detect() {
-                return Kernel::Gfni(gfni);
+            if let Some(gfni) = Gfni512::detect() {
+                return Kernel::Gfni512(gfni);
+            }
+            if let Some(gfni) = Gfni256::detect() {
+                return Kernel::Gfni256(gfni);
             }
             if let Some(avx2) = Avx2::detect() {
                 return Kernel::Avx2(avx2);
+            }
+            if let Some(ssse3) = Ssse3::detect() {
+                return Kernel::Ssse3(ssse3);
             }
         }
         #[cfg(target_arch = "aarch64")]
@@ -66,14 +117,18 @@ impl Kernel {
         Kernel::Scalar(Scalar)
     }
 
-    /// Returns every kernel that this CPU runs, the scalar one first.
+    /// Returns every kernel that this CPU runs, the scalar one first and the fastest last.
     pub fn all() -> impl Iterator<Item = Kernel> {
         let all = [
             Some(Kernel::Scalar(Scalar)),
             #[cfg(target_arch = "x86_64")]
+            Ssse3::detect().map(Kernel::Ssse3),
+            #[cfg(target_arch = "x86_64")]
             Avx2::detect().map(Kernel::Avx2),
             #[cfg(target_arch = "x86_64")]
-            Gfni::detect().map(Kernel::Gfni),
+            Gfni256::detect().map(Kernel::Gfni256),
+            #[cfg(target_arch = "x86_64")]
+            Gfni512::detect().map(Kernel::Gfni512),
             #[cfg(target_arch = "aarch64")]
             Neon::detect().map(Kernel::Neon),
         ];
@@ -85,9 +140,13 @@ impl Kernel {
         match self {
             Kernel::Scalar(_) => "scalar",
             #[cfg(target_arch = "x86_64")]
+            Kernel::Ssse3(_) => "ssse3",
+            #[cfg(target_arch = "x86_64")]
             Kernel::Avx2(_) => "avx2",
             #[cfg(target_arch = "x86_64")]
-            Kernel::Gfni(_) => "gfni",
+            Kernel::Gfni256(_) => "gfni-256",
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Gfni512(_) => "gfni-512",
             #[cfg(target_arch = "aarch64")]
             Kernel::Neon(_) => "neon",
         }
@@ -102,15 +161,31 @@ impl Kernel {
     /// When there are more than [`ROWS_MAX`] outputs, not as many columns as inputs, or packets
     /// of different lengths.
     pub fn multiply(self, columns: &[Column], inputs: &[&[u8]], outputs: &mut [&mut [u8]]) {
-        match self {
-            Kernel::Scalar(scalar) => scalar.multiply(columns, inputs, outputs),
-            #[cfg(target_arch = "x86_64")]
-            Kernel::Avx2(avx2) => avx2.multiply(columns, inputs, outputs),
-            #[cfg(target_arch = "x86_64")]
-            Kernel::Gfni(gfni) => gfni.multiply(columns, inputs, outputs),
-            #[cfg(target_arch = "aarch64")]
-            Kernel::Neon(neon) => neon.multiply(columns, inputs, outputs),
-        }
+        on!(self, kernel => kernel.multiply(columns, inputs, outputs));
+    }
+
+    /// Replaces `packets` by the matrix times (`packets` + `addends`).
+    ///
+    /// The matrix is square. `columns` holds, for the first [`ROWS_MAX`] outputs, the column of
+    /// each packet, then the same for the next outputs, and so on. At most [`SOLVED_MAX`] packets,
+    /// all of one length, any alignment. O(packets^2 x length).
+    pub(crate) fn solve(self, columns: &[Column], addends: &[&[u8]], packets: &mut [&mut [u8]]) {
+        on!(self, kernel => kernel.solve(columns, addends, packets));
+    }
+
+    /// Writes repair packets of the code that [`block`](crate::block) states for `2^layers`
+    /// repair packets: `outputs[i]` becomes number `wanted[i]`.
+    ///
+    /// An empty source counts as zeros; the other packets have one length, any alignment; what
+    /// the outputs held does not matter. O((sources + 2^layers) x layers x length).
+    pub(crate) fn transform(
+        self,
+        layers: usize,
+        sources: &[&[u8]],
+        wanted: &[u8],
+        outputs: &mut [&mut [u8]],
+    ) {
+        on!(self, kernel => kernel.transform(layers, sources, wanted, outputs));
     }
 }
 
@@ -118,18 +193,6 @@ impl Default for Kernel {
     fn default() -> Kernel {
         Kernel::best()
     }
-}
-
-/// Returns the packets' common length after checking what every kernel's memory accesses rely on.
-fn checked_length(columns: &[Column], inputs: &[&[u8]], outputs: &[&mut [u8]]) -> usize {
-    assert!(outputs.len() <= ROWS_MAX, "{} outputs, at most {ROWS_MAX}", outputs.len());
-    assert_eq!(columns.len(), inputs.len(), "as many columns as inputs");
-    let length = outputs.first().map_or(0, |output| output.len());
-    assert!(outputs.iter().all(|output| output.len() == length), "outputs differ in length");
-    if !outputs.is_empty() {
-        assert!(inputs.iter().all(|input| input.len() == length), "inputs differ in length");
-    }
-    length
 }
 
 #[cfg(test)]

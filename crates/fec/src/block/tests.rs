@@ -8,6 +8,14 @@ fn code(source_count: usize, packet_count: usize) -> Code {
     Code::new(source_count, packet_count).expect("a valid shape")
 }
 
+/// Returns the codes of both schemes on every kernel of this CPU, as far as they exist.
+fn codes(source_count: usize, packet_count: usize) -> impl Iterator<Item = Code> {
+    [Scheme::Cauchy, Scheme::Fft]
+        .into_iter()
+        .filter_map(move |scheme| Code::with_scheme(scheme, source_count, packet_count).ok())
+        .flat_map(|code| Kernel::all().map(move |kernel| code.on(kernel)))
+}
+
 /// Returns bytes that differ from packet to packet and from place to place.
 fn packets(count: usize, length: usize, seed: u32) -> Vec<Vec<u8>> {
     let mut state = seed ^ 0x9E37_79B9;
@@ -76,6 +84,73 @@ fn repair_packets_follow_the_documented_matrix() {
 }
 
 #[test]
+fn fft_repair_packets_follow_the_documented_matrix() {
+    for (source_count, repair_count, m) in [
+        (1, 1, 1),
+        (7, 1, 1),
+        (9, 2, 2),
+        (5, 3, 4),
+        (30, 4, 4),
+        (40, 7, 8),
+        (9, 9, 16),
+        (100, 13, 16),
+        (70, 17, 32),
+        (64, 32, 32),
+        (33, 33, 64),
+        (100, 50, 64),
+        (128, 65, 128),
+        (128, 128, 128),
+    ] {
+        let sources = packets(source_count, 2, 8);
+        for kernel in Kernel::all() {
+            let code = Code::with_scheme(Scheme::Fft, source_count, source_count + repair_count);
+            let all = encoded(code.expect("valid").on(kernel), &sources);
+            for (r, repair) in all[source_count..].iter().enumerate() {
+                for (at, &byte) in repair.iter().enumerate() {
+                    let sum = sources.iter().zip(m..).fold(0, |sum, (source, x)| {
+                        sum ^ gf256::multiply(lagrange(r, m, x), source[at])
+                    });
+                    assert_eq!(byte, sum, "byte {at} of {r}, {}", kernel.name());
+                }
+            }
+        }
+    }
+}
+
+/// Returns the value at `x` of the polynomial of degree < m that is 1 at r and 0 on the rest of
+/// 0..m.
+fn lagrange(r: usize, m: usize, x: usize) -> u8 {
+    (0..m).filter(|&i| i != r).fold(1, |product, i| {
+        let inverse = gf256::invert((r ^ i) as u8).expect("i differs from r");
+        gf256::multiply(product, gf256::multiply((x ^ i) as u8, inverse))
+    })
+}
+
+#[test]
+fn an_fft_block_with_one_repair_packet_has_the_sum_of_the_sources() {
+    let sources = packets(20, 9, 3);
+    let code = Code::with_scheme(Scheme::Fft, 20, 21).expect("valid");
+    let repair = &encoded(code, &sources)[20];
+    for (at, &byte) in repair.iter().enumerate() {
+        assert_eq!(byte, sources.iter().fold(0, |sum, source| sum ^ source[at]));
+    }
+}
+
+#[test]
+fn the_fft_code_is_taken_where_it_exists() {
+    assert_eq!(Scheme::fastest(100, 150), Scheme::Fft);
+    assert_eq!(Scheme::fastest(192, 256), Scheme::Fft);
+    assert_eq!(Scheme::fastest(193, 256), Scheme::Cauchy);
+    assert_eq!(Scheme::fastest(127, 256), Scheme::Cauchy);
+    assert_eq!(
+        Code::with_scheme(Scheme::Fft, 127, 256),
+        Err(Error::FftShape { source_count: 127, packet_count: 256 })
+    );
+    assert_eq!(Scheme::Cauchy.identifier(), 0);
+    assert_eq!(Scheme::Fft.identifier(), 1);
+}
+
+#[test]
 fn a_known_block_encodes_to_these_bytes() {
     // A test vector for other implementations: k = 3, n = 6.
     let sources = [[0x01, 0x00, 0x00, 0xFF], [0x00, 0x01, 0x00, 0x80], [0x00, 0x00, 0x01, 0x2A]];
@@ -110,8 +185,7 @@ fn fewer_repair_packets_than_the_code_has_may_be_written() {
 
 #[test]
 fn every_choice_of_k_packets_recovers_a_small_block() {
-    for kernel in Kernel::all() {
-        let code = Code::with_kernel(5, 11, kernel).expect("valid");
+    for code in codes(5, 11) {
         let all = encoded(code, &packets(5, 19, 4));
         for choice in 0..1_u32 << 11 {
             if choice.count_ones() == 5 {
@@ -124,8 +198,7 @@ fn every_choice_of_k_packets_recovers_a_small_block() {
 
 #[test]
 fn every_kernel_recovers_every_length() {
-    for kernel in Kernel::all() {
-        let code = Code::with_kernel(6, 10, kernel).expect("valid");
+    for code in codes(6, 10) {
         for length in 0..=300 {
             let all = encoded(code, &packets(6, length, length as u32));
             assert_recovers(code, &all, &[7, 1, 9, 3, 6, 4]);
@@ -135,9 +208,8 @@ fn every_kernel_recovers_every_length() {
 
 #[test]
 fn the_largest_blocks_recover_from_the_last_packets() {
-    for kernel in Kernel::all() {
-        for source_count in [1, 60, 128, 200, 255, 256] {
-            let code = Code::with_kernel(source_count, 256, kernel).expect("valid");
+    for source_count in [1, 60, 128, 192, 200, 224, 255, 256] {
+        for code in codes(source_count, 256) {
             let all = encoded(code, &packets(source_count, 70, 5));
             let kept: Vec<usize> = (256 - source_count..256).collect();
             assert_recovers(code, &all, &kept);
@@ -147,13 +219,14 @@ fn the_largest_blocks_recover_from_the_last_packets() {
 
 #[test]
 fn part_of_the_lost_packets_can_be_asked_for_in_any_order() {
-    let code = code(30, 60);
-    let all = encoded(code, &packets(30, 50, 6));
-    let received: Vec<(usize, &[u8])> =
-        (20..60).map(|index| (index, all[index].as_slice())).collect();
-    let (mut seventeenth, mut third) = (vec![0; 50], vec![0; 50]);
-    code.recover(&received, &mut [(17, &mut seventeenth), (3, &mut third)]).expect("enough");
-    assert_eq!((&seventeenth, &third), (&all[17], &all[3]));
+    for code in codes(30, 60) {
+        let all = encoded(code, &packets(30, 50, 6));
+        let received: Vec<(usize, &[u8])> =
+            (20..60).map(|index| (index, all[index].as_slice())).collect();
+        let (mut seventeenth, mut third) = (vec![0; 50], vec![0; 50]);
+        code.recover(&received, &mut [(17, &mut seventeenth), (3, &mut third)]).expect("enough");
+        assert_eq!((&seventeenth, &third), (&all[17], &all[3]));
+    }
 }
 
 #[test]
@@ -257,8 +330,7 @@ proptest! {
             (order[index % 32] ^ index as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29)
         });
         kept.truncate(source_count);
-        for kernel in Kernel::all() {
-            let code = Code::with_kernel(source_count, packet_count, kernel).expect("valid");
+        for code in codes(source_count, packet_count) {
             let all = encoded(code, &packets(source_count, length, seed));
             assert_recovers(code, &all, &kept);
         }

@@ -1,7 +1,8 @@
 //! The reference kernel: what the others must equal.
 
-use super::{Column, checked_length};
-use crate::gf256::NIBBLES;
+use super::{Column, ROWS_MAX, checked};
+use crate::gf256::{INVERSE, NIBBLES, multiply};
+use crate::subspace::WEIGHTS;
 
 /// Multiplies one byte at a time. Every CPU has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +14,7 @@ impl Scalar {
     /// # Panics
     /// As there.
     pub fn multiply(self, columns: &[Column], inputs: &[&[u8]], outputs: &mut [&mut [u8]]) {
-        checked_length(columns, inputs, outputs);
+        checked::multiply(columns, inputs, outputs);
         for (row, output) in outputs.iter_mut().enumerate() {
             output.fill(0);
             for (column, input) in columns.iter().zip(inputs) {
@@ -21,9 +22,47 @@ impl Scalar {
             }
         }
     }
+
+    /// Does what `Kernel::solve` says, a byte of all packets at a time.
+    pub(crate) fn solve(self, columns: &[Column], addends: &[&[u8]], packets: &mut [&mut [u8]]) {
+        let length = checked::solve(columns, addends, packets);
+        let count = packets.len();
+        let mut sums = [0; super::SOLVED_MAX];
+        for at in 0..length {
+            for ((sum, addend), packet) in sums.iter_mut().zip(addends).zip(&*packets) {
+                *sum = addend[at] ^ packet[at];
+            }
+            for (row, packet) in packets.iter_mut().enumerate() {
+                let tile = &columns[row / ROWS_MAX * count..][..count];
+                let products =
+                    tile.iter().zip(sums).map(|(c, sum)| multiply(c[row % ROWS_MAX], sum));
+                packet[at] = products.fold(0, |sum, product| sum ^ product);
+            }
+        }
+    }
+
+    /// Does what `Kernel::transform` says, by the matrix that the transform is equal to.
+    pub(crate) fn transform(
+        self,
+        layers: usize,
+        sources: &[&[u8]],
+        wanted: &[u8],
+        outputs: &mut [&mut [u8]],
+    ) {
+        checked::transform(layers, sources, wanted, outputs);
+        for (&index, output) in wanted.iter().zip(outputs) {
+            output.fill(0);
+            for (source, point) in sources.iter().zip(1_usize << layers..) {
+                let inverse = INVERSE[point ^ usize::from(index)];
+                let coefficient = multiply(WEIGHTS[layers][point >> layers], inverse);
+                add_product(output, coefficient, source);
+            }
+        }
+    }
 }
 
-/// Adds `coefficient * source` to `target`, byte by byte. Both slices: one length, any alignment.
+/// Adds `coefficient * source` to `target`, byte by byte. Both slices: one length, any alignment;
+/// an empty source adds nothing.
 fn add_product(target: &mut [u8], coefficient: u8, source: &[u8]) {
     let table = &NIBBLES[usize::from(coefficient)].0;
     for (target, &source) in target.iter_mut().zip(source) {

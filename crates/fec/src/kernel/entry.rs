@@ -1,0 +1,85 @@
+//! The loops of all SIMD kernels, compiled once for each set of CPU features.
+
+/// Gives a kernel's type its three operations; `$vector` needs the features named.
+macro_rules! simd_kernel {
+    ($kernel:ty, $vector:ty, $features:literal) => {
+        impl $kernel {
+            /// Does what [`Kernel::multiply`](super::Kernel::multiply) says.
+            ///
+            /// # Panics
+            /// As there.
+            pub fn multiply(self, columns: &[Column], inputs: &[&[u8]], outputs: &mut [&mut [u8]]) {
+                let length = checked::multiply(columns, inputs, outputs);
+                // SAFETY: `self` proves the CPU features; all lengths have been checked.
+                unsafe { multiply(columns, inputs, outputs, length) }
+            }
+
+            /// Does what `Kernel::solve` says.
+            pub(crate) fn solve(
+                self,
+                columns: &[Column],
+                addends: &[&[u8]],
+                packets: &mut [&mut [u8]],
+            ) {
+                let length = checked::solve(columns, addends, packets);
+                // SAFETY: `self` proves the CPU features; all lengths have been checked.
+                unsafe { solve(columns, addends, packets, length) }
+            }
+
+            /// Does what `Kernel::transform` says.
+            pub(crate) fn transform(
+                self,
+                layers: usize,
+                sources: &[&[u8]],
+                wanted: &[u8],
+                outputs: &mut [&mut [u8]],
+            ) {
+                let length = checked::transform(layers, sources, wanted, outputs);
+                // SAFETY: `self` proves the CPU features; all lengths have been checked.
+                unsafe { transform(layers, sources, wanted, outputs, length) }
+            }
+        }
+
+        /// # Safety
+        /// As [`matrix::multiply`] says.
+        #[target_feature(enable = $features)]
+        unsafe fn multiply(
+            columns: &[Column],
+            inputs: &[&[u8]],
+            outputs: &mut [&mut [u8]],
+            length: usize,
+        ) {
+            // SAFETY: the caller's promise, and the features are enabled.
+            unsafe { matrix::multiply::<$vector>(columns, inputs, outputs, length) }
+        }
+
+        /// # Safety
+        /// As [`matrix::solve`] says.
+        #[target_feature(enable = $features)]
+        unsafe fn solve(
+            columns: &[Column],
+            addends: &[&[u8]],
+            packets: &mut [&mut [u8]],
+            length: usize,
+        ) {
+            // SAFETY: the caller's promise, and the features are enabled.
+            unsafe { matrix::solve::<$vector>(columns, addends, packets, length) }
+        }
+
+        /// # Safety
+        /// As [`transform::transform`] says.
+        #[target_feature(enable = $features)]
+        unsafe fn transform(
+            layers: usize,
+            sources: &[&[u8]],
+            wanted: &[u8],
+            outputs: &mut [&mut [u8]],
+            length: usize,
+        ) {
+            // SAFETY: the caller's promise, and the features are enabled.
+            unsafe { transform::transform::<$vector>(layers, sources, wanted, outputs, length) }
+        }
+    };
+}
+
+pub(super) use simd_kernel;

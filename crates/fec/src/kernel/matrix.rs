@@ -1,0 +1,297 @@
+//! Matrix times packets: some output rows stay in registers while all inputs stream by.
+//!
+//! Ends are done by a last vector that overlaps the one before it, which is right because what it
+//! writes twice is the same twice. No length costs more than a whole number of vectors.
+#![allow(unsafe_code)]
+
+use core::mem::MaybeUninit;
+
+use super::vector::{Span, Vector};
+use super::{Column, ROWS_MAX, SOLVED_MAX};
+
+/// Does what [`Kernel::multiply`](super::Kernel::multiply) says.
+///
+/// # Safety
+/// All inputs and outputs are `length` bytes long; there are at most [`ROWS_MAX`] outputs and as
+/// many columns as inputs; the CPU has what `V` needs.
+#[inline(always)]
+pub(super) unsafe fn multiply<V: Vector>(
+    columns: &[Column],
+    inputs: &[&[u8]],
+    outputs: &mut [&mut [u8]],
+    length: usize,
+) {
+    // SAFETY: every span lies within `length`; the rest is the caller's promise.
+    unsafe {
+        if length < V::BYTES {
+            let span = Span { at: 0, count: length };
+            return rows::<V, _, 1, true>(
+                columns,
+                Packets::<true> { packets: inputs, span },
+                outputs,
+                span,
+            );
+        }
+        let mut at = 0;
+        while at + 2 * V::BYTES <= length {
+            let span = Span { at, count: V::BYTES };
+            rows::<V, _, 2, false>(
+                columns,
+                Packets::<false> { packets: inputs, span },
+                outputs,
+                span,
+            );
+            at += 2 * V::BYTES;
+        }
+        while at < length {
+            let span = Span { at: at.min(length - V::BYTES), count: V::BYTES };
+            rows::<V, _, 1, false>(
+                columns,
+                Packets::<false> { packets: inputs, span },
+                outputs,
+                span,
+            );
+            at += V::BYTES;
+        }
+    }
+}
+
+/// Does what [`Kernel::solve`](super::Kernel::solve) says.
+///
+/// # Safety
+/// All packets are `length` bytes long, at most [`SOLVED_MAX`] in each list, both lists equally
+/// long; `columns` holds as many for each tile of [`ROWS_MAX`] outputs; the CPU has what `V` needs.
+#[inline(always)]
+pub(super) unsafe fn solve<V: Vector>(
+    columns: &[Column],
+    addends: &[&[u8]],
+    packets: &mut [&mut [u8]],
+    length: usize,
+) {
+    let mut sums = MaybeUninit::<[[V; 2]; SOLVED_MAX]>::uninit();
+    let mut last = MaybeUninit::<[[V; 1]; SOLVED_MAX]>::uninit();
+    let sums = Sums(sums.as_mut_ptr().cast::<[V; 2]>());
+    let last = Sums(last.as_mut_ptr().cast::<[V; 1]>());
+    // SAFETY: every span lies within `length`; there is room for every packet's sum, and each is
+    // written before it is read.
+    unsafe {
+        if length < V::BYTES {
+            let span = Span { at: 0, count: length };
+            last.fill::<true>(addends, packets, span);
+            return tiles::<V, _, 1, true>(columns, last, packets, span);
+        }
+        // The last vector overlaps bytes that will have been replaced by then.
+        let end = Span { at: length - V::BYTES, count: V::BYTES };
+        last.fill::<false>(addends, packets, end);
+        let mut at = 0;
+        while at + 2 * V::BYTES <= length {
+            let span = Span { at, count: V::BYTES };
+            sums.fill::<false>(addends, packets, span);
+            tiles::<V, _, 2, false>(columns, sums, packets, span);
+            at += 2 * V::BYTES;
+        }
+        if at + V::BYTES < length {
+            let span = Span { at, count: V::BYTES };
+            let single = Sums(sums.0.cast::<[V; 1]>());
+            single.fill::<false>(addends, packets, span);
+            tiles::<V, _, 1, false>(columns, single, packets, span);
+            at += V::BYTES;
+        }
+        if at < length {
+            tiles::<V, _, 1, false>(columns, last, packets, end);
+        }
+    }
+}
+
+/// Is where a multiplication reads: `VECTORS` neighbouring vectors of each input.
+trait Inputs<V: Vector, const VECTORS: usize>: Copy {
+    /// # Safety
+    /// `index` is less than the number of inputs.
+    unsafe fn load(self, index: usize) -> [V; VECTORS];
+}
+
+/// Reads packets at one span.
+#[derive(Clone, Copy)]
+struct Packets<'a, const FIRST: bool> {
+    packets: &'a [&'a [u8]],
+    span: Span,
+}
+
+impl<V: Vector, const VECTORS: usize, const FIRST: bool> Inputs<V, VECTORS> for Packets<'_, FIRST> {
+    #[inline(always)]
+    unsafe fn load(self, index: usize) -> [V; VECTORS] {
+        // SAFETY: the caller's promise on `index`; all of `VECTORS` lie within the packets.
+        unsafe { load::<V, VECTORS, FIRST>(self.packets.get_unchecked(index).as_ptr(), self.span) }
+    }
+}
+
+/// Reads sums that [`Sums::fill`] has laid down.
+#[derive(Clone, Copy)]
+struct Sums<V, const VECTORS: usize>(*mut [V; VECTORS]);
+
+impl<V: Vector, const VECTORS: usize> Sums<V, VECTORS> {
+    /// Lays down the sum of each packet and its addend at one span.
+    ///
+    /// # Safety
+    /// There is room for as many sums as packets; the span lies within all packets.
+    #[inline(always)]
+    unsafe fn fill<const FIRST: bool>(self, addends: &[&[u8]], packets: &[&mut [u8]], span: Span) {
+        for (index, (addend, packet)) in addends.iter().zip(packets).enumerate() {
+            // SAFETY: the caller's promise.
+            unsafe {
+                let mut sum = load::<V, VECTORS, FIRST>(packet.as_ptr(), span);
+                let addend = load::<V, VECTORS, FIRST>(addend.as_ptr(), span);
+                for vector in 0..VECTORS {
+                    sum[vector] = sum[vector].xor(addend[vector]);
+                }
+                self.0.add(index).write(sum);
+            }
+        }
+    }
+}
+
+impl<V: Vector, const VECTORS: usize> Inputs<V, VECTORS> for Sums<V, VECTORS> {
+    #[inline(always)]
+    unsafe fn load(self, index: usize) -> [V; VECTORS] {
+        // SAFETY: `fill` has written it, by the caller's promise on `index`.
+        unsafe { self.0.add(index).read() }
+    }
+}
+
+/// Loads `VECTORS` neighbouring vectors of a packet.
+///
+/// # Safety
+/// They lie within the packet; with `FIRST`, the span alone does.
+#[inline(always)]
+unsafe fn load<V: Vector, const VECTORS: usize, const FIRST: bool>(
+    packet: *const u8,
+    span: Span,
+) -> [V; VECTORS] {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut vectors = [V::zero(); VECTORS];
+        for (vector, value) in vectors.iter_mut().enumerate() {
+            *value = Span { at: span.at + vector * V::BYTES, ..span }.load::<V, FIRST>(packet);
+        }
+        vectors
+    }
+}
+
+/// Computes any number of outputs, [`ROWS_MAX`] or less at a time.
+///
+/// # Safety
+/// As [`solve`] says, with the span and what follows it within the outputs.
+#[inline(always)]
+unsafe fn tiles<V: Vector, I: Inputs<V, VECTORS>, const VECTORS: usize, const FIRST: bool>(
+    columns: &[Column],
+    inputs: I,
+    outputs: &mut [&mut [u8]],
+    span: Span,
+) {
+    let input_count = outputs.len();
+    let tiles = columns.chunks_exact(input_count.max(1));
+    for (columns, outputs) in tiles.zip(outputs.chunks_mut(ROWS_MAX)) {
+        // SAFETY: the caller's promise.
+        unsafe { rows::<V, I, VECTORS, FIRST>(columns, inputs, outputs, span) };
+    }
+}
+
+/// Computes at most [`ROWS_MAX`] outputs, as many at a time as registers hold.
+///
+/// # Safety
+/// There are as many inputs as columns; the span and what follows it lie within the outputs.
+#[inline(always)]
+unsafe fn rows<V: Vector, I: Inputs<V, VECTORS>, const VECTORS: usize, const FIRST: bool>(
+    columns: &[Column],
+    inputs: I,
+    outputs: &mut [&mut [u8]],
+    span: Span,
+) {
+    let mut row = 0;
+    while row < outputs.len() {
+        // As even as possible: 9 rows are three times 3, not 4 + 4 + 1.
+        let left = outputs.len() - row;
+        let count = left.div_ceil(left.div_ceil(V::TILE_ROWS));
+        let some = &mut outputs[row..row + count];
+        // SAFETY: the caller's promise.
+        unsafe {
+            match count {
+                1 => tile::<V, I, 1, VECTORS, FIRST>(columns, row, inputs, some, span),
+                2 => tile::<V, I, 2, VECTORS, FIRST>(columns, row, inputs, some, span),
+                3 => tile::<V, I, 3, VECTORS, FIRST>(columns, row, inputs, some, span),
+                4 => tile::<V, I, 4, VECTORS, FIRST>(columns, row, inputs, some, span),
+                5 => tile::<V, I, 5, VECTORS, FIRST>(columns, row, inputs, some, span),
+                6 => tile::<V, I, 6, VECTORS, FIRST>(columns, row, inputs, some, span),
+                7 => tile::<V, I, 7, VECTORS, FIRST>(columns, row, inputs, some, span),
+                8 => tile::<V, I, 8, VECTORS, FIRST>(columns, row, inputs, some, span),
+                9 => tile::<V, I, 9, VECTORS, FIRST>(columns, row, inputs, some, span),
+                10 => tile::<V, I, 10, VECTORS, FIRST>(columns, row, inputs, some, span),
+                11 => tile::<V, I, 11, VECTORS, FIRST>(columns, row, inputs, some, span),
+                _ => tile::<V, I, ROWS_MAX, VECTORS, FIRST>(columns, row, inputs, some, span),
+            }
+        }
+        row += count;
+    }
+}
+
+/// Computes `ROWS` outputs with the coefficients from `first_row` on.
+///
+/// # Safety
+/// As [`rows`] says; there are `ROWS` outputs and `first_row + ROWS <= ROWS_MAX`.
+#[inline(always)]
+unsafe fn tile<
+    V: Vector,
+    I: Inputs<V, VECTORS>,
+    const ROWS: usize,
+    const VECTORS: usize,
+    const FIRST: bool,
+>(
+    columns: &[Column],
+    first_row: usize,
+    inputs: I,
+    outputs: &mut [&mut [u8]],
+    span: Span,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut sums = [[V::zero(); VECTORS]; ROWS];
+        let mut index = 0;
+        while V::PAIRS && index + 1 < columns.len() {
+            let coefficients: [&[u8; ROWS]; 2] = [
+                &*columns.get_unchecked(index).as_ptr().add(first_row).cast(),
+                &*columns.get_unchecked(index + 1).as_ptr().add(first_row).cast(),
+            ];
+            let (one, two) = (inputs.load(index), inputs.load(index + 1));
+            for row in 0..ROWS {
+                for vector in 0..VECTORS {
+                    let one = V::product(one[vector].split(), coefficients[0][row]);
+                    let two = V::product(two[vector].split(), coefficients[1][row]);
+                    sums[row][vector] = sums[row][vector].xor(one).xor(two);
+                }
+            }
+            index += 2;
+        }
+        while index < columns.len() {
+            let coefficients: &[u8; ROWS] =
+                &*columns.get_unchecked(index).as_ptr().add(first_row).cast();
+            let input = inputs.load(index);
+            let mut split = [input[0].split(); VECTORS];
+            for vector in 1..VECTORS {
+                split[vector] = input[vector].split();
+            }
+            for row in 0..ROWS {
+                for vector in 0..VECTORS {
+                    let product = V::product(split[vector], coefficients[row]);
+                    sums[row][vector] = sums[row][vector].xor(product);
+                }
+            }
+            index += 1;
+        }
+        for (sums, output) in sums.iter().zip(outputs) {
+            for (vector, &sum) in sums.iter().enumerate() {
+                let span = Span { at: span.at + vector * V::BYTES, ..span };
+                span.store::<V, FIRST>(sum, output.as_mut_ptr());
+            }
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! The additive FFT of a systematic Reed-Solomon code, a vector's width of all packets at a time.
+//!
+//! [`fft`](crate::block) states the code. With V_k = {0, .. 2^k - 1}, W_k(x) the product of `x - v`
+//! over V_k and w_k(x) = W_k(x) / W_k(2^k), a polynomial of degree < m = 2^g is written as sum of
+//! `c_i` times the product of w_k over the bits k set in i. On a coset `b + V_g` its values then
+//! come from the `c_i` by g layers of butterflies: in layer k, elements `2^k` apart become
+//! `x += w_k(b') y, y += x`, where `b'` is the place of the pair's block; backwards it is
+//! `y += x, x += w_k(b') y`. Source: [LCH] section III; the choice of the basis is the natural one.
+//!
+//! Of each chunk of m sources come m coefficients; they are added; the values of the sum on V_g
+//! are the repair packets. Two passes of at most 16 x 16 elements keep the work in registers.
+#![allow(unsafe_code)]
+
+use core::mem::MaybeUninit;
+
+use super::SOLVED_MAX;
+use super::vector::{Span, Vector};
+use crate::subspace::SKEWS;
+
+/// Does what [`Kernel::transform`](super::Kernel::transform) says.
+///
+/// # Safety
+/// All outputs and all sources that are not empty are `length` bytes long; `layers` is at most 7,
+/// every index in `wanted` less than `2^layers`, and there are as many as outputs; the CPU has
+/// what `V` needs.
+#[inline(always)]
+pub(super) unsafe fn transform<V: Vector>(
+    layers: usize,
+    sources: &[&[u8]],
+    wanted: &[u8],
+    outputs: &mut [&mut [u8]],
+    length: usize,
+) {
+    let mut targets = Targets { packets: [core::ptr::null_mut(); SOLVED_MAX], count: 0 };
+    for (&index, output) in wanted.iter().zip(outputs) {
+        targets.packets[usize::from(index)] = output.as_mut_ptr();
+        targets.count = targets.count.max(usize::from(index) + 1);
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        match layers {
+            0 => spans::<V, 1, 4>(sources, &targets, length),
+            1 => spans::<V, 2, 4>(sources, &targets, length),
+            2 => spans::<V, 4, 2>(sources, &targets, length),
+            3 => spans::<V, 8, 1>(sources, &targets, length),
+            4 if V::MANY => spans::<V, 16, 1>(sources, &targets, length),
+            4 => spans_in_two_passes::<V, 4, 4>(sources, &targets, length),
+            5 => spans_in_two_passes::<V, 8, 4>(sources, &targets, length),
+            6 => spans_in_two_passes::<V, 8, 8>(sources, &targets, length),
+            _ => spans_in_two_passes::<V, 16, 8>(sources, &targets, length),
+        }
+    }
+}
+
+/// Is where the wanted values go: for each index a packet, or null.
+struct Targets {
+    packets: [*mut u8; SOLVED_MAX],
+    /// Is one more than the greatest wanted index.
+    count: usize,
+}
+
+/// Transforms whole packets, `M` sources a chunk, `VECTORS` neighbouring vectors at a time.
+///
+/// # Safety
+/// As [`transform`] says.
+#[inline(always)]
+unsafe fn spans<V: Vector, const M: usize, const VECTORS: usize>(
+    sources: &[&[u8]],
+    targets: &Targets,
+    length: usize,
+) {
+    // SAFETY: every span lies within `length`.
+    unsafe {
+        if length < V::BYTES {
+            let span = Span { at: 0, count: length };
+            return in_registers::<V, M, 1, true>(sources, targets, span);
+        }
+        let mut at = 0;
+        while at + VECTORS * V::BYTES <= length {
+            let span = Span { at, count: V::BYTES };
+            in_registers::<V, M, VECTORS, false>(sources, targets, span);
+            at += VECTORS * V::BYTES;
+        }
+        while at < length {
+            let span = Span { at: at.min(length - V::BYTES), count: V::BYTES };
+            in_registers::<V, M, 1, false>(sources, targets, span);
+            at += V::BYTES;
+        }
+    }
+}
+
+/// Transforms whole packets, `LOW * HIGH` sources a chunk.
+///
+/// # Safety
+/// As [`transform`] says.
+#[inline(always)]
+unsafe fn spans_in_two_passes<V: Vector, const LOW: usize, const HIGH: usize>(
+    sources: &[&[u8]],
+    targets: &Targets,
+    length: usize,
+) {
+    // SAFETY: every span lies within `length`.
+    unsafe {
+        if length < V::BYTES {
+            let span = Span { at: 0, count: length };
+            return in_two_passes::<V, LOW, HIGH, true>(sources, targets, span);
+        }
+        let mut at = 0;
+        while at < length {
+            let span = Span { at: at.min(length - V::BYTES), count: V::BYTES };
+            in_two_passes::<V, LOW, HIGH, false>(sources, targets, span);
+            at += V::BYTES;
+        }
+    }
+}
+
+/// Transforms one span of all packets; a chunk fits into the registers.
+///
+/// # Safety
+/// The span, and with it `VECTORS` vectors, lies within all packets.
+#[inline(always)]
+unsafe fn in_registers<V: Vector, const M: usize, const VECTORS: usize, const FIRST: bool>(
+    sources: &[&[u8]],
+    targets: &Targets,
+    span: Span,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut sums = [[V::zero(); M]; VECTORS];
+        for (chunk, sources) in sources.chunks(M).enumerate() {
+            for (vector, sums) in sums.iter_mut().enumerate() {
+                let span = Span { at: span.at + vector * V::BYTES, ..span };
+                let mut elements = load::<V, M, FIRST>(sources, 0, span);
+                backwards(&mut elements, 0, M + chunk * M);
+                for (sum, element) in sums.iter_mut().zip(elements) {
+                    *sum = sum.xor(element);
+                }
+            }
+        }
+        for (vector, sums) in sums.iter_mut().enumerate() {
+            forwards(sums, 0, 0);
+            let span = Span { at: span.at + vector * V::BYTES, ..span };
+            store::<V, M, FIRST>(sums, targets, 0, span);
+        }
+    }
+}
+
+/// Transforms one span of all packets by way of memory: first the low layers, then the high ones.
+///
+/// # Safety
+/// The span lies within all packets.
+#[inline(always)]
+unsafe fn in_two_passes<V: Vector, const LOW: usize, const HIGH: usize, const FIRST: bool>(
+    sources: &[&[u8]],
+    targets: &Targets,
+    span: Span,
+) {
+    let low_layers = LOW.trailing_zeros() as usize;
+    let mut memory = MaybeUninit::<[[V; SOLVED_MAX]; 2]>::uninit();
+    let elements = memory.as_mut_ptr().cast::<V>();
+    // SAFETY: LOW * HIGH <= SOLVED_MAX elements fit, and each is written before it is read; the
+    // rest is the caller's promise.
+    unsafe {
+        let sums = elements.add(SOLVED_MAX);
+        let chunks = sources.chunks(LOW * HIGH);
+        let chunk_count = chunks.len();
+        for (chunk, sources) in chunks.enumerate() {
+            let base = LOW * HIGH * (1 + chunk);
+            for group in 0..HIGH {
+                let first = group * LOW;
+                let mut low = [V::zero(); LOW];
+                if first < sources.len() {
+                    low = load::<V, LOW, FIRST>(sources, first, span);
+                    backwards(&mut low, 0, base + first);
+                }
+                elements.add(first).cast::<[V; LOW]>().write(low);
+            }
+            for place in 0..LOW {
+                let mut high = [V::zero(); HIGH];
+                for (index, element) in high.iter_mut().enumerate() {
+                    *element = elements.add(place + index * LOW).read();
+                }
+                backwards(&mut high, low_layers, base);
+                for (index, element) in high.iter_mut().enumerate() {
+                    if chunk > 0 {
+                        *element = element.xor(sums.add(place + index * LOW).read());
+                    }
+                }
+                if chunk + 1 == chunk_count {
+                    forwards(&mut high, low_layers, 0);
+                }
+                for (index, element) in high.into_iter().enumerate() {
+                    sums.add(place + index * LOW).write(element);
+                }
+            }
+        }
+        for first in (0..targets.count).step_by(LOW) {
+            let mut low = sums.add(first).cast::<[V; LOW]>().read();
+            forwards(&mut low, 0, first);
+            store::<V, LOW, FIRST>(&low, targets, first, span);
+        }
+    }
+}
+
+/// Loads `N` packets from `first` on; what is empty or beyond the end is zero.
+///
+/// # Safety
+/// The span lies within every packet that is not empty.
+#[inline(always)]
+unsafe fn load<V: Vector, const N: usize, const FIRST: bool>(
+    packets: &[&[u8]],
+    first: usize,
+    span: Span,
+) -> [V; N] {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut elements = [V::zero(); N];
+        for (index, element) in elements.iter_mut().enumerate() {
+            if let Some(packet) = packets.get(first + index)
+                && !packet.is_empty()
+            {
+                *element = span.load::<V, FIRST>(packet.as_ptr());
+            }
+        }
+        elements
+    }
+}
+
+/// Stores the wanted ones of `N` elements from `first` on.
+///
+/// # Safety
+/// The span lies within every target.
+#[inline(always)]
+unsafe fn store<V: Vector, const N: usize, const FIRST: bool>(
+    elements: &[V; N],
+    targets: &Targets,
+    first: usize,
+    span: Span,
+) {
+    for (&element, &packet) in elements.iter().zip(&targets.packets[first..first + N]) {
+        if !packet.is_null() {
+            // SAFETY: the caller's promise.
+            unsafe { span.store::<V, FIRST>(element, packet) };
+        }
+    }
+}
+
+/// Turns values on a coset at `base` into coefficients: layers from `layer` on, small steps first.
+///
+/// # Safety
+/// The CPU has what `V` needs.
+#[inline(always)]
+unsafe fn backwards<V: Vector, const N: usize>(elements: &mut [V; N], layer: usize, base: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if N >= 2 {
+            backwards_layer::<V, N, 1>(elements, layer, base);
+        }
+        if N >= 4 {
+            backwards_layer::<V, N, 2>(elements, layer + 1, base);
+        }
+        if N >= 8 {
+            backwards_layer::<V, N, 4>(elements, layer + 2, base);
+        }
+        if N >= 16 {
+            backwards_layer::<V, N, 8>(elements, layer + 3, base);
+        }
+    }
+}
+
+/// Turns coefficients into values on a coset at `base`, large steps first.
+///
+/// # Safety
+/// The CPU has what `V` needs.
+#[inline(always)]
+unsafe fn forwards<V: Vector, const N: usize>(elements: &mut [V; N], layer: usize, base: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if N >= 16 {
+            forwards_layer::<V, N, 8>(elements, layer + 3, base);
+        }
+        if N >= 8 {
+            forwards_layer::<V, N, 4>(elements, layer + 2, base);
+        }
+        if N >= 4 {
+            forwards_layer::<V, N, 2>(elements, layer + 1, base);
+        }
+        if N >= 2 {
+            forwards_layer::<V, N, 1>(elements, layer, base);
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn backwards_layer<V: Vector, const N: usize, const STEP: usize>(
+    elements: &mut [V; N],
+    layer: usize,
+    base: usize,
+) {
+    let skews = &SKEWS[layer][base >> (layer + 1)..];
+    for block in 0..N / (2 * STEP) {
+        let skew = skews[block];
+        for x in 2 * STEP * block..2 * STEP * block + STEP {
+            let y = x + STEP;
+            // SAFETY: the CPU has what `V` needs.
+            unsafe {
+                elements[y] = elements[y].xor(elements[x]);
+                if skew != 0 {
+                    elements[x] = elements[x].xor(V::product(elements[y].split(), skew));
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn forwards_layer<V: Vector, const N: usize, const STEP: usize>(
+    elements: &mut [V; N],
+    layer: usize,
+    base: usize,
+) {
+    let skews = &SKEWS[layer][base >> (layer + 1)..];
+    for block in 0..N / (2 * STEP) {
+        let skew = skews[block];
+        for x in 2 * STEP * block..2 * STEP * block + STEP {
+            let y = x + STEP;
+            // SAFETY: the CPU has what `V` needs.
+            unsafe {
+                if skew != 0 {
+                    elements[x] = elements[x].xor(V::product(elements[y].split(), skew));
+                }
+                elements[y] = elements[y].xor(elements[x]);
+            }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! One SIMD register of bytes: what a CPU must offer for all the kernels' loops.
+#![allow(unsafe_code)]
+
+/// Is a vector of GF(2^8) elements in one register.
+///
+/// The methods are `inline(always)`, so that they become instructions of the `target_feature`
+/// function that they end up in.
+///
+/// # Safety
+/// Every method needs the CPU features of the implementing type; `load` and `store` need as many
+/// bytes as they say behind the pointer, of any alignment.
+pub(super) trait Vector: Copy {
+    /// Is the register's width.
+    const BYTES: usize;
+    /// Is the most output rows of two vectors each that stay in registers while inputs stream by.
+    const TILE_ROWS: usize;
+    /// Says that three vectors are added in one instruction, so that inputs are taken in pairs.
+    const PAIRS: bool;
+    /// Says that there are 32 registers and not 16.
+    const MANY: bool;
+    /// Is a vector made ready to be multiplied by several coefficients.
+    type Split: Copy;
+
+    unsafe fn zero() -> Self;
+    unsafe fn load(from: *const u8) -> Self;
+    unsafe fn store(self, to: *mut u8);
+    /// Adds (and subtracts) element by element.
+    unsafe fn xor(self, other: Self) -> Self;
+    unsafe fn split(self) -> Self::Split;
+    /// Multiplies every element by one coefficient.
+    unsafe fn product(split: Self::Split, coefficient: u8) -> Self;
+
+    /// Loads the first `count < BYTES` bytes, then zeros.
+    #[inline(always)]
+    unsafe fn load_first(from: *const u8, count: usize) -> Self {
+        let mut padded = [0; 64];
+        // SAFETY: the caller's promise on `from`; no vector is wider than `padded`.
+        unsafe {
+            core::ptr::copy_nonoverlapping(from, padded.as_mut_ptr(), count);
+            Self::load(padded.as_ptr())
+        }
+    }
+
+    /// Stores the first `count < BYTES` bytes.
+    #[inline(always)]
+    unsafe fn store_first(self, to: *mut u8, count: usize) {
+        let mut padded = [0; 64];
+        // SAFETY: the caller's promise on `to`; no vector is wider than `padded`.
+        unsafe {
+            self.store(padded.as_mut_ptr());
+            core::ptr::copy_nonoverlapping(padded.as_ptr(), to, count);
+        }
+    }
+}
+
+/// Is a place in packets: `count` bytes from `at` on, where a whole vector has `BYTES`.
+#[derive(Clone, Copy)]
+pub(super) struct Span {
+    pub(super) at: usize,
+    pub(super) count: usize,
+}
+
+impl Span {
+    /// Loads the span of a packet; with `FIRST`, `count` is less than a vector.
+    #[inline(always)]
+    pub(super) unsafe fn load<V: Vector, const FIRST: bool>(self, packet: *const u8) -> V {
+        // SAFETY: the caller's promise that the span lies within the packet.
+        unsafe {
+            let from = packet.add(self.at);
+            if FIRST { V::load_first(from, self.count) } else { V::load(from) }
+        }
+    }
+
+    /// Stores the span of a packet; with `FIRST`, `count` is less than a vector.
+    #[inline(always)]
+    pub(super) unsafe fn store<V: Vector, const FIRST: bool>(self, vector: V, packet: *mut u8) {
+        // SAFETY: the caller's promise that the span lies within the packet.
+        unsafe {
+            let to = packet.add(self.at);
+            if FIRST { vector.store_first(to, self.count) } else { vector.store(to) }
+        }
+    }
+}
