@@ -45,6 +45,7 @@ pub mod block;
 mod error;
 pub mod gf256;
 pub mod kernel;
+mod subspace;
 #[cfg(feature = "std")]
 pub mod theory;
 
