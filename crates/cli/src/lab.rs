@@ -1,83 +1,37 @@
 //! `tautline lab`.
 
-use std::net::SocketAddr;
-use std::path::PathBuf;
-use std::time::Duration;
+mod clip;
+mod papers;
+mod progress;
 
-use anyhow::Context;
 use clap::{Args, Subcommand};
-use tokio::time::sleep;
 
-use crate::stand::{Links, Setup, Stand};
 use crate::stop;
 
-/// Measure the whole system.
+/// Measure: the papers' tables and figures, and the whole system.
 #[derive(Debug, Args)]
 pub(crate) struct Lab {
     #[command(subcommand)]
-    experiment: Experiment,
+    task: Task,
 }
 
 #[derive(Debug, Subcommand)]
-enum Experiment {
+enum Task {
+    List(papers::List),
+    Run(papers::Run),
+    Report(papers::Report),
     /// Send a clip through the whole system and compare what came with what was sent
-    Clip(Clip),
-}
-
-#[derive(Debug, Args)]
-struct Clip {
-    /// Video file in the camera's place; needs ffmpeg
-    #[arg(long, value_name = "FILE")]
-    clip: PathBuf,
-    /// What lies between vehicle and operator
-    #[arg(long, value_enum, default_value = "lte-driving")]
-    links: Links,
-    /// Seconds to run
-    #[arg(long, value_name = "S", default_value_t = 15)]
-    seconds: u64,
-    /// Folder to keep the received H.264 streams in [default: none, they are thrown away]
-    #[arg(long, value_name = "FOLDER")]
-    record: Option<PathBuf>,
-    /// Seed of the links
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    Clip(clip::Clip),
 }
 
 impl Lab {
-    /// Runs one experiment and prints its figures.
-    pub(crate) async fn run(self) -> anyhow::Result<()> {
-        match self.experiment {
-            Experiment::Clip(clip) => clip.run().await,
+    /// Does one task and prints its figures.
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        match self.task {
+            Task::List(list) => list.run(),
+            Task::Run(run) => run.run(),
+            Task::Report(report) => report.run(),
+            Task::Clip(clip) => stop::block_on(clip.run()),
         }
-    }
-}
-
-impl Clip {
-    async fn run(self) -> anyhow::Result<()> {
-        let thrown_away = tempfile::tempdir().context("no temporary folder can be made")?;
-        let folder = match &self.record {
-            Some(folder) => std::path::absolute(folder)?,
-            None => thrown_away.path().to_owned(),
-        };
-        let setup = Setup {
-            console: SocketAddr::from(([127, 0, 0, 1], 0)),
-            links: self.links,
-            clip: Some(std::path::absolute(&self.clip)?),
-            pictures_per_second: 60.0,
-            record: Some(folder.clone()),
-            seed: self.seed,
-        };
-        let mut stand = Stand::raise(&setup).await?;
-        eprintln!("{} over {:?}, {} s ..", self.clip.display(), self.links, self.seconds);
-        tokio::select! {
-            () = sleep(Duration::from_secs(self.seconds)) => {}
-            () = stop::asked() => {}
-            words = stand.ended() => anyhow::bail!(words),
-        }
-        stand.lower().await;
-        eprintln!("comparing ..");
-        let figures = tautline_lab::clip::compare(&self.clip, &folder)?;
-        println!("{figures}");
-        Ok(())
     }
 }

@@ -66,7 +66,7 @@ fn main() -> ExitCode {
         Command::Switchboard(switchboard) => stop::block_on(switchboard.run()),
         Command::Emulate(emulate) => stop::block_on(emulate.run()),
         Command::Keys(keys) => keys.run(),
-        Command::Lab(lab) => stop::block_on(lab.run()),
+        Command::Lab(lab) => lab.run(),
     };
     match ended {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,0 +1,62 @@
+//! `tautline lab clip`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Args;
+use tokio::time::sleep;
+
+use crate::stand::{Links, Setup, Stand};
+use crate::stop;
+
+#[derive(Debug, Args)]
+pub(crate) struct Clip {
+    /// Video file in the camera's place; needs ffmpeg
+    #[arg(long, value_name = "FILE")]
+    clip: PathBuf,
+    /// What lies between vehicle and operator
+    #[arg(long, value_enum, default_value = "lte-driving")]
+    links: Links,
+    /// Seconds to run
+    #[arg(long, value_name = "S", default_value_t = 15)]
+    seconds: u64,
+    /// Folder to keep the received H.264 streams in [default: none, they are thrown away]
+    #[arg(long, value_name = "FOLDER")]
+    record: Option<PathBuf>,
+    /// Seed of the links
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+impl Clip {
+    /// Runs the stand for a while and prints the figures.
+    pub(crate) async fn run(self) -> anyhow::Result<()> {
+        let thrown_away = tempfile::tempdir().context("no temporary folder can be made")?;
+        let folder = match &self.record {
+            Some(folder) => std::path::absolute(folder)?,
+            None => thrown_away.path().to_owned(),
+        };
+        let setup = Setup {
+            console: SocketAddr::from(([127, 0, 0, 1], 0)),
+            links: self.links,
+            clip: Some(std::path::absolute(&self.clip)?),
+            pictures_per_second: 60.0,
+            record: Some(folder.clone()),
+            seed: self.seed,
+        };
+        let mut stand = Stand::raise(&setup).await?;
+        eprintln!("{} over {:?}, {} s ..", self.clip.display(), self.links, self.seconds);
+        tokio::select! {
+            () = sleep(Duration::from_secs(self.seconds)) => {}
+            () = stop::asked() => {}
+            words = stand.ended() => anyhow::bail!(words),
+        }
+        stand.lower().await;
+        eprintln!("comparing ..");
+        let figures = tautline_lab::clip::compare(&self.clip, &folder)?;
+        println!("{figures}");
+        Ok(())
+    }
+}

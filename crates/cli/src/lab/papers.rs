@@ -1,0 +1,162 @@
+//! `tautline lab list`, `run` and `report`: the tables and figures of the papers.
+
+use std::io::{Write as _, stdout};
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use clap::Args;
+use tautline_lab::experiment::{self, Experiment};
+use tautline_lab::record::{self, Record};
+use tautline_lab::report;
+use tautline_lab::row::{Row, number};
+
+use super::progress::Line;
+
+/// List the tables and figures of the papers that can be measured again
+#[derive(Debug, Args)]
+pub(crate) struct List {}
+
+/// Measure tables and figures of the papers again, and judge what comes out
+///
+/// Every experiment leaves its numbers as CSV, its plots as SVG and its rows of published against
+/// measured in a folder of its own. Ends with an error, after writing everything, if a row is out
+/// of its tolerance.
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// Experiments to run, by key as `tautline lab list` prints them, or `all`
+    #[arg(value_name = "KEY", required = true)]
+    keys: Vec<String>,
+    /// Take seconds instead of minutes, with wide tolerances
+    #[arg(long)]
+    quick: bool,
+    /// Seed of every random number; the same seed gives the same results, but for timings
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    #[command(flatten)]
+    folder: Folder,
+}
+
+/// Make one page of all results in a folder, published against measured, with the plots
+///
+/// The page, report.html in that folder, needs nothing beside itself.
+#[derive(Debug, Args)]
+pub(crate) struct Report {
+    #[command(flatten)]
+    folder: Folder,
+}
+
+#[derive(Debug, Args)]
+struct Folder {
+    /// Folder of results, one folder in it for each experiment
+    #[arg(long, value_name = "FOLDER", default_value = "lab")]
+    out: PathBuf,
+}
+
+impl List {
+    /// Prints the registry.
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let lines = experiment::all().map(|experiment| {
+            [experiment.key, experiment.source, experiment.title].map(str::to_owned)
+        });
+        print(&["key", "source", "what is measured"], lines.collect(), &[])
+    }
+}
+
+impl Run {
+    /// Runs the experiments in turn, prints their rows and judges them.
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let experiments = chosen(&self.keys)?;
+        record::create(&self.folder.out)?;
+        let mut out = Vec::new();
+        for experiment in &experiments {
+            let record = self.measure(experiment)?;
+            let rows = record.out_of_tolerance();
+            out.extend(rows.map(|row| format!("{}: {}", record.key, row.quantity)));
+        }
+        if !out.is_empty() {
+            bail!("out of tolerance: {}", out.join("; "));
+        }
+        Ok(())
+    }
+
+    fn measure(&self, experiment: &Experiment) -> anyhow::Result<Record> {
+        let Experiment { key, title, source, .. } = experiment;
+        println!("{key}: {title} ({source})");
+        let line = Line::new(key);
+        let progress = |progress: experiment::Progress<'_>| line.show(progress);
+        let run = experiment::Run::new(self.quick, self.seed, &progress);
+        let outcome = (experiment.run)(&run);
+        line.clear();
+        let record = Record::write(&self.folder.out, experiment, &run, outcome.context(*key)?)?;
+        let heads = ["quantity", "unit", "published", "reference", "measured", "may be", "verdict"];
+        print(&heads, record.rows.iter().map(cells).collect(), &[2, 3, 4])?;
+        println!("{}\n", self.folder.out.join(key).display());
+        Ok(record)
+    }
+}
+
+impl Report {
+    /// Writes the page and says where.
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let records = report::write(&self.folder.out)?;
+        let file = self.folder.out.join(report::FILE);
+        println!("{} ({} experiments)", file.display(), records.len());
+        Ok(())
+    }
+}
+
+/// Returns the experiments of these keys, each once, in the order of the registry.
+fn chosen(keys: &[String]) -> anyhow::Result<Vec<&'static Experiment>> {
+    for key in keys.iter().filter(|key| *key != ALL) {
+        if experiment::find(key).is_some() {
+            continue;
+        }
+        match experiment::near(key).as_slice() {
+            [] => bail!("there is no experiment {key}; `tautline lab list` lists them"),
+            near => bail!("there is no experiment {key}; near it are {}", near.join(", ")),
+        }
+    }
+    let wanted = |experiment: &&Experiment| keys.iter().any(|k| k == ALL || k == experiment.key);
+    Ok(experiment::all().filter(wanted).collect())
+}
+
+fn cells(row: &Row) -> [String; 7] {
+    let optional = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), number);
+    [
+        row.quantity.clone(),
+        row.unit.clone(),
+        optional(row.published),
+        optional(row.reference),
+        number(row.measured),
+        row.tolerance.to_string(),
+        row.verdict().name().to_owned(),
+    ]
+}
+
+/// Prints a table with columns as wide as they need; those listed in `right` end at the right.
+fn print<const COLUMNS: usize>(
+    heads: &[&str; COLUMNS],
+    lines: Vec<[String; COLUMNS]>,
+    right: &[usize],
+) -> anyhow::Result<()> {
+    let lines: Vec<[String; COLUMNS]> =
+        std::iter::once(heads.map(str::to_owned)).chain(lines).collect();
+    let mut out = stdout().lock();
+    for line in &lines {
+        let mut text = String::new();
+        for (column, cell) in line.iter().enumerate() {
+            let widths = lines.iter().map(|line| line[column].chars().count());
+            let pad = " ".repeat(widths.max().unwrap_or(0) - cell.chars().count());
+            text += &if right.contains(&column) {
+                format!("{pad}{cell}  ")
+            } else {
+                format!("{cell}{pad}  ")
+            };
+        }
+        writeln!(out, "{}", text.trim_end())?;
+    }
+    Ok(())
+}
+
+/// Stands for every key.
+const ALL: &str = "all";

@@ -1,0 +1,195 @@
+//! One page of everything that a folder of results holds, without anything outside it.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+use crate::experiment;
+use crate::record::Record;
+use crate::row::{Row, Verdict, number};
+
+/// Writes `report.html` into `out`, of every experiment that left a result there, and returns it
+/// as text.
+///
+/// # Errors
+/// When there are no results, when one cannot be read, or the page cannot be written.
+pub fn write(out: &Path) -> Result<Vec<Record>> {
+    let mut records = Vec::new();
+    for experiment in experiment::all() {
+        records.extend(Record::read(out, experiment.key)?);
+    }
+    if records.is_empty() {
+        bail!("{} holds no results: `tautline lab run all --out {0}` makes them", out.display());
+    }
+    let page = page(out, &records)?;
+    let file = out.join(FILE);
+    fs::write(&file, page).with_context(|| format!("cannot write {}", file.display()))?;
+    Ok(records)
+}
+
+fn page(out: &Path, records: &[Record]) -> Result<String> {
+    let mut html = String::from(HEAD);
+    contents(&mut html, records);
+    for record in records {
+        section(&mut html, out, record)?;
+    }
+    html.push_str("</main>\n");
+    Ok(html)
+}
+
+/// Writes what there is, with the verdicts counted.
+fn contents(html: &mut String, records: &[Record]) {
+    let judged = records.iter().flat_map(|record| &record.rows);
+    let count = |verdict| judged.clone().filter(|row| row.verdict() == verdict).count();
+    let (within, out) = (count(Verdict::Within), count(Verdict::Out));
+    let words = match out {
+        0 => format!("All {within} judged rows are within their tolerance."),
+        _ => format!("{out} of {} judged rows are out of tolerance.", within + out),
+    };
+    let _ = writeln!(html, "<p class=\"{}\">{words}</p>", if out == 0 { "good" } else { "bad" });
+    html.push_str("<table class=\"contents\"><thead><tr><th>Source<th>Experiment<th>Rows within");
+    html.push_str("<th>Run</tr></thead><tbody>\n");
+    for record in records {
+        let judged = record.rows.iter().filter(|row| row.verdict() != Verdict::Shown).count();
+        let out = record.out_of_tolerance().count();
+        let _ = writeln!(
+            html,
+            "<tr><td>{source}<td><a href=\"#{key}\">{title}</a>\
+             <td class=\"{tone}\">{within} of {judged}<td>{effort}</tr>",
+            source = escape(&record.source),
+            key = escape(&record.key),
+            title = escape(&record.title),
+            tone = if out == 0 { "good" } else { "bad" },
+            within = judged - out,
+            effort = if record.quick { "quick" } else { "full" },
+        );
+    }
+    html.push_str("</tbody></table>\n");
+}
+
+fn section(html: &mut String, out: &Path, record: &Record) -> Result<()> {
+    let folder = out.join(&record.key);
+    let read = |name: &str, kind: &str| {
+        let file = folder.join(name).with_extension(kind);
+        fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))
+    };
+    let _ = writeln!(
+        html,
+        "<section id=\"{key}\"><h2><span>{source}</span> {title}</h2>",
+        key = escape(&record.key),
+        source = escape(&record.source),
+        title = escape(&record.title)
+    );
+    html.push_str("<div class=\"plots\">\n");
+    for plot in &record.plots {
+        let _ = writeln!(
+            html,
+            "<img alt=\"{}\" src=\"data:image/svg+xml,{}\">",
+            escape(&plot.title),
+            percent_encode(&read(&plot.name, "svg")?)
+        );
+    }
+    html.push_str("</div>\n");
+    rows(html, &record.rows);
+    html.push_str("<ul class=\"notes\">\n");
+    for note in &record.notes {
+        let _ = writeln!(html, "<li>{}</li>", escape(note));
+    }
+    html.push_str("</ul>\n<p class=\"again\">Numbers: ");
+    for table in record.tables.iter().map(String::as_str).chain(["rows"]) {
+        let _ = write!(
+            html,
+            "<a download=\"{key}-{table}.csv\" href=\"data:text/csv,{csv}\">{table}.csv</a> ",
+            key = escape(&record.key),
+            csv = percent_encode(&read(table, "csv")?)
+        );
+    }
+    let _ = writeln!(
+        html,
+        "</p>\n<p class=\"again\">Again: <code>{}</code> <small>Tautline {}, {}</small></p>\
+         </section>",
+        escape(&record.command()),
+        escape(&record.version),
+        escape(&record.processor)
+    );
+    Ok(())
+}
+
+fn rows(html: &mut String, rows: &[Row]) {
+    let any = |has: fn(&Row) -> bool| rows.iter().any(has);
+    let (reference, note) = (any(|row| row.reference.is_some()), any(|row| !row.note.is_empty()));
+    html.push_str("<div class=\"wide\"><table><thead><tr><th>Quantity<th>Unit<th>Published");
+    html.push_str(if reference { "<th>Reference" } else { "" });
+    html.push_str("<th>Measured<th>Tolerance<th>Verdict");
+    html.push_str(if note { "<th>Note" } else { "" });
+    html.push_str("</tr></thead><tbody>\n");
+    for row in rows {
+        let (tone, verdict) = match row.verdict() {
+            Verdict::Within => ("good", "✓ within"),
+            Verdict::Out => ("bad", "✗ out"),
+            Verdict::Shown => ("plain", "shown"),
+        };
+        let optional = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), number);
+        let _ = write!(
+            html,
+            "<tr><td>{}<td>{}<td class=\"n\">{}",
+            escape(&row.quantity),
+            escape(&row.unit),
+            optional(row.published)
+        );
+        if reference {
+            let _ = write!(html, "<td class=\"n\">{}", optional(row.reference));
+        }
+        let _ = write!(
+            html,
+            "<td class=\"n\"><b>{}</b><td class=\"n\">{}<td class=\"{tone}\">{verdict}",
+            number(row.measured),
+            row.tolerance
+        );
+        if note {
+            let _ = write!(html, "<td class=\"note\">{}", escape(&row.note));
+        }
+        html.push_str("</tr>\n");
+    }
+    html.push_str("</tbody></table></div>\n");
+}
+
+/// Makes any text safe between tags and within quoted attributes.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+/// Makes any text a part of a `data:` address within a quoted attribute.
+fn percent_encode(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len() * 5 / 4);
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' => encoded.push(char::from(byte)),
+            b'-' | b'.' | b'_' | b'~' | b' ' | b'=' | b'/' | b':' | b',' | b';' | b'(' | b')' => {
+                encoded.push(char::from(byte));
+            }
+            _ => {
+                let _ = write!(encoded, "%{byte:02X}");
+            }
+        }
+    }
+    encoded
+}
+
+/// The page's name within the folder of results.
+pub const FILE: &str = "report.html";
+
+const HEAD: &str = include_str!("report.head.html");

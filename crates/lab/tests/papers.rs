@@ -1,0 +1,56 @@
+//! Every experiment of the registry, run quickly: its rows hold, its files can be read.
+
+#![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
+
+use std::fs;
+use std::path::Path;
+
+use tautline_lab::experiment::{self, Experiment, Run};
+use tautline_lab::record::Record;
+use tautline_lab::report;
+use tautline_lab::row::Verdict;
+
+#[test]
+fn every_experiment_holds_and_leaves_files_that_can_be_read() {
+    let out = tempfile::tempdir().unwrap();
+    let mut faults = Vec::new();
+    for experiment in experiment::all() {
+        let record = run(experiment, out.path());
+        let read = Record::read(out.path(), experiment.key).unwrap().unwrap();
+        assert_eq!(format!("{read:?}"), format!("{record:?}"), "read as it was written");
+        check_files(&out.path().join(experiment.key), &record);
+        let judged = record.rows.iter().filter(|row| row.verdict() != Verdict::Shown).count();
+        assert!(judged > 0, "{} judges nothing", experiment.key);
+        faults.extend(record.out_of_tolerance().cloned());
+    }
+    assert!(faults.is_empty(), "out of tolerance: {faults:#?}");
+
+    report::write(out.path()).unwrap();
+    let page = fs::read_to_string(out.path().join(report::FILE)).unwrap();
+    for Experiment { key, .. } in experiment::all() {
+        assert!(page.contains(&format!("tautline lab run {key} --quick --seed 1")), "{key}");
+    }
+    for beyond in ["src=\"http", "href=\"http", "url(", "@import", "<script", "<link"] {
+        assert!(!page.contains(beyond), "the page needs more than itself: {beyond}");
+    }
+}
+
+fn run(experiment: &Experiment, out: &Path) -> Record {
+    let run = Run::silent(true, 1);
+    let outcome = (experiment.run)(&run).unwrap_or_else(|e| panic!("{}: {e:#}", experiment.key));
+    Record::write(out, experiment, &run, outcome).unwrap()
+}
+
+fn check_files(folder: &Path, record: &Record) {
+    for table in record.tables.iter().map(String::as_str).chain(["rows"]) {
+        let mut reader = csv::Reader::from_path(folder.join(format!("{table}.csv"))).unwrap();
+        let columns = reader.headers().unwrap().len();
+        let lines: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+        assert!(columns > 1 && !lines.is_empty(), "{}: {table} is empty", record.key);
+    }
+    for plot in &record.plots {
+        let svg = fs::read_to_string(folder.join(format!("{}.svg", plot.name))).unwrap();
+        let document = roxmltree::Document::parse(&svg).unwrap();
+        assert_eq!(document.root_element().tag_name().name(), "svg");
+    }
+}
