@@ -41,10 +41,15 @@
 //! neither `std` nor `alloc`, and the target's compile-time features choose.
 #![cfg_attr(not(any(test, feature = "std")), no_std)]
 
+#[cfg(feature = "alloc")]
+extern crate alloc;
+
 pub mod block;
 mod error;
 pub mod gf256;
 pub mod kernel;
+#[cfg(feature = "alloc")]
+pub mod stream;
 mod subspace;
 #[cfg(feature = "std")]
 pub mod theory;

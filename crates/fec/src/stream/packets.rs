@@ -1,0 +1,45 @@
+//! A fixed store of packets of one length.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// Is the alignment of each packet: one cache line, one vector of the widest kernel.
+const LINE_BYTES: usize = 64;
+
+/// Holds a fixed number of packets, allocated once and zeroed; each begins at a cache line.
+#[derive(Clone, Debug)]
+pub(super) struct Packets {
+    bytes: Vec<u8>,
+    /// Bytes before the first packet.
+    start: usize,
+    /// Bytes from one packet to the next.
+    stride: usize,
+    symbol_bytes: usize,
+}
+
+impl Packets {
+    pub(super) fn new(count: usize, symbol_bytes: usize) -> Packets {
+        // An odd number of lines: with an even one, packets would compete for few cache sets.
+        let stride = (symbol_bytes.div_ceil(LINE_BYTES) | 1) * LINE_BYTES;
+        let bytes = vec![0; count * stride + LINE_BYTES];
+        let start = bytes.as_ptr().align_offset(LINE_BYTES);
+        let start = if start < LINE_BYTES { start } else { 0 };
+        Packets { bytes, start, stride, symbol_bytes }
+    }
+
+    pub(super) fn get(&self, slot: usize) -> &[u8] {
+        &self.bytes[self.start + slot * self.stride..][..self.symbol_bytes]
+    }
+
+    pub(super) fn get_mut(&mut self, slot: usize) -> &mut [u8] {
+        &mut self.bytes[self.start + slot * self.stride..][..self.symbol_bytes]
+    }
+
+    /// Returns all packets, to be written to at once.
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut [u8]> {
+        let symbol_bytes = self.symbol_bytes;
+        self.bytes[self.start..]
+            .chunks_exact_mut(self.stride)
+            .map(move |packet| &mut packet[..symbol_bytes])
+    }
+}

@@ -1,0 +1,51 @@
+//! Arithmetic on rows of coefficients: a few bytes each, seldom hundreds.
+
+use crate::gf256::NIBBLES;
+use crate::kernel::{Kernel, ROWS_MAX};
+
+/// Adds `multiplier * source` to `target`, byte by byte. Both have one length.
+pub(super) fn add_multiple(kernel: Kernel, target: &mut [u8], multiplier: u8, source: &[u8]) {
+    if target.len() < KERNEL_MIN {
+        let table = &NIBBLES[usize::from(multiplier)].0;
+        for (target, &byte) in target.iter_mut().zip(source) {
+            *target ^= table[usize::from(byte & 15)] ^ table[usize::from(16 + (byte >> 4))];
+        }
+        return;
+    }
+    let columns = [single(1), single(multiplier)];
+    let mut sum = [0; CHUNK];
+    for (target, source) in target.chunks_mut(CHUNK).zip(source.chunks(CHUNK)) {
+        let sum = &mut sum[..target.len()];
+        kernel.multiply(&columns, &[target, source], &mut [sum]);
+        target.copy_from_slice(sum);
+    }
+}
+
+/// Multiplies a row by a constant.
+pub(super) fn scale(kernel: Kernel, target: &mut [u8], multiplier: u8) {
+    if target.len() < KERNEL_MIN {
+        let table = &NIBBLES[usize::from(multiplier)].0;
+        for target in target {
+            *target = table[usize::from(*target & 15)] ^ table[usize::from(16 + (*target >> 4))];
+        }
+        return;
+    }
+    let mut product = [0; CHUNK];
+    for target in target.chunks_mut(CHUNK) {
+        let product = &mut product[..target.len()];
+        kernel.multiply(&[single(multiplier)], &[target], &mut [product]);
+        target.copy_from_slice(product);
+    }
+}
+
+/// Is the length from which a kernel's call is paid for.
+const KERNEL_MIN: usize = 48;
+
+/// Is how much is computed at once: kernels do not write where they read.
+const CHUNK: usize = 512;
+
+fn single(coefficient: u8) -> [u8; ROWS_MAX] {
+    let mut column = [0; ROWS_MAX];
+    column[0] = coefficient;
+    column
+}
