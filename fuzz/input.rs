@@ -1,0 +1,49 @@
+//! Reads a fuzzer's bytes as numbers; past their end everything is zero.
+
+/// Is what is left of the fuzzer's bytes.
+pub struct Input<'a>(pub &'a [u8]);
+
+impl Input<'_> {
+    /// Returns the next byte.
+    pub fn byte(&mut self) -> u8 {
+        match self.0.split_first() {
+            Some((&byte, rest)) => {
+                self.0 = rest;
+                byte
+            }
+            None => 0,
+        }
+    }
+
+    /// Returns a number in `0..=most`, from as many bytes as it takes.
+    pub fn up_to(&mut self, most: usize) -> usize {
+        let mut number = usize::from(self.byte());
+        let mut reach = 255;
+        while reach < most {
+            number = number << 8 | usize::from(self.byte());
+            reach = reach << 8 | 255;
+        }
+        number % (most + 1)
+    }
+
+    /// Returns eight bytes as a number.
+    pub fn word(&mut self) -> u64 {
+        u64::from_le_bytes([(); 8].map(|()| self.byte()))
+    }
+
+    /// Says whether the fuzzer's bytes have all been read.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns a packet of bytes that differ from packet to packet, exactly as long as said: one
+    /// byte read or written beyond it is found by the address sanitizer.
+    pub fn packet(&mut self, length: usize) -> Box<[u8]> {
+        let mut state = self.word();
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 56) as u8
+        };
+        (0..length).map(|_| next()).collect()
+    }
+}
