@@ -36,7 +36,10 @@ mod order;
 mod plan;
 mod throughput;
 
-#[cfg(test)]
+// Hours in an interpreter, and no unsafe code in them.
+#[cfg(all(test, not(miri)))]
+mod simulation;
+#[cfg(all(test, not(miri)))]
 mod tests;
 
 pub use busy::BusyTime;
