@@ -6,53 +6,42 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use tautline_fec::block::Code;
-use tautline_fec::kernel::Kernel;
+use tautline_fec::block::{Code, Scheme};
+use tautline_fec::kernel::{Kernel, Scalar};
 use tautline_net::clock::Clock;
 
 use crate::experiment::Run;
 use crate::machine;
-use crate::outcome::{Outcome, Table};
+use crate::outcome::{Cell, Outcome, Table};
 use crate::plot::{Axis, Plot, Series};
-use crate::row::Row;
+use crate::row::{Row, number};
 
-/// Times the block code of this crate in every shape of the table, on every kernel of this CPU.
+/// Times both block codes of this crate in every shape of the table, on every kernel of this CPU.
 ///
 /// The decoder loses as many source packets as there are repair packets, spread over the block. A
 /// time is the best of many; every output is compared with what it must be.
 pub(super) fn run(run: &Run<'_>) -> Result<Outcome> {
     let kernels: Vec<Kernel> = Kernel::all().collect();
-    let total = (kernels.len() * PUBLISHED.len()) as u64;
+    let total = kernels.len() * SCHEMES.len() * PUBLISHED.len();
     let mut speeds = Vec::new();
-    for (number, kernel) in kernels.iter().enumerate() {
-        for (position, shape) in PUBLISHED.iter().enumerate() {
-            let done = number * PUBLISHED.len() + position;
-            run.progress(done as u64, total, &format!("{}, M = {}", kernel.name(), shape.repairs));
-            speeds.push(Speed::measure(run, *kernel, shape)?);
+    for &kernel in &kernels {
+        for &scheme in SCHEMES {
+            for shape in PUBLISHED {
+                let what = format!("{} kernel, M = {}", kernel.name(), shape.repairs);
+                run.progress(speeds.len() as u64, total as u64, &what);
+                speeds.push(Speed::measure(run, scheme, kernel, shape)?);
+            }
         }
     }
-    run.progress(total, total, "");
     let best = Kernel::best();
     Ok(Outcome {
         tables: vec![table(&speeds)],
         plots: vec![
-            plot("encode", "Encoder: 100 source packets of 1296 bytes", &speeds, |s| s.encode),
-            plot("decode", "Decoder: as many packets lost as were added", &speeds, |s| s.decode),
+            plot("encode", "Encoder, 100 packets of 1296 bytes", &speeds, encode),
+            plot("decode", "Decoder, M of 100 packets lost", &speeds, decode),
         ],
         rows: rows(run, best, &speeds),
-        notes: vec![
-            format!("Processor: {}; one core, data in its caches.", machine::processor()),
-            format!(
-                "The fastest kernel here, {}, is judged; the others are shown. Mbit/s are of \
-                 source packets, the best of many repetitions, each output compared with the \
-                 expected bytes.",
-                best.name()
-            ),
-            "The paper ran another code, cm256, with SSE on a laptop that it does not name: the \
-             rows say by how much this code on this processor is not slower, nothing about the \
-             processors."
-                .to_owned(),
-        ],
+        notes: notes(best),
     })
 }
 
@@ -60,25 +49,31 @@ pub(super) fn run(run: &Run<'_>) -> Result<Outcome> {
 struct Shape {
     /// M: repair packets, and lost source packets.
     repairs: usize,
-    encode_mbps: f64,
-    decode_mbps: f64,
+    published: Rates,
 }
 
-/// Is what one kernel does in one shape, in Mbit/s of source packets.
-struct Speed<'a> {
-    kernel: Kernel,
-    shape: &'a Shape,
+/// Is what a code does, in Mbit/s of source packets.
+#[derive(Clone, Copy)]
+struct Rates {
     encode: f64,
     decode: f64,
 }
 
+/// Is what one code does on one kernel in one shape.
+struct Speed<'a> {
+    scheme: Scheme,
+    kernel: Kernel,
+    shape: &'a Shape,
+    measured: Rates,
+}
+
 impl<'a> Speed<'a> {
-    fn measure(run: &Run<'_>, kernel: Kernel, shape: &'a Shape) -> Result<Self> {
-        let block = Block::new(run.seed, kernel, shape.repairs)?;
-        let budget = run.choose(Duration::from_millis(2), Duration::from_millis(600));
-        let encode = block.time_encode(budget)?;
-        let decode = block.time_decode(budget)?;
-        Ok(Self { kernel, shape, encode: megabits(encode), decode: megabits(decode) })
+    fn measure(run: &Run<'_>, scheme: Scheme, kernel: Kernel, shape: &'a Shape) -> Result<Self> {
+        let block = Block::new(run.seed, scheme, kernel, shape.repairs)?;
+        let budget = run.choose(Duration::from_millis(2), Duration::from_millis(300));
+        let encode = megabits(block.time_encode(budget)?);
+        let decode = megabits(block.time_decode(budget)?);
+        Ok(Self { scheme, kernel, shape, measured: Rates { encode, decode } })
     }
 }
 
@@ -91,9 +86,9 @@ struct Block {
 }
 
 impl Block {
-    fn new(seed: u64, kernel: Kernel, repairs: usize) -> Result<Self> {
+    fn new(seed: u64, scheme: Scheme, kernel: Kernel, repairs: usize) -> Result<Self> {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
-        let code = Code::with_kernel(SOURCES, SOURCES + repairs, kernel)?;
+        let code = Code::with_scheme(scheme, SOURCES, SOURCES + repairs)?;
         let mut packets = vec![vec![0; PACKET_BYTES]; SOURCES + repairs];
         for source in &mut packets[..SOURCES] {
             random.fill_bytes(source);
@@ -102,10 +97,9 @@ impl Block {
         let (sources, outputs) = packets.split_at_mut(SOURCES);
         let sources: Vec<&[u8]> = sources.iter().map(Vec::as_slice).collect();
         let mut outputs: Vec<&mut [u8]> = outputs.iter_mut().map(Vec::as_mut_slice).collect();
-        let scalar = Kernel::all().next().unwrap_or(kernel);
-        Code::with_kernel(SOURCES, SOURCES + repairs, scalar)?.encode(&sources, &mut outputs)?;
+        code.on(Kernel::Scalar(Scalar)).encode(&sources, &mut outputs)?;
         let lost = (0..repairs).map(|position| position * SOURCES / repairs).collect();
-        Ok(Self { code, packets, lost })
+        Ok(Self { code: code.on(kernel), packets, lost })
     }
 
     fn time_encode(&self, budget: Duration) -> Result<Duration> {
@@ -136,7 +130,8 @@ impl Block {
     }
 
     fn name(&self) -> String {
-        format!("{}, M = {}", self.code.kernel().name(), self.code.repair_count())
+        let Self { code, .. } = self;
+        format!("{}, {}, M = {}", name(code.scheme()), code.kernel().name(), code.repair_count())
     }
 }
 
@@ -160,73 +155,111 @@ fn megabits(time: Duration) -> f64 {
 }
 
 fn table(speeds: &[Speed<'_>]) -> Table {
-    let columns = ["kernel", "k", "m", "packet_bytes", "encode_mbps", "decode_mbps"];
+    let columns = ["code", "kernel", "k", "m", "packet_bytes", "encode_mbps", "decode_mbps"];
     let mut table = Table::new("speed", columns);
-    let mut push = |kernel: &str, repairs: usize, encode: f64, decode: f64| {
-        let shape = [SOURCES.into(), repairs.into(), PACKET_BYTES.into()];
-        let [k, m, bytes] = shape;
-        table.push([kernel.into(), k, m, bytes, encode.into(), decode.into()]);
+    let mut push = |code: &str, kernel: &str, repairs: usize, rates: Rates| {
+        let [k, m, bytes] = [SOURCES, repairs, PACKET_BYTES].map(Cell::from);
+        let rates = [rates.encode, rates.decode].map(Cell::from);
+        let [encode, decode] = rates;
+        table.push([code.into(), kernel.into(), k, m, bytes, encode, decode]);
     };
     for shape in PUBLISHED {
-        push("published", shape.repairs, shape.encode_mbps, shape.decode_mbps);
+        push("published", "SSE", shape.repairs, shape.published);
     }
     for speed in speeds {
-        push(speed.kernel.name(), speed.shape.repairs, speed.encode, speed.decode);
+        push(name(speed.scheme), speed.kernel.name(), speed.shape.repairs, speed.measured);
     }
     table
 }
 
-fn plot(name: &str, title: &str, speeds: &[Speed<'_>], of: fn(&Speed<'_>) -> f64) -> Plot {
-    let encoder = name == "encode";
-    let published = PUBLISHED.iter().map(|shape| {
-        (shape.repairs as f64, if encoder { shape.encode_mbps } else { shape.decode_mbps })
+/// Draws one of the two directions: the Cauchy code on every kernel, the FFT code on the best.
+fn plot(file: &str, title: &str, speeds: &[Speed<'_>], of: fn(Rates) -> f64) -> Plot {
+    let curve = |scheme: Scheme, kernel: Kernel| -> Vec<(f64, f64)> {
+        let wanted = |speed: &&Speed<'_>| speed.scheme == scheme && speed.kernel == kernel;
+        let point = |speed: &Speed<'_>| (speed.shape.repairs as f64, of(speed.measured));
+        speeds.iter().filter(wanted).map(point).collect()
+    };
+    let published = PUBLISHED.iter().map(|shape| (shape.repairs as f64, of(shape.published)));
+    let ticks = PUBLISHED.iter().map(|shape| shape.repairs as f64);
+    let x = Axis::linear("M: repair packets, and packets lost").range(0.0, 51.0).ticks(ticks);
+    let best = Kernel::best();
+    let mut kernels: Vec<Kernel> = Kernel::all().filter(|kernel| *kernel != best).collect();
+    kernels.push(best);
+    let cauchy = kernels.iter().rev().enumerate().map(|(place, kernel)| {
+        let label = format!("Cauchy, {}", kernel.name());
+        Series::marked(label, curve(Scheme::Cauchy, *kernel)).colour(place)
     });
-    let mut kernels: Vec<Kernel> = Vec::new();
-    for speed in speeds {
-        if !kernels.contains(&speed.kernel) {
-            kernels.push(speed.kernel);
-        }
-    }
-    let measured = kernels.iter().rev().map(|kernel| {
-        let of_kernel = speeds.iter().filter(|speed| speed.kernel == *kernel);
-        let points = of_kernel.map(|speed| (speed.shape.repairs as f64, of(speed))).collect();
-        Series::marked(format!("{} kernel", kernel.name()), points)
-    });
-    let x = Axis::linear("M: repair packets, and packets lost")
-        .range(0.0, 51.5)
-        .ticks(PUBLISHED.iter().map(|shape| shape.repairs as f64));
-    Plot::new(name, title, x, Axis::log("Mbit/s of source packets"))
+    let fft = Series::marked(format!("FFT, {}", best.name()), curve(Scheme::Fft, best));
+    Plot::new(file, title, x, Axis::log("Mbit/s of source packets"))
         .with(Series::marked("published", published.collect()).published())
-        .with_all(measured)
+        .with(fft.dashed().colour(0))
+        .with_all(cauchy)
 }
 
 fn rows(run: &Run<'_>, best: Kernel, speeds: &[Speed<'_>]) -> Vec<Row> {
     let mut rows = Vec::new();
-    for speed in speeds.iter().filter(|speed| speed.kernel == best) {
-        let published = [speed.shape.encode_mbps, speed.shape.decode_mbps];
-        let measured = [("encoder", speed.encode), ("decoder", speed.decode)];
-        for ((name, measured), published) in measured.into_iter().zip(published) {
+    for (direction, of) in [("encode", encode as fn(Rates) -> f64), ("decode", decode)] {
+        for speed in speeds.iter().filter(|speed| speed.kernel == best) {
+            let (published, measured) = (of(speed.shape.published), of(speed.measured));
+            let quantity =
+                format!("{direction}, M = {}, {}", speed.shape.repairs, name(speed.scheme));
             rows.push(
-                Row::new(format!("{name}, M = {}", speed.shape.repairs), "Mbit/s", measured)
+                Row::new(quantity, "Mbit/s", measured)
                     .published(published)
                     // A quick run hardly warms up, and may share its core with other tests.
                     .at_least(run.choose(0.1, 1.0))
-                    .note(format!("{:.0} times the paper", measured / published)),
+                    .note(format!("{} times the paper", number(measured / published))),
             );
         }
     }
     rows
 }
 
+fn notes(best: Kernel) -> Vec<String> {
+    vec![
+        format!("Processor: {}; one core, the block in its caches.", machine::processor()),
+        format!(
+            "Judged is the fastest kernel here, {}; speed.csv has the others. Mbit/s are of source \
+             packets, the best of many repetitions; the outputs are compared with the expected \
+             bytes.",
+            best.name()
+        ),
+        "The paper ran another Cauchy code, cm256 with SSE, on a processor that it does not name: \
+         the rows say that this code here is not slower than that code there, not why."
+            .to_owned(),
+    ]
+}
+
+fn encode(rates: Rates) -> f64 {
+    rates.encode
+}
+
+fn decode(rates: Rates) -> f64 {
+    rates.decode
+}
+
+fn name(scheme: Scheme) -> &'static str {
+    match scheme {
+        Scheme::Cauchy => "Cauchy",
+        Scheme::Fft => "FFT",
+    }
+}
+
+const fn shape(repairs: usize, encode: f64, decode: f64) -> Shape {
+    Shape { repairs, published: Rates { encode, decode } }
+}
+
 /// K.
 const SOURCES: usize = 100;
 const PACKET_BYTES: usize = 1296;
 
+const SCHEMES: &[Scheme] = &[Scheme::Cauchy, Scheme::Fft];
+
 const PUBLISHED: &[Shape] = &[
-    Shape { repairs: 1, encode_mbps: 23314.0, decode_mbps: 19259.0 },
-    Shape { repairs: 10, encode_mbps: 1171.0, decode_mbps: 1181.0 },
-    Shape { repairs: 20, encode_mbps: 579.0, decode_mbps: 618.0 },
-    Shape { repairs: 30, encode_mbps: 347.0, decode_mbps: 401.0 },
-    Shape { repairs: 40, encode_mbps: 274.0, decode_mbps: 298.0 },
-    Shape { repairs: 50, encode_mbps: 218.0, decode_mbps: 237.0 },
+    shape(1, 23314.0, 19259.0),
+    shape(10, 1171.0, 1181.0),
+    shape(20, 579.0, 618.0),
+    shape(30, 347.0, 401.0),
+    shape(40, 274.0, 298.0),
+    shape(50, 218.0, 237.0),
 ];
