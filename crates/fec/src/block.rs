@@ -12,9 +12,13 @@ use crate::gf256::{EXP, LOG, LOG_OF_INVERSE};
 use crate::kernel::{Column, Kernel, ROWS_MAX, SOLVED_MAX};
 use crate::subspace::WEIGHTS;
 use erasure::Erasure;
+use interpolation::Factor;
 
 /// Is the most packets in a block: the indices are elements of GF(2^8).
 pub const PACKETS_MAX: usize = 256;
+
+/// Is the most source packets of what counts as a small block.
+const SMALL_MAX: usize = 48;
 
 /// Names one of the two block codes; both are MDS, and they differ in the repair packets' bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,18 +164,27 @@ impl Code {
             return Ok(());
         }
         self.check_recover(received, missing)?;
-        let erasure = Erasure::new(self, received);
-        if missing.len() == erasure.repairs().len() {
-            self.solve(&erasure, missing);
+        let received_sources = received.iter().filter(|&&(index, _)| index < self.source_count());
+        let lost_count = self.source_count() - received_sources.count();
+        // Small blocks do not pay for the arrays of large ones.
+        if missing.len() < lost_count {
+            self.interpolate(received, missing);
+        } else if lost_count <= ROWS_MAX && self.source_count() <= SMALL_MAX {
+            self.solve::<SMALL_MAX, ROWS_MAX, 1>(received, missing);
+        } else if lost_count <= ROWS_MAX {
+            self.solve::<PACKETS_MAX, ROWS_MAX, 1>(received, missing);
         } else {
-            self.interpolate(&erasure, missing);
+            self.solve::<PACKETS_MAX, SOLVED_MAX, { SOLVED_MAX.div_ceil(ROWS_MAX) }>(
+                received, missing,
+            );
         }
         Ok(())
     }
 
     /// Writes the repair packets `wanted`, where empty sources count as zeros.
     fn combine(&self, sources: &[&[u8]], wanted: &[u8], repairs: &mut [&mut [u8]]) {
-        if self.transform_pays(wanted.len()) {
+        let known_count = sources.iter().filter(|source| !source.is_empty()).count();
+        if self.transform_pays(known_count, wanted.len()) {
             return self.kernel.transform(self.layers(), sources, wanted, repairs);
         }
         let mut inputs: [&[u8]; PACKETS_MAX] = [&[]; PACKETS_MAX];
@@ -190,42 +203,52 @@ impl Code {
 
     /// Recovers all lost sources: what the repair packets would be if the lost sources were zero,
     /// plus what they are, is a small system in the lost sources alone.
-    fn solve(&self, erasure: &Erasure<'_>, missing: &mut [(usize, &mut [u8])]) {
+    fn solve<const SOURCES: usize, const LOST: usize, const TILES: usize>(
+        &self,
+        received: &[(usize, &[u8])],
+        missing: &mut [(usize, &mut [u8])],
+    ) {
+        let mut erasure = Erasure::<SOURCES, LOST>::empty(self);
+        erasure.fill(received);
         let count = missing.len();
-        let mut wanted = [0; SOLVED_MAX];
-        let mut addends: [&[u8]; SOLVED_MAX] = [&[]; SOLVED_MAX];
-        for (position, &(index, packet)) in erasure.repairs().iter().enumerate() {
-            wanted[position] = (index - self.source_count()) as u8;
-            addends[position] = packet;
-        }
         let interpolation = erasure.interpolation(self);
-        let mut columns = [[0; ROWS_MAX]; SOLVED_MAX * SOLVED_MAX.div_ceil(ROWS_MAX)];
-        let columns = &mut columns[..count * count.div_ceil(ROWS_MAX)];
-        let mut outputs: [&mut [u8]; SOLVED_MAX] = core::array::from_fn(|_| Default::default());
+        let mut factors = [Factor::default(); LOST];
+        for (factor, &repair) in factors.iter_mut().zip(erasure.repair_indices()) {
+            *factor = interpolation.of_known(self.repair_point(repair), 1);
+        }
+        let mut columns = [[[0; ROWS_MAX]; LOST]; TILES];
+        let columns = &mut columns.as_flattened_mut()[..count * count.div_ceil(ROWS_MAX)];
+        let mut outputs: [&mut [u8]; LOST] = core::array::from_fn(|_| Default::default());
         for (position, (index, output)) in missing.iter_mut().enumerate() {
+            let lost = interpolation.of_lost(self.point(*index), self.weight(*index));
             let tile = &mut columns[position / ROWS_MAX * count..][..count];
-            let coefficients = interpolation.coefficients(self.point(*index), self.weight(*index));
-            for (column, coefficient) in tile.iter_mut().zip(coefficients) {
-                column[position % ROWS_MAX] = coefficient;
+            for (column, factor) in tile.iter_mut().zip(&factors) {
+                column[position % ROWS_MAX] = factor.coefficient(lost);
             }
             outputs[position] = output;
         }
         let outputs = &mut outputs[..count];
-        self.combine(erasure.sources(), &wanted[..count], outputs);
-        self.kernel.solve(columns, &addends[..count], outputs);
+        self.combine(erasure.sources(), erasure.repair_indices(), outputs);
+        self.kernel.solve(columns, erasure.repairs(), outputs);
     }
 
     /// Recovers some of the lost sources, each as a combination of k received packets.
-    fn interpolate(&self, erasure: &Erasure<'_>, missing: &mut [(usize, &mut [u8])]) {
+    fn interpolate(&self, received: &[(usize, &[u8])], missing: &mut [(usize, &mut [u8])]) {
+        let mut erasure = Erasure::<PACKETS_MAX, SOLVED_MAX>::empty(self);
+        erasure.fill(received);
+        let interpolation = erasure.interpolation(self);
         let mut inputs: [&[u8]; PACKETS_MAX] = [&[]; PACKETS_MAX];
-        let mut interpolation = erasure.interpolation(self);
-        let repairs = erasure.repairs().iter().map(|&(_, packet)| packet);
+        let mut factors = [Factor::default(); PACKETS_MAX];
         let sources = erasure.known().map(|(index, packet)| {
-            interpolation.add(self.point(index), self.weight(index));
-            packet
+            (packet, interpolation.of_known(self.point(index), self.weight(index)))
         });
-        for (input, packet) in inputs.iter_mut().zip(repairs.chain(sources)) {
-            *input = packet;
+        let repairs = erasure.repairs().iter().zip(erasure.repair_indices());
+        let repairs = repairs.map(|(&packet, &repair)| {
+            (packet, interpolation.of_known(self.repair_point(repair), 1))
+        });
+        let slots = inputs.iter_mut().zip(&mut factors);
+        for ((input, factor), known) in slots.zip(sources.chain(repairs)) {
+            (*input, *factor) = known;
         }
         let inputs = &inputs[..self.source_count()];
 
@@ -237,10 +260,9 @@ impl Code {
             for (row, ((index, packet), output)) in
                 missing.iter_mut().zip(&mut *outputs).enumerate()
             {
-                let coefficients =
-                    interpolation.coefficients(self.point(*index), self.weight(*index));
-                for (column, coefficient) in columns.iter_mut().zip(coefficients) {
-                    column[row] = coefficient;
+                let lost = interpolation.of_lost(self.point(*index), self.weight(*index));
+                for (column, factor) in columns.iter_mut().zip(&factors) {
+                    column[row] = factor.coefficient(lost);
                 }
                 *output = packet;
             }
@@ -248,12 +270,27 @@ impl Code {
         }
     }
 
-    /// Returns the field element that stands for a packet.
-    fn point(&self, index: usize) -> u8 {
+    /// Returns the field element that stands for a source packet.
+    fn point(&self, source: usize) -> u8 {
         match self.scheme {
-            Scheme::Cauchy => index as u8,
-            Scheme::Fft if index < self.source_count() => ((1 << self.layers()) + index) as u8,
-            Scheme::Fft => (index - self.source_count()) as u8,
+            Scheme::Cauchy => source as u8,
+            Scheme::Fft => ((1 << self.layers()) + source) as u8,
+        }
+    }
+
+    /// Returns the field element that stands for a repair packet, 0 being packet k.
+    fn repair_point(&self, repair: u8) -> u8 {
+        match self.scheme {
+            Scheme::Cauchy => self.source_count as u8 + repair,
+            Scheme::Fft => repair,
+        }
+    }
+
+    /// Returns one more than the greatest point.
+    fn point_end(&self) -> usize {
+        match self.scheme {
+            Scheme::Cauchy => self.packet_count(),
+            Scheme::Fft => (1 << self.layers()) + self.source_count(),
         }
     }
 
@@ -270,25 +307,23 @@ impl Code {
         self.repair_count().next_power_of_two().trailing_zeros() as usize
     }
 
-    /// Whether an FFT is faster than `row_count` rows of the matrix, by the multiplications.
-    fn transform_pays(&self, row_count: usize) -> bool {
+    /// Whether an FFT is faster than `row_count` rows of the matrix, by the multiplications; each
+    /// butterfly has two additions for its one.
+    fn transform_pays(&self, known_count: usize, row_count: usize) -> bool {
         let m = 1 << self.layers();
-        let chunks = self.source_count().div_ceil(m);
-        // Each butterfly has two additions for one multiplication.
-        let butterflies = (chunks + 1) * m / 2 * self.layers();
-        let additions = chunks * m;
-        self.scheme == Scheme::Fft
-            && (3 * butterflies + additions) / 2 <= row_count * self.source_count()
+        let chunk_count = self.source_count().div_ceil(m);
+        let butterflies = (chunk_count + 1) * m / 2 * self.layers();
+        let cost = (3 * butterflies + chunk_count * m) / 2;
+        self.scheme == Scheme::Fft && cost <= known_count * row_count
     }
 
     /// Sets `column[r]` to the coefficient of a source packet in repair packet `repairs[r]`.
     fn fill_column(&self, column: &mut Column, source: usize, repairs: &[u8]) {
         let log = usize::from(LOG[usize::from(self.weight(source))]);
         let point = self.point(source);
-        let first = self.point(self.source_count());
         for (coefficient, &repair) in column.iter_mut().zip(repairs) {
-            let distance = point ^ first.wrapping_add(repair);
-            *coefficient = EXP[log + usize::from(LOG_OF_INVERSE[usize::from(distance)])];
+            let distance = LOG_OF_INVERSE[usize::from(point ^ self.repair_point(repair))];
+            *coefficient = EXP[log + usize::from(distance)];
         }
     }
 

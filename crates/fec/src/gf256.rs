@@ -85,7 +85,7 @@ const fn exp_table() -> [u8; 1024] {
     table
 }
 
-const fn log_table() -> [u8; 256] {
+pub(crate) const fn log_table() -> [u8; 256] {
     let exp = exp_table();
     let mut table = [0; 256];
     let mut exponent = 0;

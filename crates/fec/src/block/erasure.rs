@@ -1,39 +1,47 @@
 //! Which packets of a block are there, and which of them are used.
 
-use super::interpolation::{Interpolation, Points};
+use super::interpolation::Interpolation;
 use super::{Code, PACKETS_MAX};
-use crate::kernel::SOLVED_MAX;
 
-/// Is a block with losses: its received sources and as many repair packets as sources are lost.
-pub(super) struct Erasure<'a> {
+/// Is a block with losses, at most `LOST` of at most `SOURCES` sources: its received sources and
+/// as many repair packets as sources are lost.
+pub(super) struct Erasure<'a, const SOURCES: usize, const LOST: usize> {
     /// Is each source packet, empty if it is lost.
-    sources: [&'a [u8]; PACKETS_MAX],
+    sources: [&'a [u8]; SOURCES],
     received: [bool; PACKETS_MAX],
     source_count: usize,
-    repairs: [(usize, &'a [u8]); SOLVED_MAX],
+    repair_indices: [u8; LOST],
+    repairs: [&'a [u8]; LOST],
     lost_count: usize,
 }
 
-impl<'a> Erasure<'a> {
-    /// Sorts at least k received packets of different indices below n.
-    pub(super) fn new(code: &Code, received: &[(usize, &'a [u8])]) -> Erasure<'a> {
-        let mut erasure = Erasure {
-            sources: [&[]; PACKETS_MAX],
+impl<'a, const SOURCES: usize, const LOST: usize> Erasure<'a, SOURCES, LOST> {
+    /// Returns a block of which nothing has been received.
+    pub(super) fn empty(code: &Code) -> Self {
+        Erasure {
+            sources: [&[]; SOURCES],
             received: [false; PACKETS_MAX],
             source_count: code.source_count(),
-            repairs: [(0, &[]); SOLVED_MAX],
+            repair_indices: [0; LOST],
+            repairs: [&[]; LOST],
             lost_count: code.source_count(),
-        };
-        for &(index, packet) in received.iter().filter(|&&(index, _)| index < code.source_count()) {
-            erasure.sources[index] = packet;
-            erasure.received[index] = true;
-            erasure.lost_count -= 1;
         }
-        let repairs = received.iter().filter(|&&(index, _)| index >= code.source_count());
-        for (chosen, &repair) in erasure.repairs[..erasure.lost_count].iter_mut().zip(repairs) {
-            *chosen = repair;
+    }
+
+    /// Sorts at least k received packets of different indices below n.
+    pub(super) fn fill(&mut self, received: &[(usize, &'a [u8])]) {
+        let mut repair_count = 0;
+        for &(index, packet) in received {
+            if index < self.source_count {
+                self.sources[index] = packet;
+                self.received[index] = true;
+                self.lost_count -= 1;
+            } else if repair_count < LOST {
+                self.repair_indices[repair_count] = (index - self.source_count) as u8;
+                self.repairs[repair_count] = packet;
+                repair_count += 1;
+            }
         }
-        erasure
     }
 
     /// Returns the source packets in order, the lost ones empty.
@@ -47,18 +55,23 @@ impl<'a> Erasure<'a> {
         sources.filter(|&(index, _)| self.received[index])
     }
 
-    /// Returns the repair packets to be used with their indices, as many as sources are lost.
-    pub(super) fn repairs(&self) -> &[(usize, &'a [u8])] {
+    /// Returns the repair packets to be used, as many as sources are lost.
+    pub(super) fn repairs(&self) -> &[&'a [u8]] {
         &self.repairs[..self.lost_count]
     }
 
-    /// Prepares the coefficients of the repair packets in the lost sources.
+    /// Returns their numbers, 0 for packet k.
+    pub(super) fn repair_indices(&self) -> &[u8] {
+        &self.repair_indices[..self.lost_count]
+    }
+
+    /// Prepares the coefficients of the received packets in the lost sources.
     pub(super) fn interpolation(&self, code: &Code) -> Interpolation {
         let lost = (0..self.source_count).filter(|&index| !self.received[index]);
-        let repairs = self.repairs().iter().map(|&(index, _)| code.point(index));
         Interpolation::new(
-            Points::collect(lost.map(|index| code.point(index))),
-            Points::collect(repairs),
+            lost.map(|index| code.point(index)),
+            self.repair_indices().iter().map(|&repair| code.repair_point(repair)),
+            code.point_end(),
         )
     }
 }

@@ -10,97 +10,99 @@
 //! lost sources, R those of as many repair packets, and `y_p` the packet (or `t`) at point p,
 //!
 //! ```text
-//!     t_b = sum over known p of  G(b) * H(p) / (b + p) * y_p
-//!     G(b) = product over r in R of (b + r)  /  product over l in L, l != b, of (b + l)
-//!     H(p) = product over l in L of (p + l)  /  product over r in R, r != p, of (p + r)
+//!     t_b = sum over known p of  g(b) / (g(p) (b + p)) * y_p
+//!     g(x) = product over r in R, r != x, of (x + r)  /  product over l in L, l != x, of (x + l)
 //! ```
 //!
 //! This is the closed-form inverse of the Cauchy submatrix and the product with the rest of it in
 //! one. Where the known sources are zero, only p in R remain: the inverse alone.
 
 use super::PACKETS_MAX;
-use crate::gf256::{EXP, LOG, LOG_OF_INVERSE};
-use crate::kernel::SOLVED_MAX;
+use crate::gf256::{EXP, LOG, LOG_OF_INVERSE, log_table};
 
-/// Is what one pattern of losses needs to give any lost packet's coefficients.
+/// Is what one pattern of losses needs to give any coefficient: the logarithm of g at each point.
 pub(super) struct Interpolation {
-    /// Is each known packet's point and the logarithm of H there, times its weight.
-    known: [(u8, u8); PACKETS_MAX],
-    known_count: usize,
-    lost: Points,
-    repairs: Points,
-}
-
-/// Is a list of points.
-#[derive(Clone, Copy)]
-pub(super) struct Points {
-    points: [u8; SOLVED_MAX],
-    count: usize,
+    ratio_logs: [u8; PACKETS_MAX],
 }
 
 impl Interpolation {
-    /// Prepares for the points of the lost sources and of as many repair packets. The known
-    /// packets are those repair packets, until more are [`add`](Interpolation::add)ed.
-    /// O(lost x lost).
-    pub(super) fn new(lost: Points, repairs: Points) -> Interpolation {
-        debug_assert_eq!(lost.count, repairs.count);
-        let mut interpolation =
-            Interpolation { known: [(0, 0); PACKETS_MAX], known_count: 0, lost, repairs };
-        for &point in repairs.as_slice() {
-            interpolation.add(point, 1);
+    /// Prepares for the points of the lost sources and of as many repair packets; all points in
+    /// use are less than `point_end`. O(lost x `point_end`), 16 points at a time.
+    pub(super) fn new(
+        lost: impl Iterator<Item = u8>,
+        repairs: impl Iterator<Item = u8>,
+        point_end: usize,
+    ) -> Interpolation {
+        let mut sums = [[0_u16; BLOCK]; PACKETS_MAX / BLOCK];
+        let sums = &mut sums[..point_end.div_ceil(BLOCK)];
+        for point in repairs {
+            for_each_block(sums, point, |sum, log| *sum += u16::from(log));
         }
-        interpolation
-    }
-
-    /// Adds a known packet: its point and its weight. O(lost).
-    pub(super) fn add(&mut self, point: u8, weight: u8) {
-        let log = log_of_ratio(point, &self.lost, &self.repairs);
-        self.known[self.known_count] = (point, sum_of_logs(log, LOG[usize::from(weight)]));
-        self.known_count += 1;
-    }
-
-    /// Gives the coefficient of each known packet, in the order in which they became known, in
-    /// the lost source at a point and with a weight.
-    pub(super) fn coefficients(&self, lost: u8, weight: u8) -> impl Iterator<Item = u8> {
-        let log = log_of_ratio(lost, &self.repairs, &self.lost);
-        let log = sum_of_logs(log, LOG_OF_INVERSE[usize::from(weight)]);
-        self.known[..self.known_count].iter().map(move |&(point, known_log)| {
-            let distance = LOG_OF_INVERSE[usize::from(point ^ lost)];
-            EXP[usize::from(log) + usize::from(known_log) + usize::from(distance)]
-        })
-    }
-}
-
-impl Points {
-    /// Collects points, at most [`SOLVED_MAX`].
-    pub(super) fn collect(from: impl Iterator<Item = u8>) -> Points {
-        let mut points = Points { points: [0; SOLVED_MAX], count: 0 };
-        for point in from {
-            points.points[points.count] = point;
-            points.count += 1;
+        for point in lost {
+            for_each_block(sums, point, |sum, log| *sum += 255 - u16::from(log));
         }
-        points
+        let mut ratio_logs = [0; PACKETS_MAX];
+        for (log, sum) in ratio_logs.iter_mut().zip(sums.as_flattened()) {
+            *log = (sum % 255) as u8;
+        }
+        Interpolation { ratio_logs }
     }
 
-    fn as_slice(&self) -> &[u8] {
-        &self.points[..self.count]
+    /// Returns the part of a known packet's coefficients that the packet alone determines.
+    pub(super) fn of_known(&self, point: u8, weight: u8) -> Factor {
+        let log = 255 + usize::from(LOG[usize::from(weight)])
+            - usize::from(self.ratio_logs[usize::from(point)]);
+        Factor { point, log: (log % 255) as u8 }
+    }
+
+    /// Returns the part of a lost packet's coefficients that the packet alone determines.
+    pub(super) fn of_lost(&self, point: u8, weight: u8) -> Factor {
+        let log = usize::from(self.ratio_logs[usize::from(point)])
+            + usize::from(LOG_OF_INVERSE[usize::from(weight)]);
+        Factor { point, log: (log % 255) as u8 }
     }
 }
 
-/// Returns the logarithm, 0..=254, of `product of (x + a) / product of (x + b)`, where a factor
-/// of zero counts as one. Both lists have one length.
-fn log_of_ratio(x: u8, numerator: &Points, denominator: &Points) -> u8 {
-    let sum: u32 = numerator
-        .as_slice()
-        .iter()
-        .zip(denominator.as_slice())
-        .map(|(&a, &b)| {
-            u32::from(LOG[usize::from(x ^ a)]) + u32::from(LOG_OF_INVERSE[usize::from(x ^ b)])
-        })
-        .sum();
-    (sum % 255) as u8
+/// Is one packet's part of a coefficient: its point, and the logarithm of a factor.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Factor {
+    point: u8,
+    log: u8,
 }
 
-fn sum_of_logs(a: u8, b: u8) -> u8 {
-    ((u16::from(a) + u16::from(b)) % 255) as u8
+impl Factor {
+    /// Returns the coefficient of a known packet in a lost one.
+    pub(super) fn coefficient(self, lost: Factor) -> u8 {
+        let distance = LOG_OF_INVERSE[usize::from(self.point ^ lost.point)];
+        EXP[usize::from(self.log) + usize::from(lost.log) + usize::from(distance)]
+    }
+}
+
+/// Is how many points a vector holds: the low half of a point permutes them.
+const BLOCK: usize = 16;
+
+/// Calls `add` for each point x with its sum and the logarithm of `x + point`, 0 for x = point.
+fn for_each_block(sums: &mut [[u16; BLOCK]], point: u8, add: impl Fn(&mut u16, u8)) {
+    let logs = &PERMUTED_LOGS[usize::from(point) % BLOCK];
+    for (block, sums) in sums.iter_mut().enumerate() {
+        let logs = &logs[block ^ usize::from(point) / BLOCK];
+        for (sum, &log) in sums.iter_mut().zip(logs) {
+            add(sum, log);
+        }
+    }
+}
+
+/// Holds at `[p][b][i]` the logarithm of `(16 b + i) + p`, for p < 16.
+static PERMUTED_LOGS: [[[u8; BLOCK]; PACKETS_MAX / BLOCK]; BLOCK] = permuted_logs();
+
+const fn permuted_logs() -> [[[u8; BLOCK]; PACKETS_MAX / BLOCK]; BLOCK] {
+    let table = log_table();
+    let mut logs = [[[0; BLOCK]; PACKETS_MAX / BLOCK]; BLOCK];
+    let mut at = 0;
+    while at < BLOCK * PACKETS_MAX {
+        let (point, x) = (at / PACKETS_MAX, at % PACKETS_MAX);
+        logs[point][x / BLOCK][x % BLOCK] = table[x ^ point];
+        at += 1;
+    }
+    logs
 }

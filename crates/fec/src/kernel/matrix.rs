@@ -21,36 +21,64 @@ pub(super) unsafe fn multiply<V: Vector>(
     outputs: &mut [&mut [u8]],
     length: usize,
 ) {
+    let count = rows_at_once::<V>(outputs.len());
+    for (tile, outputs) in outputs.chunks_mut(count).enumerate() {
+        let row = tile * count;
+        // SAFETY: the caller's promise.
+        unsafe {
+            match outputs.len() {
+                1 => multiply_rows::<V, 1, 4>(columns, row, inputs, outputs, length),
+                2 => multiply_rows::<V, 2, 4>(columns, row, inputs, outputs, length),
+                3 => multiply_rows::<V, 3, 2>(columns, row, inputs, outputs, length),
+                4 => multiply_rows::<V, 4, 2>(columns, row, inputs, outputs, length),
+                5 => multiply_rows::<V, 5, 2>(columns, row, inputs, outputs, length),
+                6 => multiply_rows::<V, 6, 2>(columns, row, inputs, outputs, length),
+                7 => multiply_rows::<V, 7, 2>(columns, row, inputs, outputs, length),
+                8 => multiply_rows::<V, 8, 2>(columns, row, inputs, outputs, length),
+                9 => multiply_rows::<V, 9, 2>(columns, row, inputs, outputs, length),
+                10 => multiply_rows::<V, 10, 2>(columns, row, inputs, outputs, length),
+                11 => multiply_rows::<V, 11, 2>(columns, row, inputs, outputs, length),
+                _ => multiply_rows::<V, ROWS_MAX, 2>(columns, row, inputs, outputs, length),
+            }
+        }
+    }
+}
+
+/// Returns how many rows to compute at once so that all turns are about equally large.
+fn rows_at_once<V: Vector>(row_count: usize) -> usize {
+    row_count.div_ceil(row_count.div_ceil(V::TILE_ROWS).max(1)).max(1)
+}
+
+/// Computes `ROWS` whole outputs with the coefficients from `row` on, `VECTORS` vectors at a time.
+///
+/// # Safety
+/// As [`multiply`] says; there are `ROWS` outputs.
+#[inline(always)]
+unsafe fn multiply_rows<V: Vector, const ROWS: usize, const VECTORS: usize>(
+    columns: &[Column],
+    row: usize,
+    packets: &[&[u8]],
+    outputs: &mut [&mut [u8]],
+    length: usize,
+) {
     // SAFETY: every span lies within `length`; the rest is the caller's promise.
     unsafe {
         if length < V::BYTES {
             let span = Span { at: 0, count: length };
-            return rows::<V, _, 1, true>(
-                columns,
-                Packets::<true> { packets: inputs, span },
-                outputs,
-                span,
-            );
+            let inputs = Packets::<true> { packets, span };
+            return tile::<V, _, ROWS, 1, true>(columns, row, inputs, outputs, span);
         }
         let mut at = 0;
-        while at + 2 * V::BYTES <= length {
+        while at + VECTORS * V::BYTES <= length {
             let span = Span { at, count: V::BYTES };
-            rows::<V, _, 2, false>(
-                columns,
-                Packets::<false> { packets: inputs, span },
-                outputs,
-                span,
-            );
-            at += 2 * V::BYTES;
+            let inputs = Packets::<false> { packets, span };
+            tile::<V, _, ROWS, VECTORS, false>(columns, row, inputs, outputs, span);
+            at += VECTORS * V::BYTES;
         }
         while at < length {
             let span = Span { at: at.min(length - V::BYTES), count: V::BYTES };
-            rows::<V, _, 1, false>(
-                columns,
-                Packets::<false> { packets: inputs, span },
-                outputs,
-                span,
-            );
+            let inputs = Packets::<false> { packets, span };
+            tile::<V, _, ROWS, 1, false>(columns, row, inputs, outputs, span);
             at += V::BYTES;
         }
     }
@@ -177,7 +205,7 @@ unsafe fn load<V: Vector, const VECTORS: usize, const FIRST: bool>(
     }
 }
 
-/// Computes any number of outputs, [`ROWS_MAX`] or less at a time.
+/// Computes any number of outputs, as many at a time as registers hold.
 ///
 /// # Safety
 /// As [`solve`] says, with the span and what follows it within the outputs.
@@ -188,56 +216,39 @@ unsafe fn tiles<V: Vector, I: Inputs<V, VECTORS>, const VECTORS: usize, const FI
     outputs: &mut [&mut [u8]],
     span: Span,
 ) {
-    let input_count = outputs.len();
-    let tiles = columns.chunks_exact(input_count.max(1));
-    for (columns, outputs) in tiles.zip(outputs.chunks_mut(ROWS_MAX)) {
-        // SAFETY: the caller's promise.
-        unsafe { rows::<V, I, VECTORS, FIRST>(columns, inputs, outputs, span) };
-    }
-}
-
-/// Computes at most [`ROWS_MAX`] outputs, as many at a time as registers hold.
-///
-/// # Safety
-/// There are as many inputs as columns; the span and what follows it lie within the outputs.
-#[inline(always)]
-unsafe fn rows<V: Vector, I: Inputs<V, VECTORS>, const VECTORS: usize, const FIRST: bool>(
-    columns: &[Column],
-    inputs: I,
-    outputs: &mut [&mut [u8]],
-    span: Span,
-) {
-    let mut row = 0;
-    while row < outputs.len() {
-        // As even as possible: 9 rows are three times 3, not 4 + 4 + 1.
-        let left = outputs.len() - row;
-        let count = left.div_ceil(left.div_ceil(V::TILE_ROWS));
-        let some = &mut outputs[row..row + count];
-        // SAFETY: the caller's promise.
-        unsafe {
-            match count {
-                1 => tile::<V, I, 1, VECTORS, FIRST>(columns, row, inputs, some, span),
-                2 => tile::<V, I, 2, VECTORS, FIRST>(columns, row, inputs, some, span),
-                3 => tile::<V, I, 3, VECTORS, FIRST>(columns, row, inputs, some, span),
-                4 => tile::<V, I, 4, VECTORS, FIRST>(columns, row, inputs, some, span),
-                5 => tile::<V, I, 5, VECTORS, FIRST>(columns, row, inputs, some, span),
-                6 => tile::<V, I, 6, VECTORS, FIRST>(columns, row, inputs, some, span),
-                7 => tile::<V, I, 7, VECTORS, FIRST>(columns, row, inputs, some, span),
-                8 => tile::<V, I, 8, VECTORS, FIRST>(columns, row, inputs, some, span),
-                9 => tile::<V, I, 9, VECTORS, FIRST>(columns, row, inputs, some, span),
-                10 => tile::<V, I, 10, VECTORS, FIRST>(columns, row, inputs, some, span),
-                11 => tile::<V, I, 11, VECTORS, FIRST>(columns, row, inputs, some, span),
-                _ => tile::<V, I, ROWS_MAX, VECTORS, FIRST>(columns, row, inputs, some, span),
+    let columns = columns.chunks_exact(outputs.len().max(1));
+    for (columns, outputs) in columns.zip(outputs.chunks_mut(ROWS_MAX)) {
+        let mut row = 0;
+        while row < outputs.len() {
+            let count = (outputs.len() - row).min(V::TILE_ROWS);
+            let some = &mut outputs[row..row + count];
+            // SAFETY: the caller's promise.
+            unsafe {
+                match count {
+                    1 => tile::<V, I, 1, VECTORS, FIRST>(columns, row, inputs, some, span),
+                    2 => tile::<V, I, 2, VECTORS, FIRST>(columns, row, inputs, some, span),
+                    3 => tile::<V, I, 3, VECTORS, FIRST>(columns, row, inputs, some, span),
+                    4 => tile::<V, I, 4, VECTORS, FIRST>(columns, row, inputs, some, span),
+                    5 => tile::<V, I, 5, VECTORS, FIRST>(columns, row, inputs, some, span),
+                    6 => tile::<V, I, 6, VECTORS, FIRST>(columns, row, inputs, some, span),
+                    7 => tile::<V, I, 7, VECTORS, FIRST>(columns, row, inputs, some, span),
+                    8 => tile::<V, I, 8, VECTORS, FIRST>(columns, row, inputs, some, span),
+                    9 => tile::<V, I, 9, VECTORS, FIRST>(columns, row, inputs, some, span),
+                    10 => tile::<V, I, 10, VECTORS, FIRST>(columns, row, inputs, some, span),
+                    11 => tile::<V, I, 11, VECTORS, FIRST>(columns, row, inputs, some, span),
+                    _ => tile::<V, I, ROWS_MAX, VECTORS, FIRST>(columns, row, inputs, some, span),
+                }
             }
+            row += count;
         }
-        row += count;
     }
 }
 
 /// Computes `ROWS` outputs with the coefficients from `first_row` on.
 ///
 /// # Safety
-/// As [`rows`] says; there are `ROWS` outputs and `first_row + ROWS <= ROWS_MAX`.
+/// There are as many inputs as columns, `ROWS` outputs, and `first_row + ROWS <= ROWS_MAX`; the
+/// span and what follows it lie within the outputs.
 #[inline(always)]
 unsafe fn tile<
     V: Vector,

@@ -15,6 +15,7 @@ use core::mem::MaybeUninit;
 
 use super::SOLVED_MAX;
 use super::vector::{Span, Vector};
+use crate::block::PACKETS_MAX;
 use crate::subspace::SKEWS;
 
 /// Does what [`Kernel::transform`](super::Kernel::transform) says.
@@ -31,32 +32,112 @@ pub(super) unsafe fn transform<V: Vector>(
     outputs: &mut [&mut [u8]],
     length: usize,
 ) {
-    let mut targets = Targets { packets: [core::ptr::null_mut(); SOLVED_MAX], count: 0 };
-    for (&index, output) in wanted.iter().zip(outputs) {
-        targets.packets[usize::from(index)] = output.as_mut_ptr();
-        targets.count = targets.count.max(usize::from(index) + 1);
-    }
+    let table = Table::new(layers, sources, wanted, outputs);
     // SAFETY: the caller's promise.
     unsafe {
         match layers {
-            0 => spans::<V, 1, 4>(sources, &targets, length),
-            1 => spans::<V, 2, 4>(sources, &targets, length),
-            2 => spans::<V, 4, 2>(sources, &targets, length),
-            3 => spans::<V, 8, 1>(sources, &targets, length),
-            4 if V::MANY => spans::<V, 16, 1>(sources, &targets, length),
-            4 => spans_in_two_passes::<V, 4, 4>(sources, &targets, length),
-            5 => spans_in_two_passes::<V, 8, 4>(sources, &targets, length),
-            6 => spans_in_two_passes::<V, 8, 8>(sources, &targets, length),
-            _ => spans_in_two_passes::<V, 16, 8>(sources, &targets, length),
+            0 => spans::<V, 1, 4>(&table, length),
+            1 => spans::<V, 2, 4>(&table, length),
+            2 => spans::<V, 4, 2>(&table, length),
+            3 => spans::<V, 8, 1>(&table, length),
+            4 if V::MANY => spans::<V, 16, 1>(&table, length),
+            4 => spans_in_two_passes::<V, 4, 4>(&table, length),
+            5 => spans_in_two_passes::<V, 8, 4>(&table, length),
+            6 => spans_in_two_passes::<V, 8, 8>(&table, length),
+            _ => spans_in_two_passes::<V, 16, 8>(&table, length),
         }
     }
 }
 
-/// Is where the wanted values go: for each index a packet, or null.
-struct Targets {
-    packets: [*mut u8; SOLVED_MAX],
+/// Is where the packets are.
+struct Table {
+    /// Is each source packet, or null where it counts as zeros.
+    sources: [*const u8; PACKETS_MAX],
+    /// Is the number of chunks of `2^layers` sources.
+    chunk_count: usize,
+    /// Says of each chunk that none of its sources is null.
+    whole: [bool; PACKETS_MAX],
+    /// Is for each index the packet where the value is wanted, or null.
+    targets: [*mut u8; SOLVED_MAX],
     /// Is one more than the greatest wanted index.
-    count: usize,
+    target_count: usize,
+}
+
+impl Table {
+    #[inline(always)]
+    fn new(layers: usize, sources: &[&[u8]], wanted: &[u8], outputs: &mut [&mut [u8]]) -> Table {
+        let mut table = Table {
+            sources: [core::ptr::null(); PACKETS_MAX],
+            chunk_count: sources.len().div_ceil(1 << layers),
+            whole: [false; PACKETS_MAX],
+            targets: [core::ptr::null_mut(); SOLVED_MAX],
+            target_count: 0,
+        };
+        for (chunk, sources) in sources.chunks(1 << layers).enumerate() {
+            table.whole[chunk] =
+                sources.len() == 1 << layers && sources.iter().all(|source| !source.is_empty());
+        }
+        for (pointer, source) in table.sources.iter_mut().zip(sources) {
+            if !source.is_empty() {
+                *pointer = source.as_ptr();
+            }
+        }
+        for (&index, output) in wanted.iter().zip(outputs) {
+            table.targets[usize::from(index)] = output.as_mut_ptr();
+            table.target_count = table.target_count.max(usize::from(index) + 1);
+        }
+        table
+    }
+
+    /// Loads `N` sources of a chunk from `first` on.
+    ///
+    /// # Safety
+    /// The span lies within every source that is not null; the CPU has what `V` needs.
+    #[inline(always)]
+    unsafe fn load<V: Vector, const N: usize, const FIRST: bool>(
+        &self,
+        chunk: usize,
+        first: usize,
+        span: Span,
+    ) -> [V; N] {
+        let sources: &[*const u8; N] =
+            self.sources[first..].first_chunk().expect("chunks end at 256");
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mut elements = [V::zero(); N];
+            if self.whole[chunk] {
+                for (element, &source) in elements.iter_mut().zip(sources) {
+                    *element = span.load::<V, FIRST>(source);
+                }
+            } else {
+                for (element, &source) in elements.iter_mut().zip(sources) {
+                    if !source.is_null() {
+                        *element = span.load::<V, FIRST>(source);
+                    }
+                }
+            }
+            elements
+        }
+    }
+
+    /// Stores the wanted ones of `N` elements from `first` on.
+    ///
+    /// # Safety
+    /// The span lies within every target; the CPU has what `V` needs.
+    #[inline(always)]
+    unsafe fn store<V: Vector, const N: usize, const FIRST: bool>(
+        &self,
+        elements: &[V; N],
+        first: usize,
+        span: Span,
+    ) {
+        for (&element, &target) in elements.iter().zip(&self.targets[first..first + N]) {
+            if !target.is_null() {
+                // SAFETY: the caller's promise.
+                unsafe { span.store::<V, FIRST>(element, target) };
+            }
+        }
+    }
 }
 
 /// Transforms whole packets, `M` sources a chunk, `VECTORS` neighbouring vectors at a time.
@@ -64,26 +145,22 @@ struct Targets {
 /// # Safety
 /// As [`transform`] says.
 #[inline(always)]
-unsafe fn spans<V: Vector, const M: usize, const VECTORS: usize>(
-    sources: &[&[u8]],
-    targets: &Targets,
-    length: usize,
-) {
+unsafe fn spans<V: Vector, const M: usize, const VECTORS: usize>(table: &Table, length: usize) {
     // SAFETY: every span lies within `length`.
     unsafe {
         if length < V::BYTES {
             let span = Span { at: 0, count: length };
-            return in_registers::<V, M, 1, true>(sources, targets, span);
+            return in_registers::<V, M, 1, true>(table, span);
         }
         let mut at = 0;
         while at + VECTORS * V::BYTES <= length {
             let span = Span { at, count: V::BYTES };
-            in_registers::<V, M, VECTORS, false>(sources, targets, span);
+            in_registers::<V, M, VECTORS, false>(table, span);
             at += VECTORS * V::BYTES;
         }
         while at < length {
             let span = Span { at: at.min(length - V::BYTES), count: V::BYTES };
-            in_registers::<V, M, 1, false>(sources, targets, span);
+            in_registers::<V, M, 1, false>(table, span);
             at += V::BYTES;
         }
     }
@@ -95,20 +172,19 @@ unsafe fn spans<V: Vector, const M: usize, const VECTORS: usize>(
 /// As [`transform`] says.
 #[inline(always)]
 unsafe fn spans_in_two_passes<V: Vector, const LOW: usize, const HIGH: usize>(
-    sources: &[&[u8]],
-    targets: &Targets,
+    table: &Table,
     length: usize,
 ) {
     // SAFETY: every span lies within `length`.
     unsafe {
         if length < V::BYTES {
             let span = Span { at: 0, count: length };
-            return in_two_passes::<V, LOW, HIGH, true>(sources, targets, span);
+            return in_two_passes::<V, LOW, HIGH, true>(table, span);
         }
         let mut at = 0;
         while at < length {
             let span = Span { at: at.min(length - V::BYTES), count: V::BYTES };
-            in_two_passes::<V, LOW, HIGH, false>(sources, targets, span);
+            in_two_passes::<V, LOW, HIGH, false>(table, span);
             at += V::BYTES;
         }
     }
@@ -120,17 +196,16 @@ unsafe fn spans_in_two_passes<V: Vector, const LOW: usize, const HIGH: usize>(
 /// The span, and with it `VECTORS` vectors, lies within all packets.
 #[inline(always)]
 unsafe fn in_registers<V: Vector, const M: usize, const VECTORS: usize, const FIRST: bool>(
-    sources: &[&[u8]],
-    targets: &Targets,
+    table: &Table,
     span: Span,
 ) {
     // SAFETY: the caller's promise.
     unsafe {
         let mut sums = [[V::zero(); M]; VECTORS];
-        for (chunk, sources) in sources.chunks(M).enumerate() {
+        for chunk in 0..table.chunk_count {
             for (vector, sums) in sums.iter_mut().enumerate() {
                 let span = Span { at: span.at + vector * V::BYTES, ..span };
-                let mut elements = load::<V, M, FIRST>(sources, 0, span);
+                let mut elements = table.load::<V, M, FIRST>(chunk, chunk * M, span);
                 backwards(&mut elements, 0, M + chunk * M);
                 for (sum, element) in sums.iter_mut().zip(elements) {
                     *sum = sum.xor(element);
@@ -140,7 +215,7 @@ unsafe fn in_registers<V: Vector, const M: usize, const VECTORS: usize, const FI
         for (vector, sums) in sums.iter_mut().enumerate() {
             forwards(sums, 0, 0);
             let span = Span { at: span.at + vector * V::BYTES, ..span };
-            store::<V, M, FIRST>(sums, targets, 0, span);
+            table.store::<V, M, FIRST>(sums, 0, span);
         }
     }
 }
@@ -151,8 +226,7 @@ unsafe fn in_registers<V: Vector, const M: usize, const VECTORS: usize, const FI
 /// The span lies within all packets.
 #[inline(always)]
 unsafe fn in_two_passes<V: Vector, const LOW: usize, const HIGH: usize, const FIRST: bool>(
-    sources: &[&[u8]],
-    targets: &Targets,
+    table: &Table,
     span: Span,
 ) {
     let low_layers = LOW.trailing_zeros() as usize;
@@ -162,17 +236,12 @@ unsafe fn in_two_passes<V: Vector, const LOW: usize, const HIGH: usize, const FI
     // rest is the caller's promise.
     unsafe {
         let sums = elements.add(SOLVED_MAX);
-        let chunks = sources.chunks(LOW * HIGH);
-        let chunk_count = chunks.len();
-        for (chunk, sources) in chunks.enumerate() {
+        for chunk in 0..table.chunk_count {
             let base = LOW * HIGH * (1 + chunk);
-            for group in 0..HIGH {
-                let first = group * LOW;
-                let mut low = [V::zero(); LOW];
-                if first < sources.len() {
-                    low = load::<V, LOW, FIRST>(sources, first, span);
-                    backwards(&mut low, 0, base + first);
-                }
+            for first in (0..LOW * HIGH).step_by(LOW) {
+                let source = LOW * HIGH * chunk + first;
+                let mut low = table.load::<V, LOW, FIRST>(chunk, source, span);
+                backwards(&mut low, 0, base + first);
                 elements.add(first).cast::<[V; LOW]>().write(low);
             }
             for place in 0..LOW {
@@ -186,7 +255,7 @@ unsafe fn in_two_passes<V: Vector, const LOW: usize, const HIGH: usize, const FI
                         *element = element.xor(sums.add(place + index * LOW).read());
                     }
                 }
-                if chunk + 1 == chunk_count {
+                if chunk + 1 == table.chunk_count {
                     forwards(&mut high, low_layers, 0);
                 }
                 for (index, element) in high.into_iter().enumerate() {
@@ -194,53 +263,10 @@ unsafe fn in_two_passes<V: Vector, const LOW: usize, const HIGH: usize, const FI
                 }
             }
         }
-        for first in (0..targets.count).step_by(LOW) {
+        for first in (0..table.target_count).step_by(LOW) {
             let mut low = sums.add(first).cast::<[V; LOW]>().read();
             forwards(&mut low, 0, first);
-            store::<V, LOW, FIRST>(&low, targets, first, span);
-        }
-    }
-}
-
-/// Loads `N` packets from `first` on; what is empty or beyond the end is zero.
-///
-/// # Safety
-/// The span lies within every packet that is not empty.
-#[inline(always)]
-unsafe fn load<V: Vector, const N: usize, const FIRST: bool>(
-    packets: &[&[u8]],
-    first: usize,
-    span: Span,
-) -> [V; N] {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let mut elements = [V::zero(); N];
-        for (index, element) in elements.iter_mut().enumerate() {
-            if let Some(packet) = packets.get(first + index)
-                && !packet.is_empty()
-            {
-                *element = span.load::<V, FIRST>(packet.as_ptr());
-            }
-        }
-        elements
-    }
-}
-
-/// Stores the wanted ones of `N` elements from `first` on.
-///
-/// # Safety
-/// The span lies within every target.
-#[inline(always)]
-unsafe fn store<V: Vector, const N: usize, const FIRST: bool>(
-    elements: &[V; N],
-    targets: &Targets,
-    first: usize,
-    span: Span,
-) {
-    for (&element, &packet) in elements.iter().zip(&targets.packets[first..first + N]) {
-        if !packet.is_null() {
-            // SAFETY: the caller's promise.
-            unsafe { span.store::<V, FIRST>(element, packet) };
+            table.store::<V, LOW, FIRST>(&low, first, span);
         }
     }
 }
