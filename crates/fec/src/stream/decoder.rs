@@ -308,7 +308,8 @@ impl Decoder {
             return;
         }
         self.missing -= 1;
-        if self.ready.len() == self.ready.capacity() {
+        if self.ready.len() == 2 * self.config.window_max {
+            // Nobody polls: what is forgotten goes, which is at least half.
             let base = self.base;
             self.ready.retain(|&ready| ready >= base);
         }
@@ -346,5 +347,18 @@ impl Decoder {
         };
         *counter += 1;
         result
+    }
+}
+
+#[cfg(test)]
+impl Decoder {
+    /// Returns the size of what was allocated; elements of lists count as one.
+    pub(super) fn memory_bytes(&self) -> usize {
+        let Decoder { packets, repairs, ready, equations, work, .. } = self;
+        packets.memory_bytes()
+            + repairs.memory_bytes()
+            + ready.capacity()
+            + equations.memory_bytes()
+            + work.memory_bytes()
     }
 }

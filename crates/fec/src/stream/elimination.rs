@@ -420,5 +420,16 @@ impl Elimination {
     }
 }
 
+#[cfg(test)]
+impl Elimination {
+    /// Returns the size of what was allocated, a unit for each element.
+    pub(super) fn memory_bytes(&self) -> usize {
+        let Elimination { matrix, pivots, free, held, slots, places, multipliers, .. } = self;
+        let lists = [pivots.capacity(), free.capacity(), held.capacity(), slots.capacity()];
+        let more = [matrix.capacity(), places.capacity(), multipliers.capacity()];
+        lists.iter().chain(&more).sum()
+    }
+}
+
 /// Stands for the pivot of a row that has none yet; no packet has this id.
 const NOBODY: u64 = u64::MAX;

@@ -42,4 +42,10 @@ impl Packets {
             .chunks_exact_mut(self.stride)
             .map(move |packet| &mut packet[..symbol_bytes])
     }
+
+    /// Returns the size of what was allocated.
+    #[cfg(test)]
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.bytes.capacity()
+    }
 }

@@ -94,6 +94,17 @@ impl Work {
     }
 }
 
+#[cfg(test)]
+impl Work {
+    /// Returns the size of what was allocated, a unit for each element.
+    pub(super) fn memory_bytes(&self) -> usize {
+        let Work { solved, sums, scratch, used: Used { repairs, shares, coefficients } } = self;
+        let lists = [solved.capacity(), repairs.capacity(), shares.capacity()];
+        let packets = [sums.memory_bytes(), scratch.memory_bytes(), coefficients.capacity()];
+        lists.iter().chain(&packets).sum()
+    }
+}
+
 impl Used {
     fn clear(&mut self) {
         self.repairs.clear();
