@@ -3,21 +3,51 @@ use proptest::prelude::*;
 use super::*;
 use crate::gf256;
 
-/// Runs a kernel on packets that start `shift` bytes into their buffers, between guard bytes.
-fn product(kernel: Kernel, case: &Case) -> Vec<Vec<u8>> {
-    let Case { columns, inputs, rows, length, shift } = case;
-    let inputs: Vec<&[u8]> = inputs.iter().map(|input| &input[*shift..shift + length]).collect();
-    let mut buffers = vec![vec![GUARD; length + 2 * shift + 1]; *rows];
+/// Calls `run` on outputs that start `shift` bytes into their buffers, between guard bytes.
+fn guarded(
+    count: usize,
+    length: usize,
+    shift: usize,
+    run: impl FnOnce(&mut [&mut [u8]]),
+) -> Vec<Vec<u8>> {
+    let mut buffers = vec![vec![GUARD; length + 2 * shift + 1]; count];
     let mut outputs: Vec<&mut [u8]> =
-        buffers.iter_mut().map(|buffer| &mut buffer[*shift..shift + length]).collect();
-    kernel.multiply(columns, &inputs, &mut outputs);
+        buffers.iter_mut().map(|buffer| &mut buffer[shift..shift + length]).collect();
+    run(&mut outputs);
     for buffer in &mut buffers {
-        assert!(buffer[..*shift].iter().all(|&byte| byte == GUARD), "wrote before the output");
+        assert!(buffer[..shift].iter().all(|&byte| byte == GUARD), "wrote before the output");
         let after = buffer.split_off(shift + length);
         assert!(after.iter().all(|&byte| byte == GUARD), "wrote past the output");
         buffer.drain(..shift);
     }
     buffers
+}
+
+/// Runs a kernel's multiplication on packets that start `shift` bytes into their buffers.
+fn product(kernel: Kernel, case: &Case) -> Vec<Vec<u8>> {
+    let Case { columns, inputs, rows, length, shift } = case;
+    let inputs: Vec<&[u8]> = inputs.iter().map(|input| &input[*shift..shift + length]).collect();
+    guarded(*rows, *length, *shift, |outputs| kernel.multiply(columns, &inputs, outputs))
+}
+
+/// Runs a kernel's solution: the inputs are what is added to packets of equal content.
+fn solution(kernel: Kernel, case: &Case) -> Vec<Vec<u8>> {
+    let Case { columns, inputs, length, shift, .. } = case;
+    let inputs: Vec<&[u8]> = inputs.iter().map(|input| &input[*shift..shift + length]).collect();
+    guarded(inputs.len(), *length, *shift, |packets| kernel.solve(columns, &inputs, packets))
+}
+
+/// Runs a kernel's transform; every fifth source is missing.
+fn transformed(kernel: Kernel, layers: usize, wanted: &[u8], case: &Case) -> Vec<Vec<u8>> {
+    let Case { inputs, length, shift, .. } = case;
+    let source = |(index, input)| match index % 5 {
+        3 => &[][..],
+        _ => &Vec::as_slice(input)[*shift..shift + length],
+    };
+    let sources: Vec<&[u8]> = inputs.iter().enumerate().map(source).collect();
+    guarded(wanted.len(), *length, *shift, |outputs| {
+        kernel.transform(layers, &sources, wanted, outputs);
+    })
 }
 
 const GUARD: u8 = 0xA5;
@@ -101,6 +131,80 @@ fn every_kernel_equals_scalar_at_every_length_and_row_count() {
             }
         }
     }
+}
+
+#[test]
+fn every_kernel_equals_scalar_at_every_length_and_alignment() {
+    for length in 0..=300 {
+        for shift in 0..64 {
+            let case = Case::of(3, 5, length, shift);
+            let expected = product(Kernel::Scalar(Scalar), &case);
+            for kernel in Kernel::all() {
+                let name = kernel.name();
+                assert_eq!(product(kernel, &case), expected, "{name}: {length} at {shift}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_kernel_solves_as_scalar_at_every_length() {
+    for length in 0..=300 {
+        for count in [1, 2, 5, 12, 13, 25] {
+            let mut case = Case::of(0, count, length, (length + 3 * count) % 67);
+            case.columns = Case::of(0, count * count.div_ceil(ROWS_MAX), 0, 0).columns;
+            let expected = solution(Kernel::Scalar(Scalar), &case);
+            for kernel in Kernel::all() {
+                assert_eq!(solution(kernel, &case), expected, "{}: {count}", kernel.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn every_kernel_transforms_as_scalar_at_every_length() {
+    for length in 0..=300 {
+        for layers in 0..=if length % 60 == 7 { 7 } else { 5 } {
+            let sources = (3 << layers >> 1).min(256 - (1 << layers));
+            let case = Case::of(0, sources, length, (length + 5 * layers) % 67);
+            let wanted: Vec<u8> = (0..1 << layers).rev().step_by(1 + length % 3).collect();
+            let expected = transformed(Kernel::Scalar(Scalar), layers, &wanted, &case);
+            for kernel in Kernel::all() {
+                let values = transformed(kernel, layers, &wanted, &case);
+                assert_eq!(values, expected, "{}: {layers} layers", kernel.name());
+            }
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "too many sources")]
+fn more_sources_than_the_field_has_points_for_panic() {
+    Kernel::best().transform(7, &[&[0; 4][..]; 129], &[0], &mut [&mut [0; 4]]);
+}
+
+#[test]
+#[should_panic(expected = "wants too much")]
+fn a_value_that_the_transform_does_not_have_panics() {
+    Kernel::best().transform(2, &[&[0; 4][..]; 3], &[4], &mut [&mut [0; 4]]);
+}
+
+#[test]
+#[should_panic(expected = "sources differ in length")]
+fn transformed_sources_of_different_lengths_panic() {
+    Kernel::best().transform(1, &[&[0; 4], &[0; 5]], &[0], &mut [&mut [0; 4]]);
+}
+
+#[test]
+#[should_panic(expected = "addends differ in length")]
+fn addends_of_different_lengths_panic() {
+    Kernel::best().solve(&[[1; ROWS_MAX]], &[&[0; 5]], &mut [&mut [0; 4]]);
+}
+
+#[test]
+#[should_panic(expected = "as many columns as needed")]
+fn a_system_that_is_not_square_panics() {
+    Kernel::best().solve(&[[1; ROWS_MAX]; 2], &[&[0; 4]], &mut [&mut [0; 4]]);
 }
 
 #[test]
