@@ -22,3 +22,10 @@ pub(crate) const SHARE_OF_CEILING: f64 = 0.9;
 /// decoding may take at 4 GHz on a CPU that does two 512-bit affines a cycle.
 pub(crate) const SLICES: [(usize, usize, f64); 4] =
     [(8, 6, 0.5), (16, 12, 1.3), (32, 8, 1.3), (32, 32, 7.0)];
+
+/// Holds the microseconds that a source packet of a stream may cost to encode and to decode on the
+/// same CPU, in the order of the settings.
+pub(crate) const STREAMS: [(f64, f64); 3] = [(0.094, 0.27), (0.16, 0.30), (0.32, 0.53)];
+
+/// Is the least speed of a stream, in Mbit/s of source: 20 times the 800 of [papers/4].
+pub(crate) const STREAM_MBIT_PER_SECOND: f64 = 20.0 * 800.0;

@@ -13,6 +13,7 @@ mod measure;
 mod memory;
 mod random;
 mod report;
+mod stream;
 mod table;
 
 use std::io::Write;
@@ -22,14 +23,14 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use clap::{Parser, ValueEnum};
 
-use crate::block::{Code, Shape};
+use crate::block::{Family, Shape};
 use crate::measure::Effort;
 use crate::report::Report;
 
 /// Measures Tautline's erasure codes side by side with others.
 #[derive(Parser)]
 struct Arguments {
-    /// Take few turns: under 20 seconds, figures good to about a tenth
+    /// Take few turns, with Tautline's best kernel only: under 20 seconds, good to about a tenth
     #[arg(long)]
     quick: bool,
     /// Measure only these
@@ -47,7 +48,7 @@ struct Arguments {
     /// Bytes from the start of a cache line to a packet's first byte
     #[arg(long, default_value_t = 0)]
     shift: usize,
-    /// Turns that every contender takes [default: 40, or 16 with --quick]
+    /// Turns that every contender takes [default: 40, or 12 with --quick]
     #[arg(long)]
     rounds: Option<usize>,
     /// Where the figures go [default: peers.csv beside the program]
@@ -66,15 +67,23 @@ enum Part {
     Slice,
     /// What the CPU can do at most
     Limit,
+    /// Streaming codes
+    Stream,
 }
 
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
     let effort = Effort {
-        rounds: arguments.rounds.unwrap_or(if arguments.quick { 16 } else { 40 }).max(1),
+        rounds: arguments.rounds.unwrap_or(if arguments.quick { 12 } else { 40 }).max(1),
         turn: Duration::from_micros(if arguments.quick { 300 } else { 2000 }),
     };
-    let codes = chosen(&arguments.with)?;
+    let wanted = |name: &str, family| match arguments.with.as_slice() {
+        [] => !arguments.quick || family != Family::TautlineElsewhere,
+        with => with.iter().any(|part| name.contains(part)),
+    };
+    let mut codes = block::codes();
+    codes.retain(|code| wanted(&code.name(), code.family()));
+    ensure!(!codes.is_empty(), "no contender is called that");
     let wants = |part| arguments.only.is_empty() || arguments.only.contains(&part);
     let mut report = Report::new();
     report.header(effort);
@@ -97,6 +106,9 @@ fn main() -> Result<()> {
     if wants(Part::Slice) {
         report.slices(&codes, arguments.shift, effort)?;
     }
+    if wants(Part::Stream) {
+        report.streams(wanted, effort)?;
+    }
     let csv = arguments.csv.map_or_else(beside_the_program, Ok)?;
     std::fs::File::create(&csv)
         .and_then(|mut file| file.write_all(report.csv().as_bytes()))
@@ -104,13 +116,6 @@ fn main() -> Result<()> {
     println!("All figures: {}", csv.display());
     ensure!(!arguments.strict || report.all_hold(), "not every bar holds");
     Ok(())
-}
-
-fn chosen(with: &[String]) -> Result<Vec<Box<dyn Code>>> {
-    let mut codes = block::codes();
-    codes.retain(|code| with.is_empty() || with.iter().any(|part| code.name().contains(part)));
-    ensure!(!codes.is_empty(), "no contender is called that");
-    Ok(codes)
 }
 
 fn beside_the_program() -> Result<PathBuf> {

@@ -9,6 +9,7 @@ use crate::bars;
 use crate::block::{self, Code, Family, Row, Shape};
 use crate::limit;
 use crate::measure::{Effort, Timing};
+use crate::stream::{self, Outcome, Setting};
 use crate::table::{Table, figure};
 
 /// Prints table after table and keeps what the CSV file wants.
@@ -167,15 +168,108 @@ impl Report {
                 self.note("limit", "encode", shape, &code.name(), timing);
             }
         }
-        let own = fastest(codes, &encoders, Family::Tautline);
-        if let (Some(ceiling), Some(own)) = (best(&ceilings), own) {
+        // The first is the matrix code on the kernel chosen here: the others have other ceilings.
+        let own = encoders.first().and_then(Option::as_ref);
+        if let (Some(ceiling), Some(own), Family::Tautline) =
+            (best(&ceilings), own, codes[0].family())
+        {
             let share = ceiling.best_us() / own.best_us();
-            table.row("Tautline / the CPU's most", [figure(share)]);
+            table.row(&format!("{} / the CPU's most", codes[0].name()), [figure(share)]);
             self.judge(&mut table, &[Some(share)], [Some(bars::SHARE_OF_CEILING)]);
             table.row("  median of the rounds", [figure(own.median_ratio_to(ceiling))]);
         }
         println!("{table}");
         Ok(())
+    }
+
+    /// Measures the streaming codes and judges them.
+    ///
+    /// # Errors
+    /// When a code gives wrong bytes, or not every packet.
+    pub(crate) fn streams(
+        &mut self,
+        wanted: impl Fn(&str, Family) -> bool,
+        effort: Effort,
+    ) -> Result<()> {
+        let mut columns = Vec::new();
+        for setting in stream::SETTINGS {
+            let outcomes = stream::measure(setting, &wanted, effort)?;
+            for outcome in &outcomes {
+                self.note_stream("encode", setting, &outcome.name, Some(&outcome.encode));
+                self.note_stream("decode", setting, &outcome.name, outcome.decode.as_ref());
+            }
+            columns.push(outcomes);
+        }
+        for operation in Operation::BOTH {
+            self.stream_table(operation, &columns);
+        }
+        Ok(())
+    }
+
+    fn stream_table(&mut self, operation: Operation, columns: &[Vec<Outcome>]) {
+        let mut table = Table::new(format!(
+            "Streams of {} bytes a packet, feedback after {} slots: {}, us a source packet",
+            stream::SYMBOL_BYTES,
+            stream::FEEDBACK_SLOTS,
+            operation.name()
+        ));
+        table.row("loss", stream::SETTINGS.map(|setting| format!("{} %", setting.loss_percent)));
+        let sources = stream::SETTINGS.map(|setting| setting.sources_per_repair.to_string());
+        table.row("source packets a repair packet", sources);
+        for position in 0..columns[0].len() {
+            let timings = columns.iter().map(|outcomes| operation.of(&outcomes[position]));
+            if let Some(timings) = timings.collect::<Option<Vec<&Timing>>>() {
+                let cells = timings.iter().map(|timing| figure(timing.best_us()));
+                table.row(&columns[0][position].name, cells);
+            }
+        }
+        let fastest = |family| -> Vec<Option<f64>> {
+            let of_column = |outcomes: &Vec<Outcome>| {
+                let outcomes = outcomes.iter().filter(|outcome| outcome.family == family);
+                best(outcomes.filter_map(|outcome| operation.of(outcome))).map(Timing::best_us)
+            };
+            columns.iter().map(of_column).collect()
+        };
+        let (own, peers) = (fastest(Family::Tautline), fastest(Family::Crate));
+        let ratio = |(own, peer): (&Option<f64>, &Option<f64>)| Some((*peer)? / (*own)?);
+        let ratios: Vec<Option<f64>> = own.iter().zip(&peers).map(ratio).collect();
+        table.row("best peer / Tautline", shown(&ratios));
+        self.judge(&mut table, &ratios, columns.iter().map(|_| bars::TO_ANY_PEER));
+        let bars = bars::STREAMS.map(|(encode, decode)| match operation {
+            Operation::Encode => encode,
+            Operation::Decode => decode,
+        });
+        table.row("bar on a Zen 5 of 4 GHz, us", bars.map(figure));
+        let headroom: Vec<Option<f64>> =
+            own.iter().zip(bars).map(|(own, bar)| own.map(|own| bar / own)).collect();
+        table.row("bar / Tautline", shown(&headroom));
+        self.judge(&mut table, &headroom, columns.iter().map(|_| Some(1.0)));
+        let speed = |us: f64| 8.0 * stream::SYMBOL_BYTES as f64 / us;
+        let speeds: Vec<Option<f64>> = own.iter().map(|own| own.map(speed)).collect();
+        table.row("Tautline, Mbit/s", shown(&speeds));
+        let bar = Some(bars::STREAM_MBIT_PER_SECOND);
+        self.judge(&mut table, &speeds, columns.iter().map(|_| bar));
+        println!("{table}");
+    }
+
+    fn note_stream(
+        &mut self,
+        operation: &str,
+        setting: Setting,
+        name: &str,
+        timing: Option<&Timing>,
+    ) {
+        if let Some(timing) = timing {
+            let Setting { loss_percent, sources_per_repair } = setting;
+            let table = format!("stream at {loss_percent} % loss");
+            let shape = Shape {
+                sources: sources_per_repair as usize,
+                repairs: 1,
+                packet_bytes: stream::SYMBOL_BYTES,
+                shift: 0,
+            };
+            self.note(&table, operation, shape, name, timing);
+        }
     }
 
     fn measured(
@@ -219,7 +313,7 @@ impl Report {
         bars: impl IntoIterator<Item = Option<f64>>,
     ) {
         let bars: Vec<Option<f64>> = bars.into_iter().collect();
-        let or_nothing = |bar: &Option<f64>| bar.map_or(String::new(), |bar| format!("{bar:.1}"));
+        let or_nothing = |bar: &Option<f64>| bar.map_or(String::new(), figure_of_bar);
         table.row("  bar", bars.iter().map(or_nothing));
         let verdicts = ratios.iter().zip(&bars).map(|pair| match pair {
             (Some(ratio), Some(bar)) if ratio >= bar => "holds",
@@ -246,6 +340,13 @@ impl Operation {
         match self {
             Operation::Encode => "encode",
             Operation::Decode => "decode",
+        }
+    }
+
+    fn of(self, outcome: &Outcome) -> Option<&Timing> {
+        match self {
+            Operation::Encode => Some(&outcome.encode),
+            Operation::Decode => outcome.decode.as_ref(),
         }
     }
 
@@ -320,6 +421,10 @@ fn contender_rows(
             table.row(&code.name(), cells);
         }
     }
+}
+
+fn figure_of_bar(bar: f64) -> String {
+    if bar < 100.0 { format!("{bar:.1}") } else { format!("{bar:.0}") }
 }
 
 fn shown(ratios: &[Option<f64>]) -> impl Iterator<Item = String> {

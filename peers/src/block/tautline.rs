@@ -1,33 +1,40 @@
-//! Tautline's block code, on every kernel of this CPU.
+//! Tautline's two block codes, on every kernel of this CPU.
 
-use tautline_fec::block;
+use tautline_fec::block::{self, Scheme};
 use tautline_fec::kernel::Kernel;
 
 use super::{Case, Code, Family, Shape};
 use crate::measure::Work;
 use crate::memory::frozen;
 
-/// Returns the code on every kernel, the one it would choose first.
+/// Returns both codes on every kernel, the one they would choose first.
 pub(super) fn codes() -> Vec<Box<dyn Code>> {
     let mut kernels: Vec<Kernel> = Kernel::all().collect();
     kernels.reverse();
-    kernels.into_iter().map(|kernel| Box::new(Cauchy { kernel }) as Box<dyn Code>).collect()
+    let both = |kernel| [Scheme::Cauchy, Scheme::Fft].map(|scheme| Tautline { scheme, kernel });
+    kernels.into_iter().flat_map(both).map(|code| Box::new(code) as Box<dyn Code>).collect()
 }
 
-struct Cauchy {
+struct Tautline {
+    scheme: Scheme,
     kernel: Kernel,
 }
 
-impl Cauchy {
+impl Tautline {
     fn code(&self, shape: Shape) -> block::Code {
-        block::Code::with_kernel(shape.sources, shape.sources + shape.repairs, self.kernel)
+        block::Code::with_scheme(self.scheme, shape.sources, shape.sources + shape.repairs)
             .expect("the shapes measured are possible")
+            .on(self.kernel)
     }
 }
 
-impl Code for Cauchy {
+impl Code for Tautline {
     fn name(&self) -> String {
-        format!("tautline {}", self.kernel.name())
+        let scheme = match self.scheme {
+            Scheme::Cauchy => "Cauchy",
+            Scheme::Fft => "FFT",
+        };
+        format!("tautline {scheme} {}", self.kernel.name())
     }
 
     fn family(&self) -> Family {

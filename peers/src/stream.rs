@@ -1,0 +1,288 @@
+//! Streaming codes: a repair packet every so many source packets, over all not yet acknowledged.
+
+mod cu_fec;
+mod rlnc_simdx;
+mod tautline;
+
+use std::collections::VecDeque;
+
+use anyhow::{Context, Result, ensure};
+use tautline_fec::stream::Repair;
+
+use crate::block::Family;
+use crate::measure::{self, Contender, Effort, Timing, Work};
+use crate::random::Random;
+
+/// Is a share of packets lost at random, and how many source packets stand between repair packets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setting {
+    pub(crate) loss_percent: usize,
+    pub(crate) sources_per_repair: u64,
+}
+
+pub(crate) const SETTINGS: [Setting; 3] = [
+    Setting { loss_percent: 5, sources_per_repair: 9 },
+    Setting { loss_percent: 10, sources_per_repair: 5 },
+    Setting { loss_percent: 20, sources_per_repair: 3 },
+];
+
+pub(crate) const SYMBOL_BYTES: usize = 1200;
+/// Is how many packets are sent before the sender learns of one receiver's state.
+pub(crate) const FEEDBACK_SLOTS: usize = 64;
+/// Is the length of a stream.
+const SOURCES: u64 = 2000;
+/// Is how many different source packets there are: they stay in the second-level cache.
+const SYMBOLS: u64 = 128;
+/// Is the most packets that a sender's coding window holds; no stream here needs more.
+const WINDOW: usize = 256;
+
+/// Makes repair packets.
+trait Sender {
+    fn push(&mut self, symbol: &[u8]);
+    /// Takes all packets below `edge` out of the coding window.
+    fn acknowledge(&mut self, edge: u64);
+    fn repair(&mut self, seed: u16, output: &mut [u8]) -> Repair;
+    /// Writes what [`Sender::repair`] must give, for whoever has no receiver to prove it.
+    fn expected(&mut self, seed: u16, output: &mut [u8]) -> Repair {
+        self.repair(seed, output)
+    }
+}
+
+/// Makes lost packets known again.
+trait Receiver {
+    fn source(&mut self, id: u64, symbol: &[u8]);
+    fn repair(&mut self, repair: &Repair, payload: &[u8]);
+    /// Gives every packet that is known, in order, each once.
+    fn deliver(&mut self, packet: impl FnMut(u64, &[u8]));
+    /// Returns the number below which all packets are known.
+    fn edge(&self) -> u64;
+}
+
+/// Is one code's part in the contest.
+struct Entry {
+    name: String,
+    family: Family,
+    encode: Box<dyn Work>,
+    /// `None` where the code has no decoder for a stream.
+    decode: Option<Box<dyn Work>>,
+}
+
+/// Is what one code needed at one setting, for one source packet.
+pub(crate) struct Outcome {
+    pub(crate) name: String,
+    pub(crate) family: Family,
+    pub(crate) encode: Timing,
+    pub(crate) decode: Option<Timing>,
+}
+
+/// Measures all codes whose names `wanted` accepts at one setting.
+///
+/// # Errors
+/// When a code gives wrong bytes, or not every packet.
+pub(crate) fn measure(
+    setting: Setting,
+    wanted: impl Fn(&str, Family) -> bool,
+    effort: Effort,
+) -> Result<Vec<Outcome>> {
+    let mut entries = tautline::entries(setting)?;
+    entries.push(cu_fec::entry(setting)?);
+    entries.push(rlnc_simdx::entry(setting)?);
+    entries.retain(|entry| wanted(&entry.name, entry.family));
+
+    let mut encoders: Vec<Contender<'static>> = Vec::new();
+    let mut decoders: Vec<Contender<'static>> = Vec::new();
+    let mut outcomes = Vec::new();
+    for Entry { name, family, encode, decode } in entries {
+        outcomes.push((name.clone(), family, decode.is_some()));
+        encoders.push((name.clone(), encode));
+        decoders.extend(decode.map(|decode| (name, decode)));
+    }
+    let encode = measure::in_turns(&mut encoders, 1, effort)?;
+    let mut decode = measure::in_turns(&mut decoders, 1, effort)?.into_iter();
+    Ok(outcomes
+        .into_iter()
+        .zip(encode)
+        .map(|((name, family, decodes), encode)| Outcome {
+            name,
+            family,
+            encode: encode.divided_by(SOURCES as f64),
+            decode: decodes
+                .then(|| decode.next().expect("as many as decode").divided_by(SOURCES as f64)),
+        })
+        .collect())
+}
+
+/// Is what a sender does, in the order of time, and what arrives of it.
+#[derive(Clone)]
+struct Stream {
+    sent: Vec<Sent>,
+    received: Vec<Received>,
+}
+
+#[derive(Clone)]
+enum Sent {
+    Source(u64),
+    /// The seed, and what must come of it.
+    Repair(u16, Vec<u8>),
+    Acknowledgement(u64),
+}
+
+#[derive(Clone)]
+enum Received {
+    Source(u64),
+    Repair(Repair, Vec<u8>),
+}
+
+/// Lets both ends run once; which slots are lost is the same for all codes.
+fn run(setting: Setting, sender: &mut impl Sender, receiver: &mut impl Receiver) -> Result<Stream> {
+    let mut stream = Stream { sent: Vec::new(), received: Vec::new() };
+    let mut feedback = VecDeque::from(vec![0; FEEDBACK_SLOTS]);
+    let mut random = Random::of(&[setting.sources_per_repair]);
+    let (mut sources, mut repairs) = (0, 0);
+    let mut delivered = 0;
+    while sources < SOURCES {
+        let lost = random.below(100) < setting.loss_percent;
+        if sources > u64::from(repairs) * setting.sources_per_repair
+            && sources.is_multiple_of(setting.sources_per_repair)
+        {
+            let mut payload = vec![0; SYMBOL_BYTES];
+            let repair = sender.expected(repairs, &mut payload);
+            stream.sent.push(Sent::Repair(repairs, payload.clone()));
+            repairs += 1;
+            if !lost {
+                receiver.repair(&repair, &payload);
+                stream.received.push(Received::Repair(repair, payload));
+            }
+        } else {
+            sender.push(symbol(sources));
+            stream.sent.push(Sent::Source(sources));
+            if !lost {
+                receiver.source(sources, symbol(sources));
+                stream.received.push(Received::Source(sources));
+            }
+            sources += 1;
+        }
+        let mut right = true;
+        receiver.deliver(|id, bytes| {
+            right &= id == delivered && bytes == symbol(id);
+            delivered += 1;
+        });
+        ensure!(right, "a wrong packet was delivered");
+        feedback.push_back(receiver.edge());
+        let edge = feedback.pop_front().context("it was just filled")?;
+        sender.acknowledge(edge);
+        stream.sent.push(Sent::Acknowledgement(edge));
+    }
+    // What the last slots lost may be missing still, and nothing else.
+    ensure!(delivered + FEEDBACK_SLOTS as u64 >= SOURCES, "only {delivered} packets came through");
+    Ok(stream)
+}
+
+/// Returns the bytes of a source packet; there are [`SYMBOLS`] different ones.
+fn symbol(id: u64) -> &'static [u8] {
+    static BYTES: std::sync::LazyLock<Vec<u8>> = std::sync::LazyLock::new(|| {
+        let mut bytes = vec![0; SYMBOLS as usize * SYMBOL_BYTES];
+        Random::of(&[SYMBOLS]).fill(&mut bytes);
+        bytes
+    });
+    &BYTES[(id % SYMBOLS) as usize * SYMBOL_BYTES..][..SYMBOL_BYTES]
+}
+
+/// Sends a stream with a new sender each time.
+struct Encode<S, M> {
+    stream: Stream,
+    make: M,
+    sender: S,
+    output: Vec<u8>,
+}
+
+impl<S: Sender + 'static, M: Fn() -> S + 'static> Encode<S, M> {
+    fn boxed(stream: Stream, make: M) -> Box<dyn Work> {
+        let sender = make();
+        Box::new(Encode { stream, sender, make, output: vec![0; SYMBOL_BYTES] })
+    }
+}
+
+impl<S: Sender, M: Fn() -> S> Work for Encode<S, M> {
+    fn prepare(&mut self, _: usize, _: u64) {
+        self.sender = (self.make)();
+    }
+
+    fn run(&mut self, _: usize) {
+        for sent in &self.stream.sent {
+            match *sent {
+                Sent::Source(id) => self.sender.push(symbol(id)),
+                Sent::Repair(seed, _) => {
+                    self.sender.repair(seed, &mut self.output);
+                }
+                Sent::Acknowledgement(edge) => self.sender.acknowledge(edge),
+            }
+        }
+    }
+
+    fn is_right(&mut self, _: usize) -> bool {
+        let mut sender = (self.make)();
+        self.stream.sent.iter().all(|sent| {
+            match sent {
+                Sent::Source(id) => sender.push(symbol(*id)),
+                Sent::Repair(seed, expected) => {
+                    sender.repair(*seed, &mut self.output);
+                    return self.output == *expected;
+                }
+                Sent::Acknowledgement(edge) => sender.acknowledge(*edge),
+            }
+            true
+        })
+    }
+}
+
+/// Receives a stream with a new receiver each time.
+struct Decode<R, M> {
+    stream: Stream,
+    make: M,
+    receiver: R,
+    delivered: u64,
+}
+
+impl<R: Receiver + 'static, M: Fn() -> R + 'static> Decode<R, M> {
+    fn boxed(stream: Stream, make: M) -> Box<dyn Work> {
+        let receiver = make();
+        Box::new(Decode { stream, receiver, make, delivered: 0 })
+    }
+}
+
+impl<R: Receiver, M: Fn() -> R> Work for Decode<R, M> {
+    fn prepare(&mut self, _: usize, _: u64) {
+        self.receiver = (self.make)();
+        self.delivered = 0;
+    }
+
+    fn run(&mut self, _: usize) {
+        for received in &self.stream.received {
+            match received {
+                Received::Source(id) => self.receiver.source(*id, symbol(*id)),
+                Received::Repair(repair, payload) => self.receiver.repair(repair, payload),
+            }
+            self.receiver.deliver(|_, bytes| {
+                std::hint::black_box(bytes);
+                self.delivered += 1;
+            });
+        }
+    }
+
+    fn is_right(&mut self, _: usize) -> bool {
+        let mut receiver = (self.make)();
+        let (mut delivered, mut right) = (0, true);
+        for received in &self.stream.received {
+            match received {
+                Received::Source(id) => receiver.source(*id, symbol(*id)),
+                Received::Repair(repair, payload) => receiver.repair(repair, payload),
+            }
+            receiver.deliver(|id, bytes| {
+                right &= id == delivered && bytes == symbol(id);
+                delivered += 1;
+            });
+        }
+        right && delivered == self.delivered && delivered + FEEDBACK_SLOTS as u64 >= SOURCES
+    }
+}
