@@ -4,20 +4,32 @@
 //! the `n` give the sources back. It knows no time, no sockets and no policy: which packets form a
 //! block, and how many repair packets it gets, is decided elsewhere.
 //!
-//! # The code, exactly
+//! [`stream`] is the code for packets that do not wait for a block: its repair packets combine
+//! whatever has not been acknowledged. [`theory`] tells what it costs and how long it waits.
+//!
+//! # The block codes, exactly
 //! Bytes are elements of GF(2^8) modulo x^8 + x^4 + x^3 + x^2 + 1 ([`gf256::POLYNOMIAL`], 0x11D);
 //! bit `i` of a byte is the coefficient of `x^i`. The packets of a block are numbered from 0: source
-//! packets are 0..k and sent as they are (the code is systematic), repair packets are `k..n`, with
+//! packets are 0..k and sent as they are (the codes are systematic), repair packets are `k..n`, with
 //! `1 <= k <= n <= 256`. Byte `b` of repair packet `i` is
 //!
 //! ```text
-//!     repair[i][b] = sum over j in 0..k of  C(i, j) * source[j][b],   C(i, j) = 1 / (i XOR j)
+//!     repair[i][b] = sum over j in 0..k of  C(i, j) * source[j][b]
+//!
+//!     Cauchy (0):  C(i, j) = 1 / (i XOR j)
+//!     FFT (1):     C(i, j) = product over v in 0..m, v != i - k, of  (m + j XOR v) / (i - k XOR v)
 //! ```
 //!
-//! in that field, with the indices `i` and `j` read as elements. `i XOR j` is never zero because
-//! `i >= k > j`. C is a Cauchy matrix: every square submatrix of it has an inverse, so that any `k`
-//! packets recover the block (the code is MDS). C does not depend on `n`: more repair packets can
-//! be made for a block at any time, up to index 255.
+//! in that field, with the indices read as elements. m is the least power of two not below
+//! `n - k`, and an FFT code needs `k + m <= 256`. Of both matrices every square submatrix has an
+//! inverse, so that any `k` packets recover the block (the codes are MDS).
+//!
+//! The Cauchy code's coefficients do not depend on `n`: more repair packets can be made for a block
+//! at any time, up to index 255. Those of the FFT code do, by m; in return an additive FFT
+//! computes the repair packets with O(log m) operations a source byte instead of O(n - k). The
+//! rule: [`Scheme::Fft`](block::Scheme) where `n` is settled when the block is made,
+//! [`Scheme::Cauchy`](block::Scheme) where it is not or where the FFT code does not exist
+//! ([`Scheme::fastest`](block::Scheme::fastest)).
 //!
 //! # Example
 //! ```

@@ -162,6 +162,14 @@ fn a_known_block_encodes_to_these_bytes() {
         repairs,
         [[0xF4, 0x8E, 0x01, 0x3F], [0x47, 0xA7, 0x7A, 0x77], [0xA7, 0x47, 0xBA, 0x1D]]
     );
+    let code = Code::with_scheme(Scheme::Fft, 3, 6).expect("valid");
+    let mut outputs: Vec<&mut [u8]> = repairs.iter_mut().map(|repair| &mut repair[..]).collect();
+    code.encode(&sources.each_ref().map(|source| &source[..]), &mut outputs).expect("valid");
+    // Lagrange's polynomials on 0..4, at 4, 5 and 6; computed apart from this code.
+    assert_eq!(
+        repairs,
+        [[0x1B, 0x1C, 0x12, 0x94], [0x1C, 0x1B, 0x14, 0x08], [0x12, 0x14, 0x1B, 0xD3]]
+    );
 }
 
 #[test]
