@@ -6,6 +6,7 @@
 //! waits for no block to fill. At the receiver a lost packet is known again as soon as as many
 //! repair packets have come as packets that they cover are missing.
 
+mod ahead;
 mod coefficient;
 mod decoder;
 mod elimination;

@@ -10,33 +10,50 @@ pub fn coefficient(seed: u16, id: u64) -> u8 {
     octet(seed, id)[(id % OCTET) as usize]
 }
 
-/// Writes the coefficients of the source packets `first`, `first + 1`, ..
+/// Writes the coefficients of the source packets `first`, `first + 1`, ..; `first` and their number
+/// are multiples of 8.
 pub(super) fn fill(seed: u16, first: u64, coefficients: &mut [u8]) {
-    let head = ((OCTET - first % OCTET) % OCTET) as usize;
-    let (head, rest) = coefficients.split_at_mut(head.min(coefficients.len()));
-    let skipped = (first % OCTET) as usize;
-    if !head.is_empty() {
-        head.copy_from_slice(&octet(seed, first)[skipped..][..head.len()]);
-    }
-    let mut id = first.wrapping_add(head.len() as u64);
-    for eight in rest.chunks_mut(OCTET as usize) {
-        eight.copy_from_slice(&octet(seed, id)[..eight.len()]);
-        id = id.wrapping_add(OCTET);
+    for (id, eight) in (first..).step_by(OCTET as usize).zip(coefficients.chunks_exact_mut(8)) {
+        eight.copy_from_slice(&octet(seed, id));
     }
 }
 
 /// Is the number of consecutive source packets whose coefficients are computed at once.
-const OCTET: u64 = 8;
+pub(super) const OCTET: u64 = 8;
 
 /// Returns the coefficients of the eight source packets whose ids agree with `id` but for the low
 /// three bits.
 ///
 /// The first output of SplitMix64 from a state made of the seed and the id; zeros become ones.
 #[inline]
-fn octet(seed: u16, id: u64) -> [u8; OCTET as usize] {
+pub(super) fn octet(seed: u16, id: u64) -> [u8; OCTET as usize] {
     let state = (u64::from(seed) << 32) + u64::from(id as u32) / OCTET;
     let mut word = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
     word = (word ^ word >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     word = (word ^ word >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
     (word ^ word >> 31).to_le_bytes().map(|byte| byte.max(1))
+}
+
+/// Turns the coefficients of eight packets in each of eight sums, a packet a byte, into those in
+/// eight sums of each of eight packets, a sum a byte.
+#[inline]
+pub(super) fn transpose(mut rows: [u64; 8]) -> [u64; 8] {
+    // Of the matrix, then of each quarter, then of each of these: the off-diagonal quarters.
+    exchange::<4>(&mut rows, 0xFFFF_FFFF);
+    exchange::<2>(&mut rows, 0xFFFF_0000_FFFF);
+    exchange::<1>(&mut rows, 0x00FF_00FF_00FF_00FF);
+    rows
+}
+
+/// Exchanges the quarters of `DISTANCE` bytes a side that lie off the diagonals; `low` selects the
+/// lower bytes of a row.
+#[inline]
+fn exchange<const DISTANCE: usize>(rows: &mut [u64; 8], low: u64) {
+    for row in 0..8 {
+        if row & DISTANCE == 0 {
+            let exchanged = ((rows[row] >> (8 * DISTANCE)) ^ rows[row + DISTANCE]) & low;
+            rows[row] ^= exchanged << (8 * DISTANCE);
+            rows[row + DISTANCE] ^= exchanged;
+        }
+    }
 }

@@ -1,12 +1,15 @@
 //! The sender's side: the coding window and the combinations of what is in it.
 
+use core::iter;
 use core::ops::Range;
 
+use super::ahead::{Ahead, ROWS};
+use super::coefficient::{OCTET, octet, transpose};
 use super::packets::Packets;
-use super::sum::Sum;
-use super::{Config, Repair, coefficient};
+use super::sum::{Scratch, Sum};
+use super::{Config, Repair};
 use crate::Error;
-use crate::kernel::Kernel;
+use crate::kernel::{Column, Kernel, ROWS_MAX};
 
 /// Makes repair packets from the source packets of a sliding coding window.
 ///
@@ -19,7 +22,8 @@ pub struct Encoder {
     /// By id, modulo a power of two.
     packets: Packets,
     slot_mask: u64,
-    scratch: Packets,
+    ahead: Ahead,
+    scratch: Scratch,
     first: u64,
     next: u64,
     overrun: u64,
@@ -46,7 +50,8 @@ impl Encoder {
             kernel,
             packets: Packets::new(slots, config.symbol_bytes),
             slot_mask: slots as u64 - 1,
-            scratch: Packets::new(1, config.symbol_bytes),
+            ahead: Ahead::new(config.symbol_bytes),
+            scratch: Scratch::new(config.window_max + 1),
             first: 0,
             next: 0,
             overrun: 0,
@@ -106,8 +111,9 @@ impl Encoder {
 
     /// Writes a repair packet over the present coding window and returns its header.
     ///
-    /// Each must get another seed than those made from some of the same packets: a counter will
-    /// do. What `output` held does not matter. O(window x symbol_bytes).
+    /// Each must get another seed than those made from some of the same packets. A counter is best:
+    /// repair packets for seeds that follow each other are made several at a time, in advance, in
+    /// about half the time. What `output` held does not matter. O(window x symbol_bytes).
     ///
     /// # Errors
     /// [`Error::EmptyWindow`] or [`Error::Symbol`]; nothing is written.
@@ -117,18 +123,25 @@ impl Encoder {
         if window.is_empty() {
             return Err(Error::EmptyWindow);
         }
-        let mut sum = Sum::new(self.kernel);
-        let outputs = &mut [output];
-        let mut coefficients = [0; COEFFICIENTS];
-        for first in window.clone().step_by(COEFFICIENTS) {
-            let end = window.end.min(first + COEFFICIENTS as u64);
-            coefficient::fill(seed, first, &mut coefficients[..(end - first) as usize]);
-            for (id, &coefficient) in (first..end).zip(&coefficients) {
-                let packet = self.packets.get((id & self.slot_mask) as usize);
-                sum.add(packet, outputs, &mut self.scratch)[0] = coefficient;
+        let Encoder { kernel, packets, ahead, scratch, slot_mask, .. } = self;
+        let sources = Sources { packets, slot_mask: *slot_mask };
+        if let Some((begun, covers)) = ahead.take(seed, &window, *slot_mask + 1) {
+            let mut sum = Sum::new(scratch);
+            sum.add(begun, column(1));
+            sources.add(seed, 1, covers.start..window.start, &mut sum);
+            sources.add(seed, 1, covers.end..window.end, &mut sum);
+            sum.finish(*kernel, &mut [output]);
+        } else {
+            let mut outputs: [&mut [u8]; ROWS] = Default::default();
+            let mut rows = 0;
+            for sum in iter::once(output).chain(ahead.begin(seed, &window)) {
+                outputs[rows] = sum;
+                rows += 1;
             }
+            let mut sum = Sum::new(scratch);
+            sources.add(seed, rows, window.clone(), &mut sum);
+            sum.finish(*kernel, &mut outputs[..rows]);
         }
-        sum.finish(outputs, &mut self.scratch);
         let count = (window.end - window.start) as u16;
         Ok(Repair { first: window.start, count, seed })
     }
@@ -142,5 +155,47 @@ impl Encoder {
     }
 }
 
-/// Is how many coefficients are computed ahead of their use.
-const COEFFICIENTS: usize = 128;
+/// Is the source packets that an encoder remembers.
+struct Sources<'a> {
+    packets: &'a Packets,
+    slot_mask: u64,
+}
+
+impl<'a> Sources<'a> {
+    /// Adds source packets with the coefficients of `seed` in the first sum, those of the next
+    /// seed in the second, and so on, for as many seeds as told.
+    fn add(&self, seed: u16, seed_count: usize, ids: Range<u64>, sum: &mut Sum<'a, '_>) {
+        let mut id = ids.start;
+        while id < ids.end {
+            let octet_end = (id / OCTET + 1) * OCTET;
+            let columns = columns(seed, id, seed_count);
+            for id in id..ids.end.min(octet_end) {
+                let packet = self.packets.get((id & self.slot_mask) as usize);
+                sum.add(packet, column(columns[(id % OCTET) as usize]));
+            }
+            id = octet_end;
+        }
+    }
+}
+
+/// Returns the coefficients of the eight source packets around `id` for consecutive seeds, a seed
+/// a byte.
+#[inline]
+fn columns(seed: u16, id: u64, seed_count: usize) -> [u64; OCTET as usize] {
+    if seed_count == 1 {
+        return octet(seed, id).map(u64::from);
+    }
+    let mut rows = [0; ROWS];
+    for (offset, row) in rows[..seed_count].iter_mut().enumerate() {
+        *row = u64::from_le_bytes(octet(seed.wrapping_add(offset as u16), id));
+    }
+    transpose(rows)
+}
+
+/// Returns a column of coefficients, those of the first sums from a word.
+#[inline]
+fn column(word: u64) -> Column {
+    let mut column = [0; ROWS_MAX];
+    column[..ROWS].copy_from_slice(&word.to_le_bytes());
+    column
+}

@@ -6,11 +6,12 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::coefficient::{self, OCTET, transpose};
 use super::elimination::Elimination;
 use super::known::{Bits, Known};
 use super::packets::Packets;
-use super::sum::Sum;
-use super::{Config, Repair, coefficient};
+use super::sum::{Scratch, Sum};
+use super::{Config, Repair};
 use crate::kernel::{Column, Kernel, ROWS_MAX};
 
 /// Is room for solving, kept so that nothing is allocated then.
@@ -20,7 +21,7 @@ pub(super) struct Work {
     pub(super) solved: Vec<u16>,
     /// What is being computed.
     sums: Packets,
-    scratch: Packets,
+    scratch: Scratch,
     used: Used,
 }
 
@@ -37,20 +38,22 @@ struct Used {
 /// Is how many neighbouring packets' coefficients are computed at once: the bits of a word.
 const LANES: usize = 64;
 
-type Lanes = [u8; LANES];
+type Lanes = [[u8; OCTET as usize]; LANES / OCTET as usize];
+
+const NONE: Lanes = [[0; 8]; 8];
 
 impl Work {
     pub(super) fn new(config: Config) -> Work {
-        let Config { symbol_bytes, repairs_max, .. } = config;
+        let Config { symbol_bytes, window_max, repairs_max } = config;
         let rows_max = repairs_max.min(ROWS_MAX);
         Work {
             solved: Vec::with_capacity(repairs_max),
             sums: Packets::new(rows_max, symbol_bytes),
-            scratch: Packets::new(rows_max, symbol_bytes),
+            scratch: Scratch::new(window_max + repairs_max),
             used: Used {
                 repairs: Vec::with_capacity(repairs_max),
                 shares: Vec::with_capacity(repairs_max),
-                coefficients: vec![[0; LANES]; repairs_max],
+                coefficients: vec![NONE; repairs_max],
             },
         }
     }
@@ -70,7 +73,7 @@ impl Work {
             let outputs = &mut outputs[..rows.len()];
             outputs.iter_mut().zip(self.sums.iter_mut()).for_each(|(output, sum)| *output = sum);
 
-            let mut sum = Sum::new(kernel);
+            let mut sum = Sum::new(&mut self.scratch);
             self.used.clear();
             for (position, held) in equations.held().iter().enumerate() {
                 let mut column = [0; ROWS_MAX];
@@ -79,12 +82,11 @@ impl Work {
                 }
                 if column != [0; ROWS_MAX] {
                     self.used.push(held.repair, column);
-                    let payload = repairs.get(usize::from(held.slot));
-                    *sum.add(payload, outputs, &mut self.scratch) = column;
+                    sum.add(repairs.get(usize::from(held.slot)), column);
                 }
             }
-            self.used.add_known(kernel, known, packets, &mut sum, outputs, &mut self.scratch);
-            sum.finish(outputs, &mut self.scratch);
+            self.used.add_known(kernel, known, packets, rows.len(), &mut sum);
+            sum.finish(kernel, outputs);
 
             for (&row, sum) in rows.iter().zip(outputs) {
                 let slot = known.slot(equations.pivot(usize::from(row)));
@@ -122,23 +124,27 @@ impl Used {
         kernel: Kernel,
         known: &Known,
         packets: &'a Packets,
-        sum: &mut Sum<'a>,
-        outputs: &mut [&mut [u8]],
-        scratch: &mut Packets,
+        rows: usize,
+        sum: &mut Sum<'a, '_>,
     ) {
         let first = self.repairs.iter().map(|repair| repair.first).min().unwrap_or(0);
         let end = self.repairs.iter().map(|repair| repair.covers().end).max().unwrap_or(0);
-        let mut products = [[0; LANES]; ROWS_MAX];
-        let products = &mut products[..outputs.len()];
+        let mut products = [NONE; ROWS_MAX];
+        let products = &mut products[..rows];
         for (base, bits) in known.known_words(first..end) {
             if bits == 0 {
                 continue;
             }
             self.multiply_shares(kernel, base, products);
-            for id in (Bits { base, bits }) {
-                let column = sum.add(packets.get(known.slot(id)), outputs, scratch);
-                for (coefficient, product) in column.iter_mut().zip(&*products) {
-                    *coefficient = product[(id - base) as usize];
+            for octet in 0..8 {
+                let base = base + octet * OCTET;
+                let bits = (bits >> (octet * OCTET)) & 0xFF;
+                if bits == 0 {
+                    continue;
+                }
+                let columns = columns(products, octet as usize);
+                for id in (Bits { base, bits }) {
+                    sum.add(packets.get(known.slot(id)), columns[(id - base) as usize]);
                 }
             }
         }
@@ -146,43 +152,64 @@ impl Used {
 
     /// Sets `products` to the coefficients of the packets from `base` on in each output.
     fn multiply_shares(&mut self, kernel: Kernel, base: u64, products: &mut [Lanes]) {
-        for (repair, lanes) in self.repairs.iter().zip(&mut self.coefficients) {
-            fill_lanes(repair, base, lanes);
+        let coefficients = &mut self.coefficients[..self.repairs.len()];
+        for (repair, lanes) in self.repairs.iter().zip(&mut *coefficients) {
+            fill_lanes(repair, base, lanes.as_flattened_mut());
         }
-        let mut partial = [[0; LANES]; ROWS_MAX];
-        let batches =
-            self.shares.chunks(BATCH).zip(self.coefficients[..self.repairs.len()].chunks(BATCH));
-        for (batch, (shares, coefficients)) in batches.enumerate() {
-            let mut inputs: [&[u8]; BATCH] = [&[]; BATCH];
-            for (input, lanes) in inputs.iter_mut().zip(coefficients) {
-                *input = lanes;
-            }
-            let inputs = &inputs[..coefficients.len()];
-            if batch == 0 {
-                multiply(kernel, shares, inputs, products);
-            } else {
-                let partial = &mut partial[..products.len()];
-                multiply(kernel, shares, inputs, partial);
-                for (product, partial) in products.iter_mut().zip(partial) {
-                    product.iter_mut().zip(partial).for_each(|(byte, partial)| *byte ^= *partial);
-                }
+        let mut batches = self.shares.chunks(BATCH).zip(coefficients.chunks(BATCH));
+        if let Some((shares, coefficients)) = batches.next() {
+            multiply(kernel, shares, coefficients, products);
+        }
+        for (shares, coefficients) in batches {
+            let mut partial = [NONE; ROWS_MAX];
+            multiply(kernel, shares, coefficients, &mut partial[..products.len()]);
+            for (product, partial) in products.iter_mut().zip(&partial) {
+                let bytes = product.as_flattened_mut().iter_mut().zip(partial.as_flattened());
+                bytes.for_each(|(byte, partial)| *byte ^= partial);
             }
         }
     }
 }
 
+/// Returns the columns of eight neighbouring packets from rows of coefficients.
+#[inline]
+fn columns(rows: &[Lanes], octet: usize) -> [Column; 8] {
+    let mut columns = [[0; ROWS_MAX]; 8];
+    if let [row] = rows {
+        for (column, &coefficient) in columns.iter_mut().zip(&row[octet]) {
+            column[0] = coefficient;
+        }
+        return columns;
+    }
+    for (eight, first) in rows.chunks(8).zip([0, 8]) {
+        let mut words = [0; 8];
+        for (word, lanes) in words.iter_mut().zip(eight) {
+            *word = u64::from_le_bytes(lanes[octet]);
+        }
+        for (column, word) in columns.iter_mut().zip(transpose(words)) {
+            let count = (ROWS_MAX - first).min(8);
+            column[first..first + count].copy_from_slice(&word.to_le_bytes()[..count]);
+        }
+    }
+    columns
+}
+
 /// Is how many repair packets' coefficients are multiplied at once.
 const BATCH: usize = 16;
 
-fn multiply(kernel: Kernel, shares: &[Column], inputs: &[&[u8]], products: &mut [Lanes]) {
+fn multiply(kernel: Kernel, shares: &[Column], coefficients: &[Lanes], products: &mut [Lanes]) {
+    let mut inputs: [&[u8]; BATCH] = [&[]; BATCH];
+    let inputs = &mut inputs[..coefficients.len()];
+    inputs.iter_mut().zip(coefficients).for_each(|(input, lanes)| *input = lanes.as_flattened());
     let mut outputs: [&mut [u8]; ROWS_MAX] = Default::default();
     let outputs = &mut outputs[..products.len()];
+    let products = products.iter_mut().map(|lanes| lanes.as_flattened_mut());
     outputs.iter_mut().zip(products).for_each(|(output, product)| *output = product);
     kernel.multiply(shares, inputs, outputs);
 }
 
 /// Writes a repair packet's coefficients of the packets from `base` on, 0 where it covers none.
-fn fill_lanes(repair: &Repair, base: u64, lanes: &mut Lanes) {
+fn fill_lanes(repair: &Repair, base: u64, lanes: &mut [u8]) {
     let covers = repair.covers();
     let from = covers.start.saturating_sub(base).min(LANES as u64) as usize;
     let to = covers.end.saturating_sub(base).min(LANES as u64) as usize;

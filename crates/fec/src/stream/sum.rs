@@ -1,74 +1,60 @@
-//! Sums of many packets without a list of them on the heap.
+//! Sums of many packets, without allocating for each the list of them.
 
-use super::packets::Packets;
-use crate::kernel::{Column, Kernel, ROWS_MAX};
+use alloc::vec::Vec;
+use core::mem;
 
-/// Is how many packets one multiplication takes: the lists of them stay below 4 KiB of stack.
-const BATCH: usize = 128;
+use crate::kernel::{Column, Kernel};
 
-/// Adds up combinations of packets, a batch of packets at a time.
-pub(super) struct Sum<'a> {
-    kernel: Kernel,
-    columns: [Column; BATCH],
-    inputs: [&'a [u8]; BATCH],
-    count: usize,
-    /// The outputs hold the sum of earlier batches.
-    begun: bool,
+/// Is room for the lists of packets and of their coefficients, empty between sums.
+#[derive(Debug)]
+pub(super) struct Scratch {
+    columns: Vec<Column>,
+    inputs: Vec<&'static [u8]>,
 }
 
-impl<'a> Sum<'a> {
-    pub(super) fn new(kernel: Kernel) -> Sum<'a> {
-        Sum {
-            kernel,
-            columns: [[0; ROWS_MAX]; BATCH],
-            inputs: [&[]; BATCH],
-            count: 0,
-            begun: false,
-        }
+impl Scratch {
+    /// Returns room for sums of `count` packets.
+    pub(super) fn new(count: usize) -> Scratch {
+        Scratch { columns: Vec::with_capacity(count), inputs: Vec::with_capacity(count) }
     }
 
-    /// Returns the column for one more packet, to be written by the caller.
-    ///
-    /// `outputs` and `scratch` as for [`Sum::finish`]; all calls must be given the same.
+    /// Returns the size of what was allocated, a unit for each element.
+    #[cfg(test)]
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.columns.capacity() + self.inputs.capacity()
+    }
+}
+
+impl Clone for Scratch {
+    fn clone(&self) -> Scratch {
+        Scratch::new(self.columns.capacity())
+    }
+}
+
+/// Adds up combinations of packets, several at once.
+pub(super) struct Sum<'a, 's> {
+    inputs: Vec<&'a [u8]>,
+    scratch: &'s mut Scratch,
+}
+
+impl<'a, 's> Sum<'a, 's> {
+    pub(super) fn new(scratch: &'s mut Scratch) -> Sum<'a, 's> {
+        scratch.columns.clear();
+        Sum { inputs: mem::take(&mut scratch.inputs), scratch }
+    }
+
+    /// Adds one more packet with its coefficient in each sum.
     #[inline]
-    pub(super) fn add(
-        &mut self,
-        input: &'a [u8],
-        outputs: &mut [&mut [u8]],
-        scratch: &mut Packets,
-    ) -> &mut Column {
-        if self.count == BATCH {
-            self.flush(outputs, scratch);
-        }
-        let position = self.count;
-        self.inputs[position] = input;
-        self.count += 1;
-        &mut self.columns[position]
+    pub(super) fn add(&mut self, input: &'a [u8], column: Column) {
+        self.inputs.push(input);
+        self.scratch.columns.push(column);
     }
 
-    /// Completes the outputs: one for each row of the columns that is in use.
-    ///
-    /// `scratch` has room for as many packets. What outputs and scratch held does not matter.
-    pub(super) fn finish(mut self, outputs: &mut [&mut [u8]], scratch: &mut Packets) {
-        if self.count > 0 || !self.begun {
-            self.flush(outputs, scratch);
-        }
-    }
-
-    fn flush(&mut self, outputs: &mut [&mut [u8]], scratch: &mut Packets) {
-        let (columns, inputs) = (&self.columns[..self.count], &self.inputs[..self.count]);
-        if self.begun {
-            let mut partial: [&mut [u8]; ROWS_MAX] = Default::default();
-            let partial = &mut partial[..outputs.len()];
-            partial.iter_mut().zip(scratch.iter_mut()).for_each(|(row, packet)| *row = packet);
-            self.kernel.multiply(columns, inputs, partial);
-            for (output, partial) in outputs.iter_mut().zip(partial) {
-                output.iter_mut().zip(&**partial).for_each(|(output, byte)| *output ^= byte);
-            }
-        } else {
-            self.kernel.multiply(columns, inputs, outputs);
-        }
-        self.begun = true;
-        self.count = 0;
+    /// Computes the sums. What `outputs` held does not matter.
+    pub(super) fn finish(mut self, kernel: Kernel, outputs: &mut [&mut [u8]]) {
+        kernel.multiply(&self.scratch.columns, &self.inputs, outputs);
+        self.inputs.clear();
+        // Collecting from a list of the same layout keeps its memory: the room comes back.
+        self.scratch.inputs = self.inputs.into_iter().map(|_| -> &[u8] { &[] }).collect();
     }
 }
