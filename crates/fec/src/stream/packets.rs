@@ -38,7 +38,9 @@ impl Packets {
     /// Returns all packets, to be written to at once.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut [u8]> {
         let symbol_bytes = self.symbol_bytes;
-        self.bytes[self.start..]
+        // The line of slack would be one packet more, were the buffer aligned and a packet a line.
+        let packets_bytes = self.bytes.len() - LINE_BYTES;
+        self.bytes[self.start..][..packets_bytes]
             .chunks_exact_mut(self.stride)
             .map(move |packet| &mut packet[..symbol_bytes])
     }
@@ -47,5 +49,21 @@ impl Packets {
     #[cfg(test)]
     pub(super) fn memory_bytes(&self) -> usize {
         self.bytes.capacity()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_has_as_many_packets_as_were_asked_for_wherever_it_lies() {
+        // Allocations of many sizes, to meet some that are aligned and some that are not.
+        for count in 1..200 {
+            let mut stores = [0, 1, 64, 65].map(|symbol_bytes| Packets::new(count, symbol_bytes));
+            for store in &mut stores {
+                assert_eq!(store.iter_mut().count(), count);
+            }
+        }
     }
 }
