@@ -49,8 +49,10 @@
 //! ```
 //!
 //! # Features
-//! `std` (default): the [`kernel`] is chosen by the CPU at run time. Without it the crate needs
-//! neither `std` nor `alloc`, and the target's compile-time features choose.
+//! - `std` (default, implies `alloc`): the [`kernel`] is chosen by the CPU at run time, and there is
+//!   [`theory`]. Without it the target's compile-time features choose.
+//! - `alloc`: there is [`stream`], whose windows live on the heap. Without it the crate needs
+//!   neither `std` nor `alloc`.
 #![cfg_attr(not(any(test, feature = "std")), no_std)]
 
 #[cfg(feature = "alloc")]

@@ -3,8 +3,70 @@
 //! Source packets are numbered from 0 and sent as they are. Whenever the sender likes, after every
 //! few of them, it has a [repair packet](Encoder::repair) made: a random linear combination over
 //! GF(2^8) of all source packets in its coding window, that is of those not yet acknowledged. It
-//! waits for no block to fill. At the receiver a lost packet is known again as soon as as many
-//! repair packets have come as packets that they cover are missing.
+//! waits for no block to fill, and how many source packets stand between two repair packets may
+//! change at any packet. After \[STREAM\], III; which coefficients, says docs/protocol.md, section 6,
+//! and why, docs/decisions/0007-streaming-coefficients.md.
+//!
+//! # When a packet is known
+//! A source packet that arrives is known at once. Lost ones are known as soon as the equations
+//! determine them: in general when as many repair packets have arrived since as packets that they
+//! cover are missing. One more is needed in about one of 255 cases. Then the [`Decoder`] gives all
+//! of them, through [`Decoder::poll`] as they become known and through [`Decoder::poll_in_order`]
+//! by number. [`theory`](crate::theory) tells how long that takes.
+//!
+//! # How the ends use it
+//! - The sender [pushes](Encoder::push) each source packet, and asks for a repair packet after every
+//!   `l - 1` of them, with a seed that it counts up. It sends [`Repair`] with the payload.
+//! - The receiver hands over whatever arrives, in any order, and sends back [`Report::edge`], which
+//!   the sender hands to [`Encoder::acknowledge`]: all below is known, and the coding window begins
+//!   there. Lost feedback costs time, never correctness. `missing - rank` tells how many more repair
+//!   packets would end the waiting.
+//! - The code knows no time. Who does calls `forget_before` on each end when packets expire: on the
+//!   sender's they leave the coding window, on the receiver's they are no longer waited for. If
+//!   nobody does, the window's bound does: [`Encoder::overrun`] and [`Report::lost`] count.
+//! - Everything that is dropped is counted: [`Discards`].
+//!
+//! # What it costs
+//! A source packet costs a copy at either end. A repair packet costs the sender its coding window's
+//! packets multiplied and added, about half of that if its seeds are counted up. The receiver
+//! eliminates coefficients as they arrive, a few bytes for each missing packet, and touches payloads
+//! only when packets can be computed, then all at once: each as much as a repair packet. A repair
+//! packet over nothing missing costs next to nothing. All memory is allocated at construction, and
+//! whatever arrives, it does not grow; the time for a packet is bounded by `repairs_max` squared and
+//! by the packets that it makes known.
+//!
+//! # Example
+//! ```
+//! use tautline_fec::stream::{Config, Decoder, Encoder};
+//!
+//! let config = Config::new(5, 64);
+//! let mut encoder = Encoder::new(config)?;
+//! let mut decoder = Decoder::new(Config { window_max: 128, ..config })?;
+//! for (id, symbol) in (0..).zip([b"never", b"waits", b"for a", b"block"]) {
+//!     assert_eq!(encoder.push(symbol)?, id);
+//!     // The second one is lost.
+//!     if id != 1 {
+//!         decoder.handle_source(id, symbol)?;
+//!     }
+//! }
+//! assert_eq!(decoder.poll_in_order(), Some((0, &b"never"[..])));
+//! assert_eq!(decoder.poll_in_order(), None);
+//!
+//! let mut payload = [0; 5];
+//! let repair = encoder.repair(0, &mut payload)?;
+//! decoder.handle_repair(&repair, &payload)?;
+//! assert_eq!(decoder.poll_in_order(), Some((1, &b"waits"[..])));
+//! assert_eq!(decoder.poll_in_order(), Some((2, &b"for a"[..])));
+//!
+//! encoder.acknowledge(decoder.report().edge)?;
+//! assert!(encoder.window().is_empty());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # A block code
+//! With a coding window that is a block this is the systematic random linear block code that
+//! \[STREAM\], V.C compares with: push the k source packets of a block, make its n - k repair
+//! packets, [forget](Encoder::forget_before) the block, begin the next.
 
 mod ahead;
 mod coefficient;

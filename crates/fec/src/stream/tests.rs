@@ -81,6 +81,56 @@ fn repair_packets_follow_the_documented_combination() {
 }
 
 #[test]
+fn coefficients_and_repair_packets_are_what_the_specification_says() {
+    // The vectors were computed apart from this code.
+    let specification = include_str!("../../../../docs/protocol.md");
+    let check = |name: &str, bytes: &[u8]| {
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let line = format!("\n{name}: {hex}\n");
+        assert!(specification.contains(&line), "docs/protocol.md lacks: {line}");
+    };
+    let row = |seed, ids: Range<u64>| ids.map(|id| coefficient(seed, id)).collect::<Vec<u8>>();
+    check("coefficients of seed 0", &row(0, 0..16));
+    check("coefficients of seed 196", &row(196, 0..8));
+    let first = (1 << 32) - 5;
+    check("coefficients of seed beef", &row(0xBEEF, first..first + 16));
+
+    // A decoder that lacks one of the packets takes the repair packet for it.
+    let symbol = |id: u64| [0, 1, 2, 3, 4, 5, 6, 7].map(|b| (id * (2 * b + 1) + b) as u8);
+    let line = "streaming repair packet: ";
+    let at = specification.find(line).expect("the vector is there") + line.len();
+    let payload: Vec<u8> = (at..at + 16)
+        .step_by(2)
+        .map(|at| u8::from_str_radix(&specification[at..at + 2], 16).expect("hexadecimal"))
+        .collect();
+    let mut decoder = decoder(Config::new(8, 16));
+    decoder.forget_before(first);
+    for id in (first..first + 9).filter(|&id| id != 1 << 32) {
+        decoder.handle_source(id, &symbol(id)).expect("new");
+    }
+    let repair = Repair { first, count: 9, seed: 0x1234 };
+    decoder.handle_repair(&repair, &payload).expect("one is missing");
+    let known: Vec<(u64, Vec<u8>)> =
+        core::iter::from_fn(|| decoder.poll().map(|(id, bytes)| (id, bytes.to_vec()))).collect();
+    assert_eq!(known.last(), Some(&(1 << 32, symbol(1 << 32).to_vec())));
+}
+
+#[test]
+fn coefficients_are_near_uniform_and_never_zero() {
+    let mut counts = [0_u32; 256];
+    for seed in 0..2048 {
+        for id in 0..512 {
+            counts[usize::from(coefficient(seed, id))] += 1;
+        }
+    }
+    // One in 256 each, and the zeros among the ones; 4096 with a standard deviation of 64.
+    let share = |count: u32, expected: f64| (f64::from(count) - expected).abs() < 5.0 * 64.0;
+    assert_eq!(counts[0], 0);
+    assert!(share(counts[1], 8192.0), "{}", counts[1]);
+    assert!(counts[2..].iter().all(|&count| share(count, 4096.0)), "{counts:?}");
+}
+
+#[test]
 fn lost_packets_are_known_as_soon_as_as_many_repair_packets_came() {
     let config = Config::new(40, 16);
     let mut encoder = filled(config, 10);
