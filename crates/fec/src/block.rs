@@ -4,15 +4,13 @@
 //! what the repair packets would be if the lost sources were zero, and from the differences,
 //! as many as are lost, the lost sources by the closed-form inverse of a Cauchy matrix.
 
-mod erasure;
 mod interpolation;
 
 use crate::Error;
 use crate::gf256::{EXP, LOG, LOG_OF_INVERSE};
 use crate::kernel::{Column, Kernel, ROWS_MAX, SOLVED_MAX};
 use crate::subspace::WEIGHTS;
-use erasure::Erasure;
-use interpolation::Factor;
+use interpolation::{Factor, Interpolation};
 
 /// Is the most packets in a block: the indices are elements of GF(2^8).
 pub const PACKETS_MAX: usize = 256;
@@ -138,8 +136,14 @@ impl Code {
     /// [`Error::SourceCount`], [`Error::RepairCount`] or [`Error::Length`]; nothing is written.
     pub fn encode(&self, sources: &[&[u8]], repairs: &mut [&mut [u8]]) -> Result<(), Error> {
         self.check_encode(sources, repairs)?;
-        let wanted: [u8; PACKETS_MAX] = core::array::from_fn(|repair| repair as u8);
-        self.combine(sources, &wanted[..repairs.len()], repairs);
+        if self.transform_pays(repairs.len(), 0) {
+            let wanted: [u8; SOLVED_MAX] = core::array::from_fn(|repair| repair as u8);
+            self.kernel.transform(self.layers(), sources, &wanted[..repairs.len()], repairs);
+        } else if self.source_count() <= SMALL_MAX {
+            self.multiply::<SMALL_MAX>(sources, repairs);
+        } else {
+            self.multiply::<PACKETS_MAX>(sources, repairs);
+        }
         Ok(())
     }
 
@@ -164,40 +168,46 @@ impl Code {
             return Ok(());
         }
         self.check_recover(received, missing)?;
-        let received_sources = received.iter().filter(|&&(index, _)| index < self.source_count());
-        let lost_count = self.source_count() - received_sources.count();
+        let known_count =
+            received.iter().filter(|&&(index, _)| index < self.source_count()).count();
+        let lost_count = self.source_count() - known_count;
+        let small = self.source_count() <= SMALL_MAX;
         // Small blocks do not pay for the arrays of large ones.
-        if missing.len() < lost_count {
-            self.interpolate(received, missing);
-        } else if lost_count <= ROWS_MAX && self.source_count() <= SMALL_MAX {
-            self.solve::<SMALL_MAX, ROWS_MAX, 1>(received, missing);
-        } else if lost_count <= ROWS_MAX {
-            self.solve::<PACKETS_MAX, ROWS_MAX, 1>(received, missing);
-        } else {
-            self.solve::<PACKETS_MAX, SOLVED_MAX, { SOLVED_MAX.div_ceil(ROWS_MAX) }>(
+        let all_asked = missing.len() == lost_count;
+        let more = lost_count * (lost_count + 4);
+        match all_asked && self.transform_pays(lost_count, more) {
+            false if small => self.interpolate::<SMALL_MAX>(received, missing),
+            false => self.interpolate::<PACKETS_MAX>(received, missing),
+            true if small && lost_count <= ROWS_MAX => {
+                self.solve::<SMALL_MAX, ROWS_MAX, 1>(received, missing);
+            }
+            true if lost_count <= ROWS_MAX => {
+                self.solve::<PACKETS_MAX, ROWS_MAX, 1>(received, missing);
+            }
+            true => self.solve::<PACKETS_MAX, SOLVED_MAX, { SOLVED_MAX.div_ceil(ROWS_MAX) }>(
                 received, missing,
-            );
+            ),
         }
         Ok(())
     }
 
-    /// Writes the repair packets `wanted`, where empty sources count as zeros.
-    fn combine(&self, sources: &[&[u8]], wanted: &[u8], repairs: &mut [&mut [u8]]) {
-        let known_count = sources.iter().filter(|source| !source.is_empty()).count();
-        if self.transform_pays(known_count, wanted.len()) {
-            return self.kernel.transform(self.layers(), sources, wanted, repairs);
-        }
-        let mut inputs: [&[u8]; PACKETS_MAX] = [&[]; PACKETS_MAX];
-        let mut columns = [[0; ROWS_MAX]; PACKETS_MAX];
+    /// Writes the first repair packets by the matrix.
+    fn multiply<const SOURCES: usize>(&self, sources: &[&[u8]], repairs: &mut [&mut [u8]]) {
+        let mut columns = [[0; ROWS_MAX]; SOURCES];
+        let columns = &mut columns[..sources.len()];
         let rows = rows_per_tile(repairs.len());
-        for (wanted, repairs) in wanted.chunks(rows).zip(repairs.chunks_mut(rows)) {
-            let mut count = 0;
-            for (source, packet) in sources.iter().enumerate().filter(|(_, p)| !p.is_empty()) {
-                inputs[count] = packet;
-                self.fill_column(&mut columns[count], source, wanted);
-                count += 1;
+        for (tile, repairs) in repairs.chunks_mut(rows).enumerate() {
+            let points: [u8; ROWS_MAX] =
+                core::array::from_fn(|row| self.repair_point((tile * rows + row) as u8));
+            for (source, column) in columns.iter_mut().enumerate() {
+                let (point, weight) = (self.point(source), self.weight(source));
+                let log = usize::from(LOG[usize::from(weight)]);
+                for (coefficient, &repair) in column.iter_mut().zip(&points[..repairs.len()]) {
+                    let distance = LOG_OF_INVERSE[usize::from(point ^ repair)];
+                    *coefficient = EXP[log + usize::from(distance)];
+                }
             }
-            self.kernel.multiply(&columns[..count], &inputs[..count], repairs);
+            self.kernel.multiply(columns, sources, repairs);
         }
     }
 
@@ -208,66 +218,132 @@ impl Code {
         received: &[(usize, &[u8])],
         missing: &mut [(usize, &mut [u8])],
     ) {
-        let mut erasure = Erasure::<SOURCES, LOST>::empty(self);
-        erasure.fill(received);
         let count = missing.len();
-        let interpolation = erasure.interpolation(self);
-        let mut factors = [Factor::default(); LOST];
-        for (factor, &repair) in factors.iter_mut().zip(erasure.repair_indices()) {
+        let mut sources: [&[u8]; SOURCES] = [&[]; SOURCES];
+        let mut is_known = [false; PACKETS_MAX];
+        for &(index, packet) in self.sources_of(received) {
+            sources[index] = packet;
+            is_known[index] = true;
+        }
+        let mut wanted = [0; LOST];
+        let mut repairs: [&[u8]; LOST] = [&[]; LOST];
+        for (position, &(index, packet)) in self.repairs_of(received).take(count).enumerate() {
+            wanted[position] = (index - self.source_count()) as u8;
+            repairs[position] = packet;
+        }
+        let wanted = &wanted[..count];
+        let interpolation = self.interpolation(&is_known, wanted);
+        let mut known = [Factor::default(); LOST];
+        for (factor, &repair) in known.iter_mut().zip(wanted) {
             *factor = interpolation.of_known(self.repair_point(repair), 1);
         }
         let mut columns = [[[0; ROWS_MAX]; LOST]; TILES];
         let columns = &mut columns.as_flattened_mut()[..count * count.div_ceil(ROWS_MAX)];
+        for (missing, columns) in missing.chunks(ROWS_MAX).zip(columns.chunks_exact_mut(count)) {
+            self.fill_inverse(&interpolation, &known, missing, columns);
+        }
         let mut outputs: [&mut [u8]; LOST] = core::array::from_fn(|_| Default::default());
-        for (position, (index, output)) in missing.iter_mut().enumerate() {
-            let lost = interpolation.of_lost(self.point(*index), self.weight(*index));
-            let tile = &mut columns[position / ROWS_MAX * count..][..count];
-            for (column, factor) in tile.iter_mut().zip(&factors) {
-                column[position % ROWS_MAX] = factor.coefficient(lost);
-            }
-            outputs[position] = output;
+        for (output, (_, packet)) in outputs.iter_mut().zip(missing) {
+            *output = packet;
         }
         let outputs = &mut outputs[..count];
-        self.combine(erasure.sources(), erasure.repair_indices(), outputs);
-        self.kernel.solve(columns, erasure.repairs(), outputs);
+        let sources = &sources[..self.source_count()];
+        self.kernel.transform(self.layers(), sources, wanted, outputs);
+        self.kernel.solve(columns, &repairs[..count], outputs);
     }
 
-    /// Recovers some of the lost sources, each as a combination of k received packets.
-    fn interpolate(&self, received: &[(usize, &[u8])], missing: &mut [(usize, &mut [u8])]) {
-        let mut erasure = Erasure::<PACKETS_MAX, SOLVED_MAX>::empty(self);
-        erasure.fill(received);
-        let interpolation = erasure.interpolation(self);
-        let mut inputs: [&[u8]; PACKETS_MAX] = [&[]; PACKETS_MAX];
-        let mut factors = [Factor::default(); PACKETS_MAX];
-        let sources = erasure.known().map(|(index, packet)| {
-            (packet, interpolation.of_known(self.point(index), self.weight(index)))
-        });
-        let repairs = erasure.repairs().iter().zip(erasure.repair_indices());
-        let repairs = repairs.map(|(&packet, &repair)| {
-            (packet, interpolation.of_known(self.repair_point(repair), 1))
-        });
-        let slots = inputs.iter_mut().zip(&mut factors);
-        for ((input, factor), known) in slots.zip(sources.chain(repairs)) {
-            (*input, *factor) = known;
+    /// Recovers lost sources, each as a combination of k received packets.
+    fn interpolate<const SOURCES: usize>(
+        &self,
+        received: &[(usize, &[u8])],
+        missing: &mut [(usize, &mut [u8])],
+    ) {
+        let mut inputs: [&[u8]; SOURCES] = [&[]; SOURCES];
+        let mut is_known = [false; PACKETS_MAX];
+        let mut known_count = 0;
+        for &(index, packet) in self.sources_of(received) {
+            inputs[known_count] = packet;
+            is_known[index] = true;
+            known_count += 1;
         }
-        let inputs = &inputs[..self.source_count()];
+        let inputs = &mut inputs[..self.source_count()];
+        let mut repairs = [0; SOURCES];
+        let chosen = self.repairs_of(received).zip(&mut inputs[known_count..]);
+        for ((&(index, packet), input), repair) in chosen.zip(&mut repairs) {
+            *repair = (index - self.source_count()) as u8;
+            *input = packet;
+        }
+        let repairs = &repairs[..inputs.len() - known_count];
+        let interpolation = self.interpolation(&is_known, repairs);
+        let mut known = [Factor::default(); SOURCES];
+        let sources = self
+            .sources_of(received)
+            .map(|&(index, _)| interpolation.of_known(self.point(index), self.weight(index)));
+        let repairs =
+            repairs.iter().map(|&repair| interpolation.of_known(self.repair_point(repair), 1));
+        for (factor, known) in known.iter_mut().zip(sources.chain(repairs)) {
+            *factor = known;
+        }
 
-        let mut columns = [[0; ROWS_MAX]; PACKETS_MAX];
+        let mut columns = [[0; ROWS_MAX]; SOURCES];
         let columns = &mut columns[..inputs.len()];
         for missing in missing.chunks_mut(rows_per_tile(missing.len())) {
+            self.fill_inverse(&interpolation, &known, missing, columns);
             let mut outputs: [&mut [u8]; ROWS_MAX] = Default::default();
             let outputs = &mut outputs[..missing.len()];
-            for (row, ((index, packet), output)) in
-                missing.iter_mut().zip(&mut *outputs).enumerate()
-            {
-                let lost = interpolation.of_lost(self.point(*index), self.weight(*index));
-                for (column, factor) in columns.iter_mut().zip(&factors) {
-                    column[row] = factor.coefficient(lost);
-                }
+            for (output, (_, packet)) in outputs.iter_mut().zip(missing) {
                 *output = packet;
             }
             self.kernel.multiply(columns, inputs, outputs);
         }
+    }
+
+    /// Sets `columns[p][row]` to the coefficient of known packet p in `missing[row]`.
+    fn fill_inverse(
+        &self,
+        interpolation: &Interpolation,
+        known: &[Factor],
+        missing: &[(usize, &mut [u8])],
+        columns: &mut [Column],
+    ) {
+        let mut lost = [Factor::default(); ROWS_MAX];
+        let lost = &mut lost[..missing.len()];
+        for (factor, &(index, _)) in lost.iter_mut().zip(missing) {
+            *factor = interpolation.of_lost(self.point(index), self.weight(index));
+        }
+        for (column, known) in columns.iter_mut().zip(known) {
+            for (coefficient, &lost) in column.iter_mut().zip(&*lost) {
+                *coefficient = known.coefficient(lost);
+            }
+        }
+    }
+
+    /// Prepares for the sources that are not known and the repair packets taken for them.
+    fn interpolation(&self, is_known: &[bool; PACKETS_MAX], repairs: &[u8]) -> Interpolation {
+        let lost = (0..self.source_count()).filter(|&index| !is_known[index]);
+        Interpolation::new(
+            lost.map(|index| self.point(index)),
+            repairs.iter().map(|&repair| self.repair_point(repair)),
+            self.point_end(),
+        )
+    }
+
+    /// Gives the source packets among those received.
+    fn sources_of<'a, 'b>(
+        &self,
+        received: &'a [(usize, &'b [u8])],
+    ) -> impl Iterator<Item = &'a (usize, &'b [u8])> {
+        let source_count = self.source_count();
+        received.iter().filter(move |&&(index, _)| index < source_count)
+    }
+
+    /// Gives the repair packets among those received.
+    fn repairs_of<'a, 'b>(
+        &self,
+        received: &'a [(usize, &'b [u8])],
+    ) -> impl Iterator<Item = &'a (usize, &'b [u8])> {
+        let source_count = self.source_count();
+        received.iter().filter(move |&&(index, _)| index >= source_count)
     }
 
     /// Returns the field element that stands for a source packet.
@@ -307,24 +383,14 @@ impl Code {
         self.repair_count().next_power_of_two().trailing_zeros() as usize
     }
 
-    /// Whether an FFT is faster than `row_count` rows of the matrix, by the multiplications; each
-    /// butterfly has two additions for its one.
-    fn transform_pays(&self, known_count: usize, row_count: usize) -> bool {
+    /// Whether an FFT and `more` multiplications are faster than `row_count` rows of the matrix;
+    /// each butterfly has two additions for its one multiplication.
+    fn transform_pays(&self, row_count: usize, more: usize) -> bool {
         let m = 1 << self.layers();
         let chunk_count = self.source_count().div_ceil(m);
         let butterflies = (chunk_count + 1) * m / 2 * self.layers();
-        let cost = (3 * butterflies + chunk_count * m) / 2;
-        self.scheme == Scheme::Fft && cost <= known_count * row_count
-    }
-
-    /// Sets `column[r]` to the coefficient of a source packet in repair packet `repairs[r]`.
-    fn fill_column(&self, column: &mut Column, source: usize, repairs: &[u8]) {
-        let log = usize::from(LOG[usize::from(self.weight(source))]);
-        let point = self.point(source);
-        for (coefficient, &repair) in column.iter_mut().zip(repairs) {
-            let distance = LOG_OF_INVERSE[usize::from(point ^ self.repair_point(repair))];
-            *coefficient = EXP[log + usize::from(distance)];
-        }
+        let cost = (3 * butterflies + chunk_count * m) / 2 + more;
+        self.scheme == Scheme::Fft && cost <= self.source_count() * row_count
     }
 
     fn check_encode(&self, sources: &[&[u8]], repairs: &[&mut [u8]]) -> Result<(), Error> {

@@ -39,7 +39,7 @@ pub(super) unsafe fn transform<V: Vector>(
             0 => spans::<V, 1, 4>(&table, length),
             1 => spans::<V, 2, 4>(&table, length),
             2 => spans::<V, 4, 2>(&table, length),
-            3 => spans::<V, 8, 1>(&table, length),
+            3 => spans::<V, 8, 2>(&table, length),
             4 if V::MANY => spans::<V, 16, 1>(&table, length),
             4 => spans_in_two_passes::<V, 4, 4>(&table, length),
             5 => spans_in_two_passes::<V, 8, 4>(&table, length),
