@@ -197,12 +197,15 @@ impl Code {
         let columns = &mut columns[..sources.len()];
         let rows = rows_per_tile(repairs.len());
         for (tile, repairs) in repairs.chunks_mut(rows).enumerate() {
-            let points: [u8; ROWS_MAX] =
-                core::array::from_fn(|row| self.repair_point((tile * rows + row) as u8));
+            let mut points = [0; ROWS_MAX];
+            let points = &mut points[..repairs.len()];
+            for (point, repair) in points.iter_mut().zip(tile * rows..) {
+                *point = self.repair_point(repair as u8);
+            }
             for (source, column) in columns.iter_mut().enumerate() {
                 let (point, weight) = (self.point(source), self.weight(source));
                 let log = usize::from(LOG[usize::from(weight)]);
-                for (coefficient, &repair) in column.iter_mut().zip(&points[..repairs.len()]) {
+                for (coefficient, &repair) in column.iter_mut().zip(&*points) {
                     let distance = LOG_OF_INVERSE[usize::from(point ^ repair)];
                     *coefficient = EXP[log + usize::from(distance)];
                 }
