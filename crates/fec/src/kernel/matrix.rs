@@ -149,7 +149,9 @@ impl<V: Vector, const VECTORS: usize, const FIRST: bool> Inputs<V, VECTORS> for 
     #[inline(always)]
     unsafe fn load(self, index: usize) -> [V; VECTORS] {
         // SAFETY: the caller's promise on `index`; all of `VECTORS` lie within the packets.
-        unsafe { load::<V, VECTORS, FIRST>(self.packets.get_unchecked(index).as_ptr(), self.span) }
+        unsafe {
+            self.span.load_all::<V, VECTORS, FIRST>(self.packets.get_unchecked(index).as_ptr())
+        }
     }
 }
 
@@ -167,8 +169,8 @@ impl<V: Vector, const VECTORS: usize> Sums<V, VECTORS> {
         for (index, (addend, packet)) in addends.iter().zip(packets).enumerate() {
             // SAFETY: the caller's promise.
             unsafe {
-                let mut sum = load::<V, VECTORS, FIRST>(packet.as_ptr(), span);
-                let addend = load::<V, VECTORS, FIRST>(addend.as_ptr(), span);
+                let mut sum = span.load_all::<V, VECTORS, FIRST>(packet.as_ptr());
+                let addend = span.load_all::<V, VECTORS, FIRST>(addend.as_ptr());
                 for vector in 0..VECTORS {
                     sum[vector] = sum[vector].xor(addend[vector]);
                 }
@@ -183,25 +185,6 @@ impl<V: Vector, const VECTORS: usize> Inputs<V, VECTORS> for Sums<V, VECTORS> {
     unsafe fn load(self, index: usize) -> [V; VECTORS] {
         // SAFETY: `fill` has written it, by the caller's promise on `index`.
         unsafe { self.0.add(index).read() }
-    }
-}
-
-/// Loads `VECTORS` neighbouring vectors of a packet.
-///
-/// # Safety
-/// They lie within the packet; with `FIRST`, the span alone does.
-#[inline(always)]
-unsafe fn load<V: Vector, const VECTORS: usize, const FIRST: bool>(
-    packet: *const u8,
-    span: Span,
-) -> [V; VECTORS] {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let mut vectors = [V::zero(); VECTORS];
-        for (vector, value) in vectors.iter_mut().enumerate() {
-            *value = Span { at: span.at + vector * V::BYTES, ..span }.load::<V, FIRST>(packet);
-        }
-        vectors
     }
 }
 
@@ -299,10 +282,7 @@ unsafe fn tile<
             index += 1;
         }
         for (sums, output) in sums.iter().zip(outputs) {
-            for (vector, &sum) in sums.iter().enumerate() {
-                let span = Span { at: span.at + vector * V::BYTES, ..span };
-                span.store::<V, FIRST>(sum, output.as_mut_ptr());
-            }
+            span.store_all::<V, VECTORS, FIRST>(sums, output.as_mut_ptr());
         }
     }
 }

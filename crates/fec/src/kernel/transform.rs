@@ -94,25 +94,25 @@ impl Table {
     /// # Safety
     /// The span lies within every source that is not null; the CPU has what `V` needs.
     #[inline(always)]
-    unsafe fn load<V: Vector, const N: usize, const FIRST: bool>(
+    unsafe fn load<V: Vector, const N: usize, const VECTORS: usize, const FIRST: bool>(
         &self,
         chunk: usize,
         first: usize,
         span: Span,
-    ) -> [V; N] {
+    ) -> [[V; VECTORS]; N] {
         let sources: &[*const u8; N] =
             self.sources[first..].first_chunk().expect("chunks end at 256");
         // SAFETY: the caller's promise.
         unsafe {
-            let mut elements = [V::zero(); N];
+            let mut elements = [[V::zero(); VECTORS]; N];
             if self.whole[chunk] {
                 for (element, &source) in elements.iter_mut().zip(sources) {
-                    *element = span.load::<V, FIRST>(source);
+                    *element = span.load_all::<V, VECTORS, FIRST>(source);
                 }
             } else {
                 for (element, &source) in elements.iter_mut().zip(sources) {
                     if !source.is_null() {
-                        *element = span.load::<V, FIRST>(source);
+                        *element = span.load_all::<V, VECTORS, FIRST>(source);
                     }
                 }
             }
@@ -125,16 +125,16 @@ impl Table {
     /// # Safety
     /// The span lies within every target; the CPU has what `V` needs.
     #[inline(always)]
-    unsafe fn store<V: Vector, const N: usize, const FIRST: bool>(
+    unsafe fn store<V: Vector, const N: usize, const VECTORS: usize, const FIRST: bool>(
         &self,
-        elements: &[V; N],
+        elements: &[[V; VECTORS]; N],
         first: usize,
         span: Span,
     ) {
-        for (&element, &target) in elements.iter().zip(&self.targets[first..first + N]) {
+        for (element, &target) in elements.iter().zip(&self.targets[first..first + N]) {
             if !target.is_null() {
                 // SAFETY: the caller's promise.
-                unsafe { span.store::<V, FIRST>(element, target) };
+                unsafe { span.store_all::<V, VECTORS, FIRST>(element, target) };
             }
         }
     }
@@ -201,22 +201,18 @@ unsafe fn in_registers<V: Vector, const M: usize, const VECTORS: usize, const FI
 ) {
     // SAFETY: the caller's promise.
     unsafe {
-        let mut sums = [[V::zero(); M]; VECTORS];
+        let mut sums = [[V::zero(); VECTORS]; M];
         for chunk in 0..table.chunk_count {
-            for (vector, sums) in sums.iter_mut().enumerate() {
-                let span = Span { at: span.at + vector * V::BYTES, ..span };
-                let mut elements = table.load::<V, M, FIRST>(chunk, chunk * M, span);
-                backwards(&mut elements, 0, M + chunk * M);
-                for (sum, element) in sums.iter_mut().zip(elements) {
-                    *sum = sum.xor(element);
+            let mut elements = table.load::<V, M, VECTORS, FIRST>(chunk, chunk * M, span);
+            backwards(&mut elements, 0, M + chunk * M);
+            for (sum, element) in sums.iter_mut().zip(elements) {
+                for vector in 0..VECTORS {
+                    sum[vector] = sum[vector].xor(element[vector]);
                 }
             }
         }
-        for (vector, sums) in sums.iter_mut().enumerate() {
-            forwards(sums, 0, 0);
-            let span = Span { at: span.at + vector * V::BYTES, ..span };
-            table.store::<V, M, FIRST>(sums, 0, span);
-        }
+        forwards(&mut sums, 0, 0);
+        table.store::<V, M, VECTORS, FIRST>(&sums, 0, span);
     }
 }
 
@@ -231,7 +227,7 @@ unsafe fn in_two_passes<V: Vector, const LOW: usize, const HIGH: usize, const FI
 ) {
     let low_layers = LOW.trailing_zeros() as usize;
     let mut memory = MaybeUninit::<[[V; SOLVED_MAX]; 2]>::uninit();
-    let elements = memory.as_mut_ptr().cast::<V>();
+    let elements = memory.as_mut_ptr().cast::<[V; 1]>();
     // SAFETY: LOW * HIGH <= SOLVED_MAX elements fit, and each is written before it is read; the
     // rest is the caller's promise.
     unsafe {
@@ -240,19 +236,19 @@ unsafe fn in_two_passes<V: Vector, const LOW: usize, const HIGH: usize, const FI
             let base = LOW * HIGH * (1 + chunk);
             for first in (0..LOW * HIGH).step_by(LOW) {
                 let source = LOW * HIGH * chunk + first;
-                let mut low = table.load::<V, LOW, FIRST>(chunk, source, span);
+                let mut low = table.load::<V, LOW, 1, FIRST>(chunk, source, span);
                 backwards(&mut low, 0, base + first);
-                elements.add(first).cast::<[V; LOW]>().write(low);
+                elements.add(first).cast::<[[V; 1]; LOW]>().write(low);
             }
             for place in 0..LOW {
-                let mut high = [V::zero(); HIGH];
+                let mut high = [[V::zero(); 1]; HIGH];
                 for (index, element) in high.iter_mut().enumerate() {
                     *element = elements.add(place + index * LOW).read();
                 }
                 backwards(&mut high, low_layers, base);
                 for (index, element) in high.iter_mut().enumerate() {
                     if chunk > 0 {
-                        *element = element.xor(sums.add(place + index * LOW).read());
+                        element[0] = element[0].xor(sums.add(place + index * LOW).read()[0]);
                     }
                 }
                 if chunk + 1 == table.chunk_count {
@@ -264,9 +260,9 @@ unsafe fn in_two_passes<V: Vector, const LOW: usize, const HIGH: usize, const FI
             }
         }
         for first in (0..table.target_count).step_by(LOW) {
-            let mut low = sums.add(first).cast::<[V; LOW]>().read();
+            let mut low = sums.add(first).cast::<[[V; 1]; LOW]>().read();
             forwards(&mut low, 0, first);
-            table.store::<V, LOW, FIRST>(&low, first, span);
+            table.store::<V, LOW, 1, FIRST>(&low, first, span);
         }
     }
 }
@@ -276,20 +272,24 @@ unsafe fn in_two_passes<V: Vector, const LOW: usize, const HIGH: usize, const FI
 /// # Safety
 /// The CPU has what `V` needs.
 #[inline(always)]
-unsafe fn backwards<V: Vector, const N: usize>(elements: &mut [V; N], layer: usize, base: usize) {
+unsafe fn backwards<V: Vector, const N: usize, const VECTORS: usize>(
+    elements: &mut [[V; VECTORS]; N],
+    layer: usize,
+    base: usize,
+) {
     // SAFETY: the caller's promise.
     unsafe {
         if N >= 2 {
-            backwards_layer::<V, N, 1>(elements, layer, base);
+            backwards_layer::<V, N, VECTORS, 1>(elements, layer, base);
         }
         if N >= 4 {
-            backwards_layer::<V, N, 2>(elements, layer + 1, base);
+            backwards_layer::<V, N, VECTORS, 2>(elements, layer + 1, base);
         }
         if N >= 8 {
-            backwards_layer::<V, N, 4>(elements, layer + 2, base);
+            backwards_layer::<V, N, VECTORS, 4>(elements, layer + 2, base);
         }
         if N >= 16 {
-            backwards_layer::<V, N, 8>(elements, layer + 3, base);
+            backwards_layer::<V, N, VECTORS, 8>(elements, layer + 3, base);
         }
     }
 }
@@ -299,27 +299,31 @@ unsafe fn backwards<V: Vector, const N: usize>(elements: &mut [V; N], layer: usi
 /// # Safety
 /// The CPU has what `V` needs.
 #[inline(always)]
-unsafe fn forwards<V: Vector, const N: usize>(elements: &mut [V; N], layer: usize, base: usize) {
+unsafe fn forwards<V: Vector, const N: usize, const VECTORS: usize>(
+    elements: &mut [[V; VECTORS]; N],
+    layer: usize,
+    base: usize,
+) {
     // SAFETY: the caller's promise.
     unsafe {
         if N >= 16 {
-            forwards_layer::<V, N, 8>(elements, layer + 3, base);
+            forwards_layer::<V, N, VECTORS, 8>(elements, layer + 3, base);
         }
         if N >= 8 {
-            forwards_layer::<V, N, 4>(elements, layer + 2, base);
+            forwards_layer::<V, N, VECTORS, 4>(elements, layer + 2, base);
         }
         if N >= 4 {
-            forwards_layer::<V, N, 2>(elements, layer + 1, base);
+            forwards_layer::<V, N, VECTORS, 2>(elements, layer + 1, base);
         }
         if N >= 2 {
-            forwards_layer::<V, N, 1>(elements, layer, base);
+            forwards_layer::<V, N, VECTORS, 1>(elements, layer, base);
         }
     }
 }
 
 #[inline(always)]
-unsafe fn backwards_layer<V: Vector, const N: usize, const STEP: usize>(
-    elements: &mut [V; N],
+unsafe fn backwards_layer<V: Vector, const N: usize, const VECTORS: usize, const STEP: usize>(
+    elements: &mut [[V; VECTORS]; N],
     layer: usize,
     base: usize,
 ) {
@@ -330,9 +334,11 @@ unsafe fn backwards_layer<V: Vector, const N: usize, const STEP: usize>(
             let y = x + STEP;
             // SAFETY: the CPU has what `V` needs.
             unsafe {
-                elements[y] = elements[y].xor(elements[x]);
+                for vector in 0..VECTORS {
+                    elements[y][vector] = elements[y][vector].xor(elements[x][vector]);
+                }
                 if skew != 0 {
-                    elements[x] = elements[x].xor(V::product(elements[y].split(), skew));
+                    add_product(elements, x, y, skew);
                 }
             }
         }
@@ -340,8 +346,8 @@ unsafe fn backwards_layer<V: Vector, const N: usize, const STEP: usize>(
 }
 
 #[inline(always)]
-unsafe fn forwards_layer<V: Vector, const N: usize, const STEP: usize>(
-    elements: &mut [V; N],
+unsafe fn forwards_layer<V: Vector, const N: usize, const VECTORS: usize, const STEP: usize>(
+    elements: &mut [[V; VECTORS]; N],
     layer: usize,
     base: usize,
 ) {
@@ -353,10 +359,29 @@ unsafe fn forwards_layer<V: Vector, const N: usize, const STEP: usize>(
             // SAFETY: the CPU has what `V` needs.
             unsafe {
                 if skew != 0 {
-                    elements[x] = elements[x].xor(V::product(elements[y].split(), skew));
+                    add_product(elements, x, y, skew);
                 }
-                elements[y] = elements[y].xor(elements[x]);
+                for vector in 0..VECTORS {
+                    elements[y][vector] = elements[y][vector].xor(elements[x][vector]);
+                }
             }
+        }
+    }
+}
+
+/// Adds `skew` times element `y` to element `x`.
+#[inline(always)]
+unsafe fn add_product<V: Vector, const N: usize, const VECTORS: usize>(
+    elements: &mut [[V; VECTORS]; N],
+    x: usize,
+    y: usize,
+    skew: u8,
+) {
+    for vector in 0..VECTORS {
+        // SAFETY: the CPU has what `V` needs.
+        unsafe {
+            let product = V::product(elements[y][vector].split(), skew);
+            elements[x][vector] = elements[x][vector].xor(product);
         }
     }
 }

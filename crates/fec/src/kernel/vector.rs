@@ -80,4 +80,35 @@ impl Span {
             if FIRST { vector.store_first(to, self.count) } else { vector.store(to) }
         }
     }
+
+    /// Loads `VECTORS` neighbouring vectors of a packet, the first at the span.
+    #[inline(always)]
+    pub(super) unsafe fn load_all<V: Vector, const VECTORS: usize, const FIRST: bool>(
+        self,
+        packet: *const u8,
+    ) -> [V; VECTORS] {
+        // SAFETY: the caller's promise that they all lie within the packet.
+        unsafe {
+            let mut vectors = [V::zero(); VECTORS];
+            for (vector, value) in vectors.iter_mut().enumerate() {
+                let span = Span { at: self.at + vector * V::BYTES, ..self };
+                *value = span.load::<V, FIRST>(packet);
+            }
+            vectors
+        }
+    }
+
+    /// Stores `VECTORS` neighbouring vectors of a packet, the first at the span.
+    #[inline(always)]
+    pub(super) unsafe fn store_all<V: Vector, const VECTORS: usize, const FIRST: bool>(
+        self,
+        vectors: &[V; VECTORS],
+        packet: *mut u8,
+    ) {
+        for (vector, &value) in vectors.iter().enumerate() {
+            let span = Span { at: self.at + vector * V::BYTES, ..self };
+            // SAFETY: the caller's promise that they all lie within the packet.
+            unsafe { span.store::<V, FIRST>(value, packet) };
+        }
+    }
 }
