@@ -85,21 +85,21 @@ mod tests {
 
     #[test]
     fn each_skew_is_the_product_over_the_subspace() {
-        for k in 0..LAYERS {
-            for block in 1..128 >> k {
+        for (k, skews) in SKEWS.iter().enumerate() {
+            assert_eq!(skews[0], 0);
+            for (block, &skew) in skews.iter().enumerate().take(128 >> k).skip(1) {
                 let x = (block << (k + 1)) as u8;
-                assert_eq!(multiply(SKEWS[k][block], product(k, 1 << k)), product(k, x));
+                assert_eq!(multiply(skew, product(k, 1 << k)), product(k, x));
             }
-            assert_eq!(SKEWS[k][0], 0);
         }
     }
 
     #[test]
     fn each_weight_is_the_lagrange_polynomials() {
-        for k in 0..LAYERS {
-            for block in 1..256 >> k {
+        for (k, weights) in WEIGHTS.iter().enumerate() {
+            for (block, &weight) in weights.iter().enumerate().take(256 >> k).skip(1) {
                 let x = (block << k) as u8;
-                assert_eq!(multiply(WEIGHTS[k][block], product(k, 0)), product(k, x));
+                assert_eq!(multiply(weight, product(k, 0)), product(k, x));
             }
         }
     }

@@ -85,7 +85,7 @@ const BLOCK: usize = 16;
 fn for_each_block(sums: &mut [[u16; BLOCK]], point: u8, add: impl Fn(&mut u16, u8)) {
     let logs = &PERMUTED_LOGS[usize::from(point) % BLOCK];
     for (block, sums) in sums.iter_mut().enumerate() {
-        let logs = &logs[block ^ usize::from(point) / BLOCK];
+        let logs = &logs[block ^ (usize::from(point) / BLOCK)];
         for (sum, &log) in sums.iter_mut().zip(logs) {
             add(sum, log);
         }

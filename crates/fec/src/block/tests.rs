@@ -84,6 +84,7 @@ fn repair_packets_follow_the_documented_matrix() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "too many cases for an interpreter")]
 fn fft_repair_packets_follow_the_documented_matrix() {
     for (source_count, repair_count, m) in [
         (1, 1, 1),
@@ -173,6 +174,7 @@ fn a_known_block_encodes_to_these_bytes() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "too many cases for an interpreter")]
 fn repair_packets_do_not_depend_on_how_many_there_are() {
     let sources = packets(9, 33, 2);
     let long = encoded(code(9, 256), &sources);
@@ -192,6 +194,7 @@ fn fewer_repair_packets_than_the_code_has_may_be_written() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "too many cases for an interpreter")]
 fn every_choice_of_k_packets_recovers_a_small_block() {
     for code in codes(5, 11) {
         let all = encoded(code, &packets(5, 19, 4));
@@ -207,7 +210,7 @@ fn every_choice_of_k_packets_recovers_a_small_block() {
 #[test]
 fn every_kernel_recovers_every_length() {
     for code in codes(6, 10) {
-        for length in 0..=300 {
+        for length in (0..=300).step_by(if cfg!(miri) { 43 } else { 1 }) {
             let all = encoded(code, &packets(6, length, length as u32));
             assert_recovers(code, &all, &[7, 1, 9, 3, 6, 4]);
         }
@@ -215,6 +218,7 @@ fn every_kernel_recovers_every_length() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "too many cases for an interpreter")]
 fn the_largest_blocks_recover_from_the_last_packets() {
     for source_count in [1, 60, 128, 192, 200, 224, 255, 256] {
         for code in codes(source_count, 256) {
@@ -324,6 +328,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
+    #[cfg_attr(miri, ignore = "too many cases for an interpreter")]
     fn any_k_of_n_packets_recover_the_block(
         source_count in 1..=256_usize,
         repair_share in any::<Index>(),
@@ -345,6 +350,7 @@ proptest! {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "too many cases for an interpreter")]
     fn any_call_of_recover_returns(
         shape in (1..20_usize, 0..20_usize),
         received in prop::collection::vec((0..45_usize, 0..4_usize), 0..40),

@@ -80,6 +80,11 @@ impl Case {
     }
 }
 
+/// Returns the lengths to test: all up to 300, or a few where an interpreter runs the tests.
+fn lengths() -> impl Iterator<Item = usize> {
+    (0..=300).step_by(if cfg!(miri) { 43 } else { 1 })
+}
+
 #[test]
 fn the_scalar_kernel_is_everywhere_and_the_best_is_among_all() {
     assert_eq!(Kernel::all().next(), Some(Kernel::Scalar(Scalar)));
@@ -104,7 +109,7 @@ fn scalar_is_the_definition() {
 fn every_kernel_equals_scalar_for_every_coefficient_and_byte() {
     let input: Vec<u8> = (0..=255).collect();
     for kernel in Kernel::all() {
-        for coefficient in 0..=255 {
+        for coefficient in (0..=255).step_by(if cfg!(miri) { 51 } else { 1 }) {
             let case = Case {
                 columns: vec![[coefficient; ROWS_MAX]],
                 inputs: vec![input.clone()],
@@ -121,8 +126,8 @@ fn every_kernel_equals_scalar_for_every_coefficient_and_byte() {
 
 #[test]
 fn every_kernel_equals_scalar_at_every_length_and_row_count() {
-    for length in 0..=300 {
-        for rows in 0..=ROWS_MAX {
+    for length in lengths() {
+        for rows in (0..=ROWS_MAX).step_by(if cfg!(miri) { 4 } else { 1 }) {
             let case = Case::of(rows, 1 + (length + rows) % 4, length, (length + 5 * rows) % 67);
             let expected = product(Kernel::Scalar(Scalar), &case);
             for kernel in Kernel::all() {
@@ -135,8 +140,8 @@ fn every_kernel_equals_scalar_at_every_length_and_row_count() {
 
 #[test]
 fn every_kernel_equals_scalar_at_every_length_and_alignment() {
-    for length in 0..=300 {
-        for shift in 0..64 {
+    for length in lengths() {
+        for shift in (0..64).step_by(if cfg!(miri) { 21 } else { 1 }) {
             let case = Case::of(3, 5, length, shift);
             let expected = product(Kernel::Scalar(Scalar), &case);
             for kernel in Kernel::all() {
@@ -149,7 +154,7 @@ fn every_kernel_equals_scalar_at_every_length_and_alignment() {
 
 #[test]
 fn every_kernel_solves_as_scalar_at_every_length() {
-    for length in 0..=300 {
+    for length in lengths() {
         for count in [1, 2, 5, 12, 13, 25] {
             let mut case = Case::of(0, count, length, (length + 3 * count) % 67);
             case.columns = Case::of(0, count * count.div_ceil(ROWS_MAX), 0, 0).columns;
@@ -163,7 +168,7 @@ fn every_kernel_solves_as_scalar_at_every_length() {
 
 #[test]
 fn every_kernel_transforms_as_scalar_at_every_length() {
-    for length in 0..=300 {
+    for length in lengths() {
         for layers in 0..=if length % 60 == 7 { 7 } else { 5 } {
             let sources = (3 << layers >> 1).min(256 - (1 << layers));
             let case = Case::of(0, sources, length, (length + 5 * layers) % 67);
@@ -245,6 +250,7 @@ fn too_many_outputs_panic() {
 
 proptest! {
     #[test]
+    #[cfg_attr(miri, ignore = "too many cases for an interpreter")]
     fn every_kernel_equals_scalar(
         rows in 1..=ROWS_MAX,
         input_count in 1..40_usize,

@@ -205,10 +205,8 @@ unsafe fn in_registers<V: Vector, const M: usize, const VECTORS: usize, const FI
         for chunk in 0..table.chunk_count {
             let mut elements = table.load::<V, M, VECTORS, FIRST>(chunk, chunk * M, span);
             backwards(&mut elements, 0, M + chunk * M);
-            for (sum, element) in sums.iter_mut().zip(elements) {
-                for vector in 0..VECTORS {
-                    sum[vector] = sum[vector].xor(element[vector]);
-                }
+            for (total, &element) in sums.iter_mut().zip(&elements) {
+                *total = sum(*total, element);
             }
         }
         forwards(&mut sums, 0, 0);
@@ -248,7 +246,7 @@ unsafe fn in_two_passes<V: Vector, const LOW: usize, const HIGH: usize, const FI
                 backwards(&mut high, low_layers, base);
                 for (index, element) in high.iter_mut().enumerate() {
                     if chunk > 0 {
-                        element[0] = element[0].xor(sums.add(place + index * LOW).read()[0]);
+                        *element = sum(*element, sums.add(place + index * LOW).read());
                     }
                 }
                 if chunk + 1 == table.chunk_count {
@@ -328,17 +326,14 @@ unsafe fn backwards_layer<V: Vector, const N: usize, const VECTORS: usize, const
     base: usize,
 ) {
     let skews = &SKEWS[layer][base >> (layer + 1)..];
-    for block in 0..N / (2 * STEP) {
-        let skew = skews[block];
+    for (block, &skew) in skews[..N / (2 * STEP)].iter().enumerate() {
         for x in 2 * STEP * block..2 * STEP * block + STEP {
             let y = x + STEP;
             // SAFETY: the CPU has what `V` needs.
             unsafe {
-                for vector in 0..VECTORS {
-                    elements[y][vector] = elements[y][vector].xor(elements[x][vector]);
-                }
+                elements[y] = sum(elements[y], elements[x]);
                 if skew != 0 {
-                    add_product(elements, x, y, skew);
+                    elements[x] = sum(elements[x], product(elements[y], skew));
                 }
             }
         }
@@ -352,36 +347,44 @@ unsafe fn forwards_layer<V: Vector, const N: usize, const VECTORS: usize, const 
     base: usize,
 ) {
     let skews = &SKEWS[layer][base >> (layer + 1)..];
-    for block in 0..N / (2 * STEP) {
-        let skew = skews[block];
+    for (block, &skew) in skews[..N / (2 * STEP)].iter().enumerate() {
         for x in 2 * STEP * block..2 * STEP * block + STEP {
             let y = x + STEP;
             // SAFETY: the CPU has what `V` needs.
             unsafe {
                 if skew != 0 {
-                    add_product(elements, x, y, skew);
+                    elements[x] = sum(elements[x], product(elements[y], skew));
                 }
-                for vector in 0..VECTORS {
-                    elements[y][vector] = elements[y][vector].xor(elements[x][vector]);
-                }
+                elements[y] = sum(elements[y], elements[x]);
             }
         }
     }
 }
 
-/// Adds `skew` times element `y` to element `x`.
+/// # Safety
+/// The CPU has what `V` needs.
 #[inline(always)]
-unsafe fn add_product<V: Vector, const N: usize, const VECTORS: usize>(
-    elements: &mut [[V; VECTORS]; N],
-    x: usize,
-    y: usize,
-    skew: u8,
-) {
-    for vector in 0..VECTORS {
-        // SAFETY: the CPU has what `V` needs.
-        unsafe {
-            let product = V::product(elements[y][vector].split(), skew);
-            elements[x][vector] = elements[x][vector].xor(product);
-        }
+unsafe fn sum<V: Vector, const VECTORS: usize>(
+    mut vectors: [V; VECTORS],
+    others: [V; VECTORS],
+) -> [V; VECTORS] {
+    for (vector, &other) in vectors.iter_mut().zip(&others) {
+        // SAFETY: the caller's promise.
+        *vector = unsafe { vector.xor(other) };
     }
+    vectors
+}
+
+/// # Safety
+/// The CPU has what `V` needs.
+#[inline(always)]
+unsafe fn product<V: Vector, const VECTORS: usize>(
+    mut vectors: [V; VECTORS],
+    coefficient: u8,
+) -> [V; VECTORS] {
+    for vector in &mut vectors {
+        // SAFETY: the caller's promise.
+        *vector = unsafe { V::product(vector.split(), coefficient) };
+    }
+    vectors
 }
