@@ -333,7 +333,7 @@ unsafe fn backwards_layer<V: Vector, const N: usize, const VECTORS: usize, const
             unsafe {
                 elements[y] = sum(elements[y], elements[x]);
                 if skew != 0 {
-                    elements[x] = sum(elements[x], product(elements[y], skew));
+                    elements[x] = add_product(elements[x], elements[y], skew);
                 }
             }
         }
@@ -353,7 +353,7 @@ unsafe fn forwards_layer<V: Vector, const N: usize, const VECTORS: usize, const 
             // SAFETY: the CPU has what `V` needs.
             unsafe {
                 if skew != 0 {
-                    elements[x] = sum(elements[x], product(elements[y], skew));
+                    elements[x] = add_product(elements[x], elements[y], skew);
                 }
                 elements[y] = sum(elements[y], elements[x]);
             }
@@ -378,13 +378,14 @@ unsafe fn sum<V: Vector, const VECTORS: usize>(
 /// # Safety
 /// The CPU has what `V` needs.
 #[inline(always)]
-unsafe fn product<V: Vector, const VECTORS: usize>(
+unsafe fn add_product<V: Vector, const VECTORS: usize>(
     mut vectors: [V; VECTORS],
+    others: [V; VECTORS],
     coefficient: u8,
 ) -> [V; VECTORS] {
-    for vector in &mut vectors {
+    for (vector, &other) in vectors.iter_mut().zip(&others) {
         // SAFETY: the caller's promise.
-        *vector = unsafe { V::product(vector.split(), coefficient) };
+        *vector = unsafe { vector.xor(V::product(other.split(), coefficient)) };
     }
     vectors
 }
