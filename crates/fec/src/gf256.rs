@@ -162,6 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(miri, ignore = "too many cases for an interpreter")]
     fn products_agree_with_shift_and_add() {
         for a in 0..=255 {
             for b in 0..=255 {
@@ -198,6 +199,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "too many cases for an interpreter")]
     fn multiplication_is_a_commutative_group_with_distribution() {
         // All pairs, and every third element of a coset walk as the third operand.
         for a in 0..=255u8 {
@@ -213,6 +215,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "too many cases for an interpreter")]
     fn nibble_tables_multiply() {
         for c in 0..=255u8 {
             for x in 0..=255u8 {

@@ -116,6 +116,7 @@ fn coefficients_and_repair_packets_are_what_the_specification_says() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "too many cases for an interpreter")]
 fn coefficients_are_near_uniform_and_never_zero() {
     let mut counts = [0_u32; 256];
     for seed in 0..2048 {
@@ -341,6 +342,7 @@ fn packets_given_up_are_not_given_and_still_help() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "too many cases for an interpreter")]
 fn random_repair_packets_are_innovative_as_often_as_the_field_allows() {
     // With D unknowns and none but nonzero coefficients, a repair packet adds nothing to the
     // D - 1 equations held in about one of 255 cases.
@@ -373,6 +375,7 @@ fn random_repair_packets_are_innovative_as_often_as_the_field_allows() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "too many cases for an interpreter")]
 fn a_million_packets_pass_in_order_within_the_memory_of_the_beginning() {
     let config = Config { symbol_bytes: 4, window_max: 1024, repairs_max: 256 };
     let mut encoder = encoder(config);
@@ -411,7 +414,7 @@ fn a_million_packets_pass_in_order_within_the_memory_of_the_beginning() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 256 }))]
 
     #[test]
     fn the_decoder_knows_at_once_what_can_be_known(
