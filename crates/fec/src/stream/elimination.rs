@@ -178,8 +178,11 @@ impl Elimination {
         rows.sort_unstable();
         for &row in rows.iter().rev() {
             let row = usize::from(row);
-            let held = self.shares(row).iter().position(|&share| share != 0);
-            let held = held.expect("a row is made from repair packets");
+            // Any of those in the row would do; the one to be forgotten first is missed least.
+            let held = (0..self.held.len())
+                .filter(|&held| self.shares(row)[held] != 0)
+                .min_by_key(|&held| self.held[held].repair.first)
+                .expect("a row is made from repair packets");
             self.spend(row, held);
             *self.place_mut(self.pivots[row]) = Place::Nowhere;
             self.remove_row(row);

@@ -133,17 +133,17 @@ impl Model {
             .flat_map(|row| row.into_keys())
             .collect();
         solved.into_iter().for_each(|id| self.learn(id));
-        // A base of the equations that are left; which repair packets, does not matter.
-        let mut kept =
-            Model { repairs: Vec::new(), known: self.known.clone(), ..Model::new(self.config) };
-        for &repair in &self.repairs {
-            let rank = kept.reduced(0).len();
-            kept.repairs.push(repair);
-            if kept.reduced(0).len() == rank {
-                kept.repairs.pop();
+        // Of the equations that are left only independent ones are kept, those that will be
+        // forgotten last.
+        let mut repairs = std::mem::take(&mut self.repairs);
+        repairs.sort_by_key(|repair| std::cmp::Reverse(repair.first));
+        for repair in repairs {
+            let rank = self.reduced(0).len();
+            self.repairs.push(repair);
+            if self.reduced(0).len() == rank {
+                self.repairs.pop();
             }
         }
-        self.repairs = kept.repairs;
     }
 
     /// Returns the reduced equations about the unknowns from `floor` on alone, by id.
