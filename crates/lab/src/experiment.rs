@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use crate::outcome::Outcome;
-use crate::remote_driving;
+use crate::{remote_driving, streaming};
 
 /// Is one table or figure of a paper, and how to measure it.
 #[derive(Clone, Copy, Debug)]
@@ -100,7 +100,7 @@ fn distance(a: &str, b: &str) -> usize {
 }
 
 /// The papers, one file each.
-const PAPERS: &[&[Experiment]] = &[remote_driving::EXPERIMENTS];
+const PAPERS: &[&[Experiment]] = &[remote_driving::EXPERIMENTS, streaming::EXPERIMENTS];
 
 /// More would hide the one that was meant.
 const NEAR_MAX: usize = 3;

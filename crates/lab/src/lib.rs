@@ -54,3 +54,4 @@ pub mod record;
 mod remote_driving;
 pub mod report;
 pub mod row;
+mod streaming;

@@ -56,7 +56,7 @@ impl Delay {
     }
 
     /// Returns l E\[S^2\] / (2 E\[S+\]) slots, which the mean delay does not exceed: \[STREAM\]
-    /// Theorem 2, mended.
+    /// Theorem 2, corrected.
     ///
     /// The theorem divides the delays of a busy time by its slots, of which only l - 1 in l hold
     /// source packets: [`bound_printed`](Self::bound_printed) is l / (l - 1) too small.

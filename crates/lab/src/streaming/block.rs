@@ -1,0 +1,206 @@
+//! The paper's systematic random linear block code (its section V.C), with and without feedback.
+
+use std::collections::VecDeque;
+
+use rand::{RngExt as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+use tautline_fec::theory::innovative_probability;
+
+use super::link::{Log, RTT_SLOTS, Scheme};
+
+/// Sends blocks of k source packets, each followed by its repair packets.
+///
+/// With feedback, as many more repair packets as are missing follow one round trip after the end
+/// of a block's round, ahead of everything new, again and again; without it a block that cannot be
+/// decoded at its end is given up.
+///
+/// What is simulated is the rank at the receiver, not the bytes: while m more equations are needed
+/// a combination with random coefficients in GF(256) is new with probability 1 - 256^-m, whatever
+/// came before.
+#[derive(Debug)]
+pub(super) struct Block {
+    source_count: u64,
+    repairs: Repairs,
+    feedback: bool,
+    next: u64,
+    /// Blocks from the first on that is neither complete nor given up.
+    blocks: VecDeque<State>,
+    first_block: u64,
+    /// The first source packet of that block.
+    first_source: u64,
+    /// What is to be sent before anything new.
+    queue: VecDeque<Round>,
+    /// Rounds that have ended: the slot in which the sender hears how, and the block.
+    ended: VecDeque<(u64, u64)>,
+    rng: ChaCha8Rng,
+}
+
+/// Is how many repair packets follow the source packets of a block.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Repairs {
+    /// The same number each time.
+    Each(u64),
+    /// This many per source packet: one more or less a block where that is not whole.
+    Share(f64),
+}
+
+/// Is a block as the receiver has it.
+#[derive(Debug)]
+struct State {
+    size: u64,
+    /// Of each source packet sent so far: whether it came.
+    came: Vec<bool>,
+    /// Source packets that came before the first that did not.
+    prefix: u64,
+    rank: u64,
+}
+
+/// Is a number of repair packets of one block, sent one after another.
+#[derive(Debug)]
+struct Round {
+    block: u64,
+    left: u64,
+}
+
+impl Block {
+    /// Blocks of `source_count` packets; `seed` decides which combinations are new.
+    pub(super) fn new(source_count: u64, repairs: Repairs, feedback: bool, seed: u64) -> Block {
+        Block {
+            source_count,
+            repairs,
+            feedback,
+            next: 0,
+            blocks: VecDeque::new(),
+            first_block: 0,
+            first_source: 0,
+            queue: VecDeque::new(),
+            ended: VecDeque::new(),
+            rng: ChaCha8Rng::seed_from_u64(seed),
+        }
+    }
+
+    /// Queues what is missing of the blocks whose rounds ended a round trip ago.
+    fn hear(&mut self, now: u64) {
+        while let Some(&(heard, block)) = self.ended.front()
+            && heard <= now
+        {
+            self.ended.pop_front();
+            let missing = self.state(block).map_or(0, |state| state.size - state.rank);
+            if missing > 0 {
+                self.queue.push_back(Round { block, left: missing });
+            }
+        }
+    }
+
+    fn send_source(&mut self, now: u64, erased: bool, log: &mut Log) {
+        if self.blocks.back().is_none_or(State::is_sent) {
+            let size = self.source_count.min(log.source_count() - self.next);
+            self.blocks.push_back(State { size, came: Vec::new(), prefix: 0, rank: 0 });
+        }
+        log.sent_first(now);
+        self.next += 1;
+        let state = self.blocks.back_mut().expect("the block that was begun");
+        state.receive(!erased);
+        if state.is_sent() {
+            let block = self.first_block + self.blocks.len() as u64 - 1;
+            match self.repair_count() {
+                0 => self.end_round(block, now, log),
+                left => self.queue.push_front(Round { block, left }),
+            }
+        }
+    }
+
+    /// Returns how many repair packets the block is given whose source packets have been sent.
+    fn repair_count(&self) -> u64 {
+        match self.repairs {
+            Repairs::Each(count) => count,
+            Repairs::Share(share) => {
+                let owed = |packets: u64| (packets as f64 * share + 1e-9).floor() as u64;
+                owed(self.next) - owed(self.next - self.blocks.back().map_or(0, |s| s.size))
+            }
+        }
+    }
+
+    fn send_repair(&mut self, now: u64, erased: bool, log: &mut Log) {
+        let Some(round) = self.queue.front_mut() else { return };
+        let block = round.block;
+        round.left -= 1;
+        let ends = round.left == 0;
+        log.sent_more();
+        let draw = self.rng.random::<f64>();
+        if let Some(state) = self.state(block).filter(|state| !erased && state.rank < state.size) {
+            let missing = u32::try_from(state.size - state.rank).unwrap_or(u32::MAX);
+            state.rank += u64::from(draw < innovative_probability(missing));
+        }
+        if ends {
+            self.queue.pop_front();
+            self.end_round(block, now, log);
+        }
+    }
+
+    fn end_round(&mut self, block: u64, now: u64, log: &mut Log) {
+        if self.feedback {
+            self.ended.push_back((now + RTT_SLOTS, block));
+            return;
+        }
+        self.deliver(now, log);
+        if block < self.first_block {
+            return;
+        }
+        // Without feedback one block ends before the next begins: this is the only one.
+        let state = self.blocks.pop_front().expect("a block that is not complete");
+        for &came in &state.came[state.prefix as usize..] {
+            if came {
+                log.deliver_below(log.edge() + 1, now);
+            } else {
+                log.give_up_next();
+            }
+        }
+        self.first_block += 1;
+        self.first_source += state.size;
+    }
+
+    /// Hands over what is known in order now.
+    fn deliver(&mut self, now: u64, log: &mut Log) {
+        while let Some(state) = self.blocks.front() {
+            if state.rank < state.size {
+                log.deliver_below(self.first_source + state.prefix, now);
+                return;
+            }
+            self.first_block += 1;
+            self.first_source += state.size;
+            self.blocks.pop_front();
+            log.deliver_below(self.first_source, now);
+        }
+    }
+
+    fn state(&mut self, block: u64) -> Option<&mut State> {
+        self.blocks.get_mut(block.checked_sub(self.first_block)? as usize)
+    }
+}
+
+impl State {
+    /// Whether all source packets were sent once.
+    fn is_sent(&self) -> bool {
+        self.came.len() as u64 == self.size
+    }
+
+    /// Takes note of the next source packet.
+    fn receive(&mut self, came: bool) {
+        self.prefix += u64::from(came && self.prefix == self.came.len() as u64);
+        self.rank += u64::from(came);
+        self.came.push(came);
+    }
+}
+
+impl Scheme for Block {
+    fn slot(&mut self, now: u64, erased: bool, log: &mut Log) {
+        self.hear(now);
+        if !self.queue.is_empty() {
+            self.send_repair(now, erased, log);
+        } else if self.next < log.source_count() {
+            self.send_source(now, erased, log);
+        }
+        self.deliver(now, log);
+    }
+}

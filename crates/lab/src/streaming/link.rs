@@ -1,0 +1,199 @@
+//! The link of the paper's experiments, slot by slot, and what a scheme makes of it.
+//!
+//! A slot is the time of one packet. What is sent in a slot is erased or arrives; the receiver
+//! knows at once, the sender one round trip later. The link's own delay is left out of all delays:
+//! a source packet's delay is the slots from the one that carries it first to the one after which
+//! it and all before it are known.
+
+use std::collections::VecDeque;
+
+use rand::{RngExt as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+
+use super::delays::Delays;
+
+/// The paper's link: 25 Mbit/s, packets of 1500 bytes.
+pub(super) const SLOT_MS: f64 = 0.48;
+
+/// The paper's round trip of 60 ms.
+pub(super) const RTT_SLOTS: u64 = 125;
+
+/// The paper's file of 25 MB.
+pub(super) const FILE_PACKETS: u64 = 16_667;
+
+/// Is a way to get source packets over a link, with sender and receiver in one.
+///
+/// The sender's choices rest on what was received a round trip ago and before, never on more.
+pub(super) trait Scheme {
+    /// Sends what is due in slot `now`, which is `erased` or arrives, and notes that in `log`.
+    fn slot(&mut self, now: u64, erased: bool, log: &mut Log);
+}
+
+/// Is how much is sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Length {
+    /// So many source packets, until all of them are delivered.
+    Packets(u64),
+    /// So many slots; what is not delivered then is not counted.
+    Slots(u64),
+}
+
+/// Runs `scheme` over a link with these erasures.
+pub(super) fn transfer(
+    scheme: &mut dyn Scheme,
+    length: Length,
+    erasures: &mut Erasures,
+) -> Transfer {
+    let (source_count, slots) = match length {
+        Length::Packets(count) => (count, u64::MAX),
+        Length::Slots(count) => (u64::MAX, count),
+    };
+    let mut log = Log { source_count, ..Log::default() };
+    for now in 0..slots {
+        if log.edge == source_count {
+            break;
+        }
+        scheme.slot(now, erasures.next(), &mut log);
+    }
+    log.transfer
+}
+
+/// Is what a transfer gave.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Transfer {
+    /// Of each source packet that was delivered.
+    pub(super) delays: Delays,
+    /// Source packets that were given up.
+    pub(super) lost: u64,
+    /// Slots that carried anything.
+    pub(super) sent: u64,
+}
+
+impl Transfer {
+    /// Returns source packets per packet sent: what the paper calls the effective code rate.
+    pub(super) fn effective_rate(&self) -> f64 {
+        (self.delays.count() + self.lost) as f64 / self.sent as f64
+    }
+
+    /// Returns the mean delay in milliseconds.
+    pub(super) fn mean_ms(&self) -> f64 {
+        self.delays.mean() * SLOT_MS
+    }
+
+    /// Returns the delay that a share `share` does not exceed, in milliseconds.
+    pub(super) fn percentile_ms(&self, share: f64) -> f64 {
+        self.delays.percentile(share) * SLOT_MS
+    }
+
+    /// Adds another transfer of the same kind.
+    pub(super) fn append(&mut self, other: &Transfer) {
+        self.delays.append(&other.delays);
+        self.lost += other.lost;
+        self.sent += other.sent;
+    }
+}
+
+/// Notes what becomes of the source packets of one transfer.
+#[derive(Debug, Default)]
+pub(super) struct Log {
+    source_count: u64,
+    edge: u64,
+    /// The slot of each source packet's first transmission, from `edge` on.
+    first_sent: VecDeque<u64>,
+    transfer: Transfer,
+}
+
+impl Log {
+    /// Returns the number of source packets to be brought over.
+    pub(super) fn source_count(&self) -> u64 {
+        self.source_count
+    }
+
+    /// Returns how many source packets were delivered in order, or given up.
+    pub(super) fn edge(&self) -> u64 {
+        self.edge
+    }
+
+    /// Notes that slot `now` carries the next source packet for the first time.
+    pub(super) fn sent_first(&mut self, now: u64) {
+        self.first_sent.push_back(now);
+        self.transfer.sent += 1;
+    }
+
+    /// Notes that a slot carries something else.
+    pub(super) fn sent_more(&mut self) {
+        self.transfer.sent += 1;
+    }
+
+    /// Notes that after slot `now` all source packets below `edge` are delivered.
+    pub(super) fn deliver_below(&mut self, edge: u64, now: u64) {
+        while self.edge < edge {
+            let sent = self.next_sent();
+            self.transfer.delays.add(now - sent);
+        }
+    }
+
+    /// Notes that the next source packet is given up.
+    pub(super) fn give_up_next(&mut self) {
+        self.next_sent();
+        self.transfer.lost += 1;
+    }
+
+    fn next_sent(&mut self) -> u64 {
+        self.edge += 1;
+        self.first_sent.pop_front().expect("only what was sent is delivered or given up")
+    }
+}
+
+/// Decides which slots' packets are erased.
+#[derive(Clone, Debug)]
+pub(super) struct Erasures {
+    after: [f64; 2],
+    erased: bool,
+    rng: ChaCha8Rng,
+}
+
+impl Erasures {
+    /// Erases a share `rate` of the packets in bursts of `burst` on average: see [`chain`].
+    pub(super) fn new(rate: f64, burst: f64, seed: u64) -> Erasures {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let erased = rng.random_bool(rate);
+        Erasures { after: chain(rate, burst), erased, rng }
+    }
+
+    /// Returns whether the next slot's packet is erased.
+    pub(super) fn next(&mut self) -> bool {
+        self.erased = self.rng.random_bool(self.after[usize::from(self.erased)]);
+        self.erased
+    }
+}
+
+/// Returns the probabilities of an erasure after a packet that arrived, and after an erased one.
+///
+/// The paper's two-state chain, eq. (9): in the bad state, which holds a share `rate` of the slots
+/// and lasts `burst` slots on average, everything is erased, and nothing in the good one. As in the
+/// paper, `burst` 1 stands for independent erasures, whose bursts are a little longer than one.
+pub(super) fn chain(rate: f64, burst: f64) -> [f64; 2] {
+    if burst <= 1.0 {
+        return [rate; 2];
+    }
+    [rate / (burst * (1.0 - rate)), 1.0 - 1.0 / burst]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn erasures_have_their_rate_and_bursts_their_length() {
+        for (rate, burst) in [(0.1, 1.0), (0.1, 2.0), (0.05, 4.0)] {
+            let mut erasures = Erasures::new(rate, burst, 5);
+            let slots: Vec<bool> = (0..1_000_000).map(|_| erasures.next()).collect();
+            let erased = slots.iter().filter(|erased| **erased).count() as f64;
+            let begun = slots.windows(2).filter(|pair| !pair[0] && pair[1]).count() as f64;
+            assert!((erased / 1e6 / rate - 1.0).abs() < 0.02, "{rate} {burst}: {erased}");
+            let expected = if burst == 1.0 { 1.0 / (1.0 - rate) } else { burst };
+            assert!((erased / begun / expected - 1.0).abs() < 0.02, "{rate} {burst}: {begun}");
+        }
+    }
+}
