@@ -28,12 +28,12 @@
 //!
 //! # What it costs
 //! A source packet costs a copy at either end. A repair packet costs the sender its coding window's
-//! packets multiplied and added, about half of that if its seeds are counted up. The receiver
-//! eliminates coefficients as they arrive, a few bytes for each missing packet, and touches payloads
-//! only when packets can be computed, then all at once: each as much as a repair packet. A repair
-//! packet over nothing missing costs next to nothing. All memory is allocated at construction, and
-//! whatever arrives, it does not grow; the time for a packet is bounded by `repairs_max` squared and
-//! by the packets that it makes known.
+//! packets multiplied and added, and less reading if seeds are counted up. The receiver eliminates
+//! coefficients as they arrive, a few bytes for each missing packet, and touches payloads only when
+//! packets can be computed, then all at once: each as much as a repair packet. A repair packet over
+//! nothing missing costs next to nothing. All memory is allocated at construction, and whatever
+//! arrives, it does not grow; the time for a packet is bounded by `repairs_max * (repairs_max +
+//! window_max)` coefficients and the packets that it makes known.
 //!
 //! # Example
 //! ```
@@ -110,7 +110,8 @@ pub struct Config {
     /// encoder's window and what may overtake them: twice the encoder's is ample.
     pub window_max: usize,
     /// The most repair packets that a decoder holds for want of others: 1..=`window_max`. An
-    /// encoder holds none and does not look at it.
+    /// encoder holds none and does not look at it. A decoder's coefficients take
+    /// `repairs_max * (repairs_max + window_max)` bytes.
     pub repairs_max: usize,
 }
 

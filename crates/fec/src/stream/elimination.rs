@@ -75,10 +75,9 @@ impl Elimination {
         Elimination {
             kernel,
             rows_max,
-            // One row more than are kept: the newest is tried there.
-            matrix: vec![0; (rows_max + 1) * stride],
+            matrix: vec![0; rows_max * stride],
             stride,
-            pivots: Vec::with_capacity(rows_max + 1),
+            pivots: Vec::with_capacity(rows_max),
             free: Vec::with_capacity(unknowns_max),
             held: Vec::with_capacity(rows_max),
             slots: (0..rows_max as u16).rev().collect(),

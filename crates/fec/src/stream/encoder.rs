@@ -112,8 +112,8 @@ impl Encoder {
     /// Writes a repair packet over the present coding window and returns its header.
     ///
     /// Each must get another seed than those made from some of the same packets. A counter is best:
-    /// repair packets for seeds that follow each other are made several at a time, in advance, in
-    /// about half the time. What `output` held does not matter. O(window x symbol_bytes).
+    /// if seeds follow each other, several repair packets are begun in one pass over the window,
+    /// which is read less often. What `output` held does not matter. O(window x symbol_bytes).
     ///
     /// # Errors
     /// [`Error::EmptyWindow`] or [`Error::Symbol`]; nothing is written.

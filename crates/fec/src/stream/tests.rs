@@ -39,6 +39,18 @@ fn repair(encoder: &mut Encoder, length: usize, seed: u16) -> (Repair, Vec<u8>) 
     (repair, payload)
 }
 
+/// Returns what a repair packet should be.
+fn sum(repair: Repair, length: usize) -> Vec<u8> {
+    let mut sum = vec![0; length];
+    for id in repair.covers() {
+        let coefficient = coefficient(repair.seed, id);
+        for (sum, byte) in sum.iter_mut().zip(symbol(id, length)) {
+            *sum ^= gf256::multiply(coefficient, byte);
+        }
+    }
+    sum
+}
+
 /// Takes all packets that have become known and compares them with what was sent.
 fn poll_all(decoder: &mut Decoder, length: usize) -> Vec<u64> {
     let mut ids = Vec::new();
@@ -70,12 +82,7 @@ fn repair_packets_follow_the_documented_combination() {
             encoder.acknowledge(5).expect("sent");
             let (repair, payload) = repair(&mut encoder, 33, 0xBEEF);
             assert_eq!(repair, Repair { first: 5, count: count as u16, seed: 0xBEEF });
-            for (at, &byte) in payload.iter().enumerate() {
-                let sum = repair.covers().fold(0, |sum, id| {
-                    sum ^ gf256::multiply(coefficient(repair.seed, id), symbol(id, 33)[at])
-                });
-                assert_eq!(byte, sum, "{}: byte {at} of {count}", kernel.name());
-            }
+            assert_eq!(payload, sum(repair, 33), "{}: {count} packets", kernel.name());
         }
     }
 }
@@ -483,6 +490,35 @@ proptest! {
             prop_assert_eq!(known, model.poll());
             let in_order = poll_all_in_order(&mut decoder, length);
             prop_assert_eq!(in_order, model.poll_in_order());
+        }
+    }
+
+    #[test]
+    fn repair_packets_begun_in_advance_are_those_of_their_window(
+        seed in any::<u64>(),
+        window_max in 1..70_usize,
+        length in 0..70_usize,
+    ) {
+        let mut generator = Generator::new(seed);
+        let mut encoder = encoder(Config::new(length, window_max));
+        // Counts up, past 65535 too; leaps now and then.
+        let mut repair_seed = 65_500_u16;
+        let interval = 1 + generator.below(12);
+        for step in 0..400 {
+            let window = encoder.window();
+            if step % interval != 0 || window.is_empty() {
+                encoder.push(&symbol(window.end, length)).expect("valid");
+            } else {
+                let (repair, payload) = repair(&mut encoder, length, repair_seed);
+                prop_assert_eq!(repair.covers(), window.clone());
+                prop_assert_eq!(payload, sum(repair, length));
+                let leap = if generator.chance(0.1) { generator.next() as u16 } else { 0 };
+                repair_seed = repair_seed.wrapping_add(1 + leap);
+            }
+            if generator.chance(0.1) {
+                let acknowledged = window.start + generator.below(1 + window.end - window.start);
+                encoder.acknowledge(acknowledged).expect("sent");
+            }
         }
     }
 
