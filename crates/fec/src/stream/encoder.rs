@@ -44,7 +44,8 @@ impl Encoder {
     /// [`Error::Window`] or [`Error::Repairs`].
     pub fn with_kernel(config: Config, kernel: Kernel) -> Result<Encoder, Error> {
         config.check()?;
-        let slots = config.window_max.next_power_of_two();
+        // At least eight, so that those whose coefficients come together lie together.
+        let slots = config.window_max.next_power_of_two().max(OCTET as usize);
         Ok(Encoder {
             config,
             kernel,
@@ -167,12 +168,14 @@ impl<'a> Sources<'a> {
     fn add(&self, seed: u16, seed_count: usize, ids: Range<u64>, sum: &mut Sum<'a, '_>) {
         let mut id = ids.start;
         while id < ids.end {
+            // What lies in one octet lies together in memory.
             let octet_end = (id / OCTET + 1) * OCTET;
+            let slot = (id & self.slot_mask) as usize;
+            let count = (ids.end.min(octet_end) - id) as usize;
             let columns = columns(seed, id, seed_count);
-            for id in id..ids.end.min(octet_end) {
-                let packet = self.packets.get((id & self.slot_mask) as usize);
-                sum.add(packet, column(columns[(id % OCTET) as usize]));
-            }
+            let columns = &columns[(id % OCTET) as usize..][..count];
+            let packets = self.packets.range(slot..slot + count);
+            sum.extend(packets, columns.iter().map(|&word| column(word)));
             id = octet_end;
         }
     }

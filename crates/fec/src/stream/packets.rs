@@ -2,12 +2,13 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 /// Is the alignment of each packet: one cache line, one vector of the widest kernel.
 const LINE_BYTES: usize = 64;
 
 /// Holds a fixed number of packets, allocated once and zeroed; each begins at a cache line.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Packets {
     bytes: Vec<u8>,
     /// Bytes before the first packet.
@@ -35,6 +36,14 @@ impl Packets {
         &mut self.bytes[self.start + slot * self.stride..][..self.symbol_bytes]
     }
 
+    /// Returns some packets that lie together.
+    pub(super) fn range(&self, slots: Range<usize>) -> impl Iterator<Item = &[u8]> {
+        let bytes = &self.bytes[self.start..];
+        bytes[slots.start * self.stride..slots.end * self.stride]
+            .chunks(self.stride)
+            .map(|packet| &packet[..self.symbol_bytes])
+    }
+
     /// Returns all packets, to be written to at once.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut [u8]> {
         let symbol_bytes = self.symbol_bytes;
@@ -49,6 +58,18 @@ impl Packets {
     #[cfg(test)]
     pub(super) fn memory_bytes(&self) -> usize {
         self.bytes.capacity()
+    }
+}
+
+impl Clone for Packets {
+    /// Returns the same packets, at cache lines of their own.
+    fn clone(&self) -> Packets {
+        let count = (self.bytes.len() - LINE_BYTES) / self.stride;
+        let mut clone = Packets::new(count, self.symbol_bytes);
+        for slot in 0..count {
+            clone.get_mut(slot).copy_from_slice(self.get(slot));
+        }
+        clone
     }
 }
 

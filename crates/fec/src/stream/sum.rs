@@ -50,6 +50,17 @@ impl<'a, 's> Sum<'a, 's> {
         self.scratch.columns.push(column);
     }
 
+    /// Adds some more packets, as many as there are columns.
+    #[inline]
+    pub(super) fn extend(
+        &mut self,
+        inputs: impl Iterator<Item = &'a [u8]>,
+        columns: impl Iterator<Item = Column>,
+    ) {
+        self.inputs.extend(inputs);
+        self.scratch.columns.extend(columns);
+    }
+
     /// Computes the sums. What `outputs` held does not matter.
     pub(super) fn finish(mut self, kernel: Kernel, outputs: &mut [&mut [u8]]) {
         kernel.multiply(&self.scratch.columns, &self.inputs, outputs);

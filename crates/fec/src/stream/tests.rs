@@ -160,6 +160,30 @@ fn lost_packets_are_known_as_soon_as_as_many_repair_packets_came() {
 }
 
 #[test]
+fn every_kernel_recovers_every_length() {
+    for kernel in Kernel::all() {
+        for length in 0..150 {
+            let config = Config::new(length, 64);
+            let mut encoder = Encoder::with_kernel(config, kernel).expect("valid");
+            let mut decoder = Decoder::with_kernel(config, kernel).expect("valid");
+            // More lost packets than one multiplication has rows.
+            for id in 0..40 {
+                encoder.push(&symbol(id, length)).expect("valid");
+                if id % 3 > 0 {
+                    decoder.handle_source(id, &symbol(id, length)).expect("new");
+                }
+            }
+            for seed in 0..20 {
+                let (repair, payload) = repair(&mut encoder, length, seed);
+                let _ = decoder.handle_repair(&repair, &payload);
+            }
+            let name = kernel.name();
+            assert_eq!(poll_all_in_order(&mut decoder, length).len(), 40, "{name}, {length} bytes");
+        }
+    }
+}
+
+#[test]
 fn a_part_is_known_before_the_rest_if_a_narrower_window_determines_it() {
     let config = Config::new(8, 64);
     let mut encoder = encoder(config);
