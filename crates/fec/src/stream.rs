@@ -106,8 +106,11 @@ pub struct Config {
     /// An encoder's largest coding window; how many packets, known or not, up to the newest, a
     /// decoder remembers. 1..=[`WINDOW_MAX`].
     ///
-    /// A decoder needs the packets that repair packets on their way cover, hence as many as the
-    /// encoder's window and what may overtake them: twice the encoder's is ample.
+    /// An encoder's should hold what is sent while feedback is under way and in the longest busy
+    /// time that must be survived: a lost packet that leaves the window unrecovered makes an
+    /// equation about others useless, so that those before the end of a longer busy time are lost
+    /// as well. A decoder needs the packets that repair packets on their way cover, hence as many
+    /// as the encoder's window and what may overtake them: twice the encoder's is ample.
     pub window_max: usize,
     /// The most repair packets that a decoder holds for want of others: 1..=`window_max`. An
     /// encoder holds none and does not look at it. A decoder's coefficients take
