@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use anyhow::Result;
+
 use super::link::{Log, RTT_SLOTS, Scheme};
 
 /// Sends every lost packet again, ahead of all new ones, as soon as the loss can be known.
@@ -15,7 +17,7 @@ pub(super) struct Arq {
 }
 
 impl Scheme for Arq {
-    fn slot(&mut self, now: u64, erased: bool, log: &mut Log) {
+    fn slot(&mut self, now: u64, erased: bool, log: &mut Log) -> Result<()> {
         let reported =
             if self.lost.len() as u64 == RTT_SLOTS { self.lost.pop_front() } else { None };
         let sent = if let Some(id) = reported.flatten() {
@@ -36,5 +38,6 @@ impl Scheme for Arq {
             self.known.drain(..run);
             log.deliver_below(log.edge() + run as u64, now);
         }
+        Ok(())
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use anyhow::Result;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use tautline_fec::theory::innovative_probability;
@@ -194,7 +195,7 @@ impl State {
 }
 
 impl Scheme for Block {
-    fn slot(&mut self, now: u64, erased: bool, log: &mut Log) {
+    fn slot(&mut self, now: u64, erased: bool, log: &mut Log) -> Result<()> {
         self.hear(now);
         if !self.queue.is_empty() {
             self.send_repair(now, erased, log);
@@ -202,5 +203,6 @@ impl Scheme for Block {
             self.send_source(now, erased, log);
         }
         self.deliver(now, log);
+        Ok(())
     }
 }

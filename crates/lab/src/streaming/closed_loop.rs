@@ -140,7 +140,7 @@ impl Sweep {
                     Some(size) => Protection::Block(size, Repairs::Share(share)),
                 };
                 let trial = Trial { protection, erasure_rate: ERASURE_RATE, burst };
-                points.push((share, trial.files(run, run.choose(3, 100))?));
+                points.push((share, trial.files(run, run.choose(6, 100))?));
             }
             curves.push(Curve { name, points });
         }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use anyhow::{Result, ensure};
 use tautline_fec::stream::{Config, Decoder, Encoder};
 
 use super::link::{Log, RTT_SLOTS, Scheme};
@@ -51,7 +52,7 @@ impl Coded {
     ///
     /// Without it reports do nothing but move the coding window, which keeps it small and changes
     /// no delay: the decoder would subtract those packets anyway.
-    pub(super) fn new(share: f64, feedback: Option<f64>) -> anyhow::Result<Coded> {
+    pub(super) fn new(share: f64, feedback: Option<f64>) -> Result<Coded> {
         let encoder = Encoder::new(Config::new(SYMBOL_BYTES, WINDOW))?;
         let config = Config { repairs_max: REPAIRS, ..Config::new(SYMBOL_BYTES, 2 * WINDOW) };
         Ok(Coded {
@@ -135,7 +136,7 @@ impl Coded {
 }
 
 impl Scheme for Coded {
-    fn slot(&mut self, now: u64, erased: bool, log: &mut Log) {
+    fn slot(&mut self, now: u64, erased: bool, log: &mut Log) -> Result<()> {
         self.hear();
         let carried = self.choose(log.source_count());
         match carried {
@@ -146,10 +147,11 @@ impl Scheme for Coded {
         self.deliver(now, log);
         let report = self.decoder.report();
         let kept = report.lost == 0 && self.encoder.overrun() == 0;
-        assert!(kept && self.decoder.discards().full == 0, "a busy time outgrew the window");
+        ensure!(kept && self.decoder.discards().full == 0, "a busy time outgrew the window");
         let unheard = self.next - report.next;
         let deficit = (report.missing - report.rank) as u64 + unheard;
         self.flight.push_back(Slot { carried, edge: report.edge, deficit });
+        Ok(())
     }
 }
 
@@ -161,10 +163,10 @@ fn symbol(id: u64) -> [u8; SYMBOL_BYTES] {
 const SYMBOL_BYTES: usize = 8;
 
 /// Holds the source packets of the longest busy time of these experiments, at loads up to .8.
-const WINDOW: usize = 4_096;
+const WINDOW: usize = 16_384;
 
 /// Holds the equations of such a busy time.
-const REPAIRS: usize = 1_024;
+const REPAIRS: usize = 2_048;
 
 /// A share like 1/6 adds up to a little less than one.
 const ROUNDING: f64 = 1e-9;

@@ -76,7 +76,7 @@ impl<'a> Cell<'a> {
     fn compute(run: &Run<'_>, line: &'a Line, at: usize) -> Result<Self> {
         let interval = (LOADS[at] / line.erasure_rate).round() as u32;
         let stream = Stream::new(interval, line.erasure_rate)?;
-        let simulated = simulate(&stream, run.choose(2_000_000, 200_000_000), run.seed);
+        let simulated = simulate(&stream, run.choose(10_000_000, 200_000_000), run.seed);
         Ok(Self { line, at, stream, simulated })
     }
 

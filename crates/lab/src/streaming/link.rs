@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 
+use anyhow::Result;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
@@ -26,7 +27,9 @@ pub(super) const FILE_PACKETS: u64 = 16_667;
 /// The sender's choices rest on what was received a round trip ago and before, never on more.
 pub(super) trait Scheme {
     /// Sends what is due in slot `now`, which is `erased` or arrives, and notes that in `log`.
-    fn slot(&mut self, now: u64, erased: bool, log: &mut Log);
+    ///
+    /// An `Err` ends the transfer: what is simulated has left the bounds of the simulation.
+    fn slot(&mut self, now: u64, erased: bool, log: &mut Log) -> Result<()>;
 }
 
 /// Is how much is sent.
@@ -43,7 +46,7 @@ pub(super) fn transfer(
     scheme: &mut dyn Scheme,
     length: Length,
     erasures: &mut Erasures,
-) -> Transfer {
+) -> Result<Transfer> {
     let (source_count, slots) = match length {
         Length::Packets(count) => (count, u64::MAX),
         Length::Slots(count) => (u64::MAX, count),
@@ -53,9 +56,9 @@ pub(super) fn transfer(
         if log.edge == source_count {
             break;
         }
-        scheme.slot(now, erasures.next(), &mut log);
+        scheme.slot(now, erasures.next(), &mut log)?;
     }
-    log.transfer
+    Ok(log.transfer)
 }
 
 /// Is what a transfer gave.

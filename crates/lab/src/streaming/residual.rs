@@ -2,62 +2,89 @@
 
 use super::link::chain;
 
-/// Returns the share of source packets that stay lost with blocks of `source_count` packets and
-/// `repair_count` repair packets: those lost in a block that loses more than it can mend.
+/// Is a block of the size so far, and how many of its packets a link loses.
 ///
-/// Erasures as of [`chain`]; any source_count packets are taken to suffice. Exact: the number of
-/// losses among source and repair packets is followed slot by slot. O(k^2 + (n - k)^2).
-pub(super) fn residual_loss(
-    source_count: usize,
-    repair_count: usize,
-    erasure_rate: f64,
-    burst: f64,
-) -> f64 {
-    let after = chain(erasure_rate, burst);
-    let begin = [1.0 - erasure_rate, erasure_rate];
-    let sources = losses(begin, after, source_count);
-    let repairs =
-        [losses([1.0, 0.0], after, repair_count), losses([0.0, 1.0], after, repair_count)];
-    // Probability that more than so many repair packets are lost, by the state before them.
-    let more = repairs.map(|states| {
-        let mut tail = vec![0.0; repair_count + 1];
-        for count in (0..repair_count).rev() {
-            tail[count] = tail[count + 1] + states[0][count + 1] + states[1][count + 1];
-        }
-        tail
-    });
-    let mut lost = 0.0;
-    for state in [0, 1] {
-        for (count, probability) in sources[state].iter().enumerate().skip(1) {
-            let fails = match repair_count.checked_sub(count) {
-                Some(spare) => more[state][spare],
-                None => 1.0,
-            };
-            lost += count as f64 * probability * fails;
-        }
-    }
-    lost / source_count as f64
+/// Erasures as of [`chain`]; any k packets are taken to suffice. Exact: the number of losses among
+/// source packets, and then among repair packets, is followed slot by slot.
+pub(super) struct BlockLosses {
+    after: [f64; 2],
+    sources: Losses,
+    /// By whether the last source packet is lost.
+    repairs: [Losses; 2],
 }
 
-/// Returns the probabilities of each number of losses in `slots` slots, by whether the last packet
-/// was lost, when `begin` are the probabilities that the one before was not and was.
-fn losses(begin: [f64; 2], after: [f64; 2], slots: usize) -> [Vec<f64>; 2] {
-    let mut states = [vec![0.0; slots + 1], vec![0.0; slots + 1]];
-    for state in [0, 1] {
-        states[state][0] = begin[state];
-    }
-    for slot in 1..=slots {
-        for count in (0..=slot).rev() {
-            let [came, lost] = [states[0][count], states[1][count]];
-            let came = came * (1.0 - after[0]) + lost * (1.0 - after[1]);
-            let lost = match count.checked_sub(1) {
-                Some(less) => states[0][less] * after[0] + states[1][less] * after[1],
-                None => 0.0,
-            };
-            (states[0][count], states[1][count]) = (came, lost);
+/// Is the probability of each number of losses, by whether the last packet is lost.
+struct Losses([Vec<f64>; 2]);
+
+impl BlockLosses {
+    /// A block without any packets.
+    pub(super) fn new(erasure_rate: f64, burst: f64) -> BlockLosses {
+        BlockLosses {
+            after: chain(erasure_rate, burst),
+            sources: Losses([vec![1.0 - erasure_rate], vec![erasure_rate]]),
+            repairs: [Losses([vec![1.0], vec![0.0]]), Losses([vec![0.0], vec![1.0]])],
         }
     }
-    states
+
+    /// Adds source and repair packets. O((k + n) x added).
+    pub(super) fn grow(&mut self, source_count: usize, repair_count: usize) {
+        for _ in 0..source_count {
+            self.sources.add_packet(self.after);
+        }
+        for _ in 0..repair_count {
+            self.repairs.iter_mut().for_each(|losses| losses.add_packet(self.after));
+        }
+    }
+
+    /// Returns the number of source packets: k.
+    pub(super) fn source_count(&self) -> usize {
+        self.sources.0[0].len() - 1
+    }
+
+    /// Returns the number of repair packets: n - k.
+    pub(super) fn repair_count(&self) -> usize {
+        self.repairs[0].0[0].len() - 1
+    }
+
+    /// Returns the share of source packets that stay lost: those lost in a block that loses more
+    /// packets than it has repair packets. O(n).
+    pub(super) fn residual(&self) -> f64 {
+        let mut lost = 0.0;
+        for (probabilities, repairs) in self.sources.0.iter().zip(&self.repairs) {
+            let more = repairs.tail();
+            for (count, probability) in probabilities.iter().enumerate().skip(1) {
+                let spare = self.repair_count().checked_sub(count);
+                let fails = spare.map_or(1.0, |spare| more[spare]);
+                lost += count as f64 * probability * fails;
+            }
+        }
+        lost / self.source_count() as f64
+    }
+}
+
+impl Losses {
+    fn add_packet(&mut self, after: [f64; 2]) {
+        let [came, lost] = &mut self.0;
+        came.push(0.0);
+        lost.push(0.0);
+        for count in (0..came.len()).rev() {
+            let now = came[count] * (1.0 - after[0]) + lost[count] * (1.0 - after[1]);
+            lost[count] = match count.checked_sub(1) {
+                Some(less) => came[less] * after[0] + lost[less] * after[1],
+                None => 0.0,
+            };
+            came[count] = now;
+        }
+    }
+
+    /// Returns the probability of more losses than each number.
+    fn tail(&self) -> Vec<f64> {
+        let mut tail = vec![0.0; self.0[0].len()];
+        for count in (1..tail.len()).rev() {
+            tail[count - 1] = tail[count] + self.0[0][count] + self.0[1][count];
+        }
+        tail
+    }
 }
 
 #[cfg(test)]
@@ -69,16 +96,32 @@ mod tests {
         // A packet stays lost when it and n - k or more of the other n - 1 are: n = 3, k = 2.
         let e: f64 = 0.1;
         let expected = e * (1.0 - (1.0 - e).powi(2));
-        assert!((residual_loss(2, 1, e, 1.0) - expected).abs() < 1e-15);
+        assert!((residual(2, 1, e, 1.0) - expected).abs() < 1e-15);
         // Without repair packets everything lost stays lost.
         for burst in [1.0, 4.0] {
-            assert!((residual_loss(7, 0, e, burst) - e).abs() < 1e-15);
+            assert!((residual(7, 0, e, burst) - e).abs() < 1e-15);
         }
     }
 
     #[test]
+    fn a_block_grown_in_steps_is_the_same_block() {
+        let mut block = BlockLosses::new(0.07, 3.0);
+        for _ in 0..5 {
+            block.grow(4, 1);
+        }
+        assert_eq!((block.source_count(), block.repair_count()), (20, 5));
+        assert_eq!(block.residual(), residual(20, 5, 0.07, 3.0));
+    }
+
+    #[test]
     fn bursts_leave_more_lost() {
-        let at = |burst| residual_loss(20, 5, 0.05, burst);
+        let at = |burst| residual(20, 5, 0.05, burst);
         assert!(at(1.0) < at(2.0) && at(2.0) < at(4.0));
+    }
+
+    fn residual(source_count: usize, repair_count: usize, erasure_rate: f64, burst: f64) -> f64 {
+        let mut block = BlockLosses::new(erasure_rate, burst);
+        block.grow(source_count, repair_count);
+        block.residual()
     }
 }

@@ -14,7 +14,7 @@ use crate::row::Row;
 /// Sends the file over a link that loses 20 %: by retransmission, with a block code at the code
 /// rate that the paper states, and at the one that gives what its figure shows.
 pub(super) fn run(run: &Run<'_>) -> Result<Outcome> {
-    let files = run.choose(4, 200);
+    let files = run.choose(40, 400);
     let mut cases = Vec::new();
     for (done, case) in CASES.iter().enumerate() {
         run.progress(done as u64, CASES.len() as u64, case.name);
@@ -22,7 +22,7 @@ pub(super) fn run(run: &Run<'_>) -> Result<Outcome> {
         cases.push((case, trial.files(run, files)?));
     }
     run.progress(CASES.len() as u64, CASES.len() as u64, "");
-    let tolerance = run.choose(0.2, 0.05);
+    let tolerance = run.choose(0.15, 0.05);
     let rows = cases.iter().flat_map(|(case, transfer)| {
         let mut rows = delay_rows(case.name, transfer, case.reference, tolerance);
         rows.extend((case.claims)(transfer));

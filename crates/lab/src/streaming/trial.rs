@@ -57,7 +57,7 @@ impl Trial {
                 Box::new(Coded::new(share, feedback.then_some(self.erasure_rate))?)
             }
         };
-        Ok(transfer(scheme.as_mut(), length, &mut erasures))
+        transfer(scheme.as_mut(), length, &mut erasures)
     }
 }
 
@@ -67,7 +67,7 @@ const SEED_STRIDE: u64 = 1_000_003;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::streaming::residual::residual_loss;
+    use crate::streaming::residual::BlockLosses;
 
     const PROTECTIONS: [Protection; 5] = [
         Protection::Arq,
@@ -105,7 +105,9 @@ mod tests {
     #[test]
     fn without_feedback_blocks_lose_what_is_computed() {
         let (sources, repairs, erasure_rate) = (12, 3, 0.1);
-        let expected = residual_loss(sources as usize, repairs as usize, erasure_rate, 1.0);
+        let mut losses = BlockLosses::new(erasure_rate, 1.0);
+        losses.grow(sources as usize, repairs as usize);
+        let expected = losses.residual();
         let protection = Protection::Block(sources, Repairs::Each(repairs));
         let trial = Trial { protection, erasure_rate, burst: 1.0 };
         let given = trial.once(false, Length::Slots(3_000_000), 1).unwrap();
