@@ -2,14 +2,15 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tautline_fec::block::Code;
+use tautline_fec::block::{Code, Scheme};
 use tautline_fuzz::Input;
 
 fuzz_target!(|bytes: &[u8]| calls(&mut Input(bytes)));
 
 fn calls(input: &mut Input<'_>) {
     let (source_count, packet_count) = (input.up_to(300), input.up_to(300));
-    let Ok(code) = Code::new(source_count, packet_count) else { return };
+    let scheme = [Scheme::Cauchy, Scheme::Fft][input.up_to(1)];
+    let Ok(code) = Code::with_scheme(scheme, source_count, packet_count) else { return };
     // Usually one length and indices within the block, so that the checks can be passed.
     let length = input.up_to(130);
     let irregular = input.byte();

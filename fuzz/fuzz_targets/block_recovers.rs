@@ -1,8 +1,8 @@
-//! Any k packets of a block give its sources back, on every kernel, in whatever order they come.
+//! Any k packets of a block give its sources back, by both codes, on every kernel, in any order.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tautline_fec::block::Code;
+use tautline_fec::block::{Code, Scheme};
 use tautline_fec::kernel::Kernel;
 use tautline_fuzz::Input;
 
@@ -14,7 +14,12 @@ fn recovers(input: &mut Input<'_>) {
     let source_count = 1 + input.up_to(63);
     let packet_count = source_count + input.up_to(64);
     let length = input.up_to(300);
-    let code = Code::with_kernel(source_count, packet_count, kernel).expect("a possible shape");
+    let scheme = match input.byte() & 1 {
+        0 => Scheme::Cauchy,
+        _ => Scheme::fastest(source_count, packet_count),
+    };
+    let code = Code::with_scheme(scheme, source_count, packet_count).expect("a possible shape");
+    let code = code.on(kernel);
     let sources: Vec<Box<[u8]>> = (0..source_count).map(|_| input.packet(length)).collect();
     let sources: Vec<&[u8]> = sources.iter().map(|source| &**source).collect();
     let mut repairs: Vec<Box<[u8]>> =
@@ -34,6 +39,8 @@ fn recovers(input: &mut Input<'_>) {
     let lost = |index: &usize| received.iter().all(|(came, _)| came != index);
     let mut restored: Vec<(usize, Box<[u8]>)> =
         (0..source_count).filter(lost).map(|index| (index, input.packet(length))).collect();
+    // Some of the lost ones, or all.
+    restored.truncate(restored.len() - input.up_to(restored.len()) * usize::from(input.byte() & 1));
     let mut missing: Vec<(usize, &mut [u8])> =
         restored.iter_mut().map(|(index, packet)| (*index, &mut **packet)).collect();
     code.recover(&received, &mut missing).expect("k packets came");
