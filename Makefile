@@ -1,6 +1,8 @@
 # make demo    drive a simulated car in the browser       PORT=8080 CLIP=file.mp4 LINKS=lte-driving RATE=60
 # make test    everything that must hold, as CI runs it
-# make bench   how fast the parts are
+# make bench   how fast the parts are, the erasure codes beside others'
+# make fuzz    hostile bytes against the erasure codes     SECONDS=60 for each target
+# make miri    no undefined behaviour in the erasure codes' scalar paths
 # make numbers how the whole does on a clip               CLIP=file.mp4
 
 SHELL := bash
@@ -12,9 +14,11 @@ LINKS ?= lte-driving
 CLIP ?=
 RATE ?=
 SECONDS_LONG ?= 30
+SECONDS ?= 60
+FUZZ_BYTES := 4096
 BINARY := $(or $(CARGO_TARGET_DIR),target)/release/tautline
 
-.PHONY: help demo test bench numbers console build lint deny unit browser tools
+.PHONY: help demo test bench peers fuzz miri numbers console build lint bare deny unit browser tools nightly
 
 help:
 	@sed -n '1,/^$$/s/^# //p' Makefile
@@ -26,7 +30,27 @@ demo: build
 test: lint deny unit browser
 
 bench:
-	cargo bench --workspace --bench block --bench points --bench link --bench render --bench strip
+	cargo bench --workspace --bench block --bench stream --bench points --bench link --bench render --bench strip
+	@$(MAKE) --no-print-directory peers
+
+peers:
+	@./setup c++ isal
+	cargo run --release --locked --manifest-path peers/Cargo.toml
+
+fuzz: nightly
+	@./setup c++ cargo-fuzz
+	@set -e; for target in $$(cargo +nightly fuzz list); do \
+		echo "$$target: $(SECONDS) seconds"; \
+		cargo +nightly fuzz run $$target -- -max_total_time=$(SECONDS) -max_len=$(FUZZ_BYTES) -timeout=10 \
+			-rss_limit_mb=1024 -print_final_stats=1 -verbosity=0; \
+	done
+
+miri: nightly
+	MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test --locked --package tautline-fec --lib -- --skip theory::
+
+# Miri and fuzzing need a nightly compiler.
+nightly:
+	@rustup run nightly rustc --version 2>/dev/null || { echo "this needs a nightly compiler: rustup toolchain install nightly --component miri,rust-src"; exit 2; }
 
 numbers: build
 	@test -n "$(CLIP)" || { echo "say which clip: make numbers CLIP=file.mp4"; exit 2; }
@@ -50,11 +74,20 @@ console/dist/index.html: console/node_modules/.package-lock.json $(shell find co
 tools:
 	@./setup c++ nasm
 
-lint: console
+lint: console bare
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo xtask tidy
 	cd console && npm run --silent check
+
+# The erasure codes build alone, without std, and without alloc, for a target that has neither.
+bare:
+	@./setup bare-target
+	cargo check --locked --manifest-path crates/fec/Cargo.toml
+	target=$$(rustup target list --installed 2>/dev/null | grep -m1 -e -none || true); \
+	for features in "" alloc; do \
+		cargo check --locked --package tautline-fec --no-default-features --features "$$features" $${target:+--target $$target} || exit; \
+	done
 
 deny:
 	@./setup cargo-deny
