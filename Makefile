@@ -3,6 +3,7 @@
 # make bench   how fast the parts are, the erasure codes beside others'
 # make fuzz    hostile bytes against the erasure codes     SECONDS=60 for each target
 # make miri    no undefined behaviour in the erasure codes' scalar paths
+# make lab     the papers' tables and figures beside ours  QUICK=1
 # make numbers how the whole does on a clip               CLIP=file.mp4
 
 SHELL := bash
@@ -12,13 +13,14 @@ export CARGO_TERM_COLOR ?= never
 PORT ?= 8080
 LINKS ?= lte-driving
 CLIP ?=
+QUICK ?=
 RATE ?=
 SECONDS_LONG ?= 30
 SECONDS ?= 60
 FUZZ_BYTES := 4096
 BINARY := $(or $(CARGO_TARGET_DIR),target)/release/tautline
 
-.PHONY: help demo test bench peers fuzz miri numbers console build lint bare deny unit browser tools nightly
+.PHONY: help demo test bench peers fuzz miri lab numbers console build lint bare deny unit browser tools nightly
 
 help:
 	@sed -n '1,/^$$/s/^# //p' Makefile
@@ -51,6 +53,9 @@ miri: nightly
 # Miri and fuzzing need a nightly compiler.
 nightly:
 	@rustup run nightly rustc --version 2>/dev/null || { echo "this needs a nightly compiler: rustup toolchain install nightly --component miri,rust-src"; exit 2; }
+
+lab: build
+	@$(BINARY) lab run all $(if $(QUICK),--quick); status=$$?; $(BINARY) lab report && exit $$status
 
 numbers: build
 	@test -n "$(CLIP)" || { echo "say which clip: make numbers CLIP=file.mp4"; exit 2; }
