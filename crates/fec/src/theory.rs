@@ -37,13 +37,15 @@ mod plan;
 mod throughput;
 
 // Hours in an interpreter, and no unsafe code in them.
-#[cfg(all(test, not(miri)))]
+#[cfg(test)]
+#[cfg(not(miri))]
 mod simulation;
-#[cfg(all(test, not(miri)))]
+#[cfg(test)]
+#[cfg(not(miri))]
 mod tests;
 
 pub use busy::BusyTime;
-pub use delay::Delay;
+pub use delay::{Delay, PERCENTILE_MAX};
 pub use error::Error;
 pub use gaussian::Gaussian;
 pub use innovation::innovative_probability;

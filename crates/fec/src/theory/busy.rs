@@ -34,14 +34,15 @@ impl BusyTime {
 
     /// Returns P(S > intervals).
     ///
-    /// O(intervals) where that is not small, else O(1 / (1 - z)^2).
+    /// O(intervals) where that is not small, else O(1 / (1 - z)^2). Relative error about 1e-11;
+    /// nearer to a load of 1 than about 1e-4, absolute error about 1e-12.
     pub fn survival(&self, intervals: u64) -> f64 {
         let decay = self.tail_decay();
-        let upper_terms = 50.0 / -decay.ln();
+        let upper_terms = 50.0 / (-decay.ln()).max(f64::MIN_POSITIVE);
         if (intervals as f64) < upper_terms {
             let rest = 1.0 - (0..=intervals).map(|s| self.pmf(s)).sum::<f64>();
-            if rest > DIFFERENCE_MIN {
-                return rest;
+            if rest > DIFFERENCE_MIN || upper_terms > UPPER_TERMS_MAX {
+                return rest.max(0.0);
             }
         }
         let mut sum = 0.0;
@@ -146,3 +147,6 @@ impl BusyTime {
 
 /// Below this, one minus a sum has lost more digits than summing the tail costs time to keep.
 const DIFFERENCE_MIN: f64 = 1e-4;
+
+/// Beyond, the tail is too long to be summed: a second's work.
+const UPPER_TERMS_MAX: f64 = 1e7;

@@ -31,6 +31,9 @@ impl Delay {
     /// Not in \[STREAM\], which has [`bound`](Self::bound) only.
     pub fn mean(&self) -> f64 {
         let (l, e, z) = (self.stream.l(), self.stream.erasure_rate, self.stream.load());
+        if e == 0.0 {
+            return 0.0;
+        }
         let busy = self.stream.busy_time();
         let before_first_loss: f64 = (2..self.stream.interval)
             .map(|first_loss| {
@@ -107,15 +110,16 @@ impl Delay {
     ///
     /// # Errors
     /// [`Error::Probability`] unless `0 < share <= 1 - 1e-9`: beyond, the digits do not suffice.
+    /// [`Error::Beyond`] if it is over [`PERCENTILE_MAX`] slots, as it may be close to a load of 1.
     pub fn percentile(&self, share: f64) -> Result<u64, Error> {
         check_share(share)?;
         let mut reached = self.zero_probability();
         let mut walk = Walk::new(self.stream);
         let mut first = 0;
-        loop {
-            if reached >= share {
-                return Ok(first);
-            }
+        if reached >= share {
+            return Ok(0);
+        }
+        while first <= PERCENTILE_MAX {
             for within in 1..self.stream.interval {
                 reached += walk.probability(within);
                 if reached >= share {
@@ -125,8 +129,12 @@ impl Delay {
             first += u64::from(self.stream.interval);
             walk.next_interval();
         }
+        Err(Error::Beyond { share, slots: PERCENTILE_MAX })
     }
 }
+
+/// Is the delay in slots beyond which no percentile is looked for: some seconds' work.
+pub const PERCENTILE_MAX: u64 = 10_000_000;
 
 /// Rejects what [`Delay::percentile`] cannot answer.
 pub(super) fn check_share(share: f64) -> Result<(), Error> {

@@ -33,6 +33,14 @@ pub enum Error {
         /// What was given.
         probability: f64,
     },
+    /// A percentile of the delay lies far out.
+    #[error("a share {share} of the source packets may wait longer than {slots} slots")]
+    Beyond {
+        /// Share of source packets.
+        share: f64,
+        /// How far was looked.
+        slots: u64,
+    },
     /// A delay or a spread is negative, infinite or no number.
     #[error("{quantity} is not a finite number that is not negative")]
     Quantity {

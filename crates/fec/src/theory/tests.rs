@@ -291,6 +291,22 @@ fn goodput_near_the_code_rate_needs_a_long_stream() {
 }
 
 #[test]
+fn close_to_the_capacity_every_answer_comes() {
+    for load in [0.999, 1.0 - 1e-6, 1.0 - 1e-9, 1.0 - 1e-15] {
+        let stream = stream((5, load / 5.0));
+        let (busy, delay) = (stream.busy_time(), stream.delay());
+        assert!(busy.tail_decay() <= 1.0 + 1e-15);
+        // As of a random walk: P(S > s) falls with the root of s.
+        let ratio = busy.survival(1_000) / busy.survival(10_000);
+        assert!((3.0..3.5).contains(&ratio) || load < 0.9999, "{load}: {ratio}");
+        assert!(delay.mean() > 0.4 / (1.0 - stream.load()).powi(2), "{load}");
+        assert!(delay.tail(1_000) > 0.9, "{load}");
+    }
+    let percentile = stream((2, 0.5 - 1e-9)).delay().percentile(0.9);
+    assert_eq!(percentile, Err(Error::Beyond { share: 0.9, slots: PERCENTILE_MAX }));
+}
+
+#[test]
 fn without_losses_nothing_waits() {
     let stream = stream((10, 0.0));
     let (busy, delay) = (stream.busy_time(), stream.delay());
