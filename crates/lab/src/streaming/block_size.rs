@@ -55,7 +55,13 @@ pub(super) fn against_retransmission(run: &Run<'_>) -> Result<Outcome> {
     }
     Ok(Outcome {
         tables: vec![table(&curves, &measured)],
-        plots: vec![plot("fig-2", "In-order delay over the size of a block", &curves, &measured)],
+        plots: vec![plot(
+            "fig-2",
+            "In-order delay over the size of a block",
+            30.0,
+            &curves,
+            &measured,
+        )],
         rows,
         notes: vec![
             link_note(),
@@ -111,7 +117,7 @@ pub(super) fn against_streaming(run: &Run<'_>) -> Result<Outcome> {
     let title = "The streaming code against blocks, 10 % loss, redundancy of 15 %";
     Ok(Outcome {
         tables: vec![table(&curves, &measured)],
-        plots: vec![plot("fig-9", title, &curves, &measured)],
+        plots: vec![plot("fig-9", title, 4.0, &curves, &measured)],
         rows,
         notes: vec![
             link_note(),
@@ -202,10 +208,12 @@ fn table(curves: &[Curve], measured: &[Measured]) -> Table {
     table
 }
 
-fn plot(name: &str, title: &str, curves: &[Curve], measured: &[Measured]) -> Plot {
+/// `low`: the least delay shown, in ms.
+fn plot(name: &str, title: &str, low: f64, curves: &[Curve], measured: &[Measured]) -> Plot {
     let x = Axis::log("source packets of a block, k").range(1.7, 300.0);
     let x = x.ticks(SIZES.map(|size| size as f64));
-    let y = Axis::log("mean in-order delay, ms").ticks([5.0, 10.0, 20.0, 50.0, 100.0, 200.0]);
+    let y = Axis::log("mean in-order delay, ms").range(low, 200.0);
+    let y = y.ticks([5.0, 10.0, 20.0, 50.0, 100.0, 200.0].into_iter().filter(|tick| *tick >= low));
     let mut plot = Plot::new(name, title, x, y);
     for (colour, (curve, given)) in curves.iter().zip(measured).enumerate() {
         let blocks = SIZES.iter().zip(&given.blocks);
