@@ -136,6 +136,9 @@ impl Code {
     /// [`Error::SourceCount`], [`Error::RepairCount`] or [`Error::Length`]; nothing is written.
     pub fn encode(&self, sources: &[&[u8]], repairs: &mut [&mut [u8]]) -> Result<(), Error> {
         self.check_encode(sources, repairs)?;
+        if repairs.is_empty() {
+            return Ok(());
+        }
         if self.transform_pays(repairs.len(), 0) {
             let wanted: [u8; SOLVED_MAX] = core::array::from_fn(|repair| repair as u8);
             self.kernel.transform(self.layers(), sources, &wanted[..repairs.len()], repairs);

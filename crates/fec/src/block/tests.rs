@@ -242,6 +242,16 @@ fn part_of_the_lost_packets_can_be_asked_for_in_any_order() {
 }
 
 #[test]
+fn nothing_asked_for_does_nothing() {
+    let sources = packets(5, 8, 3);
+    for packet_count in [5, 6, 7, 9, 20] {
+        for code in codes(5, packet_count) {
+            assert_eq!(code.encode(&views(&sources), &mut []), Ok(()), "{code:?}");
+        }
+    }
+}
+
+#[test]
 fn nothing_lost_does_nothing() {
     assert_eq!(code(3, 5).recover(&[], &mut []), Ok(()));
 }
