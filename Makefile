@@ -96,7 +96,7 @@ lint: console bare
 bare:
 	@./setup bare-target
 	cargo check --locked --manifest-path crates/fec/Cargo.toml
-	target=$$(rustup target list --installed 2>/dev/null | grep -m1 -e -none || true); \
+	@target=$$(rustup target list --installed 2>/dev/null | grep -m1 -e -none || true); \
 	for features in "" alloc; do \
 		cargo check --locked --package tautline-fec --no-default-features --features "$$features" $${target:+--target $$target} || exit; \
 	done

@@ -1,16 +1,22 @@
 //! What Tautline's codes must reach, on a CPU with GFNI.
 
+use crate::block::Shape;
+
 /// Is the least ratio of encoding speed to ISA-L's, blocks of 100 packets of 1296 bytes, by the
 /// number of repair packets.
-pub(crate) fn encode_to_isal(repairs: usize) -> Option<f64> {
+pub(crate) fn encode_to_isal(shape: Shape) -> Option<f64> {
     let bars = [(1, 1.6), (10, 4.0), (20, 4.0), (30, 4.2), (40, 5.5), (50, 6.1)];
-    bars.into_iter().find(|&(count, _)| count == repairs).map(|(_, bar)| bar)
+    let bar = bars.into_iter().find(|&(count, _)| count == shape.repairs);
+    bar.filter(|_| shape.packet_bytes == PACKET_BYTES).map(|(_, bar)| bar)
 }
 
 /// Is the least ratio of decoding speed to the best crate's on the same blocks.
-pub(crate) fn decode_to_crates(repairs: usize) -> Option<f64> {
-    (10..=30).contains(&repairs).then_some(2.2)
+pub(crate) fn decode_to_crates(shape: Shape) -> Option<f64> {
+    let holds = (10..=30).contains(&shape.repairs) && shape.packet_bytes == PACKET_BYTES;
+    holds.then_some(2.2)
 }
+
+const PACKET_BYTES: usize = 1296;
 
 /// Is the least ratio to anybody's speed: never slower.
 pub(crate) const TO_ANY_PEER: Option<f64> = Some(1.0);

@@ -60,6 +60,10 @@ const WORKING_SET_BYTES: usize = 384 * 1024;
 pub(crate) trait Code {
     fn name(&self) -> String;
     fn family(&self) -> Family;
+    /// Says whether the code has the shape.
+    fn takes(&self, _: Shape) -> bool {
+        true
+    }
     /// Returns the work of encoding; `None` where another contender does the very same.
     fn encoder<'a>(&self, case: Case<'a>) -> Option<Box<dyn Work + 'a>>;
     fn decoder<'a>(&self, case: Case<'a>) -> Box<dyn Work + 'a>;
@@ -163,6 +167,9 @@ fn contend(
     let mut contenders: Vec<Contender<'_>> = Vec::new();
     let mut positions = vec![None; codes.len()];
     for ((code, memory), position) in codes.iter().zip(&mut memories).zip(&mut positions) {
+        if !code.takes(shape) {
+            continue;
+        }
         let packets = memory.packets(shape.packet_bytes, shape.shift);
         if let Some(work) = make(code.as_ref(), Case { shape, block_count, packets }) {
             *position = Some(contenders.len());

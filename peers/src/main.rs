@@ -42,7 +42,7 @@ struct Arguments {
     /// Repair packets, and source packets lost, in the blocks of 100
     #[arg(long, value_delimiter = ',', default_values_t = [1, 10, 20, 30, 40, 50])]
     repairs: Vec<usize>,
-    /// Bytes a packet in the blocks of 100, even: reed-solomon-simd takes no others
+    /// Bytes a packet in the blocks of 100; reed-solomon-simd takes part if they are even
     #[arg(long, default_value_t = 1296)]
     bytes: usize,
     /// Bytes from the start of a cache line to a packet's first byte
@@ -77,6 +77,9 @@ fn main() -> Result<()> {
         rounds: arguments.rounds.unwrap_or(if arguments.quick { 12 } else { 40 }).max(1),
         turn: Duration::from_micros(if arguments.quick { 300 } else { 2000 }),
     };
+    let possible = |repairs: &usize| (1..=100).contains(repairs);
+    ensure!(arguments.repairs.iter().all(possible), "--repairs takes numbers from 1 to 100");
+    ensure!(arguments.bytes > 0 && arguments.shift < 64, "packets have bytes, lines have 64");
     let wanted = |name: &str, family| match arguments.with.as_slice() {
         [] => !arguments.quick || family != Family::TautlineElsewhere,
         with => with.iter().any(|part| name.contains(part)),

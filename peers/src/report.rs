@@ -82,12 +82,12 @@ impl Report {
             table.row("Tautline / ISA-L", shown(&ratios.to_isal));
             table.row("  median of the rounds", shown(&ratios.to_isal_median));
             if operation == Operation::Encode {
-                let bars = rows.iter().map(|row| bars::encode_to_isal(row.shape.repairs));
+                let bars = rows.iter().map(|row| bars::encode_to_isal(row.shape));
                 self.judge(&mut table, &ratios.to_isal, bars);
             }
             table.row("Tautline / best crate", shown(&ratios.to_crates));
             if operation == Operation::Decode {
-                let bars = rows.iter().map(|row| bars::decode_to_crates(row.shape.repairs));
+                let bars = rows.iter().map(|row| bars::decode_to_crates(row.shape));
                 self.judge(&mut table, &ratios.to_crates, bars);
                 table.row("Tautline / best peer", shown(&ratios.to_all));
                 self.judge(&mut table, &ratios.to_all, rows.iter().map(|_| bars::TO_ANY_PEER));
@@ -417,8 +417,10 @@ fn contender_rows(
             let timing = operation.timings(row)[position].as_ref();
             timing.map(|timing| show(row.shape, timing.best_us()))
         };
-        if let Some(cells) = rows.iter().map(cell).collect::<Option<Vec<String>>>() {
-            table.row(&code.name(), cells);
+        let cells: Vec<Option<String>> = rows.iter().map(cell).collect();
+        if cells.iter().any(Option::is_some) {
+            let or_nothing = |cell: Option<String>| cell.unwrap_or_else(|| "-".to_owned());
+            table.row(&code.name(), cells.into_iter().map(or_nothing));
         }
     }
 }

@@ -19,6 +19,10 @@ impl Code for ReedSolomonSimd {
         Family::Crate
     }
 
+    fn takes(&self, shape: Shape) -> bool {
+        shape.packet_bytes.is_multiple_of(2)
+    }
+
     fn encoder<'a>(&self, mut case: Case<'a>) -> Option<Box<dyn Work + 'a>> {
         let codec = encoder(case.shape);
         let blocks = (0..case.block_count).map(|block| frozen(case.sources(block))).collect();

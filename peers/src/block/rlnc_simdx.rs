@@ -1,7 +1,8 @@
 //! rlnc-simdx: random linear network coding over GF(2^8), here systematic.
 //!
 //! It is not MDS: of random combinations one in 256 is of no use, so two more than are needed
-//! stand by, and the decoder takes what it needs.
+//! stand by, and the decoder takes what it needs. Its generator of coefficients is linear with 64 bits
+//! of state: no more than 64 of its combinations are ever independent.
 
 use rlnc_simdx::{CodedPacket, Decoder, Encoder, SimpleRng};
 
@@ -12,6 +13,7 @@ use crate::memory::frozen;
 pub(super) struct Rlnc;
 
 const SURPLUS: usize = 2;
+const INDEPENDENT_MAX: usize = 64;
 
 impl Code for Rlnc {
     fn name(&self) -> String {
@@ -20,6 +22,10 @@ impl Code for Rlnc {
 
     fn family(&self) -> Family {
         Family::Crate
+    }
+
+    fn takes(&self, shape: Shape) -> bool {
+        shape.repairs + SURPLUS <= INDEPENDENT_MAX
     }
 
     fn encoder<'a>(&self, mut case: Case<'a>) -> Option<Box<dyn Work + 'a>> {

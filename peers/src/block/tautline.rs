@@ -21,10 +21,10 @@ struct Tautline {
 }
 
 impl Tautline {
-    fn code(&self, shape: Shape) -> block::Code {
-        block::Code::with_scheme(self.scheme, shape.sources, shape.sources + shape.repairs)
-            .expect("the shapes measured are possible")
-            .on(self.kernel)
+    fn code(&self, shape: Shape) -> Option<block::Code> {
+        let Shape { sources, repairs, .. } = shape;
+        let code = block::Code::with_scheme(self.scheme, sources, sources + repairs).ok()?;
+        Some(code.on(self.kernel))
     }
 }
 
@@ -44,8 +44,12 @@ impl Code for Tautline {
         }
     }
 
+    fn takes(&self, shape: Shape) -> bool {
+        self.code(shape).is_some()
+    }
+
     fn encoder<'a>(&self, mut case: Case<'a>) -> Option<Box<dyn Work + 'a>> {
-        let code = self.code(case.shape);
+        let code = self.code(case.shape)?;
         let blocks = (0..case.block_count).map(|block| {
             let sources = frozen(case.sources(block));
             let expected = case.repairs();
@@ -57,7 +61,8 @@ impl Code for Tautline {
     }
 
     fn decoder<'a>(&self, mut case: Case<'a>) -> Box<dyn Work + 'a> {
-        let (code, shape) = (self.code(case.shape), case.shape);
+        let shape = case.shape;
+        let code = self.code(shape).expect("only shapes that it takes");
         let blocks = (0..case.block_count).map(|block| {
             let sources = frozen(case.sources(block));
             let mut repairs = case.repairs();
