@@ -2,18 +2,20 @@
 
 /// Is the size of a cache line and of the widest vector.
 const LINE_BYTES: usize = 64;
+/// Is a page: where packets lie in it decides which of them get in each other's way in caches.
+const PAGE_BYTES: usize = 4096;
 
 /// Owns the memory of one contender; [`Packets`] cuts it up.
 pub(crate) struct Memory(Vec<u8>);
 
 impl Memory {
     pub(crate) fn new(packet_count: usize, packet_bytes: usize, shift: usize) -> Memory {
-        Memory(vec![0; packet_count * slot_bytes(packet_bytes, shift) + LINE_BYTES])
+        Memory(vec![0; packet_count * slot_bytes(packet_bytes, shift) + PAGE_BYTES])
     }
 
     /// Starts cutting packets of `packet_bytes`, each `shift` bytes after the start of a line.
     pub(crate) fn packets(&mut self, packet_bytes: usize, shift: usize) -> Packets<'_> {
-        let start = self.0.as_ptr().align_offset(LINE_BYTES);
+        let start = self.0.as_ptr().align_offset(PAGE_BYTES);
         let slots = self.0[start..].chunks_exact_mut(slot_bytes(packet_bytes, shift));
         Packets { slots, packet_bytes, shift }
     }
