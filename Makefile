@@ -45,7 +45,7 @@ fuzz: nightly
 	@set -e; for target in $$(cargo +nightly fuzz list); do \
 		echo "$$target: $(SECONDS) seconds"; \
 		cargo +nightly fuzz run $$target -- -max_total_time=$(SECONDS) -max_len=$(FUZZ_BYTES) -timeout=10 \
-			-rss_limit_mb=1024 -print_final_stats=1 -verbosity=0; \
+			-rss_limit_mb=1024 -print_final_stats=1 -print_funcs=0 -verbosity=0; \
 	done
 
 # First what runs on any CPU, then every kernel of x86-64, then ARM's: Miri knows their instructions.
