@@ -1,0 +1,92 @@
+//! `tautline lab`: what a person types, and what they get.
+
+#![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
+
+use std::fs;
+use std::process::{Command, Output};
+
+fn lab(arguments: &[&str]) -> Output {
+    let mut tautline = Command::new(env!("CARGO_BIN_EXE_tautline"));
+    tautline.arg("lab").args(arguments).env_remove("TAUTLINE_CONFIG").output().unwrap()
+}
+
+/// Runs what must fail, and gives its one line.
+fn complaint(arguments: &[&str]) -> String {
+    let output = lab(arguments);
+    assert!(!output.status.success(), "{arguments:?} was accepted");
+    let words = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(words.lines().count(), 1, "not one line: {words}");
+    words
+}
+
+#[test]
+fn the_list_names_every_experiment_and_its_source() {
+    let output = lab(&["list"]);
+    assert!(output.status.success());
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.starts_with("key "), "{text}");
+    for experiment in tautline_lab::experiment::all() {
+        let line = text.lines().find(|line| line.starts_with(&format!("{} ", experiment.key)));
+        let line = line.unwrap_or_else(|| panic!("{} is not listed", experiment.key));
+        assert!(line.contains(experiment.source) && line.ends_with(experiment.title), "{line}");
+    }
+}
+
+#[test]
+fn a_run_leaves_numbers_plots_and_rows_and_a_page_shows_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("results");
+    let out_text = out.to_str().unwrap();
+    let output = lab(&["run", "lte-fig-2", "--quick", "--out", out_text]);
+    let rows = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(rows.contains("gain at 0.95, simulated") && rows.contains("within"), "{rows}");
+    for file in ["rows.csv", "latency.csv", "fig-2.svg"] {
+        assert!(out.join("lte-fig-2").join(file).is_file(), "{file}");
+    }
+
+    let output = lab(&["report", "--out", out_text]);
+    assert!(output.status.success());
+    let page = fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("[LTE] Fig. 2") && page.contains("src=\"data:image/svg+xml,"));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let read = |name: &str, seed: &str| {
+        let out = folder.path().join(name);
+        let arguments = ["run", "lte-fig-2", "--quick", "--seed", seed, "--out"];
+        assert!(lab(&[&arguments[..], &[out.to_str().unwrap()]].concat()).status.success());
+        fs::read(out.join("lte-fig-2/latency.csv")).unwrap()
+    };
+    assert_eq!(read("first", "7"), read("second", "7"));
+    assert_ne!(read("first", "7"), read("third", "8"));
+}
+
+#[test]
+fn a_mistyped_key_is_told_its_neighbours() {
+    let words = complaint(&["run", "lte-table2"]);
+    assert!(
+        words.contains("there is no experiment lte-table2; near it are lte-table-2"),
+        "{words}"
+    );
+    let words = complaint(&["run", "nothing-like-it"]);
+    assert!(words.contains("`tautline lab list` lists them"), "{words}");
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("occupied");
+    fs::write(&file, "a file").unwrap();
+    let words = complaint(&["run", "lte-fig-2", "--quick", "--out", file.to_str().unwrap()]);
+    assert!(words.contains("occupied"), "{words}");
+}
+
+#[test]
+fn a_report_of_nothing_says_how_to_get_something() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = complaint(&["report", "--out", folder.path().to_str().unwrap()]);
+    assert!(words.contains("tautline lab run"), "{words}");
+}
