@@ -13,8 +13,8 @@ pub fn coefficient(seed: u16, id: u64) -> u8 {
 /// Writes the coefficients of the source packets `first`, `first + 1`, ..; `first` and their number
 /// are multiples of 8.
 pub(super) fn fill(seed: u16, first: u64, coefficients: &mut [u8]) {
-    for (id, eight) in (first..).step_by(OCTET as usize).zip(coefficients.chunks_exact_mut(8)) {
-        eight.copy_from_slice(&octet(seed, id));
+    for (eight, id) in coefficients.chunks_exact_mut(8).zip(0..) {
+        eight.copy_from_slice(&octet(seed, first + OCTET * id));
     }
 }
 

@@ -379,6 +379,20 @@ fn packets_given_up_are_not_given_and_still_help() {
 }
 
 #[test]
+fn a_repair_packet_over_the_last_numbers_is_decoded() {
+    let mut decoder = decoder(Config::new(1, 64));
+    let (first, count, seed) = (u64::MAX - 40, 40, 9);
+    decoder.forget_before(first);
+    for id in first + 1..u64::MAX {
+        decoder.handle_source(id, &symbol(id, 1)).expect("new");
+    }
+    let sum = (first..u64::MAX)
+        .fold(0, |sum, id| sum ^ crate::gf256::multiply(coefficient(seed, id), symbol(id, 1)[0]));
+    decoder.handle_repair(&Repair { first, count, seed }, &[sum]).expect("new");
+    assert_eq!(poll_all_in_order(&mut decoder, 1), (first..u64::MAX).collect::<Vec<_>>());
+}
+
+#[test]
 #[cfg_attr(miri, ignore = "too many cases for an interpreter")]
 fn random_repair_packets_are_innovative_as_often_as_the_field_allows() {
     // With D unknowns and none but nonzero coefficients, a repair packet adds nothing to the
