@@ -21,7 +21,7 @@ FUZZ_BYTES := 4096
 X86_FEATURES := +ssse3,+avx2,+gfni,+avx512f,+avx512bw
 BINARY := $(or $(CARGO_TARGET_DIR),target)/release/tautline
 
-.PHONY: help demo test bench peers fuzz miri lab numbers console build lint bare deny unit browser tools nightly
+.PHONY: help demo test bench peers fuzz miri lab numbers console build lint bare outside deny unit browser tools nightly
 
 help:
 	@sed -n '1,/^$$/s/^# //p' Makefile
@@ -86,15 +86,21 @@ console/dist/index.html: console/node_modules/.package-lock.json $(shell find co
 tools:
 	@./setup c++ nasm
 
-lint: console bare
+lint: console bare outside
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo xtask tidy
 	cd console && npm run --silent check
 
-# The erasure codes build alone, without std, and without alloc, for a target that has neither.
+# What stands outside the workspace still fits it.
+outside:
+	@./setup c++ isal
+	cargo check --locked --manifest-path fuzz/Cargo.toml
+	cargo check --locked --manifest-path peers/Cargo.toml
+
+# The erasure codes build alone, without std, and without alloc; where one is installed, for a
+# target that has neither.
 bare:
-	@./setup bare-target
 	cargo check --locked --manifest-path crates/fec/Cargo.toml
 	@target=$$(rustup target list --installed 2>/dev/null | grep -m1 -e -none || true); \
 	for features in "" alloc; do \
