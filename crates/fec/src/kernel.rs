@@ -3,7 +3,7 @@
 //! [`Kernel::multiply`] computes up to [`ROWS_MAX`] output packets from any number of input
 //! packets. [`Scalar`] is the readable truth; every other kernel gives the same bytes. A value of
 //! a SIMD kernel's type is the proof that this CPU has the instructions: it can only be had from
-//! `detect()`. The loops are written once, over the [`Vector`](vector::Vector) of each CPU.
+//! `detect()`. The loops are written once, over the vectors of each CPU.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
