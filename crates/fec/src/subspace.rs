@@ -5,6 +5,9 @@
 
 use crate::gf256::{invert, multiply};
 
+/// Is how many points there are for packets: the elements of the field.
+pub(crate) const POINTS: usize = 256;
+
 /// Is one more than the greatest k: a block has at most 2^7 repair packets.
 const LAYERS: usize = 8;
 

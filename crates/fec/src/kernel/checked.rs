@@ -1,6 +1,7 @@
 //! What every kernel's memory accesses rely on, checked. Each returns the packets' one length.
 
 use super::{Column, ROWS_MAX, SOLVED_MAX};
+use crate::subspace::POINTS;
 
 /// # Panics
 /// As [`Kernel::multiply`](super::Kernel::multiply) says.
@@ -37,7 +38,10 @@ pub(super) fn transform(
     outputs: &[&mut [u8]],
 ) -> usize {
     assert!(1 << layers <= SOLVED_MAX, "{layers} layers, at most 7");
-    assert!(sources.len().next_multiple_of(1 << layers) <= 256 - (1 << layers), "too many sources");
+    assert!(
+        sources.len().next_multiple_of(1 << layers) <= POINTS - (1 << layers),
+        "too many sources"
+    );
     assert_eq!(wanted.len(), outputs.len(), "as many outputs as are wanted");
     assert!(wanted.iter().all(|&index| usize::from(index) < 1 << layers), "wants too much");
     let length = outputs.first().map_or(0, |output| output.len());

@@ -15,8 +15,7 @@ use core::mem::MaybeUninit;
 
 use super::SOLVED_MAX;
 use super::vector::{Span, Vector};
-use crate::block::PACKETS_MAX;
-use crate::subspace::SKEWS;
+use crate::subspace::{POINTS, SKEWS};
 
 /// Does what [`Kernel::transform`](super::Kernel::transform) says.
 ///
@@ -52,11 +51,11 @@ pub(super) unsafe fn transform<V: Vector>(
 /// Is where the packets are.
 struct Table {
     /// Is each source packet, or null where it counts as zeros.
-    sources: [*const u8; PACKETS_MAX],
+    sources: [*const u8; POINTS],
     /// Is the number of chunks of `2^layers` sources.
     chunk_count: usize,
     /// Says of each chunk that none of its sources is null.
-    whole: [bool; PACKETS_MAX],
+    whole: [bool; POINTS],
     /// Is for each index the packet where the value is wanted, or null.
     targets: [*mut u8; SOLVED_MAX],
     /// Is one more than the greatest wanted index.
@@ -67,9 +66,9 @@ impl Table {
     #[inline(always)]
     fn new(layers: usize, sources: &[&[u8]], wanted: &[u8], outputs: &mut [&mut [u8]]) -> Table {
         let mut table = Table {
-            sources: [core::ptr::null(); PACKETS_MAX],
+            sources: [core::ptr::null(); POINTS],
             chunk_count: sources.len().div_ceil(1 << layers),
-            whole: [false; PACKETS_MAX],
+            whole: [false; POINTS],
             targets: [core::ptr::null_mut(); SOLVED_MAX],
             target_count: 0,
         };
