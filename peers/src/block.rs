@@ -1,5 +1,6 @@
 //! Block codes: `k` source packets, `m` repair packets, `m` sources lost.
 
+mod encoding;
 mod fec_rs;
 mod isal;
 mod raptorq;

@@ -2,9 +2,9 @@
 
 use reed_solomon_erasure::galois_8::ReedSolomon;
 
+use super::encoding::Encoding;
 use super::{Case, Code, Family, Shape};
 use crate::measure::Work;
-use crate::memory::frozen;
 
 pub(super) struct ReedSolomonErasure;
 
@@ -17,16 +17,11 @@ impl Code for ReedSolomonErasure {
         Family::Crate
     }
 
-    fn encoder<'a>(&self, mut case: Case<'a>) -> Option<Box<dyn Work + 'a>> {
+    fn encoder<'a>(&self, case: Case<'a>) -> Option<Box<dyn Work + 'a>> {
         let codec = codec(case.shape);
-        let mut blocks = Vec::new();
-        for block in 0..case.block_count {
-            let sources = frozen(case.sources(block));
-            let mut expected = case.repairs();
-            codec.encode_sep(&sources, &mut expected).expect("lengths agree");
-            blocks.push(Encoding { sources, repairs: case.repairs(), expected });
-        }
-        Some(Box::new(Encoder { codec, blocks }))
+        Some(Encoding::of(case, move |sources, repairs| {
+            codec.encode_sep(sources, repairs).expect("lengths agree");
+        }))
     }
 
     fn decoder<'a>(&self, mut case: Case<'a>) -> Box<dyn Work + 'a> {
@@ -47,30 +42,6 @@ impl Code for ReedSolomonErasure {
 
 fn codec(shape: Shape) -> ReedSolomon {
     ReedSolomon::new(shape.sources, shape.repairs).expect("the shapes measured are possible")
-}
-
-struct Encoder<'a> {
-    codec: ReedSolomon,
-    blocks: Vec<Encoding<'a>>,
-}
-
-struct Encoding<'a> {
-    sources: Vec<&'a [u8]>,
-    repairs: Vec<&'a mut [u8]>,
-    expected: Vec<&'a mut [u8]>,
-}
-
-impl Work for Encoder<'_> {
-    fn prepare(&mut self, _: usize, _: u64) {}
-
-    fn run(&mut self, block: usize) {
-        let Encoding { sources, repairs, .. } = &mut self.blocks[block];
-        self.codec.encode_sep(sources, repairs).expect("lengths agree");
-    }
-
-    fn is_right(&mut self, block: usize) -> bool {
-        self.blocks[block].repairs == self.blocks[block].expected
-    }
 }
 
 struct Decoder<'a> {

@@ -3,6 +3,7 @@
 use tautline_fec::block::{self, Scheme};
 use tautline_fec::kernel::Kernel;
 
+use super::encoding::Encoding;
 use super::{Case, Code, Family, Shape};
 use crate::measure::Work;
 use crate::memory::frozen;
@@ -48,16 +49,11 @@ impl Code for Tautline {
         self.code(shape).is_some()
     }
 
-    fn encoder<'a>(&self, mut case: Case<'a>) -> Option<Box<dyn Work + 'a>> {
+    fn encoder<'a>(&self, case: Case<'a>) -> Option<Box<dyn Work + 'a>> {
         let code = self.code(case.shape)?;
-        let blocks = (0..case.block_count).map(|block| {
-            let sources = frozen(case.sources(block));
-            let expected = case.repairs();
-            let mut encoding = Encoding { sources, repairs: case.repairs(), expected };
-            code.encode(&encoding.sources, &mut encoding.expected).expect("lengths agree");
-            encoding
-        });
-        Some(Box::new(Encoder { code, blocks: blocks.collect() }))
+        Some(Encoding::of(case, move |sources, repairs| {
+            code.encode(sources, repairs).expect("lengths agree");
+        }))
     }
 
     fn decoder<'a>(&self, mut case: Case<'a>) -> Box<dyn Work + 'a> {
@@ -71,30 +67,6 @@ impl Code for Tautline {
             Decoding { sources, repairs: frozen(repairs), received: Vec::new(), missing }
         });
         Box::new(Decoder { code, shape, blocks: blocks.collect() })
-    }
-}
-
-struct Encoder<'a> {
-    code: block::Code,
-    blocks: Vec<Encoding<'a>>,
-}
-
-struct Encoding<'a> {
-    sources: Vec<&'a [u8]>,
-    repairs: Vec<&'a mut [u8]>,
-    expected: Vec<&'a mut [u8]>,
-}
-
-impl Work for Encoder<'_> {
-    fn prepare(&mut self, _: usize, _: u64) {}
-
-    fn run(&mut self, block: usize) {
-        let Encoding { sources, repairs, .. } = &mut self.blocks[block];
-        self.code.encode(sources, repairs).expect("lengths agree");
-    }
-
-    fn is_right(&mut self, block: usize) -> bool {
-        self.blocks[block].repairs == self.blocks[block].expected
     }
 }
 
