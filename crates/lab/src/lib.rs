@@ -3,7 +3,8 @@
 //! [`experiment::all`] lists them. Each gives an [`Outcome`](outcome::Outcome): tables of numbers,
 //! plots, and [rows](row::Row) that hold what was measured against what the paper published.
 //! [`record`] writes that into a folder, [`report`] makes one page of everything found there.
-//! [`clip`] is another thing: how a video came through the whole system.
+//! [`clip`] is another thing: how a video came through the whole system. [`packet_size`] judges
+//! sizes by delay, for sweeps over models and over live sessions alike.
 //!
 //! # To add an experiment
 //! 1. Find its paper's file, `remote_driving.rs` for `[LTE]`. A new paper gets a file of its own
@@ -49,6 +50,7 @@ pub mod clip;
 pub mod experiment;
 pub mod machine;
 pub mod outcome;
+pub mod packet_size;
 pub mod plot;
 pub mod record;
 mod remote_driving;
