@@ -1,8 +1,10 @@
 //! `tautline lab`.
 
 mod clip;
+mod links;
 mod papers;
 mod progress;
+mod table;
 
 use clap::{Args, Subcommand};
 
@@ -22,6 +24,7 @@ enum Task {
     Report(papers::Report),
     /// Send a clip through the whole system and compare what came with what was sent
     Clip(clip::Clip),
+    Links(links::Links),
 }
 
 impl Lab {
@@ -32,6 +35,7 @@ impl Lab {
             Task::Run(run) => run.run(),
             Task::Report(report) => report.run(),
             Task::Clip(clip) => stop::block_on(clip.run()),
+            Task::Links(links) => links.run(),
         }
     }
 }

@@ -48,6 +48,7 @@
 
 pub mod clip;
 pub mod experiment;
+pub mod links;
 pub mod machine;
 pub mod outcome;
 pub mod packet_size;

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::experiment::{Experiment, Run};
 use crate::machine;
 use crate::outcome::{Outcome, Table, is_name};
+use crate::plot::Plot;
 use crate::row::{Row, Verdict};
 
 /// Is one experiment's result as it stands in `result.json`.
@@ -71,17 +72,11 @@ impl Record {
         ensure!(!outcome.plots.is_empty(), "{key} gave no plots");
         let folder = out.join(key);
         create(&folder)?;
-        for table in &outcome.tables {
-            write(&folder.join(table.name()).with_extension("csv"), &table.to_csv())?;
-        }
-        for plot in &outcome.plots {
-            write(&folder.join(plot.name()).with_extension("svg"), &plot.to_svg()?)?;
-        }
+        write_tables(&folder, &outcome.tables)?;
+        write_plots(&folder, &outcome.plots)?;
         write(&folder.join("rows.csv"), &rows_table(&outcome.rows).to_csv())?;
-        let picture = |plot: &crate::plot::Plot| Picture {
-            name: plot.name().to_owned(),
-            title: plot.title().to_owned(),
-        };
+        let picture =
+            |plot: &Plot| Picture { name: plot.name().to_owned(), title: plot.title().to_owned() };
         let record = Record {
             key: key.to_owned(),
             title: experiment.title.to_owned(),
@@ -140,6 +135,28 @@ pub fn create(folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(cannot)?;
     tempfile::tempfile_in(folder).with_context(cannot)?;
     Ok(())
+}
+
+/// Writes each table as `<name>.csv` into a folder.
+///
+/// # Errors
+/// When a file cannot be written.
+pub fn write_tables(folder: &Path, tables: &[Table]) -> Result<()> {
+    let mut tables = tables.iter();
+    tables.try_for_each(|table| {
+        write(&folder.join(table.name()).with_extension("csv"), &table.to_csv())
+    })
+}
+
+/// Draws each plot as `<name>.svg` into a folder.
+///
+/// # Errors
+/// When a plot has nothing to draw, or a file cannot be written.
+pub fn write_plots(folder: &Path, plots: &[Plot]) -> Result<()> {
+    let mut plots = plots.iter();
+    plots.try_for_each(|plot| {
+        write(&folder.join(plot.name()).with_extension("svg"), &plot.to_svg()?)
+    })
 }
 
 fn write(file: &Path, text: &str) -> Result<()> {

@@ -1,6 +1,5 @@
 //! `tautline lab list`, `run` and `report`: the tables and figures of the papers.
 
-use std::io::{Write as _, stdout};
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
@@ -11,6 +10,7 @@ use tautline_lab::report;
 use tautline_lab::row::{Row, number};
 
 use super::progress::Line;
+use super::table::print;
 
 /// List the tables and figures of the papers that can be measured again
 #[derive(Debug, Args)]
@@ -131,31 +131,6 @@ fn cells(row: &Row) -> [String; 7] {
         row.tolerance.to_string(),
         row.verdict().name().to_owned(),
     ]
-}
-
-/// Prints a table with columns as wide as they need; those listed in `right` end at the right.
-fn print<const COLUMNS: usize>(
-    heads: &[&str; COLUMNS],
-    lines: Vec<[String; COLUMNS]>,
-    right: &[usize],
-) -> anyhow::Result<()> {
-    let lines: Vec<[String; COLUMNS]> =
-        std::iter::once(heads.map(str::to_owned)).chain(lines).collect();
-    let mut out = stdout().lock();
-    for line in &lines {
-        let mut text = String::new();
-        for (column, cell) in line.iter().enumerate() {
-            let widths = lines.iter().map(|line| line[column].chars().count());
-            let pad = " ".repeat(widths.max().unwrap_or(0) - cell.chars().count());
-            text += &if right.contains(&column) {
-                format!("{pad}{cell}  ")
-            } else {
-                format!("{cell}{pad}  ")
-            };
-        }
-        writeln!(out, "{}", text.trim_end())?;
-    }
-    Ok(())
 }
 
 /// Stands for every key.

@@ -1,0 +1,200 @@
+//! `tautline lab links`: rate control, scheduler and code on many links.
+
+use std::path::PathBuf;
+
+use anyhow::bail;
+use clap::Args;
+use tautline_lab::links::case::Case;
+use tautline_lab::links::combo::{self, Combo};
+use tautline_lab::links::set::Set;
+use tautline_lab::links::summary::{self, Summary};
+use tautline_lab::links::sweep::Sweep;
+use tautline_lab::record;
+use tautline_net::clock::Clock;
+use tautline_units::{Bitrate, Duration, Instant};
+
+use super::progress::Line;
+use super::table;
+
+/// Compare ways of sending over many links: on-time goodput, units missed, overhead
+///
+/// Two sessions in virtual time, over recorded or modelled links; the media source always fills
+/// its budget. Leaves every run and a summary as CSV, and plots, in a folder.
+#[derive(Debug, Args)]
+pub(crate) struct Links {
+    /// Folder with the Mahimahi recordings, named as in docs/lab.md; without it, models only
+    #[arg(long, value_name = "FOLDER")]
+    traces: Option<PathBuf>,
+    /// Seeds, from 1 on; each starts elsewhere in every recording
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value_t = 20,
+        default_value_if("quick", "true", "4")
+    )]
+    seeds: u64,
+    /// Length of each run in virtual seconds, the warm-up of 2 s included
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 60,
+        default_value_if("quick", "true", "20"),
+        value_parser = clap::value_parser!(u64).range(4..)
+    )]
+    seconds: u64,
+    /// One-way deadlines in ms
+    #[arg(
+        long,
+        value_name = "MS",
+        value_delimiter = ',',
+        default_value = "50,65,100",
+        default_value_if("quick", "true", "65")
+    )]
+    deadline_ms: Vec<u64>,
+    /// Media units a second: 360 are six slices of 60 pictures
+    #[arg(long, value_name = "COUNT", default_value_t = 360)]
+    units: u64,
+    /// The most that the source sends, Mbit/s
+    #[arg(long, value_name = "MBPS", default_value_t = 80)]
+    most: u64,
+    /// Only combos whose names contain one of these words
+    #[arg(long, value_name = "WORDS", value_delimiter = ',')]
+    combo: Vec<String>,
+    /// Only these sets
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    set: Vec<String>,
+    /// Only these cases
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        default_value_if("quick", "true", "plain")
+    )]
+    case: Vec<String>,
+    /// Take 4 seeds of 20 s, one deadline of 65 ms and no trouble, unless told otherwise
+    #[arg(long)]
+    quick: bool,
+    /// Runs at a time
+    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    threads: usize,
+    /// Folder for the results
+    #[arg(long, value_name = "FOLDER", default_value = "lab/links")]
+    out: PathBuf,
+}
+
+impl Links {
+    /// Makes all runs, writes and prints what they showed.
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let sweep = self.sweep()?;
+        record::create(&self.out)?;
+        let (clock, line) = (Clock::start(), Line::new("links"));
+        let found = sweep.run(&|progress| line.show(progress))?;
+        line.clear();
+        let real = clock.now().since(Instant::ZERO).as_secs_f64();
+        let lines = summary::of(&found);
+        record::write_tables(
+            &self.out,
+            &[summary::runs_table(&found), summary::summary_table(&lines)],
+        )?;
+        record::write_plots(&self.out, &summary::plots(&lines))?;
+        let same =
+            |a: &Summary, b: &Summary| (&a.set, a.case, a.deadline) == (&b.set, b.case, b.deadline);
+        for place in lines.chunk_by(same) {
+            print(place)?;
+        }
+        let virtual_seconds = (found.len() as u64 * self.seconds) as f64;
+        println!(
+            "{} runs, {virtual_seconds:.0} virtual seconds in {real:.0} s: {:.0} times real time\n{}",
+            found.len(),
+            virtual_seconds / real,
+            self.out.display(),
+        );
+        Ok(())
+    }
+
+    fn sweep(&self) -> anyhow::Result<Sweep> {
+        let sets = match &self.traces {
+            Some(folder) => Set::recorded(folder)?,
+            None => Set::models(),
+        };
+        Ok(Sweep {
+            combos: combos(&self.combo)?,
+            sets: chosen("set", sets, &self.set, |set| &set.name)?,
+            cases: chosen("case", Case::ALL.to_vec(), &self.case, |case| case.name())?,
+            deadlines: self.deadline_ms.iter().map(|ms| Duration::from_millis(*ms)).collect(),
+            seeds: self.seeds,
+            length: Duration::from_secs(self.seconds),
+            units_per_second: self.units,
+            rate_max: Bitrate::from_mbps(self.most),
+            threads: self.threads,
+        })
+    }
+}
+
+fn combos(words: &[String]) -> anyhow::Result<Vec<Combo>> {
+    let wanted = |combo: &&Combo| words.is_empty() || words.iter().any(|w| combo.name.contains(w));
+    let combos: Vec<Combo> = combo::ALL.iter().filter(wanted).copied().collect();
+    if combos.is_empty() {
+        let names: Vec<&str> = combo::ALL.iter().map(|combo| combo.name).collect();
+        bail!("no combo is named so; there are {}", names.join(", "));
+    }
+    Ok(combos)
+}
+
+/// Returns those of `all` that are named, or all of them if none is.
+fn chosen<T>(
+    what: &str,
+    all: Vec<T>,
+    names: &[String],
+    name: impl Fn(&T) -> &str,
+) -> anyhow::Result<Vec<T>> {
+    if let Some(unknown) = names.iter().find(|n| !all.iter().any(|one| name(one) == n.as_str())) {
+        let known: Vec<&str> = all.iter().map(&name).collect();
+        bail!("there is no {what} {unknown}; there are {}", known.join(", "));
+    }
+    let wanted = |one: &T| names.is_empty() || names.iter().any(|n| n == name(one));
+    Ok(all.into_iter().filter(wanted).collect())
+}
+
+fn print(place: &[Summary]) -> anyhow::Result<()> {
+    let Summary { set, case, deadline, runs, .. } = &place[0];
+    println!("{set}, {case}, deadline {} ms, {runs} runs", deadline.as_millis());
+    let heads = [
+        "combo",
+        "Mbit/s",
+        "p5",
+        "missed %",
+        "overhead",
+        "p99 ms",
+        "gap ms",
+        "paused %",
+        "x 4-of-9",
+        "x best link",
+        "notice ms",
+        "recover ms",
+        "beyond",
+    ];
+    let optional = |value: f64| if value.is_nan() { "-".to_owned() } else { format!("{value:.2}") };
+    let millis = |value: f64| if value.is_nan() { "-".to_owned() } else { format!("{value:.0}") };
+    let cells = |line: &Summary| {
+        [
+            line.label(),
+            format!("{:.2}", line.goodput_mbps),
+            format!("{:.2}", line.goodput_p5_mbps),
+            format!("{:.3}", line.missed * 100.0),
+            format!("{:.2}", line.overhead),
+            format!("{:.1}", line.delay_p99_ms),
+            format!("{:.0}", line.gap_ms),
+            format!("{:.1}", line.paused * 100.0),
+            optional(line.ratio),
+            optional(line.over_best_link),
+            millis(line.notice_ms),
+            millis(line.recover_ms),
+            line.missed_beyond.map_or("-".to_owned(), |count| count.to_string()),
+        ]
+    };
+    let right: Vec<usize> = (1..heads.len()).collect();
+    table::print(&heads, place.iter().map(cells).collect(), &right)?;
+    println!();
+    Ok(())
+}

@@ -1,0 +1,163 @@
+//! What a run is judged by.
+
+use tautline_units::{Duration, Instant};
+
+use super::drive::{Cut, Drive, Trail, WARM_UP};
+
+/// Is what one run showed, after its warm-up of two seconds.
+///
+/// A unit belongs to the instant of its hand-over. It is on time if the world saw it delivered
+/// within the deadline; the clocks of the two ends play no part.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measures {
+    /// Payload of the units on time over the time measured, Mbit/s.
+    pub goodput_mbps: f64,
+    /// The same over whole seconds: the 5th percentile of them.
+    pub goodput_p5_mbps: f64,
+    /// Units offered that were not on time, refused ones included, over units offered.
+    pub missed: f64,
+    /// Units offered.
+    pub offered: u64,
+    /// Units that the session refused, over units offered.
+    pub refused: f64,
+    /// Time in which the budget was zero, so that no unit was offered, over all time.
+    pub paused: f64,
+    /// Bytes on the wire in the media's direction, IP and UDP headers included, over the payload
+    /// of the units on time.
+    pub overhead: f64,
+    /// Delay of the units delivered, in time or not: 50, 95, 99 and 100 %, ms.
+    pub delay_ms: [f64; 4],
+    /// The longest time without a unit on time, ms.
+    pub gap_ms: f64,
+    /// Datagrams that each link was given in the media's direction.
+    pub datagrams: Vec<u64>,
+    /// The 99th percentile of the commands' delay the other way, ms.
+    pub command_p99_ms: f64,
+    /// The longest time without a command, ms.
+    pub command_gap_ms: f64,
+    /// What happened round the first cut of a link, if there was one.
+    pub outage: Option<Outage>,
+    /// A digest of everything that happened: equal for equal runs.
+    pub digest: u64,
+}
+
+/// Is how a session took the loss of one link.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outage {
+    /// From the cut to the last media datagram given to that link before its return, ms; not a
+    /// number where the link was not in use.
+    pub notice_ms: f64,
+    /// From the link's return until it again carries half of what it did in the second before the
+    /// cut, over 100 ms, ms; at the run's end what had passed until then.
+    pub recover_ms: f64,
+    /// Units missed, of those handed over from one deadline after the cut until the return.
+    pub missed_beyond: u64,
+}
+
+/// Measures a run.
+pub(super) fn of(drive: &Drive, trail: &Trail) -> Measures {
+    let (from, to) = (Instant::ZERO + WARM_UP, Instant::ZERO + drive.length);
+    let seconds = to.since(from).as_secs_f64();
+    let within = |at: Instant| (from..to).contains(&at);
+    let mut windows = vec![0_u64; seconds as usize];
+    let (mut offered, mut refused, mut missed, mut payload) = (0_u64, 0_u64, 0_u64, 0_u64);
+    let mut delays = Vec::new();
+    let units = trail.offered.iter().zip(&trail.delivered);
+    for (unit, delivered) in units.filter(|(unit, _)| within(unit.at)) {
+        offered += 1;
+        refused += u64::from(!unit.accepted);
+        delays.extend(delivered.map(|at| at.since(unit.at).as_secs_f64() * 1e3));
+        match delivered.filter(|at| at.since(unit.at) <= drive.deadline) {
+            Some(_) => {
+                payload += unit.bytes.get();
+                let second = unit.at.since(from).as_secs() as usize;
+                if let Some(window) = windows.get_mut(second) {
+                    *window += unit.bytes.get();
+                }
+            }
+            None => missed += 1,
+        }
+    }
+    let mut rates: Vec<f64> = windows.iter().map(|bytes| *bytes as f64 * 8.0 / 1e6).collect();
+    let wire: u64 = trail.carried.iter().map(|c| c.bytes.get() + c.datagrams * HEADERS).sum();
+    let pauses = trail.pauses.iter().filter(|at| within(**at)).count() as u64;
+    let commands: Vec<_> = trail.commands.iter().filter(|(at, _)| within(*at)).collect();
+    let mut command_ms: Vec<f64> =
+        commands.iter().map(|(_, delay)| delay.as_secs_f64() * 1e3).collect();
+    let share = |count: u64, of: u64| if of == 0 { 0.0 } else { count as f64 / of as f64 };
+    Measures {
+        goodput_mbps: payload as f64 * 8.0 / 1e6 / seconds,
+        goodput_p5_mbps: quantile(&mut rates, 0.05),
+        missed: share(missed, offered),
+        offered,
+        refused: share(refused, offered),
+        paused: share(pauses, pauses + offered),
+        overhead: wire as f64 / payload as f64,
+        delay_ms: [0.5, 0.95, 0.99, 1.0].map(|q| quantile(&mut delays, q)),
+        gap_ms: longest_gap_ms(from, to, on_time(drive, trail)),
+        datagrams: trail.carried.iter().map(|carried| carried.datagrams).collect(),
+        command_p99_ms: quantile(&mut command_ms, 0.99),
+        command_gap_ms: longest_gap_ms(from, to, commands.iter().map(|(at, _)| *at).collect()),
+        outage: drive.first_cut().map(|cut| outage(drive, trail, cut)),
+        digest: trail.digest,
+    }
+}
+
+fn outage(drive: &Drive, trail: &Trail, cut: Cut) -> Outage {
+    let of_link = || trail.departures.iter().filter(|d| usize::from(d.link) == cut.link);
+    let carried = |from: Instant, to: Instant| -> u64 {
+        of_link().filter(|d| (from..to).contains(&d.at)).map(|d| d.bytes.get()).sum()
+    };
+    let before = carried(cut.from - FORMER, cut.from) as f64 / FORMER.as_secs_f64();
+    let last = of_link().rev().find(|d| (cut.from..cut.to).contains(&d.at));
+    let end = Instant::ZERO + drive.length;
+    let mut at = cut.to + CARRIES;
+    while at < end && (carried(at - CARRIES, at) as f64) < before / 2.0 * CARRIES.as_secs_f64() {
+        at += STEP;
+    }
+    let beyond = cut.from + drive.deadline..cut.to;
+    let units = trail.offered.iter().zip(&trail.delivered);
+    let missed = units.filter(|(unit, delivered)| {
+        let on_time = delivered.is_some_and(|at| at.since(unit.at) <= drive.deadline);
+        beyond.contains(&unit.at) && !on_time
+    });
+    let ms = |duration: Duration| duration.as_secs_f64() * 1e3;
+    let in_use = before > 0.0;
+    let notice_ms = last.map_or(0.0, |last| ms(last.at.since(cut.from)));
+    Outage {
+        notice_ms: if in_use { notice_ms } else { f64::NAN },
+        recover_ms: if in_use { ms(at.since(cut.to)) } else { f64::NAN },
+        missed_beyond: missed.count() as u64,
+    }
+}
+
+/// When units came on time, those of the warm-up included.
+fn on_time(drive: &Drive, trail: &Trail) -> Vec<Instant> {
+    let units = trail.offered.iter().zip(&trail.delivered);
+    let came = units.filter_map(|(unit, delivered)| Some((unit.at, (*delivered)?)));
+    came.filter(|(sent, at)| at.since(*sent) <= drive.deadline).map(|(_, at)| at).collect()
+}
+
+/// The longest time without an event, from the beginning to the end.
+fn longest_gap_ms(from: Instant, to: Instant, mut events: Vec<Instant>) -> f64 {
+    events.retain(|at| (from..to).contains(at));
+    events.sort_unstable();
+    let starts = [from].into_iter().chain(events.iter().copied());
+    let ends = events.iter().copied().chain([to]);
+    starts.zip(ends).map(|(start, end)| end.since(start).as_secs_f64() * 1e3).fold(0.0, f64::max)
+}
+
+/// The value of nearest rank, which sorts `values`; not a number if there are none.
+pub(super) fn quantile(values: &mut [f64], quantile: f64) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let last = values.len().saturating_sub(1);
+    values.get((last as f64 * quantile).round() as usize).copied().unwrap_or(f64::NAN)
+}
+
+/// IPv4 (20) and UDP (8), as the links count them.
+const HEADERS: u64 = 28;
+/// What a link carried before it was cut is taken over so long.
+const FORMER: Duration = Duration::from_secs(1);
+/// What it carries afterwards, over so long.
+const CARRIES: Duration = Duration::from_millis(100);
+const STEP: Duration = Duration::from_millis(10);

@@ -1,0 +1,177 @@
+//! The sets of links that are compared on: recordings, and models that need no data.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use tautline_sim::link::{Config, Jitter, Outage, Pair, Retransmission, Swing};
+use tautline_sim::preset::{Carrier, Preset};
+use tautline_sim::trace::Trace;
+use tautline_units::{Bitrate, Duration};
+
+/// Is a set of links by name.
+#[derive(Clone, Debug)]
+pub struct Set {
+    /// Names it in tables and on the command line.
+    pub name: String,
+    links: Vec<Source>,
+}
+
+/// Is where a link comes from.
+#[derive(Clone, Debug)]
+struct Source {
+    name: String,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Recorded(Arc<Trace>),
+    Driving(Carrier),
+    /// Mean Mbit/s.
+    Wandering(f64),
+}
+
+impl Set {
+    /// The models' sets: driving LTE modems of two carriers, and wandering links.
+    pub fn models() -> Vec<Set> {
+        let driving = |count: usize| {
+            let carriers = [Carrier::A, Carrier::B, Carrier::A, Carrier::B];
+            let source = |(at, carrier): (usize, Carrier)| {
+                let name = format!("{carrier:?}{}", at + 1).to_lowercase();
+                Source { name, kind: Kind::Driving(carrier) }
+            };
+            carriers.into_iter().enumerate().take(count).map(source).collect()
+        };
+        let wandering = |count: usize| {
+            let rates = [6.0, 5.0, 2.0, 12.0];
+            let source = |mbps| Source { name: format!("ou-{mbps}"), kind: Kind::Wandering(mbps) };
+            rates.into_iter().take(count).map(source).collect()
+        };
+        let set = |name: &str, links: Vec<Source>| Set { name: name.to_owned(), links };
+        vec![
+            set("driving-2", driving(2)),
+            set("driving-3", driving(3)),
+            set("driving-4", driving(4)),
+            set("wandering-2", wandering(2)),
+            set("wandering-4", wandering(4)),
+        ]
+    }
+
+    /// The recordings' sets: two, three and four links, and each four of five.
+    ///
+    /// # Errors
+    /// For a file that is missing in `folder`, or is no recording.
+    pub fn recorded(folder: &Path) -> Result<Vec<Set>> {
+        let all: Vec<Source> =
+            RECORDINGS.iter().map(|recording| recording.load(folder)).collect::<Result<_>>()?;
+        let set = |name: &str, links: &[usize]| Set {
+            name: name.to_owned(),
+            links: links.iter().map(|at| all[*at].clone()).collect(),
+        };
+        let mut sets =
+            vec![set("two", &[0, 1]), set("three", &[0, 1, 2]), set("four", &[0, 1, 2, 3])];
+        // Without the fifth is "four".
+        for (left_out, source) in all.iter().enumerate().take(4) {
+            let links: Vec<usize> = (0..5).filter(|at| *at != left_out).collect();
+            sets.push(set(&format!("without-{}", source.name), &links));
+        }
+        Ok(sets)
+    }
+
+    /// How many links there are.
+    pub fn len(&self) -> usize {
+        self.links.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.links.is_empty()
+    }
+
+    /// The links' names, in order.
+    pub fn link_names(&self) -> impl Iterator<Item = &str> {
+        self.links.iter().map(|source| source.name.as_str())
+    }
+
+    /// The links as a run of that seed meets them: every recording starts elsewhere.
+    pub fn pairs(&self, seed: u64) -> Vec<Pair> {
+        let pair = |(at, source): (usize, &Source)| source.pair(seed, at as u64);
+        self.links.iter().enumerate().map(pair).collect()
+    }
+}
+
+impl Source {
+    fn pair(&self, seed: u64, at: u64) -> Pair {
+        match &self.kind {
+            Kind::Recorded(trace) => recorded(trace, seed, at),
+            Kind::Driving(carrier) => Preset::LteDriving.pair_of(*carrier, seed * 16 + at),
+            Kind::Wandering(mbps) => wandering(*mbps),
+        }
+    }
+}
+
+/// The recorded uplink behind a modem's queue; the way back is roomy.
+fn recorded(trace: &Arc<Trace>, seed: u64, at: u64) -> Pair {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(START_STREAM + at);
+    let mut up = Config::of_trace(Arc::clone(trace)).with_delay(DELAY);
+    up.queue_bytes = QUEUE_BYTES;
+    if let Some(rate) = &mut up.trace {
+        rate.start_s = rng.random_range(0..trace.period().as_millis() as u64) as f64 / 1e3;
+    }
+    Pair { up, down: roomy() }
+}
+
+/// The reference page's link: its capacity's logarithm wanders, its delay too.
+fn wandering(mbps: f64) -> Pair {
+    let up = Config {
+        rate_mbps: Some(mbps),
+        swing: Some(Swing { sigma: 0.25, tau_ms: 80.0 }),
+        jitter: Some(Jitter { sigma_ms: 2.0, tau_ms: 1_000.0 }),
+        retransmission: Some(Retransmission { probability: 0.1, delay_ms: 8.0 }),
+        outage_holding: Some(Outage { every_s: 20.0, mean_ms: 60.0 }),
+        // 300 ms.
+        queue_bytes: (mbps * 1e6 / 8.0 * 0.3) as u64,
+        ..roomy()
+    };
+    Pair { up, down: roomy() }
+}
+
+fn roomy() -> Config {
+    Config::of_rate(Bitrate::from_mbps(10)).with_delay(DELAY)
+}
+
+/// A recording of the public Mahimahi collection.
+struct Recording {
+    name: &'static str,
+    period_s: u64,
+}
+
+impl Recording {
+    fn load(&self, folder: &Path) -> Result<Source> {
+        let file = folder.join(self.name).with_extension("pps");
+        let text =
+            std::fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
+        let trace = Trace::parse(&text, Some(Duration::from_secs(self.period_s)))
+            .with_context(|| format!("{} is no recording", file.display()))?;
+        Ok(Source { name: self.name.to_owned(), kind: Kind::Recorded(Arc::new(trace)) })
+    }
+}
+
+/// In the order in which sets are made of them; some end inside an outage, hence the periods.
+const RECORDINGS: [Recording; 5] = [
+    Recording { name: "lte-uplink-6mbps", period_s: 140 },
+    Recording { name: "lte-5mbps-outages", period_s: 196 },
+    Recording { name: "umts-2mbps", period_s: 232 },
+    Recording { name: "lte-15mbps-swinging", period_s: 120 },
+    Recording { name: "evdo-uplink-1mbps-outages", period_s: 265 },
+];
+
+/// One way, without queues: the reference page's.
+const DELAY: Duration = Duration::from_millis(15);
+/// Modems hold much more than a few hundred milliseconds: 1.3 s at 6 Mbit/s.
+const QUEUE_BYTES: u64 = 1_000_000;
+const START_STREAM: u64 = 1 << 40;

@@ -1,0 +1,156 @@
+//! Every combo on every set, case, deadline and seed.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+
+use anyhow::Result;
+use tautline_units::{Bitrate, Duration};
+
+use super::case::Case;
+use super::combo::Combo;
+use super::drive::Drive;
+use super::measure::Measures;
+use super::set::Set;
+use crate::experiment::Progress;
+
+/// Is what to compare, on what, and for how long.
+#[derive(Clone, Debug)]
+pub struct Sweep {
+    /// The ways of sending.
+    pub combos: Vec<Combo>,
+    /// The links.
+    pub sets: Vec<Set>,
+    /// The troubles.
+    pub cases: Vec<Case>,
+    /// One way, from hand-over to delivery.
+    pub deadlines: Vec<Duration>,
+    /// How many seeds, from 1 on; each has offsets into the recordings of its own.
+    pub seeds: u64,
+    /// Of each run, the warm-up included.
+    pub length: Duration,
+    /// [`Drive::units_per_second`].
+    pub units_per_second: u64,
+    /// [`Drive::rate_max`].
+    pub rate_max: Bitrate,
+    /// How many runs are made at a time; the results do not depend on it.
+    pub threads: usize,
+}
+
+/// Is one run's place in a sweep, with what it showed.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// [`Set::name`].
+    pub set: String,
+    /// Which trouble.
+    pub case: Case,
+    /// One way.
+    pub deadline: Duration,
+    /// [`Combo::name`].
+    pub combo: &'static str,
+    /// The link that was used alone, by name.
+    pub alone: Option<String>,
+    /// The run's seed.
+    pub seed: u64,
+    /// What it showed.
+    pub measures: Measures,
+}
+
+/// Is one run to be made.
+struct Job<'a> {
+    set: &'a Set,
+    case: Case,
+    deadline: Duration,
+    combo: &'a Combo,
+    alone: Option<usize>,
+    seed: u64,
+}
+
+impl Sweep {
+    /// How many runs this is.
+    pub fn run_count(&self) -> usize {
+        self.jobs().len()
+    }
+
+    /// Makes all runs; the result is in order of set, case, deadline, combo, link alone and seed.
+    ///
+    /// # Errors
+    /// That of the first run that could not be made.
+    pub fn run(&self, progress: &dyn Fn(Progress<'_>)) -> Result<Vec<Found>> {
+        let jobs = self.jobs();
+        let next = AtomicUsize::new(0);
+        let (tell, told) = mpsc::channel();
+        let mut found: Vec<Option<Found>> = Vec::new();
+        found.resize_with(jobs.len(), || None);
+        std::thread::scope(|scope| {
+            for _ in 0..self.threads.max(1) {
+                let (jobs, next, tell) = (&jobs, &next, tell.clone());
+                scope.spawn(move || {
+                    while let Some((at, job)) = take(jobs, next) {
+                        // The receiver is gone after a first error: then this is over as well.
+                        if tell.send((at, self.make(job))).is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+            drop(tell);
+            for (done, (at, made)) in told.into_iter().enumerate() {
+                let made = made?;
+                let what = format!("{} {} {}", made.set, made.case, made.combo);
+                let (done, total) = (done as u64 + 1, jobs.len() as u64);
+                progress(Progress { done, total, what: &what });
+                found[at] = Some(made);
+            }
+            Ok(found.into_iter().flatten().collect())
+        })
+    }
+
+    fn jobs(&self) -> Vec<Job<'_>> {
+        let mut jobs = Vec::new();
+        for set in &self.sets {
+            for case in self.cases.iter().copied() {
+                for deadline in self.deadlines.iter().copied() {
+                    for combo in &self.combos {
+                        let links = (0..set.len()).map(Some).filter(|_| combo.alone);
+                        for alone in [None].into_iter().chain(links) {
+                            jobs.extend((1..=self.seeds).map(|seed| Job {
+                                set,
+                                case,
+                                deadline,
+                                combo,
+                                alone,
+                                seed,
+                            }));
+                        }
+                    }
+                }
+            }
+        }
+        jobs
+    }
+
+    fn make(&self, job: &Job<'_>) -> Result<Found> {
+        let Job { set, case, deadline, combo, alone, seed } = *job;
+        let mut drive = Drive::new(set.pairs(seed), combo.transport(), seed);
+        drive.only = alone;
+        drive.deadline = deadline;
+        drive.units_per_second = self.units_per_second;
+        drive.rate_max = self.rate_max;
+        drive.length = self.length;
+        case.befall(&mut drive);
+        Ok(Found {
+            set: set.name.clone(),
+            case,
+            deadline,
+            combo: combo.name,
+            alone: alone.and_then(|at| set.link_names().nth(at)).map(str::to_owned),
+            seed,
+            measures: drive.run()?,
+        })
+    }
+}
+
+fn take<'a, T>(jobs: &'a [T], next: &AtomicUsize) -> Option<(usize, &'a T)> {
+    let at = next.fetch_add(1, Ordering::Relaxed);
+    Some((at, jobs.get(at)?))
+}
