@@ -95,11 +95,6 @@ impl Gate {
     pub(crate) fn silent_at(&self, silence: Duration) -> Option<Instant> {
         self.is_up().then(|| self.heard_at + silence)
     }
-
-    /// How long the link has been without a pong.
-    pub(crate) fn quiet_for(&self, now: Instant) -> Duration {
-        now.since(self.heard_at)
-    }
 }
 
 #[cfg(test)]

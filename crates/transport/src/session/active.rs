@@ -36,7 +36,8 @@ pub(crate) struct Active {
     pub(super) outgoing: Outgoing,
     pub(super) budget: Budget,
     report_at: Instant,
-    began_at: Instant,
+    /// When the last authentic datagram came, or the session began.
+    heard_at: Instant,
     plaintext: Vec<u8>,
     outcomes: Vec<Outcome>,
 }
@@ -99,7 +100,7 @@ impl Active {
             outgoing: Outgoing::new(&shared.config),
             budget: Budget::new(),
             report_at: now + shared.config.report_interval,
-            began_at: now,
+            heard_at: now,
             plaintext: Vec::new(),
             outcomes: Vec::new(),
         }
@@ -136,10 +137,9 @@ impl Active {
         link.map(|link| link.datagram_bytes_max = most.get().clamp(150, 1_500) as usize).is_some()
     }
 
-    /// How long every link has been without a pong.
+    /// How long nothing authentic has come.
     pub(crate) fn quiet_for(&self, now: Instant) -> Duration {
-        let least = self.links.iter().map(|link| link.gate.quiet_for(now)).min();
-        least.unwrap_or(now.since(self.began_at))
+        now.since(self.heard_at)
     }
 
     pub(crate) fn handle_sealed(
@@ -195,6 +195,7 @@ impl Active {
             Some(at) => at,
             None => self.learn(shared, sealed, now),
         };
+        self.heard_at = now;
         let link = &mut self.links[at];
         let newest = link.replay.highest().is_none_or(|highest| number > highest);
         link.replay.note(number);
