@@ -1,6 +1,7 @@
 # make demo    drive a simulated car in the browser       PORT=8080 CLIP=file.mp4 LINKS=lte-driving RATE=60
 # make test    everything that must hold, as CI runs it
 # make bench   how fast the parts are, the erasure codes beside others'
+# make storms  ten thousand short sessions in any weather   STORMS=10000
 # make fuzz    hostile bytes against the erasure codes     SECONDS=60 for each target
 # make miri    no undefined behaviour in the erasure codes, every kernel
 # make lab     the papers' tables and figures beside ours  QUICK=1
@@ -17,11 +18,12 @@ QUICK ?=
 RATE ?=
 SECONDS_LONG ?= 30
 SECONDS ?= 60
+STORMS ?= 10000
 FUZZ_BYTES := 4096
 X86_FEATURES := +ssse3,+avx2,+gfni,+avx512f,+avx512bw
 BINARY := $(or $(CARGO_TARGET_DIR),target)/release/tautline
 
-.PHONY: help demo test bench peers fuzz miri lab numbers console build lint bare outside deny unit browser tools nightly
+.PHONY: help demo test bench peers storms fuzz miri lab numbers console build lint bare outside deny unit browser tools nightly
 
 help:
 	@sed -n '1,/^$$/s/^# //p' Makefile
@@ -39,6 +41,10 @@ bench:
 peers:
 	@./setup c++ isal
 	cargo run --release --locked --manifest-path peers/Cargo.toml
+
+# A failing storm prints SIM_SEED=..; with that variable set it comes again, alone.
+storms:
+	STORMS=$(STORMS) cargo test --release --locked --package tautline-transport --test storms
 
 fuzz: nightly
 	@./setup c++ cargo-fuzz

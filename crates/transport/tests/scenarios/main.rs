@@ -11,5 +11,4 @@ mod links;
 mod media;
 mod puppet;
 mod rates;
-mod weather;
 mod wire;
