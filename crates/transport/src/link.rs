@@ -1,28 +1,33 @@
 //! One link: its route, what is known of it, and what waits to be sent on it.
 
 mod delay;
+mod flight;
 mod gate;
 mod loss;
 mod probe;
+mod punctuality;
 mod route;
 
 use std::collections::VecDeque;
 
 pub use gate::State;
+pub use loss::Sample;
 pub use route::Route;
 use tautline_units::{Bitrate, ByteCount, Duration, Instant, Probability};
 
 pub(crate) use delay::Delay;
+pub(crate) use flight::{Flight, Settled};
 pub(crate) use gate::Gate;
 pub(crate) use loss::{Loss, Told};
 pub(crate) use probe::Probe;
+pub(crate) use punctuality::{Outlook, Punctuality};
 pub(crate) use route::{Arrival, Routing};
 
 use crate::clock::ClockEstimate;
 use crate::crypto;
 use crate::rate::{Controller, Grant};
 use crate::recv::Arrivals;
-use crate::send::{ControlQueue, Flight, Pacer};
+use crate::send::{ControlQueue, Pacer};
 use crate::wire::{LinkNumber, Pong};
 
 /// All that a session keeps of one link.
@@ -39,9 +44,11 @@ pub(crate) struct Link {
     pub(crate) grant: Grant,
     pub(crate) pacer: Pacer,
     pub(crate) flight: Flight,
+    pub(crate) punctuality: Punctuality,
+    /// When media last left on the link.
+    pub(crate) media_at: Instant,
     pub(crate) control: ControlQueue,
     pub(crate) pongs: VecDeque<PongDue>,
-    pub(crate) reports_due: bool,
     pub(crate) next_number: u64,
     pub(crate) replay: crypto::Window,
     /// What arrived here.
@@ -102,6 +109,8 @@ pub struct View {
     pub loss_in: Probability,
     /// Media bytes that wait here.
     pub queued: ByteCount,
+    /// Bytes that left and that no report has settled.
+    pub in_flight: ByteCount,
     /// Datagrams sent.
     pub datagrams_sent: u64,
     /// Bytes sent, headers included.
@@ -134,6 +143,7 @@ impl Link {
             loss_out: self.loss.recent(),
             loss_in: self.arrivals.lost_share(),
             queued: self.pacer.queued(),
+            in_flight: self.flight.in_flight(),
             datagrams_sent: self.next_number,
             bytes_sent: self.loss.bytes_sent(),
             datagrams_reported: self.loss.datagrams_reported(),

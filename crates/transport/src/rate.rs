@@ -3,25 +3,28 @@
 //! A controller sees what was sent and what arrived, report by report, and grants a rate. It
 //! touches nothing else; the session paces by it.
 
+mod delay_rate;
 mod fixed;
 mod two_state;
 
 use std::fmt::Debug;
 
+pub use delay_rate::DelayRate;
 pub use fixed::Fixed;
 use serde::Deserialize;
-use tautline_units::{Bitrate, Duration, Instant, Probability};
+use tautline_units::{Bitrate, ByteCount, Duration, Instant, Probability};
 pub use two_state::TwoState;
 
 use crate::config::check;
 use crate::error::ConfigError;
+pub use crate::link::Sample;
 
 /// A policy that grants one link's rate.
 pub trait Controller: Debug + Send {
     /// What is granted before the first report.
     fn initial(&self) -> Grant;
 
-    /// Decides on one report, about every 100 ms.
+    /// Decides on one report, about every 10 ms while media is sent.
     fn on_report(&mut self, view: &View) -> Grant;
 
     /// Notes that the link fell silent: what was seen before says little about what comes.
@@ -42,14 +45,25 @@ pub trait Controller: Debug + Send {
 /// What a controller sees when a report comes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct View {
-    /// The rate at which the datagrams that this report can have seen were sent.
-    pub sent: Bitrate,
-    /// The rate at which they arrived.
-    pub received: Bitrate,
+    /// The rates of the last tenth of a second, once for each.
+    pub sample: Option<Sample>,
+    /// When the report was taken, on the peer's clock.
+    pub taken_at: Instant,
+    /// Bytes that had arrived by then, since the session began.
+    pub received: ByteCount,
+    /// Bytes that have left by now, since the session began.
+    pub sent: ByteCount,
+    /// The newest datagram's arrival less its departure, nanoseconds by two clocks: only
+    /// differences mean something. `None` if the report brings no newer datagram.
+    pub transit: Option<i64>,
+    /// Bytes that left and that no report has settled.
+    pub in_flight: ByteCount,
     /// Share of the datagrams of the last second that did not arrive.
     pub loss: Probability,
     /// How long a datagram waits in the link's queue: RTT less the least RTT.
     pub queueing: Option<Duration>,
+    /// The least RTT of the last ten seconds.
+    pub rtt_min: Option<Duration>,
     /// Whether no other link probes.
     pub may_probe: bool,
     /// Now.
@@ -63,6 +77,9 @@ pub struct Grant {
     pub rate: Bitrate,
     /// The rate that the application's budget may count on.
     pub sustained: Bitrate,
+    /// The most bytes that may be on their way unreported, if there is a bound: a link that falls
+    /// silent is sent no more.
+    pub window: Option<ByteCount>,
     /// Whether this is an experiment: the pacer fills the rate with padding, and no other link
     /// may begin one.
     pub probing: bool,
@@ -72,13 +89,13 @@ pub struct Grant {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The controller; default two-state.
+    /// The controller; default delay-rate.
     pub controller: Kind,
-    /// The rate of `fixed`, and of `two-state` before the first report; default 8000 kbit/s
+    /// The rate of `fixed`, and of the others before the first report; default 8000 kbit/s
     /// (1 MB/s, [LLMLNCL]).
     #[serde(rename = "initial_kbps", deserialize_with = "kbps")]
     pub initial: Bitrate,
-    /// The least that is granted; default 800 kbit/s (100 kB/s, [LLMLNCL]).
+    /// The least that `two-state` grants; default 800 kbit/s (100 kB/s, [LLMLNCL]).
     #[serde(rename = "floor_kbps", deserialize_with = "kbps")]
     pub floor: Bitrate,
     /// The most that is granted; default 80000 kbit/s (10 MB/s, [LLMLNCL]).
@@ -92,6 +109,8 @@ pub struct Config {
 pub enum Kind {
     /// [`TwoState`].
     TwoState,
+    /// [`DelayRate`].
+    DelayRate,
     /// [`Fixed`].
     Fixed,
 }
@@ -99,7 +118,7 @@ pub enum Kind {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            controller: Kind::TwoState,
+            controller: Kind::DelayRate,
             initial: Bitrate::from_mbps(8),
             floor: Bitrate::from_kbps(800),
             ceiling: Bitrate::from_mbps(80),
@@ -112,6 +131,7 @@ impl Config {
     pub fn controller(&self) -> Box<dyn Controller> {
         match self.controller {
             Kind::TwoState => Box::new(TwoState::new(self.initial, self.floor, self.ceiling)),
+            Kind::DelayRate => Box::new(DelayRate::new(self.initial, self.ceiling)),
             Kind::Fixed => Box::new(Fixed::new(self.initial)),
         }
     }
@@ -133,7 +153,7 @@ impl Config {
     }
 }
 
-fn kbps<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Bitrate, D::Error> {
+pub(crate) fn kbps<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Bitrate, D::Error> {
     let kilobits = u64::deserialize(from)?;
     match kilobits.checked_mul(1_000) {
         Some(bits) => Ok(Bitrate::from_bps(bits)),

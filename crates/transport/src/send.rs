@@ -3,10 +3,11 @@
 pub(crate) mod coder;
 pub(crate) mod pace;
 pub mod protect;
+pub(crate) mod quantile;
 pub(crate) mod retransmit;
 pub mod schedule;
 pub(crate) mod split;
 
 pub(crate) use coder::Coder;
 pub(crate) use pace::{ControlQueue, Entry, Pacer};
-pub(crate) use retransmit::{Flight, Ledger};
+pub(crate) use retransmit::Ledger;

@@ -363,14 +363,7 @@ impl Session {
         };
         tracing::info!(session, remote = %route.remote, "session established");
         let now = self.now;
-        let active = Active::initiated(
-            &self.shared,
-            accepted,
-            session,
-            routes.as_slice(),
-            &mut self.rng,
-            now,
-        );
+        let active = Active::initiated(&self.shared, accepted, session, routes.as_slice(), now);
         *slot = None;
         self.outbox.clear();
         self.begin(active);

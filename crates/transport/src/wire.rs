@@ -9,6 +9,7 @@ mod datagram;
 mod ping;
 mod pong;
 mod report;
+mod tally;
 
 pub use block::Prefix;
 pub use coded::{Class, Coded, UNIT_NUMBER_BITS};
@@ -16,7 +17,8 @@ pub use datagram::{Datagram, LinkNumber, SEALED_HEADER_BYTES, TAG_BYTES};
 pub use datagram::{write_init_header, write_response_header, write_sealed_header};
 pub use ping::Ping;
 pub use pong::Pong;
-pub use report::Report;
+pub use report::{Recent, Report};
+pub use tally::Tally;
 
 /// One packet of a sealed datagram's plaintext.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +31,8 @@ pub enum Packet<'a> {
     Pong(Pong),
     /// What arrived on a link.
     Report(Report),
+    /// What became of units.
+    Tally(Tally),
 }
 
 /// Bytes that are no packet of this protocol.
@@ -64,6 +68,7 @@ impl<'a> Packets<'a> {
             KIND_PING if low == 0 => Ok(Some(Packet::Ping(Ping::parse(&mut self.rest)?))),
             KIND_PONG if low == 0 => Ok(Some(Packet::Pong(Pong::parse(&mut self.rest)?))),
             KIND_REPORT => Ok(Some(Packet::Report(Report::parse(&mut self.rest)?))),
+            KIND_TALLY => Ok(Some(Packet::Tally(Tally::parse(&mut self.rest)?))),
             0..=15 => Err(Malformed("unknown packet kind")),
             16.. => unreachable!("a nibble is at most 15"),
         }
@@ -108,6 +113,7 @@ const KIND_CODED: u8 = 1;
 const KIND_PING: u8 = 2;
 const KIND_PONG: u8 = 3;
 const KIND_REPORT: u8 = 4;
+const KIND_TALLY: u8 = 5;
 
 /// Our bytes around the symbol of a source or repair packet: header, packet header and tag.
 pub const SYMBOL_AROUND_BYTES: usize = SEALED_HEADER_BYTES + Coded::HEADER_BYTES + TAG_BYTES;

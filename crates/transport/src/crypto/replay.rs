@@ -51,6 +51,11 @@ impl Window {
         if self.seen[word] & bit == 0 { Verdict::New } else { Verdict::Replayed }
     }
 
+    /// Whether `number` is known to have arrived.
+    pub(crate) fn has(&self, number: u64) -> bool {
+        self.check(number) == Verdict::Replayed
+    }
+
     /// Notes that `number` arrived; only after its datagram proved authentic.
     pub(crate) fn note(&mut self, number: u64) {
         if number >= self.next {

@@ -48,6 +48,11 @@ impl Delay {
         self.on_arrival(t2, t3);
     }
 
+    /// Takes the peer's clock at a datagram's arrival minus ours at its sending.
+    pub(crate) fn on_transit(&mut self, nanos: i64) {
+        self.out.observe(nanos);
+    }
+
     /// Takes a packet that says when the peer sent it.
     pub(crate) fn on_arrival(&mut self, sent_at: Instant, now: Instant) {
         self.back.observe(now.signed_nanos_since(sent_at));

@@ -60,6 +60,22 @@ impl Gate {
         }
     }
 
+    /// Notes that reports are overdue; true if the link has just become suspect.
+    pub(crate) fn suspect(&mut self) -> bool {
+        let suspected = self.life == Life::Trusted;
+        if suspected {
+            self.life = Life::Suspect;
+        }
+        suspected
+    }
+
+    /// Notes that a report brought news: a suspect link is trusted again.
+    pub(crate) fn on_news(&mut self) {
+        if self.life == Life::Suspect {
+            self.life = Life::Trusted;
+        }
+    }
+
     /// Notes that time passed; true if the link has just become suspect: no pong for `patience`.
     pub(crate) fn on_doubt(&mut self, patience: Duration, now: Instant) -> bool {
         match self.life {

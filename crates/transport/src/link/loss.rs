@@ -10,7 +10,9 @@ pub(crate) struct Loss {
     /// Bytes sent up to a time, coarsened to [`LOG_STEP`].
     log: VecDeque<(Instant, u64)>,
     bytes_sent: u64,
+    /// A tenth of a second apart, the last at the back.
     reports: VecDeque<Known>,
+    newest: Option<Report>,
     sent: Bitrate,
     received: Bitrate,
 }
@@ -22,19 +24,19 @@ struct Known {
     bytes_sent: u64,
 }
 
-/// What one report adds to the one before it.
+/// What the reports of a tenth of a second tell.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Sample {
+pub struct Sample {
     /// The rate at which those datagrams were sent.
-    pub(crate) sent: Bitrate,
+    pub sent: Bitrate,
     /// The rate at which they arrived.
-    pub(crate) received: Bitrate,
+    pub received: Bitrate,
 }
 
 /// What a report is to the sender.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Told {
-    /// News; the first report has nothing to be compared with.
+    /// News; with a sample if a tenth of a second has passed since the last.
     News(Option<Sample>),
     /// No newer than one that came before, perhaps over another link.
     Old,
@@ -48,6 +50,7 @@ impl Loss {
             log: VecDeque::with_capacity(LOG_MAX),
             bytes_sent: 0,
             reports: VecDeque::with_capacity(REPORTS_MAX),
+            newest: None,
             sent: Bitrate::ZERO,
             received: Bitrate::ZERO,
         }
@@ -77,26 +80,29 @@ impl Loss {
         if report.highest >= datagrams_sent.max(1) || report.bytes.get() > self.bytes_sent {
             return Told::Impossible;
         }
-        let last = self.reports.back().copied();
-        if let Some(Known { report: last, .. }) = last {
-            if report.taken_at <= last.taken_at {
+        if let Some(newest) = self.newest {
+            if report.taken_at <= newest.taken_at {
                 return Told::Old;
             }
-            let backward = report.highest < last.highest
-                || report.datagrams < last.datagrams
-                || report.bytes < last.bytes;
+            let backward = report.highest < newest.highest
+                || report.datagrams < newest.datagrams
+                || report.bytes < newest.bytes;
             if backward {
                 return Told::Impossible;
             }
         }
+        self.newest = Some(report);
+        let last = self.reports.back().copied();
+        let span = last.map(|last| report.taken_at.since(last.report.taken_at));
+        if span.is_some_and(|span| span < SAMPLE_SPAN) {
+            return Told::News(None);
+        }
         let bytes_sent = self.sent_until(seen_until);
-        let known = Known { report, bytes_sent };
         if self.reports.len() == REPORTS_MAX {
             self.reports.pop_front();
         }
-        self.reports.push_back(known);
-        Told::News(last.map(|last| {
-            let span = report.taken_at.since(last.report.taken_at);
+        self.reports.push_back(Known { report, bytes_sent });
+        Told::News(last.zip(span).map(|(last, span)| {
             let sent = ByteCount::new(bytes_sent.saturating_sub(last.bytes_sent));
             let sample = Sample {
                 sent: Bitrate::of(sent, span),
@@ -130,13 +136,11 @@ impl Loss {
     }
 
     pub(crate) fn datagrams_reported(&self) -> u64 {
-        self.reports.back().map_or(0, |known| known.report.datagrams)
+        self.newest.map_or(0, |report| report.datagrams)
     }
 
     pub(crate) fn datagrams_lost(&self) -> u64 {
-        self.reports
-            .back()
-            .map_or(0, |known| (known.report.highest + 1).saturating_sub(known.report.datagrams))
+        self.newest.map_or(0, |report| (report.highest + 1).saturating_sub(report.datagrams))
     }
 
     /// Bytes sent until `when`, between two entries of the log by the line that joins them.
@@ -159,13 +163,15 @@ impl Loss {
 const LOG_STEP: Duration = Duration::from_millis(5);
 /// Three seconds at least: more than a report's age on any link in use.
 const LOG_MAX: usize = 640;
+/// [LLMLNCL] measures rates over 100 ms; a report may come a little early.
+const SAMPLE_SPAN: Duration = Duration::from_millis(95);
 /// A second at 100 ms.
 const REPORTS_MAX: usize = 11;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::LinkNumber;
+    use crate::wire::{LinkNumber, Recent};
 
     fn report(at: u64, highest: u64, datagrams: u64, bytes: u64) -> Report {
         Report {
@@ -174,6 +180,8 @@ mod tests {
             highest,
             datagrams,
             bytes: ByteCount::new(bytes),
+            age: None,
+            recent: Recent::of(0, |_| false),
         }
     }
 

@@ -17,7 +17,7 @@ impl Fixed {
 
 impl Controller for Fixed {
     fn initial(&self) -> Grant {
-        Grant { rate: self.rate, sustained: self.rate, probing: false }
+        Grant { rate: self.rate, sustained: self.rate, window: None, probing: false }
     }
 
     fn on_report(&mut self, _view: &View) -> Grant {
@@ -35,7 +35,7 @@ impl Controller for Fixed {
 
 #[cfg(test)]
 mod tests {
-    use tautline_units::Probability;
+    use tautline_units::{ByteCount, Probability};
 
     use super::*;
 
@@ -44,8 +44,13 @@ mod tests {
         let rate = Bitrate::from_mbps(3);
         let mut fixed = Fixed::new(rate);
         let view = View {
-            sent: rate,
-            received: Bitrate::ZERO,
+            sample: None,
+            taken_at: Instant::ZERO,
+            received: ByteCount::ZERO,
+            sent: ByteCount::ZERO,
+            transit: None,
+            in_flight: ByteCount::ZERO,
+            rtt_min: None,
             loss: Probability::ONE,
             queueing: None,
             may_probe: true,

@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use tautline_units::{Bitrate, Duration, Instant};
 
-use super::{Controller, Grant, View};
+use super::{Controller, Grant, Sample, View};
 
 /// The two-state rate control of [LTE] III.B with the numbers of its published code [LLMLNCL].
 ///
@@ -96,12 +96,14 @@ impl TwoState {
         Grant {
             rate: Bitrate::from_bps(rate as u64),
             sustained: Bitrate::from_bps(rate.min(self.base) as u64),
+            window: None,
             probing: self.state != State::Measure,
         }
     }
 
-    fn push(&mut self, view: &View) {
-        for (samples, rate) in [(&mut self.received, view.received), (&mut self.sent, view.sent)] {
+    fn push(&mut self, sample: Sample) {
+        let both = [(&mut self.received, sample.received), (&mut self.sent, sample.sent)];
+        for (samples, rate) in both {
             if samples.len() == SAMPLES {
                 samples.pop_back();
             }
@@ -189,11 +191,12 @@ impl TwoState {
 impl Controller for TwoState {
     fn initial(&self) -> Grant {
         let rate = Bitrate::from_bps(self.initial as u64);
-        Grant { rate, sustained: rate, probing: false }
+        Grant { rate, sustained: rate, window: None, probing: false }
     }
 
     fn on_report(&mut self, view: &View) -> Grant {
-        self.push(view);
+        let Some(sample) = view.sample else { return self.grant() };
+        self.push(sample);
         match self.state {
             State::Measure => self.measure(view),
             State::Probation { left, raised, lowered } => {

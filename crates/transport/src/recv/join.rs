@@ -7,7 +7,7 @@ use super::recover::{Added, Block};
 use crate::counters::{Counters, Discard};
 use crate::crypto::{Verdict, expand};
 use crate::event::LossReason;
-use crate::wire::{Class, Coded, Prefix, UNIT_NUMBER_BITS};
+use crate::wire::{Class, Coded, Prefix, Tally, UNIT_NUMBER_BITS};
 
 /// The units of one class that are on their way in.
 ///
@@ -23,6 +23,8 @@ pub(crate) struct Inbox {
     units: BTreeMap<u64, Coming>,
     bytes: usize,
     spare: Vec<Vec<u8>>,
+    /// Units delivered, and given up, since the session began.
+    tally: (u64, u64),
 }
 
 /// A unit on its way in; without a block until its first packet.
@@ -51,7 +53,13 @@ impl Inbox {
             units: BTreeMap::new(),
             bytes: 0,
             spare: Vec::new(),
+            tally: (0, 0),
         }
+    }
+
+    /// What became of the units that were followed.
+    pub(crate) fn tally(&self) -> Tally {
+        Tally { class: self.class, delivered: self.tally.0, lost: self.tally.1 }
     }
 
     /// When the next unit's deadline passes.
@@ -186,6 +194,7 @@ impl Inbox {
             Class::Control => counters.control_delivered += 1,
             Class::Media => counters.media_delivered += 1,
         }
+        self.tally.0 += 1;
         outcomes.push(Outcome::Unit { number, bytes, prefix, repaired });
     }
 
@@ -218,6 +227,7 @@ impl Inbox {
             LossReason::Malformed => Discard::UnitMalformed,
         });
         self.finish(number);
+        self.tally.1 += 1;
         outcomes.push(Outcome::Lost { number, reason });
     }
 

@@ -9,6 +9,10 @@ pub(crate) struct Entry {
     pub(crate) deadline: Instant,
     /// The unit's number within its class.
     pub(crate) unit: u64,
+    /// What was known of the link when the packet was given to it: see `link/punctuality.rs`.
+    pub(crate) standing: u8,
+    /// Whether another packet went over another link in its place already.
+    pub(crate) again: bool,
 }
 
 impl Entry {
@@ -35,7 +39,12 @@ impl Pacer {
         Self { queue: VecDeque::new(), queued: 0, next_at: now, rate }
     }
 
-    pub(crate) fn set_rate(&mut self, rate: Bitrate) {
+    /// Changes the rate; what the last datagram still holds up is scaled with it.
+    pub(crate) fn set_rate(&mut self, rate: Bitrate, now: Instant) {
+        let held = self.next_at.since(now);
+        if !held.is_zero() && rate > Bitrate::ZERO {
+            self.next_at = now + held.mul_f64(self.rate.as_f64() / rate.as_f64());
+        }
         self.rate = rate;
     }
 
@@ -86,6 +95,11 @@ impl Pacer {
     /// When the rate allows the next datagram, whether or not one waits.
     pub(crate) fn next_at(&self) -> Instant {
         self.next_at
+    }
+
+    /// Bytes of the next packet's datagram.
+    pub(crate) fn next_bytes(&self) -> Option<ByteCount> {
+        self.queue.front().map(Entry::datagram_bytes)
     }
 
     /// The next packet.
@@ -145,7 +159,13 @@ mod tests {
     use super::*;
 
     fn entry(bytes: usize) -> Entry {
-        Entry { plaintext: vec![0; bytes - 23], deadline: Instant::from_millis(500), unit: 0 }
+        Entry {
+            plaintext: vec![0; bytes - 23],
+            deadline: Instant::from_millis(500),
+            unit: 0,
+            standing: 0,
+            again: false,
+        }
     }
 
     #[test]

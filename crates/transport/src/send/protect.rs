@@ -1,13 +1,14 @@
 //! How many packets a unit becomes, and how many of them are repair.
 
 use serde::Deserialize;
-use tautline_units::ByteCount;
+use tautline_units::{Bitrate, ByteCount};
 
 use crate::config::check;
 use crate::error::ConfigError;
 use crate::wire::Prefix;
 
-/// How media units are coded: a fixed code rate ([LTE]).
+/// How media units are coded: at a fixed code rate ([LTE]), or as the schedule `quantile` finds
+/// that they must be.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
@@ -20,12 +21,27 @@ pub struct Config {
     pub symbol_bytes_min: usize,
     /// Source packets over all packets, above 0.05 to 1; default 0.5: 4 of 8, the least that
     /// survives the loss of one of two links.
+    ///
+    /// This and the two above are for all schedules but `quantile`.
     pub code_rate: f64,
+    /// The share of units that may miss their deadline, which `quantile` aims at; 0.0001 to 0.2,
+    /// default 0.005.
+    pub miss_target: f64,
+    /// What `quantile` lets the application send as long as a link is up, however unsure it is to
+    /// arrive, so that a bad minute still gives a picture; default 400 kbit/s.
+    #[serde(rename = "floor_kbps", deserialize_with = "crate::rate::kbps")]
+    pub floor: Bitrate,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { source_count_min: 4, symbol_bytes_min: 64, code_rate: 0.5 }
+        Self {
+            source_count_min: 4,
+            symbol_bytes_min: 64,
+            code_rate: 0.5,
+            miss_target: 0.005,
+            floor: Bitrate::from_kbps(400),
+        }
     }
 }
 
@@ -47,6 +63,9 @@ impl Config {
         let k = self.source_count_min;
         check("protect.source_count_min", (1..=64).contains(&k), || {
             format!("{k} is not within 1 to 64")
+        })?;
+        check("protect.miss_target", (1e-4..=0.2).contains(&self.miss_target), || {
+            format!("{} is not within 0.0001 to 0.2", self.miss_target)
         })?;
         let least = self.symbol_bytes_min;
         check("protect.symbol_bytes_min", least <= 500, || {

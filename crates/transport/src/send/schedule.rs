@@ -9,7 +9,17 @@ use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 pub trait Policy: Debug + Send {
     /// Writes one entry per packet into `assignment`, old content replaced: the link's place in
     /// `links`, or `None` for a packet that no link can deliver before the deadline.
-    fn assign(&self, block: &Block, links: &[Link], assignment: &mut Vec<Option<usize>>);
+    fn assign(&mut self, block: &Block, links: &[Link], assignment: &mut Vec<Option<usize>>);
+
+    /// Whether every packet that is assigned a link shall go over all others too.
+    fn copies(&self) -> bool {
+        false
+    }
+
+    /// How much of the links' granted rates, fastest first, media of this policy may use.
+    fn usable(&self, granted: &[Bitrate]) -> Bitrate {
+        granted.iter().copied().sum()
+    }
 }
 
 /// A link as the scheduler sees it.
@@ -44,18 +54,31 @@ pub struct Block {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
+    /// Size, repair and shares together, so that the unit comes with the probability that
+    /// `protect.miss_target` asks for: docs/decisions/0012-quantile-of-the-sum.md.
+    Quantile,
     /// [`EarliestDelivery`].
     EarliestDelivery,
     /// [`TransmissionEnd`].
     TransmissionEnd,
+    /// [`RoundRobin`].
+    RoundRobin,
+    /// [`Redundant`].
+    Redundant,
+    /// [`BestLink`].
+    BestLink,
 }
 
 impl Kind {
-    /// The policy of this name.
-    pub fn policy(self) -> Box<dyn Policy> {
+    /// The policy of this name; `None` for `quantile`, which plans and assigns at once.
+    pub fn policy(self) -> Option<Box<dyn Policy>> {
         match self {
-            Self::EarliestDelivery => Box::new(EarliestDelivery),
-            Self::TransmissionEnd => Box::new(TransmissionEnd),
+            Self::Quantile => None,
+            Self::EarliestDelivery => Some(Box::new(EarliestDelivery)),
+            Self::TransmissionEnd => Some(Box::new(TransmissionEnd)),
+            Self::RoundRobin => Some(Box::new(RoundRobin::default())),
+            Self::Redundant => Some(Box::new(Redundant)),
+            Self::BestLink => Some(Box::new(BestLink)),
         }
     }
 }
@@ -69,14 +92,80 @@ pub struct TransmissionEnd;
 pub struct EarliestDelivery;
 
 impl Policy for TransmissionEnd {
-    fn assign(&self, block: &Block, links: &[Link], assignment: &mut Vec<Option<usize>>) {
+    fn assign(&mut self, block: &Block, links: &[Link], assignment: &mut Vec<Option<usize>>) {
         assign(block, links, assignment, |end, _owd| end);
     }
 }
 
 impl Policy for EarliestDelivery {
-    fn assign(&self, block: &Block, links: &[Link], assignment: &mut Vec<Option<usize>>) {
+    fn assign(&mut self, block: &Block, links: &[Link], assignment: &mut Vec<Option<usize>>) {
         assign(block, links, assignment, |end, owd| end + owd);
+    }
+}
+
+/// Takes the links in turn, whatever they are like; one that cannot be in time is passed over.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RoundRobin {
+    next: usize,
+}
+
+/// Sends every packet over every link.
+#[derive(Debug, Clone, Copy)]
+pub struct Redundant;
+
+/// Sends all over the one link that would deliver the block first.
+#[derive(Debug, Clone, Copy)]
+pub struct BestLink;
+
+impl Policy for RoundRobin {
+    fn assign(&mut self, block: &Block, links: &[Link], assignment: &mut Vec<Option<usize>>) {
+        assignment.clear();
+        let mut free_at = [Instant::ZERO; LINKS_MAX];
+        for (free_at, link) in free_at.iter_mut().zip(links) {
+            *free_at = link.free_at.max(block.now);
+        }
+        let count = links.len().min(LINKS_MAX);
+        for _ in 0..block.packet_count {
+            let choice = (0..count).map(|step| (self.next + step) % count).find_map(|at| {
+                let end = free_at[at] + links[at].rate.time_for(block.datagram_bytes);
+                (end + links[at].owd <= block.deadline).then_some((at, end))
+            });
+            if let Some((at, end)) = choice {
+                free_at[at] = end;
+                self.next = at + 1;
+            }
+            assignment.push(choice.map(|(at, _)| at));
+        }
+    }
+}
+
+impl Policy for Redundant {
+    fn assign(&mut self, block: &Block, links: &[Link], assignment: &mut Vec<Option<usize>>) {
+        BestLink.assign(block, links, assignment);
+    }
+
+    fn copies(&self) -> bool {
+        true
+    }
+
+    /// A copy is worth something only where it arrives: as much as the second fastest carries.
+    fn usable(&self, granted: &[Bitrate]) -> Bitrate {
+        granted.get(1).or(granted.first()).copied().unwrap_or(Bitrate::ZERO)
+    }
+}
+
+impl Policy for BestLink {
+    fn assign(&mut self, block: &Block, links: &[Link], assignment: &mut Vec<Option<usize>>) {
+        assignment.clear();
+        let bytes = ByteCount::new(block.datagram_bytes.get() * block.packet_count as u64);
+        let end = |link: &Link| link.free_at.max(block.now) + link.rate.time_for(bytes) + link.owd;
+        let best = (0..links.len()).min_by_key(|at| (end(&links[*at]), *at));
+        let best = best.filter(|at| end(&links[*at]) <= block.deadline);
+        assignment.resize(block.packet_count, best);
+    }
+
+    fn usable(&self, granted: &[Bitrate]) -> Bitrate {
+        granted.first().copied().unwrap_or(Bitrate::ZERO)
     }
 }
 
@@ -163,7 +252,7 @@ mod tests {
         }
     }
 
-    fn counts(policy: &dyn Policy, block: &Block, links: &[Link]) -> Vec<usize> {
+    fn counts(policy: &mut dyn Policy, block: &Block, links: &[Link]) -> Vec<usize> {
         let mut assignment = Vec::new();
         policy.assign(block, links, &mut assignment);
         assert_eq!(assignment.len(), block.packet_count);
@@ -173,45 +262,58 @@ mod tests {
     #[test]
     fn equal_links_share_equally() {
         let links = [link(0, 4, 20); 4];
-        assert_eq!(counts(&EarliestDelivery, &block(true), &links), [2, 2, 2, 2]);
-        assert_eq!(counts(&TransmissionEnd, &block(false), &links), [2, 2, 2, 2]);
+        assert_eq!(counts(&mut EarliestDelivery, &block(true), &links), [2, 2, 2, 2]);
+        assert_eq!(counts(&mut TransmissionEnd, &block(false), &links), [2, 2, 2, 2]);
     }
 
     #[test]
     fn earliest_delivery_minds_the_delay_and_transmission_end_does_not() {
         let links = [link(0, 4, 20), link(0, 4, 60)];
-        assert_eq!(counts(&EarliestDelivery, &block(false), &links), [8, 0]);
-        assert_eq!(counts(&TransmissionEnd, &block(false), &links), [4, 4]);
+        assert_eq!(counts(&mut EarliestDelivery, &block(false), &links), [8, 0]);
+        assert_eq!(counts(&mut TransmissionEnd, &block(false), &links), [4, 4]);
     }
 
     #[test]
     fn a_spread_block_survives_the_loss_of_any_link() {
         let links = [link(0, 50, 10), link(0, 2, 60)];
-        assert_eq!(counts(&EarliestDelivery, &block(true), &links), [4, 4]);
+        assert_eq!(counts(&mut EarliestDelivery, &block(true), &links), [4, 4]);
     }
 
     #[test]
     fn a_block_over_four_links_survives_the_loss_of_the_two_fastest() {
         let links = [link(0, 6, 20), link(0, 6, 20), link(5, 1, 40), link(30, 1, 40)];
-        assert_eq!(counts(&EarliestDelivery, &block(true), &links), [2, 2, 2, 2]);
+        assert_eq!(counts(&mut EarliestDelivery, &block(true), &links), [2, 2, 2, 2]);
         // The slowest would keep its packets waiting for too long: one link may still go.
         let links = [link(0, 6, 20), link(0, 6, 20), link(5, 1, 40), link(60, 1, 40)];
-        assert_eq!(counts(&EarliestDelivery, &block(true), &links), [3, 3, 2, 0]);
+        assert_eq!(counts(&mut EarliestDelivery, &block(true), &links), [3, 3, 2, 0]);
+    }
+
+    #[test]
+    fn round_robin_takes_turns_and_the_best_link_takes_all() {
+        let links = [link(0, 4, 60), link(0, 8, 20), link(0, 4, 20)];
+        let mut turns = RoundRobin::default();
+        assert_eq!(counts(&mut turns, &block(false), &links), [3, 3, 2]);
+        assert_eq!(counts(&mut turns, &block(false), &links), [3, 2, 3]);
+        assert_eq!(counts(&mut BestLink, &block(true), &links), [0, 8, 0]);
+        assert!(Redundant.copies() && counts(&mut Redundant, &block(true), &links)[1] == 8);
+        let late = [link(0, 1, 300); 2];
+        assert_eq!(counts(&mut RoundRobin::default(), &block(false), &late), [0, 0]);
+        assert_eq!(counts(&mut BestLink, &block(false), &late), [0, 0]);
     }
 
     #[test]
     fn congested_links_carry_one_repair_packet() {
-        assert_eq!(counts(&EarliestDelivery, &block(true), &[link(101, 4, 20); 2]), [3, 2]);
+        assert_eq!(counts(&mut EarliestDelivery, &block(true), &[link(101, 4, 20); 2]), [3, 2]);
     }
 
     #[test]
     fn a_drowned_link_is_spared_and_a_late_one_left_out() {
         assert_eq!(
-            counts(&EarliestDelivery, &block(true), &[link(0, 50, 10), link(51, 2, 60)]),
+            counts(&mut EarliestDelivery, &block(true), &[link(0, 50, 10), link(51, 2, 60)]),
             [8, 0]
         );
         let late = [link(190, 4, 20), link(0, 1, 190)];
-        assert_eq!(counts(&EarliestDelivery, &block(true), &late), [0, 3]);
-        assert_eq!(counts(&EarliestDelivery, &block(true), &[]), [0; 0]);
+        assert_eq!(counts(&mut EarliestDelivery, &block(true), &late), [0, 3]);
+        assert_eq!(counts(&mut EarliestDelivery, &block(true), &[]), [0; 0]);
     }
 }

@@ -1,6 +1,4 @@
-use rand_chacha::ChaCha20Rng;
-use rand_chacha::rand_core::Rng;
-use tautline_units::{Bitrate, ByteCount, Duration, Instant};
+use tautline_units::{ByteCount, Duration, Instant};
 
 use super::Shared;
 use super::budget::Budget;
@@ -12,12 +10,13 @@ use crate::counters::Discard;
 use crate::crypto::{Accepted, Keys, Verdict, Window};
 use crate::event::{Event, Timer, UnitNumber};
 use crate::link::{
-    self, Arrival, Delay, Gate, Link, Loss, PONGS_MAX, PongDue, Probe, Route, Routing, State, Told,
+    self, Arrival, Delay, Flight, Gate, Link, Loss, PONGS_MAX, PongDue, Probe, Punctuality, Route,
+    Routing, Settled, State, Told,
 };
 use crate::rate;
 use crate::recv::{Arrivals, Inbox, Outcome};
-use crate::send::{ControlQueue, Flight, Pacer};
-use crate::wire::{Class, Coded, LinkNumber, Packet, Packets, Ping, Pong, Report};
+use crate::send::{ControlQueue, Pacer};
+use crate::wire::{Class, Coded, LinkNumber, Packet, Packets, Ping, Pong, Report, Tally};
 
 /// A session whose keys are agreed.
 #[derive(Debug)]
@@ -35,11 +34,11 @@ pub(crate) struct Active {
     media: Inbox,
     pub(super) outgoing: Outgoing,
     pub(super) budget: Budget,
-    report_at: Instant,
     /// When the last authentic datagram came, or the session began.
     heard_at: Instant,
     plaintext: Vec<u8>,
     outcomes: Vec<Outcome>,
+    settled: Vec<Settled>,
 }
 
 /// A sealed datagram as it came.
@@ -65,7 +64,6 @@ impl Active {
         accepted: Accepted,
         session: u16,
         routes: &[Route],
-        rng: &mut ChaCha20Rng,
         now: Instant,
     ) -> Self {
         let mut active = Self::new(shared, accepted.keys, session, accepted.peer_session, now);
@@ -74,9 +72,6 @@ impl Active {
                 active.links.push(new_link(shared, number, Routing::given(*route, now), now));
             }
         }
-        // Two sessions that began together shall not report in step for ever.
-        let stagger = u64::from(rng.next_u32()) % shared.config.report_interval.as_nanos() as u64;
-        active.report_at = Instant::from_nanos(now.as_nanos() + stagger);
         active
     }
 
@@ -99,10 +94,10 @@ impl Active {
             media: Inbox::new(Class::Media),
             outgoing: Outgoing::new(&shared.config),
             budget: Budget::new(),
-            report_at: now + shared.config.report_interval,
             heard_at: now,
             plaintext: Vec::new(),
             outcomes: Vec::new(),
+            settled: Vec::new(),
         }
     }
 
@@ -119,6 +114,11 @@ impl Active {
     /// Whether the application was told that it may send media.
     pub(crate) fn budget_told(&self) -> bool {
         self.budget.is_told()
+    }
+
+    /// What became of the media units that the peer sent.
+    pub(super) fn media_tally(&self) -> Tally {
+        self.media.tally()
     }
 
     pub(crate) fn clock(&self, now: Instant) -> Option<ClockEstimate> {
@@ -199,7 +199,10 @@ impl Active {
         let link = &mut self.links[at];
         let newest = link.replay.highest().is_none_or(|highest| number > highest);
         link.replay.note(number);
-        link.arrivals.note(number, sealed.bytes);
+        if link.arrivals.note(number, sealed.bytes, now) {
+            // A hole is news as well.
+            link.arrivals.hurry(shared.config.report_interval);
+        }
         match link.routing.note(sealed.route, sealed.bytes, newest, now) {
             Arrival::Active | Arrival::CandidateAgain | Arrival::Ignored => {}
             Arrival::Candidate => {
@@ -225,10 +228,16 @@ impl Active {
         now: Instant,
     ) {
         match packet {
-            Packet::Coded(coded) => self.handle_coded(&coded, shared, now),
+            Packet::Coded(coded) => {
+                if coded.class == Class::Media {
+                    self.links[at].arrivals.on_media(shared.config.report_interval, now);
+                }
+                self.handle_coded(&coded, shared, now);
+            }
             Packet::Ping(ping) => self.handle_ping(at, route, ping, shared, now),
             Packet::Pong(pong) => self.handle_pong(at, pong, shared, now),
             Packet::Report(report) => self.handle_report(report, shared, now),
+            Packet::Tally(tally) => self.outgoing.on_tally(&tally),
         }
     }
 
@@ -283,6 +292,7 @@ impl Active {
         if route == link.routing.route() {
             link.delay.on_arrival(ping.sent_at, now);
         }
+        link.arrivals.on_ping(shared.config.report_interval, now);
         if link.pongs.len() == PONGS_MAX {
             link.pongs.pop_front();
             shared.counters.discard(Discard::AnswerOverflow);
@@ -307,11 +317,8 @@ impl Active {
         if asked != link.routing.route() {
             return;
         }
-        while let Some(entry) = link.flight.pop_before(sent_at) {
-            self.outgoing.recycle(entry.plaintext);
-        }
         link.delay.on_pong(sent_at, pong.received_at, pong.sent_at, now);
-        link.keep_pace();
+        link.keep_pace(now);
         if let Some(state) = link.gate.on_pong(now) {
             link.probe.hurry(now);
             announce(link.number, state, shared);
@@ -321,9 +328,10 @@ impl Active {
     fn handle_report(&mut self, report: Report, shared: &mut Shared, now: Instant) {
         let clock = self.clock.estimate(now);
         let probing = self.links.iter().any(|l| l.number != report.link && l.grant.probing);
-        let Some(link) = self.links.iter_mut().find(|link| link.number == report.link) else {
+        let Some(place) = self.links.iter().position(|link| link.number == report.link) else {
             return shared.counters.discard(Discard::ReportImpossible);
         };
+        let link = &mut self.links[place];
         let seen_until = match (clock, link.delay.owd_out(clock)) {
             (Some(clock), Some(owd)) => (clock.to_local(report.taken_at) - owd).min(now),
             (Some(_) | None, None) | (None, Some(_)) => now,
@@ -334,17 +342,41 @@ impl Active {
             Told::Old => return,
             Told::Impossible => return shared.counters.discard(Discard::ReportImpossible),
         };
-        let Some(sample) = sample.filter(|_| link.gate.is_trusted()) else { return };
-        let rtt = link.delay.rtt_smoothed().zip(link.delay.rtt_min());
-        link.grant = link.controller.on_report(&rate::View {
-            sent: sample.sent,
-            received: sample.received,
-            loss: link.loss.recent(),
-            queueing: rtt.map(|(smoothed, least)| smoothed.saturating_sub(least)),
-            may_probe: !probing,
-            now,
-        });
-        link.keep_pace();
+        let mut settled = std::mem::take(&mut self.settled);
+        let departed = link.flight.sent_at(report.highest);
+        let news = link.flight.on_report(&report, &mut settled, now);
+        if news {
+            link.gate.on_news();
+        }
+        if link.gate.is_trusted() {
+            let transit = departed
+                .zip(report.age)
+                .filter(|_| news)
+                .map(|(departed, age)| (report.taken_at - age).signed_nanos_since(departed));
+            if let Some(transit) = transit {
+                link.delay.on_transit(transit);
+            }
+            let rtt = link.delay.rtt_smoothed().zip(link.delay.rtt_min());
+            link.grant = link.controller.on_report(&rate::View {
+                sample,
+                taken_at: report.taken_at,
+                received: report.bytes,
+                sent: link.loss.bytes_sent(),
+                transit,
+                in_flight: link.flight.in_flight(),
+                loss: link.loss.recent(),
+                queueing: rtt.map(|(smoothed, least)| smoothed.saturating_sub(least)),
+                rtt_min: link.delay.rtt_min(),
+                may_probe: !probing,
+                now,
+            });
+            link.keep_pace(now);
+        }
+        // A packet arrived somewhere between this report and the one before it.
+        let half = shared.config.report_interval / 2;
+        let known_at = clock.map_or(now, |clock| clock.to_local(report.taken_at)) - half;
+        self.settle_packets(place, &mut settled, known_at, shared, now);
+        self.settled = settled;
     }
 
     pub(crate) fn handle_timeout(&mut self, shared: &mut Shared, now: Instant) {
@@ -357,18 +389,15 @@ impl Active {
             inbox.expire(&mut shared.counters, &mut self.outcomes, now);
             self.tell(class, clock, shared, now);
         }
-        for link in &mut self.links {
+        let mut settled = std::mem::take(&mut self.settled);
+        for place in 0..self.links.len() {
+            let link = &mut self.links[place];
             link.routing.expire(now);
+            link.flight.expire(&mut settled, now);
+            self.settle_packets(place, &mut settled, now, shared, now);
         }
+        self.settled = settled;
         self.doubt(shared, now);
-        if now >= self.report_at {
-            for link in &mut self.links {
-                link.arrivals.measure(link.number, now);
-                link.reports_due = true;
-            }
-            let interval = shared.config.report_interval;
-            self.report_at = (self.report_at + interval).max(now + interval / 2);
-        }
         self.settle(shared, now);
     }
 
@@ -377,16 +406,8 @@ impl Active {
     fn settle(&mut self, shared: &mut Shared, now: Instant) {
         self.rescue(shared, now);
         let carrying = Carrying::of(&self.links);
-        let clock = self.clock.estimate(now);
-        let span = self.outgoing.media_span();
-        let granted: Bitrate = self
-            .links
-            .iter()
-            .filter(|link| carrying.allows(link) && link.owd_out_or_guess(clock) < span)
-            .map(|link| link.to_hand_out(span))
-            .sum();
-        let datagram_bytes = self.datagram_bytes_max(shared);
-        if let Some(media) = self.budget.update(granted, &shared.config, datagram_bytes) {
+        let media = self.affordable(carrying, shared, now);
+        if let Some(media) = self.budget.update(media) {
             shared.event(Event::Budget { media });
         }
     }
@@ -408,16 +429,20 @@ impl Active {
         let links = self.links.iter().flat_map(|link| {
             let pace = match link.grant.probing && carrying.allows(link) {
                 true => Some(link.pacer.next_at()),
-                false => link.pacer.due_at(),
+                false => link.pacer.due_at().filter(|_| link.may_send_next()),
             };
             let silent = link.gate.due_at(link.patience(&shared.config), shared.config.silence);
             [
                 Some((link.probe.due_at(), Timer::Probe)),
+                Some((link.arrivals.report_due_at(), Timer::Probe)),
+                link.news_overdue_at(&shared.config)
+                    .filter(|_| link.gate.is_trusted())
+                    .map(|at| (at, Timer::Silence)),
                 pace.map(|at| (at, Timer::Pace)),
                 silent.map(|at| (at, Timer::Silence)),
             ]
         });
-        deadlines.chain(links.flatten()).chain([(self.report_at, Timer::Probe)]).min()
+        deadlines.chain(links.flatten()).min()
     }
 }
 
@@ -434,10 +459,11 @@ fn new_link(shared: &Shared, number: LinkNumber, routing: Routing, now: Instant)
         controller,
         grant,
         pacer: Pacer::new(grant.rate, now),
-        flight: Flight::default(),
+        flight: Flight::new(),
+        punctuality: Punctuality::new(),
+        media_at: now,
         control: ControlQueue::default(),
         pongs: std::collections::VecDeque::with_capacity(PONGS_MAX),
-        reports_due: false,
         next_number: 0,
         replay: Window::new(),
         arrivals: Arrivals::new(now),

@@ -35,15 +35,14 @@ impl Budget {
         self.unit_at = Some(now);
     }
 
-    /// The budget if `granted` is granted over all links that are up, when it is news: it began,
-    /// ended, or moved by a fiftieth.
-    pub(crate) fn update(
-        &mut self,
-        granted: Bitrate,
-        config: &Config,
-        datagram_bytes: usize,
-    ) -> Option<Bitrate> {
-        let media = self.media(granted, config, datagram_bytes);
+    /// Between two media units; a slice's time before it is known.
+    pub(crate) fn unit_interval(&self) -> Duration {
+        let seconds = self.unit_interval.unwrap_or(UNIT_INTERVAL_GUESS);
+        Duration::from_secs_f64(seconds).clamp(UNIT_INTERVAL_LEAST, PAUSE)
+    }
+
+    /// The budget, when it is news: it began, ended, or moved by a fiftieth.
+    pub(crate) fn update(&mut self, media: Bitrate) -> Option<Bitrate> {
         let news = match self.told {
             None => media != Bitrate::ZERO,
             Some(told) => {
@@ -57,9 +56,14 @@ impl Budget {
         news.then_some(media)
     }
 
-    /// Source bits per second: the code rate's part of what is granted, less our own bytes around
-    /// at least k source packets for every unit.
-    fn media(&self, granted: Bitrate, config: &Config, datagram_bytes: usize) -> Bitrate {
+    /// Source bits per second of a fixed code rate: its part of what is granted, less our own
+    /// bytes around at least k source packets for every unit.
+    pub(crate) fn fixed(
+        &self,
+        granted: Bitrate,
+        config: &Config,
+        datagram_bytes: usize,
+    ) -> Bitrate {
         let source = granted.as_f64() * config.budget_share * config.protect.code_rate;
         let share = source * SYMBOL_AROUND_BYTES as f64 / datagram_bytes as f64;
         let interval = self.unit_interval.filter(|interval| *interval > 0.0);
@@ -84,6 +88,9 @@ fn around(source: f64, interval: f64, protect: &protect::Config) -> f64 {
 const INTERVAL_SHARE: f64 = 64.0;
 /// An encoder that paused says nothing about its rhythm.
 const PAUSE: Duration = Duration::from_millis(200);
+/// 360 slices a second.
+const UNIT_INTERVAL_GUESS: f64 = 1.0 / 360.0;
+const UNIT_INTERVAL_LEAST: Duration = Duration::from_micros(500);
 /// Below a fiftieth an encoder's own swings are larger.
 const NEWS: f64 = 0.02;
 
@@ -95,13 +102,15 @@ mod tests {
     fn the_budget_is_told_once_and_when_it_moves() {
         let config = Config::default();
         let mut budget = Budget::new();
-        assert_eq!(budget.update(Bitrate::ZERO, &config, 1_200), None);
-        let told = budget.update(Bitrate::from_mbps(32), &config, 1_200).unwrap();
-        assert_eq!(told.bps(), 14_028_000);
-        assert_eq!(budget.update(Bitrate::from_kbps(32_100), &config, 1_200), None);
-        assert!(budget.update(Bitrate::from_mbps(31), &config, 1_200).is_some());
-        assert_eq!(budget.update(Bitrate::ZERO, &config, 1_200), Some(Bitrate::ZERO));
-        assert_eq!(budget.update(Bitrate::ZERO, &config, 1_200), None);
+        assert_eq!(budget.update(Bitrate::ZERO), None);
+        let media = |granted| budget.fixed(Bitrate::from_kbps(granted), &config, 1_200);
+        let [full, more, less] = [media(32_000), media(32_100), media(31_000)];
+        assert_eq!(full.bps(), 14_028_000);
+        assert_eq!(budget.update(full), Some(full));
+        assert_eq!(budget.update(more), None);
+        assert!(budget.update(less).is_some());
+        assert_eq!(budget.update(Bitrate::ZERO), Some(Bitrate::ZERO));
+        assert_eq!(budget.update(Bitrate::ZERO), None);
     }
 
     #[test]
@@ -111,11 +120,11 @@ mod tests {
         for unit in 0..3_600 {
             budget.on_unit(Instant::from_micros(unit * 2_778));
         }
-        let told = budget.update(Bitrate::from_mbps(4), &config, 1_200).unwrap();
+        let told = budget.fixed(Bitrate::from_mbps(4), &config, 1_200);
         // 1.8 Mbit/s of source, 132 bytes around each of 360 units a second.
         assert!(told.bps().abs_diff(1_800_000 - 380_160) < 2_000, "{told}");
         // 0.36 Mbit/s of source: two source packets a unit, 70 bytes around them.
-        let told = budget.update(Bitrate::from_kbps(800), &config, 1_200).unwrap();
+        let told = budget.fixed(Bitrate::from_kbps(800), &config, 1_200);
         assert!(told.bps().abs_diff(360_000 - 201_600) < 2_000, "{told}");
     }
 }

@@ -1,4 +1,4 @@
-use tautline_units::{ByteCount, Duration, Instant};
+use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
 use super::Shared;
 use super::active::Active;
@@ -10,18 +10,21 @@ use crate::error::SendError;
 use crate::event::UnitNumber;
 use crate::link::{Link, Route};
 use crate::send::protect::{self, Plan};
+use crate::send::quantile::{self, Aim, Offer, Risk};
 use crate::send::schedule::{self, Policy};
 use crate::send::{Coder, Entry, Ledger};
 use crate::wire::{
-    self, Class, Coded, LinkNumber, PADDING, Ping, Pong, Report, SEALED_HEADER_BYTES,
-    SYMBOL_AROUND_BYTES, TAG_BYTES,
+    self, Class, Coded, LinkNumber, PADDING, Ping, Pong, SEALED_HEADER_BYTES, SYMBOL_AROUND_BYTES,
+    TAG_BYTES, Tally,
 };
 
 /// What sending needs beside the links.
 #[derive(Debug)]
 pub(crate) struct Outgoing {
     coder: Coder,
-    policy: Box<dyn Policy>,
+    /// `None`: size, repair and shares are chosen together.
+    policy: Option<Box<dyn Policy>>,
+    risk: Risk,
     pub(super) ledger: Ledger,
     next_control: u64,
     next_media: u64,
@@ -29,6 +32,8 @@ pub(crate) struct Outgoing {
     media_span: Duration,
     /// The link that media is taken from next.
     turn: usize,
+    /// The link whose report another one carries next.
+    report_turn: usize,
     assignment: Vec<Option<usize>>,
     plaintext: Vec<u8>,
     spare: Vec<Vec<u8>>,
@@ -39,20 +44,24 @@ impl Outgoing {
         Self {
             coder: Coder::default(),
             policy: config.schedule.policy(),
+            risk: Risk::new(config.protect.miss_target),
             ledger: Ledger::default(),
             next_control: 0,
             next_media: 0,
             media_span: config.media_deadline,
             turn: 0,
+            report_turn: 0,
             assignment: Vec::new(),
             plaintext: Vec::new(),
             spare: Vec::new(),
         }
     }
 
-    /// How long media units are worth something.
-    pub(crate) fn media_span(&self) -> Duration {
-        self.media_span
+    /// Takes what the peer says became of our units.
+    pub(crate) fn on_tally(&mut self, tally: &Tally) {
+        if tally.class == Class::Media {
+            self.risk.on_tally(tally.delivered, tally.lost);
+        }
     }
 
     /// Keeps a buffer for the next packet.
@@ -77,16 +86,16 @@ impl Active {
             return Err(SendError::Deadline { found: deadline });
         }
         let symbol_bytes_max = self.datagram_bytes_max(shared) - SYMBOL_AROUND_BYTES;
-        let plan = match class {
-            Class::Control => protect::plan_control(unit.len(), symbol_bytes_max),
-            Class::Media => {
-                protect::plan_media(&shared.config.protect, unit.len(), symbol_bytes_max)
-            }
-        };
-        let plan = plan.map_err(|most| SendError::TooLarge { found: ByteCount::of(unit), most })?;
         match class {
-            Class::Control => self.send_control(&plan, unit, now + deadline, shared, now),
-            Class::Media => self.send_media(&plan, unit, now + deadline, shared, now),
+            Class::Control => {
+                let plan = protect::plan_control(unit.len(), symbol_bytes_max);
+                let plan = plan.map_err(|most| too_large(unit, most))?;
+                self.send_control(&plan, unit, now + deadline, shared, now)
+            }
+            Class::Media => {
+                let plan = self.assign(unit, symbol_bytes_max, now + deadline, shared, now)?;
+                self.send_media(&plan, unit, now + deadline, shared, now)
+            }
         }
     }
 
@@ -122,36 +131,45 @@ impl Active {
         Ok(UnitNumber::new(number))
     }
 
-    /// Codes the unit and gives each packet to the link that the policy chooses.
-    fn send_media(
+    /// Plans a media unit and chooses a link for each of its packets, into `assignment`: the link's
+    /// place, or `None` for a packet that is not sent.
+    fn assign(
         &mut self,
-        plan: &Plan,
         unit: &[u8],
+        symbol_bytes_max: usize,
         deadline: Instant,
         shared: &mut Shared,
         now: Instant,
-    ) -> Result<UnitNumber, SendError> {
+    ) -> Result<Plan, SendError> {
         self.budget.on_unit(now);
         self.outgoing.media_span = deadline.since(now);
-        let clock = self.clock(now);
-        let mut places = [0; LinkNumber::COUNT];
-        let mut views = [IDLE; LinkNumber::COUNT];
-        let mut count = 0;
         let carrying = Carrying::of(&self.links);
-        for (place, link) in self.links.iter().enumerate().filter(|(_, l)| carrying.allows(l)) {
-            places[count] = place;
-            views[count] = schedule::Link {
+        let places = Places::of(&self.links, |link| carrying.allows(link));
+        if places.get().is_empty() {
+            return Err(SendError::NoLink);
+        }
+        if self.outgoing.policy.is_none() {
+            return self.assign_jointly(
+                unit,
+                symbol_bytes_max,
+                places.get(),
+                deadline,
+                shared,
+                now,
+            );
+        }
+        let plan = protect::plan_media(&shared.config.protect, unit.len(), symbol_bytes_max);
+        let plan = plan.map_err(|most| too_large(unit, most))?;
+        let clock = self.clock(now);
+        let mut views = [IDLE; LinkNumber::COUNT];
+        for (view, place) in views.iter_mut().zip(places.get()) {
+            let link = &self.links[*place];
+            *view = schedule::Link {
                 free_at: link.pacer.free_at(now),
                 rate: link.pacer.rate(),
                 owd: link.owd_out_or_guess(clock),
             };
-            count += 1;
         }
-        if count == 0 {
-            return Err(SendError::NoLink);
-        }
-        let Outgoing { coder, policy, ledger, spare, next_media, assignment, .. } =
-            &mut self.outgoing;
         let block = schedule::Block {
             source_count: plan.source_count,
             packet_count: plan.packet_count,
@@ -160,7 +178,132 @@ impl Active {
             spread: shared.config.spread,
             now,
         };
-        policy.assign(&block, &views[..count], assignment);
+        let Outgoing { policy: Some(policy), assignment, .. } = &mut self.outgoing else {
+            return Err(SendError::NoLink);
+        };
+        policy.assign(&block, &views[..places.get().len()], assignment);
+        for choice in assignment.iter_mut().flatten() {
+            *choice = places.get()[*choice];
+        }
+        Ok(plan)
+    }
+
+    /// Chooses repair and shares of a unit together: see [`quantile`].
+    fn assign_jointly(
+        &mut self,
+        unit: &[u8],
+        symbol_bytes_max: usize,
+        places: &[usize],
+        deadline: Instant,
+        shared: &mut Shared,
+        now: Instant,
+    ) -> Result<Plan, SendError> {
+        let offers = self.offers(places, deadline.since(now), shared, now);
+        let offers = &offers[..places.len()];
+        let aim = Aim { risk: self.outgoing.risk.get(), spread: shared.config.spread };
+        let shares = quantile::plan(unit.len(), symbol_bytes_max, offers, &aim);
+        let Some(quantile::Shares { mut plan, mut counts }) = shares else {
+            let most = quantile::unit_bytes_max(symbol_bytes_max);
+            return Err(match unit.len() > most {
+                true => too_large(unit, ByteCount::new(most as u64)),
+                false => SendError::Congested,
+            });
+        };
+        // A link that carries nothing shows nothing: now and then it gets a repair packet.
+        let datagram = ByteCount::new((plan.symbol_bytes + SYMBOL_AROUND_BYTES) as u64);
+        for (count, place) in counts.iter_mut().zip(places) {
+            let link = &mut self.links[*place];
+            let idle = *count == 0 && now.since(link.media_at) >= PROBE_INTERVAL;
+            if idle && plan.packet_count < PACKETS_MAX && link.has_room(datagram) {
+                *count = 1;
+                plan.packet_count += 1;
+                link.media_at = now;
+            }
+        }
+        let assignment = &mut self.outgoing.assignment;
+        assignment.clear();
+        // Each link's packets lie apart in the block, so that its failure costs sources and repairs
+        // alike.
+        while assignment.len() < plan.packet_count {
+            for (count, place) in counts.iter_mut().zip(places).filter(|(count, _)| **count > 0) {
+                *count -= 1;
+                assignment.push(Some(*place));
+            }
+        }
+        Ok(plan)
+    }
+
+    /// What each link offers for a unit that is worth something for `span`.
+    fn offers(
+        &self,
+        places: &[usize],
+        span: Duration,
+        shared: &Shared,
+        now: Instant,
+    ) -> [Offer; LinkNumber::COUNT] {
+        let clock = self.clock(now);
+        let interval = self.budget.unit_interval();
+        let mut offers = [Offer::NONE; LinkNumber::COUNT];
+        for (offer, place) in offers.iter_mut().zip(places) {
+            let link = &self.links[*place];
+            let rate = link.pacer.rate();
+            let wait = link.pacer.free_at(now).since(now);
+            let bytes = |time: Duration| (rate * time).get() as f64;
+            let spare = span.saturating_sub(wait + interval + link.owd_out_or_guess(clock));
+            let standing = link.standing(spare, &shared.config, now);
+            let unreported = link.flight.in_flight() + link.pacer.queued();
+            *offer = Offer {
+                pace: bytes(interval),
+                credit: bytes(CREDIT_TIME) - bytes(wait),
+                room: link
+                    .grant
+                    .window
+                    .map_or(f64::INFINITY, |most| (most - unreported).get() as f64),
+                idle: wait.is_zero(),
+                probability: link.punctuality.probability(standing),
+            };
+        }
+        offers
+    }
+
+    /// Source bits per second that the application may send.
+    pub(super) fn affordable(&self, carrying: Carrying, shared: &Shared, now: Instant) -> Bitrate {
+        let span = self.outgoing.media_span;
+        let clock = self.clock(now);
+        let in_time = |link: &Link| carrying.allows(link) && link.owd_out_or_guess(clock) < span;
+        let datagram_bytes = self.datagram_bytes_max(shared);
+        if let Some(policy) = &self.outgoing.policy {
+            let links = self.links.iter().filter(|link| in_time(link));
+            let mut granted: Vec<Bitrate> = links.map(|link| link.to_hand_out(span)).collect();
+            granted.sort_unstable_by(|a, b| b.cmp(a));
+            return self.budget.fixed(policy.usable(&granted), &shared.config, datagram_bytes);
+        }
+        let places = Places::of(&self.links, |link| carrying.allows(link));
+        let places = places.get();
+        if places.is_empty() {
+            return Bitrate::ZERO;
+        }
+        let offers = self.offers(places, span, shared, now);
+        let aim = Aim { risk: self.outgoing.risk.get(), spread: shared.config.spread };
+        let symbol_bytes = datagram_bytes - SYMBOL_AROUND_BYTES;
+        let bytes = quantile::size(&offers[..places.len()], &aim, symbol_bytes);
+        let bits = bytes * 8.0 / self.budget.unit_interval().as_secs_f64();
+        Bitrate::from_bps(bits as u64).max(shared.config.protect.floor)
+    }
+
+    /// Codes the unit and gives each packet to the link that was chosen.
+    fn send_media(
+        &mut self,
+        plan: &Plan,
+        unit: &[u8],
+        deadline: Instant,
+        shared: &mut Shared,
+        now: Instant,
+    ) -> Result<UnitNumber, SendError> {
+        let clock = self.clock(now);
+        let copies = self.outgoing.policy.as_ref().is_some_and(|policy| policy.copies());
+        let carrying = Carrying::of(&self.links);
+        let Outgoing { coder, ledger, spare, next_media, assignment, .. } = &mut self.outgoing;
         let in_time = assignment.iter().flatten().count();
         if in_time < plan.source_count {
             return Err(SendError::Congested);
@@ -175,11 +318,21 @@ impl Active {
         for ((index, symbol), choice) in (0..).zip(coder.symbols()).zip(assignment.iter()) {
             let Some(choice) = choice else { continue };
             let header = header(Class::Media, number, index, plan, deadline);
-            let entry = entry(number, &header, symbol, deadline, spare);
-            if let Err(refused) = self.links[places[*choice]].pacer.push(entry) {
-                shared.counters.discard(Discard::MediaUnschedulable);
-                ledger.lose(number);
-                spare.push(refused.plaintext);
+            for (place, link) in self.links.iter_mut().enumerate() {
+                let copy = copies && carrying.allows(link);
+                if place != *choice && !copy {
+                    continue;
+                }
+                let bytes = ByteCount::new((symbol.len() + SYMBOL_AROUND_BYTES) as u64);
+                let end = link.pacer.free_at(now) + link.pacer.rate().time_for(bytes);
+                let spare_time = deadline.since(end + link.owd_out_or_guess(clock));
+                let mut entry = entry(number, &header, symbol, deadline, spare);
+                entry.standing = link.standing(spare_time, &shared.config, now);
+                if let Err(refused) = link.pacer.push(entry) {
+                    shared.counters.discard(Discard::MediaUnschedulable);
+                    ledger.lose(number);
+                    spare.push(refused.plaintext);
+                }
             }
         }
         shared.counters.media_sent += 1;
@@ -222,7 +375,7 @@ impl Active {
         }
         let mut plaintext = std::mem::take(&mut self.outgoing.plaintext);
         plaintext.clear();
-        self.write_reports(place, &mut plaintext);
+        self.write_reports(place, &mut plaintext, shared, now);
         let link = &mut self.links[place];
         let most = link.datagram_bytes_max - SEALED_HEADER_BYTES - TAG_BYTES;
         while plaintext.len() + Pong::BYTES <= most
@@ -292,22 +445,36 @@ impl Active {
             .then_some(route)
     }
 
-    /// The reports that are due on a link: its own first, then as many others as fit.
-    fn write_reports(&mut self, place: usize, plaintext: &mut Vec<u8>) {
+    /// What arrived on a link, if that is due; and on another one in turn, in case the way back of
+    /// that one fails.
+    fn write_reports(
+        &mut self,
+        place: usize,
+        plaintext: &mut Vec<u8>,
+        shared: &Shared,
+        now: Instant,
+    ) {
+        let tally = self.media_tally();
+        let count = self.links.len();
         let link = &mut self.links[place];
-        if !std::mem::take(&mut link.reports_due) {
+        if now < link.arrivals.report_due_at() {
             return;
         }
         let most = link.datagram_bytes_max - SEALED_HEADER_BYTES - TAG_BYTES;
-        let count = self.links.len();
-        for step in 0..count {
-            let other = &self.links[(place + step) % count];
-            if plaintext.len() + Report::BYTES > most {
-                break;
-            }
-            if let Some(report) = other.arrivals.report() {
-                report.write(plaintext);
-            }
+        let pause = shared.config.report_interval * IDLE_REPORT_INTERVALS;
+        link.arrivals.take_report(link.number, &link.replay, pause, now);
+        let Some(own) = link.arrivals.report() else { return };
+        own.write(plaintext);
+        if tally.delivered + tally.lost > 0 && plaintext.len() + Tally::BYTES <= most {
+            tally.write(plaintext);
+        }
+        self.outgoing.report_turn = (self.outgoing.report_turn + 1) % count;
+        let other = (place + 1 + self.outgoing.report_turn) % count;
+        if other != place
+            && let Some(report) = self.links[other].arrivals.report()
+            && plaintext.len() + report.bytes_on_wire() <= most
+        {
+            report.write(plaintext);
         }
     }
 
@@ -327,7 +494,9 @@ impl Active {
         }
         let route = link.routing.route();
         let owd = link.owd_out_least(clock);
-        while let Some(entry) = link.pacer.pop() {
+        while link.may_send_next()
+            && let Some(entry) = link.pacer.pop()
+        {
             let in_time = now + owd <= entry.deadline;
             let sealed = in_time
                 && seal(
@@ -341,9 +510,8 @@ impl Active {
                     now,
                 );
             if sealed {
-                if let Some(spare) = link.flight.push(entry, now) {
-                    self.outgoing.recycle(spare);
-                }
+                link.media_at = now;
+                link.flight.carry(entry);
                 return Some(route);
             }
             if !in_time {
@@ -408,6 +576,7 @@ fn seal(
     keys.seal(link.number, number, plaintext, buffer);
     link.routing.spend(route, bytes);
     link.loss.on_sent(bytes, now);
+    link.flight.push(bytes, now);
     link.pacer.on_sent(bytes, now);
     tracing::trace!(link = link.number.get(), number, bytes, "sent");
     true
@@ -435,11 +604,45 @@ fn entry(
     plaintext.clear();
     header.write_header(&mut plaintext);
     plaintext.extend_from_slice(symbol);
-    Entry { plaintext, deadline, unit }
+    Entry { plaintext, deadline, unit, standing: 0, again: false }
+}
+
+fn too_large(unit: &[u8], most: ByteCount) -> SendError {
+    SendError::TooLarge { found: ByteCount::of(unit), most }
+}
+
+/// The places of some links.
+#[derive(Debug, Clone, Copy)]
+struct Places {
+    places: [usize; LinkNumber::COUNT],
+    count: usize,
+}
+
+impl Places {
+    fn of(links: &[Link], chosen: impl Fn(&Link) -> bool) -> Self {
+        let mut found = Self { places: [0; LinkNumber::COUNT], count: 0 };
+        for (place, _) in links.iter().enumerate().filter(|(_, link)| chosen(link)) {
+            found.places[found.count] = place;
+            found.count += 1;
+        }
+        found
+    }
+
+    fn get(&self) -> &[usize] {
+        &self.places[..self.count]
+    }
 }
 
 /// Half of what the wire's 16 bits of milliseconds can tell apart, with room for clock error.
 const DEADLINE_MOST: Duration = Duration::from_secs(30);
+/// A link without media gets a packet so often.
+const PROBE_INTERVAL: Duration = Duration::from_millis(100);
+/// How long a packet may wait for its link's pace beside what one unit's time carries.
+const CREDIT_TIME: Duration = Duration::from_millis(10);
+/// GF(2^8) has room for 256 packets in a block.
+const PACKETS_MAX: usize = 256;
+/// A link that brings no media is reported so much more seldom.
+const IDLE_REPORT_INTERVALS: u32 = 10;
 /// A mobile link's usual one-way delay.
 const OWD_GUESS: Duration = Duration::from_millis(40);
 /// Padding never keeps a media packet waiting for longer.

@@ -1,12 +1,12 @@
 //! What to do when a link's pongs stop: before it is silent, others take over its media.
 
-use tautline_units::{Bitrate, Duration, Instant};
+use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
 use super::Shared;
 use super::active::Active;
 use crate::config::Config;
 use crate::counters::Discard;
-use crate::link::Link;
+use crate::link::{Link, Outlook, Settled};
 use crate::send::Entry;
 
 /// Whether a link may carry media: it is trusted, or no link is and it is up.
@@ -35,10 +35,39 @@ impl Link {
         PATIENCE_LEAST.max(config.ping_interval * PONGS_MISSED + jitter * JITTERS)
     }
 
+    /// When reports on what is on its way are overdue: later than a round trip after the oldest
+    /// left, or than a pause that jitter explains after the last news.
+    pub(super) fn news_overdue_at(&self, config: &Config) -> Option<Instant> {
+        let jitter = self.delay.jitter().unwrap_or_default();
+        Some(self.news_due_at(config)? + config.report_interval + NEWS_PAUSE + jitter * JITTERS)
+    }
+
+    /// When the next report on what is on its way may be expected.
+    fn news_due_at(&self, config: &Config) -> Option<Instant> {
+        let trip = self.delay.rtt_min()? + config.report_interval;
+        self.flight.news_due_at(trip)
+    }
+
+    /// What is known of the link for a packet that would arrive `spare` before its deadline.
+    pub(super) fn standing(&self, spare: Duration, config: &Config, now: Instant) -> u8 {
+        let unheard_for = self.news_due_at(config).map_or(Duration::ZERO, |at| now.since(at));
+        self.punctuality.standing(&Outlook { unheard_for, spare }, now)
+    }
+
+    /// Whether `bytes` more may be on their way unreported.
+    pub(super) fn has_room(&self, bytes: ByteCount) -> bool {
+        self.grant.window.is_none_or(|most| self.flight.in_flight() + bytes < most)
+    }
+
+    /// Whether the packet that is next in the queue may leave as far as the window goes.
+    pub(super) fn may_send_next(&self) -> bool {
+        self.pacer.next_bytes().is_some_and(|bytes| self.has_room(bytes))
+    }
+
     /// Paces at the granted rate, or below it while a queue stands in the link: the controller
     /// judges by what came in 400 ms, but within these a queue can grow past the deadline.
-    pub(super) fn keep_pace(&mut self) {
-        self.pacer.set_rate(self.grant.rate.scale(self.relief()));
+    pub(super) fn keep_pace(&mut self, now: Instant) {
+        self.pacer.set_rate(self.grant.rate.scale(self.relief()), now);
     }
 
     /// The share of the granted rate that a standing queue leaves.
@@ -61,20 +90,22 @@ impl Link {
 }
 
 impl Active {
-    /// Finds links whose pongs are overdue, and those that are silent.
+    /// Finds links whose pongs or reports are overdue, and those that are silent.
     pub(super) fn doubt(&mut self, shared: &mut Shared, now: Instant) {
         for link in &mut self.links {
             let patience = link.patience(&shared.config);
-            if link.gate.on_doubt(patience, now) {
-                tracing::debug!(link = link.number.get(), ?patience, "suspect");
+            let overdue = link.news_overdue_at(&shared.config).is_some_and(|at| now >= at)
+                && link.gate.suspect();
+            if overdue || link.gate.on_doubt(patience, now) {
+                tracing::debug!(link = link.number.get(), ?patience, overdue, "suspect");
                 if link.delay.queueing_latest().is_some_and(|queue| queue < STALL_QUEUE_MOST) {
                     link.grant = link.controller.on_stall(now);
-                    link.keep_pace();
+                    link.keep_pace(now);
                 }
             }
             if let Some(state) = link.gate.on_time(shared.config.silence, now) {
                 link.grant = link.controller.on_silence(now);
-                link.keep_pace();
+                link.keep_pace(now);
                 super::active::announce(link.number, state, shared);
             }
         }
@@ -86,54 +117,105 @@ impl Active {
         let carrying = Carrying::of(&self.links);
         for place in 0..self.links.len() {
             let link = &mut self.links[place];
-            let idle = link.pacer.queued().get() == 0 && link.flight.is_empty();
-            if idle || carrying.allows(link) {
+            if carrying.allows(link) {
                 continue;
             }
-            let mut doubtful = Vec::new();
+            let mut waiting = Vec::new();
             while let Some(entry) = link.pacer.pop() {
-                doubtful.push((false, entry));
+                waiting.push(entry);
             }
-            while let Some(entry) = link.flight.pop() {
-                doubtful.push((true, entry));
+            let mut units: Vec<u64> = waiting.iter().map(|entry| entry.unit).collect();
+            if shared.config.retransmit {
+                units.extend(link.flight.doubtful().map(|entry| entry.unit));
             }
+            if units.is_empty() {
+                continue;
+            }
+            units.sort_unstable();
+            let mut allowed: Vec<(u64, usize)> = units
+                .chunk_by(u64::eq)
+                .filter_map(|group| Some((*group.first()?, group.len())))
+                .map(|(unit, doubtful)| (unit, self.outgoing.ledger.save(unit, doubtful)))
+                .collect();
+            let mut grants = |unit: u64| {
+                let at = allowed.binary_search_by_key(&unit, |(unit, _)| *unit).ok();
+                let left = at.map(|at| &mut allowed[at].1).filter(|left| **left > 0);
+                left.map(|left| *left -= 1).is_some()
+            };
             // What has not left yet goes first: it cannot have arrived.
-            doubtful.sort_by_key(|(left, entry)| (entry.unit, *left));
-            self.save(doubtful, carrying, shared, now);
+            let mut again = Vec::new();
+            for entry in waiting {
+                match grants(entry.unit) {
+                    true => again.push((entry, false)),
+                    false => {
+                        shared.counters.discard(Discard::MediaSilenced);
+                        self.outgoing.recycle(entry.plaintext);
+                    }
+                }
+            }
+            if shared.config.retransmit {
+                for entry in self.links[place].flight.doubtful() {
+                    entry.again = true;
+                    if grants(entry.unit) {
+                        let copy = Entry { plaintext: entry.plaintext.clone(), ..*entry };
+                        again.push((copy, true));
+                    }
+                }
+            }
+            again.sort_by_key(|(entry, left)| (entry.unit, *left));
+            for (entry, left) in again {
+                let what = if left { None } else { Some(Discard::MediaSilenced) };
+                self.send_again(entry, what, carrying, shared, now);
+            }
         }
     }
 
-    /// Gives each unit's doubtful packets to other links, or writes them off.
-    fn save(
+    /// Notes what became of media packets on a link, known since `known_at`; sends again what is
+    /// lost, as far as a unit lacks it.
+    pub(super) fn settle_packets(
         &mut self,
-        doubtful: Vec<(bool, Entry)>,
+        place: usize,
+        settled: &mut Vec<Settled>,
+        known_at: Instant,
+        shared: &mut Shared,
+        now: Instant,
+    ) {
+        let carrying = Carrying::of(&self.links);
+        for Settled { entry, arrived } in settled.drain(..) {
+            let in_time = arrived && known_at <= entry.deadline;
+            self.links[place].punctuality.observe(entry.standing, in_time, now);
+            let unit = entry.unit;
+            if arrived {
+                self.outgoing.ledger.arrive(unit);
+            } else if entry.again {
+                // The ledger wrote it off when another was sent in its place.
+            } else if shared.config.retransmit && self.outgoing.ledger.save(unit, 1) > 0 {
+                self.send_again(entry, None, carrying, shared, now);
+                continue;
+            } else if !shared.config.retransmit {
+                self.outgoing.ledger.lose(unit);
+            }
+            self.outgoing.recycle(entry.plaintext);
+        }
+    }
+
+    /// Gives a packet to the link that delivers it first, or writes it off, as `what` if that is
+    /// to be counted.
+    fn send_again(
+        &mut self,
+        entry: Entry,
+        what: Option<Discard>,
         carrying: Carrying,
         shared: &mut Shared,
         now: Instant,
     ) {
         let clock = self.clock(now);
-        let (mut unit, mut again) = (None, 0);
-        let counts = counts(&doubtful);
-        for (left, entry) in doubtful {
-            if unit != Some(entry.unit) {
-                unit = Some(entry.unit);
-                let count = counts.iter().find(|(unit, _)| *unit == entry.unit);
-                again = self.outgoing.ledger.save(entry.unit, count.map_or(0, |(_, count)| *count));
-            }
-            let refused = if again == 0 {
-                Some(entry)
-            } else {
-                again -= 1;
-                let refused = give(&mut self.links, entry, carrying, clock, now);
-                match &refused {
-                    Some(entry) => self.outgoing.ledger.lose(entry.unit),
-                    None => shared.counters.media_moved += 1,
-                }
-                refused
-            };
-            if let Some(entry) = refused {
-                if !left {
-                    shared.counters.discard(Discard::MediaSilenced);
+        match give(&mut self.links, entry, carrying, clock, &shared.config, now) {
+            None => shared.counters.media_moved += 1,
+            Some(entry) => {
+                self.outgoing.ledger.lose(entry.unit);
+                if let Some(what) = what {
+                    shared.counters.discard(what);
                 }
                 self.outgoing.recycle(entry.plaintext);
             }
@@ -144,33 +226,33 @@ impl Active {
 /// Gives a packet to the link that delivers it first, or back if none does in time.
 fn give(
     links: &mut [Link],
-    entry: Entry,
+    mut entry: Entry,
     carrying: Carrying,
     clock: Option<crate::ClockEstimate>,
+    config: &Config,
     now: Instant,
 ) -> Option<Entry> {
     let bytes = entry.datagram_bytes();
     let ends = links.iter().enumerate().filter(|(_, link)| carrying.allows(link));
+    let ends = ends.filter(|(_, link)| link.has_room(link.pacer.queued() + bytes));
     let ends = ends.map(|(at, link)| {
         let free_at = link.pacer.free_before(entry.deadline, now);
         let end = free_at + link.pacer.rate().time_for(bytes) + link.owd_out_or_guess(clock);
         (end, at)
     });
-    match ends.min().filter(|(end, _)| *end <= entry.deadline) {
-        Some((_, at)) => links[at].pacer.push(entry).err(),
-        None => Some(entry),
-    }
-}
-
-/// How many packets each unit has in a list sorted by units.
-fn counts(doubtful: &[(bool, Entry)]) -> Vec<(u64, usize)> {
-    let groups = doubtful.chunk_by(|(_, a), (_, b)| a.unit == b.unit);
-    groups.filter_map(|group| Some((group.first()?.1.unit, group.len()))).collect()
+    let Some((end, at)) = ends.min().filter(|(end, _)| *end <= entry.deadline) else {
+        return Some(entry);
+    };
+    entry.standing = links[at].standing(entry.deadline.since(end), config, now);
+    entry.again = false;
+    links[at].pacer.push(entry).err()
 }
 
 /// Three pongs in a row are missing: less is jitter and a radio's own repeats.
 const PONGS_MISSED: u32 = 3;
 const JITTERS: u32 = 4;
+/// Reports come in time or not at all, but for this.
+const NEWS_PAUSE: Duration = Duration::from_millis(10);
 const PATIENCE_LEAST: Duration = Duration::from_millis(60);
 /// A link whose queue was shorter than this when its pongs stopped did not stop for its queue.
 const STALL_QUEUE_MOST: Duration = Duration::from_millis(60);

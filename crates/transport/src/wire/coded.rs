@@ -21,7 +21,7 @@ impl Class {
         }
     }
 
-    fn from_number(number: u8) -> Option<Self> {
+    pub(super) fn from_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|class| class.number() == number)
     }
 }

@@ -1,18 +1,21 @@
-use tautline_units::{ByteCount, Instant};
+use tautline_units::{ByteCount, Duration, Instant};
 
 use super::{KIND_REPORT, LinkNumber, Malformed, put_u48, take, take_u48};
 
-/// What has arrived on one link so far; sent on every live link, every 100 ms.
+/// What has arrived on one link so far; sent every 10 ms while media arrives, else every 100 ms.
 ///
 /// ```text
-///  0               1          9           15          21          27
-/// +-------+-------+----------+-----------+-----------+-----------+
-/// |   4   | link  | taken at | highest   | datagrams | bytes     |
-/// +-------+-------+----------+-----------+-----------+-----------+
+///  0               1          9           15          21          27        29       30
+/// +-------+-------+----------+-----------+-----------+-----------+---------+--------+-----
+/// |   4   | link  | taken at | highest   | datagrams | bytes     | age     | length | map ..
+/// +-------+-------+----------+-----------+-----------+-----------+---------+--------+-----
 /// ```
 ///
 /// Counts are totals since the session began, so that a lost report costs nothing. `taken at` is
-/// the reporter's clock in nanoseconds and orders reports.
+/// the reporter's clock in nanoseconds and orders reports. `age` is how long before that the
+/// highest number arrived, in units of 10 us; 65535 is that long or longer. The map has `length`
+/// bytes, 32 at most: bit b (from the least) of byte i tells whether number
+/// `highest - 1 - (8 i + b)` arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Report {
     /// The link it speaks of.
@@ -25,11 +28,59 @@ pub struct Report {
     pub datagrams: u64,
     /// Their bytes, headers included.
     pub bytes: ByteCount,
+    /// How long before `taken_at` the highest number arrived; `None` for 0.65 s and more.
+    pub age: Option<Duration>,
+    /// Which of the numbers below the highest arrived.
+    pub recent: Recent,
+}
+
+/// Which of the numbers just below the highest arrived: 256 of them at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Recent {
+    length: u8,
+    map: [u8; Self::BYTES_MAX],
+}
+
+impl Recent {
+    /// Bytes of the longest map.
+    pub const BYTES_MAX: usize = 32;
+
+    /// The map of at least the `count` numbers below the highest, as far as it has room; `arrived`
+    /// says of the number `back` below the highest, from 1 on, whether it came.
+    pub fn of(count: u64, arrived: impl Fn(u64) -> bool) -> Self {
+        let length = count.div_ceil(8).min(Self::BYTES_MAX as u64) as u8;
+        let mut map = [0; Self::BYTES_MAX];
+        for (byte, back) in map.iter_mut().zip((1..).step_by(8)).take(usize::from(length)) {
+            *byte = (0..8).fold(0, |bits, bit| bits | u8::from(arrived(back + bit)) << bit);
+        }
+        Self { length, map }
+    }
+
+    /// How many numbers below the highest it speaks of.
+    pub fn len(&self) -> u64 {
+        u64::from(self.length) * 8
+    }
+
+    /// Whether it speaks of none.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// Whether the number `back` below the highest arrived; `None` if it is not spoken of.
+    pub fn arrived(&self, back: u64) -> Option<bool> {
+        let at = back.checked_sub(1).filter(|at| *at < self.len())?;
+        Some(self.map[(at / 8) as usize] >> (at % 8) & 1 == 1)
+    }
 }
 
 impl Report {
+    /// Its length on the wire without the map.
+    pub const BYTES: usize = 30;
+
     /// Its length on the wire.
-    pub const BYTES: usize = 27;
+    pub fn bytes_on_wire(&self) -> usize {
+        Self::BYTES + usize::from(self.recent.length)
+    }
 
     /// Appends the packet.
     pub fn write(&self, out: &mut Vec<u8>) {
@@ -38,6 +89,10 @@ impl Report {
         put_u48(out, self.highest);
         put_u48(out, self.datagrams);
         put_u48(out, self.bytes.get());
+        let steps = self.age.map_or(u128::MAX, |age| age.as_nanos() / AGE_STEP_NANOS);
+        out.extend_from_slice(&steps.min(u128::from(AGE_UNKNOWN)).to_be_bytes()[14..]);
+        out.push(self.recent.length);
+        out.extend_from_slice(&self.recent.map[..usize::from(self.recent.length)]);
     }
 
     pub(super) fn parse(rest: &mut &[u8]) -> Result<Self, Malformed> {
@@ -47,6 +102,21 @@ impl Report {
         let highest = take_u48(rest)?;
         let datagrams = take_u48(rest)?;
         let bytes = ByteCount::new(take_u48(rest)?);
-        Ok(Self { link, taken_at, highest, datagrams, bytes })
+        let steps = u16::from_be_bytes(take(rest)?);
+        let age = (steps != AGE_UNKNOWN)
+            .then(|| Duration::from_nanos(u64::from(steps) * AGE_STEP_NANOS as u64));
+        let [length] = take(rest)?;
+        let count = usize::from(length);
+        if count > Recent::BYTES_MAX || count > rest.len() {
+            return Err(Malformed("map of a report too long"));
+        }
+        let (bits, tail) = rest.split_at(count);
+        *rest = tail;
+        let mut map = [0; Recent::BYTES_MAX];
+        map[..count].copy_from_slice(bits);
+        Ok(Self { link, taken_at, highest, datagrams, bytes, age, recent: Recent { length, map } })
     }
 }
+
+const AGE_STEP_NANOS: u128 = 10_000;
+const AGE_UNKNOWN: u16 = u16::MAX;

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use snow::StatelessTransportState;
-use tautline_transport::wire::{self, Coded, Ping, Pong, Prefix, Report};
+use tautline_transport::wire::{self, Coded, Ping, Pong, Prefix, Recent, Report};
 use tautline_transport::{Class, Config, Discard, Event, Identity, LinkNumber, Session};
 use tautline_units::{ByteCount, Instant};
 
@@ -136,7 +136,16 @@ fn authentic_nonsense_is_counted_and_ends_nothing() {
     let mut report = Vec::new();
     let link = LinkNumber::new(0).unwrap();
     let bytes = ByteCount::new(1 << 40);
-    Report { link, taken_at: NOW, highest: 1 << 40, datagrams: 3, bytes }.write(&mut report);
+    Report {
+        link,
+        taken_at: NOW,
+        highest: 1 << 40,
+        datagrams: 3,
+        bytes,
+        age: None,
+        recent: Recent::of(0, |_| false),
+    }
+    .write(&mut report);
     puppet.say(&report, NOW);
     assert_eq!(puppet.discarded(Discard::ReportImpossible), 1);
     let block = [&Prefix::new(2, NOW).to_bytes()[..], b"ok"].concat();

@@ -1,11 +1,21 @@
 use std::sync::Arc;
 
-use tautline_sim::link::{Config, Pair};
+use tautline_sim::link::{Config as LinkConfig, Pair};
 use tautline_sim::preset::{Carrier, Preset};
 use tautline_sim::trace::Trace;
+use tautline_transport::send::schedule;
+use tautline_transport::{Config, rate};
 use tautline_units::{Bitrate, Duration};
 
 use crate::harness::{Run, Scenario, bytes, clean};
+
+/// The rate control of the paper, at half the code rate.
+fn two_state() -> Config {
+    let mut config = Config::default();
+    config.schedule = schedule::Kind::EarliestDelivery;
+    config.rate.controller = rate::Kind::TwoState;
+    config
+}
 
 /// The granted rate of the vehicle's first link, and the queue that its datagrams meet.
 fn first(run: &Run) -> (Bitrate, Duration) {
@@ -16,6 +26,7 @@ fn first(run: &Run) -> (Bitrate, Duration) {
 #[test]
 fn two_state_settles_below_a_constant_capacity_without_a_standing_queue() {
     let mut scenario = Scenario::new(31, vec![clean(4.0, 25.0)]);
+    scenario.config = two_state();
     scenario.media_most = Bitrate::from_mbps(20);
     scenario.run_ms = 10_000;
     let mut run = scenario.run();
@@ -45,7 +56,7 @@ fn stepped(steps: &[(f64, u32)]) -> Pair {
         from = *until;
     }
     let trace = Trace::parse(text.as_bytes(), Some(Duration::from_millis(from.into()))).unwrap();
-    let up = Config::of_trace(Arc::new(trace)).with_delay(Duration::from_millis(25));
+    let up = LinkConfig::of_trace(Arc::new(trace)).with_delay(Duration::from_millis(25));
     Pair { up, ..clean(8.0, 25.0) }
 }
 
@@ -53,6 +64,7 @@ fn stepped(steps: &[(f64, u32)]) -> Pair {
 fn two_state_follows_a_drop_of_the_capacity_and_its_return() {
     let link = stepped(&[(8.0, 10_000), (2.0, 20_000), (8.0, 60_000)]);
     let mut scenario = Scenario::new(32, vec![link]);
+    scenario.config = two_state();
     scenario.media_most = Bitrate::from_mbps(20);
     scenario.run_ms = 9_000;
     let mut run = scenario.run();
@@ -63,7 +75,8 @@ fn two_state_follows_a_drop_of_the_capacity_and_its_return() {
     assert!(granted < Bitrate::from_kbps(2_000), "{granted}");
     run.until(14_000);
     let (granted, queue) = first(&run);
-    assert!(granted < Bitrate::from_kbps(2_000), "{granted}");
+    // It may stand in a probation, a fifth above what arrives.
+    assert!(granted < Bitrate::from_kbps(2_600), "{granted}");
     assert!(queue < Duration::from_millis(60), "{queue:?}");
     run.until(50_000);
     assert!(run.delivered_share(13_000, 19_000) > 0.98, "{}", run.delivered_share(13_000, 19_000));
@@ -74,6 +87,7 @@ fn two_state_follows_a_drop_of_the_capacity_and_its_return() {
 #[test]
 fn an_idle_application_keeps_its_grant() {
     let mut scenario = Scenario::new(33, vec![clean(8.0, 25.0)]);
+    scenario.config = two_state();
     scenario.media_most = Bitrate::from_kbps(50);
     scenario.run_ms = 10_000;
     let run = scenario.run();

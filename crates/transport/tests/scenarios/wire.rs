@@ -1,8 +1,10 @@
 use std::fmt::Write;
 
-use tautline_transport::wire::{Coded, Datagram, Packet, Packets, Ping, Pong, Prefix, Report};
+use tautline_transport::wire::{
+    Coded, Datagram, Packet, Packets, Ping, Pong, Prefix, Recent, Report, Tally,
+};
 use tautline_transport::{Class, Identity, LinkNumber};
-use tautline_units::{ByteCount, Instant};
+use tautline_units::{ByteCount, Duration, Instant};
 
 use crate::puppet::{NOW, Puppet};
 
@@ -49,7 +51,16 @@ fn packets() -> Vec<(&'static str, Vec<u8>)> {
     let ping = Ping { id: 0xa1b2_c3d4, sent_at: at };
     let pong = Pong { id: 0xa1b2_c3d4, received_at: at, sent_at: Instant::from_nanos(1_000) };
     let bytes = ByteCount::new(1_000_000);
-    let report = Report { link, taken_at: at, highest: 70_000, datagrams: 69_000, bytes };
+    let report = Report {
+        link,
+        taken_at: at,
+        highest: 70_000,
+        datagrams: 69_000,
+        bytes,
+        age: Some(Duration::from_micros(2_500)),
+        recent: Recent::of(12, |back| back % 3 != 0),
+    };
+    let tally = Tally { class: Class::Media, delivered: 5_000, lost: 7 };
     let coded = Coded {
         class: Class::Media,
         unit_low: 0x00ab_cdef,
@@ -71,6 +82,7 @@ fn packets() -> Vec<(&'static str, Vec<u8>)> {
     add("ping", Packet::Ping(ping), &|out| ping.write(out));
     add("pong", Packet::Pong(pong), &|out| pong.write(out));
     add("report", Packet::Report(report), &|out| report.write(out));
+    add("tally", Packet::Tally(tally), &|out| tally.write(out));
     add("repair packet", Packet::Coded(coded), &|out| {
         coded.write_header(out);
         out.extend_from_slice(coded.symbol);

@@ -1,4 +1,4 @@
-use tautline_units::Probability;
+use tautline_units::{ByteCount, Probability};
 
 use super::*;
 
@@ -31,8 +31,16 @@ impl Line {
             let received = waiting.min(capacity * 0.1);
             self.queue = waiting - received;
             self.grant = self.control.on_report(&View {
-                sent: Bitrate::from_bps(sent as u64),
-                received: Bitrate::from_bps((received * 10.0) as u64),
+                sample: Some(Sample {
+                    sent: Bitrate::from_bps(sent as u64),
+                    received: Bitrate::from_bps((received * 10.0) as u64),
+                }),
+                taken_at: self.now,
+                received: ByteCount::ZERO,
+                sent: ByteCount::ZERO,
+                transit: None,
+                in_flight: ByteCount::ZERO,
+                rtt_min: None,
                 loss: Probability::ZERO,
                 queueing: None,
                 may_probe: true,
@@ -88,8 +96,16 @@ fn after_a_dip(queueing: Duration) -> f64 {
     for report in 1..=12_u64 {
         let received = if report > 10 { 1_000 } else { 2_000 };
         grant = control.on_report(&View {
-            sent: Bitrate::from_kbps(2_000),
-            received: Bitrate::from_kbps(received),
+            sample: Some(Sample {
+                sent: Bitrate::from_kbps(2_000),
+                received: Bitrate::from_kbps(received),
+            }),
+            taken_at: Instant::from_millis(report * 100),
+            received: ByteCount::ZERO,
+            sent: ByteCount::ZERO,
+            transit: None,
+            in_flight: ByteCount::ZERO,
+            rtt_min: None,
             loss: Probability::ZERO,
             queueing: Some(if report > 10 { queueing } else { Duration::ZERO }),
             may_probe: true,

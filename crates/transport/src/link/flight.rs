@@ -1,0 +1,347 @@
+use std::collections::VecDeque;
+
+use tautline_units::{ByteCount, Duration, Instant};
+
+use crate::send::Entry;
+use crate::wire::Report;
+
+/// The datagrams of one link that have left, and what the peer's reports say of each.
+///
+/// Bounded by [`RECORDS_MAX`]; what is pushed out counts as lost, nothing else.
+#[derive(Debug)]
+pub(crate) struct Flight {
+    /// The number of the first record.
+    first: u64,
+    /// In order of their numbers, without gaps.
+    records: VecDeque<Record>,
+    /// Every number below it is settled.
+    settled: u64,
+    bytes: u64,
+    highest: Option<u64>,
+    /// How long a datagram may be overtaken before it counts as lost.
+    reordering: Duration,
+    news_at: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Record {
+    sent_at: Instant,
+    bytes: u32,
+    fate: Fate,
+    media: bool,
+    /// Media, to be sent again if it is lost.
+    entry: Option<Entry>,
+}
+
+/// What is known of a datagram.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Flying,
+    Arrived,
+    Lost,
+}
+
+/// A media packet of which a report tells, and whether it arrived.
+#[derive(Debug)]
+pub(crate) struct Settled {
+    pub(crate) entry: Entry,
+    pub(crate) arrived: bool,
+}
+
+impl Flight {
+    pub(crate) fn new() -> Self {
+        Self {
+            first: 0,
+            records: VecDeque::new(),
+            settled: 0,
+            bytes: 0,
+            highest: None,
+            reordering: REORDERING_LEAST,
+            news_at: None,
+        }
+    }
+
+    /// Notes that the next number leaves, `bytes` bytes long.
+    pub(crate) fn push(&mut self, bytes: usize, now: Instant) {
+        if self.records.len() == RECORDS_MAX {
+            self.drop_first();
+        }
+        self.bytes += bytes as u64;
+        let bytes = bytes as u32;
+        let fate = Fate::Flying;
+        self.records.push_back(Record { sent_at: now, bytes, fate, media: false, entry: None });
+    }
+
+    /// Attaches the media packet that the last number carries.
+    pub(crate) fn carry(&mut self, entry: Entry) {
+        if let Some(record) = self.records.back_mut() {
+            (record.media, record.entry) = (true, Some(entry));
+        }
+    }
+
+    /// Takes a report and gives every media packet that it settles; true if a newer datagram than
+    /// before has arrived.
+    pub(crate) fn on_report(
+        &mut self,
+        report: &Report,
+        settled: &mut Vec<Settled>,
+        now: Instant,
+    ) -> bool {
+        let news = self.highest.is_none_or(|highest| report.highest > highest);
+        if news {
+            self.highest = Some(report.highest);
+            self.news_at = Some(now);
+        }
+        self.arrive(report.highest, settled);
+        for back in 1..=report.recent.len().min(report.highest) {
+            if report.recent.arrived(back) == Some(true) {
+                self.arrive(report.highest - back, settled);
+            }
+        }
+        self.write_off(report, settled);
+        self.trim(now);
+        news
+    }
+
+    fn arrive(&mut self, number: u64, settled: &mut Vec<Settled>) {
+        let newest_at = self.highest.and_then(|highest| self.sent_at(highest));
+        let Some(record) = number
+            .checked_sub(self.first)
+            .and_then(|at| self.records.get_mut(usize::try_from(at).ok()?))
+        else {
+            return;
+        };
+        match record.fate {
+            Fate::Arrived => return,
+            Fate::Flying => self.bytes -= u64::from(record.bytes),
+            // It was only overtaken, by more than was thought possible.
+            Fate::Lost => {
+                let behind = newest_at.map_or(Duration::ZERO, |at| at.since(record.sent_at));
+                let wider = self.reordering.max(behind + behind / 4);
+                self.reordering = wider.min(REORDERING_MOST);
+            }
+        }
+        record.fate = Fate::Arrived;
+        if let Some(entry) = record.entry.take() {
+            settled.push(Settled { entry, arrived: true });
+        }
+    }
+
+    /// Gives up what newer datagrams have overtaken by too much.
+    fn write_off(&mut self, report: &Report, settled: &mut Vec<Settled>) {
+        let Some(newest_at) = self.sent_at(report.highest) else { return };
+        let unspoken = report.highest - report.recent.len().min(report.highest);
+        let mut number = self.settled.max(self.first);
+        let mut gap = false;
+        while number <= report.highest {
+            let Some(record) = self.records.get_mut((number - self.first) as usize) else { break };
+            if record.fate == Fate::Flying {
+                let overtaken = report.highest - number >= OVERTAKEN_BY
+                    && newest_at.since(record.sent_at) >= self.reordering;
+                if overtaken || number < unspoken {
+                    record.fate = Fate::Lost;
+                    self.bytes -= u64::from(record.bytes);
+                    if let Some(entry) = record.entry.take() {
+                        settled.push(Settled { entry, arrived: false });
+                    }
+                } else {
+                    gap = true;
+                }
+            }
+            number += 1;
+            if !gap {
+                self.settled = number;
+            }
+        }
+    }
+
+    /// Forgets what is settled, but for what was lost of late: it may yet show itself.
+    fn trim(&mut self, now: Instant) {
+        while let Some(record) = self.records.front() {
+            let done = match record.fate {
+                Fate::Arrived => true,
+                Fate::Lost => now.since(record.sent_at) > REMEMBERED,
+                Fate::Flying => false,
+            };
+            if !done || self.highest.is_none_or(|highest| self.first >= highest) {
+                break;
+            }
+            self.drop_first();
+        }
+    }
+
+    /// Gives up what nothing has been heard of for [`GIVEN_UP_AFTER`].
+    pub(crate) fn expire(&mut self, settled: &mut Vec<Settled>, now: Instant) {
+        while let Some(record) = self.records.front_mut() {
+            if now.since(record.sent_at) < GIVEN_UP_AFTER {
+                break;
+            }
+            if let Some(entry) = record.entry.take() {
+                settled.push(Settled { entry, arrived: false });
+            }
+            self.drop_first();
+        }
+    }
+
+    fn drop_first(&mut self) {
+        if let Some(record) = self.records.pop_front() {
+            if record.fate == Fate::Flying {
+                self.bytes -= u64::from(record.bytes);
+            }
+            self.first += 1;
+            self.settled = self.settled.max(self.first);
+        }
+    }
+
+    /// The media packets that may still be on their way and were not sent again, oldest first.
+    pub(crate) fn doubtful(&mut self) -> impl Iterator<Item = &mut Entry> {
+        let from = self.settled.saturating_sub(self.first) as usize;
+        let flying = self.records.range_mut(from.min(self.records.len())..);
+        flying
+            .filter(|record| record.fate == Fate::Flying)
+            .filter_map(|record| record.entry.as_mut().filter(|entry| !entry.again))
+    }
+
+    /// Bytes that have left and that no report has settled.
+    pub(crate) fn in_flight(&self) -> ByteCount {
+        ByteCount::new(self.bytes)
+    }
+
+    /// When news of media is due at the latest, if the oldest unsettled packet is answered within
+    /// `trip` and news come without a pause; `None` while no media is on its way.
+    pub(crate) fn news_due_at(&self, trip: Duration) -> Option<Instant> {
+        let from = self.settled.saturating_sub(self.first) as usize;
+        let mut rest = self.records.range(from.min(self.records.len())..);
+        let oldest = rest.find(|record| record.fate == Fate::Flying && record.media)?;
+        let due_at = oldest.sent_at + trip;
+        Some(self.news_at.map_or(due_at, |news| news.max(due_at)))
+    }
+
+    /// When a datagram left, while it is remembered.
+    pub(crate) fn sent_at(&self, number: u64) -> Option<Instant> {
+        let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
+        self.records.get(at).map(|record| record.sent_at)
+    }
+}
+
+/// Two seconds at 4,000 datagrams a second.
+const RECORDS_MAX: usize = 8_192;
+/// [RFC9002] 6.1.1: packets.
+const OVERTAKEN_BY: u64 = 3;
+/// Short of it, the three may have left together.
+const REORDERING_LEAST: Duration = Duration::from_millis(3);
+const REORDERING_MOST: Duration = Duration::from_millis(100);
+const REMEMBERED: Duration = Duration::from_millis(500);
+const GIVEN_UP_AFTER: Duration = Duration::from_secs(2);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{LinkNumber, Recent};
+
+    fn entry(unit: u64) -> Entry {
+        Entry {
+            plaintext: Vec::new(),
+            deadline: Instant::from_millis(9_000),
+            unit,
+            standing: 0,
+            again: false,
+        }
+    }
+
+    fn flight(count: u64) -> Flight {
+        let mut flight = Flight::new();
+        for number in 0..count {
+            flight.push(100, Instant::from_millis(number));
+            flight.carry(entry(number));
+        }
+        flight
+    }
+
+    fn report(highest: u64, count: u64, missing: &[u64]) -> Report {
+        Report {
+            link: LinkNumber::new(0).unwrap(),
+            taken_at: Instant::ZERO,
+            highest,
+            datagrams: 0,
+            bytes: ByteCount::ZERO,
+            age: None,
+            recent: Recent::of(count, |back| {
+                back <= highest && !missing.contains(&(highest - back))
+            }),
+        }
+    }
+
+    fn settle(flight: &mut Flight, report: &Report, now: u64) -> (Vec<u64>, Vec<u64>) {
+        let mut settled = Vec::new();
+        flight.on_report(report, &mut settled, Instant::from_millis(now));
+        let units = |arrived: bool| {
+            let of = settled.iter().filter(|s| s.arrived == arrived);
+            let mut units: Vec<u64> = of.map(|settled| settled.entry.unit).collect();
+            units.sort_unstable();
+            units
+        };
+        (units(true), units(false))
+    }
+
+    #[test]
+    fn a_report_settles_what_arrived_and_what_was_overtaken() {
+        let mut flight = flight(12);
+        assert_eq!(flight.in_flight().get(), 1_200);
+        let told = settle(&mut flight, &report(8, 8, &[2, 7]), 20);
+        // Number 7 was overtaken by one only: it may be on its way.
+        assert_eq!(told, (vec![0, 1, 3, 4, 5, 6, 8], vec![2]));
+        assert_eq!(flight.in_flight().get(), 400);
+        assert_eq!(settle(&mut flight, &report(11, 8, &[]), 21), (vec![7, 9, 10, 11], vec![]));
+        assert_eq!((flight.in_flight().get(), flight.doubtful().count()), (0, 0));
+    }
+
+    #[test]
+    fn what_a_report_cannot_speak_of_is_lost() {
+        let mut flight = flight(30);
+        let (arrived, lost) = settle(&mut flight, &report(29, 8, &[]), 40);
+        assert_eq!((arrived.len(), lost.len()), (9, 21));
+    }
+
+    #[test]
+    fn a_late_one_widens_what_counts_as_reordering() {
+        let mut flight = flight(30);
+        assert_eq!(settle(&mut flight, &report(9, 16, &[3]), 20).1, [3]);
+        // It was given up, so its entry is gone; its number comes after all.
+        assert_eq!(settle(&mut flight, &report(10, 16, &[]), 21), (vec![10], vec![]));
+        assert_eq!(flight.reordering, Duration::from_micros(8_750));
+        assert_eq!(settle(&mut flight, &report(18, 16, &[11]), 30).1, [0; 0]);
+        assert_eq!(settle(&mut flight, &report(21, 16, &[11]), 30).1, [11]);
+    }
+
+    #[test]
+    fn news_are_due_a_trip_after_the_oldest_unsettled_or_at_once_after_the_last() {
+        let mut flight = flight(5);
+        let (at, trip) = (Instant::from_millis, Duration::from_millis(30));
+        assert_eq!(flight.news_due_at(trip), Some(at(30)));
+        settle(&mut flight, &report(2, 8, &[]), 60);
+        assert_eq!(flight.news_due_at(trip), Some(at(60)));
+        settle(&mut flight, &report(4, 8, &[]), 80);
+        assert_eq!(flight.news_due_at(trip), None);
+    }
+
+    #[test]
+    fn what_is_never_heard_of_is_given_up_and_memory_is_bounded() {
+        let mut flight = flight(10);
+        let mut settled = Vec::new();
+        flight.expire(&mut settled, Instant::from_millis(2_004));
+        assert_eq!((settled.len(), flight.in_flight().get()), (5, 500));
+        assert_eq!(flight.doubtful().map(|entry| entry.again = true).count(), 5);
+        assert_eq!(flight.doubtful().count(), 0);
+        for _ in 0..20_000 {
+            flight.push(100, Instant::from_millis(2_000));
+        }
+        assert_eq!(flight.records.len(), RECORDS_MAX);
+        assert_eq!(flight.in_flight().get(), RECORDS_MAX as u64 * 100);
+        // A report of a forgotten or of a future number changes nothing.
+        for highest in [0, 1 << 47] {
+            settle(&mut flight, &report(highest, 256, &[]), 2_100);
+        }
+        assert_eq!(flight.in_flight().get(), RECORDS_MAX as u64 * 100);
+    }
+}

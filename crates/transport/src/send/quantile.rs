@@ -1,0 +1,404 @@
+//! Size, repair and shares of a unit, chosen together.
+//!
+//! A block code makes the usable rate the quantile of the sum of what the links deliver in time,
+//! not the sum of their quantiles. Link i delivers its whole share in time with probability u_i,
+//! or nothing: packets of one link fail together. So a unit of k source packets comes with
+//! probability P(sum of the shares that come >= k).
+
+use super::protect::Plan;
+use crate::wire::{LinkNumber, Prefix, SYMBOL_AROUND_BYTES};
+
+/// A link as the planner sees it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Offer {
+    /// Bytes of datagrams that the link takes in one unit's time.
+    pub(crate) pace: f64,
+    /// Bytes that it could take now beyond that without keeping them waiting for long; negative
+    /// while more waits than that.
+    pub(crate) credit: f64,
+    /// Bytes that may still be on their way unreported.
+    pub(crate) room: f64,
+    /// Whether nothing waits there.
+    pub(crate) idle: bool,
+    /// The probability that a packet given to it now is in time.
+    pub(crate) probability: f64,
+}
+
+impl Offer {
+    pub(crate) const NONE: Self =
+        Self { pace: 0.0, credit: 0.0, room: 0.0, idle: false, probability: 0.0 };
+}
+
+/// The largest unit that can be planned, in bytes.
+pub(crate) fn unit_bytes_max(symbol_bytes_max: usize) -> usize {
+    SOURCES_MAX * symbol_bytes_max - Prefix::BYTES
+}
+
+/// What the plan must keep to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Aim {
+    /// The probability of a miss that is accepted.
+    pub(crate) risk: f64,
+    /// Whether the unit shall survive the loss of any one link.
+    pub(crate) spread: bool,
+}
+
+/// A unit's plan, and how many packets each link gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shares {
+    pub(crate) plan: Plan,
+    pub(crate) counts: [usize; LinkNumber::COUNT],
+}
+
+/// The unit's size, in bytes, that the links carry within the aim; zero if none does.
+///
+/// The largest V among the sums of subsets of shares with P(sum >= V) >= 1 - risk, and with
+/// `spread` no more than what is left without the largest share. If no V is so sure, the surest.
+pub(crate) fn size(offers: &[Offer], aim: &Aim, symbol_bytes_max: usize) -> f64 {
+    let mut shares: Vec<(f64, f64)> = offers
+        .iter()
+        .map(|offer| ((offer.pace + offer.credit / CREDIT_UNITS).min(offer.room), offer))
+        .filter(|(bytes, offer)| *bytes > 0.0 && offer.probability > PROBABILITY_LEAST)
+        .map(|(bytes, offer)| (bytes, offer.probability))
+        .collect();
+    shares.sort_by(|a, b| b.0.total_cmp(&a.0));
+    shares.truncate(SUBSET_LINKS);
+    let mut subsets = vec![(0.0, 1.0)];
+    for (bytes, probability) in &shares {
+        for at in 0..subsets.len() {
+            let (sum, p) = subsets[at];
+            subsets.push((sum + bytes, p * probability));
+            subsets[at].1 = p * (1.0 - probability);
+        }
+    }
+    subsets.sort_by(|a: &(f64, f64), b| b.0.total_cmp(&a.0));
+    let total: f64 = shares.iter().map(|(bytes, _)| bytes).sum();
+    let most = match (aim.spread && shares.len() > 1, shares.first()) {
+        (true, Some((largest, _))) => total - largest,
+        (true | false, _) => total,
+    };
+    let mut sure = 0.0;
+    let mut best = 0.0;
+    for (sum, p) in subsets.into_iter().filter(|(sum, _)| *sum > 0.0) {
+        sure += p;
+        best = sum;
+        if sure >= 1.0 - aim.risk {
+            break;
+        }
+    }
+    let bytes = f64::min(best, most);
+    // What is ours of each datagram: as many as plan() will make.
+    let packets = (bytes / (symbol_bytes_max + SYMBOL_AROUND_BYTES) as f64)
+        .ceil()
+        .max(shares.len() as f64 / 2.0);
+    (bytes - packets * SYMBOL_AROUND_BYTES as f64 - Prefix::BYTES as f64).max(0.0)
+}
+
+/// Plans a unit of `unit_bytes`; `None` if the links have no room for it at all.
+///
+/// Among the ways to cut it, the one that keeps the aim with the fewest bytes. If the shares of one
+/// unit's time do not do, the links are given more, which keeps the unit and the next ones waiting;
+/// if nothing keeps the aim, what comes with the largest probability.
+pub(crate) fn plan(
+    unit_bytes: usize,
+    symbol_bytes_max: usize,
+    offers: &[Offer],
+    aim: &Aim,
+) -> Option<Shares> {
+    let content = unit_bytes + Prefix::BYTES;
+    let least = content.div_ceil(symbol_bytes_max);
+    if least > SOURCES_MAX {
+        return None;
+    }
+    let finest = (content / SYMBOL_BYTES_MIN).clamp(least, (least + CUTS).min(SOURCES_MAX));
+    let mut fallback: Option<(f64, Shares)> = None;
+    for patience in PATIENCE {
+        let mut cheapest: Option<(usize, Shares)> = None;
+        for source_count in least..=finest {
+            let symbol_bytes = content.div_ceil(source_count);
+            let datagram = (symbol_bytes + SYMBOL_AROUND_BYTES) as f64;
+            let mut block = Block::new(source_count, offers, |offer| {
+                let bytes = (offer.pace * patience + offer.credit).min(offer.room);
+                let packets = (bytes / datagram).max(0.0) as usize;
+                // A slow link that is idle may take one, for as long as it needs.
+                packets.max(usize::from(offer.idle && offer.room >= datagram))
+            });
+            let shares = |block: &Block| Shares {
+                plan: Plan { source_count, packet_count: block.counts.iter().sum(), symbol_bytes },
+                counts: block.counts,
+            };
+            if block.fit(aim) {
+                let cost = block.counts.iter().sum::<usize>()
+                    * (symbol_bytes + SYMBOL_AROUND_BYTES + IP_BYTES);
+                if cheapest.as_ref().is_none_or(|(least, _)| cost < *least) {
+                    cheapest = Some((cost, shares(&block)));
+                }
+            } else {
+                let sure = block.probability();
+                if sure > 0.0 && fallback.as_ref().is_none_or(|(best, _)| sure > *best + 1e-9) {
+                    fallback = Some((sure, shares(&block)));
+                }
+            }
+        }
+        if let Some((_, shares)) = cheapest {
+            return Some(shares);
+        }
+    }
+    fallback.map(|(_, shares)| shares)
+}
+
+/// One way to cut a unit, and what each link would carry of it.
+struct Block<'a> {
+    source_count: usize,
+    offers: &'a [Offer],
+    /// The most packets of each link.
+    most: [usize; LinkNumber::COUNT],
+    counts: [usize; LinkNumber::COUNT],
+}
+
+impl<'a> Block<'a> {
+    fn new(source_count: usize, offers: &'a [Offer], most_of: impl Fn(&Offer) -> usize) -> Self {
+        let mut most = [0; LinkNumber::COUNT];
+        let room = (PACKETS_MAX - source_count) / offers.len().max(1) + 1;
+        for (most, offer) in most.iter_mut().zip(offers) {
+            if offer.probability > PROBABILITY_LEAST {
+                *most = most_of(offer).min(source_count).min(room);
+            }
+        }
+        Self { source_count, offers, most, counts: most }
+    }
+
+    /// Finds the least equal share that keeps the aim, then takes away what is not needed; false,
+    /// with all that the links can carry, if nothing keeps it.
+    fn fit(&mut self, aim: &Aim) -> bool {
+        let alive = self.most.iter().filter(|most| **most > 0).count();
+        let spread = aim.spread && alive > 1;
+        if !self.keeps(aim.risk, spread) {
+            return false;
+        }
+        let (mut low, mut high) = (0, self.source_count);
+        while low + 1 < high {
+            let level = (low + high) / 2;
+            self.level(level);
+            if self.keeps(aim.risk, spread) { high = level } else { low = level }
+        }
+        self.level(high);
+        let mut order: [usize; LinkNumber::COUNT] = std::array::from_fn(|at| at);
+        let order = &mut order[..self.offers.len()];
+        order.sort_by(|a, b| self.offers[*a].probability.total_cmp(&self.offers[*b].probability));
+        for at in order {
+            while self.counts[*at] > 0 {
+                self.counts[*at] -= 1;
+                if !self.keeps(aim.risk, spread) {
+                    self.counts[*at] += 1;
+                    break;
+                }
+            }
+        }
+        true
+    }
+
+    fn level(&mut self, level: usize) {
+        for (count, most) in self.counts.iter_mut().zip(&self.most) {
+            *count = level.min(*most);
+        }
+    }
+
+    fn keeps(&self, risk: f64, spread: bool) -> bool {
+        let total: usize = self.counts.iter().sum();
+        let busiest = self.counts.iter().max().copied().unwrap_or(0);
+        let left = if spread { total - busiest } else { total };
+        left >= self.source_count && self.probability() >= 1.0 - risk
+    }
+
+    /// The probability that at least k packets come, the links failing whole and independently.
+    fn probability(&self) -> f64 {
+        let most = self.source_count;
+        let mut sums = [0.0; SOURCES_MAX + 1];
+        sums[0] = 1.0;
+        let links = self.counts.iter().zip(self.offers).filter(|(count, _)| **count > 0);
+        for (count, offer) in links {
+            for sum in (0..=most).rev() {
+                let p = sums[sum];
+                if p > 0.0 {
+                    sums[sum] = p * (1.0 - offer.probability);
+                    sums[(sum + count).min(most)] += p * offer.probability;
+                }
+            }
+        }
+        sums[most]
+    }
+}
+
+/// The accepted risk of a unit, led so that the misses that happen come to the target.
+///
+/// The links' shares say how sure a unit is if they fail independently and tomorrow is as
+/// yesterday; both are wrong by a factor that this loop learns. A miss lowers the risk by a step, a
+/// unit in time raises it by as much less as misses are to be rarer.
+#[derive(Debug, Clone)]
+pub(crate) struct Risk {
+    target: f64,
+    log: f64,
+    /// Units delivered and lost that were told of.
+    told: Option<(u64, u64)>,
+}
+
+impl Risk {
+    pub(crate) fn new(target: f64) -> Self {
+        Self { target, log: (target / 2.0).ln(), told: None }
+    }
+
+    pub(crate) fn get(&self) -> f64 {
+        self.log.exp()
+    }
+
+    /// Takes totals of units delivered and lost; older ones than before say nothing.
+    pub(crate) fn on_tally(&mut self, delivered: u64, lost: u64) {
+        let (delivered_before, lost_before) = self.told.unwrap_or((0, 0));
+        if delivered < delivered_before || lost < lost_before {
+            return;
+        }
+        self.told = Some((delivered, lost));
+        let missed = (lost - lost_before) as f64;
+        let came = (delivered - delivered_before) as f64;
+        let step = came * self.target / (1.0 - self.target) - missed;
+        let log = self.log + STEP * step;
+        self.log = log.clamp(RISK_LEAST.ln(), (self.target * RISK_MOST).min(0.5).ln());
+    }
+}
+
+/// A link that is less likely in time carries no share.
+const PROBABILITY_LEAST: f64 = 0.3;
+/// Credit is spent over so many units.
+const CREDIT_UNITS: f64 = 4.0;
+/// Subsets of so many links are looked at one by one; what smaller shares add is a bonus.
+const SUBSET_LINKS: usize = 8;
+/// How many unit's times a link's share may take, if one does not do.
+const PATIENCE: [f64; 3] = [1.0, 2.0, 4.0];
+const SYMBOL_BYTES_MIN: usize = 64;
+/// Ways to cut a unit beyond the coarsest.
+const CUTS: usize = 6;
+const SOURCES_MAX: usize = 128;
+const PACKETS_MAX: usize = 256;
+/// What IPv4 and UDP add to a datagram.
+const IP_BYTES: usize = 28;
+/// A hundred misses more than accepted divide the risk by e.
+const STEP: f64 = 0.01;
+const RISK_LEAST: f64 = 1e-6;
+/// The risk is at most so many times the target.
+const RISK_MOST: f64 = 40.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offer(pace: f64, probability: f64) -> Offer {
+        Offer { pace, credit: 0.0, room: 1e9, idle: false, probability }
+    }
+
+    const AIM: Aim = Aim { risk: 0.005, spread: true };
+
+    fn probability(u: &[f64], counts: &[usize], source_count: usize) -> f64 {
+        let offers: Vec<Offer> = u.iter().map(|u| offer(1e9, *u)).collect();
+        let mut block = Block::new(source_count, &offers, |_| source_count);
+        block.counts = [0; LinkNumber::COUNT];
+        block.counts[..counts.len()].copy_from_slice(counts);
+        block.probability()
+    }
+
+    #[test]
+    fn the_probability_of_a_block_is_that_of_the_sum_of_shares() {
+        let u = [0.98, 0.97, 0.98, 0.97];
+        let near = |p: f64, truth: f64| assert!((p - truth).abs() < 1e-9, "{p} {truth}");
+        near(probability(&u[..2], &[4, 3], 4), 0.98);
+        near(probability(&u[..2], &[4, 4], 4), 0.9994);
+        near(probability(&u[..3], &[3, 2, 2], 4), 0.998424);
+        near(probability(&u, &[2, 2, 2, 2], 4), 0.99994108);
+        near(probability(&u, &[3, 3, 3, 3], 9), 0.99641892);
+    }
+
+    #[test]
+    fn a_unit_over_four_good_links_carries_a_third_of_repair() {
+        let offers = [offer(2_000.0, 0.98); 4];
+        let shares = plan(3_400, 1_169, &offers, &AIM).unwrap();
+        assert_eq!((shares.plan.source_count, shares.plan.packet_count), (3, 4));
+        assert_eq!(shares.counts[..4], [1, 1, 1, 1]);
+    }
+
+    #[test]
+    fn any_link_may_go_and_the_unit_still_comes() {
+        for links in 2..=6 {
+            let offers: Vec<Offer> =
+                (0..links).map(|i| offer(1_500.0 + 700.0 * i as f64, 0.99)).collect();
+            for bytes in [10, 300, 1_200, 2_500] {
+                let shares = plan(bytes, 1_169, &offers, &AIM).unwrap();
+                let total: usize = shares.counts.iter().sum();
+                let busiest = *shares.counts.iter().max().unwrap();
+                assert!(total - busiest >= shares.plan.source_count, "{links} {bytes} {shares:?}");
+                assert_eq!(total, shares.plan.packet_count);
+            }
+        }
+    }
+
+    #[test]
+    fn a_doubtful_link_makes_the_others_carry_more_and_a_dead_one_nothing() {
+        let sure = offer(4_000.0, 0.99);
+        let offers = [sure, sure, sure, offer(4_000.0, 0.1)];
+        let shares = plan(3_000, 1_169, &offers, &AIM).unwrap();
+        assert_eq!(shares.counts[3], 0);
+        assert!(shares.counts[..3].iter().sum::<usize>() > shares.plan.source_count);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_spread_over_more_time_and_at_last_sent_as_it_can() {
+        let offers = [offer(500.0, 0.99), offer(500.0, 0.99)];
+        let shares = plan(900, 1_169, &offers, &AIM).unwrap();
+        assert_eq!(shares.counts[..2], [1, 1]);
+        let shares = plan(3_000, 1_169, &offers, &AIM).unwrap();
+        assert!(shares.plan.packet_count >= shares.plan.source_count);
+        let full = [Offer { room: 100.0, ..offers[0] }; 2];
+        assert_eq!(plan(3_000, 1_169, &full, &AIM), None);
+        assert_eq!(plan(1 << 20, 1_169, &offers, &AIM), None);
+    }
+
+    #[test]
+    fn the_size_is_the_quantile_of_the_sum() {
+        let free = Aim { spread: false, ..AIM };
+        let of = |u: &[f64], aim: &Aim| {
+            let offers: Vec<Offer> = u.iter().map(|u| offer(2_000.0, *u)).collect();
+            // Headers and prefix are taken off: at most an eighth here.
+            (size(&offers, aim, 1_169) / 2_000.0 * 1.06).round()
+        };
+        // P(all four) = .92, P(three) = .9977.
+        assert_eq!(of(&[0.98; 4], &AIM), 3.0);
+        assert_eq!(of(&[0.95; 4], &AIM), 2.0);
+        assert_eq!(of(&[0.999; 4], &free), 4.0);
+        assert_eq!(of(&[0.999; 4], &AIM), 3.0);
+        // Nothing is sure enough: the surest.
+        assert_eq!(of(&[0.5; 4], &AIM), 1.0);
+        assert_eq!(of(&[], &AIM), 0.0);
+    }
+
+    #[test]
+    fn the_risk_settles_where_the_misses_are_as_many_as_aimed_at() {
+        let mut risk = Risk::new(0.01);
+        let (mut delivered, mut lost, mut missed) = (0, 0, 0);
+        let mut random = 1_u64;
+        for unit in 0..200_000 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            // The links fail four times as often as they let believe.
+            let draw = (random >> 33) as f64 / (1_u64 << 31) as f64;
+            if draw < 4.0 * risk.get() {
+                lost += 1;
+                missed += u32::from(unit > 50_000);
+            } else {
+                delivered += 1;
+            }
+            risk.on_tally(delivered, lost);
+        }
+        let share = f64::from(missed) / 150_000.0;
+        assert!((0.0095..0.0105).contains(&share), "{share}");
+        risk.on_tally(0, 0);
+        assert!((risk.get() - 0.0025).abs() < 0.001, "{}", risk.get());
+    }
+}

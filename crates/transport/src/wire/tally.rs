@@ -1,0 +1,37 @@
+use super::{Class, KIND_TALLY, Malformed, put_u48, take, take_u48};
+
+/// What became of the units that the reader of this sent: totals since the session began.
+///
+/// ```text
+///  0               1           7          13
+/// +-------+-------+-----------+-----------+
+/// |   5   | class | delivered | lost      |
+/// +-------+-------+-----------+-----------+
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tally {
+    /// Of which class.
+    pub class: Class,
+    /// Units delivered whole and in time, below 2^48.
+    pub delivered: u64,
+    /// Units given up, below 2^48.
+    pub lost: u64,
+}
+
+impl Tally {
+    /// Its length on the wire.
+    pub const BYTES: usize = 13;
+
+    /// Appends the packet.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.push(KIND_TALLY << 4 | self.class.number());
+        put_u48(out, self.delivered);
+        put_u48(out, self.lost);
+    }
+
+    pub(super) fn parse(rest: &mut &[u8]) -> Result<Self, Malformed> {
+        let [head] = take(rest)?;
+        let class = Class::from_number(head & 0x0f).ok_or(Malformed("unknown class"))?;
+        Ok(Self { class, delivered: take_u48(rest)?, lost: take_u48(rest)? })
+    }
+}
