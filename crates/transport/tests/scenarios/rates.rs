@@ -11,8 +11,8 @@ use crate::harness::{Run, Scenario, bytes, clean};
 
 /// The rate control of the paper, at half the code rate.
 fn two_state() -> Config {
-    let mut config = Config::default();
-    config.schedule = schedule::Kind::EarliestDelivery;
+    let schedule = schedule::Kind::EarliestDelivery;
+    let mut config = Config { schedule, ..Config::default() };
     config.rate.controller = rate::Kind::TwoState;
     config
 }
