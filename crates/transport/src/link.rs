@@ -50,6 +50,7 @@ pub(crate) struct Link {
     pub(crate) control: ControlQueue,
     pub(crate) pongs: VecDeque<PongDue>,
     pub(crate) next_number: u64,
+    pub(crate) media_sent: u64,
     pub(crate) replay: crypto::Window,
     /// What arrived here.
     pub(crate) arrivals: Arrivals,
@@ -113,6 +114,8 @@ pub struct View {
     pub in_flight: ByteCount,
     /// Datagrams sent.
     pub datagrams_sent: u64,
+    /// Datagrams sent that held a media packet.
+    pub media_sent: u64,
     /// Bytes sent, headers included.
     pub bytes_sent: ByteCount,
     /// Our datagrams that the peer reports.
@@ -145,6 +148,7 @@ impl Link {
             queued: self.pacer.queued(),
             in_flight: self.flight.in_flight(),
             datagrams_sent: self.next_number,
+            media_sent: self.media_sent,
             bytes_sent: self.loss.bytes_sent(),
             datagrams_reported: self.loss.datagrams_reported(),
             datagrams_lost: self.loss.datagrams_lost(),

@@ -163,6 +163,7 @@ impl Drive {
             units_per_second: self.units_per_second,
             deadline: self.deadline,
             rate_max: self.rate_max,
+            keeps_departures: !self.steps.is_empty(),
         };
         let mut world = World::new(seed);
         world.log_mut().keep(0);

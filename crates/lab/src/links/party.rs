@@ -26,7 +26,9 @@ pub(super) struct Vehicle {
     pub(super) offered: Vec<Offered>,
     /// Every instant at which a unit was due and the budget zero.
     pub(super) pauses: Vec<Instant>,
-    /// Every datagram that left and is large enough to hold media.
+    /// Media packets sent until now, per link; kept if departures are.
+    media_sent: Option<Vec<u64>>,
+    /// Every datagram that left and held media, if they are kept.
     pub(super) departures: Vec<Departure>,
     /// Commands that came: when, and how old.
     pub(super) commands: Vec<(Instant, Duration)>,
@@ -63,6 +65,7 @@ pub(super) struct Source {
     pub(super) units_per_second: u64,
     pub(super) deadline: Duration,
     pub(super) rate_max: Bitrate,
+    pub(super) keeps_departures: bool,
 }
 
 impl Vehicle {
@@ -78,6 +81,7 @@ impl Vehicle {
             unit: Vec::new(),
             offered: Vec::new(),
             pauses: Vec::new(),
+            media_sent: source.keeps_departures.then(Vec::new),
             departures: Vec::new(),
             commands: Vec::new(),
         }
@@ -100,6 +104,20 @@ impl Vehicle {
         self.unit[..8].copy_from_slice(&(self.offered.len() as u64).to_be_bytes());
         let accepted = self.session.send(Class::Media, &self.unit, self.deadline, now).is_ok();
         self.offered.push(Offered { at, bytes: ByteCount::new(bytes), accepted });
+    }
+
+    /// Notes a datagram that just left on the link of this socket, if it held media.
+    fn depart(&mut self, socket: u8, bytes: ByteCount, now: Instant) {
+        let Some(before) = &mut self.media_sent else { return };
+        let at = self.clock.world(now);
+        before.resize(before.len().max(self.session.links().count()), 0);
+        for (before, link) in before.iter_mut().zip(self.session.links()) {
+            // The session begins to count anew when it does.
+            if *before != link.media_sent && link.route.socket == socket {
+                self.departures.push(Departure { at, link: socket, bytes });
+            }
+            *before = link.media_sent;
+        }
     }
 
     fn observe(&mut self, now: Instant) {
@@ -155,13 +173,8 @@ impl Node for Party {
 
     fn poll_transmit(&mut self, buffer: &mut Vec<u8>, now: Instant) -> Option<world::Route> {
         let route = self.session_mut().poll_transmit(buffer, now)?;
-        if let Self::Vehicle(vehicle) = self
-            && buffer.len() >= MEDIA_BYTES_MIN
-            && buffer.len() != PADDED_PING_BYTES
-        {
-            let at = vehicle.clock.world(now);
-            let bytes = ByteCount::of(buffer.as_slice());
-            vehicle.departures.push(Departure { at, link: route.socket, bytes });
+        if let Self::Vehicle(vehicle) = self {
+            vehicle.depart(route.socket, ByteCount::of(buffer.as_slice()), now);
         }
         Some(world::Route { socket: route.socket, remote: route.remote })
     }
@@ -214,11 +227,6 @@ fn head(unit: &[u8]) -> u64 {
 
 /// A unit's number.
 const HEAD_BYTES: usize = 8;
-/// Media datagrams have 94 bytes and more (a symbol of 64, 30 around it) unless a unit is tiny;
-/// pings and reports have fewer.
-const MEDIA_BYTES_MIN: usize = 90;
-/// So long are the pings of a link that is not up.
-const PADDED_PING_BYTES: usize = 150;
 const COMMAND_INTERVAL: Duration = Duration::from_millis(20);
 const COMMAND_DEADLINE: Duration = Duration::from_millis(250);
 const COMMAND_BYTES: usize = 60;

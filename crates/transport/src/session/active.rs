@@ -465,6 +465,7 @@ fn new_link(shared: &Shared, number: LinkNumber, routing: Routing, now: Instant)
         control: ControlQueue::default(),
         pongs: std::collections::VecDeque::with_capacity(PONGS_MAX),
         next_number: 0,
+        media_sent: 0,
         replay: Window::new(),
         arrivals: Arrivals::new(now),
         datagram_bytes_max: shared.config.datagram_bytes_max.get() as usize,

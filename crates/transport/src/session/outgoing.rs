@@ -512,6 +512,7 @@ impl Active {
             if sealed {
                 link.media_at = now;
                 link.flight.carry(entry);
+                link.media_sent += 1;
                 return Some(route);
             }
             if !in_time {
