@@ -10,6 +10,7 @@ pub mod combo;
 pub mod drive;
 pub mod measure;
 mod party;
+pub mod scenario;
 pub mod set;
 pub mod summary;
 pub mod sweep;

@@ -6,10 +6,12 @@ use anyhow::bail;
 use clap::Args;
 use tautline_lab::links::case::Case;
 use tautline_lab::links::combo::{self, Combo};
+use tautline_lab::links::scenario;
 use tautline_lab::links::set::Set;
 use tautline_lab::links::summary::{self, Summary};
 use tautline_lab::links::sweep::Sweep;
 use tautline_lab::record;
+use tautline_lab::row::{Verdict, number};
 use tautline_net::clock::Clock;
 use tautline_units::{Bitrate, Duration, Instant};
 
@@ -71,6 +73,10 @@ pub(crate) struct Links {
         default_value_if("quick", "true", "plain")
     )]
     case: Vec<String>,
+    /// Judge these named scenarios, or `all`, in place of comparing; sessions as they are by default,
+    /// or each of the combos named
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    scenario: Vec<String>,
     /// Take 4 seeds of 20 s, one deadline of 65 ms and no trouble, unless told otherwise
     #[arg(long)]
     quick: bool,
@@ -85,6 +91,9 @@ pub(crate) struct Links {
 impl Links {
     /// Makes all runs, writes and prints what they showed.
     pub(crate) fn run(self) -> anyhow::Result<()> {
+        if !self.scenario.is_empty() {
+            return self.judge();
+        }
         let sweep = self.sweep()?;
         record::create(&self.out)?;
         let (clock, line) = (Clock::start(), Line::new("links"));
@@ -109,6 +118,45 @@ impl Links {
             virtual_seconds / real,
             self.out.display(),
         );
+        Ok(())
+    }
+
+    /// Runs scenarios and judges them.
+    fn judge(&self) -> anyhow::Result<()> {
+        let names: &[String] = if self.scenario == ["all"] { &[] } else { &self.scenario };
+        let scenarios = chosen("scenario", scenario::ALL.to_vec(), names, |s| s.name)?;
+        let configs: Vec<(&str, tautline_transport::Config)> = match self.combo.as_slice() {
+            [] => vec![("default", tautline_transport::Config::default())],
+            words => combos(words)?.iter().map(|c| (c.name, c.transport())).collect(),
+        };
+        let heads =
+            ["scenario", "combo", "quantity", "unit", "measured", "bar", "may be", "verdict"];
+        let (mut lines, mut out) = (Vec::new(), Vec::new());
+        for scenario in &scenarios {
+            println!("{}: {}", scenario.name, scenario.title);
+            for (combo, config) in &configs {
+                for row in scenario.run(config, self.quick)? {
+                    if row.verdict() == Verdict::Out {
+                        out.push(format!("{} ({combo})", scenario.name));
+                    }
+                    lines.push([
+                        scenario.name.to_owned(),
+                        (*combo).to_owned(),
+                        row.quantity.clone(),
+                        row.unit.clone(),
+                        number(row.measured),
+                        row.reference.map_or_else(|| "-".to_owned(), number),
+                        row.tolerance.to_string(),
+                        row.verdict().name().to_owned(),
+                    ]);
+                }
+            }
+        }
+        println!();
+        table::print(&heads, lines, &[4, 5])?;
+        if !out.is_empty() {
+            bail!("out of tolerance: {}", out.join("; "));
+        }
         Ok(())
     }
 

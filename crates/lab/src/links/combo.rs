@@ -1,7 +1,8 @@
 //! The ways of sending that are compared: rate control, scheduler and code, each by name.
 
-use tautline_transport::send::schedule;
-use tautline_transport::{Config, rate};
+use tautline_transport::Config;
+use tautline_transport::rate::{self, Kind::*};
+use tautline_transport::send::schedule::{self, Kind::*};
 use tautline_units::Bitrate;
 
 /// Is one way of sending.
@@ -28,22 +29,30 @@ impl Combo {
     }
 }
 
-/// Every combo, the paper's own first.
+/// Every combo, the paper's own first and this project's own last.
 pub const ALL: &[Combo] = &[
     // As [LLMLNCL]: no thought of a link's loss, no delay.
     combo("two-state/transmission-end/4-of-9", |c| {
-        c.schedule = schedule::Kind::TransmissionEnd;
+        of(c, TwoState, TransmissionEnd, 4.0 / 9.0);
         c.spread = false;
-        c.protect.code_rate = 4.0 / 9.0;
     }),
-    combo("two-state/earliest/4-of-9", |c| c.protect.code_rate = 4.0 / 9.0),
-    combo("two-state/earliest/4-of-8", |c| c.protect.code_rate = 4.0 / 8.0),
-    combo("two-state/earliest/4-of-7", |c| c.protect.code_rate = 4.0 / 7.0),
-    alone("two-state/earliest/uncoded", |c| c.protect.code_rate = 1.0),
+    combo("two-state/earliest/4-of-9", |c| of(c, TwoState, EarliestDelivery, 4.0 / 9.0)),
+    combo("two-state/earliest/4-of-8", |c| of(c, TwoState, EarliestDelivery, 4.0 / 8.0)),
+    combo("two-state/earliest/4-of-7", |c| of(c, TwoState, EarliestDelivery, 4.0 / 7.0)),
+    combo("two-state/quantile/planned", |c| of(c, TwoState, Quantile, 1.0)),
     combo("fixed-2-mbps/earliest/4-of-9", |c| {
-        fixed(c, Bitrate::from_mbps(2));
-        c.protect.code_rate = 4.0 / 9.0;
+        of(c, Fixed, EarliestDelivery, 4.0 / 9.0);
+        c.rate.initial = Bitrate::from_mbps(2);
     }),
+    combo("delay-rate/transmission-end/4-of-9", |c| of(c, DelayRate, TransmissionEnd, 4.0 / 9.0)),
+    combo("delay-rate/round-robin/4-of-9", |c| of(c, DelayRate, RoundRobin, 4.0 / 9.0)),
+    combo("delay-rate/earliest/4-of-9", |c| of(c, DelayRate, EarliestDelivery, 4.0 / 9.0)),
+    combo("delay-rate/earliest/4-of-8", |c| of(c, DelayRate, EarliestDelivery, 4.0 / 8.0)),
+    combo("delay-rate/earliest/4-of-7", |c| of(c, DelayRate, EarliestDelivery, 4.0 / 7.0)),
+    alone("delay-rate/earliest/uncoded", |c| of(c, DelayRate, EarliestDelivery, 1.0)),
+    combo("delay-rate/redundant/uncoded", |c| of(c, DelayRate, Redundant, 1.0)),
+    combo("delay-rate/best-link/uncoded", |c| of(c, DelayRate, BestLink, 1.0)),
+    alone("delay-rate/quantile/planned", |c| of(c, DelayRate, Quantile, 1.0)),
 ];
 
 const fn combo(name: &'static str, configure: fn(&mut Config)) -> Combo {
@@ -54,9 +63,11 @@ const fn alone(name: &'static str, configure: fn(&mut Config)) -> Combo {
     Combo { name, alone: true, configure }
 }
 
-fn fixed(config: &mut Config, rate: Bitrate) {
-    config.rate.controller = rate::Kind::Fixed;
-    config.rate.initial = rate;
+/// Sets the three; the quantile schedule plans its own code rate.
+fn of(config: &mut Config, controller: rate::Kind, schedule: schedule::Kind, code_rate: f64) {
+    config.rate.controller = controller;
+    config.schedule = schedule;
+    config.protect.code_rate = code_rate;
 }
 
 #[cfg(test)]

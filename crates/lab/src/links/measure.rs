@@ -29,6 +29,10 @@ pub struct Measures {
     pub delay_ms: [f64; 4],
     /// The longest time without a unit on time, ms.
     pub gap_ms: f64,
+    /// Time in which the picture stood still, over all time: of six units on end a picture is made;
+    /// the time between two whole pictures is frozen when it is 150 ms longer than the usual one
+    /// ([W3C webrtc-stats] freezeCount, which says three times the usual, or that).
+    pub frozen: f64,
     /// Datagrams that each link was given in the media's direction.
     pub datagrams: Vec<u64>,
     /// The 99th percentile of the commands' delay the other way, ms.
@@ -95,6 +99,7 @@ pub(super) fn of(drive: &Drive, trail: &Trail) -> Measures {
         overhead: wire as f64 / payload as f64,
         delay_ms: [0.5, 0.95, 0.99, 1.0].map(|q| quantile(&mut delays, q)),
         gap_ms: longest_gap_ms(from, to, on_time(drive, trail)),
+        frozen: frozen(drive, trail, from, to),
         datagrams: trail.carried.iter().map(|carried| carried.datagrams).collect(),
         command_p99_ms: quantile(&mut command_ms, 0.99),
         command_gap_ms: longest_gap_ms(from, to, commands.iter().map(|(at, _)| *at).collect()),
@@ -131,6 +136,26 @@ fn outage(drive: &Drive, trail: &Trail, cut: Cut) -> Outage {
     }
 }
 
+/// The share of the time that lies between whole pictures too far apart.
+fn frozen(drive: &Drive, trail: &Trail, from: Instant, to: Instant) -> f64 {
+    let usual = Duration::from_nanos(1_000_000_000 * PICTURE_UNITS as u64)
+        / u32::try_from(drive.units_per_second.max(1)).unwrap_or(u32::MAX);
+    let bound = (usual * 3).max(usual + Duration::from_millis(150));
+    let units: Vec<_> = trail.offered.iter().zip(&trail.delivered).collect();
+    let whole = units.chunks_exact(PICTURE_UNITS).filter_map(|picture| {
+        let came = picture
+            .iter()
+            .map(|(unit, delivered)| delivered.filter(|at| at.since(unit.at) <= drive.deadline));
+        came.collect::<Option<Vec<Instant>>>()?.into_iter().max()
+    });
+    let mut at: Vec<Instant> = whole.filter(|at| (from..to).contains(at)).collect();
+    at.sort_unstable();
+    let starts = [from].into_iter().chain(at.iter().copied());
+    let ends = at.iter().copied().chain([to]);
+    let gaps = starts.zip(ends).map(|(start, end)| end.since(start)).filter(|gap| *gap > bound);
+    gaps.map(|gap| gap.as_secs_f64()).sum::<f64>() / to.since(from).as_secs_f64()
+}
+
 /// When units came on time, those of the warm-up included.
 fn on_time(drive: &Drive, trail: &Trail) -> Vec<Instant> {
     let units = trail.offered.iter().zip(&trail.delivered);
@@ -154,6 +179,8 @@ pub(super) fn quantile(values: &mut [f64], quantile: f64) -> f64 {
     values.get((last as f64 * quantile).round() as usize).copied().unwrap_or(f64::NAN)
 }
 
+/// Six slices.
+const PICTURE_UNITS: usize = 6;
 /// IPv4 (20) and UDP (8), as the links count them.
 const HEADERS: u64 = 28;
 /// What a link carried before it was cut is taken over so long.

@@ -1,0 +1,33 @@
+//! The named scenarios in their quick form; `tautline lab links --scenario all` is the full one.
+
+use tautline_lab::links::scenario;
+use tautline_lab::row::Verdict;
+use tautline_transport::Config;
+
+fn judge(name: &str) {
+    let found = scenario::ALL.iter().find(|scenario| scenario.name == name);
+    let rows = found.expect("a scenario of that name").run(&Config::default(), true);
+    for row in rows.expect("sessions that can be configured so") {
+        assert_ne!(row.verdict(), Verdict::Out, "{row:?}");
+    }
+}
+
+#[test]
+fn a_tenth_of_the_datagrams_lost_costs_one_unit_in_a_thousand() {
+    judge("loss-10");
+}
+
+#[test]
+fn a_far_peer_with_losses_hardly_freezes() {
+    judge("far-loss-6");
+}
+
+#[test]
+fn a_swinging_link_does_not_drag_the_other() {
+    judge("swing");
+}
+
+#[test]
+fn a_blackout_of_one_link_of_four_costs_nothing_after_one_deadline() {
+    judge("blackout");
+}
