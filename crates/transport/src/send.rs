@@ -10,4 +10,4 @@ pub(crate) mod split;
 
 pub(crate) use coder::Coder;
 pub(crate) use pace::{ControlQueue, Entry, Pacer};
-pub(crate) use retransmit::Ledger;
+pub(crate) use retransmit::{Lacking, Ledger};

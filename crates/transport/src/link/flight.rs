@@ -202,6 +202,14 @@ impl Flight {
             .filter_map(|record| record.entry.as_mut().filter(|entry| !entry.again))
     }
 
+    /// How many packets of a unit are on their way.
+    pub(crate) fn carried(&self, unit: u64) -> usize {
+        let from = self.settled.saturating_sub(self.first) as usize;
+        let flying = self.records.range(from.min(self.records.len())..);
+        let flying = flying.filter(|record| record.fate == Fate::Flying);
+        flying.filter(|r| r.entry.as_ref().is_some_and(|entry| entry.unit == unit)).count()
+    }
+
     /// Bytes that have left and that no report has settled.
     pub(crate) fn in_flight(&self) -> ByteCount {
         ByteCount::new(self.bytes)

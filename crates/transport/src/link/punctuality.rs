@@ -85,5 +85,41 @@ const CALM: [u64; 2] = [100, 600];
 const CELLS: usize = (UNHEARD.len() + 1) * (SPARE.len() + 1) * (CALM.len() + 1);
 /// Packets that the beginning is worth.
 const PRIOR: f64 = 30.0;
-/// Packets after which an observation counts 1/e: about ten seconds of a link's share.
-const MEMORY: f64 = 8_000.0;
+/// Packets of a cell after which an observation counts 1/e: a minute or so of a link's share.
+const MEMORY: f64 = 30_000.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outlook(unheard: u64, spare: u64) -> Outlook {
+        let ms = Duration::from_millis;
+        Outlook { unheard_for: ms(unheard), spare: ms(spare) }
+    }
+
+    #[test]
+    fn a_link_is_taken_for_the_worse_the_longer_it_is_silent_and_the_less_time_there_is() {
+        let link = Punctuality::new();
+        let p = |unheard, spare| {
+            link.probability(link.standing(&outlook(unheard, spare), Instant::ZERO))
+        };
+        assert!(p(0, 50) > 0.98 && p(0, 50) > p(30, 50) && p(30, 50) > p(90, 50));
+        assert!(p(0, 50) > p(0, 20) && p(0, 20) > p(0, 5) && p(0, 5) > p(0, 0));
+    }
+
+    #[test]
+    fn each_standing_learns_by_itself() {
+        let mut link = Punctuality::new();
+        let now = Instant::from_millis(1_000);
+        let (calm, late) = (outlook(0, 50), outlook(0, 10));
+        let standing = [&calm, &late].map(|outlook| link.standing(outlook, now));
+        for packet in 0..10_000 {
+            link.observe(standing[0], packet % 50 != 0, now);
+        }
+        assert!((link.probability(standing[0]) - 0.98).abs() < 0.002);
+        assert!((link.probability(standing[1]) - 0.95).abs() < 0.05);
+        // It has just failed: another standing than before.
+        assert_ne!(link.standing(&calm, now), standing[0]);
+        assert_eq!(link.standing(&calm, now + Duration::from_secs(1)), standing[0]);
+    }
+}

@@ -10,7 +10,7 @@ use super::{Controller, Grant, View};
 /// It keeps an estimate of the link's capacity. While the delay of the last 60 ms shows a standing
 /// queue, the link is busy all the time, and the rate at which datagrams arrive is the capacity;
 /// the estimate follows it. While there is no queue, the estimate grows, never beyond twice what
-/// arrives: an application that sends little learns little. Media gets four fifths of it, less
+/// arrives: an application that sends little learns little. Media gets nine tenths of it, less
 /// while a queue drains; and no more may be on its way than the link delivers within its least
 /// round trip, a report's interval and a little: a link that falls silent gets nothing after one
 /// round trip.
@@ -206,7 +206,7 @@ const QUEUE_FREE: Duration = Duration::from_millis(20);
 const QUEUE_SPAN: Duration = Duration::from_millis(60);
 const DRAIN_LEAST: f64 = 0.05;
 /// What media gets of the capacity.
-const SHARE: f64 = 0.8;
+const SHARE: f64 = 0.9;
 /// In which time the estimate may double while there is no queue.
 const GROWTH: Duration = Duration::from_secs(1);
 /// The same while it is below [`FALLEN`] of what it was of late: out of a trough.

@@ -1,3 +1,5 @@
+use std::ops::Range;
+
 use tautline_fec::block::Code;
 use tautline_units::Instant;
 
@@ -25,6 +27,24 @@ impl Coder {
         let sources: Vec<&[u8]> = sources.chunks_exact(plan.symbol_bytes).collect();
         let mut repairs: Vec<&mut [u8]> = repairs.chunks_exact_mut(plan.symbol_bytes).collect();
         code.encode(&sources, &mut repairs).expect("counts and lengths are those of the plan");
+    }
+
+    /// The source packets of the last unit end to end.
+    pub(crate) fn sources(&self, plan: &Plan) -> &[u8] {
+        &self.block[..plan.source_count * plan.symbol_bytes]
+    }
+
+    /// Makes the symbols of more repair packets of a unit, of the indices `fresh`, into
+    /// [`Coder::symbols`].
+    pub(crate) fn extend(&mut self, plan: &Plan, sources: &[u8], fresh: &Range<usize>) {
+        let code = Code::new(plan.source_count, fresh.end).expect("a plan has 1 <= k <= n <= 256");
+        self.symbol_bytes = plan.symbol_bytes;
+        self.block.clear();
+        self.block.resize((fresh.end - plan.source_count) * plan.symbol_bytes, 0);
+        let sources: Vec<&[u8]> = sources.chunks_exact(plan.symbol_bytes).collect();
+        let mut repairs: Vec<&mut [u8]> = self.block.chunks_exact_mut(plan.symbol_bytes).collect();
+        code.encode(&sources, &mut repairs).expect("counts and lengths are those of the plan");
+        self.block.drain(..(fresh.start - plan.source_count) * plan.symbol_bytes);
     }
 
     /// The symbols of the last unit's packets, in order of their index.

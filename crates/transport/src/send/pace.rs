@@ -97,6 +97,11 @@ impl Pacer {
         self.next_at
     }
 
+    /// How many packets of a unit wait.
+    pub(crate) fn holds(&self, unit: u64) -> usize {
+        self.queue.iter().filter(|entry| entry.unit == unit).count()
+    }
+
     /// Bytes of the next packet's datagram.
     pub(crate) fn next_bytes(&self) -> Option<ByteCount> {
         self.queue.front().map(Entry::datagram_bytes)

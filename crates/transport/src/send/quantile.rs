@@ -37,8 +37,8 @@ pub(crate) fn unit_bytes_max(symbol_bytes_max: usize) -> usize {
 /// What the plan must keep to.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Aim {
-    /// The probability of a miss that is accepted.
-    pub(crate) risk: f64,
+    /// What a miss costs, as a multiple of all that the links could carry.
+    pub(crate) price: f64,
     /// Whether the unit shall survive the loss of any one link.
     pub(crate) spread: bool,
 }
@@ -52,8 +52,9 @@ pub(crate) struct Shares {
 
 /// The unit's size, in bytes, that the links carry within the aim; zero if none does.
 ///
-/// The largest V among the sums of subsets of shares with P(sum >= V) >= 1 - risk, and with
-/// `spread` no more than what is left without the largest share. If no V is so sure, the surest.
+/// Of the sums V of subsets of shares, the one with the largest V P(sum >= V) less the price of a
+/// miss; with `spread` no more than what is left without the largest share. A bound on the risk of
+/// each unit by itself would pay for safety where it is dear as well as where it is cheap.
 pub(crate) fn size(offers: &[Offer], aim: &Aim, symbol_bytes_max: usize) -> f64 {
     let mut shares: Vec<(f64, f64)> = offers
         .iter()
@@ -77,16 +78,16 @@ pub(crate) fn size(offers: &[Offer], aim: &Aim, symbol_bytes_max: usize) -> f64 
         (true, Some((largest, _))) => total - largest,
         (true | false, _) => total,
     };
-    let mut sure = 0.0;
-    let mut best = 0.0;
+    let (mut sure, mut best, mut best_worth) = (0.0, 0.0, f64::NEG_INFINITY);
     for (sum, p) in subsets.into_iter().filter(|(sum, _)| *sum > 0.0) {
         sure += p;
-        best = sum;
-        if sure >= 1.0 - aim.risk {
-            break;
+        let bytes = f64::min(sum, most);
+        let worth = bytes / total * sure - aim.price * (1.0 - sure);
+        if worth > best_worth {
+            (best, best_worth) = (bytes, worth);
         }
     }
-    let bytes = f64::min(best, most);
+    let bytes = best;
     // What is ours of each datagram: as many as plan() will make.
     let packets = (bytes / (symbol_bytes_max + SYMBOL_AROUND_BYTES) as f64)
         .ceil()
@@ -173,14 +174,15 @@ impl<'a> Block<'a> {
     fn fit(&mut self, aim: &Aim) -> bool {
         let alive = self.most.iter().filter(|most| **most > 0).count();
         let spread = aim.spread && alive > 1;
-        if !self.keeps(aim.risk, spread) {
+        let risk = (LITTLE / aim.price).max((1.0 - self.probability()) * NEARLY);
+        if !self.keeps(risk, spread) {
             return false;
         }
         let (mut low, mut high) = (0, self.source_count);
         while low + 1 < high {
             let level = (low + high) / 2;
             self.level(level);
-            if self.keeps(aim.risk, spread) { high = level } else { low = level }
+            if self.keeps(risk, spread) { high = level } else { low = level }
         }
         self.level(high);
         let mut order: [usize; LinkNumber::COUNT] = std::array::from_fn(|at| at);
@@ -189,7 +191,7 @@ impl<'a> Block<'a> {
         for at in order {
             while self.counts[*at] > 0 {
                 self.counts[*at] -= 1;
-                if !self.keeps(aim.risk, spread) {
+                if !self.keeps(risk, spread) {
                     self.counts[*at] += 1;
                     break;
                 }
@@ -230,22 +232,22 @@ impl<'a> Block<'a> {
     }
 }
 
-/// The accepted risk of a unit, led so that the misses that happen come to the target.
+/// What a miss costs, led so that the misses that happen come to the target.
 ///
 /// The links' shares say how sure a unit is if they fail independently and tomorrow is as
-/// yesterday; both are wrong by a factor that this loop learns. A miss lowers the risk by a step, a
-/// unit in time raises it by as much less as misses are to be rarer.
+/// yesterday; both are wrong by a factor that this loop learns. A miss raises the price by a step, a
+/// unit in time lowers it by as much less as misses are to be rarer.
 #[derive(Debug, Clone)]
-pub(crate) struct Risk {
+pub(crate) struct Price {
     target: f64,
     log: f64,
     /// Units delivered and lost that were told of.
     told: Option<(u64, u64)>,
 }
 
-impl Risk {
+impl Price {
     pub(crate) fn new(target: f64) -> Self {
-        Self { target, log: (target / 2.0).ln(), told: None }
+        Self { target, log: (PRICE_FIRST / target).ln(), told: None }
     }
 
     pub(crate) fn get(&self) -> f64 {
@@ -261,9 +263,8 @@ impl Risk {
         self.told = Some((delivered, lost));
         let missed = (lost - lost_before) as f64;
         let came = (delivered - delivered_before) as f64;
-        let step = came * self.target / (1.0 - self.target) - missed;
-        let log = self.log + STEP * step;
-        self.log = log.clamp(RISK_LEAST.ln(), (self.target * RISK_MOST).min(0.5).ln());
+        let step = missed - came * self.target / (1.0 - self.target);
+        self.log = (self.log + STEP * step).clamp(PRICE_LEAST.ln(), PRICE_MOST.ln());
     }
 }
 
@@ -282,11 +283,16 @@ const SOURCES_MAX: usize = 128;
 const PACKETS_MAX: usize = 256;
 /// What IPv4 and UDP add to a datagram.
 const IP_BYTES: usize = 28;
-/// A hundred misses more than accepted divide the risk by e.
+/// A hundred misses more than accepted raise the price by e.
 const STEP: f64 = 0.01;
-const RISK_LEAST: f64 = 1e-6;
-/// The risk is at most so many times the target.
-const RISK_MOST: f64 = 40.0;
+/// The price at first, times the target.
+const PRICE_FIRST: f64 = 0.2;
+const PRICE_LEAST: f64 = 0.05;
+const PRICE_MOST: f64 = 1e5;
+/// Repair that makes a unit no surer than by what is worth this share of all is left out,
+const LITTLE: f64 = 0.05;
+/// and so is what lowers the risk by less than a tenth.
+const NEARLY: f64 = 1.1;
 
 #[cfg(test)]
 mod tests {
@@ -296,7 +302,7 @@ mod tests {
         Offer { pace, credit: 0.0, room: 1e9, idle: false, probability }
     }
 
-    const AIM: Aim = Aim { risk: 0.005, spread: true };
+    const AIM: Aim = Aim { price: 20.0, spread: true };
 
     fn probability(u: &[f64], counts: &[usize], source_count: usize) -> f64 {
         let offers: Vec<Offer> = u.iter().map(|u| offer(1e9, *u)).collect();
@@ -362,43 +368,43 @@ mod tests {
     }
 
     #[test]
-    fn the_size_is_the_quantile_of_the_sum() {
-        let free = Aim { spread: false, ..AIM };
-        let of = |u: &[f64], aim: &Aim| {
+    fn the_size_grows_with_the_links_and_falls_with_the_price() {
+        let of = |u: &[f64], price: f64, spread: bool| {
             let offers: Vec<Offer> = u.iter().map(|u| offer(2_000.0, *u)).collect();
             // Headers and prefix are taken off: at most an eighth here.
-            (size(&offers, aim, 1_169) / 2_000.0 * 1.06).round()
+            (size(&offers, &Aim { price, spread }, 1_169) / 2_000.0 * 1.06).round()
         };
-        // P(all four) = .92, P(three) = .9977.
-        assert_eq!(of(&[0.98; 4], &AIM), 3.0);
-        assert_eq!(of(&[0.95; 4], &AIM), 2.0);
-        assert_eq!(of(&[0.999; 4], &free), 4.0);
-        assert_eq!(of(&[0.999; 4], &AIM), 3.0);
+        // P(all four) = .92, P(three) = .9977, P(two) = .99997.
+        assert_eq!(of(&[0.98; 4], 20.0, true), 3.0);
+        assert_eq!(of(&[0.98; 4], 0.05, false), 4.0);
+        assert_eq!(of(&[0.98; 4], 0.05, true), 3.0);
+        assert_eq!(of(&[0.98; 4], 1_000.0, true), 2.0);
+        assert_eq!(of(&[0.95; 4], 20.0, true), 2.0);
         // Nothing is sure enough: the surest.
-        assert_eq!(of(&[0.5; 4], &AIM), 1.0);
-        assert_eq!(of(&[], &AIM), 0.0);
+        assert_eq!(of(&[0.5; 4], 20.0, true), 1.0);
+        assert_eq!(of(&[], 20.0, true), 0.0);
     }
 
     #[test]
-    fn the_risk_settles_where_the_misses_are_as_many_as_aimed_at() {
-        let mut risk = Risk::new(0.01);
+    fn the_price_settles_where_the_misses_are_as_many_as_aimed_at() {
+        let mut price = Price::new(0.01);
         let (mut delivered, mut lost, mut missed) = (0, 0, 0);
         let mut random = 1_u64;
         for unit in 0..200_000 {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            // The links fail four times as often as they let believe.
             let draw = (random >> 33) as f64 / (1_u64 << 31) as f64;
-            if draw < 4.0 * risk.get() {
+            // The dearer a miss, the rarer.
+            if draw < 0.3 / price.get() {
                 lost += 1;
                 missed += u32::from(unit > 50_000);
             } else {
                 delivered += 1;
             }
-            risk.on_tally(delivered, lost);
+            price.on_tally(delivered, lost);
         }
         let share = f64::from(missed) / 150_000.0;
         assert!((0.0095..0.0105).contains(&share), "{share}");
-        risk.on_tally(0, 0);
-        assert!((risk.get() - 0.0025).abs() < 0.001, "{}", risk.get());
+        price.on_tally(0, 0);
+        assert!((price.get() - 30.0).abs() < 10.0, "{}", price.get());
     }
 }

@@ -1,31 +1,118 @@
 //! What of the media that is lost, or that a silent link holds, is worth sending again.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
-/// How many packets of each fresh unit have arrived or may yet arrive.
+use tautline_units::Instant;
+
+use super::protect::Plan;
+
+/// How many packets of each fresh unit have arrived or may yet arrive, and the units themselves,
+/// as long as more packets of them can be in time.
 ///
 /// Bounded by [`UNITS_MAX`], the oldest giving way.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     /// In order of their numbers, without gaps.
     units: VecDeque<Standing>,
+    /// When to look after which unit.
+    looks: BTreeSet<(Instant, u64)>,
+    spare: Vec<Vec<u8>>,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct Standing {
     number: u64,
-    source_count: usize,
+    plan: Plan,
     hopeful: usize,
     arrived: usize,
+    /// The index of the next packet that has not been made.
+    next_index: usize,
+    deadline: Instant,
+    sources: Vec<u8>,
+}
+
+/// A unit that lacks packets when it is looked after.
+#[derive(Debug)]
+pub(crate) struct Lacking<'a> {
+    pub(crate) number: u64,
+    pub(crate) plan: Plan,
+    /// The source packets end to end.
+    pub(crate) sources: &'a [u8],
+    /// The indices of packets to be made.
+    pub(crate) fresh: std::ops::Range<usize>,
+    pub(crate) deadline: Instant,
 }
 
 impl Ledger {
-    /// Notes a unit of which `packet_count` packets were given to links.
-    pub(crate) fn open(&mut self, number: u64, source_count: usize, packet_count: usize) {
-        if self.units.len() == UNITS_MAX {
-            self.units.pop_front();
+    /// Notes a unit of which `packet_count` packets were given to links; `sources` are its source
+    /// packets end to end.
+    pub(crate) fn open(
+        &mut self,
+        number: u64,
+        plan: &Plan,
+        packet_count: usize,
+        sources: &[u8],
+        deadline: Instant,
+    ) {
+        if self.units.len() == UNITS_MAX
+            && let Some(oldest) = self.units.pop_front()
+        {
+            self.spare.push(oldest.sources);
         }
-        self.units.push_back(Standing { number, source_count, hopeful: packet_count, arrived: 0 });
+        let mut kept = self.spare.pop().unwrap_or_default();
+        kept.clear();
+        kept.extend_from_slice(sources);
+        self.units.push_back(Standing {
+            number,
+            plan: *plan,
+            hopeful: packet_count,
+            arrived: 0,
+            next_index: plan.packet_count,
+            deadline,
+            sources: kept,
+        });
+    }
+
+    /// Makes a unit be looked after at `at`.
+    pub(crate) fn look_at(&mut self, number: u64, at: Instant) {
+        if self.looks.len() < UNITS_MAX {
+            self.looks.insert((at, number));
+        }
+    }
+
+    /// When the next unit is to be looked after.
+    pub(crate) fn look_due_at(&self) -> Option<Instant> {
+        self.looks.first().map(|(at, _)| *at)
+    }
+
+    /// The next unit that was to be looked after by `now` and of which fewer than k packets have
+    /// arrived or are still expected, which `expected` counts; as many fresh ones as it lacks are
+    /// hoped for from now on.
+    pub(crate) fn look(
+        &mut self,
+        expected: impl Fn(u64) -> usize,
+        now: Instant,
+    ) -> Option<Lacking<'_>> {
+        while let Some((at, number)) = self.looks.first().copied().filter(|(at, _)| *at <= now) {
+            self.looks.remove(&(at, number));
+            let Some(place) = self.place(number) else { continue };
+            let unit = &mut self.units[place];
+            let mut lacking = unit.plan.source_count.saturating_sub(unit.arrived);
+            if lacking > 0 {
+                lacking = lacking.saturating_sub(expected(number));
+            }
+            let lacking = lacking.min(INDEX_END - unit.next_index);
+            if lacking == 0 {
+                continue;
+            }
+            let fresh = unit.next_index..unit.next_index + lacking;
+            unit.next_index = fresh.end;
+            unit.hopeful += lacking;
+            let unit = &self.units[place];
+            let (plan, deadline) = (unit.plan, unit.deadline);
+            return Some(Lacking { number, plan, sources: &unit.sources, fresh, deadline });
+        }
+        None
     }
 
     /// Notes that a packet of a unit arrived.
@@ -46,22 +133,29 @@ impl Ledger {
     /// all are hoped for; the others are written off.
     pub(crate) fn save(&mut self, number: u64, doubtful: usize) -> usize {
         let Some(unit) = self.find(number) else { return 0 };
-        if unit.arrived >= unit.source_count {
+        if unit.arrived >= unit.plan.source_count {
             return 0;
         }
         let sure = unit.hopeful.saturating_sub(doubtful);
-        let again = (unit.source_count + MARGIN).saturating_sub(sure).min(doubtful);
+        let again = (unit.plan.source_count + MARGIN).saturating_sub(sure).min(doubtful);
         unit.hopeful = sure + again;
         again
     }
 
     fn find(&mut self, number: u64) -> Option<&mut Standing> {
+        let place = self.place(number)?;
+        self.units.get_mut(place)
+    }
+
+    fn place(&self, number: u64) -> Option<usize> {
         let first = self.units.front()?.number;
         let at = usize::try_from(number.checked_sub(first)?).ok()?;
-        self.units.get_mut(at)
+        (at < self.units.len()).then_some(at)
     }
 }
 
+/// An index is one byte on the wire.
+const INDEX_END: usize = 256;
 /// More units than a second has; a unit lives for a fifth of one.
 const UNITS_MAX: usize = 512;
 /// Beyond k, against the next trouble.
@@ -71,36 +165,65 @@ pub(super) const MARGIN: usize = 1;
 mod tests {
     use super::*;
 
+    const DEADLINE: Instant = Instant::from_millis(65);
+
+    fn plan(source_count: usize, packet_count: usize) -> Plan {
+        Plan { source_count, packet_count, symbol_bytes: 2 }
+    }
+
+    fn ledger(source_count: usize, packet_count: usize) -> Ledger {
+        let mut ledger = Ledger::default();
+        let sources = vec![7; source_count * 2];
+        ledger.open(7, &plan(source_count, packet_count), packet_count, &sources, DEADLINE);
+        ledger
+    }
+
     #[test]
     fn the_ledger_is_bounded() {
         let mut ledger = Ledger::default();
         for unit in 0..3_000 {
-            ledger.open(unit, 4, 8);
+            ledger.open(unit, &plan(4, 8), 8, &[0; 8], DEADLINE);
+            ledger.look_at(unit, DEADLINE);
         }
-        assert_eq!(ledger.units.len(), UNITS_MAX);
+        assert_eq!((ledger.units.len(), ledger.looks.len()), (UNITS_MAX, UNITS_MAX));
         assert_eq!(ledger.save(0, 4), 0);
+        assert!(ledger.look(|_| 0, DEADLINE).is_none());
     }
 
     #[test]
     fn a_unit_that_is_there_is_not_sent_again() {
-        let mut ledger = Ledger::default();
-        ledger.open(1, 2, 4);
-        ledger.arrive(1);
-        assert_eq!(ledger.save(1, 3), 2);
-        ledger.arrive(1);
-        assert_eq!(ledger.save(1, 2), 0);
+        let mut ledger = ledger(2, 4);
+        ledger.arrive(7);
+        assert_eq!(ledger.save(7, 3), 2);
+        ledger.arrive(7);
+        assert_eq!(ledger.save(7, 2), 0);
     }
 
     #[test]
     fn only_what_a_unit_lacks_is_sent_again() {
-        let mut ledger = Ledger::default();
-        ledger.open(7, 4, 8);
-        ledger.open(8, 4, 8);
+        let mut ledger = ledger(4, 8);
         // Two links with three packets each go, one after the other.
         assert_eq!(ledger.save(7, 3), MARGIN - 1);
         assert_eq!(ledger.save(7, 3), 2 + MARGIN);
-        ledger.lose(8);
-        assert_eq!(ledger.save(8, 7), 4 + MARGIN);
         assert_eq!(ledger.save(9, 4), 0);
+        let mut ledger = self::ledger(4, 8);
+        ledger.lose(7);
+        assert_eq!(ledger.save(7, 7), 4 + MARGIN);
+    }
+
+    #[test]
+    fn a_unit_that_lacks_packets_when_looked_after_gets_fresh_ones() {
+        let mut ledger = ledger(3, 4);
+        ledger.arrive(7);
+        ledger.look_at(7, Instant::from_millis(40));
+        assert_eq!(ledger.look_due_at(), Some(Instant::from_millis(40)));
+        assert!(ledger.look(|_| 0, Instant::from_millis(39)).is_none());
+        let lacking = ledger.look(|_| 0, Instant::from_millis(40)).unwrap();
+        assert_eq!((lacking.number, lacking.fresh, lacking.sources.len()), (7, 4..6, 6));
+        assert!(ledger.look(|_| 0, Instant::from_millis(50)).is_none());
+        ledger.look_at(7, Instant::from_millis(50));
+        ledger.arrive(7);
+        // One more is expected: it has two and lacks none.
+        assert!(ledger.look(|_| 1, Instant::from_millis(50)).is_none());
     }
 }

@@ -398,6 +398,7 @@ impl Active {
         }
         self.settled = settled;
         self.doubt(shared, now);
+        self.look(shared, now);
         self.settle(shared, now);
     }
 
@@ -442,7 +443,8 @@ impl Active {
                 silent.map(|at| (at, Timer::Silence)),
             ]
         });
-        deadlines.chain(links.flatten()).min()
+        let look = self.outgoing.ledger.look_due_at().map(|at| (at, Timer::Deadline));
+        deadlines.chain(links.flatten()).chain(look).min()
     }
 }
 

@@ -10,7 +10,7 @@ use crate::error::SendError;
 use crate::event::UnitNumber;
 use crate::link::{Link, Route};
 use crate::send::protect::{self, Plan};
-use crate::send::quantile::{self, Aim, Offer, Risk};
+use crate::send::quantile::{self, Aim, Offer, Price};
 use crate::send::schedule::{self, Policy};
 use crate::send::{Coder, Entry, Ledger};
 use crate::wire::{
@@ -21,10 +21,10 @@ use crate::wire::{
 /// What sending needs beside the links.
 #[derive(Debug)]
 pub(crate) struct Outgoing {
-    coder: Coder,
+    pub(super) coder: Coder,
     /// `None`: size, repair and shares are chosen together.
     policy: Option<Box<dyn Policy>>,
-    risk: Risk,
+    price: Price,
     pub(super) ledger: Ledger,
     next_control: u64,
     next_media: u64,
@@ -36,7 +36,7 @@ pub(crate) struct Outgoing {
     report_turn: usize,
     assignment: Vec<Option<usize>>,
     plaintext: Vec<u8>,
-    spare: Vec<Vec<u8>>,
+    pub(super) spare: Vec<Vec<u8>>,
 }
 
 impl Outgoing {
@@ -44,7 +44,7 @@ impl Outgoing {
         Self {
             coder: Coder::default(),
             policy: config.schedule.policy(),
-            risk: Risk::new(config.protect.miss_target),
+            price: Price::new(config.protect.miss_target),
             ledger: Ledger::default(),
             next_control: 0,
             next_media: 0,
@@ -60,7 +60,7 @@ impl Outgoing {
     /// Takes what the peer says became of our units.
     pub(crate) fn on_tally(&mut self, tally: &Tally) {
         if tally.class == Class::Media {
-            self.risk.on_tally(tally.delivered, tally.lost);
+            self.price.on_tally(tally.delivered, tally.lost);
         }
     }
 
@@ -200,7 +200,7 @@ impl Active {
     ) -> Result<Plan, SendError> {
         let offers = self.offers(places, deadline.since(now), shared, now);
         let offers = &offers[..places.len()];
-        let aim = Aim { risk: self.outgoing.risk.get(), spread: shared.config.spread };
+        let aim = Aim { price: self.outgoing.price.get(), spread: shared.config.spread };
         let shares = quantile::plan(unit.len(), symbol_bytes_max, offers, &aim);
         let Some(quantile::Shares { mut plan, mut counts }) = shares else {
             let most = quantile::unit_bytes_max(symbol_bytes_max);
@@ -284,7 +284,11 @@ impl Active {
             return Bitrate::ZERO;
         }
         let offers = self.offers(places, span, shared, now);
-        let aim = Aim { risk: self.outgoing.risk.get(), spread: shared.config.spread };
+        if !offers[..places.len()].iter().any(|offer| offer.room >= ROOM_LEAST) {
+            // Nothing says that what is on its way arrives: no path is confirmed.
+            return Bitrate::ZERO;
+        }
+        let aim = Aim { price: self.outgoing.price.get(), spread: shared.config.spread };
         let symbol_bytes = datagram_bytes - SYMBOL_AROUND_BYTES;
         let bytes = quantile::size(&offers[..places.len()], &aim, symbol_bytes);
         let bits = bytes * 8.0 / self.budget.unit_interval().as_secs_f64();
@@ -313,8 +317,8 @@ impl Active {
             .discard_many(Discard::MediaUnschedulable, (plan.packet_count - in_time) as u64);
         let number = *next_media;
         *next_media += 1;
-        ledger.open(number, plan.source_count, in_time);
         coder.encode(plan, unit, now);
+        ledger.open(number, plan, in_time, coder.sources(plan), deadline);
         for ((index, symbol), choice) in (0..).zip(coder.symbols()).zip(assignment.iter()) {
             let Some(choice) = choice else { continue };
             let header = header(Class::Media, number, index, plan, deadline);
@@ -336,6 +340,9 @@ impl Active {
             }
         }
         shared.counters.media_sent += 1;
+        if shared.config.retransmit && !copies {
+            self.look_after(number, deadline, shared, now);
+        }
         Ok(UnitNumber::new(number))
     }
 
@@ -583,7 +590,13 @@ fn seal(
     true
 }
 
-fn header(class: Class, number: u64, index: u8, plan: &Plan, deadline: Instant) -> Coded<'static> {
+pub(super) fn header(
+    class: Class,
+    number: u64,
+    index: u8,
+    plan: &Plan,
+    deadline: Instant,
+) -> Coded<'static> {
     Coded {
         class,
         unit_low: number as u32 & 0x00ff_ffff,
@@ -594,7 +607,7 @@ fn header(class: Class, number: u64, index: u8, plan: &Plan, deadline: Instant) 
     }
 }
 
-fn entry(
+pub(super) fn entry(
     unit: u64,
     header: &Coded<'_>,
     symbol: &[u8],
@@ -639,7 +652,9 @@ const DEADLINE_MOST: Duration = Duration::from_secs(30);
 /// A link without media gets a packet so often.
 const PROBE_INTERVAL: Duration = Duration::from_millis(100);
 /// How long a packet may wait for its link's pace beside what one unit's time carries.
-const CREDIT_TIME: Duration = Duration::from_millis(10);
+const CREDIT_TIME: Duration = Duration::from_millis(5);
+/// A link with less room has none: bytes of a small packet.
+const ROOM_LEAST: f64 = 150.0;
 /// GF(2^8) has room for 256 packets in a block.
 const PACKETS_MAX: usize = 256;
 /// A link that brings no media is reported so much more seldom.

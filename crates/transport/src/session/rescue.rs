@@ -4,10 +4,12 @@ use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
 use super::Shared;
 use super::active::Active;
+use super::outgoing::{entry, header};
 use crate::config::Config;
 use crate::counters::Discard;
 use crate::link::{Link, Outlook, Settled};
-use crate::send::Entry;
+use crate::send::{Entry, Lacking};
+use crate::wire::Class;
 
 /// Whether a link may carry media: it is trusted, or no link is and it is up.
 ///
@@ -40,6 +42,11 @@ impl Link {
     pub(super) fn news_overdue_at(&self, config: &Config) -> Option<Instant> {
         let jitter = self.delay.jitter().unwrap_or_default();
         Some(self.news_due_at(config)? + config.report_interval + NEWS_PAUSE + jitter * JITTERS)
+    }
+
+    /// Whether a report on what is on its way should have come.
+    fn is_overdue(&self, config: &Config, now: Instant) -> bool {
+        self.news_due_at(config).is_some_and(|at| now > at + config.report_interval)
     }
 
     /// When the next report on what is on its way may be expected.
@@ -170,6 +177,56 @@ impl Active {
         }
     }
 
+    /// Makes a unit be looked after when its packets should have been reported, at the latest when
+    /// fresh ones can just be in time; not at all if that is before a report can have come.
+    pub(super) fn look_after(
+        &mut self,
+        number: u64,
+        deadline: Instant,
+        shared: &Shared,
+        now: Instant,
+    ) {
+        let carrying = Carrying::of(&self.links);
+        let clock = self.clock(now);
+        let links = || self.links.iter().filter(|link| carrying.allows(link));
+        let Some(rtt) = links().filter_map(|link| link.delay.rtt_min()).min() else { return };
+        let Some(owd) = links().map(|link| link.owd_out_or_guess(clock)).min() else { return };
+        let interval = shared.config.report_interval;
+        let first = now + rtt + interval * 2 + LOOK_SLACK;
+        let last = Instant::from_nanos(
+            deadline.as_nanos().saturating_sub((owd + LOOK_SLACK).as_nanos() as u64),
+        );
+        if last >= now + rtt + interval {
+            self.outgoing.ledger.look_at(number, first.min(last));
+        }
+    }
+
+    /// Sends fresh packets of units that lack some when they are looked after.
+    pub(super) fn look(&mut self, shared: &mut Shared, now: Instant) {
+        let carrying = Carrying::of(&self.links);
+        loop {
+            let super::outgoing::Outgoing { ledger, coder, spare, .. } = &mut self.outgoing;
+            let config = &shared.config;
+            let links = &self.links;
+            let expected = |unit| {
+                let of = links.iter().filter(|link| !link.is_overdue(config, now));
+                of.map(|link| link.flight.carried(unit) + link.pacer.holds(unit)).sum()
+            };
+            let Some(lacking) = ledger.look(expected, now) else { break };
+            let Lacking { number, plan, fresh, deadline, .. } = lacking;
+            coder.extend(&plan, lacking.sources, &fresh);
+            let mut entries = Vec::with_capacity(fresh.len());
+            for (index, symbol) in fresh.zip(coder.symbols()) {
+                let header = header(Class::Media, number, index as u8, &plan, deadline);
+                entries.push(entry(number, &header, symbol, deadline, spare));
+            }
+            for entry in entries {
+                self.send_again(entry, None, carrying, shared, now);
+            }
+            self.look_after(number, deadline, shared, now);
+        }
+    }
+
     /// Notes what became of media packets on a link, known since `known_at`; sends again what is
     /// lost, as far as a unit lacks it.
     pub(super) fn settle_packets(
@@ -238,9 +295,10 @@ fn give(
     let ends = ends.map(|(at, link)| {
         let free_at = link.pacer.free_before(entry.deadline, now);
         let end = free_at + link.pacer.rate().time_for(bytes) + link.owd_out_or_guess(clock);
-        (end, at)
+        // A link that has told nothing of late is the one that brought this about.
+        (link.is_overdue(config, now), end, at)
     });
-    let Some((end, at)) = ends.min().filter(|(end, _)| *end <= entry.deadline) else {
+    let Some((_, end, at)) = ends.min().filter(|(_, end, _)| *end <= entry.deadline) else {
         return Some(entry);
     };
     entry.standing = links[at].standing(entry.deadline.since(end), config, now);
@@ -251,6 +309,8 @@ fn give(
 /// Three pongs in a row are missing: less is jitter and a radio's own repeats.
 const PONGS_MISSED: u32 = 3;
 const JITTERS: u32 = 4;
+/// What a timer, a pace and a little jitter take.
+const LOOK_SLACK: Duration = Duration::from_millis(4);
 /// Reports come in time or not at all, but for this.
 const NEWS_PAUSE: Duration = Duration::from_millis(10);
 const PATIENCE_LEAST: Duration = Duration::from_millis(60);
