@@ -10,6 +10,8 @@ use tautline_units::{Duration, Instant};
 pub(crate) struct Punctuality {
     cells: [Cell; CELLS],
     failed_at: Option<Instant>,
+    /// The share of packets lost by chance, fading.
+    loss: f64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +36,7 @@ impl Punctuality {
         for (at, cell) in cells.iter_mut().enumerate() {
             cell.kept = PRIOR * expected(at);
         }
-        Self { cells, failed_at: None }
+        Self { cells, failed_at: None, loss: 0.0 }
     }
 
     /// The cell for a packet given to the link now.
@@ -49,6 +51,16 @@ impl Punctuality {
     pub(crate) fn probability(&self, standing: u8) -> f64 {
         let cell = &self.cells[usize::from(standing) % CELLS];
         cell.kept / cell.all
+    }
+
+    /// The probability that a packet is lost by chance, whatever the others do.
+    pub(crate) fn loss(&self) -> f64 {
+        self.loss
+    }
+
+    /// Notes whether a packet was lost by chance: alone or with a few.
+    pub(crate) fn observe_loss(&mut self, lost: bool) {
+        self.loss += (f64::from(u8::from(lost)) - self.loss) / LOSS_MEMORY;
     }
 
     /// Notes what became of a packet.
@@ -85,6 +97,8 @@ const CALM: [u64; 2] = [100, 600];
 const CELLS: usize = (UNHEARD.len() + 1) * (SPARE.len() + 1) * (CALM.len() + 1);
 /// Packets that the beginning is worth.
 const PRIOR: f64 = 30.0;
+/// Packets: a second or so of a link.
+const LOSS_MEMORY: f64 = 500.0;
 /// Packets of a cell after which an observation counts 1/e: a minute or so of a link's share.
 const MEMORY: f64 = 30_000.0;
 

@@ -1,9 +1,9 @@
 //! Size, repair and shares of a unit, chosen together.
 //!
 //! A block code makes the usable rate the quantile of the sum of what the links deliver in time,
-//! not the sum of their quantiles. Link i delivers its whole share in time with probability u_i,
-//! or nothing: packets of one link fail together. So a unit of k source packets comes with
-//! probability P(sum of the shares that come >= k).
+//! not the sum of their quantiles. Link i carries its share in time with probability u_i, or nothing
+//! of it: packets of one link are late together. Of what it carries, each packet is lost by chance.
+//! So a unit of k source packets comes with probability P(sum of what the links deliver >= k).
 
 use super::protect::Plan;
 use crate::wire::{LinkNumber, Prefix, SYMBOL_AROUND_BYTES};
@@ -20,13 +20,15 @@ pub(crate) struct Offer {
     pub(crate) room: f64,
     /// Whether nothing waits there.
     pub(crate) idle: bool,
-    /// The probability that a packet given to it now is in time.
+    /// The probability that what is given to it now is in time.
     pub(crate) probability: f64,
+    /// The probability that a packet is lost by chance, each for itself.
+    pub(crate) loss: f64,
 }
 
 impl Offer {
     pub(crate) const NONE: Self =
-        Self { pace: 0.0, credit: 0.0, room: 0.0, idle: false, probability: 0.0 };
+        Self { pace: 0.0, credit: 0.0, room: 0.0, idle: false, probability: 0.0, loss: 0.0 };
 }
 
 /// The largest unit that can be planned, in bytes.
@@ -39,6 +41,8 @@ pub(crate) fn unit_bytes_max(symbol_bytes_max: usize) -> usize {
 pub(crate) struct Aim {
     /// What a miss costs, as a multiple of all that the links could carry.
     pub(crate) price: f64,
+    /// The probability of a miss that needs no more repair.
+    pub(crate) risk: f64,
     /// Whether the unit shall survive the loss of any one link.
     pub(crate) spread: bool,
 }
@@ -58,7 +62,13 @@ pub(crate) struct Shares {
 pub(crate) fn size(offers: &[Offer], aim: &Aim, symbol_bytes_max: usize) -> f64 {
     let mut shares: Vec<(f64, f64)> = offers
         .iter()
-        .map(|offer| ((offer.pace + offer.credit / CREDIT_UNITS).min(offer.room), offer))
+        .map(|offer| {
+            let bytes = (offer.pace + offer.credit / CREDIT_UNITS).min(offer.room);
+            // As many packets as come nearly always.
+            let packets = (bytes / symbol_bytes_max as f64).max(1.0);
+            let spread = (packets * offer.loss * (1.0 - offer.loss)).sqrt();
+            (bytes * (1.0 - offer.loss - DEVIATIONS * spread / packets).max(0.1), offer)
+        })
         .filter(|(bytes, offer)| *bytes > 0.0 && offer.probability > PROBABILITY_LEAST)
         .map(|(bytes, offer)| (bytes, offer.probability))
         .collect();
@@ -163,7 +173,12 @@ impl<'a> Block<'a> {
         let room = (PACKETS_MAX - source_count) / offers.len().max(1) + 1;
         for (most, offer) in most.iter_mut().zip(offers) {
             if offer.probability > PROBABILITY_LEAST {
-                *most = most_of(offer).min(source_count).min(room);
+                // Beyond k only what replaces losses is of use.
+                let useful = match offer.loss > LOSS_LEAST {
+                    true => source_count * 3 + 2,
+                    false => source_count,
+                };
+                *most = most_of(offer).min(useful).min(room);
             }
         }
         Self { source_count, offers, most, counts: most }
@@ -174,11 +189,11 @@ impl<'a> Block<'a> {
     fn fit(&mut self, aim: &Aim) -> bool {
         let alive = self.most.iter().filter(|most| **most > 0).count();
         let spread = aim.spread && alive > 1;
-        let risk = (LITTLE / aim.price).max((1.0 - self.probability()) * NEARLY);
+        let risk = aim.risk.max((1.0 - self.probability()) * NEARLY);
         if !self.keeps(risk, spread) {
             return false;
         }
-        let (mut low, mut high) = (0, self.source_count);
+        let (mut low, mut high) = (0, self.most.iter().max().copied().unwrap_or(0));
         while low + 1 < high {
             let level = (low + high) / 2;
             self.level(level);
@@ -220,6 +235,10 @@ impl<'a> Block<'a> {
         sums[0] = 1.0;
         let links = self.counts.iter().zip(self.offers).filter(|(count, _)| **count > 0);
         for (count, offer) in links {
+            if offer.loss > LOSS_LEAST {
+                sums = lossy(&sums, most, *count, offer);
+                continue;
+            }
             for sum in (0..=most).rev() {
                 let p = sums[sum];
                 if p > 0.0 {
@@ -230,6 +249,26 @@ impl<'a> Block<'a> {
         }
         sums[most]
     }
+}
+
+/// What `sums` become with `count` packets of a link that loses some of them by chance.
+fn lossy(
+    sums: &[f64; SOURCES_MAX + 1],
+    most: usize,
+    count: usize,
+    offer: &Offer,
+) -> [f64; SOURCES_MAX + 1] {
+    let mut after = sums.map(|p| p * (1.0 - offer.probability));
+    // Of `count` packets, P(n come); then P(n + 1 come) from it.
+    let (kept, lost) = (1.0 - offer.loss, offer.loss);
+    let mut p = offer.probability * lost.powi(count as i32);
+    for come in 0..=count {
+        for sum in 0..=most {
+            after[(sum + come).min(most)] += sums[sum] * p;
+        }
+        p *= (count - come) as f64 / (come + 1) as f64 * kept / lost;
+    }
+    after
 }
 
 /// What a miss costs, led so that the misses that happen come to the target.
@@ -250,8 +289,10 @@ impl Price {
         Self { target, log: (PRICE_FIRST / target).ln(), told: None }
     }
 
-    pub(crate) fn get(&self) -> f64 {
-        self.log.exp()
+    /// What a unit shall keep to.
+    pub(crate) fn aim(&self, spread: bool) -> Aim {
+        let price = self.log.exp();
+        Aim { price, risk: (LITTLE / price).min(self.target / 2.0), spread }
     }
 
     /// Takes totals of units delivered and lost; older ones than before say nothing.
@@ -270,6 +311,10 @@ impl Price {
 
 /// A link that is less likely in time carries no share.
 const PROBABILITY_LEAST: f64 = 0.3;
+/// A rarer loss is left to the outer loop.
+const LOSS_LEAST: f64 = 0.002;
+/// How many standard deviations fewer packets may come than on average.
+const DEVIATIONS: f64 = 2.0;
 /// Credit is spent over so many units.
 const CREDIT_UNITS: f64 = 4.0;
 /// Subsets of so many links are looked at one by one; what smaller shares add is a bonus.
@@ -299,10 +344,10 @@ mod tests {
     use super::*;
 
     fn offer(pace: f64, probability: f64) -> Offer {
-        Offer { pace, credit: 0.0, room: 1e9, idle: false, probability }
+        Offer { pace, credit: 0.0, room: 1e9, idle: false, probability, loss: 0.0 }
     }
 
-    const AIM: Aim = Aim { price: 20.0, spread: true };
+    const AIM: Aim = Aim { price: 20.0, risk: 0.0025, spread: true };
 
     fn probability(u: &[f64], counts: &[usize], source_count: usize) -> f64 {
         let offers: Vec<Offer> = u.iter().map(|u| offer(1e9, *u)).collect();
@@ -321,6 +366,19 @@ mod tests {
         near(probability(&u[..3], &[3, 2, 2], 4), 0.998424);
         near(probability(&u, &[2, 2, 2, 2], 4), 0.99994108);
         near(probability(&u, &[3, 3, 3, 3], 9), 0.99641892);
+    }
+
+    #[test]
+    fn a_link_that_loses_by_chance_gets_repair_of_its_own() {
+        let lossy = [Offer { loss: 0.3, ..offer(9_000.0, 1.0) }];
+        let shares = plan(1_500, 1_169, &lossy, &AIM).unwrap();
+        let block =
+            Block { counts: shares.counts, ..Block::new(shares.plan.source_count, &lossy, |_| 0) };
+        assert!(block.probability() > 0.9975, "{shares:?} {}", block.probability());
+        // P(at least 2 of 6) = 1 - .3^6 - 6 .7 .3^5.
+        let mut six = Block::new(2, &lossy, |_| 0);
+        six.counts[0] = 6;
+        assert!((six.probability() - 0.989_065).abs() < 1e-6, "{}", six.probability());
     }
 
     #[test]
@@ -372,7 +430,7 @@ mod tests {
         let of = |u: &[f64], price: f64, spread: bool| {
             let offers: Vec<Offer> = u.iter().map(|u| offer(2_000.0, *u)).collect();
             // Headers and prefix are taken off: at most an eighth here.
-            (size(&offers, &Aim { price, spread }, 1_169) / 2_000.0 * 1.06).round()
+            (size(&offers, &Aim { price, spread, ..AIM }, 1_169) / 2_000.0 * 1.06).round()
         };
         // P(all four) = .92, P(three) = .9977, P(two) = .99997.
         assert_eq!(of(&[0.98; 4], 20.0, true), 3.0);
@@ -394,7 +452,7 @@ mod tests {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let draw = (random >> 33) as f64 / (1_u64 << 31) as f64;
             // The dearer a miss, the rarer.
-            if draw < 0.3 / price.get() {
+            if draw < 0.3 / price.aim(true).price {
                 lost += 1;
                 missed += u32::from(unit > 50_000);
             } else {
@@ -405,6 +463,6 @@ mod tests {
         let share = f64::from(missed) / 150_000.0;
         assert!((0.0095..0.0105).contains(&share), "{share}");
         price.on_tally(0, 0);
-        assert!((price.get() - 30.0).abs() < 10.0, "{}", price.get());
+        assert!((price.aim(true).price - 30.0).abs() < 10.0, "{}", price.aim(true).price);
     }
 }

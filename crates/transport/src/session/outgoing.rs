@@ -10,7 +10,7 @@ use crate::error::SendError;
 use crate::event::UnitNumber;
 use crate::link::{Link, Route};
 use crate::send::protect::{self, Plan};
-use crate::send::quantile::{self, Aim, Offer, Price};
+use crate::send::quantile::{self, Offer, Price};
 use crate::send::schedule::{self, Policy};
 use crate::send::{Coder, Entry, Ledger};
 use crate::wire::{
@@ -200,7 +200,7 @@ impl Active {
     ) -> Result<Plan, SendError> {
         let offers = self.offers(places, deadline.since(now), shared, now);
         let offers = &offers[..places.len()];
-        let aim = Aim { price: self.outgoing.price.get(), spread: shared.config.spread };
+        let aim = self.outgoing.price.aim(shared.config.spread);
         let shares = quantile::plan(unit.len(), symbol_bytes_max, offers, &aim);
         let Some(quantile::Shares { mut plan, mut counts }) = shares else {
             let most = quantile::unit_bytes_max(symbol_bytes_max);
@@ -261,6 +261,7 @@ impl Active {
                     .map_or(f64::INFINITY, |most| (most - unreported).get() as f64),
                 idle: wait.is_zero(),
                 probability: link.punctuality.probability(standing),
+                loss: link.punctuality.loss(),
             };
         }
         offers
@@ -288,7 +289,7 @@ impl Active {
             // Nothing says that what is on its way arrives: no path is confirmed.
             return Bitrate::ZERO;
         }
-        let aim = Aim { price: self.outgoing.price.get(), spread: shared.config.spread };
+        let aim = self.outgoing.price.aim(shared.config.spread);
         let symbol_bytes = datagram_bytes - SYMBOL_AROUND_BYTES;
         let bytes = quantile::size(&offers[..places.len()], &aim, symbol_bytes);
         let bits = bytes * 8.0 / self.budget.unit_interval().as_secs_f64();

@@ -238,9 +238,17 @@ impl Active {
         now: Instant,
     ) {
         let carrying = Carrying::of(&self.links);
+        // Many at once are no chance: the link failed for a while.
+        let failed = settled.iter().filter(|packet| !packet.arrived).count() > CHANCE_MOST;
         for Settled { entry, arrived } in settled.drain(..) {
             let in_time = arrived && known_at <= entry.deadline;
-            self.links[place].punctuality.observe(entry.standing, in_time, now);
+            let punctuality = &mut self.links[place].punctuality;
+            if arrived || failed {
+                punctuality.observe(entry.standing, in_time, now);
+            }
+            if !failed {
+                punctuality.observe_loss(!arrived);
+            }
             let unit = entry.unit;
             if arrived {
                 self.outgoing.ledger.arrive(unit);
@@ -309,6 +317,8 @@ fn give(
 /// Three pongs in a row are missing: less is jitter and a radio's own repeats.
 const PONGS_MISSED: u32 = 3;
 const JITTERS: u32 = 4;
+/// More packets lost between two reports are not lost by chance, each for itself.
+const CHANCE_MOST: usize = 12;
 /// What a timer, a pace and a little jitter take.
 const LOOK_SLACK: Duration = Duration::from_millis(4);
 /// Reports come in time or not at all, but for this.
