@@ -21,6 +21,8 @@
 //!   the sender hands to [`Encoder::acknowledge`]: all below is known, and the coding window begins
 //!   there. Lost feedback costs time, never correctness. `missing - rank` tells how many more repair
 //!   packets would end the waiting.
+//! - A sender that knows what is lost may have a repair packet [made](Encoder::repair_before) over
+//!   that alone: it does not wait for what is lost of newer packets.
 //! - The code knows no time. Who does calls `forget_before` on each end when packets expire: on the
 //!   sender's they leave the coding window, on the receiver's they are no longer waited for. If
 //!   nobody does, the window's bound does: [`Encoder::overrun`] and [`Report::lost`] count.

@@ -83,7 +83,8 @@ pub struct Discards {
     pub redundant: u64,
     /// See [`Discard::Full`].
     pub full: u64,
-    /// Repair packets that were held in vain until packets that they cover were forgotten.
+    /// Repair packets that were held in vain until packets that they cover were forgotten, or until
+    /// they were [dropped](Decoder::drop_unwanted).
     pub expired: u64,
 }
 
@@ -197,6 +198,17 @@ impl Decoder {
         }
         self.raise_floor(id);
         self.equations.give_up(self.floor);
+    }
+
+    /// Drops the held repair packet that waits for the oldest packet given up, if there is one: what
+    /// to do when a repair packet is refused as [`Discard::Full`].
+    ///
+    /// All that is known of other packets stays, unless the one given up should still come. It is
+    /// counted as [`Discards::expired`]. O(repair packets held * (these + unknown packets)).
+    pub fn drop_unwanted(&mut self) -> bool {
+        let dropped = self.equations.drop_unwanted(self.floor);
+        self.discards.expired += u64::from(dropped);
+        dropped
     }
 
     /// Returns where the decoder stands. O(repair packets held).

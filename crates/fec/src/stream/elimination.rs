@@ -230,6 +230,18 @@ impl Elimination {
         dropped
     }
 
+    /// Drops one repair packet whose equation is only about a packet below `floor`, if there is one.
+    pub(super) fn drop_unwanted(&mut self, floor: u64) -> bool {
+        let unwanted = (0..self.pivots.len()).filter(|&row| self.pivots[row] < floor);
+        let Some(row) = unwanted.min_by_key(|&row| self.pivots[row]) else { return false };
+        let held = (0..self.held.len())
+            .filter(|&held| self.shares(row)[held] != 0)
+            .min_by_key(|&held| self.held[held].repair.first)
+            .expect("a row is made from repair packets");
+        self.drop_held(held, floor);
+        true
+    }
+
     /// Drops one repair packet for want of what it covers, and the row that is lost with it.
     fn drop_held(&mut self, held: usize, floor: u64) {
         let has_share = |&row: &usize| self.shares(row)[held] != 0;

@@ -147,6 +147,33 @@ impl Encoder {
         Ok(Repair { first: window.start, count, seed })
     }
 
+    /// Writes a repair packet over the source packets of the coding window below `end` only.
+    ///
+    /// For packets known to be lost: what newer ones are lost does not matter to it. Nothing of it is
+    /// begun in advance. Else as [`Encoder::repair`], the seeds too.
+    ///
+    /// # Errors
+    /// [`Error::EmptyWindow`] or [`Error::Symbol`]; nothing is written.
+    pub fn repair_before(
+        &mut self,
+        end: u64,
+        seed: u16,
+        output: &mut [u8],
+    ) -> Result<Repair, Error> {
+        self.check_length(output.len())?;
+        let window = self.first..end.min(self.next);
+        if window.is_empty() {
+            return Err(Error::EmptyWindow);
+        }
+        let Encoder { kernel, packets, scratch, slot_mask, .. } = self;
+        let sources = Sources { packets, slot_mask: *slot_mask };
+        let mut sum = Sum::new(scratch);
+        sources.add(seed, 1, window.clone(), &mut sum);
+        sum.finish(*kernel, &mut [output]);
+        let count = (window.end - window.start) as u16;
+        Ok(Repair { first: window.start, count, seed })
+    }
+
     fn check_length(&self, given: usize) -> Result<(), Error> {
         let expected = self.config.symbol_bytes;
         if given != expected {

@@ -94,6 +94,24 @@ fn repair_packets_follow_the_documented_combination() {
 }
 
 #[test]
+fn a_repair_packet_may_cover_the_older_part_of_the_window_only() {
+    let mut encoder = filled(Config::new(20, 64), 30);
+    encoder.acknowledge(3).expect("sent");
+    let mut payload = [0xA5; 20];
+    for (seed, end, count) in [(7, 17, 14), (8, 4, 1), (9, 99, 27)] {
+        // In between one over all, begun in advance.
+        let (whole, bytes) = repair(&mut encoder, 20, seed);
+        assert_eq!(bytes, sum(whole, 20));
+        let part = encoder.repair_before(end, 100 + seed, &mut payload).expect("packets are there");
+        assert_eq!(part, Repair { first: 3, count, seed: 100 + seed });
+        assert_eq!(&payload[..], sum(part, 20));
+    }
+    assert_eq!(encoder.repair_before(3, 0, &mut payload), Err(Error::EmptyWindow));
+    let error = Error::Symbol { expected: 20, given: 19 };
+    assert_eq!(encoder.repair_before(9, 0, &mut payload[..19]), Err(error));
+}
+
+#[test]
 fn coefficients_and_repair_packets_are_what_the_specification_says() {
     // The vectors were computed apart from this code.
     let specification = include_str!("../../../../docs/protocol.md");
@@ -379,6 +397,32 @@ fn packets_given_up_are_not_given_and_still_help() {
 }
 
 #[test]
+fn a_full_decoder_makes_room_by_what_is_not_wanted_any_more() {
+    let config = Config { symbol_bytes: 6, window_max: 32, repairs_max: 3 };
+    let mut encoder = filled(config, 12);
+    let mut decoder = decoder(config);
+    for id in [0, 5, 6, 7, 9, 10, 11] {
+        decoder.handle_source(id, &symbol(id, 6)).expect("new");
+    }
+    poll_all(&mut decoder, 6);
+    for seed in 0..3 {
+        let (repair, payload) = repair(&mut encoder, 6, seed);
+        decoder.handle_repair(&repair, &payload).expect("new");
+    }
+    // Three equations about 1 to 4 and 8; now there is one about 8 alone.
+    encoder.forget_before(5);
+    let (repair, payload) = repair(&mut encoder, 6, 9);
+    assert_eq!(decoder.handle_repair(&repair, &payload), Err(Discard::Full));
+    assert!(!decoder.drop_unwanted());
+    decoder.forget_before(5);
+    assert!(decoder.drop_unwanted());
+    assert_eq!(decoder.discards().expired, 1);
+    assert_eq!(decoder.handle_repair(&repair, &payload), Ok(()));
+    assert_eq!(poll_all(&mut decoder, 6), [8]);
+    assert_eq!(decoder.report(), Report { edge: 12, next: 12, missing: 0, rank: 0, lost: 4 });
+}
+
+#[test]
 fn a_repair_packet_over_the_last_numbers_is_decoded() {
     let mut decoder = decoder(Config::new(1, 64));
     let (first, count, seed) = (u64::MAX - 40, 40, 9);
@@ -597,6 +641,9 @@ proptest! {
                     Ok(())
                 }
             };
+            if generator.chance(0.02) {
+                decoder.drop_unwanted();
+            }
             let report = decoder.report();
             prop_assert!(report.rank <= report.missing.min(repairs_max));
             prop_assert!(report.missing <= window_max);
