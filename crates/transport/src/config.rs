@@ -20,6 +20,7 @@ use crate::send::{protect, schedule};
 /// spread = true
 /// retransmit = true
 /// [protect]
+/// code = "block"   # or "stream"
 /// source_count_min = 4
 /// symbol_bytes_min = 64
 /// code_rate = 0.5

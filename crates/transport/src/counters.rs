@@ -34,7 +34,8 @@ pub enum Discard {
     AnswerOverflow,
     /// A datagram not sent because its route is not validated and has received too little.
     AmplificationHeld,
-    /// A source or repair packet of a unit already finished.
+    /// A source or repair packet of a unit already finished, or a repair packet that says nothing
+    /// new.
     PacketSurplus,
     /// A source or repair packet that came twice.
     PacketDuplicate,
@@ -44,6 +45,11 @@ pub enum Discard {
     PacketInconsistent,
     /// A source or repair packet of a unit beyond the receiver's horizon.
     PacketOutOfRange,
+    /// A repair packet of the streaming code given up for a newer one: nobody waits any more for
+    /// what it might have told.
+    RepairExpired,
+    /// A repair packet of the streaming code beyond those that may wait for others.
+    RepairOverflow,
     /// A unit of which nothing came.
     UnitMissing,
     /// A unit with too few packets at its deadline.
@@ -81,7 +87,7 @@ pub enum Discard {
 
 impl Discard {
     /// Every discard, in order.
-    pub const ALL: [Self; 37] = [
+    pub const ALL: [Self; 39] = [
         Self::DatagramMalformed,
         Self::DatagramUnknownSession,
         Self::DatagramForged,
@@ -103,6 +109,8 @@ impl Discard {
         Self::PacketLate,
         Self::PacketInconsistent,
         Self::PacketOutOfRange,
+        Self::RepairExpired,
+        Self::RepairOverflow,
         Self::UnitMissing,
         Self::UnitIncomplete,
         Self::UnitLate,
@@ -145,6 +153,8 @@ impl Discard {
             Self::PacketLate => "packet_late",
             Self::PacketInconsistent => "packet_inconsistent",
             Self::PacketOutOfRange => "packet_out_of_range",
+            Self::RepairExpired => "repair_expired",
+            Self::RepairOverflow => "repair_overflow",
             Self::UnitMissing => "unit_missing",
             Self::UnitIncomplete => "unit_incomplete",
             Self::UnitLate => "unit_late",
@@ -184,6 +194,10 @@ pub struct Counters {
     pub control_delivered: u64,
     /// Units delivered that needed a repair packet.
     pub units_repaired: u64,
+    /// Source packets that repair packets of the streaming code gave back in time.
+    pub sources_recovered: u64,
+    /// Repair packets of the streaming code that reports asked for.
+    pub repairs_asked: u64,
     /// Handshakes completed.
     pub handshakes: u64,
     /// Links that moved to another address.
@@ -202,6 +216,8 @@ impl Counters {
             media_delivered: 0,
             control_delivered: 0,
             units_repaired: 0,
+            sources_recovered: 0,
+            repairs_asked: 0,
             handshakes: 0,
             routes_moved: 0,
             discards: [0; Discard::ALL.len()],
@@ -240,6 +256,8 @@ impl Counters {
             ("media_delivered", self.media_delivered),
             ("control_delivered", self.control_delivered),
             ("units_repaired", self.units_repaired),
+            ("sources_recovered", self.sources_recovered),
+            ("repairs_asked", self.repairs_asked),
             ("handshakes", self.handshakes),
             ("routes_moved", self.routes_moved),
         ];

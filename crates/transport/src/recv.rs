@@ -2,8 +2,11 @@
 
 mod dedup;
 mod join;
+mod parts;
 mod recover;
 mod report;
+mod stream;
 
 pub(crate) use join::{Inbox, Outcome};
 pub(crate) use report::Arrivals;
+pub(crate) use stream::Stream;

@@ -7,7 +7,9 @@ pub(crate) mod quantile;
 pub(crate) mod retransmit;
 pub mod schedule;
 pub(crate) mod split;
+pub(crate) mod stream;
 
 pub(crate) use coder::Coder;
 pub(crate) use pace::{ControlQueue, Entry, Pacer};
 pub(crate) use retransmit::{Lacking, Ledger};
+pub(crate) use stream::Stream;

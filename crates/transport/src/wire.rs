@@ -9,6 +9,7 @@ mod datagram;
 mod ping;
 mod pong;
 mod report;
+pub mod stream;
 mod tally;
 
 pub use block::Prefix;
@@ -33,6 +34,10 @@ pub enum Packet<'a> {
     Report(Report),
     /// What became of units.
     Tally(Tally),
+    /// A source packet of the streaming code; always the last of its datagram.
+    Source(stream::Source<'a>),
+    /// A repair packet of the streaming code; always the last of its datagram.
+    Repair(stream::Repair<'a>),
 }
 
 /// Bytes that are no packet of this protocol.
@@ -69,6 +74,14 @@ impl<'a> Packets<'a> {
             KIND_PONG if low == 0 => Ok(Some(Packet::Pong(Pong::parse(&mut self.rest)?))),
             KIND_REPORT => Ok(Some(Packet::Report(Report::parse(&mut self.rest)?))),
             KIND_TALLY => Ok(Some(Packet::Tally(Tally::parse(&mut self.rest)?))),
+            KIND_STREAM_SOURCE => {
+                let source = stream::Source::parse(std::mem::take(&mut self.rest))?;
+                Ok(Some(Packet::Source(source)))
+            }
+            KIND_STREAM_REPAIR => {
+                let repair = stream::Repair::parse(std::mem::take(&mut self.rest))?;
+                Ok(Some(Packet::Repair(repair)))
+            }
             0..=15 => Err(Malformed("unknown packet kind")),
             16.. => unreachable!("a nibble is at most 15"),
         }
@@ -114,6 +127,8 @@ const KIND_PING: u8 = 2;
 const KIND_PONG: u8 = 3;
 const KIND_REPORT: u8 = 4;
 const KIND_TALLY: u8 = 5;
+const KIND_STREAM_SOURCE: u8 = 6;
+const KIND_STREAM_REPAIR: u8 = 7;
 
 /// Our bytes around the symbol of a source or repair packet: header, packet header and tag.
 pub const SYMBOL_AROUND_BYTES: usize = SEALED_HEADER_BYTES + Coded::HEADER_BYTES + TAG_BYTES;

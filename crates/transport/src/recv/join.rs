@@ -3,10 +3,12 @@ use std::collections::BTreeMap;
 use tautline_units::Instant;
 
 use super::dedup::Finished;
+use super::parts::Parts;
 use super::recover::{Added, Block};
 use crate::counters::{Counters, Discard};
 use crate::crypto::{Verdict, expand};
 use crate::event::LossReason;
+use crate::wire::stream::{PART_UNIT_BITS, Part};
 use crate::wire::{Class, Coded, Prefix, Tally, UNIT_NUMBER_BITS};
 
 /// The units of one class that are on their way in.
@@ -27,11 +29,19 @@ pub(crate) struct Inbox {
     tally: (u64, u64),
 }
 
-/// A unit on its way in; without a block until its first packet.
+/// A unit on its way in.
 #[derive(Debug)]
 struct Coming {
     deadline: Instant,
-    block: Option<Block>,
+    content: Content,
+}
+
+/// What has come of a unit, by its code.
+#[derive(Debug)]
+enum Content {
+    Nothing,
+    Block(Block),
+    Parts(Parts),
 }
 
 /// What became of a unit.
@@ -67,7 +77,7 @@ impl Inbox {
         self.units.values().map(|coming| coming.deadline).min()
     }
 
-    /// Takes a packet whose unit is worthless after `deadline`, on our clock.
+    /// Takes a packet of a block whose unit is worthless after `deadline`, on our clock.
     pub(crate) fn handle(
         &mut self,
         packet: &Coded<'_>,
@@ -76,27 +86,93 @@ impl Inbox {
         outcomes: &mut Vec<Outcome>,
         now: Instant,
     ) {
-        self.expire(counters, outcomes, now);
         let number = expand(self.next, u64::from(packet.unit_low), UNIT_NUMBER_BITS);
-        if !self.units.contains_key(&number) {
-            match self.finished.check(number) {
-                Verdict::New => {}
-                Verdict::Replayed => return counters.discard(Discard::PacketSurplus),
-                Verdict::Stale => return counters.discard(Discard::PacketOutOfRange),
-            }
-            if self.class == Class::Control && self.delivered.is_some_and(|newest| number < newest)
-            {
-                self.finished.note(number);
-                return counters.discard(Discard::ControlSuperseded);
-            }
-            self.open(number, deadline, counters, outcomes);
-            if now > deadline {
-                counters.discard(Discard::PacketLate);
-                self.lose(number, LossReason::Late, counters, outcomes);
-                return;
-            }
+        if self.admit(number, deadline, true, counters, outcomes, now) {
+            let added = self.content(number, deadline).and_then(|(content, spare)| {
+                let block = content.block(packet)?;
+                Some(block.add(packet, || spare.pop().unwrap_or_default()))
+            });
+            self.on_added(number, packet.symbol.len(), added, true, counters, outcomes);
         }
-        self.add(number, packet, deadline, counters, outcomes);
+    }
+
+    /// Takes source packet `source` of the stream, that came or was recovered, whose unit is
+    /// worthless after `deadline`, on our clock.
+    #[allow(clippy::too_many_arguments)]
+    pub(crate) fn handle_part(
+        &mut self,
+        source: u64,
+        part: &Part<'_>,
+        recovered: bool,
+        deadline: Instant,
+        counters: &mut Counters,
+        outcomes: &mut Vec<Outcome>,
+        now: Instant,
+    ) {
+        let number = expand(self.next, u64::from(part.unit_low), PART_UNIT_BITS);
+        if self.admit(number, deadline, !recovered, counters, outcomes, now) {
+            let added = self.content(number, deadline).and_then(|(content, spare)| {
+                let parts = content.parts(source, part)?;
+                Some(parts.add(source, part, recovered, || spare.pop().unwrap_or_default()))
+            });
+            self.on_added(number, part.payload.len(), added, !recovered, counters, outcomes);
+        }
+    }
+
+    /// Whether a unit takes packets; one that was not heard of is opened. `came`: whether a packet
+    /// is discarded, and so counted, if not.
+    fn admit(
+        &mut self,
+        number: u64,
+        deadline: Instant,
+        came: bool,
+        counters: &mut Counters,
+        outcomes: &mut Vec<Outcome>,
+        now: Instant,
+    ) -> bool {
+        self.expire(counters, outcomes, now);
+        // A unit that was skipped has its deadline from its first packet.
+        let known = self.units.get(&number).map(|coming| &coming.content);
+        match known {
+            Some(Content::Block(_) | Content::Parts(_)) => return true,
+            Some(Content::Nothing) => {
+                return self.is_fresh(number, deadline, came, counters, outcomes, now);
+            }
+            None => {}
+        }
+        let refusal = match self.finished.check(number) {
+            Verdict::New => None,
+            Verdict::Replayed => Some(Discard::PacketSurplus),
+            Verdict::Stale => Some(Discard::PacketOutOfRange),
+        };
+        if let Some(refusal) = refusal {
+            counters.discard_many(refusal, u64::from(came));
+            return false;
+        }
+        if self.class == Class::Control && self.delivered.is_some_and(|newest| number < newest) {
+            self.finished.note(number);
+            counters.discard(Discard::ControlSuperseded);
+            return false;
+        }
+        self.open(number, deadline, counters, outcomes);
+        self.is_fresh(number, deadline, came, counters, outcomes, now)
+    }
+
+    /// Whether a unit of which nothing has come is in time; if not, it is given up.
+    fn is_fresh(
+        &mut self,
+        number: u64,
+        deadline: Instant,
+        came: bool,
+        counters: &mut Counters,
+        outcomes: &mut Vec<Outcome>,
+        now: Instant,
+    ) -> bool {
+        if now > deadline {
+            counters.discard_many(Discard::PacketLate, u64::from(came));
+            self.lose(number, LossReason::Late, counters, outcomes);
+        }
+        now <= deadline
     }
 
     /// Gives up every unit whose deadline has passed.
@@ -109,9 +185,9 @@ impl Inbox {
         while let Some((&number, coming)) =
             self.units.iter().find(|(_, coming)| coming.deadline < now)
         {
-            let reason = match coming.block {
-                Some(_) => LossReason::Incomplete,
-                None => LossReason::Missing,
+            let reason = match coming.content {
+                Content::Block(_) | Content::Parts(_) => LossReason::Incomplete,
+                Content::Nothing => LossReason::Missing,
             };
             self.lose(number, reason, counters, outcomes);
         }
@@ -133,53 +209,67 @@ impl Inbox {
                 counters.discard_many(Discard::UnitMissing, gap - followed);
             }
             for skipped in number - followed..number {
-                self.units.insert(skipped, Coming { deadline, block: None });
+                self.units.insert(skipped, Coming { deadline, content: Content::Nothing });
             }
             self.next = number + 1;
         }
-        self.units.insert(number, Coming { deadline, block: None });
+        self.units.insert(number, Coming { deadline, content: Content::Nothing });
         while self.units.len() > UNITS_MAX {
             self.evict(counters, outcomes);
         }
     }
 
-    fn add(
+    /// What has come of a unit, and buffers; `deadline` is what a packet of it says.
+    fn content(
         &mut self,
         number: u64,
-        packet: &Coded<'_>,
         deadline: Instant,
-        counters: &mut Counters,
-        outcomes: &mut Vec<Outcome>,
-    ) {
-        let Some(coming) = self.units.get_mut(&number) else { return };
-        if coming.block.is_none() {
+    ) -> Option<(&mut Content, &mut Vec<Vec<u8>>)> {
+        let coming = self.units.get_mut(&number)?;
+        if matches!(coming.content, Content::Nothing) {
             // A skipped unit's deadline was a guess.
             coming.deadline = deadline;
         }
-        let block = coming.block.get_or_insert_with(|| Block::of(packet));
-        let spare = &mut self.spare;
-        match block.add(packet, || spare.pop().unwrap_or_default()) {
-            Added::Incomplete => {
-                self.bytes += packet.symbol.len();
+        Some((&mut coming.content, &mut self.spare))
+    }
+
+    /// Does what a packet of `bytes` bytes gives rise to; `None` if it is of another code.
+    fn on_added(
+        &mut self,
+        number: u64,
+        bytes: usize,
+        added: Option<Added>,
+        came: bool,
+        counters: &mut Counters,
+        outcomes: &mut Vec<Outcome>,
+    ) {
+        let taken = matches!(added, Some(Added::Incomplete | Added::Complete));
+        if taken {
+            self.bytes += bytes;
+            counters.sources_recovered += u64::from(!came);
+        }
+        match added {
+            Some(Added::Incomplete) => {
                 while self.bytes > BYTES_MAX {
                     self.evict(counters, outcomes);
                 }
             }
-            Added::Complete => {
-                self.bytes += packet.symbol.len();
-                self.deliver(number, counters, outcomes);
+            Some(Added::Complete) => self.deliver(number, counters, outcomes),
+            Some(Added::Duplicate) => {
+                counters.discard_many(Discard::PacketDuplicate, u64::from(came));
             }
-            Added::Duplicate => counters.discard(Discard::PacketDuplicate),
-            Added::Inconsistent => counters.discard(Discard::PacketInconsistent),
+            Some(Added::Inconsistent) | None => counters.discard(Discard::PacketInconsistent),
         }
     }
 
     fn deliver(&mut self, number: u64, counters: &mut Counters, outcomes: &mut Vec<Outcome>) {
-        let Some(block) = self.units.get(&number).and_then(|coming| coming.block.as_ref()) else {
-            return;
+        let Some(coming) = self.units.get(&number) else { return };
+        let (repaired, block) = match &coming.content {
+            Content::Nothing => return,
+            Content::Block(block) => (block.needs_repair(), block.recover()),
+            Content::Parts(parts) => (parts.needed_repair(), Some(parts.join())),
         };
-        let repaired = block.needs_repair();
-        let Some((prefix, bytes)) = block.recover().and_then(join) else {
+        let Some((prefix, bytes)) = block.and_then(join) else {
             return self.lose(number, LossReason::Malformed, counters, outcomes);
         };
         self.finish(number);
@@ -233,11 +323,42 @@ impl Inbox {
 
     fn finish(&mut self, number: u64) {
         self.finished.note(number);
-        let block = self.units.remove(&number).and_then(|coming| coming.block);
-        if let Some(block) = block {
-            self.bytes -= block.bytes();
-            let room = SPARE_MAX.saturating_sub(self.spare.len());
-            self.spare.extend(block.into_buffers().take(room));
+        let content = self.units.remove(&number).map(|coming| coming.content);
+        let room = SPARE_MAX.saturating_sub(self.spare.len());
+        match content {
+            Some(Content::Block(block)) => {
+                self.bytes -= block.bytes();
+                self.spare.extend(block.into_buffers().take(room));
+            }
+            Some(Content::Parts(parts)) => {
+                self.bytes -= parts.bytes();
+                self.spare.extend(parts.into_buffers().take(room));
+            }
+            Some(Content::Nothing) | None => {}
+        }
+    }
+}
+
+impl Content {
+    /// The unit's block, begun by `packet` if nothing has come; `None` if the unit has none.
+    fn block(&mut self, packet: &Coded<'_>) -> Option<&mut Block> {
+        if let Self::Nothing = self {
+            *self = Self::Block(Block::of(packet));
+        }
+        match self {
+            Self::Block(block) => Some(block),
+            Self::Nothing | Self::Parts(_) => None,
+        }
+    }
+
+    /// The unit's parts, begun by `part` if nothing has come; `None` if the unit has none.
+    fn parts(&mut self, source: u64, part: &Part<'_>) -> Option<&mut Parts> {
+        if let Self::Nothing = self {
+            *self = Self::Parts(Parts::of(source, part)?);
+        }
+        match self {
+            Self::Parts(parts) => Some(parts),
+            Self::Nothing | Self::Block(_) => None,
         }
     }
 }

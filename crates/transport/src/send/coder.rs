@@ -47,6 +47,11 @@ impl Coder {
         self.block.drain(..(fresh.start - plan.source_count) * plan.symbol_bytes);
     }
 
+    /// The symbol of packet `index` of the last unit.
+    pub(crate) fn symbol(&self, index: usize) -> &[u8] {
+        &self.block[index * self.symbol_bytes..][..self.symbol_bytes]
+    }
+
     /// The symbols of the last unit's packets, in order of their index.
     pub(crate) fn symbols(&self) -> impl Iterator<Item = &[u8]> {
         self.block.chunks_exact(self.symbol_bytes)

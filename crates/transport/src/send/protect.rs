@@ -12,6 +12,8 @@ use crate::wire::Prefix;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
+    /// The code; default block.
+    pub code: Code,
     /// The least number of source packets, so that even a small unit spreads over the links;
     /// 1 to 64, default 4 ([LTE] Fig. 15).
     pub source_count_min: usize,
@@ -33,9 +35,23 @@ pub struct Config {
     pub floor: Bitrate,
 }
 
+/// The name of a code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Code {
+    /// A block of its own for each unit.
+    Block,
+    /// The streaming code: each repair packet protects all source packets that may be missing.
+    /// Units are cut into as few source packets as carry them. Beyond the code rate's, repair
+    /// packets are sent as reports ask for them, if `retransmit` is set:
+    /// docs/decisions/0011-streaming-on-the-wire.md.
+    Stream,
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
+            code: Code::Block,
             source_count_min: 4,
             symbol_bytes_min: 64,
             code_rate: 0.5,
@@ -48,6 +64,9 @@ impl Default for Config {
 impl Config {
     /// The least number of source packets for a unit of `unit_bytes`.
     pub fn source_count_for(&self, unit_bytes: usize) -> usize {
+        if self.code == Code::Stream {
+            return 1;
+        }
         let filled = unit_bytes.saturating_add(Prefix::BYTES) / self.symbol_bytes_min.max(1);
         filled.clamp(self.source_count_min.min(2), self.source_count_min)
     }
@@ -77,7 +96,7 @@ impl Config {
     }
 }
 
-/// A unit's block: k source packets of equal length, n packets in all.
+/// How a unit is sent: k source packets of equal length, n packets in all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plan {
     /// k.
@@ -99,6 +118,20 @@ pub fn plan_media(
 ) -> Result<Plan, ByteCount> {
     let least = config.source_count_for(unit_bytes);
     plan(unit_bytes, symbol_bytes_max, least, config.code_rate, MEDIA_SOURCE_MAX)
+}
+
+/// Plans a media unit of `unit_bytes` under the streaming code, for source packets that carry
+/// `payload_bytes_max`; `repair_count` says how many repair packets that many source packets get.
+///
+/// # Errors
+/// The largest unit that can be planned, if this one is larger.
+pub(crate) fn plan_stream(
+    unit_bytes: usize,
+    payload_bytes_max: usize,
+    repair_count: impl FnOnce(usize) -> usize,
+) -> Result<Plan, ByteCount> {
+    let plan = plan(unit_bytes, payload_bytes_max, 1, 1.0, MEDIA_SOURCE_MAX)?;
+    Ok(Plan { packet_count: plan.source_count + repair_count(plan.source_count), ..plan })
 }
 
 /// Plans a control unit: as few packets as can carry it, no repair; the links are its redundancy.

@@ -44,6 +44,9 @@ pub(crate) struct Lacking<'a> {
 }
 
 impl Ledger {
+    /// The number of no unit: what is not sent again, since other packets do as well.
+    pub(crate) const NO_UNIT: u64 = u64::MAX;
+
     /// Notes a unit of which `packet_count` packets were given to links; `sources` are its source
     /// packets end to end.
     pub(crate) fn open(

@@ -14,8 +14,9 @@ use crate::link::{
     Routing, Settled, State, Told,
 };
 use crate::rate;
-use crate::recv::{Arrivals, Inbox, Outcome};
+use crate::recv::{Arrivals, Inbox, Outcome, Stream};
 use crate::send::{ControlQueue, Pacer};
+use crate::wire::stream::Part;
 use crate::wire::{Class, Coded, LinkNumber, Packet, Packets, Ping, Pong, Report, Tally};
 
 /// A session whose keys are agreed.
@@ -32,6 +33,7 @@ pub(crate) struct Active {
     clock: Estimator,
     control: Inbox,
     media: Inbox,
+    stream: Stream,
     pub(super) outgoing: Outgoing,
     pub(super) budget: Budget,
     /// When the last authentic datagram came, or the session began.
@@ -92,6 +94,7 @@ impl Active {
             clock: Estimator::new(),
             control: Inbox::new(Class::Control),
             media: Inbox::new(Class::Media),
+            stream: Stream::default(),
             outgoing: Outgoing::new(&shared.config),
             budget: Budget::new(),
             heard_at: now,
@@ -238,6 +241,19 @@ impl Active {
             Packet::Pong(pong) => self.handle_pong(at, pong, shared, now),
             Packet::Report(report) => self.handle_report(report, shared, now),
             Packet::Tally(tally) => self.outgoing.on_tally(&tally),
+            Packet::Source(source) => {
+                self.links[at].arrivals.on_media(shared.config.report_interval, now);
+                let arrived = self.stream.handle_source(&source, &mut shared.counters);
+                if let Some(number) = arrived {
+                    self.handle_part(number, &source.part, false, shared, now);
+                    self.handle_recovered(arrived, shared, now);
+                }
+            }
+            Packet::Repair(repair) => {
+                self.links[at].arrivals.on_media(shared.config.report_interval, now);
+                self.stream.handle_repair(&repair, &mut shared.counters);
+                self.handle_recovered(None, shared, now);
+            }
         }
     }
 
@@ -247,16 +263,43 @@ impl Active {
             Class::Control => shared.config.control_deadline,
             Class::Media => shared.config.media_deadline,
         };
-        let deadline = match clock {
-            Some(clock) => clock.to_local(deadline(coded.deadline_low, clock.to_peer(now))),
-            None => now + span,
-        };
+        let deadline = local_deadline(coded.deadline_low, clock, span, now);
         let inbox = match coded.class {
             Class::Control => &mut self.control,
             Class::Media => &mut self.media,
         };
         inbox.handle(coded, deadline, &mut shared.counters, &mut self.outcomes, now);
         self.tell(coded.class, clock, shared, now);
+    }
+
+    /// Takes a source packet of the stream, that came or was recovered.
+    fn handle_part(
+        &mut self,
+        number: u64,
+        part: &Part<'_>,
+        recovered: bool,
+        shared: &mut Shared,
+        now: Instant,
+    ) {
+        let clock = self.clock.estimate(now);
+        let span = shared.config.media_deadline;
+        let deadline = local_deadline(part.deadline_low, clock, span, now);
+        let (counters, outcomes) = (&mut shared.counters, &mut self.outcomes);
+        self.media.handle_part(number, part, recovered, deadline, counters, outcomes, now);
+        self.tell(Class::Media, clock, shared, now);
+    }
+
+    /// Takes what repair packets have made known of the stream, beside what arrived itself.
+    fn handle_recovered(&mut self, arrived: Option<u64>, shared: &mut Shared, now: Instant) {
+        let mut stream = std::mem::take(&mut self.stream);
+        stream.recover(arrived, |number, part| match part {
+            Ok(part) => self.handle_part(number, &part, true, shared, now),
+            Err(malformed) => {
+                tracing::debug!(%malformed, number, "recovered source packet");
+                shared.counters.discard(Discard::PacketInconsistent);
+            }
+        });
+        self.stream = stream;
     }
 
     /// Turns outcomes of `class` into events.
@@ -477,6 +520,14 @@ fn new_link(shared: &Shared, number: LinkNumber, routing: Routing, now: Instant)
 pub(super) fn announce(link: LinkNumber, state: State, shared: &mut Shared) {
     tracing::info!(link = link.get(), ?state, "link");
     shared.event(Event::Link { link, state });
+}
+
+/// A deadline on our clock; while the clocks have not been compared, `span` from now.
+fn local_deadline(low: u16, clock: Option<ClockEstimate>, span: Duration, now: Instant) -> Instant {
+    match clock {
+        Some(clock) => clock.to_local(deadline(low, clock.to_peer(now))),
+        None => now + span,
+    }
 }
 
 /// The deadline whose milliseconds modulo 65536 are `low`: the nearest to the sender's clock.

@@ -9,10 +9,11 @@ use crate::crypto::Keys;
 use crate::error::SendError;
 use crate::event::UnitNumber;
 use crate::link::{Link, Route};
-use crate::send::protect::{self, Plan};
+use crate::send::protect::{self, Code, Plan};
 use crate::send::quantile::{self, Offer, Price};
 use crate::send::schedule::{self, Policy};
-use crate::send::{Coder, Entry, Ledger};
+use crate::send::{Coder, Entry, Ledger, Stream};
+use crate::wire::stream::REPAIRED_AROUND_BYTES;
 use crate::wire::{
     self, Class, Coded, LinkNumber, PADDING, Ping, Pong, SEALED_HEADER_BYTES, SYMBOL_AROUND_BYTES,
     TAG_BYTES, Tally,
@@ -23,8 +24,10 @@ use crate::wire::{
 pub(crate) struct Outgoing {
     pub(super) coder: Coder,
     /// `None`: size, repair and shares are chosen together.
-    policy: Option<Box<dyn Policy>>,
+    pub(super) policy: Option<Box<dyn Policy>>,
     price: Price,
+    /// `None`: every unit is a block.
+    pub(super) stream: Option<Box<Stream>>,
     pub(super) ledger: Ledger,
     next_control: u64,
     next_media: u64,
@@ -45,6 +48,10 @@ impl Outgoing {
             coder: Coder::default(),
             policy: config.schedule.policy(),
             price: Price::new(config.protect.miss_target),
+            stream: match config.protect.code {
+                Code::Block => None,
+                Code::Stream => Some(Box::new(Stream::new())),
+            },
             ledger: Ledger::default(),
             next_control: 0,
             next_media: 0,
@@ -62,6 +69,27 @@ impl Outgoing {
         if tally.class == Class::Media {
             self.price.on_tally(tally.delivered, tally.lost);
         }
+    }
+
+    /// Writes off a media packet that never left, or that nothing will be heard of.
+    pub(super) fn drop_media(&mut self, entry: Entry) {
+        self.ledger.lose(entry.unit);
+        self.forgo(entry);
+    }
+
+    /// Gives up a media packet that waits and that its unit can do without.
+    pub(super) fn forgo(&mut self, entry: Entry) {
+        if let Some(stream) = &mut self.stream {
+            stream.on_dropped(&entry.plaintext);
+        }
+        self.recycle(entry.plaintext);
+    }
+
+    /// An empty buffer.
+    pub(super) fn buffer(&mut self) -> Vec<u8> {
+        let mut buffer = self.spare.pop().unwrap_or_default();
+        buffer.clear();
+        buffer
     }
 
     /// Keeps a buffer for the next packet.
@@ -85,7 +113,8 @@ impl Active {
         if deadline < Duration::from_millis(1) || deadline > DEADLINE_MOST {
             return Err(SendError::Deadline { found: deadline });
         }
-        let symbol_bytes_max = self.datagram_bytes_max(shared) - SYMBOL_AROUND_BYTES;
+        let datagram_bytes_max = self.datagram_bytes_max(shared);
+        let symbol_bytes_max = datagram_bytes_max - SYMBOL_AROUND_BYTES;
         match class {
             Class::Control => {
                 let plan = protect::plan_control(unit.len(), symbol_bytes_max);
@@ -93,6 +122,10 @@ impl Active {
                 self.send_control(&plan, unit, now + deadline, shared, now)
             }
             Class::Media => {
+                let symbol_bytes_max = match self.outgoing.stream {
+                    None => symbol_bytes_max,
+                    Some(_) => datagram_bytes_max - REPAIRED_AROUND_BYTES,
+                };
                 let plan = self.assign(unit, symbol_bytes_max, now + deadline, shared, now)?;
                 self.send_media(&plan, unit, now + deadline, shared, now)
             }
@@ -158,7 +191,13 @@ impl Active {
                 now,
             );
         }
-        let plan = protect::plan_media(&shared.config.protect, unit.len(), symbol_bytes_max);
+        let config = &shared.config.protect;
+        let plan = match &mut self.outgoing.stream {
+            None => protect::plan_media(config, unit.len(), symbol_bytes_max),
+            Some(stream) => protect::plan_stream(unit.len(), symbol_bytes_max, |source_count| {
+                stream.due(source_count, config.code_rate)
+            }),
+        };
         let plan = plan.map_err(|most| too_large(unit, most))?;
         let clock = self.clock(now);
         let mut views = [IDLE; LinkNumber::COUNT];
@@ -308,7 +347,9 @@ impl Active {
         let clock = self.clock(now);
         let copies = self.outgoing.policy.as_ref().is_some_and(|policy| policy.copies());
         let carrying = Carrying::of(&self.links);
-        let Outgoing { coder, ledger, spare, next_media, assignment, .. } = &mut self.outgoing;
+        self.expire_stream(carrying, now);
+        let Outgoing { coder, stream, ledger, spare, next_media, assignment, plaintext, .. } =
+            &mut self.outgoing;
         let in_time = assignment.iter().flatten().count();
         if in_time < plan.source_count {
             return Err(SendError::Congested);
@@ -318,30 +359,64 @@ impl Active {
             .discard_many(Discard::MediaUnschedulable, (plan.packet_count - in_time) as u64);
         let number = *next_media;
         *next_media += 1;
-        coder.encode(plan, unit, now);
-        ledger.open(number, plan, in_time, coder.sources(plan), deadline);
-        for ((index, symbol), choice) in (0..).zip(coder.symbols()).zip(assignment.iter()) {
-            let Some(choice) = choice else { continue };
-            let header = header(Class::Media, number, index, plan, deadline);
+        let source_count = match stream {
+            None => {
+                coder.encode(plan, unit, now);
+                ledger.open(number, plan, in_time, coder.sources(plan), deadline);
+                plan.source_count
+            }
+            Some(stream) => {
+                ledger.open(number, plan, in_time, &[], deadline);
+                stream.push(number, unit, plan.symbol_bytes, deadline, now)
+            }
+        };
+        for (index, choice) in assignment.iter().enumerate() {
+            if choice.is_none() && (stream.is_none() || index >= source_count) {
+                continue;
+            }
+            plaintext.clear();
+            match stream {
+                None => {
+                    let header = header(Class::Media, number, index as u8, plan, deadline);
+                    header.write_header(plaintext);
+                    plaintext.extend_from_slice(coder.symbol(index));
+                }
+                Some(stream) if index < source_count => stream.write_source(index, plaintext),
+                Some(stream) => stream.write_repair(plaintext),
+            }
+            let Some(choice) = choice else {
+                if let Some(stream) = stream {
+                    stream.on_dropped(plaintext);
+                }
+                continue;
+            };
             for (place, link) in self.links.iter_mut().enumerate() {
                 let copy = copies && carrying.allows(link);
                 if place != *choice && !copy {
                     continue;
                 }
-                let bytes = ByteCount::new((symbol.len() + SYMBOL_AROUND_BYTES) as u64);
-                let end = link.pacer.free_at(now) + link.pacer.rate().time_for(bytes);
+                let mut copy = spare.pop().unwrap_or_default();
+                copy.clone_from(plaintext);
+                let mut entry =
+                    Entry { plaintext: copy, deadline, unit: number, standing: 0, again: false };
+                let time = link.pacer.rate().time_for(entry.datagram_bytes());
+                let end = link.pacer.free_at(now) + time;
                 let spare_time = deadline.since(end + link.owd_out_or_guess(clock));
-                let mut entry = entry(number, &header, symbol, deadline, spare);
                 entry.standing = link.standing(spare_time, &shared.config, now);
                 if let Err(refused) = link.pacer.push(entry) {
                     shared.counters.discard(Discard::MediaUnschedulable);
                     ledger.lose(number);
+                    if let Some(stream) = stream {
+                        stream.on_dropped(&refused.plaintext);
+                    }
                     spare.push(refused.plaintext);
                 }
             }
         }
         shared.counters.media_sent += 1;
-        if shared.config.retransmit && !copies {
+        if self.outgoing.stream.is_some() {
+            self.repair_stream(shared, now);
+        } else if shared.config.retransmit && !copies {
             self.look_after(number, deadline, shared, now);
         }
         Ok(UnitNumber::new(number))
@@ -526,8 +601,7 @@ impl Active {
             if !in_time {
                 shared.counters.discard(Discard::MediaExpired);
             }
-            self.outgoing.ledger.lose(entry.unit);
-            self.outgoing.recycle(entry.plaintext);
+            self.outgoing.drop_media(entry);
         }
         if !link.grant.probing {
             return None;
@@ -549,7 +623,7 @@ impl Link {
     }
 
     /// The least delay that a packet can see, the clock estimate's error in its favour.
-    fn owd_out_least(&self, clock: Option<crate::ClockEstimate>) -> Duration {
+    pub(super) fn owd_out_least(&self, clock: Option<crate::ClockEstimate>) -> Duration {
         match (clock, self.delay.owd_out(clock)) {
             (Some(clock), Some(owd)) => owd.saturating_sub(clock.error()),
             (Some(_) | None, _) => Duration::ZERO,

@@ -156,7 +156,7 @@ impl Active {
                     true => again.push((entry, false)),
                     false => {
                         shared.counters.discard(Discard::MediaSilenced);
-                        self.outgoing.recycle(entry.plaintext);
+                        self.outgoing.forgo(entry);
                     }
                 }
             }
@@ -250,10 +250,18 @@ impl Active {
                 punctuality.observe_loss(!arrived);
             }
             let unit = entry.unit;
+            if (arrived || !entry.again)
+                && let Some(stream) = &mut self.outgoing.stream
+            {
+                stream.on_settled(&entry.plaintext, arrived);
+            }
             if arrived {
                 self.outgoing.ledger.arrive(unit);
             } else if entry.again {
-                // The ledger wrote it off when another was sent in its place.
+                // It was written off when another was sent in its place.
+            } else if self.outgoing.stream.is_some() {
+                // The stream sends a repair packet if it must.
+                self.outgoing.ledger.lose(unit);
             } else if shared.config.retransmit && self.outgoing.ledger.save(unit, 1) > 0 {
                 self.send_again(entry, None, carrying, shared, now);
                 continue;
@@ -262,6 +270,7 @@ impl Active {
             }
             self.outgoing.recycle(entry.plaintext);
         }
+        self.repair_stream(shared, now);
     }
 
     /// Gives a packet to the link that delivers it first, or writes it off, as `what` if that is
@@ -278,18 +287,17 @@ impl Active {
         match give(&mut self.links, entry, carrying, clock, &shared.config, now) {
             None => shared.counters.media_moved += 1,
             Some(entry) => {
-                self.outgoing.ledger.lose(entry.unit);
                 if let Some(what) = what {
                     shared.counters.discard(what);
                 }
-                self.outgoing.recycle(entry.plaintext);
+                self.outgoing.drop_media(entry);
             }
         }
     }
 }
 
 /// Gives a packet to the link that delivers it first, or back if none does in time.
-fn give(
+pub(super) fn give(
     links: &mut [Link],
     mut entry: Entry,
     carrying: Carrying,

@@ -5,7 +5,7 @@ use super::{KIND_CODED, Malformed, take};
 pub enum Class {
     /// A copy on every live link at once; the newest wins at the receiver.
     Control,
-    /// A block code across the links, paced at their granted rates.
+    /// Protected by a code across the links, paced at their granted rates.
     Media,
 }
 

@@ -16,12 +16,15 @@ pub(crate) fn route(port: u16) -> Route {
 
 impl Couple {
     pub(crate) fn new(routes: &[Route]) -> Self {
+        Self::with(routes, Config::default(), Config::default())
+    }
+
+    /// The vehicle's configuration first.
+    pub(crate) fn with(routes: &[Route], vehicle: Config, operator: Config) -> Self {
         let (a, b) = (Identity::from_seed(&[1; 32]), Identity::from_seed(&[2; 32]));
         let now = Instant::from_millis(1);
-        let config = Config::default();
-        let vehicle =
-            Session::initiate(config.clone(), &a, b.public(), [7; 16], routes, 1, now).unwrap();
-        let operator = Session::respond(config, &b, a.public(), [7; 16], 2, now).unwrap();
+        let vehicle = Session::initiate(vehicle, &a, b.public(), [7; 16], routes, 1, now).unwrap();
+        let operator = Session::respond(operator, &b, a.public(), [7; 16], 2, now).unwrap();
         Self { vehicle, operator, now }
     }
 

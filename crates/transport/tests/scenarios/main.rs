@@ -11,4 +11,5 @@ mod links;
 mod media;
 mod puppet;
 mod rates;
+mod streaming;
 mod wire;

@@ -1,5 +1,6 @@
 use std::fmt::Write;
 
+use tautline_transport::wire::stream::{self, Part};
 use tautline_transport::wire::{
     Coded, Datagram, Packet, Packets, Ping, Pong, Prefix, Recent, Report, Tally,
 };
@@ -88,6 +89,24 @@ fn packets() -> Vec<(&'static str, Vec<u8>)> {
         out.extend_from_slice(coded.symbol);
     });
     all.push(("block prefix", prefix.to_bytes().to_vec()));
+    let part =
+        Part { last: true, unit_low: 0xcdef, index: 2, deadline_low: 0x1234, payload: b"payload" };
+    let source = stream::Source { number_low: 0x0012_3456, part };
+    let repair =
+        stream::Repair { first_low: 0x0012_3400, count: 87, seed: 0xbeef, sum: b"sum bytes" };
+    let mut add = |name, packet: Packet<'static>, write: &dyn Fn(&mut Vec<u8>)| {
+        let mut bytes = Vec::new();
+        write(&mut bytes);
+        assert_eq!(Packets::of(&bytes).next(), Some(Ok(packet)));
+        all.push((name, bytes));
+    };
+    add("stream source packet", Packet::Source(source), &|out| source.write(out));
+    add("stream repair packet", Packet::Repair(repair), &|out| repair.write(out));
+    let mut symbol = Vec::new();
+    part.write_symbol(&mut symbol);
+    assert_eq!(Part::parse_symbol(&symbol), Ok(part));
+    symbol.truncate(part.symbol_bytes());
+    all.push(("its symbol, but for zeros", symbol));
     all
 }
 

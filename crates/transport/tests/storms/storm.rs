@@ -6,6 +6,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use tautline_sim::link::{Config as LinkConfig, Drop as Lost, Jitter, Outage, Pair};
 use tautline_sim::world::{Clock, Direction, End, LinkId, NodeId, World};
+use tautline_transport::send::protect::Code;
 use tautline_transport::send::schedule;
 use tautline_transport::{Class, Config, Discard, Identity, LinkNumber, Route, Session, rate};
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
@@ -87,7 +88,7 @@ impl Storm {
         let steps: Vec<_> = (0..dice.below(14))
             .map(|_| (Instant::from_millis(dice.below(STORM_MS)), step(dice, links.len())))
             .collect();
-        Self {
+        let mut storm = Self {
             seed,
             links,
             clocks,
@@ -103,7 +104,11 @@ impl Storm {
                 elsewhere: dice.within(0.0, 0.02),
             },
             steps,
+        };
+        for config in &mut storm.configs {
+            config.protect.code = dice.pick(&[Code::Block, Code::Stream]);
         }
+        storm
     }
 
     pub(crate) fn run(mut self) -> Run {

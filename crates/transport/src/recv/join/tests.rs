@@ -98,6 +98,24 @@ fn units_of_which_nothing_came_are_told_at_their_successors_deadline() {
 }
 
 #[test]
+fn a_skipped_unit_whose_first_packet_is_late_is_not_delivered() {
+    let mut bench = Bench::new(Class::Media);
+    bench.unit(1, 200, 1);
+    let content = [&Prefix::new(2, Instant::ZERO).to_bytes()[..], b"ab"].concat();
+    let packet = Coded {
+        class: Class::Media,
+        unit_low: 0,
+        index: 0,
+        source_count: 1,
+        deadline_low: 100,
+        symbol: &content,
+    };
+    let (deadline, now) = (Instant::from_millis(100), Instant::from_millis(101));
+    bench.inbox.handle(&packet, deadline, &mut bench.counters, &mut bench.outcomes, now);
+    assert_eq!(bench.log(), ["+1", "-0 Late"]);
+}
+
+#[test]
 fn the_newest_command_wins() {
     let mut bench = Bench::new(Class::Control);
     bench.packet(1, 0, 100, 1);

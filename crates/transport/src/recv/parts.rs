@@ -1,0 +1,142 @@
+use super::recover::Added;
+use crate::wire::stream::Part;
+
+/// The source packets of one unit under the streaming code that are known so far.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    /// The number of the unit's first source packet.
+    first: u64,
+    deadline_low: u16,
+    /// How many there are, once the last is known.
+    count: Option<usize>,
+    /// By index, in order of becoming known.
+    parts: Vec<(u8, Vec<u8>)>,
+    seen: [u64; 4],
+    highest: u8,
+    bytes: usize,
+    needed_repair: bool,
+}
+
+impl Parts {
+    /// The parts of a unit of which `part` is known, as source packet `source`; `None` if it would
+    /// begin before the stream.
+    pub(crate) fn of(source: u64, part: &Part<'_>) -> Option<Self> {
+        Some(Self {
+            first: source.checked_sub(u64::from(part.index))?,
+            deadline_low: part.deadline_low,
+            count: None,
+            parts: Vec::new(),
+            seen: [0; 4],
+            highest: 0,
+            bytes: 0,
+            needed_repair: false,
+        })
+    }
+
+    /// Bytes that it holds.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Adds a part that came or was recovered; `buffer` is taken for its bytes if it is needed.
+    pub(crate) fn add(
+        &mut self,
+        source: u64,
+        part: &Part<'_>,
+        recovered: bool,
+        buffer: impl FnOnce() -> Vec<u8>,
+    ) -> Added {
+        let index = usize::from(part.index);
+        let end = self.count.is_none_or(|count| index < count && part.last == (index + 1 == count));
+        let consistent = source.checked_sub(index as u64) == Some(self.first)
+            && part.deadline_low == self.deadline_low
+            && end
+            && (!part.last || part.index >= self.highest);
+        if !consistent {
+            return Added::Inconsistent;
+        }
+        let (word, bit) = (index / 64, 1_u64 << (index % 64));
+        if self.seen[word] & bit != 0 {
+            return Added::Duplicate;
+        }
+        self.seen[word] |= bit;
+        self.highest = self.highest.max(part.index);
+        if part.last {
+            self.count = Some(index + 1);
+        }
+        let mut bytes = buffer();
+        bytes.clear();
+        bytes.extend_from_slice(part.payload);
+        self.bytes += bytes.len();
+        self.needed_repair |= recovered;
+        self.parts.push((part.index, bytes));
+        match self.count == Some(self.parts.len()) {
+            true => Added::Complete,
+            false => Added::Incomplete,
+        }
+    }
+
+    /// Whether one of them was recovered.
+    pub(crate) fn needed_repair(&self) -> bool {
+        self.needed_repair
+    }
+
+    /// The payloads end to end.
+    pub(crate) fn join(&self) -> Vec<u8> {
+        let mut places: Vec<&(u8, Vec<u8>)> = self.parts.iter().collect();
+        places.sort_unstable_by_key(|(index, _)| *index);
+        let mut content = Vec::with_capacity(self.bytes);
+        places.iter().for_each(|(_, bytes)| content.extend_from_slice(bytes));
+        content
+    }
+
+    /// Its buffers, to be used again.
+    pub(crate) fn into_buffers(self) -> impl Iterator<Item = Vec<u8>> {
+        self.parts.into_iter().map(|(_, bytes)| bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(index: u8, last: bool, payload: &[u8]) -> Part<'_> {
+        Part { last, unit_low: 7, index, deadline_low: 9, payload }
+    }
+
+    fn add(parts: &mut Parts, source: u64, part: &Part<'_>) -> Added {
+        parts.add(source, part, false, Vec::new)
+    }
+
+    #[test]
+    fn a_unit_is_complete_with_all_up_to_its_last_in_any_order() {
+        let mut parts = Parts::of(12, &part(2, true, b"f")).unwrap();
+        assert_eq!(add(&mut parts, 12, &part(2, true, b"f")), Added::Incomplete);
+        assert_eq!(add(&mut parts, 12, &part(2, true, b"f")), Added::Duplicate);
+        assert_eq!(add(&mut parts, 10, &part(0, false, b"abc")), Added::Incomplete);
+        assert!(!parts.needed_repair());
+        assert_eq!(parts.add(11, &part(1, false, b"de"), true, Vec::new), Added::Complete);
+        assert!(parts.needed_repair());
+        assert_eq!((parts.join(), parts.bytes()), (b"abcdef".to_vec(), 6));
+        let mut single = Parts::of(3, &part(0, true, b"x")).unwrap();
+        assert_eq!(add(&mut single, 3, &part(0, true, b"x")), Added::Complete);
+    }
+
+    #[test]
+    fn a_part_that_contradicts_the_others_is_refused() {
+        assert!(Parts::of(1, &part(2, false, b"a")).is_none());
+        let mut parts = Parts::of(11, &part(1, false, b"a")).unwrap();
+        assert_eq!(add(&mut parts, 11, &part(1, false, b"a")), Added::Incomplete);
+        let other_deadline = Part { deadline_low: 8, ..part(2, false, b"a") };
+        assert_eq!(add(&mut parts, 12, &other_deadline), Added::Inconsistent);
+        assert_eq!(add(&mut parts, 13, &part(2, false, b"a")), Added::Inconsistent);
+        // One behind the last, and a last before a known one.
+        assert_eq!(add(&mut parts, 10, &part(0, true, b"a")), Added::Inconsistent);
+        assert_eq!(add(&mut parts, 13, &part(3, true, b"a")), Added::Incomplete);
+        assert_eq!(add(&mut parts, 14, &part(4, false, b"a")), Added::Inconsistent);
+        assert_eq!(add(&mut parts, 12, &part(2, true, b"a")), Added::Inconsistent);
+        assert_eq!(add(&mut parts, 13, &part(3, false, b"a")), Added::Inconsistent);
+        assert_eq!(add(&mut parts, 12, &part(2, false, b"a")), Added::Incomplete);
+        assert_eq!(add(&mut parts, 10, &part(0, false, b"a")), Added::Complete);
+    }
+}

@@ -1,0 +1,96 @@
+//! The receiver's end of a stream: what source packets the repair packets give back.
+
+use tautline_fec::stream::{self, Decoder, Discard as Refusal};
+
+use crate::counters::{Counters, Discard};
+use crate::crypto::expand;
+use crate::wire::Malformed;
+use crate::wire::stream::{Part, Repair, SOURCE_NUMBER_BITS, SYMBOL_BYTES, Source, WINDOW_MOST};
+
+/// What the streaming code needs to know of the packets that arrived, and what it makes of them.
+///
+/// Its 2.3 MB are taken when the first packet of a stream comes, and do not grow.
+#[derive(Debug, Default)]
+pub(crate) struct Stream {
+    decoder: Option<Box<Decoder>>,
+    /// One past the highest source packet heard of.
+    next: u64,
+    symbol: Vec<u8>,
+}
+
+impl Stream {
+    /// Takes a source packet and gives its number; `None` if it cannot be one of this stream.
+    ///
+    /// Its unit takes it in any case, also where it is no news to the code.
+    pub(crate) fn handle_source(
+        &mut self,
+        source: &Source<'_>,
+        counters: &mut Counters,
+    ) -> Option<u64> {
+        let number = expand(self.next, u64::from(source.number_low), SOURCE_NUMBER_BITS);
+        source.part.write_symbol(&mut self.symbol);
+        let decoder = self.decoder.get_or_insert_with(new_decoder);
+        let expired = decoder.discards().expired;
+        match decoder.handle_source(number, &self.symbol) {
+            Ok(()) => self.next = self.next.max(number + 1),
+            Err(Refusal::Ahead) => {
+                counters.discard(Discard::PacketOutOfRange);
+                return None;
+            }
+            Err(_) => {}
+        }
+        counters.discard_many(Discard::RepairExpired, decoder.discards().expired - expired);
+        Some(number)
+    }
+
+    /// Takes a repair packet.
+    pub(crate) fn handle_repair(&mut self, repair: &Repair<'_>, counters: &mut Counters) {
+        let first = expand(self.next, u64::from(repair.first_low), SOURCE_NUMBER_BITS);
+        let header = stream::Repair { first, count: repair.count, seed: repair.seed };
+        self.symbol.clear();
+        self.symbol.extend_from_slice(repair.sum);
+        self.symbol.resize(SYMBOL_BYTES, 0);
+        let decoder = self.decoder.get_or_insert_with(new_decoder);
+        let expired = decoder.discards().expired;
+        let mut result = decoder.handle_repair(&header, &self.symbol);
+        if result == Err(Refusal::Full) && decoder.drop_unwanted() {
+            result = decoder.handle_repair(&header, &self.symbol);
+        }
+        counters.discard_many(Discard::RepairExpired, decoder.discards().expired - expired);
+        match result {
+            Ok(()) => {}
+            Err(Refusal::Redundant) => counters.discard(Discard::PacketSurplus),
+            Err(Refusal::Full) => counters.discard(Discard::RepairOverflow),
+            Err(_) => return counters.discard(Discard::PacketOutOfRange),
+        }
+        // What the window has left behind is known here, or nobody wants it any more.
+        decoder.forget_before(first);
+        self.next = self.next.max(header.covers().end);
+    }
+
+    /// Gives every source packet that has become known but `arrived`, with its number: what repair
+    /// packets gave back, or what they made of an invention.
+    pub(crate) fn recover(
+        &mut self,
+        arrived: Option<u64>,
+        mut each: impl FnMut(u64, Result<Part<'_>, Malformed>),
+    ) {
+        let Some(decoder) = &mut self.decoder else { return };
+        while let Some((number, symbol)) = decoder.poll() {
+            if Some(number) != arrived {
+                each(number, Part::parse_symbol(symbol));
+            }
+        }
+    }
+}
+
+fn new_decoder() -> Box<Decoder> {
+    let config = stream::Config::new(SYMBOL_BYTES, REMEMBERED);
+    Box::new(Decoder::new(config).expect("a window of 1024 packets is possible"))
+}
+
+/// Twice what a window covers, for repair packets that are overtaken.
+const REMEMBERED: usize = 2 * WINDOW_MOST;
+
+#[cfg(test)]
+mod tests;

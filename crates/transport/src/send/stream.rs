@@ -1,0 +1,363 @@
+//! The sender's end of a stream: what may be missing, and the repair packets for it.
+
+use std::collections::VecDeque;
+
+use tautline_fec::stream::{self, Encoder};
+use tautline_units::Instant;
+
+use crate::crypto::expand;
+use crate::wire::stream::{
+    Part, Repair, SOURCE_NUMBER_BITS, SYMBOL_BYTES, SYMBOL_HEADER_BYTES, Source, WINDOW_MOST,
+};
+use crate::wire::{Packet, Packets, Prefix};
+
+/// Numbers the source packets of one class, makes the repair packets over those that may be
+/// missing, and keeps count of what became of each.
+///
+/// Its 1.5 MB are taken at once and do not grow.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    encoder: Encoder,
+    /// The units with source packets in the coding window, the oldest first.
+    units: VecDeque<Unit>,
+    /// What became of the source packets in the coding window.
+    fates: VecDeque<Fate>,
+    /// The number of the first of them.
+    first: u64,
+    /// The repair packets that may say something about them, the oldest first.
+    repairs: VecDeque<Sum>,
+    next_repair: u64,
+    /// Repair packets that are due by the code rate; the fraction waits.
+    owed: f64,
+    /// The share of packets that are lost, smoothed.
+    erasure_rate: f64,
+    /// The last unit's payloads end to end.
+    block: Vec<u8>,
+    symbol: Vec<u8>,
+    /// Room for [`Stream::missing`].
+    lost: Vec<u64>,
+    arrived: Vec<(u64, u64)>,
+}
+
+/// A unit as the coding window knows it.
+#[derive(Debug, Clone, Copy)]
+struct Unit {
+    number: u64,
+    /// Its source packets are `first..end`.
+    first: u64,
+    end: u64,
+    deadline: Instant,
+    deadline_low: u16,
+    /// Of its payloads but the last, which may be shorter.
+    payload_bytes: usize,
+}
+
+/// A repair packet as it was sent: it covers `first <= n < end`.
+#[derive(Debug, Clone, Copy)]
+struct Sum {
+    number: u64,
+    first: u64,
+    end: u64,
+    /// Whether it was sent for what was known to be lost.
+    asked: bool,
+    fate: Fate,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// On its way, or waiting to leave.
+    Flying,
+    Arrived,
+    Lost,
+}
+
+impl Stream {
+    pub(crate) fn new() -> Self {
+        let config = stream::Config::new(SYMBOL_BYTES, WINDOW_MOST);
+        Self {
+            encoder: Encoder::new(config).expect("a window of 512 packets is possible"),
+            units: VecDeque::new(),
+            fates: VecDeque::with_capacity(WINDOW_MOST),
+            first: 0,
+            repairs: VecDeque::new(),
+            next_repair: 0,
+            owed: 0.0,
+            erasure_rate: 0.0,
+            block: Vec::new(),
+            symbol: Vec::new(),
+            lost: Vec::new(),
+            arrived: Vec::new(),
+        }
+    }
+
+    /// Gives how many repair packets are due after `source_count` more source packets; a fraction
+    /// is left for the next.
+    pub(crate) fn due(&mut self, source_count: usize, code_rate: f64) -> usize {
+        self.owed += source_count as f64 * (1.0 / code_rate - 1.0);
+        // The small term keeps six sixths at 1.
+        let due = (self.owed + 1e-9).floor();
+        self.owed = (self.owed - due).max(0.0);
+        due as usize
+    }
+
+    /// Takes a unit into the coding window, cut into payloads of `payload_bytes`, and gives their
+    /// count; they are then written by [`Stream::write_source`].
+    pub(crate) fn push(
+        &mut self,
+        number: u64,
+        unit: &[u8],
+        payload_bytes: usize,
+        deadline: Instant,
+        now: Instant,
+    ) -> usize {
+        self.block.clear();
+        self.block.extend_from_slice(&Prefix::new(unit.len(), now).to_bytes());
+        self.block.extend_from_slice(unit);
+        let source_count = self.block.len().div_ceil(payload_bytes);
+        assert!(source_count <= SOURCES_MOST, "the plan fits the unit");
+        let first = self.encoder.window().end;
+        let unit = Unit {
+            number,
+            first,
+            end: first + source_count as u64,
+            deadline,
+            deadline_low: deadline.as_nanos().div_ceil(1_000_000) as u16,
+            payload_bytes,
+        };
+        for index in 0..source_count {
+            part(&unit, &self.block, index).write_symbol(&mut self.symbol);
+            self.encoder.push(&self.symbol).expect("all symbols have one length");
+            self.fates.push_back(Fate::Flying);
+        }
+        self.units.push_back(unit);
+        self.follow_window();
+        source_count
+    }
+
+    /// Appends source packet `index` of the last unit to `out`.
+    pub(crate) fn write_source(&self, index: usize, out: &mut Vec<u8>) {
+        let Some(unit) = self.units.back() else { return };
+        let number_low = (unit.first + index as u64) as u32 & ((1 << SOURCE_NUMBER_BITS) - 1);
+        Source { number_low, part: part(unit, &self.block, index) }.write(out);
+    }
+
+    /// Appends a repair packet over the coding window to `out`, if anything is in it.
+    pub(crate) fn write_repair(&mut self, out: &mut Vec<u8>) {
+        self.symbol.resize(SYMBOL_BYTES, 0);
+        let header = self.encoder.repair(self.next_repair as u16, &mut self.symbol);
+        self.write_sum(header.ok(), false, out);
+    }
+
+    /// Appends a repair packet over the coding window up to the newest source packet known to be
+    /// lost, if there is one.
+    pub(crate) fn write_asked(&mut self, out: &mut Vec<u8>) {
+        let lost = self.fates.iter().rposition(|fate| *fate == Fate::Lost);
+        let end = lost.map_or(0, |at| self.first + at as u64 + 1);
+        self.symbol.resize(SYMBOL_BYTES, 0);
+        let header = self.encoder.repair_before(end, self.next_repair as u16, &mut self.symbol);
+        self.write_sum(header.ok(), true, out);
+    }
+
+    fn write_sum(&mut self, header: Option<stream::Repair>, asked: bool, out: &mut Vec<u8>) {
+        let Some(header) = header else { return };
+        let seed = header.seed;
+        let sum = &self.symbol[..self.longest(header.covers().end)];
+        let first_low = header.first as u32 & ((1 << SOURCE_NUMBER_BITS) - 1);
+        Repair { first_low, count: header.count, seed, sum }.write(out);
+        if self.repairs.len() == REPAIRS_MOST {
+            self.repairs.pop_front();
+        }
+        let covers = header.covers();
+        let (number, fate) = (self.next_repair, Fate::Flying);
+        self.repairs.push_back(Sum { number, first: covers.start, end: covers.end, asked, fate });
+        self.next_repair += 1;
+    }
+
+    /// When the oldest unit in the coding window is worthless; `None` if nothing may be missing.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.units.front().map(|unit| unit.deadline)
+    }
+
+    /// Notes that a packet arrived, or that it left and is lost.
+    pub(crate) fn on_settled(&mut self, plaintext: &[u8], arrived: bool) {
+        let (fate, lost) = if arrived { (Fate::Arrived, 0.0) } else { (Fate::Lost, 1.0) };
+        self.settle(plaintext, fate);
+        self.erasure_rate += (lost - self.erasure_rate) / ERASURES;
+    }
+
+    /// Notes that a packet never left.
+    pub(crate) fn on_dropped(&mut self, plaintext: &[u8]) {
+        self.settle(plaintext, Fate::Lost);
+    }
+
+    fn settle(&mut self, plaintext: &[u8], fate: Fate) {
+        match Packets::of(plaintext).next() {
+            Some(Ok(Packet::Source(source))) => {
+                let next = self.encoder.window().end;
+                let number = expand(next, u64::from(source.number_low), SOURCE_NUMBER_BITS);
+                let place = number.checked_sub(self.first).and_then(|at| usize::try_from(at).ok());
+                if let Some(known) = place.and_then(|at| self.fates.get_mut(at)) {
+                    // One that went over two links is there if either brought it.
+                    if *known != Fate::Arrived {
+                        *known = fate;
+                    }
+                }
+            }
+            Some(Ok(Packet::Repair(repair))) => {
+                let number = expand(self.next_repair, u64::from(repair.seed), 16);
+                let place = self.repairs.partition_point(|sum| sum.number < number);
+                if let Some(known) = self.repairs.get_mut(place).filter(|r| r.number == number)
+                    && known.fate != Fate::Arrived
+                {
+                    known.fate = fate;
+                }
+            }
+            Some(_) | None => {}
+        }
+    }
+
+    /// Lets what is worthless at `time` leave the coding window: nothing sent now arrives earlier.
+    pub(crate) fn expire(&mut self, time: Instant) {
+        if self.deadline().is_none_or(|deadline| deadline >= time) {
+            return;
+        }
+        self.missing();
+        while let Some(unit) = self.units.front().filter(|unit| unit.deadline < time) {
+            self.encoder.forget_before(unit.end);
+            self.follow_window();
+        }
+    }
+
+    /// Lets what the receiver must know leave the coding window, and says whether the packets on
+    /// their way will hardly do: docs/protocol.md, section 6.
+    pub(crate) fn lacks(&mut self) -> bool {
+        let missing = self.missing();
+        if missing == 0 {
+            return false;
+        }
+        let flying = |fate: Fate| fate == Fate::Flying;
+        let sources = self.fates.iter().filter(|fate| flying(**fate)).count() as f64;
+        let repairs = self.repairs.iter().filter(|sum| flying(sum.fate));
+        let (asked, due) = repairs.fold((0, 0.0), |(asked, due), sum| match sum.asked {
+            true => (asked + 1, due),
+            false => (asked, due + 1.0),
+        });
+        // What is due makes up for what will be lost of the source packets on their way first.
+        let e = self.erasure_rate;
+        let spare = ((1.0 - e) * due - e * sources).max(0.0) as usize;
+        let needed = missing.saturating_sub(spare);
+        asked < ASKED_MOST * needed && at_least(needed, asked, 1.0 - e) < SURE
+    }
+
+    /// Counts the source packets that are lost and for which no repair packet stands in.
+    ///
+    /// Repair packets are taken in the order in which their windows end, and each stands in for the
+    /// oldest that it covers and none before it took; no other choice leaves fewer.
+    fn missing(&mut self) -> usize {
+        let Self { fates, repairs, lost, arrived, first, .. } = self;
+        let unsettled = fates.iter().position(|fate| *fate == Fate::Flying);
+        let settled = *first + unsettled.unwrap_or(fates.len()) as u64;
+        lost.clear();
+        lost.extend(fates.iter().zip(*first..).filter(|(f, _)| **f == Fate::Lost).map(|(_, n)| n));
+        let mut known = lost.first().map_or(settled, |oldest| settled.min(*oldest));
+        if !lost.is_empty() {
+            arrived.clear();
+            let there = repairs.iter().filter(|sum| sum.fate == Fate::Arrived);
+            arrived.extend(there.map(|sum| (sum.end, sum.first)));
+            arrived.sort_unstable();
+            for (end, first) in arrived.iter() {
+                let covered = lost.iter().position(|number| number >= first);
+                if let Some(at) = covered.filter(|at| lost[*at] < *end) {
+                    lost.remove(at);
+                }
+                // Solved: repair packets for all lost ones, and all others of their windows there.
+                let next = lost.first().copied().unwrap_or(settled);
+                if *end <= settled && next >= *end {
+                    known = known.max(next.min(settled));
+                }
+            }
+        }
+        let missing = lost.len();
+        self.encoder.acknowledge(known).expect("nothing is known that was not sent");
+        self.move_to(known);
+        missing
+    }
+
+    /// Bytes of the longest symbol in the coding window below `end`.
+    fn longest(&self, end: u64) -> usize {
+        let units = self.units.iter().take_while(|unit| unit.first < end);
+        let longest = units.map(|unit| unit.payload_bytes).max();
+        SYMBOL_HEADER_BYTES + longest.unwrap_or(0)
+    }
+
+    /// Notes that the coding window begins later; what was missing there stays missing.
+    fn follow_window(&mut self) {
+        let first = self.encoder.window().start;
+        let left = (first - self.first) as usize;
+        let known = self.fates.iter().take(left).all(|fate| *fate == Fate::Arrived);
+        if !known {
+            // What these say of others, they say only together with what may never come.
+            self.repairs.retain(|sum| sum.first >= first);
+        }
+        self.move_to(first);
+    }
+
+    fn move_to(&mut self, first: u64) {
+        self.fates.drain(..(first - self.first) as usize);
+        self.first = first;
+        while self.units.front().is_some_and(|unit| unit.end <= first) {
+            self.units.pop_front();
+        }
+        self.repairs.retain(|sum| sum.end > first && sum.fate != Fate::Lost);
+    }
+}
+
+/// The probability that of `count` packets, each of which arrives with `probability`, `needed` do.
+fn at_least(needed: usize, count: usize, probability: f64) -> f64 {
+    if needed > count || probability <= 0.0 {
+        return 0.0;
+    }
+    if count > MANY {
+        return if count as f64 * probability >= needed as f64 { 1.0 } else { 0.0 };
+    }
+    // From all that arrive downwards.
+    let mut term = probability.powi(count as i32);
+    let mut sum = term;
+    for arrived in (needed..count).rev() {
+        let ways = (arrived + 1) as f64 / (count - arrived) as f64;
+        term *= ways * (1.0 - probability) / probability;
+        sum += term;
+    }
+    sum
+}
+
+/// Part `index` of a unit whose content is `block`.
+fn part<'a>(unit: &Unit, block: &'a [u8], index: usize) -> Part<'a> {
+    let start = index * unit.payload_bytes;
+    let last = unit.first + index as u64 + 1 == unit.end;
+    let end = if last { block.len() } else { start + unit.payload_bytes };
+    Part {
+        last,
+        unit_low: unit.number as u16,
+        index: index as u8,
+        deadline_low: unit.deadline_low,
+        payload: &block[start..end],
+    }
+}
+
+/// docs/decisions/0011-streaming-on-the-wire.md has what other numbers and rules give.
+const SURE: f64 = 0.95;
+/// Of so many packets about the mean arrives; and powers of small probabilities become zero.
+const MANY: usize = 100;
+/// For each packet that is missing, however much is lost: what is asked for shall not be the
+/// reason that it is lost.
+const ASKED_MOST: usize = 6;
+/// A part's index has one byte.
+pub(crate) const SOURCES_MOST: usize = 255;
+/// Repair packets remembered: two for each source packet of the largest coding window.
+const REPAIRS_MOST: usize = 2 * WINDOW_MOST;
+/// A quarter of a second at a thousand packets a second.
+const ERASURES: f64 = 256.0;
+
+#[cfg(test)]
+mod tests;
