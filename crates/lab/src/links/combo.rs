@@ -39,7 +39,7 @@ pub const ALL: &[Combo] = &[
     combo("two-state/earliest/4-of-9", |c| of(c, TwoState, EarliestDelivery, 4.0 / 9.0)),
     combo("two-state/earliest/4-of-8", |c| of(c, TwoState, EarliestDelivery, 4.0 / 8.0)),
     combo("two-state/earliest/4-of-7", |c| of(c, TwoState, EarliestDelivery, 4.0 / 7.0)),
-    combo("two-state/quantile/planned", |c| of(c, TwoState, Quantile, 1.0)),
+    combo("two-state/quantile/0.5", |c| of(c, TwoState, Quantile, 1.0)),
     combo("fixed-2-mbps/earliest/4-of-9", |c| {
         of(c, Fixed, EarliestDelivery, 4.0 / 9.0);
         c.rate.initial = Bitrate::from_mbps(2);
@@ -52,7 +52,17 @@ pub const ALL: &[Combo] = &[
     alone("delay-rate/earliest/uncoded", |c| of(c, DelayRate, EarliestDelivery, 1.0)),
     combo("delay-rate/redundant/uncoded", |c| of(c, DelayRate, Redundant, 1.0)),
     combo("delay-rate/best-link/uncoded", |c| of(c, DelayRate, BestLink, 1.0)),
-    alone("delay-rate/quantile/planned", |c| of(c, DelayRate, Quantile, 1.0)),
+    // What misses are aimed at, in percent; every unit outlives any link.
+    alone("delay-rate/quantile/0.5", |c| ours(c, 0.005, true)),
+    combo("delay-rate/quantile/1", |c| ours(c, 0.01, true)),
+    combo("delay-rate/quantile/2", |c| ours(c, 0.02, true)),
+    // The same where a unit need not outlive a link.
+    combo("delay-rate/quantile-free/0.5", |c| ours(c, 0.005, false)),
+    combo("delay-rate/quantile-free/1", |c| ours(c, 0.01, false)),
+    combo("delay-rate/quantile-free/2", |c| ours(c, 0.02, false)),
+    combo("delay-rate/quantile-free/5", |c| ours(c, 0.05, false)),
+    alone("delay-rate/quantile-free/10", |c| ours(c, 0.1, false)),
+    combo("delay-rate/quantile-free/20", |c| ours(c, 0.2, false)),
 ];
 
 const fn combo(name: &'static str, configure: fn(&mut Config)) -> Combo {
@@ -68,6 +78,13 @@ fn of(config: &mut Config, controller: rate::Kind, schedule: schedule::Kind, cod
     config.rate.controller = controller;
     config.schedule = schedule;
     config.protect.code_rate = code_rate;
+}
+
+/// Plans size, repair and shares so that the share `misses` of units is missed, at best.
+fn ours(config: &mut Config, misses: f64, spread: bool) {
+    of(config, DelayRate, Quantile, 1.0);
+    config.protect.miss_target = misses;
+    config.spread = spread;
 }
 
 #[cfg(test)]
