@@ -19,6 +19,8 @@ pub struct Wishes {
     budget_bps: AtomicU64,
     refresh_strips: AtomicU8,
     paused: Arc<AtomicBool>,
+    /// When the pause began, nanoseconds of the vehicle's clock.
+    paused_at: AtomicU64,
 }
 
 impl Wishes {
@@ -28,16 +30,25 @@ impl Wishes {
             budget_bps: AtomicU64::new(0),
             refresh_strips: AtomicU8::new(ALL_STRIPS),
             paused: Arc::new(AtomicBool::new(true)),
+            paused_at: AtomicU64::new(0),
         }
     }
 
-    /// Sets the rate that all slices together may take; zero pauses, and a rate after a pause
-    /// begins every strip anew.
-    pub fn set_budget(&self, budget: Bitrate) {
+    /// Sets the rate that all slices together may take; zero pauses. After a pause of
+    /// [`PAUSE_LONG`] every strip begins anew: the path was gone, and what was on it ([UGV]). A
+    /// shorter one needs nothing: no slice was encoded meanwhile that the other end could lack.
+    pub fn set_budget(&self, budget: Bitrate, now: Instant) {
         self.budget_bps.store(budget.bps(), Ordering::Relaxed);
         let pause = budget == Bitrate::ZERO;
-        if self.paused.swap(pause, Ordering::Relaxed) && !pause {
-            self.refresh(ALL_STRIPS);
+        match (self.paused.swap(pause, Ordering::Relaxed), pause) {
+            (false, true) => self.paused_at.store(now.as_nanos(), Ordering::Relaxed),
+            (true, false) => {
+                let began = Instant::from_nanos(self.paused_at.load(Ordering::Relaxed));
+                if now.since(began) >= PAUSE_LONG {
+                    self.refresh(ALL_STRIPS);
+                }
+            }
+            (true, true) | (false, false) => {}
         }
     }
 
@@ -203,6 +214,8 @@ fn slice_budget(budget: Bitrate, pictures_per_second: f64) -> ByteCount {
 }
 
 const ALL_STRIPS: u8 = (1 << Layout::STRIP_COUNT) - 1;
+/// As long as a link may be without an answer before it counts as silent.
+const PAUSE_LONG: Duration = Duration::from_millis(250);
 /// The wish for an IDR is repeated until one arrives; this is longer than such a round trip.
 const IDR_INTERVAL_MIN: Duration = Duration::from_millis(200);
 /// A second of encoding times at 60 pictures of six strips.
@@ -218,16 +231,23 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_after_a_pause_begins_every_strip_anew() {
+    fn a_rate_after_a_long_pause_begins_every_strip_anew() {
         let wishes = Wishes::new();
         for strip in 0..Layout::STRIP_COUNT {
             assert!(wishes.take_refresh(strip));
         }
-        wishes.set_budget(Bitrate::from_mbps(1));
+        let at = Instant::from_millis;
+        wishes.set_budget(Bitrate::from_mbps(1), at(1_000));
         assert!(wishes.take_refresh(3));
-        wishes.set_budget(Bitrate::from_mbps(2));
+        wishes.set_budget(Bitrate::from_mbps(2), at(2_000));
         assert!(!wishes.take_refresh(3));
-        wishes.set_budget(Bitrate::ZERO);
+        wishes.set_budget(Bitrate::ZERO, at(3_000));
         assert!(wishes.paused().load(Ordering::Relaxed));
+        wishes.set_budget(Bitrate::from_mbps(2), at(3_249));
+        assert!(!wishes.take_refresh(3));
+        wishes.set_budget(Bitrate::ZERO, at(4_000));
+        wishes.set_budget(Bitrate::from_mbps(2), at(4_250));
+        assert!(wishes.take_refresh(3));
     }
+}
 }

@@ -85,7 +85,7 @@ impl Rendezvous {
                 match session {
                     Ok(session) => {
                         tracing::info!(operator = peer_name, links = routes.len(), "introduced");
-                        wishes.set_budget(Bitrate::ZERO);
+                        wishes.set_budget(Bitrate::ZERO, now());
                         driver.handle().start(session);
                     }
                     Err(error) => tracing::warn!(operator = peer_name, %error, "no session"),
@@ -94,7 +94,7 @@ impl Rendezvous {
             Ok(Control::Released { reason, .. }) => {
                 tracing::info!(reason, "released");
                 driver.handle().stop();
-                wishes.set_budget(Bitrate::ZERO);
+                wishes.set_budget(Bitrate::ZERO, now());
             }
             Ok(Control::Refused { text, .. }) => bail!("the switchboard refuses: {text}"),
             Ok(_) => {}

@@ -62,7 +62,7 @@ impl Uplink {
             Event::Unit { class: Class::Control, bytes, .. } => {
                 self.handle_command(&bytes, session);
             }
-            Event::Budget { media } => self.wishes.set_budget(media),
+            Event::Budget { media } => self.wishes.set_budget(media, self.clock.now()),
             // An operator sends no media, and a command that was lost is followed by the next.
             Event::Unit { class: Class::Media, .. } | Event::UnitLost { .. } => {}
             Event::Link { link, state } => tracing::debug!(?link, ?state, "link"),
