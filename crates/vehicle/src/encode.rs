@@ -250,4 +250,3 @@ mod tests {
         assert!(wishes.take_refresh(3));
     }
 }
-}
