@@ -134,11 +134,13 @@ impl Bound {
 }
 
 fn drift(age: Duration) -> i64 {
-    i64::try_from(age.as_nanos() * DRIFT_PPM / 1_000_000).unwrap_or(i64::MAX)
+    // 584 years fit; a bound is seconds old.
+    let nanos = u64::try_from(age.as_nanos()).unwrap_or(u64::MAX);
+    (nanos / (1_000_000 / DRIFT_PPM)) as i64
 }
 
 /// Two crystals of 100 ppm each, running apart.
-const DRIFT_PPM: u128 = 200;
+const DRIFT_PPM: u64 = 200;
 /// How long a bound is kept: 200 ppm make 1 ms in it, less than a mobile link's asymmetry.
 const SPAN: Duration = Duration::from_secs(5);
 const SLOTS: usize = 10;

@@ -21,6 +21,8 @@ pub(crate) struct Flight {
     /// How long a datagram may be overtaken before it counts as lost.
     reordering: Duration,
     news_at: Option<Instant>,
+    /// When the oldest media packet that is on its way left.
+    oldest_media: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -58,6 +60,7 @@ impl Flight {
             highest: None,
             reordering: REORDERING_LEAST,
             news_at: None,
+            oldest_media: None,
         }
     }
 
@@ -76,6 +79,7 @@ impl Flight {
     pub(crate) fn carry(&mut self, entry: Entry) {
         if let Some(record) = self.records.back_mut() {
             (record.media, record.entry) = (true, Some(entry));
+            self.oldest_media = self.oldest_media.or(Some(record.sent_at));
         }
     }
 
@@ -100,7 +104,15 @@ impl Flight {
         }
         self.write_off(report, settled);
         self.trim(now);
+        self.find_oldest();
         news
+    }
+
+    fn find_oldest(&mut self) {
+        let from = self.settled.saturating_sub(self.first) as usize;
+        let mut rest = self.records.range(from.min(self.records.len())..);
+        let oldest = rest.find(|record| record.fate == Fate::Flying && record.media);
+        self.oldest_media = oldest.map(|record| record.sent_at);
     }
 
     fn arrive(&mut self, number: u64, settled: &mut Vec<Settled>) {
@@ -180,6 +192,7 @@ impl Flight {
                 settled.push(Settled { entry, arrived: false });
             }
             self.drop_first();
+            self.find_oldest();
         }
     }
 
@@ -218,10 +231,7 @@ impl Flight {
     /// When news of media is due at the latest, if the oldest unsettled packet is answered within
     /// `trip` and news come without a pause; `None` while no media is on its way.
     pub(crate) fn news_due_at(&self, trip: Duration) -> Option<Instant> {
-        let from = self.settled.saturating_sub(self.first) as usize;
-        let mut rest = self.records.range(from.min(self.records.len())..);
-        let oldest = rest.find(|record| record.fate == Fate::Flying && record.media)?;
-        let due_at = oldest.sent_at + trip;
+        let due_at = self.oldest_media? + trip;
         Some(self.news_at.map_or(due_at, |news| news.max(due_at)))
     }
 

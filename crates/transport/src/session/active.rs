@@ -41,6 +41,9 @@ pub(crate) struct Active {
     plaintext: Vec<u8>,
     outcomes: Vec<Outcome>,
     settled: Vec<Settled>,
+    /// Whether something happened that the budget depends on.
+    pub(super) unsettled: bool,
+    settled_at: Instant,
 }
 
 /// A sealed datagram as it came.
@@ -101,6 +104,8 @@ impl Active {
             plaintext: Vec::new(),
             outcomes: Vec::new(),
             settled: Vec::new(),
+            unsettled: true,
+            settled_at: now,
         }
     }
 
@@ -364,6 +369,7 @@ impl Active {
         link.keep_pace(now);
         if let Some(state) = link.gate.on_pong(now) {
             link.probe.hurry(now);
+            self.unsettled = true;
             announce(link.number, state, shared);
         }
     }
@@ -385,6 +391,7 @@ impl Active {
             Told::Old => return,
             Told::Impossible => return shared.counters.discard(Discard::ReportImpossible),
         };
+        self.unsettled = true;
         let mut settled = std::mem::take(&mut self.settled);
         let departed = link.flight.sent_at(report.highest);
         let news = link.flight.on_report(&report, &mut settled, now);
@@ -449,6 +456,10 @@ impl Active {
     /// the links that can be in time may send.
     fn settle(&mut self, shared: &mut Shared, now: Instant) {
         self.rescue(shared, now);
+        if !std::mem::take(&mut self.unsettled) && now.since(self.settled_at) < SETTLE_INTERVAL {
+            return;
+        }
+        self.settled_at = now;
         let carrying = Carrying::of(&self.links);
         let media = self.affordable(carrying, shared, now);
         if let Some(media) = self.budget.update(media) {
@@ -529,6 +540,9 @@ fn local_deadline(low: u16, clock: Option<ClockEstimate>, span: Duration, now: I
         None => now + span,
     }
 }
+
+/// Shorter than a slice's time: the budget is never older.
+const SETTLE_INTERVAL: Duration = Duration::from_millis(2);
 
 /// The deadline whose milliseconds modulo 65536 are `low`: the nearest to the sender's clock.
 fn deadline(low: u16, peer_now: Instant) -> Instant {

@@ -175,6 +175,7 @@ impl Active {
         now: Instant,
     ) -> Result<Plan, SendError> {
         self.budget.on_unit(now);
+        self.unsettled = true;
         self.outgoing.media_span = deadline.since(now);
         let carrying = Carrying::of(&self.links);
         let places = Places::of(&self.links, |link| carrying.allows(link));

@@ -104,6 +104,7 @@ impl Active {
             let overdue = link.news_overdue_at(&shared.config).is_some_and(|at| now >= at)
                 && link.gate.suspect();
             if overdue || link.gate.on_doubt(patience, now) {
+                self.unsettled = true;
                 tracing::debug!(link = link.number.get(), ?patience, overdue, "suspect");
                 if link.delay.queueing_latest().is_some_and(|queue| queue < STALL_QUEUE_MOST) {
                     link.grant = link.controller.on_stall(now);
@@ -111,6 +112,7 @@ impl Active {
                 }
             }
             if let Some(state) = link.gate.on_time(shared.config.silence, now) {
+                self.unsettled = true;
                 link.grant = link.controller.on_silence(now);
                 link.keep_pace(now);
                 super::active::announce(link.number, state, shared);
