@@ -71,7 +71,6 @@ impl Bitrate {
 
 impl Mul<Duration> for Bitrate {
     type Output = ByteCount;
-    #[expect(clippy::suspicious_arithmetic_impl, reason = "bits and seconds become bytes")]
     fn mul(self, rhs: Duration) -> ByteCount {
         let short = u64::try_from(rhs.as_nanos()).ok().and_then(|nanos| self.0.checked_mul(nanos));
         if let Some(scaled) = short {
