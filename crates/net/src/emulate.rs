@@ -49,20 +49,20 @@ pub struct Emulator {
 impl Emulator {
     /// Opens all sockets.
     ///
-    /// Traces that are not loaded yet are read; a relative path begins at the working directory.
+    /// Traces and recordings that are not loaded yet are read; a relative path begins at the working directory.
     ///
     /// # Errors
     /// One line that names the field or the address, and what to do: a field out of range, a
-    /// taken address, an unreadable trace.
+    /// taken address, an unreadable file.
     pub fn bind(mut config: Config) -> anyhow::Result<Self> {
-        config.load_traces(std::path::Path::new("."))?;
+        config.load_files(std::path::Path::new("."))?;
         config.validate()?;
         let poll = Poll::new().context("cannot make an epoll instance")?;
         let timer = Timer::new().context("cannot make a timer")?;
         timer.register(poll.registry(), TIMER).context("cannot watch the timer")?;
         let mut relays = Vec::with_capacity(config.links.len());
         for (index, link) in config.links.iter().enumerate() {
-            let mut relay = Relay::bind(index, link)?;
+            let mut relay = Relay::bind(index, link, config.seed)?;
             for side in Side::BOTH {
                 let token = socket_token(index, side);
                 poll.registry()

@@ -36,10 +36,36 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// A recording could not be read from its file.
+    #[error("cannot read the recording {}: {source}", path.display())]
+    RecordingFile {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system, or the decompression, said.
+        source: std::io::Error,
+    },
+    /// A recording's text has no round trips as they are expected.
+    #[error("the recording {}: {source}", path.display())]
+    RecordingText {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, with its line.
+        source: crate::recording::Error,
+    },
+    /// The configuration names a recording that has not been loaded.
+    #[error("the recording {} has not been loaded", path.display())]
+    RecordingNotLoaded {
+        /// The file.
+        path: PathBuf,
+    },
     /// No preset has this name.
-    #[error("unknown preset {name:?}: choose one of lan, lte, lte-driving")]
+    #[error("unknown preset {name:?}: choose one of {}", preset_names())]
     UnknownPreset {
         /// The name asked for.
         name: String,
     },
+}
+
+fn preset_names() -> String {
+    crate::preset::Preset::ALL.map(crate::preset::Preset::name).join(", ")
 }

@@ -2,6 +2,7 @@
 //!
 //! - [`link`]: one direction of one link: rate, queue, delay, loss, outages.
 //! - [`trace`]: recorded capacity in the Mahimahi format.
+//! - [`recording`]: recorded round trips, as files of pings have them.
 //! - [`preset`]: named links, every number with its reason.
 //! - [`world`]: nodes with clocks of their own, joined by links, in virtual time.
 //!
@@ -12,6 +13,7 @@
 mod error;
 pub mod link;
 pub mod preset;
+pub mod recording;
 pub mod trace;
 pub mod world;
 

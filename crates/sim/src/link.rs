@@ -8,13 +8,16 @@
 //! The model has no clock of its own: `push`, [`Link::next_departure`] and `pop` serve virtual
 //! time and a real-time relay alike, with one timer per link. Capacity, outages, handovers and
 //! jitter depend on the seed and the time alone, never on the traffic: two senders with one seed
-//! meet the same link.
+//! meet the same link. That is also how links come to fail together: what they have in common
+//! ([`Common`]) begins at a seed of its own.
 
 mod capacity;
+mod common;
 mod config;
 mod delay;
 mod interval;
 mod loss;
+mod replay;
 mod wander;
 
 use std::collections::VecDeque;
@@ -25,7 +28,9 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use tautline_units::{ByteCount, Instant};
 
+pub use common::{Common, Dip};
 pub use config::{BurstLoss, Config, Handover, Jitter, Outage, Retransmission, Swing, TraceRate};
+pub use replay::Replay;
 
 use crate::Error;
 use capacity::Capacity;
@@ -52,13 +57,23 @@ impl Pair {
     /// Makes both directions of one link: up, then down.
     ///
     /// They share their interruptions (one radio: where both have the same handovers or outages,
-    /// these come at the same instants) and nothing else.
+    /// these come at the same instants) and nothing else. With other links they share what their
+    /// [`Common`] says, if these are made by this function too.
     ///
     /// # Errors
-    /// [`Error::Field`] for a field out of range, [`Error::TraceNotLoaded`].
+    /// [`Error::Field`] for a field out of range, [`Error::TraceNotLoaded`],
+    /// [`Error::RecordingNotLoaded`].
     pub fn links<P>(&self, seed: u64) -> Result<(Link<P>, Link<P>), Error> {
-        let up = Link::with_seeds(&self.up, Seeds { radio: seed, own: seed })?;
-        let down = Link::with_seeds(&self.down, Seeds { radio: seed, own: !seed })?;
+        self.links_of(Seeds::of(seed))
+    }
+
+    /// As [`Pair::links`], with seeds of which some may be other links' too.
+    ///
+    /// # Errors
+    /// As [`Pair::links`].
+    pub fn links_of<P>(&self, seeds: Seeds) -> Result<(Link<P>, Link<P>), Error> {
+        let up = Link::with_seeds(&self.up, seeds)?;
+        let down = Link::with_seeds(&self.down, Seeds { own: !seeds.own, ..seeds })?;
         Ok((up, down))
     }
 }
@@ -68,8 +83,17 @@ impl Pair {
 pub struct Seeds {
     /// Handovers and outages: equal for links that share a radio.
     pub radio: u64,
+    /// What [`Config::common`] names: equal for all links of one world.
+    pub common: u64,
     /// Everything else.
     pub own: u64,
+}
+
+impl Seeds {
+    /// Those of a link with a radio of its own, in the world whose common seed is 0.
+    pub const fn of(seed: u64) -> Self {
+        Self { radio: seed, common: 0, own: seed }
+    }
 }
 
 /// Why a packet did not get through.
@@ -144,7 +168,10 @@ impl Counters {
 pub struct Link<P> {
     capacity: Capacity,
     gates: Gates,
-    losing: Intervals,
+    losing: Vec<Intervals>,
+    /// Recorded losses: by when a packet's turn comes, as the recorder's packets had none before
+    /// them; a hold would take it past its time.
+    losing_recorded: Option<Intervals>,
     loss: Loss,
     delay: Delay,
     reorder: bool,
@@ -182,9 +209,10 @@ impl<P> Link<P> {
     /// A link of its own.
     ///
     /// # Errors
-    /// [`Error::Field`] for a field out of range, [`Error::TraceNotLoaded`].
+    /// [`Error::Field`] for a field out of range, [`Error::TraceNotLoaded`],
+    /// [`Error::RecordingNotLoaded`].
     pub fn new(config: &Config, seed: u64) -> Result<Self, Error> {
-        Self::with_seeds(config, Seeds { radio: seed, own: seed })
+        Self::with_seeds(config, Seeds::of(seed))
     }
 
     /// A link that may share its interruptions with others.
@@ -195,15 +223,30 @@ impl<P> Link<P> {
         config.validate()?;
         let radio = |stream| stream_of(seeds.radio, stream);
         let own = |stream| stream_of(seeds.own, stream);
+        let (losing_recorded, holding_recorded) = match &config.recording {
+            Some(replay) => {
+                let (lost, held) = replay.interruptions()?;
+                (Some(lost), Some(held))
+            }
+            None => (None, None),
+        };
+        let gates = [
+            Intervals::handovers(config.handover.as_ref(), radio(0)),
+            Intervals::outages(config.outage_holding.as_ref(), radio(1)),
+        ];
+        let gates_common = config.common.iter().map(|common| common.holding(seeds.common));
+        let losing = Intervals::outages(config.outage_losing.as_ref(), radio(2));
+        let losing_common = config.common.iter().map(|common| common.losing(seeds.common));
         Ok(Self {
-            gates: Gates {
-                handovers: Intervals::handovers(config.handover.as_ref(), radio(0)),
-                outages: Intervals::outages(config.outage_holding.as_ref(), radio(1)),
-            },
-            losing: Intervals::outages(config.outage_losing.as_ref(), radio(2)),
-            capacity: Capacity::new(config, own(3))?,
+            gates: Gates::new(gates.into_iter().chain(gates_common).chain(holding_recorded)),
+            losing: std::iter::once(losing)
+                .chain(losing_common)
+                .filter(|losing| !losing.is_never())
+                .collect(),
+            losing_recorded,
+            capacity: Capacity::new(config, own(3), seeds.common)?,
             loss: Loss::new(config, own(4)),
-            delay: Delay::new(config, own(5), own(6)),
+            delay: Delay::new(config, own(5), own(6))?,
             reorder: config.reorder,
             overhead: config.overhead_bytes,
             queue_max: config.queue_bytes,
@@ -248,7 +291,8 @@ impl<P> Link<P> {
         self.waiting.push_back(Waiting { departure, bytes });
         let delay = self.delay.of_next(departure);
         let lost = self.loss.takes_next();
-        if self.losing.contain(departure) {
+        let lost_recorded = self.losing_recorded.as_mut().is_some_and(|l| l.contain(start));
+        if lost_recorded || self.losing.iter_mut().any(|losing| losing.contain(departure)) {
             return self.drop_one(Drop::Outage);
         }
         if lost {
@@ -329,7 +373,9 @@ impl<P> Link<P> {
         }
         self.capacity.forget_before(self.now);
         self.gates.forget_before(self.now);
-        self.losing.forget_before(self.now);
+        for losing in self.losing.iter_mut().chain(&mut self.losing_recorded) {
+            losing.forget_before(self.now);
+        }
         self.delay.forget_before(self.now);
     }
 

@@ -54,7 +54,7 @@ pub use clock::Clock;
 pub use log::Log;
 
 use crate::Error;
-use crate::link::{Counters, Link, Pair};
+use crate::link::{Counters, Link, Pair, Seeds};
 
 /// Where a datagram goes or comes from, as a node sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -196,7 +196,8 @@ impl<N: Node> World<N> {
 
     /// Joins two ends by a link: `up` carries from `first` to `second`.
     ///
-    /// The link's seed is the world's seed and the link's number. Datagrams sent before the link
+    /// The link's seed is the world's seed and the link's number; what links have in common has
+    /// the world's seed alone. Datagrams sent before the link
     /// exists have no route.
     ///
     /// # Errors
@@ -208,7 +209,8 @@ impl<N: Node> World<N> {
         let id = self.links.len();
         // The golden ratio's bits spread neighbouring numbers over all seeds.
         let seed = self.seed ^ (id as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let (up, down) = pair.links(seed)?;
+        let seeds = Seeds { common: self.seed, ..Seeds::of(seed) };
+        let (up, down) = pair.links_of(seeds)?;
         self.enter_routes(id, first, second);
         self.links.push(Join { vehicle: first, operator: second, up, down });
         Ok(LinkId(id))

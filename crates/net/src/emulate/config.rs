@@ -4,19 +4,20 @@ use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
 use serde::{Deserialize, Serialize};
-use tautline_sim::link;
+use tautline_sim::link::{self, Common};
 use tautline_sim::preset::{Carrier, Preset};
 
 /// What the emulator emulates.
 ///
 /// ```toml
 /// control = "127.0.0.1:7100"        # none: no control channel
+/// seed = 1                          # of what links have in common
 ///
 /// [[links]]
 /// name = "carrier a, modem 1"
 /// listen = "127.0.0.1:7101"         # where the vehicle sends to
 /// target = "127.0.0.1:7200"         # the operator
-/// preset = "lte-driving"            # lan, lte or lte-driving
+/// preset = "lte-driving"            # or lan, lte, lte-town, lte-countryside, model
 /// carrier = "a"                     # a or b, of an lte preset
 /// seed = 1
 ///
@@ -33,6 +34,9 @@ pub struct Config {
     /// The address of the control channel (TCP). Who reaches it may cut links: a loopback address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<SocketAddr>,
+    /// Where the randomness begins of what links have in common.
+    #[serde(default)]
+    pub seed: u64,
     /// The links, 1 to [`Config::LINKS_MAX`]; their places in this list are their numbers.
     pub links: Vec<LinkConfig>,
 }
@@ -99,17 +103,18 @@ impl Config {
                 seed: spread(seed) ^ spread(index as u64 + 1),
             }
         };
-        Self { control: None, links: (0..link_count).map(link).collect() }
+        let links = (0..link_count).map(link).collect();
+        Self { control: None, seed: spread(seed), links }
     }
 
-    /// Reads the traces that the links name; relative paths begin at `folder`.
+    /// Reads the traces and recordings that the links name; relative paths begin at `folder`.
     ///
     /// # Errors
     /// One line with the link, the path and the line.
-    pub fn load_traces(&mut self, folder: &Path) -> anyhow::Result<()> {
+    pub fn load_files(&mut self, folder: &Path) -> anyhow::Result<()> {
         for link in &mut self.links {
             for model in [&mut link.up, &mut link.down].into_iter().flatten() {
-                model.load_traces(folder).with_context(|| format!("link {:?}", link.name))?;
+                model.load_files(folder).with_context(|| format!("link {:?}", link.name))?;
             }
         }
         Ok(())
@@ -127,6 +132,7 @@ impl Config {
             Self::LINKS_MAX
         );
         let mut names = BTreeSet::new();
+        let mut common: Vec<(&str, Common)> = Vec::new();
         for link in &self.links {
             let name = &link.name;
             ensure!(names.insert(name), "links: the name {name:?} is given twice");
@@ -140,6 +146,16 @@ impl Config {
             let pair = link.pair()?;
             for (direction, model) in [("up", &pair.up), ("down", &pair.down)] {
                 model.validate().with_context(|| format!("link {name:?}, {direction}"))?;
+                for entry in &model.common {
+                    let other = common.iter().find(|(_, other)| !other.agrees_with(entry));
+                    if let Some((other, _)) = other {
+                        bail!(
+                            "links {other:?} and {name:?}: common {:?} has other times",
+                            entry.name
+                        );
+                    }
+                    common.push((name, entry.clone()));
+                }
             }
         }
         Ok(())

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use anyhow::{Context, anyhow};
 use mio::net::UdpSocket;
 use socket2::{Domain, Protocol, Socket, Type};
-use tautline_sim::link::Link;
+use tautline_sim::link::{Link, Seeds};
 use tautline_units::{ByteCount, Instant};
 
 use super::config::LinkConfig;
@@ -68,9 +68,11 @@ impl Side {
 }
 
 impl Relay {
-    pub(super) fn bind(number: usize, config: &LinkConfig) -> anyhow::Result<Self> {
-        let (up, down) =
-            config.pair()?.links(config.seed).with_context(|| format!("link {:?}", config.name))?;
+    /// Link `number`, with `common` as the seed of what links have in common.
+    pub(super) fn bind(number: usize, config: &LinkConfig, common: u64) -> anyhow::Result<Self> {
+        let seeds = Seeds { common, ..Seeds::of(config.seed) };
+        let models = config.pair()?.links_of(seeds);
+        let (up, down) = models.with_context(|| format!("link {:?}", config.name))?;
         let client_side = open(config.listen).map_err(|error| {
             let (address, reason) = (config.listen, reason(&error));
             anyhow!(

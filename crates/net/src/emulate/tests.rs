@@ -31,7 +31,7 @@ impl Bench {
             down: Some(model.clone()),
             seed: index as u64,
         });
-        Self::run(Config { control: Some(local()), links: links.collect() }, operator)
+        Self::run(Config { control: Some(local()), seed: 0, links: links.collect() }, operator)
     }
 
     fn run(config: Config, operator: UdpSocket) -> Self {
@@ -288,6 +288,48 @@ fn configurations_are_checked() {
     assert_eq!(none, "links: 0 given; 1 to 16 are possible");
     let missing = of_link(r#","preset":"lan","up":{"trace":{"file":"/no/such.pps"}}"#);
     assert_eq!(missing, Ok(()), "the file is looked for when it is loaded");
+    let common = |every_s: f64| {
+        let outage = format!(r#"{{"every_s":{every_s},"mean_ms":50.0}}"#);
+        format!(r#"{{"rate_mbps":8.0,"common":[{{"name":"cell","outage_losing":{outage}}}]}}"#)
+    };
+    let both = |up, down| of_link(&format!(r#","up":{},"down":{}"#, common(up), common(down)));
+    assert_eq!(both(9.0, 9.0), Ok(()));
+    assert_eq!(
+        both(9.0, 8.0).unwrap_err(),
+        "links \"a\" and \"a\": common \"cell\" has other times"
+    );
+}
+
+/// A recording in real time: a file in a configuration, its hold seen at the far end.
+#[test]
+fn a_recordings_hold_delivers_a_burst_late() {
+    let file = std::env::temp_dir().join(format!("tautline-recording-{}", std::process::id()));
+    let rows: String =
+        (0..400).map(|row| format!("{},{}\n", row * 50, 400 - row % 8 * 50)).collect();
+    std::fs::write(&file, format!("t_ms,rtt_ms\n{rows}")).unwrap();
+    let recording = serde_json::json!({ "file": &file });
+    let model = serde_json::json!({ "rate_mbps": 100.0, "recording": recording });
+    let mut config: link::Config = serde_json::from_value(model).unwrap();
+    config.load_files(std::path::Path::new(".")).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    let bench = Bench::start(&[config]);
+    let (vehicle, operator) = (socket(), bench.operator.try_clone().unwrap());
+    let far_end = std::thread::spawn(move || {
+        let arrivals = (0..100).map(|_| {
+            receive(&operator);
+            std::time::Instant::now()
+        });
+        arrivals.collect::<Vec<_>>()
+    });
+    for number in 0..100_u32 {
+        vehicle.send_to(&number.to_be_bytes(), bench.listen[0]).unwrap();
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let arrivals = far_end.join().unwrap();
+    let gaps = arrivals.windows(2).map(|pair| pair[1] - pair[0]);
+    let long = gaps.filter(|gap| *gap > Duration::from_millis(150)).count();
+    assert!(long >= 2, "sent every 10 ms, held for 350 of every 400 ms: {long} gaps");
+    assert_eq!(bench.finish().links[0].up.delivered, 100);
 }
 
 /// Four `lte-driving` links, 700 datagrams a second each way up and 100 down, for ten seconds:

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use rand_chacha::ChaCha8Rng;
 use tautline_units::Bitrate;
 
+use super::common::Dips;
 use super::config::{Config, Swing};
 use super::interval::Gates;
 use super::wander::Wander;
@@ -11,14 +12,70 @@ use crate::trace::{OPPORTUNITY_BYTES, Trace};
 
 /// A link's changing capacity: when does a packet that starts now leave?
 #[derive(Debug)]
-pub(super) enum Capacity {
+pub(super) struct Capacity {
+    source: Source,
+    dips: Dips,
+}
+
+#[derive(Debug)]
+enum Source {
     Constant(Bitrate),
     Swinging { mean: Bitrate, sigma: f64, wander: Box<Wander> },
     Recorded(Cursor),
 }
 
 impl Capacity {
-    pub(super) fn new(config: &Config, rng: ChaCha8Rng) -> Result<Self, Error> {
+    pub(super) fn new(config: &Config, rng: ChaCha8Rng, common: u64) -> Result<Self, Error> {
+        let source = Source::new(config, rng)?;
+        Ok(Self { source, dips: Dips::new(&config.common, common) })
+    }
+
+    /// When the last of `bytes` bytes leaves, if the first may leave from `start` on.
+    ///
+    /// `gates` close the link for a while. Held at the clock's end.
+    pub(super) fn finish(&mut self, start: u64, bytes: u64, gates: &mut Gates) -> u64 {
+        if let Source::Recorded(cursor) = &mut self.source {
+            return cursor.finish(start, bytes, gates, &mut self.dips);
+        }
+        let mut left = u128::from(bytes) * BIT_NANOS_PER_BYTE;
+        let mut at = start;
+        loop {
+            let (open, closes) = gates.open_from(at);
+            let (rate, rate_until) = self.source.rate_at(open);
+            let (share, share_until) = self.dips.at(open);
+            let end = rate_until.min(share_until).min(closes);
+            let rate = if share < 1.0 { rate.scale(share) } else { rate };
+            let rate = u128::from(rate.bps().max(1));
+            let can = rate * u128::from(end.saturating_sub(open));
+            if can >= left || end == u64::MAX {
+                let nanos = u64::try_from(left.div_ceil(rate)).unwrap_or(u64::MAX);
+                return open.saturating_add(nanos);
+            }
+            left -= can;
+            at = end;
+        }
+    }
+
+    /// Forgets all work that was planned: the next packet may start at once.
+    pub(super) fn restart(&mut self) {
+        match &mut self.source {
+            Source::Recorded(cursor) => cursor.position = None,
+            Source::Constant(_) | Source::Swinging { .. } => {}
+        }
+    }
+
+    /// Lets go of what lies before `now`.
+    pub(super) fn forget_before(&mut self, now: u64) {
+        self.dips.forget_before(now);
+        match &mut self.source {
+            Source::Swinging { wander, .. } => wander.forget_before(now),
+            Source::Constant(_) | Source::Recorded(_) => {}
+        }
+    }
+}
+
+impl Source {
+    fn new(config: &Config, rng: ChaCha8Rng) -> Result<Self, Error> {
         if let Some(rate) = &config.trace {
             let Some(trace) = &rate.trace else {
                 return Err(Error::TraceNotLoaded { path: rate.file.clone() });
@@ -40,30 +97,6 @@ impl Capacity {
         })
     }
 
-    /// When the last of `bytes` bytes leaves, if the first may leave from `start` on.
-    ///
-    /// `gates` close the link for a while. Held at the clock's end.
-    pub(super) fn finish(&mut self, start: u64, bytes: u64, gates: &mut Gates) -> u64 {
-        if let Self::Recorded(cursor) = self {
-            return cursor.finish(start, bytes, gates);
-        }
-        let mut left = u128::from(bytes) * BIT_NANOS_PER_BYTE;
-        let mut at = start;
-        loop {
-            let (open, closes) = gates.open_from(at);
-            let (rate, until) = self.rate_at(open);
-            let end = until.min(closes);
-            let rate = u128::from(rate.bps().max(1));
-            let can = rate * u128::from(end.saturating_sub(open));
-            if can >= left || end == u64::MAX {
-                let nanos = u64::try_from(left.div_ceil(rate)).unwrap_or(u64::MAX);
-                return open.saturating_add(nanos);
-            }
-            left -= can;
-            at = end;
-        }
-    }
-
     /// The rate at `at`, and the instant until which it stays; of a trace, its mean.
     fn rate_at(&mut self, at: u64) -> (Bitrate, u64) {
         match self {
@@ -75,22 +108,6 @@ impl Capacity {
                 (mean.scale(factor.max(RATE_FACTOR_MIN)), until)
             }
             Self::Recorded(cursor) => (cursor.trace.bitrate_mean(), u64::MAX),
-        }
-    }
-
-    /// Forgets all work that was planned: the next packet may start at once.
-    pub(super) fn restart(&mut self) {
-        match self {
-            Self::Recorded(cursor) => cursor.position = None,
-            Self::Constant(_) | Self::Swinging { .. } => {}
-        }
-    }
-
-    /// Lets go of what lies before `now`.
-    pub(super) fn forget_before(&mut self, now: u64) {
-        match self {
-            Self::Swinging { wander, .. } => wander.forget_before(now),
-            Self::Constant(_) | Self::Recorded(_) => {}
         }
     }
 }
@@ -112,9 +129,15 @@ pub(super) struct Cursor {
 
 #[derive(Clone, Copy, Debug)]
 struct Position {
+    place: Place,
+    bytes_left: u64,
+}
+
+/// A chance of a looped trace.
+#[derive(Clone, Copy, Debug)]
+struct Place {
     cycle: u64,
     index: usize,
-    bytes_left: u64,
 }
 
 impl Cursor {
@@ -123,21 +146,21 @@ impl Cursor {
     }
 
     /// A chance serves what waits at its instant; what it has left is lost, as in Mahimahi.
-    fn finish(&mut self, start: u64, bytes: u64, gates: &mut Gates) -> u64 {
+    fn finish(&mut self, start: u64, bytes: u64, gates: &mut Gates, dips: &mut Dips) -> u64 {
         let mut position = match self.position {
-            Some(position) if self.instant(position) >= start => position,
-            _ => self.seek(start),
+            Some(position) if self.instant(position.place) >= start => position,
+            _ => self.at(self.seek(start), dips),
         };
         let mut left = bytes;
         loop {
-            let instant = self.instant(position);
+            let instant = self.instant(position.place);
             if instant == u64::MAX {
                 self.position = Some(position);
                 return instant;
             }
             let (open, _) = gates.open_from(instant);
             if open > instant {
-                position = self.seek(open);
+                position = self.at(self.seek(open), dips);
                 continue;
             }
             let taken = left.min(position.bytes_left);
@@ -147,24 +170,33 @@ impl Cursor {
                 self.position = Some(position);
                 return instant;
             }
-            position = self.after(position);
+            position = self.at(self.after(position.place), dips);
         }
     }
 
-    fn instant(&self, position: Position) -> u64 {
-        let nanos = self.trace.nanos_at(position.cycle, position.index);
+    fn instant(&self, place: Place) -> u64 {
+        let nanos = self.trace.nanos_at(place.cycle, place.index);
         if nanos == u64::MAX { nanos } else { nanos.saturating_sub(self.offset) }
     }
 
-    fn seek(&self, at: u64) -> Position {
+    fn seek(&self, at: u64) -> Place {
         let (cycle, index) = self.trace.first_from(at.saturating_add(self.offset));
-        Position { cycle, index, bytes_left: self.opportunity_bytes }
+        Place { cycle, index }
     }
 
-    fn after(&self, position: Position) -> Position {
-        let last = position.index + 1 == self.trace.times_ms().len();
-        let (cycle, index) =
-            if last { (position.cycle + 1, 0) } else { (position.cycle, position.index + 1) };
-        Position { cycle, index, bytes_left: self.opportunity_bytes }
+    fn after(&self, place: Place) -> Place {
+        let last = place.index + 1 == self.trace.times_ms().len();
+        if last {
+            Place { cycle: place.cycle + 1, index: 0 }
+        } else {
+            Place { cycle: place.cycle, index: place.index + 1 }
+        }
+    }
+
+    /// A whole chance, or what a dip leaves of it.
+    fn at(&self, place: Place, dips: &mut Dips) -> Position {
+        let (share, _) = dips.at(self.instant(place));
+        let bytes_left = (self.opportunity_bytes as f64 * share).round() as u64;
+        Position { place, bytes_left: bytes_left.max(1) }
     }
 }

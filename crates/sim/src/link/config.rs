@@ -5,6 +5,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tautline_units::Bitrate;
 
+use super::common::Common;
+use super::replay::Replay;
 use crate::Error;
 use crate::trace::Trace;
 
@@ -25,6 +27,10 @@ use crate::trace::Trace;
 /// outage_holding = { every_s = 120.0, mean_ms = 500.0 }
 /// loss = 0.001                                 # share of packets lost independently
 /// burst_loss = { enter = 0.001, leave = 0.25, loss = 0.8 }
+/// # recorded round trips on top of delay_ms, with the recording's losses and holds
+/// recording = { file = "drive.csv.gz", operator = "b", start_s = 0.0 }
+/// # what this link has in common with all that name it: here, all modems of one carrier
+/// common = [{ name = "carrier b", outage_holding = { every_s = 80.0, mean_ms = 3400.0 } }]
 /// reorder = false                              # may jitter change the order?
 /// overhead_bytes = 28                          # IP and UDP headers
 /// ```
@@ -68,6 +74,12 @@ pub struct Config {
     /// Losses that come in bursts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst_loss: Option<BurstLoss>,
+    /// Recorded round trips, replayed: delay, losses and holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recording: Option<Replay>,
+    /// Interruptions and dips in common with every other link that has an entry of the same name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub common: Vec<Common>,
     /// Whether a packet with less jitter may overtake one with more; radio links do not.
     #[serde(default)]
     pub reorder: bool,
@@ -93,7 +105,7 @@ pub struct Swing {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TraceRate {
-    /// The file; a relative path is resolved by [`Config::load_traces`].
+    /// The file; a relative path is resolved by [`Config::load_files`].
     pub file: PathBuf,
     /// Scales the bytes of each chance; 0.01 to 100.
     #[serde(default = "default_rate_factor")]
@@ -168,6 +180,25 @@ pub struct BurstLoss {
     pub loss: f64,
 }
 
+impl TraceRate {
+    fn load(&mut self, folder: &Path) -> Result<(), Error> {
+        if self.trace.is_some() {
+            return Ok(());
+        }
+        if let Some(period) = self.period_s {
+            within("trace.period_s", period, 0.001, 86_400.0, "seconds, 0.001 to 86400")?;
+        }
+        let path = folder.join(&self.file);
+        let text = std::fs::read(&path)
+            .map_err(|source| Error::TraceFile { path: path.clone(), source })?;
+        let period = self.period_s.map(Duration::from_secs_f64);
+        let trace = Trace::parse(&text, period)
+            .map_err(|source| Error::TraceText { path: path.clone(), source })?;
+        self.trace = Some(Arc::new(trace));
+        Ok(())
+    }
+}
+
 impl Config {
     /// A link of constant `rate`, without delay or loss, with the default queue.
     pub fn of_rate(rate: Bitrate) -> Self {
@@ -205,32 +236,26 @@ impl Config {
             outage_holding: None,
             loss: 0.0,
             burst_loss: None,
+            recording: None,
+            common: Vec::new(),
             reorder: false,
             overhead_bytes: default_overhead_bytes(),
         }
     }
 
-    /// Reads the trace's file, if a trace is named and not loaded yet; `folder` is where a
-    /// relative path begins.
+    /// Reads the files of the trace and of the recording, if they are named and not loaded yet;
+    /// `folder` is where a relative path begins.
     ///
     /// # Errors
-    /// [`Error::TraceFile`] and [`Error::TraceText`], both with the path; [`Error::Field`] for a
-    /// period that is no time.
-    pub fn load_traces(&mut self, folder: &Path) -> Result<(), Error> {
-        let Some(rate) = &mut self.trace else { return Ok(()) };
-        if rate.trace.is_some() {
-            return Ok(());
+    /// [`Error::TraceFile`], [`Error::TraceText`], [`Error::RecordingFile`] and
+    /// [`Error::RecordingText`], all with the path; [`Error::Field`] for a time that is none.
+    pub fn load_files(&mut self, folder: &Path) -> Result<(), Error> {
+        if let Some(rate) = &mut self.trace {
+            rate.load(folder)?;
         }
-        if let Some(period) = rate.period_s {
-            within("trace.period_s", period, 0.001, 86_400.0, "seconds, 0.001 to 86400")?;
+        if let Some(replay) = &mut self.recording {
+            replay.load(folder)?;
         }
-        let path = folder.join(&rate.file);
-        let text = std::fs::read(&path)
-            .map_err(|source| Error::TraceFile { path: path.clone(), source })?;
-        let period = rate.period_s.map(Duration::from_secs_f64);
-        let trace = Trace::parse(&text, period)
-            .map_err(|source| Error::TraceText { path: path.clone(), source })?;
-        rate.trace = Some(Arc::new(trace));
         Ok(())
     }
 
@@ -253,6 +278,10 @@ impl Config {
         self.validate_rate()?;
         self.validate_delay()?;
         self.validate_gates()?;
+        super::common::validate(&self.common)?;
+        if let Some(replay) = &self.recording {
+            replay.validate()?;
+        }
         share("loss", self.loss)?;
         if let Some(burst) = &self.burst_loss {
             share("burst_loss.enter", burst.enter)?;
@@ -322,12 +351,16 @@ impl Config {
         let outages =
             [("outage_losing", &self.outage_losing), ("outage_holding", &self.outage_holding)];
         for (name, outage) in outages {
-            let Some(outage) = outage else { continue };
-            let rule = "every_s: seconds, 0.1 to 1000000";
-            within(name, outage.every_s, 0.1, 1e6, rule)?;
-            within(name, outage.mean_ms, 0.001, 6e5, "mean_ms: ms, above 0, up to 600000")?;
+            outage.iter().try_for_each(|outage| outage.validate(name))?;
         }
         Ok(())
+    }
+}
+
+impl Outage {
+    pub(super) fn validate(&self, field: &'static str) -> Result<(), Error> {
+        within(field, self.every_s, 0.1, 1e6, "every_s: seconds, 0.1 to 1000000")?;
+        within(field, self.mean_ms, 0.001, 6e5, "mean_ms: ms, above 0, up to 600000")
     }
 }
 
@@ -335,7 +368,7 @@ fn share(field: &'static str, value: f64) -> Result<(), Error> {
     within(field, value, 0.0, 1.0, "a share from 0 to 1")
 }
 
-fn within(
+pub(super) fn within(
     field: &'static str,
     value: f64,
     from: f64,
@@ -345,7 +378,7 @@ fn within(
     if (from..=to).contains(&value) { Ok(()) } else { Err(wrong(field, value, reason)) }
 }
 
-fn wrong(field: &'static str, value: impl ToString, reason: &'static str) -> Error {
+pub(super) fn wrong(field: &'static str, value: impl ToString, reason: &'static str) -> Error {
     Error::Field { field, value: value.to_string(), reason }
 }
 
@@ -393,6 +426,8 @@ mod tests {
             outage_holding = { every_s = 120.0, mean_ms = 500.0 }
             loss = 0.001
             burst_loss = { enter = 0.001, leave = 0.25, loss = 0.8 }
+            recording = { file = "drive.csv", operator = "b", start_s = 4.0, interval_s = 1.0 }
+            common = [{ name = "carrier b", outage_losing = { every_s = 9.0, mean_ms = 60.0 } }]
             reorder = false
             overhead_bytes = 28
         "#;
@@ -419,7 +454,7 @@ mod tests {
     #[test]
     fn a_missing_trace_is_told_with_its_path() {
         let mut config: Config = toml::from_str("trace = { file = 'no/such.pps' }").expect("toml");
-        let error = config.load_traces(Path::new("/nowhere")).expect_err("no such file");
+        let error = config.load_files(Path::new("/nowhere")).expect_err("no such file");
         assert!(error.to_string().starts_with("cannot read the trace /nowhere/no/such.pps: "));
     }
 }

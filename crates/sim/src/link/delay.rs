@@ -1,31 +1,56 @@
+use std::sync::Arc;
+
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use super::config::{Config, Retransmission};
 use super::wander::Wander;
+use crate::Error;
+use crate::recording::Recording;
 
 /// What a packet's way takes once it has left the queue.
 #[derive(Debug)]
 pub(super) struct Delay {
     base: u64,
+    recorded: Option<Recorded>,
     jitter: Option<(f64, Wander)>,
     retransmission: Option<Retransmission>,
     rng: ChaCha8Rng,
+}
+
+/// A direction's share of recorded round trips.
+#[derive(Debug)]
+struct Recorded {
+    recording: Arc<Recording>,
+    start: u64,
+    share: f64,
 }
 
 /// Rounds after which a radio gives up repeating itself.
 const ROUNDS_MAX: u32 = 16;
 
 impl Delay {
-    pub(super) fn new(config: &Config, jitter_rng: ChaCha8Rng, rng: ChaCha8Rng) -> Self {
+    pub(super) fn new(
+        config: &Config,
+        jitter_rng: ChaCha8Rng,
+        rng: ChaCha8Rng,
+    ) -> Result<Self, Error> {
         let jitter = config.jitter.filter(|jitter| jitter.sigma_ms > 0.0).map(|jitter| {
             let tau = jitter.tau_ms * 1e6;
             // A fiftieth of the time constant: steps well below the deviation itself.
             let step = (tau / 50.0).clamp(1e6, 20e6) as u64;
             (jitter.sigma_ms * 1e6, Wander::new(tau as u64, step, jitter_rng))
         });
+        let recorded = match &config.recording {
+            Some(replay) => Some(Recorded {
+                recording: Arc::clone(replay.loaded()?),
+                start: replay.start_nanos(),
+                share: replay.share,
+            }),
+            None => None,
+        };
         let base = (config.delay_ms * 1e6).round() as u64;
-        Self { base, jitter, retransmission: config.retransmission, rng }
+        Ok(Self { base, recorded, jitter, retransmission: config.retransmission, rng })
     }
 
     /// The delay in nanoseconds of a packet that leaves the queue at `departure`.
@@ -42,7 +67,11 @@ impl Delay {
             }
             None => 0,
         };
-        self.base + jitter + rounds
+        let recorded = self.recorded.as_ref().map_or(0, |recorded| {
+            let rtt = recorded.recording.rtt_at(departure.saturating_add(recorded.start));
+            (rtt as f64 * recorded.share) as u64
+        });
+        self.base + recorded + jitter + rounds
     }
 
     /// Lets go of what lies before `now`.

@@ -1,6 +1,7 @@
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use rand::RngExt;
+use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::Exp1;
 
@@ -14,6 +15,8 @@ pub(super) struct Intervals {
     law: Law,
     rng: ChaCha8Rng,
     known: VecDeque<(u64, u64)>,
+    /// A stretch without any, as it was last seen: most questions fall into it.
+    clear: (u64, u64),
 }
 
 #[derive(Debug)]
@@ -30,6 +33,12 @@ enum Law {
         to: f64,
         length: u64,
     },
+    /// Those of a recording of length `period`, looped, seen from `start` in it.
+    Recorded {
+        list: Arc<[(u64, u64)]>,
+        period: u64,
+        start: u64,
+    },
 }
 
 /// Intervals that are drawn one by one before a leap in time starts afresh.
@@ -41,7 +50,7 @@ impl Intervals {
             gap: outage.every_s * 1e9,
             length: outage.mean_ms * 1e6,
         });
-        Self { law, rng, known: VecDeque::new() }
+        Self::of_law(law, rng)
     }
 
     pub(super) fn handovers(handover: Option<&Handover>, rng: ChaCha8Rng) -> Self {
@@ -50,7 +59,23 @@ impl Intervals {
             to: handover.every_s[1] * 1e9,
             length: (handover.step_ms * 1e6) as u64,
         });
-        Self { law, rng, known: VecDeque::new() }
+        Self::of_law(law, rng)
+    }
+
+    /// The disjoint intervals of `list`, in order and within a loop of `period` (above zero),
+    /// from `start` on.
+    pub(super) fn recorded(list: Arc<[(u64, u64)]>, period: u64, start: u64) -> Self {
+        let law = if list.is_empty() { Law::Never } else { Law::Recorded { list, period, start } };
+        Self::of_law(law, ChaCha8Rng::seed_from_u64(0))
+    }
+
+    fn of_law(law: Law, rng: ChaCha8Rng) -> Self {
+        Self { law, rng, known: VecDeque::new(), clear: (0, 0) }
+    }
+
+    /// Whether there is none and never will be.
+    pub(super) fn is_never(&self) -> bool {
+        matches!(self.law, Law::Never)
     }
 
     /// The interval that contains `at`, or else the next one; `None`: there is no further one.
@@ -62,7 +87,12 @@ impl Intervals {
 
     /// Whether `at` lies within an interval.
     pub(super) fn contain(&mut self, at: u64) -> bool {
-        self.at_or_after(at).is_some_and(|(from, _)| from <= at)
+        if (self.clear.0..self.clear.1).contains(&at) {
+            return false;
+        }
+        let next = self.at_or_after(at).map_or(u64::MAX, |(from, _)| from);
+        self.clear = (at, next);
+        next <= at
     }
 
     /// Lets go of what lies before `now`.
@@ -92,20 +122,34 @@ impl Intervals {
     }
 
     fn draw(&mut self, previous: (u64, u64)) -> Option<(u64, u64)> {
-        match self.law {
+        match &self.law {
             Law::Never => None,
             Law::Poisson { gap, length } => {
-                let gap: f64 = self.rng.sample::<f64, _>(Exp1) * gap;
-                let length: f64 = self.rng.sample::<f64, _>(Exp1) * length;
+                let gap: f64 = self.rng.sample::<f64, _>(Exp1) * *gap;
+                let length: f64 = self.rng.sample::<f64, _>(Exp1) * *length;
                 let from = previous.1.saturating_add(gap as u64);
                 Some((from, from.saturating_add((length as u64).max(1))))
             }
             Law::Steps { from, to, length } => {
                 // The first comes at any phase, so that links with different seeds differ at once.
-                let lower = if self.known.is_empty() { 0.0 } else { from };
-                let gap = self.rng.random_range(lower..=to);
+                let lower = if self.known.is_empty() { 0.0 } else { *from };
+                let gap = self.rng.random_range(lower..=*to);
                 let from = previous.0.saturating_add(gap as u64);
-                Some((from, from.saturating_add(length.max(1))))
+                Some((from, from.saturating_add((*length).max(1))))
+            }
+            Law::Recorded { list, period, start } => {
+                let place = previous.1.saturating_add(*start);
+                let (mut cycle, rest) = (place / period, place % period);
+                let mut index = list.partition_point(|(_, to)| *to <= rest);
+                if index == list.len() {
+                    (cycle, index) = (cycle + 1, 0);
+                }
+                let seen = |at: u64| {
+                    let at = cycle.saturating_mul(*period).saturating_add(at);
+                    if at == u64::MAX { at } else { at.saturating_sub(*start) }
+                };
+                let (from, to) = list[index];
+                Some((seen(from).max(previous.1), seen(to)))
             }
         }
     }
@@ -114,23 +158,38 @@ impl Intervals {
 /// Everything that stops a link's queue for a while: handovers and outages that hold.
 #[derive(Debug)]
 pub(super) struct Gates {
-    pub(super) handovers: Intervals,
-    pub(super) outages: Intervals,
+    all: Vec<Intervals>,
+    /// An open stretch, as it was last seen: most questions fall into it.
+    open: (u64, u64),
 }
 
 impl Gates {
+    pub(super) fn new(all: impl IntoIterator<Item = Intervals>) -> Self {
+        let all = all.into_iter().filter(|gate| !gate.is_never()).collect();
+        Self { all, open: (0, 0) }
+    }
+
     /// The first instant from `at` on at which the link is open, and when it closes next.
     pub(super) fn open_from(&mut self, at: u64) -> (u64, u64) {
+        if (self.open.0..self.open.1).contains(&at) {
+            return (at, self.open.1);
+        }
         let mut at = at;
         loop {
-            let next = [self.handovers.at_or_after(at), self.outages.at_or_after(at)];
-            let closed_until = next.iter().flatten().filter(|i| i.0 <= at).map(|i| i.1).max();
+            let (mut closed_until, mut closes) = (None, u64::MAX);
+            for (from, to) in self.all.iter_mut().filter_map(|gate| gate.at_or_after(at)) {
+                if from <= at {
+                    closed_until = closed_until.max(Some(to));
+                } else {
+                    closes = closes.min(from);
+                }
+            }
             match closed_until {
                 Some(until) if until > at => at = until,
                 Some(_) => return (at, u64::MAX),
                 None => {
-                    let closes = next.iter().flatten().map(|i| i.0).min().unwrap_or(u64::MAX);
-                    return (at, closes);
+                    self.open = (at, closes);
+                    return self.open;
                 }
             }
         }
@@ -138,21 +197,14 @@ impl Gates {
 
     /// Lets go of what lies before `now`.
     pub(super) fn forget_before(&mut self, now: u64) {
-        self.handovers.forget_before(now);
-        self.outages.forget_before(now);
-    }
-
-    /// Nanoseconds from `now` to the end of the present interruption; zero when open.
-    #[cfg(test)]
-    fn wait(&mut self, now: u64) -> u64 {
-        self.open_from(now).0 - now
+        for gate in &mut self.all {
+            gate.forget_before(now);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use rand::SeedableRng;
-
     use super::*;
 
     const SECOND: u64 = 1_000_000_000;
@@ -196,18 +248,17 @@ mod tests {
     #[test]
     fn gates_of_both_kinds_add_up() {
         let every = Outage { every_s: 0.1, mean_ms: 400.0 };
-        let mut gates = Gates {
-            handovers: Intervals::outages(Some(&every), rng(3)),
-            outages: Intervals::outages(Some(&every), rng(4)),
-        };
+        let of_seed = |seed| Intervals::outages(Some(&every), rng(seed));
+        let mut gates = Gates::new([of_seed(3), of_seed(4)]);
+        let mut alone = [of_seed(3), of_seed(4)];
         let mut held = 0;
         for millis in 0..100_000_u64 {
             let now = millis * 1_000_000;
             gates.forget_before(now);
             let (open, closes) = gates.open_from(now);
             assert!(open >= now && closes > open);
-            assert!(!gates.handovers.contain(open) && !gates.outages.contain(open));
-            held += u64::from(gates.wait(now) > 0);
+            assert!(!alone.iter_mut().any(|gate| gate.contain(open)));
+            held += u64::from(open > now);
         }
         assert!((93_000..99_000).contains(&held), "{held}");
     }
@@ -222,7 +273,20 @@ mod tests {
             outages.contain(at);
             steps.contain(at);
         }
-        let mut gates = Gates { handovers: steps, outages };
-        gates.open_from(u64::MAX);
+        Gates::new([steps, outages]).open_from(u64::MAX);
+    }
+
+    #[test]
+    fn recorded_intervals_come_round() {
+        let list: Arc<[_]> = [(10, 20), (20, 25), (90, 100)].into();
+        let mut seen = Intervals::recorded(Arc::clone(&list), 100, 15);
+        for at in 0..1_000 {
+            let place = (at + 15) % 100;
+            let inside = list.iter().any(|(from, to)| (*from..*to).contains(&place));
+            assert_eq!(seen.contain(at), inside, "at {at}");
+        }
+        let mut far = Intervals::recorded(list, 100, 15);
+        assert!(far.contain(u64::MAX / 2 / 100 * 100 + 100));
+        far.contain(u64::MAX);
     }
 }

@@ -1,3 +1,4 @@
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -5,6 +6,7 @@ use proptest::prelude::*;
 use tautline_units::Bitrate;
 
 use super::*;
+use crate::recording::{Columns, Recording};
 use crate::trace::Trace;
 
 const PACKET: ByteCount = ByteCount::new(1000);
@@ -337,6 +339,241 @@ fn recorded_traces_keep_their_rates() {
     }
 }
 
+/// Pings of an idle link at the recording's own times; `None` is lost.
+fn pinged(replay: &Replay, times: &[Instant]) -> Vec<Option<Duration>> {
+    let config = Config { recording: Some(replay.clone()), ..bare(10_000) };
+    let (mut up, mut down) =
+        Pair::symmetric(config).links::<usize>(18).expect("a loaded recording");
+    let mut rtts = vec![None; times.len()];
+    let mut sent = 0;
+    while let Some(now) = [times.get(sent).copied(), up.next_departure(), down.next_departure()]
+        .into_iter()
+        .flatten()
+        .min()
+    {
+        while let Some((at, number)) = down.pop(now) {
+            rtts[number] = Some(at.since(times[number]));
+        }
+        while let Some((at, number)) = up.pop(now) {
+            let _ = down.push(at, ByteCount::new(1), number);
+        }
+        while times.get(sent).is_some_and(|at| *at <= now) {
+            let _ = up.push(now, ByteCount::new(1), sent);
+            sent += 1;
+        }
+    }
+    rtts
+}
+
+#[test]
+fn a_recording_pinged_is_the_recording() {
+    let rtts = "50 54 48 52 -1 -1 60 51 750 650 550 450 350 250 150 50 52 -1 55 50 300 51 50 49";
+    let rtts: Vec<f64> = rtts.split(' ').map(|rtt| rtt.parse().expect("a number")).collect();
+    let rows = rtts.iter().enumerate().map(|(index, rtt)| format!("{},{rtt}\n", 100 * index));
+    let text = format!("t_ms,rtt_ms\n{}", rows.collect::<String>());
+    let columns = Columns { operator: None, interval: Duration::from_secs(1) };
+    let recording = Recording::parse(text.as_bytes(), columns).expect("well formed");
+    let replay = Replay::of(Arc::new(recording));
+    let loops = 3;
+    let times: Vec<Instant> = (0..loops * rtts.len() as u64).map(|index| ms(100 * index)).collect();
+    for (index, rtt) in pinged(&replay, &times).into_iter().enumerate() {
+        let recorded = rtts[index % rtts.len()];
+        match rtt.map(|rtt| rtt.as_secs_f64() * 1e3) {
+            None => assert!(recorded < 0.0, "ping {index} is lost"),
+            // The single late one, overtaken by the next, cannot stay so in a link in order.
+            Some(rtt) if recorded == 300.0 => assert!((140.0..160.0).contains(&rtt), "{rtt}"),
+            Some(rtt) => assert!((rtt - recorded).abs() < 6.0, "ping {index}: {rtt}, {recorded}"),
+        }
+    }
+    let shifted = Replay { start_s: 0.8, ..replay };
+    let first = pinged(&shifted, &[Instant::ZERO])[0].expect("held, not lost");
+    assert!((first.as_secs_f64() - 0.75).abs() < 0.006, "{first:?}");
+}
+
+#[test]
+fn what_a_recording_held_leaves_in_a_burst_at_the_links_rate() {
+    let text = b"t_ms,rtt_ms\n0,40\n100,440\n200,340\n300,240\n400,140\n500,40\n600,40\n";
+    let columns = Columns { operator: None, interval: Duration::from_secs(1) };
+    let recording = Arc::new(Recording::parse(text, columns).expect("well formed"));
+    let config = Config { recording: Some(Replay::of(recording)), ..bare(8) };
+    let mut link = link(&config, 19);
+    for millis in 100..200 {
+        link.push(ms(millis), PACKET, millis).expect("the queue takes it");
+    }
+    let arrived: Vec<Instant> = std::iter::from_fn(|| link.pop(ms(2_000))).map(|a| a.0).collect();
+    assert_eq!(arrived[0], ms(500 + 1 + 20), "held to 500 ms, 1 ms at 8 Mbit/s, half of 40 ms");
+    assert_eq!(arrived[99], ms(500 + 100 + 20));
+}
+
+/// The recordings live outside the project: skipped, by name, where they are absent.
+#[test]
+fn recordings_of_drives_are_replayed_as_they_were() {
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/delay"));
+    // What was lost, and the 50th, 95th and 99th percentiles of the round trip in ms.
+    let recordings = [
+        ("pam25_ping_public.csv.gz", Some("att"), 200, 0.0057, [59.0, 110.0, 239.0]),
+        ("pam25_ping_public.csv.gz", Some("verizon"), 200, 0.0191, [51.0, 100.0, 736.0]),
+        ("vnperf_d3_rural_secondhalf.csv", Some("verizon"), 1_042, 0.0, [86.0, 394.0, 7594.0]),
+        ("vnperf_d1_downtown_firsthalf.csv", Some("sprint"), 1_042, 0.0, [99.0, 126.0, 139.0]),
+        ("cicv5g_urban_n78_v20_run03.csv", None, 55, 0.0, [16.0, 22.0, 26.0]),
+        ("cicv5g_south_n8_v0_01.csv", None, 55, 0.0, [24.0, 71.0, 369.0]),
+    ];
+    for (file, operator, every_ms, lost, quantiles) in recordings {
+        if !folder.join(file).exists() {
+            eprintln!("skipped: {} is not there", folder.join(file).display());
+            continue;
+        }
+        let mut config = Config {
+            recording: Some(Replay {
+                file: file.into(),
+                operator: operator.map(str::to_owned),
+                start_s: 0.0,
+                interval_s: 1.042,
+                share: 0.5,
+                recording: None,
+            }),
+            ..bare(1)
+        };
+        config.load_files(folder).expect("a recording");
+        let replay = config.recording.expect("just loaded");
+        let period = replay.loaded().expect("just loaded").period().as_millis() as u64;
+        let times: Vec<Instant> = (0..period / every_ms).map(|i| ms(i * every_ms)).collect();
+        let rtts = pinged(&replay, &times);
+        let mut answered: Vec<f64> =
+            rtts.iter().flatten().map(|rtt| rtt.as_secs_f64() * 1e3).collect();
+        answered.sort_by(f64::total_cmp);
+        let lost_here = 1.0 - answered.len() as f64 / rtts.len() as f64;
+        assert!((lost_here - lost).abs() <= 0.1 * lost, "{file} {operator:?}: lost {lost_here}");
+        for (share, recorded) in [0.5, 0.95, 0.99].into_iter().zip(quantiles) {
+            let replayed = answered[(share * answered.len() as f64) as usize];
+            let error = (replayed / recorded - 1.0).abs();
+            assert!(error < 0.15, "{file} {operator:?}, {share}: {replayed} ms, was {recorded}");
+        }
+    }
+}
+
+fn common(name: &str, outage: Outage) -> Common {
+    let name = name.to_owned();
+    Common { name, outage_losing: Some(outage), outage_holding: None, dip: None }
+}
+
+/// For each second of `hours`: which of `links` lose a packet sent in it.
+fn losing<const N: usize>(links: &mut [Link<()>; N], hours: u64) -> Vec<[bool; N]> {
+    let second = |second: u64| {
+        let now = ms(1_000 * second);
+        std::array::from_fn(|index| {
+            while links[index].pop(now).is_some() {}
+            links[index].push(now, PACKET, ()).is_err()
+        })
+    };
+    (0..3_600 * hours).map(second).collect()
+}
+
+fn share<const N: usize>(seconds: &[[bool; N]], which: impl Fn(&[bool; N]) -> bool) -> f64 {
+    seconds.iter().filter(|fates| which(fates)).count() as f64 / seconds.len() as f64
+}
+
+#[test]
+fn links_of_one_name_fail_together_beside_failing_alone() {
+    let own = Outage { every_s: 57.0, mean_ms: 3_000.0 };
+    let of = |names: &[&str]| Config {
+        outage_losing: Some(own),
+        common: names
+            .iter()
+            .map(|name| common(name, Outage { every_s: 98.0, mean_ms: 2_000.0 }))
+            .collect(),
+        ..bare(100)
+    };
+    let seeds = |own| Seeds { common: 77, ..Seeds::of(own) };
+    let link = |names: &[&str], seed| Link::with_seeds(&of(names), seeds(seed)).expect("sound");
+    let mut links = [link(&["a"], 1), link(&["a"], 2), link(&["b"], 3), link(&["a", "b"], 4)];
+    let seconds = losing(&mut links, 400);
+    // Own outages take 1/20 of the time, a common one 1/50.
+    let (own, common) = (0.05, 0.02);
+    let alone = 1.0 - (1.0 - own) * (1.0 - common);
+    let with_two = 1.0 - (1.0 - own) * (1.0 - common) * (1.0 - common);
+    let near = |measured: f64, expected: f64, what: &str| {
+        assert!((measured / expected - 1.0).abs() < 0.06, "{what}: {measured}, {expected}");
+    };
+    near(share(&seconds, |fates| fates[0]), alone, "one link");
+    near(share(&seconds, |fates| fates[3]), with_two, "one of two names");
+    let of_one_name = common + (1.0 - common) * own * own;
+    near(share(&seconds, |fates| fates[0] && fates[1]), of_one_name, "two of one name");
+    near(share(&seconds, |fates| fates[0] && fates[2]), alone * alone, "two of two names");
+}
+
+#[test]
+fn a_world_draws_its_own_common_outages() {
+    let outage = Outage { every_s: 10.0, mean_ms: 5_000.0 };
+    let config = Config { common: vec![common("a", outage)], ..bare(100) };
+    let seeds = [(5, 1), (5, 2), (6, 3)].map(|(common, own)| Seeds { common, ..Seeds::of(own) });
+    let mut links = seeds.map(|seeds| Link::with_seeds(&config, seeds).expect("sound"));
+    let seconds = losing(&mut links, 10);
+    assert!(seconds.iter().all(|fates| fates[0] == fates[1]));
+    assert!(seconds.iter().any(|fates| fates[0] != fates[2]));
+    let (mut up, mut down) = Pair::symmetric(config).links(9).expect("sound");
+    let fates =
+        |link: &mut Link<()>, second: u64| link.push(ms(1_000 * second), PACKET, ()).is_err();
+    assert!((0..3_000).all(|second| fates(&mut up, second) == fates(&mut down, second)));
+}
+
+#[test]
+fn a_common_dip_leaves_its_share_of_the_capacity() {
+    let dip = Dip { every_s: 2.0, mean_ms: 2_000.0, factor: 0.25 };
+    let cell = |name: &str| Common {
+        name: name.to_owned(),
+        outage_losing: None,
+        outage_holding: None,
+        dip: Some(dip),
+    };
+    let trace = Trace::parse(b"0\n1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n", None).expect("a trace");
+    for base in [bare(12), Config { overhead_bytes: 0, ..Config::of_trace(Arc::new(trace)) }] {
+        let config = Config { common: vec![cell("cell")], queue_bytes: 20_000, ..base };
+        let mut pair = [1, 2].map(|seed| link::<u64>(&config, seed));
+        let arrived = pair.each_mut().map(|link| saturate(link, 300));
+        assert_eq!(arrived[0], arrived[1], "at the same instants");
+        let rate = rate_of(&pair[0], 300);
+        // Half the time a quarter of 12 Mbit/s.
+        assert!((rate / 7.5 - 1.0).abs() < 0.12, "{rate}");
+    }
+}
+
+#[test]
+fn entries_in_common_are_checked() {
+    let outage = Outage { every_s: 10.0, mean_ms: 50.0 };
+    let error = |entries: Vec<Common>| {
+        let config = Config { common: entries, ..bare(1) };
+        config.validate().expect_err("out of range").to_string()
+    };
+    let (a, unnamed) = (common("a", outage), common("", outage));
+    assert_eq!(error(vec![a.clone(), a.clone()]), "common.name = a: given twice");
+    assert_eq!(error(vec![unnamed]), "common.name = : a name of 1 to 64 bytes");
+    let never = common("a", Outage { every_s: 0.0, ..outage });
+    assert_eq!(error(vec![never]), "common.outage_losing = 0: every_s: seconds, 0.1 to 1000000");
+    let dip = Dip { every_s: 1.0, mean_ms: 1.0, factor: 2.0 };
+    let dipping = Common { dip: Some(dip), ..a.clone() };
+    assert_eq!(error(vec![dipping.clone()]), "common.dip.factor = 2: 0.001 to 1");
+    let other = Common { dip: Some(Dip { factor: 0.5, ..dip }), outage_losing: None, ..a.clone() };
+    assert!(other.agrees_with(&a) && other.agrees_with(&dipping), "parts may be left out");
+    assert!(!a.agrees_with(&common("a", Outage { every_s: 11.0, ..outage })));
+    let config = Config {
+        recording: Some(Replay::of(Arc::new(
+            Recording::parse(
+                b"rtt_ms\n5\n",
+                Columns { operator: None, interval: Duration::from_secs(1) },
+            )
+            .expect("well formed"),
+        ))),
+        ..bare(1)
+    };
+    let share = |share| {
+        let recording = config.recording.clone().map(|replay| Replay { share, ..replay });
+        Config { recording, ..config.clone() }.validate().map_err(|error| error.to_string())
+    };
+    assert_eq!(share(1.0), Ok(()));
+    assert_eq!(share(1.5), Err("recording.share = 1.5: a share from 0 to 1".to_owned()));
+}
+
 #[derive(Clone, Debug)]
 enum Call {
     Push(u64, u64),
@@ -364,6 +601,7 @@ prop_compose! {
         queue_bytes in 1_u64..200_000, delay_ms in 0.0..1e3, loss in 0.0..=1.0,
         handover: bool, holding: bool, losing: bool, burst: bool, reorder: bool,
         every_s in 0.1..30.0, mean_ms in 0.001..2e3, overhead_bytes in 0_u64..100,
+        shared: bool, recorded: bool,
     ) -> Config {
         let swing = (swing && !trace).then_some(Swing { sigma, tau_ms: 80.0 });
         let base = if trace {
@@ -373,6 +611,11 @@ prop_compose! {
             Config { rate_mbps: Some(rate), ..bare(1) }
         };
         let outage = Outage { every_s, mean_ms };
+        let dip = Some(Dip { every_s, mean_ms, factor: 0.1 });
+        let all_of_it = Common { dip, outage_holding: Some(outage), ..common("a", outage) };
+        let text = b"t_ms,rtt_ms\n0,90\n100,\n200,40\n300,440\n400,340\n500,240\n600,40\n";
+        let columns = Columns { operator: None, interval: Duration::from_secs(1) };
+        let recording = Arc::new(Recording::parse(text, columns).expect("a recording"));
         let step_ms = (every_s * 1e3 * 0.9).min(mean_ms);
         Config {
             swing, queue_bytes, delay_ms, loss, reorder, overhead_bytes,
@@ -382,6 +625,8 @@ prop_compose! {
             outage_holding: holding.then_some(outage),
             outage_losing: losing.then_some(outage),
             burst_loss: burst.then_some(BurstLoss { enter: loss, leave: 0.5, loss: 0.9 }),
+            recording: recorded.then(|| Replay::of(recording)),
+            common: if shared { vec![all_of_it] } else { Vec::new() },
             ..base
         }
     }

@@ -1,0 +1,148 @@
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use super::config::{Outage, within, wrong};
+use super::interval::Intervals;
+use super::stream_of;
+use crate::Error;
+
+/// What befalls several links at once: all that have an entry of the same name.
+///
+/// Modems of one carrier share its cells, and in the countryside all carriers share the valley.
+/// Each link has these interruptions beside its own, at the same instants as the others of the
+/// same name in the same world. Equal names are given equal numbers; in each direction of a link
+/// an entry may leave parts out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Common {
+    /// What the links share, such as a carrier; 1 to 64 bytes.
+    pub name: String,
+    /// Outages in which packets that leave the queue are lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outage_losing: Option<Outage>,
+    /// Outages in which the capacity is zero and packets are held in the queue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outage_holding: Option<Outage>,
+    /// Times of less capacity, as in a crowded cell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dip: Option<Dip>,
+}
+
+/// Dips of a capacity: a Poisson process of exponentially long times with less of it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Dip {
+    /// Mean time from one dip's end to the next one's start in s; 0.1 to 1,000,000.
+    pub every_s: f64,
+    /// Mean length in ms; above 0, up to 600,000.
+    pub mean_ms: f64,
+    /// What is left of the capacity meanwhile; 0.001 to 1.
+    pub factor: f64,
+}
+
+impl Common {
+    /// Whether two entries of one name mean the same interruptions where both have them.
+    pub fn agrees_with(&self, other: &Self) -> bool {
+        fn agree<T: PartialEq>(one: Option<T>, other: Option<T>) -> bool {
+            one.is_none() || other.is_none() || one == other
+        }
+        let law = |dip: Option<Dip>| dip.map(|dip| dip.law());
+        self.name != other.name
+            || agree(self.outage_losing, other.outage_losing)
+                && agree(self.outage_holding, other.outage_holding)
+                && agree(law(self.dip), law(other.dip))
+    }
+
+    pub(super) fn losing(&self, seed: u64) -> Intervals {
+        Intervals::outages(self.outage_losing.as_ref(), self.stream(seed, 0))
+    }
+
+    pub(super) fn holding(&self, seed: u64) -> Intervals {
+        Intervals::outages(self.outage_holding.as_ref(), self.stream(seed, 1))
+    }
+
+    fn dipping(&self, seed: u64) -> Option<(f64, Intervals)> {
+        let dip = self.dip?;
+        Some((dip.factor, Intervals::outages(Some(&dip.law()), self.stream(seed, 2))))
+    }
+
+    /// One stream a kind, so that an entry without one kind has the others where they are.
+    fn stream(&self, seed: u64, kind: u64) -> ChaCha8Rng {
+        stream_of(seed ^ hash(&self.name), kind)
+    }
+}
+
+impl Dip {
+    fn law(self) -> Outage {
+        Outage { every_s: self.every_s, mean_ms: self.mean_ms }
+    }
+}
+
+/// Entries that one direction of a link can have.
+const ENTRIES_MAX: usize = 8;
+
+/// Checks the entries of one direction of a link.
+pub(super) fn validate(entries: &[Common]) -> Result<(), Error> {
+    if entries.len() > ENTRIES_MAX {
+        return Err(wrong("common", entries.len(), "entries, up to 8"));
+    }
+    for (index, entry) in entries.iter().enumerate() {
+        let name = &entry.name;
+        if !(1..=64).contains(&name.len()) {
+            return Err(wrong("common.name", name, "a name of 1 to 64 bytes"));
+        }
+        if entries[..index].iter().any(|other| other.name == *name) {
+            return Err(wrong("common.name", name, "given twice"));
+        }
+        entry.outage_losing.iter().try_for_each(|law| law.validate("common.outage_losing"))?;
+        entry.outage_holding.iter().try_for_each(|law| law.validate("common.outage_holding"))?;
+        if let Some(dip) = entry.dip {
+            dip.law().validate("common.dip")?;
+            within("common.dip.factor", dip.factor, 0.001, 1.0, "0.001 to 1")?;
+        }
+    }
+    Ok(())
+}
+
+/// The dips of one direction of a link, all together.
+#[derive(Debug)]
+pub(super) struct Dips {
+    all: Vec<(f64, Intervals)>,
+}
+
+impl Dips {
+    pub(super) fn new(entries: &[Common], seed: u64) -> Self {
+        Self { all: entries.iter().filter_map(|entry| entry.dipping(seed)).collect() }
+    }
+
+    /// What is left of the capacity at `at`, and the instant until which it stays so.
+    pub(super) fn at(&mut self, at: u64) -> (f64, u64) {
+        let (mut left, mut until) = (1.0, u64::MAX);
+        for (factor, intervals) in &mut self.all {
+            match intervals.at_or_after(at) {
+                Some((from, to)) if from <= at => {
+                    left *= *factor;
+                    // At the clock's end nothing ends any more.
+                    until = until.min(if to > at { to } else { u64::MAX });
+                }
+                Some((from, _)) => until = until.min(from),
+                None => {}
+            }
+        }
+        (left, until)
+    }
+
+    /// Lets go of what lies before `now`.
+    pub(super) fn forget_before(&mut self, now: u64) {
+        for (_, intervals) in &mut self.all {
+            intervals.forget_before(now);
+        }
+    }
+}
+
+/// FNV-1a, 64 bits: names far apart for ever, whatever the standard library does.
+fn hash(name: &str) -> u64 {
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}

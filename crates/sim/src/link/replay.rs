@@ -1,0 +1,106 @@
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::config::within;
+use super::interval::Intervals;
+use crate::Error;
+use crate::recording::{Columns, Recording, decompressed};
+
+/// Round trips recorded by others, replayed on one direction of a link, looped.
+///
+/// Each direction takes `share` of the round trip, on top of its `delay_ms` and jitter. Where the
+/// recording lost, this direction loses; where it held, this direction's queue is held, and what
+/// came meanwhile leaves in a burst at the link's rate. Give it to both directions with the same
+/// start: one radio. [`Recording`] tells how a file is read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Replay {
+    /// The file, plain or gzip; a relative path is resolved by
+    /// [`Config::load_files`](super::Config::load_files).
+    pub file: PathBuf,
+    /// The operator, in a file of several: a value of its column `operator`, or else the column
+    /// of that name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operator: Option<String>,
+    /// Where in the recording the link starts, in s; 0 to 86,400.
+    #[serde(default)]
+    pub start_s: f64,
+    /// Time between two lines, for files without a column of time, in s; 0.001 to 3600.
+    #[serde(default = "default_interval_s")]
+    pub interval_s: f64,
+    /// This direction's share of the round trip; 0 to 1. A round trip does not tell its halves:
+    /// half of it is an assumption.
+    #[serde(default = "default_share")]
+    pub share: f64,
+    /// The recording itself, once loaded.
+    #[serde(skip)]
+    pub recording: Option<Arc<Recording>>,
+}
+
+impl Replay {
+    /// The whole of `recording` from its start, half of each round trip.
+    pub fn of(recording: Arc<Recording>) -> Self {
+        Self {
+            file: PathBuf::from("(in memory)"),
+            operator: None,
+            start_s: 0.0,
+            interval_s: default_interval_s(),
+            share: default_share(),
+            recording: Some(recording),
+        }
+    }
+
+    pub(super) fn load(&mut self, folder: &Path) -> Result<(), Error> {
+        if self.recording.is_some() {
+            return Ok(());
+        }
+        self.validate()?;
+        let path = folder.join(&self.file);
+        let bytes = std::fs::read(&path).and_then(decompressed);
+        let text = bytes.map_err(|source| Error::RecordingFile { path: path.clone(), source })?;
+        let interval = Duration::from_secs_f64(self.interval_s);
+        let columns = Columns { operator: self.operator.as_deref(), interval };
+        let recording = Recording::parse(&text, columns)
+            .map_err(|source| Error::RecordingText { path: path.clone(), source })?;
+        self.recording = Some(Arc::new(recording));
+        Ok(())
+    }
+
+    pub(super) fn validate(&self) -> Result<(), Error> {
+        within("recording.start_s", self.start_s, 0.0, 86_400.0, "seconds, 0 to 86400")?;
+        within("recording.interval_s", self.interval_s, 0.001, 3_600.0, "seconds, 0.001 to 3600")?;
+        within("recording.share", self.share, 0.0, 1.0, "a share from 0 to 1")
+    }
+
+    pub(super) fn loaded(&self) -> Result<&Arc<Recording>, Error> {
+        let missing = || Error::RecordingNotLoaded { path: self.file.clone() };
+        self.recording.as_ref().ok_or_else(missing)
+    }
+
+    /// What the recording loses, and what it holds.
+    pub(super) fn interruptions(&self) -> Result<(Intervals, Intervals), Error> {
+        let recording = self.loaded()?;
+        let (lost, held) = recording.interruptions();
+        let seen = |list: &Arc<[(u64, u64)]>| {
+            Intervals::recorded(Arc::clone(list), recording.period_nanos(), self.start_nanos())
+        };
+        Ok((seen(lost), seen(held)))
+    }
+
+    /// Where in the recording the link starts, in nanoseconds.
+    pub(super) fn start_nanos(&self) -> u64 {
+        (self.start_s * 1e9) as u64
+    }
+}
+
+/// What is commonest for recordings without a column of time.
+const fn default_interval_s() -> f64 {
+    1.0
+}
+
+const fn default_share() -> f64 {
+    0.5
+}

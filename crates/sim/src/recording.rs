@@ -1,0 +1,326 @@
+//! Recorded round trips, as files of pings have them.
+
+mod read;
+
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tautline_units::Instant;
+
+/// The longest recording accepted, its pauses cut out: a day.
+pub const PERIOD_MAX: Duration = Duration::from_secs(86_400);
+
+/// The largest number of lines accepted: a day at 20 Hz.
+pub const LINES_MAX: usize = 2_000_000;
+
+/// The largest file accepted, once decompressed.
+pub const BYTES_MAX: u64 = 1 << 28;
+
+/// A recording of round trips over time, looped for ever.
+///
+/// What is read: comma-separated text with a line of names first. Round trips are in
+/// milliseconds; empty or negative is lost. Empty lines and those that begin with `#` are skipped. They stand in the column `rtt_ms`, or in the one that
+/// [`Columns::operator`] names; where there is a column `operator`, its rows of that operator are
+/// taken. Times stand in a column from `t_` to `_ms` or `_s` and must increase; without one, lines
+/// are [`Columns::interval`] apart. Pauses of more than ten times the usual interval are cut out.
+///
+/// What is made of it, since a round trip on an idle link is either the path's own or a wait:
+/// - *losses*: from half-way to the last sample before to half-way to the first one after;
+/// - *holds*: samples that came back together although they were sent apart (the later one
+///   by less than a quarter of the time between them) waited for one moment. From half-way to
+///   the sample before until that moment nothing leaves. A burst that drains takes the time that
+///   it took; what of a backlog outlasted even that was the recorder's own traffic;
+/// - all else is the path's own round trip, straight between the samples.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recording {
+    /// Samples of the path's own round trip, times increasing; at least one.
+    samples: Vec<Sample>,
+    lost: Arc<[(u64, u64)]>,
+    held: Arc<[(u64, u64)]>,
+    period: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Sample {
+    at: u64,
+    rtt: u64,
+}
+
+/// Where in a file the round trips are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Columns<'a> {
+    /// The operator, in a file of several.
+    pub operator: Option<&'a str>,
+    /// The time between two lines of a file that has no times; above zero.
+    pub interval: Duration,
+}
+
+/// What is wrong with a recording's text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No column has this name, or none is named and there is no `rtt_ms`.
+    #[error("no column {wanted:?} among {found}; name one with operator")]
+    NoColumn {
+        /// The column looked for.
+        wanted: String,
+        /// The columns that are there.
+        found: String,
+    },
+    /// The rows are of several operators, and none or another one is named.
+    #[error("operator = {}: choose one of {found}", operator.as_deref().unwrap_or("none"))]
+    Operator {
+        /// The operator asked for.
+        operator: Option<String>,
+        /// Those that are there.
+        found: String,
+    },
+    /// A line has another number of fields than the first one.
+    #[error("line {line}: {found} fields in place of {expected}")]
+    Fields {
+        /// The line, counted from 1.
+        line: usize,
+        /// Its fields.
+        found: usize,
+        /// The first line's fields.
+        expected: usize,
+    },
+    /// A field is not a number in its range.
+    #[error("line {line}: {column} = {text:?} is no {what}")]
+    Number {
+        /// The line, counted from 1.
+        line: usize,
+        /// The column's name.
+        column: String,
+        /// The field's beginning.
+        text: String,
+        /// What it should be.
+        what: &'static str,
+    },
+    /// A line does not come after the one before it in time.
+    #[error("line {line}: its time does not come after the one before it")]
+    Order {
+        /// The line, counted from 1.
+        line: usize,
+    },
+    /// It is longer than [`PERIOD_MAX`].
+    #[error("line {line}: more than a day after the start")]
+    TooLong {
+        /// The line, counted from 1.
+        line: usize,
+    },
+    /// There are more lines than [`LINES_MAX`].
+    #[error("more than {LINES_MAX} lines")]
+    TooManyLines,
+    /// No round trip is left.
+    #[error("no line with a round trip")]
+    Empty,
+}
+
+impl Recording {
+    /// Reads a recording from the bytes of a file, decompressed.
+    ///
+    /// # Errors
+    /// [`Error`], with the line counted from 1. No bytes panic.
+    pub fn parse(text: &[u8], columns: Columns<'_>) -> Result<Self, Error> {
+        let pings = read::pings(text, columns)?;
+        let usual = usual_interval(&pings).unwrap_or(nanos(columns.interval)).max(1);
+        let pings = without_pauses(pings, usual)?;
+        let period = pings.last().ok_or(Error::Empty)?.at.saturating_add(usual);
+        let answered: Vec<Sample> = pings
+            .iter()
+            .filter_map(|ping| ping.rtt.map(|rtt| Sample { at: ping.at, rtt }))
+            .collect();
+        if answered.is_empty() {
+            return Err(Error::Empty);
+        }
+        let lost = losses(&pings, period);
+        let (samples, held) = holds(&answered, period);
+        Ok(Self { samples, lost: lost.into(), held: held.into(), period })
+    }
+
+    /// The time after which the recording starts again; never zero.
+    pub fn period(&self) -> Duration {
+        Duration::from_nanos(self.period)
+    }
+
+    /// The share of the time in which everything is lost.
+    pub fn lost_share(&self) -> f64 {
+        total(&self.lost) as f64 / self.period as f64
+    }
+
+    /// The share of the time in which everything is held.
+    pub fn held_share(&self) -> f64 {
+        total(&self.held) as f64 / self.period as f64
+    }
+
+    /// The path's own round trip at `at` in the loop, waits left out. O(log samples).
+    pub fn round_trip(&self, at: Instant) -> Duration {
+        Duration::from_nanos(self.rtt_at(at.as_nanos()))
+    }
+
+    pub(crate) fn period_nanos(&self) -> u64 {
+        self.period
+    }
+
+    pub(crate) fn rtt_at(&self, at: u64) -> u64 {
+        let at = at % self.period;
+        let after = self.samples.partition_point(|sample| sample.at <= at);
+        match (after.checked_sub(1).map(|before| self.samples[before]), self.samples.get(after)) {
+            (Some(before), Some(after)) => {
+                let share = (at - before.at) as f64 / (after.at - before.at) as f64;
+                let rtt = before.rtt as f64 + (after.rtt as f64 - before.rtt as f64) * share;
+                rtt as u64
+            }
+            (Some(only), None) => only.rtt,
+            (None, after) => after.map_or(0, |after| after.rtt),
+        }
+    }
+
+    /// What is lost, and what is held: disjoint intervals within one period, in order.
+    pub(crate) fn interruptions(&self) -> (&Arc<[(u64, u64)]>, &Arc<[(u64, u64)]>) {
+        (&self.lost, &self.held)
+    }
+}
+
+/// The bytes of a file, decompressed if they are gzip's.
+///
+/// # Errors
+/// What the decompression says; [`io::ErrorKind::FileTooLarge`] beyond [`BYTES_MAX`].
+pub fn decompressed(bytes: Vec<u8>) -> io::Result<Vec<u8>> {
+    let text = if bytes.starts_with(&GZIP_MAGIC) {
+        let mut text = Vec::new();
+        flate2::read::MultiGzDecoder::new(&bytes[..]).take(BYTES_MAX + 1).read_to_end(&mut text)?;
+        text
+    } else {
+        bytes
+    };
+    if text.len() as u64 > BYTES_MAX { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(text) }
+}
+
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+
+/// One line of a recording: when, and how long; lost without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Ping {
+    at: u64,
+    rtt: Option<u64>,
+    line: usize,
+}
+
+fn usual_interval(pings: &[Ping]) -> Option<u64> {
+    let mut gaps: Vec<u64> = pings.windows(2).map(|pair| pair[1].at - pair[0].at).collect();
+    let middle = gaps.len() / 2;
+    (!gaps.is_empty()).then(|| *gaps.select_nth_unstable(middle).1)
+}
+
+/// Puts the runs between pauses one after the other.
+fn without_pauses(mut pings: Vec<Ping>, usual: u64) -> Result<Vec<Ping>, Error> {
+    let (mut cut, mut previous) = (pings.first().map_or(0, |ping| ping.at), 0);
+    for ping in &mut pings {
+        let gap = (ping.at - cut).saturating_sub(previous);
+        if gap > usual.saturating_mul(PAUSE) {
+            cut += gap - usual;
+        }
+        ping.at -= cut;
+        previous = ping.at;
+        if u128::from(ping.at) > PERIOD_MAX.as_nanos() {
+            return Err(Error::TooLong { line: ping.line });
+        }
+    }
+    Ok(pings)
+}
+
+/// Usual intervals that make a pause.
+const PAUSE: u64 = 10;
+
+fn losses(pings: &[Ping], period: u64) -> Vec<(u64, u64)> {
+    let mut lost = Vec::new();
+    let mut start = None;
+    for (index, ping) in pings.iter().enumerate() {
+        let middle = index.checked_sub(1).map_or(0, |before| pings[before].at.midpoint(ping.at));
+        match (ping.rtt, start) {
+            (None, None) => start = Some(middle),
+            (Some(_), Some(from)) => {
+                lost.push((from, middle));
+                start = None;
+            }
+            (None, Some(_)) | (Some(_), None) => {}
+        }
+    }
+    lost.extend(start.map(|from| (from, period)));
+    lost
+}
+
+/// Tells waits from the path's own round trip.
+fn holds(answered: &[Sample], period: u64) -> (Vec<Sample>, Vec<(u64, u64)>) {
+    let groups = together(answered);
+    let quick = lower_quartile(answered);
+    let mut free = vec![true; answered.len()];
+    for (first, last) in &groups {
+        free[*first..*last].fill(false);
+        // The last of a group found the link open, unless it waited itself.
+        let apart = answered[*last].at - answered[*last - 1].at;
+        free[*last] = answered[*last].rtt <= apart.saturating_add(2 * quick);
+    }
+    let mut own: Vec<Sample> =
+        answered.iter().zip(&free).filter(|(_, free)| **free).map(|(sample, _)| *sample).collect();
+    if own.is_empty() {
+        own.push(Sample { at: 0, rtt: quick });
+    }
+    let (mut held, mut open_until) = (Vec::new(), 0);
+    for (first, last) in groups {
+        let waited = if free[last] { &answered[first..last] } else { &answered[first..=last] };
+        let end = answered[last];
+        let next = own.partition_point(|sample| sample.at < end.at).min(own.len() - 1);
+        let path = own[next].rtt.min(end.rtt);
+        let left = |sample: &Sample| (sample.at + sample.rtt).saturating_sub(path);
+        let mut to = waited.last().map_or(0, left);
+        if free[last] {
+            to = to.min(end.at);
+        }
+        let drained = to.saturating_sub(waited.iter().map(left).min().unwrap_or(to));
+        let before = first.checked_sub(1).map_or(0, |before| answered[before].at);
+        let from = before.midpoint(answered[first].at).max(open_until);
+        let to = to.min(period);
+        if from < to {
+            held.push((from, to));
+            open_until = to + drained;
+        }
+    }
+    (own, held)
+}
+
+/// Groups of samples that came back together: first and last of each.
+fn together(answered: &[Sample]) -> Vec<(usize, usize)> {
+    let mut groups: Vec<(usize, usize)> = Vec::new();
+    for index in 1..answered.len() {
+        let (one, next) = (answered[index - 1], answered[index]);
+        if (next.at + next.rtt).saturating_sub(one.at + one.rtt) > (next.at - one.at) / 4 {
+            continue;
+        }
+        match groups.last_mut() {
+            Some((_, last)) if *last == index - 1 => *last = index,
+            _ => groups.push((index - 1, index)),
+        }
+    }
+    groups
+}
+
+fn lower_quartile(answered: &[Sample]) -> u64 {
+    let mut rtts: Vec<u64> = answered.iter().map(|sample| sample.rtt).collect();
+    let quarter = rtts.len() / 4;
+    *rtts.select_nth_unstable(quarter).1
+}
+
+fn total(intervals: &[(u64, u64)]) -> u64 {
+    intervals.iter().map(|(from, to)| to - from).sum()
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests;
