@@ -8,10 +8,11 @@
 //! What comes to a link's listen address goes to its target; what the target answers goes back to
 //! the latest address that sent to the listen address. The target sees one source address per
 //! link. One thread does it all: it sleeps in epoll until a datagram comes or a timerfd tells that
-//! one is due. How late it is, it counts ([`Lateness`]).
+//! one is due. How late it is, it counts ([`Lateness`]); [`check`] tells it of this machine.
 //!
 //! [`control`] is the way to cut a link, to restore it and to ask for the counters.
 
+mod check;
 mod config;
 pub mod control;
 mod lateness;
@@ -27,6 +28,7 @@ use anyhow::Context;
 use mio::{Events, Interest, Poll, Token};
 use tautline_units::Instant;
 
+pub use check::{DOWN_BYTES, UP_BYTES, UP_PER_SECOND, check};
 pub use config::{Config, LinkConfig};
 pub use lateness::Lateness;
 
