@@ -178,9 +178,14 @@ impl Recording {
         }
     }
 
-    /// What is lost, and what is held: disjoint intervals within one period, in order.
-    pub(crate) fn interruptions(&self) -> (&Arc<[(u64, u64)]>, &Arc<[(u64, u64)]>) {
-        (&self.lost, &self.held)
+    /// What is lost: disjoint intervals within one period, in order.
+    pub(crate) fn lost(&self) -> &Arc<[(u64, u64)]> {
+        &self.lost
+    }
+
+    /// What is held, likewise.
+    pub(crate) fn held(&self) -> &Arc<[(u64, u64)]> {
+        &self.held
     }
 }
 

@@ -45,13 +45,14 @@
 mod clock;
 mod log;
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use tautline_units::{ByteCount, Instant};
 
 pub use clock::Clock;
 pub use log::Log;
+
+use log::{Passage, digest_of};
 
 use crate::Error;
 use crate::link::{Counters, Link, Pair, Seeds};
@@ -135,11 +136,11 @@ pub struct World<N> {
     now: Instant,
     nodes: Vec<Place<N>>,
     links: Vec<Join>,
-    /// From a node's socket and a remote address to a link and its direction.
-    routes: BTreeMap<(usize, Route), (usize, Direction)>,
     no_route: u64,
     log: Log,
     buffer: Vec<u8>,
+    /// Datagrams' memory, to be used again.
+    spare: Vec<Vec<u8>>,
 }
 
 #[derive(Debug)]
@@ -148,14 +149,23 @@ struct Place<N> {
     clock: Clock,
     /// The world's instant of the node's next timeout.
     timeout: Option<Instant>,
+    /// To a link and its direction: few, so that looking through them is quickest.
+    routes: Vec<(Route, usize, Direction)>,
 }
 
 #[derive(Debug)]
 struct Join {
     vehicle: End,
     operator: End,
-    up: Link<Vec<u8>>,
-    down: Link<Vec<u8>>,
+    up: Link<Datagram>,
+    down: Link<Datagram>,
+}
+
+#[derive(Debug)]
+struct Datagram {
+    bytes: Vec<u8>,
+    /// Its [`digest_of`].
+    digest: u64,
 }
 
 /// A direction of a link: up is from its first end to its second.
@@ -171,6 +181,9 @@ pub enum Direction {
 /// node that never stops.
 const TURNS_MAX: u32 = 100_000;
 
+/// Datagrams whose memory is kept: more are on their way at once only on long fat links.
+const SPARE_MAX: usize = 1024;
+
 impl<N: Node> World<N> {
     /// An empty world at [`Instant::ZERO`].
     pub fn new(seed: u64) -> Self {
@@ -179,17 +192,17 @@ impl<N: Node> World<N> {
             now: Instant::ZERO,
             nodes: Vec::new(),
             links: Vec::new(),
-            routes: BTreeMap::new(),
             no_route: 0,
             log: Log::new(seed),
             buffer: Vec::new(),
+            spare: Vec::new(),
         }
     }
 
     /// Puts a node into the world, with its clock; what it has to send is sent.
     pub fn add(&mut self, node: N, clock: Clock) -> NodeId {
         let id = NodeId(self.nodes.len());
-        self.nodes.push(Place { node, clock, timeout: None });
+        self.nodes.push(Place { node, clock, timeout: None, routes: Vec::new() });
         self.settle(id.0);
         id
     }
@@ -225,7 +238,9 @@ impl<N: Node> World<N> {
     /// If the second end already has a route to that address.
     pub fn rebind(&mut self, link: LinkId, address: SocketAddr) {
         let (first, second) = (self.links[link.0].vehicle, self.links[link.0].operator);
-        self.routes.retain(|_, (id, _)| *id != link.0);
+        for node in [first.node, second.node] {
+            self.nodes[node.0].routes.retain(|(_, id, _)| *id != link.0);
+        }
         let first = End { address, ..first };
         self.enter_routes(link.0, first, second);
         self.links[link.0].vehicle = first;
@@ -236,8 +251,10 @@ impl<N: Node> World<N> {
         let ends = [(first, second, Direction::Up), (second, first, Direction::Down)];
         for (from, to, direction) in ends {
             let route = Route { socket: from.socket, remote: to.address };
-            let before = self.routes.insert((from.node.0, route), (id, direction));
-            assert!(before.is_none(), "node {} already has the route {route:?}", from.node.0);
+            let routes = &mut self.nodes[from.node.0].routes;
+            let taken = routes.iter().any(|(other, ..)| *other == route);
+            assert!(!taken, "node {} already has the route {route:?}", from.node.0);
+            routes.push((route, id, direction));
         }
     }
 
@@ -341,24 +358,30 @@ impl<N: Node> World<N> {
             for direction in [Direction::Up, Direction::Down] {
                 while let Some((from, to, datagram)) = self.take(id, direction) {
                     let route = Route { socket: to.socket, remote: from.address };
-                    let bytes = datagram.len();
-                    let what = format_args!("link {id} {direction:?} arrives {bytes} B");
-                    self.log.datagram(self.now, what, &datagram);
+                    let Datagram { bytes, digest } = datagram;
+                    let passage = Passage::Arrived { link: id, direction };
+                    self.log.datagram(self.now, passage, bytes.len(), digest);
                     let place = &mut self.nodes[to.node.0];
                     let local = place.clock.local(self.now);
-                    place.node.handle_datagram(route, &datagram, local);
+                    place.node.handle_datagram(route, &bytes, local);
+                    if self.spare.len() < SPARE_MAX {
+                        self.spare.push(bytes);
+                    }
                     self.settle(to.node.0);
                 }
             }
         }
     }
 
-    fn take(&mut self, id: usize, direction: Direction) -> Option<(End, End, Vec<u8>)> {
+    fn take(&mut self, id: usize, direction: Direction) -> Option<(End, End, Datagram)> {
         let join = &mut self.links[id];
         let (link, from, to) = match direction {
             Direction::Up => (&mut join.up, join.vehicle, join.operator),
             Direction::Down => (&mut join.down, join.operator, join.vehicle),
         };
+        if link.next_departure()? > self.now {
+            return None;
+        }
         let (_, datagram) = link.pop(self.now)?;
         Some((from, to, datagram))
     }
@@ -394,22 +417,26 @@ impl<N: Node> World<N> {
     }
 
     fn transmit(&mut self, id: usize, route: Route, datagram: &[u8]) {
-        let bytes = datagram.len();
-        let Some((link, direction)) = self.routes.get(&(id, route)).copied() else {
+        let (bytes, digest) = (datagram.len(), digest_of(datagram));
+        let found = self.nodes[id].routes.iter().find(|(known, ..)| *known == route);
+        let Some((_, link, direction)) = found.copied() else {
             self.no_route += 1;
-            let what = format_args!("node {id} sends {bytes} B to {}: no route", route.remote);
-            self.log.datagram(self.now, what, datagram);
+            let passage = Passage::NoRoute { node: id, remote: route.remote };
+            self.log.datagram(self.now, passage, bytes, digest);
             return;
         };
+        let mut copy = self.spare.pop().unwrap_or_default();
+        copy.clear();
+        copy.extend_from_slice(datagram);
         let join = &mut self.links[link];
         let model = match direction {
             Direction::Up => &mut join.up,
             Direction::Down => &mut join.down,
         };
-        let fate = model.push(self.now, ByteCount::of(datagram), datagram.to_vec());
-        let fate = fate.map_or_else(|reason| reason.name(), |()| "goes");
-        let what = format_args!("link {link} {direction:?} takes {bytes} B: {fate}");
-        self.log.datagram(self.now, what, datagram);
+        let payload = Datagram { bytes: copy, digest };
+        let fate = model.push(self.now, ByteCount::of(datagram), payload);
+        let passage = Passage::Taken { link, direction, fate };
+        self.log.datagram(self.now, passage, bytes, digest);
     }
 }
 

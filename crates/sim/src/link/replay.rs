@@ -83,11 +83,10 @@ impl Replay {
     /// What the recording loses, and what it holds.
     pub(super) fn interruptions(&self) -> Result<(Intervals, Intervals), Error> {
         let recording = self.loaded()?;
-        let (lost, held) = recording.interruptions();
         let seen = |list: &Arc<[(u64, u64)]>| {
             Intervals::recorded(Arc::clone(list), recording.period_nanos(), self.start_nanos())
         };
-        Ok((seen(lost), seen(held)))
+        Ok((seen(recording.lost()), seen(recording.held())))
     }
 
     /// Where in the recording the link starts, in nanoseconds.

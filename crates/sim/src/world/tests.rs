@@ -1,7 +1,13 @@
 use std::time::Duration;
 
+use std::sync::Arc;
+
 use super::*;
-use crate::link::{Config, Drop};
+use crate::link::{
+    BurstLoss, Common, Config, Dip, Drop, Handover, Jitter, Outage, Replay, Retransmission, Swing,
+};
+use crate::recording::{Columns, Recording};
+use crate::trace::Trace;
 use tautline_units::Bitrate;
 
 /// Sends a numbered datagram every 10 ms of its own time; answers what it hears with one byte.
@@ -100,6 +106,117 @@ fn equal_seeds_give_equal_logs() {
     assert_ne!(a.log().lines()[1..], c.log().lines()[1..]);
     assert!(a.log().lines().iter().any(|line| line.contains(": loss #")));
     assert!(a.log().lines().iter().any(|line| line.contains("node 0 heard")));
+}
+
+/// Sends on every link each millisecond or so; answers each third datagram.
+struct Talker {
+    routes: Vec<Route>,
+    next: Instant,
+    outbox: Vec<(Route, Vec<u8>)>,
+    heard: u32,
+}
+
+impl Node for Talker {
+    fn handle_datagram(&mut self, route: Route, datagram: &[u8], _now: Instant) {
+        self.heard += 1;
+        if self.heard.is_multiple_of(3) {
+            self.outbox.push((route, datagram[..datagram.len() / 4].to_vec()));
+        }
+    }
+    fn poll_transmit(&mut self, buffer: &mut Vec<u8>, _now: Instant) -> Option<Route> {
+        let (route, datagram) = self.outbox.pop()?;
+        buffer.extend_from_slice(&datagram);
+        Some(route)
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        (!self.routes.is_empty()).then_some(self.next)
+    }
+    fn handle_timeout(&mut self, now: Instant) {
+        self.next = now + Duration::from_micros(1_300);
+        let bytes = 40 + now.as_micros() as usize % 1_200;
+        let datagram = vec![now.as_nanos() as u8; bytes];
+        self.outbox.extend(self.routes.iter().map(|route| (*route, datagram.clone())));
+    }
+    fn poll_log(&mut self, _now: Instant) -> Option<String> {
+        None
+    }
+}
+
+/// Every model there is, each direction with other numbers.
+fn every_model() -> Vec<Pair> {
+    let trace = Trace::parse(b"0\n1\n1\n4\n6\n7\n9\n30\n", None).expect("a trace");
+    let rows = (0..40_u32).map(|row| match row % 20 {
+        3 | 4 => format!("{},\n", row * 50),
+        late @ 10..17 => format!("{},{}\n", row * 50, 50 * (18 - late)),
+        _ => format!("{},{}\n", row * 50, 30 + row),
+    });
+    let rows = format!("t_ms,rtt_ms\n{}", rows.collect::<String>());
+    let columns = Columns { operator: None, interval: Duration::from_secs(1) };
+    let recording = Arc::new(Recording::parse(rows.as_bytes(), columns).expect("a recording"));
+    let outage = |every_s, mean_ms| Some(Outage { every_s, mean_ms });
+    let carrier = Common {
+        name: "carrier a".to_owned(),
+        outage_losing: outage(2.0, 70.0),
+        outage_holding: outage(3.0, 90.0),
+        dip: Some(Dip { every_s: 1.0, mean_ms: 200.0, factor: 0.2 }),
+    };
+    let all = Config {
+        swing: Some(Swing { sigma: 0.5, tau_ms: 80.0 }),
+        queue_bytes: 20_000,
+        jitter: Some(Jitter { sigma_ms: 3.0, tau_ms: 300.0 }),
+        retransmission: Some(Retransmission { probability: 0.1, delay_ms: 8.0 }),
+        handover: Some(Handover { step_ms: 100.0, every_s: [1.0, 2.0] }),
+        outage_losing: outage(2.0, 60.0),
+        outage_holding: outage(2.0, 60.0),
+        loss: 0.02,
+        burst_loss: Some(BurstLoss { enter: 0.01, leave: 0.2, loss: 0.9 }),
+        common: vec![carrier.clone()],
+        ..eight_mbps()
+    };
+    let recorded = Config { common: vec![carrier], ..Config::of_trace(Arc::new(trace)) };
+    let replayed = Config { recording: Some(Replay::of(recording)), ..eight_mbps() };
+    let back =
+        |config: &Config| Config { delay_ms: 9.0, loss: 0.1, reorder: true, ..config.clone() };
+    let pairs = [&all, &recorded, &replayed];
+    pairs.map(|up| Pair { up: up.clone(), down: back(up) }).into()
+}
+
+#[test]
+fn all_models_together_give_one_log_for_one_seed() {
+    let run = |seed: u64| {
+        let mut world = World::new(seed);
+        let far = |link: usize| SocketAddr::from(([10, 0, 9, 9], 5_000 + link as u16));
+        let talker = |routes| Talker { routes, next: Instant::ZERO, outbox: Vec::new(), heard: 0 };
+        let pairs = every_model();
+        let routes = (0..pairs.len()).map(|link| Route { socket: link as u8, remote: far(link) });
+        let fast = Clock::new(Duration::from_secs(7), 80.0);
+        let slow = Clock::new(Duration::from_millis(3), -120.0);
+        let vehicle = world.add(talker(routes.collect()), fast);
+        let operator = world.add(talker(Vec::new()), slow);
+        for (link, pair) in pairs.iter().enumerate() {
+            let near = SocketAddr::from(([10, 0, 0, link as u8], 4_000));
+            let ends = (End::new(vehicle, link as u8, near), End::new(operator, 0, far(link)));
+            world.link(ends.0, ends.1, pair).expect("a sound link");
+        }
+        world.run_until(Instant::from_millis(5_000));
+        world.set_cut(LinkId(0), true);
+        world.rebind(LinkId(1), SocketAddr::from(([10, 0, 0, 77], 4_001)));
+        world.run_until(Instant::from_millis(6_000));
+        world.set_cut(LinkId(0), false);
+        world.run_until(Instant::from_millis(10_000));
+        world
+    };
+    let (one, again, other) = (run(21), run(21), run(22));
+    assert!(one.log().lines() == again.log().lines(), "byte for byte");
+    assert_eq!(one.log().digest(), again.log().digest());
+    assert_ne!(one.log().digest(), other.log().digest());
+    let dropped = |reason| {
+        let both = [Direction::Up, Direction::Down];
+        let links = (0..3).flat_map(|link| both.map(|way| one.counters(LinkId(link), way)));
+        links.map(|counters| counters.dropped(reason)).sum::<u64>()
+    };
+    assert!(Drop::ALL.into_iter().all(|reason| dropped(reason) > 10), "every kind occurs");
+    assert!(one.log().lines_total() > 30_000);
 }
 
 #[test]
