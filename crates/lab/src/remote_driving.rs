@@ -1,7 +1,14 @@
 //! [LTE]: remote driving over several LTE modems, with block codes against loss and delay.
 
+mod block;
 mod block_latency;
 mod block_speed;
+mod constant_rate;
+mod joint_coding;
+mod latencies;
+mod modem_count;
+mod slices;
+mod survival;
 
 use crate::experiment::Experiment;
 
@@ -14,9 +21,39 @@ pub(crate) const EXPERIMENTS: &[Experiment] = &[
         run: block_latency::run,
     },
     Experiment {
+        key: "lte-fig-3",
+        title: "Latency and autocorrelation of a constant-rate stream over one link",
+        source: "[LTE] Fig. 3",
+        run: constant_rate::one_link,
+    },
+    Experiment {
         key: "lte-table-2",
         title: "Speed of the block code, 100 packets of 1296 bytes",
         source: "[LTE] Table II",
         run: block_speed::run,
+    },
+    Experiment {
+        key: "lte-survival",
+        title: "Which codes outlive the loss of a link",
+        source: "[LTE] III.C",
+        run: survival::run,
+    },
+    Experiment {
+        key: "lte-fig-6",
+        title: "Latency and autocorrelation of a constant-rate stream over one to four links",
+        source: "[LTE] Fig. 6",
+        run: constant_rate::many_links,
+    },
+    Experiment {
+        key: "lte-fig-8",
+        title: "Latency of slices over two modems, coded jointly and apart",
+        source: "[LTE] Fig. 8",
+        run: joint_coding::run,
+    },
+    Experiment {
+        key: "lte-fig-15",
+        title: "Latency of slices over one to four modems",
+        source: "[LTE] Fig. 15",
+        run: modem_count::run,
     },
 ];

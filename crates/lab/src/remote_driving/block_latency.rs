@@ -1,13 +1,12 @@
 //! Fig. 2: when a block is complete, if each packet's delay is Gaussian and independent.
 
-use anyhow::{Result, ensure};
-use rand::{Rng, SeedableRng};
+use anyhow::{Context, Result};
+use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Normal};
-use tautline_fec::Error;
-use tautline_fec::block::Code;
 use tautline_fec::theory::{Gaussian, OrderStatistic};
 
+use super::block::Block;
 use crate::experiment::Run;
 use crate::outcome::{Outcome, Table};
 use crate::plot::{Axis, Plot, Series};
@@ -85,7 +84,7 @@ fn simulate(run: &Run<'_>, curves: &mut [Curve; 2]) -> Result<()> {
     let blocks = run.choose(20_000, 2_000_000);
     let mut random = ChaCha8Rng::seed_from_u64(run.seed);
     let delay = Normal::new(DELAY_MEAN, DELAY_DEVIATION)?;
-    let mut block = Block::new(&mut random)?;
+    let mut block = Block::new(K as usize, N as usize, PACKET_BYTES, &mut random)?;
     for number in 0..blocks {
         if number % 100_000 == 0 {
             run.progress(number, blocks, "blocks");
@@ -93,66 +92,13 @@ fn simulate(run: &Run<'_>, curves: &mut [Curve; 2]) -> Result<()> {
         let delays: [f64; N as usize] = std::array::from_fn(|_| delay.sample(&mut random));
         let latest = delays[..K as usize].iter().copied().fold(f64::MIN, f64::max);
         curves[0].simulated.push(latest);
-        curves[1].simulated.push(block.complete_after(&delays)?);
+        let complete = block.complete_after(&delays)?.context("a block never came")?;
+        curves[1].simulated.push(complete);
     }
     for curve in curves {
         curve.simulated.sort_unstable_by(f64::total_cmp);
     }
     Ok(())
-}
-
-/// Is one block's packets, sent again and again.
-struct Block {
-    code: Code,
-    packets: Vec<Vec<u8>>,
-}
-
-impl Block {
-    fn new(random: &mut ChaCha8Rng) -> Result<Self> {
-        let code = Code::new(K as usize, N as usize)?;
-        let mut packets = vec![vec![0; PACKET_BYTES]; N as usize];
-        let (sources, repairs) = packets.split_at_mut(K as usize);
-        for source in &mut *sources {
-            random.fill_bytes(source);
-        }
-        let sources: Vec<&[u8]> = sources.iter().map(Vec::as_slice).collect();
-        let mut repairs: Vec<&mut [u8]> = repairs.iter_mut().map(Vec::as_mut_slice).collect();
-        code.encode(&sources, &mut repairs)?;
-        Ok(Self { code, packets })
-    }
-
-    /// Gives the packets to the decoder in the order of their delays, and returns the delay of the
-    /// one with which it has the block.
-    fn complete_after(&mut self, delays: &[f64; N as usize]) -> Result<f64> {
-        let mut order: [usize; N as usize] = std::array::from_fn(|index| index);
-        order.sort_unstable_by(|&a, &b| delays[a].total_cmp(&delays[b]));
-        for count in 1..=order.len() {
-            if self.is_complete_with(&order[..count])? {
-                return Ok(delays[order[count - 1]]);
-            }
-        }
-        anyhow::bail!("all packets of a block do not make it complete")
-    }
-
-    fn is_complete_with(&self, arrived: &[usize]) -> Result<bool> {
-        let received: Vec<(usize, &[u8])> =
-            arrived.iter().map(|&index| (index, self.packets[index].as_slice())).collect();
-        let mut recovered = [[0; PACKET_BYTES]; K as usize];
-        let mut missing: Vec<(usize, &mut [u8])> = recovered
-            .iter_mut()
-            .enumerate()
-            .filter(|(index, _)| !arrived.contains(index))
-            .map(|(index, packet)| (index, &mut packet[..]))
-            .collect();
-        match self.code.recover(&received, &mut missing) {
-            Ok(()) => {}
-            Err(Error::TooFew { .. }) => return Ok(false),
-            Err(error) => return Err(error.into()),
-        }
-        let right = missing.iter().all(|(index, packet)| *packet == self.packets[*index]);
-        ensure!(right, "wrong packets recovered from {arrived:?}");
-        Ok(true)
-    }
 }
 
 fn rows(run: &Run<'_>, [uncoded, coded]: &[Curve; 2]) -> Result<Vec<Row>> {
