@@ -48,12 +48,14 @@
 
 pub mod clip;
 pub mod experiment;
+mod ground_vehicles;
 pub mod links;
 pub mod machine;
 pub mod outcome;
 pub mod packet_size;
 pub mod plot;
 pub mod record;
+mod relayed;
 mod remote_driving;
 pub mod report;
 pub mod row;

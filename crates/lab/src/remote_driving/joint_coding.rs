@@ -182,7 +182,7 @@ fn met_between(below: &Point, above: &Point) -> Option<f64> {
     let (low, high) = (below.gain_drawn(), above.gain_drawn());
     let share = (PUBLISHED_GAIN - low) / (high - low);
     let inside = low <= PUBLISHED_GAIN && PUBLISHED_GAIN <= high;
-    inside.then(|| below.utilisation + share * (above.utilisation - below.utilisation))
+    inside.then_some(below.utilisation + share * (above.utilisation - below.utilisation))
 }
 
 fn levels() -> impl Iterator<Item = f64> {

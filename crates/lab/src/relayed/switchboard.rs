@@ -1,0 +1,32 @@
+use std::collections::{BTreeMap, VecDeque};
+
+use tautline_sim::world::Route;
+use tautline_units::Instant;
+
+use super::{OPERATOR, VEHICLE, address, digest};
+
+/// Passes on what comes from one end to the other, without a look inside.
+///
+/// Holds nothing: what is handed in leaves before anything else is.
+#[derive(Default)]
+pub(super) struct Switchboard {
+    outbox: VecDeque<(Route, Vec<u8>)>,
+    /// When each datagram came, by its digest: from the vehicle, from the operator.
+    pub(super) arrived: [BTreeMap<u64, Instant>; 2],
+}
+
+impl Switchboard {
+    pub(super) fn handle_datagram(&mut self, route: Route, datagram: &[u8], now: Instant) {
+        let from = usize::from(route.socket);
+        self.arrived[from].insert(digest(datagram), now);
+        let to = [OPERATOR, VEHICLE][from];
+        let route = Route { socket: 1 - route.socket, remote: address(to) };
+        self.outbox.push_back((route, datagram.to_vec()));
+    }
+
+    pub(super) fn poll_transmit(&mut self, buffer: &mut Vec<u8>) -> Option<Route> {
+        let (route, datagram) = self.outbox.pop_front()?;
+        buffer.extend_from_slice(&datagram);
+        Some(route)
+    }
+}
