@@ -2,6 +2,7 @@
 
 mod clip;
 mod links;
+mod mtu;
 mod papers;
 mod progress;
 mod table;
@@ -25,6 +26,7 @@ enum Task {
     /// Send a clip through the whole system and compare what came with what was sent
     Clip(clip::Clip),
     Links(links::Links),
+    Mtu(mtu::Mtu),
 }
 
 impl Lab {
@@ -36,6 +38,7 @@ impl Lab {
             Task::Report(report) => report.run(),
             Task::Clip(clip) => stop::block_on(clip.run()),
             Task::Links(links) => links.run(),
+            Task::Mtu(mtu) => mtu.run(),
         }
     }
 }

@@ -5,6 +5,7 @@
 //! every trial should meet the same conditions (the same seed, or the same minute).
 
 mod recommendation;
+pub mod sweep;
 
 use std::fmt;
 

@@ -1,0 +1,161 @@
+//! `tautline lab mtu`: packet sizes over modelled links.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::Args;
+use tautline_lab::experiment::Progress;
+use tautline_lab::packet_size::sweep::Sweep;
+use tautline_lab::packet_size::{self, Recommendation, Size, Trial};
+use tautline_lab::record;
+use tautline_sim::link::Pair;
+use tautline_sim::preset::Preset;
+use tautline_units::{Bitrate, ByteCount, Duration};
+
+use super::progress::Line;
+
+/// Sweep packet sizes over a modelled link: delay bins, and the size that they recommend
+///
+/// Two sessions in virtual time, media going up and commands down; first every size from the
+/// vehicle, then every size to it with the best of these. "vehicle only" are media units,
+/// "operator only" commands, and "end to end" is from a command to the arrival of the first media
+/// unit that was handed over after the command came. Leaves the bins as CSV, and plots, in a folder.
+#[derive(Debug, Args)]
+pub(crate) struct Mtu {
+    /// The vehicle's link; the operator is wired
+    #[arg(long, default_value = "lte-driving")]
+    preset: Preset,
+    /// The vehicle's link from a TOML file in the preset's place: tables up and down, fields as in
+    /// docs/running.md
+    #[arg(long, value_name = "FILE", conflicts_with = "preset")]
+    link: Option<PathBuf>,
+    /// Datagram sizes in bytes, 150 to 1500, headers of IP and UDP not included
+    #[arg(
+        long,
+        value_name = "BYTES",
+        value_delimiter = ',',
+        default_value = "150,200,300,400,500,600,800,1000,1200,1350,1500",
+        default_value_if("quick", "true", "150,400,800,1200,1500"),
+        value_parser = clap::value_parser!(u64).range(150..=1500)
+    )]
+    sizes: Vec<u64>,
+    /// The size to the vehicle while those from it are tried
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value_t = 1200,
+        value_parser = clap::value_parser!(u64).range(150..=1500)
+    )]
+    down: u64,
+    /// Media units a second: 360 are six slices of 60 pictures
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value_t = 360,
+        value_parser = clap::value_parser!(u64).range(1..=10_000)
+    )]
+    units: u64,
+    /// The most that the media source sends, kbit/s
+    #[arg(long, value_name = "KBPS", default_value_t = 8_000)]
+    most: u64,
+    /// Runs of each size; every size meets the same
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value_t = 8,
+        default_value_if("quick", "true", "3"),
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
+    rounds: u64,
+    /// Length of each run in virtual seconds, the warm-up of 3 s included
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 60,
+        default_value_if("quick", "true", "10"),
+        value_parser = clap::value_parser!(u64).range(5..)
+    )]
+    seconds: u64,
+    /// Take 5 sizes, 3 rounds and 10 s, unless told otherwise
+    #[arg(long)]
+    quick: bool,
+    /// Seed of every random number
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Folder for the results
+    #[arg(long, value_name = "FOLDER", default_value = "lab/mtu")]
+    out: PathBuf,
+}
+
+impl Mtu {
+    /// Sweeps both directions, writes and prints the bins, and recommends.
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let sweep = self.sweep()?;
+        record::create(&self.out)?;
+        let up: Vec<Size> = self.sizes.iter().map(|bytes| size(*bytes, self.down)).collect();
+        let up = tried(&sweep, "mtu up", &up)?;
+        let best_up = self.tell("up", "from the vehicle", &up, |size| size.up.get() as f64)?;
+        let best_bytes = best_up.size.up.get();
+        let down: Vec<Size> = self.sizes.iter().map(|bytes| size(best_bytes, *bytes)).collect();
+        let down = tried(&sweep, "mtu down", &down)?;
+        self.tell("down", "to the vehicle", &down, |size| size.down.get() as f64)?;
+        println!("{}", self.out.display());
+        Ok(())
+    }
+
+    fn sweep(&self) -> anyhow::Result<Sweep> {
+        let link = match &self.link {
+            Some(file) => read(file)?,
+            None => self.preset.pair(),
+        };
+        let length = Duration::from_secs(self.seconds);
+        Ok(Sweep {
+            units_per_second: self.units,
+            rate_max: Bitrate::from_kbps(self.most),
+            ..Sweep::over(link, self.rounds, length, self.seed)
+        })
+    }
+
+    fn tell(
+        &self,
+        direction: &str,
+        words: &str,
+        trials: &[Trial],
+        at: fn(Size) -> f64,
+    ) -> anyhow::Result<Recommendation> {
+        let name = format!("bins-{direction}");
+        let title = format!("Control in time over the size of packets {words}");
+        record::write_tables(&self.out, &[packet_size::table(&name, trials)])?;
+        let axis = format!("bytes {words}");
+        record::write_plots(&self.out, &[packet_size::plot(&name, &title, trials, &axis, at)])?;
+        let recommendation = Recommendation::of(trials)
+            .context("no message went from end to end: the link may be dead")?;
+        println!("Packets {words}\n{}\n{recommendation}\n", packet_size::text(trials));
+        Ok(recommendation)
+    }
+}
+
+fn tried(sweep: &Sweep, name: &'static str, sizes: &[Size]) -> anyhow::Result<Vec<Trial>> {
+    let line = Line::new(name);
+    let trials =
+        sweep.trials(sizes, |done, total, what| line.show(Progress { done, total, what }))?;
+    line.clear();
+    Ok(trials)
+}
+
+fn read(file: &Path) -> anyhow::Result<Pair> {
+    let text =
+        std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let mut pair: Pair =
+        toml::from_str(&text).with_context(|| format!("cannot parse {}", file.display()))?;
+    let folder = file.parent().unwrap_or(Path::new("."));
+    for direction in [&mut pair.up, &mut pair.down] {
+        direction.load_traces(folder)?;
+        direction.validate()?;
+    }
+    Ok(pair)
+}
+
+fn size(up: u64, down: u64) -> Size {
+    Size { up: ByteCount::new(up), down: ByteCount::new(down) }
+}

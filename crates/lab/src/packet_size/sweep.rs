@@ -1,0 +1,197 @@
+//! Sweeps of packet sizes over modelled links, by real sessions.
+
+use anyhow::Result;
+use tautline_sim::link::{Config, Pair};
+use tautline_units::{Bitrate, ByteCount, Duration};
+
+use super::{Bins, Round, Size, Trial};
+use crate::relayed::{Camera, Carriage, LATEST, Seen, Sent, Setup};
+
+/// Is a sweep before it is made: the same rounds for every size.
+#[derive(Clone, Debug)]
+pub struct Sweep {
+    /// The vehicle's link to the switchboard; up is from it.
+    pub vehicle_link: Pair,
+    /// The operator's link to the switchboard; up is from it.
+    pub operator_link: Pair,
+    /// What both sessions are configured with, save for the size.
+    pub transport: tautline_transport::Config,
+    /// Media units a second.
+    pub units_per_second: u64,
+    /// The most that the media source sends, if its budget is above.
+    pub rate_max: Bitrate,
+    /// How long a media unit is worth something.
+    pub media_deadline: Duration,
+    /// What is counted.
+    pub ways: Ways,
+    /// Runs of each size, each with another seed; the same for every size.
+    pub rounds: u64,
+    /// The length of a round, a warm-up of 3 s included.
+    pub length: Duration,
+    /// Of every random number.
+    pub seed: u64,
+}
+
+/// Is what the three kinds of messages are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ways {
+    /// As the paper has it: datagrams from each end to the switchboard, and messages from the
+    /// operator to the vehicle.
+    Legs,
+    /// As an operator feels it: media units one way, commands the other way, and from a command to
+    /// the arrival of the first media unit that is handed over after the command came.
+    Control,
+}
+
+impl Sweep {
+    /// A sweep over one link, the operator being wired to the switchboard.
+    pub fn over(vehicle_link: Pair, rounds: u64, length: Duration, seed: u64) -> Self {
+        Self {
+            vehicle_link,
+            operator_link: wired(),
+            transport: tautline_transport::Config::default(),
+            units_per_second: 360,
+            rate_max: Bitrate::from_mbps(8),
+            media_deadline: Duration::from_millis(200),
+            ways: Ways::Control,
+            rounds,
+            length,
+            seed,
+        }
+    }
+
+    /// Tries `sizes` in turn; `progress` hears how many rounds are over, of how many.
+    ///
+    /// # Errors
+    /// For a size, a session or a link that cannot be configured so.
+    pub fn trials(&self, sizes: &[Size], progress: impl Fn(u64, u64, &str)) -> Result<Vec<Trial>> {
+        let total = sizes.len() as u64 * self.rounds;
+        let mut done = 0;
+        let mut trials = Vec::new();
+        for &size in sizes {
+            let mut rounds = Vec::new();
+            for number in 0..self.rounds {
+                progress(done, total, &size.to_string());
+                let seen = self.setup(size, self.seed.wrapping_mul(1000) + number).run()?;
+                rounds.push(self.ways.round(&seen));
+                done += 1;
+            }
+            trials.push(Trial { size, rounds });
+        }
+        progress(total, total, "");
+        Ok(trials)
+    }
+
+    fn setup(&self, size: Size, seed: u64) -> Setup {
+        let carriage = |bytes: ByteCount| {
+            let config =
+                tautline_transport::Config { datagram_bytes_max: bytes, ..self.transport.clone() };
+            Carriage::Session(Box::new(config))
+        };
+        Setup {
+            vehicle_link: self.vehicle_link.clone(),
+            operator_link: self.operator_link.clone(),
+            vehicle: carriage(size.up),
+            operator: carriage(size.down),
+            camera: Camera {
+                per_second: self.units_per_second,
+                rate: self.rate_max,
+                key_every: 1,
+                key_factor: 1.0,
+                adapts: true,
+            },
+            media_deadline: self.media_deadline,
+            message_interval: MESSAGE_INTERVAL,
+            length: self.length,
+            seed,
+        }
+    }
+}
+
+/// A wired way to the switchboard, through copper and fibre: 15 ms and no end of capacity.
+pub fn wired() -> Pair {
+    let config = Config::of_rate(Bitrate::from_mbps(1_000));
+    Pair::symmetric(config.with_delay(Duration::from_millis(15)))
+}
+
+impl Ways {
+    fn round(self, seen: &Seen) -> Round {
+        let (vehicle, operator, end_to_end) = match self {
+            Self::Legs => (bins(&seen.vehicle_leg), bins(&seen.operator_leg), bins(&seen.commands)),
+            Self::Control => (bins(&seen.media), bins(&seen.commands), answers(seen)),
+        };
+        Round { vehicle, operator, end_to_end, wire: seen.wire, payload: seen.payload }
+    }
+}
+
+fn bins(sent: &[Sent]) -> Bins {
+    let mut bins = Bins::default();
+    for sent in sent {
+        match sent.delay() {
+            Some(delay) => bins.arrive(delay),
+            None => bins.lose(1),
+        }
+    }
+    bins
+}
+
+/// Counts, for each command, how long until the operator has what shows its effect.
+fn answers(seen: &Seen) -> Bins {
+    let mut bins = Bins::default();
+    for command in &seen.commands {
+        let shown = command.arrived.and_then(|acted| {
+            let after = seen.media.partition_point(|unit| unit.at < acted);
+            let shown = seen.media[after..].iter().find_map(|unit| unit.arrived)?;
+            Some(shown.since(command.at)).filter(|delay| *delay <= LATEST)
+        });
+        match shown {
+            Some(delay) => bins.arrive(delay),
+            None => bins.lose(1),
+        }
+    }
+    bins
+}
+
+/// Commands come as often as a driver's hands move.
+const MESSAGE_INTERVAL: Duration = Duration::from_millis(50);
+
+#[cfg(test)]
+mod tests {
+    use tautline_units::Instant;
+
+    use super::*;
+
+    fn sent(at: u64, arrived: Option<u64>) -> Sent {
+        Sent {
+            at: Instant::from_millis(at),
+            bytes: ByteCount::new(60),
+            arrived: arrived.map(Instant::from_millis),
+        }
+    }
+
+    #[test]
+    fn a_command_is_answered_by_the_first_unit_after_it_that_comes() {
+        let seen = Seen {
+            commands: vec![sent(0, Some(40)), sent(50, None), sent(100, Some(140))],
+            media: vec![sent(39, Some(60)), sent(41, None), sent(60, Some(130))],
+            ..Seen::default()
+        };
+        let answers = answers(&seen);
+        assert_eq!((answers.sent(), answers.lost_share()), (3, Some(2.0 / 3.0)));
+        assert_eq!(answers.shares().unwrap()[0], 0.0);
+        assert_eq!(answers.shares().unwrap()[1], 1.0 / 3.0);
+    }
+
+    #[test]
+    fn small_packets_cost_headers_and_the_same_seed_gives_the_same_bins() {
+        let link = Config::of_rate(Bitrate::from_mbps(3)).with_delay(Duration::from_millis(20));
+        let sweep = Sweep::over(Pair::symmetric(link), 1, Duration::from_secs(6), 1);
+        let sizes = [150, 1_200]
+            .map(|bytes| Size { up: ByteCount::new(bytes), down: ByteCount::new(bytes) });
+        let trials = sweep.trials(&sizes, |_, _, _| {}).unwrap();
+        let overhead = |trial: &Trial| trial.total().overhead_share().unwrap();
+        assert!(overhead(&trials[0]) > overhead(&trials[1]) + 0.05);
+        assert!(trials[1].total().end_to_end.shares().unwrap()[1] > 0.9);
+        assert_eq!(sweep.trials(&sizes, |_, _, _| {}).unwrap(), trials);
+    }
+}
