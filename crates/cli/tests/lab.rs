@@ -52,6 +52,22 @@ fn a_run_leaves_numbers_plots_and_rows_and_a_page_shows_them() {
 }
 
 #[test]
+fn a_sweep_of_packet_sizes_leaves_its_bins_and_recommends() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("mtu");
+    let few = ["--sizes", "150,1200", "--rounds", "1", "--seconds", "6", "--units", "60"];
+    let arguments = [&["mtu", "--preset", "lte"], &few[..], &["--out", out.to_str().unwrap()]];
+    let output = lab(&arguments.concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let words = String::from_utf8(output.stdout).unwrap();
+    assert!(words.contains("below 250 ms") && words.contains("\nuse "), "{words}");
+    for file in ["bins-up.csv", "bins-up.svg", "bins-down.csv", "bins-down.svg"] {
+        assert!(out.join(file).is_file(), "{file}");
+    }
+    assert!(complaint(&["mtu", "--link", "no/such.toml"]).contains("no/such.toml"));
+}
+
+#[test]
 fn the_same_seed_gives_the_same_files() {
     let folder = tempfile::tempdir().unwrap();
     let read = |name: &str, seed: &str| {

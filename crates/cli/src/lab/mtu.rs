@@ -19,7 +19,8 @@ use super::progress::Line;
 /// Two sessions in virtual time, media going up and commands down; first every size from the
 /// vehicle, then every size to it with the best of these. "vehicle only" are media units,
 /// "operator only" commands, and "end to end" is from a command to the arrival of the first media
-/// unit that was handed over after the command came. Leaves the bins as CSV, and plots, in a folder.
+/// unit that was handed over after the command came. The model carries any size; a real path's own
+/// limit, mostly 1472 bytes, goes first. Leaves the bins as CSV, and plots, in a folder.
 #[derive(Debug, Args)]
 pub(crate) struct Mtu {
     /// The vehicle's link; the operator is wired

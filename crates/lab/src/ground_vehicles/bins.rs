@@ -114,9 +114,13 @@ fn published_rows(up: u64, published: &[Column]) -> Vec<Row> {
                 "92.3 % of 96,791 messages with 400 B both ways, 92.1 % of 405 with 500 and 300 B: \
                  no difference that 405 messages could show.",
             ),
-        Row::new(format!("paper, {up} B: turns of the vehicle's column of columns"), "", turns(0))
-            .note(turning),
-        Row::new(format!("paper, {up} B: turns of the operator's, which is wired"), "", turns(1))
+        Row::new(
+            format!("paper, {up} B: turns of the vehicle's shares, size by size"),
+            "",
+            turns(0),
+        )
+        .note(turning),
+        Row::new(format!("paper, {up} B: turns of the operator's, who is wired"), "", turns(1))
             .note("The size on the vehicle's link should not show here at all."),
         Row::new(format!("paper, {up} B: turns end to end"), "", turns(2)).note(turning),
         Row::new(format!("paper, {up} B: columns worse than their parts allow"), "", {

@@ -9,6 +9,7 @@ use super::{CHOSEN_BY, LIMITS, Size, Trial};
 /// The paper takes the largest share of messages within 250 ms, whatever the difference. Here sizes
 /// that cannot be told from the best are equal, and of these the one with the fewest bytes of
 /// overhead is taken: fewer bytes are less load, so less queue for whatever else the link carries.
+/// Of sizes with the same overhead, to a thousandth, it is the largest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recommendation {
     /// The size to use.
@@ -38,8 +39,9 @@ impl Recommendation {
         let largest = judged.iter().reduce(|a, b| if b.within > a.within { b } else { a })?;
         let equal: Vec<&Judged<'_>> =
             judged.iter().filter(|judged| !judged.is_below(largest)).collect();
-        let chosen =
-            equal.iter().copied().reduce(|a, b| if b.overhead < a.overhead { b } else { a })?;
+        let least = equal.iter().map(|judged| judged.overhead).fold(f64::INFINITY, f64::min);
+        let cheap = equal.iter().copied().filter(|judged| judged.overhead <= least + OVERHEAD_SAME);
+        let chosen = cheap.max_by_key(|judged| judged.trial.size.up + judged.trial.size.down)?;
         Some(Self {
             size: chosen.trial.size,
             within: chosen.within,
@@ -124,6 +126,8 @@ impl<'a> Judged<'a> {
 
 /// Chance alone exceeds two standard errors about once in twenty comparisons.
 const ERRORS_APART: f64 = 2.0;
+/// Where the packets are smaller than any size tried, overhead differs by chance alone.
+const OVERHEAD_SAME: f64 = 0.001;
 
 #[cfg(test)]
 mod tests {
@@ -173,6 +177,12 @@ mod tests {
     #[test]
     fn a_single_round_has_the_error_of_independent_messages() {
         let trials = [trial(150, &[96], 40), trial(1200, &[94], 5), trial(1500, &[80], 4)];
+        assert_eq!(Recommendation::of(&trials).unwrap().size.up.get(), 1200);
+    }
+
+    #[test]
+    fn a_size_that_changes_nothing_is_left_large() {
+        let trials = [trial(150, &[95, 60], 10), trial(1200, &[95, 60], 10)];
         assert_eq!(Recommendation::of(&trials).unwrap().size.up.get(), 1200);
     }
 
