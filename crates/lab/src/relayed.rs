@@ -49,7 +49,7 @@ pub(crate) enum Carriage {
     Plain(ByteCount),
 }
 
-/// Is what was seen of a run, from the end of the warm-up on.
+/// Is what was seen of a run, from the end of the warm-up to its length.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
     /// Messages from the vehicle.
@@ -149,9 +149,9 @@ impl Setup {
     }
 
     fn seen(&self, vehicle: &End, operator: &End, middle: &Switchboard) -> Seen {
-        let begin = Instant::ZERO + WARM_UP;
+        let (begin, end) = (Instant::ZERO + WARM_UP, Instant::ZERO + self.length);
         let measured = |sent: &[Sent]| -> Vec<Sent> {
-            sent.iter().filter(|sent| sent.at >= begin).copied().collect()
+            sent.iter().filter(|sent| (begin..end).contains(&sent.at)).copied().collect()
         };
         let with = |sent: &[Sent], came: &BTreeMap<u64, Instant>| {
             let sent = (0..).zip(sent).map(|(number, sent): (u64, &Sent)| Sent {
