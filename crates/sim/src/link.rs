@@ -107,11 +107,13 @@ pub enum Drop {
     Outage,
     /// The link was cut.
     Cut,
+    /// It was larger than the link carries.
+    Size,
 }
 
 impl Drop {
     /// Every kind.
-    pub const ALL: [Self; 4] = [Self::Queue, Self::Loss, Self::Outage, Self::Cut];
+    pub const ALL: [Self; 5] = [Self::Queue, Self::Loss, Self::Outage, Self::Cut, Self::Size];
 
     /// The name in logs and counters.
     pub const fn name(self) -> &'static str {
@@ -120,6 +122,7 @@ impl Drop {
             Self::Loss => "loss",
             Self::Outage => "outage",
             Self::Cut => "cut",
+            Self::Size => "size",
         }
     }
 }
@@ -177,6 +180,7 @@ pub struct Link<P> {
     reorder: bool,
     overhead: u64,
     queue_max: u64,
+    mtu: u64,
     cut: bool,
     now: u64,
     busy_until: u64,
@@ -250,6 +254,7 @@ impl<P> Link<P> {
             reorder: config.reorder,
             overhead: config.overhead_bytes,
             queue_max: config.queue_bytes,
+            mtu: config.mtu_bytes.unwrap_or(u64::MAX),
             cut: false,
             now: 0,
             busy_until: 0,
@@ -278,6 +283,9 @@ impl<P> Link<P> {
             return self.drop_one(Drop::Cut);
         }
         let bytes = len.get().saturating_add(self.overhead).max(1);
+        if bytes > self.mtu {
+            return self.drop_one(Drop::Size);
+        }
         let full = self.queued.saturating_add(bytes) > self.queue_max
             || self.flight.len() >= PACKETS_MAX
             || self.waiting.len() >= PACKETS_MAX;

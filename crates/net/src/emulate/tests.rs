@@ -78,7 +78,7 @@ fn receive(socket: &UdpSocket) -> (Vec<u8>, SocketAddr) {
 
 fn assert_accounted_for(link: &LinkStatus) {
     for direction in [&link.up, &link.down] {
-        let model = ["queue", "loss", "outage", "cut"];
+        let model = ["queue", "loss", "outage", "cut", "size"];
         let dropped: u64 = model.iter().map(|name| direction.drops[*name]).sum();
         assert_eq!(direction.received, direction.delivered + dropped + direction.in_flight);
     }

@@ -87,6 +87,10 @@ pub struct Config {
     /// carries as well; 0 to 1000.
     #[serde(default = "default_overhead_bytes")]
     pub overhead_bytes: u64,
+    /// The largest packet that passes, `overhead_bytes` included; a larger one is lost without a
+    /// word. 100 to 65,535; none: any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu_bytes: Option<u64>,
 }
 
 /// Swings of a capacity: its logarithm is an Ornstein-Uhlenbeck process.
@@ -240,6 +244,7 @@ impl Config {
             common: Vec::new(),
             reorder: false,
             overhead_bytes: default_overhead_bytes(),
+            mtu_bytes: None,
         }
     }
 
@@ -322,6 +327,9 @@ impl Config {
         }
         if self.overhead_bytes > 1000 {
             return Err(wrong("overhead_bytes", self.overhead_bytes, "bytes, 0 to 1000"));
+        }
+        if let Some(mtu) = self.mtu_bytes.filter(|mtu| !(100..=65_535).contains(mtu)) {
+            return Err(wrong("mtu_bytes", mtu, "bytes, 100 to 65535"));
         }
         Ok(())
     }
@@ -430,6 +438,7 @@ mod tests {
             common = [{ name = "carrier b", outage_losing = { every_s = 9.0, mean_ms = 60.0 } }]
             reorder = false
             overhead_bytes = 28
+            mtu_bytes = 1400
         "#;
         let config: Config = toml::from_str(text).expect("well formed");
         config.validate().expect("in range");

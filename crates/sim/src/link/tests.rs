@@ -632,6 +632,19 @@ prop_compose! {
     }
 }
 
+#[test]
+fn what_is_larger_than_the_link_carries_is_lost_by_that_name() {
+    let mut link = link::<u8>(&Config { mtu_bytes: Some(1_000), ..bare(8) }, 1);
+    let most = ByteCount::new(1_000 - 28);
+    let overhead = Config { overhead_bytes: 28, mtu_bytes: Some(1_000), ..bare(8) };
+    let mut headed = self::link::<u8>(&overhead, 1);
+    assert_eq!(link.push(Instant::ZERO, ByteCount::new(1_000), 0), Ok(()));
+    assert_eq!(link.push(Instant::ZERO, ByteCount::new(1_001), 0), Err(Drop::Size));
+    assert_eq!(headed.push(Instant::ZERO, most, 0), Ok(()));
+    assert_eq!(headed.push(Instant::ZERO, most + ByteCount::new(1), 0), Err(Drop::Size));
+    assert_eq!(link.counters().dropped(Drop::Size), 1);
+}
+
 proptest! {
     #[test]
     fn no_calls_panic_and_no_packet_is_unaccounted_for(
