@@ -8,12 +8,13 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::Context;
-use mio::net::UdpSocket;
-use mio::{Events, Interest, Poll, Token, Waker};
+use mio::{Events, Poll, Token, Waker};
+use rustix::io::Errno;
 use tautline_transport::{Class, Event, Route, Session};
-use tautline_units::Instant;
+use tautline_units::{ByteCount, Instant};
 
 use crate::clock::Clock;
+use crate::slot::Slot;
 use crate::socket::Local;
 use crate::timer::Timer;
 
@@ -35,6 +36,8 @@ pub struct Drops {
     pub send_full: u64,
     /// The kernel refused to send: no route, interface down.
     pub send_refused: u64,
+    /// The datagram was larger than the interface carries.
+    pub send_too_large: u64,
     /// Units that did not fit the transport: no link, too large, queue full.
     pub unit_refused: u64,
 }
@@ -46,6 +49,7 @@ impl Drops {
             ("loop: no session", self.no_session),
             ("loop: send buffer full", self.send_full),
             ("loop: send refused", self.send_refused),
+            ("loop: send too large", self.send_too_large),
             ("loop: unit refused", self.unit_refused),
         ]
         .into_iter()
@@ -81,16 +85,15 @@ impl Driver {
         let waker = Arc::new(Waker::new(poll.registry(), WAKE).context("no waker")?);
         let timer = Timer::new().context("the kernel gives no timer")?;
         timer.register(poll.registry(), TIMER).context("the timer cannot be watched")?;
-        let mut sockets = locals.iter().map(Local::open).collect::<anyhow::Result<Vec<_>>>()?;
-        for (index, socket) in sockets.iter_mut().enumerate() {
-            poll.registry().register(socket, Token(index), Interest::READABLE)?;
-        }
-        let addresses = sockets.iter().map(UdpSocket::local_addr).collect::<Result<_, _>>()?;
+        let slots = locals.iter().enumerate();
+        let slots = slots.map(|(index, local)| Slot::open(local, Token(index), poll.registry()));
+        let slots = slots.collect::<anyhow::Result<Vec<_>>>()?;
+        let addresses = slots.iter().map(Slot::address).collect();
         let (inputs, receiver) = sync_channel(INPUTS_MAX);
         let event_loop = EventLoop {
             poll,
             timer,
-            sockets,
+            slots,
             inputs: receiver,
             clock,
             sink: Box::new(sink),
@@ -111,7 +114,7 @@ impl Driver {
         self.handle.clone()
     }
 
-    /// The local addresses of the sockets, in order.
+    /// The local addresses of the sockets, in order, as they were opened first.
     pub fn local_addresses(&self) -> &[SocketAddr] {
         &self.locals
     }
@@ -166,7 +169,7 @@ enum Input {
 struct EventLoop {
     poll: Poll,
     timer: Timer,
-    sockets: Vec<UdpSocket>,
+    slots: Vec<Slot>,
     inputs: Receiver<Input>,
     clock: Clock,
     sink: Box<dyn FnMut(Output<'_>) + Send>,
@@ -235,7 +238,8 @@ impl EventLoop {
     fn receive(&mut self) -> bool {
         let mut bytes = [0; DATAGRAM_BYTES_MAX];
         let mut more = false;
-        for (index, socket) in self.sockets.iter().enumerate() {
+        for (index, slot) in self.slots.iter().enumerate() {
+            let Some(socket) = slot.socket() else { continue };
             let mut turn = 0..RECEIVE_TURN;
             loop {
                 if turn.next().is_none() {
@@ -269,16 +273,27 @@ impl EventLoop {
             session.handle_timeout(now);
         }
         while let Some(route) = session.poll_transmit(&mut self.datagram, now) {
-            let Some(socket) = self.sockets.get(usize::from(route.socket)) else {
+            let Some(slot) = self.slots.get_mut(usize::from(route.socket)) else {
+                self.drops.send_refused += 1;
+                continue;
+            };
+            let Some(socket) = slot.socket() else {
                 self.drops.send_refused += 1;
                 continue;
             };
             match socket.send_to(&self.datagram, route.remote) {
-                Ok(_) => {}
+                Ok(_) => slot.on_sent(),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     self.drops.send_full += 1;
                 }
-                Err(_) => self.drops.send_refused += 1,
+                Err(error) if error.raw_os_error() == Some(Errno::MSGSIZE.raw_os_error()) => {
+                    self.drops.send_too_large += 1;
+                    session.handle_too_large(route, ByteCount::of(&self.datagram), now);
+                }
+                Err(_) => {
+                    self.drops.send_refused += 1;
+                    slot.on_refused(now);
+                }
             }
         }
         while let Some(event) = session.poll_event() {
@@ -292,6 +307,9 @@ impl EventLoop {
             return;
         }
         self.tick_at = now + TICK;
+        for slot in &mut self.slots {
+            slot.renew(self.poll.registry(), now);
+        }
         if let Some(session) = &self.session {
             (self.sink)(Output::Tick(session, &self.drops));
         }

@@ -7,6 +7,7 @@ pub mod emulate;
 pub mod metrics;
 pub mod random;
 mod routes;
+mod slot;
 mod socket;
 mod timer;
 

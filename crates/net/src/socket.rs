@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::str::FromStr;
 
 use anyhow::{Context, bail};
+use rustix::net::sockopt::{self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
 use serde::Deserialize;
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -27,7 +28,15 @@ impl Local {
     /// When the address is taken or not of this machine, or the interface does not exist; the
     /// text says which and what to do.
     pub fn open(&self) -> anyhow::Result<mio::net::UdpSocket> {
-        let socket = self.bind().with_context(|| {
+        self.open_on(match self {
+            Self::Address(address) => address.port(),
+            Self::Interface(_) => 0,
+        })
+    }
+
+    /// As [`Local::open`], on this port.
+    pub(crate) fn open_on(&self, port: u16) -> anyhow::Result<mio::net::UdpSocket> {
+        let socket = self.bind(port).with_context(|| {
             let advice = match self {
                 Self::Address(_) => "is it taken, or not an address of this machine?",
                 Self::Interface(_) => {
@@ -39,10 +48,10 @@ impl Local {
         Ok(mio::net::UdpSocket::from_std(socket.into()))
     }
 
-    fn bind(&self) -> io::Result<Socket> {
+    fn bind(&self, port: u16) -> io::Result<Socket> {
         let address = match self {
-            Self::Address(address) => *address,
-            Self::Interface(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
+            Self::Address(address) => SocketAddr::new(address.ip(), port),
+            Self::Interface(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)),
         };
         let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
         if let Self::Interface(name) = self {
@@ -51,6 +60,16 @@ impl Local {
         // The kernel caps these by rmem_max and wmem_max; less than asked for still works.
         let _ = socket.set_recv_buffer_size(BUFFER_BYTES);
         let _ = socket.set_send_buffer_size(BUFFER_BYTES);
+        // A datagram that is too large for the way gets lost instead of cut into fragments: the
+        // session finds out by itself how large it may be, and the kernel's guesses stay out of it.
+        match address {
+            SocketAddr::V4(_) => {
+                sockopt::set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::PROBE)?;
+            }
+            SocketAddr::V6(_) => {
+                sockopt::set_ipv6_mtu_discover(&socket, Ipv6PathMtuDiscovery::PROBE)?;
+            }
+        }
         socket.set_nonblocking(true)?;
         socket.bind(&address.into())?;
         Ok(socket)
@@ -110,6 +129,18 @@ mod tests {
         assert_eq!("wwan0".parse::<Local>().unwrap(), Local::Interface("wwan0".into()));
         assert!("no such thing".parse::<Local>().is_err());
         assert!("127.0.0.1:port".parse::<Local>().is_err());
+    }
+
+    #[test]
+    fn what_is_too_large_for_the_interface_is_refused_and_not_cut_up() {
+        for local in ["127.0.0.1:0", "[::1]:0"] {
+            let Ok(socket) = local.parse::<Local>().unwrap().open() else { continue };
+            let to = socket.local_addr().unwrap();
+            assert!(socket.send_to(&[0; 1_500], to).is_ok());
+            // Larger than any loopback's 65,536 bytes with headers.
+            let error = socket.send_to(&[0; 65_520], to).unwrap_err();
+            assert_eq!(error.raw_os_error(), Some(rustix::io::Errno::MSGSIZE.raw_os_error()));
+        }
     }
 
     #[test]

@@ -1,0 +1,90 @@
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use mio::net::UdpSocket;
+use mio::{Interest, Registry, Token};
+use tautline_units::Instant;
+
+use crate::socket::Local;
+
+/// One local end and its socket, which is opened anew when the kernel has refused to send for a
+/// while.
+///
+/// A modem that was unplugged and comes back is another interface to the kernel, even under the
+/// old name: a socket that was bound to it never sends again.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    local: Local,
+    token: Token,
+    /// `None` while it cannot be opened.
+    socket: Option<UdpSocket>,
+    address: SocketAddr,
+    /// Since when every send was refused.
+    refused_since: Option<Instant>,
+    tried_at: Instant,
+}
+
+impl Slot {
+    pub(crate) fn open(local: &Local, token: Token, registry: &Registry) -> anyhow::Result<Self> {
+        let mut socket = local.open()?;
+        registry.register(&mut socket, token, Interest::READABLE)?;
+        let address = socket.local_addr()?;
+        Ok(Self {
+            local: local.clone(),
+            token,
+            socket: Some(socket),
+            address,
+            refused_since: None,
+            tried_at: Instant::ZERO,
+        })
+    }
+
+    pub(crate) fn socket(&self) -> Option<&UdpSocket> {
+        self.socket.as_ref()
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub(crate) fn on_sent(&mut self) {
+        self.refused_since = None;
+    }
+
+    pub(crate) fn on_refused(&mut self, now: Instant) {
+        self.refused_since.get_or_insert(now);
+    }
+
+    /// Opens the socket anew, on its port if that is free, if it has been of no use for
+    /// [`PATIENCE`]; tries once in [`RETRY`].
+    pub(crate) fn renew(&mut self, registry: &Registry, now: Instant) {
+        let useless = self.refused_since.is_some_and(|since| now.since(since) >= PATIENCE);
+        if !useless || now.since(self.tried_at) < RETRY {
+            return;
+        }
+        self.tried_at = now;
+        // The port is free only once the old socket is gone.
+        if let Some(mut socket) = self.socket.take() {
+            let _ = registry.deregister(&mut socket);
+        }
+        let opened = self.local.open_on(self.address.port()).or_else(|_| self.local.open());
+        let mut socket = match opened {
+            Ok(socket) => socket,
+            Err(error) => return tracing::debug!(%error, "a socket cannot be opened again yet"),
+        };
+        let registered = registry.register(&mut socket, self.token, Interest::READABLE);
+        match registered.and_then(|()| socket.local_addr()) {
+            Ok(address) => {
+                tracing::info!(local = %self.local, %address, "socket opened again");
+                self.address = address;
+                self.socket = Some(socket);
+                self.refused_since = None;
+            }
+            Err(error) => tracing::debug!(%error, "a socket cannot be watched"),
+        }
+    }
+}
+
+/// Shorter than a modem takes to come back.
+const PATIENCE: Duration = Duration::from_millis(500);
+const RETRY: Duration = Duration::from_secs(1);
