@@ -56,7 +56,7 @@ pub enum Discard {
     UnitIncomplete,
     /// A unit whose packets came after its deadline.
     UnitLate,
-    /// A unit given up to bound memory.
+    /// A unit given up to bound memory, or because a new session began.
     UnitEvicted,
     /// A unit whose block is no unit.
     UnitMalformed,
@@ -71,7 +71,7 @@ pub enum Discard {
     /// A media packet that no link could deliver in time, or a repair packet that would have
     /// waited too long.
     MediaUnschedulable,
-    /// A media packet dropped because its link fell silent.
+    /// A media packet dropped because its link fell silent or a new session began.
     MediaSilenced,
     /// A unit refused because no link is up.
     SendNoLink,

@@ -82,7 +82,7 @@ pub enum LossReason {
     Incomplete,
     /// Its first packet came after the deadline.
     Late,
-    /// The receiver's memory was needed for newer units.
+    /// The receiver's memory was needed for newer units, or a new session has begun.
     Evicted,
     /// Its packets contradict each other or its block is no unit.
     Malformed,

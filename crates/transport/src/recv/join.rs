@@ -193,6 +193,13 @@ impl Inbox {
         }
     }
 
+    /// Gives up every unit: nothing more of them will come.
+    pub(crate) fn abandon(&mut self, counters: &mut Counters, outcomes: &mut Vec<Outcome>) {
+        while !self.units.is_empty() {
+            self.evict(counters, outcomes);
+        }
+    }
+
     /// Makes room for a unit and takes note of those before it that have not shown themselves.
     fn open(
         &mut self,
