@@ -35,7 +35,7 @@ demo: build
 test: lint deny unit browser
 
 bench:
-	cargo bench --workspace --bench block --bench stream --bench points --bench link --bench virtual_time --bench render --bench strip
+	cargo bench --workspace --bench block --bench stream --bench points --bench path --bench virtual_time --bench link --bench render --bench strip
 	@$(MAKE) --no-print-directory peers
 
 peers:

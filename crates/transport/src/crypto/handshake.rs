@@ -182,7 +182,7 @@ fn prologue(lease: &[u8; 16]) -> [u8; 26] {
     prologue
 }
 
-/// snow's primitives with the session's own randomness, so that a run can be repeated.
+/// snow's primitives, *ring*'s cipher among them, with the session's own randomness, so that a run can be repeated.
 struct Resolver {
     seed: Zeroizing<[u8; 32]>,
 }

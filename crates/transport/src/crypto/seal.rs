@@ -43,8 +43,11 @@ impl Keys {
         if number >= NUMBER_END {
             return false;
         }
-        plaintext.resize(length, 0);
-        self.state.read_message(nonce(link, number), ciphertext, plaintext).is_ok()
+        // With room for the tag it is opened in place.
+        plaintext.resize(ciphertext.len(), 0);
+        let opened = self.state.read_message(nonce(link, number), ciphertext, plaintext).is_ok();
+        plaintext.truncate(length);
+        opened
     }
 }
 
