@@ -31,6 +31,8 @@ pub(crate) struct Party {
     session_now: Instant,
     /// The world's last instant at which the clock estimate was missing or wrong.
     untrue_at: Instant,
+    /// The errors that the estimate stated within the last second.
+    errors: VecDeque<(Instant, Duration)>,
     /// The world's last instant at which a link was up.
     pub(crate) up_at: Instant,
     lines: VecDeque<String>,
@@ -123,6 +125,7 @@ impl Party {
             control_at: start,
             session_now: start,
             untrue_at: Instant::ZERO,
+            errors: VecDeque::new(),
             up_at: Instant::ZERO,
             lines: VecDeque::new(),
             arrived: 0,
@@ -260,6 +263,13 @@ impl Party {
             assert!(!known || set, "no clock was set: {:?}", self.session.clock());
             self.untrue_at = world;
         }
+        let error = self.session.clock().map_or(Duration::ZERO, |clock| clock.error());
+        if self.errors.back().is_none_or(|(_, last)| *last != error) {
+            self.errors.push_back((world, error));
+        }
+        while self.errors.len() > 1 && world.since(self.errors[1].0) > FORGIVEN {
+            self.errors.pop_front();
+        }
         if self.session.links().any(|link| link.state == State::Up) {
             self.up_at = world;
         }
@@ -282,7 +292,9 @@ impl Party {
                     self.heard_epoch = self.heard_epoch.max(unit.epoch);
                     let settled = world.since(self.untrue_at.max(unsettled)) > FORGIVEN;
                     if settled && self.untrue_at < world {
-                        let error = self.session.clock().map_or(Duration::ZERO, |c| c.error());
+                        // A unit keeps the deadline that its first packet was given.
+                        let error = self.errors.iter().map(|(_, error)| *error).max();
+                        let error = error.unwrap_or_default();
                         let most = unit.deadline + Duration::from_millis(1) + error * 2;
                         let age = world.since(unit.sent_world);
                         assert!(age <= most, "{age:?} old, {most:?} at most: {line}");

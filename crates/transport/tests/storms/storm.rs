@@ -219,6 +219,9 @@ fn link(dice: &mut Dice) -> LinkConfig {
         link.jitter =
             Some(Jitter { sigma_ms: dice.within(0.0, 40.0), tau_ms: dice.within(1.0, 300.0) });
     }
+    if dice.one_in(3) {
+        link.mtu_bytes = Some(200 + dice.below(1_350));
+    }
     if dice.one_in(4) {
         link.outage_losing = Some(Outage { every_s: 1.0, mean_ms: 60.0 });
     }
@@ -363,6 +366,13 @@ const LEASE: [u8; 16] = [7; 16];
 /// before are given up.
 const BOUNDS_KEPT: Duration = Duration::from_millis(5_500);
 const STORM_MS: u64 = 1_500;
-const SCHEDULES: [schedule::Kind; 2] =
-    [schedule::Kind::EarliestDelivery, schedule::Kind::TransmissionEnd];
-const CONTROLLERS: [rate::Kind; 2] = [rate::Kind::TwoState, rate::Kind::Fixed];
+const SCHEDULES: [schedule::Kind; 6] = [
+    schedule::Kind::Quantile,
+    schedule::Kind::EarliestDelivery,
+    schedule::Kind::TransmissionEnd,
+    schedule::Kind::RoundRobin,
+    schedule::Kind::Redundant,
+    schedule::Kind::BestLink,
+];
+const CONTROLLERS: [rate::Kind; 3] =
+    [rate::Kind::TwoState, rate::Kind::DelayRate, rate::Kind::Fixed];
