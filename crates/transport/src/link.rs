@@ -4,6 +4,7 @@ mod delay;
 mod flight;
 mod gate;
 mod loss;
+mod mtu;
 mod probe;
 mod punctuality;
 mod route;
@@ -19,7 +20,8 @@ pub(crate) use delay::Delay;
 pub(crate) use flight::{Flight, Settled};
 pub(crate) use gate::Gate;
 pub(crate) use loss::{Loss, Told};
-pub(crate) use probe::Probe;
+pub(crate) use mtu::{Mtu, Pings};
+pub(crate) use probe::{Asked, Probe};
 pub(crate) use punctuality::{Outlook, Punctuality};
 pub(crate) use route::{Arrival, Routing};
 
@@ -54,7 +56,8 @@ pub(crate) struct Link {
     pub(crate) replay: crypto::Window,
     /// What arrived here.
     pub(crate) arrivals: Arrivals,
-    pub(crate) datagram_bytes_max: usize,
+    /// How large our datagrams may be.
+    pub(crate) mtu: Mtu,
 }
 
 /// A pong to be sent: to the route that asked.
@@ -108,6 +111,8 @@ pub struct View {
     pub loss_out: Probability,
     /// Share of the peer's datagrams that have not arrived, since the session began.
     pub loss_in: Probability,
+    /// The size that our datagrams may have, as far as probing has come.
+    pub datagram_bytes: ByteCount,
     /// Media bytes that wait here.
     pub queued: ByteCount,
     /// Bytes that left and that no report has settled.
@@ -145,6 +150,7 @@ impl Link {
             jitter: self.delay.jitter(),
             loss_out: self.loss.recent(),
             loss_in: self.arrivals.lost_share(),
+            datagram_bytes: ByteCount::new(self.mtu.size() as u64),
             queued: self.pacer.queued(),
             in_flight: self.flight.in_flight(),
             datagrams_sent: self.next_number,

@@ -256,10 +256,22 @@ impl Session {
 
     /// Sets the largest datagram that `link` may carry from us: 150 to 1500 bytes, held within.
     ///
-    /// The next units are cut to the smallest of all links that are up. False if there is no such
-    /// link.
+    /// What is above 1200 bytes, or was found not to pass, is probed for first. The next units are
+    /// cut to the smallest size in use on all links that are up. False if there is no such link.
     pub fn set_datagram_bytes_max(&mut self, link: LinkNumber, most: ByteCount) -> bool {
-        self.active.as_mut().is_some_and(|active| active.set_datagram_bytes_max(link, most))
+        let now = self.now;
+        self.active.as_mut().is_some_and(|active| active.set_datagram_bytes_max(link, most, now))
+    }
+
+    /// Takes the kernel's word that a datagram of `length` is too large for the way to `route`.
+    ///
+    /// It is lost as any other; the link's size is chosen anew.
+    pub fn handle_too_large(&mut self, route: Route, length: ByteCount, now: Instant) {
+        self.now = self.now.max(now);
+        let now = self.now;
+        if let Some(active) = &mut self.active {
+            active.on_too_large(route, length.get() as usize, now);
+        }
     }
 
     /// Writes a handshake's first message, to be sent on every link.
@@ -373,9 +385,12 @@ impl Session {
 
     /// Makes `active` the session, in place of the one before it.
     fn begin(&mut self, active: Active) {
-        if self.active.as_ref().is_some_and(|old| old.budget_told()) {
-            // No link of the new session is up yet.
-            self.shared.event(Event::Budget { media: Bitrate::ZERO });
+        if let Some(old) = &mut self.active {
+            old.end(&mut self.shared, self.now);
+            if old.budget_told() {
+                // No link of the new session is up yet.
+                self.shared.event(Event::Budget { media: Bitrate::ZERO });
+            }
         }
         self.active = Some(Box::new(active));
         self.shared.counters.handshakes += 1;

@@ -75,6 +75,13 @@ impl Flight {
         self.records.push_back(Record { sent_at: now, bytes, fate, media: false, entry: None });
     }
 
+    /// Takes the last number as a probe for the packet size: it fills no pipe.
+    pub(crate) fn was_probe(&mut self) {
+        if let Some(record) = self.records.back_mut() {
+            self.bytes -= u64::from(std::mem::take(&mut record.bytes));
+        }
+    }
+
     /// Attaches the media packet that the last number carries.
     pub(crate) fn carry(&mut self, entry: Entry) {
         if let Some(record) = self.records.back_mut() {

@@ -10,6 +10,8 @@ pub(crate) struct Loss {
     /// Bytes sent up to a time, coarsened to [`LOG_STEP`].
     log: VecDeque<(Instant, u64)>,
     bytes_sent: u64,
+    /// Bytes of probes for the packet size: sent, but no matter of rates.
+    probe_bytes: u64,
     /// A tenth of a second apart, the last at the back.
     reports: VecDeque<Known>,
     newest: Option<Report>,
@@ -49,6 +51,7 @@ impl Loss {
         Self {
             log: VecDeque::with_capacity(LOG_MAX),
             bytes_sent: 0,
+            probe_bytes: 0,
             reports: VecDeque::with_capacity(REPORTS_MAX),
             newest: None,
             sent: Bitrate::ZERO,
@@ -70,6 +73,15 @@ impl Loss {
         }
     }
 
+    /// Takes the datagram just noted as a probe for the packet size: its loss is no congestion.
+    pub(crate) fn was_probe(&mut self, bytes: usize) {
+        self.bytes_sent -= bytes as u64;
+        self.probe_bytes += bytes as u64;
+        if let Some((_, total)) = self.log.back_mut() {
+            *total = self.bytes_sent;
+        }
+    }
+
     /// Takes a report; what was sent until `seen_until` could have arrived when it was written.
     pub(crate) fn on_report(
         &mut self,
@@ -77,7 +89,7 @@ impl Loss {
         datagrams_sent: u64,
         seen_until: Instant,
     ) -> Told {
-        if report.highest >= datagrams_sent.max(1) || report.bytes.get() > self.bytes_sent {
+        if report.highest >= datagrams_sent.max(1) || report.bytes > self.bytes_sent() {
             return Told::Impossible;
         }
         if let Some(newest) = self.newest {
@@ -132,6 +144,11 @@ impl Loss {
     }
 
     pub(crate) fn bytes_sent(&self) -> ByteCount {
+        ByteCount::new(self.bytes_sent + self.probe_bytes)
+    }
+
+    /// Bytes sent that speak of the link's rate: without probes.
+    pub(crate) fn bytes_counted(&self) -> ByteCount {
         ByteCount::new(self.bytes_sent)
     }
 
@@ -199,6 +216,21 @@ mod tests {
         assert!(sample.sent.as_f64() > 780e3 && sample.sent.as_f64() < 820e3, "{sample:?}");
         assert_eq!(loss.recent().get(), 0.1);
         assert_eq!(loss.datagrams_lost(), 10);
+    }
+
+    #[test]
+    fn a_lost_probe_is_no_difference_of_rates() {
+        let mut loss = Loss::new();
+        let at = Instant::from_millis;
+        loss.on_sent(1_000, at(0));
+        loss.on_report(report(1_000, 0, 1, 1_000), 1, at(1));
+        loss.on_sent(1_000, at(50));
+        loss.on_sent(1_400, at(52));
+        loss.was_probe(1_400);
+        let told = loss.on_report(report(1_100, 2, 2, 2_000), 3, at(101));
+        let Told::News(Some(sample)) = told else { panic!("{told:?}") };
+        assert_eq!(sample.sent, sample.received);
+        assert_eq!(loss.bytes_sent(), ByteCount::new(3_400));
     }
 
     #[test]

@@ -12,6 +12,8 @@ pub(crate) struct Probe {
     outstanding: VecDeque<Outstanding>,
     /// Pings sent since the last pong.
     unanswered: u32,
+    /// The share of small pings of late that were answered.
+    answered: f64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -19,6 +21,16 @@ struct Outstanding {
     id: u32,
     sent_at: Instant,
     route: Route,
+    padded: bool,
+}
+
+/// The ping that a pong answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Asked {
+    pub(crate) sent_at: Instant,
+    pub(crate) route: Route,
+    /// Whether it was padded to find out a size: then it says little about delays.
+    pub(crate) padded: bool,
 }
 
 impl Probe {
@@ -28,6 +40,7 @@ impl Probe {
             due_at: now,
             outstanding: VecDeque::with_capacity(OUTSTANDING_MAX),
             unanswered: 0,
+            answered: ANSWERED_FIRST,
         }
     }
 
@@ -47,15 +60,21 @@ impl Probe {
         interval: Duration,
         now: Instant,
     ) -> u32 {
-        let id = self.next_id;
-        self.next_id = self.next_id.wrapping_add(1);
-        if self.outstanding.len() == OUTSTANDING_MAX {
-            self.outstanding.pop_front();
-        }
-        self.outstanding.push_back(Outstanding { id, sent_at: now, route });
+        self.judge();
+        let id = self.enter(route, false, now);
         self.unanswered = self.unanswered.saturating_add(1);
         self.due_at = now + self.pause(state, interval);
         id
+    }
+
+    /// Takes an id for a padded ping, beside those that are due.
+    pub(crate) fn send_padded(&mut self, route: Route, now: Instant) -> u32 {
+        self.enter(route, true, now)
+    }
+
+    /// The share of small pings of late that were answered; 0 to 1.
+    pub(crate) fn answered(&self) -> f64 {
+        self.answered
     }
 
     /// Makes the next ping due at once.
@@ -63,12 +82,36 @@ impl Probe {
         self.due_at = now;
     }
 
-    /// Finds the ping that a pong answers: when and whereto it was sent. Each answers once.
-    pub(crate) fn answer(&mut self, id: u32) -> Option<(Instant, Route)> {
+    /// Finds the ping that a pong answers. Each answers once.
+    pub(crate) fn answer(&mut self, id: u32) -> Option<Asked> {
         let at = self.outstanding.iter().position(|ping| ping.id == id)?;
-        let ping = self.outstanding.remove(at)?;
+        let Outstanding { sent_at, route, padded, .. } = self.outstanding.remove(at)?;
         self.unanswered = 0;
-        Some((ping.sent_at, ping.route))
+        Some(Asked { sent_at, route, padded })
+    }
+
+    fn enter(&mut self, route: Route, padded: bool, now: Instant) -> u32 {
+        let id = self.next_id;
+        self.next_id = self.next_id.wrapping_add(1);
+        if self.outstanding.len() == OUTSTANDING_MAX {
+            self.outstanding.pop_front();
+        }
+        self.outstanding.push_back(Outstanding { id, sent_at: now, route, padded });
+        id
+    }
+
+    /// Takes note of what became of the ping that is old enough now.
+    fn judge(&mut self) {
+        if self.next_id < JUDGED_AFTER {
+            return;
+        }
+        let old = self.next_id - JUDGED_AFTER;
+        let answered = match self.outstanding.iter().find(|ping| ping.id == old) {
+            Some(ping) if ping.padded => return,
+            Some(_) => 0.0,
+            None => 1.0,
+        };
+        self.answered += (answered - self.answered) / ANSWERED_SHARE;
     }
 
     fn pause(&self, state: State, interval: Duration) -> Duration {
@@ -86,6 +129,11 @@ impl Probe {
 const OUTSTANDING_MAX: usize = 256;
 /// A returning modem is found within this time.
 const INTERVAL_MAX: Duration = Duration::from_millis(200);
+/// Pings later, a pong does not come any more: a third of a second at 20 ms.
+const JUDGED_AFTER: u32 = 16;
+const ANSWERED_SHARE: f64 = 16.0;
+/// Before anything is known, a lost ping is no surprise.
+const ANSWERED_FIRST: f64 = 0.5;
 /// Pings before the pause doubles: a third of a second at 20 ms.
 const PINGS_PER_STEP: u32 = 16;
 
@@ -103,8 +151,24 @@ mod tests {
         let id = probe.send(route, State::Up, interval, Instant::from_millis(5));
         assert_eq!(probe.due_at(), Instant::from_millis(25));
         assert_eq!(probe.answer(id + 1), None);
-        assert_eq!(probe.answer(id), Some((Instant::from_millis(5), route)));
+        let asked = Asked { sent_at: Instant::from_millis(5), route, padded: false };
+        assert_eq!(probe.answer(id), Some(asked));
         assert_eq!(probe.answer(id), None);
+    }
+
+    #[test]
+    fn the_share_of_answers_is_that_of_small_pings() {
+        let route = Route { socket: 0, remote: SocketAddr::from(([127, 0, 0, 1], 1)) };
+        let mut probe = Probe::new(Instant::ZERO);
+        let interval = Duration::from_millis(20);
+        for ping in 0..400 {
+            let id = probe.send(route, State::Up, interval, Instant::from_millis(20 * ping));
+            if ping % 4 != 0 {
+                assert!(probe.answer(id).is_some_and(|asked| !asked.padded));
+            }
+            probe.send_padded(route, Instant::from_millis(20 * ping));
+        }
+        assert!((0.65..0.85).contains(&probe.answered()), "{}", probe.answered());
     }
 
     #[test]

@@ -10,8 +10,8 @@ use crate::counters::Discard;
 use crate::crypto::{Accepted, Keys, Verdict, Window};
 use crate::event::{Event, Timer, UnitNumber};
 use crate::link::{
-    self, Arrival, Delay, Flight, Gate, Link, Loss, PONGS_MAX, PongDue, Probe, Punctuality, Route,
-    Routing, Settled, State, Told,
+    self, Arrival, Asked, Delay, Flight, Gate, Link, Loss, Mtu, PONGS_MAX, PongDue, Probe,
+    Punctuality, Route, Routing, Settled, State, Told,
 };
 use crate::rate;
 use crate::recv::{Arrivals, Inbox, Outcome, Stream};
@@ -140,9 +140,38 @@ impl Active {
         self.links.iter().map(move |link| link.view(clock))
     }
 
-    pub(crate) fn set_datagram_bytes_max(&mut self, link: LinkNumber, most: ByteCount) -> bool {
+    pub(crate) fn set_datagram_bytes_max(
+        &mut self,
+        link: LinkNumber,
+        most: ByteCount,
+        now: Instant,
+    ) -> bool {
         let link = self.links.iter_mut().find(|known| known.number == link);
-        link.map(|link| link.datagram_bytes_max = most.get().clamp(150, 1_500) as usize).is_some()
+        link.map(|link| link.mtu.set_most(most.get().clamp(150, 1_500) as usize, now)).is_some()
+    }
+
+    /// Takes the kernel's word that a datagram is too large for a route.
+    pub(crate) fn on_too_large(&mut self, route: Route, bytes: usize, now: Instant) {
+        for link in self.links.iter_mut().filter(|link| link.routing.route() == route) {
+            link.mtu.on_refused(bytes, now);
+        }
+    }
+
+    /// Gives up what is on its way, for another session takes this one's place.
+    pub(crate) fn end(&mut self, shared: &mut Shared, now: Instant) {
+        for class in Class::ALL {
+            let inbox = match class {
+                Class::Control => &mut self.control,
+                Class::Media => &mut self.media,
+            };
+            inbox.abandon(&mut shared.counters, &mut self.outcomes);
+            self.tell(class, None, shared, now);
+        }
+        for link in &mut self.links {
+            while link.pacer.pop().is_some() {
+                shared.counters.discard(Discard::MediaSilenced);
+            }
+        }
     }
 
     /// How long nothing authentic has come.
@@ -350,7 +379,7 @@ impl Active {
 
     fn handle_pong(&mut self, at: usize, pong: Pong, shared: &mut Shared, now: Instant) {
         let link = &mut self.links[at];
-        let Some((sent_at, asked)) = link.probe.answer(pong.id) else {
+        let Some(Asked { sent_at, route: asked, padded }) = link.probe.answer(pong.id) else {
             return shared.counters.discard(Discard::PongUnknown);
         };
         let lower = pong.sent_at.signed_nanos_since(now);
@@ -361,8 +390,14 @@ impl Active {
         if link.routing.prove(asked, now) {
             tracing::info!(link = link.number.get(), remote = %asked.remote, "route moved");
             shared.counters.routes_moved += 1;
+            link.mtu.restart(now);
         }
         if asked != link.routing.route() {
+            return;
+        }
+        if padded {
+            // The budget counts what goes around each packet.
+            self.unsettled |= link.mtu.on_pong(pong.id, now);
             return;
         }
         link.delay.on_pong(sent_at, pong.received_at, pong.sent_at, now);
@@ -370,6 +405,8 @@ impl Active {
         if let Some(state) = link.gate.on_pong(now) {
             link.probe.hurry(now);
             self.unsettled = true;
+            // What came back may be another path.
+            link.mtu.doubt(now);
             announce(link.number, state, shared);
         }
     }
@@ -392,6 +429,9 @@ impl Active {
             Told::Impossible => return shared.counters.discard(Discard::ReportImpossible),
         };
         self.unsettled = true;
+        if link.loss.recent().get() > LOSS_DOUBTED {
+            link.mtu.doubt(now);
+        }
         let mut settled = std::mem::take(&mut self.settled);
         let departed = link.flight.sent_at(report.highest);
         let news = link.flight.on_report(&report, &mut settled, now);
@@ -411,7 +451,7 @@ impl Active {
                 sample,
                 taken_at: report.taken_at,
                 received: report.bytes,
-                sent: link.loss.bytes_sent(),
+                sent: link.loss.bytes_counted(),
                 transit,
                 in_flight: link.flight.in_flight(),
                 loss: link.loss.recent(),
@@ -471,7 +511,7 @@ impl Active {
     pub(super) fn datagram_bytes_max(&self, shared: &Shared) -> usize {
         let up = self.links.iter().filter(|link| link.gate.is_up());
         let configured = shared.config.datagram_bytes_max.get() as usize;
-        up.map(|link| link.datagram_bytes_max).min().unwrap_or(configured)
+        up.map(|link| link.mtu.size()).min().unwrap_or(configured)
     }
 
     pub(crate) fn poll_timeout(&self, shared: &Shared) -> Option<(Instant, Timer)> {
@@ -524,9 +564,12 @@ fn new_link(shared: &Shared, number: LinkNumber, routing: Routing, now: Instant)
         media_sent: 0,
         replay: Window::new(),
         arrivals: Arrivals::new(now),
-        datagram_bytes_max: shared.config.datagram_bytes_max.get() as usize,
+        mtu: Mtu::new(shared.config.datagram_bytes_max.get() as usize, now),
     }
 }
+
+/// A share of losses that may be those of all large datagrams.
+const LOSS_DOUBTED: f64 = 0.05;
 
 pub(super) fn announce(link: LinkNumber, state: State, shared: &mut Shared) {
     tracing::info!(link = link.get(), ?state, "link");

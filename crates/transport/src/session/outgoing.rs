@@ -8,7 +8,7 @@ use crate::counters::Discard;
 use crate::crypto::Keys;
 use crate::error::SendError;
 use crate::event::UnitNumber;
-use crate::link::{Link, Route};
+use crate::link::{Link, Pings, Route};
 use crate::send::protect::{self, Code, Plan};
 use crate::send::quantile::{self, Offer, Price};
 use crate::send::schedule::{self, Policy};
@@ -457,11 +457,14 @@ impl Active {
         if let Some(route) = self.transmit_to_candidate(place, buffer, shared, now) {
             return Some(route);
         }
+        if let Some(route) = self.transmit_probe(place, buffer, shared, now) {
+            return Some(route);
+        }
         let mut plaintext = std::mem::take(&mut self.outgoing.plaintext);
         plaintext.clear();
         self.write_reports(place, &mut plaintext, shared, now);
         let link = &mut self.links[place];
-        let most = link.datagram_bytes_max - SEALED_HEADER_BYTES - TAG_BYTES;
+        let most = link.mtu.size() - SEALED_HEADER_BYTES - TAG_BYTES;
         while plaintext.len() + Pong::BYTES <= most
             && let Some(pong) = link.pongs.pop_front()
         {
@@ -529,6 +532,40 @@ impl Active {
             .then_some(route)
     }
 
+    /// A ping padded to a size that is to be found out, when a ping is due on a sound link.
+    ///
+    /// It travels alone: nothing else is lost with it.
+    fn transmit_probe(
+        &mut self,
+        place: usize,
+        buffer: &mut Vec<u8>,
+        shared: &mut Shared,
+        now: Instant,
+    ) -> Option<Route> {
+        let link = &mut self.links[place];
+        if now < link.probe.due_at() || !link.gate.is_trusted() || !link.routing.is_shown() {
+            return None;
+        }
+        let pings = link.pings();
+        let bytes = link.mtu.due(pings, now)?;
+        let route = link.routing.route();
+        let id = link.probe.send_padded(route, now);
+        let mut plaintext = std::mem::take(&mut self.outgoing.plaintext);
+        plaintext.clear();
+        Ping { id, sent_at: now }.write(&mut plaintext);
+        plaintext.resize(bytes - SEALED_HEADER_BYTES - TAG_BYTES, PADDING);
+        let sealed =
+            seal(&self.keys, self.peer_session, link, route, &plaintext, buffer, shared, now);
+        self.outgoing.plaintext = plaintext;
+        if !sealed {
+            return None;
+        }
+        link.loss.was_probe(bytes);
+        link.flight.was_probe();
+        link.mtu.on_sent(id, bytes, now);
+        Some(route)
+    }
+
     /// What arrived on a link, if that is due; and on another one in turn, in case the way back of
     /// that one fails.
     fn write_reports(
@@ -544,7 +581,7 @@ impl Active {
         if now < link.arrivals.report_due_at() {
             return;
         }
-        let most = link.datagram_bytes_max - SEALED_HEADER_BYTES - TAG_BYTES;
+        let most = link.mtu.size() - SEALED_HEADER_BYTES - TAG_BYTES;
         let pause = shared.config.report_interval * IDLE_REPORT_INTERVALS;
         link.arrivals.take_report(link.number, &link.replay, pause, now);
         let Some(own) = link.arrivals.report() else { return };
@@ -608,7 +645,7 @@ impl Active {
             return None;
         }
         let bytes = (link.grant.rate * PADDING_TIME).get() as usize;
-        let most = link.datagram_bytes_max.min(bytes).max(100) - SEALED_HEADER_BYTES - TAG_BYTES;
+        let most = link.mtu.size().min(bytes).max(100) - SEALED_HEADER_BYTES - TAG_BYTES;
         let padding = [PADDING; 1_500];
         seal(&self.keys, self.peer_session, link, route, &padding[..most], buffer, shared, now)
             .then_some(route)
@@ -621,6 +658,14 @@ impl Link {
     pub(super) fn owd_out_or_guess(&self, clock: Option<crate::ClockEstimate>) -> Duration {
         let half = self.delay.rtt_smoothed().map(|rtt| rtt / 2);
         self.delay.owd_out(clock).or(half).unwrap_or(OWD_GUESS)
+    }
+
+    /// How the link's small pings fare: by that padded ones are judged.
+    fn pings(&self) -> Pings {
+        let rtt = self.delay.rtt_smoothed().unwrap_or(PONG_MOST);
+        let jitter = self.delay.jitter().unwrap_or_default();
+        let patience = (rtt * 2 + jitter * 4).clamp(PONG_LEAST, PONG_MOST);
+        Pings { patience, answered: self.probe.answered() }
     }
 
     /// The least delay that a packet can see, the clock estimate's error in its favour.
@@ -735,6 +780,9 @@ const ROOM_LEAST: f64 = 150.0;
 const PACKETS_MAX: usize = 256;
 /// A link that brings no media is reported so much more seldom.
 const IDLE_REPORT_INTERVALS: u32 = 10;
+/// How long a padded ping's pong is waited for, at least and at most.
+const PONG_LEAST: Duration = Duration::from_millis(100);
+const PONG_MOST: Duration = Duration::from_millis(1_000);
 /// A mobile link's usual one-way delay.
 const OWD_GUESS: Duration = Duration::from_millis(40);
 /// Padding never keeps a media packet waiting for longer.

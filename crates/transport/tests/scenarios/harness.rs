@@ -14,6 +14,8 @@ pub(crate) enum Step {
     Restore(usize),
     /// The vehicle's end of a link comes from another port.
     Rebind(usize, u16),
+    /// The vehicle's end of a link has another address.
+    Readdress(usize, u8),
 }
 
 /// A run of two sessions: the vehicle sends media, the operator commands.
@@ -134,6 +136,9 @@ impl Run {
             Step::Restore(link) => self.world.set_cut(self.links[link], false),
             Step::Rebind(link, port) => {
                 self.world.rebind(self.links[link], address(link as u8, port));
+            }
+            Step::Readdress(link, host) => {
+                self.world.rebind(self.links[link], address(host, 4_000));
             }
         }
     }

@@ -12,4 +12,5 @@ mod media;
 mod puppet;
 mod rates;
 mod streaming;
+mod survival;
 mod wire;

@@ -1,0 +1,329 @@
+use tautline_units::{Duration, Instant};
+
+/// The size of our datagrams on one link, found by probing ([RFC8899]).
+///
+/// A probe is a ping padded to the size in question, in a datagram of its own; its pong confirms
+/// the size. The search goes up from the base, first to the most that is configured, then by
+/// halves. A size fails when so many probes in a row stay without a pong that chance is an
+/// unlikely cause, by the share of small pings that are answered. When losses rise, the size in
+/// use is probed again: if it fails while small pings pass, the path has become a black hole for
+/// it, and the search begins anew from below. Sizes that have failed are tried again after ten
+/// minutes.
+///
+/// Where we deviate from [RFC8899]: sizes are those of UDP payloads; the base is believed from
+/// the start, as packets of 1200 bytes pass every path that carries IPv6; and the confirmation is
+/// asked for by losses instead of a timer, as a packet's loss says nothing on a link that loses a
+/// tenth of them anyway.
+#[derive(Debug, Clone)]
+pub(crate) struct Mtu {
+    /// The most that is configured.
+    most: usize,
+    /// In use.
+    size: usize,
+    /// The smallest that has failed.
+    failed: Option<usize>,
+    phase: Phase,
+    trial: Option<Trial>,
+    /// Probes of one size in a row without a pong.
+    failures: u32,
+    confirmed_at: Instant,
+}
+
+/// What probes are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// To confirm the size in use, which is only believed.
+    Base,
+    /// To find a larger one.
+    Search,
+    /// None: the size in use is as large as it can be, until then at least.
+    Complete { until: Instant },
+    /// To see whether the size in use still passes.
+    Confirm { until: Instant },
+}
+
+/// The probe that is out; never more than one.
+#[derive(Debug, Clone, Copy)]
+struct Trial {
+    id: u32,
+    bytes: usize,
+    sent_at: Instant,
+}
+
+/// How a link's small pings fare.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pings {
+    /// How long to wait for a pong before it counts as lost.
+    pub(crate) patience: Duration,
+    /// The share of pings of late that were answered; 0 to 1.
+    pub(crate) answered: f64,
+}
+
+impl Mtu {
+    pub(crate) fn new(most: usize, now: Instant) -> Self {
+        Self {
+            most,
+            size: most.min(BASE_BYTES),
+            failed: None,
+            phase: Phase::Base,
+            trial: None,
+            failures: 0,
+            confirmed_at: now,
+        }
+    }
+
+    /// The largest datagram to send, in bytes of UDP payload.
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Sets the most to use and to look for. What has failed stays failed.
+    pub(crate) fn set_most(&mut self, most: usize, now: Instant) {
+        let size = self.size.min(most);
+        if most > self.most && self.failed.is_none() {
+            *self = Self { trial: self.trial, ..Self::new(most, now) };
+            self.size = self.size.max(size);
+            return;
+        }
+        (self.most, self.size) = (most, size);
+        if self.phase != Phase::Base {
+            self.search();
+        }
+    }
+
+    /// Forgets all that was found: the path is another one.
+    pub(crate) fn restart(&mut self, now: Instant) {
+        *self = Self::new(self.most, now);
+    }
+
+    /// Asks whether the size in use still passes, if that was last known a while ago.
+    pub(crate) fn doubt(&mut self, now: Instant) {
+        match self.phase {
+            Phase::Complete { until } if now.since(self.confirmed_at) >= DOUBT_INTERVAL => {
+                self.phase = Phase::Confirm { until };
+                self.failures = 0;
+            }
+            Phase::Base | Phase::Search | Phase::Complete { .. } | Phase::Confirm { .. } => {}
+        }
+    }
+
+    /// The size of the probe to send now, if one is due; then call [`Mtu::on_sent`].
+    pub(crate) fn due(&mut self, pings: Pings, now: Instant) -> Option<usize> {
+        if let Some(trial) = self.trial {
+            if now.since(trial.sent_at) < pings.patience {
+                return None;
+            }
+            self.trial = None;
+            self.failures += 1;
+            if self.failures >= failures_needed(pings.answered) {
+                self.fail(trial.bytes, now);
+            }
+        }
+        match self.phase {
+            Phase::Base | Phase::Confirm { .. } => Some(self.size),
+            Phase::Search => match self.candidate() {
+                Some(bytes) => Some(bytes),
+                None => {
+                    self.phase = Phase::Complete { until: now + RAISE_AFTER };
+                    None
+                }
+            },
+            Phase::Complete { until } => {
+                if now >= until && self.size < self.most {
+                    self.failed = None;
+                    self.search();
+                }
+                None
+            }
+        }
+    }
+
+    /// Notes that the probe of `bytes` bytes left as the ping `id`.
+    pub(crate) fn on_sent(&mut self, id: u32, bytes: usize, now: Instant) {
+        self.trial = Some(Trial { id, bytes, sent_at: now });
+    }
+
+    /// Takes a pong; true if it confirms a size.
+    pub(crate) fn on_pong(&mut self, id: u32, now: Instant) -> bool {
+        let Some(trial) = self.trial.filter(|trial| trial.id == id) else { return false };
+        self.trial = None;
+        self.failures = 0;
+        self.confirmed_at = now;
+        // The bound may have been lowered since it was sent.
+        self.size = self.size.max(trial.bytes.min(self.most));
+        self.phase = match self.phase {
+            Phase::Base | Phase::Search => Phase::Search,
+            Phase::Complete { until } | Phase::Confirm { until } => Phase::Complete { until },
+        };
+        true
+    }
+
+    /// Takes the kernel's word that a datagram of `bytes` bytes is too large for the interface.
+    pub(crate) fn on_refused(&mut self, bytes: usize, now: Instant) {
+        if bytes > LEAST_BYTES {
+            if self.trial.is_some_and(|trial| trial.bytes >= bytes) {
+                self.trial = None;
+            }
+            self.fail(bytes, now);
+        }
+    }
+
+    /// Takes `bytes` as too large.
+    fn fail(&mut self, bytes: usize, now: Instant) {
+        self.failures = 0;
+        let failed = self.failed.map_or(bytes, |failed| failed.min(bytes));
+        self.failed = Some(failed);
+        if failed > self.size {
+            return;
+        }
+        tracing::info!(bytes, "datagrams of this size do not pass");
+        self.confirmed_at = now;
+        if failed > BASE_BYTES {
+            self.size = BASE_BYTES.min(self.most);
+            self.phase = Phase::Base;
+        } else {
+            self.size = LEAST_BYTES;
+            self.phase = Phase::Search;
+        }
+    }
+
+    fn search(&mut self) {
+        self.phase = Phase::Search;
+        self.failures = 0;
+    }
+
+    /// The next size worth a probe.
+    fn candidate(&self) -> Option<usize> {
+        match self.failed {
+            Some(failed) if failed <= self.most => {
+                let middle = (self.size + failed) / 2;
+                (failed > self.size + GRAIN_BYTES).then_some(middle)
+            }
+            Some(_) | None => (self.size < self.most).then_some(self.most),
+        }
+    }
+}
+
+/// So many in a row that chance would do it once in a hundred thousand times, three at least.
+fn failures_needed(answered: f64) -> u32 {
+    let lost = (1.0 - answered).clamp(0.001, 0.999);
+    let needed = (CHANCE.ln() / lost.ln()).ceil() as u32;
+    needed.clamp(FAILURES_LEAST, FAILURES_MOST)
+}
+
+/// [RFC8899] 5.1.2: 1200 bytes pass any path that carries IPv6.
+const BASE_BYTES: usize = 1_200;
+/// Every link carries this: an init is as long.
+const LEAST_BYTES: usize = 150;
+/// A smaller gain is not worth a probe: one percent of a packet.
+const GRAIN_BYTES: usize = 12;
+/// [RFC8899] 5.1.2, MAX_PROBES.
+const FAILURES_LEAST: u32 = 3;
+/// Beyond this a link loses so much that its packet size is its least trouble.
+const FAILURES_MOST: u32 = 24;
+const CHANCE: f64 = 1e-5;
+/// [RFC8899] 5.1.1, PMTU_RAISE_TIMER.
+const RAISE_AFTER: Duration = Duration::from_secs(600);
+/// A link that keeps losing is asked no more often: 10 kbit/s.
+const DOUBT_INTERVAL: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PINGS: Pings = Pings { patience: Duration::from_millis(100), answered: 1.0 };
+
+    /// Probes for `millis` on a path that carries `carries`, a ping every 20 ms; counts probes.
+    fn probe(mtu: &mut Mtu, carries: usize, from: u64, millis: u64, pings: Pings) -> u32 {
+        let mut count = 0;
+        for at in (from..from + millis).step_by(20) {
+            let now = Instant::from_millis(at);
+            if let Some(bytes) = mtu.due(pings, now) {
+                count += 1;
+                mtu.on_sent(count, bytes, now);
+                assert_eq!(mtu.due(pings, now), None, "one probe at a time");
+                if bytes <= carries {
+                    assert!(mtu.on_pong(count, Instant::from_millis(at + 10)));
+                }
+            }
+        }
+        count
+    }
+
+    #[test]
+    fn the_search_finds_the_size_to_a_hundredth() {
+        for carries in [150, 151, 400, 576, 1_199, 1_200, 1_280, 1_372, 1_452, 1_472, 1_500] {
+            let mut mtu = Mtu::new(1_500, Instant::ZERO);
+            assert_eq!(mtu.size(), 1_200);
+            let probes = probe(&mut mtu, carries, 0, 10_000, PINGS);
+            assert!(mtu.size() <= carries && carries - mtu.size() <= 12, "{carries} {mtu:?}");
+            assert!(probes < 36, "{carries}: {probes}");
+        }
+        let mut mtu = Mtu::new(1_200, Instant::ZERO);
+        assert_eq!(probe(&mut mtu, 1_500, 0, 5_000, PINGS), 1, "the base is the most");
+        assert_eq!(mtu.size(), 1_200);
+        let mut mtu = Mtu::new(150, Instant::ZERO);
+        probe(&mut mtu, 1_500, 0, 5_000, PINGS);
+        assert_eq!(mtu.size(), 150);
+    }
+
+    #[test]
+    fn a_black_hole_is_left_when_losses_ask_and_found_again_after_ten_minutes() {
+        let mut mtu = Mtu::new(1_500, Instant::ZERO);
+        probe(&mut mtu, 1_500, 0, 1_000, PINGS);
+        assert_eq!(mtu.size(), 1_500);
+        assert_eq!(probe(&mut mtu, 1_300, 1_000, 1_000, PINGS), 0, "nobody doubts");
+        mtu.doubt(Instant::from_millis(2_000));
+        probe(&mut mtu, 1_300, 2_000, 400, PINGS);
+        assert_eq!(mtu.size(), 1_200, "within four patiences");
+        probe(&mut mtu, 1_300, 2_400, 5_000, PINGS);
+        assert!((1_288..=1_300).contains(&mtu.size()), "{mtu:?}");
+        probe(&mut mtu, 1_500, 604_000, 10_000, PINGS);
+        assert_eq!(mtu.size(), 1_500);
+    }
+
+    #[test]
+    fn chance_losses_take_no_size_away() {
+        let mut mtu = Mtu::new(1_200, Instant::ZERO);
+        probe(&mut mtu, 1_200, 0, 100, PINGS);
+        let half = Pings { answered: 0.5, ..PINGS };
+        for round in 1..20 {
+            let at = round * 3_000;
+            mtu.doubt(Instant::from_millis(at));
+            // Sixteen are lost in a row, the next one passes.
+            probe(&mut mtu, 0, at, 16 * 100, half);
+            probe(&mut mtu, 1_200, at + 1_600, 300, half);
+            assert_eq!(mtu.size(), 1_200, "{round}");
+        }
+    }
+
+    #[test]
+    fn the_kernels_word_is_enough_and_a_new_path_forgets_it() {
+        let mut mtu = Mtu::new(1_500, Instant::ZERO);
+        probe(&mut mtu, 1_500, 0, 1_000, PINGS);
+        mtu.on_refused(1_473, Instant::from_millis(1_000));
+        assert_eq!(mtu.size(), 1_200);
+        probe(&mut mtu, 1_472, 1_000, 8_000, PINGS);
+        assert!((1_460..=1_472).contains(&mtu.size()), "{mtu:?}");
+        mtu.restart(Instant::from_millis(10_000));
+        assert_eq!(mtu.size(), 1_200);
+        mtu.on_refused(100, Instant::from_millis(10_000));
+        assert_eq!(mtu.size(), 1_200);
+    }
+
+    #[test]
+    fn the_bound_is_kept_when_it_moves() {
+        let mut mtu = Mtu::new(1_500, Instant::ZERO);
+        let now = Instant::from_millis(10);
+        assert_eq!(mtu.due(PINGS, now), Some(1_200));
+        mtu.on_sent(7, 1_200, now);
+        mtu.set_most(600, now);
+        assert_eq!(mtu.size(), 600);
+        assert!(mtu.on_pong(7, now));
+        assert_eq!(mtu.size(), 600);
+        mtu.set_most(1_500, now);
+        assert_eq!(mtu.size(), 1_200, "the base is believed");
+        probe(&mut mtu, 1_500, 1_000, 5_000, PINGS);
+        assert_eq!(mtu.size(), 1_500);
+    }
+}
