@@ -1,5 +1,7 @@
 //! One run: two sessions in a world, over given links, and what is seen of it.
 
+use std::collections::HashMap;
+
 use anyhow::{Context, Result};
 use tautline_sim::link::Pair;
 use tautline_sim::world::{Clock, Direction, End, LinkId, NodeId, World};
@@ -7,7 +9,7 @@ use tautline_transport::{Config, Identity, Route, Session};
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
 use super::measure::{self, Measures};
-use super::party::{Departure, Offered, Operator, Party, Source, Vehicle, address};
+use super::party::{Departure, Offered, Operator, Party, Source, Vehicle, here, there};
 
 /// Is one run, before it is made.
 #[derive(Clone, Debug)]
@@ -55,6 +57,19 @@ pub struct Step {
     pub cut: bool,
 }
 
+/// Is one datagram on its way from vehicle to operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passage {
+    /// When it left, in the world's time.
+    pub at: Instant,
+    /// UDP payload.
+    pub bytes: ByteCount,
+    /// Whether it held a media packet.
+    pub media: bool,
+    /// When it arrived, if it did.
+    pub arrived: Option<Instant>,
+}
+
 /// Is what was seen of a run.
 #[derive(Debug)]
 pub(super) struct Trail {
@@ -63,6 +78,7 @@ pub(super) struct Trail {
     pub(super) delivered: Vec<Option<Instant>>,
     pub(super) pauses: Vec<Instant>,
     pub(super) departures: Vec<Departure>,
+    arrivals: Vec<(u8, u32, Instant)>,
     pub(super) commands: Vec<(Instant, Duration)>,
     /// Per link, what it took in the media's direction from the warm-up's end on.
     pub(super) carried: Vec<Carried>,
@@ -107,7 +123,28 @@ impl Drive {
     /// # Errors
     /// For a transport or a link that cannot be configured so.
     pub fn run(&self) -> Result<Measures> {
-        Ok(measure::of(self, &self.trail()?))
+        Ok(measure::of(self, &self.trail(!self.steps.is_empty())?))
+    }
+
+    /// Makes the run, measures it, and gives every datagram of the session that left after the
+    /// warm-up.
+    ///
+    /// # Errors
+    /// As [`Drive::run`].
+    pub fn run_following(&self) -> Result<(Measures, Vec<Passage>)> {
+        let trail = self.trail(true)?;
+        let arrived: HashMap<(u8, u32), Instant> =
+            trail.arrivals.iter().map(|(link, number, at)| ((*link, *number), *at)).collect();
+        let measured = Instant::ZERO + WARM_UP..Instant::ZERO + self.length;
+        let departures = trail.departures.iter().filter(|d| measured.contains(&d.at));
+        let passages = departures.map(|departure| Passage {
+            at: departure.at,
+            bytes: departure.bytes,
+            media: departure.media,
+            arrived: arrived.get(&(departure.link, departure.number)).copied(),
+        });
+        let passages = passages.collect();
+        Ok((measure::of(self, &trail), passages))
     }
 
     /// The first cut, if there is one.
@@ -118,8 +155,8 @@ impl Drive {
         Some(Cut { link: from.link, from: from.at, to: to.at })
     }
 
-    pub(super) fn trail(&self) -> Result<Trail> {
-        let mut stage = self.stage()?;
+    fn trail(&self, keeps_departures: bool) -> Result<Trail> {
+        let mut stage = self.stage(keeps_departures)?;
         let end = Instant::ZERO + self.length;
         let mut before = Vec::new();
         let warm = Step { at: Instant::ZERO + WARM_UP, link: usize::MAX, cut: false };
@@ -140,16 +177,14 @@ impl Drive {
         Ok(stage.trail(&before, &after))
     }
 
-    fn stage(&self) -> Result<Stage> {
+    fn stage(&self, keeps_departures: bool) -> Result<Stage> {
         let mut transport = self.transport.clone();
         transport.media_deadline = self.deadline;
         let (a, b) = (Identity::from_seed(&[1; 32]), Identity::from_seed(&[2; 32]));
         let count = u8::try_from(self.links.len()).context("more links than can be numbered")?;
         let used = |number: &u8| self.only.is_none_or(|only| only == usize::from(*number));
-        let routes: Vec<Route> = (0..count)
-            .filter(used)
-            .map(|socket| Route { socket, remote: address(9, 5_000 + u16::from(socket)) })
-            .collect();
+        let routes: Vec<Route> =
+            (0..count).filter(used).map(|socket| Route { socket, remote: there(socket) }).collect();
         // No two clocks agree, and neither runs true.
         let clock_a = Clock::new(Duration::from_millis(3_217), 18.0);
         let clock_b = Clock::new(Duration::from_millis(1_003), -23.0);
@@ -163,17 +198,18 @@ impl Drive {
             units_per_second: self.units_per_second,
             deadline: self.deadline,
             rate_max: self.rate_max,
-            keeps_departures: !self.steps.is_empty(),
+            keeps_departures,
         };
         let mut world = World::new(seed);
         world.log_mut().keep(0);
-        let operator = world.add(Party::Operator(Operator::new(operator, clock_b)), clock_b);
+        let operator =
+            world.add(Party::Operator(Operator::new(operator, clock_b, keeps_departures)), clock_b);
         // Its first message finds no link yet and is sent again.
         let vehicle = world.add(Party::Vehicle(Vehicle::new(vehicle, clock_a, &source)), clock_a);
         let mut links = Vec::new();
         for (number, pair) in (0..count).zip(&self.links) {
-            let here = End::new(vehicle, number, address(number, 4_000));
-            let there = End::new(operator, 0, address(9, 5_000 + u16::from(number)));
+            let here = End::new(vehicle, number, here(number));
+            let there = End::new(operator, 0, there(number));
             links.push(world.link(here, there, pair)?);
         }
         Ok(Stage { world, vehicle, operator, links })
@@ -216,6 +252,7 @@ impl Stage {
             delivered,
             pauses: vehicle.pauses.clone(),
             departures: vehicle.departures.clone(),
+            arrivals: operator.arrivals.clone().unwrap_or_default(),
             commands: vehicle.commands.clone(),
             carried: carried.collect(),
             digest: self.world.log().digest(),

@@ -109,7 +109,7 @@ pub(super) fn of(drive: &Drive, trail: &Trail) -> Measures {
 }
 
 fn outage(drive: &Drive, trail: &Trail, cut: Cut) -> Outage {
-    let of_link = || trail.departures.iter().filter(|d| usize::from(d.link) == cut.link);
+    let of_link = || trail.departures.iter().filter(|d| d.media && usize::from(d.link) == cut.link);
     let carried = |from: Instant, to: Instant| -> u64 {
         of_link().filter(|d| (from..to).contains(&d.at)).map(|d| d.bytes.get()).sum()
     };

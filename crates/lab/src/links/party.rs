@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use tautline_sim::world::{self, Clock, Node};
+use tautline_transport::wire::Datagram;
 use tautline_transport::{Class, Event, Route, Session};
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
@@ -28,7 +29,7 @@ pub(super) struct Vehicle {
     pub(super) pauses: Vec<Instant>,
     /// Media packets sent until now, per link; kept if departures are.
     media_sent: Option<Vec<u64>>,
-    /// Every datagram that left and held media, if they are kept.
+    /// Every sealed datagram that left, if they are kept.
     pub(super) departures: Vec<Departure>,
     /// Commands that came: when, and how old.
     pub(super) commands: Vec<(Instant, Duration)>,
@@ -41,6 +42,8 @@ pub(super) struct Operator {
     next_at: Instant,
     /// Which unit came, by its place in [`Vehicle::offered`], and when.
     pub(super) delivered: Vec<(u64, Instant)>,
+    /// Every sealed datagram that came, if departures are kept: its link's socket, its number.
+    pub(super) arrivals: Option<Vec<(u8, u32, Instant)>>,
 }
 
 /// Is a unit that was due and offered; all instants are the world's.
@@ -56,7 +59,11 @@ pub(super) struct Offered {
 pub(super) struct Departure {
     pub(super) at: Instant,
     pub(super) link: u8,
+    /// Of the sealed datagram on that link.
+    pub(super) number: u32,
     pub(super) bytes: ByteCount,
+    /// Whether it held a media packet.
+    pub(super) media: bool,
 }
 
 /// What a vehicle does beside its session.
@@ -106,18 +113,19 @@ impl Vehicle {
         self.offered.push(Offered { at, bytes: ByteCount::new(bytes), accepted });
     }
 
-    /// Notes a datagram that just left on the link of this socket, if it held media.
-    fn depart(&mut self, socket: u8, bytes: ByteCount, now: Instant) {
+    /// Notes a datagram that just left on the link of this socket.
+    fn depart(&mut self, socket: u8, datagram: &[u8], now: Instant) {
         let Some(before) = &mut self.media_sent else { return };
-        let at = self.clock.world(now);
+        let Some(number) = sealed_number(datagram) else { return };
+        let (at, bytes) = (self.clock.world(now), ByteCount::of(datagram));
+        let mut media = false;
         before.resize(before.len().max(self.session.links().count()), 0);
         for (before, link) in before.iter_mut().zip(self.session.links()) {
-            // The session begins to count anew when it does.
-            if *before != link.media_sent && link.route.socket == socket {
-                self.departures.push(Departure { at, link: socket, bytes });
-            }
+            // A session that begins anew counts anew.
+            media |= *before != link.media_sent && link.route.socket == socket;
             *before = link.media_sent;
         }
+        self.departures.push(Departure { at, link: socket, number, bytes, media });
     }
 
     fn observe(&mut self, now: Instant) {
@@ -139,8 +147,21 @@ impl Vehicle {
 }
 
 impl Operator {
-    pub(super) fn new(session: Session, clock: Clock) -> Self {
-        Self { session, clock, next_at: clock.local(Instant::ZERO), delivered: Vec::new() }
+    pub(super) fn new(session: Session, clock: Clock, keeps_arrivals: bool) -> Self {
+        Self {
+            session,
+            clock,
+            next_at: clock.local(Instant::ZERO),
+            delivered: Vec::new(),
+            arrivals: keeps_arrivals.then(Vec::new),
+        }
+    }
+
+    /// Notes a datagram that just came from the vehicle's end of a link.
+    fn arrive(&mut self, from: SocketAddr, datagram: &[u8], now: Instant) {
+        let Some(arrivals) = &mut self.arrivals else { return };
+        let Some(number) = sealed_number(datagram) else { return };
+        arrivals.push((socket_of(from), number, self.clock.world(now)));
     }
 
     fn produce(&mut self, now: Instant) {
@@ -167,6 +188,9 @@ impl Operator {
 impl Node for Party {
     fn handle_datagram(&mut self, route: world::Route, datagram: &[u8], now: Instant) {
         let route = Route { socket: route.socket, remote: route.remote };
+        if let Self::Operator(operator) = self {
+            operator.arrive(route.remote, datagram, now);
+        }
         self.session_mut().handle_datagram(route, datagram, now);
         self.observe(now);
     }
@@ -174,7 +198,7 @@ impl Node for Party {
     fn poll_transmit(&mut self, buffer: &mut Vec<u8>, now: Instant) -> Option<world::Route> {
         let route = self.session_mut().poll_transmit(buffer, now)?;
         if let Self::Vehicle(vehicle) = self {
-            vehicle.depart(route.socket, ByteCount::of(buffer.as_slice()), now);
+            vehicle.depart(route.socket, buffer, now);
         }
         Some(world::Route { socket: route.socket, remote: route.remote })
     }
@@ -215,9 +239,27 @@ impl Party {
     }
 }
 
-/// The address of one end of a link.
-pub(super) fn address(host: u8, port: u16) -> SocketAddr {
-    SocketAddr::from(([10, 0, 0, host + 1], port))
+/// The address of the vehicle's end of a link.
+pub(super) fn here(socket: u8) -> SocketAddr {
+    SocketAddr::from(([10, 0, 0, 1], HERE_PORT + u16::from(socket)))
+}
+
+/// The address of the operator's end of a link.
+pub(super) fn there(socket: u8) -> SocketAddr {
+    SocketAddr::from(([10, 0, 9, 9], 5_000 + u16::from(socket)))
+}
+
+/// Whose end [`here`] is.
+fn socket_of(here: SocketAddr) -> u8 {
+    here.port().checked_sub(HERE_PORT).and_then(|socket| u8::try_from(socket).ok()).unwrap_or(0)
+}
+
+/// The number of a sealed datagram on its link.
+fn sealed_number(datagram: &[u8]) -> Option<u32> {
+    match Datagram::parse(datagram) {
+        Ok(Datagram::Sealed { number_low, .. }) => Some(number_low),
+        Ok(Datagram::Init { .. } | Datagram::Response { .. }) | Err(_) => None,
+    }
 }
 
 /// The first eight bytes of a unit: what its sender wrote there.
@@ -225,6 +267,7 @@ fn head(unit: &[u8]) -> u64 {
     unit.first_chunk().map_or(u64::MAX, |bytes| u64::from_be_bytes(*bytes))
 }
 
+const HERE_PORT: u16 = 4_000;
 /// A unit's number.
 const HEAD_BYTES: usize = 8;
 const COMMAND_INTERVAL: Duration = Duration::from_millis(20);

@@ -8,8 +8,8 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tautline_sim::link::{Config, Jitter, Outage, Pair, Retransmission, Swing};
 use tautline_sim::preset::{Carrier, Preset};
-use tautline_sim::trace::Trace;
-use tautline_units::{Bitrate, Duration};
+use tautline_sim::trace::{OPPORTUNITY_BYTES, Trace};
+use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
 /// Is a set of links by name.
 #[derive(Clone, Debug)]
@@ -81,6 +81,36 @@ impl Set {
         Ok(sets)
     }
 
+    /// Every recording alone: the five and two more that are slower still.
+    ///
+    /// # Errors
+    /// As [`Set::recorded`].
+    pub fn single_recordings(folder: &Path) -> Result<Vec<Set>> {
+        let set = |source: Source| Set { name: source.name.clone(), links: vec![source] };
+        let all = RECORDINGS.iter().chain(&RECORDINGS_SLOW);
+        all.map(|recording| Ok(set(recording.load(folder)?))).collect()
+    }
+
+    /// What a recorded link could carry between two instants of a run of that seed, IP and UDP
+    /// headers included; `None` for a model, and where there is no such link.
+    pub fn capacity(
+        &self,
+        seed: u64,
+        link: usize,
+        from: Instant,
+        to: Instant,
+    ) -> Option<ByteCount> {
+        let Kind::Recorded(trace) = &self.links.get(link)?.kind else { return None };
+        let start = start_ms(trace, seed, link as u64);
+        let period = trace.period().as_millis() as u64;
+        let chances = |until: Instant| {
+            let millis = start + until.as_millis();
+            let within = trace.times_ms().partition_point(|at| u64::from(*at) < millis % period);
+            millis / period * trace.times_ms().len() as u64 + within as u64
+        };
+        Some(ByteCount::new((chances(to) - chances(from)) * OPPORTUNITY_BYTES.get()))
+    }
+
     /// How many links there are.
     pub fn len(&self) -> usize {
         self.links.len()
@@ -115,14 +145,19 @@ impl Source {
 
 /// The recorded uplink behind a modem's queue; the way back is roomy.
 fn recorded(trace: &Arc<Trace>, seed: u64, at: u64) -> Pair {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    rng.set_stream(START_STREAM + at);
     let mut up = Config::of_trace(Arc::clone(trace)).with_delay(DELAY);
     up.queue_bytes = QUEUE_BYTES;
     if let Some(rate) = &mut up.trace {
-        rate.start_s = rng.random_range(0..trace.period().as_millis() as u64) as f64 / 1e3;
+        rate.start_s = start_ms(trace, seed, at) as f64 / 1e3;
     }
     Pair { up, down: roomy() }
+}
+
+/// Where in its recording a link of that place starts.
+fn start_ms(trace: &Trace, seed: u64, at: u64) -> u64 {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(START_STREAM + at);
+    rng.random_range(0..trace.period().as_millis() as u64)
 }
 
 /// The reference page's link: its capacity's logarithm wanders, its delay too.
@@ -168,6 +203,12 @@ const RECORDINGS: [Recording; 5] = [
     Recording { name: "umts-2mbps", period_s: 232 },
     Recording { name: "lte-15mbps-swinging", period_s: 120 },
     Recording { name: "evdo-uplink-1mbps-outages", period_s: 265 },
+];
+
+/// Too slow for a place in a set.
+const RECORDINGS_SLOW: [Recording; 2] = [
+    Recording { name: "lte-uplink-1mbps", period_s: 196 },
+    Recording { name: "evdo-half-mbps-stress", period_s: 265 },
 ];
 
 /// One way, without queues: the reference page's.

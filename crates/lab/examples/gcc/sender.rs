@@ -1,0 +1,251 @@
+//! A video sender of WebRTC: its congestion control, its pacer, an encoder that obeys.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use goog_cc::network_control::{NetworkControllerConfig, NetworkControllerInterface};
+use goog_cc::transport::{
+    NetworkAvailability, NetworkControlUpdate, PacedPacketInfo, PacketResult, ProbeClusterConfig,
+    ProcessInterval, SentPacket, StreamsConfig, TargetRateConstraints, TransportPacketsFeedback,
+};
+use goog_cc::units::{DataRate, DataSize, Timestamp};
+use goog_cc::{GoogCcConfig, GoogCcNetworkController};
+use tautline_lab::links::drive::Passage;
+use tautline_units::{ByteCount, Instant};
+
+use crate::feedback::Feedback;
+
+/// Sends as WebRTC does.
+pub(crate) struct Sender {
+    controller: GoogCcNetworkController,
+    /// The encoder's rate, bit/s.
+    target: f64,
+    /// The pacer's rate, bit/s.
+    pacing: f64,
+    /// Bytes that may be in flight.
+    window: Option<i64>,
+    probes: VecDeque<Probe>,
+    /// Media that waits in the pacer, packet by packet.
+    queue: VecDeque<usize>,
+    unit_at: Instant,
+    send_at: Instant,
+    process_at: Instant,
+    /// Every packet by its number, with the controller's own view of it.
+    sent: Vec<SentPacket>,
+    /// Every packet by its number; `arrived` is the receiver's to fill in.
+    pub(crate) passages: Vec<Passage>,
+    /// The first number that no feedback has spoken of.
+    open: usize,
+    in_flight: i64,
+}
+
+/// Is a burst that the controller asked for.
+struct Probe {
+    config: ProbeClusterConfig,
+    packets: i32,
+    bytes: i64,
+}
+
+impl Sender {
+    pub(crate) fn new() -> Self {
+        let constraints = TargetRateConstraints {
+            at_time: time(Instant::ZERO),
+            min_data_rate: Some(DataRate::from_bits_per_sec(RATE_MIN)),
+            max_data_rate: Some(DataRate::from_bits_per_sec(RATE_MAX)),
+            starting_rate: Some(DataRate::from_bits_per_sec(RATE_START)),
+        };
+        let streams = StreamsConfig {
+            at_time: time(Instant::ZERO),
+            requests_alr_probing: Some(true),
+            max_total_allocated_bitrate: Some(DataRate::from_bits_per_sec(RATE_MAX)),
+            ..StreamsConfig::default()
+        };
+        let config = NetworkControllerConfig {
+            constraints,
+            stream_based_config: streams,
+            ..NetworkControllerConfig::default()
+        };
+        // Losses and round trips are taken from the transport-wide feedback: there is no RTCP here.
+        let feedback_only = GoogCcConfig { feedback_only: true };
+        let mut sender = Self {
+            controller: GoogCcNetworkController::new(config, feedback_only),
+            target: RATE_START as f64,
+            pacing: RATE_START as f64,
+            window: None,
+            probes: VecDeque::new(),
+            queue: VecDeque::new(),
+            unit_at: Instant::ZERO,
+            send_at: Instant::ZERO,
+            process_at: Instant::ZERO,
+            sent: Vec::new(),
+            passages: Vec::new(),
+            open: 0,
+            in_flight: 0,
+        };
+        let at_time = time(Instant::ZERO);
+        let available = NetworkAvailability { at_time, network_available: true };
+        let update = sender.controller.on_network_availability(available);
+        sender.obey(update);
+        sender
+    }
+
+    pub(crate) fn poll_timeout(&self) -> Instant {
+        let next = self.unit_at.min(self.process_at);
+        if self.may_send() { next.min(self.send_at) } else { next }
+    }
+
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        if now >= self.process_at {
+            self.process_at = now + PROCESS_INTERVAL;
+            let waiting = DataSize::from_bytes(self.queue.iter().sum::<usize>() as i64);
+            let update = self.controller.on_process_interval(ProcessInterval {
+                at_time: time(now),
+                pacer_queue: Some(waiting),
+            });
+            self.obey(update);
+        }
+        if now >= self.unit_at {
+            self.unit_at += UNIT_INTERVAL;
+            self.encode();
+        }
+    }
+
+    /// Gives the next packet's number and size, if it may leave.
+    pub(crate) fn poll_packet(&mut self, now: Instant) -> Option<(u32, usize)> {
+        if now < self.send_at || !self.may_send() {
+            return None;
+        }
+        // A probe takes media along, and fills up with padding.
+        let bytes = self.queue.pop_front().unwrap_or(PACKET_BYTES);
+        let wire = (bytes + HEADERS) as i64;
+        let mut pacing_info = PacedPacketInfo::default();
+        let mut rate = self.pacing;
+        if let Some(probe) = self.probes.front_mut() {
+            pacing_info = probe.note(wire);
+            rate = probe.config.target_data_rate.bps_float();
+            if probe.is_over() {
+                self.probes.pop_front();
+            }
+        }
+        self.send_at = self.send_at.max(now) + Duration::from_secs_f64(wire as f64 * 8.0 / rate);
+        self.in_flight += wire;
+        let number = self.sent.len();
+        let packet = SentPacket {
+            send_time: time(now),
+            size: DataSize::from_bytes(wire),
+            pacing_info,
+            sequence_number: number as i64,
+            data_in_flight: DataSize::from_bytes(self.in_flight),
+            ..SentPacket::default()
+        };
+        self.sent.push(packet);
+        let size = ByteCount::new(bytes as u64);
+        self.passages.push(Passage { at: now, bytes: size, media: true, arrived: None });
+        let update = self.controller.on_sent_packet(packet);
+        self.obey(update);
+        Some((number as u32, bytes))
+    }
+
+    pub(crate) fn handle_feedback(&mut self, feedback: &Feedback, now: Instant) {
+        let mut results = Vec::new();
+        for (number, came) in feedback.packets() {
+            let Some(sent_packet) = self.sent.get(number as usize) else { continue };
+            let receive_time = came.map_or(Timestamp::plus_infinity(), time);
+            results.push(PacketResult {
+                sent_packet: *sent_packet,
+                receive_time,
+                ..PacketResult::default()
+            });
+            // Feedback may be lost: everything up to the newest number is settled.
+            while self.open <= number as usize {
+                self.in_flight -= self.sent[self.open].size.bytes();
+                self.open += 1;
+            }
+        }
+        let update = self.controller.on_transport_packets_feedback(TransportPacketsFeedback {
+            feedback_time: time(now),
+            data_in_flight: DataSize::from_bytes(self.in_flight),
+            packet_feedbacks: results,
+            sendless_arrival_times: Vec::new(),
+        });
+        self.obey(update);
+    }
+
+    /// Cuts one unit into packets, unless the pacer is full.
+    fn encode(&mut self) {
+        let waiting: usize = self.queue.iter().sum();
+        if waiting as f64 * 8.0 > self.target * QUEUE_MAX.as_secs_f64() {
+            return;
+        }
+        let mut unit = (self.target / 8.0 * UNIT_INTERVAL.as_secs_f64()) as usize;
+        while unit > 0 {
+            let packet = unit.min(PACKET_BYTES);
+            self.queue.push_back(packet);
+            unit -= packet;
+        }
+    }
+
+    fn may_send(&self) -> bool {
+        let open = self.window.is_none_or(|window| self.in_flight < window);
+        !self.probes.is_empty() || (open && !self.queue.is_empty())
+    }
+
+    fn obey(&mut self, update: NetworkControlUpdate) {
+        if let Some(target) = update.target_rate {
+            self.target = target.target_rate.bps_float();
+        }
+        if let Some(pacer) = update.pacer_config {
+            self.pacing = pacer.data_rate().bps_float().max(RATE_MIN as f64);
+        }
+        if let Some(window) = update.congestion_window {
+            self.window = window.is_finite().then(|| window.bytes());
+        }
+        let probes = update.probe_cluster_configs.into_iter();
+        self.probes.extend(probes.map(|config| Probe { config, packets: 0, bytes: 0 }));
+    }
+}
+
+impl Probe {
+    fn note(&mut self, bytes: i64) -> PacedPacketInfo {
+        let info = PacedPacketInfo {
+            send_bitrate: self.config.target_data_rate,
+            probe_cluster_bytes_sent: self.bytes,
+            ..PacedPacketInfo::new(
+                self.config.id,
+                i64::from(self.config.target_probe_count),
+                self.bytes_wanted(),
+            )
+        };
+        self.packets += 1;
+        self.bytes += bytes;
+        info
+    }
+
+    fn is_over(&self) -> bool {
+        self.packets >= self.config.target_probe_count && self.bytes >= self.bytes_wanted()
+    }
+
+    fn bytes_wanted(&self) -> i64 {
+        (self.config.target_data_rate * self.config.target_duration).bytes()
+    }
+}
+
+fn time(at: Instant) -> Timestamp {
+    Timestamp::from_micros((at.as_nanos() / 1_000) as i64)
+}
+
+/// Six slices of 60 pictures a second: what Tautline's sender is given.
+const UNIT_INTERVAL: Duration = Duration::from_nanos(1_000_000_000 / 360);
+/// What WebRTC asks its controllers for.
+const PROCESS_INTERVAL: Duration = Duration::from_millis(25);
+/// WebRTC's encoder pauses when the pacer holds too much; its own bound of 2 s would show as delay
+/// of the pictures, which is not measured here.
+const QUEUE_MAX: Duration = Duration::from_millis(500);
+const PACKET_BYTES: usize = 1_200;
+/// IPv4 and UDP.
+const HEADERS: usize = 28;
+/// WebRTC's own least and first rates.
+const RATE_MIN: i64 = 30_000;
+const RATE_START: i64 = 300_000;
+/// So high that it binds nowhere.
+const RATE_MAX: i64 = 80_000_000;
