@@ -29,9 +29,9 @@ pub struct Measures {
     pub delay_ms: [f64; 4],
     /// The longest time without a unit on time, ms.
     pub gap_ms: f64,
-    /// Time in which the picture stood still, over all time: of six units on end a picture is made;
-    /// the time between two whole pictures is frozen when it is 150 ms longer than the usual one
-    /// ([W3C webrtc-stats] freezeCount, which says three times the usual, or that).
+    /// Time in which the picture stood still, over all time. Six units on end make a picture; the
+    /// time between two whole ones is frozen when it is over three usual ones and 150 ms over one
+    /// (the rule of WebRTC's statistics, `freezeCount`).
     pub frozen: f64,
     /// Datagrams that each link was given in the media's direction.
     pub datagrams: Vec<u64>,
