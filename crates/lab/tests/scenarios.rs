@@ -31,3 +31,7 @@ fn a_swinging_link_does_not_drag_the_other() {
 fn a_blackout_of_one_link_of_four_costs_nothing_after_one_deadline() {
     judge("blackout");
 }
+#[test]
+fn three_tenths_of_the_datagrams_lost_cost_one_unit_in_a_hundred() {
+    judge("loss-30");
+}

@@ -2,6 +2,7 @@
 
 use tautline_transport::Config;
 use tautline_transport::rate::{self, Kind::*};
+use tautline_transport::send::protect::Code;
 use tautline_transport::send::schedule::{self, Kind::*};
 use tautline_units::Bitrate;
 
@@ -49,6 +50,10 @@ pub const ALL: &[Combo] = &[
     combo("delay-rate/earliest/4-of-9", |c| of(c, DelayRate, EarliestDelivery, 4.0 / 9.0)),
     combo("delay-rate/earliest/4-of-8", |c| of(c, DelayRate, EarliestDelivery, 4.0 / 8.0)),
     combo("delay-rate/earliest/4-of-7", |c| of(c, DelayRate, EarliestDelivery, 4.0 / 7.0)),
+    combo("delay-rate/earliest/stream-4-of-7", |c| {
+        of(c, DelayRate, EarliestDelivery, 4.0 / 7.0);
+        c.protect.code = Code::Stream;
+    }),
     alone("delay-rate/earliest/uncoded", |c| of(c, DelayRate, EarliestDelivery, 1.0)),
     combo("delay-rate/redundant/uncoded", |c| of(c, DelayRate, Redundant, 1.0)),
     combo("delay-rate/best-link/uncoded", |c| of(c, DelayRate, BestLink, 1.0)),
