@@ -151,7 +151,7 @@ fn read(file: &Path) -> anyhow::Result<Pair> {
         toml::from_str(&text).with_context(|| format!("cannot parse {}", file.display()))?;
     let folder = file.parent().unwrap_or(Path::new("."));
     for direction in [&mut pair.up, &mut pair.down] {
-        direction.load_traces(folder)?;
+        direction.load_files(folder)?;
         direction.validate()?;
     }
     Ok(pair)

@@ -98,7 +98,7 @@ fn an_operator_whose_address_changes_is_followed_by_the_vehicle() {
     let mut operator = Session::respond(config, &b, a.public(), [7; 16], 2, now).unwrap();
     let (mut buffer, mut came) = (Vec::new(), Vec::new());
     while now < Instant::from_millis(4_000) {
-        now = now + Duration::from_millis(5);
+        now += Duration::from_millis(5);
         if now == Instant::from_millis(2_001) {
             operator_at = at(9, 5_099);
         }
