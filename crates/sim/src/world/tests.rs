@@ -171,7 +171,7 @@ fn every_model() -> Vec<Pair> {
         loss: 0.02,
         burst_loss: Some(BurstLoss { enter: 0.01, leave: 0.2, loss: 0.9 }),
         common: vec![carrier.clone()],
-        mtu_bytes: Some(1_200),
+        mtu_bytes: Some(1_000),
         ..eight_mbps()
     };
     let recorded = Config { common: vec![carrier], ..Config::of_trace(Arc::new(trace)) };
