@@ -26,7 +26,8 @@ use handshake::{Calling, HALF_OPEN_MAX, HalfOpen, Limiter};
 /// One session between one vehicle (the initiator) and one operator (the responder).
 ///
 /// Sans-I/O: see the crate's page for how to drive it. Holds about 150 kB at four links, under the
-/// streaming code 1.5 MB more to send and 2.3 MB to receive, and what waits in its queues; per datagram one AEAD pass, and buffers that are used again.
+/// streaming code 1.5 MB more to send and 2.3 MB to receive, and what waits in its queues; per
+/// datagram one AEAD pass, and buffers that are used again.
 pub struct Session {
     shared: Shared,
     identity: Identity,
