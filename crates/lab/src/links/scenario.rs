@@ -2,13 +2,13 @@
 
 use anyhow::Result;
 use tautline_sim::link::{Config, Pair};
+use tautline_sim::preset::{Carrier, Preset};
 use tautline_transport as transport;
 use tautline_units::{Bitrate, Duration};
 
 use super::case::Case;
 use super::drive::Drive;
 use super::measure::{Measures, quantile};
-use super::set::Set;
 use crate::row::Row;
 
 /// Is one scenario.
@@ -36,7 +36,7 @@ impl Scenario {
         for seed in 1..=seeds {
             let mut drive = (self.drive)(transport.clone(), seed);
             drive.length = Duration::from_secs(seconds);
-            if self.name == BLACKOUT {
+            if [BLACKOUT, BLACKOUT_DRIVING].contains(&self.name) {
                 Case::Blackout.befall(&mut drive);
             }
             runs.push(drive.run()?);
@@ -99,29 +99,48 @@ pub const ALL: &[Scenario] = &[
     },
     Scenario {
         name: BLACKOUT,
-        title: "One of four driving links is cut: no unit missed beyond one deadline",
+        title: "One of four LTE links is cut: no unit missed beyond one deadline",
         quick: (8, 2),
         full: (30, 20),
         drive: |transport, seed| {
-            let sets = Set::models();
-            let links = sets.iter().find(|set| set.name == "driving-4").map(|set| set.pairs(seed));
-            bounded(links.unwrap_or_default(), transport, seed, 100)
+            let links = (0..4).map(|link| Preset::Lte.pair_of(Carrier::A, seed * 4 + link));
+            bounded(links.collect(), transport, seed, 100)
         },
         judge: |runs| {
-            let outages = || runs.iter().filter_map(|run| run.outage);
-            let beyond: u64 = outages().map(|outage| outage.missed_beyond).sum();
-            let mut notice: Vec<f64> =
-                outages().map(|outage| outage.notice_ms).filter(|ms| !ms.is_nan()).collect();
-            let row = Row::new("units missed beyond one deadline, all runs", "", beyond as f64);
-            vec![
-                row.reference(0.0).within_absolute(0.0),
-                Row::new("time to notice, median", "ms", quantile(&mut notice, 0.5)),
-            ]
+            let (beyond, notice) = outages(runs);
+            vec![beyond.reference(0.0).within_absolute(0.0), notice]
+        },
+    },
+    Scenario {
+        name: BLACKOUT_DRIVING,
+        title: "The same while driving: the other three stall of themselves as well",
+        quick: (8, 2),
+        full: (30, 20),
+        drive: |transport, seed| {
+            let links = (0..4).map(|link| Preset::LteDriving.pair_of(Carrier::A, seed * 4 + link));
+            bounded(links.collect(), transport, seed, 100)
+        },
+        judge: |runs| {
+            let (beyond, notice) = outages(runs);
+            vec![beyond, notice, missed("missed in all", runs)]
         },
     },
 ];
 
 const BLACKOUT: &str = "blackout";
+const BLACKOUT_DRIVING: &str = "blackout-driving";
+
+/// The units missed beyond one deadline after a cut, and the time to notice it.
+fn outages(runs: &[Measures]) -> (Row, Row) {
+    let outages = || runs.iter().filter_map(|run| run.outage);
+    let beyond: u64 = outages().map(|outage| outage.missed_beyond).sum();
+    let mut notice: Vec<f64> =
+        outages().map(|outage| outage.notice_ms).filter(|ms| !ms.is_nan()).collect();
+    (
+        Row::new("units missed beyond one deadline, all runs", "", beyond as f64),
+        Row::new("time to notice, median", "ms", quantile(&mut notice, 0.5)),
+    )
+}
 
 fn lossy(transport: transport::Config, seed: u64, delay: u64, loss: f64, deadline: u64) -> Drive {
     let mut link = clean(8, delay);
