@@ -192,7 +192,8 @@ impl Sender {
 
     fn obey(&mut self, update: NetworkControlUpdate) {
         if let Some(target) = update.target_rate {
-            self.target = target.target_rate.bps_float();
+            // The encoder drops that share of its pictures while too much is in flight.
+            self.target = target.target_rate.bps_float() * (1.0 - target.cwnd_reduce_ratio);
         }
         if let Some(pacer) = update.pacer_config {
             self.pacing = pacer.data_rate().bps_float().max(RATE_MIN as f64);
