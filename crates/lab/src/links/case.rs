@@ -2,9 +2,8 @@
 
 use std::fmt;
 
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use tautline_sim::link::{Jitter, Pair};
+use tautline_sim::preset::{self, Carrier};
 use tautline_units::{Duration, Instant};
 
 use super::drive::{Cut, Drive};
@@ -18,8 +17,8 @@ pub enum Case {
     Blackout,
     /// One link's delay wanders between 100 and about 1200 ms, both ways.
     Swing,
-    /// Every other link, as modems of one carrier, is cut for half a second at the same instants,
-    /// about every ten seconds.
+    /// The links are by turns modems of two carriers in the countryside: each carrier's fail together,
+    /// and now and then all do.
     Carriers,
 }
 
@@ -52,7 +51,14 @@ impl Case {
                     swing(pair);
                 }
             }
-            Self::Carriers => common_cuts(drive),
+            Self::Carriers => {
+                let carriers = [Carrier::A, Carrier::B].into_iter().cycle();
+                for (pair, carrier) in drive.links.iter_mut().zip(carriers) {
+                    let shared = preset::lte_countryside(carrier);
+                    pair.up.common = shared.up.common;
+                    pair.down.common = shared.down.common;
+                }
+            }
         }
     }
 }
@@ -71,19 +77,4 @@ fn swing(pair: &mut Pair) {
     }
 }
 
-fn common_cuts(drive: &mut Drive) {
-    let mut rng = ChaCha8Rng::seed_from_u64(drive.seed);
-    rng.set_stream(CUTS_STREAM);
-    let end = Instant::ZERO + drive.length;
-    let mut from = Instant::ZERO + Duration::from_millis(rng.random_range(3_000..9_000));
-    while from + COMMON_CUT < end {
-        for link in (0..drive.links.len()).step_by(2) {
-            drive.cut(Cut { link, from, to: from + COMMON_CUT });
-        }
-        from += Duration::from_millis(rng.random_range(6_000..14_000));
-    }
-}
-
 const BLACKOUT: Duration = Duration::from_secs(2);
-const COMMON_CUT: Duration = Duration::from_millis(500);
-const CUTS_STREAM: u64 = 1 << 41;

@@ -44,6 +44,10 @@ impl Arrivals {
         }
         self.datagrams += 1;
         self.bytes += bytes as u64;
+        if self.highest - self.reported[REPEATS - 1].min(self.highest) >= NEWS_MOST {
+            // A fast link has more to tell than a report's map holds.
+            self.report_due_at = now;
+        }
         gap
     }
 
@@ -128,6 +132,8 @@ impl Arrivals {
     }
 }
 
+/// So many datagrams are worth a report at once: half of what its map holds.
+const NEWS_MOST: u64 = 128;
 /// How many reports in a row speak of each datagram, so that a lost one costs nothing.
 const REPEATS: usize = 4;
 /// For so long after media every ping is worth a report.
