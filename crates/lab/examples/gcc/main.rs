@@ -200,7 +200,7 @@ fn plot(name: &str, all: &[Seen]) -> Plot {
 const GCC: &str = "libwebrtc's GCC";
 /// The one that is judged stands last.
 const OURS: &[&str] =
-    &["two-state/quantile/planned", "delay-rate/earliest/uncoded", "delay-rate/quantile/planned"];
+    &["two-state/quantile/0.5", "delay-rate/earliest/uncoded", "delay-rate/quantile/0.5"];
 const BOUND: Duration = Duration::from_millis(100);
 /// IPv4 (20) and UDP (8).
 const HEADERS: u64 = 28;
