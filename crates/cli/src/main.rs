@@ -9,6 +9,7 @@ mod operator;
 mod settings;
 mod stand;
 mod stop;
+mod survey;
 mod switchboard;
 mod vehicle;
 

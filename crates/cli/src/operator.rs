@@ -5,9 +5,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use tautline_net::Local;
+use tautline_net::survey::Latest;
 use tautline_operator::Config;
 
 use crate::settings::{load, set};
+use crate::survey::Surveys;
 use crate::{keys, stop};
 
 /// The operator's side: downlink, commands and the browser console.
@@ -52,6 +54,8 @@ pub(crate) struct Operator {
     /// [default: none]
     #[arg(long, value_name = "ADDRESS")]
     emulator: Option<SocketAddr>,
+    #[command(flatten)]
+    surveys: Surveys,
 }
 
 impl Operator {
@@ -70,6 +74,8 @@ impl Operator {
         set(&mut config.emulator, self.emulator.map(Some));
         config.validate()?;
         let identity = keys::read(&config.key)?;
-        tautline_operator::run(config, identity, stop::asked()).await
+        let latest = Latest::default();
+        let work = tautline_operator::run(config, identity, latest.clone(), stop::asked());
+        self.surveys.alongside(&latest, work).await
     }
 }

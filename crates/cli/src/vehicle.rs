@@ -5,9 +5,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use tautline_net::Local;
+use tautline_net::survey::Latest;
 use tautline_vehicle::Config;
 
 use crate::settings::{load, set};
+use crate::survey::Surveys;
 use crate::{keys, stop};
 
 /// The vehicle's side: camera, uplink, actuators and failsafe.
@@ -53,6 +55,8 @@ pub(crate) struct Vehicle {
     /// Address that serves /metrics for Prometheus [default: none]
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<SocketAddr>,
+    #[command(flatten)]
+    surveys: Surveys,
 }
 
 impl Vehicle {
@@ -72,6 +76,8 @@ impl Vehicle {
         set(&mut config.metrics, self.metrics.map(Some));
         config.validate()?;
         let identity = keys::read(&config.key)?;
-        tautline_vehicle::run(config, identity, stop::asked()).await
+        let latest = Latest::default();
+        let work = tautline_vehicle::run(config, identity, latest.clone(), stop::asked());
+        self.surveys.alongside(&latest, work).await
     }
 }

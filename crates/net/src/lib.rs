@@ -9,6 +9,7 @@ pub mod random;
 mod routes;
 mod slot;
 mod socket;
+pub mod survey;
 mod timer;
 
 pub use routes::routes;

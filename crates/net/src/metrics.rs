@@ -85,6 +85,32 @@ impl Page {
         }
     }
 
+    /// Adds one counter for each set of labels, written as Prometheus has them: `a="1",b="2"`.
+    pub fn labelled_counters(
+        &mut self,
+        name: &str,
+        help: &str,
+        values: impl IntoIterator<Item = (String, u64)>,
+    ) {
+        self.head(name, help, "counter");
+        for (labels, value) in values {
+            self.line(name, &format!("{{{labels}}}"), value);
+        }
+    }
+
+    /// Adds one gauge for each set of labels, written as Prometheus has them: `a="1",b="2"`.
+    pub fn labelled_gauges(
+        &mut self,
+        name: &str,
+        help: &str,
+        values: impl IntoIterator<Item = (String, f64)>,
+    ) {
+        self.head(name, help, "gauge");
+        for (labels, value) in values {
+            self.line(name, &format!("{{{labels}}}"), value);
+        }
+    }
+
     /// The page's text.
     pub fn finish(self) -> String {
         self.text

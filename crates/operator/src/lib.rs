@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use tautline_net::clock::Clock;
 use tautline_net::driver::Driver;
+use tautline_net::survey::Latest;
 use tautline_transport::crypto::Identity;
 use tautline_video::Layout;
 use tokio::sync::mpsc;
@@ -28,7 +29,7 @@ use crate::reception::{Reception, Shared};
 use crate::recorder::Recorder;
 use crate::rendezvous::Rendezvous;
 
-/// Runs an operator until `stop` resolves.
+/// Runs an operator until `stop` resolves; what it sees of its links stands in `latest`.
 ///
 /// # Errors
 /// When a part cannot be started or the vehicle cannot be had; one line that says which and what
@@ -36,6 +37,7 @@ use crate::rendezvous::Rendezvous;
 pub async fn run(
     config: Config,
     identity: Identity,
+    latest: Latest,
     stop: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
     let clock = Clock::start();
@@ -46,7 +48,8 @@ pub async fn run(
     let recorder = config.record.as_deref().map(Recorder::create).transpose()?;
     let shared = Arc::new(Shared::new(&config.vehicle));
     let patience = Duration::from_millis(config.reorder_ms);
-    let mut reception = Reception::new(patience, recorder, hub.clone(), shared.clone(), clock);
+    let mut reception =
+        Reception::new(patience, recorder, hub.clone(), shared.clone(), latest, clock);
     let driver = Driver::spawn(&config.links, clock, move |output| reception.handle(output))?;
     let mut rendezvous = Rendezvous::start(&config, &identity, driver.local_addresses())?;
     let mut input = Input::new(hub.clone(), shared.clone(), driver.handle(), clock);

@@ -10,6 +10,7 @@ use tautline_message::{
 use tautline_net::clock::Clock;
 use tautline_net::driver::{Drops, Output};
 use tautline_net::metrics::Page;
+use tautline_net::survey::{Latest, Survey};
 use tautline_transport::{Class, Discard, Event, Session, link};
 use tautline_units::Instant;
 use tautline_video::Slice;
@@ -25,6 +26,7 @@ pub(crate) struct Reception {
     recorder: Option<Recorder>,
     hub: Arc<Hub>,
     shared: Arc<Shared>,
+    latest: Latest,
     clock: Clock,
     telemetry_malformed: u64,
     vehicle_drops: Vec<(String, u64)>,
@@ -76,6 +78,7 @@ impl Reception {
         recorder: Option<Recorder>,
         hub: Arc<Hub>,
         shared: Arc<Shared>,
+        latest: Latest,
         clock: Clock,
     ) -> Self {
         let downlink = Downlink::new(patience);
@@ -84,6 +87,7 @@ impl Reception {
             recorder,
             hub,
             shared,
+            latest,
             clock,
             telemetry_malformed: 0,
             vehicle_drops: Vec::new(),
@@ -167,7 +171,8 @@ impl Reception {
     fn report(&self, session: &Session, loop_drops: &Drops) {
         let drops = self.drops(session, loop_drops);
         let status = self.status(session, &drops);
-        self.hub.set_metrics(metrics(&status));
+        self.latest.take(session);
+        self.hub.set_metrics(metrics(&status, &Survey::of(session)));
         self.hub.show_status(&status.encode());
     }
 
@@ -189,7 +194,7 @@ impl Reception {
             session_state: standing.state,
             session_reason: standing.reason,
             links: links.collect(),
-            units_received: transport.media_delivered,
+            units_received: session.units(Class::Media).delivered,
             units_late: transport.discarded(Discard::UnitLate),
             units_lost: lost.into_iter().map(|reason| transport.discarded(reason)).sum(),
             slices_shown: shown.shown,
@@ -257,7 +262,7 @@ fn status(view: &link::View, name: String) -> LinkStatus {
     }
 }
 
-fn metrics(status: &OperatorStatus) -> String {
+fn metrics(status: &OperatorStatus, survey: &Survey) -> String {
     let mut page = Page::new("tautline_operator");
     let established = status.session_state == SessionState::Established;
     page.gauge("established", "1 while the session stands", f64::from(established));
@@ -274,6 +279,7 @@ fn metrics(status: &OperatorStatus) -> String {
     page.gauges("link_rtt_seconds", "Round-trip time, smoothed", "link", links().zip(rtts));
     let drops = status.drops.iter().map(|(name, count)| (name, *count));
     page.counters("drops_total", "Drops by name", "name", drops);
+    survey.add_to(&mut page);
     page.finish()
 }
 

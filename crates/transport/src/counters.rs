@@ -1,3 +1,9 @@
+mod units;
+
+pub use units::Units;
+
+use crate::wire::Class;
+
 /// Something that was thrown away, by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
@@ -182,18 +188,9 @@ pub struct Counters {
     pub datagrams_sent: u64,
     /// Datagrams handed in, whatever became of them.
     pub datagrams_received: u64,
-    /// Media units accepted for sending.
-    pub media_sent: u64,
-    /// Control units accepted for sending.
-    pub control_sent: u64,
-    /// Media packets moved, or sent again, from a link whose pongs stopped to another.
+    /// Media packets given to a link in another's place, and fresh ones for a unit that lacked some:
+    /// of one session, the sum of its links' [`crate::link::Media::again`].
     pub media_moved: u64,
-    /// Media units delivered.
-    pub media_delivered: u64,
-    /// Control units delivered.
-    pub control_delivered: u64,
-    /// Units delivered that needed a repair packet.
-    pub units_repaired: u64,
     /// Source packets that repair packets of the streaming code gave back in time.
     pub sources_recovered: u64,
     /// Repair packets of the streaming code that reports asked for.
@@ -202,6 +199,7 @@ pub struct Counters {
     pub handshakes: u64,
     /// Links that moved to another address.
     pub routes_moved: u64,
+    units: [Units; Class::ALL.len()],
     discards: [u64; Discard::ALL.len()],
 }
 
@@ -210,16 +208,12 @@ impl Counters {
         Self {
             datagrams_sent: 0,
             datagrams_received: 0,
-            media_sent: 0,
-            control_sent: 0,
             media_moved: 0,
-            media_delivered: 0,
-            control_delivered: 0,
-            units_repaired: 0,
             sources_recovered: 0,
             repairs_asked: 0,
             handshakes: 0,
             routes_moved: 0,
+            units: Default::default(),
             discards: [0; Discard::ALL.len()],
         }
     }
@@ -233,6 +227,15 @@ impl Counters {
             tracing::trace!(what = what.name(), count, "discard");
             self.discards[what as usize] += count;
         }
+    }
+
+    /// Units of `class`, but for those that are open: see [`crate::Session::units`].
+    pub(crate) fn units(&self, class: Class) -> &Units {
+        &self.units[class as usize]
+    }
+
+    pub(crate) fn units_mut(&mut self, class: Class) -> &mut Units {
+        &mut self.units[class as usize]
     }
 
     /// How often `what` was thrown away.
@@ -250,12 +253,7 @@ impl Counters {
         let done = [
             ("datagrams_sent", self.datagrams_sent),
             ("datagrams_received", self.datagrams_received),
-            ("media_sent", self.media_sent),
-            ("control_sent", self.control_sent),
             ("media_moved", self.media_moved),
-            ("media_delivered", self.media_delivered),
-            ("control_delivered", self.control_delivered),
-            ("units_repaired", self.units_repaired),
             ("sources_recovered", self.sources_recovered),
             ("repairs_asked", self.repairs_asked),
             ("handshakes", self.handshakes),

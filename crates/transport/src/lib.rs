@@ -23,7 +23,7 @@ pub mod wire;
 
 pub use clock::ClockEstimate;
 pub use config::Config;
-pub use counters::{Counters, Discard};
+pub use counters::{Counters, Discard, Units};
 pub use crypto::{Identity, PublicKey, Seed};
 pub use error::{ConfigError, Error, SendError};
 pub use event::{Event, LossReason, Timer, UnitNumber};

@@ -4,16 +4,20 @@ mod delay;
 mod flight;
 mod gate;
 mod loss;
+mod media;
 mod mtu;
 mod probe;
 mod punctuality;
 mod route;
+mod spread;
 
 use std::collections::VecDeque;
 
 pub use gate::State;
 pub use loss::Sample;
+pub use media::Media;
 pub use route::Route;
+pub use spread::Percentiles;
 use tautline_units::{Bitrate, ByteCount, Duration, Instant, Probability};
 
 pub(crate) use delay::Delay;
@@ -52,7 +56,7 @@ pub(crate) struct Link {
     pub(crate) control: ControlQueue,
     pub(crate) pongs: VecDeque<PongDue>,
     pub(crate) next_number: u64,
-    pub(crate) media_sent: u64,
+    pub(crate) media: Media,
     pub(crate) replay: crypto::Window,
     /// What arrived here.
     pub(crate) arrivals: Arrivals,
@@ -91,6 +95,9 @@ pub struct View {
     pub state: State,
     /// The rate at which media may be sent now.
     pub granted: Bitrate,
+    /// The media bits per second that the application's budget counts on here, repair and our bytes
+    /// included; zero while the link may carry no media.
+    pub budget: Bitrate,
     /// The rate that was sent, over the last report's span.
     pub sent: Bitrate,
     /// The rate that arrived at the peer, by its last report.
@@ -105,6 +112,11 @@ pub struct View {
     pub owd_out: Option<Duration>,
     /// One-way delay from the peer to us, smoothed; exact to the clock estimate's error.
     pub owd_in: Option<Duration>,
+    /// How delays from us to the peer were spread over the last ten seconds, as far as the clock
+    /// estimate of the time tells.
+    pub owd_out_spread: Option<Percentiles>,
+    /// How delays from the peer to us were spread over the last ten seconds.
+    pub owd_in_spread: Option<Percentiles>,
     /// How much the delay from the peer to us varies ([RFC3550] 6.4.1).
     pub jitter: Option<Duration>,
     /// Share of our datagrams of the last second or so that the peer has not received.
@@ -117,10 +129,12 @@ pub struct View {
     pub queued: ByteCount,
     /// Bytes that left and that no report has settled.
     pub in_flight: ByteCount,
+    /// The most that may be on their way unreported, if there is a bound.
+    pub window: Option<ByteCount>,
     /// Datagrams sent.
     pub datagrams_sent: u64,
-    /// Datagrams sent that held a media packet.
-    pub media_sent: u64,
+    /// Media packets on their way out, and what became of them.
+    pub media: Media,
     /// Bytes sent, headers included.
     pub bytes_sent: ByteCount,
     /// Our datagrams that the peer reports.
@@ -134,12 +148,14 @@ pub struct View {
 }
 
 impl Link {
-    pub(crate) fn view(&self, clock: Option<ClockEstimate>) -> View {
+    /// `budget`: see [`View::budget`].
+    pub(crate) fn view(&self, budget: Bitrate, clock: Option<ClockEstimate>, now: Instant) -> View {
         View {
             number: self.number,
             route: self.routing.route(),
             state: self.gate.state(),
             granted: self.grant.rate,
+            budget,
             sent: self.loss.sent(),
             received: self.loss.received(),
             incoming: self.arrivals.rate(),
@@ -147,14 +163,23 @@ impl Link {
             rtt_min: self.delay.rtt_min(),
             owd_out: self.delay.owd_out(clock),
             owd_in: self.delay.owd_in(clock),
+            owd_out_spread: self.delay.owd_out_spread(now),
+            owd_in_spread: self.delay.owd_in_spread(now),
             jitter: self.delay.jitter(),
             loss_out: self.loss.recent(),
             loss_in: self.arrivals.lost_share(),
             datagram_bytes: ByteCount::new(self.mtu.size() as u64),
             queued: self.pacer.queued(),
             in_flight: self.flight.in_flight(),
+            window: self.grant.window,
             datagrams_sent: self.next_number,
-            media_sent: self.media_sent,
+            media: Media {
+                given: self.pacer.given(),
+                waiting: self.pacer.waiting(),
+                open: self.flight.media_open(),
+                lost: self.media.lost + self.flight.media_forgotten(),
+                ..self.media
+            },
             bytes_sent: self.loss.bytes_sent(),
             datagrams_reported: self.loss.datagrams_reported(),
             datagrams_lost: self.loss.datagrams_lost(),

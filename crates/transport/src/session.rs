@@ -14,7 +14,7 @@ use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
 use crate::clock::ClockEstimate;
 use crate::config::Config;
-use crate::counters::{Counters, Discard};
+use crate::counters::{Counters, Discard, Units};
 use crate::crypto::{self, Doorman, Identity, Initiator, PublicKey, Refusal, Seed};
 use crate::error::{Error, SendError};
 use crate::event::{Event, Timer, UnitNumber};
@@ -149,7 +149,10 @@ impl Session {
             Some(active) => active.send(class, unit, deadline, &mut self.shared, self.now),
             None => Err(SendError::NotEstablished),
         };
+        let units = self.shared.counters.units_mut(class);
+        units.offered += 1;
         if let Err(error) = &sent {
+            units.refuse(error);
             self.shared.counters.discard(match error {
                 SendError::NotEstablished | SendError::NoLink => Discard::SendNoLink,
                 SendError::TooLarge { .. } | SendError::Deadline { .. } => Discard::SendInvalid,
@@ -237,12 +240,18 @@ impl Session {
     /// What is known of each link, in order of their numbers; none before the handshake.
     pub fn links(&self) -> impl Iterator<Item = link::View> + '_ {
         let clock = self.clock();
-        self.active.iter().flat_map(move |active| active.links(clock))
+        self.active.iter().flat_map(move |active| active.links(clock, self.now))
     }
 
     /// What was done and what was thrown away.
     pub fn counters(&self) -> &Counters {
         &self.shared.counters
+    }
+
+    /// Units of `class`, both ways, and what became of them.
+    pub fn units(&self, class: Class) -> Units {
+        let open = self.active.as_ref().map_or(0, |active| active.units_open(class));
+        Units { open, ..self.shared.counters.units(class).clone() }
     }
 
     /// The peer's clock against ours; `None` before the first pong.

@@ -20,6 +20,7 @@ use anyhow::Context;
 use tautline_net::clock::Clock;
 use tautline_net::driver::{Driver, Handle};
 use tautline_net::metrics;
+use tautline_net::survey::Latest;
 use tautline_transport::Class;
 use tautline_transport::crypto::Identity;
 use tautline_video::Layout;
@@ -33,7 +34,7 @@ use crate::rendezvous::Rendezvous;
 use crate::telemetry::{Lately, Reporter};
 use crate::uplink::{Seen, Uplink};
 
-/// Runs a vehicle until `stop` resolves.
+/// Runs a vehicle until `stop` resolves; what it sees of its links stands in `latest`.
 ///
 /// # Errors
 /// When a part cannot be started, the camera fails, or the switchboard refuses this vehicle; one
@@ -41,6 +42,7 @@ use crate::uplink::{Seen, Uplink};
 pub async fn run(
     config: Config,
     identity: Identity,
+    latest: Latest,
     stop: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
     let clock = Clock::start();
@@ -57,9 +59,9 @@ pub async fn run(
         meter: Arc::new(Meter::default()),
         camera: Arc::new(camera::Counters::default()),
         seen: Arc::new(Mutex::new(Seen::default())),
+        latest,
     };
-    let uplink =
-        Uplink::new(actuators.clone(), reporter.wishes.clone(), clock, reporter.seen.clone());
+    let uplink = Uplink::new(&reporter, clock);
     let driver = Driver::spawn(&config.links, clock, move |output| uplink.handle(output))?;
     let mut threads = Threads::default();
     threads.spawn("actuators", {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tautline_message::{Mode, Position, Telemetry};
 use tautline_net::metrics::Page;
+use tautline_net::survey::Latest;
 use tautline_units::Instant;
 
 use crate::actuators::Actuators;
@@ -26,6 +27,8 @@ pub struct Reporter {
     pub camera: Arc<camera::Counters>,
     /// What the session looks like.
     pub seen: Arc<Mutex<Seen>>,
+    /// What the session's links and classes look like.
+    pub latest: Latest,
 }
 
 /// Values that are measured over the time between two reports.
@@ -120,6 +123,9 @@ impl Reporter {
             "link",
             links().zip(rates),
         );
+        if let Some(survey) = self.latest.get() {
+            survey.add_to(&mut page);
+        }
         page.finish()
     }
 
@@ -178,6 +184,7 @@ mod tests {
             meter: Arc::default(),
             camera: Arc::default(),
             seen: Arc::default(),
+            latest: Latest::default(),
         }
     }
 

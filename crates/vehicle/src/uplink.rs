@@ -6,10 +6,12 @@ use std::time::Duration;
 use tautline_message::{Command, LinkState, LinkStatus};
 use tautline_net::clock::Clock;
 use tautline_net::driver::Output;
+use tautline_net::survey::Latest;
 use tautline_transport::{Class, Event, Session, link};
 
 use crate::actuators::Actuators;
 use crate::encode::Wishes;
+use crate::telemetry::Reporter;
 
 /// What the event loop tells goes through here to the failsafe and the encoders.
 pub struct Uplink {
@@ -17,6 +19,7 @@ pub struct Uplink {
     wishes: Arc<Wishes>,
     clock: Clock,
     shared: Arc<Mutex<Seen>>,
+    latest: Latest,
 }
 
 /// What was last seen of the session.
@@ -31,14 +34,15 @@ pub struct Seen {
 }
 
 impl Uplink {
-    /// An uplink to these actuators and encoders; what it sees stands in `shared`.
-    pub fn new(
-        actuators: Arc<Actuators>,
-        wishes: Arc<Wishes>,
-        clock: Clock,
-        shared: Arc<Mutex<Seen>>,
-    ) -> Self {
-        Self { actuators, wishes, clock, shared }
+    /// An uplink to the reporter's actuators and encoders; what it sees stands in the reporter.
+    pub fn new(reporter: &Reporter, clock: Clock) -> Self {
+        Self {
+            actuators: reporter.actuators.clone(),
+            wishes: reporter.wishes.clone(),
+            clock,
+            shared: reporter.seen.clone(),
+            latest: reporter.latest.clone(),
+        }
     }
 
     /// Takes what the event loop tells.
@@ -46,6 +50,7 @@ impl Uplink {
         match output {
             Output::Event(event, session) => self.handle_event(event, session),
             Output::Tick(session, drops) => {
+                self.latest.take(session);
                 let mut seen = lock(&self.shared);
                 seen.links = session.links().map(|view| status(&view)).collect();
                 seen.drops = session.counters().drops().chain(drops.iter()).collect();

@@ -122,8 +122,8 @@ impl Vehicle {
         before.resize(before.len().max(self.session.links().count()), 0);
         for (before, link) in before.iter_mut().zip(self.session.links()) {
             // A session that begins anew counts anew.
-            media |= *before != link.media_sent && link.route.socket == socket;
-            *before = link.media_sent;
+            media |= *before != link.media.sent && link.route.socket == socket;
+            *before = link.media.sent;
         }
         self.departures.push(Departure { at, link: socket, number, bytes, media });
     }

@@ -2,13 +2,15 @@ use std::collections::VecDeque;
 
 use tautline_units::{Duration, Instant};
 
+use super::spread::{Percentiles, Spread};
 use crate::clock::ClockEstimate;
 
 /// Round trips and one-way delays of one link.
 ///
 /// One-way samples are kept as differences of two clocks and read through the clock estimate only
-/// when asked for, so a better estimate mends the past.
-#[derive(Debug, Clone, Default)]
+/// when asked for, so a better estimate mends the past; their percentiles go by the estimate of the
+/// time.
+#[derive(Debug, Clone)]
 pub(crate) struct Delay {
     rtt_smoothed: Option<f64>,
     rtt_latest: Duration,
@@ -17,6 +19,8 @@ pub(crate) struct Delay {
     out: Smooth,
     /// Our clock at arrival minus the peer's at sending.
     back: Smooth,
+    out_spread: Spread,
+    back_spread: Spread,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -33,8 +37,20 @@ struct Floor {
 }
 
 impl Delay {
+    pub(crate) fn new() -> Self {
+        Self {
+            rtt_smoothed: None,
+            rtt_latest: Duration::ZERO,
+            rtt_floor: Floor::default(),
+            out: Smooth::default(),
+            back: Smooth::default(),
+            out_spread: Spread::new(),
+            back_spread: Spread::new(),
+        }
+    }
+
     /// Takes a pong: ping sent, ping received, pong sent, pong received.
-    pub(crate) fn on_pong(&mut self, t0: Instant, t1: Instant, t2: Instant, t3: Instant) {
+    pub(crate) fn on_pong(&mut self, [t0, t1, t2, t3]: [Instant; 4], clock: Option<ClockEstimate>) {
         let held = t2.since(t1);
         let rtt = t3.since(t0).saturating_sub(held);
         let sample = rtt.as_nanos() as f64;
@@ -44,18 +60,30 @@ impl Delay {
         });
         self.rtt_latest = rtt;
         self.rtt_floor.observe(rtt, t3);
-        self.out.observe(t1.signed_nanos_since(t0));
-        self.on_arrival(t2, t3);
+        self.on_transit(t1.signed_nanos_since(t0), clock, t3);
+        self.on_arrival(t2, clock, t3);
     }
 
     /// Takes the peer's clock at a datagram's arrival minus ours at its sending.
-    pub(crate) fn on_transit(&mut self, nanos: i64) {
+    pub(crate) fn on_transit(&mut self, nanos: i64, clock: Option<ClockEstimate>, now: Instant) {
         self.out.observe(nanos);
+        if let Some(clock) = clock {
+            self.out_spread.observe(nanos.saturating_sub(clock.offset_nanos()), now);
+        }
     }
 
     /// Takes a packet that says when the peer sent it.
-    pub(crate) fn on_arrival(&mut self, sent_at: Instant, now: Instant) {
-        self.back.observe(now.signed_nanos_since(sent_at));
+    pub(crate) fn on_arrival(
+        &mut self,
+        sent_at: Instant,
+        clock: Option<ClockEstimate>,
+        now: Instant,
+    ) {
+        let nanos = now.signed_nanos_since(sent_at);
+        self.back.observe(nanos);
+        if let Some(clock) = clock {
+            self.back_spread.observe(nanos.saturating_add(clock.offset_nanos()), now);
+        }
     }
 
     pub(crate) fn rtt_smoothed(&self) -> Option<Duration> {
@@ -79,6 +107,16 @@ impl Delay {
     /// From the peer to us.
     pub(crate) fn owd_in(&self, clock: Option<ClockEstimate>) -> Option<Duration> {
         Some(nanos(self.back.nanos? + clock?.offset_nanos() as f64))
+    }
+
+    /// How delays from us to the peer were spread of late.
+    pub(crate) fn owd_out_spread(&self, now: Instant) -> Option<Percentiles> {
+        self.out_spread.percentiles(now)
+    }
+
+    /// How delays from the peer to us were spread of late.
+    pub(crate) fn owd_in_spread(&self, now: Instant) -> Option<Percentiles> {
+        self.back_spread.percentiles(now)
     }
 
     pub(crate) fn jitter(&self) -> Option<Duration> {
@@ -140,7 +178,7 @@ mod tests {
 
     #[test]
     fn one_way_delays_come_through_the_clock_estimate() {
-        let mut delay = Delay::default();
+        let mut delay = Delay::new();
         let mut clock = Estimator::new();
         let peer = |millis: u64| Instant::from_millis(millis + 3_600_000);
         for round in 0..50 {
@@ -148,7 +186,8 @@ mod tests {
             // 10 ms out, 1 ms held, 10 ms back.
             let (t1, t2, t3) = (t0 + 10, t0 + 11, t0 + 21);
             let at = Instant::from_millis;
-            delay.on_pong(at(t0), peer(t1), peer(t2), at(t3));
+            let estimate = clock.estimate(at(t3));
+            delay.on_pong([at(t0), peer(t1), peer(t2), at(t3)], estimate);
             let lower = peer(t2).signed_nanos_since(at(t3));
             let upper = peer(t1).signed_nanos_since(at(t0));
             clock.observe(lower, upper, at(t3)).unwrap();
@@ -157,6 +196,11 @@ mod tests {
         assert_eq!(delay.rtt_min(), Some(Duration::from_millis(20)));
         assert_eq!(delay.jitter(), Some(Duration::ZERO));
         assert_eq!(delay.owd_out(None), None);
+        for spread in [Delay::owd_out_spread, Delay::owd_in_spread] {
+            let wrong =
+                spread(&delay, Instant::from_millis(1_001)).unwrap().p99.as_secs_f64() - 0.01;
+            assert!(wrong.abs() < 0.000_4, "{wrong}");
+        }
         let clock = clock.estimate(Instant::from_millis(1_001));
         for owd in [delay.owd_out(clock).unwrap(), delay.owd_in(clock).unwrap()] {
             let wrong = owd.abs_diff(Duration::from_millis(10));
@@ -166,12 +210,12 @@ mod tests {
 
     #[test]
     fn hostile_times_do_not_panic() {
-        let mut delay = Delay::default();
+        let mut delay = Delay::new();
         let ends = [Instant::ZERO, Instant::from_nanos(u64::MAX), Instant::from_nanos(1 << 63)];
         for t0 in ends {
             for t1 in ends {
                 for t2 in ends {
-                    delay.on_pong(t0, t1, t2, t0);
+                    delay.on_pong([t0, t1, t2, t0], None);
                 }
             }
         }

@@ -23,6 +23,10 @@ pub(crate) struct Flight {
     news_at: Option<Instant>,
     /// When the oldest media packet that is on its way left.
     oldest_media: Option<Instant>,
+    /// Media packets of which nothing is known yet.
+    open: u64,
+    /// Media packets that were pushed out before anything was known of them.
+    forgotten: u64,
 }
 
 #[derive(Debug)]
@@ -61,6 +65,8 @@ impl Flight {
             reordering: REORDERING_LEAST,
             news_at: None,
             oldest_media: None,
+            open: 0,
+            forgotten: 0,
         }
     }
 
@@ -87,6 +93,7 @@ impl Flight {
         if let Some(record) = self.records.back_mut() {
             (record.media, record.entry) = (true, Some(entry));
             self.oldest_media = self.oldest_media.or(Some(record.sent_at));
+            self.open += 1;
         }
     }
 
@@ -142,6 +149,7 @@ impl Flight {
         }
         record.fate = Fate::Arrived;
         if let Some(entry) = record.entry.take() {
+            self.open -= 1;
             settled.push(Settled { entry, arrived: true });
         }
     }
@@ -161,6 +169,7 @@ impl Flight {
                     record.fate = Fate::Lost;
                     self.bytes -= u64::from(record.bytes);
                     if let Some(entry) = record.entry.take() {
+                        self.open -= 1;
                         settled.push(Settled { entry, arrived: false });
                     }
                 } else {
@@ -196,6 +205,7 @@ impl Flight {
                 break;
             }
             if let Some(entry) = record.entry.take() {
+                self.open -= 1;
                 settled.push(Settled { entry, arrived: false });
             }
             self.drop_first();
@@ -207,6 +217,10 @@ impl Flight {
         if let Some(record) = self.records.pop_front() {
             if record.fate == Fate::Flying {
                 self.bytes -= u64::from(record.bytes);
+            }
+            if record.entry.is_some() {
+                self.open -= 1;
+                self.forgotten += 1;
             }
             self.first += 1;
             self.settled = self.settled.max(self.first);
@@ -233,6 +247,16 @@ impl Flight {
     /// Bytes that have left and that no report has settled.
     pub(crate) fn in_flight(&self) -> ByteCount {
         ByteCount::new(self.bytes)
+    }
+
+    /// Media packets of which nothing is known yet.
+    pub(crate) fn media_open(&self) -> u64 {
+        self.open
+    }
+
+    /// Media packets that were pushed out before anything was known of them: lost, to all effect.
+    pub(crate) fn media_forgotten(&self) -> u64 {
+        self.forgotten
     }
 
     /// When news of media is due at the latest, if the oldest unsettled packet is answered within

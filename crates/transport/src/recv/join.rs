@@ -6,7 +6,7 @@ use super::dedup::Finished;
 use super::parts::Parts;
 use super::recover::{Added, Block};
 use crate::counters::{Counters, Discard};
-use crate::crypto::{Verdict, expand};
+use crate::crypto::{Verdict, Window, expand};
 use crate::event::LossReason;
 use crate::wire::stream::{PART_UNIT_BITS, Part};
 use crate::wire::{Class, Coded, Prefix, Tally, UNIT_NUMBER_BITS};
@@ -70,6 +70,11 @@ impl Inbox {
     /// What became of the units that were followed.
     pub(crate) fn tally(&self) -> Tally {
         Tally { class: self.class, delivered: self.tally.0, lost: self.tally.1 }
+    }
+
+    /// Units that may still be delivered.
+    pub(crate) fn open_count(&self) -> u64 {
+        self.units.len() as u64
     }
 
     /// When the next unit's deadline passes.
@@ -151,7 +156,8 @@ impl Inbox {
         }
         if self.class == Class::Control && self.delivered.is_some_and(|newest| number < newest) {
             self.finished.note(number);
-            counters.discard(Discard::ControlSuperseded);
+            counters.units_mut(self.class).heard += 1;
+            self.supersede(counters);
             return false;
         }
         self.open(number, deadline, counters, outcomes);
@@ -213,13 +219,22 @@ impl Inbox {
             // Commands overtake each other: a gap among them means nothing.
             let followed = if self.class == Class::Media { gap.min(GAP_MAX) } else { 0 };
             if self.class == Class::Media {
-                counters.discard_many(Discard::UnitMissing, gap - followed);
+                let skipped = gap - followed;
+                counters.units_mut(Class::Media).heard += gap;
+                counters.units_mut(Class::Media).lose(LossReason::Missing, skipped);
+                counters.discard_many(Discard::UnitMissing, skipped);
+                self.tally.1 += skipped;
+                // Were one of these to come after all, it would end twice.
+                let last = number - followed;
+                let first = self.next.max(last.saturating_sub(Window::SPAN));
+                (first..last).for_each(|skipped| self.finished.note(skipped));
             }
             for skipped in number - followed..number {
                 self.units.insert(skipped, Coming { deadline, content: Content::Nothing });
             }
             self.next = number + 1;
         }
+        counters.units_mut(self.class).heard += 1;
         self.units.insert(number, Coming { deadline, content: Content::Nothing });
         while self.units.len() > UNITS_MAX {
             self.evict(counters, outcomes);
@@ -284,13 +299,9 @@ impl Inbox {
             self.delivered = Some(number);
             self.overtake(number, counters);
         }
-        if repaired {
-            counters.units_repaired += 1;
-        }
-        match self.class {
-            Class::Control => counters.control_delivered += 1,
-            Class::Media => counters.media_delivered += 1,
-        }
+        let units = counters.units_mut(self.class);
+        units.delivered += 1;
+        units.repaired += u64::from(repaired);
         self.tally.0 += 1;
         outcomes.push(Outcome::Unit { number, bytes, prefix, repaired });
     }
@@ -298,9 +309,14 @@ impl Inbox {
     /// Gives up all units older than the one just delivered.
     fn overtake(&mut self, newest: u64, counters: &mut Counters) {
         while let Some((&number, _)) = self.units.range(..newest).next() {
-            counters.discard(Discard::ControlSuperseded);
+            self.supersede(counters);
             self.finish(number);
         }
+    }
+
+    fn supersede(&self, counters: &mut Counters) {
+        counters.units_mut(self.class).superseded += 1;
+        counters.discard(Discard::ControlSuperseded);
     }
 
     fn evict(&mut self, counters: &mut Counters, outcomes: &mut Vec<Outcome>) {
@@ -323,6 +339,7 @@ impl Inbox {
             LossReason::Evicted => Discard::UnitEvicted,
             LossReason::Malformed => Discard::UnitMalformed,
         });
+        counters.units_mut(self.class).lose(reason, 1);
         self.finish(number);
         self.tally.1 += 1;
         outcomes.push(Outcome::Lost { number, reason });

@@ -32,11 +32,13 @@ pub(crate) struct Pacer {
     /// When the link has sent all that went before, at its rate.
     next_at: Instant,
     rate: Bitrate,
+    /// Packets taken, ever.
+    given: u64,
 }
 
 impl Pacer {
     pub(crate) fn new(rate: Bitrate, now: Instant) -> Self {
-        Self { queue: VecDeque::new(), queued: 0, next_at: now, rate }
+        Self { queue: VecDeque::new(), queued: 0, next_at: now, rate, given: 0 }
     }
 
     /// Changes the rate; what the last datagram still holds up is scaled with it.
@@ -56,6 +58,16 @@ impl Pacer {
         ByteCount::new(self.queued)
     }
 
+    /// Packets that were taken, ever.
+    pub(crate) fn given(&self) -> u64 {
+        self.given
+    }
+
+    /// Packets that wait.
+    pub(crate) fn waiting(&self) -> u64 {
+        self.queue.len() as u64
+    }
+
     /// When the link will have sent all that waits: the paper's anticipated transmission end.
     pub(crate) fn free_at(&self, now: Instant) -> Instant {
         self.next_at.max(now) + self.rate.time_for(self.queued())
@@ -69,6 +81,7 @@ impl Pacer {
             return Err(entry);
         }
         self.queued += datagram_bytes(&entry);
+        self.given += 1;
         let later = self.queue.iter().rev().take_while(|other| other.deadline > entry.deadline);
         let place = self.queue.len() - later.count();
         self.queue.insert(place, entry);

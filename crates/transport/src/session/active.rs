@@ -1,4 +1,4 @@
-use tautline_units::{ByteCount, Duration, Instant};
+use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
 use super::Shared;
 use super::budget::Budget;
@@ -136,8 +136,25 @@ impl Active {
     pub(crate) fn links(
         &self,
         clock: Option<ClockEstimate>,
+        now: Instant,
     ) -> impl Iterator<Item = link::View> + '_ {
-        self.links.iter().map(move |link| link.view(clock))
+        let carrying = Carrying::of(&self.links);
+        let span = self.outgoing.media_span();
+        self.links.iter().map(move |link| {
+            let budget = match carrying.allows(link) {
+                true => link.to_hand_out(span),
+                false => Bitrate::ZERO,
+            };
+            link.view(budget, clock, now)
+        })
+    }
+
+    /// Units of `class` that are on their way in.
+    pub(crate) fn units_open(&self, class: Class) -> u64 {
+        match class {
+            Class::Control => self.control.open_count(),
+            Class::Media => self.media.open_count(),
+        }
     }
 
     pub(crate) fn set_datagram_bytes_max(
@@ -274,7 +291,7 @@ impl Active {
             Packet::Ping(ping) => self.handle_ping(at, route, ping, shared, now),
             Packet::Pong(pong) => self.handle_pong(at, pong, shared, now),
             Packet::Report(report) => self.handle_report(report, shared, now),
-            Packet::Tally(tally) => self.outgoing.on_tally(&tally),
+            Packet::Tally(tally) => self.outgoing.on_tally(&tally, &mut shared.counters),
             Packet::Source(source) => {
                 self.links[at].arrivals.on_media(shared.config.report_interval, now);
                 let arrived = self.stream.handle_source(&source, &mut shared.counters);
@@ -365,9 +382,10 @@ impl Active {
         shared: &mut Shared,
         now: Instant,
     ) {
+        let clock = self.clock.estimate(now);
         let link = &mut self.links[at];
         if route == link.routing.route() {
-            link.delay.on_arrival(ping.sent_at, now);
+            link.delay.on_arrival(ping.sent_at, clock, now);
         }
         link.arrivals.on_ping(shared.config.report_interval, now);
         if link.pongs.len() == PONGS_MAX {
@@ -400,7 +418,8 @@ impl Active {
             self.unsettled |= link.mtu.on_pong(pong.id, now);
             return;
         }
-        link.delay.on_pong(sent_at, pong.received_at, pong.sent_at, now);
+        let times = [sent_at, pong.received_at, pong.sent_at, now];
+        link.delay.on_pong(times, self.clock.estimate(now));
         link.keep_pace(now);
         if let Some(state) = link.gate.on_pong(now) {
             link.probe.hurry(now);
@@ -444,7 +463,7 @@ impl Active {
                 .filter(|_| news)
                 .map(|(departed, age)| (report.taken_at - age).signed_nanos_since(departed));
             if let Some(transit) = transit {
-                link.delay.on_transit(transit);
+                link.delay.on_transit(transit, clock, now);
             }
             let rtt = link.delay.rtt_smoothed().zip(link.delay.rtt_min());
             link.grant = link.controller.on_report(&rate::View {
@@ -550,7 +569,7 @@ fn new_link(shared: &Shared, number: LinkNumber, routing: Routing, now: Instant)
         routing,
         gate: Gate::new(now),
         probe: Probe::new(now),
-        delay: Delay::default(),
+        delay: Delay::new(),
         loss: Loss::new(),
         controller,
         grant,
@@ -561,7 +580,7 @@ fn new_link(shared: &Shared, number: LinkNumber, routing: Routing, now: Instant)
         control: ControlQueue::default(),
         pongs: std::collections::VecDeque::with_capacity(PONGS_MAX),
         next_number: 0,
-        media_sent: 0,
+        media: link::Media::default(),
         replay: Window::new(),
         arrivals: Arrivals::new(now),
         mtu: Mtu::new(shared.config.datagram_bytes_max.get() as usize, now),

@@ -4,7 +4,7 @@ use super::Shared;
 use super::active::Active;
 use super::rescue::Carrying;
 use crate::config::Config;
-use crate::counters::Discard;
+use crate::counters::{Counters, Discard};
 use crate::crypto::Keys;
 use crate::error::SendError;
 use crate::event::UnitNumber;
@@ -31,6 +31,8 @@ pub(crate) struct Outgoing {
     pub(super) ledger: Ledger,
     next_control: u64,
     next_media: u64,
+    /// Media units of this session that the peer has delivered, and given up, by its tallies.
+    told: (u64, u64),
     /// The time that the last media unit was given.
     media_span: Duration,
     /// The link that media is taken from next.
@@ -55,6 +57,7 @@ impl Outgoing {
             ledger: Ledger::default(),
             next_control: 0,
             next_media: 0,
+            told: (0, 0),
             media_span: config.media_deadline,
             turn: 0,
             report_turn: 0,
@@ -64,11 +67,26 @@ impl Outgoing {
         }
     }
 
-    /// Takes what the peer says became of our units.
-    pub(crate) fn on_tally(&mut self, tally: &Tally) {
-        if tally.class == Class::Media {
-            self.price.on_tally(tally.delivered, tally.lost);
+    /// Takes what the peer says became of our media units.
+    pub(crate) fn on_tally(&mut self, tally: &Tally, counters: &mut Counters) {
+        let (delivered, lost) = self.told;
+        // One tally comes over every link, by a slow one after its successor.
+        if tally.class != Class::Media || tally.delivered < delivered || tally.lost < lost {
+            return;
         }
+        if tally.delivered + tally.lost > self.next_media {
+            return counters.discard(Discard::ReportImpossible);
+        }
+        let units = counters.units_mut(Class::Media);
+        units.told_delivered += tally.delivered - delivered;
+        units.told_lost += tally.lost - lost;
+        self.told = (tally.delivered, tally.lost);
+        self.price.on_tally(tally.delivered, tally.lost);
+    }
+
+    /// The time that the last media unit was given.
+    pub(super) fn media_span(&self) -> Duration {
+        self.media_span
     }
 
     /// Writes off a media packet that never left, or that nothing will be heard of.
@@ -160,7 +178,7 @@ impl Active {
                 }
             }
         }
-        shared.counters.control_sent += 1;
+        shared.counters.units_mut(Class::Control).accepted += 1;
         Ok(UnitNumber::new(number))
     }
 
@@ -414,7 +432,7 @@ impl Active {
                 }
             }
         }
-        shared.counters.media_sent += 1;
+        shared.counters.units_mut(Class::Media).accepted += 1;
         if self.outgoing.stream.is_some() {
             self.repair_stream(shared, now);
         } else if shared.config.retransmit && !copies {
@@ -633,9 +651,10 @@ impl Active {
             if sealed {
                 link.media_at = now;
                 link.flight.carry(entry);
-                link.media_sent += 1;
+                link.media.sent += 1;
                 return Some(route);
             }
+            link.media.dropped += 1;
             if !in_time {
                 shared.counters.discard(Discard::MediaExpired);
             }

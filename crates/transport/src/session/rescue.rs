@@ -131,6 +131,7 @@ impl Active {
             }
             let mut waiting = Vec::new();
             while let Some(entry) = link.pacer.pop() {
+                link.media.withdrawn += 1;
                 waiting.push(entry);
             }
             let mut units: Vec<u64> = waiting.iter().map(|entry| entry.unit).collect();
@@ -244,6 +245,7 @@ impl Active {
         let failed = settled.iter().filter(|packet| !packet.arrived).count() > CHANCE_MOST;
         for Settled { entry, arrived } in settled.drain(..) {
             let in_time = arrived && known_at <= entry.deadline;
+            self.links[place].media.settle(arrived, in_time);
             let punctuality = &mut self.links[place].punctuality;
             if arrived || failed {
                 punctuality.observe(entry.standing, in_time, now);
@@ -321,7 +323,9 @@ pub(super) fn give(
     };
     entry.standing = links[at].standing(entry.deadline.since(end), config, now);
     entry.again = false;
-    links[at].pacer.push(entry).err()
+    let refused = links[at].pacer.push(entry).err();
+    links[at].media.again += u64::from(refused.is_none());
+    refused
 }
 
 /// Three pongs in a row are missing: less is jitter and a radio's own repeats.

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use tautline_sim::world::Clock;
-use tautline_transport::{Discard, LossReason};
+use tautline_transport::{Class, Discard, LossReason};
 use tautline_units::{Bitrate, Duration};
 
 use crate::harness::{Scenario, Step, clean, fixed, lossy};
@@ -52,7 +52,7 @@ fn ten_percent_loss_is_repaired() {
     // Fewer than 4 of 8 come with probability 0.00043.
     let share = run.delivered_share(500, 9_500);
     assert!(share > 0.998, "{share}");
-    assert!(run.receiver().session.counters().units_repaired > 500);
+    assert!(run.receiver().session.units(Class::Media).repaired > 500);
 }
 
 #[test]
@@ -88,7 +88,9 @@ fn late_units_are_never_delivered_and_each_unit_ends_once() {
     .iter()
     .sum();
     assert_eq!(lost, receiver.lost.len() as u64);
-    assert_eq!(counters.media_delivered, receiver.media.len() as u64);
+    let units = receiver.session.units(Class::Media);
+    assert_eq!((units.delivered, units.lost()), (receiver.media.len() as u64, lost));
+    assert_eq!(units.heard, units.open + units.delivered + units.lost());
 }
 
 #[test]

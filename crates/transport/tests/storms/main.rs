@@ -10,6 +10,10 @@
 //! - a datagram handed in is authentic, or is discarded under one name, or is an init;
 //! - per link: reported + lost <= sent; reported <= received by the peer <= sent; no more than a
 //!   ping's worth leaves on a link that is not up;
+//! - per link: media packets given = waiting + dropped + withdrawn + sent; sent = open + in time +
+//!   late + lost; those given in another's place are those that the session moved;
+//! - per class: offered = accepted + refused by reason; the peer tells of no more than that, and of
+//!   no more than it did; heard of = open + delivered + lost by reason + superseded;
 //! - units: accepted = delivered + lost by reason + skipped, each number once; refused ones are
 //!   counted; commands come in order; nothing is delivered after its deadline, as far as the
 //!   stated error of the clock allows to know, and unless a clock was set that error is true;

@@ -6,7 +6,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use tautline_sim::world::{self, Clock, Node};
 use tautline_transport::link::State;
-use tautline_transport::{Class, Counters, Discard, Event, LinkNumber, Route, Session};
+use tautline_transport::{Class, Counters, Discard, Event, LinkNumber, Route, Session, Units};
 use tautline_units::{Duration, Instant};
 
 use crate::storm::address;
@@ -194,13 +194,45 @@ impl Party {
 
     pub(crate) fn check_units(&self) {
         let counters = self.session.counters();
-        assert_eq!([counters.control_sent, counters.media_sent], self.accepted_ever);
-        assert_eq!([counters.control_delivered, counters.media_delivered], self.delivered);
-        assert!(counters.units_repaired <= counters.media_delivered);
+        let units = Class::ALL.map(|class| self.session.units(class));
+        for (units, class) in units.iter().zip(Class::ALL) {
+            assert_eq!(units.accepted, self.accepted_ever[class as usize]);
+            assert_eq!(units.offered, units.accepted + units.refused());
+            assert!(units.told_delivered + units.told_lost <= units.accepted);
+            assert_eq!(units.delivered, self.delivered[class as usize]);
+            assert!(units.repaired <= units.delivered);
+            let ended = units.delivered + units.lost() + units.superseded;
+            assert_eq!(units.heard, ended + units.open, "{class:?}: {units:?}");
+        }
+        let sum = |count: fn(&Units) -> u64| units.iter().map(count).sum::<u64>();
+        assert_eq!(sum(Units::lost), units_lost(counters));
+        assert_eq!(sum(|of| of.superseded), counters.discarded(Discard::ControlSuperseded));
+        assert_eq!(sum(Units::refused), self.refused);
         assert!(units_lost(counters) >= self.lost);
+        self.check_packets();
         let refused = [Discard::SendNoLink, Discard::SendInvalid, Discard::SendCongested];
         let refused: u64 = refused.into_iter().map(|what| counters.discarded(what)).sum();
         assert_eq!(refused, self.refused);
+    }
+
+    /// Every media packet that a link was given is somewhere.
+    fn check_packets(&self) {
+        let counters = self.session.counters();
+        let mut again = 0;
+        for link in self.session.links() {
+            let media = link.media;
+            let left = media.waiting + media.dropped + media.withdrawn + media.sent;
+            assert_eq!(media.given, left, "link {}: {media:?}", link.number.get());
+            let told = media.open + media.in_time + media.late + media.lost;
+            assert_eq!(media.sent, told, "link {}: {media:?}", link.number.get());
+            assert!(media.again <= media.given && media.sent <= link.datagrams_sent);
+            for spread in [link.owd_out_spread, link.owd_in_spread].into_iter().flatten() {
+                assert!(spread.p50 <= spread.p95 && spread.p95 <= spread.p99);
+            }
+            again += media.again;
+        }
+        assert!(again <= counters.media_moved);
+        assert!(again == counters.media_moved || counters.handshakes > 1);
     }
 
     /// Whether the session's idea of the other clock is right within the error that it states.

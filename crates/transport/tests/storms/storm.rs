@@ -314,6 +314,9 @@ impl Run {
                 continue;
             }
             let accepted = from.accepted(Class::Media);
+            let (out, into) = (from.session.units(Class::Media), to.session.units(Class::Media));
+            assert!(out.told_delivered <= into.delivered || from.epoch > 1);
+            assert!(out.told_lost <= into.lost() || from.epoch > 1);
             let heard = to.media_ended.last().map_or(0, |last| last + 1);
             assert!(heard <= accepted, "unit {heard} of {accepted}");
             let ended = to.media_ended.len() as u64;

@@ -66,7 +66,7 @@ fn media_units_come_in_any_order_each_once() {
     bench.unit(1, 100, 4);
     assert_eq!(bench.log(), ["+1", "+0"]);
     assert_eq!(bench.counters.discarded(Discard::PacketSurplus), 2);
-    assert_eq!(bench.counters.media_delivered, 2);
+    assert_eq!(bench.counters.units(Class::Media).delivered, 2);
 }
 
 #[test]

@@ -151,7 +151,8 @@ fn a_lost_source_packet_comes_back_whatever_its_length() {
     bench.handle(&repairs[2]);
     assert_eq!(bench.log(), ["*0", "*1"]);
     assert_eq!(bench.counters.sources_recovered, 3);
-    assert_eq!((bench.counters.units_repaired, bench.counters.media_delivered), (2, 2));
+    let units = bench.counters.units(Class::Media);
+    assert_eq!((units.repaired, units.delivered), (2, 2));
     // What comes after all is surplus, and a repair packet over known ones as well.
     bench.handle(&a[1]);
     let more = bench.repair();
@@ -297,7 +298,9 @@ proptest! {
         let counters = &bench.counters;
         let lost = [Discard::UnitMissing, Discard::UnitIncomplete, Discard::UnitLate]
             .map(|what| counters.discarded(what));
-        prop_assert_eq!(counters.media_delivered + lost.iter().sum::<u64>(), heard);
+        let units = counters.units(Class::Media);
+        prop_assert_eq!(units.delivered + lost.iter().sum::<u64>(), heard);
+        prop_assert_eq!((units.heard, units.lost()), (heard, lost.iter().sum()));
         prop_assert_eq!(counters.discarded(Discard::PacketInconsistent), 0);
     }
 

@@ -1,0 +1,52 @@
+//! Printing what a running session knows of its links and classes.
+
+use std::future::Future;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Args;
+use tautline_net::survey::Latest;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// When the table of links and classes is printed.
+#[derive(Debug, Args)]
+pub(crate) struct Surveys {
+    /// Print the table of links and classes every so many seconds, 1 to 3600, to standard output
+    /// [default: on SIGUSR1, and at the end]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
+    survey_every: Option<u64>,
+}
+
+impl Surveys {
+    /// Runs `work`; prints the newest survey whenever it is due or asked for, and at the end.
+    pub(crate) async fn alongside(
+        &self,
+        latest: &Latest,
+        work: impl Future<Output = anyhow::Result<()>>,
+    ) -> anyhow::Result<()> {
+        let mut asked = signal(SignalKind::user_defined1()).context("SIGUSR1 cannot be heard")?;
+        let mut work = std::pin::pin!(work);
+        let ended = loop {
+            let due = async {
+                match self.survey_every {
+                    Some(seconds) => tokio::time::sleep(Duration::from_secs(seconds)).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                ended = &mut work => break ended,
+                _ = asked.recv() => print(latest),
+                () = due => print(latest),
+            }
+        };
+        print(latest);
+        ended
+    }
+}
+
+fn print(latest: &Latest) {
+    match latest.get() {
+        Some(survey) => println!("{survey}"),
+        None => println!("no session yet: no links and no units"),
+    }
+}

@@ -1,0 +1,103 @@
+use crate::error::SendError;
+use crate::event::LossReason;
+
+/// Units of one class since the session's object was made, and what became of each.
+///
+/// They add up. Out: `offered = accepted + refused()`, and of the accepted
+/// `told_delivered + told_lost` at most are told by the peer; the rest it has not told yet. In:
+/// `heard = open + delivered + lost() + superseded`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Units {
+    /// Units that the application handed over.
+    pub offered: u64,
+    /// Units accepted for sending.
+    pub accepted: u64,
+    /// Units refused because there is no session or no link is up.
+    pub refused_no_link: u64,
+    /// Units refused for their size or deadline.
+    pub refused_invalid: u64,
+    /// Units refused because the queues are full or no link can bring them in time.
+    pub refused_congested: u64,
+    /// Accepted units of which the peer tells that they were delivered. It tells of media only.
+    pub told_delivered: u64,
+    /// Accepted units of which the peer tells that they were lost.
+    pub told_lost: u64,
+    /// Units of the peer that were heard of: a media unit by a packet of it or of a later one, a
+    /// control unit by a packet of its own.
+    pub heard: u64,
+    /// Units heard of that may still be delivered.
+    pub open: u64,
+    /// Units delivered.
+    pub delivered: u64,
+    /// Of these, units that needed a repair packet.
+    pub repaired: u64,
+    /// Units of which nothing came.
+    pub missing: u64,
+    /// Units with too few packets at their deadline.
+    pub incomplete: u64,
+    /// Units whose first packet came after the deadline.
+    pub late: u64,
+    /// Units given up to bound memory, or because a new session began.
+    pub evicted: u64,
+    /// Units whose packets make no unit.
+    pub malformed: u64,
+    /// Control units that a newer one overtook.
+    pub superseded: u64,
+}
+
+impl Units {
+    /// Units refused, for any reason.
+    pub fn refused(&self) -> u64 {
+        self.refused_no_link + self.refused_invalid + self.refused_congested
+    }
+
+    /// The peer's units that were given up, for any reason.
+    pub fn lost(&self) -> u64 {
+        self.missing + self.incomplete + self.late + self.evicted + self.malformed
+    }
+
+    /// Every counter by name, always in the same order; names stable for metrics.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        [
+            ("offered", self.offered),
+            ("accepted", self.accepted),
+            ("refused_no_link", self.refused_no_link),
+            ("refused_invalid", self.refused_invalid),
+            ("refused_congested", self.refused_congested),
+            ("told_delivered", self.told_delivered),
+            ("told_lost", self.told_lost),
+            ("heard", self.heard),
+            ("delivered", self.delivered),
+            ("repaired", self.repaired),
+            ("missing", self.missing),
+            ("incomplete", self.incomplete),
+            ("late", self.late),
+            ("evicted", self.evicted),
+            ("malformed", self.malformed),
+            ("superseded", self.superseded),
+        ]
+        .into_iter()
+    }
+
+    pub(crate) fn refuse(&mut self, error: &SendError) {
+        let count = match error {
+            SendError::NotEstablished | SendError::NoLink => &mut self.refused_no_link,
+            SendError::TooLarge { .. } | SendError::Deadline { .. } => &mut self.refused_invalid,
+            SendError::Congested => &mut self.refused_congested,
+        };
+        *count += 1;
+    }
+
+    /// Notes that `count` units will not be delivered.
+    pub(crate) fn lose(&mut self, reason: LossReason, count: u64) {
+        let lost = match reason {
+            LossReason::Missing => &mut self.missing,
+            LossReason::Incomplete => &mut self.incomplete,
+            LossReason::Late => &mut self.late,
+            LossReason::Evicted => &mut self.evicted,
+            LossReason::Malformed => &mut self.malformed,
+        };
+        *lost += count;
+    }
+}
