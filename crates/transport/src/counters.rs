@@ -189,7 +189,7 @@ pub struct Counters {
     /// Datagrams handed in, whatever became of them.
     pub datagrams_received: u64,
     /// Media packets given to a link in another's place, and fresh ones for a unit that lacked some:
-    /// of one session, the sum of its links' [`crate::link::Media::again`].
+    /// of one session, with `repairs_asked`, the sum of its links' [`crate::link::Media::again`].
     pub media_moved: u64,
     /// Source packets that repair packets of the streaming code gave back in time.
     pub sources_recovered: u64,

@@ -11,7 +11,8 @@
 //! - per link: reported + lost <= sent; reported <= received by the peer <= sent; no more than a
 //!   ping's worth leaves on a link that is not up;
 //! - per link: media packets given = waiting + dropped + withdrawn + sent; sent = open + in time +
-//!   late + lost; those given in another's place are those that the session moved;
+//!   late + lost; those given again are those that the session moved and repair
+//!   packets that were asked for;
 //! - per class: offered = accepted + refused by reason; the peer tells of no more than that, and of
 //!   no more than it did; heard of = open + delivered + lost by reason + superseded;
 //! - units: accepted = delivered + lost by reason + skipped, each number once; refused ones are
