@@ -3,6 +3,7 @@ mod budget;
 mod handshake;
 mod outgoing;
 mod rescue;
+mod sharing;
 mod streaming;
 
 use std::collections::VecDeque;

@@ -174,9 +174,10 @@ fn rows(run: &Run<'_>, off: &Measured, gate: &Measured, session: &Measured) -> V
         Row::new(format!("{}: mean latency", measured.name), "ms", measured.mean())
     };
     vec![
-        mean(off).published(409.0).within(run.choose(0.5, 0.15)).note(
-            "The links' numbers were looked for until this and the next three came near.",
-        ),
+        mean(off)
+            .published(409.0)
+            .within(run.choose(0.5, 0.15))
+            .note("The links' numbers were looked for until this and the next three came near."),
         mean(gate).published(185.0).within(run.choose(0.4, 0.15)),
         Row::new("mean with the gate over mean without", "", gate.mean() / off.mean())
             .published(185.0 / 409.0)

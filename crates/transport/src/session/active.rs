@@ -139,7 +139,7 @@ impl Active {
         now: Instant,
     ) -> impl Iterator<Item = link::View> + '_ {
         let carrying = Carrying::of(&self.links);
-        let span = self.outgoing.media_span();
+        let span = self.outgoing.media_span;
         self.links.iter().map(move |link| {
             let budget = match carrying.allows(link) {
                 true => link.to_hand_out(span),
