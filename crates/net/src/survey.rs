@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tautline_transport::link::{Percentiles, State, View};
+use tautline_transport::link::{Percentiles, Spreads, State, View};
 use tautline_transport::{Class, Session, Units};
 
 use crate::metrics::Page;
@@ -16,6 +16,8 @@ use crate::metrics::Page;
 pub struct Survey {
     /// Every link, in order of their numbers.
     pub links: Vec<View>,
+    /// How their delays were spread, in the same order.
+    pub spreads: Vec<Spreads>,
     /// Both classes, and what became of their units.
     pub classes: [(Class, Units); Class::ALL.len()],
 }
@@ -40,7 +42,7 @@ impl Survey {
     /// Looks at `session`.
     pub fn of(session: &Session) -> Self {
         let classes = Class::ALL.map(|class| (class, session.units(class)));
-        Self { links: session.links().collect(), classes }
+        Self { links: session.links().collect(), spreads: session.spreads().collect(), classes }
     }
 
     /// Adds every link by its number and every class by its name to `page`.
@@ -91,9 +93,9 @@ impl Survey {
 
     fn add_delays(&self, page: &mut Page) {
         let mut delays = Vec::new();
-        for link in &self.links {
+        for link in &self.spreads {
             let number = link.number.get();
-            for (way, spread) in [("out", link.owd_out_spread), ("in", link.owd_in_spread)] {
+            for (way, spread) in [("out", link.owd_out), ("in", link.owd_in)] {
                 let Some(Percentiles { p50, p95, p99 }) = spread else { continue };
                 for (quantile, delay) in [("0.5", p50), ("0.95", p95), ("0.99", p99)] {
                     let labels = format!("link=\"{number}\",way=\"{way}\",quantile=\"{quantile}\"");
@@ -145,7 +147,7 @@ impl Survey {
             "link state   budget grant  out    in     out p50/p95/p99   in p50/p95/p99    RTT ms  \
              loss out/in %  queue kB  flight kB"
         )?;
-        for link in &self.links {
+        for (link, delays) in self.links.iter().zip(&self.spreads) {
             let megabits = |rate: tautline_units::Bitrate| rate.as_f64() / 1e6;
             let kilobytes = |bytes: tautline_units::ByteCount| bytes.get() as f64 / 1e3;
             writeln!(
@@ -158,8 +160,8 @@ impl Survey {
                 megabits(link.granted),
                 megabits(link.sent),
                 megabits(link.incoming),
-                spread(link.owd_out_spread),
-                spread(link.owd_in_spread),
+                spread(delays.owd_out),
+                spread(delays.owd_in),
                 link.rtt.map_or("-".to_owned(), |rtt| format!("{:.1}", millis(rtt))),
                 link.loss_out.get() * 100.0,
                 link.loss_in.get() * 100.0,

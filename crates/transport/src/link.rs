@@ -112,11 +112,6 @@ pub struct View {
     pub owd_out: Option<Duration>,
     /// One-way delay from the peer to us, smoothed; exact to the clock estimate's error.
     pub owd_in: Option<Duration>,
-    /// How delays from us to the peer were spread over the last ten seconds, as far as the clock
-    /// estimate of the time tells.
-    pub owd_out_spread: Option<Percentiles>,
-    /// How delays from the peer to us were spread over the last ten seconds.
-    pub owd_in_spread: Option<Percentiles>,
     /// How much the delay from the peer to us varies ([RFC3550] 6.4.1).
     pub jitter: Option<Duration>,
     /// Share of our datagrams of the last second or so that the peer has not received.
@@ -147,9 +142,30 @@ pub struct View {
     pub bytes_received: ByteCount,
 }
 
+/// How one link's delays were spread over the last ten seconds: for people and records, too much
+/// work for every datagram.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Spreads {
+    /// The link's number.
+    pub number: LinkNumber,
+    /// From us to the peer, as far as the clock estimate of the time tells.
+    pub owd_out: Option<Percentiles>,
+    /// From the peer to us.
+    pub owd_in: Option<Percentiles>,
+}
+
 impl Link {
+    pub(crate) fn spreads(&self, now: Instant) -> Spreads {
+        Spreads {
+            number: self.number,
+            owd_out: self.delay.owd_out_spread(now),
+            owd_in: self.delay.owd_in_spread(now),
+        }
+    }
+
     /// `budget`: see [`View::budget`].
-    pub(crate) fn view(&self, budget: Bitrate, clock: Option<ClockEstimate>, now: Instant) -> View {
+    pub(crate) fn view(&self, budget: Bitrate, clock: Option<ClockEstimate>) -> View {
         View {
             number: self.number,
             route: self.routing.route(),
@@ -163,8 +179,6 @@ impl Link {
             rtt_min: self.delay.rtt_min(),
             owd_out: self.delay.owd_out(clock),
             owd_in: self.delay.owd_in(clock),
-            owd_out_spread: self.delay.owd_out_spread(now),
-            owd_in_spread: self.delay.owd_in_spread(now),
             jitter: self.delay.jitter(),
             loss_out: self.loss.recent(),
             loss_in: self.arrivals.lost_share(),

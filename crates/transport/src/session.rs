@@ -241,7 +241,12 @@ impl Session {
     /// What is known of each link, in order of their numbers; none before the handshake.
     pub fn links(&self) -> impl Iterator<Item = link::View> + '_ {
         let clock = self.clock();
-        self.active.iter().flat_map(move |active| active.links(clock, self.now))
+        self.active.iter().flat_map(move |active| active.links(clock))
+    }
+
+    /// How each link's delays were spread of late, in the order of [`Session::links`].
+    pub fn spreads(&self) -> impl Iterator<Item = link::Spreads> + '_ {
+        self.active.iter().flat_map(|active| active.spreads(self.now))
     }
 
     /// What was done and what was thrown away.

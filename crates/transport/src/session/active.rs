@@ -133,10 +133,13 @@ impl Active {
         self.clock.estimate(now)
     }
 
+    pub(crate) fn spreads(&self, now: Instant) -> impl Iterator<Item = link::Spreads> + '_ {
+        self.links.iter().map(move |link| link.spreads(now))
+    }
+
     pub(crate) fn links(
         &self,
         clock: Option<ClockEstimate>,
-        now: Instant,
     ) -> impl Iterator<Item = link::View> + '_ {
         let carrying = Carrying::of(&self.links);
         let span = self.outgoing.media_span;
@@ -145,7 +148,7 @@ impl Active {
                 true => link.to_hand_out(span),
                 false => Bitrate::ZERO,
             };
-            link.view(budget, clock, now)
+            link.view(budget, clock)
         })
     }
 

@@ -226,9 +226,6 @@ impl Party {
             let told = media.open + media.in_time + media.late + media.lost;
             assert_eq!(media.sent, told, "link {}: {media:?}", link.number.get());
             assert!(media.again <= media.given && media.sent <= link.datagrams_sent);
-            for spread in [link.owd_out_spread, link.owd_in_spread].into_iter().flatten() {
-                assert!(spread.p50 <= spread.p95 && spread.p95 <= spread.p99);
-            }
             again += media.again;
         }
         let moved = counters.media_moved + counters.repairs_asked;
