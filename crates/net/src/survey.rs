@@ -213,16 +213,21 @@ impl Survey {
                 ("invalid", units.refused_invalid),
                 ("congested", units.refused_congested),
             ]);
+            // The peer tells of media only.
+            let told = match class {
+                Class::Media => format!(
+                    "; peer tells delivered {}, lost {}",
+                    units.told_delivered, units.told_lost
+                ),
+                Class::Control => String::new(),
+            };
             writeln!(
                 f,
-                "{:<8} out: offered {}, accepted {}, refused {}{refused}; peer tells delivered {}, \
-                 lost {}",
+                "{:<8} out: offered {}, accepted {}, refused {}{refused}{told}",
                 name(*class),
                 units.offered,
                 units.accepted,
                 units.refused(),
-                units.told_delivered,
-                units.told_lost,
             )?;
             let lost = counts(&[
                 ("missing", units.missing),

@@ -184,7 +184,7 @@ fn combos(words: &[String]) -> anyhow::Result<Vec<Combo>> {
     let combos: Vec<Combo> = combo::ALL.iter().filter(wanted).copied().collect();
     if combos.is_empty() {
         let names: Vec<&str> = combo::ALL.iter().map(|combo| combo.name).collect();
-        bail!("no combo is named so; there are {}", names.join(", "));
+        bail!("no combo's name contains {}; there are {}", words.join(" or "), names.join(", "));
     }
     Ok(combos)
 }

@@ -21,6 +21,8 @@ pub struct Scenario {
     /// From quick to full: the length of each run in seconds, and how many seeds.
     quick: (u64, u64),
     full: (u64, u64),
+    /// What is done to the links.
+    case: Case,
     drive: fn(transport::Config, u64) -> Drive,
     judge: fn(&[Measures]) -> Vec<Row>,
 }
@@ -36,9 +38,7 @@ impl Scenario {
         for seed in 1..=seeds {
             let mut drive = (self.drive)(transport.clone(), seed);
             drive.length = Duration::from_secs(seconds);
-            if [BLACKOUT, BLACKOUT_DRIVING].contains(&self.name) {
-                Case::Blackout.befall(&mut drive);
-            }
+            self.case.befall(&mut drive);
             runs.push(drive.run()?);
         }
         Ok((self.judge)(&runs))
@@ -52,6 +52,7 @@ pub const ALL: &[Scenario] = &[
         title: "RTT 30 ms, 10 % loss: under 0.1 % of the units later than 150 ms",
         quick: (8, 1),
         full: (60, 10),
+        case: Case::Plain,
         drive: |transport, seed| lossy(transport, seed, 15, 0.1, 150),
         judge: |runs| vec![missed("later than 150 ms or never", runs).reference(0.1).at_most(1.0)],
     },
@@ -60,6 +61,7 @@ pub const ALL: &[Scenario] = &[
         title: "RTT 30 ms, 30 % loss: under 1 % of the units later than 150 ms",
         quick: (8, 1),
         full: (60, 10),
+        case: Case::Plain,
         drive: |transport, seed| lossy(transport, seed, 15, 0.3, 150),
         judge: |runs| vec![missed("later than 150 ms or never", runs).reference(1.0).at_most(1.0)],
     },
@@ -68,6 +70,7 @@ pub const ALL: &[Scenario] = &[
         title: "RTT 240 ms, 6 % loss: frozen for at most 0.5 s in 50 s",
         quick: (12, 1),
         full: (52, 10),
+        case: Case::Plain,
         drive: |transport, seed| lossy(transport, seed, 120, 0.06, 400),
         judge: |runs| {
             let mut worst: Vec<f64> = runs.iter().map(|run| run.frozen * 50.0).collect();
@@ -81,11 +84,10 @@ pub const ALL: &[Scenario] = &[
         title: "One of two links swings from 100 to 1200 ms: the other is not dragged along",
         quick: (10, 1),
         full: (60, 10),
+        case: Case::Swing,
         drive: |transport, seed| {
             let links = vec![clean(8, 25), clean(8, 25)];
-            let mut drive = bounded(links, transport, seed, 150);
-            Case::Swing.befall(&mut drive);
-            drive
+            bounded(links, transport, seed, 150)
         },
         judge: |runs| {
             let p99 = runs.iter().map(|run| run.delay_ms[2]).fold(0.0, f64::max);
@@ -98,10 +100,11 @@ pub const ALL: &[Scenario] = &[
         },
     },
     Scenario {
-        name: BLACKOUT,
+        name: "blackout",
         title: "One of four LTE links is cut: no unit missed beyond one deadline",
         quick: (8, 2),
         full: (30, 20),
+        case: Case::Blackout,
         drive: |transport, seed| {
             let links = (0..4).map(|link| Preset::Lte.pair_of(Carrier::A, seed * 4 + link));
             bounded(links.collect(), transport, seed, 100)
@@ -112,10 +115,11 @@ pub const ALL: &[Scenario] = &[
         },
     },
     Scenario {
-        name: BLACKOUT_DRIVING,
+        name: "blackout-driving",
         title: "The same while driving: the other three stall of themselves as well",
         quick: (8, 2),
         full: (30, 20),
+        case: Case::Blackout,
         drive: |transport, seed| {
             let links = (0..4).map(|link| Preset::LteDriving.pair_of(Carrier::A, seed * 4 + link));
             bounded(links.collect(), transport, seed, 100)
@@ -126,9 +130,6 @@ pub const ALL: &[Scenario] = &[
         },
     },
 ];
-
-const BLACKOUT: &str = "blackout";
-const BLACKOUT_DRIVING: &str = "blackout-driving";
 
 /// The units missed beyond one deadline after a cut, and the time to notice it.
 fn outages(runs: &[Measures]) -> (Row, Row) {
