@@ -2,6 +2,7 @@
 
 pub(crate) mod coder;
 pub(crate) mod pace;
+pub(crate) mod price;
 pub mod protect;
 pub(crate) mod quantile;
 pub(crate) mod retransmit;
@@ -11,5 +12,6 @@ pub(crate) mod stream;
 
 pub(crate) use coder::Coder;
 pub(crate) use pace::{ControlQueue, Entry, Pacer};
+pub(crate) use price::Price;
 pub(crate) use retransmit::{Lacking, Ledger};
 pub(crate) use stream::Stream;

@@ -5,6 +5,7 @@ mod outgoing;
 mod rescue;
 mod sharing;
 mod streaming;
+mod transmit;
 
 use std::collections::VecDeque;
 use std::fmt;
