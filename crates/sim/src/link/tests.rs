@@ -443,11 +443,17 @@ fn recordings_of_drives_are_replayed_as_they_were() {
             rtts.iter().flatten().map(|rtt| rtt.as_secs_f64() * 1e3).collect();
         answered.sort_by(f64::total_cmp);
         let lost_here = 1.0 - answered.len() as f64 / rtts.len() as f64;
-        assert!((lost_here - lost).abs() <= 0.1 * lost, "{file} {operator:?}: lost {lost_here}");
-        for (share, recorded) in [0.5, 0.95, 0.99].into_iter().zip(quantiles) {
+        // Some that were lost while others were held leave after the hold, and arrive; some
+        // replies come back into a loss.
+        assert!((lost_here - lost).abs() <= 0.2 * lost, "{file} {operator:?}: lost {lost_here}");
+        let shares = [(0.5, 0.05), (0.95, 0.1), (0.99, 0.25)];
+        for ((share, tolerance), recorded) in shares.into_iter().zip(quantiles) {
             let replayed = answered[(share * answered.len() as f64) as usize];
             let error = (replayed / recorded - 1.0).abs();
-            assert!(error < 0.15, "{file} {operator:?}, {share}: {replayed} ms, was {recorded}");
+            assert!(
+                error < tolerance,
+                "{file} {operator:?}, {share}: {replayed} ms, was {recorded}"
+            );
         }
     }
 }
