@@ -122,6 +122,8 @@ unit: console
 	cargo test --workspace --locked
 	cd console && npm test --silent
 
-browser: build
+# The binary that `unit` has built: another profile would build everything once more.
+browser: console
 	@./setup ffmpeg chromium
-	cd console && npm run --silent e2e
+	cargo build --locked --package tautline
+	cd console && TAUTLINE=$(abspath $(or $(CARGO_TARGET_DIR),target))/debug/tautline npm run --silent e2e
