@@ -44,6 +44,8 @@ impl ClockEstimate {
 #[derive(Debug, Clone)]
 pub(crate) struct Estimator {
     slots: VecDeque<Slot>,
+    /// The tightest bounds of all slots: all widen alike, so the tightest one stays so.
+    tightest: Option<(Bound, Bound)>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -65,7 +67,7 @@ pub(crate) struct Step;
 
 impl Estimator {
     pub(crate) fn new() -> Self {
-        Self { slots: VecDeque::with_capacity(SLOTS + 1) }
+        Self { slots: VecDeque::with_capacity(SLOTS + 1), tightest: None }
     }
 
     /// Takes the bounds that one pong gives, in nanoseconds.
@@ -100,6 +102,10 @@ impl Estimator {
                 }
             }
         }
+        let lowers = self.slots.iter().map(|slot| slot.lower);
+        let uppers = self.slots.iter().map(|slot| slot.upper);
+        let lower = lowers.max_by_key(|bound| bound.least(now));
+        self.tightest = lower.zip(uppers.min_by_key(|bound| bound.most(now)));
         if stepped { Err(Step) } else { Ok(()) }
     }
 
@@ -114,8 +120,8 @@ impl Estimator {
     }
 
     fn bounds(&self, now: Instant) -> Option<(i64, i64)> {
-        let low = self.slots.iter().map(|slot| slot.lower.least(now)).max()?;
-        let high = self.slots.iter().map(|slot| slot.upper.most(now)).min()?;
+        let (lower, upper) = self.tightest?;
+        let (low, high) = (lower.least(now), upper.most(now));
         // Drift beyond the assumed bound makes the ends cross by a little: take what lies between.
         Some((low.min(high), high.max(low)))
     }

@@ -113,6 +113,11 @@ impl Routing {
         self.leg(route).is_some_and(|leg| leg.room() >= bytes as u64)
     }
 
+    /// Whether there is a candidate.
+    pub(crate) fn is_moving(&self) -> bool {
+        self.candidate.is_some()
+    }
+
     /// The candidate, if a ping of `bytes` bytes may go there now; at most one per `interval`.
     pub(crate) fn ping_candidate(
         &mut self,

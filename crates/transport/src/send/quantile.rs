@@ -60,38 +60,41 @@ pub(crate) struct Shares {
 /// miss; with `spread` no more than what is left without the largest share. A bound on the risk of
 /// each unit by itself would pay for safety where it is dear as well as where it is cheap.
 pub(crate) fn size(offers: &[Offer], aim: &Aim, symbol_bytes_max: usize) -> f64 {
-    let mut shares: Vec<(f64, f64)> = offers
-        .iter()
-        .map(|offer| {
-            let bytes = (offer.pace + offer.credit / CREDIT_UNITS).min(offer.room);
-            // As many packets as come nearly always.
-            let packets = (bytes / symbol_bytes_max as f64).max(1.0);
-            let spread = (packets * offer.loss * (1.0 - offer.loss)).sqrt();
-            (bytes * (1.0 - offer.loss - DEVIATIONS * spread / packets).max(0.1), offer)
-        })
-        .filter(|(bytes, offer)| *bytes > 0.0 && offer.probability > PROBABILITY_LEAST)
-        .map(|(bytes, offer)| (bytes, offer.probability))
-        .collect();
-    shares.sort_by(|a, b| b.0.total_cmp(&a.0));
-    shares.truncate(SUBSET_LINKS);
-    let mut subsets = vec![(0.0, 1.0)];
-    for (bytes, probability) in &shares {
-        for at in 0..subsets.len() {
-            let (sum, p) = subsets[at];
-            subsets.push((sum + bytes, p * probability));
-            subsets[at].1 = p * (1.0 - probability);
+    let mut shares = [(0.0, 0.0); LinkNumber::COUNT];
+    let mut count = 0;
+    for offer in offers {
+        let bytes = (offer.pace + offer.credit / CREDIT_UNITS).min(offer.room);
+        // As many packets as come nearly always.
+        let packets = (bytes / symbol_bytes_max as f64).max(1.0);
+        let spread = (packets * offer.loss * (1.0 - offer.loss)).sqrt();
+        let bytes = bytes * (1.0 - offer.loss - DEVIATIONS * spread / packets).max(0.1);
+        if bytes > 0.0 && offer.probability > PROBABILITY_LEAST {
+            shares[count] = (bytes, offer.probability);
+            count += 1;
         }
     }
-    subsets.sort_by(|a: &(f64, f64), b| b.0.total_cmp(&a.0));
+    shares[..count].sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
+    let shares = &shares[..count.min(SUBSET_LINKS)];
+    let mut subsets = [(0.0, 1.0); 1 << SUBSET_LINKS];
+    for (index, (bytes, probability)) in shares.iter().enumerate() {
+        let (without, with) = subsets[..2 << index].split_at_mut(1 << index);
+        for (without, with) in without.iter_mut().zip(with) {
+            let (sum, p) = *without;
+            *with = (sum + bytes, p * probability);
+            without.1 = p * (1.0 - probability);
+        }
+    }
+    let subsets = &mut subsets[..1 << shares.len()];
+    subsets.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
     let total: f64 = shares.iter().map(|(bytes, _)| bytes).sum();
     let most = match (aim.spread && shares.len() > 1, shares.first()) {
         (true, Some((largest, _))) => total - largest,
         (true | false, _) => total,
     };
     let (mut sure, mut best, mut best_worth) = (0.0, 0.0, f64::NEG_INFINITY);
-    for (sum, p) in subsets.into_iter().filter(|(sum, _)| *sum > 0.0) {
+    for (sum, p) in subsets.iter().filter(|(sum, _)| *sum > 0.0) {
         sure += p;
-        let bytes = f64::min(sum, most);
+        let bytes = sum.min(most);
         let worth = bytes / total * sure - aim.price * (1.0 - sure);
         if worth > best_worth {
             (best, best_worth) = (bytes, worth);
@@ -230,8 +233,16 @@ impl<'a> Block<'a> {
 
     /// The probability that at least k packets come, the links failing whole and independently.
     fn probability(&self) -> f64 {
+        match self.source_count <= SOURCES_USUAL {
+            true => self.probability_of::<{ SOURCES_USUAL + 1 }>(),
+            false => self.probability_of::<{ SOURCES_MAX + 1 }>(),
+        }
+    }
+
+    /// The same, for fewer than `SUMS` source packets.
+    fn probability_of<const SUMS: usize>(&self) -> f64 {
         let most = self.source_count;
-        let mut sums = [0.0; SOURCES_MAX + 1];
+        let mut sums = [0.0; SUMS];
         sums[0] = 1.0;
         let links = self.counts.iter().zip(self.offers).filter(|(count, _)| **count > 0);
         for (count, offer) in links {
@@ -252,12 +263,12 @@ impl<'a> Block<'a> {
 }
 
 /// What `sums` become with `count` packets of a link that loses some of them by chance.
-fn lossy(
-    sums: &[f64; SOURCES_MAX + 1],
+fn lossy<const SUMS: usize>(
+    sums: &[f64; SUMS],
     most: usize,
     count: usize,
     offer: &Offer,
-) -> [f64; SOURCES_MAX + 1] {
+) -> [f64; SUMS] {
     let mut after = sums.map(|p| p * (1.0 - offer.probability));
     // Of `count` packets, P(n come); then P(n + 1 come) from it.
     let (kept, lost) = (1.0 - offer.loss, offer.loss);
@@ -287,6 +298,8 @@ const SYMBOL_BYTES_MIN: usize = 64;
 /// Ways to cut a unit beyond the coarsest.
 const CUTS: usize = 6;
 const SOURCES_MAX: usize = 128;
+/// More are seldom needed; so many probabilities fit a few registers.
+const SOURCES_USUAL: usize = 15;
 const PACKETS_MAX: usize = 256;
 /// What IPv4 and UDP add to a datagram.
 const IP_BYTES: usize = 28;

@@ -537,30 +537,41 @@ impl Active {
     }
 
     pub(crate) fn poll_timeout(&self, shared: &Shared) -> Option<(Instant, Timer)> {
-        let inboxes = [&self.control, &self.media].into_iter();
-        // A unit is in time up to its deadline and lost a nanosecond later.
-        let deadlines = inboxes
-            .filter_map(Inbox::due_at)
-            .map(|at| (Instant::from_nanos(at.as_nanos().saturating_add(1)), Timer::Deadline));
+        let mut first: Option<(Instant, Timer)> = None;
+        let mut take = |at: Instant, timer: Timer| {
+            if first.is_none_or(|first| (at, timer) < first) {
+                first = Some((at, timer));
+            }
+        };
+        for at in [&self.control, &self.media].into_iter().filter_map(Inbox::due_at) {
+            // A unit is in time up to its deadline and lost a nanosecond later.
+            take(Instant::from_nanos(at.as_nanos().saturating_add(1)), Timer::Deadline);
+        }
+        if let Some(at) = self.outgoing.ledger.look_due_at() {
+            take(at, Timer::Deadline);
+        }
         let carrying = Carrying::of(&self.links);
-        let links = self.links.iter().flat_map(|link| {
+        for link in &self.links {
+            take(link.probe.due_at(), Timer::Probe);
+            take(link.arrivals.report_due_at(), Timer::Probe);
+            if link.gate.is_trusted()
+                && let Some(at) = link.news_overdue_at(&shared.config)
+            {
+                take(at, Timer::Silence);
+            }
             let pace = match link.grant.probing && carrying.allows(link) {
                 true => Some(link.pacer.next_at()),
                 false => link.pacer.due_at().filter(|_| link.may_send_next()),
             };
-            let silent = link.gate.due_at(link.patience(&shared.config), shared.config.silence);
-            [
-                Some((link.probe.due_at(), Timer::Probe)),
-                Some((link.arrivals.report_due_at(), Timer::Probe)),
-                link.news_overdue_at(&shared.config)
-                    .filter(|_| link.gate.is_trusted())
-                    .map(|at| (at, Timer::Silence)),
-                pace.map(|at| (at, Timer::Pace)),
-                silent.map(|at| (at, Timer::Silence)),
-            ]
-        });
-        let look = self.outgoing.ledger.look_due_at().map(|at| (at, Timer::Deadline));
-        deadlines.chain(links.flatten()).chain(look).min()
+            if let Some(at) = pace {
+                take(at, Timer::Pace);
+            }
+            let patience = link.patience(&shared.config);
+            if let Some(at) = link.gate.due_at(patience, shared.config.silence) {
+                take(at, Timer::Silence);
+            }
+        }
+        first
     }
 }
 

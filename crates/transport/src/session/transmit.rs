@@ -18,15 +18,20 @@ impl Active {
         shared: &mut Shared,
         now: Instant,
     ) -> Option<Route> {
-        for place in 0..self.links.len() {
-            if let Some(route) = self.transmit_urgent(place, buffer, shared, now) {
+        let count = self.links.len();
+        for place in 0..count {
+            if self.links[place].is_urgent(now)
+                && let Some(route) = self.transmit_urgent(place, buffer, shared, now)
+            {
                 return Some(route);
             }
         }
-        let count = self.links.len();
+        let carrying = Carrying::of(&self.links);
         for step in 0..count {
             let place = (self.outgoing.turn + step) % count;
-            if let Some(route) = self.transmit_media(place, buffer, shared, now) {
+            if self.links[place].has_media(carrying, now)
+                && let Some(route) = self.transmit_media(place, buffer, shared, now)
+            {
                 self.outgoing.turn = place + 1;
                 return Some(route);
             }
@@ -187,7 +192,7 @@ impl Active {
         }
     }
 
-    /// The next media packet of one link, if its pace allows; padding if the link probes.
+    /// The next media packet of one link that has it; padding if the link probes.
     fn transmit_media(
         &mut self,
         place: usize,
@@ -196,11 +201,7 @@ impl Active {
         now: Instant,
     ) -> Option<Route> {
         let clock = self.clock(now);
-        let carrying = Carrying::of(&self.links);
         let link = &mut self.links[place];
-        if !carrying.allows(link) || !link.pacer.is_ready(now) {
-            return None;
-        }
         let route = link.routing.route();
         let owd = link.owd_out_least(clock);
         while link.may_send_next()
@@ -242,6 +243,22 @@ impl Active {
 }
 
 impl Link {
+    /// Whether something may have to leave that does not wait for the pace.
+    fn is_urgent(&self, now: Instant) -> bool {
+        !self.pongs.is_empty()
+            || self.control.front().is_some()
+            || now >= self.probe.due_at()
+            || now >= self.arrivals.report_due_at()
+            || self.routing.is_moving()
+    }
+
+    /// Whether its pace allows media now, and there is some, or padding in its place.
+    fn has_media(&self, carrying: Carrying, now: Instant) -> bool {
+        (self.grant.probing || self.pacer.next_bytes().is_some())
+            && self.pacer.is_ready(now)
+            && carrying.allows(self)
+    }
+
     /// The delay that a packet will see; half the RTT, or a mobile link's usual, before it is
     /// known.
     pub(super) fn owd_out_or_guess(&self, clock: Option<crate::ClockEstimate>) -> Duration {
