@@ -98,9 +98,10 @@ lint: console bare outside
 	cargo xtask tidy
 	cd console && npm run --silent check
 
-# What stands outside the workspace still fits it.
+# What stands outside the workspace, and outside its default features, still fits it.
 outside:
-	@./setup c++ isal
+	@./setup c++ isal x264
+	cargo clippy --locked --package tautline-video --features x264 --all-targets -- -D warnings
 	cargo check --locked --manifest-path fuzz/Cargo.toml
 	cargo check --locked --manifest-path peers/Cargo.toml
 

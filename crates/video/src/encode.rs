@@ -23,6 +23,39 @@ pub trait Encoder: Send {
     ) -> Result<Encoded, Error>;
 }
 
+/// Codes one strip at quantizers that are told: to measure what a quantizer costs and gives.
+pub trait QuantizerEncoder: Encoder {
+    /// Codes the strip's next picture at `quantizers`, whatever its size becomes.
+    ///
+    /// # Errors
+    /// As [`Encoder::encode`].
+    fn encode_at(
+        &mut self,
+        rows: &Picture,
+        quantizers: Quantizers,
+        refresh: Refresh,
+    ) -> Result<Encoded, Error>;
+}
+
+/// The quantizers of a picture's intra and of its predicted macroblocks, 0 to [`Quantizers::MAX`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Quantizers {
+    /// Of an IDR, and of refreshed macroblocks where the encoder tells them apart.
+    pub intra: u8,
+    /// Of all others.
+    pub predicted: u8,
+}
+
+impl Quantizers {
+    /// The coarsest quantizer that H.264 has for 8 bits.
+    pub const MAX: u8 = 51;
+
+    /// The same quantizer for both.
+    pub const fn both(qp: u8) -> Self {
+        Self { intra: qp, predicted: qp }
+    }
+}
+
 /// Whether a picture must be decodable without any before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refresh {

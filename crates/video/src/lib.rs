@@ -17,10 +17,13 @@ pub mod quality;
 mod quantizer;
 mod slice;
 pub mod stamp;
+mod strip;
+#[cfg(feature = "x264")]
+pub mod x264;
 
 pub use conceal::Concealer;
 pub use decode::Decoder;
-pub use encode::{Encoded, Encoder, Refresh};
+pub use encode::{Encoded, Encoder, QuantizerEncoder, Quantizers, Refresh};
 pub use error::Error;
 pub use layout::Layout;
 pub use picture::Picture;

@@ -2,12 +2,16 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[path = "support/ffmpeg.rs"]
+mod ffmpeg;
+#[path = "support/random.rs"]
+mod random;
 #[path = "support/scene.rs"]
 mod scene;
 
 use std::borrow::Cow;
-use std::process::Command;
 
+use random::Random;
 use scene::Scene;
 use tautline_units::ByteCount;
 use tautline_video::openh264::{StripDecoder, StripEncoder};
@@ -125,7 +129,7 @@ fn the_loss_of_the_picture_in_which_frame_num_wraps_is_concealed() {
         strip.show((!lost).then_some(coded.as_slice()));
     }
     assert!(strip.recording.len() > WRAP as usize);
-    check_with_ffmpeg(&strip.recording, WRAP as usize + 40);
+    ffmpeg::check(&strip.recording, WRAP as usize + 40);
 }
 
 #[test]
@@ -138,7 +142,7 @@ fn ffmpeg_decodes_a_concealed_stream_without_a_word() {
         let lost = number > 0 && random.next().is_multiple_of(5);
         strip.show((!lost).then_some(coded.as_slice()));
     }
-    check_with_ffmpeg(&strip.recording, 240);
+    ffmpeg::check(&strip.recording, 240);
 }
 
 #[test]
@@ -239,46 +243,5 @@ impl Strip {
 
     fn damaged(&self) -> bool {
         self.concealer.is_damaged()
-    }
-}
-
-/// Has ffmpeg decode `stream`: it must print nothing and give `pictures` pictures.
-fn check_with_ffmpeg(stream: &[u8], pictures: usize) {
-    if Command::new("ffmpeg").arg("-version").output().is_err() {
-        eprintln!("skipped: ffmpeg is not installed");
-        return;
-    }
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("strip.h264");
-    std::fs::write(&file, stream).unwrap();
-    let run = |before: &[&str], after: &[&str]| {
-        let output = Command::new("ffmpeg")
-            .args(["-v", "error"])
-            .args(before)
-            .arg("-i")
-            .arg(&file)
-            .args(after)
-            .output()
-            .unwrap();
-        assert!(output.status.success());
-        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
-        output.stdout
-    };
-    run(&[], &["-f", "null", "-"]);
-    let low_delay = ["-flags", "low_delay", "-threads", "1"];
-    let lines = run(&low_delay, &["-fps_mode", "passthrough", "-f", "framecrc", "-"]);
-    let lines = String::from_utf8(lines).unwrap();
-    assert_eq!(lines.lines().filter(|line| !line.starts_with('#')).count(), pictures);
-}
-
-/// A small generator with a seed (xorshift).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 >> 11
     }
 }

@@ -12,10 +12,8 @@ use openh264_sys2::{
     videoFrameTypeP,
 };
 
-use crate::{Error, Picture};
-
-/// The quantizers that H.264 has for 8 bits.
-pub(super) const QP_MAX: i32 = 51;
+use crate::strip::{Backend, Coded};
+use crate::{Error, Picture, Quantizers};
 
 /// One openh264 encoder, initialized, whose quantizer is set picture by picture.
 ///
@@ -34,12 +32,6 @@ pub(super) struct Native {
 // SAFETY: The library's encoder keeps no thread-local state and, with one thread, starts no
 // threads; the pointer is owned by this value alone, which is not Sync and not Clone.
 unsafe impl Send for Native {}
-
-/// What the encoder made of a picture.
-pub(super) struct Coded {
-    pub(super) is_idr: bool,
-    pub(super) bytes: Vec<u8>,
-}
 
 impl Native {
     pub(super) fn new(width: usize, height: usize, rate: f32) -> Result<Self, Error> {
@@ -78,8 +70,8 @@ impl Native {
     }
 
     /// Sets the quantizer of the pictures to come.
-    pub(super) fn set_qp(&mut self, qp: i32) -> Result<(), Error> {
-        let qp = qp.clamp(0, QP_MAX);
+    fn set_qp(&mut self, qp: i32) -> Result<(), Error> {
+        let qp = qp.clamp(0, i32::from(Quantizers::MAX));
         if self.params.sSpatialLayers[0].iDLayerQp == qp {
             return Ok(());
         }
@@ -94,16 +86,48 @@ impl Native {
     }
 
     /// Makes the next picture an IDR.
-    pub(super) fn force_idr(&mut self) -> Result<(), Error> {
+    fn force_idr(&mut self) -> Result<(), Error> {
         let force = function("ForceIntraFrame", self.vtable().ForceIntraFrame)?;
         // SAFETY: `encoder` is initialized.
         let code = unsafe { force(self.encoder, true) };
         check("ForceIntraFrame", code)
     }
 
-    /// Codes a picture, which must have the encoder's size.
-    pub(super) fn encode(&mut self, picture: &Picture) -> Result<Coded, Error> {
+    /// Copies the NAL units of the last picture out of the encoder's buffers.
+    fn coded_bytes(&self) -> Vec<u8> {
+        let mut bytes =
+            Vec::with_capacity(usize::try_from(self.info.iFrameSizeInBytes).unwrap_or(0));
+        let layers = usize::try_from(self.info.iLayerNum).unwrap_or(0);
+        for layer in self.info.sLayerInfo.iter().take(layers) {
+            let units = usize::try_from(layer.iNalCount).unwrap_or(0);
+            if units == 0 || layer.pBsBuf.is_null() || layer.pNalLengthInByte.is_null() {
+                continue;
+            }
+            // SAFETY: After EncodeFrame a layer has `iNalCount` lengths at `pNalLengthInByte`, in
+            // memory that the encoder owns and leaves alone until its next call.
+            let lengths = unsafe { std::slice::from_raw_parts(layer.pNalLengthInByte, units) };
+            let total = lengths.iter().map(|&length| usize::try_from(length).unwrap_or(0)).sum();
+            // SAFETY: The layer's NAL units lie one after another from `pBsBuf` on, together as
+            // long as their lengths say, likewise until the encoder's next call.
+            bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(layer.pBsBuf, total) });
+        }
+        bytes
+    }
+
+    fn vtable(&self) -> &ISVCEncoderVtbl {
+        // SAFETY: A live encoder begins with the pointer to its table of functions, which is
+        // static.
+        unsafe { &**self.encoder }
+    }
+}
+
+impl Backend for Native {
+    fn encode(&mut self, picture: &Picture, qp: i32, idr: bool) -> Result<Coded, Error> {
         assert_eq!((picture.width(), picture.height()), (self.width, self.height));
+        if idr {
+            self.force_idr()?;
+        }
+        self.set_qp(qp)?;
         let encode = function("EncodeFrame", self.vtable().EncodeFrame)?;
         let stride = self.width as c_int;
         let source = SSourcePicture {
@@ -132,33 +156,6 @@ impl Native {
             kind => return Err(Error::Encoder { call: "EncodeFrame: frame type", code: kind }),
         };
         Ok(Coded { is_idr, bytes: self.coded_bytes() })
-    }
-
-    /// Copies the NAL units of the last picture out of the encoder's buffers.
-    fn coded_bytes(&self) -> Vec<u8> {
-        let mut bytes =
-            Vec::with_capacity(usize::try_from(self.info.iFrameSizeInBytes).unwrap_or(0));
-        let layers = usize::try_from(self.info.iLayerNum).unwrap_or(0);
-        for layer in self.info.sLayerInfo.iter().take(layers) {
-            let units = usize::try_from(layer.iNalCount).unwrap_or(0);
-            if units == 0 || layer.pBsBuf.is_null() || layer.pNalLengthInByte.is_null() {
-                continue;
-            }
-            // SAFETY: After EncodeFrame a layer has `iNalCount` lengths at `pNalLengthInByte`, in
-            // memory that the encoder owns and leaves alone until its next call.
-            let lengths = unsafe { std::slice::from_raw_parts(layer.pNalLengthInByte, units) };
-            let total = lengths.iter().map(|&length| usize::try_from(length).unwrap_or(0)).sum();
-            // SAFETY: The layer's NAL units lie one after another from `pBsBuf` on, together as
-            // long as their lengths say, likewise until the encoder's next call.
-            bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(layer.pBsBuf, total) });
-        }
-        bytes
-    }
-
-    fn vtable(&self) -> &ISVCEncoderVtbl {
-        // SAFETY: A live encoder begins with the pointer to its table of functions, which is
-        // static.
-        unsafe { &**self.encoder }
     }
 }
 

@@ -1,0 +1,11 @@
+//! Compiles the shim between Rust and libx264, where the feature `x264` asks for it.
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    #[cfg(feature = "x264")]
+    {
+        println!("cargo::rerun-if-changed=src/x264/shim.c");
+        cc::Build::new().file("src/x264/shim.c").warnings(true).compile("tautline_x264_shim");
+        println!("cargo::rustc-link-lib=x264");
+    }
+}

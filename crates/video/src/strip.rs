@@ -1,0 +1,122 @@
+//! What the strip encoders of others' libraries share: sizes that follow the budget by one
+//! quantizer a picture, and an IDR after whatever fails.
+
+use tautline_units::ByteCount;
+
+use crate::quantizer::{Activity, Quantizer};
+use crate::{Encoded, Error, Picture, Quantizers, Refresh, SliceKind};
+
+/// A library that codes one picture at one quantizer.
+pub(crate) trait Backend: Send {
+    /// Codes a picture of the backend's size; as an IDR where told so.
+    fn encode(&mut self, picture: &Picture, qp: i32, idr: bool) -> Result<Coded, Error>;
+}
+
+/// What a backend made of a picture.
+pub(crate) struct Coded {
+    pub(crate) is_idr: bool,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// One strip's backend and the model of its sizes.
+pub(crate) struct Coder<B> {
+    backend: B,
+    quantizer: Quantizer,
+    width: usize,
+    height: usize,
+    /// Whether the next picture must be an IDR whatever is asked.
+    idr_due: bool,
+}
+
+impl<B: Backend> Coder<B> {
+    /// A coder whose first picture is an IDR.
+    pub(crate) fn new(backend: B, width: usize, height: usize) -> Self {
+        let quantizer = Quantizer::new(width, height);
+        Self { backend, quantizer, width, height, idr_due: true }
+    }
+
+    /// As [`Encoder::encode`](crate::Encoder::encode).
+    pub(crate) fn encode(
+        &mut self,
+        rows: &Picture,
+        budget: ByteCount,
+        refresh: Refresh,
+    ) -> Result<Encoded, Error> {
+        self.check_size(rows)?;
+        self.quantizer.look_at(rows);
+        if self.idr_due || refresh == Refresh::Idr {
+            self.idr_due = true;
+            let bytes = self.idr(rows, budget)?;
+            self.idr_due = false;
+            return Ok(Encoded { kind: SliceKind::Idr, bytes });
+        }
+        let qp = self.quantizer.for_predicted(budget);
+        let coded = self.predicted(rows, qp)?;
+        let size = ByteCount::of(&coded.bytes);
+        match coded.kind {
+            SliceKind::Idr => {}
+            SliceKind::Predicted | SliceKind::Skip => self.quantizer.predicted_done(qp, size),
+        }
+        self.quantizer.settle(qp, size, budget);
+        Ok(coded)
+    }
+
+    /// As [`QuantizerEncoder::encode_at`](crate::QuantizerEncoder::encode_at).
+    pub(crate) fn encode_at(
+        &mut self,
+        rows: &Picture,
+        quantizers: Quantizers,
+        refresh: Refresh,
+    ) -> Result<Encoded, Error> {
+        self.check_size(rows)?;
+        if self.idr_due || refresh == Refresh::Idr {
+            self.idr_due = true;
+            let bytes = self.backend.encode(rows, i32::from(quantizers.intra), true)?.bytes;
+            self.idr_due = false;
+            return Ok(Encoded { kind: SliceKind::Idr, bytes });
+        }
+        self.predicted(rows, i32::from(quantizers.predicted))
+    }
+
+    fn predicted(&mut self, rows: &Picture, qp: i32) -> Result<Encoded, Error> {
+        // Until it has gone well: after a failure the decoder's picture is not the encoder's.
+        self.idr_due = true;
+        let coded = self.backend.encode(rows, qp, false)?;
+        self.idr_due = false;
+        let kind = if coded.is_idr { SliceKind::Idr } else { SliceKind::Predicted };
+        Ok(Encoded { kind, bytes: coded.bytes })
+    }
+
+    fn idr(&mut self, rows: &Picture, budget: ByteCount) -> Result<Vec<u8>, Error> {
+        let activity = Activity::of(rows);
+        let mut qp = self.quantizer.for_intra(&activity, budget);
+        let mut coded = self.backend.encode(rows, qp, true)?.bytes;
+        // An IDR depends on nothing before it, so one that is too large is thrown away and made
+        // again. A predicted picture's encoder could not go back.
+        for _ in 0..IDR_RETRIES {
+            let size = ByteCount::of(&coded);
+            let Some(higher) = self.quantizer.intra_done(&activity, qp, size, budget) else {
+                break;
+            };
+            qp = higher;
+            coded = self.backend.encode(rows, qp, true)?.bytes;
+        }
+        self.quantizer.settle(qp, ByteCount::of(&coded), budget);
+        Ok(coded)
+    }
+
+    fn check_size(&self, rows: &Picture) -> Result<(), Error> {
+        if (rows.width(), rows.height()) == (self.width, self.height) {
+            return Ok(());
+        }
+        Err(Error::SizeMismatch {
+            width: rows.width(),
+            height: rows.height(),
+            expected_width: self.width,
+            expected_height: self.height,
+        })
+    }
+}
+
+/// Each takes as long as coding the strip once.
+const IDR_RETRIES: usize = 2;

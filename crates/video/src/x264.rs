@@ -1,0 +1,108 @@
+//! The x264 backend: VideoLAN's library, which must be installed.
+//!
+//! x264 is under the GPL, and so is whatever is linked with it: the feature `x264` is off unless
+//! asked for. It is here to measure with.
+
+mod native;
+
+use std::ffi::CStr;
+
+use tautline_units::ByteCount;
+
+use self::native::Native;
+use crate::strip::Coder;
+use crate::{Encoded, Encoder, Error, Picture, QuantizerEncoder, Quantizers, Refresh};
+
+/// Codes one strip with x264: one slice a picture, one reference, one thread, no delay.
+///
+/// Sizes follow the budget as those of openh264 do, so that the two can be compared. Quantizers
+/// below 11 are taken as 11. What is refreshed takes the predicted quantizer.
+pub struct StripEncoder {
+    coder: Coder<Native>,
+}
+
+/// How x264 codes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Settings {
+    /// Time against quality.
+    pub preset: Preset,
+    /// Pictures in which a contiguous sweep of intra columns crosses the strip; 0 for none. x264
+    /// does not keep what is refreshed from reading what is not, so healing takes longer.
+    pub refresh_period: u8,
+    /// CABAC in the place of CAVLC: main profile, and no stream for the
+    /// [`Concealer`](crate::Concealer).
+    pub cabac: bool,
+}
+
+/// x264's own names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Preset {
+    Ultrafast,
+    Superfast,
+    Veryfast,
+}
+
+impl Preset {
+    fn name(self) -> &'static CStr {
+        match self {
+            Self::Ultrafast => c"ultrafast",
+            Self::Superfast => c"superfast",
+            Self::Veryfast => c"veryfast",
+        }
+    }
+}
+
+impl Default for Settings {
+    /// Superfast, without refresh, CAVLC: the baseline of comparisons.
+    fn default() -> Self {
+        Self { preset: Preset::Superfast, refresh_period: 0, cabac: false }
+    }
+}
+
+impl StripEncoder {
+    /// An encoder of strips of `width` by `height` pixels, `pictures_per_second` of them.
+    ///
+    /// # Errors
+    /// [`Error::Dimensions`] unless both sides are multiples of 16 from 16 to 8192;
+    /// [`Error::Invalid`] unless the rate is 1 to 240; [`Error::Encoder`] if the library refuses.
+    pub fn new(
+        width: usize,
+        height: usize,
+        pictures_per_second: u32,
+        settings: Settings,
+    ) -> Result<Self, Error> {
+        let valid = |side: usize| side.is_multiple_of(16) && (16..=8192).contains(&side);
+        if !valid(width) || !valid(height) {
+            return Err(Error::Dimensions { width, height });
+        }
+        if pictures_per_second == 0 || pictures_per_second > 240 {
+            let value = u64::from(pictures_per_second);
+            return Err(Error::Invalid { what: "picture rate", value });
+        }
+        let native = Native::new(width, height, pictures_per_second, settings)?;
+        Ok(Self { coder: Coder::new(native, width, height) })
+    }
+}
+
+impl Encoder for StripEncoder {
+    fn encode(
+        &mut self,
+        rows: &Picture,
+        budget: ByteCount,
+        refresh: Refresh,
+    ) -> Result<Encoded, Error> {
+        self.coder.encode(rows, budget, refresh)
+    }
+}
+
+impl QuantizerEncoder for StripEncoder {
+    fn encode_at(
+        &mut self,
+        rows: &Picture,
+        quantizers: Quantizers,
+        refresh: Refresh,
+    ) -> Result<Encoded, Error> {
+        self.coder.encode_at(rows, quantizers, refresh)
+    }
+}

@@ -1,0 +1,32 @@
+//! Streams held against ffmpeg.
+
+use std::process::Command;
+
+/// Has ffmpeg decode `stream`: it must print nothing and give `pictures` pictures.
+pub(crate) fn check(stream: &[u8], pictures: usize) {
+    if Command::new("ffmpeg").arg("-version").output().is_err() {
+        eprintln!("skipped: ffmpeg is not installed");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("strip.h264");
+    std::fs::write(&file, stream).unwrap();
+    let run = |before: &[&str], after: &[&str]| {
+        let output = Command::new("ffmpeg")
+            .args(["-v", "error"])
+            .args(before)
+            .arg("-i")
+            .arg(&file)
+            .args(after)
+            .output()
+            .unwrap();
+        assert!(output.status.success());
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        output.stdout
+    };
+    run(&[], &["-f", "null", "-"]);
+    let low_delay = ["-flags", "low_delay", "-threads", "1"];
+    let lines = run(&low_delay, &["-fps_mode", "passthrough", "-f", "framecrc", "-"]);
+    let lines = String::from_utf8(lines).unwrap();
+    assert_eq!(lines.lines().filter(|line| !line.starts_with('#')).count(), pictures);
+}

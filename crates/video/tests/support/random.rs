@@ -1,0 +1,14 @@
+//! Chance with a seed.
+
+/// A small generator with a seed (xorshift).
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    /// The next number, evenly spread over 53 bits.
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 >> 11
+    }
+}
