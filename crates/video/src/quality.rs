@@ -1,4 +1,8 @@
-//! How near a picture is to another.
+//! How near a picture is to another, and how much an encoder needs for it.
+
+mod bjontegaard;
+
+pub use bjontegaard::{Point, bd_rate};
 
 use crate::{Error, Picture};
 
