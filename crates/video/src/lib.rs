@@ -11,12 +11,15 @@ mod encode;
 mod error;
 mod h264;
 mod layout;
+#[cfg(feature = "openh264")]
 pub mod openh264;
 mod picture;
 pub mod quality;
+#[cfg(any(feature = "openh264", feature = "x264"))]
 mod quantizer;
 mod slice;
 pub mod stamp;
+#[cfg(any(feature = "openh264", feature = "x264"))]
 mod strip;
 #[cfg(feature = "x264")]
 pub mod x264;

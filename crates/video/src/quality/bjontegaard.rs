@@ -128,7 +128,10 @@ mod tests {
 
     use super::*;
 
-    fn curve(points: &[(f64, f64)]) -> Vec<Point> {
+    /// kbit/s and dB.
+    type Measured = [(f64, f64)];
+
+    fn curve(points: &Measured) -> Vec<Point> {
         let point = |&(kbps, quality): &(f64, f64)| Point {
             bitrate: Bitrate::from_bps((kbps * 1e3).round() as u64),
             quality,
@@ -139,7 +142,7 @@ mod tests {
     #[test]
     fn known_curves_have_their_known_difference() {
         // By the package bjontegaard 1.3 (method "pchip"), from its own example and two others.
-        let cases: [(&[(f64, f64)], &[(f64, f64)], f64); 3] = [
+        let cases: [(&Measured, &Measured, f64); 3] = [
             (
                 &[(9487.76, 40.037), (4593.60, 38.615), (2486.44, 36.845), (1358.24, 34.851)],
                 &[(9787.80, 40.121), (4469.00, 38.651), (2451.52, 36.970), (1356.24, 34.987)],
