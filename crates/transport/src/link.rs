@@ -48,6 +48,8 @@ pub(crate) struct Link {
     pub(crate) loss: Loss,
     pub(crate) controller: Box<dyn Controller>,
     pub(crate) grant: Grant,
+    /// What units of the floor may have on their way beyond the window.
+    pub(crate) reserve: ByteCount,
     pub(crate) pacer: Pacer,
     pub(crate) flight: Flight,
     pub(crate) punctuality: Punctuality,

@@ -38,8 +38,8 @@ impl Price {
     }
 }
 
-/// A hundred misses more than accepted raise the price by e.
-const STEP: f64 = 0.01;
+/// Fifty misses more than accepted raise the price by e.
+const STEP: f64 = 0.02;
 /// The price at first, times the target.
 const PRICE_FIRST: f64 = 0.2;
 const PRICE_LEAST: f64 = 0.05;

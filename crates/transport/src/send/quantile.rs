@@ -16,8 +16,10 @@ pub(crate) struct Offer {
     /// Bytes that it could take now beyond that without keeping them waiting for long; negative
     /// while more waits than that.
     pub(crate) credit: f64,
-    /// Bytes that may still be on their way unreported.
+    /// Bytes that may still be on their way unreported; negative if more are.
     pub(crate) room: f64,
+    /// Bytes beyond that for what would otherwise not be sent at all.
+    pub(crate) reserve: f64,
     /// Whether nothing waits there.
     pub(crate) idle: bool,
     /// The probability that what is given to it now is in time.
@@ -27,8 +29,15 @@ pub(crate) struct Offer {
 }
 
 impl Offer {
-    pub(crate) const NONE: Self =
-        Self { pace: 0.0, credit: 0.0, room: 0.0, idle: false, probability: 0.0, loss: 0.0 };
+    pub(crate) const NONE: Self = Self {
+        pace: 0.0,
+        credit: 0.0,
+        room: 0.0,
+        reserve: 0.0,
+        idle: false,
+        probability: 0.0,
+        loss: 0.0,
+    };
 }
 
 /// The largest unit that can be planned, in bytes.
@@ -57,8 +66,12 @@ pub(crate) struct Shares {
 /// The unit's size, in bytes, that the links carry within the aim; zero if none does.
 ///
 /// Of the sums V of subsets of shares, the one with the largest V P(sum >= V) less the price of a
-/// miss; with `spread` no more than what is left without the largest share. A bound on the risk of
-/// each unit by itself would pay for safety where it is dear as well as where it is cheap.
+/// miss; with `spread` no more than what is left without the largest share, links without room
+/// counted, for they are soon back. A bound on the risk of each unit by itself would pay for safety
+/// where it is dear as well as where it is cheap.
+///
+/// A miss that is dear makes the links carry less than they could, too: what is on its way when a
+/// link stalls is what the next units wait for.
 pub(crate) fn size(offers: &[Offer], aim: &Aim, symbol_bytes_max: usize) -> f64 {
     let mut shares = [(0.0, 0.0); LinkNumber::COUNT];
     let mut count = 0;
@@ -87,15 +100,20 @@ pub(crate) fn size(offers: &[Offer], aim: &Aim, symbol_bytes_max: usize) -> f64 
     let subsets = &mut subsets[..1 << shares.len()];
     subsets.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
     let total: f64 = shares.iter().map(|(bytes, _)| bytes).sum();
-    let most = match (aim.spread && shares.len() > 1, shares.first()) {
+    let alive = offers.iter().filter(|offer| offer.probability > PROBABILITY_LEAST).count();
+    let most = match (aim.spread && alive > 1, shares.first()) {
         (true, Some((largest, _))) => total - largest,
         (true | false, _) => total,
     };
     let (mut sure, mut best, mut best_worth) = (0.0, 0.0, f64::NEG_INFINITY);
     for (sum, p) in subsets.iter().filter(|(sum, _)| *sum > 0.0) {
         sure += p;
-        let bytes = sum.min(most);
-        let worth = bytes / total * sure - aim.price * (1.0 - sure);
+        let all = sum.min(most);
+        // Taken to grow with the square of the load; the outer loop finds the scale.
+        let dear = aim.price * (1.0 - sure);
+        let load = if dear > 0.0 { (all / total / (2.0 * dear)).min(1.0) } else { 1.0 };
+        let bytes = all * load;
+        let worth = bytes / total * sure - dear * load * load;
         if worth > best_worth {
             (best, best_worth) = (bytes, worth);
         }
@@ -112,7 +130,7 @@ pub(crate) fn size(offers: &[Offer], aim: &Aim, symbol_bytes_max: usize) -> f64 
 ///
 /// Among the ways to cut it, the one that keeps the aim with the fewest bytes. If the shares of one
 /// unit's time do not do, the links are given more, which keeps the unit and the next ones waiting;
-/// if nothing keeps the aim, what comes with the largest probability.
+/// if nothing keeps the aim, what comes with the largest probability, stalled links included.
 pub(crate) fn plan(
     unit_bytes: usize,
     symbol_bytes_max: usize,
@@ -126,16 +144,20 @@ pub(crate) fn plan(
     }
     let finest = (content / SYMBOL_BYTES_MIN).clamp(least, (least + CUTS).min(SOURCES_MAX));
     let mut fallback: Option<(f64, Shares)> = None;
-    for patience in PATIENCE {
+    for Attempt { patience, likely, reserve } in ATTEMPTS {
         let mut cheapest: Option<(usize, Shares)> = None;
         for source_count in least..=finest {
             let symbol_bytes = content.div_ceil(source_count);
             let datagram = (symbol_bytes + SYMBOL_AROUND_BYTES) as f64;
             let mut block = Block::new(source_count, offers, |offer| {
-                let bytes = (offer.pace * patience + offer.credit).min(offer.room);
+                if offer.probability <= likely {
+                    return 0;
+                }
+                let room = offer.room + if reserve { offer.reserve } else { 0.0 };
+                let bytes = (offer.pace * patience + offer.credit).min(room);
                 let packets = (bytes / datagram).max(0.0) as usize;
                 // A slow link that is idle may take one, for as long as it needs.
-                packets.max(usize::from(offer.idle && offer.room >= datagram))
+                packets.max(usize::from(offer.idle && room >= datagram))
             });
             let shares = |block: &Block| Shares {
                 plan: Plan { source_count, packet_count: block.counts.iter().sum(), symbol_bytes },
@@ -161,6 +183,16 @@ pub(crate) fn plan(
     fallback.map(|(_, shares)| shares)
 }
 
+/// What the links may be asked for, if less does not do.
+struct Attempt {
+    /// How many units' times a link's share may take.
+    patience: f64,
+    /// A link that is no more likely in time carries no share.
+    likely: f64,
+    /// Whether links may carry more than they have room for.
+    reserve: bool,
+}
+
 /// One way to cut a unit, and what each link would carry of it.
 struct Block<'a> {
     source_count: usize,
@@ -175,14 +207,12 @@ impl<'a> Block<'a> {
         let mut most = [0; LinkNumber::COUNT];
         let room = (PACKETS_MAX - source_count) / offers.len().max(1) + 1;
         for (most, offer) in most.iter_mut().zip(offers) {
-            if offer.probability > PROBABILITY_LEAST {
-                // Beyond k only what replaces losses is of use.
-                let useful = match offer.loss > LOSS_LEAST {
-                    true => source_count * 3 + 2,
-                    false => source_count,
-                };
-                *most = most_of(offer).min(useful).min(room);
-            }
+            // Beyond k only what replaces losses is of use.
+            let useful = match offer.loss > LOSS_LEAST {
+                true => source_count * 3 + 2,
+                false => source_count,
+            };
+            *most = most_of(offer).min(useful).min(room);
         }
         Self { source_count, offers, most, counts: most }
     }
@@ -292,8 +322,12 @@ const DEVIATIONS: f64 = 2.0;
 const CREDIT_UNITS: f64 = 4.0;
 /// Subsets of so many links are looked at one by one; what smaller shares add is a bonus.
 const SUBSET_LINKS: usize = 8;
-/// How many unit's times a link's share may take, if one does not do.
-const PATIENCE: [f64; 3] = [1.0, 2.0, 4.0];
+const ATTEMPTS: [Attempt; 4] = [
+    Attempt { patience: 1.0, likely: PROBABILITY_LEAST, reserve: false },
+    Attempt { patience: 2.0, likely: PROBABILITY_LEAST, reserve: false },
+    Attempt { patience: 4.0, likely: PROBABILITY_LEAST, reserve: false },
+    Attempt { patience: 4.0, likely: 0.0, reserve: true },
+];
 const SYMBOL_BYTES_MIN: usize = 64;
 /// Ways to cut a unit beyond the coarsest.
 const CUTS: usize = 6;
@@ -311,7 +345,7 @@ mod tests {
     use super::*;
 
     fn offer(pace: f64, probability: f64) -> Offer {
-        Offer { pace, credit: 0.0, room: 1e9, idle: false, probability, loss: 0.0 }
+        Offer { pace, credit: 0.0, room: 1e9, reserve: 0.0, idle: false, probability, loss: 0.0 }
     }
 
     const AIM: Aim = Aim { price: 20.0, risk: 0.0025, spread: true };
@@ -405,8 +439,26 @@ mod tests {
         assert_eq!(of(&[0.98; 4], 0.05, true), 3.0);
         assert_eq!(of(&[0.98; 4], 1_000.0, true), 2.0);
         assert_eq!(of(&[0.95; 4], 20.0, true), 2.0);
-        // Nothing is sure enough: the surest.
-        assert_eq!(of(&[0.5; 4], 20.0, true), 1.0);
+        // Nothing is sure enough: little, so that the units are not in each other's way.
+        assert_eq!(of(&[0.5; 4], 0.05, true), 2.0);
+        assert_eq!(of(&[0.5; 4], 20.0, true), 0.0);
         assert_eq!(of(&[], 20.0, true), 0.0);
+    }
+
+    #[test]
+    fn a_link_that_stalls_does_not_make_the_other_carry_more_than_would_survive() {
+        let full = Offer { room: -100.0, reserve: 3_000.0, ..offer(2_000.0, 0.98) };
+        let offers = [offer(2_000.0, 0.98), full];
+        assert_eq!(size(&offers, &AIM, 1_169), 0.0);
+        assert!(size(&offers, &Aim { spread: false, ..AIM }, 1_169) > 500.0);
+        assert!(size(&offers[..1], &AIM, 1_169) > 500.0);
+    }
+
+    #[test]
+    fn what_would_not_be_sent_at_all_takes_the_reserve_of_stalled_links() {
+        let full = Offer { room: -100.0, reserve: 3_000.0, ..offer(2_000.0, 0.1) };
+        let shares = plan(100, 1_169, &[full, full], &AIM).unwrap();
+        assert_eq!(shares.counts[..2], [1, 1]);
+        assert_eq!(plan(100, 1_169, &[Offer { reserve: 200.0, ..full }], &AIM), None);
     }
 }

@@ -587,6 +587,7 @@ fn new_link(shared: &Shared, number: LinkNumber, routing: Routing, now: Instant)
         loss: Loss::new(),
         controller,
         grant,
+        reserve: ByteCount::ZERO,
         pacer: Pacer::new(grant.rate, now),
         flight: Flight::new(),
         punctuality: Punctuality::new(),

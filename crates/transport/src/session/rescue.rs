@@ -63,7 +63,8 @@ impl Link {
 
     /// Whether `bytes` more may be on their way unreported.
     pub(super) fn has_room(&self, bytes: ByteCount) -> bool {
-        self.grant.window.is_none_or(|most| self.flight.in_flight() + bytes < most)
+        let most = self.grant.window.map(|window| window + self.reserve);
+        most.is_none_or(|most| self.flight.in_flight() + bytes < most)
     }
 
     /// Whether the packet that is next in the queue may leave as far as the window goes.

@@ -90,6 +90,9 @@ impl Active {
     ) -> Result<Plan, SendError> {
         let offers = self.offers(places, deadline.since(now), shared, now);
         let offers = &offers[..places.len()];
+        for (offer, place) in offers.iter().zip(places) {
+            self.links[*place].reserve = ByteCount::new(offer.reserve as u64);
+        }
         let aim = self.outgoing.price.aim(shared.config.spread);
         let shares = quantile::plan(unit.len(), symbol_bytes_max, offers, &aim);
         let Some(quantile::Shares { mut plan, mut counts }) = shares else {
@@ -133,6 +136,7 @@ impl Active {
     ) -> [Offer; LinkNumber::COUNT] {
         let clock = self.clock(now);
         let interval = self.budget.unit_interval();
+        let reserve = reserve(shared.config.protect.floor, span, interval);
         let mut offers = [Offer::NONE; LinkNumber::COUNT];
         for (offer, place) in offers.iter_mut().zip(places) {
             let link = &self.links[*place];
@@ -141,14 +145,15 @@ impl Active {
             let bytes = |time: Duration| (rate * time).get() as f64;
             let spare = span.saturating_sub(wait + interval + link.owd_out_or_guess(clock));
             let standing = link.standing(spare, &shared.config, now);
-            let unreported = link.flight.in_flight() + link.pacer.queued();
+            let unreported = (link.flight.in_flight() + link.pacer.queued()).get() as f64;
             *offer = Offer {
                 pace: bytes(interval),
                 credit: bytes(CREDIT_TIME) - bytes(wait),
                 room: link
                     .grant
                     .window
-                    .map_or(f64::INFINITY, |most| (most - unreported).get() as f64),
+                    .map_or(f64::INFINITY, |most| most.get() as f64 - unreported),
+                reserve,
                 idle: wait.is_zero(),
                 probability: link.punctuality.probability(standing),
                 loss: link.punctuality.loss(),
@@ -175,7 +180,8 @@ impl Active {
             return Bitrate::ZERO;
         }
         let offers = self.offers(places, span, shared, now);
-        if !offers[..places.len()].iter().any(|offer| offer.room >= ROOM_LEAST) {
+        let room = |offer: &Offer| offer.room + offer.reserve;
+        if !offers[..places.len()].iter().any(|offer| room(offer) >= ROOM_LEAST) {
             // Nothing says that what is on its way arrives: no path is confirmed.
             return Bitrate::ZERO;
         }
@@ -207,6 +213,16 @@ impl Places {
     fn get(&self) -> &[usize] {
         &self.places[..self.count]
     }
+}
+
+/// Bytes that units at the floor's rate may have on their way beyond a link's window.
+///
+/// The window stops what would only lengthen a stall. Small units lengthen it little, and those of
+/// its last `span` are in time if they wait in the link rather than here, where the end of the stall
+/// is known half a round trip late.
+fn reserve(floor: Bitrate, span: Duration, interval: Duration) -> f64 {
+    let units = span.as_secs_f64() / interval.as_secs_f64();
+    (floor * span).get() as f64 + SYMBOL_AROUND_BYTES as f64 * units
 }
 
 pub(super) fn too_large(unit: &[u8], most: ByteCount) -> SendError {
