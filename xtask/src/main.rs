@@ -94,7 +94,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("vehicle", &["units", "net", "transport", "video", "message", "testtrack"]),
     ("operator", &["units", "net", "transport", "video", "message"]),
     ("switchboard", &["units", "net", "transport", "message"]),
-    ("lab", &["units", "fec", "transport", "sim", "net", "operator", "vehicle", "video"]),
+    (
+        "lab",
+        &["units", "fec", "transport", "sim", "net", "operator", "vehicle", "video", "testtrack"],
+    ),
     (
         "tautline",
         &[

@@ -5,6 +5,7 @@ mod links;
 mod mtu;
 mod papers;
 mod progress;
+mod qp_table;
 mod table;
 
 use clap::{Args, Subcommand};
@@ -27,6 +28,7 @@ enum Task {
     Clip(clip::Clip),
     Links(links::Links),
     Mtu(mtu::Mtu),
+    QpTable(qp_table::QpTable),
 }
 
 impl Lab {
@@ -39,6 +41,7 @@ impl Lab {
             Task::Clip(clip) => stop::block_on(clip.run()),
             Task::Links(links) => links.run(),
             Task::Mtu(mtu) => mtu.run(),
+            Task::QpTable(table) => table.run(),
         }
     }
 }

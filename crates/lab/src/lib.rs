@@ -47,7 +47,9 @@
 #![forbid(unsafe_code)]
 
 pub mod clip;
+mod coding;
 pub mod experiment;
+mod footage;
 mod ground_vehicles;
 pub mod links;
 pub mod machine;
@@ -60,3 +62,6 @@ mod remote_driving;
 pub mod report;
 pub mod row;
 mod streaming;
+mod vmaf;
+
+pub use remote_driving::qp_table::of_clip as qp_table;

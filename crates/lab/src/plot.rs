@@ -54,6 +54,8 @@ enum Form {
     Steps,
     /// From the axis up, centred on x; the series of a plot stand side by side.
     Bars,
+    /// From every odd point to the next: when something lasts.
+    Spans,
 }
 
 /// Is a thin line across the plot.
@@ -145,6 +147,15 @@ impl Series {
     /// Bars from the axis up to each point; bars of several series stand side by side.
     pub fn bars(label: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
         Self::new(label, points, Form::Bars)
+    }
+
+    /// Level blocks, each from one x to another at a y: when something lasts. Half a unit of y high.
+    pub fn spans(
+        label: impl Into<String>,
+        spans: impl IntoIterator<Item = (f64, f64, f64)>,
+    ) -> Self {
+        let ends = spans.into_iter().flat_map(|(from, to, y)| [(from, y), (to, y)]);
+        Self::new(label, ends.collect(), Form::Spans)
     }
 
     /// Says that these are the paper's numbers: black, dashed, hollow.

@@ -4,16 +4,29 @@ mod block;
 mod block_latency;
 mod block_speed;
 mod constant_rate;
+mod encoders;
+mod end_to_end;
+mod intra_refresh;
 mod joint_coding;
 mod latencies;
 mod modem_count;
+mod ping_pong;
+pub(crate) mod qp_table;
+mod rig;
 mod slices;
+mod stages;
 mod survival;
 
 use crate::experiment::Experiment;
 
 /// The paper's tables and figures, in its order.
 pub(crate) const EXPERIMENTS: &[Experiment] = &[
+    Experiment {
+        key: "lte-table-1",
+        title: "Sources of latency, stage by stage",
+        source: "[LTE] Table I",
+        run: stages::run,
+    },
     Experiment {
         key: "lte-fig-2",
         title: "Latency of a block with and without a code, Gaussian delays",
@@ -51,9 +64,39 @@ pub(crate) const EXPERIMENTS: &[Experiment] = &[
         run: joint_coding::run,
     },
     Experiment {
+        key: "lte-fig-10",
+        title: "Quality at rate of intra, inter and intra refresh, one slice of 16 lost",
+        source: "[LTE] Fig. 10",
+        run: intra_refresh::run,
+    },
+    Experiment {
+        key: "lte-fig-11",
+        title: "Quantizers for a desired slice size",
+        source: "[LTE] Fig. 11",
+        run: qp_table::run,
+    },
+    Experiment {
+        key: "lte-fig-13",
+        title: "Reading and coding slices in time, one encoder and two in turn",
+        source: "[LTE] Fig. 13",
+        run: ping_pong::run,
+    },
+    Experiment {
+        key: "lte-fig-14",
+        title: "From an event to its picture, by counting pictures and by the stamp",
+        source: "[LTE] Fig. 14",
+        run: end_to_end::run,
+    },
+    Experiment {
         key: "lte-fig-15",
         title: "Latency of slices over one to four modems",
         source: "[LTE] Fig. 15",
         run: modem_count::run,
+    },
+    Experiment {
+        key: "lte-encoders",
+        title: "Encoders by strips: quality at rate, time and size",
+        source: "[LTE] IV",
+        run: encoders::run,
     },
 ];

@@ -1,6 +1,6 @@
 //! The one clock: everything else takes `now` as an argument.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use tautline_units::Instant;
 
@@ -44,4 +44,12 @@ impl Clock {
             std::thread::sleep(wait);
         }
     }
+}
+
+/// What the calling thread has had of a processor so far.
+///
+/// On a shared machine it tells what work costs, where a clock tells also how long others had it.
+pub fn thread_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
 }

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 
+use anyhow::ensure;
 use tautline_net::clock::Clock;
 use tautline_units::Instant;
 use tautline_video::{Layout, Picture, stamp};
@@ -36,6 +37,8 @@ pub struct Readout {
     pub strip: usize,
     /// When the first of the rows began to be read.
     pub captured_at: Instant,
+    /// When the last of the rows had been read.
+    pub read_at: Instant,
     /// The pixels.
     pub rows: Picture,
 }
@@ -92,7 +95,7 @@ impl Outlet {
 /// handed on when its last row is read. A camera that cannot keep up skips whole pictures.
 ///
 /// # Errors
-/// When the sensor fails.
+/// When the pictures are narrower than the stamp, or the sensor fails.
 pub fn run(
     mut sensor: Box<dyn Sensor>,
     layout: &Layout,
@@ -101,6 +104,12 @@ pub fn run(
     clock: Clock,
     stop: &AtomicBool,
 ) -> anyhow::Result<()> {
+    ensure!(
+        layout.width() >= stamp::WIDTH,
+        "pictures {} pixels wide have no room for the stamp: {} are the least",
+        layout.width(),
+        stamp::WIDTH
+    );
     let period = Duration::from_secs_f64(1.0 / sensor.pictures_per_second());
     let slot = period / Layout::STRIP_COUNT as u32;
     let mut due = clock.now();
@@ -112,8 +121,9 @@ pub fn run(
             for strip in 0..Layout::STRIP_COUNT {
                 let begun = due + slot * strip as u32;
                 clock.sleep_until(begun);
-                let readout = read(&mut *sensor, layout, &mut outlet, picture, strip, clock);
+                let mut readout = read(&mut *sensor, layout, &mut outlet, picture, strip, clock);
                 clock.sleep_until(begun + slot);
+                readout.read_at = clock.now();
                 hand_on(&mut outlet, readout, counters);
             }
         } else {
@@ -141,9 +151,9 @@ fn read(
     sensor.read(layout, strip, &mut rows);
     if strip == 0 {
         let unix_millis = clock.unix_nanos(captured_at) / 1_000_000;
-        stamp::draw(&mut rows, unix_millis as u32).expect("a strip is wider than the stamp");
+        stamp::draw(&mut rows, unix_millis as u32).expect("the width was looked at");
     }
-    Readout { picture, strip, captured_at, rows }
+    Readout { picture, strip, captured_at, read_at: captured_at, rows }
 }
 
 fn hand_on(outlet: &mut Outlet, readout: Readout, counters: &Counters) {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tautline_net::clock::Clock;
 use tautline_units::{Bitrate, ByteCount, Instant};
-use tautline_video::{Encoder, Layout, Picture, Refresh, Slice, SliceKind};
+use tautline_video::{Backend, Encoder, Layout, Picture, Refresh, Slice, SliceKind};
 
 use crate::camera::Readout;
 
@@ -120,17 +120,27 @@ pub struct Turn {
     pictures_per_second: f64,
 }
 
+/// When a slice was where, between its capture and the end of its encoding.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Timing {
+    /// The last of its rows had been read.
+    pub read_at: Instant,
+    /// Its encoder took it up.
+    pub begun_at: Instant,
+}
+
 struct StripState {
     encoder: Box<dyn Encoder>,
     idr_at: Option<Instant>,
 }
 
 impl Turn {
-    /// The encoder of strips `index`, `index + turn_count`, and so on.
+    /// The encoder of strips `index`, `index + turn_count`, and so on, each by `backend`.
     ///
     /// # Errors
     /// When an encoder of that size cannot be made.
     pub fn new(
+        backend: Backend,
         layout: &Layout,
         index: usize,
         turn_count: usize,
@@ -140,19 +150,16 @@ impl Turn {
             .step_by(turn_count)
             .map(|strip| {
                 let height = layout.strip_rows(strip).len();
-                let encoder = tautline_video::openh264::StripEncoder::new(
-                    layout.width(),
-                    height,
-                    pictures_per_second.round() as u32,
-                )?;
-                Ok(StripState { encoder: Box::new(encoder), idr_at: None })
+                let rate = pictures_per_second.round() as u32;
+                let encoder = backend.open(layout.width(), height, rate)?;
+                Ok(StripState { encoder, idr_at: None })
             })
             .collect::<anyhow::Result<_>>()?;
         Ok(Self { strips, turn_count, pictures_per_second })
     }
 
-    /// Encodes what comes and gives each slice to `send`, which says whether it was taken, until
-    /// the camera ends.
+    /// Encodes what comes and gives each slice to `send`, which says whether it was taken, until the
+    /// camera ends.
     pub fn run(
         mut self,
         readouts: &Receiver<Readout>,
@@ -160,14 +167,18 @@ impl Turn {
         wishes: &Wishes,
         meter: &Meter,
         clock: Clock,
-        mut send: impl FnMut(Slice) -> bool,
+        mut send: impl FnMut(Slice, Timing) -> bool,
     ) {
         while let Ok(readout) = readouts.recv() {
-            match self.encode(&readout, wishes, clock) {
+            let timing = Timing { read_at: readout.read_at, begun_at: clock.now() };
+            match self.encode(&readout, wishes, timing.begun_at, clock) {
                 Ok(slice) => {
                     meter.record(slice.encoded_at.since(readout.captured_at));
-                    let counter =
-                        if send(slice) { &meter.slices_sent } else { &meter.slices_refused };
+                    let counter = if send(slice, timing) {
+                        &meter.slices_sent
+                    } else {
+                        &meter.slices_refused
+                    };
                     counter.fetch_add(1, Ordering::Relaxed);
                 }
                 Err(error) => {
@@ -185,10 +196,10 @@ impl Turn {
         &mut self,
         readout: &Readout,
         wishes: &Wishes,
+        now: Instant,
         clock: Clock,
     ) -> Result<Slice, tautline_video::Error> {
         let state = &mut self.strips[readout.strip / self.turn_count];
-        let now = clock.now();
         let wished = wishes.take_refresh(readout.strip);
         let due = state.idr_at.is_none_or(|at| now.since(at) >= IDR_INTERVAL_MIN);
         let refresh = if wished && due { Refresh::Idr } else { Refresh::No };

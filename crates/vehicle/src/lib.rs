@@ -23,7 +23,7 @@ use tautline_net::metrics;
 use tautline_net::survey::Latest;
 use tautline_transport::Class;
 use tautline_transport::crypto::Identity;
-use tautline_video::Layout;
+use tautline_video::{Backend, Layout};
 
 pub use config::Config;
 
@@ -104,12 +104,12 @@ fn start_eyes(
     let rate = sensor.pictures_per_second();
     let (outlet, queues, give_back) = Outlet::new(ENCODER_COUNT, reporter.wishes.paused());
     for (index, queue) in queues.into_iter().enumerate() {
-        let turn = Turn::new(&layout, index, ENCODER_COUNT, rate)?;
+        let turn = Turn::new(Backend::Openh264, &layout, index, ENCODER_COUNT, rate)?;
         let (give_back, handle) = (give_back.clone(), driver.handle());
         let (wishes, meter) = (reporter.wishes.clone(), reporter.meter.clone());
         let deadline = config.transport.media_deadline;
         threads.spawn("encoder", move || {
-            turn.run(&queue, &give_back, &wishes, &meter, clock, |slice| {
+            turn.run(&queue, &give_back, &wishes, &meter, clock, |slice, _timing| {
                 handle.send(Class::Media, slice.to_bytes(), deadline)
             });
         })?;

@@ -5,6 +5,8 @@
 //! are read and shown as soon as it arrives. One coded picture of one strip is a [`Slice`]. At the
 //! receiver a [`Concealer`] for each strip puts a skip slice in the place of each lost one.
 
+#[cfg(any(feature = "openh264", feature = "x264"))]
+mod backend;
 mod conceal;
 mod decode;
 mod encode;
@@ -14,6 +16,7 @@ mod layout;
 #[cfg(feature = "openh264")]
 pub mod openh264;
 mod picture;
+mod qp_table;
 pub mod quality;
 #[cfg(any(feature = "openh264", feature = "x264"))]
 mod quantizer;
@@ -24,10 +27,13 @@ mod strip;
 #[cfg(feature = "x264")]
 pub mod x264;
 
+#[cfg(any(feature = "openh264", feature = "x264"))]
+pub use backend::Backend;
 pub use conceal::Concealer;
 pub use decode::Decoder;
 pub use encode::{Encoded, Encoder, QuantizerEncoder, Quantizers, Refresh};
 pub use error::Error;
 pub use layout::Layout;
 pub use picture::Picture;
+pub use qp_table::QpTable;
 pub use slice::{Slice, SliceKind};

@@ -6,6 +6,7 @@
 mod native;
 
 use std::ffi::CStr;
+use std::fmt;
 
 use tautline_units::ByteCount;
 
@@ -50,6 +51,12 @@ impl Preset {
             Self::Superfast => c"superfast",
             Self::Veryfast => c"veryfast",
         }
+    }
+}
+
+impl fmt::Display for Preset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name().to_string_lossy())
     }
 }
 

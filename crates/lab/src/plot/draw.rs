@@ -56,11 +56,15 @@ fn draw<'a>(plot: &Plot, root: &Area<'a>) -> std::result::Result<(), Error<'a>> 
     let mut bar = 0;
     for (index, series) in plot.series.iter().enumerate() {
         let look = Look::of(plot, index);
-        if series.form == Form::Bars {
-            draw_bars(&mut chart, series, look, &x, &y, (bar, bars))?;
-            bar += 1;
-        } else {
-            draw_curve(&mut chart, series, look, &x, &y)?;
+        match series.form {
+            Form::Bars => {
+                draw_bars(&mut chart, series, look, &x, &y, (bar, bars))?;
+                bar += 1;
+            }
+            Form::Spans => draw_spans(&mut chart, series, look, &x, &y)?,
+            Form::Line | Form::Marked | Form::Points | Form::Steps => {
+                draw_curve(&mut chart, series, look, &x, &y)?;
+            }
         }
     }
     Ok(())
@@ -108,7 +112,7 @@ fn draw_legend<'a>(plot: &Plot, root: &Area<'a>, top: i32) -> std::result::Resul
             (left, middle) = (MARGIN, middle + 24);
         }
         let look = Look::of(plot, index);
-        if series.form == Form::Bars {
+        if matches!(series.form, Form::Bars | Form::Spans) {
             let corners = [(left + 8, middle - 7), (left + 24, middle + 7)];
             root.draw(&Rectangle::new(corners, look.fill()))?;
             root.draw(&Rectangle::new(corners, look.stroke()))?;
@@ -232,6 +236,30 @@ fn draw_bars<'b>(
             continue;
         }
         let corners = [(left, base), (right, top.clamp(y.low, y.high))];
+        chart.draw_series([Rectangle::new(corners, look.fill())])?;
+        chart.draw_series([Rectangle::new(corners, look.stroke())])?;
+    }
+    Ok(())
+}
+
+/// Draws the blocks of a series, half a unit of y high each.
+fn draw_spans<'b>(
+    chart: &mut Chart<'_, 'b>,
+    series: &Series,
+    look: Look,
+    x: &Laid,
+    y: &Laid,
+) -> std::result::Result<(), Error<'b>> {
+    for span in series.points.chunks_exact(2) {
+        let [(from, level), (to, _)] = [span[0], span[1]];
+        let edges =
+            [x.position(from), x.position(to), y.position(level - 0.25), y.position(level + 0.25)];
+        let [Some(left), Some(right), Some(bottom), Some(top)] = edges else { continue };
+        let (left, right) = (left.max(x.low), right.min(x.high));
+        if left >= right {
+            continue;
+        }
+        let corners = [(left, bottom.max(y.low)), (right, top.min(y.high))];
         chart.draw_series([Rectangle::new(corners, look.fill())])?;
         chart.draw_series([Rectangle::new(corners, look.stroke())])?;
     }

@@ -1,0 +1,152 @@
+//! Pictures to code: the simulated windscreen camera's, and those of real clips where there are any.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, Normal};
+use tautline_testtrack::{Autopilot, Camera, World};
+use tautline_video::Picture;
+
+/// Is a run of pictures, all of one size.
+pub(crate) struct Footage {
+    /// Names it in tables; a file's name with all but lower-case letters, digits and hyphens gone.
+    pub(crate) name: String,
+    pub(crate) pictures: Vec<Picture>,
+    /// Pictures a second.
+    pub(crate) rate: u32,
+}
+
+impl Footage {
+    /// What the simulated camera sees of a drive on the course of `seed`, from its fifth second on.
+    pub(crate) fn simulated(size: Size, rate: u32, count: usize, seed: u64) -> Result<Self> {
+        let camera = Camera::new(size.width, size.height)?;
+        let mut world = World::new(seed);
+        let driver = Autopilot::default();
+        let step = Duration::from_secs(1) / rate;
+        let drive = |world: &mut World| {
+            let controls = driver.controls(world.course(), world.car());
+            world.step(&controls, step);
+        };
+        (0..rate * HEAD_START_SECONDS).for_each(|_| drive(&mut world));
+        let pictures = (0..count).map(|_| {
+            drive(&mut world);
+            let mut picture = Picture::new(size.width, size.height)?;
+            camera.render(&world.view(), &mut picture);
+            Ok(picture)
+        });
+        let pictures = pictures.collect::<Result<_>>()?;
+        Ok(Self { name: "simulated".to_owned(), pictures, rate })
+    }
+
+    /// The first `count` pictures of a clip, scaled, with those that it lacks for `rate` made by
+    /// interpolation along the motion.
+    pub(crate) fn clip(path: &Path, size: Size, rate: u32, count: usize) -> Result<Self> {
+        let Size { width, height } = size;
+        let filter = format!("minterpolate=fps={rate}:mi_mode=mci,scale={width}:{height}");
+        let mut ffmpeg = Command::new("ffmpeg")
+            .args(["-nostdin", "-v", "error", "-threads", "1", "-i"])
+            .arg(path)
+            .args(["-an", "-vf", &filter, "-frames:v", &count.to_string()])
+            .args(["-pix_fmt", "yuv420p", "-f", "rawvideo", "-"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("clips need ffmpeg")?;
+        let mut output = ffmpeg.stdout.take().context("ffmpeg has no output")?;
+        let pictures = (0..count).map(|_| {
+            let mut picture = Picture::new(width, height)?;
+            let (luma, cb, cr) = picture.planes_mut();
+            for plane in [luma, cb, cr] {
+                output.read_exact(plane).with_context(|| format!("{} ended", path.display()))?;
+            }
+            Ok(picture)
+        });
+        let pictures = pictures.collect::<Result<Vec<_>>>();
+        drop(output);
+        let ended = ffmpeg.wait()?;
+        ensure!(ended.success() || pictures.is_ok(), "ffmpeg failed on {}", path.display());
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
+        let name = stem.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
+        Ok(Self { name, pictures: pictures?, rate })
+    }
+
+    /// With a camera's noise over the luma, at a PSNR of 40 dB: the clips' own is gone with the
+    /// coding that they come from.
+    pub(crate) fn with_noise(mut self, seed: u64) -> Result<Self> {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let noise = Normal::new(0.0_f32, NOISE)?;
+        // Noise is noise: a picture's worth, begun somewhere else for every picture.
+        let field: Vec<f32> = (0..NOISE_FIELD).map(|_| noise.sample(&mut random)).collect();
+        for (number, picture) in self.pictures.iter_mut().enumerate() {
+            let start = number * NOISE_SHIFT % NOISE_FIELD;
+            for (value, noise) in
+                picture.planes_mut().0.iter_mut().zip(field.iter().cycle().skip(start))
+            {
+                *value = (f32::from(*value) + noise).round().clamp(0.0, 255.0) as u8;
+            }
+        }
+        self.name.push_str("-noise");
+        Ok(self)
+    }
+}
+
+/// Is the size of pictures, both sides multiples of 16.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Size {
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+}
+
+impl Size {
+    /// The paper's: 720 rows.
+    pub(crate) const HD: Self = Self { width: 1280, height: 720 };
+    /// 1080 rows, rounded up to whole macroblocks.
+    pub(crate) const FULL_HD: Self = Self { width: 1920, height: 1088 };
+    /// What a quick run can afford.
+    pub(crate) const SMALL: Self = Self { width: 352, height: 192 };
+}
+
+/// Returns the clips that lie where recordings are kept, and a note for the reader if there are none.
+pub(crate) fn clips() -> (Vec<PathBuf>, Option<String>) {
+    let mut clips: Vec<PathBuf> = std::fs::read_dir(CLIPS)
+        .map(|entries| entries.filter_map(|entry| Some(entry.ok()?.path())).collect())
+        .unwrap_or_default();
+    clips.retain(|path| path.extension().is_some_and(|extension| extension == "mp4"));
+    clips.sort();
+    let note = "Skipped: real clips, of which there are none in ../shared/data/clips.";
+    let note = clips.is_empty().then(|| note.to_owned());
+    (clips, note)
+}
+
+/// Beside the repository: recordings of others are no part of it.
+const CLIPS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/clips");
+/// Until the simulated car has its speed.
+const HEAD_START_SECONDS: u32 = 5;
+/// 255 / 10^(40 / 20), in steps of luma.
+const NOISE: f32 = 2.55;
+const NOISE_FIELD: usize = 1 << 20;
+/// Odd, and far from any row's length.
+const NOISE_SHIFT: usize = 386_117;
+
+#[cfg(test)]
+mod tests {
+    use tautline_video::quality;
+
+    use super::*;
+
+    #[test]
+    fn the_simulated_car_is_under_way_and_noise_is_40_db() {
+        let clean = Footage::simulated(Size::SMALL, 30, 2, 1).unwrap();
+        assert_ne!(clean.pictures[0], clean.pictures[1]);
+        let original = clean.pictures[1].clone();
+        let noisy = clean.with_noise(3).unwrap();
+        let psnr = quality::psnr(&noisy.pictures[1], &original).unwrap();
+        assert!((psnr - 40.0).abs() < 0.3, "{psnr}");
+        assert_eq!(noisy.name, "simulated-noise");
+    }
+}

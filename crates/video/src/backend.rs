@@ -1,0 +1,101 @@
+use std::fmt;
+
+use crate::{Encoder, Error, QuantizerEncoder};
+
+/// Which encoder codes a strip.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Backend {
+    /// Cisco's library.
+    #[cfg(feature = "openh264")]
+    Openh264,
+    /// VideoLAN's library.
+    #[cfg(feature = "x264")]
+    X264(crate::x264::Settings),
+}
+
+impl Backend {
+    /// Every backend that this build has, in its plainest form.
+    pub fn all() -> Vec<Self> {
+        vec![
+            #[cfg(feature = "openh264")]
+            Self::Openh264,
+            #[cfg(feature = "x264")]
+            Self::X264(crate::x264::Settings::default()),
+        ]
+    }
+
+    /// The backends of this build that refresh a strip without an IDR within `period` pictures, with
+    /// the name of each one's way.
+    pub fn refreshing(period: u8) -> Vec<(&'static str, Self)> {
+        let _ = period;
+        vec![
+            #[cfg(feature = "x264")]
+            (
+                "x264's sweep",
+                Self::X264(crate::x264::Settings { refresh_period: period, ..Default::default() }),
+            ),
+        ]
+    }
+
+    /// An encoder of strips of `width` by `height` pixels, `pictures_per_second` of them.
+    ///
+    /// # Errors
+    /// As the backend's own constructor: [`Error::Dimensions`], [`Error::Invalid`] for the rate, or
+    /// [`Error::Encoder`].
+    pub fn open(
+        self,
+        width: usize,
+        height: usize,
+        pictures_per_second: u32,
+    ) -> Result<Box<dyn Encoder>, Error> {
+        Ok(self.open_at(width, height, pictures_per_second)?)
+    }
+
+    /// As [`open`](Self::open), of an encoder that can be told its quantizers.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_at(
+        self,
+        width: usize,
+        height: usize,
+        pictures_per_second: u32,
+    ) -> Result<Box<dyn QuantizerEncoder>, Error> {
+        match self {
+            #[cfg(feature = "openh264")]
+            Self::Openh264 => Ok(Box::new(crate::openh264::StripEncoder::new(
+                width,
+                height,
+                pictures_per_second,
+            )?)),
+            #[cfg(feature = "x264")]
+            Self::X264(settings) => Ok(Box::new(crate::x264::StripEncoder::new(
+                width,
+                height,
+                pictures_per_second,
+                settings,
+            )?)),
+        }
+    }
+}
+
+impl fmt::Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            #[cfg(feature = "openh264")]
+            Self::Openh264 => f.write_str("openh264"),
+            #[cfg(feature = "x264")]
+            Self::X264(settings) => {
+                write!(f, "x264 {}", settings.preset)?;
+                if settings.cabac {
+                    f.write_str(" CABAC")?;
+                }
+                match settings.refresh_period {
+                    0 => Ok(()),
+                    period => write!(f, " sweep {period}"),
+                }
+            }
+        }
+    }
+}
