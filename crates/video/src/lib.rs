@@ -5,6 +5,7 @@
 //! are read and shown as soon as it arrives. One coded picture of one strip is a [`Slice`]. At the
 //! receiver a [`Concealer`] for each strip puts a skip slice in the place of each lost one.
 
+pub mod avc;
 #[cfg(any(feature = "openh264", feature = "x264"))]
 mod backend;
 mod conceal;

@@ -1,0 +1,23 @@
+//! Tautline's own H.264 encoder: one strip, one slice a picture, each of the size that is asked for.
+
+mod bits;
+mod cavlc;
+mod deblock;
+mod decide;
+mod encoder;
+mod headers;
+mod intra;
+mod kernel;
+mod macroblock;
+mod pace;
+mod plane;
+mod quantize;
+mod reference;
+mod residual;
+mod search;
+mod slice;
+mod sweep;
+mod syntax;
+mod vector;
+
+pub use encoder::{Config, StripEncoder};

@@ -1,0 +1,210 @@
+//! Transform coefficients in CAVLC (9.2).
+
+mod tables;
+
+use super::bits::BitWriter;
+use tables::{COEFF_TOKEN, COEFF_TOKEN_CHROMA_DC, RUN_BEFORE, TOTAL_ZEROS, TOTAL_ZEROS_CHROMA_DC};
+
+/// A code word: its bits and how many they are.
+#[derive(Clone, Copy)]
+struct Code {
+    bits: u16,
+    length: u8,
+}
+
+/// The levels of a block in scanning order, and which of them are not zero.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Levels {
+    pub(super) values: [i16; 16],
+    /// Bit `i` is set where `values[i]` is not zero.
+    pub(super) mask: u16,
+}
+
+impl Levels {
+    /// The number of levels that are not zero: `total_coeff`.
+    pub(super) fn count(&self) -> u8 {
+        self.mask.count_ones() as u8
+    }
+}
+
+/// Which part of a macroblock a block belongs to: how many coefficients it has and where its
+/// code tables are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Part {
+    /// All 16, or the 16 of `Intra16x16DCLevel`, with nC.
+    Whole(u8),
+    /// 15: all but the first, with nC.
+    Alternating(u8),
+    /// The four of a chroma plane's mean values: nC is -1.
+    ChromaMeans,
+}
+
+/// The greatest magnitude that is written: more would need a `level_prefix` above 15, which the
+/// baseline profiles do not have (9.2.2.1).
+pub(super) const LEVEL_MAX: i16 = 2063;
+
+/// Writes a block as `residual_block_cavlc` (7.3.5.3.2).
+pub(super) fn write_block(writer: &mut BitWriter, levels: &Levels, part: Part) {
+    let (first, most) = match part {
+        Part::Whole(_) => (0, 16),
+        Part::Alternating(_) => (1, 15),
+        Part::ChromaMeans => (0, 4),
+    };
+    let mut mask = u32::from(levels.mask >> first);
+    let total = mask.count_ones();
+    let ones = trailing_ones(&levels.values, first, mask);
+    let token = usize::from(match part {
+        Part::Whole(context) | Part::Alternating(context) => context,
+        Part::ChromaMeans => 0,
+    });
+    let at = (total * 4 + ones) as usize;
+    let code = match part {
+        Part::ChromaMeans => COEFF_TOKEN_CHROMA_DC[at],
+        _ => COEFF_TOKEN[TABLE_OF_CONTEXT[token.min(8)]][at],
+    };
+    put(writer, code);
+    if total == 0 {
+        return;
+    }
+    write_levels(writer, &levels.values, first, mask, ones);
+    let zeros = mask.ilog2() + 1 - total;
+    if total < most {
+        let row = (total - 1) as usize;
+        put(
+            writer,
+            match part {
+                Part::ChromaMeans => TOTAL_ZEROS_CHROMA_DC[row][zeros as usize],
+                _ => TOTAL_ZEROS[row][zeros as usize],
+            },
+        );
+    }
+    // Each run_before: the zeros between a level and the one before it, from the last one on.
+    let mut left = zeros;
+    while left > 0 && mask & (mask - 1) != 0 {
+        let last = mask.ilog2();
+        mask &= !(1 << last);
+        let run = last - 1 - mask.ilog2();
+        put(writer, RUN_BEFORE[left.min(7) as usize - 1][run as usize]);
+        left -= run;
+    }
+}
+
+/// The number of levels of magnitude 1 that come last, at most three.
+fn trailing_ones(values: &[i16; 16], first: usize, mut mask: u32) -> u32 {
+    let mut ones = 0;
+    while ones < 3 && mask != 0 {
+        let last = mask.ilog2();
+        if values[last as usize + first].unsigned_abs() != 1 {
+            break;
+        }
+        mask &= !(1 << last);
+        ones += 1;
+    }
+    ones
+}
+
+/// Signs of trailing ones, then `level_prefix` and `level_suffix` of the others (9.2.2).
+fn write_levels(
+    writer: &mut BitWriter,
+    values: &[i16; 16],
+    first: usize,
+    mut mask: u32,
+    ones: u32,
+) {
+    let total = mask.count_ones();
+    let mut suffix_length = u32::from(total > 10 && ones < 3);
+    let mut index = 0;
+    while mask != 0 {
+        let last = mask.ilog2();
+        mask &= !(1 << last);
+        let level = i32::from(values[last as usize + first]);
+        if index < ones {
+            writer.put(u32::from(level < 0), 1);
+        } else {
+            let magnitude = level.unsigned_abs();
+            let mut code = 2 * magnitude - 2 + u32::from(level < 0);
+            // A level that follows fewer than three ones is no one itself.
+            if index == ones && ones < 3 {
+                code -= 2;
+            }
+            write_level(writer, code, suffix_length);
+            suffix_length = suffix_length.max(1);
+            if magnitude > 3 << (suffix_length - 1) && suffix_length < 6 {
+                suffix_length += 1;
+            }
+        }
+        index += 1;
+    }
+}
+
+fn write_level(writer: &mut BitWriter, code: u32, suffix_length: u32) {
+    let escape = 15 << suffix_length;
+    if suffix_length == 0 {
+        match code {
+            0..14 => writer.put(1, code + 1),
+            14..30 => writer.put(1 << 4 | (code - 14), 19),
+            _ => writer.put(1 << 12 | (code - 30).min(4095), 28),
+        }
+    } else if code < escape {
+        let suffix = code & ((1 << suffix_length) - 1);
+        writer.put(1 << suffix_length | suffix, (code >> suffix_length) + 1 + suffix_length);
+    } else {
+        writer.put(1 << 12 | (code - escape).min(4095), 28);
+    }
+}
+
+#[inline]
+fn put(writer: &mut BitWriter, code: Code) {
+    writer.put(u32::from(code.bits), u32::from(code.length));
+}
+
+/// The column of table 9-5 for nC up to 8.
+const TABLE_OF_CONTEXT: [usize; 9] = [0, 0, 1, 1, 2, 2, 2, 2, 3];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// No code of a table begins another one, so that each can be told apart.
+    fn check_prefixes(codes: &[Code]) {
+        let codes: Vec<_> = codes.iter().filter(|code| code.length > 0).collect();
+        for (index, a) in codes.iter().enumerate() {
+            assert!(u32::from(a.bits) < 1 << a.length);
+            for b in &codes[index + 1..] {
+                let length = a.length.min(b.length);
+                assert_ne!(a.bits >> (a.length - length), b.bits >> (b.length - length));
+            }
+        }
+    }
+
+    #[test]
+    fn no_code_begins_another() {
+        for table in &COEFF_TOKEN {
+            check_prefixes(table);
+            let count = table.iter().filter(|code| code.length > 0).count();
+            assert_eq!(count, 62);
+        }
+        check_prefixes(&COEFF_TOKEN_CHROMA_DC);
+        TOTAL_ZEROS.iter().for_each(|row| check_prefixes(row));
+        TOTAL_ZEROS_CHROMA_DC.iter().for_each(|row| check_prefixes(row));
+        RUN_BEFORE.iter().for_each(|row| check_prefixes(row));
+    }
+
+    /// The worked example of the literature: 0, 3, 0, 1, -1, -1, 0, 1, 0... with nC 0.
+    #[test]
+    fn a_known_block_has_its_known_bits() {
+        let mut levels = Levels::default();
+        for (at, value) in [(1, 3), (3, 1), (4, -1), (5, -1), (7, 1)] {
+            levels.values[at] = value;
+            levels.mask |= 1 << at;
+        }
+        let mut writer = BitWriter::default();
+        write_block(&mut writer, &levels, Part::Whole(0));
+        let bits = writer.bit_count();
+        let bytes = writer.finish();
+        let text: String = (0..bits)
+            .map(|at| if bytes[at / 8] >> (7 - at % 8) & 1 == 1 { '1' } else { '0' })
+            .collect();
+        assert_eq!(text, "000010001110010111101101");
+    }
+}

@@ -1,0 +1,167 @@
+//! The deblocking filter (8.7) over a whole slice.
+
+use super::kernel::{Edge, Kernel};
+use super::macroblock::{Kind, Macroblock};
+use super::plane::Frame;
+use super::quantize::chroma_qp;
+
+/// Filters all edges within the slice, macroblock by macroblock.
+pub(super) fn deblock(
+    kernel: impl Kernel,
+    frame: &mut Frame,
+    field: &[Macroblock],
+    columns: usize,
+) {
+    for (index, own) in field.iter().enumerate() {
+        let (column, row) = (index % columns, index / columns);
+        let left = (column > 0).then(|| &field[index - 1]);
+        let above = index.checked_sub(columns).map(|above| &field[above]);
+        for (other, direction) in [(left, Direction::Vertical), (above, Direction::Horizontal)] {
+            for number in 0..4 {
+                let other = if number == 0 { other } else { Some(own) };
+                let Some(other) = other else { continue };
+                let strengths = strengths(own, other, number, direction);
+                if strengths != [0; 4] {
+                    let at = [column as i32 * 16, row as i32 * 16];
+                    filter(kernel, frame, at, (own, other), (number, direction), strengths);
+                }
+            }
+        }
+    }
+}
+
+/// Along which an edge lies.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Vertical,
+    Horizontal,
+}
+
+/// bS of the four parts of an edge (8.7.2.1).
+#[inline]
+fn strengths(own: &Macroblock, other: &Macroblock, number: usize, direction: Direction) -> [u8; 4] {
+    let across = number == 0;
+    if own.kind == Kind::Intra || other.kind == Kind::Intra {
+        return [if across { 4 } else { 3 }; 4];
+    }
+    std::array::from_fn(|part| {
+        let (q, p) = match direction {
+            Direction::Vertical => (part * 4 + number, part * 4 + (number + 3) % 4),
+            Direction::Horizontal => (number * 4 + part, (number + 3) % 4 * 4 + part),
+        };
+        if own.counts[q] != 0 || other.counts[p] != 0 {
+            return 2;
+        }
+        let quarter = |block: usize| block / 8 * 2 + block % 4 / 2;
+        u8::from(own.vectors[quarter(q)].is_apart(other.vectors[quarter(p)]))
+    })
+}
+
+fn filter(
+    kernel: impl Kernel,
+    frame: &mut Frame,
+    [x, y]: [i32; 2],
+    (own, other): (&Macroblock, &Macroblock),
+    (number, direction): (usize, Direction),
+    strengths: [u8; 4],
+) {
+    let offset = |step: i32| match direction {
+        Direction::Vertical => (step, 0),
+        Direction::Horizontal => (0, step),
+    };
+    let steps = |stride: usize| match direction {
+        Direction::Vertical => (1, stride),
+        Direction::Horizontal => (stride, 1),
+    };
+    if let Some(edge) = edge([own.qp, other.qp], strengths) {
+        let plane = &mut frame.luma;
+        let (dx, dy) = offset(4 * number as i32);
+        let (at, (across, along)) = (plane.at(x + dx, y + dy), steps(plane.stride()));
+        kernel.deblock_luma(plane.samples_mut(), at, across, along, &edge);
+    }
+    if number % 2 == 1 {
+        return;
+    }
+    if let Some(edge) = edge([own.qp, other.qp].map(chroma_qp), strengths) {
+        for plane in [&mut frame.cb, &mut frame.cr] {
+            let (dx, dy) = offset(2 * number as i32);
+            let (at, (across, along)) = (plane.at(x / 2 + dx, y / 2 + dy), steps(plane.stride()));
+            kernel.deblock_chroma(plane.samples_mut(), at, across, along, &edge);
+        }
+    }
+}
+
+/// The thresholds for two quantizers (8.7.2.2); none where nothing is filtered.
+#[inline]
+fn edge(qps: [u8; 2], strengths: [u8; 4]) -> Option<Edge> {
+    let index = usize::from((qps[0] + qps[1]).div_ceil(2));
+    let (alpha, beta) = (ALPHA[index], BETA[index]);
+    if alpha == 0 {
+        return None;
+    }
+    let limits = (strengths[0] < 4).then(|| {
+        strengths.map(|strength| match strength {
+            0 => -1,
+            strength => LIMITS[index][usize::from(strength) - 1],
+        })
+    });
+    Some(Edge { alpha, beta, limits })
+}
+
+/// Table 8-16.
+static ALPHA: [u8; 52] = [
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 4, 5, 6, 7, 8, 9, 10, 12, 13, 15, 17, 20,
+    22, 25, 28, 32, 36, 40, 45, 50, 56, 63, 71, 80, 90, 101, 113, 127, 144, 162, 182, 203, 226,
+    255, 255,
+];
+static BETA: [u8; 52] = [
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 6, 6, 7, 7, 8, 8,
+    9, 9, 10, 10, 11, 11, 12, 12, 13, 13, 14, 14, 15, 15, 16, 16, 17, 17, 18, 18,
+];
+/// Table 8-17: t_C0 for bS 1 to 3.
+static LIMITS: [[i8; 3]; 52] = {
+    const ABOVE: [[i8; 3]; 35] = [
+        [0, 0, 1],
+        [0, 0, 1],
+        [0, 0, 1],
+        [0, 0, 1],
+        [0, 1, 1],
+        [0, 1, 1],
+        [1, 1, 1],
+        [1, 1, 1],
+        [1, 1, 1],
+        [1, 1, 1],
+        [1, 1, 2],
+        [1, 1, 2],
+        [1, 1, 2],
+        [1, 1, 2],
+        [1, 2, 3],
+        [1, 2, 3],
+        [2, 2, 3],
+        [2, 2, 4],
+        [2, 3, 4],
+        [2, 3, 4],
+        [3, 3, 5],
+        [3, 4, 6],
+        [3, 4, 6],
+        [4, 5, 7],
+        [4, 5, 8],
+        [4, 6, 9],
+        [5, 7, 10],
+        [6, 8, 11],
+        [6, 8, 13],
+        [7, 10, 14],
+        [8, 11, 16],
+        [9, 12, 18],
+        [10, 13, 20],
+        [11, 15, 23],
+        [13, 17, 25],
+    ];
+    let mut all = [[0; 3]; 52];
+    let mut index = 17;
+    while index < 52 {
+        all[index] = ABOVE[index - 17];
+        index += 1;
+    }
+    all
+};

@@ -1,0 +1,286 @@
+//! Intra prediction (8.3): samples from the borders of neighbours in the same slice.
+
+use super::plane::Plane;
+
+/// Which neighbours of a block may be predicted from.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Near {
+    pub(super) left: bool,
+    pub(super) above: bool,
+    pub(super) corner: bool,
+    /// The block above and to the right.
+    pub(super) beyond: bool,
+}
+
+/// How a whole macroblock is predicted; the discriminants are those of table 8-4.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Whole {
+    Vertical = 0,
+    Horizontal = 1,
+    Mean = 2,
+    Plane = 3,
+}
+
+impl Whole {
+    /// Those that `near` permits.
+    pub(super) fn permitted(near: Near) -> impl Iterator<Item = Self> {
+        let all = near.left && near.above && near.corner;
+        [
+            (Self::Mean, true),
+            (Self::Vertical, near.above),
+            (Self::Horizontal, near.left),
+            (Self::Plane, all),
+        ]
+        .into_iter()
+        .filter_map(|(mode, permitted)| permitted.then_some(mode))
+    }
+
+    /// `intra_chroma_pred_mode` (table 8-5).
+    pub(super) fn chroma_number(self) -> u32 {
+        match self {
+            Self::Mean => 0,
+            Self::Horizontal => 1,
+            Self::Vertical => 2,
+            Self::Plane => 3,
+        }
+    }
+}
+
+/// The samples beside a square of `SIDE`, from its place in a plane.
+struct Border<const SIDE: usize> {
+    above: [u8; SIDE],
+    left: [u8; SIDE],
+    corner: u8,
+}
+
+impl<const SIDE: usize> Border<SIDE> {
+    fn of(plane: &Plane, x: i32, y: i32) -> Self {
+        let (samples, stride) = (plane.samples(), plane.stride());
+        let start = plane.at(x - 1, y - 1);
+        let mut above = [0; SIDE];
+        above.copy_from_slice(&samples[start + 1..][..SIDE]);
+        let left = std::array::from_fn(|row| samples[start + (row + 1) * stride]);
+        Self { above, left, corner: samples[start] }
+    }
+
+    fn plane_of(&self, slope: i32, out: &mut [u8]) {
+        let half = SIDE as i32 / 2;
+        let gradient = |line: &[u8; SIDE]| -> i32 {
+            (0..half)
+                .map(|i| {
+                    let low = half - 2 - i;
+                    let low = if low < 0 { self.corner } else { line[low as usize] };
+                    (i + 1) * (i32::from(line[(half + i) as usize]) - i32::from(low))
+                })
+                .sum()
+        };
+        let b = (slope * gradient(&self.above) + 32) >> 6;
+        let c = (slope * gradient(&self.left) + 32) >> 6;
+        let a = 16 * (i32::from(self.above[SIDE - 1]) + i32::from(self.left[SIDE - 1]));
+        for (y, row) in out.chunks_exact_mut(SIDE).enumerate() {
+            let start = a + c * (y as i32 - half + 1) - b * (half - 1) + 16;
+            for (x, out) in row.iter_mut().enumerate() {
+                *out = ((start + b * x as i32) >> 5).clamp(0, 255) as u8;
+            }
+        }
+    }
+
+    fn fill(&self, mode: Whole, out: &mut [u8]) {
+        for (row, &left) in out.chunks_exact_mut(SIDE).zip(&self.left) {
+            if mode == Whole::Vertical {
+                row.copy_from_slice(&self.above);
+            } else {
+                row.fill(left);
+            }
+        }
+    }
+}
+
+/// Predicts a macroblock's luma (8.3.3).
+pub(super) fn predict_luma(plane: &Plane, x: i32, y: i32, near: Near, mode: Whole, out: &mut [u8]) {
+    let border = Border::<16>::of(plane, x, y);
+    match mode {
+        Whole::Vertical | Whole::Horizontal => border.fill(mode, out),
+        Whole::Plane => border.plane_of(5, out),
+        Whole::Mean => {
+            let sum = |line: &[u8; 16]| line.iter().map(|&sample| u32::from(sample)).sum::<u32>();
+            out.fill(match (near.above, near.left) {
+                (true, true) => (sum(&border.above) + sum(&border.left) + 16) >> 5,
+                (true, false) => (sum(&border.above) + 8) >> 4,
+                (false, true) => (sum(&border.left) + 8) >> 4,
+                (false, false) => 128,
+            } as u8);
+        }
+    }
+}
+
+/// Predicts a macroblock's part of a chroma plane (8.3.4).
+pub(super) fn predict_chroma(
+    plane: &Plane,
+    x: i32,
+    y: i32,
+    near: Near,
+    mode: Whole,
+    out: &mut [u8],
+) {
+    let border = Border::<8>::of(plane, x, y);
+    match mode {
+        Whole::Vertical | Whole::Horizontal => border.fill(mode, out),
+        Whole::Plane => border.plane_of(34, out),
+        Whole::Mean => {
+            for quarter in 0..4 {
+                let mean = chroma_mean(&border, near, quarter);
+                for row in 0..4 {
+                    out[(quarter / 2 * 4 + row) * 8 + quarter % 2 * 4..][..4].fill(mean);
+                }
+            }
+        }
+    }
+}
+
+fn chroma_mean(border: &Border<8>, near: Near, quarter: usize) -> u8 {
+    let (column, row) = (quarter % 2, quarter / 2);
+    let sum = |line: &[u8; 8], part: usize| -> u32 {
+        line[part * 4..][..4].iter().map(|&sample| u32::from(sample)).sum()
+    };
+    let (above, left) = (sum(&border.above, column), sum(&border.left, row));
+    // Off the diagonal one side alone is taken: the one that touches.
+    let (above_counts, left_counts) = match (quarter, near.above, near.left) {
+        (1, true, _) => (true, false),
+        (2, _, true) => (false, true),
+        (_, above, left) => (above, left),
+    };
+    (match (above_counts, left_counts) {
+        (true, true) => (above + left + 4) >> 3,
+        (true, false) => (above + 2) >> 2,
+        (false, true) => (left + 2) >> 2,
+        (false, false) => 128,
+    }) as u8
+}
+
+/// The number of ways to predict a block of 4x4 (table 8-2); the modes are their numbers.
+pub(super) const MODES4: usize = 9;
+/// Intra_4x4_DC
+pub(super) const MEAN4: u8 = 2;
+
+/// The modes of 4x4 blocks that `near` permits.
+pub(super) fn permitted4(near: Near) -> impl Iterator<Item = u8> {
+    let all = near.left && near.above && near.corner;
+    (0..MODES4 as u8).filter(move |mode| match mode {
+        0 | 3 | 7 => near.above,
+        1 | 8 => near.left,
+        2 => true,
+        _ => all,
+    })
+}
+
+/// The border of a 4x4 block, smoothed in every way that a mode uses.
+pub(super) struct Border4 {
+    above: [u8; 4],
+    left: [u8; 4],
+    near: Near,
+    /// Of 13 samples from the lowest on the left by the corner to the last on the right: 13
+    /// weighted means of three, and from 16 on 14 means of two.
+    smooth: [u8; 32],
+}
+
+impl Border4 {
+    /// Reads the border of the block at a place in the plane.
+    pub(super) fn of(plane: &Plane, x: i32, y: i32, near: Near) -> Self {
+        let (samples, stride) = (plane.samples(), plane.stride());
+        let start = plane.at(x - 1, y - 1);
+        // The line of samples with its ends repeated.
+        let mut line = [0u8; 15];
+        for row in 0..4 {
+            line[4 - row] = samples[start + (row + 1) * stride];
+        }
+        line[5..14].copy_from_slice(&samples[start..start + 9]);
+        if !near.beyond {
+            line[10..14].fill(samples[start + 4]);
+        }
+        line[0] = line[1];
+        line[14] = line[13];
+        let mut smooth = [0; 32];
+        for at in 0..13 {
+            let [a, b, c] = [line[at], line[at + 1], line[at + 2]].map(u16::from);
+            smooth[at] = ((a + 2 * b + c + 2) >> 2) as u8;
+        }
+        for at in 0..14 {
+            smooth[16 + at] = (u16::from(line[at]) + u16::from(line[at + 1])).div_ceil(2) as u8;
+        }
+        let above = [line[6], line[7], line[8], line[9]];
+        Self { above, left: [line[4], line[3], line[2], line[1]], near, smooth }
+    }
+
+    /// Predicts the block (8.3.1.2).
+    #[inline]
+    pub(super) fn predict(&self, mode: u8) -> [u8; 16] {
+        match mode {
+            0 => std::array::from_fn(|at| self.above[at % 4]),
+            1 => std::array::from_fn(|at| self.left[at / 4]),
+            2 => [self.mean(); 16],
+            _ => {
+                let places = &PLACES[usize::from(mode) - 3];
+                std::array::from_fn(|at| self.smooth[usize::from(places[at] & 31)])
+            }
+        }
+    }
+
+    fn mean(&self) -> u8 {
+        let sum = |line: [u8; 4]| line.iter().map(|&sample| u16::from(sample)).sum::<u16>();
+        (match (self.near.above, self.near.left) {
+            (true, true) => (sum(self.above) + sum(self.left) + 4) >> 3,
+            (true, false) => (sum(self.above) + 2) >> 2,
+            (false, true) => (sum(self.left) + 2) >> 2,
+            (false, false) => 128,
+        }) as u8
+    }
+}
+
+/// Where in [`Border4::smooth`] each sample of the modes from 3 on comes from (8.3.1.2.4 to
+/// 8.3.1.2.9).
+static PLACES: [[u8; 16]; 6] = places();
+
+const fn places() -> [[u8; 16]; 6] {
+    const TWO: i32 = 16;
+    let mut all = [[0; 16]; 6];
+    let mut at = 0;
+    while at < 16 {
+        let (x, y) = (at % 4, at / 4);
+        let rows = [
+            // Diagonal down left, then down right.
+            6 + x + y,
+            4 + x - y,
+            // Vertical right.
+            match 2 * x - y {
+                -1 => 4,
+                -3 | -2 => 5 - y,
+                odd if odd % 2 == 1 => 4 + x - (y >> 1),
+                _ => TWO + 5 + x - (y >> 1),
+            },
+            // Horizontal down.
+            match 2 * y - x {
+                -1 => 4,
+                -3 | -2 => 3 + x,
+                odd if odd % 2 == 1 => 4 - y + (x >> 1),
+                _ => TWO + 4 - y + (x >> 1),
+            },
+            // Vertical left.
+            if y % 2 == 0 { TWO + 6 + x + (y >> 1) } else { 6 + x + (y >> 1) },
+            // Horizontal up.
+            match x + 2 * y {
+                5 => 0,
+                6.. => TWO,
+                odd if odd % 2 == 1 => 2 - y - (x >> 1),
+                _ => TWO + 3 - y - (x >> 1),
+            },
+        ];
+        let mut mode = 0;
+        while mode < 6 {
+            all[mode][at as usize] = rows[mode] as u8;
+            mode += 1;
+        }
+        at += 1;
+    }
+    all
+}

@@ -1,0 +1,169 @@
+//! The kernel for CPUs with AVX2: 16 samples of 16 bits at a time.
+#![allow(unsafe_code)]
+
+mod edges;
+mod pixels;
+mod transform;
+
+use super::{Coefficients, Edge, Kernel, Scalar, scalar};
+use crate::avc::cavlc::Levels;
+use crate::avc::plane::{Block, Halves, Plane};
+use crate::avc::quantize::Quantizer;
+
+/// 256-bit vectors. A value proves that the CPU has AVX2.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::avc) struct Avx2(());
+
+impl Avx2 {
+    /// The kernel if this CPU (and the operating system) has AVX2.
+    pub(in crate::avc) fn detect() -> Option<Self> {
+        std::arch::is_x86_feature_detected!("avx2").then_some(Self(()))
+    }
+}
+
+/// Checks that a block of `width` by `height` lies within its samples.
+#[inline]
+fn check(block: Block<'_>, width: usize, height: usize) {
+    assert!(block.samples.len() >= (height - 1) * block.stride + width, "a block is cut");
+}
+
+/// Checks that `count` lines along an edge, `before` samples on the one side of it and `behind` on
+/// the other, lie within the samples.
+#[inline]
+fn check_edge(
+    samples: &[u8],
+    at: usize,
+    [across, along]: [usize; 2],
+    [before, behind, count]: [usize; 3],
+) {
+    assert!(across == 1 || along == 1, "an edge lies along rows or columns");
+    assert!(at >= before * across, "an edge is cut");
+    let last = at + (behind - 1) * across + (count - 1) * along;
+    assert!(last < samples.len(), "an edge is cut");
+}
+
+impl Kernel for Avx2 {
+    #[inline]
+    fn sad(self, width: usize, height: usize, a: Block<'_>, b: Block<'_>) -> u32 {
+        check(a, width, height);
+        check(b, width, height);
+        // SAFETY: `self` proves the CPU features; the blocks have been checked.
+        unsafe {
+            match width {
+                16 => pixels::sad16(height, a, b),
+                8 => pixels::sad8(height, a, b),
+                _ => Scalar.sad(width, height, a, b),
+            }
+        }
+    }
+
+    #[inline]
+    fn satd(self, width: usize, height: usize, a: Block<'_>, b: Block<'_>) -> u32 {
+        check(a, width, height);
+        check(b, width, height);
+        // SAFETY: `self` proves the CPU features; the blocks have been checked.
+        unsafe {
+            match (width, height % 8) {
+                (16, 0) => pixels::satd16(height, a, b),
+                (8, 0) => pixels::satd8(height, a, b),
+                _ => Scalar.satd(width, height, a, b),
+            }
+        }
+    }
+
+    fn satd_each(self, block: Block<'_>, predictions: &[[u8; 16]], out: &mut [u32]) {
+        check(block, 4, 4);
+        // SAFETY: `self` proves the CPU features; the block has been checked.
+        unsafe { pixels::satd_each(block, predictions, out) }
+    }
+
+    #[inline]
+    fn average(self, width: usize, height: usize, a: Block<'_>, b: Block<'_>, out: &mut [u8]) {
+        check(a, width, height);
+        check(b, width, height);
+        assert!(out.len() >= (height - 1) * 16 + width, "a prediction is cut");
+        // SAFETY: `self` proves the CPU features; the blocks have been checked.
+        unsafe {
+            match width {
+                16 => pixels::average16(height, a, b, out),
+                8 => pixels::average8(height, a, b, out),
+                _ => Scalar.average(width, height, a, b, out),
+            }
+        }
+    }
+
+    #[inline]
+    fn chroma(self, size: [usize; 2], from: Block<'_>, eighths: [u16; 2], out: &mut [u8]) {
+        let [width, height] = size;
+        assert!(out.len() >= (height - 1) * 8 + width, "a prediction is cut");
+        // Whole vectors are read; in the last rows of a plane's margin there may be less.
+        if from.samples.len() < height * from.stride + 16 || (width != 8 && width != 4) {
+            return Scalar.chroma(size, from, eighths, out);
+        }
+        // SAFETY: `self` proves the CPU features; the block has been checked.
+        unsafe { pixels::chroma(size, from, eighths, out) }
+    }
+
+    fn halves(self, luma: &Plane, halves: &mut Halves) {
+        #[target_feature(enable = "avx2")]
+        fn interpolate(luma: &Plane, halves: &mut Halves) {
+            scalar::interpolate(luma, halves);
+        }
+        // SAFETY: `self` proves the CPU features.
+        unsafe { interpolate(luma, halves) }
+    }
+
+    #[inline]
+    fn forward(self, block: Block<'_>, predicted: Block<'_>) -> Coefficients {
+        check(block, 4, 4);
+        check(predicted, 4, 4);
+        // SAFETY: `self` proves the CPU features; the blocks have been checked.
+        unsafe { transform::forward(block, predicted) }
+    }
+
+    #[inline]
+    fn quantize(self, coefficients: &mut Coefficients, by: &Quantizer, intra: bool) -> Levels {
+        // SAFETY: `self` proves the CPU features.
+        unsafe { transform::quantize(coefficients, by, intra) }
+    }
+
+    #[inline]
+    fn add_inverse(self, coefficients: &Coefficients, samples: &mut [u8], stride: usize) {
+        assert!(samples.len() >= 3 * stride + 4, "a block is cut");
+        // SAFETY: `self` proves the CPU features; the block has been checked.
+        unsafe { transform::add_inverse(coefficients, samples, stride) }
+    }
+
+    #[inline]
+    fn deblock_luma(self, samples: &mut [u8], at: usize, across: usize, along: usize, edge: &Edge) {
+        check_edge(samples, at, [across, along], [4, 4, 16]);
+        // SAFETY: `self` proves the CPU features; the edge has been checked.
+        unsafe {
+            if across == 1 {
+                edges::luma_vertical(samples, at, along, edge);
+            } else {
+                edges::luma_horizontal(samples, at, across, edge);
+            }
+        }
+    }
+
+    #[inline]
+    fn deblock_chroma(
+        self,
+        samples: &mut [u8],
+        at: usize,
+        across: usize,
+        along: usize,
+        edge: &Edge,
+    ) {
+        check_edge(samples, at, [across, along], [2, 2, 8]);
+        // SAFETY: `self` proves the CPU features; the edge has been checked.
+        unsafe {
+            if across == 1 {
+                edges::chroma_vertical(samples, at, along, edge);
+            } else {
+                edges::chroma_horizontal(samples, at, across, edge);
+            }
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Differences and means of samples.
+//!
+//! # Safety
+//! Every function needs AVX2 and blocks that lie within their samples.
+
+use core::arch::x86_64::*;
+
+use crate::avc::plane::Block;
+
+/// Loads 8 bytes.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn load8(from: *const u8) -> __m128i {
+    // SAFETY: the caller's promise.
+    unsafe { _mm_loadl_epi64(from.cast()) }
+}
+
+/// Loads 16 bytes.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn load16(from: *const u8) -> __m128i {
+    // SAFETY: the caller's promise.
+    unsafe { _mm_loadu_si128(from.cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn pair(low: __m128i, high: __m128i) -> __m256i {
+    _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(low), high)
+}
+
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn sad16(height: usize, a: Block<'_>, b: Block<'_>) -> u32 {
+    let (mut from_a, mut from_b) = (a.samples.as_ptr(), b.samples.as_ptr());
+    let mut sum = _mm256_setzero_si256();
+    for _ in 0..height / 2 {
+        // SAFETY: two rows of 16 bytes lie within each block.
+        unsafe {
+            let rows_a = pair(load16(from_a), load16(from_a.add(a.stride)));
+            let rows_b = pair(load16(from_b), load16(from_b.add(b.stride)));
+            sum = _mm256_add_epi32(sum, _mm256_sad_epu8(rows_a, rows_b));
+            // The last step may lead outside.
+            from_a = from_a.wrapping_add(2 * a.stride);
+            from_b = from_b.wrapping_add(2 * b.stride);
+        }
+    }
+    let sum = _mm_add_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256::<1>(sum));
+    (_mm_cvtsi128_si32(sum) + _mm_extract_epi32::<2>(sum)) as u32
+}
+
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn sad8(height: usize, a: Block<'_>, b: Block<'_>) -> u32 {
+    let mut sum = _mm_setzero_si128();
+    for row in 0..height / 2 {
+        // SAFETY: two rows of 8 bytes lie within each block.
+        unsafe {
+            let from_a = a.samples.as_ptr().add(2 * row * a.stride);
+            let from_b = b.samples.as_ptr().add(2 * row * b.stride);
+            let rows_a = _mm_unpacklo_epi64(load8(from_a), load8(from_a.add(a.stride)));
+            let rows_b = _mm_unpacklo_epi64(load8(from_b), load8(from_b.add(b.stride)));
+            sum = _mm_add_epi32(sum, _mm_sad_epu8(rows_a, rows_b));
+        }
+    }
+    (_mm_cvtsi128_si32(sum) + _mm_extract_epi32::<2>(sum)) as u32
+}
+
+/// Half the absolute values of the transforms of four blocks of 4x4 side by side, spread over
+/// vectors that are to be summed.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn hadamard([a, b, c, d]: [__m256i; 4]) -> __m256i {
+    let (p, q) = (_mm256_add_epi16(a, b), _mm256_sub_epi16(a, b));
+    let (r, s) = (_mm256_add_epi16(c, d), _mm256_sub_epi16(c, d));
+    let first = halves(_mm256_add_epi16(p, r), _mm256_sub_epi16(p, r));
+    let second = halves(_mm256_add_epi16(q, s), _mm256_sub_epi16(q, s));
+    _mm256_add_epi16(first, second)
+}
+
+/// The horizontal half of [`hadamard`] for two rows.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn halves(x: __m256i, y: __m256i) -> __m256i {
+    let even = _mm256_blend_epi16::<0xAA>(x, _mm256_slli_epi32::<16>(y));
+    let odd = _mm256_blend_epi16::<0xAA>(_mm256_srli_epi32::<16>(x), y);
+    let (sum, difference) = (_mm256_add_epi16(even, odd), _mm256_sub_epi16(even, odd));
+    let low = _mm256_blend_epi32::<0xAA>(sum, _mm256_slli_epi64::<32>(difference));
+    let high = _mm256_blend_epi32::<0xAA>(_mm256_srli_epi64::<32>(sum), difference);
+    // |l + h| + |l - h| is twice the greater magnitude.
+    _mm256_max_epu16(_mm256_abs_epi16(low), _mm256_abs_epi16(high))
+}
+
+/// Sums 16 numbers below 2^15.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn total(values: __m256i) -> u32 {
+    let sums = _mm256_madd_epi16(values, _mm256_set1_epi16(1));
+    let sums = _mm_add_epi32(_mm256_castsi256_si128(sums), _mm256_extracti128_si256::<1>(sums));
+    let sums = _mm_add_epi32(sums, _mm_shuffle_epi32::<0b01_00_11_10>(sums));
+    let sums = _mm_add_epi32(sums, _mm_shuffle_epi32::<0b10_11_00_01>(sums));
+    _mm_cvtsi128_si32(sums) as u32
+}
+
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn satd16(height: usize, a: Block<'_>, b: Block<'_>) -> u32 {
+    let mut sum = _mm256_setzero_si256();
+    for row in (0..height).step_by(4) {
+        let mut rows = [_mm256_setzero_si256(); 4];
+        for (index, out) in rows.iter_mut().enumerate() {
+            // SAFETY: a row of 16 bytes lies within each block.
+            unsafe {
+                let from_a = load16(a.samples.as_ptr().add((row + index) * a.stride));
+                let from_b = load16(b.samples.as_ptr().add((row + index) * b.stride));
+                *out = _mm256_sub_epi16(_mm256_cvtepu8_epi16(from_a), _mm256_cvtepu8_epi16(from_b));
+            }
+        }
+        // At most 2 * 4080 in each of four steps.
+        sum = _mm256_add_epi16(sum, hadamard(rows));
+    }
+    total(sum)
+}
+
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn satd8(height: usize, a: Block<'_>, b: Block<'_>) -> u32 {
+    let mut sum = _mm256_setzero_si256();
+    for row in (0..height).step_by(8) {
+        let mut rows = [_mm256_setzero_si256(); 4];
+        for (index, out) in rows.iter_mut().enumerate() {
+            // SAFETY: rows of 8 bytes, four apart, lie within each block.
+            unsafe {
+                let from_a = a.samples.as_ptr().add((row + index) * a.stride);
+                let from_b = b.samples.as_ptr().add((row + index) * b.stride);
+                let a = _mm_unpacklo_epi64(load8(from_a), load8(from_a.add(4 * a.stride)));
+                let b = _mm_unpacklo_epi64(load8(from_b), load8(from_b.add(4 * b.stride)));
+                *out = _mm256_sub_epi16(_mm256_cvtepu8_epi16(a), _mm256_cvtepu8_epi16(b));
+            }
+        }
+        sum = _mm256_add_epi16(sum, hadamard(rows));
+    }
+    total(sum)
+}
+
+/// The rows of four predictions side by side.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn side_by_side(blocks: [__m128i; 4]) -> [__m128i; 4] {
+    let [a, b, c, d] = blocks;
+    let (ab, cd) = (_mm_unpacklo_epi32(a, b), _mm_unpacklo_epi32(c, d));
+    let (ab_low, cd_low) = (_mm_unpackhi_epi32(a, b), _mm_unpackhi_epi32(c, d));
+    [
+        _mm_unpacklo_epi64(ab, cd),
+        _mm_unpackhi_epi64(ab, cd),
+        _mm_unpacklo_epi64(ab_low, cd_low),
+        _mm_unpackhi_epi64(ab_low, cd_low),
+    ]
+}
+
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn satd_each(block: Block<'_>, predictions: &[[u8; 16]], out: &mut [u32]) {
+    let mut source = [_mm256_setzero_si256(); 4];
+    for (row, source) in source.iter_mut().enumerate() {
+        // SAFETY: a row of 4 bytes lies within the block.
+        let bytes = unsafe {
+            block.samples.as_ptr().add(row * block.stride).cast::<i32>().read_unaligned()
+        };
+        *source = _mm256_cvtepu8_epi16(_mm_set1_epi32(bytes));
+    }
+    for (predictions, out) in predictions.chunks(4).zip(out.chunks_mut(4)) {
+        let mut blocks = [_mm_setzero_si128(); 4];
+        for (block, prediction) in blocks.iter_mut().zip(predictions) {
+            // SAFETY: a prediction is 16 bytes.
+            *block = unsafe { load16(prediction.as_ptr()) };
+        }
+        let mut rows = side_by_side(blocks).map(|row| _mm256_cvtepu8_epi16(row));
+        for (row, &source) in rows.iter_mut().zip(&source) {
+            *row = _mm256_sub_epi16(source, *row);
+        }
+        let sums = _mm256_madd_epi16(hadamard(rows), _mm256_set1_epi16(1));
+        let mut pairs = [0u32; 8];
+        // SAFETY: 32 bytes.
+        unsafe { _mm256_storeu_si256(pairs.as_mut_ptr().cast(), sums) };
+        for (out, pair) in out.iter_mut().zip(pairs.chunks_exact(2)).take(predictions.len()) {
+            *out = pair[0] + pair[1];
+        }
+    }
+}
+
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn average16(height: usize, a: Block<'_>, b: Block<'_>, out: &mut [u8]) {
+    for row in 0..height {
+        // SAFETY: a row of 16 bytes lies within each block.
+        unsafe {
+            let from_a = load16(a.samples.as_ptr().add(row * a.stride));
+            let from_b = load16(b.samples.as_ptr().add(row * b.stride));
+            let to = out.as_mut_ptr().add(row * 16);
+            _mm_storeu_si128(to.cast(), _mm_avg_epu8(from_a, from_b));
+        }
+    }
+}
+
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn average8(height: usize, a: Block<'_>, b: Block<'_>, out: &mut [u8]) {
+    for row in 0..height {
+        // SAFETY: a row of 8 bytes lies within each block.
+        unsafe {
+            let from_a = load8(a.samples.as_ptr().add(row * a.stride));
+            let from_b = load8(b.samples.as_ptr().add(row * b.stride));
+            let to = out.as_mut_ptr().add(row * 16);
+            _mm_storel_epi64(to.cast(), _mm_avg_epu8(from_a, from_b));
+        }
+    }
+}
+
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn chroma(
+    [width, height]: [usize; 2],
+    from: Block<'_>,
+    [x, y]: [u16; 2],
+    out: &mut [u8],
+) {
+    let across = _mm_set1_epi16((x << 8 | (8 - x)) as i16);
+    let (upper, lower) = (_mm_set1_epi16((8 - y) as i16), _mm_set1_epi16(y as i16));
+    let half = _mm_set1_epi16(32);
+    // SAFETY: 16 bytes lie within the samples from each row's start on, one row more than is made.
+    let row = |row: usize| unsafe {
+        let samples = load16(from.samples.as_ptr().add(row * from.stride));
+        let next = _mm_srli_si128::<1>(samples);
+        _mm_maddubs_epi16(_mm_unpacklo_epi8(samples, next), across)
+    };
+    let mut above = row(0);
+    for index in 0..height {
+        let below = row(index + 1);
+        let sum = _mm_add_epi16(_mm_mullo_epi16(above, upper), _mm_mullo_epi16(below, lower));
+        let rounded = _mm_srli_epi16::<6>(_mm_add_epi16(sum, half));
+        let packed = _mm_packus_epi16(rounded, rounded);
+        // SAFETY: the row's `width` bytes lie within `out`.
+        unsafe {
+            let to = out.as_mut_ptr().add(index * 8);
+            if width == 8 {
+                _mm_storel_epi64(to.cast(), packed);
+            } else {
+                to.cast::<i32>().write_unaligned(_mm_cvtsi128_si32(packed));
+            }
+        }
+        above = below;
+    }
+}

@@ -1,0 +1,308 @@
+//! The kernel for any CPU, and what the others are held to.
+
+use super::{Coefficients, Edge, Kernel};
+use crate::avc::cavlc::{LEVEL_MAX, Levels};
+use crate::avc::plane::{Block, Halves, MARGIN, Plane};
+use crate::avc::quantize::Quantizer;
+
+/// Plain loops.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::avc) struct Scalar;
+
+impl Kernel for Scalar {
+    fn sad(self, width: usize, height: usize, a: Block<'_>, b: Block<'_>) -> u32 {
+        let row = |row: usize| {
+            let (a, b) = (&a.samples[row * a.stride..][..width], &b.samples[row * b.stride..]);
+            a.iter().zip(b).map(|(&a, &b)| u32::from(a.abs_diff(b))).sum::<u32>()
+        };
+        (0..height).map(row).sum()
+    }
+
+    fn satd(self, width: usize, height: usize, a: Block<'_>, b: Block<'_>) -> u32 {
+        let mut sum = 0;
+        for y in (0..height).step_by(4) {
+            for x in (0..width).step_by(4) {
+                sum += satd4(&differences(part(a, x, y), part(b, x, y)));
+            }
+        }
+        sum
+    }
+
+    fn satd_each(self, block: Block<'_>, predictions: &[[u8; 16]], out: &mut [u32]) {
+        for (prediction, sum) in predictions.iter().zip(out) {
+            *sum = satd4(&differences(block, Block { samples: prediction, stride: 4 }));
+        }
+    }
+
+    fn average(self, width: usize, height: usize, a: Block<'_>, b: Block<'_>, out: &mut [u8]) {
+        for (row, out) in out.chunks_mut(16).take(height).enumerate() {
+            let (a, b) = (&a.samples[row * a.stride..], &b.samples[row * b.stride..]);
+            for ((out, &a), &b) in out[..width].iter_mut().zip(a).zip(b) {
+                *out = (u16::from(a) + u16::from(b)).div_ceil(2) as u8;
+            }
+        }
+    }
+
+    fn chroma(
+        self,
+        [width, height]: [usize; 2],
+        from: Block<'_>,
+        [x, y]: [u16; 2],
+        out: &mut [u8],
+    ) {
+        for (row, out) in out.chunks_mut(8).take(height).enumerate() {
+            let above = &from.samples[row * from.stride..][..=width];
+            let below = &from.samples[(row + 1) * from.stride..][..=width];
+            for (column, out) in out[..width].iter_mut().enumerate() {
+                let [a, b, c, d] =
+                    [above[column], above[column + 1], below[column], below[column + 1]]
+                        .map(u16::from);
+                let sum = (8 - x) * (8 - y) * a + x * (8 - y) * b + (8 - x) * y * c + x * y * d;
+                *out = ((sum + 32) >> 6) as u8;
+            }
+        }
+    }
+
+    fn halves(self, luma: &Plane, halves: &mut Halves) {
+        interpolate(luma, halves);
+    }
+
+    fn forward(self, block: Block<'_>, predicted: Block<'_>) -> Coefficients {
+        let mut values = differences(block, predicted);
+        for row in 0..4 {
+            forward4(&mut values, row * 4, 1);
+        }
+        for column in 0..4 {
+            forward4(&mut values, column, 4);
+        }
+        values
+    }
+
+    fn quantize(self, coefficients: &mut Coefficients, by: &Quantizer, intra: bool) -> Levels {
+        let bias = if intra { &by.bias_intra } else { &by.bias_inter };
+        let mut levels = Levels::default();
+        for (index, &at) in ZIGZAG.iter().enumerate() {
+            let value = coefficients[at];
+            let sum = u32::from(value.unsigned_abs()) + u32::from(bias[at]);
+            let magnitude = (sum * u32::from(by.multiplier[at])) >> 16;
+            let magnitude = (magnitude as i16).min(LEVEL_MAX);
+            let level = if value < 0 { -magnitude } else { magnitude };
+            levels.values[index] = level;
+            levels.mask |= u16::from(level != 0) << index;
+            coefficients[at] = level.wrapping_mul(by.scale[at]);
+        }
+        levels
+    }
+
+    fn add_inverse(self, coefficients: &Coefficients, samples: &mut [u8], stride: usize) {
+        let mut values = *coefficients;
+        for row in 0..4 {
+            inverse4(&mut values, row * 4, 1);
+        }
+        for column in 0..4 {
+            inverse4(&mut values, column, 4);
+        }
+        for (row, values) in values.chunks_exact(4).enumerate() {
+            for (sample, &value) in samples[row * stride..].iter_mut().zip(values) {
+                *sample = (i16::from(*sample) + (value.wrapping_add(32) >> 6)).clamp(0, 255) as u8;
+            }
+        }
+    }
+
+    fn deblock_luma(self, samples: &mut [u8], at: usize, across: usize, along: usize, edge: &Edge) {
+        for k in 0..16 {
+            let limit = edge.limits.map(|limits| limits[k / 4]);
+            if limit != Some(-1) {
+                filter_luma(samples, at + k * along, across, edge, limit);
+            }
+        }
+    }
+
+    fn deblock_chroma(
+        self,
+        samples: &mut [u8],
+        at: usize,
+        across: usize,
+        along: usize,
+        edge: &Edge,
+    ) {
+        for k in 0..8 {
+            let limit = edge.limits.map(|limits| limits[k / 2]);
+            if limit != Some(-1) {
+                filter_chroma(samples, at + k * along, across, edge, limit);
+            }
+        }
+    }
+}
+
+/// The zig-zag scan of table 8-2: where in a block of rows each coefficient lies.
+pub(in crate::avc) const ZIGZAG: [usize; 16] =
+    [0, 1, 4, 8, 5, 2, 3, 6, 9, 12, 13, 10, 7, 11, 14, 15];
+
+fn part(block: Block<'_>, x: usize, y: usize) -> Block<'_> {
+    Block { samples: &block.samples[y * block.stride + x..], stride: block.stride }
+}
+
+fn differences(a: Block<'_>, b: Block<'_>) -> Coefficients {
+    std::array::from_fn(|at| {
+        let (row, column) = (at / 4, at % 4);
+        i16::from(a.samples[row * a.stride + column])
+            - i16::from(b.samples[row * b.stride + column])
+    })
+}
+
+fn satd4(differences: &Coefficients) -> u32 {
+    let mut values = *differences;
+    let mut butterfly = |start: usize, step: usize| {
+        let [a, b, c, d] = std::array::from_fn(|i| values[start + i * step]);
+        let (p, q, r, s) = (a + b, a - b, c + d, c - d);
+        for (i, value) in [p + r, p - r, q + s, q - s].into_iter().enumerate() {
+            values[start + i * step] = value;
+        }
+    };
+    for row in 0..4 {
+        butterfly(row * 4, 1);
+    }
+    for column in 0..4 {
+        butterfly(column, 4);
+    }
+    values.iter().map(|value| u32::from(value.unsigned_abs())).sum::<u32>() / 2
+}
+
+fn forward4(values: &mut Coefficients, start: usize, step: usize) {
+    let [a, b, c, d] = std::array::from_fn(|i| values[start + i * step]);
+    let (p, q, r, s) = (a + d, b + c, b - c, a - d);
+    values[start] = p + q;
+    values[start + step] = 2 * s + r;
+    values[start + 2 * step] = p - q;
+    values[start + 3 * step] = s - 2 * r;
+}
+
+/// One row or column of 8.5.12.2; what overflows 16 bits wraps, and never does in a valid stream.
+fn inverse4(values: &mut Coefficients, start: usize, step: usize) {
+    let [a, b, c, d]: [i16; 4] = std::array::from_fn(|i| values[start + i * step]);
+    let (e, f) = (a.wrapping_add(c), a.wrapping_sub(c));
+    let (g, h) = ((b >> 1).wrapping_sub(d), b.wrapping_add(d >> 1));
+    values[start] = e.wrapping_add(h);
+    values[start + step] = f.wrapping_add(g);
+    values[start + 2 * step] = f.wrapping_sub(g);
+    values[start + 3 * step] = e.wrapping_sub(h);
+}
+
+/// How far outside a picture samples half way are known: six taps need three more on each side.
+pub(in crate::avc) const REACH: usize = MARGIN - 4;
+
+/// Fills the planes of samples half way (8-241 to 8-247).
+///
+/// `inline(always)`: a kernel compiles it anew with its CPU's instructions.
+#[inline(always)]
+pub(super) fn interpolate(luma: &Plane, halves: &mut Halves) {
+    let (stride, reach) = (luma.stride(), REACH as i32);
+    let count = luma.width() + 2 * REACH;
+    let mut sums = [0i16; SUMS];
+    for y in -reach..luma.height() as i32 + reach {
+        let at = luma.at(-reach, y);
+        let samples = luma.samples();
+        // In pieces, so that the sums fit in a buffer of fixed size.
+        for start in (0..count).step_by(SUMS - 5) {
+            let piece = (count - start).min(SUMS - 5);
+            let first = at + start;
+            let rows: [&[u8]; 6] = std::array::from_fn(|tap| {
+                &samples[first + tap * stride - 2 * stride - 2..][..piece + 5]
+            });
+            for (i, sum) in sums[..piece + 5].iter_mut().enumerate() {
+                *sum = taps(rows.map(|row| i16::from(row[i])));
+            }
+            let level = rows[2];
+            let b = &mut halves.b.samples_mut()[first..first + piece];
+            for (i, out) in b.iter_mut().enumerate() {
+                *out = clip((taps(std::array::from_fn(|tap| i16::from(level[i + tap]))) + 16) >> 5);
+            }
+            let h = &mut halves.h.samples_mut()[first..first + piece];
+            for (out, &sum) in h.iter_mut().zip(&sums[2..]) {
+                *out = clip((sum + 16) >> 5);
+            }
+            let j = &mut halves.j.samples_mut()[first..first + piece];
+            for (i, out) in j.iter_mut().enumerate() {
+                let [e, f, g, h, i, j]: [i32; 6] =
+                    std::array::from_fn(|tap| i32::from(sums[i + tap]));
+                let sum = e - 5 * f + 20 * g + 20 * h - 5 * i + j;
+                *out = ((sum + 512) >> 10).clamp(0, 255) as u8;
+            }
+        }
+    }
+}
+
+const SUMS: usize = 512 + 5;
+
+#[inline(always)]
+fn taps([e, f, g, h, i, j]: [i16; 6]) -> i16 {
+    e - 5 * f + 20 * g + 20 * h - 5 * i + j
+}
+
+#[inline(always)]
+fn clip(value: i16) -> u8 {
+    value.clamp(0, 255) as u8
+}
+
+/// One line of samples across a luma edge (8.7.2.3 with a limit, 8.7.2.4 without).
+fn filter_luma(samples: &mut [u8], at: usize, step: usize, edge: &Edge, limit: Option<i8>) {
+    let [p3, p2, p1, p0, q0, q1, q2, q3] =
+        std::array::from_fn(|i| i32::from(samples[at + i * step - 4 * step]));
+    let (alpha, beta) = (i32::from(edge.alpha), i32::from(edge.beta));
+    let even = |a: i32, b: i32, most: i32| (a - b).abs() < most;
+    if !(even(p0, q0, alpha) && even(p1, p0, beta) && even(q1, q0, beta)) {
+        return;
+    }
+    let (smooth_p, smooth_q) = (even(p2, p0, beta), even(q2, q0, beta));
+    let mut put = |offset: usize, value: i32| samples[at + offset * step - 4 * step] = value as u8;
+    let Some(limit) = limit else {
+        let flat = (p0 - q0).abs() < (alpha >> 2) + 2;
+        if flat && smooth_p {
+            put(3, (p2 + 2 * p1 + 2 * p0 + 2 * q0 + q1 + 4) >> 3);
+            put(2, (p2 + p1 + p0 + q0 + 2) >> 2);
+            put(1, (2 * p3 + 3 * p2 + p1 + p0 + q0 + 4) >> 3);
+        } else {
+            put(3, (2 * p1 + p0 + q1 + 2) >> 2);
+        }
+        if flat && smooth_q {
+            put(4, (q2 + 2 * q1 + 2 * q0 + 2 * p0 + p1 + 4) >> 3);
+            put(5, (q2 + q1 + q0 + p0 + 2) >> 2);
+            put(6, (2 * q3 + 3 * q2 + q1 + q0 + p0 + 4) >> 3);
+        } else {
+            put(4, (2 * q1 + q0 + p1 + 2) >> 2);
+        }
+        return;
+    };
+    let limit = i32::from(limit);
+    let most = limit + i32::from(smooth_p) + i32::from(smooth_q);
+    let delta = ((((q0 - p0) << 2) + (p1 - q1) + 4) >> 3).clamp(-most, most);
+    put(3, (p0 + delta).clamp(0, 255));
+    put(4, (q0 - delta).clamp(0, 255));
+    let middle = (p0 + q0 + 1) >> 1;
+    if smooth_p {
+        put(2, p1 + ((p2 + middle - 2 * p1) >> 1).clamp(-limit, limit));
+    }
+    if smooth_q {
+        put(5, q1 + ((q2 + middle - 2 * q1) >> 1).clamp(-limit, limit));
+    }
+}
+
+/// One line of samples across a chroma edge.
+fn filter_chroma(samples: &mut [u8], at: usize, step: usize, edge: &Edge, limit: Option<i8>) {
+    let [p1, p0, q0, q1] = std::array::from_fn(|i| i32::from(samples[at + i * step - 2 * step]));
+    let (alpha, beta) = (i32::from(edge.alpha), i32::from(edge.beta));
+    if (p0 - q0).abs() >= alpha || (p1 - p0).abs() >= beta || (q1 - q0).abs() >= beta {
+        return;
+    }
+    let (p, q) = match limit {
+        None => ((2 * p1 + p0 + q1 + 2) >> 2, (2 * q1 + q0 + p1 + 2) >> 2),
+        Some(limit) => {
+            let most = i32::from(limit) + 1;
+            let delta = ((((q0 - p0) << 2) + (p1 - q1) + 4) >> 3).clamp(-most, most);
+            ((p0 + delta).clamp(0, 255), (q0 - delta).clamp(0, 255))
+        }
+    };
+    samples[at - step] = p as u8;
+    samples[at] = q as u8;
+}

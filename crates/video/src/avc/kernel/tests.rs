@@ -1,0 +1,133 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::avc::quantize::QUANTIZERS;
+
+/// Bytes of several kinds, so that every branch is taken: noise, steps, nearly flat, gradients.
+fn bytes(seed: u64, count: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut noise = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 40) as u8
+    };
+    let kinds = |at: usize, noise: u8| match seed % 5 {
+        0 => noise,
+        1 => (noise >> 7) * 255,
+        2 => 100 + (noise >> 5),
+        3 => (at % 64) as u8 * 2 + (noise >> 6),
+        _ => 60 + (at / 4 % 2) as u8 * 9 + (noise >> 5),
+    };
+    (0..count).map(|at| kinds(at, noise())).collect()
+}
+
+/// Everything that a kernel computes of two planes of 64 bytes a row.
+fn outcome(kernel: impl Kernel, a: &[u8], b: &[u8], qp: usize, vary: u8) -> Vec<i64> {
+    let (left, right) = (
+        Block { samples: &a[3..], stride: 64 },
+        Block { samples: &b[65 + usize::from(vary % 7)..], stride: 64 },
+    );
+    let mut out = Vec::new();
+    for (width, height) in [(16, 16), (16, 8), (8, 16), (8, 8)] {
+        out.push(i64::from(kernel.sad(width, height, left, right)));
+        out.push(i64::from(kernel.satd(width, height, left, right)));
+        let mut mean = [0; 256];
+        kernel.average(width, height, left, right, &mut mean);
+        out.extend(mean.map(i64::from));
+        let mut chroma = [0; 64];
+        let eighths = [u16::from(vary % 8), u16::from(vary / 8 % 8)];
+        kernel.chroma([width / 2, height / 2], right, eighths, &mut chroma);
+        out.extend(chroma.map(i64::from));
+    }
+    out.push(i64::from(kernel.satd(4, 4, left, right)));
+    let predictions: Vec<[u8; 16]> =
+        b.chunks_exact(16).take(9).map(|p| p.try_into().unwrap()).collect();
+    let mut sums = [0; 9];
+    kernel.satd_each(left, &predictions, &mut sums);
+    out.extend(sums.map(i64::from));
+    for intra in [false, true] {
+        let mut coefficients = kernel.forward(left, right);
+        out.extend(coefficients.map(i64::from));
+        let levels = kernel.quantize(&mut coefficients, &QUANTIZERS[qp], intra);
+        out.push(levels.mask.into());
+        out.extend(levels.values.map(i64::from));
+        out.extend(coefficients.map(i64::from));
+        let mut samples = b.to_vec();
+        kernel.add_inverse(&coefficients, &mut samples[65 + usize::from(vary % 7)..], 64);
+        out.extend(samples.into_iter().map(i64::from));
+    }
+    out.extend(deblocked(kernel, a, vary));
+    out
+}
+
+fn deblocked(kernel: impl Kernel, samples: &[u8], vary: u8) -> Vec<i64> {
+    let mut samples = samples.to_vec();
+    let limit = (vary % 9) as i8;
+    let limits = [None, Some([limit, -1, 0, limit / 2]), Some([-1; 4]), Some([limit; 4])];
+    for (index, limits) in limits.into_iter().enumerate() {
+        let edge = Edge { alpha: vary | 4, beta: vary % 18 + 1, limits };
+        let at = 64 * (6 + index) + 8 + index * 4;
+        kernel.deblock_luma(&mut samples, at, 1, 64, &edge);
+        kernel.deblock_luma(&mut samples, at, 64, 1, &edge);
+        kernel.deblock_chroma(&mut samples, at, 1, 64, &edge);
+        kernel.deblock_chroma(&mut samples, at, 64, 1, &edge);
+    }
+    samples.into_iter().map(i64::from).collect()
+}
+
+proptest! {
+    #[test]
+    fn every_kernel_gives_what_the_scalar_one_does(
+        seed_a: u64,
+        seed_b: u64,
+        qp in 0usize..52,
+        vary: u8,
+    ) {
+        let (a, b) = (bytes(seed_a, 64 * 32), bytes(seed_b, 64 * 32));
+        let expected = outcome(Scalar, &a, &b, qp, vary);
+        #[cfg(target_arch = "x86_64")]
+        if let Some(kernel) = Avx2::detect() {
+            prop_assert_eq!(outcome(kernel, &a, &b, qp, vary), expected);
+        }
+    }
+
+    #[test]
+    fn every_kernel_interpolates_as_the_scalar_one_does(
+        seed: u64,
+        columns in 1usize..60,
+        rows in 1usize..3,
+    ) {
+        let (width, height) = (columns * 16, rows * 16);
+        let mut plane = Plane::new(width, height, crate::avc::plane::MARGIN);
+        plane.place(0, 0, width, &bytes(seed, width * height));
+        plane.extend();
+        let mut expected = Halves::new(width, height);
+        Scalar.halves(&plane, &mut expected);
+        #[cfg(target_arch = "x86_64")]
+        if let Some(kernel) = Avx2::detect() {
+            let mut found = Halves::new(width, height);
+            kernel.halves(&plane, &mut found);
+            prop_assert_eq!(found.b.samples(), expected.b.samples());
+            prop_assert_eq!(found.h.samples(), expected.h.samples());
+            prop_assert_eq!(found.j.samples(), expected.j.samples());
+        }
+    }
+}
+
+/// Differences and coefficients at the ends of their range neither overflow nor wrap.
+#[test]
+fn the_greatest_differences_come_back() {
+    let (black, white) = ([0; 256], [255; 256]);
+    let block = |samples| Block { samples, stride: 16 };
+    let coefficients = Scalar.forward(block(&white), block(&black));
+    assert_eq!(coefficients[0], 255 * 16);
+    for (qp, quantizer) in QUANTIZERS.iter().enumerate() {
+        let mut values = coefficients;
+        Scalar.quantize(&mut values, quantizer, true);
+        let mut samples = black;
+        Scalar.add_inverse(&values, &mut samples, 16);
+        let worst = 255 - u32::from(samples[0]);
+        assert!(worst <= 1 << (qp / 6), "{qp}: {worst}");
+    }
+}

@@ -1,0 +1,265 @@
+//! One slice: its macroblocks in turn, each decided on, coded, written and put together again.
+
+use super::bits::BitWriter;
+use super::intra::Near;
+use super::kernel::Kernel;
+use super::macroblock::{Kind, Macroblock};
+use super::pace::Pace;
+use super::plane::Frame;
+use super::quantize::lambda;
+use super::reference::{Area, Reference};
+use super::residual::{Residual, Samples};
+use super::sweep::Reach;
+use super::syntax::{Beside, Choice, Shape, write_macroblock, write_samples};
+use super::vector::{Neighbour, Neighbours, Part, Vector, Window};
+use crate::Picture;
+
+/// What a slice is coded from and into.
+pub(super) struct Slice<'a, K> {
+    pub(super) kernel: K,
+    pub(super) source: &'a Picture,
+    /// What is predicted from; none in an I slice.
+    pub(super) reference: Option<Reference<'a>>,
+    /// What the decoder will have, before deblocking.
+    pub(super) frame: &'a mut Frame,
+    /// The macroblocks of this picture.
+    pub(super) field: &'a mut [Macroblock],
+    /// The vectors of the picture before.
+    pub(super) past: &'a [Vector],
+    pub(super) writer: &'a mut BitWriter,
+    pub(super) pace: &'a mut Pace,
+    /// Which macroblocks must be intra coded and where the others may point.
+    pub(super) reach: &'a Reach,
+    pub(super) columns: usize,
+    /// QP_Y,PRED
+    pub(super) qp: u8,
+    pub(super) skip_run: u32,
+}
+
+/// A macroblock while it is coded.
+pub(super) struct Current {
+    pub(super) index: usize,
+    pub(super) x: i32,
+    pub(super) y: i32,
+    pub(super) qp: u8,
+    pub(super) lambda: u32,
+    pub(super) source: Samples,
+    /// The prediction, then what the decoder will have.
+    pub(super) samples: Samples,
+    pub(super) residual: Residual,
+    pub(super) window: Window,
+}
+
+impl<K: Kernel> Slice<'_, K> {
+    /// Codes all macroblocks.
+    pub(super) fn run(&mut self) {
+        let mut current = Current::new();
+        for index in 0..self.field.len() {
+            self.begin(&mut current, index);
+            let before = (self.writer.mark(), self.skip_run, self.qp);
+            self.macroblock(&mut current);
+            if self.pace.is_over(index, self.writer.bit_count()) && !self.pace.is_exhausted() {
+                // It does not fit: once more, with as little as it can take.
+                self.writer.rewind(before.0);
+                (self.skip_run, self.qp) = (before.1, before.2);
+                self.pace.exhaust();
+                self.macroblock(&mut current);
+            }
+            self.pace.done(index, self.writer.bit_count());
+        }
+        if self.skip_run > 0 {
+            self.writer.unsigned(self.skip_run);
+        }
+    }
+
+    fn macroblock(&mut self, current: &mut Current) {
+        if self.reference.is_some() {
+            self.predicted_macroblock(current);
+        } else {
+            self.intra_macroblock(current);
+        }
+    }
+
+    fn begin(&mut self, current: &mut Current, index: usize) {
+        let (column, row) = (index % self.columns, index / self.columns);
+        current.index = index;
+        (current.x, current.y) = (column as i32 * 16, row as i32 * 16);
+        current.qp = self.pace.quantizer(index, self.writer.bit_count());
+        current.lambda = lambda(current.qp);
+        current.window = self.reach.window(column);
+        let width = self.source.width();
+        let luma = &self.source.luma()[row * 16 * width + column * 16..];
+        for (line, out) in current.source.luma.chunks_exact_mut(16).enumerate() {
+            out.copy_from_slice(&luma[line * width..][..16]);
+        }
+        let planes = [self.source.cb(), self.source.cr()];
+        for (plane, out) in planes.into_iter().zip(&mut current.source.chroma) {
+            let plane = &plane[row * 8 * (width / 2) + column * 8..];
+            for (line, out) in out.chunks_exact_mut(8).enumerate() {
+                out.copy_from_slice(&plane[line * (width / 2)..][..8]);
+            }
+        }
+    }
+
+    /// The coded neighbours of a macroblock.
+    pub(super) fn beside(&self, index: usize) -> Beside<'_> {
+        Beside {
+            left: (!index.is_multiple_of(self.columns)).then(|| &self.field[index - 1]),
+            above: index.checked_sub(self.columns).map(|above| &self.field[above]),
+        }
+    }
+
+    /// Which neighbours may be predicted from within the picture (6.4.9, 8.3).
+    pub(super) fn near(&self, index: usize) -> Near {
+        let constrained = self.reach.is_constrained();
+        let usable = |at: usize| !constrained || self.field[at].kind == Kind::Intra;
+        let column = index % self.columns;
+        let above = index >= self.columns;
+        Near {
+            left: column > 0 && usable(index - 1),
+            above: above && usable(index - self.columns),
+            corner: above && column > 0 && usable(index - self.columns - 1),
+            beyond: above && column + 1 < self.columns && usable(index - self.columns + 1),
+        }
+    }
+
+    /// What the neighbours say of motion.
+    pub(super) fn neighbours(&self, index: usize) -> Neighbours {
+        let quarter = |at: usize, quarter: usize| match &self.field[at] {
+            Macroblock { kind: Kind::Intra, .. } => Neighbour::Still,
+            moved => Neighbour::Moved(moved.vectors[quarter]),
+        };
+        let column = index % self.columns;
+        let mut cells = [[Neighbour::Missing; 4]; 3];
+        if column > 0 {
+            cells[1][0] = quarter(index - 1, 1);
+            cells[2][0] = quarter(index - 1, 3);
+        }
+        if let Some(above) = index.checked_sub(self.columns) {
+            cells[0][1] = quarter(above, 2);
+            cells[0][2] = quarter(above, 3);
+            if column > 0 {
+                cells[0][0] = quarter(above - 1, 3);
+            }
+            if column + 1 < self.columns {
+                cells[0][3] = quarter(above + 1, 2);
+            }
+        }
+        Neighbours { cells }
+    }
+
+    /// Writes what was chosen, and keeps the samples.
+    ///
+    /// `own` holds the vectors or modes. A macroblock that is larger than the standard permits is
+    /// written as samples (A.3.1: at most 128 bits more than those).
+    pub(super) fn write(&mut self, current: &mut Current, choice: &Choice, mut own: Macroblock) {
+        let predicted_slice = self.reference.is_some();
+        let before = self.writer.mark();
+        let skip_run = self.skip_run;
+        if predicted_slice {
+            self.writer.unsigned(skip_run);
+            self.skip_run = 0;
+        }
+        let start = self.writer.bit_count();
+        let coded = current.residual.pattern() != 0 || matches!(choice, Choice::Whole { .. });
+        let qp = if coded { current.qp } else { self.qp };
+        let delta = i32::from(qp) - i32::from(self.qp);
+        let beside = Beside {
+            left: (!current.index.is_multiple_of(self.columns))
+                .then(|| &self.field[current.index - 1]),
+            above: current.index.checked_sub(self.columns).map(|above| &self.field[above]),
+        };
+        own.qp = qp;
+        let header = (predicted_slice, delta);
+        write_macroblock(self.writer, choice, &current.residual, &mut own, beside, header);
+        if self.writer.bit_count() - start > MACROBLOCK_BITS_MAX {
+            self.writer.rewind(before);
+            if predicted_slice {
+                self.writer.unsigned(skip_run);
+            }
+            write_samples(self.writer, &current.source, predicted_slice);
+            current.samples = current.source.clone();
+            own = Macroblock::new(Kind::Intra, 0);
+            own.counts = [16; 24];
+        } else {
+            self.qp = qp;
+        }
+        self.keep(current, own);
+    }
+
+    /// Leaves a macroblock to be skipped: it is its prediction.
+    pub(super) fn skip(&mut self, current: &Current, vector: Vector) {
+        self.skip_run += 1;
+        let mut own = Macroblock::new(Kind::Inter, self.qp);
+        own.vectors = [vector; 4];
+        self.keep(current, own);
+    }
+
+    fn keep(&mut self, current: &Current, own: Macroblock) {
+        let (x, y) = (current.x, current.y);
+        self.field[current.index] = own;
+        self.frame.luma.place(x, y, 16, &current.samples.luma);
+        self.frame.cb.place(x / 2, y / 2, 8, &current.samples.chroma[0]);
+        self.frame.cr.place(x / 2, y / 2, 8, &current.samples.chroma[1]);
+    }
+}
+
+impl Current {
+    fn new() -> Self {
+        Self {
+            index: 0,
+            x: 0,
+            y: 0,
+            qp: 0,
+            lambda: 0,
+            source: Samples::ZERO,
+            samples: Samples::ZERO,
+            residual: Residual::new(),
+            window: Window { left: 0, right: 0, top: 0, bottom: 0 },
+        }
+    }
+
+    /// The luma area of a part of the macroblock.
+    pub(super) fn area(&self, part: Part) -> Area {
+        Area {
+            x: self.x + 8 * part.x as i32,
+            y: self.y + 8 * part.y as i32,
+            width: 8 * part.width,
+            height: 8 * part.height,
+        }
+    }
+
+    /// Predicts the luma of all parts.
+    pub(super) fn predict_luma(
+        &mut self,
+        kernel: impl Kernel,
+        reference: &Reference<'_>,
+        shape: Shape,
+        vectors: &[Vector; 4],
+    ) {
+        for part in shape.parts() {
+            let (vector, area) = (vectors[part.y * 2 + part.x], self.area(*part));
+            let out = &mut self.samples.luma[part.y * 128 + part.x * 8..];
+            reference.predict_luma(kernel, area, vector, out);
+        }
+    }
+
+    /// Predicts the chroma of all parts.
+    pub(super) fn predict_chroma(
+        &mut self,
+        kernel: impl Kernel,
+        reference: &Reference<'_>,
+        shape: Shape,
+        vectors: &[Vector; 4],
+    ) {
+        for part in shape.parts() {
+            let (vector, area) = (vectors[part.y * 2 + part.x], self.area(*part));
+            let start = part.y * 32 + part.x * 4;
+            let [cb, cr] = &mut self.samples.chroma;
+            reference.predict_chroma(kernel, area, vector, [&mut cb[start..], &mut cr[start..]]);
+        }
+    }
+}
+
+/// RawMbBits + 128
+const MACROBLOCK_BITS_MAX: usize = 3072 + 128;

@@ -1,0 +1,169 @@
+//! Motion vectors: prediction from neighbours (8.4.1) and the area that they may reach into.
+
+use super::bits::signed_length;
+
+/// A motion vector in quarters of a luma sample.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Vector {
+    pub(super) x: i16,
+    pub(super) y: i16,
+}
+
+impl Vector {
+    /// The whole samples nearest to it, still in quarters.
+    pub(super) fn rounded(self) -> Self {
+        Self { x: (self.x + 2) & !3, y: (self.y + 2) & !3 }
+    }
+
+    pub(super) fn moved(self, x: i16, y: i16) -> Self {
+        Self { x: self.x + x, y: self.y + y }
+    }
+
+    pub(super) fn minus(self, other: Self) -> Self {
+        Self { x: self.x - other.x, y: self.y - other.y }
+    }
+
+    /// The bits of its difference from `predicted`.
+    #[inline]
+    pub(super) fn bits(self, predicted: Self) -> u32 {
+        signed_length(i32::from(self.x) - i32::from(predicted.x))
+            + signed_length(i32::from(self.y) - i32::from(predicted.y))
+    }
+
+    /// Whether two blocks with these vectors are deblocked as if moved apart: a whole sample or
+    /// more (8.7.2.1).
+    #[inline]
+    pub(super) fn is_apart(self, other: Self) -> bool {
+        (self.x - other.x).unsigned_abs() >= 4 || (self.y - other.y).unsigned_abs() >= 4
+    }
+}
+
+/// What a quarter of a neighbouring macroblock says of motion.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Neighbour {
+    /// Outside the slice or not yet coded.
+    Missing,
+    /// Intra coded.
+    Still,
+    Moved(Vector),
+}
+
+impl Neighbour {
+    fn vector(self) -> Vector {
+        match self {
+            Self::Missing | Self::Still => Vector::default(),
+            Self::Moved(vector) => vector,
+        }
+    }
+}
+
+/// The quarters around a macroblock's four: a row above from the corner to beyond the right, then
+/// two rows of left neighbour, own two, and what is never known in time.
+#[derive(Clone, Debug)]
+pub(super) struct Neighbours {
+    pub(super) cells: [[Neighbour; 4]; 3],
+}
+
+/// A part of a macroblock in quarters: its place and width.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Part {
+    pub(super) x: usize,
+    pub(super) y: usize,
+    pub(super) width: usize,
+    pub(super) height: usize,
+}
+
+impl Part {
+    pub(super) const WHOLE: Self = Self { x: 0, y: 0, width: 2, height: 2 };
+}
+
+impl Neighbours {
+    /// The vector predicted for a part (8.4.1.3).
+    pub(super) fn predict(&self, part: Part) -> Vector {
+        let (row, column) = (part.y + 1, part.x + 1);
+        let a = self.cells[row][column - 1];
+        let b = self.cells[row - 1][column];
+        let c = match self.cells[row - 1].get(column + part.width) {
+            None | Some(Neighbour::Missing) => self.cells[row - 1][column - 1],
+            Some(&found) => found,
+        };
+        // Parts of half a macroblock look at one neighbour first.
+        let first = match (part.width, part.height) {
+            (2, 1) => Some(if part.y == 0 { b } else { a }),
+            (1, 2) => Some(if part.x == 0 { a } else { c }),
+            _ => None,
+        };
+        if let Some(Neighbour::Moved(vector)) = first {
+            return vector;
+        }
+        median(a, b, c)
+    }
+
+    /// The vector of a skipped macroblock (8.4.1.1).
+    pub(super) fn skip(&self) -> Vector {
+        let (a, b) = (self.cells[1][0], self.cells[0][1]);
+        let still = |side: Neighbour| {
+            matches!(side, Neighbour::Missing) || side == Neighbour::Moved(Vector::default())
+        };
+        if still(a) || still(b) { Vector::default() } else { self.predict(Part::WHOLE) }
+    }
+
+    /// Notes a part's vector for the prediction of those after it.
+    pub(super) fn set(&mut self, part: Part, vector: Vector) {
+        for row in &mut self.cells[part.y + 1..][..part.height] {
+            row[part.x + 1..][..part.width].fill(Neighbour::Moved(vector));
+        }
+    }
+}
+
+fn median(a: Neighbour, b: Neighbour, c: Neighbour) -> Vector {
+    if b == Neighbour::Missing && c == Neighbour::Missing && a != Neighbour::Missing {
+        return a.vector();
+    }
+    let mut moved = [a, b, c].into_iter().filter(|side| matches!(side, Neighbour::Moved(_)));
+    if let (Some(only), None) = (moved.next(), moved.next()) {
+        return only.vector();
+    }
+    let middle = |a: i16, b: i16, c: i16| a.max(b).min(a.min(b).max(c));
+    let (a, b, c) = (a.vector(), b.vector(), c.vector());
+    Vector { x: middle(a.x, b.x, c.x), y: middle(a.y, b.y, c.y) }
+}
+
+/// The luma samples of the reference that a macroblock may be predicted from, with what
+/// interpolation reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Window {
+    pub(super) left: i32,
+    pub(super) right: i32,
+    pub(super) top: i32,
+    pub(super) bottom: i32,
+}
+
+impl Window {
+    /// Whether the block at `x`, `y` may move by `vector`.
+    ///
+    /// Six taps read two samples before and three behind where the vector is between samples
+    /// (8.4.2.2.1). Chroma's two taps read no further: half a chroma sample between two luma
+    /// samples of an even window.
+    #[inline]
+    pub(super) fn permits(
+        &self,
+        [x, y]: [i32; 2],
+        [width, height]: [i32; 2],
+        vector: Vector,
+    ) -> bool {
+        let spans = |at: i32, side: i32, part: i16, low: i32, high: i32| {
+            let start = at + i32::from(part >> 2);
+            let (before, behind) = if part & 3 == 0 { (0, 0) } else { (2, 3) };
+            start - before >= low && start + side + behind <= high
+        };
+        vector.x.unsigned_abs() < FAR_X
+            && vector.y.unsigned_abs() < FAR_Y
+            && spans(x, width, vector.x, self.left, self.right)
+            && spans(y, height, vector.y, self.top, self.bottom)
+    }
+}
+
+/// Vectors are shorter than 2048 samples along rows and than 512 across them (table A-1, level 3.1).
+const FAR_X: u16 = 2048 * 4 - 4;
+const FAR_Y: u16 = 512 * 4 - 4;
