@@ -253,6 +253,21 @@ fn budgets_of_nothing_and_of_everything_give_slices_that_decode() {
 }
 
 #[test]
+fn a_quantizer_that_drifts_while_all_is_skipped_stays_within_its_code() {
+    let mut recording = Recording::new(config(80, 720));
+    let (scene, mut still) = (Scene::new(80, 720, 4), Picture::new(80, 720).unwrap());
+    for number in 0..8 {
+        let budget = if number == 0 { 500 } else { 1_000_000 };
+        let ground = scene.picture(number).rows(704..720).unwrap();
+        still.place(704, &ground).unwrap();
+        let encoded =
+            recording.encoder.encode(&still, ByteCount::new(budget), Refresh::No).unwrap();
+        recording.take(encoded);
+    }
+    recording.check();
+}
+
+#[test]
 fn impossible_encoders_and_pictures_are_refused() {
     let refused = [
         Config { width: 0, ..config(64, 64) },

@@ -145,6 +145,8 @@ impl<K: Kernel> Slice<'_, K> {
             vectors = split.vectors;
             if split.cost < best.cost {
                 best = split;
+            } else if shape == Shape::Quarters {
+                break;
             }
         }
         Some(best)
@@ -172,7 +174,7 @@ impl<K: Kernel> Slice<'_, K> {
             let other = (part.y + part.height - 1) * 2 + part.x + part.width - 1;
             let found = search(part, predicted).run(&[vectors[at], vectors[other], predicted])?;
             moved.cost += found.cost;
-            if moved.cost > limit + limit / 16 {
+            if moved.cost > limit {
                 return None;
             }
             moved.differences[index] = found.vector.minus(predicted);
@@ -222,8 +224,8 @@ impl<K: Kernel> Slice<'_, K> {
                 (whole, whole_cost) = (mode, cost);
             }
         }
-        // Blocks cannot be much cheaper than the whole where that is far too dear.
-        if whole_cost / 2 > limit {
+        // Blocks are seldom much cheaper than the whole.
+        if whole_cost - whole_cost / 4 > limit {
             return false;
         }
         let blocks = self.blocks(current, near, whole_cost.min(limit));
@@ -428,6 +430,6 @@ const BLOCKS_BITS: u32 = 24;
 /// Inter prediction as good as this many bits makes intra prediction not worth trying.
 const INTRA_WORTH: u32 = 40;
 /// And so for smaller parts.
-const SPLIT_WORTH: u32 = 60;
+const SPLIT_WORTH: u32 = 120;
 /// Differences up to this many bits are tried as skipped.
 const SKIP_WORTH: u32 = 160;

@@ -37,6 +37,9 @@ pub(super) trait Kernel: Copy {
     /// blocks, `width` 4, 8 or 16, `height` a multiple of 4.
     fn satd(self, width: usize, height: usize, a: Block<'_>, b: Block<'_>) -> u32;
 
+    /// [`satd`](Self::satd) of a block from the mean of two others; `width` 8 or 16.
+    fn satd_mean(self, size: [usize; 2], block: Block<'_>, means: [Block<'_>; 2]) -> u32;
+
     /// [`satd`](Self::satd) of a block of 4x4 against several predictions of it.
     fn satd_each(self, block: Block<'_>, predictions: &[[u8; 16]], out: &mut [u32]);
 

@@ -39,6 +39,9 @@ pub(super) struct Pace {
     /// Bits foretold for each row at QP 0, and for all after it.
     rows: Vec<f64>,
     after: Vec<f64>,
+    total: f64,
+    /// The quantizers of the macroblocks so far, summed.
+    quantizers: f64,
     /// What was foretold for the macroblocks so far, at their quantizers.
     foretold: f64,
     start: f64,
@@ -55,7 +58,7 @@ impl Model {
     }
 
     /// Begins a slice whose rows have this activity.
-    pub(super) fn begin(&mut self, order: Order, activity: &[f64], columns: usize) -> Pace {
+    pub(super) fn begin(&self, order: Order, activity: &[f64], columns: usize) -> Pace {
         let rows: Vec<f64> = self.rows[usize::from(order.intra)]
             .iter()
             .zip(activity)
@@ -70,7 +73,6 @@ impl Model {
         // A far finer quantizer has all the detail of the slices before to add.
         let finest = if order.intra { 0.0 } else { self.qp - FINER_STEP };
         let qp = wanted.max(finest).clamp(f64::from(order.floor), QP_MAX).round();
-        self.qp = qp;
         Pace {
             order,
             columns,
@@ -80,6 +82,8 @@ impl Model {
             measured: vec![0.0; rows.len()],
             rows,
             after,
+            total,
+            quantizers: 0.0,
             foretold: 0.0,
             start: 0.0,
             last_bits: 0.0,
@@ -88,8 +92,12 @@ impl Model {
 
     /// Learns from a slice of this activity.
     pub(super) fn learn(&mut self, pace: &Pace, activity: &[f64]) {
+        if pace.fixed {
+            return;
+        }
+        self.qp = pace.quantizers / (pace.rows.len() * pace.columns) as f64;
         let rows = &mut self.rows[usize::from(pace.order.intra)];
-        if pace.fixed || pace.exhausted {
+        if pace.exhausted {
             // The rows that were cut short tell nothing, but that more was foretold than there is.
             let scale = pace.correction().clamp(0.5, 2.0);
             rows.iter_mut().for_each(|row| *row *= scale);
@@ -99,7 +107,6 @@ impl Model {
             let seen = (measured / activity).max(1.0);
             *row = row.powf(1.0 - LEARNING) * seen.powf(LEARNING);
         }
-        self.qp = f64::from(pace.qp);
     }
 }
 
@@ -115,6 +122,8 @@ impl Pace {
             exhausted: false,
             rows: Vec::new(),
             after: Vec::new(),
+            total: 0.0,
+            quantizers: 0.0,
             foretold: 0.0,
             start: 0.0,
             last_bits: 0.0,
@@ -152,6 +161,7 @@ impl Pace {
         self.foretold += self.rows[row] / self.columns as f64 * fall;
         self.measured[row] += (bits as f64 - self.last_bits) / fall;
         self.last_bits = bits as f64;
+        self.quantizers += f64::from(self.qp);
     }
 
     /// Whether too few bits are left for the macroblocks after `index`, if `bits` are written.
@@ -178,13 +188,16 @@ impl Pace {
     fn adjust(&mut self, row: usize, column: usize, bits: f64) {
         let share = 1.0 - column as f64 / self.columns as f64;
         let rest = (self.rows[row] * share + self.after[row]) * self.correction();
-        let wanted = quantizer_for(rest, self.order.target - bits);
+        // Towards the end the slack counts too: a few bits too many then are no reason to coarsen.
+        let progress = 1.0 - (self.rows[row] * share + self.after[row]) / self.total;
+        let slack = 0.5 * (self.order.ceiling - self.order.target) * progress;
+        let wanted = quantizer_for(rest, self.order.target - bits + slack);
         let current = f64::from(self.qp);
         let apart = wanted - current;
         // Few changes: each costs bits, and is seen.
         let step = match column {
-            0 if apart.abs() > 0.6 => apart.round().clamp(-2.0, 6.0),
-            _ if apart > 1.2 => apart.round().clamp(0.0, 4.0),
+            0 if apart.abs() > 0.6 => apart.round().clamp(-2.0, 4.0),
+            _ if apart > 1.2 => apart.round().clamp(0.0, 2.0),
             _ if apart < -2.0 => -1.0,
             _ => 0.0,
         };
@@ -207,11 +220,11 @@ pub(super) const QP_MAX: f64 = 51.0;
 /// Macroblocks between two looks at what is left.
 const STEP: usize = 4;
 /// The largest step to a finer quantizer from one slice to the next.
-const FINER_STEP: f64 = 5.0;
+const FINER_STEP: f64 = 8.0;
 /// The share of the target after which the slice's own bits count as much as the past's.
 const PRIOR: f64 = 0.1;
 /// The share of a row's surprise that is believed.
 const LEARNING: f64 = 0.6;
 /// Bits of a macroblock at QP 0 for an activity of 1, to begin with.
 const FIRST_PREDICTED: f64 = 300.0;
-const FIRST_INTRA: f64 = 60.0;
+const FIRST_INTRA: f64 = 600.0;

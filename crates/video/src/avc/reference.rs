@@ -88,9 +88,7 @@ impl<'a> Reference<'a> {
         let Some(second) = second else {
             return kernel.satd(area.width, area.height, source, first);
         };
-        let mut mean = [0; 256];
-        kernel.average(area.width, area.height, first, second, &mut mean);
-        kernel.satd(area.width, area.height, source, Block { samples: &mean, stride: 16 })
+        kernel.satd_mean([area.width, area.height], source, [first, second])
     }
 
     /// Predicts luma into rows of 16.

@@ -132,5 +132,5 @@ const AROUND: [(i16, i16); 4] = [(0, -1), (0, 1), (-1, 0), (1, 0)];
 /// Steps of whole samples at most.
 const WALK: usize = 16;
 /// Steps of half samples and of quarters.
-const HALF_WALK: usize = 2;
-const QUARTER_WALK: usize = 2;
+const HALF_WALK: usize = 1;
+const QUARTER_WALK: usize = 1;

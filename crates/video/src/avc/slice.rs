@@ -84,7 +84,9 @@ impl<K: Kernel> Slice<'_, K> {
         let (column, row) = (index % self.columns, index / self.columns);
         current.index = index;
         (current.x, current.y) = (column as i32 * 16, row as i32 * 16);
-        current.qp = self.pace.quantizer(index, self.writer.bit_count());
+        // mb_qp_delta is from -26 to 25 (7.4.5).
+        let (finest, coarsest) = (self.qp.saturating_sub(26), self.qp + 25);
+        current.qp = self.pace.quantizer(index, self.writer.bit_count()).clamp(finest, coarsest);
         current.lambda = lambda(current.qp);
         current.window = self.reach.window(column);
         let width = self.source.width();

@@ -71,6 +71,22 @@ impl Kernel for Avx2 {
         }
     }
 
+    #[inline]
+    fn satd_mean(self, size: [usize; 2], block: Block<'_>, means: [Block<'_>; 2]) -> u32 {
+        let [width, height] = size;
+        for block in [block, means[0], means[1]] {
+            check(block, width, height);
+        }
+        // SAFETY: `self` proves the CPU features; the blocks have been checked.
+        unsafe {
+            match (width, height % 8) {
+                (16, 0) => pixels::satd_mean16(height, block, means),
+                (8, 0) => pixels::satd_mean8(height, block, means),
+                _ => Scalar.satd_mean(size, block, means),
+            }
+        }
+    }
+
     fn satd_each(self, block: Block<'_>, predictions: &[[u8; 16]], out: &mut [u32]) {
         check(block, 4, 4);
         // SAFETY: `self` proves the CPU features; the block has been checked.

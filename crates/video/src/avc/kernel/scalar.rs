@@ -28,6 +28,17 @@ impl Kernel for Scalar {
         sum
     }
 
+    fn satd_mean(
+        self,
+        [width, height]: [usize; 2],
+        block: Block<'_>,
+        [a, b]: [Block<'_>; 2],
+    ) -> u32 {
+        let mut mean = [0; 256];
+        self.average(width, height, a, b, &mut mean);
+        self.satd(width, height, block, Block { samples: &mean, stride: 16 })
+    }
+
     fn satd_each(self, block: Block<'_>, predictions: &[[u8; 16]], out: &mut [u32]) {
         for (prediction, sum) in predictions.iter().zip(out) {
             *sum = satd4(&differences(block, Block { samples: prediction, stride: 4 }));

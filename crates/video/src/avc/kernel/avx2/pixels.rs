@@ -139,6 +139,47 @@ pub(super) unsafe fn satd8(height: usize, a: Block<'_>, b: Block<'_>) -> u32 {
     total(sum)
 }
 
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn satd_mean16(height: usize, block: Block<'_>, [a, b]: [Block<'_>; 2]) -> u32 {
+    let mut sum = _mm256_setzero_si256();
+    for row in (0..height).step_by(4) {
+        let mut rows = [_mm256_setzero_si256(); 4];
+        for (index, out) in rows.iter_mut().enumerate() {
+            // SAFETY: a row of 16 bytes lies within each block.
+            unsafe {
+                let from = |block: Block<'_>| {
+                    load16(block.samples.as_ptr().add((row + index) * block.stride))
+                };
+                let mean = _mm256_cvtepu8_epi16(_mm_avg_epu8(from(a), from(b)));
+                *out = _mm256_sub_epi16(_mm256_cvtepu8_epi16(from(block)), mean);
+            }
+        }
+        sum = _mm256_add_epi16(sum, hadamard(rows));
+    }
+    total(sum)
+}
+
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn satd_mean8(height: usize, block: Block<'_>, [a, b]: [Block<'_>; 2]) -> u32 {
+    let mut sum = _mm256_setzero_si256();
+    for row in (0..height).step_by(8) {
+        let mut rows = [_mm256_setzero_si256(); 4];
+        for (index, out) in rows.iter_mut().enumerate() {
+            // SAFETY: rows of 8 bytes, four apart, lie within each block.
+            unsafe {
+                let from = |block: Block<'_>| {
+                    let at = block.samples.as_ptr().add((row + index) * block.stride);
+                    _mm_unpacklo_epi64(load8(at), load8(at.add(4 * block.stride)))
+                };
+                let mean = _mm256_cvtepu8_epi16(_mm_avg_epu8(from(a), from(b)));
+                *out = _mm256_sub_epi16(_mm256_cvtepu8_epi16(from(block)), mean);
+            }
+        }
+        sum = _mm256_add_epi16(sum, hadamard(rows));
+    }
+    total(sum)
+}
+
 /// The rows of four predictions side by side.
 #[inline]
 #[target_feature(enable = "avx2")]

@@ -57,11 +57,10 @@ pub(super) unsafe fn forward(block: Block<'_>, predicted: Block<'_>) -> Coeffici
     let [upper, lower] = forward_columns(transpose(forward_columns(differences)));
     let [upper, lower] = transpose([upper, lower]);
     let mut out = [0; 16];
+    // In one piece: what is loaded whole next must not be stored in halves.
+    let both = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(upper), lower);
     // SAFETY: 32 bytes.
-    unsafe {
-        _mm_storeu_si128(out.as_mut_ptr().cast(), upper);
-        _mm_storeu_si128(out.as_mut_ptr().add(8).cast(), lower);
-    }
+    unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), both) };
     out
 }
 
