@@ -97,6 +97,7 @@ fn encoder(backend: &str, height: usize) -> Result<Box<dyn QuantizerEncoder>, Er
             height,
             cropped: [0, 0],
             pictures_per_second: RATE,
+            healing: avc::Healing::Idr,
         })?),
         #[cfg(feature = "x264")]
         "x264" => {

@@ -21,3 +21,4 @@ mod syntax;
 mod vector;
 
 pub use encoder::{Config, StripEncoder};
+pub use sweep::Healing;

@@ -63,6 +63,8 @@ pub enum Refresh {
     No,
     /// Code an IDR with its parameter sets.
     Idr,
+    /// A loss was reported: begin to heal it in the encoder's own way, with an IDR if it has none.
+    Heal,
 }
 
 /// One coded picture of a strip.

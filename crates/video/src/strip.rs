@@ -44,7 +44,7 @@ impl<B: Backend> Coder<B> {
     ) -> Result<Encoded, Error> {
         self.check_size(rows)?;
         self.quantizer.look_at(rows);
-        if self.idr_due || refresh == Refresh::Idr {
+        if self.idr_due || refresh != Refresh::No {
             self.idr_due = true;
             let bytes = self.idr(rows, budget)?;
             self.idr_due = false;
@@ -69,7 +69,7 @@ impl<B: Backend> Coder<B> {
         refresh: Refresh,
     ) -> Result<Encoded, Error> {
         self.check_size(rows)?;
-        if self.idr_due || refresh == Refresh::Idr {
+        if self.idr_due || refresh != Refresh::No {
             self.idr_due = true;
             let bytes = self.backend.encode(rows, i32::from(quantizers.intra), true)?.bytes;
             self.idr_due = false;

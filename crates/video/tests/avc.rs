@@ -12,7 +12,7 @@ use openh264::decoder::{Decoder as Native, DecoderConfig, Flush};
 use openh264::formats::YUVSource;
 use scene::Scene;
 use tautline_units::ByteCount;
-use tautline_video::avc::{Config, StripEncoder};
+use tautline_video::avc::{Config, Healing, StripEncoder};
 use tautline_video::{
     Encoded, Encoder, Error, Picture, QuantizerEncoder, Quantizers, Refresh, SliceKind,
 };
@@ -140,7 +140,7 @@ fn shares(sizes: &[f64]) -> (f64, f64, f64) {
 }
 
 fn config(width: usize, height: usize) -> Config {
-    Config { width, height, cropped: [0, 0], pictures_per_second: 60 }
+    Config { width, height, cropped: [0, 0], pictures_per_second: 60, healing: Healing::Idr }
 }
 
 #[test]

@@ -1,3 +1,5 @@
+use std::collections::VecDeque;
+
 use tautline_units::ByteCount;
 
 use super::bits::BitWriter;
@@ -9,7 +11,7 @@ use super::pace::{Model, Order, Pace};
 use super::plane::{Block, Frame, Halves};
 use super::reference::Reference;
 use super::slice::Slice;
-use super::sweep::Reach;
+use super::sweep::{Healing, Reach, Sweep};
 use super::vector::Vector;
 use crate::h264::nal;
 use crate::{Encoded, Encoder, Error, Picture, QuantizerEncoder, Quantizers, Refresh, SliceKind};
@@ -26,6 +28,8 @@ pub struct Config {
     pub cropped: [usize; 2],
     /// 1 to 240.
     pub pictures_per_second: u32,
+    /// What is done about losses.
+    pub healing: Healing,
 }
 
 /// Codes one strip: constrained baseline, one slice a picture, no picture held back.
@@ -34,16 +38,21 @@ pub struct StripEncoder {
     shape: Shape,
     kernel: kernel::Choice,
     frame: Frame,
-    reference: Frame,
-    halves: Halves,
+    /// What decoders keep, the last picture first, with the picture's number.
+    kept: VecDeque<(u64, Frame)>,
+    /// Samples half way of the kept picture with this number.
+    halves: (u64, Halves),
+    /// The number of the next picture, from 0 on.
+    next: u64,
+    /// The last picture that the receiver is known to have; the last IDR until it tells.
+    acknowledged: u64,
+    sweep: Sweep,
     field: Vec<Macroblock>,
     past: Vec<Vector>,
     model: Model,
     /// How much each row of macroblocks has to be coded.
     activity: Vec<f64>,
     writer: BitWriter,
-    /// Whether the next picture must be an IDR whatever is asked.
-    idr_due: bool,
     /// frame_num of the next picture.
     number: u16,
     idr_id: u16,
@@ -57,7 +66,7 @@ impl StripEncoder {
     /// H.264 has at that rate; [`Error::Invalid`] for a rate of 0 or above 240, or a cropping that
     /// is odd or above 14.
     pub fn new(config: Config) -> Result<Self, Error> {
-        let Config { width, height, cropped, pictures_per_second } = config;
+        let Config { width, height, cropped, pictures_per_second, healing } = config;
         // Checks the sides.
         Picture::new(width, height)?;
         if pictures_per_second == 0 || pictures_per_second > 240 {
@@ -67,8 +76,10 @@ impl StripEncoder {
         if let Some(&value) = cropped.iter().find(|&&side| side % 2 != 0 || side > 14) {
             return Err(Error::Invalid { what: "cropping", value: value as u64 });
         }
+        healing.check()?;
         let (columns, rows) = (width / 16, height / 16);
-        let shape = Shape { columns, rows, cropped, pictures_per_second, references: 1 };
+        let references = healing.references();
+        let shape = Shape { columns, rows, cropped, pictures_per_second, references };
         shape.level()?;
         let count = columns * rows;
         Ok(Self {
@@ -76,28 +87,78 @@ impl StripEncoder {
             shape,
             kernel: kernel::Choice::best(),
             frame: Frame::new(width, height),
-            reference: Frame::new(width, height),
-            halves: Halves::new(width, height),
+            kept: VecDeque::with_capacity(references as usize + 1),
+            halves: (u64::MAX, Halves::new(width, height)),
+            next: 0,
+            acknowledged: 0,
+            sweep: Sweep::new(healing, columns),
             field: vec![Macroblock::new(Kind::Intra, 0); count],
             past: vec![Vector::default(); count],
             model: Model::new(columns, rows),
             activity: vec![1.0; rows],
             writer: BitWriter::default(),
-            idr_due: true,
             number: 0,
             idr_id: 0,
         })
     }
 
-    /// The last picture as its decoder has it.
+    /// The last picture as its decoder has it; black before the first.
     pub fn reconstruction(&self) -> Picture {
         let mut picture =
             Picture::new(self.config.width, self.config.height).expect("checked at construction");
-        let (luma, cb, cr) = picture.planes_mut();
-        self.reference.luma.copy_to(luma);
-        self.reference.cb.copy_to(cb);
-        self.reference.cr.copy_to(cr);
+        if let Some((_, frame)) = self.kept.front() {
+            let (luma, cb, cr) = picture.planes_mut();
+            frame.luma.copy_to(luma);
+            frame.cb.copy_to(cb);
+            frame.cr.copy_to(cr);
+        }
         picture
+    }
+
+    /// The number of the picture that is coded next: 0 for the first.
+    pub fn next_picture(&self) -> u64 {
+        self.next
+    }
+
+    /// Takes note that the receiver has decoded a picture as it was meant.
+    ///
+    /// Of use with [`Healing::Acknowledged`] alone. Pictures that were never coded or came before
+    /// the last IDR are passed over.
+    pub fn acknowledge(&mut self, picture: u64) {
+        if self.kept.iter().any(|(number, _)| *number == picture) {
+            self.acknowledged = self.acknowledged.max(picture);
+        }
+    }
+
+    /// How many pictures before the last one the next one's reference lies; none if there is none
+    /// that it may refer to.
+    fn back(&self) -> Option<usize> {
+        match self.config.healing {
+            Healing::Acknowledged { .. } => {
+                self.kept.iter().position(|(number, _)| *number == self.acknowledged)
+            }
+            _ => (!self.kept.is_empty()).then_some(0),
+        }
+    }
+
+    /// Whether the next picture is an IDR; a loss that is reported is noted.
+    fn is_idr(&mut self, refresh: Refresh) -> bool {
+        let heals = match self.config.healing {
+            Healing::Idr => false,
+            Healing::Sweep { .. } | Healing::Columns { .. } | Healing::Acknowledged { .. } => true,
+            Healing::OnLoss { .. } => {
+                if refresh == Refresh::Heal {
+                    self.sweep.heal();
+                }
+                true
+            }
+        };
+        self.back().is_none()
+            || match refresh {
+                Refresh::No => false,
+                Refresh::Idr => true,
+                Refresh::Heal => !heals,
+            }
     }
 
     fn check_size(&self, rows: &Picture) -> Result<(), Error> {
@@ -116,24 +177,26 @@ impl StripEncoder {
     fn picture(&mut self, rows: &Picture, idr: bool, pace: &mut Pace) -> Result<Encoded, Error> {
         if idr {
             self.number = 0;
+            self.acknowledged = self.next;
         }
+        let reach = self.sweep.next(idr, self.config.width, self.config.height);
         let header = Header {
             first: 0,
             idr: idr.then_some(self.idr_id),
             predicted: !idr,
-            constrained: false,
+            constrained: reach.is_constrained(),
             number: self.number,
-            back: 0,
+            back: self.back().unwrap_or(0) as u32,
             qp: pace.first(),
-            deblocked: true,
+            deblocked: !reach.is_constrained(),
         };
         self.writer.clear();
         header.write(&mut self.writer);
         pace.start(self.writer.bit_count());
         match self.kernel {
-            kernel::Choice::Scalar(kernel) => self.slice(kernel, rows, &header, pace),
+            kernel::Choice::Scalar(kernel) => self.slice(kernel, rows, &header, &reach, pace),
             #[cfg(target_arch = "x86_64")]
-            kernel::Choice::Avx2(kernel) => self.slice(kernel, rows, &header, pace),
+            kernel::Choice::Avx2(kernel) => self.slice(kernel, rows, &header, &reach, pace),
         }
         let payload = self.writer.finish();
         let mut bytes = Vec::with_capacity(payload.len() + payload.len() / 64 + 64);
@@ -143,7 +206,6 @@ impl StripEncoder {
         nal::write(header.unit_header(), payload, &mut bytes);
         if idr {
             self.idr_id = 1 - self.idr_id;
-            self.idr_due = false;
         }
         self.number = self.number.wrapping_add(1);
         let kind = if idr { SliceKind::Idr } else { SliceKind::Predicted };
@@ -151,19 +213,31 @@ impl StripEncoder {
     }
 
     /// Codes the slice's data and makes the picture ready to be referred to.
-    fn slice(&mut self, kernel: impl Kernel, rows: &Picture, header: &Header, pace: &mut Pace) {
-        let reach = Reach::free(self.config.width, self.config.height);
-        let reference = Reference { frame: &self.reference, halves: &self.halves };
+    fn slice(
+        &mut self,
+        kernel: impl Kernel,
+        rows: &Picture,
+        header: &Header,
+        reach: &Reach,
+        pace: &mut Pace,
+    ) {
+        let back = header.back as usize;
+        if header.predicted {
+            self.interpolate(kernel, back);
+        }
+        let reference = header
+            .predicted
+            .then(|| Reference { frame: &self.kept[back].1, halves: &self.halves.1 });
         Slice {
             kernel,
             source: rows,
-            reference: header.predicted.then_some(reference),
+            reference,
             frame: &mut self.frame,
             field: &mut self.field,
             past: &self.past,
             writer: &mut self.writer,
             pace,
-            reach: &reach,
+            reach,
             columns: self.shape.columns,
             qp: header.qp,
             skip_run: 0,
@@ -175,9 +249,35 @@ impl StripEncoder {
         for (past, macroblock) in self.past.iter_mut().zip(&self.field) {
             *past = macroblock.vectors[0];
         }
-        std::mem::swap(&mut self.frame, &mut self.reference);
-        self.reference.extend();
-        kernel.halves(&self.reference.luma, &mut self.halves);
+        self.frame.extend();
+        self.keep(header.idr.is_some());
+        if self.shape.references == 1 {
+            self.interpolate(kernel, 0);
+        }
+    }
+
+    /// Keeps the picture just coded as decoders do (8.2.5.3), and takes up the memory of another.
+    fn keep(&mut self, idr: bool) {
+        let most = if idr { 0 } else { self.shape.references as usize - 1 };
+        let mut free = None;
+        while self.kept.len() > most {
+            free = self.kept.pop_back();
+        }
+        let free = match free {
+            Some((_, frame)) => frame,
+            None => Frame::new(self.config.width, self.config.height),
+        };
+        self.kept.push_front((self.next, std::mem::replace(&mut self.frame, free)));
+        self.next += 1;
+    }
+
+    /// Makes the samples half way of a kept picture, if they are not there.
+    fn interpolate(&mut self, kernel: impl Kernel, back: usize) {
+        let (number, frame) = &self.kept[back];
+        if self.halves.0 != *number {
+            kernel.halves(&frame.luma, &mut self.halves.1);
+            self.halves.0 = *number;
+        }
     }
 }
 
@@ -189,7 +289,7 @@ impl Encoder for StripEncoder {
         refresh: Refresh,
     ) -> Result<Encoded, Error> {
         self.check_size(rows)?;
-        let idr = self.idr_due || refresh == Refresh::Idr;
+        let idr = self.is_idr(refresh);
         match self.kernel {
             kernel::Choice::Scalar(kernel) => self.look_at(kernel, rows, idr),
             #[cfg(target_arch = "x86_64")]
@@ -202,7 +302,7 @@ impl Encoder for StripEncoder {
             target: ceiling * TARGET,
             ceiling,
             floor: QP_MIN,
-            reserve: if idr { 7.0 } else { 0.1 },
+            reserve: if idr { 7.0 } else { self.sweep.reserve() },
         };
         let mut pace = self.model.begin(order, &self.activity, self.shape.columns);
         let encoded = self.picture(rows, idr, &mut pace)?;
@@ -219,7 +319,7 @@ impl QuantizerEncoder for StripEncoder {
         refresh: Refresh,
     ) -> Result<Encoded, Error> {
         self.check_size(rows)?;
-        let idr = self.idr_due || refresh == Refresh::Idr;
+        let idr = self.is_idr(refresh);
         let qp = if idr { quantizers.intra } else { quantizers.predicted };
         if qp > Quantizers::MAX {
             return Err(Error::Invalid { what: "quantizer", value: qp.into() });
@@ -233,6 +333,7 @@ impl StripEncoder {
     /// from itself one row of samples above.
     fn look_at(&mut self, kernel: impl Kernel, rows: &Picture, idr: bool) {
         let stride = rows.width();
+        let reference = self.kept.get(self.back().unwrap_or(0)).filter(|_| !idr);
         for (row, activity) in self.activity.iter_mut().enumerate() {
             let mut sum = 0;
             for column in 0..self.shape.columns {
@@ -241,11 +342,11 @@ impl StripEncoder {
                     stride,
                 };
                 let first = row * 16;
-                sum += if idr {
-                    kernel.sad(16, 14, at(first), at(first + 1))
-                } else {
-                    let other = self.reference.luma.from(column as i32 * 16, first as i32);
+                sum += if let Some((_, frame)) = reference {
+                    let other = frame.luma.from(column as i32 * 16, first as i32);
                     kernel.sad(16, 16, at(first), other)
+                } else {
+                    kernel.sad(16, 14, at(first), at(first + 1))
                 };
             }
             let mean = f64::from(sum) / (256 * self.shape.columns) as f64;

@@ -24,17 +24,17 @@ pub(super) const FRAME_NUMBER_BITS: u32 = 16;
 /// A picture parameter set for each choice of `constrained_intra_pred_flag`, by this number.
 pub(super) const CONSTRAINED_SETS: [bool; 2] = [false, true];
 
-/// Levels of table A-1 from 3.1 on: level_idc, MaxMBPS, MaxFS.
-const LEVELS: [(u8, u64, u64); 9] = [
-    (31, 108_000, 3_600),
-    (32, 216_000, 5_120),
-    (40, 245_760, 8_192),
-    (42, 522_240, 8_704),
-    (50, 589_824, 22_080),
-    (51, 983_040, 36_864),
-    (52, 2_073_600, 36_864),
-    (60, 4_177_920, 139_264),
-    (62, 16_711_680, 139_264),
+/// Levels of table A-1 from 3.1 on: level_idc, MaxMBPS, MaxFS, MaxDpbMbs.
+const LEVELS: [(u8, u64, u64, u64); 9] = [
+    (31, 108_000, 3_600, 18_000),
+    (32, 216_000, 5_120, 20_480),
+    (40, 245_760, 8_192, 32_768),
+    (42, 522_240, 8_704, 34_816),
+    (50, 589_824, 22_080, 110_400),
+    (51, 983_040, 36_864, 184_320),
+    (52, 2_073_600, 36_864, 184_320),
+    (60, 4_177_920, 139_264, 696_320),
+    (62, 16_711_680, 139_264, 696_320),
 ];
 
 impl Shape {
@@ -49,8 +49,10 @@ impl Shape {
         let longest = self.columns.max(self.rows) as u64;
         LEVELS
             .iter()
-            .find(|&&(_, rate_max, size_max)| {
-                rate <= rate_max && size <= size_max && longest * longest <= 8 * size_max
+            .find(|&&(_, rate_max, size_max, kept_max)| {
+                let fits = rate <= rate_max && size <= size_max;
+                let kept = size * u64::from(self.references) <= kept_max;
+                fits && kept && longest * longest <= 8 * size_max
             })
             .map(|&(level, ..)| level)
             .ok_or(Error::Dimensions { width: self.columns * 16, height: self.rows * 16 })

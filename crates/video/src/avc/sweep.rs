@@ -1,16 +1,183 @@
-//! Which columns are refreshed and where vectors may point (stage: none).
+//! Sweeping refresh: which columns are intra coded, and where the vectors of the others may point.
+//!
+//! Each column has a stamp: the picture in which it was last refreshed. What a column shows follows
+//! from pictures since its stamp alone, because
+//! - it is refreshed by intra prediction from intra macroblocks only (`constrained_intra_pred_flag`);
+//! - until its next turn it is predicted only from columns whose stamp is not older than its own,
+//!   with all samples that six taps read;
+//! - nothing is deblocked, for a filtered edge would carry three samples of the older side over.
+//!
+//! Every stamp is renewed within a period, so that a picture follows from a period of pictures:
+//! whatever was lost before does not matter.
 
 use super::plane::MARGIN;
 use super::vector::Window;
+use crate::Error;
+
+/// How a strip heals after a loss.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Healing {
+    /// By an IDR that is asked for.
+    #[default]
+    Idr,
+    /// By a contiguous band of intra macroblocks that crosses the strip in `period` pictures, again
+    /// and again: any loss heals within that many.
+    Sweep {
+        /// 2 to 250.
+        period: u8,
+    },
+    /// By columns of intra macroblocks, one in every `spacing`, that move by one each picture: the
+    /// first paper's pattern (section IV.A). Any loss heals within `spacing` pictures.
+    Columns {
+        /// 2 to 250.
+        spacing: u8,
+    },
+    /// By one sweep of `period` pictures after each loss that is reported
+    /// ([`Refresh::Heal`](crate::Refresh::Heal)).
+    OnLoss {
+        /// 2 to 250.
+        period: u8,
+    },
+    /// By predicting only from pictures that the receiver has
+    /// [acknowledged](super::StripEncoder::acknowledge): a loss harms no other picture. An
+    /// acknowledgement must come within `references` pictures, or an IDR is coded.
+    Acknowledged {
+        /// How many pictures back a picture may refer, 1 to 16.
+        references: u8,
+    },
+}
+
+impl Healing {
+    /// # Errors
+    /// [`Error::Invalid`] for a number out of its range.
+    pub(super) fn check(self) -> Result<(), Error> {
+        let (what, value, range) = match self {
+            Self::Idr => return Ok(()),
+            Self::Sweep { period } | Self::OnLoss { period } => ("refresh period", period, 2..=250),
+            Self::Columns { spacing } => ("refresh spacing", spacing, 2..=250),
+            Self::Acknowledged { references } => ("references", references, 1..=16),
+        };
+        if range.contains(&value) {
+            return Ok(());
+        }
+        Err(Error::Invalid { what, value: value.into() })
+    }
+
+    /// The pictures that decoders keep to refer to.
+    pub(super) fn references(self) -> u32 {
+        match self {
+            Self::Acknowledged { references } => references.into(),
+            Self::Idr | Self::Sweep { .. } | Self::Columns { .. } | Self::OnLoss { .. } => 1,
+        }
+    }
+}
+
+/// Where the refresh of a strip stands.
+#[derive(Clone, Debug)]
+pub(super) struct Sweep {
+    healing: Healing,
+    /// Of each column, the picture in which it was last refreshed.
+    stamps: Vec<u64>,
+    /// The picture that is next.
+    picture: u64,
+    /// Pictures into the sweep.
+    phase: u8,
+    /// With [`Healing::OnLoss`], the first picture of a sweep under way.
+    since: Option<u64>,
+}
+
+impl Sweep {
+    pub(super) fn new(healing: Healing, columns: usize) -> Self {
+        Self { healing, stamps: vec![0; columns], picture: 0, phase: 0, since: None }
+    }
+
+    /// A loss was reported.
+    pub(super) fn heal(&mut self) {
+        self.since = Some(self.picture);
+        if matches!(self.healing, Healing::OnLoss { .. }) {
+            self.phase = 0;
+        }
+    }
+
+    /// The bits that a macroblock takes at the least, on average: one that must be refreshed about
+    /// 11, one that may not be skipped some, others nearly none.
+    pub(super) fn reserve(&self) -> f64 {
+        match self.healing {
+            Healing::Idr | Healing::Acknowledged { .. } => 0.1,
+            Healing::Sweep { period } | Healing::OnLoss { period } => {
+                1.0 + 11.0 / f64::from(period)
+            }
+            Healing::Columns { spacing } => 1.0 + 11.0 / f64::from(spacing),
+        }
+    }
+
+    /// What holds the next picture's prediction, `width` by `height` samples; then goes on.
+    pub(super) fn next(&mut self, idr: bool, width: usize, height: usize) -> Reach {
+        let mut reach = Reach::free(width, height);
+        let picture = self.picture;
+        self.picture += 1;
+        if idr {
+            self.stamps.fill(picture);
+            (self.phase, self.since) = (0, None);
+            return reach;
+        }
+        let (period, since) = match (self.healing, self.since) {
+            (Healing::Idr | Healing::Acknowledged { .. }, _) | (Healing::OnLoss { .. }, None) => {
+                return reach;
+            }
+            (Healing::Sweep { period }, _) => (period, None),
+            (Healing::Columns { spacing }, _) => (spacing, None),
+            (Healing::OnLoss { period }, Some(since)) => (period, Some(since)),
+        };
+        let (columns, phase) = (self.stamps.len(), usize::from(self.phase));
+        reach.refreshed = (0..columns)
+            .map(|column| match self.healing {
+                Healing::Columns { spacing } => column % usize::from(spacing) == phase,
+                _ => column * usize::from(period) / columns == phase,
+            })
+            .collect();
+        let whole = reach.window;
+        // In a sweep after a loss, all that it has refreshed is alike.
+        let stamps: Vec<u64> = match since {
+            Some(since) => self.stamps.iter().map(|&stamp| u64::from(stamp >= since)).collect(),
+            None => self.stamps.clone(),
+        };
+        reach.windows = (0..columns).map(|column| window(&stamps, column, whole)).collect();
+        for (stamp, _) in self.stamps.iter_mut().zip(&reach.refreshed).filter(|(_, new)| **new) {
+            *stamp = picture;
+        }
+        self.phase = (self.phase + 1) % period;
+        if self.phase == 0 {
+            self.since = None;
+        }
+        reach
+    }
+}
+
+/// The columns around `column` whose stamps are not older than its own, as samples.
+fn window(stamps: &[u64], column: usize, whole: Window) -> Window {
+    let as_new = |other: &usize| stamps[*other] >= stamps[column];
+    let first = (0..column).rev().take_while(as_new).last().unwrap_or(column);
+    let last = (column + 1..stamps.len()).take_while(as_new).last().unwrap_or(column);
+    Window {
+        left: if first == 0 { whole.left } else { first as i32 * 16 },
+        right: if last + 1 == stamps.len() { whole.right } else { (last as i32 + 1) * 16 },
+        ..whole
+    }
+}
 
 /// What holds a slice's prediction.
 #[derive(Clone, Debug)]
 pub(super) struct Reach {
     window: Window,
+    /// Of each column, its own window and whether it is refreshed; empty where nothing is.
+    windows: Vec<Window>,
+    refreshed: Vec<bool>,
 }
 
 impl Reach {
-    pub(super) fn free(width: usize, height: usize) -> Self {
+    /// Nothing is refreshed, and vectors reach as far as the margin.
+    fn free(width: usize, height: usize) -> Self {
         let most = MARGIN as i32 - 8;
         let window = Window {
             left: -most,
@@ -18,18 +185,72 @@ impl Reach {
             top: -most,
             bottom: height as i32 + most,
         };
-        Self { window }
+        Self { window, windows: Vec::new(), refreshed: Vec::new() }
     }
 
-    pub(super) fn window(&self, _column: usize) -> Window {
-        self.window
+    pub(super) fn window(&self, column: usize) -> Window {
+        self.windows.get(column).copied().unwrap_or(self.window)
     }
 
-    pub(super) fn is_refreshed(&self, _column: usize) -> bool {
-        false
+    pub(super) fn is_refreshed(&self, column: usize) -> bool {
+        self.refreshed.get(column).is_some_and(|refreshed| *refreshed)
     }
 
+    /// Whether intra prediction is held to intra macroblocks, and no edge filtered.
     pub(super) fn is_constrained(&self) -> bool {
-        false
+        !self.refreshed.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stamps_after(healing: Healing, columns: usize, pictures: u64) -> (Sweep, Vec<Reach>) {
+        let mut sweep = Sweep::new(healing, columns);
+        let reaches =
+            (0..pictures).map(|picture| sweep.next(picture == 0, columns * 16, 64)).collect();
+        (sweep, reaches)
+    }
+
+    #[test]
+    fn every_column_has_its_turn_once_a_period() {
+        for columns in [1, 3, 16, 80] {
+            for period in [2u8, 8, 16, 32] {
+                for healing in [Healing::Sweep { period }, Healing::Columns { spacing: period }] {
+                    let (_, reaches) = stamps_after(healing, columns, 1 + 2 * u64::from(period));
+                    for column in 0..columns {
+                        let turns =
+                            reaches.iter().filter(|reach| reach.is_refreshed(column)).count();
+                        assert_eq!(turns, 2, "{healing:?} column {column} of {columns}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_window_reaches_an_older_column() {
+        let mut sweep = Sweep::new(Healing::Sweep { period: 8 }, 80);
+        for picture in 0..40 {
+            let before = sweep.stamps.clone();
+            let reach = sweep.next(picture == 0, 1280, 64);
+            for column in (0..80).filter(|_| picture > 0) {
+                let Window { left, right, .. } = reach.window(column);
+                let columns = left.max(0) as usize / 16..(right as usize).min(1280) / 16;
+                assert!(columns.contains(&column));
+                assert!(before[columns].iter().all(|stamp| *stamp >= before[column]));
+            }
+        }
+    }
+
+    #[test]
+    fn a_sweep_after_a_loss_ends() {
+        let (mut sweep, reaches) = stamps_after(Healing::OnLoss { period: 4 }, 16, 5);
+        assert!(reaches.iter().all(|reach| !reach.is_constrained()));
+        sweep.heal();
+        let swept: Vec<bool> =
+            (0..6).map(|_| sweep.next(false, 256, 64).is_constrained()).collect();
+        assert_eq!(swept, [true, true, true, true, false, false]);
     }
 }

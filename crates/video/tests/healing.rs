@@ -1,0 +1,207 @@
+//! Losses heal when they are said to, byte for byte: lost slices are replaced by skip slices and
+//! decoded by openh264.
+
+#![allow(clippy::unwrap_used)]
+
+#[path = "support/ffmpeg.rs"]
+mod ffmpeg;
+#[path = "support/random.rs"]
+mod random;
+#[path = "support/scene.rs"]
+mod scene;
+
+use random::Random;
+use scene::Scene;
+use tautline_units::ByteCount;
+use tautline_video::avc::{Config, Healing, StripEncoder};
+use tautline_video::openh264::StripDecoder;
+use tautline_video::{Concealer, Decoder, Encoder, Picture, Refresh, SliceKind};
+
+const WIDTH: usize = 336;
+const HEIGHT: usize = 64;
+
+/// A strip from its encoder over a lossy way to its decoder.
+struct Strip {
+    scene: Scene,
+    encoder: StripEncoder,
+    concealer: Concealer,
+    decoder: StripDecoder,
+    recording: Vec<u8>,
+    number: u32,
+}
+
+impl Strip {
+    fn new(healing: Healing) -> Self {
+        let config = Config {
+            width: WIDTH,
+            height: HEIGHT,
+            cropped: [0, 0],
+            pictures_per_second: 60,
+            healing,
+        };
+        Self {
+            scene: Scene::new(WIDTH, HEIGHT, 31),
+            encoder: StripEncoder::new(config).unwrap(),
+            concealer: Concealer::new(),
+            decoder: StripDecoder::new().unwrap(),
+            recording: Vec::new(),
+            number: 0,
+        }
+    }
+
+    /// Codes the next picture, loses it or not, and tells how it was coded and whether what is shown
+    /// is what the encoder has.
+    fn next(&mut self, lost: bool, budget: u64, refresh: Refresh) -> (SliceKind, bool) {
+        let picture = self.picture();
+        let coded = self.encoder.encode(&picture, ByteCount::new(budget), refresh).unwrap();
+        let bytes = if lost {
+            self.concealer.skip().unwrap()
+        } else {
+            self.concealer.pass(&coded.bytes).unwrap().unwrap().into_owned()
+        };
+        self.recording.extend_from_slice(&bytes);
+        let shown = self.decoder.decode(&bytes).unwrap().expect("one in, one out");
+        (coded.kind, shown == self.encoder.reconstruction())
+    }
+
+    /// The scene moves either way and at times stands still.
+    fn picture(&mut self) -> Picture {
+        self.number += 1;
+        let at = match self.number % 90 {
+            step @ 0..40 => step,
+            step @ 40..60 => 80 - step,
+            _ => 20,
+        };
+        self.scene.picture(at)
+    }
+}
+
+/// Random losses: each picture is exact if none was lost in the period before it.
+fn heals_within(healing: Healing, period: u32, seed: u64, budget: u64) {
+    let mut strip = Strip::new(healing);
+    let mut random = Random(seed);
+    let (mut last_loss, mut harmed, mut healed) = (None, 0, 0);
+    for number in 0..period * 14 + 30 {
+        let lost = number > 0 && random.next().is_multiple_of(u64::from(period) * 3 / 2);
+        if lost {
+            last_loss = Some(number);
+        }
+        let (kind, exact) = strip.next(lost, budget, Refresh::No);
+        assert_eq!(kind == SliceKind::Idr, number == 0);
+        match last_loss {
+            Some(loss) if number < loss + period => harmed += u32::from(!exact),
+            Some(_) => {
+                healed += 1;
+                assert!(exact, "{healing:?}: picture {number} after a loss at {last_loss:?}");
+            }
+            None => assert!(exact),
+        }
+    }
+    assert!(harmed > 0 && healed > 0, "{healing:?}: {harmed} {healed}");
+    let pictures = strip.number as usize;
+    ffmpeg::check(&strip.recording, pictures);
+}
+
+#[test]
+fn a_contiguous_sweep_heals_any_loss_in_one_period() {
+    for (period, seed, budget) in [(8, 1, 1_500), (16, 2, 1_500), (5, 3, 400), (32, 4, 3_000)] {
+        heals_within(Healing::Sweep { period }, period.into(), seed, budget);
+    }
+}
+
+#[test]
+fn the_papers_columns_heal_any_loss_in_one_period() {
+    for (spacing, seed, budget) in [(8, 5, 1_500), (16, 6, 1_500), (3, 7, 400)] {
+        heals_within(Healing::Columns { spacing }, spacing.into(), seed, budget);
+    }
+}
+
+#[test]
+fn a_reported_loss_is_healed_by_one_sweep() {
+    const PERIOD: u32 = 8;
+    const REPORT: u32 = 4;
+    let mut strip = Strip::new(Healing::OnLoss { period: PERIOD as u8 });
+    let mut random = Random(9);
+    let mut last_report = None;
+    let mut reports = Vec::new();
+    for number in 0..250 {
+        let lost = number > 0 && random.next().is_multiple_of(20);
+        if lost {
+            reports.push(number + REPORT);
+        }
+        let refresh = if reports.contains(&number) { Refresh::Heal } else { Refresh::No };
+        if refresh == Refresh::Heal {
+            last_report = Some(number);
+        }
+        let (kind, exact) = strip.next(lost, 1_500, refresh);
+        assert_eq!(kind == SliceKind::Idr, number == 0);
+        let under_way = reports.last().is_some_and(|report| number < report + PERIOD - 1);
+        if !under_way {
+            assert!(exact, "picture {number}, last report {last_report:?}");
+        }
+    }
+    assert!(reports.len() > 5);
+    ffmpeg::check(&strip.recording, 250);
+}
+
+#[test]
+fn what_is_predicted_from_acknowledged_pictures_is_harmed_by_no_other_loss() {
+    const DELAY: u64 = 6;
+    let mut strip = Strip::new(Healing::Acknowledged { references: 16 });
+    let mut random = Random(12);
+    let mut acknowledgements = std::collections::VecDeque::new();
+    let mut lost_count = 0;
+    for number in 0..250u64 {
+        while acknowledgements.front().is_some_and(|picture| picture + DELAY <= number) {
+            strip.encoder.acknowledge(acknowledgements.pop_front().unwrap());
+        }
+        let lost = number > 0 && random.next().is_multiple_of(5);
+        assert_eq!(strip.encoder.next_picture(), number);
+        let (kind, exact) = strip.next(lost, 1_500, Refresh::No);
+        assert_eq!(kind == SliceKind::Idr, number == 0);
+        assert_eq!(exact, !lost, "picture {number}");
+        if lost {
+            lost_count += 1;
+        } else {
+            acknowledgements.push_back(number);
+        }
+    }
+    assert!(lost_count > 20);
+    ffmpeg::check(&strip.recording, 250);
+}
+
+#[test]
+fn without_acknowledgements_an_idr_comes_when_the_last_is_out_of_reach() {
+    let mut strip = Strip::new(Healing::Acknowledged { references: 4 });
+    let kinds: Vec<bool> =
+        (0..11).map(|_| strip.next(false, 1_500, Refresh::No).0 == SliceKind::Idr).collect();
+    let expected: Vec<bool> = (0..11).map(|number| number % 5 == 0).collect();
+    assert_eq!(kinds, expected);
+}
+
+#[test]
+fn a_loss_that_is_reported_brings_an_idr_where_nothing_else_heals() {
+    let mut strip = Strip::new(Healing::Idr);
+    strip.next(false, 1_500, Refresh::No);
+    assert_eq!(strip.next(false, 1_500, Refresh::Heal).0, SliceKind::Idr);
+    let mut strip = Strip::new(Healing::Sweep { period: 8 });
+    strip.next(false, 1_500, Refresh::No);
+    assert_eq!(strip.next(false, 1_500, Refresh::Heal).0, SliceKind::Predicted);
+    assert_eq!(strip.next(false, 1_500, Refresh::Idr).0, SliceKind::Idr);
+}
+
+#[test]
+fn impossible_periods_are_refused() {
+    let healings = [
+        Healing::Sweep { period: 1 },
+        Healing::Columns { spacing: 0 },
+        Healing::OnLoss { period: 251 },
+        Healing::Acknowledged { references: 0 },
+        Healing::Acknowledged { references: 17 },
+    ];
+    for healing in healings {
+        let config =
+            Config { width: 64, height: 64, cropped: [0, 0], pictures_per_second: 60, healing };
+        assert!(StripEncoder::new(config).is_err(), "{healing:?}");
+    }
+}
