@@ -6,6 +6,8 @@ use crate::{Encoder, Error, QuantizerEncoder};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Backend {
+    /// Tautline's own, with what it does about losses.
+    Avc(crate::avc::Healing),
     /// Cisco's library.
     #[cfg(feature = "openh264")]
     Openh264,
@@ -22,14 +24,16 @@ impl Backend {
             Self::Openh264,
             #[cfg(feature = "x264")]
             Self::X264(crate::x264::Settings::default()),
+            Self::Avc(crate::avc::Healing::Idr),
         ]
     }
 
     /// The backends of this build that refresh a strip without an IDR within `period` pictures, with
     /// the name of each one's way.
     pub fn refreshing(period: u8) -> Vec<(&'static str, Self)> {
-        let _ = period;
         vec![
+            ("own sweep", Self::Avc(crate::avc::Healing::Sweep { period })),
+            ("own columns", Self::Avc(crate::avc::Healing::Columns { spacing: period })),
             #[cfg(feature = "x264")]
             (
                 "x264's sweep",
@@ -63,6 +67,16 @@ impl Backend {
         pictures_per_second: u32,
     ) -> Result<Box<dyn QuantizerEncoder>, Error> {
         match self {
+            Self::Avc(healing) => {
+                let config = crate::avc::Config {
+                    width,
+                    height,
+                    cropped: [0, 0],
+                    pictures_per_second,
+                    healing,
+                };
+                Ok(Box::new(crate::avc::StripEncoder::new(config)?))
+            }
             #[cfg(feature = "openh264")]
             Self::Openh264 => Ok(Box::new(crate::openh264::StripEncoder::new(
                 width,
@@ -83,6 +97,7 @@ impl Backend {
 impl fmt::Display for Backend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Avc(healing) => write!(f, "own{healing}"),
             #[cfg(feature = "openh264")]
             Self::Openh264 => f.write_str("openh264"),
             #[cfg(feature = "x264")]

@@ -6,7 +6,6 @@
 //! receiver a [`Concealer`] for each strip puts a skip slice in the place of each lost one.
 
 pub mod avc;
-#[cfg(any(feature = "openh264", feature = "x264"))]
 mod backend;
 mod conceal;
 mod decode;
@@ -28,7 +27,6 @@ mod strip;
 #[cfg(feature = "x264")]
 pub mod x264;
 
-#[cfg(any(feature = "openh264", feature = "x264"))]
 pub use backend::Backend;
 pub use conceal::Concealer;
 pub use decode::Decoder;

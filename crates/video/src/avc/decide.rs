@@ -305,8 +305,8 @@ impl<K: Kernel> Slice<'_, K> {
                 return None;
             }
             let prediction = Block { samples: &samples, stride: 4 };
-            let mut coefficients = self.kernel.forward(source, prediction);
-            let levels = self.kernel.quantize(&mut coefficients, by, true);
+            let mut coefficients = [0; 16];
+            let levels = self.kernel.code(source, prediction, (by, true), &mut coefficients);
             if levels.mask != 0 {
                 self.kernel.add_inverse(&coefficients, &mut samples, 4);
             }
@@ -428,8 +428,8 @@ const WHOLE_BITS: u32 = 8;
 /// And those of blocks, beside their modes.
 const BLOCKS_BITS: u32 = 24;
 /// Inter prediction as good as this many bits makes intra prediction not worth trying.
-const INTRA_WORTH: u32 = 40;
+const INTRA_WORTH: u32 = 100;
 /// And so for smaller parts.
-const SPLIT_WORTH: u32 = 120;
+const SPLIT_WORTH: u32 = 250;
 /// Differences up to this many bits are tried as skipped.
 const SKIP_WORTH: u32 = 160;

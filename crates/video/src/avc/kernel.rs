@@ -59,6 +59,19 @@ pub(super) trait Kernel: Copy {
     /// stand for.
     fn quantize(self, coefficients: &mut Coefficients, by: &Quantizer, intra: bool) -> Levels;
 
+    /// [`forward`](Self::forward), then [`quantize`](Self::quantize).
+    #[inline]
+    fn code(
+        self,
+        block: Block<'_>,
+        predicted: Block<'_>,
+        (by, intra): (&Quantizer, bool),
+        coefficients: &mut Coefficients,
+    ) -> Levels {
+        *coefficients = self.forward(block, predicted);
+        self.quantize(coefficients, by, intra)
+    }
+
     /// Transforms back (8.5.12.2) and adds to the 4x4 samples from `at` on.
     fn add_inverse(self, coefficients: &Coefficients, samples: &mut [u8], stride: usize);
 

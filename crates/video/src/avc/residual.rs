@@ -74,8 +74,8 @@ impl Residual {
         let mut coefficients = [[0; 16]; 16];
         let mut scores = [0; 4];
         for (block, coefficients) in coefficients.iter_mut().enumerate() {
-            *coefficients = kernel.forward(source.luma_block(block), samples.luma_block(block));
-            self.luma[block] = kernel.quantize(coefficients, by, false);
+            let (source, predicted) = (source.luma_block(block), samples.luma_block(block));
+            self.luma[block] = kernel.code(source, predicted, (by, false), coefficients);
             scores[quarter_of(block)] += score(&self.luma[block]);
         }
         // Lone small levels cost more than they mend.

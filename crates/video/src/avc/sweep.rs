@@ -10,6 +10,8 @@
 //! Every stamp is renewed within a period, so that a picture follows from a period of pictures:
 //! whatever was lost before does not matter.
 
+use std::fmt;
+
 use super::plane::MARGIN;
 use super::vector::Window;
 use crate::Error;
@@ -68,6 +70,19 @@ impl Healing {
         match self {
             Self::Acknowledged { references } => references.into(),
             Self::Idr | Self::Sweep { .. } | Self::Columns { .. } | Self::OnLoss { .. } => 1,
+        }
+    }
+}
+
+/// What follows an encoder's name: nothing, or the way and its number.
+impl fmt::Display for Healing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Idr => Ok(()),
+            Self::Sweep { period } => write!(f, " sweep {period}"),
+            Self::Columns { spacing } => write!(f, " columns {spacing}"),
+            Self::OnLoss { period } => write!(f, " sweep {period} on loss"),
+            Self::Acknowledged { references } => write!(f, " acknowledged {references}"),
         }
     }
 }

@@ -144,6 +144,23 @@ impl Kernel for Avx2 {
     }
 
     #[inline]
+    fn code(
+        self,
+        block: Block<'_>,
+        predicted: Block<'_>,
+        (by, intra): (&Quantizer, bool),
+        coefficients: &mut Coefficients,
+    ) -> Levels {
+        check(block, 4, 4);
+        check(predicted, 4, 4);
+        // SAFETY: `self` proves the CPU features; the blocks have been checked.
+        unsafe {
+            let values = transform::forward_values(block, predicted);
+            transform::quantize_values(values, coefficients, by, intra)
+        }
+    }
+
+    #[inline]
     fn add_inverse(self, coefficients: &Coefficients, samples: &mut [u8], stride: usize) {
         assert!(samples.len() >= 3 * stride + 4, "a block is cut");
         // SAFETY: `self` proves the CPU features; the block has been checked.

@@ -54,6 +54,10 @@ fn outcome(kernel: impl Kernel, a: &[u8], b: &[u8], qp: usize, vary: u8) -> Vec<
         out.push(levels.mask.into());
         out.extend(levels.values.map(i64::from));
         out.extend(coefficients.map(i64::from));
+        let mut coded = [0; 16];
+        let levels = kernel.code(left, right, (&QUANTIZERS[qp], intra), &mut coded);
+        assert_eq!(coded, coefficients);
+        out.extend(levels.values.map(i64::from));
         let mut samples = b.to_vec();
         kernel.add_inverse(&coefficients, &mut samples[65 + usize::from(vary % 7)..], 64);
         out.extend(samples.into_iter().map(i64::from));

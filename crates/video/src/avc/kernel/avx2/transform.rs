@@ -49,6 +49,19 @@ fn forward_columns([upper, lower]: [__m128i; 2]) -> [__m128i; 2] {
 
 #[target_feature(enable = "avx2")]
 pub(super) unsafe fn forward(block: Block<'_>, predicted: Block<'_>) -> Coefficients {
+    let mut out = [0; 16];
+    // SAFETY: the caller's promise; 32 bytes.
+    unsafe {
+        let values = forward_values(block, predicted);
+        _mm256_storeu_si256(out.as_mut_ptr().cast(), values);
+    }
+    out
+}
+
+/// The coefficients in a register: what is stored in pieces is slow to load as a whole.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn forward_values(block: Block<'_>, predicted: Block<'_>) -> __m256i {
     // SAFETY: the caller's promise.
     let differences = [0, 2].map(|row| unsafe {
         let source = rows(block.samples.as_ptr(), block.stride, row);
@@ -56,12 +69,7 @@ pub(super) unsafe fn forward(block: Block<'_>, predicted: Block<'_>) -> Coeffici
     });
     let [upper, lower] = forward_columns(transpose(forward_columns(differences)));
     let [upper, lower] = transpose([upper, lower]);
-    let mut out = [0; 16];
-    // In one piece: what is loaded whole next must not be stored in halves.
-    let both = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(upper), lower);
-    // SAFETY: 32 bytes.
-    unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), both) };
-    out
+    _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(upper), lower)
 }
 
 #[target_feature(enable = "avx2")]
@@ -70,11 +78,25 @@ pub(super) unsafe fn quantize(
     by: &Quantizer,
     intra: bool,
 ) -> Levels {
+    // SAFETY: 16 numbers of 16 bits.
+    unsafe {
+        let values = _mm256_loadu_si256(coefficients.as_ptr().cast());
+        quantize_values(values, coefficients, by, intra)
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn quantize_values(
+    values: __m256i,
+    coefficients: &mut Coefficients,
+    by: &Quantizer,
+    intra: bool,
+) -> Levels {
     let bias = if intra { &by.bias_intra } else { &by.bias_inter };
     // SAFETY: each is 16 numbers of 16 bits.
-    let [values, bias, multiplier, scale] = unsafe {
+    let [bias, multiplier, scale] = unsafe {
         [
-            _mm256_loadu_si256(coefficients.as_ptr().cast()),
             _mm256_loadu_si256(bias.as_ptr().cast()),
             _mm256_loadu_si256(by.multiplier.as_ptr().cast()),
             _mm256_loadu_si256(by.scale.as_ptr().cast()),
