@@ -98,6 +98,7 @@ fn encoder(backend: &str, height: usize) -> Result<Box<dyn QuantizerEncoder>, Er
             cropped: [0, 0],
             pictures_per_second: RATE,
             healing: avc::Healing::Idr,
+            joinable: false,
         })?),
         #[cfg(feature = "x264")]
         "x264" => {

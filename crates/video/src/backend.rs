@@ -74,6 +74,7 @@ impl Backend {
                     cropped: [0, 0],
                     pictures_per_second,
                     healing,
+                    joinable: false,
                 };
                 Ok(Box::new(crate::avc::StripEncoder::new(config)?))
             }

@@ -140,7 +140,14 @@ fn shares(sizes: &[f64]) -> (f64, f64, f64) {
 }
 
 fn config(width: usize, height: usize) -> Config {
-    Config { width, height, cropped: [0, 0], pictures_per_second: 60, healing: Healing::Idr }
+    Config {
+        width,
+        height,
+        cropped: [0, 0],
+        pictures_per_second: 60,
+        healing: Healing::Idr,
+        joinable: false,
+    }
 }
 
 #[test]

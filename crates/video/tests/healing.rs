@@ -38,6 +38,7 @@ impl Strip {
             cropped: [0, 0],
             pictures_per_second: 60,
             healing,
+            joinable: false,
         };
         Self {
             scene: Scene::new(WIDTH, HEIGHT, 31),
@@ -200,8 +201,14 @@ fn impossible_periods_are_refused() {
         Healing::Acknowledged { references: 17 },
     ];
     for healing in healings {
-        let config =
-            Config { width: 64, height: 64, cropped: [0, 0], pictures_per_second: 60, healing };
+        let config = Config {
+            width: 64,
+            height: 64,
+            cropped: [0, 0],
+            pictures_per_second: 60,
+            healing,
+            joinable: false,
+        };
         assert!(StripEncoder::new(config).is_err(), "{healing:?}");
     }
 }

@@ -30,6 +30,9 @@ pub struct Config {
     pub pictures_per_second: u32,
     /// What is done about losses.
     pub healing: Healing,
+    /// Whether vectors stay within the strip, so that a [`Joiner`](super::Joiner) can make one
+    /// picture of several strips. No macroblock is then coded as samples.
+    pub joinable: bool,
 }
 
 /// Codes one strip: constrained baseline, one slice a picture, no picture held back.
@@ -66,7 +69,7 @@ impl StripEncoder {
     /// H.264 has at that rate; [`Error::Invalid`] for a rate of 0 or above 240, or a cropping that
     /// is odd or above 14.
     pub fn new(config: Config) -> Result<Self, Error> {
-        let Config { width, height, cropped, pictures_per_second, healing } = config;
+        let Config { width, height, cropped, pictures_per_second, healing, .. } = config;
         // Checks the sides.
         Picture::new(width, height)?;
         if pictures_per_second == 0 || pictures_per_second > 240 {
@@ -91,7 +94,7 @@ impl StripEncoder {
             halves: (u64::MAX, Halves::new(width, height)),
             next: 0,
             acknowledged: 0,
-            sweep: Sweep::new(healing, columns),
+            sweep: Sweep::new(healing, columns, config.joinable),
             field: vec![Macroblock::new(Kind::Intra, 0); count],
             past: vec![Vector::default(); count],
             model: Model::new(columns, rows),
@@ -128,6 +131,12 @@ impl StripEncoder {
         if self.kept.iter().any(|(number, _)| *number == picture) {
             self.acknowledged = self.acknowledged.max(picture);
         }
+    }
+
+    /// What the last predicted slice would have taken at QP 0, in bits: for a
+    /// [`Planner`](super::Planner).
+    pub fn weight(&self) -> f64 {
+        self.model.weight(&self.activity)
     }
 
     /// How many pictures before the last one the next one's reference lies; none if there is none
@@ -180,15 +189,18 @@ impl StripEncoder {
             self.acknowledged = self.next;
         }
         let reach = self.sweep.next(idr, self.config.width, self.config.height);
+        // An I slice is the same either way; openh264 wants one set for all slices of a picture.
+        let swept = matches!(self.config.healing, Healing::Sweep { .. } | Healing::Columns { .. });
         let header = Header {
             first: 0,
             idr: idr.then_some(self.idr_id),
             predicted: !idr,
-            constrained: reach.is_constrained(),
+            constrained: swept || reach.is_constrained(),
             number: self.number,
             back: self.back().unwrap_or(0) as u32,
             qp: pace.first(),
             deblocked: !reach.is_constrained(),
+            mixed: false,
         };
         self.writer.clear();
         header.write(&mut self.writer);

@@ -153,6 +153,8 @@ pub(super) struct Header {
     pub(super) qp: u8,
     /// Whether edges within the slice are filtered.
     pub(super) deblocked: bool,
+    /// Whether the picture may have slices of another type.
+    pub(super) mixed: bool,
 }
 
 impl Header {
@@ -164,7 +166,8 @@ impl Header {
 
     pub(super) fn write(&self, writer: &mut BitWriter) {
         writer.unsigned(self.first);
-        writer.unsigned(if self.predicted { 5 } else { 7 });
+        let kind = if self.predicted { 0 } else { 2 };
+        writer.unsigned(kind + if self.mixed { 0 } else { 5 });
         writer.unsigned(u32::from(self.constrained));
         writer.put(self.number.into(), FRAME_NUMBER_BITS);
         if let Some(id) = self.idr {

@@ -57,6 +57,11 @@ impl Model {
         Self { rows: [predicted, vec![FIRST_INTRA * columns as f64; rows]], qp: 30.0 }
     }
 
+    /// Bits of a predicted slice of this activity at QP 0.
+    pub(super) fn weight(&self, activity: &[f64]) -> f64 {
+        self.rows[0].iter().zip(activity).map(|(row, activity)| row * activity).sum()
+    }
+
     /// Begins a slice whose rows have this activity.
     pub(super) fn begin(&self, order: Order, activity: &[f64], columns: usize) -> Pace {
         let rows: Vec<f64> = self.rows[usize::from(order.intra)]

@@ -174,7 +174,9 @@ impl<K: Kernel> Slice<'_, K> {
         own.qp = qp;
         let header = (predicted_slice, delta);
         write_macroblock(self.writer, choice, &current.residual, &mut own, beside, header);
-        if self.writer.bit_count() - start > MACROBLOCK_BITS_MAX {
+        let too_long = self.writer.bit_count() - start > MACROBLOCK_BITS_MAX;
+        // Samples begin at a whole byte, which moves with the length of the header.
+        if too_long && !self.reach.is_held() {
             self.writer.rewind(before);
             if predicted_slice {
                 self.writer.unsigned(skip_run);

@@ -99,11 +99,13 @@ pub(super) struct Sweep {
     phase: u8,
     /// With [`Healing::OnLoss`], the first picture of a sweep under way.
     since: Option<u64>,
+    /// Whether vectors stay within the strip.
+    held: bool,
 }
 
 impl Sweep {
-    pub(super) fn new(healing: Healing, columns: usize) -> Self {
-        Self { healing, stamps: vec![0; columns], picture: 0, phase: 0, since: None }
+    pub(super) fn new(healing: Healing, columns: usize, held: bool) -> Self {
+        Self { healing, stamps: vec![0; columns], picture: 0, phase: 0, since: None, held }
     }
 
     /// A loss was reported.
@@ -128,7 +130,7 @@ impl Sweep {
 
     /// What holds the next picture's prediction, `width` by `height` samples; then goes on.
     pub(super) fn next(&mut self, idr: bool, width: usize, height: usize) -> Reach {
-        let mut reach = Reach::free(width, height);
+        let mut reach = Reach::free(width, height, self.held);
         let picture = self.picture;
         self.picture += 1;
         if idr {
@@ -184,6 +186,7 @@ fn window(stamps: &[u64], column: usize, whole: Window) -> Window {
 /// What holds a slice's prediction.
 #[derive(Clone, Debug)]
 pub(super) struct Reach {
+    held: bool,
     window: Window,
     /// Of each column, its own window and whether it is refreshed; empty where nothing is.
     windows: Vec<Window>,
@@ -191,20 +194,26 @@ pub(super) struct Reach {
 }
 
 impl Reach {
-    /// Nothing is refreshed, and vectors reach as far as the margin.
-    fn free(width: usize, height: usize) -> Self {
+    /// Nothing is refreshed, and vectors reach as far as the margin, or across rows only within.
+    fn free(width: usize, height: usize, held: bool) -> Self {
         let most = MARGIN as i32 - 8;
+        let across = if held { 0 } else { most };
         let window = Window {
             left: -most,
             right: width as i32 + most,
-            top: -most,
-            bottom: height as i32 + most,
+            top: -across,
+            bottom: height as i32 + across,
         };
-        Self { window, windows: Vec::new(), refreshed: Vec::new() }
+        Self { held, window, windows: Vec::new(), refreshed: Vec::new() }
     }
 
     pub(super) fn window(&self, column: usize) -> Window {
         self.windows.get(column).copied().unwrap_or(self.window)
+    }
+
+    /// Whether the slice must be the same wherever it begins.
+    pub(super) fn is_held(&self) -> bool {
+        self.held
     }
 
     pub(super) fn is_refreshed(&self, column: usize) -> bool {
@@ -222,7 +231,7 @@ mod tests {
     use super::*;
 
     fn stamps_after(healing: Healing, columns: usize, pictures: u64) -> (Sweep, Vec<Reach>) {
-        let mut sweep = Sweep::new(healing, columns);
+        let mut sweep = Sweep::new(healing, columns, false);
         let reaches =
             (0..pictures).map(|picture| sweep.next(picture == 0, columns * 16, 64)).collect();
         (sweep, reaches)
@@ -246,7 +255,7 @@ mod tests {
 
     #[test]
     fn no_window_reaches_an_older_column() {
-        let mut sweep = Sweep::new(Healing::Sweep { period: 8 }, 80);
+        let mut sweep = Sweep::new(Healing::Sweep { period: 8 }, 80, false);
         for picture in 0..40 {
             let before = sweep.stamps.clone();
             let reach = sweep.next(picture == 0, 1280, 64);

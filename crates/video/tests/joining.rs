@@ -1,0 +1,99 @@
+//! Strips joined to one picture of several slices are what the strips are.
+
+#![allow(clippy::unwrap_used)]
+
+#[path = "support/scene.rs"]
+mod scene;
+
+use std::process::Command;
+
+use scene::Scene;
+use tautline_units::ByteCount;
+use tautline_video::avc::{Config, Healing, Joiner, Planner, StripEncoder};
+use tautline_video::openh264::StripDecoder;
+use tautline_video::{Decoder, Encoder, Picture, Refresh, SliceKind};
+
+const WIDTH: usize = 176;
+const HEIGHTS: [usize; 6] = [32, 48, 16, 48, 32, 48];
+
+fn config(healing: Healing, height: usize) -> Config {
+    Config {
+        width: WIDTH,
+        height,
+        cropped: [0, 0],
+        pictures_per_second: 60,
+        healing,
+        joinable: true,
+    }
+}
+
+/// Codes strips by a planner and joins them; the joined picture decodes to the strips' own.
+fn joined(healing: Healing) {
+    let height = HEIGHTS.iter().sum();
+    let scene = Scene::new(WIDTH, height, 17);
+    let mut encoders = HEIGHTS.map(|height| StripEncoder::new(config(healing, height)).unwrap());
+    let mut planner = Planner::new(HEIGHTS.len(), 2.5);
+    let mut joiner = Joiner::new(&config(healing, HEIGHTS[0]), &HEIGHTS).unwrap();
+    let mut decoder = StripDecoder::new().unwrap();
+    let (mut recording, mut expected) = (Vec::new(), Vec::new());
+    for number in 0..40 {
+        let source = scene.picture(number);
+        let mut shown = Picture::new(WIDTH, height).unwrap();
+        let (mut units, mut first) = (Vec::new(), 0);
+        planner.begin(ByteCount::new(6_000));
+        for (strip, encoder) in encoders.iter_mut().enumerate() {
+            let rows = source.rows(first..first + HEIGHTS[strip]).unwrap();
+            let refresh = if number == 20 && strip == 2 { Refresh::Idr } else { Refresh::No };
+            let given = planner.give(strip);
+            let coded = encoder.encode(&rows, given, refresh).unwrap();
+            planner.done(strip, given, ByteCount::of(&coded.bytes), encoder.weight());
+            shown.place(first, &encoder.reconstruction()).unwrap();
+            units.push(coded.bytes);
+            first += HEIGHTS[strip];
+        }
+        let slices: Vec<&[u8]> = units.iter().map(Vec::as_slice).collect();
+        let (kind, bytes) = joiner.join(&slices).unwrap();
+        assert_eq!(kind == SliceKind::Idr, number == 0);
+        if number > 0 && number != 20 {
+            assert!(bytes.len() <= 6_100, "picture {number}: {}", bytes.len());
+        }
+        let decoded = decoder.decode(&bytes).unwrap().expect("one in, one out");
+        assert!(decoded == shown, "{healing:?}: picture {number}");
+        recording.extend_from_slice(&bytes);
+        for plane in [shown.luma(), shown.cb(), shown.cr()] {
+            expected.extend_from_slice(plane);
+        }
+    }
+    if let Some(decoded) = ffmpeg(&recording) {
+        assert!(decoded == expected, "{healing:?}: ffmpeg");
+    }
+}
+
+/// Has ffmpeg decode a stream into raw pictures, with all its threads, strictly.
+fn ffmpeg(stream: &[u8]) -> Option<Vec<u8>> {
+    if Command::new("ffmpeg").arg("-version").output().is_err() {
+        eprintln!("skipped: ffmpeg is not installed");
+        return None;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("picture.h264");
+    std::fs::write(&file, stream).unwrap();
+    let output = Command::new("ffmpeg")
+        .args(["-v", "warning", "-err_detect", "explode", "-f", "h264", "-i"])
+        .arg(&file)
+        .args(["-fps_mode", "passthrough", "-f", "rawvideo", "-pix_fmt", "yuv420p", "-"])
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    Some(output.stdout)
+}
+
+#[test]
+fn strips_joined_to_one_picture_decode_to_the_same() {
+    joined(Healing::Idr);
+}
+
+#[test]
+fn swept_strips_joined_to_one_picture_decode_to_the_same() {
+    joined(Healing::Columns { spacing: 4 });
+}
