@@ -28,6 +28,9 @@ generated! {
     link_status_generated
     operator_status_generated
     point_cloud_generated
+    probe_answer_generated
+    probe_question_generated
+    survey_generated
     telemetry_generated
 }
 
@@ -38,4 +41,7 @@ pub(crate) use link_action_generated::tautline as link_action;
 pub(crate) use link_status_generated::tautline as link_status;
 pub(crate) use operator_status_generated::tautline as operator_status;
 pub(crate) use point_cloud_generated::foxglove as point_cloud;
+pub(crate) use probe_answer_generated::tautline as probe_answer;
+pub(crate) use probe_question_generated::tautline as probe_question;
+pub(crate) use survey_generated::tautline as survey;
 pub(crate) use telemetry_generated::tautline as telemetry;

@@ -18,7 +18,7 @@
 //!
 //! - at least 8 bytes, at most what the kind allows, and `bufferHasIdentifier`;
 //! - every list's length against its maximum before a loop over it: 16 links, 128 drops, 64
-//!   emulated links;
+//!   emulated links, 2 classes;
 //! - parts that getters give as `null`, though the schema requires them;
 //! - `Number.isFinite` of each number, and the range that this crate's types tell;
 //! - numbers of enums that stand for nothing;
@@ -40,6 +40,9 @@ mod link_action;
 mod link_status;
 mod operator_status;
 pub mod point_cloud;
+mod probe_answer;
+mod probe_question;
+pub mod survey;
 mod telemetry;
 mod wire;
 
@@ -50,5 +53,8 @@ pub use link_action::LinkAction;
 pub use link_status::{LinkState, LinkStatus};
 pub use operator_status::{ClockOffset, EmulatedLink, OperatorStatus, SessionState};
 pub use point_cloud::PointCloud;
+pub use probe_answer::ProbeAnswer;
+pub use probe_question::ProbeQuestion;
+pub use survey::Survey;
 pub use telemetry::{Mode, Position, Telemetry};
 pub use wire::Builder;

@@ -107,6 +107,15 @@ pub(crate) fn number(field: &'static str, value: f32, min: f32, max: f32) -> Res
     Err(Error::OutOfRange { field, value, min, max })
 }
 
+/// As [`number`], of a whole number.
+pub(crate) fn within(field: &'static str, value: u16, min: u16, max: u16) -> Result<u16, Error> {
+    if (min..=max).contains(&value) {
+        return Ok(value);
+    }
+    let (value, min, max) = (value.into(), min.into(), max.into());
+    Err(Error::OutOfRange { field, value, min, max })
+}
+
 /// As [`number`], in double precision.
 pub(crate) fn number_f64(
     field: &'static str,

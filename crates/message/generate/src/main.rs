@@ -149,11 +149,12 @@ const RUST: &str = "crates/message/src/generated";
 const TYPESCRIPT: &str = "console/src/message";
 const FINGERPRINTS: &str = "crates/message/generate/fingerprints.txt";
 /// What the browser reads and writes; the control plane never gets there.
-const CONSOLE_SCHEMAS: [&str; 6] = [
+const CONSOLE_SCHEMAS: [&str; 7] = [
     "command.fbs",
     "drop_count.fbs",
     "link_action.fbs",
     "link_status.fbs",
     "operator_status.fbs",
+    "survey.fbs",
     "telemetry.fbs",
 ];

@@ -5,11 +5,13 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 use tautline_message::point_cloud::{Field, Number, Point, PointCloud, Pose};
+use tautline_message::survey::{ClassSurvey, Delays, End, LinkSurvey, PacketCounts, UnitClass};
 use tautline_message::{
     ClockOffset, Command, Control, EmulatedLink, Gear, LinkAction, LinkState, LinkStatus, Mode,
-    OperatorStatus, Position, Refusal, SessionState, Telemetry, VehicleEntry, VehicleState,
+    OperatorStatus, Position, ProbeAnswer, ProbeQuestion, Refusal, SessionState, Survey, Telemetry,
+    VehicleEntry, VehicleState,
 };
-use tautline_units::{Bitrate, ByteCount, Instant};
+use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
 pub(crate) fn command() -> impl Strategy<Value = Command> {
     let gear = select(vec![Gear::Drive, Gear::Reverse]);
@@ -114,6 +116,24 @@ pub(crate) fn operator_status() -> impl Strategy<Value = OperatorStatus> {
     })
 }
 
+pub(crate) fn survey() -> impl Strategy<Value = Survey> {
+    let end = select(vec![End::Operator, End::Vehicle]);
+    (end, vec(link_survey(), 0..=16), vec(class_survey(), 0..=2))
+        .prop_map(|(end, links, classes)| Survey { end, links, classes })
+}
+
+pub(crate) fn probe_question() -> impl Strategy<Value = ProbeQuestion> {
+    let datagram_bytes = option::of((150u64..=1_500).prop_map(ByteCount::new));
+    (any::<u64>(), datagram_bytes, 100u64..=5_000).prop_map(|(sequence, datagram_bytes, hold)| {
+        ProbeQuestion { sequence, datagram_bytes, hold: Duration::from_millis(hold) }
+    })
+}
+
+pub(crate) fn probe_answer() -> impl Strategy<Value = ProbeAnswer> {
+    (vec((any::<u64>(), instant()), 0..=64), option::of(text(256)))
+        .prop_map(|(arrivals, refusal)| ProbeAnswer { arrivals, refusal })
+}
+
 pub(crate) fn control() -> impl Strategy<Value = Control> {
     prop_oneof![
         (text(64), addresses())
@@ -204,6 +224,72 @@ fn link_status() -> impl Strategy<Value = LinkStatus> {
             packets_lost: counters[4],
         },
     )
+}
+
+fn link_survey() -> impl Strategy<Value = LinkSurvey> {
+    let state = select(vec![LinkState::Validating, LinkState::Up, LinkState::Silent]);
+    let delays = || {
+        let delay = || 0.0f32..=1e7;
+        option::of((delay(), delay(), delay()).prop_map(|(p50, p95, p99)| Delays { p50, p95, p99 }))
+    };
+    let loss = (0.0f32..=1.0, 0.0f32..=1.0);
+    let known = (any::<u8>(), state, millis(), delays(), delays(), loss);
+    (known, any::<u16>(), any::<[u32; 2]>(), any::<[u64; 14]>()).prop_map(
+        |((link, state, rtt_ms, owd_out, owd_in, loss), datagram_bytes, bytes, counts)| {
+            let rate = |at: usize| Bitrate::from_bps(counts[at]);
+            LinkSurvey {
+                link,
+                state,
+                datagram_bytes: ByteCount::new(datagram_bytes.into()),
+                budget: rate(0),
+                granted: rate(1),
+                sent: rate(2),
+                incoming: rate(3),
+                rtt_ms,
+                owd_out,
+                owd_in,
+                loss_out: loss.0,
+                loss_in: loss.1,
+                queued: ByteCount::new(bytes[0].into()),
+                in_flight: ByteCount::new(bytes[1].into()),
+                datagrams_sent: counts[4],
+                datagrams_received: counts[5],
+                packets: PacketCounts {
+                    given: counts[6],
+                    again: counts[7],
+                    dropped: counts[8],
+                    withdrawn: counts[9],
+                    sent: counts[10],
+                    in_time: counts[11],
+                    late: counts[12],
+                    lost: counts[13],
+                },
+            }
+        },
+    )
+}
+
+fn class_survey() -> impl Strategy<Value = ClassSurvey> {
+    let class = select(vec![UnitClass::Control, UnitClass::Media]);
+    (class, any::<[u64; 16]>()).prop_map(|(class, counts)| ClassSurvey {
+        class,
+        offered: counts[0],
+        accepted: counts[1],
+        refused_no_link: counts[2],
+        refused_invalid: counts[3],
+        refused_congested: counts[4],
+        told_delivered: counts[5],
+        told_lost: counts[6],
+        heard: counts[7],
+        delivered: counts[8],
+        repaired: counts[9],
+        missing: counts[10],
+        incomplete: counts[11],
+        late: counts[12],
+        evicted: counts[13],
+        malformed: counts[14],
+        superseded: counts[15],
+    })
 }
 
 fn vehicle() -> impl Strategy<Value = VehicleEntry> {

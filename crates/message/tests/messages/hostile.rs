@@ -2,7 +2,10 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::strategy::ValueTree;
-use tautline_message::{Command, Control, LinkAction, OperatorStatus, PointCloud, Telemetry};
+use tautline_message::{
+    Command, Control, LinkAction, OperatorStatus, PointCloud, ProbeAnswer, ProbeQuestion, Survey,
+    Telemetry,
+};
 
 use crate::arbitrary;
 
@@ -13,6 +16,9 @@ fn decode_as_everything(bytes: &[u8]) {
     let _ = Telemetry::decode(bytes);
     let _ = OperatorStatus::decode(bytes);
     let _ = Control::decode(bytes);
+    let _ = Survey::decode(bytes);
+    let _ = ProbeQuestion::decode(bytes);
+    let _ = ProbeAnswer::decode(bytes);
     let _ = PointCloud::decode(bytes);
 }
 
@@ -23,6 +29,9 @@ fn any_message() -> impl Strategy<Value = Vec<u8>> {
         arbitrary::telemetry().prop_map(|message| message.encode()),
         arbitrary::operator_status().prop_map(|message| message.encode()),
         arbitrary::control().prop_map(|message| message.encode()),
+        arbitrary::survey().prop_map(|message| message.encode()),
+        arbitrary::probe_question().prop_map(|message| message.encode()),
+        arbitrary::probe_answer().prop_map(|message| message.encode()),
         arbitrary::point_cloud().prop_map(|message| message.encode()),
     ]
 }
@@ -38,10 +47,11 @@ proptest! {
     #[test]
     fn no_bytes_behind_an_identifier_panic(
         bytes in vec(prop_oneof![3 => 0u8..16, 1 => any::<u8>()], 8..300),
-        kind in 0usize..5,
+        kind in 0usize..8,
     ) {
         let mut bytes = bytes;
-        bytes[4..8].copy_from_slice(["TLC1", "TLT1", "TLO1", "TLA1", "TLS1"][kind].as_bytes());
+        let kinds = ["TLC1", "TLT1", "TLO1", "TLA1", "TLS1", "TLV1", "TLQ1", "TLN1"];
+        bytes[4..8].copy_from_slice(kinds[kind].as_bytes());
         bytes[1..4].fill(0);
         decode_as_everything(&bytes);
     }

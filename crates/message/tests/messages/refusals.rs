@@ -1,9 +1,11 @@
+use proptest::strategy::{Strategy, ValueTree};
 use tautline_message::point_cloud::{Field, Number, Point, View};
 use tautline_message::{
     ClockOffset, Command, Control, EmulatedLink, Error, Gear, LinkAction, LinkState, LinkStatus,
-    Mode, OperatorStatus, PointCloud, Position, Refusal, SessionState, Telemetry,
+    Mode, OperatorStatus, PointCloud, Position, ProbeAnswer, ProbeQuestion, Refusal, SessionState,
+    Telemetry,
 };
-use tautline_units::{Bitrate, ByteCount, Instant};
+use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
 /// An ordinary message, for others to spoil.
 pub(crate) fn telemetry() -> Telemetry {
@@ -184,6 +186,35 @@ fn operator_status_over_its_lengths_is_refused_by_name() {
         spoil(|s| s.emulated_links = vec![s.emulated_links[0].clone(); 65]),
         "emulated_links"
     );
+}
+
+#[test]
+fn a_probe_asks_for_no_size_but_150_to_1500_bytes() {
+    let question = |bytes, hold| {
+        let datagram_bytes = Some(ByteCount::new(bytes));
+        let hold = Duration::from_millis(hold);
+        ProbeQuestion::decode(&ProbeQuestion { sequence: 1, datagram_bytes, hold }.encode())
+    };
+    assert!(question(150, 100).is_ok() && question(1_500, 5_000).is_ok());
+    for bytes in [1, 149, 1_501, 70_000] {
+        assert_eq!(field(question(bytes, 1_000).unwrap_err()), "datagram_bytes");
+    }
+    for hold in [0, 99, 5_001] {
+        assert_eq!(field(question(400, hold).unwrap_err()), "hold_ms");
+    }
+    let answer = ProbeAnswer { arrivals: vec![(1, Instant::ZERO); 65], refusal: None };
+    assert_eq!(field(ProbeAnswer::decode(&answer.encode()).unwrap_err()), "arrivals");
+}
+
+/// A control unit has room for 1896 bytes where datagrams have 150.
+#[test]
+fn a_survey_of_four_links_goes_in_the_smallest_packets() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    for _ in 0..32 {
+        let mut survey = crate::arbitrary::survey().new_tree(&mut runner).unwrap().current();
+        survey.links.truncate(4);
+        assert!(survey.encode().len() <= 1_400, "{}", survey.encode().len());
+    }
 }
 
 #[test]

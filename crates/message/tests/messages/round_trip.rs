@@ -1,7 +1,8 @@
 use proptest::prelude::*;
 use tautline_message::point_cloud::{Point, View};
 use tautline_message::{
-    Builder, Command, Control, LinkAction, OperatorStatus, PointCloud, Telemetry,
+    Builder, Command, Control, LinkAction, OperatorStatus, PointCloud, ProbeAnswer, ProbeQuestion,
+    Survey, Telemetry,
 };
 use tautline_units::{ByteCount, Instant};
 
@@ -32,6 +33,9 @@ comes_back_as_it_was! {
     telemetry_comes_back_as_it_was: Telemetry of telemetry;
     operator_status_comes_back_as_it_was: OperatorStatus of operator_status;
     control_comes_back_as_it_was: Control of control;
+    a_survey_comes_back_as_it_was: Survey of survey;
+    a_probe_question_comes_back_as_it_was: ProbeQuestion of probe_question;
+    a_probe_answer_comes_back_as_it_was: ProbeAnswer of probe_answer;
     a_point_cloud_comes_back_as_it_was: PointCloud of point_cloud;
 }
 
