@@ -23,12 +23,12 @@ pub enum Error {
         kind: &'static str,
     },
     /// The verifier refuses the bytes.
-    #[error("malformed {kind}: {source}")]
+    #[error("malformed {kind}: {cause}")]
     Malformed {
         /// The message's kind.
         kind: &'static str,
         /// What the verifier says.
-        source: InvalidFlatbuffer,
+        cause: InvalidFlatbuffer,
     },
     /// A number is not finite or outside its range.
     #[error("{field} is {value}, not within {min} to {max}")]

@@ -95,7 +95,7 @@ where
         ignore_missing_null_terminator: false,
     };
     flatbuffers::root_with_opts::<T>(&options, bytes)
-        .map_err(|source| Error::Malformed { kind: kind.name, source })
+        .map_err(|cause| Error::Malformed { kind: kind.name, cause })
 }
 
 /// `value`, if it lies within `min` to `max`; NaN does not.

@@ -68,7 +68,7 @@ impl Config {
         ensure!(!self.links.is_empty(), "links is empty: give at least one local end with --link");
         ensure!(self.reorder_ms <= 500, "reorder_ms = {}: must be 0 to 500", self.reorder_ms);
         self.switchboard_public_key()?;
-        self.transport.validate().context("transport")
+        Ok(self.transport.validate()?)
     }
 
     /// The switchboard's key.

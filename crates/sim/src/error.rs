@@ -1,6 +1,6 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// Why a link could not be made.
+/// Why a link could not be made; what each says is whole, with its cause.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -15,20 +15,24 @@ pub enum Error {
         reason: &'static str,
     },
     /// A trace could not be read from its file.
-    #[error("cannot read the trace {}: {source}", path.display())]
+    #[error("cannot read the trace {}: {cause}; correct the link's trace.file", whole(path))]
     TraceFile {
         /// The file.
         path: PathBuf,
         /// What the operating system said.
-        source: std::io::Error,
+        cause: std::io::Error,
     },
     /// A trace's text is not in the Mahimahi format.
-    #[error("the trace {}: {source}", path.display())]
+    #[error(
+        "the trace {}: {cause}; a trace has whole milliseconds, one a line, none less than the one \
+         before it",
+        path.display()
+    )]
     TraceText {
         /// The file.
         path: PathBuf,
         /// What is wrong, with its line.
-        source: crate::trace::Error,
+        cause: crate::trace::Error,
     },
     /// The configuration names a trace that has not been loaded.
     #[error("the trace {} has not been loaded", path.display())]
@@ -37,20 +41,23 @@ pub enum Error {
         path: PathBuf,
     },
     /// A recording could not be read from its file.
-    #[error("cannot read the recording {}: {source}", path.display())]
+    #[error(
+        "cannot read the recording {}: {cause}; correct the link's recording.file",
+        whole(path)
+    )]
     RecordingFile {
         /// The file.
         path: PathBuf,
         /// What the operating system, or the decompression, said.
-        source: std::io::Error,
+        cause: std::io::Error,
     },
     /// A recording's text has no round trips as they are expected.
-    #[error("the recording {}: {source}", path.display())]
+    #[error("the recording {}: {cause}", path.display())]
     RecordingText {
         /// The file.
         path: PathBuf,
         /// What is wrong, with its line.
-        source: crate::recording::Error,
+        cause: crate::recording::Error,
     },
     /// The configuration names a recording that has not been loaded.
     #[error("the recording {} has not been loaded", path.display())]
@@ -64,6 +71,11 @@ pub enum Error {
         /// The name asked for.
         name: String,
     },
+}
+
+/// The path from the root, which tells where a relative one was looked for.
+fn whole(path: &Path) -> String {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
 }
 
 fn preset_names() -> String {

@@ -79,7 +79,7 @@ impl Config {
         self.operator_keys()?;
         self.switchboard_public_key()?;
         self.failsafe.validate()?;
-        self.transport.validate().context("transport")
+        Ok(self.transport.validate()?)
     }
 
     /// The operators' keys.

@@ -86,12 +86,12 @@ pub struct Client {
 #[non_exhaustive]
 pub enum Error {
     /// It could not be reached, or the connection failed.
-    #[error("the link emulator at {address}: {source}")]
+    #[error("the link emulator at {address}: {cause}")]
     Connection {
         /// Its control address.
         address: SocketAddr,
         /// What failed.
-        source: std::io::Error,
+        cause: std::io::Error,
     },
     /// It did not answer within [`ANSWER_WITHIN`].
     #[error("the link emulator at {address} does not answer")]
@@ -162,7 +162,7 @@ impl Client {
         let (stream, line) = exchange
             .await
             .map_err(|_| Error::Silent { address })?
-            .map_err(|source| Error::Connection { address, source })?;
+            .map_err(|cause| Error::Connection { address, cause })?;
         let answer = serde_json::from_slice(&line)
             .map_err(|_| Error::Answer { address, text: beginning(&line) })?;
         self.stream = Some(stream);

@@ -193,11 +193,11 @@ impl TraceRate {
             within("trace.period_s", period, 0.001, 86_400.0, "seconds, 0.001 to 86400")?;
         }
         let path = folder.join(&self.file);
-        let text = std::fs::read(&path)
-            .map_err(|source| Error::TraceFile { path: path.clone(), source })?;
+        let text =
+            std::fs::read(&path).map_err(|cause| Error::TraceFile { path: path.clone(), cause })?;
         let period = self.period_s.map(Duration::from_secs_f64);
         let trace = Trace::parse(&text, period)
-            .map_err(|source| Error::TraceText { path: path.clone(), source })?;
+            .map_err(|cause| Error::TraceText { path: path.clone(), cause })?;
         self.trace = Some(Arc::new(trace));
         Ok(())
     }

@@ -60,11 +60,11 @@ impl Replay {
         self.validate()?;
         let path = folder.join(&self.file);
         let bytes = std::fs::read(&path).and_then(decompressed);
-        let text = bytes.map_err(|source| Error::RecordingFile { path: path.clone(), source })?;
+        let text = bytes.map_err(|cause| Error::RecordingFile { path: path.clone(), cause })?;
         let interval = Duration::from_secs_f64(self.interval_s);
         let columns = Columns { operator: self.operator.as_deref(), interval };
         let recording = Recording::parse(&text, columns)
-            .map_err(|source| Error::RecordingText { path: path.clone(), source })?;
+            .map_err(|cause| Error::RecordingText { path: path.clone(), cause })?;
         self.recording = Some(Arc::new(recording));
         Ok(())
     }
