@@ -3,7 +3,10 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chromium } from 'playwright-core';
@@ -54,6 +57,29 @@ test('holding the throttle raises the speed', async () => {
   await page.keyboard.down('ArrowUp');
   await eventually(speed, (kmh) => kmh > 10, 10_000);
   await page.keyboard.up('ArrowUp');
+});
+
+test('the counters of both ends are shown, and printed by status', async () => {
+  await page.locator('#counts > summary').click();
+  const cell = (table, line) => page.locator(`[data-testid=counts-${table}] tr`, { has: page.getByText(line, { exact: true }) })
+    .locator('td').first().innerText();
+  await eventually(async () => Number((await cell('units', 'complete')).replaceAll(',', '')), (count) => count > 100, 5_000);
+  assert.equal(await cell('up', 'packet size'), '1200');
+  await page.locator('#counts > summary').click();
+  const { code, out } = await tautline('status', demo.address.slice('http://'.length));
+  assert.equal(code, 0);
+  assert.match(out, /^tautline operator operator-1 of car-1\n\nthis end\n[^]*\nthe vehicle's end\n[^]*media +out: offered \d/);
+});
+
+test('a probe tries packet sizes and gives the former ones back', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'tautline-probe-'));
+  const { code, out } = await tautline('probe', 'mtu', '--operator', demo.address.slice('http://'.length),
+    '--sizes', '400', '--rounds', '1', '--seconds', '1', '--out', folder);
+  assert.equal(code, 0);
+  assert.match(out, /end to end\n +below 125 ms/);
+  assert.match(await readFile(join(folder, 'bins-up.csv'), 'utf8'), /^400,1200,end to end,/m);
+  await rm(folder, { recursive: true });
+  await eventually(() => metric('link_datagram_bytes{link="0"}'), (bytes) => bytes === 1_200, 3_000);
 });
 
 test('cutting two links leaves the picture running', async () => {
@@ -110,6 +136,14 @@ async function startDemo(flags) {
     return exited;
   };
   return { address: `http://127.0.0.1:${port}`, processes, metrics, end };
+}
+
+async function tautline(...flags) {
+  const child = spawn(BINARY, flags, { stdio: ['ignore', 'pipe', 'inherit'] });
+  let out = '';
+  child.stdout.on('data', (chunk) => { out += chunk; });
+  const code = await new Promise((resolve) => child.once('close', resolve));
+  return { code, out };
 }
 
 async function freePort() {

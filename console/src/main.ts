@@ -4,6 +4,7 @@ import { Gamepads } from './input/gamepad';
 import { Keyboard } from './input/keyboard';
 import { Seat } from './input/seat';
 import { Banner, STALE_MS, type Action } from './panel/banner';
+import { Counts } from './panel/counts';
 import { Dials } from './panel/dials';
 import { Drops } from './panel/drops';
 import { byId } from './panel/element';
@@ -38,6 +39,7 @@ class Console {
   readonly #timing = new Timing();
   readonly #figures = new Figures();
   readonly #drops = new Drops();
+  readonly #counts = new Counts();
   readonly #details = new Details();
   readonly #padPanel = new PadPanel(this.#pads);
   readonly #canDecode = typeof VideoDecoder !== 'undefined';
@@ -82,6 +84,9 @@ class Console {
       case 'status':
         this.#status = report.status;
         this.#figures.observe(report.status, nowMs());
+        return;
+      case 'survey':
+        this.#counts.observe(report.survey, nowMs());
         return;
       case 'video':
         this.#video = report.video;
@@ -164,6 +169,7 @@ class Console {
     if (this.#video !== null) this.#figures.showVideo(this.#video);
     this.#timing.show(this.#video, this.#telemetry, now);
     this.#drops.show(this.#status, this.#telemetry, this.#video);
+    this.#counts.show(this.#status?.links ?? [], now);
     this.#details.show(this.#status, this.#telemetry, this.#video);
     this.#padPanel.show();
   }

@@ -1,16 +1,25 @@
 /** Copies the FlatBuffers into plain values; throws on bytes that do not hold together. */
+import type { ClassSurvey } from './message/class-survey';
+import type { Delays } from './message/delays';
+import { End } from './message/end';
 import { LinkState } from './message/link-state';
 import type { LinkStatus } from './message/link-status';
+import type { LinkSurvey } from './message/link-survey';
 import { Mode } from './message/mode';
 import { OperatorStatus } from './message/operator-status';
 import { SessionState } from './message/session-state';
+import { Survey } from './message/survey';
 import { Telemetry } from './message/telemetry';
-import type { LinkView, StatusView, TelemetryView } from './report';
+import { UnitClass } from './message/unit-class';
+import type {
+  ClassSurveyView, DelaysView, LinkSurveyView, LinkView, StatusView, SurveyView, TelemetryView,
+} from './report';
 import { BadMessage, flatBuffer } from './wire';
 
 // Bounds against a broken length: more is never sent.
 const LINKS_MAX = 64;
 const DROPS_MAX = 512;
+const CLASSES_MAX = 2;
 
 export function readTelemetry(message: ArrayBuffer): TelemetryView {
   const telemetry = Telemetry.getRootAsTelemetry(flatBuffer(message, Telemetry.bufferHasIdentifier));
@@ -64,6 +73,75 @@ export function readStatus(message: ArrayBuffer): StatusView {
       const link = present(status.emulatedLinks(index));
       return { name: link.name() ?? '', cut: link.cut() };
     }),
+  };
+}
+
+export function readSurvey(message: ArrayBuffer): SurveyView {
+  const survey = Survey.getRootAsSurvey(flatBuffer(message, Survey.bufferHasIdentifier));
+  return {
+    end: known(End, survey.end()),
+    links: list(survey.linksLength(), LINKS_MAX, (index) => readLinkSurvey(survey.links(index))),
+    classes: list(survey.classesLength(), CLASSES_MAX, (index) => readClassSurvey(survey.classes(index))),
+  };
+}
+
+function readLinkSurvey(survey: LinkSurvey | null): LinkSurveyView {
+  const link = present(survey);
+  return {
+    link: link.link(),
+    state: known(LinkState, link.state()),
+    datagramBytes: link.datagramBytes(),
+    budgetBps: Number(link.budgetBps()),
+    grantedBps: Number(link.grantedBps()),
+    sentBps: Number(link.sentBps()),
+    incomingBps: Number(link.incomingBps()),
+    rttMs: orUnknown(link.rttMs()),
+    owdOut: readDelays(link.owdOut()),
+    owdIn: readDelays(link.owdIn()),
+    lossOut: finite(link.lossOut()),
+    lossIn: finite(link.lossIn()),
+    queuedBytes: link.queuedBytes(),
+    inFlightBytes: link.inFlightBytes(),
+    datagramsSent: Number(link.datagramsSent()),
+    datagramsReceived: Number(link.datagramsReceived()),
+    packets: {
+      given: Number(link.packetsGiven()),
+      again: Number(link.packetsAgain()),
+      dropped: Number(link.packetsDropped()),
+      withdrawn: Number(link.packetsWithdrawn()),
+      sent: Number(link.packetsSent()),
+      inTime: Number(link.packetsInTime()),
+      late: Number(link.packetsLate()),
+      lost: Number(link.packetsLost()),
+    },
+  };
+}
+
+function readDelays(delays: Delays | null): DelaysView | null {
+  if (delays === null) return null;
+  return { p50: finite(delays.p50()), p95: finite(delays.p95()), p99: finite(delays.p99()) };
+}
+
+function readClassSurvey(survey: ClassSurvey | null): ClassSurveyView {
+  const units = present(survey);
+  return {
+    class: known(UnitClass, units.unitClass()),
+    units: {
+      offered: Number(units.offered()),
+      accepted: Number(units.accepted()),
+      refusedNoLink: Number(units.refusedNoLink()),
+      refusedInvalid: Number(units.refusedInvalid()),
+      refusedCongested: Number(units.refusedCongested()),
+      heard: Number(units.heard()),
+      delivered: Number(units.delivered()),
+      repaired: Number(units.repaired()),
+      missing: Number(units.missing()),
+      incomplete: Number(units.incomplete()),
+      late: Number(units.late()),
+      evicted: Number(units.evicted()),
+      malformed: Number(units.malformed()),
+      superseded: Number(units.superseded()),
+    },
   };
 }
 

@@ -1,8 +1,10 @@
 /** What the engine (worker) and the page tell each other; all plain, cloneable values. */
+import type { End } from './message/end';
 import type { Gear } from './message/gear';
 import type { LinkState } from './message/link-state';
 import type { Mode } from './message/mode';
 import type { SessionState } from './message/session-state';
+import type { UnitClass } from './message/unit-class';
 import type { Hello } from './wire';
 
 /** What the person wants of the car now. */
@@ -32,6 +34,53 @@ export interface LinkView {
   packetsSent: number;
   packetsReceived: number;
   packetsLost: number;
+}
+
+/** What half, 95 and 99 of a hundred delays of the last ten seconds do not exceed, ms. */
+export interface DelaysView {
+  p50: number;
+  p95: number;
+  p99: number;
+}
+
+/** One link as one end counts it; `out` is what that end sends. */
+export interface LinkSurveyView {
+  link: number;
+  state: LinkState;
+  datagramBytes: number;
+  budgetBps: number;
+  grantedBps: number;
+  sentBps: number;
+  incomingBps: number;
+  rttMs: number | null;
+  owdOut: DelaysView | null;
+  owdIn: DelaysView | null;
+  /** 0 to 1. */
+  lossOut: number;
+  lossIn: number;
+  queuedBytes: number;
+  inFlightBytes: number;
+  datagramsSent: number;
+  datagramsReceived: number;
+  /** Media packets. */
+  packets: Record<PacketFate, number>;
+}
+
+export type PacketFate = 'given' | 'again' | 'dropped' | 'withdrawn' | 'sent' | 'inTime' | 'late' | 'lost';
+
+/** Units of one class as one end counts them. */
+export interface ClassSurveyView {
+  class: UnitClass;
+  units: Record<UnitFate, number>;
+}
+
+export type UnitFate = 'offered' | 'accepted' | 'refusedNoLink' | 'refusedInvalid' | 'refusedCongested'
+  | 'heard' | 'delivered' | 'repaired' | 'missing' | 'incomplete' | 'late' | 'evicted' | 'malformed' | 'superseded';
+
+export interface SurveyView {
+  end: End;
+  links: LinkSurveyView[];
+  classes: ClassSurveyView[];
 }
 
 export interface TelemetryView {
@@ -109,6 +158,7 @@ export type EngineReport =
   | { kind: 'hello'; hello: Hello }
   | { kind: 'telemetry'; telemetry: TelemetryView }
   | { kind: 'status'; status: StatusView }
+  | { kind: 'survey'; survey: SurveyView }
   | { kind: 'video'; video: VideoView };
 
 export type PageRequest =
