@@ -90,7 +90,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("video", &["units"]),
     ("sim", &["units"]),
     ("testtrack", &["units", "message", "video"]),
-    ("net", &["units", "transport", "sim"]),
+    ("net", &["units", "message", "transport", "sim"]),
     ("vehicle", &["units", "net", "transport", "video", "message", "testtrack"]),
     ("operator", &["units", "net", "transport", "video", "message"]),
     ("switchboard", &["units", "net", "transport", "message"]),

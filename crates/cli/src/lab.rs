@@ -2,7 +2,7 @@
 
 mod clip;
 mod links;
-mod mtu;
+pub(crate) mod mtu;
 mod papers;
 mod progress;
 mod qp_table;

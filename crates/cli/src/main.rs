@@ -5,9 +5,12 @@ mod demo;
 mod emulate;
 mod keys;
 mod lab;
+mod local;
 mod operator;
+mod probe;
 mod settings;
 mod stand;
+mod status;
 mod stop;
 mod survey;
 mod switchboard;
@@ -39,6 +42,8 @@ enum Command {
     Switchboard(switchboard::Switchboard),
     /// Emulate mobile links as a UDP relay
     Emulate(emulate::Emulate),
+    Status(status::Status),
+    Probe(probe::Probe),
     Keys(keys::Keys),
     Lab(lab::Lab),
 }
@@ -47,7 +52,7 @@ fn main() -> ExitCode {
     stand::follow_parent();
     let tautline = Tautline::parse();
     let default = match tautline.command {
-        Command::Demo(_) | Command::Lab(_) => "warn",
+        Command::Demo(_) | Command::Lab(_) | Command::Status(_) | Command::Probe(_) => "warn",
         Command::Vehicle(_)
         | Command::Operator(_)
         | Command::Switchboard(_)
@@ -66,6 +71,8 @@ fn main() -> ExitCode {
         Command::Operator(operator) => stop::block_on(operator.run()),
         Command::Switchboard(switchboard) => stop::block_on(switchboard.run()),
         Command::Emulate(emulate) => stop::block_on(emulate.run()),
+        Command::Status(status) => stop::block_on(status.run()),
+        Command::Probe(probe) => probe.run(),
         Command::Keys(keys) => keys.run(),
         Command::Lab(lab) => lab.run(),
     };

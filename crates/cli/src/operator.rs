@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
+use tautline_message::survey::End;
 use tautline_net::Local;
 use tautline_net::survey::Latest;
 use tautline_operator::Config;
@@ -74,7 +75,7 @@ impl Operator {
         set(&mut config.emulator, self.emulator.map(Some));
         config.validate()?;
         let identity = keys::read(&config.key)?;
-        let latest = Latest::default();
+        let latest = Latest::of(End::Operator);
         let work = tautline_operator::run(config, identity, latest.clone(), stop::asked());
         self.surveys.alongside(&latest, work).await
     }

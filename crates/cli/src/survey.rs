@@ -45,8 +45,5 @@ impl Surveys {
 }
 
 fn print(latest: &Latest) {
-    match latest.get() {
-        Some(survey) => println!("{survey}"),
-        None => println!("no session yet: no links and no units"),
-    }
+    println!("{latest}");
 }

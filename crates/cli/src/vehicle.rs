@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
+use tautline_message::survey::End;
 use tautline_net::Local;
 use tautline_net::survey::Latest;
 use tautline_vehicle::Config;
@@ -76,7 +77,7 @@ impl Vehicle {
         set(&mut config.metrics, self.metrics.map(Some));
         config.validate()?;
         let identity = keys::read(&config.key)?;
-        let latest = Latest::default();
+        let latest = Latest::of(End::Vehicle);
         let work = tautline_vehicle::run(config, identity, latest.clone(), stop::asked());
         self.surveys.alongside(&latest, work).await
     }

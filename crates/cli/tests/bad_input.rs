@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -126,6 +126,70 @@ fn a_taken_port() {
     let key = key.to_str().unwrap();
     let words = complaint(&["switchboard", "--key", key, "--listen", &address]);
     assert!(words.contains(&address), "{words}");
+}
+
+#[test]
+fn a_trace_that_is_not_there_or_none() {
+    let folder = Folder::new();
+    let config = |trace: &str| {
+        let link = "[[links]]\nname = \"a\"\nlisten = \"127.0.0.1:0\"\ntarget = \"127.0.0.1:9\"\n";
+        let up =
+            format!("up = {{ trace = {{ file = \"{trace}\" }} }}\ndown = {{ rate_mbps = 4.0 }}\n");
+        folder.file("links.toml", &format!("{link}{up}"))
+    };
+    let words = complaint(&["emulate", "--config", &config("absent.up")]);
+    assert!(words.contains("/absent.up: No") && words.contains("correct the link's"), "{words}");
+    assert_eq!(words.matches("No such file").count(), 1, "{words}");
+    let nonsense = folder.file("words.up", "12\nmany\n");
+    let words = complaint(&["emulate", "--config", &config(&nonsense)]);
+    assert!(words.contains("whole milliseconds, one a line"), "{words}");
+    assert_eq!(words.matches("line 2").count(), 1, "{words}");
+}
+
+#[test]
+fn a_transport_setting_out_of_bounds_is_named_once() {
+    let folder = Folder::new();
+    let text = format!(
+        "switchboard_key = \"{KEY}\"\noperators = [\"{KEY}\"]\n[transport]\ndatagram_bytes_max = 9000\n"
+    );
+    let words = complaint(&["vehicle", "--config", &folder.file("vehicle.toml", &text)]);
+    assert!(words.starts_with("tautline: transport.datagram_bytes_max: 9000"), "{words}");
+}
+
+#[test]
+fn a_status_or_probe_of_nothing_or_a_stranger() {
+    let closed = {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.local_addr().unwrap().to_string()
+    };
+    let folder = Folder::new();
+    let out = folder.path("out");
+    let probe = |at: &str| {
+        complaint(&[
+            "probe",
+            "mtu",
+            "--operator",
+            at,
+            "--sizes",
+            "400",
+            "--out",
+            out.to_str().unwrap(),
+        ])
+    };
+    for words in [complaint(&["status", &closed]), probe(&closed)] {
+        assert!(words.contains(&closed) && words.contains("nothing listens"), "{words}");
+    }
+    let stranger = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = stranger.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for connection in stranger.incoming() {
+            connection.unwrap().write_all(b"SSH-2.0-OpenSSH_10.0\r\n").unwrap();
+        }
+    });
+    for words in [complaint(&["status", &address]), probe(&address)] {
+        assert!(words.contains(&address), "{words}");
+    }
+    assert!(!out.exists());
 }
 
 /// A running switchboard that knows `operator-1` and `operator-2`, and no vehicle but `car-1`.

@@ -144,7 +144,19 @@ impl Handle {
     ///
     /// Returns false, and the unit is gone, if the loop's bounded queue is full.
     pub fn send(&self, class: Class, unit: Vec<u8>, deadline: Duration) -> bool {
-        match self.inputs.try_send(Input::Send { class, unit, deadline }) {
+        self.offer(Input::Send { class, unit, deadline })
+    }
+
+    /// Sets the largest datagram that each present link of the session may carry from here; see
+    /// [`Session::set_datagram_bytes_max`]. A new session begins with its configured size.
+    ///
+    /// Returns false, and nothing changes, if the loop's bounded queue is full.
+    pub fn set_datagram_bytes_max(&self, most: ByteCount) -> bool {
+        self.offer(Input::DatagramBytesMax(most))
+    }
+
+    fn offer(&self, input: Input) -> bool {
+        match self.inputs.try_send(input) {
             Ok(()) => self.waker.wake().is_ok(),
             Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => false,
         }
@@ -163,6 +175,7 @@ enum Input {
     Start(Box<Session>),
     Stop,
     Send { class: Class, unit: Vec<u8>, deadline: Duration },
+    DatagramBytesMax(ByteCount),
     End,
 }
 
@@ -226,6 +239,13 @@ impl EventLoop {
                     let sent = self.session.as_mut().map(|s| s.send(class, &unit, deadline, now));
                     if !matches!(sent, Some(Ok(_))) {
                         self.drops.unit_refused += 1;
+                    }
+                }
+                Input::DatagramBytesMax(most) => {
+                    let Some(session) = &mut self.session else { continue };
+                    let links: Vec<_> = session.links().map(|link| link.number).collect();
+                    for link in links {
+                        session.set_datagram_bytes_max(link, most);
                     }
                 }
                 Input::End => return false,

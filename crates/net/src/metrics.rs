@@ -1,27 +1,41 @@
-//! Counters and gauges in Prometheus' text form.
+//! What a process tells on request: counters and gauges in Prometheus' text form, and the table
+//! of its session for people.
 
 use std::fmt::Write;
 use std::net::SocketAddr;
 
 use anyhow::Context;
 use axum::Router;
+use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
 use tokio::net::TcpListener;
 
-/// Serves `page` at `/metrics` of `address` until the listener fails.
+/// Serves [`routes`] on `address` until the listener fails.
 ///
 /// # Errors
 /// One line that says that the address is taken, or that the listener failed.
-pub async fn serve(
-    address: SocketAddr,
-    page: impl Fn() -> String + Clone + Send + Sync + 'static,
-) -> anyhow::Result<()> {
+pub async fn serve(address: SocketAddr, routes: Router) -> anyhow::Result<()> {
     let listener = TcpListener::bind(address).await.with_context(|| {
         format!("metrics cannot be served on {address}: choose another with --metrics")
     })?;
-    let router = Router::new().route("/metrics", get(move || async move { page() }));
-    axum::serve(listener, router).await.context("the listener for metrics failed")
+    axum::serve(listener, routes).await.context("the listener for metrics failed")
 }
+
+/// `/metrics` with the text of `page`, and `/status` with the text of `status` after a line that
+/// names the process: `tautline WHO`.
+pub fn routes(
+    who: &str,
+    page: impl Fn() -> String + Clone + Send + Sync + 'static,
+    status: impl Fn() -> String + Clone + Send + Sync + 'static,
+) -> Router {
+    let head = format!("{STATUS_HEAD}{who}\n\n");
+    let metrics = move || async move { ([(CONTENT_TYPE, "text/plain; version=0.0.4")], page()) };
+    let status = move || async move { head + &status() };
+    Router::new().route("/metrics", get(metrics)).route("/status", get(status))
+}
+
+/// What every `/status` begins with.
+pub const STATUS_HEAD: &str = "tautline ";
 
 /// A page of metrics in the making.
 ///

@@ -1,19 +1,27 @@
 //! A session's links and classes as last seen: a table for people, metrics for Prometheus.
 
+mod message;
+mod table;
+
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
+use tautline_message::survey::End;
 use tautline_transport::link::{Percentiles, Spreads, State, View};
 use tautline_transport::{Class, Session, Units};
+
+pub use message::{Way, status};
+pub use table::Table;
 
 use crate::metrics::Page;
 
 /// What a session knew of its links and classes at one time.
 ///
-/// Its `Display` is a table for a terminal at least 120 columns wide, every column with its unit.
+/// Its `Display` is a [`Table`].
 #[derive(Clone, Debug)]
 pub struct Survey {
+    /// Whose session it is.
+    pub end: End,
     /// Every link, in order of their numbers.
     pub links: Vec<View>,
     /// How their delays were spread, in the same order.
@@ -22,27 +30,53 @@ pub struct Survey {
     pub classes: [(Class, Units); Class::ALL.len()],
 }
 
-/// Where the newest survey stands; clones share it.
-#[derive(Clone, Debug, Default)]
-pub struct Latest(Arc<Mutex<Option<Survey>>>);
+/// Where the newest survey of one end stands; clones share it.
+#[derive(Clone, Debug)]
+pub struct Latest {
+    end: End,
+    survey: Arc<Mutex<Option<Survey>>>,
+}
 
 impl Latest {
-    /// Takes a survey of `session`.
-    pub fn take(&self, session: &Session) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Survey::of(session));
+    /// Nothing seen yet by `end`.
+    pub fn of(end: End) -> Self {
+        Self { end, survey: Arc::default() }
+    }
+
+    /// Takes a survey of `session`, and gives it.
+    pub fn take(&self, session: &Session) -> Survey {
+        let survey = Survey::of(session, self.end);
+        *self.survey.lock().unwrap_or_else(PoisonError::into_inner) = Some(survey.clone());
+        survey
     }
 
     /// The newest survey; `None` before the first session.
     pub fn get(&self) -> Option<Survey> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.survey.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl fmt::Display for Latest {
+    /// The newest survey's table, or that there is none yet.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.get() {
+            Some(survey) => survey.fmt(f),
+            None => writeln!(f, "no session yet: no links and no units"),
+        }
     }
 }
 
 impl Survey {
-    /// Looks at `session`.
-    pub fn of(session: &Session) -> Self {
+    /// Looks at `session`, of `end`.
+    pub fn of(session: &Session, end: End) -> Self {
         let classes = Class::ALL.map(|class| (class, session.units(class)));
-        Self { links: session.links().collect(), spreads: session.spreads().collect(), classes }
+        let (links, spreads) = (session.links().collect(), session.spreads().collect());
+        Self { end, links, spreads, classes }
+    }
+
+    /// Units of `class`.
+    pub fn units(&self, class: Class) -> &Units {
+        &self.classes[class as usize].1
     }
 
     /// Adds every link by its number and every class by its name to `page`.
@@ -133,120 +167,7 @@ impl Survey {
 
 impl fmt::Display for Survey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write_links(f)?;
-        self.write_packets(f)?;
-        self.write_classes(f)
-    }
-}
-
-impl Survey {
-    fn write_links(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "            -------- Mbit/s --------   --- one-way delay, ms, 10 s ---")?;
-        writeln!(
-            f,
-            "link state   budget grant  out    in     out p50/p95/p99   in p50/p95/p99    RTT ms  \
-             loss out/in %  queue kB  flight kB"
-        )?;
-        for (link, delays) in self.links.iter().zip(&self.spreads) {
-            let megabits = |rate: tautline_units::Bitrate| rate.as_f64() / 1e6;
-            let kilobytes = |bytes: tautline_units::ByteCount| bytes.get() as f64 / 1e3;
-            writeln!(
-                f,
-                "{:>4} {:<7} {:>6.2} {:>5.1} {:>5.2} {:>5.2}   {:<17} {:<17} {:>6} {:>7.2}/{:<6.2} \
-                 {:>9.1} {:>10.1}",
-                link.number.get(),
-                state(link.state),
-                megabits(link.budget),
-                megabits(link.granted),
-                megabits(link.sent),
-                megabits(link.incoming),
-                spread(delays.owd_out),
-                spread(delays.owd_in),
-                link.rtt.map_or("-".to_owned(), |rtt| format!("{:.1}", millis(rtt))),
-                link.loss_out.get() * 100.0,
-                link.loss_in.get() * 100.0,
-                kilobytes(link.queued),
-                kilobytes(link.in_flight),
-            )?;
-        }
-        Ok(())
-    }
-
-    fn write_packets(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "\nmedia packets out, and datagrams")?;
-        writeln!(
-            f,
-            "link     given    again  dropped withdrawn     sent  in time     late     lost  \
-             datagrams sent received"
-        )?;
-        for link in &self.links {
-            let media = &link.media;
-            writeln!(
-                f,
-                "{:>4} {:>9} {:>8} {:>8} {:>9} {:>8} {:>8} {:>8} {:>8} {:>15} {:>8}",
-                link.number.get(),
-                media.given,
-                media.again,
-                media.dropped,
-                media.withdrawn,
-                media.sent,
-                media.in_time,
-                media.late,
-                media.lost,
-                link.datagrams_sent,
-                link.datagrams_received,
-            )?;
-        }
-        Ok(())
-    }
-
-    fn write_classes(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "\nunits by class")?;
-        for (class, units) in &self.classes {
-            let counts = |of: &[(&str, u64)]| {
-                let some = of.iter().filter(|(_, count)| *count > 0);
-                let words: Vec<_> = some.map(|(what, count)| format!("{what} {count}")).collect();
-                if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) }
-            };
-            let refused = counts(&[
-                ("no link", units.refused_no_link),
-                ("invalid", units.refused_invalid),
-                ("congested", units.refused_congested),
-            ]);
-            // The peer tells of media only.
-            let told = match class {
-                Class::Media => format!(
-                    "; peer tells delivered {}, lost {}",
-                    units.told_delivered, units.told_lost
-                ),
-                Class::Control => String::new(),
-            };
-            writeln!(
-                f,
-                "{:<8} out: offered {}, accepted {}, refused {}{refused}{told}",
-                name(*class),
-                units.offered,
-                units.accepted,
-                units.refused(),
-            )?;
-            let lost = counts(&[
-                ("missing", units.missing),
-                ("incomplete", units.incomplete),
-                ("late", units.late),
-                ("evicted", units.evicted),
-                ("malformed", units.malformed),
-            ]);
-            writeln!(
-                f,
-                "         in:  heard of {}, delivered {} ({} repaired), lost {}{lost}, superseded {}",
-                units.heard,
-                units.delivered,
-                units.repaired,
-                units.lost(),
-                units.superseded,
-            )?;
-        }
-        Ok(())
+        Table(&self.message()).fmt(f)
     }
 }
 
@@ -255,22 +176,4 @@ fn name(class: Class) -> &'static str {
         Class::Control => "control",
         Class::Media => "media",
     }
-}
-
-fn state(state: State) -> &'static str {
-    match state {
-        State::Validating => "validating",
-        State::Up => "up",
-        State::Silent => "silent",
-    }
-}
-
-fn spread(spread: Option<Percentiles>) -> String {
-    spread.map_or("-".to_owned(), |Percentiles { p50, p95, p99 }| {
-        format!("{:.1}/{:.1}/{:.1}", millis(p50), millis(p95), millis(p99))
-    })
-}
-
-fn millis(duration: Duration) -> f64 {
-    duration.as_secs_f64() * 1e3
 }

@@ -114,6 +114,11 @@ impl Hub {
         *lock(&self.metrics) = text;
     }
 
+    /// The text that `/metrics` shows.
+    pub fn metrics(&self) -> String {
+        lock(&self.metrics).clone()
+    }
+
     /// Shows a slice. A viewer that missed one of a strip sees that strip again from its next
     /// IDR on, which is asked for.
     pub fn show_slice(&self, head: SliceHead, bytes: &[u8]) {
@@ -142,6 +147,11 @@ impl Hub {
     /// Shows the operator's own status.
     pub fn show_status(&self, bytes: &[u8]) {
         self.show(kind::STATUS, bytes);
+    }
+
+    /// Shows a survey, of either end.
+    pub fn show_survey(&self, bytes: &[u8]) {
+        self.show(kind::SURVEY, bytes);
     }
 
     /// Takes the strips of which the browser needs an IDR, as bits.
@@ -232,27 +242,20 @@ pub async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
     })
 }
 
-/// Serves the page, its WebSocket and `/metrics` until the listener fails.
+/// Serves the page, its WebSocket and the routes of `beside` until the listener fails.
 ///
 /// # Errors
 /// When the listener fails.
-pub async fn serve(listener: TcpListener, hub: Arc<Hub>) -> anyhow::Result<()> {
+pub async fn serve(listener: TcpListener, hub: Arc<Hub>, beside: Router) -> anyhow::Result<()> {
     let router = Router::new()
         .route("/", get(|| async { asset("index.html") }))
         .route("/ws", get(upgrade))
-        .route("/metrics", get(metrics))
         .route("/{*path}", get(|Path(path): Path<String>| async move { asset(&path) }))
-        .with_state(hub);
+        .with_state(hub)
+        .merge(beside);
     axum::serve(listener, router).await.context("the console's listener failed")
 }
 
-async fn metrics(State(hub): State<Arc<Hub>>) -> Response {
-    let text = lock(&hub.metrics).clone();
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
-}
-
-/// Only the console's own page may open the WebSocket: a browser sends any page's requests, and
-/// tells by `Origin` whose they are.
 async fn upgrade(
     headers: HeaderMap,
     upgrade: WebSocketUpgrade,
@@ -267,7 +270,9 @@ async fn upgrade(
         .on_upgrade(|socket| converse(socket, hub))
 }
 
-fn is_own_page(headers: &HeaderMap) -> bool {
+/// Only the console's own page may speak to the operator: a browser sends any page's requests, and
+/// tells by `Origin` whose they are. What is no browser sends none.
+pub(crate) fn is_own_page(headers: &HeaderMap) -> bool {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     match (text(header::ORIGIN), text(header::HOST)) {
         (None, _) => true,
@@ -335,6 +340,7 @@ mod kind {
     pub(super) const STATUS: u8 = 3;
     pub(super) const CLOCK_PONG: u8 = 4;
     pub(super) const HELLO: u8 = 5;
+    pub(super) const SURVEY: u8 = 6;
     pub(super) const COMMAND: u8 = 1;
     pub(super) const LINK: u8 = 2;
     pub(super) const CLOCK: u8 = 3;

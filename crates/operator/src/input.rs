@@ -8,7 +8,7 @@ use tautline_message::{Command, Gear};
 use tautline_net::clock::Clock;
 use tautline_net::driver::Handle;
 use tautline_transport::Class;
-use tautline_units::Instant;
+use tautline_units::{ByteCount, Instant};
 
 use crate::console::Hub;
 use crate::reception::Shared;
@@ -77,7 +77,9 @@ impl Input {
         self.sequence += 1;
         let command = Command { sequence: self.sequence, sent_at, ..command };
         // Without a session there is nobody to command; the loop counts what it cannot take.
-        self.handle.send(Class::Control, command.encode(), DEADLINE);
+        let unit = command.encode();
+        self.shared.note_control(ByteCount::of(&unit));
+        self.handle.send(Class::Control, unit, DEADLINE);
     }
 
     fn refresh_strips(&self) -> u8 {

@@ -6,6 +6,7 @@ pub mod console;
 pub mod downlink;
 mod emulator;
 mod input;
+pub mod probe;
 mod reception;
 pub mod recorder;
 mod rendezvous;
@@ -14,9 +15,11 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use tautline_net::clock::Clock;
 use tautline_net::driver::Driver;
-use tautline_net::survey::Latest;
+use tautline_net::metrics;
+use tautline_net::survey::{Latest, Table};
 use tautline_transport::crypto::Identity;
 use tautline_video::Layout;
 use tokio::sync::mpsc;
@@ -25,6 +28,7 @@ pub use config::Config;
 
 use crate::console::{Hub, Wish};
 use crate::input::Input;
+use crate::probe::Probe;
 use crate::reception::{Reception, Shared};
 use crate::recorder::Recorder;
 use crate::rendezvous::Rendezvous;
@@ -49,9 +53,10 @@ pub async fn run(
     let shared = Arc::new(Shared::new(&config.vehicle));
     let patience = Duration::from_millis(config.reorder_ms);
     let mut reception =
-        Reception::new(patience, recorder, hub.clone(), shared.clone(), latest, clock);
+        Reception::new(patience, recorder, hub.clone(), shared.clone(), latest.clone(), clock);
     let driver = Driver::spawn(&config.links, clock, move |output| reception.handle(output))?;
     let mut rendezvous = Rendezvous::start(&config, &identity, driver.local_addresses())?;
+    let beside = beside(&config, &hub, &shared, &latest, &driver, clock);
     let mut input = Input::new(hub.clone(), shared.clone(), driver.handle(), clock);
     let (cuts, cut) = mpsc::channel(WISHES_MAX);
     let mut watch = tokio::time::interval(WATCH_INTERVAL);
@@ -79,12 +84,36 @@ pub async fn run(
     let ended = tokio::select! {
         () = stop => Ok(()),
         refused = meet => refused,
-        failed = console::serve(listener, hub.clone()) => failed,
+        failed = console::serve(listener, hub.clone(), beside) => failed,
         never = listen => never,
         never = emulator::attend(config.emulator, cut, &shared) => never,
     };
     rendezvous.close().await;
     ended
+}
+
+/// What is served beside the console: metrics, both ends' tables, and the probe.
+fn beside(
+    config: &Config,
+    hub: &Arc<Hub>,
+    shared: &Arc<Shared>,
+    latest: &Latest,
+    driver: &Driver,
+    clock: Clock,
+) -> Router {
+    let who = format!("operator {} of {}", config.name, config.vehicle);
+    let page = {
+        let hub = hub.clone();
+        move || hub.metrics()
+    };
+    let configured = config.transport.datagram_bytes_max;
+    let probe = Probe::new(shared.clone(), latest.clone(), driver.handle(), clock, configured);
+    let (latest, shared) = (latest.clone(), shared.clone());
+    let status = move || match shared.vehicle_survey() {
+        Some(survey) => format!("this end\n{latest}\nthe vehicle's end\n{}", Table(&survey)),
+        None => latest.to_string(),
+    };
+    metrics::routes(&who, page, status).merge(probe.routes())
 }
 
 const WIDTH: usize = 1280;

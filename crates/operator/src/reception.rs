@@ -1,22 +1,24 @@
 //! The operator's end of the session: what arrives goes to the console and the recorder.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tautline_message::survey::End;
 use tautline_message::{
-    ClockOffset, EmulatedLink, LinkState, LinkStatus, OperatorStatus, SessionState, Telemetry,
+    ClockOffset, EmulatedLink, LinkStatus, OperatorStatus, ProbeAnswer, SessionState, Telemetry,
 };
 use tautline_net::clock::Clock;
 use tautline_net::driver::{Drops, Output};
 use tautline_net::metrics::Page;
-use tautline_net::survey::{Latest, Survey};
+use tautline_net::survey::{self, Latest, Survey, Way};
 use tautline_transport::{Class, Discard, Event, Session, link};
-use tautline_units::Instant;
+use tautline_units::{ByteCount, Instant};
 use tautline_video::Slice;
 
 use crate::console::{Hub, SliceHead};
 use crate::downlink::Downlink;
+use crate::probe::Watch;
 use crate::recorder::{Entry, Recorder};
 use crate::rendezvous::Standing;
 
@@ -30,6 +32,10 @@ pub(crate) struct Reception {
     clock: Clock,
     telemetry_malformed: u64,
     vehicle_drops: Vec<(String, u64)>,
+    /// When the console was last told the survey.
+    surveyed_at: Instant,
+    /// Bytes of all units that came.
+    units_bytes: u64,
 }
 
 /// What other threads put in and take out.
@@ -38,6 +44,12 @@ pub(crate) struct Shared {
     refresh_strips: AtomicU8,
     standing: Mutex<Standing>,
     emulated_links: Mutex<Vec<EmulatedLink>>,
+    /// What the vehicle told last of its side.
+    vehicle_survey: Mutex<Option<tautline_message::Survey>>,
+    /// What a probe notes, while one runs.
+    watch: Mutex<Option<Watch>>,
+    /// Bytes of all control units that were handed over.
+    control_bytes: AtomicU64,
     vehicle: String,
 }
 
@@ -51,6 +63,9 @@ impl Shared {
                 "waiting for the switchboard",
             )),
             emulated_links: Mutex::new(Vec::new()),
+            vehicle_survey: Mutex::new(None),
+            watch: Mutex::new(None),
+            control_bytes: AtomicU64::new(0),
             vehicle: vehicle.to_owned(),
         }
     }
@@ -63,6 +78,26 @@ impl Shared {
     /// Sets where the session stands.
     pub(crate) fn set_standing(&self, standing: Standing) {
         *lock(&self.standing) = standing;
+    }
+
+    /// Where the session stands.
+    pub(crate) fn standing(&self) -> Standing {
+        lock(&self.standing).clone()
+    }
+
+    /// What the vehicle told last of its side of the session.
+    pub(crate) fn vehicle_survey(&self) -> Option<tautline_message::Survey> {
+        lock(&self.vehicle_survey).clone()
+    }
+
+    /// What a probe notes, while one runs.
+    pub(crate) fn watch(&self) -> &Mutex<Option<Watch>> {
+        &self.watch
+    }
+
+    /// Notes that a control unit of `bytes` is handed over.
+    pub(crate) fn note_control(&self, bytes: ByteCount) {
+        self.control_bytes.fetch_add(bytes.get(), Ordering::Relaxed);
     }
 
     /// Sets what the emulator says of its links.
@@ -91,6 +126,8 @@ impl Reception {
             clock,
             telemetry_malformed: 0,
             vehicle_drops: Vec::new(),
+            surveyed_at: Instant::ZERO,
+            units_bytes: 0,
         }
     }
 
@@ -111,9 +148,13 @@ impl Reception {
             Event::Established => {
                 self.downlink.reset();
                 self.shared.set_standing(Standing::new(SessionState::Established, ""));
+                *lock(&self.shared.vehicle_survey) = None;
+                self.watched(Watch::handle_new_session);
             }
-            Event::Unit { class: Class::Media, bytes, .. } => {
+            Event::Unit { class: Class::Media, number, sent_at, bytes, .. } => {
                 let now = self.clock.now();
+                self.units_bytes += bytes.len() as u64;
+                self.watched(|watch| watch.handle_unit(number, sent_at, &bytes, now));
                 let mut slices = Vec::new();
                 self.downlink.handle_unit(&bytes, now, |slice| slices.push(slice));
                 for slice in slices {
@@ -122,18 +163,39 @@ impl Reception {
                 self.show_due(session);
             }
             Event::Unit { class: Class::Control, bytes, .. } => {
-                // A browser has no verifier: only what was verified here goes on.
-                match Telemetry::decode(&bytes) {
-                    Ok(telemetry) => {
-                        self.hub.show_telemetry(&bytes);
-                        self.vehicle_drops = telemetry.drops;
-                    }
-                    Err(_) => self.telemetry_malformed += 1,
-                }
+                self.units_bytes += bytes.len() as u64;
+                self.handle_control(&bytes);
+            }
+            Event::UnitLost { class: Class::Media, number, .. } => {
+                self.watched(|watch| watch.handle_lost(number));
             }
             Event::Link { link, state } => tracing::info!(?link, ?state, "link"),
-            // The downlink finds what is missing by itself; an operator sends no media.
-            Event::UnitLost { .. } | Event::Budget { .. } => {}
+            // Telemetry that was lost is followed by the next; an operator sends no media.
+            Event::UnitLost { class: Class::Control, .. } | Event::Budget { .. } => {}
+        }
+    }
+
+    /// A browser has no verifier: only what was verified here goes on.
+    fn handle_control(&mut self, bytes: &[u8]) {
+        if let Ok(telemetry) = Telemetry::decode(bytes) {
+            self.hub.show_telemetry(bytes);
+            self.vehicle_drops = telemetry.drops;
+        } else if let Ok(survey) = tautline_message::Survey::decode(bytes)
+            && survey.end == End::Vehicle
+        {
+            self.hub.show_survey(bytes);
+            *lock(&self.shared.vehicle_survey) = Some(survey);
+        } else if let Ok(answer) = ProbeAnswer::decode(bytes) {
+            self.watched(|watch| watch.handle_answer(answer));
+        } else {
+            self.telemetry_malformed += 1;
+        }
+    }
+
+    /// Lets a probe note something, if one runs.
+    fn watched(&self, note: impl FnOnce(&mut Watch)) {
+        if let Some(watch) = lock(&self.shared.watch).as_mut() {
+            note(watch);
         }
     }
 
@@ -168,16 +230,24 @@ impl Reception {
         }
     }
 
-    fn report(&self, session: &Session, loop_drops: &Drops) {
+    fn report(&mut self, session: &Session, loop_drops: &Drops) {
+        let now = self.clock.now();
         let drops = self.drops(session, loop_drops);
         let status = self.status(session, &drops);
-        self.latest.take(session);
-        self.hub.set_metrics(metrics(&status, &Survey::of(session)));
+        let survey = self.latest.take(session);
+        self.hub.set_metrics(metrics(&status, &survey));
         self.hub.show_status(&status.encode());
+        if now.since(self.surveyed_at) >= SURVEY_INTERVAL {
+            self.surveyed_at = now;
+            self.hub.show_survey(&survey.message().encode());
+        }
+        let sent = self.shared.control_bytes.load(Ordering::Relaxed);
+        let payload = ByteCount::new(self.units_bytes + sent);
+        self.watched(|watch| watch.handle_tick(session, payload, now));
     }
 
     fn status(&self, session: &Session, drops: &[(&'static str, u64)]) -> OperatorStatus {
-        let standing = lock(&self.shared.standing).clone();
+        let standing = self.shared.standing();
         let emulated_links = lock(&self.shared.emulated_links).clone();
         let transport = session.counters();
         let shown = self.downlink.counters();
@@ -185,8 +255,9 @@ impl Reception {
             Some(link) => link.name.clone(),
             None => view.route.remote.to_string(),
         };
-        let links =
-            session.links().map(|view| status(&view, name(usize::from(view.number.get()), &view)));
+        let links = session.links().map(|view| {
+            survey::status(&view, name(usize::from(view.number.get()), &view), Way::In)
+        });
         let lost = [Discard::UnitMissing, Discard::UnitIncomplete, Discard::UnitEvicted];
         OperatorStatus {
             unix_ns: self.clock.unix_nanos(self.clock.now()),
@@ -240,28 +311,6 @@ impl Reception {
     }
 }
 
-fn status(view: &link::View, name: String) -> LinkStatus {
-    let millis = |delay: Option<Duration>| delay.map(|delay| delay.as_secs_f32() * 1e3);
-    LinkStatus {
-        link: view.number.get(),
-        name,
-        state: match view.state {
-            link::State::Validating => LinkState::Validating,
-            link::State::Up => LinkState::Up,
-            link::State::Silent => LinkState::Silent,
-        },
-        send_rate: view.granted,
-        received_rate: view.incoming,
-        rtt_ms: millis(view.rtt),
-        owd_ms: millis(view.owd_in),
-        jitter_ms: millis(view.jitter),
-        loss: view.loss_in.get() as f32,
-        packets_sent: view.datagrams_sent,
-        packets_received: view.datagrams_received,
-        packets_lost: view.datagrams_lost,
-    }
-}
-
 fn metrics(status: &OperatorStatus, survey: &Survey) -> String {
     let mut page = Page::new("tautline_operator");
     let established = status.session_state == SessionState::Established;
@@ -283,6 +332,8 @@ fn metrics(status: &OperatorStatus, survey: &Survey) -> String {
     page.finish()
 }
 
+/// Counters are read by eye, and their percentiles cost more than a status.
+const SURVEY_INTERVAL: Duration = Duration::from_secs(1);
 /// What a status message has room for.
 const DROPS_MAX: usize = 128;
 

@@ -6,6 +6,7 @@ pub mod camera;
 mod config;
 pub mod encode;
 pub mod failsafe;
+pub mod probe;
 mod rendezvous;
 pub mod telemetry;
 pub mod uplink;
@@ -30,6 +31,7 @@ pub use config::Config;
 use crate::actuators::Actuators;
 use crate::camera::{Outlet, Sensor, clip::ClipSensor, track::TrackSensor};
 use crate::encode::{Meter, Turn, Wishes};
+use crate::probe::Probe;
 use crate::rendezvous::Rendezvous;
 use crate::telemetry::{Lately, Reporter};
 use crate::uplink::{Seen, Uplink};
@@ -53,6 +55,7 @@ pub async fn run(
         Some(clip) => Box::new(ClipSensor::open(clip, &layout)?),
         None => Box::new(TrackSensor::new(&layout, actuators.view(), config.pictures_per_second)?),
     };
+    let silence = Duration::from_millis(config.failsafe.silence_ms);
     let reporter = Reporter {
         actuators: actuators.clone(),
         wishes: Arc::new(Wishes::new()),
@@ -60,6 +63,7 @@ pub async fn run(
         camera: Arc::new(camera::Counters::default()),
         seen: Arc::new(Mutex::new(Seen::default())),
         latest,
+        probe: Arc::new(Probe::new(config.transport.datagram_bytes_max, silence)),
     };
     let uplink = Uplink::new(&reporter, clock);
     let driver = Driver::spawn(&config.links, clock, move |output| uplink.handle(output))?;
@@ -70,14 +74,10 @@ pub async fn run(
     })?;
     let mut eyes = start_eyes(&mut threads, sensor, layout, &reporter, &driver, &config, clock)?;
     let mut rendezvous = Rendezvous::start(&config, &identity, &driver)?;
-    let page = {
-        let reporter = reporter.clone();
-        move || reporter.metrics(clock.now())
-    };
     let ended = tokio::select! {
         () = stop => Ok(()),
         failed = &mut eyes => failed.unwrap_or_else(|_| Ok(())),
-        failed = serve_metrics(&config, page) => failed,
+        failed = serve_metrics(&config, &reporter, clock) => failed,
         never = report(reporter.clone(), driver.handle(), clock) => never,
         refused = async {
             loop {
@@ -125,28 +125,39 @@ fn start_eyes(
     Ok(failure)
 }
 
-/// Sends telemetry, newest wins, for ever.
+/// Sends telemetry, newest wins, for ever; now and then a survey; and follows a probe.
 async fn report(reporter: Reporter, handle: Handle, clock: Clock) -> anyhow::Result<()> {
     let mut lately = Lately::default();
     let mut due = tokio::time::interval(TELEMETRY_INTERVAL);
-    loop {
+    // Without a session there is nobody to tell; the loop counts what it cannot take.
+    let tell = |unit: Vec<u8>| handle.send(Class::Control, unit, TELEMETRY_DEADLINE);
+    for turn in 0_u64.. {
         due.tick().await;
         let now = clock.now();
         lately.advance(&reporter, now);
-        let telemetry = reporter.telemetry(&lately, now);
-        // Without a session there is nobody to tell; the loop counts what it cannot take.
-        handle.send(Class::Control, telemetry.encode(), TELEMETRY_DEADLINE);
+        tell(reporter.telemetry(&lately, now).encode());
+        if turn % SURVEY_TURNS == 0
+            && let Some(survey) = reporter.latest.get()
+        {
+            tell(survey.message().encode());
+        }
+        if let Some(turn) = reporter.probe.turn(reporter.health(now), now) {
+            handle.set_datagram_bytes_max(turn.datagram_bytes_max);
+            if let Some(answer) = turn.answer {
+                tell(answer.encode());
+            }
+        }
     }
+    Ok(())
 }
 
-async fn serve_metrics(
-    config: &Config,
-    page: impl Fn() -> String + Clone + Send + Sync + 'static,
-) -> anyhow::Result<()> {
-    match config.metrics {
-        Some(address) => metrics::serve(address, page).await,
-        None => std::future::pending().await,
-    }
+async fn serve_metrics(config: &Config, reporter: &Reporter, clock: Clock) -> anyhow::Result<()> {
+    let Some(address) = config.metrics else { return std::future::pending().await };
+    let who = format!("vehicle {}", config.name);
+    let latest = reporter.latest.clone();
+    let reporter = reporter.clone();
+    let page = move || reporter.metrics(clock.now());
+    metrics::serve(address, metrics::routes(&who, page, move || latest.to_string())).await
 }
 
 /// Threads that end together.
@@ -185,4 +196,6 @@ const HEIGHT: usize = 720;
 /// Two encoders in turn ([LTE] IV.C).
 const ENCODER_COUNT: usize = 2;
 const TELEMETRY_INTERVAL: Duration = Duration::from_millis(50);
+/// A survey a second.
+const SURVEY_TURNS: u64 = 20;
 const TELEMETRY_DEADLINE: Duration = Duration::from_millis(250);

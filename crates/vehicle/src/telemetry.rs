@@ -12,6 +12,7 @@ use tautline_units::Instant;
 use crate::actuators::Actuators;
 use crate::camera;
 use crate::encode::{Meter, Wishes};
+use crate::probe::{Health, Probe};
 use crate::uplink::Seen;
 
 /// Everything that telemetry tells of.
@@ -29,6 +30,8 @@ pub struct Reporter {
     pub seen: Arc<Mutex<Seen>>,
     /// What the session's links and classes look like.
     pub latest: Latest,
+    /// What an operator tries out.
+    pub probe: Arc<Probe>,
 }
 
 /// Values that are measured over the time between two reports.
@@ -91,6 +94,13 @@ impl Reporter {
             cones_hit: state.cones_hit,
             drops,
         }
+    }
+
+    /// How commands and telemetry fare, for the probe.
+    pub fn health(&self, now: Instant) -> Health {
+        let (mode, _, command_age) = self.mode(now);
+        let control_refused = self.seen().control_refused;
+        Health { command_age: command_age.filter(|_| mode == Mode::Driving), control_refused }
     }
 
     /// The metrics page.
@@ -173,6 +183,9 @@ const SPAN: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {
+    use tautline_message::survey::End;
+    use tautline_units::ByteCount;
+
     use super::*;
     use crate::failsafe::Config;
 
@@ -184,7 +197,8 @@ mod tests {
             meter: Arc::default(),
             camera: Arc::default(),
             seen: Arc::default(),
-            latest: Latest::default(),
+            latest: Latest::of(End::Vehicle),
+            probe: Arc::new(Probe::new(ByteCount::new(1_200), Duration::from_millis(300))),
         }
     }
 

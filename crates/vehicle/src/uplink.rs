@@ -1,22 +1,23 @@
 //! The vehicle's end of the session: slices and telemetry go up, commands come down.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
-use tautline_message::{Command, LinkState, LinkStatus};
+use tautline_message::{Command, LinkStatus, ProbeQuestion};
 use tautline_net::clock::Clock;
 use tautline_net::driver::Output;
-use tautline_net::survey::Latest;
-use tautline_transport::{Class, Event, Session, link};
+use tautline_net::survey::{self, Latest, Way};
+use tautline_transport::{Class, Event, Session};
 
 use crate::actuators::Actuators;
 use crate::encode::Wishes;
+use crate::probe::Probe;
 use crate::telemetry::Reporter;
 
 /// What the event loop tells goes through here to the failsafe and the encoders.
 pub struct Uplink {
     actuators: Arc<Actuators>,
     wishes: Arc<Wishes>,
+    probe: Arc<Probe>,
     clock: Clock,
     shared: Arc<Mutex<Seen>>,
     latest: Latest,
@@ -29,6 +30,8 @@ pub struct Seen {
     pub links: Vec<LinkStatus>,
     /// Every drop that has a name, the transport's and the event loop's.
     pub drops: Vec<(&'static str, u64)>,
+    /// Control units that the transport has refused.
+    pub control_refused: u64,
     /// Commands that were no commands.
     pub commands_malformed: u64,
 }
@@ -39,6 +42,7 @@ impl Uplink {
         Self {
             actuators: reporter.actuators.clone(),
             wishes: reporter.wishes.clone(),
+            probe: reporter.probe.clone(),
             clock,
             shared: reporter.seen.clone(),
             latest: reporter.latest.clone(),
@@ -52,7 +56,11 @@ impl Uplink {
             Output::Tick(session, drops) => {
                 self.latest.take(session);
                 let mut seen = lock(&self.shared);
-                seen.links = session.links().map(|view| status(&view)).collect();
+                let name = |view: &tautline_transport::link::View| view.route.remote.to_string();
+                let links = session.links();
+                seen.links =
+                    links.map(|view| survey::status(&view, name(&view), Way::Out)).collect();
+                seen.control_refused = session.units(Class::Control).refused();
                 seen.drops = session.counters().drops().chain(drops.iter()).collect();
             }
         }
@@ -62,10 +70,14 @@ impl Uplink {
         match event {
             Event::Established => {
                 self.actuators.failsafe().handle_new_session();
+                self.probe.handle_new_session();
                 self.wishes.refresh(u8::MAX);
             }
             Event::Unit { class: Class::Control, bytes, .. } => {
-                self.handle_command(&bytes, session);
+                match ProbeQuestion::decode(&bytes) {
+                    Ok(question) => self.probe.handle_question(&question, self.clock.now()),
+                    Err(_) => self.handle_command(&bytes, session),
+                }
             }
             Event::Budget { media } => self.wishes.set_budget(media, self.clock.now()),
             // An operator sends no media, and a command that was lost is followed by the next.
@@ -87,28 +99,6 @@ impl Uplink {
                 lock(&self.shared).commands_malformed += 1;
             }
         }
-    }
-}
-
-fn status(view: &link::View) -> LinkStatus {
-    let millis = |delay: Option<Duration>| delay.map(|delay| delay.as_secs_f32() * 1e3);
-    LinkStatus {
-        link: view.number.get(),
-        name: view.route.remote.to_string(),
-        state: match view.state {
-            link::State::Validating => LinkState::Validating,
-            link::State::Up => LinkState::Up,
-            link::State::Silent => LinkState::Silent,
-        },
-        send_rate: view.granted,
-        received_rate: view.received,
-        rtt_ms: millis(view.rtt),
-        owd_ms: millis(view.owd_out),
-        jitter_ms: None,
-        loss: view.loss_out.get() as f32,
-        packets_sent: view.datagrams_sent,
-        packets_received: view.datagrams_reported,
-        packets_lost: view.datagrams_lost,
     }
 }
 

@@ -13,6 +13,7 @@ use tautline_sim::preset::Preset;
 use tautline_units::{Bitrate, ByteCount, Duration};
 
 use super::progress::Line;
+use crate::settings;
 
 /// Sweep packet sizes over a modelled link: delay bins, and the size that they recommend
 ///
@@ -95,11 +96,11 @@ impl Mtu {
         record::create(&self.out)?;
         let up: Vec<Size> = self.sizes.iter().map(|bytes| size(*bytes, self.down)).collect();
         let up = tried(&sweep, "mtu up", &up)?;
-        let best_up = self.tell("up", "from the vehicle", &up, |size| size.up.get() as f64)?;
+        let best_up = tell(&self.out, "up", "from the vehicle", &up, |size| size.up.get() as f64)?;
         let best_bytes = best_up.size.up.get();
         let down: Vec<Size> = self.sizes.iter().map(|bytes| size(best_bytes, *bytes)).collect();
         let down = tried(&sweep, "mtu down", &down)?;
-        self.tell("down", "to the vehicle", &down, |size| size.down.get() as f64)?;
+        tell(&self.out, "down", "to the vehicle", &down, |size| size.down.get() as f64)?;
         println!("{}", self.out.display());
         Ok(())
     }
@@ -116,24 +117,26 @@ impl Mtu {
             ..Sweep::over(link, self.rounds, length, self.seed)
         })
     }
+}
 
-    fn tell(
-        &self,
-        direction: &str,
-        words: &str,
-        trials: &[Trial],
-        at: fn(Size) -> f64,
-    ) -> anyhow::Result<Recommendation> {
-        let name = format!("bins-{direction}");
-        let title = format!("Control in time over the size of packets {words}");
-        record::write_tables(&self.out, &[packet_size::table(&name, trials)])?;
-        let axis = format!("bytes {words}");
-        record::write_plots(&self.out, &[packet_size::plot(&name, &title, trials, &axis, at)])?;
-        let recommendation = Recommendation::of(trials)
-            .context("no message went from end to end: the link may be dead")?;
-        println!("Packets {words}\n{}\n{recommendation}\n", packet_size::text(trials));
-        Ok(recommendation)
-    }
+/// Writes and prints the bins of one direction, and recommends; `words` say which it is, and `at`
+/// where a size stands on the plot's axis.
+pub(crate) fn tell(
+    out: &Path,
+    direction: &str,
+    words: &str,
+    trials: &[Trial],
+    at: fn(Size) -> f64,
+) -> anyhow::Result<Recommendation> {
+    let name = format!("bins-{direction}");
+    let title = format!("Control in time over the size of packets {words}");
+    record::write_tables(out, &[packet_size::table(&name, trials)])?;
+    let axis = format!("bytes {words}");
+    record::write_plots(out, &[packet_size::plot(&name, &title, trials, &axis, at)])?;
+    let recommendation = Recommendation::of(trials)
+        .context("no message went from end to end: the link may be dead")?;
+    println!("Packets {words}\n{}\n{recommendation}\n", packet_size::text(trials));
+    Ok(recommendation)
 }
 
 fn tried(sweep: &Sweep, name: &'static str, sizes: &[Size]) -> anyhow::Result<Vec<Trial>> {
@@ -145,10 +148,7 @@ fn tried(sweep: &Sweep, name: &'static str, sizes: &[Size]) -> anyhow::Result<Ve
 }
 
 fn read(file: &Path) -> anyhow::Result<Pair> {
-    let text =
-        std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    let mut pair: Pair =
-        toml::from_str(&text).with_context(|| format!("cannot parse {}", file.display()))?;
+    let mut pair: Pair = settings::read(file)?;
     let folder = file.parent().unwrap_or(Path::new("."));
     for direction in [&mut pair.up, &mut pair.down] {
         direction.load_files(folder)?;

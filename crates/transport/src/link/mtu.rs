@@ -79,6 +79,9 @@ impl Mtu {
 
     /// Sets the most to use and to look for. What has failed stays failed.
     pub(crate) fn set_most(&mut self, most: usize, now: Instant) {
+        if most == self.most {
+            return;
+        }
         let size = self.size.min(most);
         if most > self.most && self.failed.is_none() {
             *self = Self { trial: self.trial, ..Self::new(most, now) };
@@ -325,5 +328,7 @@ mod tests {
         assert_eq!(mtu.size(), 1_200, "the base is believed");
         probe(&mut mtu, 1_500, 1_000, 5_000, PINGS);
         assert_eq!(mtu.size(), 1_500);
+        mtu.set_most(1_500, Instant::from_millis(6_000));
+        assert_eq!(mtu.due(PINGS, Instant::from_millis(6_000)), None, "nothing new to look for");
     }
 }

@@ -1,0 +1,28 @@
+//! `tautline probe`.
+
+mod mtu;
+
+use clap::{Args, Subcommand};
+
+use crate::stop;
+
+/// Try something out on a running session.
+#[derive(Debug, Args)]
+pub(crate) struct Probe {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    Mtu(mtu::Mtu),
+}
+
+impl Probe {
+    /// Does one task and prints its figures.
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        match self.task {
+            Task::Mtu(mtu) => stop::block_on(mtu.run()),
+        }
+    }
+}

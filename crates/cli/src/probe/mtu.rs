@@ -1,0 +1,296 @@
+//! `tautline probe mtu`: packet sizes over a running session.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::ensure;
+use clap::Args;
+use tautline_lab::packet_size::{Bins, Recommendation, Round, Size, Trial};
+use tautline_lab::record;
+use tautline_net::metrics::STATUS_HEAD;
+use tautline_operator::probe::{Outcome, PATH, Seen, Step, Way};
+use tautline_units::ByteCount;
+
+use crate::lab::mtu::tell;
+use crate::{local, stop};
+
+/// Sweep packet sizes over a running session: delay bins, and the size that they recommend
+///
+/// Asks a running operator to send with another largest datagram, and to have the vehicle do so,
+/// for a while each: first every size from the vehicle, then every size to it with the best of
+/// these. The session goes on, driven or not, and keeps its own sizes afterwards, also when this is
+/// interrupted: results of the whole rounds are then printed. "vehicle only" are the session's media
+/// units, "operator only" questions that go as commands do, 20 a second, and "end to end" is from a
+/// question to the arrival of the first slice captured after it came. The vehicle goes back to its
+/// own size at once when commands come late or telemetry no longer fits; such a step is tried
+/// again, and its size is left out if that happens three times. Leaves the bins as CSV, and plots,
+/// in a folder. Takes six minutes unless told otherwise.
+#[derive(Debug, Args)]
+pub(crate) struct Mtu {
+    /// Address of the operator's console
+    #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDRESS")]
+    operator: SocketAddr,
+    /// Datagram sizes in bytes, 150 to 1500, headers of IP and UDP not included
+    #[arg(
+        long,
+        value_name = "BYTES",
+        value_delimiter = ',',
+        default_value = "150,200,300,400,600,900,1200,1500",
+        value_parser = clap::value_parser!(u16).range(150..=1500)
+    )]
+    sizes: Vec<u16>,
+    /// The size to the vehicle while those from it are tried
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value_t = 1200,
+        value_parser = clap::value_parser!(u16).range(150..=1500)
+    )]
+    down: u16,
+    /// Rounds over all sizes, so that each meets several times of the links
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value_t = 4,
+        value_parser = clap::value_parser!(u64).range(1..=100)
+    )]
+    rounds: u64,
+    /// Seconds that each step measures; 2.5 s are added for sizes to take effect and late answers
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 3,
+        value_parser = clap::value_parser!(u64).range(1..=60)
+    )]
+    seconds: u64,
+    /// Folder for the results
+    #[arg(long, value_name = "FOLDER", default_value = "lab/mtu-live")]
+    out: PathBuf,
+}
+
+/// A sweep of one direction, as far as it has come.
+struct Sweep {
+    /// What it is called: "up" or "down".
+    direction: &'static str,
+    trials: Vec<Trial>,
+    /// Sizes that are left out.
+    left_out: Vec<Size>,
+}
+
+impl Mtu {
+    /// Sweeps both directions, writes and prints the bins, and recommends.
+    pub(crate) async fn run(self) -> anyhow::Result<()> {
+        let head = local::get(self.operator, "/status").await?;
+        let who = head.strip_prefix(STATUS_HEAD).ok_or_else(|| local::stranger(self.operator))?;
+        let at = self.operator;
+        ensure!(who.starts_with("operator"), "a vehicle is at {at}: probe from its operator");
+        record::create(&self.out)?;
+        let up = self.sizes.iter().map(|up| size(*up, self.down));
+        let mut sweep = Sweep::new("up", up);
+        let whole = self.go_over(&mut sweep).await?;
+        let best = sweep.tell(&self.out, "from the vehicle", |size| size.up.get() as f64)?;
+        if whole {
+            let down = self.sizes.iter().map(|down| size(best.size.up.get(), *down));
+            let mut sweep = Sweep::new("down", down);
+            self.go_over(&mut sweep).await?;
+            sweep.tell(&self.out, "to the vehicle", |size| size.down.get() as f64)?;
+        }
+        println!("{}", self.out.display());
+        Ok(())
+    }
+
+    /// Goes over all sizes, round by round; false if the person ended it.
+    async fn go_over(&self, sweep: &mut Sweep) -> anyhow::Result<bool> {
+        for round in 0..self.rounds {
+            for index in 0..sweep.trials.len() {
+                let size = sweep.trials[index].size;
+                if sweep.left_out.contains(&size) {
+                    continue;
+                }
+                let direction = sweep.direction;
+                eprintln!("{direction}, round {} of {}: {size}", round + 1, self.rounds);
+                let outcome = tokio::select! {
+                    // The operator sees that nobody waits any more and gives the sizes back.
+                    () = stop::asked() => {
+                        eprintln!("interrupted: the session gets its own sizes back");
+                        sweep.keep_whole(round);
+                        return Ok(false);
+                    }
+                    outcome = self.try_patiently(size, sweep.is_begun()) => outcome?,
+                };
+                match outcome {
+                    Outcome::Seen(seen) => {
+                        eprintln!("  {}", words(size, &seen));
+                        sweep.trials[index].rounds.push(round_of(&seen));
+                    }
+                    Outcome::Stopped(why) => {
+                        eprintln!("  left out after {TRIES} tries: {why}");
+                        sweep.left_out.push(size);
+                    }
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Tries a step again if it was stopped on the way, or if a probe that has `begun` finds no
+    /// session for a moment.
+    async fn try_patiently(&self, size: Size, begun: bool) -> anyhow::Result<Outcome> {
+        let mut tries = 1;
+        loop {
+            let why = match self.step(size).await {
+                Ok(Outcome::Stopped(why)) => why,
+                Err(error) if begun && tries < TRIES => error.to_string(),
+                ended => return ended,
+            };
+            if tries == TRIES {
+                return Ok(Outcome::Stopped(why));
+            }
+            eprintln!("  again: {why}");
+            tries += 1;
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    async fn step(&self, size: Size) -> anyhow::Result<Outcome> {
+        let bytes = |bytes: ByteCount| u16::try_from(bytes.get());
+        let step = Step {
+            up_bytes: bytes(size.up)?,
+            down_bytes: bytes(size.down)?,
+            settle_ms: SETTLE_MS,
+            measure_ms: self.seconds * 1_000,
+        };
+        let patience = Duration::from_millis(step.settle_ms + step.measure_ms) + PAUSE * 5;
+        let json =
+            local::post(self.operator, PATH, &serde_json::to_string(&step)?, patience).await?;
+        serde_json::from_str(&json).map_err(|_| local::stranger(self.operator))
+    }
+}
+
+impl Sweep {
+    fn new(direction: &'static str, sizes: impl Iterator<Item = Size>) -> Self {
+        let trials = sizes.map(|size| Trial { size, rounds: Vec::new() }).collect();
+        Self { direction, trials, left_out: Vec::new() }
+    }
+
+    fn is_begun(&self) -> bool {
+        self.trials.iter().any(|trial| !trial.rounds.is_empty())
+    }
+
+    /// Drops what the last round has of some sizes only, unless it is all that there is.
+    fn keep_whole(&mut self, rounds: u64) {
+        let whole = usize::try_from(rounds).unwrap_or(usize::MAX).max(1);
+        self.trials.iter_mut().for_each(|trial| trial.rounds.truncate(whole));
+    }
+
+    fn tell(
+        mut self,
+        out: &Path,
+        words: &str,
+        at: fn(Size) -> f64,
+    ) -> anyhow::Result<Recommendation> {
+        self.trials.retain(|t| !t.rounds.is_empty() && !self.left_out.contains(&t.size));
+        ensure!(!self.trials.is_empty(), "no step was measured to its end");
+        tell(out, self.direction, words, &self.trials, at)
+    }
+}
+
+/// A step in one line: delays in milliseconds, median and 95th percentile.
+fn words(size: Size, seen: &Seen) -> String {
+    let way = |way: &Way| {
+        let mut delays = way.delays_ms.clone();
+        delays.sort_by(f64::total_cmp);
+        let at = |share: f64| {
+            let place = ((delays.len() as f64 * share).ceil() as usize).saturating_sub(1);
+            delays.get(place).map_or("-".to_owned(), |delay| format!("{delay:.0}"))
+        };
+        let sent = delays.len() as u64 + way.lost;
+        format!("{}/{} ms, {} of {sent} lost", at(0.5), at(0.95), way.lost)
+    };
+    let less =
+        |asked: ByteCount, used: u64| if used < asked.get() { " (no more pass)" } else { "" };
+    format!(
+        "vehicle {}; operator {}; end to end {}; clocks to {:.1} ms; in use {}{} and {}{} B",
+        way(&seen.vehicle),
+        way(&seen.operator),
+        way(&seen.end_to_end),
+        seen.clock_error_ms,
+        seen.up_bytes_used,
+        less(size.up, seen.up_bytes_used),
+        seen.down_bytes_used,
+        less(size.down, seen.down_bytes_used),
+    )
+}
+
+fn round_of(seen: &Seen) -> Round {
+    Round {
+        vehicle: bins(&seen.vehicle),
+        operator: bins(&seen.operator),
+        end_to_end: bins(&seen.end_to_end),
+        wire: ByteCount::new(seen.wire_bytes),
+        payload: ByteCount::new(seen.payload_bytes),
+    }
+}
+
+fn bins(way: &Way) -> Bins {
+    let mut bins = Bins::default();
+    for delay in &way.delays_ms {
+        bins.arrive(Duration::from_secs_f64((delay / 1e3).clamp(0.0, 3_600.0)));
+    }
+    bins.lose(way.lost);
+    bins
+}
+
+fn size(up: impl Into<u64>, down: impl Into<u64>) -> Size {
+    Size { up: ByteCount::new(up.into()), down: ByteCount::new(down.into()) }
+}
+
+/// A link's stall is over by then; a size that does not work is not.
+const TRIES: u32 = 3;
+const PAUSE: Duration = Duration::from_secs(1);
+/// Longer than a question under way, the vehicle's turn, and what was cut to the former size.
+const SETTLE_MS: u64 = 1_500;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen() -> Seen {
+        let vehicle = Way { delays_ms: vec![30.0, 10.0, 260.0, 20.0], lost: 1 };
+        Seen {
+            vehicle,
+            wire_bytes: 100,
+            payload_bytes: 80,
+            up_bytes_used: 1_452,
+            down_bytes_used: 1_200,
+            ..Seen::default()
+        }
+    }
+
+    #[test]
+    fn a_step_is_counted_in_the_papers_bins() {
+        let round = round_of(&seen());
+        assert_eq!(round.vehicle.shares(), Some([0.6, 0.6, 0.8, 0.8]));
+        assert_eq!((round.vehicle.lost_share(), round.operator.sent()), (Some(0.2), 0));
+        assert!((round.overhead_share().unwrap() - 0.2).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_step_says_what_passes_where_it_is_less_than_asked_for() {
+        let line = words(size(1_500_u64, 1_200_u64), &seen());
+        assert!(line.starts_with("vehicle 20/260 ms, 1 of 5 lost; operator -/- ms"), "{line}");
+        assert!(line.ends_with("in use 1452 (no more pass) and 1200 B"), "{line}");
+    }
+
+    #[test]
+    fn of_an_interrupted_sweep_the_whole_rounds_are_kept() {
+        let mut sweep = Sweep::new("up", [400_u64, 800].map(|up| size(up, 400_u64)).into_iter());
+        sweep.trials[0].rounds = vec![round_of(&seen()); 3];
+        sweep.trials[1].rounds = vec![round_of(&seen()); 2];
+        sweep.keep_whole(2);
+        assert_eq!(sweep.trials[0].rounds.len(), 2);
+        sweep.keep_whole(0);
+        assert_eq!(sweep.trials[1].rounds.len(), 1, "better than nothing");
+    }
+}

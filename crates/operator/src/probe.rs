@@ -1,0 +1,297 @@
+//! A packet-size probe: another size through a running session for a while, and what came of it.
+//!
+//! Whoever runs the probe (`tautline probe mtu`) posts a [`Step`] to [`PATH`] of the console's
+//! address and gets a [`Seen`] when the step is over, or one line that says why not. The sizes are
+//! as configured again when the answer is given, and also when the asker goes away before.
+
+mod watch;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use serde::{Deserialize, Serialize};
+use tautline_message::{ProbeQuestion, SessionState};
+use tautline_net::clock::Clock;
+use tautline_net::driver::Handle;
+use tautline_net::survey::Latest;
+use tautline_transport::Class;
+use tautline_transport::link::State;
+use tautline_units::ByteCount;
+
+use crate::console;
+use crate::reception::Shared;
+
+pub(crate) use watch::Watch;
+
+/// Where steps are posted to, as JSON.
+pub const PATH: &str = "/probe/packet-size";
+
+/// One step: which sizes to try, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// Largest datagram from the vehicle: 150 to 1500 bytes of UDP payload.
+    pub up_bytes: u16,
+    /// Largest datagram to the vehicle, likewise.
+    pub down_bytes: u16,
+    /// Time for the sizes to take effect and for older packets to drain, at most 10 s.
+    pub settle_ms: u64,
+    /// Time that is measured after that, 500 ms to 60 s.
+    pub measure_ms: u64,
+}
+
+/// What came of a step. Delays are in milliseconds, in no order.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Seen {
+    /// Media units from the vehicle: from handing over there to delivery here.
+    pub vehicle: Way,
+    /// Questions to the vehicle, 20 a second, as commands go: from handing over to delivery.
+    pub operator: Way,
+    /// From a question's handing over to the arrival here of the first slice whose capture began
+    /// after the question came to the vehicle.
+    pub end_to_end: Way,
+    /// Bytes that this end sent and received, with 28 bytes of IP and UDP a datagram.
+    pub wire_bytes: u64,
+    /// The bytes of units among them.
+    pub payload_bytes: u64,
+    /// How far the comparison of the two clocks may be wrong, either way.
+    pub clock_error_ms: f64,
+    /// The smallest of the sizes in use on the links that are up, from the vehicle: less than asked
+    /// for where a path carries no more. 0 before the vehicle has told.
+    pub up_bytes_used: u64,
+    /// The same, to the vehicle.
+    pub down_bytes_used: u64,
+}
+
+/// How a step ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Measured to its end.
+    Seen(Seen),
+    /// Given up on the way: why, in a few words.
+    Stopped(String),
+}
+
+/// Messages of one kind.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Way {
+    /// The delays of those that came, milliseconds.
+    pub delays_ms: Vec<f64>,
+    /// Those that never came, or too late to be of use.
+    pub lost: u64,
+}
+
+/// What a running operator can be asked to probe with.
+#[derive(Clone, Debug)]
+pub(crate) struct Probe {
+    /// Sequence of the next question; whoever holds it probes.
+    turn: Arc<tokio::sync::Mutex<u64>>,
+    shared: Arc<Shared>,
+    latest: Latest,
+    handle: Handle,
+    clock: Clock,
+    configured: ByteCount,
+}
+
+impl Probe {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        latest: Latest,
+        handle: Handle,
+        clock: Clock,
+        configured: ByteCount,
+    ) -> Self {
+        Self { turn: Arc::default(), shared, latest, handle, clock, configured }
+    }
+
+    /// The route to post steps to.
+    pub(crate) fn routes(self) -> Router {
+        Router::new().route(
+            PATH,
+            post(async move |headers: HeaderMap, body: Bytes| self.answer(&headers, &body).await),
+        )
+    }
+
+    async fn answer(&self, headers: &HeaderMap, body: &[u8]) -> Response {
+        if !console::is_own_page(headers) {
+            return refuse(StatusCode::FORBIDDEN, "another site's page may not probe");
+        }
+        let step = match serde_json::from_slice::<Step>(body) {
+            Ok(step) => step,
+            Err(error) => return refuse(StatusCode::BAD_REQUEST, &format!("no step: {error}")),
+        };
+        if let Err(why) = step.check() {
+            return refuse(StatusCode::BAD_REQUEST, &why);
+        }
+        let Ok(mut next) = self.turn.try_lock() else {
+            return refuse(StatusCode::CONFLICT, "another probe is running");
+        };
+        if let Err(why) = self.ready() {
+            return refuse(StatusCode::CONFLICT, &why);
+        }
+        let outcome = match self.run(&step, &mut next).await {
+            Ok(seen) => Outcome::Seen(seen),
+            Err(why) => Outcome::Stopped(why),
+        };
+        match serde_json::to_vec(&outcome) {
+            Ok(json) => json.into_response(),
+            Err(error) => refuse(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
+        }
+    }
+
+    /// Tries one step. Dropping the future gives the configured sizes back.
+    async fn run(&self, step: &Step, next: &mut u64) -> Result<Seen, String> {
+        let refused = || self.latest.get().map_or(0, |s| s.units(Class::Control).refused());
+        let refused_before = refused();
+        let _restore = Restore(self);
+        *self.watch() = Some(Watch::new(*next));
+        tracing::info!(up = step.up_bytes, down = step.down_bytes, "packet sizes for a probe");
+        let begun = self.clock.now();
+        let from = begun + Duration::from_millis(step.settle_ms);
+        let to = from + Duration::from_millis(step.measure_ms);
+        let mut due = tokio::time::interval(QUESTION_INTERVAL);
+        let mut used = Used::default();
+        loop {
+            due.tick().await;
+            let now = self.clock.now();
+            if now >= to + PATIENCE {
+                break;
+            }
+            self.ready()?;
+            if refused() > refused_before {
+                return Err("commands were refused by the operator's transport".into());
+            }
+            self.handle.set_datagram_bytes_max(ByteCount::new(step.down_bytes.into()));
+            *next = self.ask(Some(step.up_bytes));
+            if now >= from {
+                used.note(self);
+            }
+        }
+        let watch = self.watch().take().ok_or("the probe was given up")?;
+        let mut seen = watch.seen(from, to)?;
+        (seen.up_bytes_used, seen.down_bytes_used) = (used.up, used.down);
+        Ok(seen)
+    }
+
+    /// Whether there is a session to probe, and nothing has gone wrong with it.
+    fn ready(&self) -> Result<(), String> {
+        let standing = self.shared.standing();
+        if standing.state != SessionState::Established {
+            let reason = if standing.reason.is_empty() { "not begun" } else { &standing.reason };
+            return Err(format!("no session with the vehicle: {reason}"));
+        }
+        let survey = self.latest.get().ok_or("no session with the vehicle yet")?;
+        if !survey.links.iter().any(|link| link.state == State::Up) {
+            return Err("no link to the vehicle is up".into());
+        }
+        match self.watch().as_ref().and_then(Watch::refusal) {
+            Some(refusal) => Err(refusal),
+            None => Ok(()),
+        }
+    }
+
+    /// Asks the vehicle for a size and an answer; `None` ends the probe. Gives the next sequence.
+    fn ask(&self, up_bytes: Option<u16>) -> u64 {
+        let now = self.clock.now();
+        let sequence = self.watch().as_mut().map_or(0, |watch| watch.ask(now));
+        let datagram_bytes = up_bytes.map(|bytes| ByteCount::new(bytes.into()));
+        let unit = ProbeQuestion { sequence, datagram_bytes, hold: HOLD }.encode();
+        self.shared.note_control(ByteCount::of(&unit));
+        self.handle.send(Class::Control, unit, PATIENCE);
+        sequence + 1
+    }
+
+    fn watch(&self) -> MutexGuard<'_, Option<Watch>> {
+        lock(self.shared.watch())
+    }
+}
+
+impl Step {
+    fn check(&self) -> Result<(), String> {
+        for (name, bytes) in [("up_bytes", self.up_bytes), ("down_bytes", self.down_bytes)] {
+            if !(150..=1_500).contains(&bytes) {
+                return Err(format!("{name} is {bytes}, not within 150 to 1500"));
+            }
+        }
+        if self.settle_ms > 10_000 {
+            return Err(format!("settle_ms is {}, over 10000", self.settle_ms));
+        }
+        if !(500..=60_000).contains(&self.measure_ms) {
+            return Err(format!("measure_ms is {}, not within 500 to 60000", self.measure_ms));
+        }
+        Ok(())
+    }
+}
+
+/// Gives the configured sizes back when dropped.
+struct Restore<'a>(&'a Probe);
+
+impl Drop for Restore<'_> {
+    fn drop(&mut self) {
+        let probe = self.0;
+        *probe.watch() = None;
+        probe.handle.set_datagram_bytes_max(probe.configured);
+        // Should it be lost, the vehicle goes back by itself when the last question's time is over.
+        probe.ask(None);
+        tracing::info!("configured packet sizes again");
+    }
+}
+
+/// The sizes that were in use while measuring.
+#[derive(Default)]
+struct Used {
+    up: u64,
+    down: u64,
+}
+
+impl Used {
+    fn note(&mut self, probe: &Probe) {
+        if let Some(survey) = probe.latest.get() {
+            let up = survey.links.iter().filter(|link| link.state == State::Up);
+            self.down = up.map(|link| link.datagram_bytes.get()).min().unwrap_or(self.down);
+        }
+        if let Some(survey) = probe.shared.vehicle_survey() {
+            let up =
+                survey.links.iter().filter(|link| link.state == tautline_message::LinkState::Up);
+            self.up = up.map(|link| link.datagram_bytes.get()).min().unwrap_or(self.up);
+        }
+    }
+}
+
+fn refuse(status: StatusCode, why: &str) -> Response {
+    (status, format!("{why}\n")).into_response()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// As often as a driver's hands move; the lab's commands likewise.
+const QUESTION_INTERVAL: Duration = Duration::from_millis(50);
+/// The vehicle keeps a size for so long without a question: twenty of them would have to be lost.
+const HOLD: Duration = Duration::from_secs(1);
+/// What takes longer is of no use to anybody who drives: it counts as lost.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_out_of_bounds_is_refused_by_name() {
+        let step = Step { up_bytes: 150, down_bytes: 1_500, settle_ms: 0, measure_ms: 500 };
+        assert_eq!(step.check(), Ok(()));
+        let wrong = |step: Step| step.check().unwrap_err();
+        assert!(wrong(Step { up_bytes: 149, ..step }).contains("up_bytes is 149"));
+        assert!(wrong(Step { down_bytes: 1_501, ..step }).contains("down_bytes is 1501"));
+        assert!(wrong(Step { settle_ms: 10_001, ..step }).contains("settle_ms"));
+        assert!(wrong(Step { measure_ms: 499, ..step }).contains("measure_ms"));
+        assert!(serde_json::from_str::<Step>("{\"up_bytes\":70000}").is_err());
+    }
+}

@@ -1,0 +1,237 @@
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tautline_message::ProbeAnswer;
+use tautline_transport::{ClockEstimate, Session, UnitNumber};
+use tautline_units::{ByteCount, Instant};
+use tautline_video::Slice;
+
+use super::{PATIENCE, Seen, Way};
+
+/// What is noted while a step of a probe runs; bounded by [`NOTES_MAX`] of each kind.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    /// Sequence of the first question: those before it are of former steps.
+    first: u64,
+    /// When each question was handed over.
+    asked: Vec<Instant>,
+    /// When it came, by the vehicle's clock.
+    came: BTreeMap<u64, Instant>,
+    units: Vec<Unit>,
+    lost: Vec<u64>,
+    /// Totals of the wire's and the applications' bytes over time.
+    totals: Vec<(Instant, u64, u64)>,
+    clock: Option<ClockEstimate>,
+    refusal: Option<String>,
+}
+
+/// A media unit that came.
+#[derive(Clone, Copy, Debug)]
+struct Unit {
+    number: u64,
+    /// By our clock.
+    sent_at: Instant,
+    /// By the vehicle's clock.
+    captured_at: Option<Instant>,
+    arrived_at: Instant,
+}
+
+impl Watch {
+    pub(super) fn new(first: u64) -> Self {
+        Self {
+            first,
+            asked: Vec::new(),
+            came: BTreeMap::new(),
+            units: Vec::new(),
+            lost: Vec::new(),
+            totals: Vec::new(),
+            clock: None,
+            refusal: None,
+        }
+    }
+
+    /// Notes that a question is asked now, and gives its sequence.
+    pub(super) fn ask(&mut self, now: Instant) -> u64 {
+        self.asked.push(now);
+        self.next() - 1
+    }
+
+    /// Sequence of the next question.
+    pub(super) fn next(&self) -> u64 {
+        self.first + self.asked.len() as u64
+    }
+
+    /// Why the probe cannot go on, if it cannot.
+    pub(super) fn refusal(&self) -> Option<String> {
+        self.refusal.clone()
+    }
+
+    /// Takes a media unit that came now and was handed over at `sent_at`.
+    pub(crate) fn handle_unit(
+        &mut self,
+        number: UnitNumber,
+        sent_at: Option<Instant>,
+        bytes: &[u8],
+        now: Instant,
+    ) {
+        let Some(sent_at) = sent_at else { return };
+        let captured_at = Slice::parse(bytes).ok().map(|slice| slice.captured_at);
+        if self.units.len() < NOTES_MAX {
+            self.units.push(Unit { number: number.get(), sent_at, captured_at, arrived_at: now });
+        }
+    }
+
+    /// Takes a media unit that will not come.
+    pub(crate) fn handle_lost(&mut self, number: UnitNumber) {
+        if self.lost.len() < NOTES_MAX {
+            self.lost.push(number.get());
+        }
+    }
+
+    /// Takes what the vehicle tells of the questions.
+    pub(crate) fn handle_answer(&mut self, answer: ProbeAnswer) {
+        let asked = self.first..self.next();
+        let ours = || answer.arrivals.iter().filter(|(sequence, _)| asked.contains(sequence));
+        self.came.extend(ours().copied());
+        // An answer to former questions alone says nothing of this step.
+        if let Some(refusal) = answer.refusal.as_ref().filter(|_| ours().next().is_some()) {
+            self.refusal = Some(format!("the vehicle went back to its own size: {refusal}"));
+        }
+    }
+
+    /// Takes a new session in the place of the one that was probed.
+    pub(crate) fn handle_new_session(&mut self) {
+        self.refusal = Some("a new session began".into());
+    }
+
+    /// Takes the totals of now; `payload` are the applications' bytes, both ways.
+    pub(crate) fn handle_tick(&mut self, session: &Session, payload: ByteCount, now: Instant) {
+        self.clock = session.clock();
+        let wire = session.links().map(|link| {
+            let datagrams = link.datagrams_sent + link.datagrams_received;
+            link.bytes_sent.get() + link.bytes_received.get() + HEADER_BYTES * datagrams
+        });
+        if self.totals.len() < NOTES_MAX {
+            self.totals.push((now, wire.sum(), payload.get()));
+        }
+    }
+
+    /// What was handed over from `from` to `to`, and what came of it.
+    pub(super) fn seen(&self, from: Instant, to: Instant) -> Result<Seen, String> {
+        let clock = self.clock.ok_or("the two clocks have not been compared yet")?;
+        let within = |at: &Instant| (from..to).contains(at);
+        let questions = (self.first..).zip(&self.asked).filter(|(_, at)| within(at));
+        let (mut operator, mut end_to_end) = (Way::default(), Way::default());
+        for (sequence, asked_at) in questions {
+            let came_at = self.came.get(&sequence).copied();
+            operator.count(came_at.map(|came| clock.to_local(came).since(*asked_at)));
+            let shown_at = came_at.and_then(|came| self.shown_after(came));
+            end_to_end.count(shown_at.map(|shown| shown.since(*asked_at)));
+        }
+        let measured = || self.totals.iter().filter(|(at, _, _)| within(at));
+        let (wire_bytes, payload_bytes) = match (measured().next(), measured().next_back()) {
+            (Some(first), Some(last)) => (last.1 - first.1, last.2 - first.2),
+            (Some(_) | None, None) | (None, Some(_)) => (0, 0),
+        };
+        Ok(Seen {
+            vehicle: self.media(within),
+            operator,
+            end_to_end,
+            wire_bytes,
+            payload_bytes,
+            clock_error_ms: millis(clock.error()),
+            up_bytes_used: 0,
+            down_bytes_used: 0,
+        })
+    }
+
+    /// Units handed over in time, and those lost between the first and the last of them.
+    fn media(&self, within: impl Fn(&Instant) -> bool) -> Way {
+        let units: Vec<&Unit> = self.units.iter().filter(|unit| within(&unit.sent_at)).collect();
+        let mut way = Way::default();
+        for unit in &units {
+            way.count(Some(unit.arrived_at.since(unit.sent_at)));
+        }
+        let numbers = || units.iter().map(|unit| unit.number);
+        if let (Some(first), Some(last)) = (numbers().min(), numbers().max()) {
+            way.lost +=
+                self.lost.iter().filter(|lost| (first..=last).contains(lost)).count() as u64;
+        }
+        way
+    }
+
+    /// When the first slice came here whose capture began at `came` of the vehicle's clock or after.
+    fn shown_after(&self, came: Instant) -> Option<Instant> {
+        let after = |unit: &&Unit| unit.captured_at.is_some_and(|at| at >= came);
+        self.units.iter().filter(after).map(|unit| unit.arrived_at).min()
+    }
+}
+
+impl Way {
+    fn count(&mut self, delay: Option<Duration>) {
+        match delay.filter(|delay| *delay <= PATIENCE) {
+            Some(delay) => self.delays_ms.push(millis(delay)),
+            None => self.lost += 1,
+        }
+    }
+}
+
+fn millis(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e3
+}
+
+/// A minute and more of units at 60 pictures of six slices.
+const NOTES_MAX: usize = 32_768;
+/// IP version 4 and UDP.
+const HEADER_BYTES: u64 = 28;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_millis(millis)
+    }
+
+    fn unit(number: u64, sent: u64, captured: u64, arrived: u64) -> Unit {
+        Unit { number, sent_at: at(sent), captured_at: Some(at(captured)), arrived_at: at(arrived) }
+    }
+
+    #[test]
+    fn units_and_losses_of_the_measured_time_are_counted() {
+        let mut watch = Watch::new(5);
+        watch.units = vec![
+            unit(1, 900, 0, 950),
+            unit(2, 1_000, 0, 1_040),
+            unit(5, 1_900, 0, 1_925),
+            unit(4, 1_800, 0, 1_860),
+            unit(7, 2_000, 0, 2_030),
+        ];
+        watch.lost = vec![0, 3, 6];
+        let media = watch.media(|sent| (at(1_000)..at(2_000)).contains(sent));
+        assert_eq!((media.delays_ms, media.lost), (vec![40.0, 25.0, 60.0], 1));
+    }
+
+    #[test]
+    fn a_question_is_shown_by_the_first_slice_captured_after_it_came() {
+        let mut watch = Watch::new(5);
+        watch.units = vec![unit(1, 0, 99, 120), unit(2, 0, 100, 170), unit(3, 0, 103, 140)];
+        assert_eq!(watch.shown_after(at(100)), Some(at(140)));
+        assert_eq!(watch.shown_after(at(104)), None);
+    }
+
+    #[test]
+    fn answers_to_questions_never_asked_are_nothing() {
+        let mut watch = Watch::new(5);
+        assert_eq!(watch.ask(at(10)), 5);
+        let arrivals = vec![(4, at(30)), (5, at(30)), (6, at(40)), (u64::MAX, at(50))];
+        watch.handle_answer(ProbeAnswer { arrivals, refusal: None });
+        assert_eq!((watch.came.len(), watch.refusal()), (1, None));
+        let refusal = Some("late".to_owned());
+        let former = ProbeAnswer { arrivals: vec![(4, at(30))], refusal: refusal.clone() };
+        watch.handle_answer(former);
+        assert_eq!(watch.refusal(), None);
+        watch.handle_answer(ProbeAnswer { arrivals: vec![(5, at(30))], refusal });
+        assert!(watch.refusal().unwrap().ends_with("size: late"));
+    }
+}

@@ -1,0 +1,201 @@
+//! The vehicle's part in a packet-size probe: it follows what the operator asks for.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tautline_message::{ProbeAnswer, ProbeQuestion};
+use tautline_units::{ByteCount, Instant};
+
+/// Follows the questions of an operator's probe, as long as they come and commands are fresh.
+///
+/// The size asked for holds until its time is over, whatever else happens: an operator that is gone
+/// leaves no odd size behind. If commands age or telemetry is refused meanwhile, the configured size
+/// is in force again at once, until the probe has ended.
+#[derive(Debug)]
+pub struct Probe {
+    configured: ByteCount,
+    late: Duration,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The size asked for last, and how long it holds.
+    asked: Option<(ByteCount, Instant)>,
+    /// The newest questions and when they came.
+    arrivals: VecDeque<(u64, Instant)>,
+    refusal: Option<String>,
+    /// Control units refused so far when the probe began.
+    refused_before: Option<u64>,
+    answered_at: Instant,
+}
+
+/// What commands and telemetry suffer at present.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Health {
+    /// Age of the newest command, while commands move the car.
+    pub command_age: Option<Duration>,
+    /// Control units that the transport has refused so far.
+    pub control_refused: u64,
+}
+
+/// What is to be done now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// The largest datagram that may be sent.
+    pub datagram_bytes_max: ByteCount,
+    /// What to tell the operator, if it is time to.
+    pub answer: Option<ProbeAnswer>,
+}
+
+impl Probe {
+    /// Nothing asked yet. `configured` is the size without a probe, `silence` the time without a
+    /// fresh command after which the car stops by itself.
+    pub fn new(configured: ByteCount, silence: Duration) -> Self {
+        Self { configured, late: silence * 2 / 3, state: Mutex::default() }
+    }
+
+    /// Takes a question of the operator's.
+    pub fn handle_question(&self, question: &ProbeQuestion, now: Instant) {
+        let mut state = self.state();
+        let Some(bytes) = question.datagram_bytes else {
+            // The next turn finds it over.
+            let over = state.asked.map(|_| (self.configured, Instant::ZERO));
+            *state = State { asked: over, ..State::default() };
+            return;
+        };
+        state.asked = Some((bytes, now + question.hold));
+        if state.arrivals.len() == ARRIVALS_MAX {
+            state.arrivals.pop_front();
+        }
+        state.arrivals.push_back((question.sequence, now));
+    }
+
+    /// Forgets what was asked in a former session.
+    pub fn handle_new_session(&self) {
+        *self.state() = State::default();
+    }
+
+    /// Decides what holds now; `None` while nobody probes, and once more says so when a probe ends.
+    pub fn turn(&self, health: Health, now: Instant) -> Option<Turn> {
+        let mut state = self.state();
+        let (bytes, until) = state.asked?;
+        if now > until {
+            *state = State::default();
+            return Some(Turn { datagram_bytes_max: self.configured, answer: None });
+        }
+        let before = *state.refused_before.get_or_insert(health.control_refused);
+        if state.refusal.is_none() {
+            state.refusal = self.objection(health, before);
+        }
+        let answer = (now.since(state.answered_at) >= ANSWER_INTERVAL).then(|| ProbeAnswer {
+            arrivals: state.arrivals.iter().copied().collect(),
+            refusal: state.refusal.clone(),
+        });
+        if answer.is_some() {
+            state.answered_at = now;
+        }
+        let datagram_bytes_max = if state.refusal.is_some() { self.configured } else { bytes };
+        Some(Turn { datagram_bytes_max, answer })
+    }
+
+    fn objection(&self, health: Health, refused_before: u64) -> Option<String> {
+        let refused = health.control_refused.saturating_sub(refused_before);
+        match health.command_age {
+            Some(age) if age > self.late => Some(format!(
+                "the newest command was {} ms old, over {}",
+                age.as_millis(),
+                self.late.as_millis()
+            )),
+            Some(_) | None if refused > 0 => {
+                Some(format!("{refused} telemetry units were refused by the vehicle's transport"))
+            }
+            Some(_) | None => None,
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A second and a half of questions, so that each is in several answers.
+const ARRIVALS_MAX: usize = 32;
+const ANSWER_INTERVAL: Duration = Duration::from_millis(200);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONFIGURED: ByteCount = ByteCount::new(1_200);
+
+    fn probe() -> Probe {
+        Probe::new(CONFIGURED, Duration::from_millis(300))
+    }
+
+    fn ask(probe: &Probe, sequence: u64, bytes: u64, at: u64) {
+        let datagram_bytes = Some(ByteCount::new(bytes));
+        let hold = Duration::from_millis(1_000);
+        let question = ProbeQuestion { sequence, datagram_bytes, hold };
+        probe.handle_question(&question, Instant::from_millis(at));
+    }
+
+    #[test]
+    fn a_size_holds_for_its_time_and_not_longer() {
+        let probe = probe();
+        let turn = |at| probe.turn(Health::default(), Instant::from_millis(at));
+        assert_eq!(turn(900), None);
+        ask(&probe, 7, 400, 1_000);
+        let first = turn(1_050).unwrap();
+        assert_eq!(first.datagram_bytes_max, ByteCount::new(400));
+        let arrivals = vec![(7, Instant::from_millis(1_000))];
+        assert_eq!(first.answer, Some(ProbeAnswer { arrivals, refusal: None }));
+        assert_eq!(turn(1_100).unwrap().answer, None, "not at every turn");
+        assert_eq!(turn(2_000).unwrap().datagram_bytes_max, ByteCount::new(400));
+        assert_eq!(turn(2_001).unwrap().datagram_bytes_max, CONFIGURED);
+        assert_eq!(turn(2_050), None);
+    }
+
+    #[test]
+    fn a_probe_that_is_ended_gives_the_configured_size_back_at_once() {
+        let probe = probe();
+        ask(&probe, 1, 400, 1_000);
+        let end = ProbeQuestion { sequence: 2, datagram_bytes: None, hold: Duration::ZERO };
+        probe.handle_question(&end, Instant::from_millis(1_010));
+        let turn = |at| probe.turn(Health::default(), Instant::from_millis(at));
+        assert_eq!(turn(1_050), Some(Turn { datagram_bytes_max: CONFIGURED, answer: None }));
+        assert_eq!(turn(1_100), None);
+    }
+
+    #[test]
+    fn late_commands_and_refused_telemetry_end_it_until_the_questions_stop() {
+        let late = Health { command_age: Some(Duration::from_millis(201)), control_refused: 3 };
+        let fresh = Health { command_age: Some(Duration::from_millis(200)), control_refused: 3 };
+        let refused = Health { control_refused: 4, ..fresh };
+        for bad in [late, refused] {
+            let probe = probe();
+            let turn = |health, at| probe.turn(health, Instant::from_millis(at)).unwrap();
+            ask(&probe, 1, 150, 1_000);
+            assert_eq!(turn(fresh, 1_050).datagram_bytes_max, ByteCount::new(150));
+            let turned = turn(bad, 1_300);
+            assert_eq!(turned.datagram_bytes_max, CONFIGURED);
+            assert!(turned.answer.unwrap().refusal.is_some());
+            ask(&probe, 2, 150, 1_400);
+            assert_eq!(turn(fresh, 1_450).datagram_bytes_max, CONFIGURED, "it stays so");
+            let end = ProbeQuestion { sequence: 3, datagram_bytes: None, hold: Duration::ZERO };
+            probe.handle_question(&end, Instant::from_millis(1_500));
+            ask(&probe, 4, 600, 1_600);
+            assert_eq!(turn(fresh, 1_650).datagram_bytes_max, ByteCount::new(600));
+        }
+    }
+
+    #[test]
+    fn the_newest_questions_are_kept() {
+        let probe = probe();
+        (0..100).for_each(|sequence| ask(&probe, sequence, 400, 1_000 + sequence));
+        let answer = probe.turn(Health::default(), Instant::from_millis(1_200)).unwrap().answer;
+        let arrivals = answer.unwrap().arrivals;
+        assert_eq!((arrivals.len(), arrivals[31]), (32, (99, Instant::from_millis(1_099))));
+    }
+}
