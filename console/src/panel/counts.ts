@@ -167,7 +167,7 @@ class Grid {
     const head = make('tr', {}, make('td'), ...heads.map((name) => make('th', { scope: 'col' }, name)));
     this.#cells = lines.map((line) => line.cells.map(() => make('td')));
     this.#rows = lines.map((line, row) => make('tr', { 'data-starts': String(line.starts) },
-      make('th', { scope: 'row', title: line.hint }, line.name, ...(line.unit === '' ? [] : [make('i', {}, line.unit)])),
+      make('th', { scope: 'row', title: line.hint }, line.name, ...(line.unit === '' ? [] : [' ', make('i', {}, line.unit)])),
       ...this.#cells[row]!));
     this.box.replaceChildren(make('table', { 'data-testid': this.#testId },
       make('caption', {}, this.#caption), make('thead', {}, head), make('tbody', {}, ...this.#rows)));
