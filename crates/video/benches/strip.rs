@@ -8,7 +8,7 @@ use divan::counter::BytesCount;
 use scene::Scene;
 use tautline_units::ByteCount;
 use tautline_video::openh264::{StripDecoder, StripEncoder};
-use tautline_video::{Concealer, Decoder, Encoder, Picture, Refresh};
+use tautline_video::{Backend, Concealer, Decoder, Encoder, Picture, Refresh, avc};
 
 const WIDTH: usize = 1280;
 const HEIGHT: usize = 128;
@@ -35,6 +35,18 @@ fn coded(budget: u64) -> Vec<Vec<u8>> {
 fn encode_predicted(bencher: Bencher<'_, '_>, budget: u64) {
     let pictures = pictures();
     let mut encoder = StripEncoder::new(WIDTH, HEIGHT, 60).expect("a valid size");
+    let mut next = (0..pictures.len()).cycle();
+    bencher.counter(BytesCount::new(WIDTH * HEIGHT * 3 / 2)).bench_local(|| {
+        let picture = &pictures[next.next().expect("endless")];
+        encoder.encode(picture, ByteCount::new(budget), Refresh::No)
+    });
+}
+
+#[divan::bench(args = BUDGETS, sample_count = 400, sample_size = 1)]
+fn encode_predicted_own(bencher: Bencher<'_, '_>, budget: u64) {
+    let pictures = pictures();
+    let backend = Backend::Avc(avc::Healing::Idr);
+    let mut encoder = backend.open(WIDTH, HEIGHT, 60).expect("a valid size");
     let mut next = (0..pictures.len()).cycle();
     bencher.counter(BytesCount::new(WIDTH * HEIGHT * 3 / 2)).bench_local(|| {
         let picture = &pictures[next.next().expect("endless")];

@@ -1,7 +1,7 @@
 //! A macroblock's transformed differences: made, quantized, and added back (8.5).
 
 use super::cavlc::Levels;
-use super::kernel::{Kernel, ZIGZAG};
+use super::kernel::{Coefficients, Kernel, ZIGZAG};
 use super::plane::Block;
 use super::quantize::{QUANTIZERS, Quantizer, chroma_qp};
 
@@ -42,6 +42,8 @@ pub(super) struct Residual {
     pub(super) luma_pattern: u8,
     /// CodedBlockPatternChroma: 0 nothing, 1 the means alone, 2 all.
     pub(super) chroma_pattern: u8,
+    /// What the luma levels stand for.
+    coefficients: [Coefficients; 16],
 }
 
 impl Residual {
@@ -54,6 +56,7 @@ impl Residual {
             chroma_means: [none; 2],
             luma_pattern: 0,
             chroma_pattern: 0,
+            coefficients: [[0; 16]; 16],
         }
     }
 
@@ -71,9 +74,8 @@ impl Residual {
         qp: u8,
     ) {
         let by = &QUANTIZERS[usize::from(qp)];
-        let mut coefficients = [[0; 16]; 16];
         let mut scores = [0; 4];
-        for (block, coefficients) in coefficients.iter_mut().enumerate() {
+        for (block, coefficients) in self.coefficients.iter_mut().enumerate() {
             let (source, predicted) = (source.luma_block(block), samples.luma_block(block));
             self.luma[block] = kernel.code(source, predicted, (by, false), coefficients);
             scores[quarter_of(block)] += score(&self.luma[block]);
@@ -86,7 +88,7 @@ impl Residual {
                 self.luma_pattern |= 1 << quarter;
             }
         }
-        for (block, coefficients) in coefficients.iter().enumerate() {
+        for (block, coefficients) in self.coefficients.iter().enumerate() {
             if self.luma_pattern >> quarter_of(block) & 1 == 0 {
                 self.luma[block].mask = 0;
             } else if self.luma[block].mask != 0 {

@@ -2,10 +2,11 @@
 #![allow(unsafe_code)]
 
 mod edges;
+mod halves;
 mod pixels;
 mod transform;
 
-use super::{Coefficients, Edge, Kernel, Scalar, scalar};
+use super::{Coefficients, Edge, Kernel, Scalar};
 use crate::avc::cavlc::Levels;
 use crate::avc::plane::{Block, Halves, Plane};
 use crate::avc::quantize::Quantizer;
@@ -121,12 +122,8 @@ impl Kernel for Avx2 {
     }
 
     fn halves(self, luma: &Plane, halves: &mut Halves) {
-        #[target_feature(enable = "avx2")]
-        fn interpolate(luma: &Plane, halves: &mut Halves) {
-            scalar::interpolate(luma, halves);
-        }
         // SAFETY: `self` proves the CPU features.
-        unsafe { interpolate(luma, halves) }
+        unsafe { halves::interpolate(luma, halves) }
     }
 
     #[inline]

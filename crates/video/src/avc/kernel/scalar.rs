@@ -204,10 +204,7 @@ fn inverse4(values: &mut Coefficients, start: usize, step: usize) {
 pub(in crate::avc) const REACH: usize = MARGIN - 4;
 
 /// Fills the planes of samples half way (8-241 to 8-247).
-///
-/// `inline(always)`: a kernel compiles it anew with its CPU's instructions.
-#[inline(always)]
-pub(super) fn interpolate(luma: &Plane, halves: &mut Halves) {
+fn interpolate(luma: &Plane, halves: &mut Halves) {
     let (stride, reach) = (luma.stride(), REACH as i32);
     let count = luma.width() + 2 * REACH;
     let mut sums = [0i16; SUMS];
@@ -246,12 +243,10 @@ pub(super) fn interpolate(luma: &Plane, halves: &mut Halves) {
 
 const SUMS: usize = 512 + 5;
 
-#[inline(always)]
 fn taps([e, f, g, h, i, j]: [i16; 6]) -> i16 {
     e - 5 * f + 20 * g + 20 * h - 5 * i + j
 }
 
-#[inline(always)]
 fn clip(value: i16) -> u8 {
     value.clamp(0, 255) as u8
 }

@@ -1,0 +1,107 @@
+//! Luma samples half way between others.
+
+use core::arch::x86_64::*;
+
+use crate::avc::kernel::scalar::REACH;
+use crate::avc::plane::{Halves, Plane};
+
+/// Fills the planes of samples half way, as the scalar kernel does, 16 at a time.
+///
+/// # Safety
+/// AVX2.
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn interpolate(luma: &Plane, halves: &mut Halves) {
+    let (stride, reach) = (luma.stride(), REACH as i32);
+    let count = luma.width() + 2 * REACH;
+    let mut sums = vec![0i16; count + 5];
+    let samples = luma.samples();
+    for y in -reach..luma.height() as i32 + reach {
+        let first = luma.at(-reach, y);
+        assert!(first >= 2 * stride + 2, "a margin is cut");
+        assert!(first + 3 * stride + count + 3 <= samples.len(), "a margin is cut");
+        let planes = [&mut halves.b, &mut halves.h, &mut halves.j];
+        let [b, h, j] = planes.map(|plane| &mut plane.samples_mut()[first..first + count]);
+        // SAFETY: two rows above and three below, two columns before and three behind lie in the
+        // plane's margin; a last vector begins where it ends with the row.
+        unsafe {
+            let source = samples.as_ptr().add(first);
+            let whole = |at: *const u8| _mm256_cvtepu8_epi16(_mm_loadu_si128(at.cast()));
+            for x in steps(count + 5) {
+                let at = source.add(x).sub(2);
+                let row = |row: usize| whole(at.add(row * stride).sub(2 * stride));
+                let sum = taps([row(0), row(1), row(2), row(3), row(4), row(5)]);
+                _mm256_storeu_si256(sums.as_mut_ptr().add(x).cast(), sum);
+            }
+            for x in steps(count) {
+                let at = source.add(x);
+                let column = |column: usize| whole(at.add(column).sub(2));
+                let sum = [column(0), column(1), column(2), column(3), column(4), column(5)];
+                store(taps(sum), b.as_mut_ptr().add(x));
+                let from = sums.as_ptr().add(x);
+                let load = |tap: usize| _mm256_loadu_si256(from.add(tap).cast());
+                store(load(2), h.as_mut_ptr().add(x));
+                let sum = [load(0), load(1), load(2), load(3), load(4), load(5)];
+                let bytes = _mm256_packus_epi16(twice(sum), _mm256_setzero_si256());
+                let bytes = _mm256_permute4x64_epi64::<0b11_01_10_00>(bytes);
+                _mm_storeu_si128(j.as_mut_ptr().add(x).cast(), _mm256_castsi256_si128(bytes));
+            }
+        }
+    }
+}
+
+/// Places 16 apart that cover `count`, the last one moved back so that it ends there.
+fn steps(count: usize) -> impl Iterator<Item = usize> {
+    (0..count).step_by(16).map(move |x| x.min(count - 16))
+}
+
+/// The six taps of 8-241 on 16 numbers.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn taps([e, f, g, h, i, j]: [__m256i; 6]) -> __m256i {
+    let near = _mm256_mullo_epi16(_mm256_add_epi16(g, h), _mm256_set1_epi16(20));
+    let far = _mm256_mullo_epi16(_mm256_add_epi16(f, i), _mm256_set1_epi16(5));
+    _mm256_add_epi16(_mm256_add_epi16(e, j), _mm256_sub_epi16(near, far))
+}
+
+/// The six taps on sums of taps, rounded (8-245): beyond 16 bits on the way.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn twice([e, f, g, h, i, j]: [__m256i; 6]) -> __m256i {
+    let pair =
+        |low: i16, high: i16| _mm256_set1_epi32(i32::from(high) << 16 | i32::from(low as u16));
+    let weights = [pair(1, -5), pair(20, 20), pair(-5, 1)];
+    let round = |parts: [__m256i; 3]| {
+        let [a, b, c] = [
+            _mm256_madd_epi16(parts[0], weights[0]),
+            _mm256_madd_epi16(parts[1], weights[1]),
+            _mm256_madd_epi16(parts[2], weights[2]),
+        ];
+        let sum = _mm256_add_epi32(_mm256_add_epi32(a, b), c);
+        _mm256_srai_epi32::<10>(_mm256_add_epi32(sum, _mm256_set1_epi32(512)))
+    };
+    let low = round([
+        _mm256_unpacklo_epi16(e, f),
+        _mm256_unpacklo_epi16(g, h),
+        _mm256_unpacklo_epi16(i, j),
+    ]);
+    let high = round([
+        _mm256_unpackhi_epi16(e, f),
+        _mm256_unpackhi_epi16(g, h),
+        _mm256_unpackhi_epi16(i, j),
+    ]);
+    _mm256_packs_epi32(low, high)
+}
+
+/// Stores 16 sums of taps as samples.
+///
+/// # Safety
+/// 16 bytes at `to`.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn store(sums: __m256i, to: *mut u8) {
+    let rounded = _mm256_srai_epi16::<5>(_mm256_add_epi16(sums, _mm256_set1_epi16(16)));
+    let bytes = _mm256_packus_epi16(rounded, _mm256_setzero_si256());
+    let bytes = _mm256_permute4x64_epi64::<0b11_01_10_00>(bytes);
+    // SAFETY: the caller's promise.
+    unsafe { _mm_storeu_si128(to.cast(), _mm256_castsi256_si128(bytes)) };
+}
