@@ -54,7 +54,7 @@ const QUARTERS: [[Means; 4]; 4] = {
 
 impl<'a> Reference<'a> {
     /// The luma samples that a block moved by `vector` is the mean of.
-    #[inline]
+    #[inline(always)]
     fn quarter(&self, x: i32, y: i32, vector: Vector) -> (Block<'a>, Option<Block<'a>>) {
         let (x, y) = (x + i32::from(vector.x >> 2), y + i32::from(vector.y >> 2));
         let (first, column, row, second) =

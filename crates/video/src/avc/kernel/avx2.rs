@@ -151,10 +151,7 @@ impl Kernel for Avx2 {
         check(block, 4, 4);
         check(predicted, 4, 4);
         // SAFETY: `self` proves the CPU features; the blocks have been checked.
-        unsafe {
-            let values = transform::forward_values(block, predicted);
-            transform::quantize_values(values, coefficients, by, intra)
-        }
+        unsafe { transform::code(block, predicted, (by, intra), coefficients) }
     }
 
     #[inline]

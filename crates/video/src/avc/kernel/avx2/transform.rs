@@ -61,7 +61,7 @@ pub(super) unsafe fn forward(block: Block<'_>, predicted: Block<'_>) -> Coeffici
 /// The coefficients in a register: what is stored in pieces is slow to load as a whole.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) unsafe fn forward_values(block: Block<'_>, predicted: Block<'_>) -> __m256i {
+unsafe fn forward_values(block: Block<'_>, predicted: Block<'_>) -> __m256i {
     // SAFETY: the caller's promise.
     let differences = [0, 2].map(|row| unsafe {
         let source = rows(block.samples.as_ptr(), block.stride, row);
@@ -87,7 +87,7 @@ pub(super) unsafe fn quantize(
 
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) unsafe fn quantize_values(
+unsafe fn quantize_values(
     values: __m256i,
     coefficients: &mut Coefficients,
     by: &Quantizer,
@@ -117,6 +117,18 @@ pub(super) unsafe fn quantize_values(
         _mm_storeu_si128(out.values.as_mut_ptr().add(8).cast(), second);
     }
     out
+}
+
+/// Transforms and quantizes without a detour through memory.
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn code(
+    block: Block<'_>,
+    predicted: Block<'_>,
+    (by, intra): (&Quantizer, bool),
+    coefficients: &mut Coefficients,
+) -> Levels {
+    // SAFETY: the caller's promise.
+    unsafe { quantize_values(forward_values(block, predicted), coefficients, by, intra) }
 }
 
 /// Puts the numbers of rows into the order of table 8-2: 0, 1, 4, 8, 5, 2, 3, 6, 9, 12, 13, 10, 7,
