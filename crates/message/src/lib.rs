@@ -43,6 +43,7 @@ pub mod point_cloud;
 mod probe_answer;
 mod probe_question;
 pub mod survey;
+pub mod schema;
 mod telemetry;
 mod wire;
 

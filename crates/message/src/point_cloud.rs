@@ -7,19 +7,25 @@
 //! record:| x f32 | y f32 | z f32 | intensity f32 |    as `fields` tell; little-endian
 //! ```
 
-use flatbuffers::{FlatBufferBuilder, Vector, WIPOffset};
+use std::borrow::Cow;
+
+use flatbuffers::{FlatBufferBuilder, WIPOffset};
 use tautline_units::{ByteCount, Instant};
 
-use crate::generated::point_cloud::{self as wire_cloud, PointCloud as Root};
+use crate::generated::point_cloud as wire_cloud;
 use crate::wire::{Kind, NAME_BYTES_MAX};
 use crate::{Builder, Error};
 
+mod bulk;
 mod field;
 mod point;
+mod reader;
 mod view;
 
+pub(crate) use bulk::Bulk;
 pub use field::{Field, FieldView, Number};
-pub use point::Point;
+pub use point::{Point, Record};
+pub use reader::Reader;
 pub use view::View;
 
 /// A lidar's points and where they were seen from.
@@ -48,18 +54,18 @@ impl PointCloud {
             frame_id: frame_id.to_owned(),
             pose: Pose::default(),
             stride: ByteCount::new(point::STRIDE as u64),
-            fields: point::fields(),
+            fields: point::fields::<Point>(),
             data: Vec::new(),
         }
     }
 
-    /// Puts `points` in place of what was there, in the layout of [`Point`].
+    /// Puts `points` in place of what was there, in their own layout.
     ///
     /// Keeps the buffer, so that a cloud used again does not allocate. O(points), near a memcpy.
-    pub fn set_points(&mut self, points: &[Point]) {
-        self.stride = ByteCount::new(point::STRIDE as u64);
-        if !point::is_layout(self.fields.iter().map(Field::view)) {
-            self.fields = point::fields();
+    pub fn set_points<R: Record>(&mut self, points: &[R]) {
+        if !point::is_layout::<R>(self.stride, &self.fields) {
+            self.stride = ByteCount::new(point::STRIDE as u64);
+            self.fields = point::fields::<R>();
         }
         point::write_all(points, &mut self.data);
     }
@@ -71,21 +77,31 @@ impl PointCloud {
 
     /// The message's bytes, in `builder`'s buffer until its next use.
     pub fn encode_into<'b>(&self, builder: &'b mut Builder) -> &'b [u8] {
-        let builder = fresh(self.data.len(), builder);
-        let data = write_vector(&self.data, builder);
-        self.write(self.stride, &self.fields, data, builder);
-        builder.finished_data()
+        let head = self.head(self.stride, &self.fields);
+        let data = builder.bulk.begin(&head, self.captured_at, self.data.len());
+        data.copy_from_slice(&self.data);
+        builder.bulk.message()
     }
 
     /// As [`encode_into`](Self::encode_into), with `points` in the place of the cloud's own layout
     /// and data.
     ///
     /// Spares the copy from points to data: one pass over the points, near a memcpy.
-    pub fn encode_points_into<'b>(&self, points: &[Point], builder: &'b mut Builder) -> &'b [u8] {
-        let builder = fresh(points.len() * point::STRIDE, builder);
-        let data = point::write_vector(points, builder);
-        self.write(ByteCount::new(point::STRIDE as u64), &point::fields(), data, builder);
-        builder.finished_data()
+    pub fn encode_points_into<'b, R: Record>(
+        &self,
+        points: &[R],
+        builder: &'b mut Builder,
+    ) -> &'b [u8] {
+        let fields = if point::is_layout::<R>(self.stride, &self.fields) {
+            Cow::Borrowed(&self.fields)
+        } else {
+            Cow::Owned(point::fields::<R>())
+        };
+        let head = self.head(ByteCount::new(point::STRIDE as u64), &fields);
+        let length = points.len() * point::STRIDE;
+        let data = builder.bulk.begin(&head, self.captured_at, length);
+        point::write_records(points, data);
+        builder.bulk.message()
     }
 
     /// The point cloud that `bytes` carry, verified and checked, with a copy of its data.
@@ -96,28 +112,8 @@ impl PointCloud {
         Ok(View::of(bytes)?.to_owned())
     }
 
-    /// Writes all but `data`, which stand in the builder first, so that growing moves nothing else.
-    fn write(
-        &self,
-        stride: ByteCount,
-        fields: &[Field],
-        data: WIPOffset<Vector<'static, u8>>,
-        builder: &mut FlatBufferBuilder<'static>,
-    ) {
-        let fields: Vec<_> = fields.iter().map(|field| field.write(builder)).collect();
-        let fields = builder.create_vector(&fields);
-        let frame_id = builder.create_string(&self.frame_id);
-        let pose = self.pose.write(builder);
-        let arguments = wire_cloud::PointCloudArgs {
-            timestamp: Some(&time_on_wire(self.captured_at)),
-            frame_id: Some(frame_id),
-            pose: Some(pose),
-            point_stride: u32::try_from(stride.get()).unwrap_or(u32::MAX),
-            fields: Some(fields),
-            data: Some(data),
-        };
-        let root = Root::create(builder, &arguments);
-        wire_cloud::finish_point_cloud_buffer(builder, root);
+    fn head<'a>(&'a self, stride: ByteCount, fields: &'a [Field]) -> bulk::Head<'a> {
+        bulk::Head { frame_id: &self.frame_id, pose: self.pose, stride, fields }
     }
 }
 
@@ -153,42 +149,6 @@ impl Pose {
     }
 }
 
-/// `data` as a vector whose first byte is aligned to 16 within the message.
-fn write_vector(
-    data: &[u8],
-    builder: &mut FlatBufferBuilder<'static>,
-) -> WIPOffset<Vector<'static, u8>> {
-    align_end(data.len(), builder);
-    builder.create_vector(data)
-}
-
-/// `builder`, ready for [`align_end`] and `length` bytes of data.
-fn fresh(length: usize, builder: &mut Builder) -> &mut FlatBufferBuilder<'static> {
-    builder.fresh_but(length, ALIGNMENT + padding(length))
-}
-
-/// Makes what is written next, `length` bytes, begin at a multiple of 16.
-///
-/// A message is built from its end: after the aligned struct the distance to the end is a multiple
-/// of 16, and the padding makes it one again once the `length` bytes are written.
-fn align_end(length: usize, builder: &mut FlatBufferBuilder<'static>) {
-    builder.push(wire_cloud::Align16::default());
-    for _ in 0..padding(length) {
-        builder.push(0u8);
-    }
-}
-
-/// Bytes from `length` to the next multiple of 16.
-fn padding(length: usize) -> usize {
-    length.next_multiple_of(ALIGNMENT) - length
-}
-
-fn time_on_wire(instant: Instant) -> wire_cloud::Time {
-    let (seconds, nanos) = (instant.as_nanos() / NANOS, instant.as_nanos() % NANOS);
-    wire_cloud::Time::new(u32::try_from(seconds).unwrap_or(u32::MAX), nanos as u32)
-}
-
-const ALIGNMENT: usize = 16;
 const NANOS: u64 = 1_000_000_000;
 const FIELD_COUNT_MAX: usize = 32;
 const STRIDE_MAX: u64 = 1024;

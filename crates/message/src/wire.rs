@@ -8,42 +8,23 @@ use tautline_units::ByteCount;
 use crate::Error;
 
 /// A buffer that messages are encoded into, one after the other, without allocating anew.
-pub struct Builder(FlatBufferBuilder<'static>);
+pub struct Builder {
+    flat: FlatBufferBuilder<'static>,
+    /// For messages that mostly are one run of bytes: see [`crate::point_cloud`].
+    pub(crate) bulk: crate::point_cloud::Bulk,
+}
 
 impl Builder {
     /// An empty builder; grows to the longest message it has encoded.
     pub fn new() -> Self {
-        Self(FlatBufferBuilder::with_capacity(CAPACITY_BYTES))
+        let flat = FlatBufferBuilder::with_capacity(CAPACITY_BYTES);
+        Self { flat, bulk: crate::point_cloud::Bulk::default() }
     }
 
     /// Forgets the message before and gives the builder for the next.
     pub(crate) fn fresh(&mut self) -> &mut FlatBufferBuilder<'static> {
-        self.0.reset();
-        &mut self.0
-    }
-
-    /// As [`fresh`](Self::fresh), for a message that first of all writes `length` bytes, of which
-    /// the last is `end` bytes from the buffer's end.
-    ///
-    /// A builder counts on a buffer of zeros where it leaves bytes out. Those `length` bytes are
-    /// all written, so clearing them would be half a memcpy for nothing.
-    pub(crate) fn fresh_but(
-        &mut self,
-        length: usize,
-        end: usize,
-    ) -> &mut FlatBufferBuilder<'static> {
-        let (mut buffer, head) = std::mem::take(&mut self.0).collapse();
-        let stop = buffer.len().saturating_sub(end);
-        match stop.checked_sub(length) {
-            Some(start) => {
-                buffer[head.min(start)..start].fill(0);
-                buffer[stop..].fill(0);
-            }
-            // The buffer grows, which moves what is in it.
-            None => buffer[head..].fill(0),
-        }
-        self.0 = FlatBufferBuilder::from_vec(buffer);
-        &mut self.0
+        self.flat.reset();
+        &mut self.flat
     }
 }
 

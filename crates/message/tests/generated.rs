@@ -12,7 +12,14 @@ mod fingerprint;
 #[test]
 fn generated_code_is_current() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let folders = ["crates/message/schemas", "crates/message/src/generated", "console/src/message"];
+    let folders = [
+        "crates/message/schemas",
+        "crates/message/src/generated",
+        "console/src/message",
+        "crates/message/readers/cpp/generated",
+        "crates/message/readers/python/generated",
+        "crates/message/bfbs",
+    ];
     let found = fingerprint::list(&root, &folders).unwrap();
     let recorded =
         fs::read_to_string(root.join("crates/message/generate/fingerprints.txt")).unwrap();

@@ -1,4 +1,5 @@
-//! Generates the Rust and TypeScript code of the message schemas with the one flatc that fits.
+//! Generates the code of the message schemas with the one flatc that fits: Rust, TypeScript, Python,
+//! C++, and the schemas in binary, as MCAP files carry them.
 //!
 //! `cargo run --manifest-path crates/message/generate/Cargo.toml` writes it;
 //! with `-- --check` it writes nothing and fails if what is committed differs.
@@ -33,7 +34,7 @@ type Files = BTreeMap<PathBuf, Vec<u8>>;
 
 fn write() -> Result<(), Box<dyn Error>> {
     let root = repository();
-    for folder in [RUST, TYPESCRIPT] {
+    for folder in WRITTEN {
         match fs::remove_dir_all(root.join(folder)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
             _ => {}
@@ -44,14 +45,14 @@ fn write() -> Result<(), Box<dyn Error>> {
         fs::create_dir_all(path.parent().ok_or("a file without a folder")?)?;
         fs::write(path, bytes)?;
     }
-    let list = fingerprint::list(&root, &[SCHEMAS, RUST, TYPESCRIPT])?;
+    let list = fingerprint::list(&root, &fingerprinted())?;
     fs::write(root.join(FINGERPRINTS), format!("flatc {FLATC_VERSION}\n{list}"))?;
     Ok(())
 }
 
 fn check() -> Result<(), Box<dyn Error>> {
     let root = repository();
-    let list = fingerprint::list(&root, &[SCHEMAS, RUST, TYPESCRIPT])?;
+    let list = fingerprint::list(&root, &fingerprinted())?;
     let mut stale = Vec::new();
     if fs::read_to_string(root.join(FINGERPRINTS))? != format!("flatc {FLATC_VERSION}\n{list}") {
         stale.push(FINGERPRINTS.to_owned());
@@ -100,6 +101,20 @@ fn generate_in(root: &Path, scratch: &Path) -> Result<Files, Box<dyn Error>> {
         files.insert(Path::new(RUST).join(entry.file_name()), text.into_bytes());
     }
 
+    for schema in &schemas {
+        conform(root, schema)?;
+        flatc(&["--cpp", "--scoped-enums"], &scratch.join("cpp"), schema)?;
+        flatc(&["--python"], &scratch.join("python"), schema)?;
+        flatc(
+            &["--binary", "--schema", "--bfbs-comments", "--bfbs-builtins"],
+            &scratch.join("bfbs"),
+            schema,
+        )?;
+    }
+    for (from, to) in [("cpp", CPP), ("python", PYTHON), ("bfbs", BFBS)] {
+        collect(&scratch.join(from), Path::new(to), &mut files)?;
+    }
+
     for schema in CONSOLE_SCHEMAS {
         let schema = root.join(SCHEMAS).join(schema);
         flatc(&["--ts", "--ts-omit-entrypoint"], &scratch.join("ts"), &schema)?;
@@ -112,6 +127,44 @@ fn generate_in(root: &Path, scratch: &Path) -> Result<Files, Box<dyn Error>> {
         files.insert(Path::new(TYPESCRIPT).join(entry.file_name()), text.into_bytes());
     }
     Ok(files)
+}
+
+/// Fails unless the schema is a later version of the one that was frozen, if one was.
+fn conform(root: &Path, schema: &Path) -> Result<(), Box<dyn Error>> {
+    let frozen = root.join(FROZEN).join(schema.file_name().ok_or("a schema without a name")?);
+    if !frozen.exists() {
+        return Ok(());
+    }
+    let status = Command::new(flatc_fork::flatc())
+        .args(["--binary", "--schema", "--conform"])
+        .arg(&frozen)
+        .arg("-o")
+        .arg(std::env::temp_dir())
+        .arg(schema)
+        .status()?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("{} is no later version of {}", schema.display(), frozen.display()).into())
+    }
+}
+
+/// Takes every file under `from` as one under `to`.
+fn collect(from: &Path, to: &Path, files: &mut Files) -> Result<(), Box<dyn Error>> {
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let to = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            collect(&entry.path(), &to, files)?;
+        } else {
+            files.insert(to, fs::read(entry.path())?);
+        }
+    }
+    Ok(())
+}
+
+fn fingerprinted() -> Vec<&'static str> {
+    [SCHEMAS].into_iter().chain(WRITTEN).collect()
 }
 
 fn flatc(options: &[&str], output: &Path, schema: &Path) -> Result<(), Box<dyn Error>> {
@@ -147,6 +200,12 @@ const NAMESPACE: &str = "tautline";
 const SCHEMAS: &str = "crates/message/schemas";
 const RUST: &str = "crates/message/src/generated";
 const TYPESCRIPT: &str = "console/src/message";
+const CPP: &str = "crates/message/readers/cpp/generated";
+const PYTHON: &str = "crates/message/readers/python/generated";
+const BFBS: &str = "crates/message/bfbs";
+const WRITTEN: [&str; 5] = [RUST, TYPESCRIPT, CPP, PYTHON, BFBS];
+/// The first version's schemas, of which today's must be later versions.
+const FROZEN: &str = "crates/message/tests/evolution/schemas";
 const FINGERPRINTS: &str = "crates/message/generate/fingerprints.txt";
 /// What the browser reads and writes; the control plane never gets there.
 const CONSOLE_SCHEMAS: [&str; 7] = [

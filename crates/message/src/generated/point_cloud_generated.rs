@@ -247,8 +247,8 @@ impl<'a> Time {
 
 }
 
-/// Never in a message: the Rust builder, which knows nothing of force_align of vectors, aligns `data`
-/// with the first, and copies points in runs of the second.
+/// Never in a message: with it the Rust builder, which knows nothing of force_align of vectors, aligns
+/// `data`.
 // struct Align16, aligned to 16
 #[repr(transparent)]
 #[derive(Clone, Copy, PartialEq)]
@@ -322,87 +322,6 @@ impl<'a> Align16 {
   }
 
   pub fn set_bytes(&mut self, items: &[u8; 16]) {
-    // Safety:
-    // Created from a valid Table for this object
-    // Which contains a valid array in this slot
-    unsafe { ::flatbuffers::emplace_scalar_array(&mut self.0, 0, items) };
-  }
-
-}
-
-// struct Run, aligned to 16
-#[repr(transparent)]
-#[derive(Clone, Copy, PartialEq)]
-pub struct Run(pub [u8; 4096]);
-impl Default for Run { 
-  fn default() -> Self { 
-    Self([0; 4096])
-  }
-}
-impl ::core::fmt::Debug for Run {
-  fn fmt(&self, f: &mut ::core::fmt::Formatter) -> ::core::fmt::Result {
-    f.debug_struct("Run")
-      .field("bytes", &self.bytes())
-      .finish()
-  }
-}
-
-impl ::flatbuffers::SimpleToVerifyInSlice for Run {}
-impl<'a> ::flatbuffers::Follow<'a> for Run {
-  type Inner = &'a Run;
-  #[inline]
-  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
-    unsafe { <&'a Run>::follow(buf, loc) }
-  }
-}
-impl<'a> ::flatbuffers::Follow<'a> for &'a Run {
-  type Inner = &'a Run;
-  #[inline]
-  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
-    unsafe { ::flatbuffers::follow_cast_ref::<Run>(buf, loc) }
-  }
-}
-impl<'b> ::flatbuffers::Push for Run {
-    type Output = Run;
-    #[inline]
-    unsafe fn push(&self, dst: &mut [u8], _written_len: usize) {
-        let src = unsafe { ::core::slice::from_raw_parts(self as *const Run as *const u8, <Self as ::flatbuffers::Push>::size()) };
-        dst.copy_from_slice(src);
-    }
-    #[inline]
-    fn alignment() -> ::flatbuffers::PushAlignment {
-        ::flatbuffers::PushAlignment::new(16)
-    }
-}
-
-impl<'a> ::flatbuffers::Verifiable for Run {
-  #[inline]
-  fn run_verifier(
-    v: &mut ::flatbuffers::Verifier, pos: usize
-  ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
-    v.in_buffer::<Self>(pos)
-  }
-}
-
-impl<'a> Run {
-  #[allow(clippy::too_many_arguments)]
-  pub fn new(
-    bytes: &[u8; 4096],
-  ) -> Self {
-    let mut s = Self([0; 4096]);
-    s.set_bytes(bytes);
-    s
-  }
-
-  pub fn bytes(&'a self) -> ::flatbuffers::Array<'a, u8, 4096> {
-    // Safety:
-    // Created from a valid Table for this object
-    // Which contains a valid array in this slot
-    use ::flatbuffers::Follow;
-    unsafe { ::flatbuffers::Array::follow(&self.0, 0) }
-  }
-
-  pub fn set_bytes(&mut self, items: &[u8; 4096]) {
     // Safety:
     // Created from a valid Table for this object
     // Which contains a valid array in this slot

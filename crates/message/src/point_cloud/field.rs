@@ -17,20 +17,27 @@ pub struct Field {
 }
 
 impl Field {
-    pub(super) fn write(
-        &self,
-        builder: &mut FlatBufferBuilder<'static>,
-    ) -> WIPOffset<wire_cloud::PackedElementField<'static>> {
-        let arguments = wire_cloud::PackedElementFieldArgs {
-            name: Some(builder.create_string(&self.name)),
-            offset: u32::try_from(self.offset.get()).unwrap_or(u32::MAX),
-            type_: self.number.to_wire(),
-        };
-        wire_cloud::PackedElementField::create(builder, &arguments)
+    /// The field, if it lies within a record of `stride`.
+    pub(super) fn read(
+        field: wire_cloud::PackedElementField<'_>,
+        stride: ByteCount,
+    ) -> Result<Self, Error> {
+        let name = field.name().ok_or(Error::Missing { field: "fields.name" })?;
+        length("fields.name", name.len(), NAME_BYTES_MAX)?;
+        let number = Number::from_wire(field.type_())?;
+        let (offset, length) = (ByteCount::new(field.offset().into()), number.width());
+        if offset + length > stride {
+            return Err(Error::OutsideRecord { offset, length, stride });
+        }
+        Ok(Self { name: name.to_owned(), offset, number })
+    }
+
+    pub(super) fn view(&self) -> FieldView<'_> {
+        FieldView { name: &self.name, offset: self.offset, number: self.number }
     }
 }
 
-/// A [`Field`] that borrows its name from the message's bytes.
+/// A [`Field`] that borrows its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FieldView<'a> {
     /// `x`, `y`, `z`, `intensity`, `red`...; at most 64 bytes.
@@ -41,31 +48,22 @@ pub struct FieldView<'a> {
     pub number: Number,
 }
 
-impl<'a> FieldView<'a> {
-    /// The field, if it lies within a record of `stride`.
-    pub(super) fn read(
-        field: wire_cloud::PackedElementField<'a>,
-        stride: ByteCount,
-    ) -> Result<Self, Error> {
-        let name = field.name().ok_or(Error::Missing { field: "fields.name" })?;
-        length("fields.name", name.len(), NAME_BYTES_MAX)?;
-        let number = Number::from_wire(field.type_())?;
-        let (offset, length) = (ByteCount::new(field.offset().into()), number.width());
-        if offset + length > stride {
-            return Err(Error::OutsideRecord { offset, length, stride });
-        }
-        Ok(Self { name, offset, number })
-    }
-
+impl FieldView<'_> {
     /// The field with a name of its own.
     pub fn to_owned(&self) -> Field {
         Field { name: self.name.to_owned(), offset: self.offset, number: self.number }
     }
-}
 
-impl Field {
-    pub(super) fn view(&self) -> FieldView<'_> {
-        FieldView { name: &self.name, offset: self.offset, number: self.number }
+    pub(super) fn write(
+        &self,
+        builder: &mut FlatBufferBuilder<'static>,
+    ) -> WIPOffset<wire_cloud::PackedElementField<'static>> {
+        let arguments = wire_cloud::PackedElementFieldArgs {
+            name: Some(builder.create_string(self.name)),
+            offset: u32::try_from(self.offset.get()).unwrap_or(u32::MAX),
+            type_: self.number.to_wire(),
+        };
+        wire_cloud::PackedElementField::create(builder, &arguments)
     }
 }
 

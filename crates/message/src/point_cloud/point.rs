@@ -1,8 +1,25 @@
-use flatbuffers::{FlatBufferBuilder, Vector, WIPOffset};
 use tautline_units::ByteCount;
 
-use super::{Field, FieldView, Number, align_end};
-use crate::generated::point_cloud as wire_cloud;
+use super::{Field, FieldView, Number};
+
+/// A point as its sensor gives it, in a record of 16 bytes.
+///
+/// [`Point`] is what most lidars give; whoever holds points otherwise implements this for them, so
+/// that they are written and read without a copy into another form.
+pub trait Record: Copy {
+    /// What a record holds, in the order of the numbers of [`from_numbers`](Self::from_numbers).
+    const FIELDS: &'static [FieldView<'static>];
+
+    /// The record, laid out as [`FIELDS`](Self::FIELDS) tell; bytes of no field are zero.
+    fn to_bytes(self) -> [u8; STRIDE];
+
+    /// The point of a record that is laid out so.
+    fn from_bytes(bytes: &[u8; STRIDE]) -> Self;
+
+    /// The point of a record that is laid out otherwise: a number for each field, zero for those
+    /// that it lacks.
+    fn from_numbers(numbers: &[f64]) -> Self;
+}
 
 /// A lidar's point as most lidars give it; 16 bytes on the wire.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
@@ -18,7 +35,10 @@ pub struct Point {
     pub intensity: f32,
 }
 
-impl Point {
+impl Record for Point {
+    const FIELDS: &'static [FieldView<'static>] =
+        &[float("x", 0), float("y", 4), float("z", 8), float("intensity", 12)];
+
     fn to_bytes(self) -> [u8; STRIDE] {
         let mut bytes = [0; STRIDE];
         for (four, number) in
@@ -38,99 +58,67 @@ impl Point {
             intensity: f32::from_le_bytes(numbers[3]),
         }
     }
+
+    fn from_numbers(numbers: &[f64]) -> Self {
+        let [x, y, z, intensity] =
+            [0, 1, 2, 3].map(|at| numbers.get(at).copied().unwrap_or(0.0) as f32);
+        Self { x, y, z, intensity }
+    }
+}
+
+const fn float(name: &'static str, offset: u64) -> FieldView<'static> {
+    FieldView { name, offset: ByteCount::new(offset), number: Number::F32 }
 }
 
 /// Puts `points` into `data`, in place of what was there.
-pub(super) fn write_all(points: &[Point], data: &mut Vec<u8>) {
+pub(super) fn write_all<R: Record>(points: &[R], data: &mut Vec<u8>) {
     // Sets the length only: every byte is written below.
     data.resize(points.len() * STRIDE, 0);
     write_records(points, data);
 }
 
-/// `points` as a vector of bytes, aligned within the message, without a buffer between.
-pub(super) fn write_vector(
-    points: &[Point],
-    builder: &mut FlatBufferBuilder<'static>,
-) -> WIPOffset<Vector<'static, u8>> {
-    let length = points.len() * STRIDE;
-    align_end(length, builder);
-    builder.start_vector::<u8>(length);
-    // From the end, as a message is built: the points beyond the last whole run come first.
-    let (runs, rest) = points.as_chunks::<RUN_POINTS>();
-    for point in rest.iter().rev() {
-        builder.push(wire_cloud::Align16(point.to_bytes()));
-    }
-    let mut run = wire_cloud::Run::default();
-    for points in runs.iter().rev() {
-        write_records(points, &mut run.0);
-        builder.push(&run);
-    }
-    builder.end_vector::<u8>(length)
-}
-
-fn write_records(points: &[Point], bytes: &mut [u8]) {
+/// Puts `points` into `bytes`, which are as long as they need.
+pub(super) fn write_records<R: Record>(points: &[R], bytes: &mut [u8]) {
     let (records, _) = bytes.as_chunks_mut::<STRIDE>();
     for (record, point) in records.iter_mut().zip(points) {
         *record = point.to_bytes();
     }
 }
 
-/// Puts the points of `data`, whose records are laid out as [`fields`], into `points`.
-pub(super) fn read_all(data: &[u8], points: &mut Vec<Point>) {
-    let (records, _) = data.as_chunks::<STRIDE>();
-    points.clear();
-    points.extend(records.iter().map(Point::from_bytes));
-}
-
 /// Puts the points of `data` into `points`, whatever the layout of its records.
-///
-/// Numbers that a record lacks are zero.
-pub(super) fn gather(
+pub(super) fn gather<R: Record>(
     data: &[u8],
     stride: ByteCount,
-    fields: &[FieldView<'_>],
-    points: &mut Vec<Point>,
+    fields: &[Field],
+    points: &mut Vec<R>,
 ) {
-    let find = |name| fields.iter().find(|field| field.name == name);
-    let [x, y, z, intensity] = NAMES.map(find);
+    let wanted: Vec<Option<&Field>> =
+        R::FIELDS.iter().map(|w| fields.iter().find(|field| field.name == w.name)).collect();
+    let mut numbers = vec![0.0; wanted.len()];
     points.clear();
-    points.extend(data.chunks_exact(stride.get() as usize).map(|record| Point {
-        x: number(x, record),
-        y: number(y, record),
-        z: number(z, record),
-        intensity: number(intensity, record),
+    points.extend(data.chunks_exact(stride.get() as usize).map(|record| {
+        for (number, field) in numbers.iter_mut().zip(&wanted) {
+            *number = field.and_then(|field| read(field, record)).unwrap_or(0.0);
+        }
+        R::from_numbers(&numbers)
     }));
 }
 
-fn number(field: Option<&FieldView<'_>>, record: &[u8]) -> f32 {
-    field
-        .and_then(|field| field.number.read(record.get(field.offset.get() as usize..)?))
-        .unwrap_or(0.0) as f32
+fn read(field: &Field, record: &[u8]) -> Option<f64> {
+    field.number.read(record.get(field.offset.get() as usize..)?)
 }
 
-/// What a record of a [`Point`] holds.
-pub(super) fn fields() -> Vec<Field> {
-    NAMES
-        .iter()
-        .zip(0..)
-        .map(|(name, index)| Field {
-            name: (*name).to_owned(),
-            offset: ByteCount::new(4 * index),
-            number: Number::F32,
-        })
-        .collect()
+/// The fields of an `R`, owned.
+pub(super) fn fields<R: Record>() -> Vec<Field> {
+    R::FIELDS.iter().map(FieldView::to_owned).collect()
 }
 
-/// Whether `fields` say that a record is a [`Point`].
-pub(super) fn is_layout<'a>(fields: impl ExactSizeIterator<Item = FieldView<'a>>) -> bool {
-    fields.len() == NAMES.len()
-        && fields.zip(NAMES).zip(0..).all(|((field, name), index)| {
-            field == FieldView { name, offset: ByteCount::new(4 * index), number: Number::F32 }
-        })
+/// Whether `fields` and `stride` say that a record is an `R`.
+pub(super) fn is_layout<R: Record>(stride: ByteCount, fields: &[Field]) -> bool {
+    stride.get() == STRIDE as u64
+        && fields.len() == R::FIELDS.len()
+        && fields.iter().zip(R::FIELDS).all(|(field, wanted)| field.view() == *wanted)
 }
 
-/// Bytes of a [`Point`]'s record.
+/// Bytes of a record.
 pub(super) const STRIDE: usize = 16;
-/// Points of a run: the builder takes a page at a time, which stays in the nearest cache.
-const RUN_POINTS: usize = 256;
-const NAMES: [&str; 4] = ["x", "y", "z", "intensity"];

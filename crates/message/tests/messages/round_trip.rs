@@ -1,5 +1,7 @@
+use proptest::collection::vec;
 use proptest::prelude::*;
-use tautline_message::point_cloud::{Point, View};
+use proptest::sample::Index;
+use tautline_message::point_cloud::{Point, Reader, View};
 use tautline_message::{
     Builder, Command, Control, LinkAction, OperatorStatus, PointCloud, ProbeAnswer, ProbeQuestion,
     Survey, Telemetry,
@@ -49,6 +51,10 @@ proptest! {
         prop_assert_eq!(cloud.encode_points_into(&points, &mut builder), &bytes);
         let view = View::of(&bytes).unwrap();
         prop_assert_eq!(view.point_count(), points.len());
+        let mut reader = Reader::new();
+        prop_assert_eq!(&reader.read(&bytes), &Ok(view.clone()));
+        prop_assert_eq!(&reader.read(&bytes), &Ok(view.clone()));
+        prop_assert_eq!(view.point::<Point>(points.len()), None);
         let mut read = vec![Point::default(); 3];
         view.read_points(&mut read);
         prop_assert_eq!(&read, &points);
@@ -75,11 +81,35 @@ proptest! {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    /// Clouds of one sensor with more and fewer points, clouds of others, and broken ones between.
+    #[test]
+    fn a_reader_says_of_every_message_what_a_view_says(
+        sensors in vec(arbitrary::point_cloud(), 1..3),
+        turns in vec((any::<Index>(), any::<u16>(), 0usize..40, any::<Option<(Index, u8)>>()), 1..12),
+    ) {
+        let mut reader = Reader::new();
+        for (sensor, time, count, spoilt) in turns {
+            let mut cloud = sensor.get(&sensors).clone();
+            cloud.captured_at = Instant::from_millis(time.into());
+            cloud.data.resize(count * cloud.stride.get() as usize, 7);
+            let mut message = cloud.encode();
+            if let Some((at, byte)) = spoilt {
+                *at.get_mut(&mut message) ^= byte;
+            }
+            let (known, anew) = (reader.read(&message), View::of(&message));
+            prop_assert_eq!(known, anew);
+        }
+    }
+}
+
+proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn clouds_of_any_size_leave_no_trace_in_a_builder(
-        clouds in proptest::collection::vec((arbitrary::point_cloud(), arbitrary::points()), 1..6),
+        clouds in vec((arbitrary::point_cloud(), arbitrary::points()), 1..6),
         command in arbitrary::command(),
     ) {
         let mut builder = Builder::new();

@@ -1,0 +1,9 @@
+//! The one place of this program that reads a clock.
+
+use std::time::Instant;
+
+/// The present instant.
+#[expect(clippy::disallowed_methods, reason = "times are what this program measures")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}

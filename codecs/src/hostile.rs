@@ -1,0 +1,238 @@
+//! Every codec under mutated messages, in a process of its own.
+//!
+//! The parent starts itself anew for a codec; the child says one letter a message, so that the
+//! parent knows at which it died, and starts the next child behind it.
+
+use std::io::{Read, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use crate::codec::{self, Codec};
+use crate::guarded::Guarded;
+use crate::memory;
+use crate::normal::Cloud;
+
+/// How often each thing came of a codec's messages.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Counts {
+    pub(crate) read: u64,
+    pub(crate) refused: u64,
+    pub(crate) panicked: u64,
+    pub(crate) aborted: u64,
+    pub(crate) segfaults: u64,
+    /// Asked for over 64 MiB at once for a message of some kB.
+    pub(crate) greedy: u64,
+    /// Took over 50 ms of the processor for such a message.
+    pub(crate) slow: u64,
+    /// Did not end within five seconds, and was ended.
+    pub(crate) hung: u64,
+}
+
+impl Counts {
+    /// Neither crash, nor greed, nor time.
+    pub(crate) fn clean(&self) -> bool {
+        let Self { panicked, aborted, segfaults, greedy, slow, hung, .. } = self;
+        panicked + aborted + segfaults + greedy + slow + hung == 0
+    }
+}
+
+/// Gives `count` mutated messages to the codec of that name.
+pub(crate) fn run(name: &str, seed: u64, count: u64) -> Result<Counts> {
+    let mut counts = Counts::default();
+    let mut next = 0;
+    let mut deaths = 0;
+    while next < count {
+        let mut child = Command::new(std::env::current_exe()?)
+            .args(["hostile-child", name, &seed.to_string(), &next.to_string(), &count.to_string()])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .context("cannot start a process for the codec")?;
+        let (letters, hung) = listen(&mut child)?;
+        for letter in &letters {
+            match letter {
+                b'.' => counts.read += 1,
+                b'e' => counts.refused += 1,
+                b'p' => counts.panicked += 1,
+                b'g' => counts.greedy += 1,
+                b's' => counts.slow += 1,
+                _ => bail!("{name}: the process says {letter}"),
+            }
+        }
+        next += letters.len() as u64;
+        if next >= count {
+            break;
+        }
+        if hung {
+            counts.hung += 1;
+            if counts.hung == HUNG_MAX {
+                break;
+            }
+        } else {
+            death(&mut child, &mut counts)?;
+        }
+        next += 1;
+        deaths += 1;
+        if deaths == DEATHS_MAX {
+            break;
+        }
+    }
+    Ok(counts)
+}
+
+/// Reads letters until the child ends or says nothing for too long.
+fn listen(child: &mut Child) -> Result<(Vec<u8>, bool)> {
+    let mut pipe = child.stdout.take().context("no pipe")?;
+    let (sender, receiver) = std::sync::mpsc::sync_channel(64);
+    std::thread::spawn(move || {
+        let mut buffer = [0; 4096];
+        while let Ok(length) = pipe.read(&mut buffer) {
+            if length == 0 || sender.send(buffer[..length].to_vec()).is_err() {
+                return;
+            }
+        }
+    });
+    let mut letters = Vec::new();
+    loop {
+        match receiver.recv_timeout(PATIENCE) {
+            Ok(some) => letters.extend(some),
+            Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => {
+                return Ok((letters, false));
+            }
+            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
+                child.kill()?;
+                child.wait()?;
+                return Ok((letters, true));
+            }
+        }
+    }
+}
+
+fn death(child: &mut Child, counts: &mut Counts) -> Result<()> {
+    use std::os::unix::process::ExitStatusExt;
+    let status = child.wait()?;
+    match status.signal() {
+        Some(libc::SIGSEGV | libc::SIGBUS) => counts.segfaults += 1,
+        Some(libc::SIGABRT) => counts.aborted += 1,
+        _ => bail!("the process ended with {status}"),
+    }
+    Ok(())
+}
+
+/// The child: reads messages `from` to `to` of the seed and says what came of each.
+pub(crate) fn child(name: &str, seed: u64, from: u64, to: u64) -> Result<()> {
+    std::panic::set_hook(Box::new(|_| {}));
+    memory::limit(MEMORY_MAX);
+    let entry =
+        codec::all().into_iter().find(|entry| entry.name == name).context("no such codec")?;
+    let originals = [3, 40, 200].map(|points| (entry.make)().encode(&Cloud::of(points)).to_vec());
+    let mut codec = (entry.make)();
+    let mut out = std::io::stdout().lock();
+    for index in from..to {
+        let mut random = Random::of(seed, index);
+        let original = &originals[random.below(originals.len())];
+        let message = Guarded::of(&mutated(original, &mut random));
+        memory::forget_largest();
+        let started = memory::cpu_time();
+        let caught =
+            catch_unwind(AssertUnwindSafe(|| read_all_ways(codec.as_mut(), message.bytes())));
+        let letter = match caught {
+            _ if memory::cpu_time() - started > Duration::from_millis(50) => b's',
+            _ if memory::largest() > GREED => b'g',
+            Err(_) => b'p',
+            Ok(false) => b'e',
+            Ok(true) => b'.',
+        };
+        if letter == b'p' {
+            codec = (entry.make)();
+        }
+        out.write_all(&[letter])?;
+        out.flush()?;
+    }
+    Ok(())
+}
+
+/// Whether any way of reading found a message in the bytes.
+fn read_all_ways(codec: &mut dyn Codec, bytes: &[u8]) -> bool {
+    let guid = codec.guid(bytes).is_ok();
+    let y = codec.middle_y(bytes).is_ok();
+    let sum = codec.sum(bytes).is_ok();
+    codec.decode(bytes).is_ok() || guid || y || sum
+}
+
+/// One to four changes: bits, bytes, numbers at their edges, ends cut or grown, parts moved.
+fn mutated(original: &[u8], random: &mut Random) -> Vec<u8> {
+    let mut bytes = original.to_vec();
+    for _ in 0..=random.below(4) {
+        if bytes.is_empty() {
+            break;
+        }
+        // What says how much there is stands mostly in front or at the end.
+        let reach = if random.below(2) == 0 { bytes.len() } else { bytes.len().min(96) };
+        let at = match random.below(4) {
+            0 => bytes.len() - 1 - random.below(reach),
+            _ => random.below(reach),
+        };
+        match random.below(8) {
+            0 | 1 => bytes[at] ^= 1 << random.below(8),
+            2 => bytes[at] = random.next() as u8,
+            3 | 4 => {
+                let number = EDGES[random.below(EDGES.len())].to_le_bytes();
+                let width = [1, 2, 4, 8][random.below(4)];
+                for (byte, edge) in bytes[at..].iter_mut().zip(&number[..width]) {
+                    *byte = *edge;
+                }
+            }
+            5 => bytes.truncate(at),
+            6 => bytes.extend((0..random.below(64)).map(|_| 0xFF)),
+            _ => {
+                let from = random.below(bytes.len());
+                let length = random.below(32).min(bytes.len() - from).min(bytes.len() - at);
+                bytes.copy_within(from..from + length, at);
+            }
+        }
+    }
+    bytes
+}
+
+/// SplitMix64: enough for spoiling messages, the same everywhere.
+struct Random(u64);
+
+impl Random {
+    fn of(seed: u64, index: u64) -> Self {
+        Self(seed ^ index.wrapping_mul(0xD1B5_4A32_D192_ED03))
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        (self.next() % end as u64) as usize
+    }
+}
+
+const EDGES: [u64; 10] = [
+    0,
+    1,
+    0x7F,
+    0xFF,
+    0x7FFF_FFFF,
+    0xFFFF_FFFF,
+    0x8000_0000,
+    0x7FFF_FFFF_FFFF_FFFF,
+    u64::MAX,
+    0x00FF_FFFF,
+];
+const PATIENCE: Duration = Duration::from_secs(5);
+const DEATHS_MAX: u64 = 100;
+const HUNG_MAX: u64 = 3;
+const GREED: usize = 64 << 20;
+const MEMORY_MAX: u64 = 4 << 30;

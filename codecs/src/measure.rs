@@ -1,0 +1,209 @@
+//! Times every codec on the same message, in turns.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+
+use crate::aligned::Aligned;
+use crate::clock;
+use crate::codec::{Codec, Entry};
+use crate::normal::Cloud;
+
+/// The paper's metrics, in its order.
+pub(crate) const METRICS: [&str; 5] = ["encode", "decode", "sum", "guid", "y"];
+
+/// How long to measure.
+#[derive(Clone, Copy)]
+pub(crate) struct Effort {
+    /// Turns that every codec takes in every metric.
+    pub(crate) rounds: usize,
+    /// One turn.
+    pub(crate) turn: Duration,
+}
+
+/// Where the data lie before each call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Heat {
+    /// In the caches: the same message over and over.
+    Hot,
+    /// In memory: their cache lines are thrown out before each call.
+    Cold,
+}
+
+/// What one codec took.
+pub(crate) struct Timing {
+    pub(crate) name: &'static str,
+    pub(crate) bytes: usize,
+    /// Least seconds of a call, by metric.
+    pub(crate) seconds: [f64; 5],
+}
+
+/// The limits of the machine in the same rounds.
+pub(crate) struct Limits {
+    /// Seconds to copy the points' 16 bytes each.
+    pub(crate) memcpy: f64,
+    /// Seconds to read as much, eight bytes at a time.
+    pub(crate) read: f64,
+}
+
+struct Contestant {
+    name: &'static str,
+    codec: Box<dyn Codec>,
+    message: Aligned,
+    repeats: [u32; 5],
+    best: [f64; 5],
+}
+
+/// Times all five metrics of each codec for one message; checks what comes back first.
+pub(crate) fn run(
+    entries: &[Entry],
+    cloud: &Cloud,
+    heat: Heat,
+    effort: Effort,
+) -> Result<(Vec<Timing>, Limits)> {
+    let mut all = Vec::new();
+    for entry in entries {
+        let mut codec = (entry.make)();
+        let message = Aligned::of(codec.encode(cloud));
+        if entry.name != NOOP {
+            check(entry.name, codec.as_mut(), &message, cloud)?;
+        }
+        let contestant =
+            Contestant { name: entry.name, codec, message, repeats: [1; 5], best: [f64::MAX; 5] };
+        all.push(contestant);
+    }
+    let mut limits = Limits { memcpy: f64::MAX, read: f64::MAX };
+    let source = vec![1u64; 2 * cloud.points.len()];
+    let mut target = vec![0u64; 2 * cloud.points.len()];
+    for contestant in &mut all {
+        contestant.calibrate(cloud, heat, effort.turn);
+    }
+    for _ in 0..effort.rounds {
+        for contestant in &mut all {
+            contestant.turn(cloud, heat);
+        }
+        limits.turn(&source, &mut target, heat);
+    }
+    let timings = all
+        .into_iter()
+        .map(|c| Timing { name: c.name, bytes: c.message.bytes().len(), seconds: c.best })
+        .collect();
+    Ok((timings, limits))
+}
+
+/// Every way of reading gives what was written.
+pub(crate) fn check(
+    name: &str,
+    codec: &mut dyn Codec,
+    message: &Aligned,
+    cloud: &Cloud,
+) -> Result<()> {
+    let bytes = message.bytes();
+    let fail = |error| anyhow::anyhow!("{name}: {error}");
+    ensure!(codec.decode(bytes).map_err(fail)? == *cloud, "{name}: another message comes back");
+    ensure!(codec.sum(bytes).map_err(fail)? == cloud.sum(), "{name}: another sum");
+    ensure!(codec.guid(bytes).map_err(fail)? == cloud.info.guid, "{name}: another guid");
+    ensure!(codec.middle_y(bytes).map_err(fail)? == cloud.middle_y(), "{name}: another y");
+    Ok(())
+}
+
+impl Contestant {
+    /// Finds how many calls fill a turn.
+    fn calibrate(&mut self, cloud: &Cloud, heat: Heat, turn: Duration) {
+        for metric in 0..5 {
+            let mut once = self.time(metric, cloud, heat);
+            for _ in 0..3 {
+                once = once.min(self.time(metric, cloud, heat));
+            }
+            self.repeats[metric] = match heat {
+                Heat::Hot => (turn.as_secs_f64() / once.max(1e-9)).clamp(1.0, 20_000.0) as u32,
+                // Only the first call finds the data cold.
+                Heat::Cold => 1,
+            };
+        }
+    }
+
+    fn turn(&mut self, cloud: &Cloud, heat: Heat) {
+        for metric in 0..5 {
+            let time = self.time(metric, cloud, heat);
+            self.best[metric] = self.best[metric].min(time);
+        }
+    }
+
+    /// Seconds of a call.
+    fn time(&mut self, metric: usize, cloud: &Cloud, heat: Heat) -> f64 {
+        let Self { codec, message, repeats, .. } = self;
+        let bytes = message.bytes();
+        if heat == Heat::Cold {
+            if metric == 0 { forget(&cloud.points) } else { forget(bytes) }
+        }
+        let started = clock::now();
+        for _ in 0..repeats[metric] {
+            match metric {
+                0 => {
+                    black_box(codec.encode(black_box(cloud)).len());
+                }
+                1 => drop(black_box(codec.decode(black_box(bytes)))),
+                2 => drop(black_box(codec.sum(black_box(bytes)))),
+                3 => drop(black_box(codec.guid(black_box(bytes)))),
+                _ => drop(black_box(codec.middle_y(black_box(bytes)))),
+            }
+        }
+        started.elapsed().as_secs_f64() / f64::from(repeats[metric])
+    }
+}
+
+impl Limits {
+    fn turn(&mut self, source: &[u64], target: &mut [u64], heat: Heat) {
+        let repeats = if heat == Heat::Hot { 50 } else { 1 };
+        if heat == Heat::Cold {
+            forget(source);
+        }
+        let started = clock::now();
+        for _ in 0..repeats {
+            black_box(&mut *target).copy_from_slice(black_box(source));
+        }
+        self.memcpy = self.memcpy.min(started.elapsed().as_secs_f64() / f64::from(repeats));
+        if heat == Heat::Cold {
+            forget(source);
+        }
+        let started = clock::now();
+        for _ in 0..repeats {
+            black_box(read_all(black_box(source)));
+        }
+        self.read = self.read.min(started.elapsed().as_secs_f64() / f64::from(repeats));
+    }
+}
+
+/// Looks at every word.
+fn read_all(words: &[u64]) -> u64 {
+    let (runs, rest) = words.as_chunks::<8>();
+    let mut lanes = [0u64; 8];
+    for run in runs {
+        for (lane, word) in lanes.iter_mut().zip(run) {
+            *lane ^= word;
+        }
+    }
+    lanes.iter().chain(rest).fold(0, |all, word| all ^ word)
+}
+
+/// Throws the data out of every cache.
+#[cfg(target_arch = "x86_64")]
+#[expect(unsafe_code, reason = "there is no safe way to empty a cache line")]
+fn forget<T>(data: &[T]) {
+    use std::arch::x86_64::{_mm_clflush, _mm_mfence};
+    let start = data.as_ptr().cast::<u8>();
+    for offset in (0..size_of_val(data)).step_by(64) {
+        // SAFETY: the address lies within `data`; flushing changes no value.
+        unsafe { _mm_clflush(start.add(offset)) };
+    }
+    // SAFETY: a fence has no conditions.
+    unsafe { _mm_mfence() };
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn forget<T>(_: &[T]) {}
+
+/// The entry that is not a codec.
+pub(crate) const NOOP: &str = "no operation";

@@ -1,0 +1,73 @@
+//! What codecs ask for, memory and time: the system's allocator, which remembers the largest request.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+struct Watched;
+
+#[global_allocator]
+static ALLOCATOR: Watched = Watched;
+static LARGEST: AtomicUsize = AtomicUsize::new(0);
+
+/// Small requests are passed on without a look, so that timings stay the system's.
+fn note(size: usize) {
+    if size > NOTED {
+        LARGEST.fetch_max(size, Ordering::Relaxed);
+    }
+}
+
+#[expect(unsafe_code, reason = "an allocator is")]
+// SAFETY: every call is handed to the system's allocator as it is.
+unsafe impl GlobalAlloc for Watched {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        note(layout.size());
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(place, layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        note(layout.size());
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        note(size);
+        // SAFETY: the caller's promise.
+        unsafe { System.realloc(place, layout, size) }
+    }
+}
+
+/// The largest request since [`forget_largest`].
+pub(crate) fn largest() -> usize {
+    LARGEST.load(Ordering::Relaxed)
+}
+
+pub(crate) fn forget_largest() {
+    LARGEST.store(0, Ordering::Relaxed);
+}
+
+/// Lets this process have at most so much memory: a greedy codec ends itself, not the machine.
+#[expect(unsafe_code, reason = "a call of the system")]
+pub(crate) fn limit(bytes: u64) {
+    let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
+    // SAFETY: the struct lives through the call.
+    unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) };
+}
+
+/// What this thread has had of the processor.
+#[expect(unsafe_code, reason = "a call of the system")]
+pub(crate) fn cpu_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the struct lives through the call.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+const NOTED: usize = 8 << 20;

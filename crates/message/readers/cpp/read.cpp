@@ -1,0 +1,57 @@
+// Reads messages of Tautline in C++: `read FOLDER` prints what its files say.
+//
+// Needs the headers of FlatBuffers of the version that generated/ names. Every message goes through
+// the verifier before anything of it is read.
+
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "generated/command_generated.h"
+#include "generated/point_cloud_generated.h"
+#include "generated/telemetry_generated.h"
+
+static std::vector<uint8_t> bytes_of(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+int main(int count, char **arguments) {
+  if (count != 2) return 2;
+  const std::string folder = std::string(arguments[1]) + "/";
+
+  const auto command = bytes_of(folder + "command.bin");
+  flatbuffers::Verifier of_command(command.data(), command.size());
+  if (!tautline::VerifyCommandBuffer(of_command)) return 1;
+  const auto *controls = tautline::GetCommand(command.data())->controls();
+  std::printf("command %llu %.9g %d\n", static_cast<unsigned long long>(controls->sequence()),
+              controls->steering(), controls->emergency_stop());
+
+  const auto told = bytes_of(folder + "telemetry.bin");
+  flatbuffers::Verifier of_told(told.data(), told.size());
+  if (!tautline::VerifyTelemetryBuffer(of_told)) return 1;
+  const auto *telemetry = tautline::GetTelemetry(told.data());
+  std::printf("telemetry %llu %.9g %s\n", static_cast<unsigned long long>(telemetry->sequence()),
+              telemetry->motion()->speed(), telemetry->mode_reason()->c_str());
+  for (const auto *link : *telemetry->links())
+    std::printf("link %s %.9g %llu\n", link->name()->c_str(), link->rtt_ms(),
+                static_cast<unsigned long long>(link->packets_sent()));
+
+  const auto bytes = bytes_of(folder + "cloud.bin");
+  flatbuffers::Verifier of_cloud(bytes.data(), bytes.size());
+  if (!foxglove::VerifyPointCloudBuffer(of_cloud)) return 1;
+  const auto *cloud = foxglove::GetPointCloud(bytes.data());
+  const auto *data = cloud->data();
+  const uint32_t stride = cloud->point_stride();
+  if (!data || stride < 16 || data->size() % stride != 0) return 1;
+  double total = 0;
+  for (uint32_t at = 0; at < data->size(); at += stride) {
+    float numbers[4];
+    std::memcpy(numbers, data->data() + at, sizeof numbers);
+    for (float number : numbers) total += number;
+  }
+  std::printf("cloud %u %.9g\n", data->size() / stride, total);
+}

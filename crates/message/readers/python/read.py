@@ -1,0 +1,38 @@
+"""Reads messages of Tautline in Python: `read.py FOLDER` prints what its files say.
+
+Needs the module flatbuffers of PyPI. It has no verifier, and reads beyond a message's end raise:
+whoever reads bytes of strangers catches that, and decodes them with the Rust crate first.
+"""
+
+import pathlib
+import struct
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent / "generated"))
+
+from foxglove.PointCloud import PointCloud
+from tautline.Command import Command
+from tautline.Telemetry import Telemetry
+
+
+def main(folder):
+    bytes_of = lambda name: (folder / name).read_bytes()
+
+    controls = Command.GetRootAs(bytes_of("command.bin")).Controls()
+    print("command", controls.Sequence(), controls.Steering(), int(controls.EmergencyStop()))
+
+    telemetry = Telemetry.GetRootAs(bytes_of("telemetry.bin"))
+    print("telemetry", telemetry.Sequence(), telemetry.Motion().Speed(), telemetry.ModeReason().decode())
+    for index in range(telemetry.LinksLength()):
+        link = telemetry.Links(index)
+        print("link", link.Name().decode(), "%.9g" % link.RttMs(), link.PacketsSent())
+
+    # Length times stride is checked before a point is read.
+    cloud = PointCloud.GetRootAs(bytes_of("cloud.bin"))
+    data, stride = bytes(map(cloud.Data, range(cloud.DataLength()))), cloud.PointStride()
+    assert stride >= 16 and len(data) % stride == 0
+    total = sum(sum(struct.unpack_from("<4f", data, at)) for at in range(0, len(data), stride))
+    print("cloud", len(data) // stride, "%.9g" % total)
+
+
+main(pathlib.Path(sys.argv[1]))

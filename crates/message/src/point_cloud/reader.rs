@@ -1,0 +1,92 @@
+use std::borrow::Cow;
+
+use super::bulk::{LENGTH, TIME, place};
+use super::view::{Head, read_time, whole_records};
+use super::{KIND, View};
+use crate::Error;
+use crate::generated::point_cloud::{PointCloud as Root, Time};
+
+/// Reads the clouds of one sensor, message after message.
+///
+/// All that such messages have in common stands before their points, and is verified and checked
+/// once: a message whose bytes up to the points are those of the one before, but for time and
+/// number of points, needs only these two looked at. Any other message is read as [`View::of`]
+/// does. Neither is a matter of trust: what comes out is the same.
+#[derive(Clone, Default, Debug)]
+pub struct Reader {
+    known: Option<Known>,
+}
+
+impl Reader {
+    /// A reader that knows no sensor yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The point cloud that `bytes` carry, in some ten nanoseconds if it is like the last.
+    ///
+    /// # Errors
+    /// As [`View::of`].
+    pub fn read<'a>(&'a mut self, bytes: &'a [u8]) -> Result<View<'a>, Error> {
+        if !self.known.as_ref().is_some_and(|known| known.is_like(bytes)) {
+            let root = crate::wire::root::<Root<'_>>(&KIND, bytes)?;
+            let view = View::read(root)?;
+            self.known = Known::of(bytes, root, &view);
+            return Ok(view);
+        }
+        let known = self.known.as_ref().expect("it has just been looked at");
+        known.view(bytes)
+    }
+}
+
+/// A message's bytes up to its points.
+#[derive(Clone, Debug)]
+struct Known {
+    bytes: Vec<u8>,
+    /// Where the time stands in them.
+    time_at: usize,
+    head: Head,
+}
+
+impl Known {
+    /// What to remember of a message, if all but its points stands before them.
+    fn of(bytes: &[u8], root: Root<'_>, view: &View<'_>) -> Option<Self> {
+        let time_at = place(&root.timestamp()?.0, bytes)?;
+        let data_at = place(root.data()?.bytes(), bytes)?;
+        let prefix = bytes.get(..data_at)?;
+        if time_at + TIME > data_at.checked_sub(LENGTH)? {
+            return None;
+        }
+        // The same without points and at another time must say the same: then neither of the two
+        // is part of anything else, and nothing else stands behind.
+        let mut probe = prefix.to_vec();
+        probe[data_at - LENGTH..].fill(0);
+        for byte in &mut probe[time_at..time_at + TIME] {
+            *byte = u8::from(*byte == 0);
+        }
+        let same = View::of(&probe).is_ok_and(|probed| probed.head == view.head);
+        same.then(|| Self { bytes: prefix.to_vec(), time_at, head: view.head.clone().into_owned() })
+    }
+
+    fn is_like(&self, bytes: &[u8]) -> bool {
+        let length_at = self.bytes.len() - LENGTH;
+        let after = self.time_at + TIME;
+        bytes.len() <= KIND.bytes_max
+            && bytes.get(..self.time_at) == self.bytes.get(..self.time_at)
+            && bytes.get(after..length_at) == self.bytes.get(after..length_at)
+            && self.data(bytes).is_some()
+    }
+
+    fn data<'a>(&self, bytes: &'a [u8]) -> Option<&'a [u8]> {
+        let (prefix, rest) = bytes.split_at_checked(self.bytes.len())?;
+        rest.get(..u32::from_le_bytes(*prefix.last_chunk()?) as usize)
+    }
+
+    fn view<'a>(&'a self, bytes: &'a [u8]) -> Result<View<'a>, Error> {
+        let data = self.data(bytes).unwrap_or_default();
+        let time = bytes.get(self.time_at..).and_then(<[u8]>::first_chunk);
+        let captured_at = read_time(&Time(*time.unwrap_or(&[0; TIME])))?;
+        let data = whole_records(data, self.head.stride)?;
+        Ok(View { captured_at, head: Cow::Borrowed(&self.head), data })
+    }
+}

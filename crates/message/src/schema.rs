@@ -1,0 +1,36 @@
+//! The schemas in binary, as recordings carry them: an MCAP file's schema record of encoding
+//! `flatbuffer` holds the name and these bytes, so that its readers need nothing of ours.
+
+/// One message's schema.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Schema {
+    /// The message's full name, `tautline.Telemetry`.
+    pub name: &'static str,
+    /// The schema and all that it includes, as flatc compiles it (`.bfbs`).
+    pub bytes: &'static [u8],
+}
+
+/// [`Command`](crate::Command).
+pub const COMMAND: Schema =
+    Schema { name: "tautline.Command", bytes: include_bytes!("../bfbs/command.bfbs") };
+/// [`Telemetry`](crate::Telemetry).
+pub const TELEMETRY: Schema =
+    Schema { name: "tautline.Telemetry", bytes: include_bytes!("../bfbs/telemetry.bfbs") };
+/// [`OperatorStatus`](crate::OperatorStatus).
+pub const OPERATOR_STATUS: Schema = Schema {
+    name: "tautline.OperatorStatus",
+    bytes: include_bytes!("../bfbs/operator_status.bfbs"),
+};
+/// [`LinkAction`](crate::LinkAction).
+pub const LINK_ACTION: Schema =
+    Schema { name: "tautline.LinkAction", bytes: include_bytes!("../bfbs/link_action.bfbs") };
+/// [`Control`](crate::Control).
+pub const CONTROL: Schema =
+    Schema { name: "tautline.Control", bytes: include_bytes!("../bfbs/control.bfbs") };
+/// [`PointCloud`](crate::PointCloud): the one that foxglove names.
+pub const POINT_CLOUD: Schema =
+    Schema { name: "foxglove.PointCloud", bytes: include_bytes!("../bfbs/point_cloud.bfbs") };
+
+/// Every message's.
+pub const ALL: [Schema; 6] =
+    [COMMAND, TELEMETRY, OPERATOR_STATUS, LINK_ACTION, CONTROL, POINT_CLOUD];
