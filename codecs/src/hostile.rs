@@ -6,6 +6,7 @@
 use std::io::{Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -51,7 +52,7 @@ pub(crate) fn run(name: &str, seed: u64, count: u64) -> Result<Counts> {
             .stderr(Stdio::null())
             .spawn()
             .context("cannot start a process for the codec")?;
-        let (letters, hung) = listen(&mut child)?;
+        let (letters, end) = listen(&mut child)?;
         for letter in &letters {
             match letter {
                 b'.' => counts.read += 1,
@@ -66,13 +67,13 @@ pub(crate) fn run(name: &str, seed: u64, count: u64) -> Result<Counts> {
         if next >= count {
             break;
         }
-        if hung {
-            counts.hung += 1;
-            if counts.hung == HUNG_MAX {
-                break;
-            }
-        } else {
-            death(&mut child, &mut counts)?;
+        match end {
+            End::TooSlow => break,
+            End::Silent => counts.hung += 1,
+            End::Itself => death(&mut child, &mut counts)?,
+        }
+        if counts.hung == HUNG_MAX {
+            break;
         }
         next += 1;
         deaths += 1;
@@ -83,8 +84,17 @@ pub(crate) fn run(name: &str, seed: u64, count: u64) -> Result<Counts> {
     Ok(counts)
 }
 
-/// Reads letters until the child ends or says nothing for too long.
-fn listen(child: &mut Child) -> Result<(Vec<u8>, bool)> {
+/// Why no more is heard of a child.
+enum End {
+    Itself,
+    /// It said nothing for too long, and was ended.
+    Silent,
+    /// It was slow too often, and was ended.
+    TooSlow,
+}
+
+/// Reads letters until the child ends, or is ended.
+fn listen(child: &mut Child) -> Result<(Vec<u8>, End)> {
     let mut pipe = child.stdout.take().context("no pipe")?;
     let (sender, receiver) = std::sync::mpsc::sync_channel(64);
     std::thread::spawn(move || {
@@ -97,17 +107,20 @@ fn listen(child: &mut Child) -> Result<(Vec<u8>, bool)> {
     });
     let mut letters = Vec::new();
     loop {
-        match receiver.recv_timeout(PATIENCE) {
-            Ok(some) => letters.extend(some),
-            Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => {
-                return Ok((letters, false));
+        let end = match receiver.recv_timeout(PATIENCE) {
+            Ok(some) => {
+                letters.extend(some);
+                if letters.iter().filter(|letter| **letter == b's').count() < SLOW_MAX {
+                    continue;
+                }
+                End::TooSlow
             }
-            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
-                child.kill()?;
-                child.wait()?;
-                return Ok((letters, true));
-            }
-        }
+            Err(RecvTimeoutError::Disconnected) => return Ok((letters, End::Itself)),
+            Err(RecvTimeoutError::Timeout) => End::Silent,
+        };
+        child.kill()?;
+        child.wait()?;
+        return Ok((letters, end));
     }
 }
 
@@ -234,5 +247,6 @@ const EDGES: [u64; 10] = [
 const PATIENCE: Duration = Duration::from_secs(5);
 const DEATHS_MAX: u64 = 100;
 const HUNG_MAX: u64 = 3;
+const SLOW_MAX: usize = 12;
 const GREED: usize = 64 << 20;
 const MEMORY_MAX: u64 = 4 << 30;

@@ -51,7 +51,7 @@ impl Report {
             self.hostile.push((entry.name, counts));
         }
         println!(
-            "segv counts reads beyond the message's end; a codec is given up after 100 deaths, or 3 that hung.\n"
+            "segv counts reads beyond the message's end; a codec is given up after 100 deaths, 12 slow or 3 hung.\n"
         );
         Ok(())
     }

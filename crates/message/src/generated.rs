@@ -31,6 +31,7 @@ generated! {
     probe_answer_generated
     probe_question_generated
     survey_generated
+    quorum_generated
     telemetry_generated
 }
 
@@ -44,4 +45,5 @@ pub(crate) use point_cloud_generated::foxglove as point_cloud;
 pub(crate) use probe_answer_generated::tautline as probe_answer;
 pub(crate) use probe_question_generated::tautline as probe_question;
 pub(crate) use survey_generated::tautline as survey;
+pub(crate) use quorum_generated::tautline as quorum;
 pub(crate) use telemetry_generated::tautline as telemetry;

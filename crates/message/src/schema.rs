@@ -30,7 +30,10 @@ pub const CONTROL: Schema =
 /// [`PointCloud`](crate::PointCloud): the one that foxglove names.
 pub const POINT_CLOUD: Schema =
     Schema { name: "foxglove.PointCloud", bytes: include_bytes!("../bfbs/point_cloud.bfbs") };
+/// [`QuorumStep`](crate::QuorumStep).
+pub const QUORUM_STEP: Schema =
+    Schema { name: "tautline.QuorumStep", bytes: include_bytes!("../bfbs/quorum.bfbs") };
 
 /// Every message's.
-pub const ALL: [Schema; 6] =
-    [COMMAND, TELEMETRY, OPERATOR_STATUS, LINK_ACTION, CONTROL, POINT_CLOUD];
+pub const ALL: [Schema; 7] =
+    [COMMAND, TELEMETRY, OPERATOR_STATUS, LINK_ACTION, CONTROL, POINT_CLOUD, QUORUM_STEP];

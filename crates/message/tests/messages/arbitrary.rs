@@ -10,6 +10,8 @@ use tautline_message::{
     ClockOffset, Command, Control, EmulatedLink, Gear, LinkAction, LinkState, LinkStatus, Mode,
     OperatorStatus, Position, ProbeAnswer, ProbeQuestion, Refusal, SessionState, Survey, Telemetry,
     VehicleEntry, VehicleState,
+    OperatorStatus, Position, QuorumStep, Refusal, SessionState, Telemetry, VehicleEntry,
+    VehicleState,
 };
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
@@ -28,6 +30,30 @@ pub(crate) fn command() -> impl Strategy<Value = Command> {
                 gear,
                 emergency_stop,
                 refresh_strips,
+            }
+        },
+    )
+}
+
+pub(crate) fn quorum_step() -> impl Strategy<Value = QuorumStep> {
+    let numbers = any::<[u64; 6]>();
+    let round = proptest::option::of(instant());
+    (any::<[u8; 3]>(), numbers, any::<bool>(), round, vec(any::<u64>(), 0..20)).prop_map(
+        |([kind, from, to], numbers, reject, round_at, entry_terms)| {
+            let [term, log_term, index, commit, commit_term, reject_hint] = numbers;
+            QuorumStep {
+                kind,
+                from,
+                to,
+                term,
+                log_term,
+                index,
+                commit,
+                commit_term,
+                reject,
+                reject_hint,
+                round_at,
+                entry_terms,
             }
         },
     )

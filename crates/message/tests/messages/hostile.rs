@@ -5,6 +5,7 @@ use proptest::strategy::ValueTree;
 use tautline_message::{
     Command, Control, LinkAction, OperatorStatus, PointCloud, ProbeAnswer, ProbeQuestion, Survey,
     Telemetry,
+    Command, Control, LinkAction, OperatorStatus, PointCloud, QuorumStep, Telemetry,
 };
 
 use crate::arbitrary;
@@ -20,6 +21,7 @@ fn decode_as_everything(bytes: &[u8]) {
     let _ = ProbeQuestion::decode(bytes);
     let _ = ProbeAnswer::decode(bytes);
     let _ = PointCloud::decode(bytes);
+    let _ = QuorumStep::decode(bytes);
 }
 
 fn any_message() -> impl Strategy<Value = Vec<u8>> {
@@ -32,6 +34,7 @@ fn any_message() -> impl Strategy<Value = Vec<u8>> {
         arbitrary::survey().prop_map(|message| message.encode()),
         arbitrary::probe_question().prop_map(|message| message.encode()),
         arbitrary::probe_answer().prop_map(|message| message.encode()),
+        arbitrary::quorum_step().prop_map(|message| message.encode()),
         arbitrary::point_cloud().prop_map(|message| message.encode()),
     ]
 }
@@ -52,6 +55,10 @@ proptest! {
         let mut bytes = bytes;
         let kinds = ["TLC1", "TLT1", "TLO1", "TLA1", "TLS1", "TLV1", "TLQ1", "TLN1"];
         bytes[4..8].copy_from_slice(kinds[kind].as_bytes());
+        kind in 0usize..6,
+    ) {
+        let mut bytes = bytes;
+        bytes[4..8].copy_from_slice(["TLC1", "TLT1", "TLO1", "TLA1", "TLS1", "TLQ1"][kind].as_bytes());
         bytes[1..4].fill(0);
         decode_as_everything(&bytes);
     }

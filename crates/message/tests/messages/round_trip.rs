@@ -5,6 +5,7 @@ use tautline_message::point_cloud::{Point, Reader, View};
 use tautline_message::{
     Builder, Command, Control, LinkAction, OperatorStatus, PointCloud, ProbeAnswer, ProbeQuestion,
     Survey, Telemetry,
+    Builder, Command, Control, LinkAction, OperatorStatus, PointCloud, QuorumStep, Telemetry,
 };
 use tautline_units::{ByteCount, Instant};
 
@@ -38,6 +39,7 @@ comes_back_as_it_was! {
     a_survey_comes_back_as_it_was: Survey of survey;
     a_probe_question_comes_back_as_it_was: ProbeQuestion of probe_question;
     a_probe_answer_comes_back_as_it_was: ProbeAnswer of probe_answer;
+    a_quorum_step_comes_back_as_it_was: QuorumStep of quorum_step;
     a_point_cloud_comes_back_as_it_was: PointCloud of point_cloud;
 }
 

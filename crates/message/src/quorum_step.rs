@@ -1,0 +1,94 @@
+use flatbuffers::FlatBufferBuilder;
+use tautline_units::Instant;
+
+use crate::Error;
+use crate::generated::quorum::{self as wire_quorum, QuorumStep as Root};
+use crate::wire::{Kind, codec, length};
+
+/// What one of several redundant computers tells another, so that one of them acts.
+///
+/// The fields are those of Raft's messages; what they mean is Raft's business, not this crate's.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct QuorumStep {
+    /// Raft's kind of message.
+    pub kind: u8,
+    /// Who says it; members are numbered from 1.
+    pub from: u8,
+    /// Who is told.
+    pub to: u8,
+    /// Counts elections.
+    pub term: u64,
+    /// Term of the log's entry at `index`.
+    pub log_term: u64,
+    /// Index of a log's entry.
+    pub index: u64,
+    /// Highest index known to be committed.
+    pub commit: u64,
+    /// Term of that entry.
+    pub commit_term: u64,
+    /// Whether this refuses.
+    pub reject: bool,
+    /// What a refusal suggests to try next.
+    pub reject_hint: u64,
+    /// When the round of heartbeats began that this belongs to, by the leader's clock.
+    pub round_at: Option<Instant>,
+    /// Terms of the log's entries behind `index`; at most 1024.
+    pub entry_terms: Vec<u64>,
+}
+
+codec!(QuorumStep);
+
+impl QuorumStep {
+    fn write(&self, builder: &mut FlatBufferBuilder<'static>) {
+        let entry_terms =
+            (!self.entry_terms.is_empty()).then(|| builder.create_vector(&self.entry_terms));
+        let step = wire_quorum::Step::new(
+            self.term,
+            self.log_term,
+            self.index,
+            self.commit,
+            self.commit_term,
+            self.reject_hint,
+            self.round_at.unwrap_or(Instant::ZERO).as_nanos(),
+            self.kind,
+            self.from,
+            self.to,
+            self.reject,
+            self.round_at.is_some(),
+        );
+        let arguments = wire_quorum::QuorumStepArgs { step: Some(&step), entry_terms };
+        let root = Root::create(builder, &arguments);
+        wire_quorum::finish_quorum_step_buffer(builder, root);
+    }
+
+    fn read(root: Root<'_>) -> Result<Self, Error> {
+        let step = root.step();
+        let entry_terms = root.entry_terms().unwrap_or_default();
+        length("entry_terms", entry_terms.len(), ENTRY_COUNT_MAX)?;
+        Ok(Self {
+            kind: step.kind(),
+            from: step.from(),
+            to: step.to(),
+            term: step.term(),
+            log_term: step.log_term(),
+            index: step.index(),
+            commit: step.commit(),
+            commit_term: step.commit_term(),
+            reject: step.reject(),
+            reject_hint: step.reject_hint(),
+            round_at: step.has_round().then(|| Instant::from_nanos(step.round_at_ns())),
+            entry_terms: entry_terms.iter().collect(),
+        })
+    }
+}
+
+/// More elections than a member can have slept through without being started anew.
+const ENTRY_COUNT_MAX: usize = 1024;
+
+const KIND: Kind = Kind {
+    name: "quorum step",
+    identifier: Some(wire_quorum::QUORUM_STEP_IDENTIFIER),
+    bytes_max: 16 * 1024,
+    tables_max: 1,
+    depth_max: 1,
+};
