@@ -1,6 +1,7 @@
 # make demo    drive a simulated car in the browser       PORT=8080 CLIP=file.mp4 LINKS=lte-driving RATE=60
 # make test    everything that must hold, as CI runs it
 # make bench   how fast the parts are, the erasure codes beside others'
+# make bench-messages   serialization codecs beside ours, speed and safety   DATA=../shared/data
 # make storms  ten thousand short sessions in any weather   STORMS=10000
 # make fuzz    hostile bytes against the erasure codes     SECONDS=60 for each target
 # make miri    no undefined behaviour in the erasure codes, every kernel
@@ -23,7 +24,7 @@ FUZZ_BYTES := 4096
 X86_FEATURES := +ssse3,+avx2,+gfni,+avx512f,+avx512bw
 BINARY := $(or $(CARGO_TARGET_DIR),target)/release/tautline
 
-.PHONY: help demo test bench peers storms fuzz miri lab numbers console build lint bare outside deny unit browser tools nightly
+.PHONY: help demo test bench bench-messages peers storms fuzz miri lab numbers console build lint bare outside deny unit browser tools nightly
 
 help:
 	@sed -n '1,/^$$/s/^# //p' Makefile
@@ -41,6 +42,12 @@ bench:
 peers:
 	@./setup c++ isal
 	cargo run --release --locked --manifest-path peers/Cargo.toml
+
+# The lab shows what this writes.
+DATA ?= ../shared/data
+bench-messages:
+	cargo run --release --locked --manifest-path codecs/Cargo.toml -- --data "$(DATA)" --csv crates/lab/src/serialization/codecs.csv
+	@sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -1 | tr -d '\n' >crates/lab/src/serialization/codecs.processor.txt
 
 # A failing storm prints SIM_SEED=..; with that variable set it comes again, alone.
 storms:
@@ -104,6 +111,7 @@ outside:
 	cargo clippy --locked --package tautline-video --features x264 --all-targets -- -D warnings
 	cargo check --locked --manifest-path fuzz/Cargo.toml
 	cargo check --locked --manifest-path peers/Cargo.toml
+	cargo check --locked --manifest-path codecs/Cargo.toml
 
 # The erasure codes build alone, without std, and without alloc; where one is installed, for a
 # target that has neither.

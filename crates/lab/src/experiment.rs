@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use crate::outcome::Outcome;
-use crate::{ground_vehicles, remote_driving, streaming};
+use crate::{ground_vehicles, remote_driving, serialization, streaming};
 
 /// Is one table or figure of a paper, and how to measure it.
 #[derive(Clone, Copy, Debug)]
@@ -100,8 +100,12 @@ fn distance(a: &str, b: &str) -> usize {
 }
 
 /// The papers, one file each.
-const PAPERS: &[&[Experiment]] =
-    &[remote_driving::EXPERIMENTS, ground_vehicles::EXPERIMENTS, streaming::EXPERIMENTS];
+const PAPERS: &[&[Experiment]] = &[
+    remote_driving::EXPERIMENTS,
+    ground_vehicles::EXPERIMENTS,
+    streaming::EXPERIMENTS,
+    serialization::EXPERIMENTS,
+];
 
 /// More would hide the one that was meant.
 const NEAR_MAX: usize = 3;

@@ -61,6 +61,7 @@ mod relayed;
 mod remote_driving;
 pub mod report;
 pub mod row;
+mod serialization;
 mod streaming;
 mod vmaf;
 

@@ -1,0 +1,303 @@
+//! Three members in virtual time, under faults that a seed chooses.
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use anyhow::Result;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use tautline_quorum::{Config, Kept, Member};
+use tautline_sim::link::{Config as LinkConfig, Pair};
+use tautline_sim::world::{Clock, End, LinkId, Node, NodeId, Route, World};
+use tautline_units::{Bitrate, Instant};
+
+/// What happens to the leader.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Fault {
+    /// Its process ends, and is started anew later.
+    Killed,
+    /// Its process stands still, and goes on later as if nothing had been.
+    Paused,
+    /// Nothing reaches it or leaves it.
+    CutOff,
+}
+
+/// One span of true time in which a member may act.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Reign {
+    pub(super) member: usize,
+    pub(super) from: Instant,
+    pub(super) until: Instant,
+}
+
+/// What came of one fault.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Failover {
+    pub(super) fault: Fault,
+    /// From the fault until another member acts.
+    pub(super) duration: Duration,
+    /// From the end of the old lease until then: nobody acts.
+    pub(super) unled: Duration,
+}
+
+/// Three computers on one switch.
+pub(super) struct Trial {
+    world: World<Seat>,
+    nodes: [NodeId; 3],
+    links: [LinkId; 3],
+    reigns: Vec<Reign>,
+    random: ChaCha8Rng,
+}
+
+impl Trial {
+    /// Three members with clocks of their own; links lose and delay as the seed says.
+    pub(super) fn new(seed: u64, heartbeat: Duration, rough: bool) -> Result<Self> {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let mut world = World::new(seed);
+        let nodes = [1, 2, 3].map(|id| {
+            let seed = random.random();
+            let config = Config { id, members: 3, heartbeat, patience: PATIENCE, seed };
+            let offset = Duration::from_millis(random.random_range(0..100_000));
+            let clock = Clock::new(offset, random.random_range(-200.0..200.0));
+            let seat = Seat::new(config, clock.local(Instant::ZERO));
+            world.add(seat, clock)
+        });
+        let mut links = Vec::new();
+        for (first, second) in [(0, 1), (0, 2), (1, 2)] {
+            let loss = if rough { random.random_range(0.0..0.2) } else { 0.0 };
+            let delay = Duration::from_micros(random.random_range(100..2000));
+            let link = LinkConfig::of_rate(Bitrate::from_mbps(100)).with_delay(delay);
+            let pair = Pair::symmetric(LinkConfig { loss, ..link });
+            let end = |at: usize, other: usize| End::new(nodes[at], other as u8, address(at));
+            links.push(world.link(end(first, second), end(second, first), &pair)?);
+        }
+        let links = [links[0], links[1], links[2]];
+        Ok(Self { world, nodes, links, reigns: Vec::new(), random })
+    }
+
+    /// Runs until `until`, noting who may act.
+    fn run_until(&mut self, until: Instant) {
+        while let Some(at) = self.world.next_event().filter(|at| *at <= until) {
+            self.world.run_until(at);
+            self.note();
+        }
+        self.world.run_until(until);
+        self.note();
+    }
+
+    /// Adds every lease as it stands now to the reigns.
+    fn note(&mut self) {
+        let now = self.world.now();
+        for (member, node) in self.nodes.into_iter().enumerate() {
+            let Some(lease) = self.world.node(node).leads_until() else { continue };
+            let until = self.world.clock(node).world(lease);
+            if until <= now {
+                continue;
+            }
+            match self.reigns.iter_mut().rev().find(|reign| reign.member == member) {
+                Some(reign) if reign.until >= now => reign.until = reign.until.max(until),
+                _ => self.reigns.push(Reign { member, from: now, until }),
+            }
+        }
+    }
+
+    fn leader(&self) -> Option<usize> {
+        let now = self.world.now();
+        self.nodes.iter().position(|node| {
+            let until = self.world.node(*node).leads_until();
+            until.is_some_and(|until| self.world.clock(*node).world(until) > now)
+        })
+    }
+
+    /// Waits for a leader, does `fault` to it, and waits for another; `None` if none comes.
+    pub(super) fn fail_over(&mut self, fault: Fault) -> Option<Failover> {
+        let leader = self.wait_for(None)?;
+        // At any moment between two heartbeats.
+        let wait = Duration::from_micros(self.random.random_range(0..100_000));
+        let at = self.world.now() + wait;
+        self.run_until(at);
+        let leader = self.leader().unwrap_or(leader);
+        let struck_at = self.world.now();
+        self.strike(leader, fault);
+        let next = self.wait_for(Some(leader))?;
+        let now = self.world.now();
+        let old = self.reigns.iter().rev().find(|reign| reign.member == leader)?;
+        let ended = if fault == Fault::Killed { struck_at } else { old.until.min(now) };
+        self.heal(leader, fault);
+        debug_assert_ne!(next, leader);
+        Some(Failover { fault, duration: now.since(struck_at), unled: now.since(ended) })
+    }
+
+    fn wait_for(&mut self, not: Option<usize>) -> Option<usize> {
+        let deadline = self.world.now() + PATIENCE_WITH_ELECTIONS;
+        while self.world.now() < deadline {
+            if let Some(leader) = self.leader().filter(|leader| Some(*leader) != not) {
+                return Some(leader);
+            }
+            let next = self.world.next_event()?.min(deadline);
+            self.world.run_until(next);
+            self.note();
+        }
+        None
+    }
+
+    /// Faults of all kinds on all members, whenever the seed says.
+    pub(super) fn storm(&mut self, faults: u32) {
+        for _ in 0..faults {
+            let calm = Duration::from_millis(self.random.random_range(0..400));
+            self.run_until(self.world.now() + calm);
+            // Mostly the leader: nobody else's loss can do harm.
+            let any = self.random.random_range(0..3);
+            let whom = self.leader().filter(|_| self.random.random_bool(0.7)).unwrap_or(any);
+            let fault = FAULTS[self.random.random_range(0..FAULTS.len())];
+            self.strike(whom, fault);
+            let lasting = Duration::from_millis(self.random.random_range(0..400));
+            self.run_until(self.world.now() + lasting);
+            self.heal(whom, fault);
+        }
+        self.run_until(self.world.now() + Duration::from_secs(1));
+    }
+
+    fn strike(&mut self, member: usize, fault: Fault) {
+        match fault {
+            Fault::Killed => self.world.act(self.nodes[member], |seat, _| seat.kill()),
+            Fault::Paused => self.world.act(self.nodes[member], |seat, _| seat.paused = true),
+            Fault::CutOff => self.cut(member, true),
+        }
+        if fault == Fault::Killed {
+            let now = self.world.now();
+            for reign in self.reigns.iter_mut().filter(|reign| reign.member == member) {
+                reign.until = reign.until.min(now);
+            }
+        }
+    }
+
+    fn heal(&mut self, member: usize, fault: Fault) {
+        match fault {
+            Fault::Killed => self.world.act(self.nodes[member], Seat::start),
+            Fault::Paused => self.world.act(self.nodes[member], Seat::resume),
+            Fault::CutOff => self.cut(member, false),
+        }
+        self.note();
+    }
+
+    fn cut(&mut self, member: usize, cut: bool) {
+        for (link, ends) in self.links.into_iter().zip([[0, 1], [0, 2], [1, 2]]) {
+            if ends.contains(&member) {
+                self.world.set_cut(link, cut);
+            }
+        }
+    }
+
+    /// Two reigns of different members that overlap, if there are any.
+    pub(super) fn overlap(&self) -> Option<(Reign, Reign)> {
+        let mut reigns = self.reigns.clone();
+        reigns.sort_by_key(|reign| (reign.from, reign.until));
+        reigns.iter().enumerate().find_map(|(at, one)| {
+            let later = reigns[at + 1..].iter().take_while(|other| other.from < one.until);
+            let clash = later.into_iter().find(|other| other.member != one.member)?;
+            Some((*one, *clash))
+        })
+    }
+
+    /// How many reigns there were.
+    pub(super) fn reign_count(&self) -> usize {
+        self.reigns.len()
+    }
+}
+
+/// A computer with a disk: its member comes and goes.
+struct Seat {
+    config: Config,
+    disk: Kept,
+    member: Option<Member>,
+    paused: bool,
+    /// What arrives while the process stands still, as far as a socket's buffer goes.
+    waiting: VecDeque<Vec<u8>>,
+}
+
+impl Seat {
+    fn new(config: Config, now: Instant) -> Self {
+        let mut seat = Self {
+            config,
+            disk: Kept::default(),
+            member: None,
+            paused: false,
+            waiting: VecDeque::new(),
+        };
+        seat.start(now);
+        seat
+    }
+
+    fn start(&mut self, now: Instant) {
+        let member = Member::new(self.config, self.disk.clone(), now);
+        self.member = Some(member.expect("what a member kept starts one"));
+    }
+
+    fn kill(&mut self) {
+        self.member = None;
+        self.waiting.clear();
+    }
+
+    fn resume(&mut self, now: Instant) {
+        self.paused = false;
+        for datagram in std::mem::take(&mut self.waiting) {
+            if let Some(member) = &mut self.member {
+                member.handle_datagram(&datagram, now);
+            }
+        }
+    }
+
+    /// As the member believes, whether it can act upon it just now or not.
+    fn leads_until(&self) -> Option<Instant> {
+        self.member.as_ref()?.leads_until()
+    }
+}
+
+impl Node for Seat {
+    fn handle_datagram(&mut self, _: Route, datagram: &[u8], now: Instant) {
+        match &mut self.member {
+            Some(_) if self.paused => {
+                if self.waiting.len() < WAITING_MAX {
+                    self.waiting.push_back(datagram.to_vec());
+                }
+            }
+            Some(member) => member.handle_datagram(datagram, now),
+            None => {}
+        }
+    }
+
+    fn poll_transmit(&mut self, buffer: &mut Vec<u8>, _: Instant) -> Option<Route> {
+        let member = self.member.as_mut().filter(|_| !self.paused)?;
+        if let Some(kept) = member.poll_keep() {
+            self.disk = kept.clone();
+        }
+        let (to, datagram) = member.poll_transmit()?;
+        buffer.extend_from_slice(&datagram);
+        let to = usize::from(to) - 1;
+        Some(Route { socket: to as u8, remote: address(to) })
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.member.as_ref().filter(|_| !self.paused).map(Member::poll_timeout)
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        if let Some(member) = self.member.as_mut().filter(|_| !self.paused) {
+            member.handle_timeout(now);
+        }
+    }
+}
+
+fn address(member: usize) -> SocketAddr {
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, member as u8 + 1)), 7000)
+}
+
+/// What may happen to a member.
+pub(super) const FAULTS: [Fault; 3] = [Fault::Killed, Fault::Paused, Fault::CutOff];
+/// Heartbeats missing before anybody calls an election.
+pub(super) const PATIENCE: u8 = 5;
+/// Far above any election: a trial without a leader by then has none.
+const PATIENCE_WITH_ELECTIONS: Duration = Duration::from_secs(30);
+const WAITING_MAX: usize = 256;

@@ -1,0 +1,344 @@
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use raft::eraftpb::{ConfState, Entry, HardState, Message, MessageType};
+use raft::storage::MemStorage;
+use raft::{RawNode, StateRole};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use tautline_message::{Builder, QuorumStep};
+use tautline_units::Instant;
+
+use crate::step::{from_wire, round, round_of, to_wire};
+use crate::{Error, Kept};
+
+/// How a member takes part.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// Its number, from 1 on.
+    pub id: u8,
+    /// How many there are; three outlive the loss of one.
+    pub members: u8,
+    /// From one round of the leader's heartbeats to the next.
+    pub heartbeat: Duration,
+    /// Heartbeats that must be missing before anybody calls an election; 3 at least.
+    pub patience: u8,
+    /// Where its random delays come from: members need different ones.
+    pub seed: u64,
+}
+
+/// What a member has not made use of.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Counters {
+    /// Datagrams that are no step of this quorum.
+    pub malformed: u64,
+    /// Votes asked of a member that has just been started, and might have promised its vote before.
+    pub too_early: u64,
+    /// Steps that Raft has no use for, such as those of members that it does not know.
+    pub refused: u64,
+    /// Datagrams not sent because too many waited.
+    pub unsent: u64,
+}
+
+/// One of several computers, of which one acts.
+pub struct Member {
+    config: Config,
+    node: RawNode<MemStorage>,
+    builder: Builder,
+    started: Instant,
+    tick_due: Instant,
+    heartbeat_due: Instant,
+    /// The end of the lease, by this member's clock.
+    leads_until: Option<Instant>,
+    kept: Kept,
+    unkept: bool,
+    outbox: VecDeque<(u8, Vec<u8>)>,
+    counters: Counters,
+}
+
+impl Member {
+    /// A member that starts at `now`, with what it kept when it ran before.
+    ///
+    /// # Errors
+    /// When the configuration makes no sense, or not with what was kept.
+    pub fn new(config: Config, kept: Kept, now: Instant) -> Result<Self, Error> {
+        let Config { id, members, patience, .. } = config;
+        if id == 0 || id > members {
+            return Err(Error::NoSuchMember { id, members });
+        }
+        if patience < PATIENCE_MIN {
+            return Err(Error::TooFewHeartbeats { heartbeats: patience });
+        }
+        let ticks = usize::from(patience) * TICKS;
+        let raft_config = raft::Config {
+            id: id.into(),
+            election_tick: ticks,
+            // The rounds that renew the lease are heartbeats too; Raft's own only fill gaps.
+            heartbeat_tick: ticks - 1,
+            min_election_tick: ticks,
+            // Raft draws from a generator without a seed: `reseed` overrides whatever it drew.
+            max_election_tick: 2 * ticks,
+            check_quorum: true,
+            pre_vote: true,
+            max_inflight_msgs: INFLIGHT_MAX,
+            ..raft::Config::default()
+        };
+        let logger = slog::Logger::root(slog::Discard, slog::o!());
+        let node = RawNode::new(&raft_config, storage(members, &kept), &logger)
+            .map_err(|error| Error::Raft(error.to_string()))?;
+        let mut member = Self {
+            config,
+            node,
+            builder: Builder::new(),
+            started: now,
+            tick_due: now + config.heartbeat / TICKS as u32,
+            heartbeat_due: now,
+            leads_until: None,
+            kept,
+            unkept: false,
+            outbox: VecDeque::new(),
+            counters: Counters::default(),
+        };
+        member.reseed();
+        Ok(member)
+    }
+
+    /// Whether this member acts at `now`: its lease lasts.
+    pub fn may_act(&self, now: Instant) -> bool {
+        self.leads_until.is_some_and(|until| now < until)
+    }
+
+    /// When this member's lease ends, if it has one.
+    pub fn leads_until(&self) -> Option<Instant> {
+        self.leads_until
+    }
+
+    /// Counts elections; higher ones are later, so that an actuator can refuse who is behind.
+    pub fn term(&self) -> u64 {
+        self.node.raft.term
+    }
+
+    /// What has not been made use of so far.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// Takes a datagram of another member in; any bytes are safe to give.
+    pub fn handle_datagram(&mut self, datagram: &[u8], now: Instant) {
+        self.expire(now);
+        let message = QuorumStep::decode(datagram).ok().filter(|step| step.to == self.config.id);
+        let Some(message) = message.as_ref().and_then(from_wire) else {
+            self.counters.malformed += 1;
+            return;
+        };
+        if asks_for_a_vote(&message) && now.since(self.started) < self.silence() {
+            self.counters.too_early += 1;
+            return;
+        }
+        if !self.is_sound(&message) || self.node.step(message).is_err() {
+            self.counters.refused += 1;
+        }
+        self.settle(now);
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) is to be called next.
+    pub fn poll_timeout(&self) -> Instant {
+        self.tick_due.min(self.heartbeat_due)
+    }
+
+    /// Does what is due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.expire(now);
+        let tick = self.config.heartbeat / TICKS as u32;
+        // No tick is made up for: two at once would shorten what a lease relies on.
+        if now >= self.tick_due {
+            self.node.tick();
+            self.tick_due = now + tick;
+        }
+        if now >= self.heartbeat_due {
+            if self.node.raft.state == StateRole::Leader {
+                self.node.read_index(round(now));
+            }
+            self.heartbeat_due = (self.heartbeat_due + self.config.heartbeat).max(now);
+        }
+        self.settle(now);
+    }
+
+    /// What must be kept before anything more is sent; `None`: nothing new.
+    pub fn poll_keep(&mut self) -> Option<&Kept> {
+        std::mem::take(&mut self.unkept).then_some(&self.kept)
+    }
+
+    /// The next datagram and the member that it goes to; `None`: no more.
+    pub fn poll_transmit(&mut self) -> Option<(u8, Vec<u8>)> {
+        self.outbox.pop_front()
+    }
+
+    /// Whether a member that runs as it should can have sent this: Raft takes that for granted, and
+    /// ends the process where it is not so.
+    fn is_sound(&self, message: &Message) -> bool {
+        let Kept { commit, entry_terms, .. } = &self.kept;
+        let last = entry_terms.len() as u64;
+        let known = (1..=u64::from(self.config.members)).contains(&message.from);
+        let committed_stand = message.entries.iter().all(|entry| {
+            let own = entry.index.checked_sub(1).and_then(|at| entry_terms.get(at as usize));
+            entry.index > *commit || own == Some(&entry.term)
+        });
+        let rising = message.entries.is_sorted_by_key(|entry| entry.term)
+            && message.entries.iter().all(|entry| (1..=message.term).contains(&entry.term));
+        let fits = match message.msg_type {
+            MessageType::MsgHeartbeat => message.commit <= last,
+            MessageType::MsgAppend => message.index <= last && message.commit < TERM_MAX,
+            MessageType::MsgAppendResponse => message.index <= last && message.reject_hint <= last,
+            _ => true,
+        };
+        let other = message.from != u64::from(self.config.id);
+        known && other && (1..TERM_MAX).contains(&message.term) && committed_stand && rising && fits
+    }
+
+    /// Takes out of Raft what has become of it.
+    fn settle(&mut self, now: Instant) {
+        self.reseed();
+        while self.node.has_ready() {
+            let mut ready = self.node.ready();
+            self.send(ready.take_messages());
+            for state in ready.take_read_states() {
+                self.renew(round_of(&state.request_ctx), now);
+            }
+            let store = self.node.store().clone();
+            store.wl().append(ready.entries()).expect("entries follow those that are there");
+            self.keep_entries(ready.entries());
+            if let Some(hard) = ready.hs() {
+                store.wl().set_hardstate(hard.clone());
+                self.keep(hard);
+            }
+            self.send(ready.take_persisted_messages());
+            let mut light = self.node.advance(ready);
+            if let Some(commit) = light.commit_index() {
+                store.wl().mut_hard_state().set_commit(commit);
+                self.kept.commit = commit;
+                self.unkept = true;
+            }
+            self.send(light.take_messages());
+            self.node.advance_apply();
+        }
+        if self.node.raft.state != StateRole::Leader {
+            self.leads_until = None;
+        }
+    }
+
+    /// Lengthens the lease: a majority has answered the round that began then.
+    fn renew(&mut self, began: Option<Instant>, now: Instant) {
+        let Some(began) = began.filter(|began| *began <= now) else { return };
+        let until = began + self.lease();
+        if self.node.raft.state == StateRole::Leader && until > now {
+            self.leads_until = self.leads_until.max(Some(until));
+        }
+    }
+
+    /// A lease that has run out is none, whatever Raft believes.
+    fn expire(&mut self, now: Instant) {
+        self.leads_until = self.leads_until.filter(|until| now < *until);
+    }
+
+    /// For how long a round is good: what any member waits at least before it votes anew, less a
+    /// tick that may follow at once, less what clocks may differ in that time.
+    fn lease(&self) -> Duration {
+        let tick = self.config.heartbeat / TICKS as u32;
+        let ticks = u32::from(self.config.patience) * TICKS as u32 - 1;
+        tick * ticks * (DRIFT - 1) / DRIFT
+    }
+
+    /// For how long a member that has just started votes for nobody: it may have answered a leader
+    /// right before it died, and has forgotten.
+    fn silence(&self) -> Duration {
+        self.config.heartbeat * u32::from(self.config.patience) * DRIFT / (DRIFT - 1)
+    }
+
+    /// Puts a number of this member's own seed in the place of what Raft drew: another one in every
+    /// term, so that members who called an election at once do not do so again.
+    fn reseed(&mut self) {
+        let ticks = usize::from(self.config.patience) * TICKS;
+        let candidate = u64::from(self.node.raft.state == StateRole::Candidate);
+        let mut random = ChaCha8Rng::seed_from_u64(self.config.seed);
+        random.set_stream(2 * self.term() + candidate);
+        self.node.raft.set_randomized_election_timeout(random.random_range(ticks + 1..2 * ticks));
+    }
+
+    fn keep(&mut self, hard: &HardState) {
+        self.kept.term = hard.term;
+        self.kept.vote = hard.vote;
+        self.kept.commit = hard.commit;
+        self.unkept = true;
+    }
+
+    fn keep_entries(&mut self, entries: &[Entry]) {
+        for entry in entries {
+            // A log's own entry of that place, if it had one, was never committed.
+            self.kept.entry_terms.truncate(entry.index.saturating_sub(1) as usize);
+            self.kept.entry_terms.push(entry.term);
+            self.unkept = true;
+        }
+    }
+
+    fn send(&mut self, messages: Vec<Message>) {
+        for message in messages {
+            let Some(step) = to_wire(&message) else { continue };
+            if self.outbox.len() == OUTBOX_MAX {
+                self.counters.unsent += 1;
+                continue;
+            }
+            let datagram = step.encode_into(&mut self.builder).to_vec();
+            self.outbox.push_back((step.to, datagram));
+        }
+    }
+}
+
+impl std::fmt::Debug for Member {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Member")
+            .field("id", &self.config.id)
+            .field("term", &self.term())
+            .field("leads_until", &self.leads_until)
+            .finish_non_exhaustive()
+    }
+}
+
+fn asks_for_a_vote(message: &Message) -> bool {
+    matches!(message.msg_type, MessageType::MsgRequestVote | MessageType::MsgRequestPreVote)
+}
+
+/// Raft's view of what was kept.
+fn storage(members: u8, kept: &Kept) -> MemStorage {
+    let voters: Vec<u64> = (1..=u64::from(members)).collect();
+    let storage = MemStorage::new_with_conf_state(ConfState::from((voters, vec![])));
+    let entries: Vec<Entry> = kept
+        .entry_terms
+        .iter()
+        .zip(1..)
+        .map(|(term, index)| {
+            let mut entry = Entry::default();
+            entry.term = *term;
+            entry.index = index;
+            entry
+        })
+        .collect();
+    storage.wl().append(&entries).expect("an empty log takes them");
+    let mut hard = HardState::default();
+    hard.term = kept.term;
+    hard.vote = kept.vote;
+    hard.commit = kept.commit;
+    storage.wl().set_hardstate(hard);
+    storage
+}
+
+/// Ticks of Raft's clock between two heartbeats: elections are spread over so many steps.
+const TICKS: usize = 4;
+const PATIENCE_MIN: u8 = 3;
+/// Clocks differ by less than a 500th: crystals by a 5000th.
+const DRIFT: u32 = 500;
+/// More elections than there are nanoseconds in a life.
+const TERM_MAX: u64 = 1 << 62;
+const INFLIGHT_MAX: usize = 16;
+/// Two members, some rounds each.
+const OUTBOX_MAX: usize = 64;
