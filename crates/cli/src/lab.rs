@@ -1,6 +1,7 @@
 //! `tautline lab`.
 
 mod clip;
+mod leader;
 mod links;
 pub(crate) mod mtu;
 mod papers;
@@ -26,6 +27,9 @@ enum Task {
     Report(papers::Report),
     /// Send a clip through the whole system and compare what came with what was sent
     Clip(clip::Clip),
+    Leader(leader::Leader),
+    #[command(hide = true)]
+    LeaderMember(leader::LeaderMember),
     Links(links::Links),
     Mtu(mtu::Mtu),
     QpTable(qp_table::QpTable),
@@ -39,6 +43,8 @@ impl Lab {
             Task::Run(run) => run.run(),
             Task::Report(report) => report.run(),
             Task::Clip(clip) => stop::block_on(clip.run()),
+            Task::Leader(leader) => leader.run(),
+            Task::LeaderMember(member) => member.run(),
             Task::Links(links) => links.run(),
             Task::Mtu(mtu) => mtu.run(),
             Task::QpTable(table) => table.run(),

@@ -32,7 +32,7 @@ pub struct Config {
 pub struct Counters {
     /// Datagrams that are no step of this quorum.
     pub malformed: u64,
-    /// Votes asked of a member that has just been started, and might have promised its vote before.
+    /// Votes asked of a member that has just heard its leader, or has just been started.
     pub too_early: u64,
     /// Steps that Raft has no use for, such as those of members that it does not know.
     pub refused: u64,
@@ -45,7 +45,8 @@ pub struct Member {
     config: Config,
     node: RawNode<MemStorage>,
     builder: Builder,
-    started: Instant,
+    /// Until when this member votes for nobody.
+    silent_until: Instant,
     tick_due: Instant,
     heartbeat_due: Instant,
     /// The end of the lease, by this member's clock.
@@ -90,7 +91,7 @@ impl Member {
             config,
             node,
             builder: Builder::new(),
-            started: now,
+            silent_until: now,
             tick_due: now + config.heartbeat / TICKS as u32,
             heartbeat_due: now,
             leads_until: None,
@@ -99,6 +100,8 @@ impl Member {
             outbox: VecDeque::new(),
             counters: Counters::default(),
         };
+        // It may have answered a leader right before it died, and has forgotten.
+        member.silent_until = now + member.silence();
         member.reseed();
         Ok(member)
     }
@@ -131,12 +134,16 @@ impl Member {
             self.counters.malformed += 1;
             return;
         };
-        if asks_for_a_vote(&message) && now.since(self.started) < self.silence() {
+        if asks_for_a_vote(&message) && now < self.silent_until {
             self.counters.too_early += 1;
             return;
         }
+        let from = message.from;
         if !self.is_sound(&message) || self.node.step(message).is_err() {
             self.counters.refused += 1;
+        } else if self.node.raft.state == StateRole::Follower && self.node.raft.leader_id == from {
+            // Raft forgets its leader when it hears of a later term; the promise to it still stands.
+            self.silent_until = now + self.silence();
         }
         self.settle(now);
     }
@@ -249,8 +256,7 @@ impl Member {
         tick * ticks * (DRIFT - 1) / DRIFT
     }
 
-    /// For how long a member that has just started votes for nobody: it may have answered a leader
-    /// right before it died, and has forgotten.
+    /// For how long a member votes for nobody once it has heard its leader: longer than a lease.
     fn silence(&self) -> Duration {
         self.config.heartbeat * u32::from(self.config.patience) * DRIFT / (DRIFT - 1)
     }
@@ -316,18 +322,11 @@ fn storage(members: u8, kept: &Kept) -> MemStorage {
         .entry_terms
         .iter()
         .zip(1..)
-        .map(|(term, index)| {
-            let mut entry = Entry::default();
-            entry.term = *term;
-            entry.index = index;
-            entry
-        })
+        .map(|(term, index)| Entry { term: *term, index, ..Entry::default() })
         .collect();
     storage.wl().append(&entries).expect("an empty log takes them");
-    let mut hard = HardState::default();
-    hard.term = kept.term;
-    hard.vote = kept.vote;
-    hard.commit = kept.commit;
+    let Kept { term, vote, commit, .. } = *kept;
+    let hard = HardState { term, vote, commit, ..HardState::default() };
     storage.wl().set_hardstate(hard);
     storage
 }

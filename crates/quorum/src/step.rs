@@ -39,10 +39,8 @@ pub(crate) fn from_wire(step: &QuorumStep) -> Option<Message> {
         message.context = round(round_at).into();
     }
     let entries = step.entry_terms.iter().zip(1..).map(|(term, behind)| {
-        let mut entry = Entry::default();
-        entry.term = *term;
-        entry.index = step.index.checked_add(behind)?;
-        Some(entry)
+        let index = step.index.checked_add(behind)?;
+        Some(Entry { term: *term, index, ..Entry::default() })
     });
     message.set_entries(entries.collect::<Option<Vec<Entry>>>()?.into());
     Some(message)

@@ -34,7 +34,6 @@ pub(super) struct Reign {
 /// What came of one fault.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Failover {
-    pub(super) fault: Fault,
     /// From the fault until another member acts.
     pub(super) duration: Duration,
     /// From the end of the old lease until then: nobody acts.
@@ -90,12 +89,17 @@ impl Trial {
     fn note(&mut self) {
         let now = self.world.now();
         for (member, node) in self.nodes.into_iter().enumerate() {
-            let Some(lease) = self.world.node(node).leads_until() else { continue };
+            let last = self.reigns.iter_mut().rev().find(|reign| reign.member == member);
+            let Some(lease) = self.world.node(node).leads_until() else {
+                // Who has stepped down of itself will not act, whatever its lease would have been.
+                last.into_iter().for_each(|reign| reign.until = reign.until.min(now));
+                continue;
+            };
             let until = self.world.clock(node).world(lease);
             if until <= now {
                 continue;
             }
-            match self.reigns.iter_mut().rev().find(|reign| reign.member == member) {
+            match last {
                 Some(reign) if reign.until >= now => reign.until = reign.until.max(until),
                 _ => self.reigns.push(Reign { member, from: now, until }),
             }
@@ -120,13 +124,12 @@ impl Trial {
         let leader = self.leader().unwrap_or(leader);
         let struck_at = self.world.now();
         self.strike(leader, fault);
-        let next = self.wait_for(Some(leader))?;
+        self.wait_for(Some(leader))?;
         let now = self.world.now();
         let old = self.reigns.iter().rev().find(|reign| reign.member == leader)?;
         let ended = if fault == Fault::Killed { struck_at } else { old.until.min(now) };
         self.heal(leader, fault);
-        debug_assert_ne!(next, leader);
-        Some(Failover { fault, duration: now.since(struck_at), unled: now.since(ended) })
+        Some(Failover { duration: now.since(struck_at), unled: now.since(ended) })
     }
 
     fn wait_for(&mut self, not: Option<usize>) -> Option<usize> {
@@ -165,12 +168,7 @@ impl Trial {
             Fault::Paused => self.world.act(self.nodes[member], |seat, _| seat.paused = true),
             Fault::CutOff => self.cut(member, true),
         }
-        if fault == Fault::Killed {
-            let now = self.world.now();
-            for reign in self.reigns.iter_mut().filter(|reign| reign.member == member) {
-                reign.until = reign.until.min(now);
-            }
-        }
+        self.note();
     }
 
     fn heal(&mut self, member: usize, fault: Fault) {
@@ -258,13 +256,12 @@ impl Seat {
 impl Node for Seat {
     fn handle_datagram(&mut self, _: Route, datagram: &[u8], now: Instant) {
         match &mut self.member {
-            Some(_) if self.paused => {
-                if self.waiting.len() < WAITING_MAX {
-                    self.waiting.push_back(datagram.to_vec());
-                }
+            Some(member) if !self.paused => member.handle_datagram(datagram, now),
+            Some(_) if self.waiting.len() < WAITING_MAX => {
+                self.waiting.push_back(datagram.to_vec())
             }
-            Some(member) => member.handle_datagram(datagram, now),
-            None => {}
+            // A full buffer, or nobody listens.
+            Some(_) | None => {}
         }
     }
 

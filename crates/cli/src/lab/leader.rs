@@ -1,0 +1,278 @@
+//! `tautline lab leader`: three real processes of which one acts, and what befalls it.
+
+use std::collections::VecDeque;
+use std::io::Write;
+use std::net::{SocketAddr, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use rustix::process::{Pid, Signal, kill_process};
+use tautline_net::clock::Clock;
+use tautline_quorum::{Config, Kept, Member};
+use tautline_units::Instant;
+
+/// Run three redundant steering processes, and kill, stop and cut off the one that leads
+#[derive(Debug, Args)]
+pub(crate) struct Leader {
+    /// Milliseconds from one round of heartbeats to the next
+    #[arg(long, default_value_t = 10)]
+    heartbeat_ms: u64,
+    /// How often each fault happens
+    #[arg(long, default_value_t = 10)]
+    rounds: u32,
+}
+
+/// What `tautline lab leader` starts three times
+#[derive(Debug, Args)]
+pub(crate) struct LeaderMember {
+    id: u8,
+    stand: SocketAddr,
+    heartbeat_ms: u64,
+    kept: PathBuf,
+}
+
+/// Actuation and every message between members pass through here, so that members can be cut off.
+struct Stand {
+    socket: UdpSocket,
+    clock: Clock,
+    heartbeat_ms: u64,
+    folder: tempfile::TempDir,
+    members: Vec<Running>,
+    /// Term and member of the latest act.
+    acted: Option<(u64, usize)>,
+    /// When each member acted last.
+    acts: [Option<Instant>; 3],
+    /// Acts of a member after one of a later term: there must be none.
+    stale: u64,
+}
+
+struct Running {
+    process: Child,
+    address: Option<SocketAddr>,
+    cut: bool,
+}
+
+impl Leader {
+    pub(crate) fn run(self) -> Result<()> {
+        let mut stand = Stand::new(self.heartbeat_ms)?;
+        println!("three processes, heartbeat {} ms, patience {PATIENCE}", self.heartbeat_ms);
+        println!(
+            "{:8} {:>8} {:>8} {:>8}   ms until another acts",
+            "leader", "least", "median", "most"
+        );
+        for fault in ["killed", "stopped", "cut off"] {
+            let mut times = Vec::new();
+            for _ in 0..self.rounds.max(1) {
+                times.push(stand.fail_over(fault)?.as_secs_f64() * 1e3);
+            }
+            times.sort_by(f64::total_cmp);
+            let (least, most) = (times[0], times[times.len() - 1]);
+            println!("{fault:8} {least:>8.1} {:>8.1} {most:>8.1}", times[times.len() / 2]);
+        }
+        println!("acts of a leader after one of a later leader: {}", stand.stale);
+        ensure!(stand.stale == 0, "two leaders acted at once");
+        Ok(())
+    }
+}
+
+impl Stand {
+    fn new(heartbeat_ms: u64) -> Result<Self> {
+        let socket = UdpSocket::bind("127.0.0.1:0")?;
+        socket.set_read_timeout(Some(Duration::from_millis(1)))?;
+        let mut stand = Self {
+            socket,
+            clock: Clock::start(),
+            heartbeat_ms,
+            folder: tempfile::tempdir()?,
+            members: Vec::new(),
+            acted: None,
+            acts: [None; 3],
+            stale: 0,
+        };
+        for member in 0..3 {
+            let process = stand.start(member)?;
+            stand.members.push(Running { process, address: None, cut: false });
+        }
+        Ok(stand)
+    }
+
+    fn start(&self, member: usize) -> Result<Child> {
+        let kept = self.folder.path().join(member.to_string());
+        Command::new(std::env::current_exe()?)
+            .args(["lab", "leader-member", &(member + 1).to_string()])
+            .args([self.socket.local_addr()?.to_string(), self.heartbeat_ms.to_string()])
+            .arg(kept)
+            .stdin(Stdio::null())
+            .spawn()
+            .context("cannot start a member")
+    }
+
+    /// Does `fault` to the leader and waits for another that acts.
+    fn fail_over(&mut self, fault: &str) -> Result<Duration> {
+        let leader = self.settled()?;
+        let struck_at = self.clock.now();
+        match fault {
+            "killed" => {
+                self.members[leader].process.kill()?;
+                self.members[leader].process.wait()?;
+            }
+            "stopped" => {
+                kill_process(Pid::from_child(&self.members[leader].process), Signal::STOP)?;
+            }
+            _ => self.members[leader].cut = true,
+        }
+        let next = self.until(|stand| {
+            let acted = |member: &usize| stand.acts[*member].is_some_and(|at| at > struck_at);
+            (0..3).filter(|member| *member != leader).find(acted)
+        })?;
+        let acted_at = self.acts[next].context("it acted")?;
+        match fault {
+            "killed" => self.members[leader].process = self.start(leader)?,
+            "stopped" => {
+                kill_process(Pid::from_child(&self.members[leader].process), Signal::CONT)?;
+            }
+            _ => self.members[leader].cut = false,
+        }
+        Ok(acted_at.since(struck_at))
+    }
+
+    /// Waits until one member alone has acted for ten patiences.
+    fn settled(&mut self) -> Result<usize> {
+        let calm = Duration::from_millis(self.heartbeat_ms) * u32::from(PATIENCE) * 10;
+        let until = self.clock.now() + calm;
+        while self.clock.now() < until {
+            self.pass_on()?;
+        }
+        let fresh = Duration::from_millis(self.heartbeat_ms);
+        self.until(|stand| {
+            let (_, member) = stand.acted?;
+            let age = stand.clock.now().since(stand.acts[member]?);
+            (age < fresh).then_some(member)
+        })
+    }
+
+    fn until<T>(&mut self, found: impl Fn(&Self) -> Option<T>) -> Result<T> {
+        let deadline = self.clock.now() + DEADLINE;
+        loop {
+            if let Some(found) = found(self) {
+                return Ok(found);
+            }
+            ensure!(self.clock.now() < deadline, "nobody leads for {DEADLINE:?}");
+            self.pass_on()?;
+        }
+    }
+
+    /// Takes one datagram of a member and does with it what it is for.
+    fn pass_on(&mut self) -> Result<()> {
+        let mut buffer = [0; 2048];
+        let Ok((length, from)) = self.socket.recv_from(&mut buffer) else { return Ok(()) };
+        let [who, to, rest @ ..] = &buffer[..length] else { return Ok(()) };
+        let who = usize::from(*who);
+        let Some(sender) = self.members.get_mut(who) else { return Ok(()) };
+        sender.address = Some(from);
+        if *to == ACT {
+            if let Some(term) = rest.first_chunk() {
+                self.note_act(who, u64::from_le_bytes(*term));
+            }
+            return Ok(());
+        }
+        let cut = sender.cut;
+        let Some(receiver) = self.members.get(usize::from(*to)) else { return Ok(()) };
+        if let Some(address) = receiver.address.filter(|_| !cut && !receiver.cut) {
+            // Who has just been killed does not listen; that is the point.
+            let _ = self.socket.send_to(rest, address);
+        }
+        Ok(())
+    }
+
+    fn note_act(&mut self, member: usize, term: u64) {
+        match self.acted {
+            Some((later, _)) if later > term => self.stale += 1,
+            _ => {
+                self.acted = Some((term, member));
+                self.acts[member] = Some(self.clock.now());
+            }
+        }
+    }
+}
+
+impl Drop for Stand {
+    fn drop(&mut self) {
+        for member in &mut self.members {
+            // What has ended already cannot be ended.
+            let _ = member.process.kill();
+            let _ = member.process.wait();
+        }
+    }
+}
+
+impl LeaderMember {
+    pub(crate) fn run(self) -> Result<()> {
+        let clock = Clock::start();
+        let config = Config {
+            id: self.id,
+            members: 3,
+            heartbeat: Duration::from_millis(self.heartbeat_ms),
+            patience: PATIENCE,
+            seed: self.id.into(),
+        };
+        let kept = match std::fs::read(&self.kept) {
+            Ok(bytes) => Kept::from_bytes(&bytes)?,
+            Err(_) => Kept::default(),
+        };
+        let mut member = Member::new(config, kept, clock.now())?;
+        let socket = UdpSocket::bind("127.0.0.1:0")?;
+        socket.connect(self.stand)?;
+        let who = self.id - 1;
+        socket.send(&[who, HELLO])?;
+        let mut act_due = clock.now();
+        let mut outbox = VecDeque::new();
+        loop {
+            let due = member.poll_timeout().min(act_due.max(clock.now()));
+            let wait = due.since(clock.now()).max(Duration::from_micros(100));
+            socket.set_read_timeout(Some(wait))?;
+            let mut buffer = [0; 2048];
+            if let Ok(length) = socket.recv(&mut buffer) {
+                member.handle_datagram(&buffer[..length], clock.now());
+            }
+            if member.poll_timeout() <= clock.now() {
+                member.handle_timeout(clock.now());
+            }
+            if let Some(kept) = member.poll_keep() {
+                keep(&self.kept, kept)?;
+            }
+            while let Some((to, datagram)) = member.poll_transmit() {
+                outbox.push_back([&[who, to - 1][..], &datagram].concat());
+            }
+            for datagram in outbox.drain(..) {
+                socket.send(&datagram)?;
+            }
+            if clock.now() >= act_due {
+                act_due = clock.now() + ACT_EVERY;
+                let term = member.term().to_le_bytes();
+                if member.may_act(clock.now()) {
+                    socket.send(&[&[who, ACT][..], &term].concat())?;
+                }
+            }
+        }
+    }
+}
+
+/// Puts what must be known after a crash on the disk, whole or not at all.
+fn keep(path: &Path, kept: &Kept) -> Result<()> {
+    let new = path.with_extension("new");
+    let mut file = std::fs::File::create(&new)?;
+    file.write_all(&kept.to_bytes())?;
+    file.sync_data()?;
+    Ok(std::fs::rename(new, path)?)
+}
+
+const PATIENCE: u8 = 5;
+const ACT_EVERY: Duration = Duration::from_millis(2);
+const DEADLINE: Duration = Duration::from_secs(30);
+/// In the place of a receiver.
+const ACT: u8 = 255;
+const HELLO: u8 = 254;
