@@ -111,7 +111,6 @@ outside:
 	cargo clippy --locked --package tautline-video --features x264 --all-targets -- -D warnings
 	cargo check --locked --manifest-path fuzz/Cargo.toml
 	cargo check --locked --manifest-path peers/Cargo.toml
-	cargo check --locked --manifest-path codecs/Cargo.toml
 
 # The erasure codes build alone, without std, and without alloc; where one is installed, for a
 # target that has neither.
