@@ -92,7 +92,6 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("testtrack", &["units", "message", "video"]),
     ("net", &["units", "message", "transport", "sim"]),
     ("quorum", &["units", "message"]),
-    ("net", &["units", "transport", "sim"]),
     ("vehicle", &["units", "net", "transport", "video", "message", "testtrack"]),
     ("operator", &["units", "net", "transport", "video", "message"]),
     ("switchboard", &["units", "net", "transport", "message"]),

@@ -44,6 +44,6 @@ pub(crate) use operator_status_generated::tautline as operator_status;
 pub(crate) use point_cloud_generated::foxglove as point_cloud;
 pub(crate) use probe_answer_generated::tautline as probe_answer;
 pub(crate) use probe_question_generated::tautline as probe_question;
-pub(crate) use survey_generated::tautline as survey;
 pub(crate) use quorum_generated::tautline as quorum;
+pub(crate) use survey_generated::tautline as survey;
 pub(crate) use telemetry_generated::tautline as telemetry;

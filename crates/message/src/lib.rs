@@ -42,9 +42,9 @@ mod operator_status;
 pub mod point_cloud;
 mod probe_answer;
 mod probe_question;
-pub mod survey;
 mod quorum_step;
 pub mod schema;
+pub mod survey;
 mod telemetry;
 mod wire;
 
@@ -57,7 +57,7 @@ pub use operator_status::{ClockOffset, EmulatedLink, OperatorStatus, SessionStat
 pub use point_cloud::PointCloud;
 pub use probe_answer::ProbeAnswer;
 pub use probe_question::ProbeQuestion;
-pub use survey::Survey;
 pub use quorum_step::QuorumStep;
+pub use survey::Survey;
 pub use telemetry::{Mode, Position, Telemetry};
 pub use wire::Builder;

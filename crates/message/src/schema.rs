@@ -33,7 +33,26 @@ pub const POINT_CLOUD: Schema =
 /// [`QuorumStep`](crate::QuorumStep).
 pub const QUORUM_STEP: Schema =
     Schema { name: "tautline.QuorumStep", bytes: include_bytes!("../bfbs/quorum.bfbs") };
+/// [`Survey`](crate::Survey).
+pub const SURVEY: Schema =
+    Schema { name: "tautline.Survey", bytes: include_bytes!("../bfbs/survey.bfbs") };
+/// [`ProbeQuestion`](crate::ProbeQuestion).
+pub const PROBE_QUESTION: Schema =
+    Schema { name: "tautline.ProbeQuestion", bytes: include_bytes!("../bfbs/probe_question.bfbs") };
+/// [`ProbeAnswer`](crate::ProbeAnswer).
+pub const PROBE_ANSWER: Schema =
+    Schema { name: "tautline.ProbeAnswer", bytes: include_bytes!("../bfbs/probe_answer.bfbs") };
 
 /// Every message's.
-pub const ALL: [Schema; 7] =
-    [COMMAND, TELEMETRY, OPERATOR_STATUS, LINK_ACTION, CONTROL, POINT_CLOUD, QUORUM_STEP];
+pub const ALL: [Schema; 10] = [
+    COMMAND,
+    TELEMETRY,
+    OPERATOR_STATUS,
+    LINK_ACTION,
+    CONTROL,
+    POINT_CLOUD,
+    QUORUM_STEP,
+    SURVEY,
+    PROBE_QUESTION,
+    PROBE_ANSWER,
+];

@@ -640,7 +640,7 @@ pub unsafe fn root_as_quorum_step_unchecked(buf: &[u8]) -> QuorumStep<'_> {
 pub unsafe fn size_prefixed_root_as_quorum_step_unchecked(buf: &[u8]) -> QuorumStep<'_> {
   unsafe { ::flatbuffers::size_prefixed_root_unchecked::<QuorumStep>(buf) }
 }
-pub const QUORUM_STEP_IDENTIFIER: &str = "TLQ1";
+pub const QUORUM_STEP_IDENTIFIER: &str = "TLE1";
 
 #[inline]
 pub fn quorum_step_buffer_has_identifier(buf: &[u8]) -> bool {

@@ -8,10 +8,8 @@ use tautline_message::point_cloud::{Field, Number, Point, PointCloud, Pose};
 use tautline_message::survey::{ClassSurvey, Delays, End, LinkSurvey, PacketCounts, UnitClass};
 use tautline_message::{
     ClockOffset, Command, Control, EmulatedLink, Gear, LinkAction, LinkState, LinkStatus, Mode,
-    OperatorStatus, Position, ProbeAnswer, ProbeQuestion, Refusal, SessionState, Survey, Telemetry,
-    VehicleEntry, VehicleState,
-    OperatorStatus, Position, QuorumStep, Refusal, SessionState, Telemetry, VehicleEntry,
-    VehicleState,
+    OperatorStatus, Position, ProbeAnswer, ProbeQuestion, QuorumStep, Refusal, SessionState,
+    Survey, Telemetry, VehicleEntry, VehicleState,
 };
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 

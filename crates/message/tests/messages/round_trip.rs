@@ -4,8 +4,7 @@ use proptest::sample::Index;
 use tautline_message::point_cloud::{Point, Reader, View};
 use tautline_message::{
     Builder, Command, Control, LinkAction, OperatorStatus, PointCloud, ProbeAnswer, ProbeQuestion,
-    Survey, Telemetry,
-    Builder, Command, Control, LinkAction, OperatorStatus, PointCloud, QuorumStep, Telemetry,
+    QuorumStep, Survey, Telemetry,
 };
 use tautline_units::{ByteCount, Instant};
 

@@ -197,7 +197,7 @@ inline const tautline::QuorumStep *GetSizePrefixedQuorumStep(const void *buf) {
 }
 
 inline const char *QuorumStepIdentifier() {
-  return "TLQ1";
+  return "TLE1";
 }
 
 inline bool QuorumStepBufferHasIdentifier(const void *buf) {

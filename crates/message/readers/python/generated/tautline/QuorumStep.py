@@ -22,7 +22,7 @@ class QuorumStep(object):
         return cls.GetRootAs(buf, offset)
     @classmethod
     def QuorumStepBufferHasIdentifier(cls, buf, offset, size_prefixed=False):
-        return flatbuffers.util.BufferHasIdentifier(buf, offset, b"\x54\x4C\x51\x31", size_prefixed=size_prefixed)
+        return flatbuffers.util.BufferHasIdentifier(buf, offset, b"\x54\x4C\x45\x31", size_prefixed=size_prefixed)
 
     # QuorumStep
     def Init(self, buf, pos):
