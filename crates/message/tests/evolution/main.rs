@@ -102,7 +102,7 @@ fn a_field_that_is_not_known_is_passed_over() {
     let links = builder.create_vector(&[link]);
     let reason = builder.create_string("");
     let table = builder.start_table();
-    builder.push_slot_always(old_telemetry::Telemetry::VT_MOTION, &motion);
+    builder.push_slot_always(old_telemetry::Telemetry::VT_MOTION, motion);
     builder.push_slot_always(old_telemetry::Telemetry::VT_MODE_REASON, reason);
     builder.push_slot_always(old_telemetry::Telemetry::VT_LINKS, links);
     builder.push_slot_always(4 + 2 * 100, 77_u64);
@@ -137,7 +137,7 @@ fn telemetry_with<'a>(
     };
     let root = old_telemetry::Telemetry::create(builder, &arguments);
     old_telemetry::finish_telemetry_buffer(builder, root);
-    Telemetry::decode(builder.finished_data()).unwrap()
+    Telemetry::decode(builder.finished_data()).expect("what was written is read")
 }
 
 fn old_telemetry() -> Vec<u8> {
