@@ -4,6 +4,8 @@
 //! flatbuffers, g++ with the headers of FlatBuffers of the version that generated the code. The
 //! console's own tests read the same messages in TypeScript.
 
+#![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command as Process, Stdio};

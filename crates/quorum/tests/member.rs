@@ -1,5 +1,7 @@
 //! One member alone, and three that hear each other at once.
 
+#![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
+
 use std::time::Duration;
 
 use proptest::collection::vec;
