@@ -128,6 +128,14 @@ export interface LatencyView {
   count: number;
 }
 
+/** What one stage of a slice's way takes, ms. */
+export interface StageView {
+  name: string;
+  p50: number;
+  p95: number;
+  p99: number;
+}
+
 /** How the browser's side of the video fares. */
 export interface VideoView {
   /** Null while nothing was drawn in the window or the clock is not known. */
@@ -138,6 +146,8 @@ export interface VideoView {
   bitrateBps: number;
   /** Mean time of one drawImage call, ms. */
   drawMs: number;
+  /** Where the latency comes from, in the order of the way; empty while nothing is known. */
+  stages: StageView[];
   /** The largest latency since the page was opened, ms. */
   worstEverMs: number | null;
   /** Value of the newest in-picture stamp and its age when drawn. */

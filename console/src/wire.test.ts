@@ -22,14 +22,16 @@ const PARSERS: Readonly<Record<string, (message: ArrayBuffer) => unknown>> = {
 };
 
 function sliceMessage(change: { kind?: number; capturedAtUs?: bigint } = {}): ArrayBuffer {
-  const message = new ArrayBuffer(16 + 5);
+  const message = new ArrayBuffer(24 + 5);
   const view = new DataView(message);
   view.setUint8(0, FROM_OPERATOR.slice);
   view.setUint8(1, 3);
   view.setUint8(2, change.kind ?? 1);
   view.setUint32(4, 0xfffffff0);
   view.setBigUint64(8, change.capturedAtUs ?? 1_760_000_000_123_456n);
-  new Uint8Array(message, 16).set([0, 0, 0, 1, 0x41]);
+  view.setUint32(16, 3_500);
+  view.setUint32(20, 41_000);
+  new Uint8Array(message, 24).set([0, 0, 0, 1, 0x41]);
   return message;
 }
 

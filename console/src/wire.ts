@@ -24,6 +24,10 @@ export interface Slice {
   picture: number;
   /** Start of the strip's readout, Unix microseconds on the operator's clock. */
   capturedAtUs: number;
+  /** From there to the end of its encoding, microseconds. */
+  encodedAfterUs: number;
+  /** From there until the operator's process handed it on, microseconds. */
+  handedOnAfterUs: number;
   /** One access unit, Annex B; a view into the message. */
   bytes: Uint8Array;
 }
@@ -47,7 +51,7 @@ export interface Pong {
 
 export class BadMessage extends Error {}
 
-const SLICE_HEADER_BYTES = 16;
+const SLICE_HEADER_BYTES = 24;
 const SLICE_KINDS: readonly SliceKind[] = ['idr', 'predicted', 'skip'];
 const STRIPS_MAX = 8; // The refresh wish is a mask of eight bits.
 const SIDE_MAX = 8192;
@@ -62,6 +66,8 @@ export function parseSlice(message: ArrayBuffer): Slice {
     kind,
     picture: view.getUint32(4),
     capturedAtUs: readMicroseconds(view, 8),
+    encodedAfterUs: view.getUint32(16),
+    handedOnAfterUs: view.getUint32(20),
     bytes: new Uint8Array(message, SLICE_HEADER_BYTES),
   };
 }

@@ -53,6 +53,9 @@ export class Details {
     this.#page.set('worst latency since opened', `${ms(video.worstEverMs)} ms`, 'latency-worst-ever');
     this.#page.set('clock against operator', clock === null ? UNKNOWN : `${ms(clock.offsetMs)} ± ${ms(clock.rttMs / 2)} ms`, 'console-clock');
     this.#page.set('strips drawn', `${video.stripRate.toFixed(0)} /s`, 'strip-rate');
+    for (const { name, p50, p95, p99 } of video.stages) {
+      this.#page.set(`${name}, p50 / p95 / p99`, `${p50.toFixed(1)} / ${p95.toFixed(1)} / ${p99.toFixed(1)} ms`, `stage-${name}`);
+    }
     this.#page.set('draw call', `${video.drawMs.toFixed(2)} ms`, 'draw-time');
   }
 

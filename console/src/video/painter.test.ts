@@ -17,7 +17,7 @@ beforeEach(() => {
 });
 
 function offer(strip: number, picture: number): void {
-  const origin: Origin = { strip, picture, capturedAtUs: 0, skip: false };
+  const origin: Origin = { strip, picture, capturedAtUs: 0, skip: false, encodedAfterUs: 0, handedOnAfterUs: 0, fedAtMs: 0 };
   painter.offer({ close: () => closed.push(picture) } as unknown as VideoFrame, origin);
 }
 
@@ -85,7 +85,7 @@ describe('painter', () => {
     const close = vi.fn();
     const broken = new Painter({ draw: () => { throw new Error('no canvas'); }, superseded: () => {} }, () => {});
     const frame = { close } as unknown as VideoFrame;
-    expect(() => broken.offer(frame, { strip: 0, picture: 1, capturedAtUs: 0, skip: false })).toThrow('no canvas');
+    expect(() => broken.offer(frame, { strip: 0, picture: 1, capturedAtUs: 0, skip: false, encodedAfterUs: 0, handedOnAfterUs: 0, fedAtMs: 0 })).toThrow('no canvas');
     expect(close).toHaveBeenCalledOnce();
   });
 });

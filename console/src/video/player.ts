@@ -7,6 +7,7 @@ import { stampAge } from '../stamp';
 import type { Hello, Slice } from '../wire';
 import { Painter } from './painter';
 import type { Screen } from './screen';
+import { Stages } from './stages';
 import { type Origin, StripDecoder, type StripDrop } from './strip';
 
 const WINDOW_MS = 10_000;
@@ -28,6 +29,8 @@ export class Player {
   #wished: number[] = [];
   readonly #drops = new Counters<PlayerDrop>(DROPS);
   readonly #latency = new LatencyWindow(WINDOW_MS, SAMPLES_MAX);
+  readonly #stages = new Stages(WINDOW_MS, SAMPLES_MAX);
+  readonly #decodedAtMs = new WeakMap<VideoFrame, number>();
   readonly #strips = new Rate(1_000);
   readonly #pictures = new Rate(1_000);
   readonly #bits = new Rate(1_000);
@@ -60,7 +63,10 @@ export class Player {
       strip,
       { codec: hello.codec, optimizeForLatency: true },
       {
-        frame: (frame, origin) => this.#painter.offer(frame, origin),
+        frame: (frame, origin) => {
+          this.#decodedAtMs.set(frame, nowMs());
+          this.#painter.offer(frame, origin);
+        },
         drop: (name, count) => this.#drops.add(name, count),
         wish: () => this.#want(strip),
       },
@@ -94,6 +100,7 @@ export class Player {
       stripRate,
       bitrateBps: this.#bits.perSecond(now),
       drawMs: stripRate > 0 ? this.#drawMs.perSecond(now) / stripRate : 0,
+      stages: this.#stages.view(now),
       worstEverMs: this.#latency.worstEver,
       stamp: this.#stamp,
       clock: this.clock.best(),
@@ -111,6 +118,7 @@ export class Player {
     const clock = this.clock.best();
     if (!origin.skip && clock !== null) {
       this.#latency.add(drawn + clock.offsetMs - origin.capturedAtUs / 1000, drawn);
+      this.#stages.add(origin, clock.offsetMs, this.#decodedAtMs.get(frame) ?? before, drawn);
     }
     if (origin.strip === 0 && !origin.skip && drawn - this.#stampedAtMs >= STAMP_EVERY_MS) {
       this.#stampedAtMs = drawn;

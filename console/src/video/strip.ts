@@ -7,6 +7,11 @@ export interface Origin {
   capturedAtUs: number;
   /** A stand-in for a lost slice: it repeats old content, so its latency means nothing. */
   skip: boolean;
+  /** From the capture to the end of its encoding, and to its handing on by the operator's process. */
+  encodedAfterUs: number;
+  handedOnAfterUs: number;
+  /** When it was given to the decoder. */
+  fedAtMs: number;
 }
 
 export type StripDrop = 'awaiting IDR' | 'decoder behind' | 'decoder error';
@@ -37,7 +42,7 @@ export class StripDecoder {
   #decoder: VideoDecoder | null = null;
   #awaitingIdr = true;
   /** By chunk timestamp, which is a number of our own: capture times may repeat or step back. */
-  readonly #origins = new Map<number, { origin: Origin; fedAtMs: number }>();
+  readonly #origins = new Map<number, Origin>();
   #fed = 0;
   /** When the oldest undecoded slice was first seen to wait too long. */
   #behindSinceMs: number | null = null;
@@ -101,8 +106,11 @@ export class StripDecoder {
       picture: slice.picture,
       capturedAtUs: slice.capturedAtUs,
       skip: slice.kind === 'skip',
+      encodedAfterUs: slice.encodedAfterUs,
+      handedOnAfterUs: slice.handedOnAfterUs,
+      fedAtMs: nowMs,
     };
-    this.#origins.set(timestamp, { origin, fedAtMs: nowMs });
+    this.#origins.set(timestamp, origin);
   }
 
   #open(): VideoDecoder {
@@ -117,8 +125,8 @@ export class StripDecoder {
   }
 
   #output(frame: VideoFrame): void {
-    const entry = this.#origins.get(frame.timestamp);
-    if (entry === undefined) {
+    const origin = this.#origins.get(frame.timestamp);
+    if (origin === undefined) {
       frame.close();
       return;
     }
@@ -128,7 +136,7 @@ export class StripDecoder {
       this.#origins.delete(timestamp);
       if (timestamp === frame.timestamp) break;
     }
-    this.events.frame(frame, entry.origin);
+    this.events.frame(frame, origin);
   }
 
   #failed(): void {

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use anyhow::Context;
 use axum::Router;
@@ -68,6 +69,10 @@ pub struct SliceHead {
     pub picture: u32,
     /// Start of the strip's readout: Unix time in microseconds by the operator's clock.
     pub captured_unix_micros: u64,
+    /// From there to the end of its encoding.
+    pub encoded_after: Duration,
+    /// From there until it was handed on to the browser.
+    pub handed_on_after: Duration,
 }
 
 impl Hub {
@@ -218,7 +223,7 @@ impl std::fmt::Debug for Hub {
 
 impl SliceHead {
     fn message(&self, bytes: &[u8]) -> Bytes {
-        let mut message = Vec::with_capacity(16 + bytes.len());
+        let mut message = Vec::with_capacity(24 + bytes.len());
         let slice_kind = match self.kind {
             SliceKind::Idr => 0,
             SliceKind::Predicted => 1,
@@ -227,6 +232,10 @@ impl SliceHead {
         message.extend_from_slice(&[kind::SLICE, self.strip, slice_kind, 0]);
         message.extend_from_slice(&self.picture.to_be_bytes());
         message.extend_from_slice(&self.captured_unix_micros.to_be_bytes());
+        for after in [self.encoded_after, self.handed_on_after] {
+            let micros = u32::try_from(after.as_micros()).unwrap_or(u32::MAX);
+            message.extend_from_slice(&micros.to_be_bytes());
+        }
         message.extend_from_slice(bytes);
         message.into()
     }
@@ -366,7 +375,14 @@ mod tests {
     }
 
     fn head(strip: u8, kind: SliceKind) -> SliceHead {
-        SliceHead { strip, kind, picture: 7, captured_unix_micros: 9 }
+        SliceHead {
+            strip,
+            kind,
+            picture: 7,
+            captured_unix_micros: 9,
+            encoded_after: Duration::from_micros(3_500),
+            handed_on_after: Duration::from_secs(5_000),
+        }
     }
 
     #[test]
@@ -379,8 +395,11 @@ mod tests {
         assert_eq!(hub.take_refresh(), 1 << 2);
         hub.show_slice(head(2, SliceKind::Idr), &[1]);
         hub.show_slice(head(2, SliceKind::Predicted), &[2]);
-        assert_eq!(messages.try_recv().unwrap()[..4], [1, 2, 0, 0]);
-        assert_eq!(messages.try_recv().unwrap()[16..], [2]);
+        let message = messages.try_recv().unwrap();
+        assert_eq!(message[..4], [1, 2, 0, 0]);
+        // More than an hour has no room.
+        assert_eq!(message[16..], [0, 0, 0x0D, 0xAC, 255, 255, 255, 255, 1]);
+        assert_eq!(messages.try_recv().unwrap()[24..], [2]);
     }
 
     #[test]

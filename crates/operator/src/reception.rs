@@ -216,6 +216,8 @@ impl Reception {
             kind: slice.kind,
             picture: slice.picture,
             captured_unix_micros: self.clock.unix_nanos(captured_at) / 1_000,
+            encoded_after: slice.encoded_at.since(slice.captured_at),
+            handed_on_after: now.since(captured_at),
         };
         self.hub.show_slice(head, &slice.bytes);
         if let Some(recorder) = &mut self.recorder {
