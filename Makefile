@@ -7,6 +7,8 @@
 # make miri    no undefined behaviour in the erasure codes, every kernel
 # make lab     the papers' tables and figures beside ours  QUICK=1
 # make numbers how the whole does on a clip               CLIP=file.mp4
+# make latency from capture to canvas, stage by stage     MINUTES=60
+# make loss    slices lost at random stop no decoder      PICTURES=10000
 
 SHELL := bash
 .DEFAULT_GOAL := help
@@ -20,11 +22,13 @@ RATE ?=
 SECONDS_LONG ?= 30
 SECONDS ?= 60
 STORMS ?= 10000
+MINUTES ?= 1
+PICTURES ?= 10000
 FUZZ_BYTES := 4096
 X86_FEATURES := +ssse3,+avx2,+gfni,+avx512f,+avx512bw
 BINARY := $(or $(CARGO_TARGET_DIR),target)/release/tautline
 
-.PHONY: help demo test bench bench-messages peers storms fuzz miri lab numbers console build lint bare outside deny unit browser tools nightly
+.PHONY: help demo test bench bench-messages peers storms fuzz miri lab numbers console build lint latency loss bare outside deny unit browser tools nightly
 
 help:
 	@sed -n '1,/^$$/s/^# //p' Makefile
@@ -82,6 +86,14 @@ numbers: build
 	@./setup ffmpeg
 	@$(BINARY) lab clip --clip "$(CLIP)" --links direct --seconds $(SECONDS_LONG)
 	@$(BINARY) lab clip --clip "$(CLIP)" --links lte-driving --seconds $(SECONDS_LONG)
+
+latency: build
+	@./setup chromium
+	cd console && TAUTLINE=$(abspath $(BINARY)) MINUTES=$(MINUTES) node soak/latency.mjs
+
+loss: build
+	@./setup ffmpeg chromium
+	cd console && TAUTLINE=$(abspath $(BINARY)) PICTURES=$(PICTURES) node --test e2e/decode.test.mjs
 
 build: console
 	cargo build --release --package tautline

@@ -3,6 +3,7 @@
 mod clip;
 mod leader;
 mod links;
+mod loss;
 pub(crate) mod mtu;
 mod papers;
 mod progress;
@@ -31,6 +32,7 @@ enum Task {
     #[command(hide = true)]
     LeaderMember(leader::LeaderMember),
     Links(links::Links),
+    Loss(loss::Loss),
     Mtu(mtu::Mtu),
     QpTable(qp_table::QpTable),
 }
@@ -46,6 +48,7 @@ impl Lab {
             Task::Leader(leader) => leader.run(),
             Task::LeaderMember(member) => member.run(),
             Task::Links(links) => links.run(),
+            Task::Loss(loss) => loss.run(),
             Task::Mtu(mtu) => mtu.run(),
             Task::QpTable(table) => table.run(),
         }

@@ -52,6 +52,7 @@ pub mod experiment;
 mod footage;
 mod ground_vehicles;
 pub mod links;
+pub mod loss;
 pub mod machine;
 pub mod outcome;
 pub mod packet_size;

@@ -1,0 +1,38 @@
+//! `tautline lab loss`.
+
+use std::path::PathBuf;
+
+use anyhow::ensure;
+use clap::Args;
+use tautline_lab::loss::{self, Weather};
+
+/// Lose slices at random and check that no decoder ever stops, and that each strip heals
+///
+/// Every encoder of this build codes a strip; openh264 and ffmpeg decode what is left of it.
+#[derive(Debug, Args)]
+pub(crate) struct Loss {
+    /// Pictures to code
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    pictures: usize,
+    /// Probability of a slice to be lost
+    #[arg(long, value_name = "P", default_value_t = 0.05)]
+    loss: f64,
+    /// Seed of what is lost
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Folder to keep the streams in, for decoders elsewhere [default: none]
+    #[arg(long, value_name = "FOLDER")]
+    keep: Option<PathBuf>,
+}
+
+impl Loss {
+    /// Runs and prints a line for every encoder.
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        ensure!((0.0..=0.9).contains(&self.loss), "--loss {}: must be 0 to 0.9", self.loss);
+        let weather = Weather { pictures: self.pictures, loss: self.loss, seed: self.seed };
+        for way in loss::run(weather, self.keep.as_deref())? {
+            println!("{way}");
+        }
+        Ok(())
+    }
+}
