@@ -44,6 +44,9 @@ pub(crate) struct Vehicle {
     /// Video file in the camera's place, looped at its own rate; needs ffmpeg
     #[arg(long)]
     clip: Option<PathBuf>,
+    /// V4L2 device in the simulated camera's place; needs a binary built with the feature v4l2
+    #[arg(long, value_name = "DEVICE", conflicts_with = "clip")]
+    camera: Option<PathBuf>,
     /// Pictures a second of the simulated camera, 1 to 60 [default: 60]
     #[arg(long, value_name = "N")]
     pictures_per_second: Option<f64>,
@@ -71,6 +74,7 @@ impl Vehicle {
         set(&mut config.operators, Some(self.operators).filter(|keys| !keys.is_empty()));
         set(&mut config.links, Some(self.links).filter(|links| !links.is_empty()));
         set(&mut config.clip, self.clip.map(Some));
+        set(&mut config.camera, self.camera.map(Some));
         set(&mut config.pictures_per_second, self.pictures_per_second);
         set(&mut config.failsafe.silence_ms, self.failsafe_ms);
         set(&mut config.seed, self.seed);

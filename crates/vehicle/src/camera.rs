@@ -2,6 +2,8 @@
 
 pub mod clip;
 pub mod track;
+#[cfg(feature = "v4l2")]
+pub mod v4l2;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,6 +19,12 @@ use tautline_video::{Layout, Picture, stamp};
 pub trait Sensor: Send {
     /// Pictures a second, of the sensor itself.
     fn pictures_per_second(&self) -> f64;
+
+    /// Whether rows can be read while later ones are still exposed, as from a rolling shutter;
+    /// otherwise all of a picture is there when it begins.
+    fn gives_rows(&self) -> bool {
+        true
+    }
 
     /// Begins a picture, to be read strip by strip; false when there are no more.
     ///
@@ -92,7 +100,7 @@ impl Outlet {
 /// Reads `sensor` strip by strip at its own rate, by `clock`, until `stop` is set.
 ///
 /// A strip takes its share of the picture's time to read, as from a rolling shutter, and is
-/// handed on when its last row is read. A camera that cannot keep up skips whole pictures.
+/// handed on when its last row is read; of a sensor that gives whole pictures, at once. A camera that cannot keep up skips whole pictures.
 ///
 /// # Errors
 /// When the pictures are narrower than the stamp, or the sensor fails.
@@ -111,11 +119,15 @@ pub fn run(
         stamp::WIDTH
     );
     let period = Duration::from_secs_f64(1.0 / sensor.pictures_per_second());
-    let slot = period / Layout::STRIP_COUNT as u32;
+    let gives_rows = sensor.gives_rows();
+    let slot = if gives_rows { period / Layout::STRIP_COUNT as u32 } else { Duration::ZERO };
     let mut due = clock.now();
     let mut picture = 0_u32;
     while !stop.load(Ordering::Relaxed) && sensor.next_picture()? {
         counters.pictures.fetch_add(1, Ordering::Relaxed);
+        if !gives_rows {
+            due = clock.now();
+        }
         clock.sleep_until(due);
         if clock.now().since(due) < period {
             for strip in 0..Layout::STRIP_COUNT {

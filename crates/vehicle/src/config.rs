@@ -28,7 +28,9 @@ pub struct Config {
     pub links: Vec<Local>,
     /// A video file in the camera's place.
     pub clip: Option<PathBuf>,
-    /// Pictures a second of the simulated camera; a clip has its own.
+    /// A V4L2 device in the simulated camera's place.
+    pub camera: Option<PathBuf>,
+    /// Pictures a second of the simulated camera, and asked of a device; a clip has its own.
     pub pictures_per_second: f64,
     /// Seed of the course.
     pub seed: u64,
@@ -50,6 +52,7 @@ impl Default for Config {
             operators: Vec::new(),
             links: vec![Local::default()],
             clip: None,
+            camera: None,
             pictures_per_second: 60.0,
             seed: 1,
             metrics: None,
@@ -70,6 +73,14 @@ impl Config {
             (1.0..=60.0).contains(&self.pictures_per_second),
             "pictures_per_second = {}: must be 1 to 60",
             self.pictures_per_second
+        );
+        ensure!(
+            self.clip.is_none() || self.camera.is_none(),
+            "clip and camera are both given: only one can be seen with"
+        );
+        ensure!(
+            self.camera.is_none() || cfg!(feature = "v4l2"),
+            "camera: this binary was built without cameras: build it with --features v4l2"
         );
         ensure!(!self.links.is_empty(), "links is empty: give at least one local end with --link");
         ensure!(

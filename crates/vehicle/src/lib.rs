@@ -51,10 +51,7 @@ pub async fn run(
     let layout = Layout::of(WIDTH, HEIGHT)?;
     let (actuators, world) = Actuators::new(config.failsafe.clone(), config.seed);
     let actuators = Arc::new(actuators);
-    let sensor: Box<dyn Sensor> = match &config.clip {
-        Some(clip) => Box::new(ClipSensor::open(clip, &layout)?),
-        None => Box::new(TrackSensor::new(&layout, actuators.view(), config.pictures_per_second)?),
-    };
+    let sensor = open_sensor(&config, &layout, &actuators)?;
     let silence = Duration::from_millis(config.failsafe.silence_ms);
     let reporter = Reporter {
         actuators: actuators.clone(),
@@ -89,6 +86,23 @@ pub async fn run(
     rendezvous.close().await;
     threads.end();
     ended
+}
+
+/// Opens what the configuration says to see with.
+fn open_sensor(
+    config: &Config,
+    layout: &Layout,
+    actuators: &Actuators,
+) -> anyhow::Result<Box<dyn Sensor>> {
+    let rate = config.pictures_per_second;
+    #[cfg(feature = "v4l2")]
+    if let Some(device) = &config.camera {
+        return Ok(Box::new(camera::v4l2::DeviceSensor::open(device, layout, rate)?));
+    }
+    Ok(match &config.clip {
+        Some(clip) => Box::new(ClipSensor::open(clip, layout)?),
+        None => Box::new(TrackSensor::new(layout, actuators.view(), rate)?),
+    })
 }
 
 /// Starts the camera and its encoders; gives what the camera fails with, if it does.

@@ -13,9 +13,12 @@ mod encode;
 mod error;
 mod h264;
 mod layout;
+#[cfg(feature = "libavcodec")]
+pub mod libavcodec;
 #[cfg(feature = "openh264")]
 pub mod openh264;
 mod picture;
+pub mod pixels;
 mod qp_table;
 pub mod quality;
 #[cfg(any(feature = "openh264", feature = "x264"))]

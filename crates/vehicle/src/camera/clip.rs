@@ -49,7 +49,8 @@ impl Sensor for ClipSensor {
     }
 
     fn next_picture(&mut self) -> anyhow::Result<bool> {
-        self.reader.read(&mut self.picture)
+        self.reader.read(&mut self.picture)?;
+        Ok(true)
     }
 
     fn read(&mut self, layout: &Layout, strip: usize, rows: &mut Picture) {
@@ -85,11 +86,13 @@ impl Reader {
         Ok(Self { ffmpeg, pictures })
     }
 
-    /// Reads one picture whole; false at the end.
-    fn read(&mut self, picture: &mut [u8]) -> anyhow::Result<bool> {
+    /// Reads one picture whole. There is no last one: an end means that ffmpeg gave up.
+    fn read(&mut self, picture: &mut [u8]) -> anyhow::Result<()> {
         match self.pictures.read_exact(picture) {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(false),
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                bail!("the clip ends: ffmpeg gives no more pictures of it, for the reason it told")
+            }
             Err(error) => Err(error).context("ffmpeg's output cannot be read"),
         }
     }
@@ -144,6 +147,24 @@ mod tests {
         assert_eq!(parse_rate("25/1"), Some(25.0));
         assert_eq!(parse_rate("0/0"), None);
         assert_eq!(parse_rate(""), None);
+    }
+
+    #[test]
+    fn a_corrupt_clip_is_refused_in_one_line() {
+        if Command::new("ffprobe").arg("-version").output().is_err() {
+            eprintln!("skipped: ffmpeg is not installed");
+            return;
+        }
+        let layout = Layout::of(1280, 720).unwrap();
+        let file =
+            std::env::temp_dir().join(format!("tautline-corrupt-{}.mp4", std::process::id()));
+        for bytes in [&[][..], &[0; 4096], b"\0\0\0\x18ftypmp42 and then nothing of use"] {
+            std::fs::write(&file, bytes).unwrap();
+            let error = ClipSensor::open(&file, &layout).err().unwrap().to_string();
+            assert!(error.contains("is no clip that ffmpeg can read"), "{error}");
+            assert_eq!(error.lines().count(), 1, "{error}");
+        }
+        std::fs::remove_file(&file).unwrap();
     }
 
     #[test]
