@@ -271,6 +271,8 @@ struct Expected {
 impl Expected {
     fn of(backend: Backend) -> Option<Self> {
         let [bd_rate, p50, p99, load] = match backend.to_string().as_str() {
+            // What is asked of it, not what was measured.
+            "own" => [0.0, 1.2, 2.0, 45.0],
             "openh264" => [1.0, 1.1, 2.1, 40.0],
             "x264 ultrafast" => [39.0, 0.51, 0.75, 18.0],
             "x264 superfast" => [0.0, 0.75, 1.2, 27.0],
