@@ -11,8 +11,9 @@ use anyhow::{Context, Result, ensure};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tautline_units::ByteCount;
+use tautline_video::avc::Healing;
 use tautline_video::openh264::StripDecoder;
-use tautline_video::{Backend, Concealer, Decoder, Layout, Picture, Refresh, SliceKind, quality};
+use tautline_video::{Backend, Concealer, Decoder, Layout, Picture, Refresh, quality};
 
 use crate::coding::{quantile, sorted};
 use crate::footage::{Footage, Size};
@@ -90,22 +91,24 @@ impl fmt::Display for Passed {
 struct Way {
     name: String,
     backend: Backend,
-    /// Whether a loss makes the receiver ask for an IDR, which comes a round trip later.
-    asks: bool,
+    /// What the receiver asks for after a loss; it comes a round trip later.
+    asks: Refresh,
 }
 
 fn ways() -> Vec<Way> {
     let asking = Backend::all().into_iter().map(|backend| Way {
         name: format!("{backend}, IDR on loss"),
         backend,
-        asks: true,
+        asks: Refresh::Idr,
     });
-    let sweeping = Backend::refreshing(PERIOD).into_iter().map(|(name, backend)| Way {
-        name: name.to_owned(),
+    let sweeping = Backend::refreshing(PERIOD).into_iter().map(|backend| Way {
+        name: backend.to_string(),
         backend,
-        asks: false,
+        asks: Refresh::No,
     });
-    asking.chain(sweeping).collect()
+    let on_loss = Backend::Own(Healing::OnLoss { period: PERIOD });
+    let told = Way { name: on_loss.to_string(), backend: on_loss, asks: Refresh::Heal };
+    asking.chain(sweeping).chain([told]).collect()
 }
 
 /// Is a stream as it came to the decoder.
@@ -121,20 +124,23 @@ impl Stream {
         let mut encoder = way.backend.open(first.width(), first.height(), RATE)?;
         let mut strip = Strip::new()?;
         let mut random = ChaCha8Rng::seed_from_u64(weather.seed);
-        let mut idr_at = None;
+        let mut asked_at = None;
         for number in 0..weather.pictures {
             // There and back again: the camera never jumps.
             let turn = number % (2 * sources.len() - 2);
             let source = &sources[turn.min(2 * sources.len() - 2 - turn)];
-            let wanted = idr_at.is_some_and(|at| number >= at);
-            let refresh = if wanted { Refresh::Idr } else { Refresh::No };
+            let refresh = match asked_at {
+                Some(at) if number >= at => way.asks,
+                Some(_) | None => Refresh::No,
+            };
+            if refresh != Refresh::No {
+                asked_at = None;
+            }
             let coded = encoder.encode(source, BUDGET, refresh)?;
             let lost = number > 0 && random.random_bool(weather.loss);
             strip.show(number, &coded.bytes, lost)?;
-            if coded.kind == SliceKind::Idr && !lost {
-                idr_at = None;
-            } else if lost && way.asks && idr_at.is_none() {
-                idr_at = Some(number + ROUND_TRIP);
+            if lost {
+                asked_at.get_or_insert(number + ROUND_TRIP);
             }
         }
         Ok(Self { access_units: strip.access_units, lost: strip.lost, healing: strip.healing })
@@ -231,7 +237,7 @@ const RATE: u32 = 60;
 const FOOTAGE_PICTURES: usize = 120;
 const MIDDLE_STRIP: usize = 2;
 const BUDGET: ByteCount = ByteCount::new(900);
-/// Pictures until an IDR that is asked for is coded.
+/// Pictures until what is asked for is coded.
 const ROUND_TRIP: usize = 3;
 const PERIOD: u8 = 16;
 /// Against the encoder's own picture, where what is left is below what can be seen.

@@ -16,6 +16,7 @@ mod rig;
 mod slices;
 mod stages;
 mod survival;
+mod sweep_pattern;
 
 use crate::experiment::Experiment;
 
@@ -62,6 +63,12 @@ pub(crate) const EXPERIMENTS: &[Experiment] = &[
         title: "Latency of slices over two modems, coded jointly and apart",
         source: "[LTE] Fig. 8",
         run: joint_coding::run,
+    },
+    Experiment {
+        key: "lte-fig-9",
+        title: "Intra macroblocks that sweep over P slices",
+        source: "[LTE] Fig. 9",
+        run: sweep_pattern::run,
     },
     Experiment {
         key: "lte-fig-10",
