@@ -106,7 +106,7 @@ fn ways() -> Vec<Way> {
         backend,
         asks: Refresh::No,
     });
-    let on_loss = Backend::Own(Healing::OnLoss { period: PERIOD });
+    let on_loss = Backend::Avc(Healing::OnLoss { period: PERIOD });
     let told = Way { name: on_loss.to_string(), backend: on_loss, asks: Refresh::Heal };
     asking.chain(sweeping).chain([told]).collect()
 }

@@ -28,17 +28,14 @@ impl Backend {
         ]
     }
 
-    /// The backends of this build that refresh a strip without an IDR within `period` pictures, with
-    /// the name of each one's way.
-    pub fn refreshing(period: u8) -> Vec<(&'static str, Self)> {
+    /// The backends of this build that refresh a strip within about `period` pictures without being
+    /// asked, again and again.
+    pub fn refreshing(period: u8) -> Vec<Self> {
         vec![
-            ("own sweep", Self::Avc(crate::avc::Healing::Sweep { period })),
-            ("own columns", Self::Avc(crate::avc::Healing::Columns { spacing: period })),
+            Self::Avc(crate::avc::Healing::Sweep { period }),
+            Self::Avc(crate::avc::Healing::Columns { spacing: period }),
             #[cfg(feature = "x264")]
-            (
-                "x264's sweep",
-                Self::X264(crate::x264::Settings { refresh_period: period, ..Default::default() }),
-            ),
+            Self::X264(crate::x264::Settings { refresh_period: period, ..Default::default() }),
         ]
     }
 

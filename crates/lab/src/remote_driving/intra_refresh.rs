@@ -49,7 +49,7 @@ struct Mode {
 fn modes() -> Vec<Mode> {
     let of = |name: &str, intra_only| Mode {
         name: name.to_owned(),
-        backend: Backend::Own(Healing::Idr),
+        backend: Backend::Avc(Healing::Idr),
         intra_only,
         from_the_first: !intra_only,
     };

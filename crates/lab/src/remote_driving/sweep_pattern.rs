@@ -23,7 +23,7 @@ pub(super) fn run(run: &Run<'_>) -> Result<Outcome> {
     let mut table = Table::new("columns", ["mode", "picture", "column"]);
     let (mut plots, mut found) = (Vec::new(), Vec::new());
     for (name, healing) in MODES {
-        let columns = columns(&sources, Backend::Own(*healing))?;
+        let columns = columns(&sources, Backend::Avc(*healing))?;
         let points = columns.iter().enumerate().flat_map(|(picture, columns)| {
             columns.iter().map(move |column| (*column as f64, picture as f64 + 1.0))
         });
