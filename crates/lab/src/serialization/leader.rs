@@ -151,8 +151,8 @@ fn notes() -> Vec<String> {
         "A reign is a lease as its owner believes it, in true time, and goes on while its owner \
          stands still: that is more than anybody could act upon. A seed that fails is printed."
             .to_owned(),
-        "The paper gives no numbers for this. JSON's 6.5 µs a message of this size are of \
-         `make bench-messages`."
+        "The paper gives no numbers for this. JSON's 6.5 µs are not measured here: a command of \
+         500 bytes in serde_json took 3.3 µs to encode and 3.2 to decode on another processor."
             .to_owned(),
     ]
 }
