@@ -76,7 +76,9 @@ test('a probe tries packet sizes and gives the former ones back', async () => {
   const { code, out, words } = await tautline('probe', 'mtu', '--operator', demo.address.slice('http://'.length),
     '--sizes', '400', '--rounds', '1', '--seconds', '1', '--out', folder);
   // On a machine too busy for fresh commands it must not go on.
-  if (!words.includes('after 3 tries: the vehicle went back to its own size')) {
+  if (words.includes('after 3 tries: the vehicle went back to its own size')) {
+    console.log('the probe was refused for late commands: its results are not judged here');
+  } else {
     assert.equal(code, 0, words);
     assert.match(out, /end to end\n +below 125 ms/);
     assert.match(await readFile(join(folder, 'bins-up.csv'), 'utf8'), /^400,1200,end to end,/m);
