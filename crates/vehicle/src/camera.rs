@@ -43,7 +43,8 @@ pub struct Readout {
     pub picture: u32,
     /// Number of the strip within it, from the top.
     pub strip: usize,
-    /// When the first of the rows began to be read.
+    /// When the first of the rows began to be read, by the sensor's own time: a thread that wakes late
+    /// makes the picture older, not younger.
     pub captured_at: Instant,
     /// When the last of the rows had been read.
     pub read_at: Instant,
@@ -120,7 +121,7 @@ pub fn run(
     );
     let period = Duration::from_secs_f64(1.0 / sensor.pictures_per_second());
     let gives_rows = sensor.gives_rows();
-    let slot = if gives_rows { period / Layout::STRIP_COUNT as u32 } else { Duration::ZERO };
+    let slot = if gives_rows { period / layout.strip_count() as u32 } else { Duration::ZERO };
     let mut due = clock.now();
     let mut picture = 0_u32;
     while !stop.load(Ordering::Relaxed) && sensor.next_picture()? {
@@ -130,10 +131,11 @@ pub fn run(
         }
         clock.sleep_until(due);
         if clock.now().since(due) < period {
-            for strip in 0..Layout::STRIP_COUNT {
+            for strip in 0..layout.strip_count() {
                 let begun = due + slot * strip as u32;
                 clock.sleep_until(begun);
-                let mut readout = read(&mut *sensor, layout, &mut outlet, picture, strip, clock);
+                let mut readout =
+                    read(&mut *sensor, layout, &mut outlet, (picture, strip), begun, clock);
                 clock.sleep_until(begun + slot);
                 readout.read_at = clock.now();
                 hand_on(&mut outlet, readout, counters);
@@ -154,12 +156,11 @@ fn read(
     sensor: &mut dyn Sensor,
     layout: &Layout,
     outlet: &mut Outlet,
-    picture: u32,
-    strip: usize,
+    (picture, strip): (u32, usize),
+    captured_at: Instant,
     clock: Clock,
 ) -> Readout {
     let mut rows = outlet.take_buffer(layout.strip_rows(strip).len(), layout.width());
-    let captured_at = clock.now();
     sensor.read(layout, strip, &mut rows);
     if strip == 0 {
         let unix_millis = clock.unix_nanos(captured_at) / 1_000_000;

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::Duration;
 
+use anyhow::ensure;
 use tautline_net::clock::Clock;
 use tautline_units::{Bitrate, ByteCount, Instant};
 use tautline_video::{Backend, Encoder, Layout, Picture, Refresh, Slice, SliceKind};
@@ -17,7 +18,7 @@ use crate::camera::Readout;
 #[derive(Debug)]
 pub struct Wishes {
     budget_bps: AtomicU64,
-    refresh_strips: AtomicU8,
+    refresh_strips: AtomicU64,
     paused: Arc<AtomicBool>,
     /// When the pause began, nanoseconds of the vehicle's clock.
     paused_at: AtomicU64,
@@ -28,7 +29,7 @@ impl Wishes {
     pub fn new() -> Self {
         Self {
             budget_bps: AtomicU64::new(0),
-            refresh_strips: AtomicU8::new(ALL_STRIPS),
+            refresh_strips: AtomicU64::new(ALL_STRIPS),
             paused: Arc::new(AtomicBool::new(true)),
             paused_at: AtomicU64::new(0),
         }
@@ -63,7 +64,7 @@ impl Wishes {
     }
 
     /// Asks for an IDR of every strip whose bit is set.
-    pub fn refresh(&self, strips: u8) {
+    pub fn refresh(&self, strips: u64) {
         self.refresh_strips.fetch_or(strips, Ordering::Relaxed);
     }
 
@@ -117,7 +118,7 @@ impl Meter {
 pub struct Turn {
     strips: Vec<StripState>,
     turn_count: usize,
-    pictures_per_second: f64,
+    slices_per_second: f64,
 }
 
 /// When a slice was where, between its capture and the end of its encoding.
@@ -138,7 +139,7 @@ impl Turn {
     /// The encoder of strips `index`, `index + turn_count`, and so on, each by `backend`.
     ///
     /// # Errors
-    /// When an encoder of that size cannot be made.
+    /// When an encoder of that size cannot be made, or for more than 64 strips.
     pub fn new(
         backend: Backend,
         layout: &Layout,
@@ -146,7 +147,8 @@ impl Turn {
         turn_count: usize,
         pictures_per_second: f64,
     ) -> anyhow::Result<Self> {
-        let strips = (index..Layout::STRIP_COUNT)
+        ensure!(layout.strip_count() <= u64::BITS as usize, "more strips than can be asked for");
+        let strips = (index..layout.strip_count())
             .step_by(turn_count)
             .map(|strip| {
                 let height = layout.strip_rows(strip).len();
@@ -155,7 +157,8 @@ impl Turn {
                 Ok(StripState { encoder, idr_at: None })
             })
             .collect::<anyhow::Result<_>>()?;
-        Ok(Self { strips, turn_count, pictures_per_second })
+        let slices_per_second = pictures_per_second * layout.strip_count() as f64;
+        Ok(Self { strips, turn_count, slices_per_second })
     }
 
     /// Encodes what comes and gives each slice to `send`, which says whether it was taken, until the
@@ -203,7 +206,7 @@ impl Turn {
         let wished = wishes.take_refresh(readout.strip);
         let due = state.idr_at.is_none_or(|at| now.since(at) >= IDR_INTERVAL_MIN);
         let refresh = if wished && due { Refresh::Idr } else { Refresh::No };
-        let budget = slice_budget(wishes.budget(), self.pictures_per_second);
+        let budget = slice_budget(wishes.budget(), self.slices_per_second);
         let encoded = state.encoder.encode(&readout.rows, budget, refresh)?;
         if encoded.kind == SliceKind::Idr {
             state.idr_at = Some(now);
@@ -219,12 +222,11 @@ impl Turn {
     }
 }
 
-fn slice_budget(budget: Bitrate, pictures_per_second: f64) -> ByteCount {
-    let slices_per_second = pictures_per_second * Layout::STRIP_COUNT as f64;
+fn slice_budget(budget: Bitrate, slices_per_second: f64) -> ByteCount {
     budget * Duration::from_secs_f64(1.0 / slices_per_second)
 }
 
-const ALL_STRIPS: u8 = (1 << Layout::STRIP_COUNT) - 1;
+const ALL_STRIPS: u64 = u64::MAX;
 /// As long as a link may be without an answer before it counts as silent.
 const PAUSE_LONG: Duration = Duration::from_millis(250);
 /// The wish for an IDR is repeated until one arrives; this is longer than such a round trip.
@@ -238,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_budget_is_shared_by_all_slices_of_a_second() {
-        assert_eq!(slice_budget(Bitrate::from_kbps(2_880), 60.0), ByteCount::new(1_000));
+        assert_eq!(slice_budget(Bitrate::from_kbps(2_880), 360.0), ByteCount::new(1_000));
     }
 
     #[test]

@@ -7,33 +7,46 @@ pub(crate) const MACROBLOCK: usize = 16;
 
 /// How a picture is cut into strips: whole macroblock rows, as equal as possible.
 ///
-/// Strip `i` of `n` macroblock rows begins at row `i * n / 6`, rounded down: 7, 8, 7, 8, 7, 8 for
-/// the 45 of a 1280x720 picture.
+/// Strip `i` of `k`, of `n` macroblock rows, begins at row `i * n / k`, rounded down: 7, 8, 7, 8, 7, 8
+/// for six of the 45 of a 1280x720 picture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Layout {
     width: usize,
     height: usize,
+    strips: usize,
 }
 
 impl Layout {
-    /// The number of strips in every picture: reading one takes a sixth of a picture's time, as in
-    /// the first paper, section IV.
+    /// The number of strips in every picture on the wire: reading one takes a sixth of a picture's
+    /// time, as in the first paper, section IV.
     pub const STRIP_COUNT: usize = 6;
 
-    /// The layout of pictures of `width` by `height` pixels.
+    /// The layout of pictures of `width` by `height` pixels in [`STRIP_COUNT`](Self::STRIP_COUNT)
+    /// strips.
     ///
     /// # Errors
-    /// [`Error::Dimensions`] unless both are multiples of 16 from 16 to 8192;
-    /// [`Error::TooFewRows`] with fewer than six macroblock rows.
+    /// As [`with_strips`](Self::with_strips).
     pub fn of(width: usize, height: usize) -> Result<Self, Error> {
+        Self::with_strips(width, height, Self::STRIP_COUNT)
+    }
+
+    /// The layout of pictures of `width` by `height` pixels in `strips` strips.
+    ///
+    /// # Errors
+    /// [`Error::Dimensions`] unless both sides are multiples of 16 from 16 to 8192;
+    /// [`Error::TooFewRows`] with fewer macroblock rows than strips; [`Error::Invalid`] for no strip.
+    pub fn with_strips(width: usize, height: usize, strips: usize) -> Result<Self, Error> {
         let valid = |side: usize| side.is_multiple_of(MACROBLOCK) && (16..=8192).contains(&side);
         if !valid(width) || !valid(height) {
             return Err(Error::Dimensions { width, height });
         }
-        if height < Self::STRIP_COUNT * MACROBLOCK {
+        if strips == 0 {
+            return Err(Error::Invalid { what: "number of strips", value: 0 });
+        }
+        if height / MACROBLOCK < strips {
             return Err(Error::TooFewRows { height });
         }
-        Ok(Self { width, height })
+        Ok(Self { width, height, strips })
     }
 
     /// Pixels in a row of the picture and of every strip.
@@ -46,14 +59,19 @@ impl Layout {
         self.height
     }
 
+    /// Strips of the picture.
+    pub fn strip_count(&self) -> usize {
+        self.strips
+    }
+
     /// The pixel rows of strip `strip`, counted from the top of the picture.
     ///
     /// # Panics
-    /// If `strip` is not below [`STRIP_COUNT`](Self::STRIP_COUNT).
+    /// If `strip` is not below [`strip_count`](Self::strip_count).
     pub fn strip_rows(&self, strip: usize) -> Range<usize> {
-        assert!(strip < Self::STRIP_COUNT, "strip {strip} of {}", Self::STRIP_COUNT);
+        assert!(strip < self.strips, "strip {strip} of {}", self.strips);
         let rows = self.height / MACROBLOCK;
-        let boundary = |index: usize| index * rows / Self::STRIP_COUNT * MACROBLOCK;
+        let boundary = |index: usize| index * rows / self.strips * MACROBLOCK;
         boundary(strip)..boundary(strip + 1)
     }
 }
@@ -72,15 +90,17 @@ mod tests {
     #[test]
     fn strips_cover_every_picture_without_gap_or_overlap() {
         for height in (96..=2160).step_by(16) {
-            let layout = Layout::of(64, height).unwrap();
-            let mut next = 0;
-            for strip in 0..Layout::STRIP_COUNT {
-                let rows = layout.strip_rows(strip);
-                assert_eq!(rows.start, next);
-                assert!(rows.len() >= 16 && rows.len().is_multiple_of(16));
-                next = rows.end;
+            for strips in [1, 5, 6, 12, height / 16].into_iter().filter(|n| *n <= height / 16) {
+                let layout = Layout::with_strips(64, height, strips).unwrap();
+                let mut next = 0;
+                for strip in 0..layout.strip_count() {
+                    let rows = layout.strip_rows(strip);
+                    assert_eq!(rows.start, next);
+                    assert!(rows.len() >= 16 && rows.len().is_multiple_of(16));
+                    next = rows.end;
+                }
+                assert_eq!(next, height);
             }
-            assert_eq!(next, height);
         }
     }
 
@@ -88,5 +108,9 @@ mod tests {
     fn odd_sizes_are_refused() {
         assert!(matches!(Layout::of(1280, 722), Err(Error::Dimensions { .. })));
         assert!(matches!(Layout::of(1280, 80), Err(Error::TooFewRows { height: 80 })));
+        assert!(Layout::with_strips(1280, 720, 45).is_ok());
+        for strips in [0, 46, usize::MAX] {
+            assert!(Layout::with_strips(1280, 720, strips).is_err());
+        }
     }
 }
