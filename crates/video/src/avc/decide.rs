@@ -259,17 +259,13 @@ impl<K: Kernel> Slice<'_, K> {
     fn intra_chroma(&mut self, current: &mut Current, near: Near) -> Whole {
         let (x, y) = (current.x / 2, current.y / 2);
         let (mut best, mut best_cost) = (Whole::Mean, u32::MAX);
-        let mut predicted = [[0; 64]; 2];
+        let mut predicted = [0; 128];
         for mode in Whole::permitted(near) {
-            let mut cost = current.bits(if mode == Whole::Mean { 1 } else { 3 });
-            let planes = [&self.frame.cb, &self.frame.cr];
-            for ((plane, out), source) in
-                planes.into_iter().zip(&mut predicted).zip(&current.source.chroma)
-            {
-                intra::predict_chroma(plane, x, y, near, mode, out);
-                let [a, b] = [&source[..], &out[..]].map(|samples| Block { samples, stride: 8 });
-                cost += self.kernel.satd(8, 8, a, b);
-            }
+            intra::predict_chroma(&self.frame.cb, x, y, near, mode, &mut predicted);
+            intra::predict_chroma(&self.frame.cr, x, y, near, mode, &mut predicted[8..]);
+            let predicted_block = Block { samples: &predicted, stride: 16 };
+            let satd = self.kernel.satd(16, 8, current.source.chroma_block(), predicted_block);
+            let cost = satd + current.bits(if mode == Whole::Mean { 1 } else { 3 });
             if cost < best_cost {
                 (best, best_cost) = (mode, cost);
                 current.samples.chroma = predicted;
@@ -310,7 +306,7 @@ impl<K: Kernel> Slice<'_, K> {
             if levels.mask != 0 {
                 self.kernel.add_inverse(&coefficients, &mut samples, 4);
             }
-            self.frame.luma.place(x, y, 4, &samples);
+            self.frame.luma.place(x, y, [4, 4], Block { samples: &samples, stride: 4 });
             for (row, line) in samples.chunks_exact(4).enumerate() {
                 blocks.samples[block_start(block) + row * 16..][..4].copy_from_slice(line);
             }
@@ -382,8 +378,8 @@ impl<K: Kernel> Slice<'_, K> {
         let (x, y) = (current.x, current.y);
         let mode = Whole::Mean;
         intra::predict_luma(&self.frame.luma, x, y, near, mode, &mut current.samples.luma);
-        let planes = [&self.frame.cb, &self.frame.cr];
-        for (plane, out) in planes.into_iter().zip(&mut current.samples.chroma) {
+        for (plane, start) in [(&self.frame.cb, 0), (&self.frame.cr, 8)] {
+            let out = &mut current.samples.chroma[start..];
             intra::predict_chroma(plane, x / 2, y / 2, near, mode, out);
         }
         current.residual = Residual::new();

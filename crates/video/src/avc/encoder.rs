@@ -36,6 +36,7 @@ pub struct Config {
 }
 
 /// Codes one strip: constrained baseline, one slice a picture, no picture held back.
+#[derive(Clone)]
 pub struct StripEncoder {
     config: Config,
     shape: Shape,

@@ -77,20 +77,20 @@ impl<const SIDE: usize> Border<SIDE> {
         let b = (slope * gradient(&self.above) + 32) >> 6;
         let c = (slope * gradient(&self.left) + 32) >> 6;
         let a = 16 * (i32::from(self.above[SIDE - 1]) + i32::from(self.left[SIDE - 1]));
-        for (y, row) in out.chunks_exact_mut(SIDE).enumerate() {
+        for (y, row) in out.chunks_mut(16).take(SIDE).enumerate() {
             let start = a + c * (y as i32 - half + 1) - b * (half - 1) + 16;
-            for (x, out) in row.iter_mut().enumerate() {
+            for (x, out) in row[..SIDE].iter_mut().enumerate() {
                 *out = ((start + b * x as i32) >> 5).clamp(0, 255) as u8;
             }
         }
     }
 
     fn fill(&self, mode: Whole, out: &mut [u8]) {
-        for (row, &left) in out.chunks_exact_mut(SIDE).zip(&self.left) {
+        for (row, &left) in out.chunks_mut(16).zip(&self.left) {
             if mode == Whole::Vertical {
-                row.copy_from_slice(&self.above);
+                row[..SIDE].copy_from_slice(&self.above);
             } else {
-                row.fill(left);
+                row[..SIDE].fill(left);
             }
         }
     }
@@ -114,7 +114,7 @@ pub(super) fn predict_luma(plane: &Plane, x: i32, y: i32, near: Near, mode: Whol
     }
 }
 
-/// Predicts a macroblock's part of a chroma plane (8.3.4).
+/// Predicts a macroblock's part of a chroma plane (8.3.4) into rows of 16.
 pub(super) fn predict_chroma(
     plane: &Plane,
     x: i32,
@@ -131,7 +131,7 @@ pub(super) fn predict_chroma(
             for quarter in 0..4 {
                 let mean = chroma_mean(&border, near, quarter);
                 for row in 0..4 {
-                    out[(quarter / 2 * 4 + row) * 8 + quarter % 2 * 4..][..4].fill(mean);
+                    out[(quarter / 2 * 4 + row) * 16 + quarter % 2 * 4..][..4].fill(mean);
                 }
             }
         }

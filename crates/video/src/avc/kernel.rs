@@ -19,6 +19,29 @@ pub(super) use scalar::{Scalar, ZIGZAG};
 /// The 16 coefficients or differences of a 4x4 block, row by row.
 pub(super) type Coefficients = [i16; 16];
 
+/// The coefficients of four 4x4 blocks side by side: the first column of each, then the second of
+/// each, and so on.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
+pub(super) struct Row(pub(super) [i16; 64]);
+
+impl Row {
+    pub(super) const ZERO: Self = Self([0; 64]);
+
+    /// Where the coefficient of a block in `row` and `column` of it lies.
+    #[inline]
+    pub(super) const fn at(block: usize, row: usize, column: usize) -> usize {
+        column * 16 + block * 4 + row
+    }
+
+    /// Takes all from a block.
+    pub(super) fn clear(&mut self, block: usize) {
+        for column in 0..4 {
+            self.0[Self::at(block, 0, column)..][..4].fill(0);
+        }
+    }
+}
+
 /// How the samples across an edge are filtered (8.7.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Edge {
@@ -46,31 +69,32 @@ pub(super) trait Kernel: Copy {
     /// Writes `(a + b + 1) >> 1`, sample by sample, in rows of 16; `width` 8 or 16.
     fn average(self, width: usize, height: usize, a: Block<'_>, b: Block<'_>, out: &mut [u8]);
 
-    /// Interpolates chroma by eighths (8.4.2.2.2) into rows of 8; `width` 4 or 8.
+    /// Interpolates chroma by eighths (8.4.2.2.2) into rows of 16; `width` 4 or 8.
     fn chroma(self, size: [usize; 2], from: Block<'_>, eighths: [u16; 2], out: &mut [u8]);
 
     /// Interpolates all luma samples half way between others that vectors may reach.
     fn halves(self, luma: &Plane, halves: &mut Halves);
 
-    /// The transform of the differences of a 4x4 block from its prediction (the inverse of 8.5.12).
-    fn forward(self, block: Block<'_>, predicted: Block<'_>) -> Coefficients;
-
-    /// Quantizes: gives the levels in zig-zag order (6.4.3) and leaves in `coefficients` what they
-    /// stand for.
-    fn quantize(self, coefficients: &mut Coefficients, by: &Quantizer, intra: bool) -> Levels;
-
-    /// [`forward`](Self::forward), then [`quantize`](Self::quantize).
-    #[inline]
+    /// Transforms the differences of a 4x4 block from its prediction (the inverse of 8.5.12), and
+    /// quantizes: gives the levels in zig-zag order (6.4.3) and in `coefficients` what they stand
+    /// for. With the quantizer, whether the block is intra coded.
     fn code(
         self,
         block: Block<'_>,
         predicted: Block<'_>,
-        (by, intra): (&Quantizer, bool),
+        by: (&Quantizer, bool),
         coefficients: &mut Coefficients,
-    ) -> Levels {
-        *coefficients = self.forward(block, predicted);
-        self.quantize(coefficients, by, intra)
-    }
+    ) -> Levels;
+
+    /// The transforms of four blocks side by side: 16 by 4 samples.
+    fn forward_row(self, blocks: Block<'_>, predicted: Block<'_>, out: &mut Row);
+
+    /// Quantizes four blocks: gives each one's levels in zig-zag order and leaves in `row` what
+    /// they stand for.
+    fn quantize_row(self, row: &mut Row, by: &Quantizer, intra: bool, levels: &mut [Levels; 4]);
+
+    /// Transforms four blocks back (8.5.12.2) and adds them to 16 by 4 samples, in rows of 16.
+    fn add_inverse_row(self, row: &Row, samples: &mut [u8; 64]);
 
     /// Transforms back (8.5.12.2) and adds to the 4x4 samples from `at` on.
     fn add_inverse(self, coefficients: &Coefficients, samples: &mut [u8], stride: usize);

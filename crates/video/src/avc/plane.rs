@@ -56,11 +56,12 @@ impl Plane {
         Block { samples: &self.samples[self.at(x, y)..], stride: self.stride }
     }
 
-    /// Writes a block of `width` samples a row, its rows one after another.
+    /// Writes a block of `width` by `height` samples.
     #[inline]
-    pub(super) fn place(&mut self, x: i32, y: i32, width: usize, block: &[u8]) {
+    pub(super) fn place(&mut self, x: i32, y: i32, [width, height]: [usize; 2], block: Block<'_>) {
         let (stride, start) = (self.stride, self.at(x, y));
-        for (row, line) in block.chunks_exact(width).enumerate() {
+        for row in 0..height {
+            let line = &block.samples[row * block.stride..][..width];
             self.samples[start + row * stride..][..width].copy_from_slice(line);
         }
     }

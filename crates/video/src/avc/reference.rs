@@ -109,19 +109,19 @@ impl<'a> Reference<'a> {
         }
     }
 
-    /// Predicts both chroma planes of a luma area into rows of 8.
+    /// Predicts both chroma planes of a luma area into rows of 16, Cb's 8 and then Cr's.
     pub(super) fn predict_chroma(
         &self,
         kernel: impl Kernel,
         area: Area,
         vector: Vector,
-        [cb, cr]: [&mut [u8]; 2],
+        out: &mut [u8],
     ) {
         let x = area.x / 2 + i32::from(vector.x >> 3);
         let y = area.y / 2 + i32::from(vector.y >> 3);
         let eighths = [vector.x as u16 & 7, vector.y as u16 & 7];
         let size = [area.width / 2, area.height / 2];
-        kernel.chroma(size, self.frame.cb.from(x, y), eighths, cb);
-        kernel.chroma(size, self.frame.cr.from(x, y), eighths, cr);
+        kernel.chroma(size, self.frame.cb.from(x, y), eighths, out);
+        kernel.chroma(size, self.frame.cr.from(x, y), eighths, &mut out[8..]);
     }
 }

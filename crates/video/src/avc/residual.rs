@@ -1,33 +1,45 @@
 //! A macroblock's transformed differences: made, quantized, and added back (8.5).
 
 use super::cavlc::Levels;
-use super::kernel::{Coefficients, Kernel, ZIGZAG};
+use super::kernel::{Kernel, Row, ZIGZAG};
 use super::plane::Block;
 use super::quantize::{QUANTIZERS, Quantizer, chroma_qp};
 
-/// The samples of a macroblock: luma in rows of 16, chroma in rows of 8.
+/// The samples of a macroblock in rows of 16; of chroma, 8 of Cb and then 8 of Cr.
 #[derive(Clone, Debug)]
 #[repr(align(32))]
 pub(super) struct Samples {
     pub(super) luma: [u8; 256],
-    pub(super) chroma: [[u8; 64]; 2],
+    pub(super) chroma: [u8; 128],
 }
 
 impl Samples {
-    pub(super) const ZERO: Self = Self { luma: [0; 256], chroma: [[0; 64]; 2] };
+    pub(super) const ZERO: Self = Self { luma: [0; 256], chroma: [0; 128] };
 
     pub(super) fn luma_block(&self, block: usize) -> Block<'_> {
         Block { samples: &self.luma[block_start(block)..], stride: 16 }
+    }
+
+    pub(super) fn chroma_block(&self) -> Block<'_> {
+        Block { samples: &self.chroma, stride: 16 }
+    }
+}
+
+/// Four blocks side by side, the `row`-th four of a macroblock.
+fn rows(samples: &[u8], row: usize) -> Block<'_> {
+    Block { samples: &samples[row * 64..], stride: 16 }
+}
+
+/// Adds to rows of samples what their coefficients stand for.
+fn add_rows(kernel: impl Kernel, coefficients: &[Row], samples: &mut [u8]) {
+    for (row, samples) in coefficients.iter().zip(samples.as_chunks_mut::<64>().0) {
+        kernel.add_inverse_row(row, samples);
     }
 }
 
 /// Where a 4x4 block (by rows) begins in rows of 16.
 pub(super) const fn block_start(block: usize) -> usize {
     block / 4 * 64 + block % 4 * 4
-}
-
-const fn chroma_start(block: usize) -> usize {
-    block / 2 * 32 + block % 2 * 4
 }
 
 /// The levels of a macroblock, blocks by rows.
@@ -42,8 +54,6 @@ pub(super) struct Residual {
     pub(super) luma_pattern: u8,
     /// CodedBlockPatternChroma: 0 nothing, 1 the means alone, 2 all.
     pub(super) chroma_pattern: u8,
-    /// What the luma levels stand for.
-    coefficients: [Coefficients; 16],
 }
 
 impl Residual {
@@ -56,7 +66,6 @@ impl Residual {
             chroma_means: [none; 2],
             luma_pattern: 0,
             chroma_pattern: 0,
-            coefficients: [[0; 16]; 16],
         }
     }
 
@@ -75,10 +84,14 @@ impl Residual {
     ) {
         let by = &QUANTIZERS[usize::from(qp)];
         let mut scores = [0; 4];
-        for (block, coefficients) in self.coefficients.iter_mut().enumerate() {
-            let (source, predicted) = (source.luma_block(block), samples.luma_block(block));
-            self.luma[block] = kernel.code(source, predicted, (by, false), coefficients);
-            scores[quarter_of(block)] += score(&self.luma[block]);
+        let mut coefficients = [Row::ZERO; 4];
+        for (row, coefficients) in coefficients.iter_mut().enumerate() {
+            kernel.forward_row(rows(&source.luma, row), rows(&samples.luma, row), coefficients);
+            let levels = &mut self.luma.as_chunks_mut::<4>().0[row];
+            kernel.quantize_row(coefficients, by, false, levels);
+            for (block, levels) in levels.iter().enumerate() {
+                scores[row / 2 * 2 + block / 2] += score(levels);
+            }
         }
         // Lone small levels cost more than they mend.
         let worthless = scores.iter().sum::<u32>() < SCORE_MACROBLOCK;
@@ -88,13 +101,17 @@ impl Residual {
                 self.luma_pattern |= 1 << quarter;
             }
         }
-        for (block, coefficients) in self.coefficients.iter().enumerate() {
-            if self.luma_pattern >> quarter_of(block) & 1 == 0 {
-                self.luma[block].mask = 0;
-            } else if self.luma[block].mask != 0 {
-                kernel.add_inverse(coefficients, &mut samples.luma[block_start(block)..], 16);
+        if self.luma_pattern == 0 {
+            return;
+        }
+        for (row, coefficients) in coefficients.iter_mut().enumerate() {
+            for block in 0..4 {
+                if self.luma_pattern >> (row / 2 * 2 + block / 2) & 1 == 0 {
+                    coefficients.clear(block);
+                }
             }
         }
+        add_rows(kernel, &coefficients, &mut samples.luma);
     }
 
     /// Codes the luma of an Intra_16x16 macroblock.
@@ -106,14 +123,17 @@ impl Residual {
         qp: u8,
     ) {
         let by = &QUANTIZERS[usize::from(qp)];
-        let mut coefficients = [[0; 16]; 16];
+        let mut coefficients = [Row::ZERO; 4];
         let mut means = [0i32; 16];
         let mut any = false;
-        for (block, coefficients) in coefficients.iter_mut().enumerate() {
-            *coefficients = kernel.forward(source.luma_block(block), samples.luma_block(block));
-            means[block] = i32::from(std::mem::take(&mut coefficients[0]));
-            self.luma[block] = kernel.quantize(coefficients, by, true);
-            any |= self.luma[block].mask != 0;
+        for (row, coefficients) in coefficients.iter_mut().enumerate() {
+            kernel.forward_row(rows(&source.luma, row), rows(&samples.luma, row), coefficients);
+            for (block, mean) in means[row * 4..][..4].iter_mut().enumerate() {
+                *mean = i32::from(std::mem::take(&mut coefficients.0[Row::at(block, 0, 0)]));
+            }
+            let levels = &mut self.luma.as_chunks_mut::<4>().0[row];
+            kernel.quantize_row(coefficients, by, true, levels);
+            any |= levels.iter().any(|levels| levels.mask != 0);
         }
         self.luma_pattern = if any { 15 } else { 0 };
         hadamard16(&mut means);
@@ -126,12 +146,10 @@ impl Residual {
             levels[at] = i32::from(level);
         }
         hadamard16(&mut levels);
-        for (block, coefficients) in coefficients.iter_mut().enumerate() {
-            coefficients[0] = whole_mean(levels[block], by);
-            if coefficients[0] != 0 || self.luma[block].mask != 0 {
-                kernel.add_inverse(coefficients, &mut samples.luma[block_start(block)..], 16);
-            }
+        for (block, &level) in levels.iter().enumerate() {
+            coefficients[block / 4].0[Row::at(block % 4, 0, 0)] = whole_mean(level, by);
         }
+        add_rows(kernel, &coefficients, &mut samples.luma);
     }
 
     /// Codes both chroma planes at the luma quantizer `qp`.
@@ -144,53 +162,41 @@ impl Residual {
         intra: bool,
     ) {
         let by = &QUANTIZERS[usize::from(chroma_qp(qp))];
-        let mut all = [[[0; 16]; 4]; 2];
+        let mut coefficients = [Row::ZERO; 2];
+        let mut means = [[0; 4]; 2];
         let mut scores = 0;
-        let mut means_any = false;
-        for (plane, coefficients) in all.iter_mut().enumerate() {
-            let (source, samples) = (&source.chroma[plane], &samples.chroma[plane]);
-            let mut means = [0; 4];
-            for (block, coefficients) in coefficients.iter_mut().enumerate() {
-                let from = |plane| Block { samples: part(plane, chroma_start(block)), stride: 8 };
-                *coefficients = kernel.forward(from(source), from(samples));
-                means[block] = i32::from(std::mem::take(&mut coefficients[0]));
-                self.chroma[plane][block] = kernel.quantize(coefficients, by, intra);
-                scores += score(&self.chroma[plane][block]);
+        for (row, coefficients) in coefficients.iter_mut().enumerate() {
+            kernel.forward_row(rows(&source.chroma, row), rows(&samples.chroma, row), coefficients);
+            for block in 0..4 {
+                let mean = std::mem::take(&mut coefficients.0[Row::at(block, 0, 0)]);
+                means[block / 2][row * 2 + block % 2] = i32::from(mean);
             }
-            let levels = quantize_means(&mut self.chroma_means[plane], means, by, intra);
-            for (coefficients, mean) in coefficients.iter_mut().zip(levels) {
-                coefficients[0] = mean;
+            let mut levels = [Levels::default(); 4];
+            kernel.quantize_row(coefficients, by, intra, &mut levels);
+            for (block, levels) in levels.into_iter().enumerate() {
+                scores += score(&levels);
+                self.chroma[block / 2][row * 2 + block % 2] = levels;
             }
-            means_any |= self.chroma_means[plane].mask != 0;
         }
         let all_coded = scores >= if intra { 1 } else { SCORE_CHROMA };
+        if !all_coded {
+            coefficients = [Row::ZERO; 2];
+        }
+        let mut means_any = false;
+        for (plane, means) in means.into_iter().enumerate() {
+            let stood_for = quantize_means(&mut self.chroma_means[plane], means, by, intra);
+            means_any |= self.chroma_means[plane].mask != 0;
+            for (block, mean) in stood_for.into_iter().enumerate() {
+                coefficients[block / 2].0[Row::at(plane * 2 + block % 2, 0, 0)] = mean;
+            }
+        }
         self.chroma_pattern = match (all_coded, means_any) {
             (true, _) => 2,
             (false, true) => 1,
-            (false, false) => 0,
+            (false, false) => return self.chroma_pattern = 0,
         };
-        for (plane, coefficients) in all.iter_mut().enumerate() {
-            for (block, coefficients) in coefficients.iter_mut().enumerate() {
-                if !all_coded {
-                    coefficients[1..].fill(0);
-                    self.chroma[plane][block].mask = 0;
-                }
-                if coefficients[0] != 0 || self.chroma[plane][block].mask != 0 {
-                    let samples = &mut samples.chroma[plane][chroma_start(block)..];
-                    kernel.add_inverse(coefficients, samples, 8);
-                }
-            }
-        }
+        add_rows(kernel, &coefficients, &mut samples.chroma);
     }
-}
-
-fn part(plane: &[u8; 64], start: usize) -> &[u8] {
-    &plane[start..]
-}
-
-/// The quarter that a block (by rows) lies in.
-const fn quarter_of(block: usize) -> usize {
-    block / 8 * 2 + block % 4 / 2
 }
 
 /// How much a block's levels are worth: one that is greater than 1 always is, ones less the further

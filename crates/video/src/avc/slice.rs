@@ -5,7 +5,7 @@ use super::intra::Near;
 use super::kernel::Kernel;
 use super::macroblock::{Kind, Macroblock};
 use super::pace::Pace;
-use super::plane::Frame;
+use super::plane::{Block, Frame};
 use super::quantize::lambda;
 use super::reference::{Area, Reference};
 use super::residual::{Residual, Samples};
@@ -95,10 +95,10 @@ impl<K: Kernel> Slice<'_, K> {
             out.copy_from_slice(&luma[line * width..][..16]);
         }
         let planes = [self.source.cb(), self.source.cr()];
-        for (plane, out) in planes.into_iter().zip(&mut current.source.chroma) {
+        for (plane, start) in planes.into_iter().zip([0, 8]) {
             let plane = &plane[row * 8 * (width / 2) + column * 8..];
-            for (line, out) in out.chunks_exact_mut(8).enumerate() {
-                out.copy_from_slice(&plane[line * (width / 2)..][..8]);
+            for (line, out) in current.source.chroma.chunks_exact_mut(16).enumerate() {
+                out[start..][..8].copy_from_slice(&plane[line * (width / 2)..][..8]);
             }
         }
     }
@@ -202,9 +202,11 @@ impl<K: Kernel> Slice<'_, K> {
     fn keep(&mut self, current: &Current, own: Macroblock) {
         let (x, y) = (current.x, current.y);
         self.field[current.index] = own;
-        self.frame.luma.place(x, y, 16, &current.samples.luma);
-        self.frame.cb.place(x / 2, y / 2, 8, &current.samples.chroma[0]);
-        self.frame.cr.place(x / 2, y / 2, 8, &current.samples.chroma[1]);
+        let [cb, cr] =
+            [0, 8].map(|start| Block { samples: &current.samples.chroma[start..], stride: 16 });
+        self.frame.luma.place(x, y, [16, 16], current.samples.luma_block(0));
+        self.frame.cb.place(x / 2, y / 2, [8, 8], cb);
+        self.frame.cr.place(x / 2, y / 2, [8, 8], cr);
     }
 }
 
@@ -258,9 +260,8 @@ impl Current {
     ) {
         for part in shape.parts() {
             let (vector, area) = (vectors[part.y * 2 + part.x], self.area(*part));
-            let start = part.y * 32 + part.x * 4;
-            let [cb, cr] = &mut self.samples.chroma;
-            reference.predict_chroma(kernel, area, vector, [&mut cb[start..], &mut cr[start..]]);
+            let out = &mut self.samples.chroma[part.y * 64 + part.x * 4..];
+            reference.predict_chroma(kernel, area, vector, out);
         }
     }
 }

@@ -124,7 +124,9 @@ pub(super) fn write_macroblock(
 pub(super) fn write_samples(writer: &mut BitWriter, samples: &Samples, predicted_slice: bool) {
     writer.unsigned(25 + if predicted_slice { 5 } else { 0 });
     writer.align();
-    for &sample in samples.luma.iter().chain(samples.chroma.as_flattened()) {
+    let planes =
+        [0, 8].map(|start| samples.chroma.chunks_exact(16).map(move |row| &row[start..][..8]));
+    for &sample in samples.luma.iter().chain(planes.into_iter().flatten().flatten()) {
         writer.put(sample.into(), 8);
     }
 }

@@ -6,7 +6,7 @@ mod halves;
 mod pixels;
 mod transform;
 
-use super::{Coefficients, Edge, Kernel, Scalar};
+use super::{Coefficients, Edge, Kernel, Row, Scalar};
 use crate::avc::cavlc::Levels;
 use crate::avc::plane::{Block, Halves, Plane};
 use crate::avc::quantize::Quantizer;
@@ -112,7 +112,7 @@ impl Kernel for Avx2 {
     #[inline]
     fn chroma(self, size: [usize; 2], from: Block<'_>, eighths: [u16; 2], out: &mut [u8]) {
         let [width, height] = size;
-        assert!(out.len() >= (height - 1) * 8 + width, "a prediction is cut");
+        assert!(out.len() >= (height - 1) * 16 + width, "a prediction is cut");
         // Whole vectors are read; in the last rows of a plane's margin there may be less.
         if from.samples.len() < height * from.stride + 16 || (width != 8 && width != 4) {
             return Scalar.chroma(size, from, eighths, out);
@@ -127,20 +127,6 @@ impl Kernel for Avx2 {
     }
 
     #[inline]
-    fn forward(self, block: Block<'_>, predicted: Block<'_>) -> Coefficients {
-        check(block, 4, 4);
-        check(predicted, 4, 4);
-        // SAFETY: `self` proves the CPU features; the blocks have been checked.
-        unsafe { transform::forward(block, predicted) }
-    }
-
-    #[inline]
-    fn quantize(self, coefficients: &mut Coefficients, by: &Quantizer, intra: bool) -> Levels {
-        // SAFETY: `self` proves the CPU features.
-        unsafe { transform::quantize(coefficients, by, intra) }
-    }
-
-    #[inline]
     fn code(
         self,
         block: Block<'_>,
@@ -152,6 +138,26 @@ impl Kernel for Avx2 {
         check(predicted, 4, 4);
         // SAFETY: `self` proves the CPU features; the blocks have been checked.
         unsafe { transform::code(block, predicted, (by, intra), coefficients) }
+    }
+
+    #[inline]
+    fn forward_row(self, blocks: Block<'_>, predicted: Block<'_>, out: &mut Row) {
+        check(blocks, 16, 4);
+        check(predicted, 16, 4);
+        // SAFETY: `self` proves the CPU features; the blocks have been checked.
+        unsafe { transform::forward_row(blocks, predicted, out) }
+    }
+
+    #[inline]
+    fn quantize_row(self, row: &mut Row, by: &Quantizer, intra: bool, levels: &mut [Levels; 4]) {
+        // SAFETY: `self` proves the CPU features.
+        unsafe { transform::quantize_row(row, by, intra, levels) }
+    }
+
+    #[inline]
+    fn add_inverse_row(self, row: &Row, samples: &mut [u8; 64]) {
+        // SAFETY: `self` proves the CPU features.
+        unsafe { transform::add_inverse_row(row, samples) }
     }
 
     #[inline]

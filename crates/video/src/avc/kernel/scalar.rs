@@ -1,6 +1,6 @@
 //! The kernel for any CPU, and what the others are held to.
 
-use super::{Coefficients, Edge, Kernel};
+use super::{Coefficients, Edge, Kernel, Row};
 use crate::avc::cavlc::{LEVEL_MAX, Levels};
 use crate::avc::plane::{Block, Halves, MARGIN, Plane};
 use crate::avc::quantize::Quantizer;
@@ -61,7 +61,7 @@ impl Kernel for Scalar {
         [x, y]: [u16; 2],
         out: &mut [u8],
     ) {
-        for (row, out) in out.chunks_mut(8).take(height).enumerate() {
+        for (row, out) in out.chunks_mut(16).take(height).enumerate() {
             let above = &from.samples[row * from.stride..][..=width];
             let below = &from.samples[(row + 1) * from.stride..][..=width];
             for (column, out) in out[..width].iter_mut().enumerate() {
@@ -78,31 +78,36 @@ impl Kernel for Scalar {
         interpolate(luma, halves);
     }
 
-    fn forward(self, block: Block<'_>, predicted: Block<'_>) -> Coefficients {
-        let mut values = differences(block, predicted);
-        for row in 0..4 {
-            forward4(&mut values, row * 4, 1);
-        }
-        for column in 0..4 {
-            forward4(&mut values, column, 4);
-        }
-        values
+    fn code(
+        self,
+        block: Block<'_>,
+        predicted: Block<'_>,
+        (by, intra): (&Quantizer, bool),
+        coefficients: &mut Coefficients,
+    ) -> Levels {
+        *coefficients = forward(block, predicted);
+        quantize(coefficients, by, intra)
     }
 
-    fn quantize(self, coefficients: &mut Coefficients, by: &Quantizer, intra: bool) -> Levels {
-        let bias = if intra { &by.bias_intra } else { &by.bias_inter };
-        let mut levels = Levels::default();
-        for (index, &at) in ZIGZAG.iter().enumerate() {
-            let value = coefficients[at];
-            let sum = u32::from(value.unsigned_abs()) + u32::from(bias[at]);
-            let magnitude = (sum * u32::from(by.multiplier[at])) >> 16;
-            let magnitude = (magnitude as i16).min(LEVEL_MAX);
-            let level = if value < 0 { -magnitude } else { magnitude };
-            levels.values[index] = level;
-            levels.mask |= u16::from(level != 0) << index;
-            coefficients[at] = level.wrapping_mul(by.scale[at]);
+    fn forward_row(self, blocks: Block<'_>, predicted: Block<'_>, out: &mut Row) {
+        for block in 0..4 {
+            let coefficients = forward(part(blocks, 4 * block, 0), part(predicted, 4 * block, 0));
+            scatter(&coefficients, out, block);
         }
-        levels
+    }
+
+    fn quantize_row(self, row: &mut Row, by: &Quantizer, intra: bool, levels: &mut [Levels; 4]) {
+        for (block, levels) in levels.iter_mut().enumerate() {
+            let mut coefficients = gather(row, block);
+            *levels = quantize(&mut coefficients, by, intra);
+            scatter(&coefficients, row, block);
+        }
+    }
+
+    fn add_inverse_row(self, row: &Row, samples: &mut [u8; 64]) {
+        for block in 0..4 {
+            self.add_inverse(&gather(row, block), &mut samples[4 * block..], 16);
+        }
     }
 
     fn add_inverse(self, coefficients: &Coefficients, samples: &mut [u8], stride: usize) {
@@ -160,6 +165,43 @@ fn differences(a: Block<'_>, b: Block<'_>) -> Coefficients {
         i16::from(a.samples[row * a.stride + column])
             - i16::from(b.samples[row * b.stride + column])
     })
+}
+
+fn forward(block: Block<'_>, predicted: Block<'_>) -> Coefficients {
+    let mut values = differences(block, predicted);
+    for row in 0..4 {
+        forward4(&mut values, row * 4, 1);
+    }
+    for column in 0..4 {
+        forward4(&mut values, column, 4);
+    }
+    values
+}
+
+fn quantize(coefficients: &mut Coefficients, by: &Quantizer, intra: bool) -> Levels {
+    let bias = if intra { &by.bias_intra } else { &by.bias_inter };
+    let mut levels = Levels::default();
+    for (index, &at) in ZIGZAG.iter().enumerate() {
+        let value = coefficients[at];
+        let sum = u32::from(value.unsigned_abs()) + u32::from(bias[at]);
+        let magnitude = (sum * u32::from(by.multiplier[at])) >> 16;
+        let magnitude = (magnitude as i16).min(LEVEL_MAX);
+        let level = if value < 0 { -magnitude } else { magnitude };
+        levels.values[index] = level;
+        levels.mask |= u16::from(level != 0) << index;
+        coefficients[at] = level.wrapping_mul(by.scale[at]);
+    }
+    levels
+}
+
+fn gather(row: &Row, block: usize) -> Coefficients {
+    std::array::from_fn(|at| row.0[Row::at(block, at / 4, at % 4)])
+}
+
+fn scatter(coefficients: &Coefficients, row: &mut Row, block: usize) {
+    for (at, &value) in coefficients.iter().enumerate() {
+        row.0[Row::at(block, at / 4, at % 4)] = value;
+    }
 }
 
 fn satd4(differences: &Coefficients) -> u32 {

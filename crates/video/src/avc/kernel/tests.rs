@@ -36,7 +36,7 @@ fn outcome(kernel: impl Kernel, a: &[u8], b: &[u8], qp: usize, vary: u8) -> Vec<
         let mut mean = [0; 256];
         kernel.average(width, height, left, right, &mut mean);
         out.extend(mean.map(i64::from));
-        let mut chroma = [0; 64];
+        let mut chroma = [0; 128];
         let eighths = [u16::from(vary % 8), u16::from(vary / 8 % 8)];
         kernel.chroma([width / 2, height / 2], right, eighths, &mut chroma);
         out.extend(chroma.map(i64::from));
@@ -48,16 +48,26 @@ fn outcome(kernel: impl Kernel, a: &[u8], b: &[u8], qp: usize, vary: u8) -> Vec<
     kernel.satd_each(left, &predictions, &mut sums);
     out.extend(sums.map(i64::from));
     for intra in [false, true] {
-        let mut coefficients = kernel.forward(left, right);
-        out.extend(coefficients.map(i64::from));
-        let levels = kernel.quantize(&mut coefficients, &QUANTIZERS[qp], intra);
+        let mut coefficients = [0; 16];
+        let levels = kernel.code(left, right, (&QUANTIZERS[qp], intra), &mut coefficients);
         out.push(levels.mask.into());
         out.extend(levels.values.map(i64::from));
         out.extend(coefficients.map(i64::from));
-        let mut coded = [0; 16];
-        let levels = kernel.code(left, right, (&QUANTIZERS[qp], intra), &mut coded);
-        assert_eq!(coded, coefficients);
-        out.extend(levels.values.map(i64::from));
+        let mut row = Row::ZERO;
+        kernel.forward_row(left, right, &mut row);
+        out.extend(row.0.map(i64::from));
+        let mut levels = [Levels::default(); 4];
+        kernel.quantize_row(&mut row, &QUANTIZERS[qp], intra, &mut levels);
+        out.extend(row.0.map(i64::from));
+        for levels in levels {
+            out.push(levels.mask.into());
+            if levels.mask != 0 {
+                out.extend(levels.values.map(i64::from));
+            }
+        }
+        let mut samples: [u8; 64] = b[usize::from(vary)..][..64].try_into().unwrap();
+        kernel.add_inverse_row(&row, &mut samples);
+        out.extend(samples.map(i64::from));
         let mut samples = b.to_vec();
         kernel.add_inverse(&coefficients, &mut samples[65 + usize::from(vary % 7)..], 64);
         out.extend(samples.into_iter().map(i64::from));
@@ -105,7 +115,8 @@ proptest! {
     ) {
         let (width, height) = (columns * 16, rows * 16);
         let mut plane = Plane::new(width, height, crate::avc::plane::MARGIN);
-        plane.place(0, 0, width, &bytes(seed, width * height));
+        let samples = bytes(seed, width * height);
+        plane.place(0, 0, [width, height], Block { samples: &samples, stride: width });
         plane.extend();
         let mut expected = Halves::new(width, height);
         Scalar.halves(&plane, &mut expected);
@@ -125,11 +136,12 @@ proptest! {
 fn the_greatest_differences_come_back() {
     let (black, white) = ([0; 256], [255; 256]);
     let block = |samples| Block { samples, stride: 16 };
-    let coefficients = Scalar.forward(block(&white), block(&black));
-    assert_eq!(coefficients[0], 255 * 16);
+    let mut row = Row::ZERO;
+    Scalar.forward_row(block(&white), block(&black), &mut row);
+    assert_eq!(row.0[Row::at(0, 0, 0)], 255 * 16);
     for (qp, quantizer) in QUANTIZERS.iter().enumerate() {
-        let mut values = coefficients;
-        Scalar.quantize(&mut values, quantizer, true);
+        let mut values = [0; 16];
+        Scalar.code(block(&white), block(&black), (quantizer, true), &mut values);
         let mut samples = black;
         Scalar.add_inverse(&values, &mut samples, 16);
         let worst = 255 - u32::from(samples[0]);

@@ -275,7 +275,7 @@ pub(super) unsafe fn chroma(
         let packed = _mm_packus_epi16(rounded, rounded);
         // SAFETY: the row's `width` bytes lie within `out`.
         unsafe {
-            let to = out.as_mut_ptr().add(index * 8);
+            let to = out.as_mut_ptr().add(index * 16);
             if width == 8 {
                 _mm_storel_epi64(to.cast(), packed);
             } else {

@@ -5,7 +5,7 @@
 
 use core::arch::x86_64::*;
 
-use super::super::Coefficients;
+use super::super::{Coefficients, Row};
 use crate::avc::cavlc::{LEVEL_MAX, Levels};
 use crate::avc::plane::Block;
 use crate::avc::quantize::Quantizer;
@@ -47,42 +47,22 @@ fn forward_columns([upper, lower]: [__m128i; 2]) -> [__m128i; 2] {
     ]
 }
 
-#[target_feature(enable = "avx2")]
-pub(super) unsafe fn forward(block: Block<'_>, predicted: Block<'_>) -> Coefficients {
-    let mut out = [0; 16];
-    // SAFETY: the caller's promise; 32 bytes.
-    unsafe {
-        let values = forward_values(block, predicted);
-        _mm256_storeu_si256(out.as_mut_ptr().cast(), values);
-    }
-    out
-}
-
 /// The coefficients in a register: what is stored in pieces is slow to load as a whole.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn forward_values(block: Block<'_>, predicted: Block<'_>) -> __m256i {
     // SAFETY: the caller's promise.
-    let differences = [0, 2].map(|row| unsafe {
-        let source = rows(block.samples.as_ptr(), block.stride, row);
-        _mm_sub_epi16(source, rows(predicted.samples.as_ptr(), predicted.stride, row))
-    });
+    let differences = unsafe {
+        let (source, predicted_at) = (block.samples.as_ptr(), predicted.samples.as_ptr());
+        let (stride, predicted_stride) = (block.stride, predicted.stride);
+        [
+            _mm_sub_epi16(rows(source, stride, 0), rows(predicted_at, predicted_stride, 0)),
+            _mm_sub_epi16(rows(source, stride, 2), rows(predicted_at, predicted_stride, 2)),
+        ]
+    };
     let [upper, lower] = forward_columns(transpose(forward_columns(differences)));
     let [upper, lower] = transpose([upper, lower]);
     _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(upper), lower)
-}
-
-#[target_feature(enable = "avx2")]
-pub(super) unsafe fn quantize(
-    coefficients: &mut Coefficients,
-    by: &Quantizer,
-    intra: bool,
-) -> Levels {
-    // SAFETY: 16 numbers of 16 bits.
-    unsafe {
-        let values = _mm256_loadu_si256(coefficients.as_ptr().cast());
-        quantize_values(values, coefficients, by, intra)
-    }
 }
 
 #[inline]
@@ -93,19 +73,9 @@ unsafe fn quantize_values(
     by: &Quantizer,
     intra: bool,
 ) -> Levels {
-    let bias = if intra { &by.bias_intra } else { &by.bias_inter };
     // SAFETY: each is 16 numbers of 16 bits.
-    let [bias, multiplier, scale] = unsafe {
-        [
-            _mm256_loadu_si256(bias.as_ptr().cast()),
-            _mm256_loadu_si256(by.multiplier.as_ptr().cast()),
-            _mm256_loadu_si256(by.scale.as_ptr().cast()),
-        ]
-    };
-    let sum = _mm256_adds_epu16(_mm256_abs_epi16(values), bias);
-    let magnitude = _mm256_mulhi_epu16(sum, multiplier);
-    let magnitude = _mm256_min_epi16(magnitude, _mm256_set1_epi16(LEVEL_MAX));
-    let levels = _mm256_sign_epi16(magnitude, values);
+    let [bias, multiplier, scale] = unsafe { load_quantizer(by, intra) };
+    let levels = quantized(values, bias, multiplier);
     let [first, second] = zigzag(levels);
     let zero = _mm_setzero_si128();
     let zeros = _mm_packs_epi16(_mm_cmpeq_epi16(first, zero), _mm_cmpeq_epi16(second, zero));
@@ -117,6 +87,29 @@ unsafe fn quantize_values(
         _mm_storeu_si128(out.values.as_mut_ptr().add(8).cast(), second);
     }
     out
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn load_quantizer(by: &Quantizer, intra: bool) -> [__m256i; 3] {
+    let bias = if intra { &by.bias_intra } else { &by.bias_inter };
+    // SAFETY: each is 16 numbers of 16 bits.
+    unsafe {
+        [
+            _mm256_loadu_si256(bias.as_ptr().cast()),
+            _mm256_loadu_si256(by.multiplier.as_ptr().cast()),
+            _mm256_loadu_si256(by.scale.as_ptr().cast()),
+        ]
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn quantized(values: __m256i, bias: __m256i, multiplier: __m256i) -> __m256i {
+    let sum = _mm256_adds_epu16(_mm256_abs_epi16(values), bias);
+    let magnitude = _mm256_mulhi_epu16(sum, multiplier);
+    let magnitude = _mm256_min_epi16(magnitude, _mm256_set1_epi16(LEVEL_MAX));
+    _mm256_sign_epi16(magnitude, values)
 }
 
 /// Transforms and quantizes without a detour through memory.
@@ -154,7 +147,7 @@ fn zigzag(levels: __m256i) -> [__m128i; 2] {
 fn inverse_columns([upper, lower]: [__m128i; 2]) -> [__m128i; 2] {
     // The first and third rows, then the second and fourth.
     let even = [upper, lower];
-    let odd = even.map(|rows| _mm_unpackhi_epi64(rows, rows));
+    let odd = [_mm_unpackhi_epi64(upper, upper), _mm_unpackhi_epi64(lower, lower)];
     let e = _mm_add_epi16(even[0], even[1]);
     let f = _mm_sub_epi16(even[0], even[1]);
     let g = _mm_sub_epi16(_mm_srai_epi16::<1>(odd[0]), odd[1]);
@@ -182,6 +175,193 @@ pub(super) unsafe fn add_inverse(coefficients: &Coefficients, samples: &mut [u8]
             let packed = _mm_packus_epi16(sum, sum);
             at.cast::<i32>().write_unaligned(_mm_cvtsi128_si32(packed));
             at.add(stride).cast::<i32>().write_unaligned(_mm_extract_epi32::<1>(packed));
+        }
+    }
+}
+
+/// Turns rows of four blocks side by side into columns, and back.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn transpose_row([a, b, c, d]: [__m256i; 4]) -> [__m256i; 4] {
+    let (upper, lower) = (_mm256_unpacklo_epi16(a, b), _mm256_unpacklo_epi16(c, d));
+    let (upper_next, lower_next) = (_mm256_unpackhi_epi16(a, b), _mm256_unpackhi_epi16(c, d));
+    // The first two columns of a block, then the other two; of the blocks at even places, then of
+    // those at odd ones.
+    let even = [_mm256_unpacklo_epi32(upper, lower), _mm256_unpackhi_epi32(upper, lower)];
+    let odd = [
+        _mm256_unpacklo_epi32(upper_next, lower_next),
+        _mm256_unpackhi_epi32(upper_next, lower_next),
+    ];
+    [
+        _mm256_unpacklo_epi64(even[0], odd[0]),
+        _mm256_unpackhi_epi64(even[0], odd[0]),
+        _mm256_unpacklo_epi64(even[1], odd[1]),
+        _mm256_unpackhi_epi64(even[1], odd[1]),
+    ]
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn forward_across([a, b, c, d]: [__m256i; 4]) -> [__m256i; 4] {
+    let (p, q) = (_mm256_add_epi16(a, d), _mm256_add_epi16(b, c));
+    let (r, s) = (_mm256_sub_epi16(b, c), _mm256_sub_epi16(a, d));
+    [
+        _mm256_add_epi16(p, q),
+        _mm256_add_epi16(_mm256_add_epi16(s, s), r),
+        _mm256_sub_epi16(p, q),
+        _mm256_sub_epi16(s, _mm256_add_epi16(r, r)),
+    ]
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn inverse_across([a, b, c, d]: [__m256i; 4]) -> [__m256i; 4] {
+    let (e, f) = (_mm256_add_epi16(a, c), _mm256_sub_epi16(a, c));
+    let g = _mm256_sub_epi16(_mm256_srai_epi16::<1>(b), d);
+    let h = _mm256_add_epi16(b, _mm256_srai_epi16::<1>(d));
+    [_mm256_add_epi16(e, h), _mm256_add_epi16(f, g), _mm256_sub_epi16(f, g), _mm256_sub_epi16(e, h)]
+}
+
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn forward_row(blocks: Block<'_>, predicted: Block<'_>, out: &mut Row) {
+    let mut rows = [_mm256_setzero_si256(); 4];
+    for (index, row) in rows.iter_mut().enumerate() {
+        // SAFETY: the caller's promise: 16 bytes a row.
+        let [source, predicted] = unsafe {
+            [
+                _mm_loadu_si128(blocks.samples.as_ptr().add(index * blocks.stride).cast()),
+                _mm_loadu_si128(predicted.samples.as_ptr().add(index * predicted.stride).cast()),
+            ]
+        };
+        *row = _mm256_sub_epi16(_mm256_cvtepu8_epi16(source), _mm256_cvtepu8_epi16(predicted));
+    }
+    let columns = forward_across(transpose_row(forward_across(rows)));
+    for (column, out) in columns.into_iter().zip(out.0.chunks_exact_mut(16)) {
+        // SAFETY: 16 numbers of 16 bits.
+        unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), column) };
+    }
+}
+
+/// The columns of four blocks side by side.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn columns(row: &Row) -> [__m256i; 4] {
+    let from = row.0.as_ptr();
+    // SAFETY: four times 16 numbers of 16 bits.
+    unsafe {
+        [
+            _mm256_loadu_si256(from.cast()),
+            _mm256_loadu_si256(from.add(16).cast()),
+            _mm256_loadu_si256(from.add(32).cast()),
+            _mm256_loadu_si256(from.add(48).cast()),
+        ]
+    }
+}
+
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn quantize_row(
+    row: &mut Row,
+    by: &Quantizer,
+    intra: bool,
+    levels: &mut [Levels; 4],
+) {
+    // SAFETY: the numbers of a quantizer and of four blocks.
+    let ([bias, multiplier, scale], values) = unsafe { (load_quantizer(by, intra), columns(row)) };
+    // What a column is divided by and multiplied with differs at even and at odd places alone, as
+    // in rows: the first two rows of a block's numbers do for every pair of columns.
+    let mut quantized_columns = [_mm256_setzero_si256(); 4];
+    for (column, out) in quantized_columns.iter_mut().enumerate() {
+        let [bias, multiplier, scale] = if column % 2 == 0 {
+            [
+                _mm256_permute4x64_epi64::<0b00_00_00_00>(bias),
+                _mm256_permute4x64_epi64::<0b00_00_00_00>(multiplier),
+                _mm256_permute4x64_epi64::<0b00_00_00_00>(scale),
+            ]
+        } else {
+            [
+                _mm256_permute4x64_epi64::<0b01_01_01_01>(bias),
+                _mm256_permute4x64_epi64::<0b01_01_01_01>(multiplier),
+                _mm256_permute4x64_epi64::<0b01_01_01_01>(scale),
+            ]
+        };
+        *out = quantized(values[column], bias, multiplier);
+        // SAFETY: 16 numbers of 16 bits.
+        unsafe {
+            let to = row.0.as_mut_ptr().add(column * 16);
+            _mm256_storeu_si256(to.cast(), _mm256_mullo_epi16(*out, scale));
+        }
+    }
+    let [a, b, c, d] = quantized_columns;
+    let any = _mm256_or_si256(_mm256_or_si256(a, b), _mm256_or_si256(c, d));
+    if _mm256_testz_si256(any, any) == 1 {
+        for levels in levels {
+            levels.mask = 0;
+        }
+        return;
+    }
+    // Blocks 0 and 2, then blocks 1 and 3: their first two columns, then the other two.
+    let pairs = [
+        [_mm256_unpacklo_epi64(a, b), _mm256_unpacklo_epi64(c, d)],
+        [_mm256_unpackhi_epi64(a, b), _mm256_unpackhi_epi64(c, d)],
+    ];
+    for (index, [left, right]) in pairs.into_iter().enumerate() {
+        let [first, second] = zigzag_columns(left, right);
+        let zero = _mm256_setzero_si256();
+        let zeros =
+            _mm256_packs_epi16(_mm256_cmpeq_epi16(first, zero), _mm256_cmpeq_epi16(second, zero));
+        let mask = !_mm256_movemask_epi8(zeros) as u32;
+        // SAFETY: each is 16 numbers of 16 bits.
+        unsafe {
+            let to = &mut levels[index];
+            to.mask = mask as u16;
+            let to = to.values.as_mut_ptr();
+            _mm_storeu_si128(to.cast(), _mm256_castsi256_si128(first));
+            _mm_storeu_si128(to.add(8).cast(), _mm256_castsi256_si128(second));
+            let to = &mut levels[index + 2];
+            to.mask = (mask >> 16) as u16;
+            let to = to.values.as_mut_ptr();
+            _mm_storeu_si128(to.cast(), _mm256_extracti128_si256::<1>(first));
+            _mm_storeu_si128(to.add(8).cast(), _mm256_extracti128_si256::<1>(second));
+        }
+    }
+}
+
+/// Puts the numbers of columns 0 and 1, 2 and 3 into the order of table 8-2: of columns, that is
+/// 0, 4, 1, 2, 5, 8, 12, 9, 6, 3, 7, 10, 13, 14, 11, 15.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn zigzag_columns(left: __m256i, right: __m256i) -> [__m256i; 2] {
+    let both = |bytes: __m128i| _mm256_broadcastsi128_si256(bytes);
+    let first = [
+        both(_mm_setr_epi8(0, 1, 8, 9, 2, 3, 4, 5, 10, 11, -1, -1, -1, -1, -1, -1)),
+        both(_mm_setr_epi8(-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0, 1, 8, 9, 2, 3)),
+    ];
+    let second = [
+        both(_mm_setr_epi8(12, 13, 6, 7, 14, 15, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1)),
+        both(_mm_setr_epi8(-1, -1, -1, -1, -1, -1, 4, 5, 10, 11, 12, 13, 6, 7, 14, 15)),
+    ];
+    [
+        _mm256_or_si256(_mm256_shuffle_epi8(left, first[0]), _mm256_shuffle_epi8(right, first[1])),
+        _mm256_or_si256(
+            _mm256_shuffle_epi8(left, second[0]),
+            _mm256_shuffle_epi8(right, second[1]),
+        ),
+    ]
+}
+
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn add_inverse_row(row: &Row, samples: &mut [u8; 64]) {
+    // SAFETY: four times 16 numbers of 16 bits.
+    let values = unsafe { columns(row) };
+    let rows = inverse_across(transpose_row(inverse_across(values)));
+    for (values, samples) in rows.into_iter().zip(samples.chunks_exact_mut(16)) {
+        let rounded = _mm256_srai_epi16::<6>(_mm256_add_epi16(values, _mm256_set1_epi16(32)));
+        // SAFETY: 16 bytes.
+        unsafe {
+            let before = _mm256_cvtepu8_epi16(_mm_loadu_si128(samples.as_ptr().cast()));
+            let sum = _mm256_add_epi16(before, rounded);
+            let (low, high) = (_mm256_castsi256_si128(sum), _mm256_extracti128_si256::<1>(sum));
+            _mm_storeu_si128(samples.as_mut_ptr().cast(), _mm_packus_epi16(low, high));
         }
     }
 }
