@@ -16,8 +16,10 @@ pub(super) fn deblock(
         let (column, row) = (index % columns, index / columns);
         let left = (column > 0).then(|| &field[index - 1]);
         let above = index.checked_sub(columns).map(|above| &field[above]);
+        let inner =
+            if own.kind == Kind::Inter && own.coded == 0 && own.moves_as_one() { 1 } else { 4 };
         for (other, direction) in [(left, Direction::Vertical), (above, Direction::Horizontal)] {
-            for number in 0..4 {
+            for number in 0..inner {
                 let other = if number == 0 { other } else { Some(own) };
                 let Some(other) = other else { continue };
                 let strengths = strengths(own, other, number, direction);
@@ -44,17 +46,30 @@ fn strengths(own: &Macroblock, other: &Macroblock, number: usize, direction: Dir
     if own.kind == Kind::Intra || other.kind == Kind::Intra {
         return [if across { 4 } else { 3 }; 4];
     }
-    std::array::from_fn(|part| {
-        let (q, p) = match direction {
-            Direction::Vertical => (part * 4 + number, part * 4 + (number + 3) % 4),
-            Direction::Horizontal => (number * 4 + part, (number + 3) % 4 * 4 + part),
-        };
-        if own.counts[q] != 0 || other.counts[p] != 0 {
-            return 2;
-        }
-        let quarter = |block: usize| block / 8 * 2 + block % 4 / 2;
-        u8::from(own.vectors[quarter(q)].is_apart(other.vectors[quarter(p)]))
-    })
+    // A bit for each part: whether a block on either side has coefficients.
+    let (step, first, before) = match direction {
+        Direction::Vertical => (4, number, (number + 3) % 4),
+        Direction::Horizontal => (1, 4 * number, (number + 3) % 4 * 4),
+    };
+    let coded = own.coded >> first | other.coded >> before;
+    // Vectors are the same within a quarter.
+    let quarters = match (number, direction) {
+        (0, Direction::Vertical) => [(0, 1), (2, 3)],
+        (0, Direction::Horizontal) => [(0, 2), (1, 3)],
+        (2, Direction::Vertical) => [(1, 0), (3, 2)],
+        (2, Direction::Horizontal) => [(2, 0), (3, 1)],
+        _ => [(0, 0); 2],
+    };
+    let apart = if across || number == 2 {
+        quarters.map(|(q, p)| own.vectors[q].is_apart(other.vectors[p]))
+    } else {
+        [false; 2]
+    };
+    let strength = |part: usize| match coded >> (part * step) & 1 {
+        1 => 2,
+        _ => u8::from(apart[part / 2]),
+    };
+    [strength(0), strength(1), strength(2), strength(3)]
 }
 
 fn filter(

@@ -21,6 +21,8 @@ struct Moved {
     /// Of each part from what is predicted for it.
     differences: [Vector; 4],
     cost: u32,
+    /// That of the differences and the shape.
+    bits: u32,
 }
 
 /// The best way found to code luma as 16 blocks.
@@ -49,7 +51,12 @@ impl<K: Kernel> Slice<'_, K> {
             return self.skip(current, skip);
         }
         let moved = self.search(current, &reference, &neighbours);
-        let limit = moved.as_ref().map_or(u32::MAX, |moved| moved.cost);
+        let limit = moved.as_ref().map_or(u32::MAX, |moved| {
+            current.predict_luma(self.kernel, &reference, moved.shape, &moved.vectors);
+            let predicted = current.samples.luma_block(0);
+            let satd = self.kernel.satd(16, 16, current.source.luma_block(0), predicted);
+            satd + current.bits(moved.bits)
+        });
         if limit > current.bits(INTRA_WORTH) && self.intra_if_below(current, limit) {
             return;
         }
@@ -127,6 +134,7 @@ impl<K: Kernel> Slice<'_, K> {
             vectors: [found.vector; 4],
             differences: [difference; 4],
             cost: found.cost,
+            bits: found.vector.bits(predicted),
         };
         if found.cost < current.bits(SPLIT_WORTH) {
             return Some(best);
@@ -134,7 +142,7 @@ impl<K: Kernel> Slice<'_, K> {
         let mut vectors = best.vectors;
         for (shape, bits) in [(Shape::Quarters, 8), (Shape::Rows, 2), (Shape::Columns, 2)] {
             let limit = best.cost;
-            let split = self.split(shape, current.bits(bits), limit, &vectors, neighbours, &search);
+            let split = self.split(current, shape, bits, limit, &vectors, neighbours, &search);
             let Some(split) = split else {
                 // Halves rarely help where quarters do not.
                 if shape == Shape::Quarters {
@@ -155,6 +163,7 @@ impl<K: Kernel> Slice<'_, K> {
     /// Searches a shape's parts from `vectors` on; none if it costs clearly more than `limit`.
     fn split<'b>(
         &self,
+        current: &Current,
         shape: Shape,
         overhead: u32,
         limit: u32,
@@ -166,14 +175,20 @@ impl<K: Kernel> Slice<'_, K> {
         K: 'b,
     {
         let mut neighbours = neighbours.clone();
-        let mut moved =
-            Moved { shape, vectors: *vectors, differences: [Vector::default(); 4], cost: overhead };
+        let mut moved = Moved {
+            shape,
+            vectors: *vectors,
+            differences: [Vector::default(); 4],
+            cost: current.bits(overhead),
+            bits: overhead,
+        };
         for (index, &part) in shape.parts().iter().enumerate() {
             let predicted = neighbours.predict(part);
             let at = part.y * 2 + part.x;
             let other = (part.y + part.height - 1) * 2 + part.x + part.width - 1;
             let found = search(part, predicted).run(&[vectors[at], vectors[other], predicted])?;
             moved.cost += found.cost;
+            moved.bits += found.vector.bits(predicted);
             if moved.cost > limit {
                 return None;
             }
@@ -195,7 +210,6 @@ impl<K: Kernel> Slice<'_, K> {
         moved: &Moved,
         skip: Option<Vector>,
     ) {
-        current.predict_luma(self.kernel, reference, moved.shape, &moved.vectors);
         current.predict_chroma(self.kernel, reference, moved.shape, &moved.vectors);
         let Current { residual, source, samples, qp, .. } = current;
         residual.inter_luma(self.kernel, source, samples, *qp);
@@ -222,6 +236,10 @@ impl<K: Kernel> Slice<'_, K> {
             let cost = satd + current.bits(WHOLE_BITS);
             if cost < whole_cost {
                 (whole, whole_cost) = (mode, cost);
+            }
+            // The mean comes first; where it is far off, others are too.
+            if mode == Whole::Mean && cost / 2 > limit {
+                return false;
             }
         }
         // Blocks are seldom much cheaper than the whole.
@@ -332,7 +350,7 @@ impl<K: Kernel> Slice<'_, K> {
         let mut count = 0;
         for mode in intra::permitted4(near) {
             modes[count] = mode;
-            predictions[count] = border.predict(mode);
+            predictions[count] = border.predict(self.kernel, mode);
             count += 1;
         }
         self.kernel.satd_each(source, &predictions[..count], &mut costs);

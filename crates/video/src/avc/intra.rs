@@ -1,5 +1,6 @@
 //! Intra prediction (8.3): samples from the borders of neighbours in the same slice.
 
+use super::kernel::Kernel;
 use super::plane::Plane;
 
 /// Which neighbours of a block may be predicted from.
@@ -176,21 +177,21 @@ pub(super) fn permitted4(near: Near) -> impl Iterator<Item = u8> {
 
 /// The border of a 4x4 block, smoothed in every way that a mode uses.
 pub(super) struct Border4 {
-    above: [u8; 4],
-    left: [u8; 4],
+    /// 13 samples from the lowest on the left by the corner to the last on the right, the first and
+    /// the last of them twice.
+    line: [u8; 32],
     near: Near,
-    /// Of 13 samples from the lowest on the left by the corner to the last on the right: 13
-    /// weighted means of three, and from 16 on 14 means of two.
+    /// 13 weighted means of three of them, and from 16 on 14 means of two.
     smooth: [u8; 32],
 }
 
 impl Border4 {
     /// Reads the border of the block at a place in the plane.
+    #[inline]
     pub(super) fn of(plane: &Plane, x: i32, y: i32, near: Near) -> Self {
         let (samples, stride) = (plane.samples(), plane.stride());
         let start = plane.at(x - 1, y - 1);
-        // The line of samples with its ends repeated.
-        let mut line = [0u8; 15];
+        let mut line = [0u8; 32];
         for row in 0..4 {
             line[4 - row] = samples[start + (row + 1) * stride];
         }
@@ -201,53 +202,50 @@ impl Border4 {
         line[0] = line[1];
         line[14] = line[13];
         let mut smooth = [0; 32];
-        for at in 0..13 {
-            let [a, b, c] = [line[at], line[at + 1], line[at + 2]].map(u16::from);
-            smooth[at] = ((a + 2 * b + c + 2) >> 2) as u8;
+        let wide = line.map(u16::from);
+        for at in 0..16 {
+            smooth[at] = ((wide[at] + 2 * wide[at + 1] + wide[at + 2] + 2) >> 2) as u8;
+            smooth[16 + at] = ((wide[at] + wide[at + 1] + 1) >> 1) as u8;
         }
-        for at in 0..14 {
-            smooth[16 + at] = (u16::from(line[at]) + u16::from(line[at + 1])).div_ceil(2) as u8;
-        }
-        let above = [line[6], line[7], line[8], line[9]];
-        Self { above, left: [line[4], line[3], line[2], line[1]], near, smooth }
+        Self { line, near, smooth }
     }
 
     /// Predicts the block (8.3.1.2).
     #[inline]
-    pub(super) fn predict(&self, mode: u8) -> [u8; 16] {
+    pub(super) fn predict(&self, kernel: impl Kernel, mode: u8) -> [u8; 16] {
         match mode {
-            0 => std::array::from_fn(|at| self.above[at % 4]),
-            1 => std::array::from_fn(|at| self.left[at / 4]),
-            2 => [self.mean(); 16],
-            _ => {
-                let places = &PLACES[usize::from(mode) - 3];
-                std::array::from_fn(|at| self.smooth[usize::from(places[at] & 31)])
-            }
+            MEAN4 => [self.mean(); 16],
+            0 | 1 => kernel.pick(&self.line, &PLACES[usize::from(mode)]),
+            _ => kernel.pick(&self.smooth, &PLACES[usize::from(mode)]),
         }
     }
 
     fn mean(&self) -> u8 {
-        let sum = |line: [u8; 4]| line.iter().map(|&sample| u16::from(sample)).sum::<u16>();
+        let sum = |start: usize| self.line[start..][..4].iter().map(|&s| u16::from(s)).sum::<u16>();
         (match (self.near.above, self.near.left) {
-            (true, true) => (sum(self.above) + sum(self.left) + 4) >> 3,
-            (true, false) => (sum(self.above) + 2) >> 2,
-            (false, true) => (sum(self.left) + 2) >> 2,
+            (true, true) => (sum(6) + sum(1) + 4) >> 3,
+            (true, false) => (sum(6) + 2) >> 2,
+            (false, true) => (sum(1) + 2) >> 2,
             (false, false) => 128,
         }) as u8
     }
 }
 
-/// Where in [`Border4::smooth`] each sample of the modes from 3 on comes from (8.3.1.2.4 to
-/// 8.3.1.2.9).
-static PLACES: [[u8; 16]; 6] = places();
+/// Where in [`Border4::line`] each sample of modes 0 and 1 comes from, and in [`Border4::smooth`]
+/// those of the modes from 3 on (8.3.1.2.4 to 8.3.1.2.9).
+static PLACES: [[u8; 16]; MODES4] = places();
 
-const fn places() -> [[u8; 16]; 6] {
+const fn places() -> [[u8; 16]; MODES4] {
     const TWO: i32 = 16;
-    let mut all = [[0; 16]; 6];
+    let mut all = [[0; 16]; MODES4];
     let mut at = 0;
     while at < 16 {
         let (x, y) = (at % 4, at / 4);
         let rows = [
+            6 + x,
+            4 - y,
+            // The mean has none.
+            0,
             // Diagonal down left, then down right.
             6 + x + y,
             4 + x - y,
@@ -276,7 +274,7 @@ const fn places() -> [[u8; 16]; 6] {
             },
         ];
         let mut mode = 0;
-        while mode < 6 {
+        while mode < MODES4 {
             all[mode][at as usize] = rows[mode] as u8;
             mode += 1;
         }

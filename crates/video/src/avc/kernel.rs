@@ -56,15 +56,18 @@ pub(super) trait Kernel: Copy {
     /// The sum of absolute differences of two blocks, `width` 8 or 16.
     fn sad(self, width: usize, height: usize, a: Block<'_>, b: Block<'_>) -> u32;
 
+    /// [`sad`](Self::sad) of a block from the mean of two others.
+    fn sad_mean(self, size: [usize; 2], block: Block<'_>, means: [Block<'_>; 2]) -> u32;
+
     /// Half the sum of the absolute values of the 4x4 Hadamard transforms of the differences of two
     /// blocks, `width` 4, 8 or 16, `height` a multiple of 4.
     fn satd(self, width: usize, height: usize, a: Block<'_>, b: Block<'_>) -> u32;
 
-    /// [`satd`](Self::satd) of a block from the mean of two others; `width` 8 or 16.
-    fn satd_mean(self, size: [usize; 2], block: Block<'_>, means: [Block<'_>; 2]) -> u32;
-
     /// [`satd`](Self::satd) of a block of 4x4 against several predictions of it.
     fn satd_each(self, block: Block<'_>, predictions: &[[u8; 16]], out: &mut [u32]);
+
+    /// The bytes of `from` at 16 `places`, each below 32.
+    fn pick(self, from: &[u8; 32], places: &[u8; 16]) -> [u8; 16];
 
     /// Writes `(a + b + 1) >> 1`, sample by sample, in rows of 16; `width` 8 or 16.
     fn average(self, width: usize, height: usize, a: Block<'_>, b: Block<'_>, out: &mut [u8]);

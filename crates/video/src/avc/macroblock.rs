@@ -20,6 +20,8 @@ pub(super) struct Macroblock {
     pub(super) qp: u8,
     /// `total_coeff` of each 4x4 block: luma by rows, then Cb's four, then Cr's.
     pub(super) counts: [u8; 24],
+    /// Which 4x4 blocks of luma, by rows, have coefficients: a bit for each.
+    pub(super) coded: u16,
     /// The vectors of the four quarters by rows.
     pub(super) vectors: [Vector; 4],
     /// Intra4x4PredMode by rows; [`MEAN4`] in macroblocks of other kinds.
@@ -30,7 +32,12 @@ impl Macroblock {
     /// A macroblock of a kind without coefficients or motion.
     pub(super) fn new(kind: Kind, qp: u8) -> Self {
         let vectors = [Vector::default(); 4];
-        Self { kind, qp, counts: [0; 24], vectors, modes: [MEAN4; 16] }
+        Self { kind, qp, counts: [0; 24], coded: 0, vectors, modes: [MEAN4; 16] }
+    }
+
+    /// Whether all quarters have one vector.
+    pub(super) fn moves_as_one(&self) -> bool {
+        self.vectors.iter().all(|vector| *vector == self.vectors[0])
     }
 }
 

@@ -75,9 +75,9 @@ impl<'a> Reference<'a> {
         }
     }
 
-    /// The sum of transformed differences of `source` from the reference moved by `vector`.
+    /// The sum of absolute differences of `source` from the reference moved by `vector`.
     #[inline]
-    pub(super) fn satd(
+    pub(super) fn sad(
         &self,
         kernel: impl Kernel,
         source: Block<'_>,
@@ -86,9 +86,9 @@ impl<'a> Reference<'a> {
     ) -> u32 {
         let (first, second) = self.quarter(area.x, area.y, vector);
         let Some(second) = second else {
-            return kernel.satd(area.width, area.height, source, first);
+            return kernel.sad(area.width, area.height, source, first);
         };
-        kernel.satd_mean([area.width, area.height], source, [first, second])
+        kernel.sad_mean([area.width, area.height], source, [first, second])
     }
 
     /// Predicts luma into rows of 16.

@@ -32,25 +32,25 @@ impl<K: Kernel> Search<'_, K> {
     /// `None` if the window permits not even standing still and no candidate.
     pub(super) fn run(&self, candidates: &[Vector]) -> Option<Found> {
         let whole = self.whole(candidates)?;
-        Some(self.refine(whole.vector))
+        Some(self.refine(whole))
     }
 
-    /// The vector's cost by transformed differences, or none where it must not point.
-    pub(super) fn cost(&self, vector: Vector) -> Option<u32> {
+    /// The vector's cost, or none where it must not point.
+    fn cost(&self, vector: Vector) -> Option<u32> {
         let Area { x, y, width, height } = self.area;
         if !self.window.permits([x, y], [width as i32, height as i32], vector) {
             return None;
         }
-        let satd = self.reference.satd(self.kernel, self.source, self.area, vector);
-        Some(satd + self.price(vector))
+        let sad = self.reference.sad(self.kernel, self.source, self.area, vector);
+        Some(sad + self.price(vector))
     }
 
     fn price(&self, vector: Vector) -> u32 {
         (self.lambda * vector.bits(self.predicted)) >> 4
     }
 
-    /// The cost by plain differences of a vector of whole samples.
-    fn rough_cost(&self, vector: Vector) -> Option<u32> {
+    /// The cost of a vector of whole samples.
+    fn whole_cost(&self, vector: Vector) -> Option<u32> {
         let Area { x, y, width, height } = self.area;
         if !self.window.permits([x, y], [width as i32, height as i32], vector) {
             return None;
@@ -63,7 +63,7 @@ impl<K: Kernel> Search<'_, K> {
     fn whole(&self, candidates: &[Vector]) -> Option<Found> {
         let mut best: Option<Found> = None;
         let mut consider = |vector: Vector| {
-            let Some(cost) = self.rough_cost(vector) else { return false };
+            let Some(cost) = self.whole_cost(vector) else { return false };
             let better = best.is_none_or(|best| cost < best.cost);
             if better {
                 best = Some(Found { vector, cost });
@@ -88,7 +88,7 @@ impl<K: Kernel> Search<'_, K> {
                     continue;
                 }
                 let vector = centre.moved(4 * x, 4 * y);
-                if let Some(cost) = self.rough_cost(vector).filter(|&cost| cost < best.cost) {
+                if let Some(cost) = self.whole_cost(vector).filter(|&cost| cost < best.cost) {
                     best = Found { vector, cost };
                 }
             }
@@ -100,10 +100,10 @@ impl<K: Kernel> Search<'_, K> {
         Some(best)
     }
 
-    fn refine(&self, whole: Vector) -> Found {
-        let mut best = Found { vector: whole, cost: self.cost(whole).unwrap_or(u32::MAX) };
+    fn refine(&self, whole: Found) -> Found {
+        let mut best = whole;
         // The predicted vector costs no bits.
-        if self.predicted != whole
+        if self.predicted != whole.vector
             && let Some(cost) = self.cost(self.predicted).filter(|&cost| cost < best.cost)
         {
             best = Found { vector: self.predicted, cost };

@@ -157,6 +157,7 @@ fn write_residual(
             if whole { Coded::Alternating(context) } else { Coded::Whole(context) },
         );
         own.counts[block] = levels.count();
+        own.coded |= u16::from(levels.mask != 0) << block;
     }
     if residual.chroma_pattern != 0 {
         for means in &residual.chroma_means {

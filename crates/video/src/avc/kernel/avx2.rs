@@ -73,17 +73,17 @@ impl Kernel for Avx2 {
     }
 
     #[inline]
-    fn satd_mean(self, size: [usize; 2], block: Block<'_>, means: [Block<'_>; 2]) -> u32 {
+    fn sad_mean(self, size: [usize; 2], block: Block<'_>, means: [Block<'_>; 2]) -> u32 {
         let [width, height] = size;
         for block in [block, means[0], means[1]] {
             check(block, width, height);
         }
         // SAFETY: `self` proves the CPU features; the blocks have been checked.
         unsafe {
-            match (width, height % 8) {
-                (16, 0) => pixels::satd_mean16(height, block, means),
-                (8, 0) => pixels::satd_mean8(height, block, means),
-                _ => Scalar.satd_mean(size, block, means),
+            match width {
+                16 => pixels::sad_mean16(height, block, means),
+                8 => pixels::sad_mean8(height, block, means),
+                _ => Scalar.sad_mean(size, block, means),
             }
         }
     }
@@ -92,6 +92,12 @@ impl Kernel for Avx2 {
         check(block, 4, 4);
         // SAFETY: `self` proves the CPU features; the block has been checked.
         unsafe { pixels::satd_each(block, predictions, out) }
+    }
+
+    #[inline]
+    fn pick(self, from: &[u8; 32], places: &[u8; 16]) -> [u8; 16] {
+        // SAFETY: `self` proves the CPU features.
+        unsafe { pixels::pick(from, places) }
     }
 
     #[inline]

@@ -1,5 +1,7 @@
 //! The kernel for any CPU, and what the others are held to.
 
+use std::ops::RangeInclusive;
+
 use super::{Coefficients, Edge, Kernel, Row};
 use crate::avc::cavlc::{LEVEL_MAX, Levels};
 use crate::avc::plane::{Block, Halves, MARGIN, Plane};
@@ -28,7 +30,7 @@ impl Kernel for Scalar {
         sum
     }
 
-    fn satd_mean(
+    fn sad_mean(
         self,
         [width, height]: [usize; 2],
         block: Block<'_>,
@@ -36,13 +38,17 @@ impl Kernel for Scalar {
     ) -> u32 {
         let mut mean = [0; 256];
         self.average(width, height, a, b, &mut mean);
-        self.satd(width, height, block, Block { samples: &mean, stride: 16 })
+        self.sad(width, height, block, Block { samples: &mean, stride: 16 })
     }
 
     fn satd_each(self, block: Block<'_>, predictions: &[[u8; 16]], out: &mut [u32]) {
         for (prediction, sum) in predictions.iter().zip(out) {
             *sum = satd4(&differences(block, Block { samples: prediction, stride: 4 }));
         }
+    }
+
+    fn pick(self, from: &[u8; 32], places: &[u8; 16]) -> [u8; 16] {
+        places.map(|place| from[usize::from(place & 31)])
     }
 
     fn average(self, width: usize, height: usize, a: Block<'_>, b: Block<'_>, out: &mut [u8]) {
@@ -245,12 +251,33 @@ fn inverse4(values: &mut Coefficients, start: usize, step: usize) {
 /// How far outside a picture samples half way are known: six taps need three more on each side.
 pub(in crate::avc) const REACH: usize = MARGIN - 4;
 
+/// The rows of samples half way that are not all alike: six taps see at most the first or the last
+/// row of the picture beyond these.
+pub(in crate::avc) fn varied_rows(luma: &Plane) -> RangeInclusive<i32> {
+    -3..=luma.height() as i32 + 1
+}
+
+/// Fills the rows beyond [`varied_rows`].
+pub(in crate::avc) fn repeat_rows(luma: &Plane, halves: &mut Halves) {
+    let reach = REACH as i32;
+    let (first, last) = varied_rows(luma).into_inner();
+    for plane in [&mut halves.b, &mut halves.h, &mut halves.j] {
+        let copy = |plane: &mut Plane, from: i32, to: i32| {
+            let (from, to) = (plane.at(-reach, from), plane.at(-reach, to));
+            let count = luma.width() + 2 * REACH;
+            plane.samples_mut().copy_within(from..from + count, to);
+        };
+        (-reach..first).for_each(|y| copy(plane, first, y));
+        (last + 1..luma.height() as i32 + reach).for_each(|y| copy(plane, last, y));
+    }
+}
+
 /// Fills the planes of samples half way (8-241 to 8-247).
 fn interpolate(luma: &Plane, halves: &mut Halves) {
     let (stride, reach) = (luma.stride(), REACH as i32);
     let count = luma.width() + 2 * REACH;
     let mut sums = [0i16; SUMS];
-    for y in -reach..luma.height() as i32 + reach {
+    for y in varied_rows(luma) {
         let at = luma.at(-reach, y);
         let samples = luma.samples();
         // In pieces, so that the sums fit in a buffer of fixed size.
@@ -281,6 +308,7 @@ fn interpolate(luma: &Plane, halves: &mut Halves) {
             }
         }
     }
+    repeat_rows(luma, halves);
 }
 
 const SUMS: usize = 512 + 5;

@@ -32,7 +32,7 @@ fn outcome(kernel: impl Kernel, a: &[u8], b: &[u8], qp: usize, vary: u8) -> Vec<
     for (width, height) in [(16, 16), (16, 8), (8, 16), (8, 8)] {
         out.push(i64::from(kernel.sad(width, height, left, right)));
         out.push(i64::from(kernel.satd(width, height, left, right)));
-        out.push(i64::from(kernel.satd_mean([width, height], right, [left, right])));
+        out.push(i64::from(kernel.sad_mean([width, height], right, [left, right])));
         let mut mean = [0; 256];
         kernel.average(width, height, left, right, &mut mean);
         out.extend(mean.map(i64::from));

@@ -2,7 +2,7 @@
 
 use core::arch::x86_64::*;
 
-use crate::avc::kernel::scalar::REACH;
+use crate::avc::kernel::scalar::{REACH, repeat_rows, varied_rows};
 use crate::avc::plane::{Halves, Plane};
 
 /// Fills the planes of samples half way, as the scalar kernel does, 16 at a time.
@@ -15,7 +15,7 @@ pub(super) unsafe fn interpolate(luma: &Plane, halves: &mut Halves) {
     let count = luma.width() + 2 * REACH;
     let mut sums = vec![0i16; count + 5];
     let samples = luma.samples();
-    for y in -reach..luma.height() as i32 + reach {
+    for y in varied_rows(luma) {
         let first = luma.at(-reach, y);
         assert!(first >= 2 * stride + 2, "a margin is cut");
         assert!(first + 3 * stride + count + 3 <= samples.len(), "a margin is cut");
@@ -47,6 +47,7 @@ pub(super) unsafe fn interpolate(luma: &Plane, halves: &mut Halves) {
             }
         }
     }
+    repeat_rows(luma, halves);
 }
 
 /// Places 16 apart that cover `count`, the last one moved back so that it ends there.

@@ -31,18 +31,11 @@ fn pair(low: __m128i, high: __m128i) -> __m256i {
 
 #[target_feature(enable = "avx2")]
 pub(super) unsafe fn sad16(height: usize, a: Block<'_>, b: Block<'_>) -> u32 {
-    let (mut from_a, mut from_b) = (a.samples.as_ptr(), b.samples.as_ptr());
     let mut sum = _mm256_setzero_si256();
-    for _ in 0..height / 2 {
+    for row in (0..height).step_by(2) {
         // SAFETY: two rows of 16 bytes lie within each block.
-        unsafe {
-            let rows_a = pair(load16(from_a), load16(from_a.add(a.stride)));
-            let rows_b = pair(load16(from_b), load16(from_b.add(b.stride)));
-            sum = _mm256_add_epi32(sum, _mm256_sad_epu8(rows_a, rows_b));
-            // The last step may lead outside.
-            from_a = from_a.wrapping_add(2 * a.stride);
-            from_b = from_b.wrapping_add(2 * b.stride);
-        }
+        let difference = unsafe { _mm256_sad_epu8(two_rows16(a, row), two_rows16(b, row)) };
+        sum = _mm256_add_epi32(sum, difference);
     }
     let sum = _mm_add_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256::<1>(sum));
     (_mm_cvtsi128_si32(sum) + _mm_extract_epi32::<2>(sum)) as u32
@@ -51,14 +44,58 @@ pub(super) unsafe fn sad16(height: usize, a: Block<'_>, b: Block<'_>) -> u32 {
 #[target_feature(enable = "avx2")]
 pub(super) unsafe fn sad8(height: usize, a: Block<'_>, b: Block<'_>) -> u32 {
     let mut sum = _mm_setzero_si128();
-    for row in 0..height / 2 {
+    for row in (0..height).step_by(2) {
+        // SAFETY: two rows of 8 bytes lie within each block.
+        let difference = unsafe { _mm_sad_epu8(two_rows8(a, row), two_rows8(b, row)) };
+        sum = _mm_add_epi32(sum, difference);
+    }
+    (_mm_cvtsi128_si32(sum) + _mm_extract_epi32::<2>(sum)) as u32
+}
+
+/// Rows of 16 bytes of a block, `row` and the one after it.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn two_rows16(block: Block<'_>, row: usize) -> __m256i {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let at = block.samples.as_ptr().add(row * block.stride);
+        pair(load16(at), load16(at.add(block.stride)))
+    }
+}
+
+/// Rows of 8 bytes of a block, `row` and the one after it.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn two_rows8(block: Block<'_>, row: usize) -> __m128i {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let at = block.samples.as_ptr().add(row * block.stride);
+        _mm_unpacklo_epi64(load8(at), load8(at.add(block.stride)))
+    }
+}
+
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn sad_mean16(height: usize, block: Block<'_>, [a, b]: [Block<'_>; 2]) -> u32 {
+    let mut sum = _mm256_setzero_si256();
+    for row in (0..height).step_by(2) {
+        // SAFETY: two rows of 16 bytes lie within each block.
+        unsafe {
+            let mean = _mm256_avg_epu8(two_rows16(a, row), two_rows16(b, row));
+            sum = _mm256_add_epi32(sum, _mm256_sad_epu8(two_rows16(block, row), mean));
+        }
+    }
+    let sum = _mm_add_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256::<1>(sum));
+    (_mm_cvtsi128_si32(sum) + _mm_extract_epi32::<2>(sum)) as u32
+}
+
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn sad_mean8(height: usize, block: Block<'_>, [a, b]: [Block<'_>; 2]) -> u32 {
+    let mut sum = _mm_setzero_si128();
+    for row in (0..height).step_by(2) {
         // SAFETY: two rows of 8 bytes lie within each block.
         unsafe {
-            let from_a = a.samples.as_ptr().add(2 * row * a.stride);
-            let from_b = b.samples.as_ptr().add(2 * row * b.stride);
-            let rows_a = _mm_unpacklo_epi64(load8(from_a), load8(from_a.add(a.stride)));
-            let rows_b = _mm_unpacklo_epi64(load8(from_b), load8(from_b.add(b.stride)));
-            sum = _mm_add_epi32(sum, _mm_sad_epu8(rows_a, rows_b));
+            let mean = _mm_avg_epu8(two_rows8(a, row), two_rows8(b, row));
+            sum = _mm_add_epi32(sum, _mm_sad_epu8(two_rows8(block, row), mean));
         }
     }
     (_mm_cvtsi128_si32(sum) + _mm_extract_epi32::<2>(sum)) as u32
@@ -139,47 +176,6 @@ pub(super) unsafe fn satd8(height: usize, a: Block<'_>, b: Block<'_>) -> u32 {
     total(sum)
 }
 
-#[target_feature(enable = "avx2")]
-pub(super) unsafe fn satd_mean16(height: usize, block: Block<'_>, [a, b]: [Block<'_>; 2]) -> u32 {
-    let mut sum = _mm256_setzero_si256();
-    for row in (0..height).step_by(4) {
-        let mut rows = [_mm256_setzero_si256(); 4];
-        for (index, out) in rows.iter_mut().enumerate() {
-            // SAFETY: a row of 16 bytes lies within each block.
-            unsafe {
-                let from = |block: Block<'_>| {
-                    load16(block.samples.as_ptr().add((row + index) * block.stride))
-                };
-                let mean = _mm256_cvtepu8_epi16(_mm_avg_epu8(from(a), from(b)));
-                *out = _mm256_sub_epi16(_mm256_cvtepu8_epi16(from(block)), mean);
-            }
-        }
-        sum = _mm256_add_epi16(sum, hadamard(rows));
-    }
-    total(sum)
-}
-
-#[target_feature(enable = "avx2")]
-pub(super) unsafe fn satd_mean8(height: usize, block: Block<'_>, [a, b]: [Block<'_>; 2]) -> u32 {
-    let mut sum = _mm256_setzero_si256();
-    for row in (0..height).step_by(8) {
-        let mut rows = [_mm256_setzero_si256(); 4];
-        for (index, out) in rows.iter_mut().enumerate() {
-            // SAFETY: rows of 8 bytes, four apart, lie within each block.
-            unsafe {
-                let from = |block: Block<'_>| {
-                    let at = block.samples.as_ptr().add((row + index) * block.stride);
-                    _mm_unpacklo_epi64(load8(at), load8(at.add(4 * block.stride)))
-                };
-                let mean = _mm256_cvtepu8_epi16(_mm_avg_epu8(from(a), from(b)));
-                *out = _mm256_sub_epi16(_mm256_cvtepu8_epi16(from(block)), mean);
-            }
-        }
-        sum = _mm256_add_epi16(sum, hadamard(rows));
-    }
-    total(sum)
-}
-
 /// The rows of four predictions side by side.
 #[inline]
 #[target_feature(enable = "avx2")]
@@ -223,6 +219,21 @@ pub(super) unsafe fn satd_each(block: Block<'_>, predictions: &[[u8; 16]], out: 
             *out = pair[0] + pair[1];
         }
     }
+}
+
+#[target_feature(enable = "avx2")]
+pub(super) fn pick(from: &[u8; 32], places: &[u8; 16]) -> [u8; 16] {
+    let mut out = [0; 16];
+    // SAFETY: 16 bytes from each place on.
+    unsafe {
+        let places = load16(places.as_ptr());
+        let low = _mm_shuffle_epi8(load16(from.as_ptr()), places);
+        let high = _mm_shuffle_epi8(load16(from.as_ptr().add(16)), places);
+        // The fifth bit of a place moves to where a blend looks.
+        let picked = _mm_blendv_epi8(low, high, _mm_slli_epi16::<3>(places));
+        _mm_storeu_si128(out.as_mut_ptr().cast(), picked);
+    }
+    out
 }
 
 #[target_feature(enable = "avx2")]
