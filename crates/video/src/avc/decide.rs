@@ -444,6 +444,6 @@ const BLOCKS_BITS: u32 = 24;
 /// Inter prediction as good as this many bits makes intra prediction not worth trying.
 const INTRA_WORTH: u32 = 100;
 /// And so for smaller parts.
-const SPLIT_WORTH: u32 = 250;
+const SPLIT_WORTH: u32 = 450;
 /// Differences up to this many bits are tried as skipped.
 const SKIP_WORTH: u32 = 160;

@@ -238,9 +238,8 @@ impl StripEncoder {
         if header.predicted {
             self.interpolate(kernel, back);
         }
-        let reference = header
-            .predicted
-            .then(|| Reference { frame: &self.kept[back].1, halves: &self.halves.1 });
+        let reference =
+            header.predicted.then(|| Reference::new(&self.kept[back].1, &self.halves.1));
         Slice {
             kernel,
             source: rows,

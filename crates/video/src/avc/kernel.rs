@@ -59,6 +59,18 @@ pub(super) trait Kernel: Copy {
     /// [`sad`](Self::sad) of a block from the mean of two others.
     fn sad_mean(self, size: [usize; 2], block: Block<'_>, means: [Block<'_>; 2]) -> u32;
 
+    /// [`sad`](Self::sad) of a block from four others.
+    fn sad_four(self, size: [usize; 2], block: Block<'_>, others: [Block<'_>; 4]) -> [u32; 4];
+
+    /// [`sad`](Self::sad) of a block from the means of four and four others.
+    fn sad_mean_four(
+        self,
+        size: [usize; 2],
+        block: Block<'_>,
+        firsts: [Block<'_>; 4],
+        seconds: [Block<'_>; 4],
+    ) -> [u32; 4];
+
     /// Half the sum of the absolute values of the 4x4 Hadamard transforms of the differences of two
     /// blocks, `width` 4, 8 or 16, `height` a multiple of 4.
     fn satd(self, width: usize, height: usize, a: Block<'_>, b: Block<'_>) -> u32;

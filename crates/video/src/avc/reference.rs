@@ -7,8 +7,10 @@ use super::vector::Vector;
 /// The picture that is predicted from.
 #[derive(Clone, Copy)]
 pub(super) struct Reference<'a> {
-    pub(super) frame: &'a Frame,
-    pub(super) halves: &'a Halves,
+    frame: &'a Frame,
+    /// Luma as table 8-12 names it: whole samples G, then b, h and j of figure 8-4, all of one
+    /// size.
+    planes: [&'a Plane; 4],
 }
 
 /// A place and size in luma samples.
@@ -20,59 +22,59 @@ pub(super) struct Area {
     pub(super) height: usize,
 }
 
-/// The planes that table 8-12 makes of: whole samples, and b, h, j of figure 8-4.
+/// Where the samples of a quarter position are: a plane, and the step to the next column or row.
 #[derive(Clone, Copy)]
-enum Of {
-    G,
-    B,
-    H,
-    J,
+struct Place {
+    plane: usize,
+    column: usize,
+    row: usize,
 }
 
-/// The one or two samples that a quarter position is the mean of (8.4.2.2.1): the plane, and the
-/// step to the next column or row. By rows of `yFrac`.
-type Means = (Of, i32, i32, Option<(Of, i32, i32)>);
-const QUARTERS: [[Means; 4]; 4] = {
-    use Of::{B, G, H, J};
+/// The one or two samples that a quarter position is the mean of (8.4.2.2.1), by rows of `yFrac`.
+static QUARTERS: [[(Place, Option<Place>); 4]; 4] = {
+    const fn at(plane: usize, column: usize, row: usize) -> Place {
+        Place { plane, column, row }
+    }
+    const G: Place = at(0, 0, 0);
+    const B: Place = at(1, 0, 0);
+    const H: Place = at(2, 0, 0);
+    const J: Place = at(3, 0, 0);
+    const RIGHT: Place = at(2, 1, 0);
+    const BELOW: Place = at(1, 0, 1);
     [
-        [(G, 0, 0, None), (G, 0, 0, Some((B, 0, 0))), (B, 0, 0, None), (B, 0, 0, Some((G, 1, 0)))],
-        [
-            (G, 0, 0, Some((H, 0, 0))),
-            (B, 0, 0, Some((H, 0, 0))),
-            (B, 0, 0, Some((J, 0, 0))),
-            (B, 0, 0, Some((H, 1, 0))),
-        ],
-        [(H, 0, 0, None), (H, 0, 0, Some((J, 0, 0))), (J, 0, 0, None), (J, 0, 0, Some((H, 1, 0)))],
-        [
-            (H, 0, 0, Some((G, 0, 1))),
-            (H, 0, 0, Some((B, 0, 1))),
-            (J, 0, 0, Some((B, 0, 1))),
-            (H, 1, 0, Some((B, 0, 1))),
-        ],
+        [(G, None), (G, Some(B)), (B, None), (B, Some(at(0, 1, 0)))],
+        [(G, Some(H)), (B, Some(H)), (B, Some(J)), (B, Some(RIGHT))],
+        [(H, None), (H, Some(J)), (J, None), (J, Some(RIGHT))],
+        [(H, Some(at(0, 0, 1))), (H, Some(BELOW)), (J, Some(BELOW)), (RIGHT, Some(BELOW))],
     ]
 };
 
 impl<'a> Reference<'a> {
+    pub(super) fn new(frame: &'a Frame, halves: &'a Halves) -> Self {
+        Self { frame, planes: [&frame.luma, &halves.b, &halves.h, &halves.j] }
+    }
+
+    /// The whole samples from a place on.
+    #[inline]
+    pub(super) fn whole(&self, x: i32, y: i32) -> Block<'a> {
+        self.planes[0].from(x, y)
+    }
+
     /// The luma samples that a block moved by `vector` is the mean of.
-    #[inline(always)]
+    #[inline]
     fn quarter(&self, x: i32, y: i32, vector: Vector) -> (Block<'a>, Option<Block<'a>>) {
         let (x, y) = (x + i32::from(vector.x >> 2), y + i32::from(vector.y >> 2));
-        let (first, column, row, second) =
+        let start = self.planes[0].at(x, y);
+        let (first, second) =
             QUARTERS[usize::from(vector.y as u16 & 3)][usize::from(vector.x as u16 & 3)];
-        (
-            self.plane(first).from(x + column, y + row),
-            second.map(|(second, column, row)| self.plane(second).from(x + column, y + row)),
-        )
+        (self.block(start, first), second.map(|second| self.block(start, second)))
     }
 
     #[inline]
-    fn plane(&self, of: Of) -> &'a Plane {
-        match of {
-            Of::G => &self.frame.luma,
-            Of::B => &self.halves.b,
-            Of::H => &self.halves.h,
-            Of::J => &self.halves.j,
-        }
+    fn block(&self, start: usize, place: Place) -> Block<'a> {
+        let plane = self.planes[place.plane];
+        let stride = plane.stride();
+        Block { samples: &plane.samples()[start + place.row * stride + place.column..], stride }
     }
 
     /// The sum of absolute differences of `source` from the reference moved by `vector`.
@@ -89,6 +91,33 @@ impl<'a> Reference<'a> {
             return kernel.sad(area.width, area.height, source, first);
         };
         kernel.sad_mean([area.width, area.height], source, [first, second])
+    }
+
+    /// [`sad`](Self::sad) with four vectors.
+    #[inline]
+    pub(super) fn sad_four(
+        &self,
+        kernel: impl Kernel,
+        source: Block<'_>,
+        area: Area,
+        vectors: [Vector; 4],
+    ) -> [u32; 4] {
+        let size = [area.width, area.height];
+        let (mut firsts, mut seconds) = ([source; 4], [source; 4]);
+        let mut means = 0;
+        for (index, &vector) in vectors.iter().enumerate() {
+            let (first, second) = self.quarter(area.x, area.y, vector);
+            firsts[index] = first;
+            if let Some(second) = second {
+                seconds[index] = second;
+                means += 1;
+            }
+        }
+        match means {
+            0 => kernel.sad_four(size, source, firsts),
+            4 => kernel.sad_mean_four(size, source, firsts, seconds),
+            _ => vectors.map(|vector| self.sad(kernel, source, area, vector)),
+        }
     }
 
     /// Predicts luma into rows of 16.

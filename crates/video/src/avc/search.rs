@@ -49,21 +49,36 @@ impl<K: Kernel> Search<'_, K> {
         (self.lambda * vector.bits(self.predicted)) >> 4
     }
 
-    /// The cost of a vector of whole samples.
-    fn whole_cost(&self, vector: Vector) -> Option<u32> {
+    /// The best of a vector and the four `step` quarters beside it.
+    fn around(&self, best: Found, step: i16) -> Found {
         let Area { x, y, width, height } = self.area;
-        if !self.window.permits([x, y], [width as i32, height as i32], vector) {
-            return None;
+        let centre = best.vector;
+        let vectors = AROUND.map(|(x, y)| centre.moved(step * x, step * y));
+        let mut found = best;
+        let mut consider = |vector: Vector, cost: u32| {
+            if cost < found.cost {
+                found = Found { vector, cost };
+            }
+        };
+        if self.window.permits_around([x, y], [width as i32, height as i32], centre) {
+            let sads = self.reference.sad_four(self.kernel, self.source, self.area, vectors);
+            for (vector, sad) in vectors.into_iter().zip(sads) {
+                consider(vector, sad + self.price(vector));
+            }
+        } else {
+            for vector in vectors {
+                if let Some(cost) = self.cost(vector) {
+                    consider(vector, cost);
+                }
+            }
         }
-        let (x, y) = (x + i32::from(vector.x >> 2), y + i32::from(vector.y >> 2));
-        let block = self.reference.frame.luma.from(x, y);
-        Some(self.kernel.sad(width, height, self.source, block) + self.price(vector))
+        found
     }
 
     fn whole(&self, candidates: &[Vector]) -> Option<Found> {
         let mut best: Option<Found> = None;
         let mut consider = |vector: Vector| {
-            let Some(cost) = self.whole_cost(vector) else { return false };
+            let Some(cost) = self.cost(vector) else { return false };
             let better = best.is_none_or(|best| cost < best.cost);
             if better {
                 best = Some(Found { vector, cost });
@@ -79,23 +94,12 @@ impl<K: Kernel> Search<'_, K> {
             }
         }
         let mut best = best?;
-        let mut from = None;
         for _ in 0..WALK {
-            let centre = best.vector;
-            for (direction, (x, y)) in AROUND.into_iter().enumerate() {
-                // Where the walk came from has been seen.
-                if from == Some(direction) {
-                    continue;
-                }
-                let vector = centre.moved(4 * x, 4 * y);
-                if let Some(cost) = self.whole_cost(vector).filter(|&cost| cost < best.cost) {
-                    best = Found { vector, cost };
-                }
-            }
-            if best.vector == centre {
+            let next = self.around(best, 4);
+            if next.vector == best.vector {
                 break;
             }
-            from = AROUND.iter().position(|&(x, y)| best.vector.moved(4 * x, 4 * y) == centre);
+            best = next;
         }
         Some(best)
     }
@@ -108,29 +112,11 @@ impl<K: Kernel> Search<'_, K> {
         {
             best = Found { vector: self.predicted, cost };
         }
-        for (step, walk) in [(2, HALF_WALK), (1, QUARTER_WALK)] {
-            for _ in 0..walk {
-                let centre = best.vector;
-                for (x, y) in AROUND {
-                    let vector = centre.moved(step * x, step * y);
-                    if let Some(cost) = self.cost(vector).filter(|&cost| cost < best.cost) {
-                        best = Found { vector, cost };
-                    }
-                }
-                if best.vector == centre {
-                    break;
-                }
-            }
-        }
-        best
+        self.around(self.around(best, 2), 1)
     }
 }
 
-/// The points of the small diamond; each is opposite to the one at its index with the last bit
-/// turned.
+/// The points of the small diamond.
 const AROUND: [(i16, i16); 4] = [(0, -1), (0, 1), (-1, 0), (1, 0)];
 /// Steps of whole samples at most.
 const WALK: usize = 16;
-/// Steps of half samples and of quarters.
-const HALF_WALK: usize = 1;
-const QUARTER_WALK: usize = 1;

@@ -162,6 +162,24 @@ impl Window {
             && spans(x, width, vector.x, self.left, self.right)
             && spans(y, height, vector.y, self.top, self.bottom)
     }
+
+    /// Whether the block may move by every vector up to a whole sample beside `centre`; false where
+    /// that is not sure.
+    #[inline]
+    pub(super) fn permits_around(
+        &self,
+        [x, y]: [i32; 2],
+        [width, height]: [i32; 2],
+        centre: Vector,
+    ) -> bool {
+        let (x, y) = (x + i32::from(centre.x >> 2), y + i32::from(centre.y >> 2));
+        centre.x.unsigned_abs() < FAR_X - 4
+            && centre.y.unsigned_abs() < FAR_Y - 4
+            && x - 3 >= self.left
+            && x + width + 4 <= self.right
+            && y - 3 >= self.top
+            && y + height + 4 <= self.bottom
+    }
 }
 
 /// Vectors are shorter than 2048 samples along rows and than 512 across them (table A-1, level 3.1).

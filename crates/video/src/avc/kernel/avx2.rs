@@ -59,6 +59,50 @@ impl Kernel for Avx2 {
     }
 
     #[inline]
+    fn sad_four(
+        self,
+        [width, height]: [usize; 2],
+        block: Block<'_>,
+        others: [Block<'_>; 4],
+    ) -> [u32; 4] {
+        check(block, width, height);
+        for other in &others {
+            check(*other, width, height);
+        }
+        // SAFETY: `self` proves the CPU features; the blocks have been checked.
+        unsafe {
+            match width {
+                16 => pixels::sad_four16(height, block, &others),
+                8 => pixels::sad_four8(height, block, &others),
+                _ => Scalar.sad_four([width, height], block, others),
+            }
+        }
+    }
+
+    #[inline]
+    fn sad_mean_four(
+        self,
+        [width, height]: [usize; 2],
+        block: Block<'_>,
+        firsts: [Block<'_>; 4],
+        seconds: [Block<'_>; 4],
+    ) -> [u32; 4] {
+        check(block, width, height);
+        for (first, second) in firsts.iter().zip(&seconds) {
+            check(*first, width, height);
+            check(*second, width, height);
+        }
+        // SAFETY: `self` proves the CPU features; the blocks have been checked.
+        unsafe {
+            match width {
+                16 => pixels::sad_mean_four16(height, block, &firsts, &seconds),
+                8 => pixels::sad_mean_four8(height, block, &firsts, &seconds),
+                _ => Scalar.sad_mean_four([width, height], block, firsts, seconds),
+            }
+        }
+    }
+
+    #[inline]
     fn satd(self, width: usize, height: usize, a: Block<'_>, b: Block<'_>) -> u32 {
         check(a, width, height);
         check(b, width, height);

@@ -20,6 +20,25 @@ impl Kernel for Scalar {
         (0..height).map(row).sum()
     }
 
+    fn sad_four(
+        self,
+        [width, height]: [usize; 2],
+        block: Block<'_>,
+        others: [Block<'_>; 4],
+    ) -> [u32; 4] {
+        others.map(|other| self.sad(width, height, block, other))
+    }
+
+    fn sad_mean_four(
+        self,
+        size: [usize; 2],
+        block: Block<'_>,
+        firsts: [Block<'_>; 4],
+        seconds: [Block<'_>; 4],
+    ) -> [u32; 4] {
+        std::array::from_fn(|index| self.sad_mean(size, block, [firsts[index], seconds[index]]))
+    }
+
     fn satd(self, width: usize, height: usize, a: Block<'_>, b: Block<'_>) -> u32 {
         let mut sum = 0;
         for y in (0..height).step_by(4) {

@@ -33,6 +33,11 @@ fn outcome(kernel: impl Kernel, a: &[u8], b: &[u8], qp: usize, vary: u8) -> Vec<
         out.push(i64::from(kernel.sad(width, height, left, right)));
         out.push(i64::from(kernel.satd(width, height, left, right)));
         out.push(i64::from(kernel.sad_mean([width, height], right, [left, right])));
+        let others = [0, 1, 2, 64].map(|at| Block { samples: &b[at..], stride: 64 });
+        let seconds = [3, 66, 1, 0].map(|at| Block { samples: &b[at..], stride: 64 });
+        let size = [width, height];
+        out.extend(kernel.sad_four(size, left, others).map(i64::from));
+        out.extend(kernel.sad_mean_four(size, left, others, seconds).map(i64::from));
         let mut mean = [0; 256];
         kernel.average(width, height, left, right, &mut mean);
         out.extend(mean.map(i64::from));

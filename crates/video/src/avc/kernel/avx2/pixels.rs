@@ -101,6 +101,121 @@ pub(super) unsafe fn sad_mean8(height: usize, block: Block<'_>, [a, b]: [Block<'
     (_mm_cvtsi128_si32(sum) + _mm_extract_epi32::<2>(sum)) as u32
 }
 
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn sad_four16(
+    height: usize,
+    block: Block<'_>,
+    firsts: &[Block<'_>; 4],
+) -> [u32; 4] {
+    let mut sums = [_mm256_setzero_si256(); 4];
+    for row in (0..height).step_by(2) {
+        // SAFETY: two rows of 16 bytes lie within each block.
+        unsafe {
+            let source = two_rows16(block, row);
+            for (index, sum) in sums.iter_mut().enumerate() {
+                let other = two_rows16(firsts[index], row);
+                *sum = _mm256_add_epi32(*sum, _mm256_sad_epu8(source, other));
+            }
+        }
+    }
+    total_four16(sums)
+}
+
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn sad_mean_four16(
+    height: usize,
+    block: Block<'_>,
+    firsts: &[Block<'_>; 4],
+    seconds: &[Block<'_>; 4],
+) -> [u32; 4] {
+    let mut sums = [_mm256_setzero_si256(); 4];
+    for row in (0..height).step_by(2) {
+        // SAFETY: two rows of 16 bytes lie within each block.
+        unsafe {
+            let source = two_rows16(block, row);
+            for (index, sum) in sums.iter_mut().enumerate() {
+                let other = _mm256_avg_epu8(
+                    two_rows16(firsts[index], row),
+                    two_rows16(seconds[index], row),
+                );
+                *sum = _mm256_add_epi32(*sum, _mm256_sad_epu8(source, other));
+            }
+        }
+    }
+    total_four16(sums)
+}
+
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn sad_four8(
+    height: usize,
+    block: Block<'_>,
+    firsts: &[Block<'_>; 4],
+) -> [u32; 4] {
+    let mut sums = [_mm_setzero_si128(); 4];
+    for row in (0..height).step_by(2) {
+        // SAFETY: two rows of 8 bytes lie within each block.
+        unsafe {
+            let source = two_rows8(block, row);
+            for (index, sum) in sums.iter_mut().enumerate() {
+                let other = two_rows8(firsts[index], row);
+                *sum = _mm_add_epi32(*sum, _mm_sad_epu8(source, other));
+            }
+        }
+    }
+    total_four8(sums)
+}
+
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn sad_mean_four8(
+    height: usize,
+    block: Block<'_>,
+    firsts: &[Block<'_>; 4],
+    seconds: &[Block<'_>; 4],
+) -> [u32; 4] {
+    let mut sums = [_mm_setzero_si128(); 4];
+    for row in (0..height).step_by(2) {
+        // SAFETY: two rows of 8 bytes lie within each block.
+        unsafe {
+            let source = two_rows8(block, row);
+            for (index, sum) in sums.iter_mut().enumerate() {
+                let other =
+                    _mm_avg_epu8(two_rows8(firsts[index], row), two_rows8(seconds[index], row));
+                *sum = _mm_add_epi32(*sum, _mm_sad_epu8(source, other));
+            }
+        }
+    }
+    total_four8(sums)
+}
+
+/// The lower words of two vectors' numbers of 64 bits.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn low_words(a: __m128i, b: __m128i) -> __m128i {
+    let words = _mm_shuffle_ps::<0b10_00_10_00>(_mm_castsi128_ps(a), _mm_castsi128_ps(b));
+    _mm_castps_si128(words)
+}
+
+/// As [`total_four8`], of twice as many.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn total_four16(sums: [__m256i; 4]) -> [u32; 4] {
+    let mut folded = [_mm_setzero_si128(); 4];
+    for (folded, sum) in folded.iter_mut().zip(sums) {
+        *folded = _mm_add_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256::<1>(sum));
+    }
+    total_four8(folded)
+}
+
+/// Sums the two halves of each of four vectors.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn total_four8([a, b, c, d]: [__m128i; 4]) -> [u32; 4] {
+    let sums = _mm_hadd_epi32(low_words(a, b), low_words(c, d));
+    let mut out = [0; 4];
+    // SAFETY: 16 bytes.
+    unsafe { _mm_storeu_si128(out.as_mut_ptr().cast(), sums) };
+    out
+}
 /// Half the absolute values of the transforms of four blocks of 4x4 side by side, spread over
 /// vectors that are to be summed.
 #[inline]
