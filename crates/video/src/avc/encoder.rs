@@ -36,7 +36,6 @@ pub struct Config {
 }
 
 /// Codes one strip: constrained baseline, one slice a picture, no picture held back.
-#[derive(Clone)]
 pub struct StripEncoder {
     config: Config,
     shape: Shape,
@@ -54,7 +53,7 @@ pub struct StripEncoder {
     field: Vec<Macroblock>,
     past: Vec<Vector>,
     model: Model,
-    /// How much each row of macroblocks has to be coded.
+    /// How much there is to be coded in each macroblock.
     activity: Vec<f64>,
     writer: BitWriter,
     /// frame_num of the next picture.
@@ -99,7 +98,7 @@ impl StripEncoder {
             field: vec![Macroblock::new(Kind::Intra, 0); count],
             past: vec![Vector::default(); count],
             model: Model::new(columns, rows),
-            activity: vec![1.0; rows],
+            activity: vec![1.0; count],
             writer: BitWriter::default(),
             number: 0,
             idr_id: 0,
@@ -137,7 +136,7 @@ impl StripEncoder {
     /// What the last predicted slice would have taken at QP 0, in bits: for a
     /// [`Planner`](super::Planner).
     pub fn weight(&self) -> f64 {
-        self.model.weight(&self.activity)
+        self.model.weight(&self.activity, self.shape.columns)
     }
 
     /// How many pictures before the last one the next one's reference lies; none if there is none
@@ -341,27 +340,35 @@ impl QuantizerEncoder for StripEncoder {
 }
 
 impl StripEncoder {
-    /// Measures each row of macroblocks: its difference from the picture before, or for an IDR
-    /// from itself one row of samples above.
+    /// Measures each macroblock: its difference from the picture before, where it stands or moved
+    /// as it last did, or for an IDR from itself one row of samples above.
     fn look_at(&mut self, kernel: impl Kernel, rows: &Picture, idr: bool) {
         let stride = rows.width();
         let reference = self.kept.get(self.back().unwrap_or(0)).filter(|_| !idr);
-        for (row, activity) in self.activity.iter_mut().enumerate() {
-            let mut sum = 0;
-            for column in 0..self.shape.columns {
-                let at = |line: usize| Block {
-                    samples: &rows.luma()[line * stride + column * 16..],
-                    stride,
+        let reach = Reach::free(self.config.width, self.config.height, true);
+        for (index, activity) in self.activity.iter_mut().enumerate() {
+            let (x, y) = (index % self.shape.columns * 16, index / self.shape.columns * 16);
+            let at = |line: usize| Block { samples: &rows.luma()[line * stride + x..], stride };
+            let sad = if let Some((_, frame)) = reference {
+                let line = y;
+                let from = |vector: Vector| {
+                    let (x, y) =
+                        (x as i32 + i32::from(vector.x >> 2), y as i32 + i32::from(vector.y >> 2));
+                    kernel.sad(16, 16, at(line), frame.luma.from(x, y))
                 };
-                let first = row * 16;
-                sum += if let Some((_, frame)) = reference {
-                    let other = frame.luma.from(column as i32 * 16, first as i32);
-                    kernel.sad(16, 16, at(first), other)
+                let past = self.past[index].rounded();
+                let still = from(Vector::default());
+                if past != Vector::default()
+                    && reach.window(0).permits([x as i32, y as i32], [16, 16], past)
+                {
+                    still.min(from(past))
                 } else {
-                    kernel.sad(16, 14, at(first), at(first + 1))
-                };
-            }
-            let mean = f64::from(sum) / (256 * self.shape.columns) as f64;
+                    still
+                }
+            } else {
+                kernel.sad(16, 14, at(y), at(y + 1))
+            };
+            let mean = f64::from(sad) / 256.0;
             *activity = if idr { mean + 0.5 } else { (mean + 0.5).powf(ACTIVITY_POWER) };
         }
     }

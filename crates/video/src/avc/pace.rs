@@ -1,8 +1,8 @@
 //! The quantizer inside a slice: chosen so that the slice ends at the size that is wanted.
 //!
-//! What each row of macroblocks will take is foretold from the picture before and from how much the
-//! source has changed; what it did take corrects the rest of the slice. Bits are taken to fall by
-//! half every [`OCTAVE`] quantizers.
+//! What each macroblock will take is foretold from its row in the picture before and from how much
+//! the source has changed there; what was taken so far corrects the rest of the slice. Bits are
+//! taken to fall by half every [`OCTAVE`] quantizers.
 
 /// What a strip's past slices tell of the next.
 #[derive(Clone, Debug)]
@@ -35,10 +35,12 @@ pub(super) struct Pace {
     /// Whether the quantizer stays as it is whatever comes out.
     fixed: bool,
     qp: u8,
+    /// The first row with a macroblock that did not fit.
+    short_from: Option<usize>,
     exhausted: bool,
-    /// Bits foretold for each row at QP 0, and for all after it.
-    rows: Vec<f64>,
-    after: Vec<f64>,
+    /// Bits foretold for each macroblock at QP 0; for those that are not yet booked; for all.
+    weights: Vec<f64>,
+    ahead: f64,
     total: f64,
     /// The quantizers of the macroblocks so far, summed.
     quantizers: f64,
@@ -58,22 +60,22 @@ impl Model {
     }
 
     /// Bits of a predicted slice of this activity at QP 0.
-    pub(super) fn weight(&self, activity: &[f64]) -> f64 {
-        self.rows[0].iter().zip(activity).map(|(row, activity)| row * activity).sum()
+    pub(super) fn weight(&self, activity: &[f64], columns: usize) -> f64 {
+        self.weights(false, activity, columns).sum()
     }
 
-    /// Begins a slice whose rows have this activity.
+    /// Bits of each macroblock at QP 0.
+    fn weights(&self, intra: bool, activity: &[f64], columns: usize) -> impl Iterator<Item = f64> {
+        let rows = self.rows[usize::from(intra)].iter().zip(activity.chunks_exact(columns));
+        rows.flat_map(move |(row, activity)| {
+            activity.iter().map(move |activity| (row * activity / columns as f64).max(1e-4))
+        })
+    }
+
+    /// Begins a slice whose macroblocks have this activity.
     pub(super) fn begin(&self, order: Order, activity: &[f64], columns: usize) -> Pace {
-        let rows: Vec<f64> = self.rows[usize::from(order.intra)]
-            .iter()
-            .zip(activity)
-            .map(|(row, activity)| (row * activity).max(1e-3))
-            .collect();
-        let total: f64 = rows.iter().sum();
-        let mut after = vec![0.0; rows.len()];
-        for row in (1..rows.len()).rev() {
-            after[row - 1] = after[row] + rows[row];
-        }
+        let weights: Vec<f64> = self.weights(order.intra, activity, columns).collect();
+        let total: f64 = weights.iter().sum();
         let wanted = quantizer_for(total, order.target);
         // A far finer quantizer has all the detail of the slices before to add.
         let finest = if order.intra { 0.0 } else { self.qp - FINER_STEP };
@@ -83,10 +85,11 @@ impl Model {
             columns,
             fixed: false,
             qp: qp as u8,
+            short_from: None,
             exhausted: false,
-            measured: vec![0.0; rows.len()],
-            rows,
-            after,
+            measured: vec![0.0; weights.len() / columns],
+            weights,
+            ahead: total,
             total,
             quantizers: 0.0,
             foretold: 0.0,
@@ -100,16 +103,18 @@ impl Model {
         if pace.fixed {
             return;
         }
-        self.qp = pace.quantizers / (pace.rows.len() * pace.columns) as f64;
+        self.qp = pace.quantizers / pace.weights.len() as f64;
         let rows = &mut self.rows[usize::from(pace.order.intra)];
-        if pace.exhausted {
-            // The rows that were cut short tell nothing, but that more was foretold than there is.
-            let scale = pace.correction().clamp(0.5, 2.0);
-            rows.iter_mut().for_each(|row| *row *= scale);
-            return;
-        }
-        for ((row, measured), activity) in rows.iter_mut().zip(&pace.measured).zip(activity) {
-            let seen = (measured / activity).max(1.0);
+        let activity = activity.chunks_exact(pace.columns);
+        let seen = rows.iter_mut().zip(&pace.measured).zip(activity).enumerate();
+        for (index, ((row, measured), activity)) in seen {
+            if pace.short_from.is_some_and(|short| index >= short) {
+                // What was cut short tells nothing, but that more was needed than foretold.
+                *row = (*row * SHORT_GROWTH).max(FIRST_PREDICTED * pace.columns as f64);
+                continue;
+            }
+            let mean = activity.iter().sum::<f64>() / pace.columns as f64;
+            let seen = (measured / mean).max(1.0);
             *row = row.powf(1.0 - LEARNING) * seen.powf(LEARNING);
         }
     }
@@ -124,9 +129,10 @@ impl Pace {
             columns: 1,
             fixed: true,
             qp,
+            short_from: None,
             exhausted: false,
-            rows: Vec::new(),
-            after: Vec::new(),
+            weights: Vec::new(),
+            ahead: 0.0,
             total: 0.0,
             quantizers: 0.0,
             foretold: 0.0,
@@ -151,7 +157,7 @@ impl Pace {
     pub(super) fn quantizer(&mut self, index: usize, bits: usize) -> u8 {
         let column = index % self.columns;
         if !self.fixed && index > 0 && column.is_multiple_of(STEP) {
-            self.adjust(index / self.columns, column, bits as f64);
+            self.adjust(column, bits as f64);
         }
         self.qp
     }
@@ -163,7 +169,8 @@ impl Pace {
         }
         let row = index / self.columns;
         let fall = (-f64::from(self.qp) / OCTAVE).exp2();
-        self.foretold += self.rows[row] / self.columns as f64 * fall;
+        self.foretold += self.weights[index] * fall;
+        self.ahead -= self.weights[index];
         self.measured[row] += (bits as f64 - self.last_bits) / fall;
         self.last_bits = bits as f64;
         self.quantizers += f64::from(self.qp);
@@ -171,13 +178,20 @@ impl Pace {
 
     /// Whether too few bits are left for the macroblocks after `index`, if `bits` are written.
     pub(super) fn is_over(&self, index: usize, bits: usize) -> bool {
-        let left = (self.rows.len() * self.columns).saturating_sub(index + 1);
+        let left = self.weights.len().saturating_sub(index + 1);
         !self.fixed && bits as f64 + left as f64 * self.order.reserve > self.order.ceiling
     }
 
-    /// From here on every macroblock takes as little as it can.
-    pub(super) fn exhaust(&mut self) {
-        self.exhausted = true;
+    /// Makes the quantizer coarser from the macroblock `index` on, or every macroblock take as
+    /// little as it can.
+    pub(super) fn tighten(&mut self, index: usize) -> u8 {
+        self.short_from.get_or_insert(index / self.columns);
+        if f64::from(self.qp) < QP_MAX {
+            self.qp = (self.qp + TIGHTER_STEP).min(QP_MAX as u8);
+        } else {
+            self.exhausted = true;
+        }
+        self.qp
     }
 
     pub(super) fn is_exhausted(&self) -> bool {
@@ -190,19 +204,18 @@ impl Pace {
         (self.last_bits - self.start + prior) / (self.foretold + prior)
     }
 
-    fn adjust(&mut self, row: usize, column: usize, bits: f64) {
-        let share = 1.0 - column as f64 / self.columns as f64;
-        let rest = (self.rows[row] * share + self.after[row]) * self.correction();
+    fn adjust(&mut self, column: usize, bits: f64) {
+        let rest = self.ahead * self.correction();
         // Towards the end the slack counts too: a few bits too many then are no reason to coarsen.
-        let progress = 1.0 - (self.rows[row] * share + self.after[row]) / self.total;
+        let progress = 1.0 - self.ahead / self.total;
         let slack = 0.5 * (self.order.ceiling - self.order.target) * progress;
         let wanted = quantizer_for(rest, self.order.target - bits + slack);
         let current = f64::from(self.qp);
         let apart = wanted - current;
         // Few changes: each costs bits, and is seen.
         let step = match column {
-            0 if apart.abs() > 0.6 => apart.round().clamp(-2.0, 4.0),
-            _ if apart > 1.2 => apart.round().clamp(0.0, 2.0),
+            0 if apart.abs() > 0.6 => apart.round().clamp(-2.0, (apart / 2.0).max(4.0)),
+            _ if apart > 1.2 => apart.round().clamp(0.0, (apart / 2.0).max(2.0)).round(),
             _ if apart < -2.0 => -1.0,
             _ => 0.0,
         };
@@ -226,8 +239,12 @@ pub(super) const QP_MAX: f64 = 51.0;
 const STEP: usize = 4;
 /// The largest step to a finer quantizer from one slice to the next.
 const FINER_STEP: f64 = 8.0;
+/// How much coarser a macroblock is coded that does not fit.
+const TIGHTER_STEP: u8 = 8;
 /// The share of the target after which the slice's own bits count as much as the past's.
 const PRIOR: f64 = 0.1;
+/// How much more is foretold of rows that were cut short.
+const SHORT_GROWTH: f64 = 2.0;
 /// The share of a row's surprise that is believed.
 const LEARNING: f64 = 0.6;
 /// Bits of a macroblock at QP 0 for an activity of 1, to begin with.

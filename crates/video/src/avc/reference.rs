@@ -54,12 +54,6 @@ impl<'a> Reference<'a> {
         Self { frame, planes: [&frame.luma, &halves.b, &halves.h, &halves.j] }
     }
 
-    /// The whole samples from a place on.
-    #[inline]
-    pub(super) fn whole(&self, x: i32, y: i32) -> Block<'a> {
-        self.planes[0].from(x, y)
-    }
-
     /// The luma samples that a block moved by `vector` is the mean of.
     #[inline]
     fn quarter(&self, x: i32, y: i32, vector: Vector) -> (Block<'a>, Option<Block<'a>>) {

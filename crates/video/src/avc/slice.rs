@@ -58,11 +58,12 @@ impl<K: Kernel> Slice<'_, K> {
             self.begin(&mut current, index);
             let before = (self.writer.mark(), self.skip_run, self.qp);
             self.macroblock(&mut current);
-            if self.pace.is_over(index, self.writer.bit_count()) && !self.pace.is_exhausted() {
-                // It does not fit: once more, with as little as it can take.
+            while self.pace.is_over(index, self.writer.bit_count()) && !self.pace.is_exhausted() {
+                // It does not fit: once more, coarser, and at last with as little as it can take.
                 self.writer.rewind(before.0);
                 (self.skip_run, self.qp) = (before.1, before.2);
-                self.pace.exhaust();
+                let qp = self.pace.tighten(index);
+                self.set_quantizer(&mut current, qp);
                 self.macroblock(&mut current);
             }
             self.pace.done(index, self.writer.bit_count());
@@ -84,10 +85,8 @@ impl<K: Kernel> Slice<'_, K> {
         let (column, row) = (index % self.columns, index / self.columns);
         current.index = index;
         (current.x, current.y) = (column as i32 * 16, row as i32 * 16);
-        // mb_qp_delta is from -26 to 25 (7.4.5).
-        let (finest, coarsest) = (self.qp.saturating_sub(26), self.qp + 25);
-        current.qp = self.pace.quantizer(index, self.writer.bit_count()).clamp(finest, coarsest);
-        current.lambda = lambda(current.qp);
+        let qp = self.pace.quantizer(index, self.writer.bit_count());
+        self.set_quantizer(current, qp);
         current.window = self.reach.window(column);
         let width = self.source.width();
         let luma = &self.source.luma()[row * 16 * width + column * 16..];
@@ -101,6 +100,12 @@ impl<K: Kernel> Slice<'_, K> {
                 out[start..][..8].copy_from_slice(&plane[line * (width / 2)..][..8]);
             }
         }
+    }
+
+    /// mb_qp_delta is from -26 to 25 (7.4.5).
+    fn set_quantizer(&self, current: &mut Current, qp: u8) {
+        current.qp = qp.clamp(self.qp.saturating_sub(26), self.qp + 25);
+        current.lambda = lambda(current.qp);
     }
 
     /// The coded neighbours of a macroblock.
