@@ -58,6 +58,7 @@ fn command() -> Command {
         gear: Gear::Drive,
         emergency_stop: false,
         refresh_strips: 0,
+        strips: Default::default(),
     }
 }
 

@@ -5,6 +5,7 @@
 import * as flatbuffers from 'flatbuffers';
 
 import { Controls } from './controls.js';
+import { StripReport } from './strip-report.js';
 
 
 export class Command {
@@ -34,12 +35,33 @@ controls(obj?:Controls):Controls|null {
   return offset ? (obj || new Controls()).__init(this.bb_pos + offset, this.bb!) : null;
 }
 
+/**
+ * What the operator has received, so that the vehicle's encoders know.
+ */
+strips(index: number, obj?:StripReport):StripReport|null {
+  const offset = this.bb!.__offset(this.bb_pos, 6);
+  return offset ? (obj || new StripReport()).__init(this.bb!.__vector(this.bb_pos + offset) + index * 8, this.bb!) : null;
+}
+
+stripsLength():number {
+  const offset = this.bb!.__offset(this.bb_pos, 6);
+  return offset ? this.bb!.__vector_len(this.bb_pos + offset) : 0;
+}
+
 static startCommand(builder:flatbuffers.Builder) {
-  builder.startObject(1);
+  builder.startObject(2);
 }
 
 static addControls(builder:flatbuffers.Builder, controlsOffset:flatbuffers.Offset) {
   builder.addFieldStruct(0, controlsOffset, 0);
+}
+
+static addStrips(builder:flatbuffers.Builder, stripsOffset:flatbuffers.Offset) {
+  builder.addFieldOffset(1, stripsOffset, 0);
+}
+
+static startStripsVector(builder:flatbuffers.Builder, numElems:number) {
+  builder.startVector(8, numElems, 4);
 }
 
 static endCommand(builder:flatbuffers.Builder):flatbuffers.Offset {
@@ -56,9 +78,10 @@ static finishSizePrefixedCommandBuffer(builder:flatbuffers.Builder, offset:flatb
   builder.finish(offset, 'TLC1', true);
 }
 
-static createCommand(builder:flatbuffers.Builder, controlsOffset:flatbuffers.Offset):flatbuffers.Offset {
+static createCommand(builder:flatbuffers.Builder, controlsOffset:flatbuffers.Offset, stripsOffset:flatbuffers.Offset):flatbuffers.Offset {
   Command.startCommand(builder);
   Command.addControls(builder, controlsOffset);
+  Command.addStrips(builder, stripsOffset);
   return Command.endCommand(builder);
 }
 }

@@ -3,12 +3,13 @@ use tautline_units::Instant;
 
 use crate::Error;
 use crate::generated::command::{self as wire_command, Command as Root};
-use crate::wire::{Kind, choice, codec, number};
+use crate::wire::{Kind, choice, codec, length, number, within};
 
 /// What the operator tells the vehicle to do.
 ///
-/// All of it is one fixed-size struct on the wire (schemas/command.fbs); the message takes 56 bytes.
-#[derive(Clone, Copy, PartialEq, Debug)]
+/// All but the strips is one fixed-size struct on the wire (schemas/command.fbs): 56 bytes in all, and
+/// with strips about 8 for each.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct Command {
     /// Counts up by one with each command of a session; a lower one is stale.
     pub sequence: u64,
@@ -26,11 +27,28 @@ pub struct Command {
     pub emergency_stop: bool,
     /// Bit n set: strip n's next slice should be an IDR.
     pub refresh_strips: u8,
+    /// What the operator has received of each strip, by the strip's number.
+    pub strips: [Option<StripReport>; Command::STRIPS_MAX],
+}
+
+/// What the operator has received of one strip.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StripReport {
+    /// The newest picture shown, as the vehicle's camera numbers it.
+    pub newest: u32,
+    /// How many pictures before that one the newest lies that was decoded as its encoder has it, at
+    /// most 254; none if there is none so near.
+    pub whole_before: Option<u8>,
+    /// Likewise of the newest one that did not come.
+    pub lost_before: Option<u8>,
 }
 
 codec!(Command);
 
 impl Command {
+    /// The strips that can be told of.
+    pub const STRIPS_MAX: usize = 8;
+
     fn write(&self, builder: &mut FlatBufferBuilder<'static>) {
         let controls = wire_command::Controls::new(
             self.sequence,
@@ -42,13 +60,26 @@ impl Command {
             self.emergency_stop,
             self.refresh_strips,
         );
-        let arguments = wire_command::CommandArgs { controls: Some(&controls) };
+        let strips: Vec<_> = (0..)
+            .zip(&self.strips)
+            .filter_map(|(strip, report)| report.as_ref().map(|report| report.to_wire(strip)))
+            .collect();
+        let strips = (!strips.is_empty()).then(|| builder.create_vector(&strips));
+        let arguments = wire_command::CommandArgs { controls: Some(&controls), strips };
         let root = Root::create(builder, &arguments);
         wire_command::finish_command_buffer(builder, root);
     }
 
     fn read(root: Root<'_>) -> Result<Self, Error> {
         let controls = root.controls();
+        let mut strips = [None; Self::STRIPS_MAX];
+        let reports = root.strips().unwrap_or_default();
+        length("strips", reports.len(), Self::STRIPS_MAX)?;
+        for report in reports {
+            let last = Self::STRIPS_MAX as u16 - 1;
+            let strip = within("strips.strip", report.strip().into(), 0, last)?;
+            strips[usize::from(strip)] = Some(StripReport::from_wire(report));
+        }
         Ok(Self {
             sequence: controls.sequence(),
             sent_at: Instant::from_nanos(controls.sent_at_ns()),
@@ -58,7 +89,32 @@ impl Command {
             gear: Gear::from_wire(controls.gear())?,
             emergency_stop: controls.emergency_stop(),
             refresh_strips: controls.refresh_strips(),
+            strips,
         })
+    }
+}
+
+impl StripReport {
+    /// Whether the newest picture shown differs from what the encoder has: nothing was decoded as
+    /// meant since the last loss.
+    pub fn is_damaged(&self) -> bool {
+        let far = |pictures: Option<u8>| pictures.unwrap_or(FAR);
+        far(self.whole_before) > far(self.lost_before)
+    }
+
+    fn to_wire(self, strip: u8) -> wire_command::StripReport {
+        let before = |pictures: Option<u8>| pictures.unwrap_or(FAR);
+        let (whole, lost) = (before(self.whole_before), before(self.lost_before));
+        wire_command::StripReport::new(self.newest, strip, whole, lost)
+    }
+
+    fn from_wire(wire: &wire_command::StripReport) -> Self {
+        let before = |pictures: u8| (pictures != FAR).then_some(pictures);
+        Self {
+            newest: wire.newest(),
+            whole_before: before(wire.whole_before()),
+            lost_before: before(wire.lost_before()),
+        }
     }
 }
 
@@ -73,6 +129,9 @@ pub enum Gear {
 }
 
 choice!(Gear, wire_command::Gear, "gear", [Drive, Reverse]);
+
+/// Stands for no picture so near.
+const FAR: u8 = u8::MAX;
 
 const KIND: Kind = Kind {
     name: "command",

@@ -48,7 +48,7 @@ pub mod survey;
 mod telemetry;
 mod wire;
 
-pub use command::{Command, Gear};
+pub use command::{Command, Gear, StripReport};
 pub use control::{Control, Refusal, VehicleEntry, VehicleState};
 pub use error::Error;
 pub use link_action::LinkAction;

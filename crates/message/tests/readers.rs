@@ -68,6 +68,7 @@ fn messages() -> tempfile::TempDir {
         gear: Gear::Drive,
         emergency_stop: true,
         refresh_strips: 0,
+        strips: Default::default(),
     };
     let telemetry = Telemetry::decode(include_bytes!("evolution/telemetry.bin")).unwrap();
     let points: Vec<Point> =

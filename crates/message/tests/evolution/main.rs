@@ -5,7 +5,8 @@
 
 use flatbuffers::FlatBufferBuilder;
 use tautline_message::{
-    Command, Gear, LinkState, LinkStatus, Mode, OperatorStatus, SessionState, Telemetry,
+    Command, Gear, LinkState, LinkStatus, Mode, OperatorStatus, SessionState, StripReport,
+    Telemetry,
 };
 use tautline_units::{Bitrate, Instant};
 
@@ -68,7 +69,11 @@ fn commands_are_read_both_ways() {
     let read = Command::decode(&bytes).unwrap();
     assert_eq!((read.sequence, read.steering, read.gear), (5, -0.5, Gear::Reverse));
     assert!(read.emergency_stop);
-    let again = read.encode();
+    assert_eq!(read.strips, [None; Command::STRIPS_MAX]);
+    let mut told = read;
+    told.strips[5] = Some(StripReport { newest: 9, whole_before: Some(1), lost_before: Some(0) });
+    let again = told.encode();
+    assert_eq!(Command::decode(&again), Ok(told));
     let old = old_command::root_as_command(&again).unwrap();
     let controls = old.controls();
     assert_eq!((controls.sequence(), controls.steering(), controls.refresh_strips()), (5, -0.5, 3));

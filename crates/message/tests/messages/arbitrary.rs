@@ -9,15 +9,16 @@ use tautline_message::survey::{ClassSurvey, Delays, End, LinkSurvey, PacketCount
 use tautline_message::{
     ClockOffset, Command, Control, EmulatedLink, Gear, LinkAction, LinkState, LinkStatus, Mode,
     OperatorStatus, Position, ProbeAnswer, ProbeQuestion, QuorumStep, Refusal, SessionState,
-    Survey, Telemetry, VehicleEntry, VehicleState,
+    StripReport, Survey, Telemetry, VehicleEntry, VehicleState,
 };
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
 pub(crate) fn command() -> impl Strategy<Value = Command> {
     let gear = select(vec![Gear::Drive, Gear::Reverse]);
     let pedals = (-1.0f32..=1.0, 0.0f32..=1.0, 0.0f32..=1.0);
-    (any::<u64>(), instant(), pedals, gear, any::<bool>(), any::<u8>()).prop_map(
-        |(sequence, sent_at, pedals, gear, emergency_stop, refresh_strips)| {
+    let strips = proptest::array::uniform8(option::of(strip_report()));
+    (any::<u64>(), instant(), pedals, gear, any::<bool>(), any::<u8>(), strips).prop_map(
+        |(sequence, sent_at, pedals, gear, emergency_stop, refresh_strips, strips)| {
             let (steering, throttle, brake) = pedals;
             Command {
                 sequence,
@@ -28,9 +29,19 @@ pub(crate) fn command() -> impl Strategy<Value = Command> {
                 gear,
                 emergency_stop,
                 refresh_strips,
+                strips,
             }
         },
     )
+}
+
+fn strip_report() -> impl Strategy<Value = StripReport> {
+    let before = || option::of(0..u8::MAX);
+    (any::<u32>(), before(), before()).prop_map(|(newest, whole_before, lost_before)| StripReport {
+        newest,
+        whole_before,
+        lost_before,
+    })
 }
 
 pub(crate) fn quorum_step() -> impl Strategy<Value = QuorumStep> {

@@ -81,6 +81,7 @@ fn command() -> Command {
         gear: Gear::Drive,
         emergency_stop: false,
         refresh_strips: 0,
+        strips: Default::default(),
     }
 }
 
@@ -120,6 +121,7 @@ fn what_typescript_writes_is_read() {
         gear: Gear::Reverse,
         emergency_stop: true,
         refresh_strips: 0b10_0001,
+        strips: Default::default(),
     };
     assert_eq!(Command::decode(command), Ok(expected));
     let action = b"\x10\0\0\0TLA1\x08\0\x08\0\x07\0\x06\0\x08\0\0\0\0\0\x01\x03";

@@ -4,7 +4,7 @@ use proptest::sample::Index;
 use tautline_message::point_cloud::{Point, Reader, View};
 use tautline_message::{
     Builder, Command, Control, LinkAction, OperatorStatus, PointCloud, ProbeAnswer, ProbeQuestion,
-    QuorumStep, Survey, Telemetry,
+    QuorumStep, StripReport, Survey, Telemetry,
 };
 use tautline_units::{ByteCount, Instant};
 
@@ -136,6 +136,11 @@ fn a_command_takes_56_bytes() {
         gear: Default::default(),
         emergency_stop: false,
         refresh_strips: 0,
+        strips: Default::default(),
     };
     assert_eq!(command.encode().len(), 56);
+    let report = StripReport { newest: 7, whole_before: Some(2), lost_before: None };
+    let mut strips = [None; Command::STRIPS_MAX];
+    strips[..6].fill(Some(report));
+    assert_eq!(Command { strips, ..command }.encode().len(), 112);
 }

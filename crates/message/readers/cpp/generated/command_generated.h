@@ -17,6 +17,8 @@ namespace tautline {
 
 struct Controls;
 
+struct StripReport;
+
 struct Command;
 struct CommandBuilder;
 
@@ -121,18 +123,69 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) Controls FLATBUFFERS_FINAL_CLASS {
 };
 FLATBUFFERS_STRUCT_END(Controls, 32);
 
+/// What has come of one strip: fixed size too, at most eight of them.
+FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(4) StripReport FLATBUFFERS_FINAL_CLASS {
+ private:
+  uint32_t newest_;
+  uint8_t strip_;
+  uint8_t whole_before_;
+  uint8_t lost_before_;
+  int8_t padding0__;
+
+ public:
+  StripReport()
+      : newest_(0),
+        strip_(0),
+        whole_before_(0),
+        lost_before_(0),
+        padding0__(0) {
+    (void)padding0__;
+  }
+  StripReport(uint32_t _newest, uint8_t _strip, uint8_t _whole_before, uint8_t _lost_before)
+      : newest_(::flatbuffers::EndianScalar(_newest)),
+        strip_(::flatbuffers::EndianScalar(_strip)),
+        whole_before_(::flatbuffers::EndianScalar(_whole_before)),
+        lost_before_(::flatbuffers::EndianScalar(_lost_before)),
+        padding0__(0) {
+    (void)padding0__;
+  }
+  /// Number of the newest picture shown.
+  uint32_t newest() const {
+    return ::flatbuffers::EndianScalar(newest_);
+  }
+  uint8_t strip() const {
+    return ::flatbuffers::EndianScalar(strip_);
+  }
+  /// How many pictures before it lies the newest one that was decoded as its encoder has it; 255: more, or none.
+  uint8_t whole_before() const {
+    return ::flatbuffers::EndianScalar(whole_before_);
+  }
+  /// How many pictures before it lies the newest one that did not come; 255: more, or none.
+  uint8_t lost_before() const {
+    return ::flatbuffers::EndianScalar(lost_before_);
+  }
+};
+FLATBUFFERS_STRUCT_END(StripReport, 8);
+
 struct Command FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef CommandBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
-    VT_CONTROLS = 4
+    VT_CONTROLS = 4,
+    VT_STRIPS = 6
   };
   const tautline::Controls *controls() const {
     return GetStruct<const tautline::Controls *>(VT_CONTROLS);
+  }
+  /// What the operator has received, so that the vehicle's encoders know.
+  const ::flatbuffers::Vector<const tautline::StripReport *> *strips() const {
+    return GetPointer<const ::flatbuffers::Vector<const tautline::StripReport *> *>(VT_STRIPS);
   }
   template <bool B = false>
   bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyFieldRequired<tautline::Controls>(verifier, VT_CONTROLS, 8) &&
+           VerifyOffset(verifier, VT_STRIPS) &&
+           verifier.VerifyVector(strips()) &&
            verifier.EndTable();
   }
 };
@@ -143,6 +196,9 @@ struct CommandBuilder {
   ::flatbuffers::uoffset_t start_;
   void add_controls(const tautline::Controls *controls) {
     fbb_.AddStruct(Command::VT_CONTROLS, controls);
+  }
+  void add_strips(::flatbuffers::Offset<::flatbuffers::Vector<const tautline::StripReport *>> strips) {
+    fbb_.AddOffset(Command::VT_STRIPS, strips);
   }
   explicit CommandBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
@@ -158,10 +214,23 @@ struct CommandBuilder {
 
 inline ::flatbuffers::Offset<Command> CreateCommand(
     ::flatbuffers::FlatBufferBuilder &_fbb,
-    const tautline::Controls *controls = nullptr) {
+    const tautline::Controls *controls = nullptr,
+    ::flatbuffers::Offset<::flatbuffers::Vector<const tautline::StripReport *>> strips = 0) {
   CommandBuilder builder_(_fbb);
+  builder_.add_strips(strips);
   builder_.add_controls(controls);
   return builder_.Finish();
+}
+
+inline ::flatbuffers::Offset<Command> CreateCommandDirect(
+    ::flatbuffers::FlatBufferBuilder &_fbb,
+    const tautline::Controls *controls = nullptr,
+    const std::vector<tautline::StripReport> *strips = nullptr) {
+  auto strips__ = strips ? _fbb.CreateVectorOfStructs<tautline::StripReport>(*strips) : 0;
+  return tautline::CreateCommand(
+      _fbb,
+      controls,
+      strips__);
 }
 
 inline const tautline::Command *GetCommand(const void *buf) {

@@ -39,8 +39,33 @@ class Command(object):
             return obj
         return None
 
+    # What the operator has received, so that the vehicle's encoders know.
+    # Command
+    def Strips(self, j):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
+        if o != 0:
+            x = self._tab.Vector(o)
+            x += flatbuffers.number_types.UOffsetTFlags.py_type(j) * 8
+            from tautline.StripReport import StripReport
+            obj = StripReport()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
+    # Command
+    def StripsLength(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
+        if o != 0:
+            return self._tab.VectorLen(o)
+        return 0
+
+    # Command
+    def StripsIsNone(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
+        return o == 0
+
 def CommandStart(builder):
-    builder.StartObject(1)
+    builder.StartObject(2)
 
 def Start(builder):
     CommandStart(builder)
@@ -50,6 +75,28 @@ def CommandAddControls(builder, controls):
 
 def AddControls(builder, controls):
     CommandAddControls(builder, controls)
+
+def CommandAddStrips(builder, strips):
+    builder.PrependUOffsetTRelativeSlot(1, flatbuffers.number_types.UOffsetTFlags.py_type(strips), 0)
+
+def AddStrips(builder, strips):
+    CommandAddStrips(builder, strips)
+
+def CommandStartStripsVector(builder, numElems):
+    return builder.StartVector(8, numElems, 4)
+
+def StartStripsVector(builder, numElems):
+    return CommandStartStripsVector(builder, numElems)
+
+def CommandCreateStripsVector(builder, data):
+    data = list(data)
+    builder.StartVector(8, len(data), 4)
+    for item in reversed(data):
+        item.Pack(builder)
+    return builder.EndVector()
+
+def CreateStripsVector(builder, data):
+    CommandCreateStripsVector(builder, data)
 
 def CommandEnd(builder):
     return builder.EndObject()
