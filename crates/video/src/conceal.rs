@@ -1,11 +1,11 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use crate::Error;
 use crate::h264::bits;
 use crate::h264::nal::{self, NalUnit};
 use crate::h264::parameters::{PictureOrder, PictureParameters, Sequence};
 use crate::h264::slice_header::{self, SliceHeader};
+use crate::{Encoded, Error};
 
 /// Keeps one strip's stream whole for its decoder when slices are lost.
 ///
@@ -17,7 +17,8 @@ use crate::h264::slice_header::{self, SliceHeader};
 /// 30 pictures.
 ///
 /// What follows a loss is predicted from a picture that never came, so the strip
-/// [is damaged](Self::is_damaged) until the next IDR arrives.
+/// [is damaged](Self::is_damaged) until the next IDR arrives, or a picture of which it is
+/// [known](Self::follows_from) that nothing it follows from was lost.
 #[derive(Clone, Default, Debug)]
 pub struct Concealer {
     parameters: Parameters,
@@ -110,9 +111,20 @@ impl Concealer {
         Ok(if missing > MISSING_MAX { 1 } else { missing })
     }
 
-    /// Whether the strip differs from what the encoder has, so that an IDR is wanted.
+    /// Takes note of the history of the picture that [`pass`](Self::pass) took last
+    /// ([`Encoded::history`]): where none of those was lost, the strip is healed.
+    pub fn follows_from(&mut self, history: u8) {
+        if let Some(stream) = &mut self.stream
+            && history < Encoded::LONG
+            && stream.unbroken > u32::from(history)
+        {
+            stream.damaged = false;
+        }
+    }
+
+    /// Whether the strip may differ from what the encoder has.
     ///
-    /// True before the first IDR and from a loss to the next IDR.
+    /// True before the first IDR and from a loss until it has healed.
     pub fn is_damaged(&self) -> bool {
         self.stream.as_ref().is_none_or(|stream| stream.damaged)
     }
@@ -223,6 +235,8 @@ struct Stream {
     order_step: u32,
     /// Whether the last picture came, so that the next one's order tells the step.
     follows: bool,
+    /// Pictures that came in a row, up to the last one.
+    unbroken: u32,
     damaged: bool,
 }
 
@@ -237,6 +251,7 @@ impl Stream {
             shown: numbers,
             order_step: 2,
             follows: true,
+            unbroken: 1,
             damaged: false,
         }
     }
@@ -246,8 +261,9 @@ impl Stream {
         let came = Numbers::of(&picture.header);
         let same_format = picture.sequence == self.sequence;
         let expected = self.next(self.coded, self.order_step);
+        self.unbroken = self.unbroken.saturating_add(1);
         if came.frame != expected.frame || !same_format {
-            self.damaged = true;
+            (self.unbroken, self.damaged) = (1, true);
         } else if self.follows {
             self.order_step = came.order.wrapping_sub(self.coded.order) & self.order_mask();
         }
@@ -263,7 +279,7 @@ impl Stream {
         self.coded = self.next(self.coded, self.order_step);
         self.shown = self.next(self.shown, self.order_step);
         self.follows = false;
-        self.damaged = true;
+        (self.unbroken, self.damaged) = (0, true);
     }
 
     fn next(&self, numbers: Numbers, order_step: u32) -> Numbers {

@@ -72,6 +72,14 @@ pub enum Refresh {
 pub struct Encoded {
     /// How it was coded.
     pub kind: SliceKind,
+    /// How many pictures before it decide what it shows, at the most, whatever was lost before those:
+    /// 0 of an IDR, [`Encoded::LONG`] for that many or more. None where the encoder does not know.
+    pub history: Option<u8>,
     /// The access unit in Annex B form; an IDR begins with its parameter sets.
     pub bytes: Vec<u8>,
+}
+
+impl Encoded {
+    /// A history of this many pictures or more.
+    pub const LONG: u8 = 254;
 }

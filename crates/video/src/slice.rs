@@ -44,7 +44,7 @@ impl SliceKind {
 ///  0                   1                   2                   3
 ///  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
 /// +---------------+---------------+---------------+---------------+
-/// |  version = 1  |     kind      |     strip     |   reserved    |
+/// |  version = 1  |     kind      |     strip     |    history    |
 /// +---------------+---------------+---------------+---------------+
 /// |                            picture                            |
 /// +---------------------------------------------------------------+
@@ -59,6 +59,8 @@ impl SliceKind {
 /// +---------------------------------------------------------------+
 /// ```
 ///
+/// A history of n pictures is written as n + 1, one that is not known as 0.
+///
 /// The length makes a cut unit known as such: it is an error and never reaches a decoder.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Slice {
@@ -68,6 +70,9 @@ pub struct Slice {
     pub strip: u8,
     /// How it is coded.
     pub kind: SliceKind,
+    /// How many slices of the strip before it decide what it shows, as
+    /// [`Encoded::history`](crate::Encoded::history).
+    pub history: Option<u8>,
     /// The start of the strip's readout, on the vehicle's clock.
     pub captured_at: Instant,
     /// The end of its encoding, on the vehicle's clock.
@@ -91,7 +96,8 @@ impl Slice {
         let encoding = self.encoded_at.since(self.captured_at).as_nanos();
         let encoding = u32::try_from(encoding).unwrap_or(u32::MAX);
         let mut out = Vec::with_capacity(Self::HEADER_BYTES + self.bytes.len());
-        out.extend_from_slice(&[VERSION, self.kind.number(), self.strip, 0]);
+        let history = self.history.map_or(0, |pictures| pictures.saturating_add(1));
+        out.extend_from_slice(&[VERSION, self.kind.number(), self.strip, history]);
         out.extend_from_slice(&self.picture.to_be_bytes());
         out.extend_from_slice(&self.captured_at.as_nanos().to_be_bytes());
         out.extend_from_slice(&encoding.to_be_bytes());
@@ -100,7 +106,7 @@ impl Slice {
         out
     }
 
-    /// Reads what [`to_bytes`](Self::to_bytes) wrote. The reserved byte is not looked at.
+    /// Reads what [`to_bytes`](Self::to_bytes) wrote.
     ///
     /// # Errors
     /// [`Error::Truncated`] if the header or the Annex B bytes are cut; [`Error::Invalid`] for an
@@ -109,7 +115,7 @@ impl Slice {
         let Some((header, bytes)) = unit.split_first_chunk::<{ Self::HEADER_BYTES }>() else {
             return Err(Error::Truncated { what: "slice header" });
         };
-        let [version, kind, strip, _reserved, p0, p1, p2, p3, rest @ ..] = header;
+        let [version, kind, strip, history, p0, p1, p2, p3, rest @ ..] = header;
         let [c0, c1, c2, c3, c4, c5, c6, c7, e0, e1, e2, e3, l0, l1, l2, l3] = *rest;
         if *version != VERSION {
             return Err(Error::Invalid { what: "slice version", value: u64::from(*version) });
@@ -133,6 +139,7 @@ impl Slice {
             picture: u32::from_be_bytes([*p0, *p1, *p2, *p3]),
             strip: *strip,
             kind,
+            history: history.checked_sub(1),
             captured_at,
             encoded_at: captured_at + encoding,
             bytes: bytes.to_vec(),
@@ -148,12 +155,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::Encoded;
 
     fn example() -> Slice {
         Slice {
             picture: 0x0102_0304,
             strip: 5,
             kind: SliceKind::Predicted,
+            history: Some(7),
             captured_at: Instant::from_nanos(0x1112_1314_1516_1718),
             encoded_at: Instant::from_nanos(0x1112_1314_1516_1718 + 0x2122_2324),
             bytes: vec![0, 0, 0, 1, 0x41],
@@ -163,7 +172,7 @@ mod tests {
     #[test]
     fn the_wire_form_is_as_drawn() {
         let expected = [
-            1, 1, 5, 0, 1, 2, 3, 4, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x21, 0x22,
+            1, 1, 5, 8, 1, 2, 3, 4, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x21, 0x22,
             0x23, 0x24, 0, 0, 0, 5, 0, 0, 0, 1, 0x41,
         ];
         assert_eq!(example().to_bytes(), expected);
@@ -187,6 +196,7 @@ mod tests {
             kind in 0u8..3,
             captured in 0u64..u64::MAX / 2,
             encoding: u32,
+            history in proptest::option::of(0..=Encoded::LONG),
             bytes in proptest::collection::vec(any::<u8>(), 1..200),
         ) {
             let captured_at = Instant::from_nanos(captured);
@@ -194,6 +204,7 @@ mod tests {
                 picture,
                 strip,
                 kind: SliceKind::from_number(kind).unwrap(),
+                history,
                 captured_at,
                 encoded_at: captured_at + Duration::from_nanos(u64::from(encoding)),
                 bytes,

@@ -48,7 +48,7 @@ impl<B: Backend> Coder<B> {
             self.idr_due = true;
             let bytes = self.idr(rows, budget)?;
             self.idr_due = false;
-            return Ok(Encoded { kind: SliceKind::Idr, bytes });
+            return Ok(Encoded { kind: SliceKind::Idr, history: Some(0), bytes });
         }
         let qp = self.quantizer.for_predicted(budget);
         let coded = self.predicted(rows, qp)?;
@@ -73,7 +73,7 @@ impl<B: Backend> Coder<B> {
             self.idr_due = true;
             let bytes = self.backend.encode(rows, i32::from(quantizers.intra), true)?.bytes;
             self.idr_due = false;
-            return Ok(Encoded { kind: SliceKind::Idr, bytes });
+            return Ok(Encoded { kind: SliceKind::Idr, history: Some(0), bytes });
         }
         self.predicted(rows, i32::from(quantizers.predicted))
     }
@@ -83,8 +83,9 @@ impl<B: Backend> Coder<B> {
         self.idr_due = true;
         let coded = self.backend.encode(rows, qp, false)?;
         self.idr_due = false;
-        let kind = if coded.is_idr { SliceKind::Idr } else { SliceKind::Predicted };
-        Ok(Encoded { kind, bytes: coded.bytes })
+        let (kind, history) =
+            if coded.is_idr { (SliceKind::Idr, Some(0)) } else { (SliceKind::Predicted, None) };
+        Ok(Encoded { kind, history, bytes: coded.bytes })
     }
 
     fn idr(&mut self, rows: &Picture, budget: ByteCount) -> Result<Vec<u8>, Error> {

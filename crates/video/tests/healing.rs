@@ -51,18 +51,22 @@ impl Strip {
     }
 
     /// Codes the next picture, loses it or not, and tells how it was coded and whether what is shown
-    /// is what the encoder has.
+    /// is what the encoder has. What the concealer takes for whole always is.
     fn next(&mut self, lost: bool, budget: u64, refresh: Refresh) -> (SliceKind, bool) {
         let picture = self.picture();
         let coded = self.encoder.encode(&picture, ByteCount::new(budget), refresh).unwrap();
         let bytes = if lost {
             self.concealer.skip().unwrap()
         } else {
-            self.concealer.pass(&coded.bytes).unwrap().unwrap().into_owned()
+            let bytes = self.concealer.pass(&coded.bytes).unwrap().unwrap().into_owned();
+            self.concealer.follows_from(coded.history.unwrap());
+            bytes
         };
         self.recording.extend_from_slice(&bytes);
         let shown = self.decoder.decode(&bytes).unwrap().expect("one in, one out");
-        (coded.kind, shown == self.encoder.reconstruction())
+        let exact = shown == self.encoder.reconstruction();
+        assert!(exact || self.concealer.is_damaged(), "picture {}", self.number);
+        (coded.kind, exact)
     }
 
     /// The scene moves either way and at times stands still.
@@ -93,6 +97,7 @@ fn heals_within(healing: Healing, period: u32, seed: u64, budget: u64) {
             Some(loss) if number < loss + period => harmed += u32::from(!exact),
             Some(_) => {
                 healed += 1;
+                assert!(!strip.concealer.is_damaged(), "{healing:?}: picture {number}");
                 assert!(exact, "{healing:?}: picture {number} after a loss at {last_loss:?}");
             }
             None => assert!(exact),
@@ -138,6 +143,7 @@ fn a_reported_loss_is_healed_by_one_sweep() {
         assert_eq!(kind == SliceKind::Idr, number == 0);
         let under_way = reports.last().is_some_and(|report| number < report + PERIOD - 1);
         if !under_way {
+            assert!(!strip.concealer.is_damaged(), "picture {number}");
             assert!(exact, "picture {number}, last report {last_report:?}");
         }
     }
@@ -161,6 +167,7 @@ fn what_is_predicted_from_acknowledged_pictures_is_harmed_by_no_other_loss() {
         let (kind, exact) = strip.next(lost, 1_500, Refresh::No);
         assert_eq!(kind == SliceKind::Idr, number == 0);
         assert_eq!(exact, !lost, "picture {number}");
+        assert_eq!(strip.concealer.is_damaged(), lost, "picture {number}");
         if lost {
             lost_count += 1;
         } else {
@@ -169,6 +176,62 @@ fn what_is_predicted_from_acknowledged_pictures_is_harmed_by_no_other_loss() {
     }
     assert!(lost_count > 20);
     ffmpeg::check(&strip.recording, 250);
+}
+
+#[test]
+fn a_recalled_picture_heals_a_loss_as_soon_as_it_is_known() {
+    const DELAY: u64 = 6;
+    let mut strip = Strip::new(Healing::Recall { references: 16 });
+    let mut random = Random(14);
+    // What the receiver tells of each picture: whether it has it whole.
+    let mut told = std::collections::VecDeque::new();
+    let (mut lost_at, mut asked_at, mut idrs) = (None, None, 0);
+    for number in 0..400u64 {
+        let mut refresh = Refresh::No;
+        while told.front().is_some_and(|(picture, _)| picture + DELAY <= number) {
+            match told.pop_front().unwrap() {
+                (picture, true) => strip.encoder.acknowledge(picture),
+                // A loss that came after the last recall is a new one.
+                (picture, false) if asked_at.is_none_or(|at| picture >= at) => {
+                    refresh = Refresh::Heal;
+                }
+                (_, false) => {}
+            }
+        }
+        if refresh == Refresh::Heal {
+            asked_at = Some(number);
+        }
+        let lost = number > 0 && random.next().is_multiple_of(12);
+        let (kind, exact) = strip.next(lost, 1_500, refresh);
+        idrs += u32::from(kind == SliceKind::Idr);
+        if lost {
+            lost_at = Some(number);
+        }
+        // Each loss harms until one delay later, where the recalled picture comes.
+        let healed = lost_at.is_none_or(|at| number >= at + DELAY);
+        assert!(exact || !healed, "picture {number}, lost {lost_at:?}");
+        assert!(!healed || !strip.concealer.is_damaged(), "picture {number}, lost {lost_at:?}");
+        told.push_back((number, !strip.concealer.is_damaged()));
+    }
+    assert_eq!(idrs, 1);
+    ffmpeg::check(&strip.recording, 400);
+}
+
+#[test]
+fn a_recall_without_an_acknowledged_picture_is_an_idr() {
+    let mut strip = Strip::new(Healing::Recall { references: 4 });
+    strip.next(false, 1_500, Refresh::No);
+    assert_eq!(strip.next(false, 1_500, Refresh::Heal).0, SliceKind::Idr);
+    for _ in 0..2 {
+        let known = strip.encoder.next_picture() - 1;
+        strip.encoder.acknowledge(known);
+        strip.next(false, 1_500, Refresh::No);
+    }
+    assert_eq!(strip.next(false, 1_500, Refresh::Heal).0, SliceKind::Predicted);
+    for _ in 0..4 {
+        strip.next(false, 1_500, Refresh::No);
+    }
+    assert_eq!(strip.next(false, 1_500, Refresh::Heal).0, SliceKind::Idr);
 }
 
 #[test]
@@ -199,6 +262,7 @@ fn impossible_periods_are_refused() {
         Healing::OnLoss { period: 251 },
         Healing::Acknowledged { references: 0 },
         Healing::Acknowledged { references: 17 },
+        Healing::Recall { references: 0 },
     ];
     for healing in healings {
         let config = Config {

@@ -49,6 +49,10 @@ pub struct StripEncoder {
     next: u64,
     /// The last picture that the receiver is known to have; the last IDR until it tells.
     acknowledged: u64,
+    /// Whether it has told since the last IDR.
+    told: bool,
+    /// With [`Healing::Recall`], whether the next picture refers to the acknowledged one.
+    recalls: bool,
     sweep: Sweep,
     field: Vec<Macroblock>,
     past: Vec<Vector>,
@@ -94,6 +98,8 @@ impl StripEncoder {
             halves: (u64::MAX, Halves::new(width, height)),
             next: 0,
             acknowledged: 0,
+            told: false,
+            recalls: false,
             sweep: Sweep::new(healing, columns, config.joinable),
             field: vec![Macroblock::new(Kind::Intra, 0); count],
             past: vec![Vector::default(); count],
@@ -125,11 +131,12 @@ impl StripEncoder {
 
     /// Takes note that the receiver has decoded a picture as it was meant.
     ///
-    /// Of use with [`Healing::Acknowledged`] alone. Pictures that were never coded or came before
-    /// the last IDR are passed over.
+    /// Of use with [`Healing::Acknowledged`] and [`Healing::Recall`] alone. Pictures that were never
+    /// coded or came before the last IDR are passed over.
     pub fn acknowledge(&mut self, picture: u64) {
         if self.kept.iter().any(|(number, _)| *number == picture) {
             self.acknowledged = self.acknowledged.max(picture);
+            self.told = true;
         }
     }
 
@@ -142,19 +149,28 @@ impl StripEncoder {
     /// How many pictures before the last one the next one's reference lies; none if there is none
     /// that it may refer to.
     fn back(&self) -> Option<usize> {
-        match self.config.healing {
-            Healing::Acknowledged { .. } => {
-                self.kept.iter().position(|(number, _)| *number == self.acknowledged)
-            }
-            _ => (!self.kept.is_empty()).then_some(0),
+        if self.refers_to_acknowledged() {
+            self.kept.iter().position(|(number, _)| *number == self.acknowledged)
+        } else {
+            (!self.kept.is_empty()).then_some(0)
         }
+    }
+
+    fn refers_to_acknowledged(&self) -> bool {
+        matches!(self.config.healing, Healing::Acknowledged { .. }) || self.recalls
     }
 
     /// Whether the next picture is an IDR; a loss that is reported is noted.
     fn is_idr(&mut self, refresh: Refresh) -> bool {
         let heals = match self.config.healing {
             Healing::Idr => false,
-            Healing::Sweep { .. } | Healing::Columns { .. } | Healing::Acknowledged { .. } => true,
+            Healing::Sweep { .. } | Healing::Columns { .. } => true,
+            // Without a word since the last IDR, that may be what was lost.
+            Healing::Acknowledged { .. } => self.told,
+            Healing::Recall { .. } => {
+                self.recalls = refresh == Refresh::Heal;
+                self.told
+            }
             Healing::OnLoss { .. } => {
                 if refresh == Refresh::Heal {
                     self.sweep.heal();
@@ -187,6 +203,10 @@ impl StripEncoder {
         if idr {
             self.number = 0;
             self.acknowledged = self.next;
+            self.told = false;
+        }
+        if self.told && self.refers_to_acknowledged() {
+            self.sweep.begin_anew();
         }
         let reach = self.sweep.next(idr, self.config.width, self.config.height);
         // An I slice is the same either way; openh264 wants one set for all slices of a picture.
@@ -199,7 +219,7 @@ impl StripEncoder {
             number: self.number,
             back: self.back().unwrap_or(0) as u32,
             qp: pace.first(),
-            deblocked: !reach.is_constrained(),
+            deblocked: !reach.is_swept(),
             mixed: false,
         };
         self.writer.clear();
@@ -221,7 +241,7 @@ impl StripEncoder {
         }
         self.number = self.number.wrapping_add(1);
         let kind = if idr { SliceKind::Idr } else { SliceKind::Predicted };
-        Ok(Encoded { kind, bytes })
+        Ok(Encoded { kind, history: Some(self.sweep.history()), bytes })
     }
 
     /// Codes the slice's data and makes the picture ready to be referred to.
@@ -262,7 +282,7 @@ impl StripEncoder {
         }
         self.frame.extend();
         self.keep(header.idr.is_some());
-        if self.shape.references == 1 {
+        if !matches!(self.config.healing, Healing::Acknowledged { .. }) {
             self.interpolate(kernel, 0);
         }
     }

@@ -13,6 +13,8 @@ pub struct Planner {
     equal: f64,
     /// Bytes of this picture that no strip has been given or taken.
     left: f64,
+    /// Of each strip, whether it has yet to be given its share of this picture.
+    open: Vec<bool>,
 }
 
 impl Planner {
@@ -20,22 +22,38 @@ impl Planner {
     /// one) equal shares.
     pub fn new(strips: usize, ceiling: f64) -> Self {
         let ceiling = ceiling.max(1.0);
-        Self { weights: vec![1.0; strips.max(1)], ceiling, equal: 0.0, left: 0.0 }
+        let strips = strips.max(1);
+        let (weights, open) = (vec![1.0; strips], vec![true; strips]);
+        Self { weights, ceiling, equal: 0.0, left: 0.0, open }
     }
 
     /// Begins a picture that may take `budget`.
     pub fn begin(&mut self, budget: ByteCount) {
         self.left = budget.get() as f64;
         self.equal = self.left / self.weights.len() as f64;
+        self.open.fill(true);
     }
 
-    /// The budget of a strip, which is coded next; strips come in order.
+    /// Makes the budget that the picture began with, or was changed to last, another: for the strips
+    /// that have yet to be given theirs.
+    pub fn change(&mut self, from: ByteCount, to: ByteCount) {
+        if from == ByteCount::ZERO {
+            self.left = to.get() as f64;
+        } else {
+            self.left *= to.get() as f64 / from.get() as f64;
+        }
+        self.equal = to.get() as f64 / self.weights.len() as f64;
+    }
+
+    /// The budget of a strip, which is coded next; strips come in any order, each once a picture.
     ///
     /// # Panics
     /// If there is no such strip.
     pub fn give(&mut self, strip: usize) -> ByteCount {
-        let rest: f64 = self.weights[strip..].iter().sum();
-        let after = (self.weights.len() - strip - 1) as f64;
+        self.open[strip] = false;
+        let others = || self.weights.iter().zip(&self.open).filter(|(_, open)| **open);
+        let rest = others().fold(self.weights[strip], |sum, (weight, _)| sum + weight);
+        let after = others().count() as f64;
         // Those after it keep at least their least.
         let most = (self.left - after * LEAST * self.equal).min(self.ceiling * self.equal);
         let share = (self.left * self.weights[strip] / rest).max(LEAST * self.equal);

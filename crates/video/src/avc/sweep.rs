@@ -14,7 +14,7 @@ use std::fmt;
 
 use super::plane::MARGIN;
 use super::vector::Window;
-use crate::Error;
+use crate::{Encoded, Error};
 
 /// How a strip heals after a loss.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -47,6 +47,14 @@ pub enum Healing {
         /// How many pictures back a picture may refer, 1 to 16.
         references: u8,
     },
+    /// By predicting one picture after each loss that is reported
+    /// ([`Refresh::Heal`](crate::Refresh::Heal)) from the newest that the receiver has acknowledged,
+    /// and all others from the one before: a loss heals with that one picture. If none of the last
+    /// `references` pictures is acknowledged then, it is an IDR.
+    Recall {
+        /// How many pictures back a picture may refer, 1 to 16.
+        references: u8,
+    },
 }
 
 impl Healing {
@@ -57,7 +65,9 @@ impl Healing {
             Self::Idr => return Ok(()),
             Self::Sweep { period } | Self::OnLoss { period } => ("refresh period", period, 2..=250),
             Self::Columns { spacing } => ("refresh spacing", spacing, 2..=250),
-            Self::Acknowledged { references } => ("references", references, 1..=16),
+            Self::Acknowledged { references } | Self::Recall { references } => {
+                ("references", references, 1..=16)
+            }
         };
         if range.contains(&value) {
             return Ok(());
@@ -68,7 +78,7 @@ impl Healing {
     /// The pictures that decoders keep to refer to.
     pub(super) fn references(self) -> u32 {
         match self {
-            Self::Acknowledged { references } => references.into(),
+            Self::Acknowledged { references } | Self::Recall { references } => references.into(),
             Self::Idr | Self::Sweep { .. } | Self::Columns { .. } | Self::OnLoss { .. } => 1,
         }
     }
@@ -83,6 +93,7 @@ impl fmt::Display for Healing {
             Self::Columns { spacing } => write!(f, " columns {spacing}"),
             Self::OnLoss { period } => write!(f, " sweep {period} on loss"),
             Self::Acknowledged { references } => write!(f, " acknowledged {references}"),
+            Self::Recall { references } => write!(f, " recall {references}"),
         }
     }
 }
@@ -95,6 +106,8 @@ pub(super) struct Sweep {
     stamps: Vec<u64>,
     /// The picture that is next.
     picture: u64,
+    /// The last picture follows from those since this one alone.
+    origin: u64,
     /// Pictures into the sweep.
     phase: u8,
     /// With [`Healing::OnLoss`], the first picture of a sweep under way.
@@ -105,7 +118,8 @@ pub(super) struct Sweep {
 
 impl Sweep {
     pub(super) fn new(healing: Healing, columns: usize, held: bool) -> Self {
-        Self { healing, stamps: vec![0; columns], picture: 0, phase: 0, since: None, held }
+        let stamps = vec![0; columns];
+        Self { healing, stamps, picture: 0, origin: 0, phase: 0, since: None, held }
     }
 
     /// A loss was reported.
@@ -116,11 +130,22 @@ impl Sweep {
         }
     }
 
+    /// The next picture is predicted from what the receiver is known to have.
+    pub(super) fn begin_anew(&mut self) {
+        self.origin = self.picture;
+    }
+
+    /// How many pictures before the last one decide it: see [`Encoded`].
+    pub(super) fn history(&self) -> u8 {
+        let before = self.picture.saturating_sub(self.origin + 1);
+        before.min(Encoded::LONG.into()) as u8
+    }
+
     /// The bits that a macroblock takes at the least, on average: one that must be refreshed about
     /// 11, one that may not be skipped some, others nearly none.
     pub(super) fn reserve(&self) -> f64 {
         match self.healing {
-            Healing::Idr | Healing::Acknowledged { .. } => 0.1,
+            Healing::Idr | Healing::Acknowledged { .. } | Healing::Recall { .. } => 0.1,
             Healing::Sweep { period } | Healing::OnLoss { period } => {
                 1.0 + 11.0 / f64::from(period)
             }
@@ -131,17 +156,19 @@ impl Sweep {
     /// What holds the next picture's prediction, `width` by `height` samples; then goes on.
     pub(super) fn next(&mut self, idr: bool, width: usize, height: usize) -> Reach {
         let mut reach = Reach::free(width, height, self.held);
+        // A joined picture's slices name one parameter set, also while some strips alone are swept.
+        reach.constrained = self.held && matches!(self.healing, Healing::OnLoss { .. });
         let picture = self.picture;
         self.picture += 1;
         if idr {
             self.stamps.fill(picture);
+            self.origin = picture;
             (self.phase, self.since) = (0, None);
             return reach;
         }
         let (period, since) = match (self.healing, self.since) {
-            (Healing::Idr | Healing::Acknowledged { .. }, _) | (Healing::OnLoss { .. }, None) => {
-                return reach;
-            }
+            (Healing::Idr | Healing::Acknowledged { .. } | Healing::Recall { .. }, _)
+            | (Healing::OnLoss { .. }, None) => return reach,
             (Healing::Sweep { period }, _) => (period, None),
             (Healing::Columns { spacing }, _) => (spacing, None),
             (Healing::OnLoss { period }, Some(since)) => (period, Some(since)),
@@ -164,8 +191,10 @@ impl Sweep {
             *stamp = picture;
         }
         self.phase = (self.phase + 1) % period;
-        if self.phase == 0 {
-            self.since = None;
+        match since {
+            None => self.origin = self.stamps.iter().copied().min().unwrap_or(picture),
+            Some(since) if self.phase == 0 => (self.origin, self.since) = (since, None),
+            Some(_) => {}
         }
         reach
     }
@@ -187,6 +216,8 @@ fn window(stamps: &[u64], column: usize, whole: Window) -> Window {
 #[derive(Clone, Debug)]
 pub(super) struct Reach {
     held: bool,
+    /// Whether intra prediction is held even where nothing is refreshed.
+    constrained: bool,
     window: Window,
     /// Of each column, its own window and whether it is refreshed; empty where nothing is.
     windows: Vec<Window>,
@@ -204,7 +235,7 @@ impl Reach {
             top: -across,
             bottom: height as i32 + across,
         };
-        Self { held, window, windows: Vec::new(), refreshed: Vec::new() }
+        Self { held, constrained: false, window, windows: Vec::new(), refreshed: Vec::new() }
     }
 
     pub(super) fn window(&self, column: usize) -> Window {
@@ -220,8 +251,13 @@ impl Reach {
         self.refreshed.get(column).is_some_and(|refreshed| *refreshed)
     }
 
-    /// Whether intra prediction is held to intra macroblocks, and no edge filtered.
+    /// Whether intra prediction is held to intra macroblocks.
     pub(super) fn is_constrained(&self) -> bool {
+        self.constrained || self.is_swept()
+    }
+
+    /// Whether some of the picture is refreshed, and so no edge filtered.
+    pub(super) fn is_swept(&self) -> bool {
         !self.refreshed.is_empty()
     }
 }
