@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::coding::Coding;
 use crate::stand::{Links, Setup, Stand};
 use crate::stop;
 
@@ -31,6 +32,8 @@ pub(crate) struct Demo {
     /// Folder to record the received H.264 streams into [default: none]
     #[arg(long, value_name = "FOLDER")]
     record: Option<PathBuf>,
+    #[command(flatten)]
+    coding: Coding,
     /// Seed of the course and of the links
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -46,6 +49,7 @@ impl Demo {
             clip: absolute(self.clip)?,
             pictures_per_second: self.pictures_per_second.unwrap_or_else(fitting_rate),
             record: absolute(self.record)?,
+            coding: self.coding.clone(),
             seed: self.seed,
         };
         let mut stand = Stand::raise(&setup).await?;

@@ -1,6 +1,7 @@
 //! The `tautline` binary: every part of the system, each as a process of its own.
 #![forbid(unsafe_code)]
 
+mod coding;
 mod demo;
 mod emulate;
 mod keys;

@@ -14,6 +14,7 @@ use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 
+use crate::coding::Coding;
 use crate::keys;
 
 /// What is to be brought up.
@@ -29,6 +30,8 @@ pub(crate) struct Setup {
     pub(crate) pictures_per_second: f64,
     /// Folder to record the received streams into.
     pub(crate) record: Option<PathBuf>,
+    /// How the vehicle codes what it sees.
+    pub(crate) coding: Coding,
     /// Seed of the course and of the links.
     pub(crate) seed: u64,
 }
@@ -252,9 +255,10 @@ impl Plan {
             format!(
                 "name = \"{VEHICLE}\"\nkey = {vehicle_key:?}\n{common}\
                  operators = [\"{operator}\"]\nlinks = [\"127.0.0.1:0\"]\nseed = {}\n\
-                 pictures_per_second = {:?}\nmetrics = \"{metrics}\"\n{}",
+                 pictures_per_second = {:?}\nmetrics = \"{metrics}\"\n{}{}",
                 setup.seed,
                 setup.pictures_per_second,
+                setup.coding.to_toml(),
                 clip.unwrap_or_default()
             ),
         )?;

@@ -9,6 +9,7 @@ use tautline_net::Local;
 use tautline_net::survey::Latest;
 use tautline_vehicle::Config;
 
+use crate::coding::Coding;
 use crate::settings::{load, set};
 use crate::survey::Surveys;
 use crate::{keys, stop};
@@ -50,6 +51,8 @@ pub(crate) struct Vehicle {
     /// Pictures a second of the simulated camera, 1 to 60 [default: 60]
     #[arg(long, value_name = "N")]
     pictures_per_second: Option<f64>,
+    #[command(flatten)]
+    coding: Coding,
     /// Milliseconds without a fresh command after which the car brakes, 50 to 5000 [default: 300]
     #[arg(long, value_name = "MS")]
     failsafe_ms: Option<u64>,
@@ -76,6 +79,7 @@ impl Vehicle {
         set(&mut config.clip, self.clip.map(Some));
         set(&mut config.camera, self.camera.map(Some));
         set(&mut config.pictures_per_second, self.pictures_per_second);
+        self.coding.set(&mut config);
         set(&mut config.failsafe.silence_ms, self.failsafe_ms);
         set(&mut config.seed, self.seed);
         set(&mut config.metrics, self.metrics.map(Some));

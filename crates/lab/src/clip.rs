@@ -24,6 +24,10 @@ pub struct Figures {
     pub slices_in_time: u64,
     /// Skip slices shown in the place of lost ones.
     pub slices_skipped: u64,
+    /// Slices shown, skip slices among them, while the strip was not as its encoder had it.
+    pub slices_damaged: u64,
+    /// Of each loss, pictures from it until the strip was again as its encoder had it, ascending.
+    pub healing: Vec<u32>,
     /// Luma PSNR in dB of each picture as the operator saw it, ascending. A strip of which
     /// nothing new came counts with what stood there.
     pub psnr: Vec<f64>,
@@ -54,20 +58,24 @@ pub fn compare(clip: &Path, folder: &Path) -> anyhow::Result<Figures> {
         slices: (u64::from(last - first) + 1) * Layout::STRIP_COUNT as u64,
         slices_in_time: 0,
         slices_skipped: 0,
+        slices_damaged: 0,
+        healing: Vec::new(),
         psnr: Vec::new(),
         latency: Vec::new(),
         bytes: 0,
         pictures_per_second: source.pictures_per_second(),
     };
+    let mut damaged_since = [None; Layout::STRIP_COUNT];
     for picture in 0..=last {
         ensure!(source.next_picture()?, "{} ended early", clip.display());
         let counts = picture >= first;
         let mut error = 0.0;
-        for strip in 0..Layout::STRIP_COUNT {
+        for (strip, damaged_since) in damaged_since.iter_mut().enumerate() {
             for slice in shown.slices.get(&(picture, strip)).into_iter().flatten() {
                 screen.show(strip, &slice.bytes)?;
                 if counts {
                     figures.count(slice);
+                    figures.follow(picture, slice.whole, damaged_since);
                 }
             }
             if counts {
@@ -82,6 +90,7 @@ pub fn compare(clip: &Path, folder: &Path) -> anyhow::Result<Figures> {
     }
     figures.psnr.sort_by(f64::total_cmp);
     figures.latency.sort_unstable();
+    figures.healing.sort_unstable();
     Ok(figures)
 }
 
@@ -94,6 +103,15 @@ impl Figures {
                 self.latency.push(latency);
             }
             None => self.slices_skipped += 1,
+        }
+    }
+
+    fn follow(&mut self, picture: u32, is_whole: bool, damaged_since: &mut Option<u32>) {
+        if is_whole {
+            self.healing.extend(damaged_since.take().map(|since| picture - since));
+        } else {
+            self.slices_damaged += 1;
+            damaged_since.get_or_insert(picture);
         }
     }
 }
@@ -116,6 +134,16 @@ impl fmt::Display for Figures {
             self.slices
         )?;
         writeln!(f, "skip slices shown      {:8.2} %", share(self.slices_skipped))?;
+        let healing = |percent| percentile(&self.healing, percent).copied().unwrap_or_default();
+        writeln!(
+            f,
+            "slices damaged         {:8.2} %   healed in {} pictures p50, {} p90, {} worst, of {}",
+            share(self.slices_damaged),
+            healing(50),
+            healing(90),
+            healing(100),
+            self.healing.len()
+        )?;
         writeln!(f, "H.264 shown            {:8.2} Mbit/s", self.bytes as f64 * 8e-6 / seconds)?;
         writeln!(f, "luma PSNR, mean        {mean:8.2} dB")?;
         writeln!(f, "luma PSNR, p50 p5 worst{:8.2} {:.2} {:.2} dB", psnr(50), psnr(5), psnr(0))?;
@@ -133,6 +161,8 @@ impl fmt::Display for Figures {
 struct Slice {
     /// From the start of its readout until it was shown; `None` for a skip slice.
     latency: Option<Duration>,
+    /// Whether the strip then was as its encoder had it.
+    whole: bool,
     bytes: Vec<u8>,
 }
 
@@ -161,7 +191,7 @@ impl Recording {
             *position += entry.bytes;
             let latency = (!entry.skip).then(|| Duration::from_micros(entry.latency_us));
             let slices = recording.slices.entry((entry.picture, entry.strip)).or_default();
-            slices.push(Slice { latency, bytes });
+            slices.push(Slice { latency, whole: entry.whole, bytes });
         }
         Ok(recording)
     }
@@ -186,12 +216,13 @@ struct Entry {
     skip: bool,
     latency_us: u64,
     bytes: usize,
+    whole: bool,
 }
 
 impl Entry {
     fn parse(line: &str) -> Option<Self> {
         let fields: Vec<&str> = line.split(',').collect();
-        let [picture, strip, kind, captured, shown, bytes] = fields[..] else { return None };
+        let [picture, strip, kind, captured, shown, bytes, whole] = fields[..] else { return None };
         let (captured, shown): (u64, u64) = (captured.parse().ok()?, shown.parse().ok()?);
         Some(Self {
             picture: picture.parse().ok()?,
@@ -199,6 +230,7 @@ impl Entry {
             skip: kind == "skip",
             latency_us: shown.saturating_sub(captured),
             bytes: bytes.parse().ok()?,
+            whole: whole == "1",
         })
     }
 }

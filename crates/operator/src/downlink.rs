@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use tautline_message::{Command, StripReport};
 use tautline_units::Instant;
 use tautline_video::{Concealer, Layout, Slice, SliceKind};
 
@@ -15,17 +16,29 @@ pub struct Counters {
     pub skipped: u64,
     /// Came after their place had been given up.
     pub overtaken: u64,
-    /// Came before the strip's first IDR, or after a hole that only an IDR can close.
+    /// Came before the strip's first IDR, or are damaged.
     pub unusable: u64,
     /// Were no slice at all.
     pub malformed: u64,
 }
 
+/// A slice to show.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Shown {
+    /// As it goes to the decoder.
+    pub slice: Slice,
+    /// Whether the strip then is as its encoder has it: nothing it follows from was lost.
+    pub is_whole: bool,
+}
+
 /// Puts each strip's slices in order, and skip slices in the place of lost ones.
 ///
 /// A slice is shown at once if none is missing before it. If one is, it waits for `patience`, in
-/// case the missing one is only late; then as many skip slices as are missing go before it, and
-/// an IDR of the strip is asked for. Memory: at most [`HELD_MAX`] slices a strip.
+/// case the missing one is only late; then as many skip slices as are missing go before it. So each
+/// loss holds up the strip's next slice for as long, and those after it less; nothing waits longer.
+/// What was lost is [told](Self::reports) to the vehicle, whose encoder heals the strip; of a stream
+/// that does not say how it heals, an IDR is [asked for](Self::refresh_strips).
+/// Memory: at most [`HELD_MAX`] slices a strip.
 #[derive(Debug)]
 pub struct Downlink {
     strips: Vec<Strip>,
@@ -39,6 +52,12 @@ struct Strip {
     held: BTreeMap<u32, Held>,
     /// Picture of the newest slice shown.
     newest: Option<u32>,
+    /// The newest picture that was decoded as its encoder has it.
+    whole: Option<u32>,
+    /// The newest one that did not come.
+    lost: Option<u32>,
+    /// Whether slices tell their history: then their encoder heals without an IDR.
+    heals: bool,
 }
 
 #[derive(Debug)]
@@ -55,7 +74,7 @@ impl Downlink {
     }
 
     /// Takes a received unit; gives to `show` what can be shown now, in order.
-    pub fn handle_unit(&mut self, unit: &[u8], now: Instant, mut show: impl FnMut(Slice)) {
+    pub fn handle_unit(&mut self, unit: &[u8], now: Instant, mut show: impl FnMut(Shown)) {
         let slice = match Slice::parse(unit) {
             Ok(slice) if usize::from(slice.strip) < self.strips.len() => slice,
             Ok(_) | Err(_) => {
@@ -88,7 +107,7 @@ impl Downlink {
     }
 
     /// Shows what has waited long enough.
-    pub fn handle_timeout(&mut self, now: Instant, mut show: impl FnMut(Slice)) {
+    pub fn handle_timeout(&mut self, now: Instant, mut show: impl FnMut(Shown)) {
         for strip in &mut self.strips {
             strip.release(now, &mut self.counters, &mut show);
         }
@@ -96,8 +115,17 @@ impl Downlink {
 
     /// The strips that need an IDR, as bits.
     pub fn refresh_strips(&self) -> u8 {
-        let bit = |(index, strip): (usize, &Strip)| u8::from(strip.concealer.is_damaged()) << index;
+        let bit = |(index, strip): (usize, &Strip)| u8::from(strip.needs_idr()) << index;
         self.strips.iter().enumerate().map(bit).fold(0, |bits, bit| bits | bit)
+    }
+
+    /// What has come of each strip, for the vehicle's encoders.
+    pub fn reports(&self) -> [Option<StripReport>; Command::STRIPS_MAX] {
+        let mut reports = [None; Command::STRIPS_MAX];
+        for (report, strip) in reports.iter_mut().zip(&self.strips) {
+            *report = strip.report();
+        }
+        reports
     }
 
     /// Forgets what a former session sent.
@@ -113,11 +141,36 @@ impl Downlink {
 
 impl Strip {
     fn new() -> Self {
-        Self { concealer: Concealer::new(), held: BTreeMap::new(), newest: None }
+        Self {
+            concealer: Concealer::new(),
+            held: BTreeMap::new(),
+            newest: None,
+            whole: None,
+            lost: None,
+            heals: false,
+        }
+    }
+
+    fn needs_idr(&self) -> bool {
+        let overdue = match (self.newest, self.lost) {
+            (Some(newest), Some(lost)) => newest.wrapping_sub(lost) > HEALING_MAX,
+            _ => false,
+        };
+        self.concealer.is_damaged() && (!self.heals || overdue)
+    }
+
+    fn report(&self) -> Option<StripReport> {
+        let newest = self.newest?;
+        // Further is as good as never.
+        let before = |picture: Option<u32>| {
+            u8::try_from(newest.wrapping_sub(picture?)).ok().filter(|before| *before < u8::MAX)
+        };
+        let (whole_before, lost_before) = (before(self.whole), before(self.lost));
+        Some(StripReport { newest, whole_before, lost_before })
     }
 
     /// Shows from the front of what is held: all that follows without a hole, or waited enough.
-    fn release(&mut self, now: Instant, counters: &mut Counters, show: &mut impl FnMut(Slice)) {
+    fn release(&mut self, now: Instant, counters: &mut Counters, show: &mut impl FnMut(Shown)) {
         while let Some((_, first)) = self.held.first_key_value() {
             let complete = matches!(self.concealer.missing_before(&first.slice.bytes), Ok(0));
             if !complete && now < first.until {
@@ -127,7 +180,7 @@ impl Strip {
         }
     }
 
-    fn release_first(&mut self, counters: &mut Counters, show: &mut impl FnMut(Slice)) {
+    fn release_first(&mut self, counters: &mut Counters, show: &mut impl FnMut(Shown)) {
         let Some((picture, held)) = self.held.pop_first() else { return };
         let slice = held.slice;
         let Ok(missing) = self.concealer.missing_before(&slice.bytes) else {
@@ -138,8 +191,11 @@ impl Strip {
             let Some(bytes) = self.concealer.skip() else { break };
             counters.skipped += 1;
             let picture = picture.wrapping_sub(missing - place);
-            show(Slice { picture, kind: SliceKind::Skip, bytes, ..slice });
+            self.lost = Some(picture);
+            let slice = Slice { picture, kind: SliceKind::Skip, bytes, ..slice };
+            show(Shown { slice, is_whole: false });
         }
+        let was_damaged = self.concealer.is_damaged();
         let bytes = match self.concealer.pass(&slice.bytes) {
             Ok(Some(bytes)) => bytes.into_owned(),
             Ok(None) | Err(_) => {
@@ -147,9 +203,22 @@ impl Strip {
                 return;
             }
         };
+        if let Some(history) = slice.history {
+            self.concealer.follows_from(history);
+        }
+        let is_whole = !self.concealer.is_damaged();
         self.newest = Some(picture);
+        if is_whole {
+            self.whole = Some(picture);
+        } else if !was_damaged {
+            // It follows from none that came: an IDR before it was lost.
+            self.lost = Some(picture);
+        }
+        if slice.kind != SliceKind::Idr {
+            self.heals = slice.history.is_some();
+        }
         counters.shown += 1;
-        show(Slice { bytes, ..slice });
+        show(Shown { slice: Slice { bytes, ..slice }, is_whole });
     }
 }
 
@@ -160,6 +229,9 @@ fn is_after(a: u32, b: u32) -> bool {
 
 /// Slices of one strip that may wait: more than arrive within any sensible patience.
 pub const HELD_MAX: usize = 16;
+/// A strip that has not healed within so many pictures never got what was to heal it: a second at 60
+/// a second, and several times what any healing takes.
+const HEALING_MAX: u32 = 60;
 
 #[cfg(test)]
 mod tests;

@@ -4,20 +4,20 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tautline_message::{Command, Gear};
+use tautline_message::{Command, Gear, StripReport};
 use tautline_net::clock::Clock;
 use tautline_net::driver::Handle;
 use tautline_transport::Class;
 use tautline_units::{ByteCount, Instant};
 
 use crate::console::Hub;
-use crate::reception::Shared;
+use crate::reception::{Shared, Strips};
 
-/// Numbers and dates the console's commands, adds the wishes for IDRs, and sends them.
+/// Numbers and dates the console's commands, adds what has come of the strips, and sends them.
 ///
 /// A console that has nothing to say sends nothing, and then the vehicle stops by itself. So that
-/// a picture also heals while nobody sits at the console, wishes for IDRs then go with a command
-/// to stop.
+/// a picture also heals while nobody sits at the console, losses and wishes for IDRs then go with a
+/// command to stop.
 #[derive(Debug)]
 pub(crate) struct Input {
     hub: Arc<Hub>,
@@ -46,44 +46,43 @@ impl Input {
             return;
         }
         self.commanded_at = Some(now);
-        let refresh_strips = self.refresh_strips();
-        self.send(Command { refresh_strips, ..command }, now - age);
+        let strips = self.strips();
+        self.send(command, strips, now - age);
     }
 
-    /// Looks whether the console is silent while strips need an IDR.
+    /// Looks whether the console is silent while strips have to heal.
     pub(crate) fn watch(&mut self) {
         let now = self.clock.now();
         if self.commanded_at.is_some_and(|at| now.since(at) < CONSOLE_SILENCE) {
             return;
         }
-        let refresh_strips = self.refresh_strips();
-        if refresh_strips == 0 {
+        let strips = self.strips();
+        if strips.refresh == 0 && !strips.reports.iter().flatten().any(StripReport::is_damaged) {
             return;
         }
-        let stop = Command {
-            sequence: 0,
-            sent_at: now,
-            steering: 0.0,
-            throttle: 0.0,
-            brake: 1.0,
-            gear: Gear::Drive,
-            emergency_stop: true,
-            refresh_strips,
-        };
-        self.send(stop, now);
+        let stop =
+            Command { brake: 1.0, gear: Gear::Drive, emergency_stop: true, ..Command::default() };
+        self.send(stop, strips, now);
     }
 
-    fn send(&mut self, command: Command, sent_at: Instant) {
+    fn send(&mut self, command: Command, strips: Strips, sent_at: Instant) {
         self.sequence += 1;
-        let command = Command { sequence: self.sequence, sent_at, ..command };
+        let command = Command {
+            sequence: self.sequence,
+            sent_at,
+            refresh_strips: strips.refresh,
+            strips: strips.reports,
+            ..command
+        };
         // Without a session there is nobody to command; the loop counts what it cannot take.
         let unit = command.encode();
         self.shared.note_control(ByteCount::of(&unit));
         self.handle.send(Class::Control, unit, DEADLINE);
     }
 
-    fn refresh_strips(&self) -> u8 {
-        self.shared.refresh_strips() | self.hub.take_refresh()
+    fn strips(&self) -> Strips {
+        let strips = self.shared.strips();
+        Strips { refresh: strips.refresh | self.hub.take_refresh(), ..strips }
     }
 }
 

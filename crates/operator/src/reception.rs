@@ -1,12 +1,13 @@
 //! The operator's end of the session: what arrives goes to the console and the recorder.
 
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tautline_message::survey::End;
 use tautline_message::{
-    ClockOffset, EmulatedLink, LinkStatus, OperatorStatus, ProbeAnswer, SessionState, Telemetry,
+    ClockOffset, Command, EmulatedLink, LinkStatus, OperatorStatus, ProbeAnswer, SessionState,
+    StripReport, Telemetry,
 };
 use tautline_net::clock::Clock;
 use tautline_net::driver::{Drops, Output};
@@ -14,10 +15,9 @@ use tautline_net::metrics::Page;
 use tautline_net::survey::{self, Latest, Survey, Way};
 use tautline_transport::{Class, Discard, Event, Session, link};
 use tautline_units::{ByteCount, Instant};
-use tautline_video::Slice;
 
 use crate::console::{Hub, SliceHead};
-use crate::downlink::Downlink;
+use crate::downlink::{Downlink, Shown};
 use crate::probe::Watch;
 use crate::recorder::{Entry, Recorder};
 use crate::rendezvous::Standing;
@@ -41,7 +41,7 @@ pub(crate) struct Reception {
 /// What other threads put in and take out.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    refresh_strips: AtomicU8,
+    strips: Mutex<Strips>,
     standing: Mutex<Standing>,
     emulated_links: Mutex<Vec<EmulatedLink>>,
     /// What the vehicle told last of its side.
@@ -53,11 +53,20 @@ pub(crate) struct Shared {
     vehicle: String,
 }
 
+/// What the vehicle is to know of the strips.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Strips {
+    /// Those that need an IDR, as bits.
+    pub(crate) refresh: u8,
+    /// What has come of each.
+    pub(crate) reports: [Option<StripReport>; Command::STRIPS_MAX],
+}
+
 impl Shared {
     /// Nothing known yet of the session with `vehicle`.
     pub(crate) fn new(vehicle: &str) -> Self {
         Self {
-            refresh_strips: AtomicU8::new(0),
+            strips: Mutex::default(),
             standing: Mutex::new(Standing::new(
                 SessionState::Registering,
                 "waiting for the switchboard",
@@ -70,9 +79,9 @@ impl Shared {
         }
     }
 
-    /// The strips that need an IDR, as bits.
-    pub(crate) fn refresh_strips(&self) -> u8 {
-        self.refresh_strips.load(Ordering::Relaxed)
+    /// What has come of the strips, and which need an IDR.
+    pub(crate) fn strips(&self) -> Strips {
+        *lock(&self.strips)
     }
 
     /// Sets where the session stands.
@@ -140,7 +149,8 @@ impl Reception {
                 self.report(session, drops);
             }
         }
-        self.shared.refresh_strips.store(self.downlink.refresh_strips(), Ordering::Relaxed);
+        *lock(&self.shared.strips) =
+            Strips { refresh: self.downlink.refresh_strips(), reports: self.downlink.reports() };
     }
 
     fn handle_event(&mut self, event: Event, session: &Session) {
@@ -155,10 +165,10 @@ impl Reception {
                 let now = self.clock.now();
                 self.units_bytes += bytes.len() as u64;
                 self.watched(|watch| watch.handle_unit(number, sent_at, &bytes, now));
-                let mut slices = Vec::new();
-                self.downlink.handle_unit(&bytes, now, |slice| slices.push(slice));
-                for slice in slices {
-                    self.show(slice, session, now);
+                let mut due = Vec::new();
+                self.downlink.handle_unit(&bytes, now, |shown| due.push(shown));
+                for shown in due {
+                    self.show(shown, session, now);
                 }
                 self.show_due(session);
             }
@@ -201,14 +211,14 @@ impl Reception {
 
     fn show_due(&mut self, session: &Session) {
         let now = self.clock.now();
-        let mut slices = Vec::new();
-        self.downlink.handle_timeout(now, |slice| slices.push(slice));
-        for slice in slices {
-            self.show(slice, session, now);
+        let mut due = Vec::new();
+        self.downlink.handle_timeout(now, |shown| due.push(shown));
+        for shown in due {
+            self.show(shown, session, now);
         }
     }
 
-    fn show(&mut self, slice: Slice, session: &Session, now: Instant) {
+    fn show(&mut self, Shown { slice, is_whole }: Shown, session: &Session, now: Instant) {
         let local = |at| session.clock().map_or(now, |clock| clock.to_local(at));
         let captured_at = local(slice.captured_at);
         let head = SliceHead {
@@ -227,6 +237,7 @@ impl Reception {
                 kind: slice.kind,
                 captured_at,
                 shown_at: now,
+                is_whole,
                 bytes: slice.bytes,
             });
         }

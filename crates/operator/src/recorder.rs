@@ -23,6 +23,8 @@ pub struct Entry {
     pub captured_at: Instant,
     /// When it was handed to the console, by the operator's clock.
     pub shown_at: Instant,
+    /// Whether the strip then was as its encoder had it.
+    pub is_whole: bool,
     /// Annex B bytes.
     pub bytes: Vec<u8>,
 }
@@ -100,12 +102,13 @@ fn write(
         };
         writeln!(
             index,
-            "{},{},{kind},{},{},{}",
+            "{},{},{kind},{},{},{},{}",
             entry.picture,
             entry.strip,
             entry.captured_at.as_micros(),
             entry.shown_at.as_micros(),
-            entry.bytes.len()
+            entry.bytes.len(),
+            u8::from(entry.is_whole)
         )?;
     }
     strips.iter_mut().try_for_each(Write::flush)?;
@@ -115,7 +118,7 @@ fn write(
 /// The file with a line a slice.
 pub const INDEX: &str = "slices.csv";
 /// Its first line.
-pub const INDEX_HEAD: &str = "picture,strip,kind,captured_us,shown_us,bytes";
+pub const INDEX_HEAD: &str = "picture,strip,kind,captured_us,shown_us,bytes,whole";
 /// A second and a half of slices at 60 pictures a second.
 const ENTRIES_MAX: usize = 512;
 
@@ -133,13 +136,14 @@ mod tests {
             kind: SliceKind::Idr,
             captured_at: Instant::from_millis(1),
             shown_at: Instant::from_millis(9),
+            is_whole: true,
             bytes: vec![0, 0, 0, 1, 0x67],
         });
         assert_eq!(recorder.dropped(), 0);
         drop(recorder);
         assert_eq!(fs::read(folder.join("strip-5.h264")).unwrap(), [0, 0, 0, 1, 0x67]);
         let index = fs::read_to_string(folder.join(INDEX)).unwrap();
-        assert_eq!(index, format!("{INDEX_HEAD}\n3,5,idr,1000,9000,5\n"));
+        assert_eq!(index, format!("{INDEX_HEAD}\n3,5,idr,1000,9000,5,1\n"));
         fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -1,12 +1,15 @@
 //! What a vehicle needs to know.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::str::FromStr;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use serde::Deserialize;
 use tautline_net::Local;
 use tautline_transport::crypto::PublicKey;
+use tautline_video::{Backend, avc};
 
 use crate::failsafe;
 
@@ -32,6 +35,16 @@ pub struct Config {
     pub camera: Option<PathBuf>,
     /// Pictures a second of the simulated camera, and asked of a device; a clip has its own.
     pub pictures_per_second: f64,
+    /// How the strips are coded.
+    pub encoder: Coder,
+    /// What our own encoder does about losses.
+    pub healing: Healing,
+    /// Pictures of a sweep, and columns from one that is refreshed to the next.
+    pub refresh_period: u8,
+    /// How many pictures back one may refer, where acknowledged ones are.
+    pub references: u8,
+    /// What follows a pause in which nothing could be sent.
+    pub path_back: PathBack,
     /// Seed of the course.
     pub seed: u64,
     /// Where `/metrics` is served; nowhere if not given.
@@ -54,6 +67,11 @@ impl Default for Config {
             clip: None,
             camera: None,
             pictures_per_second: 60.0,
+            encoder: Coder::default(),
+            healing: Healing::default(),
+            refresh_period: 8,
+            references: 16,
+            path_back: PathBack::default(),
             seed: 1,
             metrics: None,
             failsafe: failsafe::Config::default(),
@@ -82,6 +100,16 @@ impl Config {
             self.camera.is_none() || cfg!(feature = "v4l2"),
             "camera: this binary was built without cameras: build it with --features v4l2"
         );
+        ensure!(
+            (2..=250).contains(&self.refresh_period),
+            "refresh_period = {}: must be 2 to 250",
+            self.refresh_period
+        );
+        ensure!(
+            (1..=16).contains(&self.references),
+            "references = {}: must be 1 to 16",
+            self.references
+        );
         ensure!(!self.links.is_empty(), "links is empty: give at least one local end with --link");
         ensure!(
             !self.operators.is_empty(),
@@ -91,6 +119,22 @@ impl Config {
         self.switchboard_public_key()?;
         self.failsafe.validate()?;
         Ok(self.transport.validate()?)
+    }
+
+    /// The encoder of a strip.
+    pub fn backend(&self) -> Backend {
+        let (period, references) = (self.refresh_period, self.references);
+        match self.encoder {
+            Coder::Openh264 => Backend::Openh264,
+            Coder::Own => Backend::Avc(match self.healing {
+                Healing::Idr => avc::Healing::Idr,
+                Healing::Sweep => avc::Healing::Sweep { period },
+                Healing::Columns => avc::Healing::Columns { spacing: period },
+                Healing::OnLoss => avc::Healing::OnLoss { period },
+                Healing::Acknowledged => avc::Healing::Acknowledged { references },
+                Healing::Recall => avc::Healing::Recall { references },
+            }),
+        }
     }
 
     /// The operators' keys.
@@ -116,5 +160,98 @@ impl Config {
         self.switchboard_key
             .parse()
             .with_context(|| format!("switchboard_key: {:?}", self.switchboard_key))
+    }
+}
+
+/// Gives a setting's choices their names, in files and flags.
+macro_rules! named {
+    ($choice:ident: $($name:literal $variant:ident),+) => {
+        impl FromStr for $choice {
+            type Err = anyhow::Error;
+
+            fn from_str(name: &str) -> anyhow::Result<Self> {
+                match name {
+                    $($name => Ok(Self::$variant),)+
+                    _ => bail!("{name:?} is none of {}", [$($name),+].join(", ")),
+                }
+            }
+        }
+
+        impl fmt::Display for $choice {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self {
+                    $(Self::$variant => $name,)+
+                })
+            }
+        }
+    };
+}
+
+/// How the strips are coded.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Coder {
+    /// By Tautline's own encoder.
+    Own,
+    /// By Cisco's library: it heals by IDRs.
+    #[default]
+    Openh264,
+}
+
+named!(Coder: "own" Own, "openh264" Openh264);
+
+/// What Tautline's own encoder does about losses: see [`avc::Healing`].
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Healing {
+    /// An IDR for each loss that is reported.
+    Idr,
+    /// A band of refreshed columns that crosses the picture, again and again.
+    Sweep,
+    /// Refreshed columns all over the picture, which move by one each time.
+    Columns,
+    /// One sweep for each loss that is reported.
+    OnLoss,
+    /// Prediction from acknowledged pictures alone.
+    Acknowledged,
+    /// Prediction from an acknowledged picture once for each loss that is reported.
+    #[default]
+    Recall,
+}
+
+named!(Healing: "idr" Idr, "sweep" Sweep, "columns" Columns, "on-loss" OnLoss,
+    "acknowledged" Acknowledged, "recall" Recall);
+
+/// What follows a pause in which nothing could be sent.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PathBack {
+    /// Each strip heals in its encoder's own way, within its budget.
+    #[default]
+    Heal,
+    /// An IDR of each strip.
+    Idr,
+}
+
+named!(PathBack: "heal" Heal, "idr" Idr);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_codes_a_strip_is_named() {
+        let named = |encoder: &str, healing: &str| {
+            let (encoder, healing) = (encoder.parse().unwrap(), healing.parse().unwrap());
+            Config { encoder, healing, ..Config::default() }.backend()
+        };
+        assert_eq!(named("openh264", "sweep"), Backend::Openh264);
+        assert_eq!(named("own", "on-loss"), Backend::Avc(avc::Healing::OnLoss { period: 8 }));
+        assert_eq!(named("own", "recall"), Backend::Avc(avc::Healing::Recall { references: 16 }));
+        let refused = "x265".parse::<Coder>().unwrap_err().to_string();
+        assert_eq!(refused, "\"x265\" is none of own, openh264");
+        for name in ["idr", "sweep", "columns", "on-loss", "acknowledged", "recall"] {
+            assert_eq!(name.parse::<Healing>().unwrap().to_string(), name);
+        }
     }
 }

@@ -24,9 +24,9 @@ use tautline_net::metrics;
 use tautline_net::survey::Latest;
 use tautline_transport::Class;
 use tautline_transport::crypto::Identity;
-use tautline_video::{Backend, Layout};
+use tautline_video::Layout;
 
-pub use config::Config;
+pub use config::{Coder, Config, Healing, PathBack};
 
 use crate::actuators::Actuators;
 use crate::camera::{Outlet, Sensor, clip::ClipSensor, track::TrackSensor};
@@ -55,7 +55,7 @@ pub async fn run(
     let silence = Duration::from_millis(config.failsafe.silence_ms);
     let reporter = Reporter {
         actuators: actuators.clone(),
-        wishes: Arc::new(Wishes::new()),
+        wishes: Arc::new(Wishes::with(config.path_back)),
         meter: Arc::new(Meter::default()),
         camera: Arc::new(camera::Counters::default()),
         seen: Arc::new(Mutex::new(Seen::default())),
@@ -117,8 +117,8 @@ fn start_eyes(
 ) -> anyhow::Result<tokio::sync::oneshot::Receiver<anyhow::Result<()>>> {
     let rate = sensor.pictures_per_second();
     let (outlet, queues, give_back) = Outlet::new(ENCODER_COUNT, reporter.wishes.paused());
-    for (index, queue) in queues.into_iter().enumerate() {
-        let turn = Turn::new(Backend::Openh264, &layout, index, ENCODER_COUNT, rate)?;
+    let turns = Turn::all(config.backend(), &layout, ENCODER_COUNT, rate)?;
+    for (turn, queue) in turns.into_iter().zip(queues) {
         let (give_back, handle) = (give_back.clone(), driver.handle());
         let (wishes, meter) = (reporter.wishes.clone(), reporter.meter.clone());
         let deadline = config.transport.media_deadline;

@@ -71,7 +71,7 @@ impl Uplink {
             Event::Established => {
                 self.actuators.failsafe().handle_new_session();
                 self.probe.handle_new_session();
-                self.wishes.refresh(u64::MAX);
+                self.wishes.handle_new_session();
             }
             Event::Unit { class: Class::Control, bytes, .. } => {
                 match ProbeQuestion::decode(&bytes) {
@@ -91,7 +91,7 @@ impl Uplink {
             Ok(command) => {
                 // The command's own date counts from the operator's hand, not from the transport.
                 let sent_at = session.clock().map(|clock| clock.to_local(command.sent_at));
-                self.wishes.refresh(command.refresh_strips.into());
+                self.wishes.handle_command(&command);
                 self.actuators.handle_command(command, sent_at, self.clock.now());
             }
             Err(error) => {

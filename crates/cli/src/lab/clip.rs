@@ -8,6 +8,7 @@ use anyhow::Context;
 use clap::Args;
 use tokio::time::sleep;
 
+use crate::coding::Coding;
 use crate::stand::{Links, Setup, Stand};
 use crate::stop;
 
@@ -25,6 +26,8 @@ pub(crate) struct Clip {
     /// Folder to keep the received H.264 streams in [default: none, they are thrown away]
     #[arg(long, value_name = "FOLDER")]
     record: Option<PathBuf>,
+    #[command(flatten)]
+    coding: Coding,
     /// Seed of the links
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -44,6 +47,7 @@ impl Clip {
             clip: Some(std::path::absolute(&self.clip)?),
             pictures_per_second: 60.0,
             record: Some(folder.clone()),
+            coding: self.coding.clone(),
             seed: self.seed,
         };
         let mut stand = Stand::raise(&setup).await?;

@@ -70,9 +70,7 @@ pub(super) fn watch(
         next: 0,
         left: pictures,
     });
-    let turns = (0..workers)
-        .map(|index| Turn::new(backend, &layout, index, workers, f64::from(footage.rate)));
-    let turns = turns.collect::<Result<Vec<_>>>()?;
+    let turns = Turn::all(backend, &layout, workers, f64::from(footage.rate))?;
     let (sender, passages) = channel();
     std::thread::scope(|scope| {
         for (worker, (turn, queue)) in turns.into_iter().zip(queues).enumerate() {

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use tautline_units::ByteCount;
-use tautline_video::openh264::StripEncoder;
-use tautline_video::{Encoder, Picture, Refresh};
+use tautline_video::avc::Healing;
+use tautline_video::{Backend, Encoder, Picture, Refresh};
 
 use super::*;
 
@@ -9,24 +9,29 @@ const PATIENCE: Duration = Duration::from_millis(30);
 
 /// One strip's slices, of a picture that gets brighter.
 struct Source {
-    encoder: StripEncoder,
+    encoder: Box<dyn Encoder>,
     picture: u32,
 }
 
 impl Source {
     fn new() -> Self {
-        Self { encoder: StripEncoder::new(64, 32, 30).unwrap(), picture: 0 }
+        Self::of(Backend::Openh264)
+    }
+
+    fn of(backend: Backend) -> Self {
+        Self { encoder: backend.open(64, 32, 30).unwrap(), picture: 0 }
     }
 
     /// The next slice of strip 2, as a unit.
     fn next(&mut self, refresh: Refresh) -> Vec<u8> {
         let mut rows = Picture::new(64, 32).unwrap();
-        rows.planes_mut().0.fill(self.picture as u8 * 8);
+        rows.planes_mut().0.fill((self.picture * 8) as u8);
         let encoded = self.encoder.encode(&rows, ByteCount::new(2_000), refresh).unwrap();
         let slice = Slice {
             picture: self.picture,
             strip: 2,
             kind: encoded.kind,
+            history: encoded.history,
             captured_at: at(0),
             encoded_at: at(1),
             bytes: encoded.bytes,
@@ -43,13 +48,13 @@ fn at(millis: u64) -> Instant {
 /// What is shown of `unit`: picture numbers and kinds.
 fn take(downlink: &mut Downlink, unit: &[u8], now: Instant) -> Vec<(u32, SliceKind)> {
     let mut shown = Vec::new();
-    downlink.handle_unit(unit, now, |slice| shown.push((slice.picture, slice.kind)));
+    downlink.handle_unit(unit, now, |new| shown.push((new.slice.picture, new.slice.kind)));
     shown
 }
 
 fn wait(downlink: &mut Downlink, now: Instant) -> Vec<(u32, SliceKind)> {
     let mut shown = Vec::new();
-    downlink.handle_timeout(now, |slice| shown.push((slice.picture, slice.kind)));
+    downlink.handle_timeout(now, |new| shown.push((new.slice.picture, new.slice.kind)));
     shown
 }
 
@@ -91,6 +96,82 @@ fn lost_slices_become_skip_slices_and_an_idr_heals() {
     let healing = source.next(Refresh::Idr);
     assert_eq!(take(&mut downlink, &healing, at(90)), [(4, SliceKind::Idr)]);
     assert_eq!(downlink.refresh_strips() & 0b100, 0);
+}
+
+/// What is told of strip 2: the newest picture, the newest whole one, and the newest lost.
+fn told(downlink: &Downlink) -> (u32, Option<u32>, Option<u32>) {
+    let report = downlink.reports()[2].unwrap();
+    let before =
+        |pictures: Option<u8>| pictures.map(|pictures| report.newest - u32::from(pictures));
+    (report.newest, before(report.whole_before), before(report.lost_before))
+}
+
+#[test]
+fn a_stream_that_heals_is_told_of_its_loss_and_asked_for_no_idr() {
+    let (mut source, mut downlink) =
+        (Source::of(Backend::Avc(Healing::OnLoss { period: 3 })), Downlink::new(Duration::ZERO));
+    assert_eq!(downlink.reports()[2], None);
+    for number in 0..6 {
+        let unit = source.next(Refresh::No);
+        if number != 3 {
+            take(&mut downlink, &unit, at(number));
+        }
+        assert_eq!(downlink.refresh_strips() & 0b100, 0);
+    }
+    assert_eq!(told(&downlink), (5, Some(2), Some(3)));
+    assert!(downlink.reports()[2].unwrap().is_damaged());
+    for (refresh, whole) in [(Refresh::Heal, 2), (Refresh::No, 2), (Refresh::No, 8)] {
+        let unit = source.next(refresh);
+        take(&mut downlink, &unit, at(9));
+        assert_eq!(told(&downlink).1, Some(whole));
+        assert_eq!(downlink.refresh_strips() & 0b100, 0);
+    }
+    assert!(!downlink.reports()[2].unwrap().is_damaged());
+}
+
+#[test]
+fn a_sweep_heals_without_being_told() {
+    let (mut source, mut downlink) =
+        (Source::of(Backend::Avc(Healing::Sweep { period: 4 })), Downlink::new(Duration::ZERO));
+    for number in 0..20 {
+        let unit = source.next(Refresh::No);
+        if number != 9 {
+            take(&mut downlink, &unit, at(number));
+            let is_whole = told(&downlink).1 == Some(number as u32);
+            assert_eq!(is_whole, !(10..13).contains(&number), "{number}");
+        }
+    }
+    assert_eq!(downlink.refresh_strips() & 0b100, 0);
+}
+
+#[test]
+fn a_strip_that_does_not_heal_in_a_second_begins_anew() {
+    let (mut source, mut downlink) =
+        (Source::of(Backend::Avc(Healing::OnLoss { period: 3 })), Downlink::new(Duration::ZERO));
+    for number in 0..65 {
+        let unit = source.next(Refresh::No);
+        if number != 3 {
+            take(&mut downlink, &unit, at(number));
+        }
+        let asked = downlink.refresh_strips() & 0b100 != 0;
+        assert_eq!(asked, number > 3 + u64::from(HEALING_MAX), "{number}");
+    }
+    let healing = source.next(Refresh::Idr);
+    take(&mut downlink, &healing, at(70));
+    assert_eq!(downlink.refresh_strips() & 0b100, 0);
+}
+
+#[test]
+fn an_idr_that_was_lost_is_told_as_a_loss() {
+    let (mut source, mut downlink) =
+        (Source::of(Backend::Avc(Healing::OnLoss { period: 3 })), Downlink::new(Duration::ZERO));
+    for number in 0..10 {
+        let unit = source.next(if number == 5 { Refresh::Idr } else { Refresh::No });
+        if number != 5 {
+            take(&mut downlink, &unit, at(number));
+        }
+    }
+    assert_eq!(told(&downlink), (9, Some(4), Some(5)));
 }
 
 #[test]

@@ -10,6 +10,7 @@ fn command(sequence: u64, throttle: f32) -> Command {
         gear: Gear::Drive,
         emergency_stop: false,
         refresh_strips: 0,
+        strips: Default::default(),
     }
 }
 

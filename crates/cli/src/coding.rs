@@ -1,0 +1,93 @@
+//! How the vehicle codes what it sees: flags of all commands that start one.
+
+use std::fmt::Write;
+
+use clap::Args;
+use tautline_vehicle::{Coder, Config, Healing, PathBack};
+
+use crate::settings::set;
+
+/// Each flag has the setting of the same name.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Coding {
+    /// Encoder of the strips: own or openh264 [default: openh264]
+    #[arg(long, value_name = "NAME")]
+    encoder: Option<Coder>,
+    /// What our own encoder does about losses: idr, sweep, columns, on-loss, acknowledged or recall
+    /// [default: recall]
+    #[arg(long, value_name = "WAY")]
+    healing: Option<Healing>,
+    /// Pictures that a sweep takes, and columns from one that is refreshed to the next, 2 to 250
+    /// [default: 8]
+    #[arg(long, value_name = "PICTURES")]
+    refresh_period: Option<u8>,
+    /// How many pictures back one may refer with acknowledged and recall, 1 to 16 [default: 16]
+    #[arg(long, value_name = "PICTURES")]
+    references: Option<u8>,
+    /// What follows a pause without any link: heal, each strip in its encoder's own way, or idr
+    /// [default: heal]
+    #[arg(long, value_name = "WAY")]
+    path_back: Option<PathBack>,
+}
+
+impl Coding {
+    /// Puts what is given into the settings.
+    pub(crate) fn set(&self, config: &mut Config) {
+        set(&mut config.encoder, self.encoder);
+        set(&mut config.healing, self.healing);
+        set(&mut config.refresh_period, self.refresh_period);
+        set(&mut config.references, self.references);
+        set(&mut config.path_back, self.path_back);
+    }
+
+    /// What is given as a settings file has it.
+    pub(crate) fn to_toml(&self) -> String {
+        let mut text = String::new();
+        let mut line = |name: &str, value: Option<String>| {
+            if let Some(value) = value {
+                writeln!(text, "{name} = {value}").expect("a string takes all");
+            }
+        };
+        line("encoder", self.encoder.map(|name| format!("\"{name}\"")));
+        line("healing", self.healing.map(|name| format!("\"{name}\"")));
+        line("refresh_period", self.refresh_period.map(|count| count.to_string()));
+        line("references", self.references.map(|count| count.to_string()));
+        line("path_back", self.path_back.map(|name| format!("\"{name}\"")));
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Flags {
+        #[command(flatten)]
+        coding: Coding,
+    }
+
+    #[test]
+    fn flags_and_file_say_the_same() {
+        let flags =
+            ["tautline", "--encoder", "own", "--healing", "on-loss", "--refresh-period", "5"];
+        let flags = flags.into_iter().chain(["--references", "3", "--path-back", "idr"]);
+        let coding = Flags::try_parse_from(flags).unwrap().coding;
+        let mut flagged = Config::default();
+        coding.set(&mut flagged);
+        let filed: Config = toml::from_str(&coding.to_toml()).unwrap();
+        assert_eq!(flagged.backend(), filed.backend());
+        assert_eq!(
+            (filed.encoder, filed.healing, filed.refresh_period, filed.references, filed.path_back),
+            (Coder::Own, Healing::OnLoss, 5, 3, PathBack::Idr)
+        );
+    }
+
+    #[test]
+    fn a_name_that_is_none_is_refused_with_those_that_are() {
+        let error = Flags::try_parse_from(["tautline", "--encoder", "x265"]).unwrap_err();
+        assert!(error.to_string().contains("none of own, openh264"), "{error}");
+    }
+}

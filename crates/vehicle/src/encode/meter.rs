@@ -1,0 +1,40 @@
+use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// How long encoding took lately and how much came out.
+#[derive(Debug, Default)]
+pub struct Meter {
+    recent: Mutex<Vec<Duration>>,
+    /// Slices handed to the transport.
+    pub slices_sent: AtomicU64,
+    /// Slices the event loop had no room for.
+    pub slices_refused: AtomicU64,
+    /// Slices that could not be encoded.
+    pub slices_failed: AtomicU64,
+}
+
+impl Meter {
+    pub(super) fn record(&self, duration: Duration) {
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        if recent.len() < RECENT_MAX {
+            recent.push(duration);
+        }
+    }
+
+    /// Takes the median and 99th percentile of the encoding times since the last call.
+    pub fn take_percentiles(&self) -> (Duration, Duration) {
+        let mut recent = {
+            let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *recent)
+        };
+        recent.sort_unstable();
+        let at =
+            |share: usize| recent.get((recent.len() * share / 100).min(recent.len().max(1) - 1));
+        let or_zero = |duration: Option<&Duration>| duration.copied().unwrap_or_default();
+        (or_zero(at(50)), or_zero(at(99)))
+    }
+}
+
+/// A second of encoding times at 60 pictures of six strips.
+const RECENT_MAX: usize = 360;

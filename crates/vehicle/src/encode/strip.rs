@@ -1,0 +1,211 @@
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use tautline_message::StripReport;
+use tautline_units::{ByteCount, Instant};
+use tautline_video::{Backend, Encoded, Encoder, Error, Layout, Picture, Refresh, SliceKind, avc};
+
+use super::plan::Plan;
+
+/// One strip's encoder, and what is known of how its slices arrive.
+pub(super) struct Strip {
+    index: usize,
+    coder: Coder,
+    idr_at: Option<Instant>,
+    /// Whether the operator told of a loss that has yet to be healed.
+    hurt: bool,
+    /// The picture with which the last healing began.
+    healing_from: Option<u32>,
+}
+
+enum Coder {
+    /// Tautline's own: the picture's budget is shared, and it learns what has arrived.
+    Own { encoder: Box<avc::StripEncoder>, coded: VecDeque<Coded> },
+    /// One that knows of its own strip alone.
+    Other(Box<dyn Encoder>),
+}
+
+/// A picture's number by the camera, and by the encoder, which lacks those it never got.
+struct Coded {
+    picture: u32,
+    number: u64,
+}
+
+impl Strip {
+    pub(super) fn new(
+        backend: Backend,
+        layout: &Layout,
+        index: usize,
+        pictures_per_second: u32,
+    ) -> anyhow::Result<Self> {
+        let (width, height) = (layout.width(), layout.strip_rows(index).len());
+        let coder = match backend {
+            Backend::Avc(healing) => {
+                let config = avc::Config {
+                    width,
+                    height,
+                    cropped: [0, 0],
+                    pictures_per_second,
+                    healing,
+                    joinable: false,
+                };
+                let encoder = Box::new(avc::StripEncoder::new(config)?);
+                Coder::Own { encoder, coded: VecDeque::with_capacity(CODED_MAX) }
+            }
+            other => Coder::Other(other.open(width, height, pictures_per_second)?),
+        };
+        Ok(Self { index, coder, idr_at: None, hurt: false, healing_from: None })
+    }
+
+    /// Takes what the operator told last of this strip: of a loss that no healing has followed yet,
+    /// the next picture begins one.
+    pub(super) fn handle_report(&mut self, report: &StripReport) {
+        let back = |before: Option<u8>| Some(report.newest.wrapping_sub(before?.into()));
+        if let (Coder::Own { encoder, coded }, Some(whole)) =
+            (&mut self.coder, back(report.whole_before))
+            && let Some(coded) = coded.iter().find(|coded| coded.picture == whole)
+        {
+            encoder.acknowledge(coded.number);
+        }
+        let lost = back(report.lost_before).filter(|_| report.is_damaged());
+        self.hurt =
+            lost.is_some_and(|lost| self.healing_from.is_none_or(|from| !is_before(lost, from)));
+    }
+
+    /// Codes the strip's next picture.
+    ///
+    /// An IDR that is wished is coded at once, but no oftener than the wish is repeated.
+    pub(super) fn encode(
+        &mut self,
+        rows: &Picture,
+        picture: u32,
+        budget: ByteCount,
+        plan: &Plan,
+        wished: Refresh,
+        now: Instant,
+    ) -> Result<Encoded, Error> {
+        let due = self.idr_at.is_none_or(|at| now.since(at) >= IDR_INTERVAL_MIN);
+        let refresh = match wished {
+            Refresh::Idr if due => Refresh::Idr,
+            Refresh::Heal => Refresh::Heal,
+            Refresh::Idr | Refresh::No if self.hurt => Refresh::Heal,
+            Refresh::Idr | Refresh::No => Refresh::No,
+        };
+        let encoded = match &mut self.coder {
+            Coder::Own { encoder, coded } => {
+                let given = plan.give(picture, self.index, budget);
+                if coded.len() == CODED_MAX {
+                    coded.pop_front();
+                }
+                coded.push_back(Coded { picture, number: encoder.next_picture() });
+                let encoded = encoder.encode(rows, given, refresh)?;
+                let sizes = [given, ByteCount::of(&encoded.bytes)];
+                plan.done(picture, self.index, sizes, encoder.weight());
+                encoded
+            }
+            Coder::Other(encoder) => encoder.encode(rows, plan.equal(budget), refresh)?,
+        };
+        if encoded.kind == SliceKind::Idr {
+            self.idr_at = Some(now);
+        }
+        if encoded.kind == SliceKind::Idr || refresh == Refresh::Heal {
+            (self.hurt, self.healing_from) = (false, Some(picture));
+        }
+        Ok(encoded)
+    }
+}
+
+/// Whether picture `a` comes before picture `b`, on a counter that wraps.
+fn is_before(a: u32, b: u32) -> bool {
+    a != b && b.wrapping_sub(a) < 1 << 31
+}
+
+/// As many pictures as an encoder may refer back to, and as many again that the camera kept.
+const CODED_MAX: usize = 32;
+/// The wish for an IDR is repeated until one arrives; this is longer than such a round trip.
+const IDR_INTERVAL_MIN: Duration = Duration::from_millis(200);
+
+#[cfg(test)]
+mod tests {
+    use tautline_video::avc::Healing;
+
+    use super::*;
+
+    /// A strip that codes grey pictures, one every 16 ms, and tells how.
+    struct Drive {
+        strip: Strip,
+        plan: Plan,
+        picture: u32,
+    }
+
+    impl Drive {
+        fn new(backend: Backend) -> Self {
+            let layout = Layout::of(64, 96).unwrap();
+            let strip = Strip::new(backend, &layout, 2, 60).unwrap();
+            // Close to where the camera's count wraps.
+            Self { strip, plan: Plan::new(6), picture: u32::MAX - 2 }
+        }
+
+        fn next(&mut self, wished: Refresh) -> (u32, Encoded) {
+            let rows = Picture::new(64, 16).unwrap();
+            let (picture, budget) = (self.picture, ByteCount::new(6_000));
+            self.picture = picture.wrapping_add(1);
+            let now = Instant::from_millis(u64::from(picture.wrapping_sub(u32::MAX - 2)) * 16);
+            let plan = &self.plan;
+            (picture, self.strip.encode(&rows, picture, budget, plan, wished, now).unwrap())
+        }
+
+        /// Whether a report brings a new healing.
+        fn report(&mut self, newest: u32, whole_before: u8, lost_before: u8) -> bool {
+            let report = StripReport {
+                newest,
+                whole_before: Some(whole_before),
+                lost_before: Some(lost_before),
+            };
+            self.strip.handle_report(&report);
+            self.strip.hurt
+        }
+    }
+
+    #[test]
+    fn one_loss_is_healed_once_however_often_it_is_told() {
+        for backend in [Backend::Avc(Healing::OnLoss { period: 4 }), Backend::Openh264] {
+            let mut drive = Drive::new(backend);
+            for _ in 0..4 {
+                drive.next(Refresh::No);
+            }
+            let (newest, _) = drive.next(Refresh::No);
+            assert!(drive.report(newest, 3, 1));
+            let (began, _) = drive.next(Refresh::No);
+            assert!(!drive.report(newest, 3, 1));
+            assert!(!drive.report(began, 4, 2));
+            // What begins the healing is lost as well.
+            let (newest, _) = drive.next(Refresh::No);
+            assert!(drive.report(newest, 5, 1));
+            drive.next(Refresh::No);
+            assert!(!drive.report(newest, 5, 1));
+            assert!(!drive.report(newest.wrapping_add(2), 0, 3));
+        }
+    }
+
+    #[test]
+    fn a_picture_known_to_be_whole_is_referred_to_again() {
+        let mut drive = Drive::new(Backend::Avc(Healing::Recall { references: 16 }));
+        let (first, encoded) = drive.next(Refresh::No);
+        assert_eq!(encoded.history, Some(0));
+        for _ in 0..5 {
+            drive.next(Refresh::No);
+        }
+        assert!(drive.report(first.wrapping_add(4), 3, 1));
+        let (_, encoded) = drive.next(Refresh::No);
+        assert_eq!((encoded.kind, encoded.history), (SliceKind::Predicted, Some(0)));
+        assert_eq!(drive.next(Refresh::No).1.history, Some(1));
+    }
+
+    #[test]
+    fn an_idr_that_is_wished_again_and_again_is_not_coded_at_each_wish() {
+        let mut drive = Drive::new(Backend::Avc(Healing::OnLoss { period: 4 }));
+        let idrs = (0..30).filter(|_| drive.next(Refresh::Idr).1.kind == SliceKind::Idr).count();
+        assert_eq!(idrs, 3);
+    }
+}
