@@ -142,7 +142,7 @@ impl<K: Kernel> Slice<'_, K> {
         let mut vectors = best.vectors;
         for (shape, bits) in [(Shape::Quarters, 8), (Shape::Rows, 2), (Shape::Columns, 2)] {
             let limit = best.cost;
-            let split = self.split(current, shape, bits, limit, &vectors, neighbours, &search);
+            let split = self.split(current, (shape, bits), limit, &vectors, neighbours, &search);
             let Some(split) = split else {
                 // Halves rarely help where quarters do not.
                 if shape == Shape::Quarters {
@@ -164,8 +164,7 @@ impl<K: Kernel> Slice<'_, K> {
     fn split<'b>(
         &self,
         current: &Current,
-        shape: Shape,
-        overhead: u32,
+        (shape, overhead): (Shape, u32),
         limit: u32,
         vectors: &[Vector; 4],
         neighbours: &Neighbours,
