@@ -3,8 +3,8 @@
 //!     encoders CLIP.yuv PICTURES avc|openh264|x264 qp|rate NUMBER..
 //!
 //! The clip is raw YUV 4:2:0 of 1280x720, made by ffmpeg (`-pix_fmt yuv420p -f rawvideo`). With
-//! `qp`, one quantizer throughout; with `rate`, that many Mbit/s at 60 pictures a
-//! second, shared equally by six strips. Each line: Mbit/s, PSNR of luma in dB, then ms a strip
+//! `qp`, one quantizer throughout; with `rate`, that many Mbit/s at 60 pictures a second, shared
+//! among six strips: by our planner for our encoder, equally for others. Each line: Mbit/s, PSNR of luma in dB, then ms a strip
 //! (median, p99, share of a core at 60 pictures/s), then size over budget (p50, p99, mean).
 
 use std::fs::File;
@@ -15,12 +15,15 @@ use tautline_units::ByteCount;
 #[cfg(feature = "x264")]
 use tautline_video::x264;
 use tautline_video::{
-    Decoder, Error, Layout, Picture, QuantizerEncoder, Quantizers, Refresh, avc, openh264, quality,
+    Decoder, Encoder, Error, Layout, Picture, QuantizerEncoder, Quantizers, Refresh, avc, openh264,
+    quality,
 };
 
 const WIDTH: usize = 1280;
 const HEIGHT: usize = 720;
 const RATE: u32 = 60;
+/// Equal shares of a picture's budget that one strip may take.
+const CEILING: f64 = 2.5;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -50,27 +53,39 @@ fn read(path: &str, count: usize) -> Result<Vec<Picture>, Box<dyn std::error::Er
 
 fn run(pictures: &[Picture], backend: &str, kind: &str, number: f64) -> Result<(), Error> {
     let layout = Layout::of(WIDTH, HEIGHT)?;
+    let mut strips = (0..Layout::STRIP_COUNT)
+        .map(|strip| {
+            let rows = layout.strip_rows(strip);
+            Ok((encoder(backend, rows.len())?, openh264::StripDecoder::new()?, rows))
+        })
+        .collect::<Result<Vec<_>, Error>>()?;
+    let picture_budget = number * 1e6 / 8.0 / f64::from(RATE);
+    let mut planner = avc::Planner::new(Layout::STRIP_COUNT, CEILING);
     let (mut times, mut shares, mut bytes, mut squares) = (Vec::new(), Vec::new(), 0, 0.0);
-    for strip in 0..Layout::STRIP_COUNT {
-        let rows = layout.strip_rows(strip);
-        let mut encoder = encoder(backend, rows.len())?;
-        let mut decoder = openh264::StripDecoder::new()?;
-        for (index, picture) in pictures.iter().enumerate() {
+    for (index, picture) in pictures.iter().enumerate() {
+        planner.begin(ByteCount::new(picture_budget as u64));
+        for (strip, (encoder, decoder, rows)) in strips.iter_mut().enumerate() {
             let source = picture.rows(rows.clone())?;
-            let budget = number * 1e6 / 8.0 / f64::from(RATE) / Layout::STRIP_COUNT as f64;
+            let budget = match encoder {
+                Strip::Own(_) => planner.give(strip),
+                _ => ByteCount::new((picture_budget / Layout::STRIP_COUNT as f64) as u64),
+            };
             let begun = now();
             let coded = match kind {
-                "qp" => encoder.encode_at(&source, Quantizers::both(number as u8), Refresh::No)?,
-                _ => encoder.encode(&source, ByteCount::new(budget as u64), Refresh::No)?,
-            }
-            .bytes;
+                "qp" => encoder.at(&source, number as u8)?,
+                _ => encoder.within(&source, budget)?,
+            };
             let taken = now() - begun;
+            if let Strip::Own(own) = encoder {
+                planner.done(strip, budget, ByteCount::of(&coded), own.weight());
+            }
             let shown = decoder.decode(&coded)?.expect("one in, one out");
-            squares += error(&shown, &source) * (rows.len() * WIDTH) as f64;
+            let mse = error(&shown, &source);
+            squares += mse * (rows.len() * WIDTH) as f64;
             bytes += coded.len();
             if index > 0 {
                 times.push(taken.as_secs_f64() * 1e3);
-                shares.push(coded.len() as f64 / budget);
+                shares.push(coded.len() as f64 / budget.get() as f64);
             }
         }
     }
@@ -90,21 +105,48 @@ fn run(pictures: &[Picture], backend: &str, kind: &str, number: f64) -> Result<(
     Ok(())
 }
 
-fn encoder(backend: &str, height: usize) -> Result<Box<dyn QuantizerEncoder>, Error> {
+enum Strip {
+    Own(Box<avc::StripEncoder>),
+    Other(Box<dyn QuantizerEncoder>),
+}
+
+impl Strip {
+    fn at(&mut self, source: &Picture, qp: u8) -> Result<Vec<u8>, Error> {
+        let quantizers = Quantizers::both(qp);
+        Ok(match self {
+            Self::Own(own) => own.encode_at(source, quantizers, Refresh::No)?,
+            Self::Other(other) => other.encode_at(source, quantizers, Refresh::No)?,
+        }
+        .bytes)
+    }
+
+    fn within(&mut self, source: &Picture, budget: ByteCount) -> Result<Vec<u8>, Error> {
+        Ok(match self {
+            Self::Own(own) => own.encode(source, budget, Refresh::No)?,
+            Self::Other(other) => other.encode(source, budget, Refresh::No)?,
+        }
+        .bytes)
+    }
+}
+
+fn encoder(backend: &str, height: usize) -> Result<Strip, Error> {
     Ok(match backend {
-        "avc" => Box::new(avc::StripEncoder::new(avc::Config {
+        "avc" => Strip::Own(Box::new(avc::StripEncoder::new(avc::Config {
             width: WIDTH,
             height,
             cropped: [0, 0],
             pictures_per_second: RATE,
             healing: avc::Healing::Idr,
             joinable: false,
-        })?),
+        })?)),
         #[cfg(feature = "x264")]
-        "x264" => {
-            Box::new(x264::StripEncoder::new(WIDTH, height, RATE, x264::Settings::default())?)
-        }
-        _ => Box::new(openh264::StripEncoder::new(WIDTH, height, RATE)?),
+        "x264" => Strip::Other(Box::new(x264::StripEncoder::new(
+            WIDTH,
+            height,
+            RATE,
+            x264::Settings::default(),
+        )?)),
+        _ => Strip::Other(Box::new(openh264::StripEncoder::new(WIDTH, height, RATE)?)),
     })
 }
 

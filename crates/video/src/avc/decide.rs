@@ -1,7 +1,7 @@
 //! How each macroblock is coded: the cheapest way by transformed differences and bits.
 
 use super::cavlc::Levels;
-use super::intra::{self, Border4, MEAN4, MODES4, Near, Whole};
+use super::intra::{self, Border4, MEAN4, Near, Whole};
 use super::kernel::Kernel;
 use super::macroblock::{BLOCKS, Kind, Macroblock};
 use super::plane::Block;
@@ -343,24 +343,16 @@ impl<K: Kernel> Slice<'_, K> {
         source: Block<'_>,
         predicted: u8,
     ) -> (u8, [u8; 16], u32) {
-        let mut modes = [0; MODES4];
-        let mut predictions = [[0; 16]; MODES4];
-        let mut costs = [0; MODES4];
-        let mut count = 0;
-        for mode in intra::permitted4(near) {
-            modes[count] = mode;
-            predictions[count] = border.predict(self.kernel, mode);
-            count += 1;
-        }
-        self.kernel.satd_each(source, &predictions[..count], &mut costs);
+        let permitted = intra::permitted4(near);
+        let (likely, other) = (current.bits(1), current.bits(4));
         let mut best = (0, u32::MAX);
-        for (index, (&mode, cost)) in modes.iter().zip(costs).enumerate().take(count) {
-            let cost = cost + current.bits(if mode == predicted { 1 } else { 4 });
-            if cost < best.1 {
-                best = (index, cost);
+        for (mode, satd) in self.kernel.satd_modes(source, border).into_iter().enumerate() {
+            let cost = satd + if mode == usize::from(predicted) { likely } else { other };
+            if cost < best.1 && permitted >> mode & 1 == 1 {
+                best = (mode as u8, cost);
             }
         }
-        (modes[best.0], predictions[best.0], best.1)
+        (best.0, border.predict(self.kernel, best.0), best.1)
     }
 
     /// Where no bits are left: skipped if that is allowed, otherwise standing still.

@@ -164,25 +164,26 @@ pub(super) const MODES4: usize = 9;
 /// Intra_4x4_DC
 pub(super) const MEAN4: u8 = 2;
 
-/// The modes of 4x4 blocks that `near` permits.
-pub(super) fn permitted4(near: Near) -> impl Iterator<Item = u8> {
-    let all = near.left && near.above && near.corner;
-    (0..MODES4 as u8).filter(move |mode| match mode {
-        0 | 3 | 7 => near.above,
-        1 | 8 => near.left,
-        2 => true,
-        _ => all,
-    })
+/// The modes of 4x4 blocks that `near` permits: a bit for each.
+pub(super) fn permitted4(near: Near) -> u16 {
+    const ABOVE: u16 = 1 << 0 | 1 << 3 | 1 << 7;
+    const LEFT: u16 = 1 << 1 | 1 << 8;
+    const ALL: u16 = 1 << 4 | 1 << 5 | 1 << 6;
+    let modes = |bits: u16, permitted: bool| if permitted { bits } else { 0 };
+    1 << MEAN4
+        | modes(ABOVE, near.above)
+        | modes(LEFT, near.left)
+        | modes(ALL, near.left && near.above && near.corner)
 }
 
 /// The border of a 4x4 block, smoothed in every way that a mode uses.
 pub(super) struct Border4 {
     /// 13 samples from the lowest on the left by the corner to the last on the right, the first and
     /// the last of them twice.
-    line: [u8; 32],
+    pub(super) line: [u8; 32],
     near: Near,
     /// 13 weighted means of three of them, and from 16 on 14 means of two.
-    smooth: [u8; 32],
+    pub(super) smooth: [u8; 32],
 }
 
 impl Border4 {
@@ -220,7 +221,7 @@ impl Border4 {
         }
     }
 
-    fn mean(&self) -> u8 {
+    pub(super) fn mean(&self) -> u8 {
         let sum = |start: usize| self.line[start..][..4].iter().map(|&s| u16::from(s)).sum::<u16>();
         (match (self.near.above, self.near.left) {
             (true, true) => (sum(6) + sum(1) + 4) >> 3,
@@ -233,7 +234,7 @@ impl Border4 {
 
 /// Where in [`Border4::line`] each sample of modes 0 and 1 comes from, and in [`Border4::smooth`]
 /// those of the modes from 3 on (8.3.1.2.4 to 8.3.1.2.9).
-static PLACES: [[u8; 16]; MODES4] = places();
+pub(super) static PLACES: [[u8; 16]; MODES4] = places();
 
 const fn places() -> [[u8; 16]; MODES4] {
     const TWO: i32 = 16;

@@ -9,6 +9,7 @@ mod avx2;
 mod scalar;
 
 use super::cavlc::Levels;
+use super::intra::{Border4, MODES4};
 use super::plane::{Block, Halves, Plane};
 use super::quantize::Quantizer;
 
@@ -75,8 +76,9 @@ pub(super) trait Kernel: Copy {
     /// blocks, `width` 4, 8 or 16, `height` a multiple of 4.
     fn satd(self, width: usize, height: usize, a: Block<'_>, b: Block<'_>) -> u32;
 
-    /// [`satd`](Self::satd) of a block of 4x4 against several predictions of it.
-    fn satd_each(self, block: Block<'_>, predictions: &[[u8; 16]], out: &mut [u32]);
+    /// [`satd`](Self::satd) of a block of 4x4 from each prediction that its border makes, whether or
+    /// not the border is known.
+    fn satd_modes(self, block: Block<'_>, border: &Border4) -> [u32; MODES4];
 
     /// The bytes of `from` at 16 `places`, each below 32.
     fn pick(self, from: &[u8; 32], places: &[u8; 16]) -> [u8; 16];

@@ -8,6 +8,7 @@ mod transform;
 
 use super::{Coefficients, Edge, Kernel, Row, Scalar};
 use crate::avc::cavlc::Levels;
+use crate::avc::intra::{Border4, MODES4};
 use crate::avc::plane::{Block, Halves, Plane};
 use crate::avc::quantize::Quantizer;
 
@@ -132,10 +133,11 @@ impl Kernel for Avx2 {
         }
     }
 
-    fn satd_each(self, block: Block<'_>, predictions: &[[u8; 16]], out: &mut [u32]) {
+    #[inline]
+    fn satd_modes(self, block: Block<'_>, border: &Border4) -> [u32; MODES4] {
         check(block, 4, 4);
         // SAFETY: `self` proves the CPU features; the block has been checked.
-        unsafe { pixels::satd_each(block, predictions, out) }
+        unsafe { pixels::satd_modes(block, border) }
     }
 
     #[inline]

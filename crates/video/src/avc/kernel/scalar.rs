@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 
 use super::{Coefficients, Edge, Kernel, Row};
 use crate::avc::cavlc::{LEVEL_MAX, Levels};
+use crate::avc::intra::{Border4, MODES4};
 use crate::avc::plane::{Block, Halves, MARGIN, Plane};
 use crate::avc::quantize::Quantizer;
 
@@ -60,10 +61,11 @@ impl Kernel for Scalar {
         self.sad(width, height, block, Block { samples: &mean, stride: 16 })
     }
 
-    fn satd_each(self, block: Block<'_>, predictions: &[[u8; 16]], out: &mut [u32]) {
-        for (prediction, sum) in predictions.iter().zip(out) {
-            *sum = satd4(&differences(block, Block { samples: prediction, stride: 4 }));
-        }
+    fn satd_modes(self, block: Block<'_>, border: &Border4) -> [u32; MODES4] {
+        std::array::from_fn(|mode| {
+            let prediction = border.predict(self, mode as u8);
+            satd4(&differences(block, Block { samples: &prediction, stride: 4 }))
+        })
     }
 
     fn pick(self, from: &[u8; 32], places: &[u8; 16]) -> [u8; 16] {

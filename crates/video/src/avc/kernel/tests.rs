@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::avc::intra::Near;
 use crate::avc::quantize::QUANTIZERS;
 
 /// Bytes of several kinds, so that every branch is taken: noise, steps, nearly flat, gradients.
@@ -47,11 +48,19 @@ fn outcome(kernel: impl Kernel, a: &[u8], b: &[u8], qp: usize, vary: u8) -> Vec<
         out.extend(chroma.map(i64::from));
     }
     out.push(i64::from(kernel.satd(4, 4, left, right)));
-    let predictions: Vec<[u8; 16]> =
-        b.chunks_exact(16).take(9).map(|p| p.try_into().unwrap()).collect();
-    let mut sums = [0; 9];
-    kernel.satd_each(left, &predictions, &mut sums);
-    out.extend(sums.map(i64::from));
+    let mut plane = Plane::new(64, 32, crate::avc::plane::MARGIN);
+    plane.place(0, 0, [64, 32], Block { samples: b, stride: 64 });
+    let near = Near {
+        left: vary & 1 == 1,
+        above: vary & 2 == 2,
+        corner: vary & 4 == 4,
+        beyond: vary & 8 == 8,
+    };
+    let border = Border4::of(&plane, 4 * i32::from(vary % 15), 4, near);
+    out.extend(kernel.satd_modes(left, &border).map(i64::from));
+    for mode in 0..MODES4 as u8 {
+        out.extend(border.predict(kernel, mode).map(i64::from));
+    }
     for intra in [false, true] {
         let mut coefficients = [0; 16];
         let levels = kernel.code(left, right, (&QUANTIZERS[qp], intra), &mut coefficients);

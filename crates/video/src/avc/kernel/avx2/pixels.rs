@@ -5,6 +5,7 @@
 
 use core::arch::x86_64::*;
 
+use crate::avc::intra::{Border4, MODES4, PLACES};
 use crate::avc::plane::Block;
 
 /// Loads 8 bytes.
@@ -307,7 +308,7 @@ fn side_by_side(blocks: [__m128i; 4]) -> [__m128i; 4] {
 }
 
 #[target_feature(enable = "avx2")]
-pub(super) unsafe fn satd_each(block: Block<'_>, predictions: &[[u8; 16]], out: &mut [u32]) {
+pub(super) unsafe fn satd_modes(block: Block<'_>, border: &Border4) -> [u32; MODES4] {
     let mut source = [_mm256_setzero_si256(); 4];
     for (row, source) in source.iter_mut().enumerate() {
         // SAFETY: a row of 4 bytes lies within the block.
@@ -316,24 +317,46 @@ pub(super) unsafe fn satd_each(block: Block<'_>, predictions: &[[u8; 16]], out: 
         };
         *source = _mm256_cvtepu8_epi16(_mm_set1_epi32(bytes));
     }
-    for (predictions, out) in predictions.chunks(4).zip(out.chunks_mut(4)) {
+    // SAFETY: 16 bytes from each place on.
+    let (line, smooth) = unsafe {
+        let [line, smooth] = [border.line.as_ptr(), border.smooth.as_ptr()];
+        ([load16(line), load16(line.add(16))], [load16(smooth), load16(smooth.add(16))])
+    };
+    let mut out = [0; MODES4];
+    for (part, out) in out.chunks_mut(4).enumerate() {
         let mut blocks = [_mm_setzero_si128(); 4];
-        for (block, prediction) in blocks.iter_mut().zip(predictions) {
-            // SAFETY: a prediction is 16 bytes.
-            *block = unsafe { load16(prediction.as_ptr()) };
+        for (index, block) in blocks.iter_mut().enumerate().take(out.len()) {
+            let mode = part * 4 + index;
+            // SAFETY: 16 bytes of places.
+            let places = unsafe { load16(PLACES[mode].as_ptr()) };
+            *block = match mode {
+                0 | 1 => picked(line, places),
+                2 => _mm_set1_epi8(border.mean() as i8),
+                _ => picked(smooth, places),
+            };
         }
-        let mut rows = side_by_side(blocks).map(|row| _mm256_cvtepu8_epi16(row));
-        for (row, &source) in rows.iter_mut().zip(&source) {
-            *row = _mm256_sub_epi16(source, *row);
+        let rows = side_by_side(blocks);
+        let mut differences = [_mm256_setzero_si256(); 4];
+        for ((difference, row), &source) in differences.iter_mut().zip(rows).zip(&source) {
+            *difference = _mm256_sub_epi16(source, _mm256_cvtepu8_epi16(row));
         }
-        let sums = _mm256_madd_epi16(hadamard(rows), _mm256_set1_epi16(1));
-        let mut pairs = [0u32; 8];
-        // SAFETY: 32 bytes.
-        unsafe { _mm256_storeu_si256(pairs.as_mut_ptr().cast(), sums) };
-        for (out, pair) in out.iter_mut().zip(pairs.chunks_exact(2)).take(predictions.len()) {
-            *out = pair[0] + pair[1];
-        }
+        let sums = _mm256_madd_epi16(hadamard(differences), _mm256_set1_epi16(1));
+        let (low, high) = (_mm256_castsi256_si128(sums), _mm256_extracti128_si256::<1>(sums));
+        let mut totals = [0; 4];
+        // SAFETY: 16 bytes.
+        unsafe { _mm_storeu_si128(totals.as_mut_ptr().cast(), _mm_hadd_epi32(low, high)) };
+        out.copy_from_slice(&totals[..out.len()]);
     }
+    out
+}
+
+/// The bytes of 32 at `places`.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn picked([low, high]: [__m128i; 2], places: __m128i) -> __m128i {
+    let (low, high) = (_mm_shuffle_epi8(low, places), _mm_shuffle_epi8(high, places));
+    // The fifth bit of a place moves to where a blend looks.
+    _mm_blendv_epi8(low, high, _mm_slli_epi16::<3>(places))
 }
 
 #[target_feature(enable = "avx2")]
@@ -341,11 +364,8 @@ pub(super) fn pick(from: &[u8; 32], places: &[u8; 16]) -> [u8; 16] {
     let mut out = [0; 16];
     // SAFETY: 16 bytes from each place on.
     unsafe {
-        let places = load16(places.as_ptr());
-        let low = _mm_shuffle_epi8(load16(from.as_ptr()), places);
-        let high = _mm_shuffle_epi8(load16(from.as_ptr().add(16)), places);
-        // The fifth bit of a place moves to where a blend looks.
-        let picked = _mm_blendv_epi8(low, high, _mm_slli_epi16::<3>(places));
+        let from = [load16(from.as_ptr()), load16(from.as_ptr().add(16))];
+        let picked = picked(from, load16(places.as_ptr()));
         _mm_storeu_si128(out.as_mut_ptr().cast(), picked);
     }
     out
