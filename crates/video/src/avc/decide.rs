@@ -78,7 +78,7 @@ impl<K: Kernel> Slice<'_, K> {
         let vectors = [vector; 4];
         current.predict_luma(self.kernel, reference, Shape::Whole, &vectors);
         let (source, predicted) = (current.source.luma_block(0), current.samples.luma_block(0));
-        if self.kernel.satd(16, 16, source, predicted) > current.bits(SKIP_WORTH) {
+        if self.kernel.sad(16, 16, source, predicted) > current.bits(SKIP_WORTH) {
             return false;
         }
         let Current { residual, source, samples, qp, .. } = current;

@@ -97,6 +97,13 @@ impl<'a> Reference<'a> {
         vectors: [Vector; 4],
     ) -> [u32; 4] {
         let size = [area.width, area.height];
+        if vectors.iter().all(|vector| (vector.x | vector.y) & 3 == 0) {
+            let places = vectors.map(|vector| {
+                let (x, y) = (i32::from(vector.x >> 2), i32::from(vector.y >> 2));
+                self.planes[0].from(area.x + x, area.y + y)
+            });
+            return kernel.sad_four(size, source, places);
+        }
         let (mut firsts, mut seconds) = ([source; 4], [source; 4]);
         let mut means = 0;
         for (index, &vector) in vectors.iter().enumerate() {
@@ -123,13 +130,8 @@ impl<'a> Reference<'a> {
         out: &mut [u8],
     ) {
         let (first, second) = self.quarter(area.x, area.y, vector);
-        if let Some(second) = second {
-            kernel.average(area.width, area.height, first, second, out);
-            return;
-        }
-        for (row, out) in out.chunks_mut(16).take(area.height).enumerate() {
-            out[..area.width].copy_from_slice(&first.samples[row * first.stride..][..area.width]);
-        }
+        // The mean of a sample and itself is that sample.
+        kernel.average(area.width, area.height, first, second.unwrap_or(first), out);
     }
 
     /// Predicts both chroma planes of a luma area into rows of 16, Cb's 8 and then Cr's.

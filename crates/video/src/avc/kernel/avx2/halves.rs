@@ -64,33 +64,16 @@ fn taps([e, f, g, h, i, j]: [__m256i; 6]) -> __m256i {
     _mm256_add_epi16(_mm256_add_epi16(e, j), _mm256_sub_epi16(near, far))
 }
 
-/// The six taps on sums of taps, rounded (8-245): beyond 16 bits on the way.
+/// The six taps on sums of taps, rounded (8-245), in 16 bits: nested divisions by 4, rounded down,
+/// are one division by 16. What saturates on the way is far outside a sample's range.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn twice([e, f, g, h, i, j]: [__m256i; 6]) -> __m256i {
-    let pair =
-        |low: i16, high: i16| _mm256_set1_epi32(i32::from(high) << 16 | i32::from(low as u16));
-    let weights = [pair(1, -5), pair(20, 20), pair(-5, 1)];
-    let round = |parts: [__m256i; 3]| {
-        let [a, b, c] = [
-            _mm256_madd_epi16(parts[0], weights[0]),
-            _mm256_madd_epi16(parts[1], weights[1]),
-            _mm256_madd_epi16(parts[2], weights[2]),
-        ];
-        let sum = _mm256_add_epi32(_mm256_add_epi32(a, b), c);
-        _mm256_srai_epi32::<10>(_mm256_add_epi32(sum, _mm256_set1_epi32(512)))
-    };
-    let low = round([
-        _mm256_unpacklo_epi16(e, f),
-        _mm256_unpacklo_epi16(g, h),
-        _mm256_unpacklo_epi16(i, j),
-    ]);
-    let high = round([
-        _mm256_unpackhi_epi16(e, f),
-        _mm256_unpackhi_epi16(g, h),
-        _mm256_unpackhi_epi16(i, j),
-    ]);
-    _mm256_packs_epi32(low, high)
+    let (a, b, c) = (_mm256_add_epi16(e, j), _mm256_add_epi16(f, i), _mm256_add_epi16(g, h));
+    let quarter = _mm256_srai_epi16::<2>(_mm256_sub_epi16(a, b));
+    let quarter = _mm256_adds_epi16(_mm256_sub_epi16(quarter, b), c);
+    let sixteenth = _mm256_add_epi16(_mm256_srai_epi16::<2>(quarter), c);
+    _mm256_srai_epi16::<6>(_mm256_add_epi16(sixteenth, _mm256_set1_epi16(32)))
 }
 
 /// Stores 16 sums of taps as samples.
