@@ -433,8 +433,8 @@ const WHOLE_BITS: u32 = 8;
 /// And those of blocks, beside their modes.
 const BLOCKS_BITS: u32 = 24;
 /// Inter prediction as good as this many bits makes intra prediction not worth trying.
-const INTRA_WORTH: u32 = 100;
+const INTRA_WORTH: u32 = 30;
 /// And so for smaller parts.
 const SPLIT_WORTH: u32 = 450;
 /// Differences up to this many bits are tried as skipped.
-const SKIP_WORTH: u32 = 160;
+const SKIP_WORTH: u32 = 70;

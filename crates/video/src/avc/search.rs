@@ -112,7 +112,7 @@ impl<K: Kernel> Search<'_, K> {
         {
             best = Found { vector: self.predicted, cost };
         }
-        self.around(self.around(best, 2), 1)
+        self.around(self.around(self.around(best, 2), 1), 1)
     }
 }
 
