@@ -1,7 +1,7 @@
 //! How each macroblock is coded: the cheapest way by transformed differences and bits.
 
 use super::cavlc::Levels;
-use super::intra::{self, Border4, MEAN4, Near, Whole};
+use super::intra::{self, Border, Border4, MEAN4, Near, Whole};
 use super::kernel::Kernel;
 use super::macroblock::{BLOCKS, Kind, Macroblock};
 use super::plane::Block;
@@ -228,8 +228,9 @@ impl<K: Kernel> Slice<'_, K> {
         let near = self.near(current.index);
         let (mut whole, mut whole_cost) = (Whole::Mean, u32::MAX);
         let mut samples = [0; 256];
+        let border = Border::of(&self.frame.luma, [current.x, current.y], near);
         for mode in Whole::permitted(near) {
-            intra::predict_luma(&self.frame.luma, current.x, current.y, near, mode, &mut samples);
+            border.predict_luma(mode, &mut samples);
             let predicted = Block { samples: &samples, stride: 16 };
             let satd = self.kernel.satd(16, 16, current.source.luma_block(0), predicted);
             let cost = satd + current.bits(WHOLE_BITS);
@@ -264,7 +265,7 @@ impl<K: Kernel> Slice<'_, K> {
             Choice::Blocks { modes: blocks.modes, predicted: blocks.predicted, chroma }
         } else {
             let out = &mut samples.luma;
-            intra::predict_luma(&self.frame.luma, current.x, current.y, near, whole, out);
+            border.predict_luma(whole, out);
             residual.whole_luma(self.kernel, source, samples, *qp);
             Choice::Whole { luma: whole, chroma }
         };
@@ -277,9 +278,10 @@ impl<K: Kernel> Slice<'_, K> {
         let (x, y) = (current.x / 2, current.y / 2);
         let (mut best, mut best_cost) = (Whole::Mean, u32::MAX);
         let mut predicted = [0; 128];
+        let borders = [&self.frame.cb, &self.frame.cr].map(|plane| Border::of(plane, [x, y], near));
         for mode in Whole::permitted(near) {
-            intra::predict_chroma(&self.frame.cb, x, y, near, mode, &mut predicted);
-            intra::predict_chroma(&self.frame.cr, x, y, near, mode, &mut predicted[8..]);
+            borders[0].predict_chroma(mode, &mut predicted);
+            borders[1].predict_chroma(mode, &mut predicted[8..]);
             let predicted_block = Block { samples: &predicted, stride: 16 };
             let satd = self.kernel.satd(16, 8, current.source.chroma_block(), predicted_block);
             let cost = satd + current.bits(if mode == Whole::Mean { 1 } else { 3 });
@@ -323,7 +325,7 @@ impl<K: Kernel> Slice<'_, K> {
             if levels.mask != 0 {
                 self.kernel.add_inverse(&coefficients, &mut samples, 4);
             }
-            self.frame.luma.place(x, y, [4, 4], Block { samples: &samples, stride: 4 });
+            self.frame.luma.place::<4>([x, y], 4, Block { samples: &samples, stride: 4 });
             for (row, line) in samples.chunks_exact(4).enumerate() {
                 blocks.samples[block_start(block) + row * 16..][..4].copy_from_slice(line);
             }
@@ -386,10 +388,11 @@ impl<K: Kernel> Slice<'_, K> {
         let near = self.near(current.index);
         let (x, y) = (current.x, current.y);
         let mode = Whole::Mean;
-        intra::predict_luma(&self.frame.luma, x, y, near, mode, &mut current.samples.luma);
+        let border = Border::of(&self.frame.luma, [x, y], near);
+        border.predict_luma(mode, &mut current.samples.luma);
         for (plane, start) in [(&self.frame.cb, 0), (&self.frame.cr, 8)] {
             let out = &mut current.samples.chroma[start..];
-            intra::predict_chroma(plane, x / 2, y / 2, near, mode, out);
+            Border::of(plane, [x / 2, y / 2], near).predict_chroma(mode, out);
         }
         current.residual = Residual::new();
         current.qp = self.qp;

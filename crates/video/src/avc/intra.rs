@@ -47,21 +47,23 @@ impl Whole {
     }
 }
 
-/// The samples beside a square of `SIDE`, from its place in a plane.
-struct Border<const SIDE: usize> {
+/// The samples beside a square of `SIDE`.
+pub(super) struct Border<const SIDE: usize> {
+    near: Near,
     above: [u8; SIDE],
     left: [u8; SIDE],
     corner: u8,
 }
 
 impl<const SIDE: usize> Border<SIDE> {
-    fn of(plane: &Plane, x: i32, y: i32) -> Self {
+    /// Reads the border of the square at a place in the plane.
+    pub(super) fn of(plane: &Plane, [x, y]: [i32; 2], near: Near) -> Self {
         let (samples, stride) = (plane.samples(), plane.stride());
         let start = plane.at(x - 1, y - 1);
         let mut above = [0; SIDE];
         above.copy_from_slice(&samples[start + 1..][..SIDE]);
         let left = std::array::from_fn(|row| samples[start + (row + 1) * stride]);
-        Self { above, left, corner: samples[start] }
+        Self { near, above, left, corner: samples[start] }
     }
 
     fn plane_of(&self, slope: i32, out: &mut [u8]) {
@@ -97,66 +99,62 @@ impl<const SIDE: usize> Border<SIDE> {
     }
 }
 
-/// Predicts a macroblock's luma (8.3.3).
-pub(super) fn predict_luma(plane: &Plane, x: i32, y: i32, near: Near, mode: Whole, out: &mut [u8]) {
-    let border = Border::<16>::of(plane, x, y);
-    match mode {
-        Whole::Vertical | Whole::Horizontal => border.fill(mode, out),
-        Whole::Plane => border.plane_of(5, out),
-        Whole::Mean => {
-            let sum = |line: &[u8; 16]| line.iter().map(|&sample| u32::from(sample)).sum::<u32>();
-            out.fill(match (near.above, near.left) {
-                (true, true) => (sum(&border.above) + sum(&border.left) + 16) >> 5,
-                (true, false) => (sum(&border.above) + 8) >> 4,
-                (false, true) => (sum(&border.left) + 8) >> 4,
-                (false, false) => 128,
-            } as u8);
-        }
-    }
-}
-
-/// Predicts a macroblock's part of a chroma plane (8.3.4) into rows of 16.
-pub(super) fn predict_chroma(
-    plane: &Plane,
-    x: i32,
-    y: i32,
-    near: Near,
-    mode: Whole,
-    out: &mut [u8],
-) {
-    let border = Border::<8>::of(plane, x, y);
-    match mode {
-        Whole::Vertical | Whole::Horizontal => border.fill(mode, out),
-        Whole::Plane => border.plane_of(34, out),
-        Whole::Mean => {
-            for quarter in 0..4 {
-                let mean = chroma_mean(&border, near, quarter);
-                for row in 0..4 {
-                    out[(quarter / 2 * 4 + row) * 16 + quarter % 2 * 4..][..4].fill(mean);
-                }
+impl Border<16> {
+    /// Predicts a macroblock's luma (8.3.3) into rows of 16.
+    pub(super) fn predict_luma(&self, mode: Whole, out: &mut [u8]) {
+        match mode {
+            Whole::Vertical | Whole::Horizontal => self.fill(mode, out),
+            Whole::Plane => self.plane_of(5, out),
+            Whole::Mean => {
+                let sum = |line: &[u8; 16]| line.iter().map(|&s| u32::from(s)).sum::<u32>();
+                out.fill(match (self.near.above, self.near.left) {
+                    (true, true) => (sum(&self.above) + sum(&self.left) + 16) >> 5,
+                    (true, false) => (sum(&self.above) + 8) >> 4,
+                    (false, true) => (sum(&self.left) + 8) >> 4,
+                    (false, false) => 128,
+                } as u8);
             }
         }
     }
 }
 
-fn chroma_mean(border: &Border<8>, near: Near, quarter: usize) -> u8 {
-    let (column, row) = (quarter % 2, quarter / 2);
-    let sum = |line: &[u8; 8], part: usize| -> u32 {
-        line[part * 4..][..4].iter().map(|&sample| u32::from(sample)).sum()
-    };
-    let (above, left) = (sum(&border.above, column), sum(&border.left, row));
-    // Off the diagonal one side alone is taken: the one that touches.
-    let (above_counts, left_counts) = match (quarter, near.above, near.left) {
-        (1, true, _) => (true, false),
-        (2, _, true) => (false, true),
-        (_, above, left) => (above, left),
-    };
-    (match (above_counts, left_counts) {
-        (true, true) => (above + left + 4) >> 3,
-        (true, false) => (above + 2) >> 2,
-        (false, true) => (left + 2) >> 2,
-        (false, false) => 128,
-    }) as u8
+impl Border<8> {
+    /// Predicts a macroblock's part of a chroma plane (8.3.4) into rows of 16.
+    pub(super) fn predict_chroma(&self, mode: Whole, out: &mut [u8]) {
+        match mode {
+            Whole::Vertical | Whole::Horizontal => self.fill(mode, out),
+            Whole::Plane => self.plane_of(34, out),
+            Whole::Mean => {
+                for quarter in 0..4 {
+                    let mean = self.mean(quarter);
+                    for row in 0..4 {
+                        let start = (quarter / 2 * 4 + row) * 16 + quarter % 2 * 4;
+                        out[start..][..4].fill(mean);
+                    }
+                }
+            }
+        }
+    }
+
+    fn mean(&self, quarter: usize) -> u8 {
+        let (column, row) = (quarter % 2, quarter / 2);
+        let sum = |line: &[u8; 8], part: usize| -> u32 {
+            line[part * 4..][..4].iter().map(|&sample| u32::from(sample)).sum()
+        };
+        let (above, left) = (sum(&self.above, column), sum(&self.left, row));
+        // Off the diagonal one side alone is taken: the one that touches.
+        let (above_counts, left_counts) = match (quarter, self.near.above, self.near.left) {
+            (1, true, _) => (true, false),
+            (2, _, true) => (false, true),
+            (_, above, left) => (above, left),
+        };
+        (match (above_counts, left_counts) {
+            (true, true) => (above + left + 4) >> 3,
+            (true, false) => (above + 2) >> 2,
+            (false, true) => (left + 2) >> 2,
+            (false, false) => 128,
+        }) as u8
+    }
 }
 
 /// The number of ways to predict a block of 4x4 (table 8-2); the modes are their numbers.

@@ -56,13 +56,18 @@ impl Plane {
         Block { samples: &self.samples[self.at(x, y)..], stride: self.stride }
     }
 
-    /// Writes a block of `width` by `height` samples.
+    /// Writes a block of `WIDTH` samples and `height` rows.
     #[inline]
-    pub(super) fn place(&mut self, x: i32, y: i32, [width, height]: [usize; 2], block: Block<'_>) {
+    pub(super) fn place<const WIDTH: usize>(
+        &mut self,
+        [x, y]: [i32; 2],
+        height: usize,
+        block: Block<'_>,
+    ) {
         let (stride, start) = (self.stride, self.at(x, y));
         for row in 0..height {
-            let line = &block.samples[row * block.stride..][..width];
-            self.samples[start + row * stride..][..width].copy_from_slice(line);
+            let line = &block.samples[row * block.stride..][..WIDTH];
+            self.samples[start + row * stride..][..WIDTH].copy_from_slice(line);
         }
     }
 

@@ -55,7 +55,7 @@ impl<'a> Reference<'a> {
     }
 
     /// The luma samples that a block moved by `vector` is the mean of.
-    #[inline]
+    #[inline(always)]
     fn quarter(&self, x: i32, y: i32, vector: Vector) -> (Block<'a>, Option<Block<'a>>) {
         let (x, y) = (x + i32::from(vector.x >> 2), y + i32::from(vector.y >> 2));
         let start = self.planes[0].at(x, y);
@@ -64,7 +64,7 @@ impl<'a> Reference<'a> {
         (self.block(start, first), second.map(|second| self.block(start, second)))
     }
 
-    #[inline]
+    #[inline(always)]
     fn block(&self, start: usize, place: Place) -> Block<'a> {
         let plane = self.planes[place.plane];
         let stride = plane.stride();
@@ -98,10 +98,11 @@ impl<'a> Reference<'a> {
     ) -> [u32; 4] {
         let size = [area.width, area.height];
         if vectors.iter().all(|vector| (vector.x | vector.y) & 3 == 0) {
-            let places = vectors.map(|vector| {
+            let mut places = [source; 4];
+            for (place, vector) in places.iter_mut().zip(&vectors) {
                 let (x, y) = (i32::from(vector.x >> 2), i32::from(vector.y >> 2));
-                self.planes[0].from(area.x + x, area.y + y)
-            });
+                *place = self.planes[0].from(area.x + x, area.y + y);
+            }
             return kernel.sad_four(size, source, places);
         }
         let (mut firsts, mut seconds) = ([source; 4], [source; 4]);

@@ -250,22 +250,22 @@ fn whole_mean(level: i32, by: &Quantizer) -> i16 {
 }
 
 /// Transforms and quantizes a chroma plane's means; gives what they stand for (8.5.11).
-fn quantize_means(
-    levels: &mut Levels,
-    means: [i32; 4],
-    by: &Quantizer,
-    intra: bool,
-) -> Coefficients4 {
-    let transform =
-        |[a, b, c, d]: [i32; 4]| [a + b + c + d, a - b + c - d, a + b - c - d, a - b - c + d];
-    *levels = Levels::default();
-    let quantized = transform(means).map(|mean| by.mean_level(mean, intra));
-    for (index, &level) in quantized.iter().enumerate() {
+fn quantize_means(levels: &mut Levels, means: [i32; 4], by: &Quantizer, intra: bool) -> [i16; 4] {
+    let mut quantized = hadamard4(means);
+    levels.mask = 0;
+    for (index, value) in quantized.iter_mut().enumerate() {
+        let level = by.mean_level(*value, intra);
         levels.values[index] = level;
         levels.mask |= u16::from(level != 0) << index;
+        *value = i32::from(level);
     }
-    transform(quantized.map(i32::from))
-        .map(|level| (((level * by.mean_scale * 16) << by.shift) >> 5) as i16)
+    if levels.mask == 0 {
+        return [0; 4];
+    }
+    hadamard4(quantized).map(|level| (((level * by.mean_scale * 16) << by.shift) >> 5) as i16)
 }
 
-type Coefficients4 = [i16; 4];
+/// The Hadamard transform of a 2x2 matrix (8-329).
+fn hadamard4([a, b, c, d]: [i32; 4]) -> [i32; 4] {
+    [a + b + c + d, a - b + c - d, a + b - c - d, a - b - c + d]
+}

@@ -49,11 +49,16 @@ impl<K: Kernel> Search<'_, K> {
         (self.lambda * vector.bits(self.predicted)) >> 4
     }
 
-    /// The best of a vector and the four `step` quarters beside it.
+    /// The best of a vector and the small diamond of the four `step` quarters beside it.
     fn around(&self, best: Found, step: i16) -> Found {
         let Area { x, y, width, height } = self.area;
         let centre = best.vector;
-        let vectors = AROUND.map(|(x, y)| centre.moved(step * x, step * y));
+        let vectors = [
+            centre.moved(0, -step),
+            centre.moved(0, step),
+            centre.moved(-step, 0),
+            centre.moved(step, 0),
+        ];
         let mut found = best;
         let mut consider = |vector: Vector, cost: u32| {
             if cost < found.cost {
@@ -78,12 +83,10 @@ impl<K: Kernel> Search<'_, K> {
     fn whole(&self, candidates: &[Vector]) -> Option<Found> {
         let mut best: Option<Found> = None;
         let mut consider = |vector: Vector| {
-            let Some(cost) = self.cost(vector) else { return false };
-            let better = best.is_none_or(|best| cost < best.cost);
-            if better {
+            let cost = self.cost(vector);
+            if let Some(cost) = cost.filter(|&cost| best.is_none_or(|best| cost < best.cost)) {
                 best = Some(Found { vector, cost });
             }
-            better
         };
         consider(Vector::default());
         for (index, candidate) in candidates.iter().enumerate() {
@@ -116,7 +119,5 @@ impl<K: Kernel> Search<'_, K> {
     }
 }
 
-/// The points of the small diamond.
-const AROUND: [(i16, i16); 4] = [(0, -1), (0, 1), (-1, 0), (1, 0)];
 /// Steps of whole samples at most.
 const WALK: usize = 16;

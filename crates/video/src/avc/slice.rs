@@ -209,9 +209,9 @@ impl<K: Kernel> Slice<'_, K> {
         self.field[current.index] = own;
         let [cb, cr] =
             [0, 8].map(|start| Block { samples: &current.samples.chroma[start..], stride: 16 });
-        self.frame.luma.place(x, y, [16, 16], current.samples.luma_block(0));
-        self.frame.cb.place(x / 2, y / 2, [8, 8], cb);
-        self.frame.cr.place(x / 2, y / 2, [8, 8], cr);
+        self.frame.luma.place::<16>([x, y], 16, current.samples.luma_block(0));
+        self.frame.cb.place::<8>([x / 2, y / 2], 8, cb);
+        self.frame.cr.place::<8>([x / 2, y / 2], 8, cr);
     }
 }
 

@@ -49,7 +49,7 @@ fn outcome(kernel: impl Kernel, a: &[u8], b: &[u8], qp: usize, vary: u8) -> Vec<
     }
     out.push(i64::from(kernel.satd(4, 4, left, right)));
     let mut plane = Plane::new(64, 32, crate::avc::plane::MARGIN);
-    plane.place(0, 0, [64, 32], Block { samples: b, stride: 64 });
+    plane.place::<64>([0, 0], 32, Block { samples: b, stride: 64 });
     let near = Near {
         left: vary & 1 == 1,
         above: vary & 2 == 2,
@@ -130,7 +130,10 @@ proptest! {
         let (width, height) = (columns * 16, rows * 16);
         let mut plane = Plane::new(width, height, crate::avc::plane::MARGIN);
         let samples = bytes(seed, width * height);
-        plane.place(0, 0, [width, height], Block { samples: &samples, stride: width });
+        for x in (0..width).step_by(16) {
+            let block = Block { samples: &samples[x..], stride: width };
+            plane.place::<16>([x as i32, 0], height, block);
+        }
         plane.extend();
         let mut expected = Halves::new(width, height);
         Scalar.halves(&plane, &mut expected);
