@@ -96,15 +96,19 @@ impl<K: Kernel> Search<'_, K> {
                 consider(vector);
             }
         }
-        let mut best = best?;
-        for _ in 0..WALK {
-            let next = self.around(best, 4);
+        Some(self.walk(best?, 4, WHOLE_WALK))
+    }
+
+    /// Goes on to the best vector `step` quarters away until there is none, or for `most` steps.
+    fn walk(&self, mut best: Found, step: i16, most: usize) -> Found {
+        for _ in 0..most {
+            let next = self.around(best, step);
             if next.vector == best.vector {
                 break;
             }
             best = next;
         }
-        Some(best)
+        best
     }
 
     fn refine(&self, whole: Found) -> Found {
@@ -115,9 +119,11 @@ impl<K: Kernel> Search<'_, K> {
         {
             best = Found { vector: self.predicted, cost };
         }
-        self.around(self.around(self.around(best, 2), 1), 1)
+        self.walk(self.walk(best, 2, HALF_WALK), 1, QUARTER_WALK)
     }
 }
 
-/// Steps of whole samples at most.
-const WALK: usize = 16;
+/// Steps of whole samples at most, of half samples and of quarters.
+const WHOLE_WALK: usize = 16;
+const HALF_WALK: usize = 1;
+const QUARTER_WALK: usize = 2;
