@@ -1,5 +1,6 @@
 //! Tautline's own H.264 encoder: one strip, one slice a picture, each of the size that is asked for.
 
+mod activity;
 mod bits;
 mod cavlc;
 mod deblock;

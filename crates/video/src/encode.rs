@@ -2,6 +2,20 @@ use tautline_units::ByteCount;
 
 use crate::{Error, Picture, SliceKind};
 
+/// A strip's rows while the sensor reads them.
+pub trait Rows {
+    /// Waits until the first `count` rows have been read, or all, and gives the strip: rows further
+    /// down may still be of an earlier picture.
+    fn read(&mut self, count: usize) -> &Picture;
+}
+
+/// A strip that has been read whole.
+impl Rows for &Picture {
+    fn read(&mut self, _count: usize) -> &Picture {
+        self
+    }
+}
+
 /// Codes one strip, picture by picture.
 ///
 /// The strip is an H.264 stream of its own. Every picture refers to the one before it alone, and
@@ -21,6 +35,24 @@ pub trait Encoder: Send {
         budget: ByteCount,
         refresh: Refresh,
     ) -> Result<Encoded, Error>;
+
+    /// As [`encode`](Self::encode), of rows that are still being read: an encoder that can begins
+    /// with the first of them, so that the slice is ready soon after the last.
+    ///
+    /// # Errors
+    /// As [`encode`](Self::encode).
+    fn encode_rows(
+        &mut self,
+        rows: &mut dyn Rows,
+        budget: ByteCount,
+        refresh: Refresh,
+    ) -> Result<Encoded, Error> {
+        self.encode(rows.read(usize::MAX), budget, refresh)
+    }
+
+    /// Does the work on the last picture that the next one needs and its slice did not: of use
+    /// between sending a slice and having the next rows. Without it the next picture begins with it.
+    fn settle(&mut self) {}
 }
 
 /// Codes one strip at quantizers that are told: to measure what a quantizer costs and gives.

@@ -33,7 +33,7 @@ pub mod x264;
 pub use backend::Backend;
 pub use conceal::Concealer;
 pub use decode::Decoder;
-pub use encode::{Encoded, Encoder, QuantizerEncoder, Quantizers, Refresh};
+pub use encode::{Encoded, Encoder, QuantizerEncoder, Quantizers, Refresh, Rows};
 pub use error::Error;
 pub use layout::Layout;
 pub use picture::Picture;

@@ -8,13 +8,15 @@ use super::headers::{Header, Shape};
 use super::kernel::{self, Kernel};
 use super::macroblock::{Kind, Macroblock};
 use super::pace::{Model, Order, Pace};
-use super::plane::{Block, Frame, Halves};
+use super::plane::{Frame, Halves};
 use super::reference::Reference;
 use super::slice::Slice;
 use super::sweep::{Healing, Reach, Sweep};
 use super::vector::Vector;
 use crate::h264::nal;
-use crate::{Encoded, Encoder, Error, Picture, QuantizerEncoder, Quantizers, Refresh, SliceKind};
+use crate::{
+    Encoded, Encoder, Error, Picture, QuantizerEncoder, Quantizers, Refresh, Rows, SliceKind,
+};
 
 /// What an encoder is set up for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,6 +35,14 @@ pub struct Config {
     /// Whether vectors stay within the strip, so that a [`Joiner`](super::Joiner) can make one
     /// picture of several strips. No macroblock is then coded as samples.
     pub joinable: bool,
+}
+
+/// What there is still to do on a coded picture.
+#[derive(Clone, Copy)]
+struct Unsettled {
+    number: u64,
+    idr: bool,
+    deblocked: bool,
 }
 
 /// Codes one strip: constrained baseline, one slice a picture, no picture held back.
@@ -57,8 +67,11 @@ pub struct StripEncoder {
     field: Vec<Macroblock>,
     past: Vec<Vector>,
     model: Model,
-    /// How much there is to be coded in each macroblock.
-    activity: Vec<f64>,
+    /// How much there was to be coded in each macroblock of the last predicted picture, and of the
+    /// last IDR.
+    activity: [Vec<f64>; 2],
+    /// The last picture, while it lacks what only the next one needs.
+    unsettled: Option<Unsettled>,
     writer: BitWriter,
     /// frame_num of the next picture.
     number: u16,
@@ -104,7 +117,8 @@ impl StripEncoder {
             field: vec![Macroblock::new(Kind::Intra, 0); count],
             past: vec![Vector::default(); count],
             model: Model::new(columns, rows),
-            activity: vec![1.0; count],
+            activity: [vec![1.0; count], vec![INTRA_ACTIVITY; count]],
+            unsettled: None,
             writer: BitWriter::default(),
             number: 0,
             idr_id: 0,
@@ -112,7 +126,8 @@ impl StripEncoder {
     }
 
     /// The last picture as its decoder has it; black before the first.
-    pub fn reconstruction(&self) -> Picture {
+    pub fn reconstruction(&mut self) -> Picture {
+        self.settle();
         let mut picture =
             Picture::new(self.config.width, self.config.height).expect("checked at construction");
         if let Some((_, frame)) = self.kept.front() {
@@ -134,6 +149,7 @@ impl StripEncoder {
     /// Of use with [`Healing::Acknowledged`] and [`Healing::Recall`] alone. Pictures that were never
     /// coded or came before the last IDR are passed over.
     pub fn acknowledge(&mut self, picture: u64) {
+        self.settle();
         if self.kept.iter().any(|(number, _)| *number == picture) {
             self.acknowledged = self.acknowledged.max(picture);
             self.told = true;
@@ -143,7 +159,7 @@ impl StripEncoder {
     /// What the last predicted slice would have taken at QP 0, in bits: for a
     /// [`Planner`](super::Planner).
     pub fn weight(&self) -> f64 {
-        self.model.weight(&self.activity, self.shape.columns)
+        self.model.weight(&self.activity[0], self.shape.columns)
     }
 
     /// How many pictures before the last one the next one's reference lies; none if there is none
@@ -199,7 +215,12 @@ impl StripEncoder {
         })
     }
 
-    fn picture(&mut self, rows: &Picture, idr: bool, pace: &mut Pace) -> Result<Encoded, Error> {
+    fn picture(
+        &mut self,
+        rows: &mut dyn Rows,
+        idr: bool,
+        pace: &mut Pace,
+    ) -> Result<Encoded, Error> {
         if idr {
             self.number = 0;
             self.acknowledged = self.next;
@@ -230,6 +251,8 @@ impl StripEncoder {
             #[cfg(target_arch = "x86_64")]
             kernel::Choice::Avx2(kernel) => self.slice(kernel, rows, &header, &reach, pace),
         }
+        self.unsettled = Some(Unsettled { number: self.next, idr, deblocked: header.deblocked });
+        self.next += 1;
         let payload = self.writer.finish();
         let mut bytes = Vec::with_capacity(payload.len() + payload.len() / 64 + 64);
         if idr {
@@ -244,11 +267,11 @@ impl StripEncoder {
         Ok(Encoded { kind, history: Some(self.sweep.history()), bytes })
     }
 
-    /// Codes the slice's data and makes the picture ready to be referred to.
+    /// Codes the slice's data.
     fn slice(
         &mut self,
         kernel: impl Kernel,
-        rows: &Picture,
+        rows: &mut dyn Rows,
         header: &Header,
         reach: &Reach,
         pace: &mut Pace,
@@ -261,7 +284,8 @@ impl StripEncoder {
             header.predicted.then(|| Reference::new(&self.kept[back].1, &self.halves.1));
         Slice {
             kernel,
-            source: rows,
+            rows,
+            activity: &mut self.activity[usize::from(!header.predicted)],
             reference,
             frame: &mut self.frame,
             field: &mut self.field,
@@ -274,21 +298,26 @@ impl StripEncoder {
             skip_run: 0,
         }
         .run();
-        if header.deblocked {
+    }
+
+    /// Makes the last picture ready to be referred to.
+    fn settle_by(&mut self, kernel: impl Kernel) {
+        let Some(Unsettled { number, idr, deblocked }) = self.unsettled.take() else { return };
+        if deblocked {
             deblock(kernel, &mut self.frame, &self.field, self.shape.columns);
         }
         for (past, macroblock) in self.past.iter_mut().zip(&self.field) {
             *past = macroblock.vectors[0];
         }
         self.frame.extend();
-        self.keep(header.idr.is_some());
+        self.keep(number, idr);
         if !matches!(self.config.healing, Healing::Acknowledged { .. }) {
             self.interpolate(kernel, 0);
         }
     }
 
     /// Keeps the picture just coded as decoders do (8.2.5.3), and takes up the memory of another.
-    fn keep(&mut self, idr: bool) {
+    fn keep(&mut self, number: u64, idr: bool) {
         let most = if idr { 0 } else { self.shape.references as usize - 1 };
         let mut free = None;
         while self.kept.len() > most {
@@ -298,8 +327,7 @@ impl StripEncoder {
             Some((_, frame)) => frame,
             None => Frame::new(self.config.width, self.config.height),
         };
-        self.kept.push_front((self.next, std::mem::replace(&mut self.frame, free)));
-        self.next += 1;
+        self.kept.push_front((number, std::mem::replace(&mut self.frame, free)));
     }
 
     /// Makes the samples half way of a kept picture, if they are not there.
@@ -315,17 +343,22 @@ impl StripEncoder {
 impl Encoder for StripEncoder {
     fn encode(
         &mut self,
-        rows: &Picture,
+        mut rows: &Picture,
         budget: ByteCount,
         refresh: Refresh,
     ) -> Result<Encoded, Error> {
-        self.check_size(rows)?;
+        self.encode_rows(&mut rows, budget, refresh)
+    }
+
+    fn encode_rows(
+        &mut self,
+        rows: &mut dyn Rows,
+        budget: ByteCount,
+        refresh: Refresh,
+    ) -> Result<Encoded, Error> {
+        self.check_size(rows.read(0))?;
+        self.settle();
         let idr = self.is_idr(refresh);
-        match self.kernel {
-            kernel::Choice::Scalar(kernel) => self.look_at(kernel, rows, idr),
-            #[cfg(target_arch = "x86_64")]
-            kernel::Choice::Avx2(kernel) => self.look_at(kernel, rows, idr),
-        }
         let budgets = if idr { IDR_BUDGETS } else { 1.0 };
         let ceiling = (budget.get() as f64 * 8.0 * budgets - UNIT_BITS) * (1.0 - ESCAPED);
         let order = Order {
@@ -335,62 +368,37 @@ impl Encoder for StripEncoder {
             floor: QP_MIN,
             reserve: if idr { 7.0 } else { self.sweep.reserve() },
         };
-        let mut pace = self.model.begin(order, &self.activity, self.shape.columns);
+        let activity = usize::from(idr);
+        let mut pace = self.model.begin(order, &self.activity[activity], self.shape.columns);
         let encoded = self.picture(rows, idr, &mut pace)?;
-        self.model.learn(&pace, &self.activity);
+        self.model.learn(&pace, &self.activity[activity]);
         Ok(encoded)
+    }
+
+    fn settle(&mut self) {
+        match self.kernel {
+            kernel::Choice::Scalar(kernel) => self.settle_by(kernel),
+            #[cfg(target_arch = "x86_64")]
+            kernel::Choice::Avx2(kernel) => self.settle_by(kernel),
+        }
     }
 }
 
 impl QuantizerEncoder for StripEncoder {
     fn encode_at(
         &mut self,
-        rows: &Picture,
+        mut rows: &Picture,
         quantizers: Quantizers,
         refresh: Refresh,
     ) -> Result<Encoded, Error> {
         self.check_size(rows)?;
+        self.settle();
         let idr = self.is_idr(refresh);
         let qp = if idr { quantizers.intra } else { quantizers.predicted };
         if qp > Quantizers::MAX {
             return Err(Error::Invalid { what: "quantizer", value: qp.into() });
         }
-        self.picture(rows, idr, &mut Pace::fixed(qp))
-    }
-}
-
-impl StripEncoder {
-    /// Measures each macroblock: its difference from the picture before, where it stands or moved
-    /// as it last did, or for an IDR from itself one row of samples above.
-    fn look_at(&mut self, kernel: impl Kernel, rows: &Picture, idr: bool) {
-        let stride = rows.width();
-        let reference = self.kept.get(self.back().unwrap_or(0)).filter(|_| !idr);
-        let reach = Reach::free(self.config.width, self.config.height, true);
-        for (index, activity) in self.activity.iter_mut().enumerate() {
-            let (x, y) = (index % self.shape.columns * 16, index / self.shape.columns * 16);
-            let at = |line: usize| Block { samples: &rows.luma()[line * stride + x..], stride };
-            let sad = if let Some((_, frame)) = reference {
-                let line = y;
-                let from = |vector: Vector| {
-                    let (x, y) =
-                        (x as i32 + i32::from(vector.x >> 2), y as i32 + i32::from(vector.y >> 2));
-                    kernel.sad(16, 16, at(line), frame.luma.from(x, y))
-                };
-                let past = self.past[index].rounded();
-                let still = from(Vector::default());
-                if past != Vector::default()
-                    && reach.window(0).permits([x as i32, y as i32], [16, 16], past)
-                {
-                    still.min(from(past))
-                } else {
-                    still
-                }
-            } else {
-                kernel.sad(16, 14, at(y), at(y + 1))
-            };
-            let mean = f64::from(sad) / 256.0;
-            *activity = if idr { mean + 0.5 } else { (mean + 0.5).powf(ACTIVITY_POWER) };
-        }
+        self.picture(&mut rows, idr, &mut Pace::fixed(qp))
     }
 }
 
@@ -405,5 +413,5 @@ const ESCAPED: f64 = 0.004;
 const TARGET: f64 = 0.965;
 /// Finer quantizers are beyond what is seen (about 50 dB).
 const QP_MIN: u8 = 12;
-/// Bits grow by this power of the change of the pixels.
-const ACTIVITY_POWER: f64 = 0.5;
+/// A picture's differences from itself one row above, to begin with.
+const INTRA_ACTIVITY: f64 = 10.0;

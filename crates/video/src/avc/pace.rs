@@ -38,6 +38,8 @@ pub(super) struct Pace {
     /// The first row with a macroblock that did not fit.
     short_from: Option<usize>,
     exhausted: bool,
+    /// Bits of each row of macroblocks at QP 0 for an activity of 1.
+    rows: Vec<f64>,
     /// Bits foretold for each macroblock at QP 0; for those that are not yet booked; for all.
     weights: Vec<f64>,
     ahead: f64,
@@ -68,7 +70,7 @@ impl Model {
     fn weights(&self, intra: bool, activity: &[f64], columns: usize) -> impl Iterator<Item = f64> {
         let rows = self.rows[usize::from(intra)].iter().zip(activity.chunks_exact(columns));
         rows.flat_map(move |(row, activity)| {
-            activity.iter().map(move |activity| (row * activity / columns as f64).max(1e-4))
+            activity.iter().map(move |activity| weight(*row, *activity, columns))
         })
     }
 
@@ -88,6 +90,7 @@ impl Model {
             short_from: None,
             exhausted: false,
             measured: vec![0.0; weights.len() / columns],
+            rows: self.rows[usize::from(order.intra)].clone(),
             weights,
             ahead: total,
             total,
@@ -131,6 +134,7 @@ impl Pace {
             qp,
             short_from: None,
             exhausted: false,
+            rows: Vec::new(),
             weights: Vec::new(),
             ahead: 0.0,
             total: 0.0,
@@ -151,6 +155,20 @@ impl Pace {
     pub(super) fn start(&mut self, bits: usize) {
         self.start = bits as f64;
         self.last_bits = bits as f64;
+    }
+
+    /// Takes note of how active a row's macroblocks are.
+    pub(super) fn look(&mut self, row: usize, activity: &[f64]) {
+        if self.fixed {
+            return;
+        }
+        let weights = &mut self.weights[row * self.columns..][..self.columns];
+        for (known, activity) in weights.iter_mut().zip(activity) {
+            let weight = weight(self.rows[row], *activity, self.columns);
+            self.ahead += weight - *known;
+            self.total += weight - *known;
+            *known = weight;
+        }
     }
 
     /// The quantizer of the macroblock `index`, when `bits` have been written.
@@ -221,6 +239,11 @@ impl Pace {
         };
         self.qp = (current + step).clamp(f64::from(self.order.floor), QP_MAX) as u8;
     }
+}
+
+/// Bits of a macroblock at QP 0.
+fn weight(row: f64, activity: f64, columns: usize) -> f64 {
+    (row * activity / columns as f64).max(1e-4)
 }
 
 /// The quantizer at which a weight takes that many bits.

@@ -71,6 +71,18 @@ impl<'a> Reference<'a> {
         Block { samples: &plane.samples()[start + place.row * stride + place.column..], stride }
     }
 
+    /// The sum of absolute differences of a macroblock from the reference moved by whole samples.
+    pub(super) fn sad_whole(
+        &self,
+        kernel: impl Kernel,
+        source: Block<'_>,
+        [x, y]: [i32; 2],
+        vector: Vector,
+    ) -> u32 {
+        let (x, y) = (x + i32::from(vector.x >> 2), y + i32::from(vector.y >> 2));
+        kernel.sad(16, 16, source, self.planes[0].from(x, y))
+    }
+
     /// The sum of absolute differences of `source` from the reference moved by `vector`.
     #[inline]
     pub(super) fn sad(

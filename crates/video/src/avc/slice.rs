@@ -12,12 +12,15 @@ use super::residual::{Residual, Samples};
 use super::sweep::Reach;
 use super::syntax::{Beside, Choice, Shape, write_macroblock, write_samples};
 use super::vector::{Neighbour, Neighbours, Part, Vector, Window};
-use crate::Picture;
+use crate::Rows;
 
 /// What a slice is coded from and into.
 pub(super) struct Slice<'a, K> {
     pub(super) kernel: K,
-    pub(super) source: &'a Picture,
+    pub(super) rows: &'a mut dyn Rows,
+    /// How much there is to be coded in each macroblock: of rows not yet read, as it was in the last
+    /// picture of this kind.
+    pub(super) activity: &'a mut [f64],
     /// What is predicted from; none in an I slice.
     pub(super) reference: Option<Reference<'a>>,
     /// What the decoder will have, before deblocking.
@@ -83,17 +86,21 @@ impl<K: Kernel> Slice<'_, K> {
 
     fn begin(&mut self, current: &mut Current, index: usize) {
         let (column, row) = (index % self.columns, index / self.columns);
+        if column == 0 {
+            self.look(row);
+        }
         current.index = index;
         (current.x, current.y) = (column as i32 * 16, row as i32 * 16);
         let qp = self.pace.quantizer(index, self.writer.bit_count());
         self.set_quantizer(current, qp);
         current.window = self.reach.window(column);
-        let width = self.source.width();
-        let luma = &self.source.luma()[row * 16 * width + column * 16..];
+        let source = self.rows.read(row * 16 + 16);
+        let width = source.width();
+        let luma = &source.luma()[row * 16 * width + column * 16..];
         for (line, out) in current.source.luma.chunks_exact_mut(16).enumerate() {
             out.copy_from_slice(&luma[line * width..][..16]);
         }
-        let planes = [self.source.cb(), self.source.cr()];
+        let planes = [source.cb(), source.cr()];
         for (plane, start) in planes.into_iter().zip([0, 8]) {
             let plane = &plane[row * 8 * (width / 2) + column * 8..];
             for (line, out) in current.source.chroma.chunks_exact_mut(16).enumerate() {

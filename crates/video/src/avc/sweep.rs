@@ -226,7 +226,7 @@ pub(super) struct Reach {
 
 impl Reach {
     /// Nothing is refreshed, and vectors reach as far as the margin, or across rows only within.
-    pub(super) fn free(width: usize, height: usize, held: bool) -> Self {
+    fn free(width: usize, height: usize, held: bool) -> Self {
         let most = MARGIN as i32 - 8;
         let across = if held { 0 } else { most };
         let window = Window {

@@ -1,0 +1,42 @@
+//! How much there is to be coded in a macroblock, seen before it is coded.
+
+use super::kernel::Kernel;
+use super::plane::Block;
+use super::slice::Slice;
+use super::vector::Vector;
+
+impl<K: Kernel> Slice<'_, K> {
+    /// Measures a row of macroblocks: each one's difference from the picture before, where it stands
+    /// or moved as it last did, or in an I slice from itself one row of samples above.
+    pub(super) fn look(&mut self, row: usize) {
+        let (columns, y) = (self.columns, row * 16);
+        let rows = self.rows.read(y + 16);
+        let activity = &mut self.activity[row * columns..][..columns];
+        for (column, activity) in activity.iter_mut().enumerate() {
+            let x = column * 16;
+            let at = |line: usize| Block {
+                samples: &rows.luma()[line * rows.width() + x..],
+                stride: rows.width(),
+            };
+            let Some(reference) = self.reference else {
+                *activity = f64::from(self.kernel.sad(16, 14, at(y), at(y + 1))) / 256.0 + NOISE;
+                continue;
+            };
+            let place = [x as i32, y as i32];
+            let sad = |vector: Vector| reference.sad_whole(self.kernel, at(y), place, vector);
+            let past = self.past[row * columns + column].rounded();
+            let mut least = sad(Vector::default());
+            if past != Vector::default() && self.reach.window(column).permits(place, [16, 16], past)
+            {
+                least = least.min(sad(past));
+            }
+            *activity = (f64::from(least) / 256.0 + NOISE).powf(POWER);
+        }
+        self.pace.look(row, activity);
+    }
+}
+
+/// What there is at the least, in differences a sample.
+const NOISE: f64 = 0.5;
+/// Bits grow by this power of the change of the pixels.
+const POWER: f64 = 0.5;
