@@ -39,23 +39,22 @@ impl Record for Point {
     const FIELDS: &'static [FieldView<'static>] =
         &[float("x", 0), float("y", 4), float("z", 8), float("intensity", 12)];
 
+    // All bytes by name: of this the compiler makes one move of 16 bytes, of loops it does not.
     fn to_bytes(self) -> [u8; STRIDE] {
-        let mut bytes = [0; STRIDE];
-        for (four, number) in
-            bytes.chunks_exact_mut(4).zip([self.x, self.y, self.z, self.intensity])
-        {
-            four.copy_from_slice(&number.to_le_bytes());
-        }
-        bytes
+        let [x0, x1, x2, x3] = self.x.to_le_bytes();
+        let [y0, y1, y2, y3] = self.y.to_le_bytes();
+        let [z0, z1, z2, z3] = self.z.to_le_bytes();
+        let [i0, i1, i2, i3] = self.intensity.to_le_bytes();
+        [x0, x1, x2, x3, y0, y1, y2, y3, z0, z1, z2, z3, i0, i1, i2, i3]
     }
 
     fn from_bytes(bytes: &[u8; STRIDE]) -> Self {
-        let (numbers, _) = bytes.as_chunks::<4>();
+        let [x0, x1, x2, x3, y0, y1, y2, y3, z0, z1, z2, z3, i0, i1, i2, i3] = *bytes;
         Self {
-            x: f32::from_le_bytes(numbers[0]),
-            y: f32::from_le_bytes(numbers[1]),
-            z: f32::from_le_bytes(numbers[2]),
-            intensity: f32::from_le_bytes(numbers[3]),
+            x: f32::from_le_bytes([x0, x1, x2, x3]),
+            y: f32::from_le_bytes([y0, y1, y2, y3]),
+            z: f32::from_le_bytes([z0, z1, z2, z3]),
+            intensity: f32::from_le_bytes([i0, i1, i2, i3]),
         }
     }
 
