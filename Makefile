@@ -50,7 +50,8 @@ peers:
 # The lab shows what this writes.
 DATA ?= ../shared/data
 bench-messages:
-	cargo run --release --locked --manifest-path codecs/Cargo.toml -- --data "$(DATA)" --csv crates/lab/src/serialization/codecs.csv
+	@./setup codecs
+	cargo run --release --locked --manifest-path codecs/Cargo.toml --features c,cpp,go,java -- --data "$(DATA)" --csv crates/lab/src/serialization/codecs.csv
 	@sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -1 | tr -d '\n' >crates/lab/src/serialization/codecs.processor.txt
 
 # A failing storm prints SIM_SEED=..; with that variable set it comes again, alone.
@@ -123,6 +124,7 @@ outside:
 	cargo clippy --locked --package tautline-video --features x264 --all-targets -- -D warnings
 	cargo check --locked --manifest-path fuzz/Cargo.toml
 	cargo check --locked --manifest-path peers/Cargo.toml
+	cargo check --locked --manifest-path codecs/Cargo.toml
 
 # The erasure codes build alone, without std, and without alloc; where one is installed, for a
 # target that has neither.

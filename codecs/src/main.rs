@@ -78,7 +78,7 @@ enum Inner {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Part {
-    /// The table: five metrics, data hot and cold
+    /// The table: five metrics, data cold and hot, steps, and why the ranking is another today
     Table,
     /// The same over the number of points
     Sizes,
@@ -111,9 +111,6 @@ fn main() -> Result<()> {
     if wants(Part::Hostile) {
         report.hostile(&entries, arguments.hostile)?;
     }
-    if wants(Part::Table) {
-        report.table(&entries, arguments.points, effort)?;
-    }
     if wants(Part::Sizes) {
         report.sizes(&entries, effort)?;
     }
@@ -122,6 +119,10 @@ fn main() -> Result<()> {
     }
     if wants(Part::Real) {
         report.real(&entries, &arguments.data, effort)?;
+    }
+    // Last: what a run ends with is what it is for.
+    if wants(Part::Table) {
+        report.table(&entries, arguments.points, effort)?;
     }
     std::fs::write(&arguments.csv, report.csv())
         .with_context(|| format!("cannot write {}", arguments.csv.display()))?;

@@ -44,6 +44,41 @@ unsafe impl GlobalAlloc for Watched {
     }
 }
 
+/// What C and C++ ask for goes by the same look.
+#[cfg(all(foreign, target_env = "gnu"))]
+#[expect(unsafe_code, reason = "an allocator is")]
+mod of_c {
+    use std::ffi::c_void;
+
+    unsafe extern "C" {
+        fn __libc_malloc(size: usize) -> *mut c_void;
+        fn __libc_calloc(count: usize, size: usize) -> *mut c_void;
+        fn __libc_realloc(place: *mut c_void, size: usize) -> *mut c_void;
+    }
+
+    // SAFETY of all three: the system's own, by the names under which they are still to be had.
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
+        super::note(size);
+        // SAFETY: the caller's promise.
+        unsafe { __libc_malloc(size) }
+    }
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
+        super::note(count.saturating_mul(size));
+        // SAFETY: the caller's promise.
+        unsafe { __libc_calloc(count, size) }
+    }
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn realloc(place: *mut c_void, size: usize) -> *mut c_void {
+        super::note(size);
+        // SAFETY: the caller's promise.
+        unsafe { __libc_realloc(place, size) }
+    }
+}
+
 /// The largest request since [`forget_largest`].
 pub(crate) fn largest() -> usize {
     LARGEST.load(Ordering::Relaxed)

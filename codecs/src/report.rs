@@ -5,9 +5,9 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::codec::Entry;
+use crate::codec::{self, Entry};
 use crate::hostile::{self, Counts};
-use crate::measure::{self, Effort, Heat, METRICS, NOOP, Timing};
+use crate::measure::{self, Effort, Heat, Limits, METRICS, NOOP, PHASES, Timing};
 use crate::normal::Cloud;
 use crate::{own, published, real};
 
@@ -28,6 +28,10 @@ impl Report {
     }
 
     fn line(&mut self, part: &str, codec: &str, case: &str, metric: &str, value: f64, unit: &str) {
+        // What is not measured has no line.
+        if !value.is_finite() {
+            return;
+        }
         let _ = writeln!(self.csv, "{part},\"{codec}\",{case},{metric},{value},{unit}");
     }
 
@@ -56,22 +60,30 @@ impl Report {
         Ok(())
     }
 
-    /// The table, hot and cold, with the paper's figures and the ranking beside.
+    /// The steps, the table cold and hot, the paper's figures beside, and the ranking.
     pub(crate) fn table(&mut self, entries: &[Entry], points: usize, effort: Effort) -> Result<()> {
         let cloud = Cloud::of(points);
-        for (heat, case) in [(Heat::Hot, "hot"), (Heat::Cold, "cold")] {
+        self.phases(entries, &cloud, "hot", effort);
+        for (heat, case) in [(Heat::Cold, "cold"), (Heat::Hot, "hot")] {
             let (timings, limits) = measure::run(entries, &cloud, heat, effort)?;
             println!("{points} points, {case}: microseconds (times memcpy)");
-            println!("memcpy {:.2}   read {:.2}", limits.memcpy * 1e6, limits.read * 1e6);
-            self.line("table", "memcpy", case, "copy", limits.memcpy, "s");
-            self.line("table", "read", case, "read", limits.read, "s");
+            self.limits(&limits, case);
             self.print(entries, &timings, case, limits.memcpy);
             if heat == Heat::Hot {
-                self.ranking(entries, &timings);
+                self.ranking(&timings);
                 firsts(entries, &timings, &self.hostile);
             }
         }
         Ok(())
+    }
+
+    fn limits(&mut self, limits: &Limits, case: &str) {
+        let Limits { memcpy, fresh, read } = *limits;
+        let [copy, new, look] = [memcpy, fresh, read].map(micros);
+        println!("memcpy {copy}, into new memory {new}; read {look}");
+        self.line("table", "memcpy", case, "copy", memcpy, "s");
+        self.line("table", "memcpy", case, "fresh", fresh, "s");
+        self.line("table", "read", case, "read", read, "s");
     }
 
     fn print(&mut self, entries: &[Entry], timings: &[Timing], case: &str, memcpy: f64) {
@@ -89,13 +101,20 @@ impl Report {
             );
             self.line("table", timing.name, case, "bytes", timing.bytes as f64, "B");
             for (metric, seconds) in METRICS.iter().zip(timing.seconds) {
-                print!(" {:>9} {:>7}", micros(seconds), format!("({:.2})", seconds / memcpy));
+                let ratio = seconds / memcpy;
+                let ratio = if ratio.is_finite() { format!("({ratio:.2})") } else { String::new() };
+                print!(" {:>9} {ratio:>7}", micros(seconds));
                 self.line("table", timing.name, case, metric, seconds, "s");
             }
-            match entry.published.and_then(published::of) {
-                Some(five) => println!("   {}", five.map(|time| time.to_string()).join(" / ")),
+            match published::of(entry.name) {
+                Some(paper) => {
+                    println!("   {}", paper.micros.map(|time| time.to_string()).join(" / "))
+                }
                 None => println!(),
             }
+        }
+        for (name, needs) in codec::skipped() {
+            println!("{name:24} skipped: needs {needs}");
         }
         println!("e: evolves; c: checked; x: crashed, spun or grew under mutated messages\n");
     }
@@ -107,20 +126,48 @@ impl Report {
         }
     }
 
-    /// The paper's codecs in its order and in ours, by the sum of encode and decode.
-    fn ranking(&mut self, entries: &[Entry], timings: &[Timing]) {
-        let both = entries.iter().zip(timings).filter_map(|(entry, timing)| {
-            let [encode, decode, ..] = entry.published.and_then(published::of)?;
-            Some((entry.name, encode + decode, timing.seconds[0] + timing.seconds[1]))
-        });
-        let both: Vec<(&str, f64, f64)> = both.collect();
-        let mut paper = both.clone();
-        paper.sort_by(|a, b| a.1.total_cmp(&b.1));
-        let mut here = both;
-        here.sort_by(|a, b| a.2.total_cmp(&b.2));
-        println!("Round trip, fastest first     paper, us                          here, us");
-        for ((old, theirs, _), (new, _, ours)) in paper.iter().zip(&here) {
-            println!("{:24} {theirs:>10.1}        {new:24} {:>10}", old, micros(*ours));
+    /// The paper's codecs in our order, with their place there, and why it is another.
+    fn ranking(&self, timings: &[Timing]) {
+        let mut paper: Vec<_> = published::table_1().collect();
+        let round_trip = |five: &[f64; 5]| five[0] + five[1];
+        paper.sort_by(|a, b| round_trip(&a.micros).total_cmp(&round_trip(&b.micros)));
+        let here = |name: &str| {
+            let timing = timings.iter().find(|timing| timing.name == name);
+            timing.map(|timing| timing.seconds[0] + timing.seconds[1])
+        };
+        let mut lines: Vec<_> =
+            paper.iter().zip(1..).map(|(line, place)| (here(line.here), place, line)).collect();
+        lines.sort_by(|a, b| a.0.unwrap_or(f64::INFINITY).total_cmp(&b.0.unwrap_or(f64::INFINITY)));
+        println!("Encode and decode, microseconds: the paper's codecs in today's order, and why");
+        println!("{:24} {:>12} {:>12} {:>7}", "", "here", "paper", "faster");
+        for ((seconds, place, line), now) in lines.into_iter().zip(1..) {
+            let published = round_trip(&line.micros);
+            let here = seconds.map_or("not here".to_owned(), |s| format!("{now}. {:.1}", s * 1e6));
+            let gain = seconds.map_or(String::new(), |s| format!("{:.1} x", published / s * 1e-6));
+            let paper = format!("{place}. {published:.1}");
+            println!("{:24} {here:>12} {paper:>12} {gain:>7}   {}", line.here, line.why);
+        }
+        println!();
+    }
+
+    /// The steps each way of codecs that have structures of their own.
+    fn phases(&mut self, entries: &[Entry], cloud: &Cloud, case: &str, effort: Effort) {
+        let phases = measure::phases(entries, cloud, effort);
+        if phases.is_empty() {
+            return;
+        }
+        println!("Codecs with structures of their own, microseconds");
+        println!(
+            "{:24} {:>10} {:>10} {:>10} {:>10}",
+            "", "normal>own", "own>bytes", "bytes>own", "own>normal"
+        );
+        for (name, seconds) in phases {
+            print!("{name:24}");
+            for (phase, seconds) in PHASES.iter().zip(seconds) {
+                print!(" {:>10}", micros(seconds));
+                self.line("phases", name, case, phase, seconds, "s");
+            }
+            println!();
         }
         println!();
     }
@@ -175,8 +222,7 @@ impl Report {
             };
             let (timings, limits) = measure::run(entries, &cloud, Heat::Hot, effort)?;
             println!("{scan}: {} points, microseconds (times memcpy)", cloud.points.len());
-            println!("memcpy {:.2}   read {:.2}", limits.memcpy * 1e6, limits.read * 1e6);
-            self.line("table", "memcpy", scan, "copy", limits.memcpy, "s");
+            self.limits(&limits, scan);
             self.print(entries, &timings, scan, limits.memcpy);
         }
         let log = data.join("can").join(real::CAN);
@@ -217,6 +263,9 @@ fn firsts(entries: &[Entry], timings: &[Timing], hostile: &[(&'static str, Count
 }
 
 fn micros(seconds: f64) -> String {
+    if !seconds.is_finite() {
+        return "-".to_owned();
+    }
     let micros = seconds * 1e6;
     if micros < 0.1 { format!("{micros:.4}") } else { format!("{micros:.2}") }
 }

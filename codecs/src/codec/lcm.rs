@@ -1,7 +1,7 @@
 use super::{Codec, Read, refused};
 use crate::normal::{Cloud, Info, Point, sum};
 
-/// LCM's wire: big-endian, packed, after a fingerprint of the type.
+/// LCM's wire by hand: big-endian, packed, after a fingerprint of the type.
 ///
 /// ```text
 /// | fingerprint u64 | kind i64 | timestamp i64 | guid i64 | count i32 | points, 13 bytes each |

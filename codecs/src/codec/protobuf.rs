@@ -1,17 +1,18 @@
 use prost::Message;
 
-use super::{Codec, Read};
+use super::{Read, Staged};
 use crate::normal::{self, Cloud, Point, sum};
 
 /// Protocol Buffers by prost, a message for every point (schemas/lidar.proto).
 #[derive(Default)]
 pub(crate) struct Prost {
     outgoing: WireCloud,
+    incoming: WireCloud,
     buffer: Vec<u8>,
 }
 
-impl Codec for Prost {
-    fn encode(&mut self, cloud: &Cloud) -> &[u8] {
+impl Staged for Prost {
+    fn fill(&mut self, cloud: &Cloud) {
         let normal::Info { kind, timestamp, guid } = cloud.info;
         self.outgoing.info = Some(WireInfo { kind, timestamp, guid });
         self.outgoing.points.resize_with(cloud.points.len(), WirePoint::default);
@@ -19,28 +20,35 @@ impl Codec for Prost {
             [wire.x, wire.y, wire.z] = point.position;
             wire.intensity = point.intensity.into();
         }
+    }
+
+    fn write(&mut self) -> &[u8] {
         self.buffer.clear();
         self.outgoing.encode(&mut self.buffer).expect("a vector grows");
         &self.buffer
     }
 
-    fn decode(&mut self, bytes: &[u8]) -> Read<Cloud> {
-        let wire = WireCloud::decode(bytes)?;
+    fn parse(&mut self, bytes: &[u8]) -> Read<()> {
+        self.incoming = WireCloud::decode(bytes)?;
+        Ok(())
+    }
+
+    fn normal(&self) -> Read<Cloud> {
+        let wire = &self.incoming;
         Ok(Cloud { info: wire.info(), points: wire.points.iter().map(point).collect() })
     }
 
-    fn sum(&mut self, bytes: &[u8]) -> Read<f64> {
-        let wire = WireCloud::decode(bytes)?;
-        Ok(sum(wire.info(), wire.points.iter().map(point)))
+    fn own_sum(&self) -> f64 {
+        sum(self.incoming.info(), self.incoming.points.iter().map(point))
     }
 
-    fn guid(&mut self, bytes: &[u8]) -> Read<u64> {
-        Ok(WireCloud::decode(bytes)?.info().guid)
+    fn own_guid(&self) -> u64 {
+        self.incoming.info().guid
     }
 
-    fn middle_y(&mut self, bytes: &[u8]) -> Read<f32> {
-        let points = WireCloud::decode(bytes)?.points;
-        Ok(points.get(points.len() / 2).map_or(0.0, |wire| point(wire).position[1]))
+    fn own_middle_y(&self) -> f32 {
+        let points = &self.incoming.points;
+        points.get(points.len() / 2).map_or(0.0, |wire| wire.y)
     }
 }
 

@@ -1,6 +1,6 @@
 use quick_protobuf::{BytesReader, MessageRead, MessageWrite, Writer};
 
-use super::{Codec, Read};
+use super::{Read, Staged};
 use crate::lidar_quick as wire;
 use crate::normal::{self, Cloud, Point, sum};
 
@@ -8,11 +8,12 @@ use crate::normal::{self, Cloud, Point, sum};
 #[derive(Default)]
 pub(crate) struct Quick {
     outgoing: wire::Cloud,
+    incoming: wire::Cloud,
     buffer: Vec<u8>,
 }
 
-impl Codec for Quick {
-    fn encode(&mut self, cloud: &Cloud) -> &[u8] {
+impl Staged for Quick {
+    fn fill(&mut self, cloud: &Cloud) {
         let normal::Info { kind, timestamp, guid } = cloud.info;
         self.outgoing.info = Some(wire::Info { kind, timestamp, guid });
         self.outgoing.points.resize_with(cloud.points.len(), wire::Point::default);
@@ -20,34 +21,37 @@ impl Codec for Quick {
             [wire.x, wire.y, wire.z] = point.position;
             wire.intensity = point.intensity.into();
         }
+    }
+
+    fn write(&mut self) -> &[u8] {
         self.buffer.clear();
         let mut writer = Writer::new(&mut self.buffer);
         self.outgoing.write_message(&mut writer).expect("a vector grows");
         &self.buffer
     }
 
-    fn decode(&mut self, bytes: &[u8]) -> Read<Cloud> {
-        let wire = read(bytes)?;
-        Ok(Cloud { info: info(&wire), points: wire.points.iter().map(point).collect() })
+    fn parse(&mut self, bytes: &[u8]) -> Read<()> {
+        self.incoming = wire::Cloud::from_reader(&mut BytesReader::from_bytes(bytes), bytes)?;
+        Ok(())
     }
 
-    fn sum(&mut self, bytes: &[u8]) -> Read<f64> {
-        let wire = read(bytes)?;
-        Ok(sum(info(&wire), wire.points.iter().map(point)))
+    fn normal(&self) -> Read<Cloud> {
+        let wire = &self.incoming;
+        Ok(Cloud { info: info(wire), points: wire.points.iter().map(point).collect() })
     }
 
-    fn guid(&mut self, bytes: &[u8]) -> Read<u64> {
-        Ok(info(&read(bytes)?).guid)
+    fn own_sum(&self) -> f64 {
+        sum(info(&self.incoming), self.incoming.points.iter().map(point))
     }
 
-    fn middle_y(&mut self, bytes: &[u8]) -> Read<f32> {
-        let points = read(bytes)?.points;
-        Ok(points.get(points.len() / 2).map_or(0.0, |wire| point(wire).position[1]))
+    fn own_guid(&self) -> u64 {
+        info(&self.incoming).guid
     }
-}
 
-fn read(bytes: &[u8]) -> Read<wire::Cloud> {
-    Ok(wire::Cloud::from_reader(&mut BytesReader::from_bytes(bytes), bytes)?)
+    fn own_middle_y(&self) -> f32 {
+        let points = &self.incoming.points;
+        points.get(points.len() / 2).map_or(0.0, |wire| wire.y)
+    }
 }
 
 fn info(cloud: &wire::Cloud) -> normal::Info {

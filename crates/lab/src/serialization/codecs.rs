@@ -18,20 +18,30 @@ struct Figure {
 /// The paper's metrics, in its order.
 pub(super) const METRICS: [&str; 5] = ["encode", "decode", "sum", "guid", "y"];
 
-/// The paper's Table 1 in microseconds, and the codec that stands for each here.
-pub(super) const PUBLISHED: [(&str, Option<&str>, [f64; 5]); 11] = [
-    ("Bincode", Some("bincode 1.3.3"), [263.2, 344.7, 350.8, 336.2, 336.3]),
-    ("CapnprotoPacked", Some("capnp packed"), [786.2, 1552.5, 1440.8, 427.1, 427.6]),
-    ("CapnprotoStandard", Some("capnp"), [346.9, 1197.5, 1063.9, 55.0, 45.3]),
-    ("Colfer", None, [288.5, 124.6, 140.1, 82.4, 82.1]),
-    ("FastCdr", None, [135.7, 155.9, 160.3, 101.6, 101.4]),
-    ("FlatBuffers", Some("FlatBuffers, structs"), [155.6, 75.7, 59.3, 0.1, 0.0]),
-    ("Json", Some("serde_json"), [3495.1, 11452.8, 11469.5, 11446.2, 11472.9]),
-    ("Lcm", Some("LCM's wire"), [113.5, 89.5, 106.7, 48.8, 48.7]),
-    ("ProstProtobuf", Some("prost"), [407.6, 975.4, 929.0, 914.3, 914.4]),
-    ("QuickProtobuf", Some("quick-protobuf"), [914.4, 469.6, 392.1, 376.5, 378.0]),
-    ("Commercial DDS", None, [1107.8, 1129.5, 863.3, 808.6, 778.9]),
-];
+/// A line of the paper's Table 1, the codec that stands for it here, and why it stands where it does.
+pub(super) struct Published {
+    pub(super) paper: &'static str,
+    pub(super) here: &'static str,
+    /// Microseconds by [`METRICS`].
+    pub(super) micros: [f64; 5],
+    pub(super) why: &'static str,
+}
+
+/// All eleven, in the paper's order.
+pub(super) fn published() -> Result<Vec<Published>> {
+    let lines = PUBLISHED.lines().skip(1).map(line).collect::<Option<_>>();
+    lines.context("published.csv has a line that is none of Table 1")
+}
+
+fn line(text: &'static str) -> Option<Published> {
+    let mut fields = text.splitn(8, ';');
+    let (paper, here) = (fields.next()?, fields.next()?);
+    let mut micros = [0.0; 5];
+    for number in &mut micros {
+        *number = fields.next()?.parse().ok()?;
+    }
+    Some(Published { paper, here, micros, why: fields.next()? })
+}
 
 impl Codecs {
     pub(super) fn read() -> Result<Self> {
@@ -89,5 +99,6 @@ pub(super) fn note() -> String {
     )
 }
 
+const PUBLISHED: &str = include_str!("published.csv");
 const MEASURED: &str = include_str!("codecs.csv");
 const PROCESSOR: &str = include_str!("codecs.processor.txt");

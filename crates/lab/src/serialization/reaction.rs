@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 
-use super::codecs::{Codecs, PUBLISHED, note};
+use super::codecs::{Codecs, note, published};
 use crate::experiment::Run;
 use crate::outcome::{Outcome, Table};
 use crate::plot::{Axis, Plot, Series};
@@ -12,15 +12,15 @@ use crate::row::Row;
 pub(super) fn run(_: &Run<'_>) -> Result<Outcome> {
     let codecs = Codecs::read()?;
     let mut table = Table::new("reaction", ["codec", "published_mm", "measured_mm"]);
-    let mut here = Vec::new();
+    let (mut here, paper) = (Vec::new(), published()?);
     for name in codecs.names("table") {
         let trip = |metric| codecs.micros("table", name, "hot", metric);
         let (Some(encode), Some(decode)) = (trip("encode"), trip("decode")) else { continue };
         if name == "no operation" {
             continue;
         }
-        let published = PUBLISHED.iter().find(|(_, codec, _)| *codec == Some(name));
-        let published = published.map(|(_, _, five)| millimetres(five[0] + five[1]));
+        let published = paper.iter().find(|line| line.here == name);
+        let published = published.map(|line| millimetres(line.micros[0] + line.micros[1]));
         table.push([name.into(), published.into(), millimetres(encode + decode).into()]);
         here.push((name, millimetres(encode + decode)));
     }
