@@ -28,6 +28,9 @@ static getSizePrefixedRootAsClassSurvey(bb:flatbuffers.ByteBuffer, obj?:ClassSur
   return (obj || new ClassSurvey()).__init(bb.readInt32(bb.position()) + bb.position(), bb);
 }
 
+/**
+ * Which class.
+ */
 unitClass():UnitClass {
   const offset = this.bb!.__offset(this.bb_pos, 4);
   return offset ? this.bb!.readUint8(this.bb_pos + offset) : UnitClass.Control;
@@ -41,6 +44,9 @@ offered():bigint {
   return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');
 }
 
+/**
+ * Taken.
+ */
 accepted():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 8);
   return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');
@@ -78,6 +84,9 @@ toldDelivered():bigint {
   return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');
 }
 
+/**
+ * The same, lost.
+ */
 toldLost():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 18);
   return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');
@@ -91,6 +100,9 @@ heard():bigint {
   return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');
 }
 
+/**
+ * Whole and in time.
+ */
 delivered():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 22);
   return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');

@@ -16,12 +16,15 @@ export class ClockOffset {
   return this;
 }
 
+/**
+ * Nanoseconds, vehicle minus operator.
+ */
 offsetNs():bigint {
   return this.bb!.readInt64(this.bb_pos);
 }
 
 /**
- * The offset is this close to the truth, either way.
+ * Nanoseconds: the offset is this close to the truth, either way.
  */
 errorNs():bigint {
   return this.bb!.readUint64(this.bb_pos + 8);

@@ -8,6 +8,9 @@ import { Controls } from './controls.js';
 import { StripReport } from './strip-report.js';
 
 
+/**
+ * One command of the operator; the newest counts.
+ */
 export class Command {
   bb: flatbuffers.ByteBuffer|null = null;
   bb_pos = 0;
@@ -30,6 +33,9 @@ static bufferHasIdentifier(bb:flatbuffers.ByteBuffer):boolean {
   return bb.__has_identifier('TLC1');
 }
 
+/**
+ * What to do.
+ */
 controls(obj?:Controls):Controls|null {
   const offset = this.bb!.__offset(this.bb_pos, 4);
   return offset ? (obj || new Controls()).__init(this.bb_pos + offset, this.bb!) : null;

@@ -34,30 +34,36 @@ sentAtNs():bigint {
 }
 
 /**
- * -1 (full right) to 1 (full left).
+ * Share of the steering's reach: -1 (full right) to 1 (full left), counterclockwise seen from above.
  */
 steering():number {
   return this.bb!.readFloat32(this.bb_pos + 16);
 }
 
 /**
- * 0 to 1.
+ * Share of full acceleration, 0 to 1.
  */
 throttle():number {
   return this.bb!.readFloat32(this.bb_pos + 20);
 }
 
 /**
- * 0 to 1.
+ * Share of full braking, 0 to 1.
  */
 brake():number {
   return this.bb!.readFloat32(this.bb_pos + 24);
 }
 
+/**
+ * Which way throttle pushes.
+ */
 gear():Gear {
   return this.bb!.readUint8(this.bb_pos + 28);
 }
 
+/**
+ * Stop as hard as can be, whatever else is said.
+ */
 emergencyStop():boolean {
   return !!this.bb!.readInt8(this.bb_pos + 29);
 }

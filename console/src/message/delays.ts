@@ -16,14 +16,23 @@ export class Delays {
   return this;
 }
 
+/**
+ * Half, ms.
+ */
 p50():number {
   return this.bb!.readFloat32(this.bb_pos);
 }
 
+/**
+ * 95 of a hundred, ms.
+ */
 p95():number {
   return this.bb!.readFloat32(this.bb_pos + 4);
 }
 
+/**
+ * 99 of a hundred, ms.
+ */
 p99():number {
   return this.bb!.readFloat32(this.bb_pos + 8);
 }

@@ -25,6 +25,9 @@ static getSizePrefixedRootAsDropCount(bb:flatbuffers.ByteBuffer, obj?:DropCount)
   return (obj || new DropCount()).__init(bb.readInt32(bb.position()) + bb.position(), bb);
 }
 
+/**
+ * What is dropped and why, in words that stay the same.
+ */
 name():string|null
 name(optionalEncoding:flatbuffers.Encoding):string|Uint8Array|null
 name(optionalEncoding?:any):string|Uint8Array|null {
@@ -32,6 +35,9 @@ name(optionalEncoding?:any):string|Uint8Array|null {
   return offset ? this.bb!.__string(this.bb_pos + offset, optionalEncoding) : null;
 }
 
+/**
+ * Since the process began.
+ */
 count():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 6);
   return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');

@@ -25,6 +25,9 @@ static getSizePrefixedRootAsEmulatedLink(bb:flatbuffers.ByteBuffer, obj?:Emulate
   return (obj || new EmulatedLink()).__init(bb.readInt32(bb.position()) + bb.position(), bb);
 }
 
+/**
+ * What the emulator calls it.
+ */
 name():string|null
 name(optionalEncoding:flatbuffers.Encoding):string|Uint8Array|null
 name(optionalEncoding?:any):string|Uint8Array|null {
@@ -32,6 +35,9 @@ name(optionalEncoding?:any):string|Uint8Array|null {
   return offset ? this.bb!.__string(this.bb_pos + offset, optionalEncoding) : null;
 }
 
+/**
+ * Whether nothing goes over it.
+ */
 cut():boolean {
   const offset = this.bb!.__offset(this.bb_pos, 6);
   return offset ? !!this.bb!.readInt8(this.bb_pos + offset) : false;

@@ -2,7 +2,17 @@
 
 /* eslint-disable @typescript-eslint/no-unused-vars, @typescript-eslint/no-explicit-any, @typescript-eslint/no-non-null-assertion */
 
+/**
+ * Whose count it is.
+ */
 export enum End {
+  /**
+   * Where the person sits.
+   */
   Operator = 0,
+
+  /**
+   * What is driven.
+   */
   Vehicle = 1
 }

@@ -2,7 +2,17 @@
 
 /* eslint-disable @typescript-eslint/no-unused-vars, @typescript-eslint/no-explicit-any, @typescript-eslint/no-non-null-assertion */
 
+/**
+ * Which way throttle pushes.
+ */
 export enum Gear {
+  /**
+   * Forward, along the vehicle's x.
+   */
   Drive = 0,
+
+  /**
+   * Backward.
+   */
   Reverse = 1
 }

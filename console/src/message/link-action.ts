@@ -6,6 +6,9 @@ import * as flatbuffers from 'flatbuffers';
 
 
 
+/**
+ * Cuts or restores one emulated link.
+ */
 export class LinkAction {
   bb: flatbuffers.ByteBuffer|null = null;
   bb_pos = 0;

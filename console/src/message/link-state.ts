@@ -2,8 +2,22 @@
 
 /* eslint-disable @typescript-eslint/no-unused-vars, @typescript-eslint/no-explicit-any, @typescript-eslint/no-non-null-assertion */
 
+/**
+ * What a link is good for.
+ */
 export enum LinkState {
+  /**
+   * Its address has not yet proved that it answers.
+   */
   Validating = 0,
+
+  /**
+   * It carries packets.
+   */
   Up = 1,
+
+  /**
+   * Its pongs have stopped.
+   */
   Silent = 2
 }

@@ -7,6 +7,9 @@ import * as flatbuffers from 'flatbuffers';
 import { LinkState } from './link-state.js';
 
 
+/**
+ * One link between vehicle and operator, as one end sees it.
+ */
 export class LinkStatus {
   bb: flatbuffers.ByteBuffer|null = null;
   bb_pos = 0;
@@ -33,6 +36,9 @@ link():number {
   return offset ? this.bb!.readUint8(this.bb_pos + offset) : 0;
 }
 
+/**
+ * What people call it.
+ */
 name():string|null
 name(optionalEncoding:flatbuffers.Encoding):string|Uint8Array|null
 name(optionalEncoding?:any):string|Uint8Array|null {
@@ -40,6 +46,9 @@ name(optionalEncoding?:any):string|Uint8Array|null {
   return offset ? this.bb!.__string(this.bb_pos + offset, optionalEncoding) : null;
 }
 
+/**
+ * What it is good for.
+ */
 state():LinkState {
   const offset = this.bb!.__offset(this.bb_pos, 8);
   return offset ? this.bb!.readUint8(this.bb_pos + offset) : LinkState.Validating;
@@ -62,18 +71,24 @@ receivedRateBps():bigint {
 }
 
 /**
- * Negative: not known. So are the two that follow.
+ * Round-trip time, ms; negative: not known, here and in the next two.
  */
 rttMs():number {
   const offset = this.bb!.__offset(this.bb_pos, 14);
   return offset ? this.bb!.readFloat32(this.bb_pos + offset) : -1.0;
 }
 
+/**
+ * One-way delay towards this end, ms.
+ */
 owdMs():number {
   const offset = this.bb!.__offset(this.bb_pos, 16);
   return offset ? this.bb!.readFloat32(this.bb_pos + offset) : -1.0;
 }
 
+/**
+ * Of those delays, ms (RFC 3550, 6.4.1).
+ */
 jitterMs():number {
   const offset = this.bb!.__offset(this.bb_pos, 18);
   return offset ? this.bb!.readFloat32(this.bb_pos + offset) : -1.0;
@@ -87,16 +102,25 @@ loss():number {
   return offset ? this.bb!.readFloat32(this.bb_pos + offset) : 0.0;
 }
 
+/**
+ * By this end, since the session began, as the next two.
+ */
 packetsSent():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 22);
   return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');
 }
 
+/**
+ * By this end.
+ */
 packetsReceived():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 24);
   return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');
 }
 
+/**
+ * Known to be lost.
+ */
 packetsLost():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 26);
   return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');

@@ -37,6 +37,9 @@ link():number {
   return offset ? this.bb!.readUint8(this.bb_pos + offset) : 0;
 }
 
+/**
+ * What the link is good for.
+ */
 state():LinkState {
   const offset = this.bb!.__offset(this.bb_pos, 6);
   return offset ? this.bb!.readUint8(this.bb_pos + offset) : LinkState.Validating;
@@ -83,7 +86,7 @@ incomingBps():bigint {
 }
 
 /**
- * Negative: not known.
+ * Round-trip time, ms; negative: not known.
  */
 rttMs():number {
   const offset = this.bb!.__offset(this.bb_pos, 18);
@@ -91,13 +94,16 @@ rttMs():number {
 }
 
 /**
- * Absent: not known. So is the next.
+ * One-way delays of what this end sends; absent: not known. So is the next.
  */
 owdOut(obj?:Delays):Delays|null {
   const offset = this.bb!.__offset(this.bb_pos, 20);
   return offset ? (obj || new Delays()).__init(this.bb_pos + offset, this.bb!) : null;
 }
 
+/**
+ * Of what it receives.
+ */
 owdIn(obj?:Delays):Delays|null {
   const offset = this.bb!.__offset(this.bb_pos, 22);
   return offset ? (obj || new Delays()).__init(this.bb_pos + offset, this.bb!) : null;
@@ -120,7 +126,7 @@ lossIn():number {
 }
 
 /**
- * Media that waits here.
+ * Bytes of media that wait here.
  */
 queuedBytes():number {
   const offset = this.bb!.__offset(this.bb_pos, 28);
@@ -128,7 +134,7 @@ queuedBytes():number {
 }
 
 /**
- * Sent, and nothing known of it yet.
+ * Bytes sent, and nothing known of them yet.
  */
 inFlightBytes():number {
   const offset = this.bb!.__offset(this.bb_pos, 30);
@@ -136,13 +142,16 @@ inFlightBytes():number {
 }
 
 /**
- * Since the session began, as all that follow.
+ * Datagrams of any kind, since the session began, as all that follow.
  */
 datagramsSent():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 32);
   return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');
 }
 
+/**
+ * That arrived here.
+ */
 datagramsReceived():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 34);
   return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');
@@ -188,16 +197,25 @@ packetsSent():bigint {
   return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');
 }
 
+/**
+ * There before their deadline.
+ */
 packetsInTime():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 46);
   return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');
 }
 
+/**
+ * There after it.
+ */
 packetsLate():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 48);
   return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');
 }
 
+/**
+ * Not there.
+ */
 packetsLost():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 50);
   return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');

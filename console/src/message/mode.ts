@@ -2,10 +2,32 @@
 
 /* eslint-disable @typescript-eslint/no-unused-vars, @typescript-eslint/no-explicit-any, @typescript-eslint/no-non-null-assertion */
 
+/**
+ * What the vehicle's failsafe lets happen.
+ */
 export enum Mode {
+  /**
+   * Nobody drives yet.
+   */
   AwaitingOperator = 0,
+
+  /**
+   * The operator's commands move the vehicle.
+   */
   Driving = 1,
+
+  /**
+   * The vehicle brakes by itself.
+   */
   Stopping = 2,
+
+  /**
+   * The vehicle stands, braked by itself.
+   */
   Stopped = 3,
+
+  /**
+   * Commands are fresh again, but the pedal has not been let go of since the stop.
+   */
   AwaitingRelease = 4
 }

@@ -5,7 +5,7 @@
 import * as flatbuffers from 'flatbuffers';
 
 /**
- * Fixed size, written and read in one piece.
+ * Fixed size, written and read in one piece. The vehicle's frame: x forward, y left, z up, metres.
  */
 export class Motion {
   bb: flatbuffers.ByteBuffer|null = null;
@@ -17,46 +17,49 @@ export class Motion {
 }
 
 /**
- * m/s, negative in reverse.
+ * Along the vehicle's x, m/s: negative in reverse.
  */
 speed():number {
   return this.bb!.readFloat32(this.bb_pos);
 }
 
 /**
- * Radians at the road wheels, left positive.
+ * Radians at the road wheels, about z: left positive.
  */
 steeringAngle():number {
   return this.bb!.readFloat32(this.bb_pos + 4);
 }
 
 /**
- * 0 to 1, as applied.
+ * Share of full acceleration, 0 to 1, as applied.
  */
 throttle():number {
   return this.bb!.readFloat32(this.bb_pos + 8);
 }
 
 /**
- * 0 to 1, as applied.
+ * Share of full braking, 0 to 1, as applied.
  */
 brake():number {
   return this.bb!.readFloat32(this.bb_pos + 12);
 }
 
 /**
- * Metres in the course's frame, x east, y north.
+ * Metres east of the course's origin; the course's frame is x east, y north, z up.
  */
 x():number {
   return this.bb!.readFloat32(this.bb_pos + 16);
 }
 
+/**
+ * Metres north of it.
+ */
 y():number {
   return this.bb!.readFloat32(this.bb_pos + 20);
 }
 
 /**
- * Radians, counterclockwise from x, not wrapped.
+ * Of the vehicle's x in that frame: radians, counterclockwise from east, not wrapped.
  */
 heading():number {
   return this.bb!.readFloat32(this.bb_pos + 24);

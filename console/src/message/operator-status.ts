@@ -11,6 +11,9 @@ import { LinkStatus } from './link-status.js';
 import { SessionState } from './session-state.js';
 
 
+/**
+ * The operator's end as a whole.
+ */
 export class OperatorStatus {
   bb: flatbuffers.ByteBuffer|null = null;
   bb_pos = 0;
@@ -41,6 +44,9 @@ unixNs():bigint {
   return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');
 }
 
+/**
+ * The vehicle that is driven or wanted.
+ */
 vehicleName():string|null
 vehicleName(optionalEncoding:flatbuffers.Encoding):string|Uint8Array|null
 vehicleName(optionalEncoding?:any):string|Uint8Array|null {
@@ -48,6 +54,9 @@ vehicleName(optionalEncoding?:any):string|Uint8Array|null {
   return offset ? this.bb!.__string(this.bb_pos + offset, optionalEncoding) : null;
 }
 
+/**
+ * How far the operator has come.
+ */
 sessionState():SessionState {
   const offset = this.bb!.__offset(this.bb_pos, 8);
   return offset ? this.bb!.readUint8(this.bb_pos + offset) : SessionState.Registering;
@@ -76,16 +85,25 @@ linksLength():number {
   return offset ? this.bb!.__vector_len(this.bb_pos + offset) : 0;
 }
 
+/**
+ * Whole and in time, since the session began, as all that follow.
+ */
 unitsReceived():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 14);
   return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');
 }
 
+/**
+ * Whole, but after their deadline.
+ */
 unitsLate():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 16);
   return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');
 }
 
+/**
+ * Never whole.
+ */
 unitsLost():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 18);
   return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');
@@ -108,13 +126,16 @@ slicesSkipped():bigint {
 }
 
 /**
- * Absent: not yet estimated.
+ * How far the clocks are apart; absent: not yet estimated.
  */
 clock(obj?:ClockOffset):ClockOffset|null {
   const offset = this.bb!.__offset(this.bb_pos, 24);
   return offset ? (obj || new ClockOffset()).__init(this.bb_pos + offset, this.bb!) : null;
 }
 
+/**
+ * Named drops at the operator, those that have happened.
+ */
 drops(index: number, obj?:DropCount):DropCount|null {
   const offset = this.bb!.__offset(this.bb_pos, 26);
   return offset ? (obj || new DropCount()).__init(this.bb!.__indirect(this.bb!.__vector(this.bb_pos + offset) + index * 4), this.bb!) : null;
@@ -125,6 +146,9 @@ dropsLength():number {
   return offset ? this.bb!.__vector_len(this.bb_pos + offset) : 0;
 }
 
+/**
+ * Empty: links are real.
+ */
 emulatedLinks(index: number, obj?:EmulatedLink):EmulatedLink|null {
   const offset = this.bb!.__offset(this.bb_pos, 28);
   return offset ? (obj || new EmulatedLink()).__init(this.bb!.__indirect(this.bb!.__vector(this.bb_pos + offset) + index * 4), this.bb!) : null;

@@ -23,6 +23,9 @@ newest():number {
   return this.bb!.readUint32(this.bb_pos);
 }
 
+/**
+ * Which strip of the pictures, 0 the topmost.
+ */
 strip():number {
   return this.bb!.readUint8(this.bb_pos + 4);
 }

@@ -9,6 +9,9 @@ import { End } from './end.js';
 import { LinkSurvey } from './link-survey.js';
 
 
+/**
+ * Everything that one end's transport counts.
+ */
 export class Survey {
   bb: flatbuffers.ByteBuffer|null = null;
   bb_pos = 0;
@@ -39,6 +42,9 @@ end():End {
   return offset ? this.bb!.readUint8(this.bb_pos + offset) : End.Operator;
 }
 
+/**
+ * By link.
+ */
 links(index: number, obj?:LinkSurvey):LinkSurvey|null {
   const offset = this.bb!.__offset(this.bb_pos, 6);
   return offset ? (obj || new LinkSurvey()).__init(this.bb!.__indirect(this.bb!.__vector(this.bb_pos + offset) + index * 4), this.bb!) : null;
@@ -49,6 +55,9 @@ linksLength():number {
   return offset ? this.bb!.__vector_len(this.bb_pos + offset) : 0;
 }
 
+/**
+ * By class.
+ */
 classes(index: number, obj?:ClassSurvey):ClassSurvey|null {
   const offset = this.bb!.__offset(this.bb_pos, 8);
   return offset ? (obj || new ClassSurvey()).__init(this.bb!.__indirect(this.bb!.__vector(this.bb_pos + offset) + index * 4), this.bb!) : null;

@@ -10,6 +10,9 @@ import { Mode } from './mode.js';
 import { Motion } from './motion.js';
 
 
+/**
+ * The vehicle as a whole, lately.
+ */
 export class Telemetry {
   bb: flatbuffers.ByteBuffer|null = null;
   bb_pos = 0;
@@ -48,11 +51,17 @@ sentAtNs():bigint {
   return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');
 }
 
+/**
+ * How it moves.
+ */
 motion(obj?:Motion):Motion|null {
   const offset = this.bb!.__offset(this.bb_pos, 8);
   return offset ? (obj || new Motion()).__init(this.bb_pos + offset, this.bb!) : null;
 }
 
+/**
+ * What its failsafe lets happen.
+ */
 mode():Mode {
   const offset = this.bb!.__offset(this.bb_pos, 10);
   return offset ? this.bb!.readUint8(this.bb_pos + offset) : Mode.AwaitingOperator;
@@ -92,34 +101,49 @@ videoBudgetBps():bigint {
   return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');
 }
 
+/**
+ * Since the process began, as all counts that follow.
+ */
 picturesCaptured():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 20);
   return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');
 }
 
+/**
+ * Of these, those of which no strip was read.
+ */
 picturesDropped():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 22);
   return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');
 }
 
+/**
+ * Handed to transport.
+ */
 slicesSent():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 24);
   return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');
 }
 
+/**
+ * Strips that no encoder had time for or could encode, and slices that transport refused.
+ */
 slicesDropped():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 26);
   return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');
 }
 
 /**
- * Time to encode one slice, ms, over the last second.
+ * What half of the slices of the last second took to encode at most, ms.
  */
 encodeMsP50():number {
   const offset = this.bb!.__offset(this.bb_pos, 28);
   return offset ? this.bb!.readFloat32(this.bb_pos + offset) : 0.0;
 }
 
+/**
+ * The same of 99 in a hundred.
+ */
 encodeMsP99():number {
   const offset = this.bb!.__offset(this.bb_pos, 30);
   return offset ? this.bb!.readFloat32(this.bb_pos + offset) : 0.0;
@@ -138,6 +162,9 @@ linksLength():number {
   return offset ? this.bb!.__vector_len(this.bb_pos + offset) : 0;
 }
 
+/**
+ * Cones of the simulated course that the car has run over.
+ */
 conesHit():number {
   const offset = this.bb!.__offset(this.bb_pos, 34);
   return offset ? this.bb!.readUint32(this.bb_pos + offset) : 0;

@@ -2,7 +2,17 @@
 
 /* eslint-disable @typescript-eslint/no-unused-vars, @typescript-eslint/no-explicit-any, @typescript-eslint/no-non-null-assertion */
 
+/**
+ * What a unit is for.
+ */
 export enum UnitClass {
+  /**
+   * Commands, telemetry: tiny, on every link, the newest counts.
+   */
   Control = 0,
+
+  /**
+   * Slices of pictures.
+   */
   Media = 1
 }

@@ -19,12 +19,15 @@ pub const ENUM_VALUES_GEAR: [Gear; 2] = [
   Gear::Reverse,
 ];
 
+/// Which way throttle pushes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(transparent)]
 pub struct Gear(pub u8);
 #[allow(non_upper_case_globals)]
 impl Gear {
+  /// Forward, along the vehicle's x.
   pub const Drive: Self = Self(0);
+  /// Backward.
   pub const Reverse: Self = Self(1);
 
   pub const ENUM_MIN: u8 = 0;
@@ -238,7 +241,7 @@ impl<'a> Controls {
     }
   }
 
-  /// -1 (full right) to 1 (full left).
+  /// Share of the steering's reach: -1 (full right) to 1 (full left), counterclockwise seen from above.
   pub fn steering(&self) -> f32 {
     let mut mem = ::core::mem::MaybeUninit::<<f32 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -268,7 +271,7 @@ impl<'a> Controls {
     }
   }
 
-  /// 0 to 1.
+  /// Share of full acceleration, 0 to 1.
   pub fn throttle(&self) -> f32 {
     let mut mem = ::core::mem::MaybeUninit::<<f32 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -298,7 +301,7 @@ impl<'a> Controls {
     }
   }
 
-  /// 0 to 1.
+  /// Share of full braking, 0 to 1.
   pub fn brake(&self) -> f32 {
     let mut mem = ::core::mem::MaybeUninit::<<f32 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -328,6 +331,7 @@ impl<'a> Controls {
     }
   }
 
+  /// Which way throttle pushes.
   pub fn gear(&self) -> Gear {
     let mut mem = ::core::mem::MaybeUninit::<<Gear as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -357,6 +361,7 @@ impl<'a> Controls {
     }
   }
 
+  /// Stop as hard as can be, whatever else is said.
   pub fn emergency_stop(&self) -> bool {
     let mut mem = ::core::mem::MaybeUninit::<<bool as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -522,6 +527,7 @@ impl<'a> StripReport {
     }
   }
 
+  /// Which strip of the pictures, 0 the topmost.
   pub fn strip(&self) -> u8 {
     let mut mem = ::core::mem::MaybeUninit::<<u8 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -616,6 +622,7 @@ impl<'a> StripReport {
 pub enum CommandOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
+/// One command of the operator; the newest counts.
 pub struct Command<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -648,6 +655,7 @@ impl<'a> Command<'a> {
   }
 
 
+  /// What to do.
   #[inline]
   pub fn controls(&self) -> &'a Controls {
     // Safety:

@@ -20,13 +20,17 @@ pub const ENUM_VALUES_VEHICLE_STATE: [VehicleState; 3] = [
   VehicleState::Away,
 ];
 
+/// Whether a vehicle can be had.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(transparent)]
 pub struct VehicleState(pub u8);
 #[allow(non_upper_case_globals)]
 impl VehicleState {
+  /// Registered, and nobody's.
   pub const Free: Self = Self(0);
+  /// Leased to an operator.
   pub const Taken: Self = Self(1);
+  /// Known, but not connected.
   pub const Away: Self = Self(2);
 
   pub const ENUM_MIN: u8 = 0;
@@ -113,18 +117,27 @@ pub const ENUM_VALUES_REFUSAL: [Refusal; 8] = [
   Refusal::Full,
 ];
 
+/// Why the switchboard refuses.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(transparent)]
 pub struct Refusal(pub u8);
 #[allow(non_upper_case_globals)]
 impl Refusal {
+  /// No vehicle has that name.
   pub const UnknownVehicle: Self = Self(0);
+  /// Another operator has it.
   pub const VehicleTaken: Self = Self(1);
+  /// It is not connected.
   pub const VehicleAway: Self = Self(2);
+  /// This key may not do that.
   pub const NotAllowed: Self = Self(3);
+  /// Only who has registered may ask this.
   pub const NotRegistered: Self = Self(4);
+  /// Another key has that name.
   pub const NameTaken: Self = Self(5);
+  /// The request makes no sense, or not now.
   pub const BadRequest: Self = Self(6);
+  /// The switchboard takes no more.
   pub const Full: Self = Self(7);
 
   pub const ENUM_MIN: u8 = 0;
@@ -225,6 +238,7 @@ pub const ENUM_VALUES_CONTROL_MESSAGE: [ControlMessage; 12] = [
   ControlMessage::Pong,
 ];
 
+/// Everything that the control plane says.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(transparent)]
 pub struct ControlMessage(pub u8);
@@ -395,6 +409,7 @@ impl<'a> Key {
     s
   }
 
+  /// X25519, as RFC 7748 writes it.
   pub fn bytes(&'a self) -> ::flatbuffers::Array<'a, u8, 32> {
     // Safety:
     // Created from a valid Table for this object
@@ -477,6 +492,7 @@ impl<'a> Lease {
     s
   }
 
+  /// Goes into the handshake between the two.
   pub fn bytes(&'a self) -> ::flatbuffers::Array<'a, u8, 16> {
     // Safety:
     // Created from a valid Table for this object
@@ -497,6 +513,7 @@ impl<'a> Lease {
 pub enum RegisterVehicleOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
+/// A vehicle says that it is there.
 pub struct RegisterVehicle<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -529,6 +546,7 @@ impl<'a> RegisterVehicle<'a> {
   }
 
 
+  /// What operators call it.
   #[inline]
   pub fn name(&self) -> &'a str {
     // Safety:
@@ -536,6 +554,7 @@ impl<'a> RegisterVehicle<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(RegisterVehicle::VT_NAME, None).unwrap()}
   }
+  /// Where its links can be reached: `host:port`, UDP.
   #[inline]
   pub fn addresses(&self) -> ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<&'a str>> {
     // Safety:
@@ -612,6 +631,7 @@ impl ::core::fmt::Debug for RegisterVehicle<'_> {
 pub enum RegisterOperatorOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
+/// An operator says that it is there.
 pub struct RegisterOperator<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -644,6 +664,7 @@ impl<'a> RegisterOperator<'a> {
   }
 
 
+  /// What vehicles know it by.
   #[inline]
   pub fn name(&self) -> &'a str {
     // Safety:
@@ -651,6 +672,7 @@ impl<'a> RegisterOperator<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(RegisterOperator::VT_NAME, None).unwrap()}
   }
+  /// Where it can be reached: `host:port`, UDP.
   #[inline]
   pub fn addresses(&self) -> ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<&'a str>> {
     // Safety:
@@ -727,6 +749,7 @@ impl ::core::fmt::Debug for RegisterOperator<'_> {
 pub enum ListVehiclesOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
+/// Asks for a VehicleList.
 pub struct ListVehicles<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -805,6 +828,7 @@ impl ::core::fmt::Debug for ListVehicles<'_> {
 pub enum VehicleEntryOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
+/// One vehicle that this operator may see.
 pub struct VehicleEntry<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -841,6 +865,7 @@ impl<'a> VehicleEntry<'a> {
   }
 
 
+  /// What operators call it.
   #[inline]
   pub fn name(&self) -> &'a str {
     // Safety:
@@ -848,6 +873,7 @@ impl<'a> VehicleEntry<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(VehicleEntry::VT_NAME, None).unwrap()}
   }
+  /// Who it is.
   #[inline]
   pub fn key(&self) -> &'a Key {
     // Safety:
@@ -855,6 +881,7 @@ impl<'a> VehicleEntry<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<Key>(VehicleEntry::VT_KEY, None).unwrap()}
   }
+  /// Whether it can be had.
   #[inline]
   pub fn state(&self) -> VehicleState {
     // Safety:
@@ -862,7 +889,7 @@ impl<'a> VehicleEntry<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<VehicleState>(VehicleEntry::VT_STATE, Some(VehicleState::Free)).unwrap()}
   }
-  /// Between switchboard and vehicle; negative: not known.
+  /// Between switchboard and vehicle, ms; negative: not known.
   #[inline]
   pub fn round_trip_ms(&self) -> f32 {
     // Safety:
@@ -955,6 +982,7 @@ impl ::core::fmt::Debug for VehicleEntry<'_> {
 pub enum VehicleListOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
+/// All vehicles that this operator may see.
 pub struct VehicleList<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -985,6 +1013,7 @@ impl<'a> VehicleList<'a> {
   }
 
 
+  /// At most 256.
   #[inline]
   pub fn vehicles(&self) -> ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<VehicleEntry<'a>>> {
     // Safety:
@@ -1052,6 +1081,7 @@ impl ::core::fmt::Debug for VehicleList<'_> {
 pub enum TakeOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
+/// An operator wants a vehicle.
 pub struct Take<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -1082,6 +1112,7 @@ impl<'a> Take<'a> {
   }
 
 
+  /// As registered.
   #[inline]
   pub fn vehicle_name(&self) -> &'a str {
     // Safety:
@@ -1149,6 +1180,7 @@ impl ::core::fmt::Debug for Take<'_> {
 pub enum ReleaseOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
+/// An operator gives its vehicle back.
 pub struct Release<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -1227,6 +1259,7 @@ impl ::core::fmt::Debug for Release<'_> {
 pub enum IntroduceOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
+/// The switchboard brings two together: both get one.
 pub struct Introduce<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -1263,6 +1296,7 @@ impl<'a> Introduce<'a> {
   }
 
 
+  /// Names what has been agreed.
   #[inline]
   pub fn lease(&self) -> &'a Lease {
     // Safety:
@@ -1270,6 +1304,7 @@ impl<'a> Introduce<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<Lease>(Introduce::VT_LEASE, None).unwrap()}
   }
+  /// The other's name.
   #[inline]
   pub fn peer_name(&self) -> &'a str {
     // Safety:
@@ -1277,6 +1312,7 @@ impl<'a> Introduce<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(Introduce::VT_PEER_NAME, None).unwrap()}
   }
+  /// The other's key; nobody else is to be believed.
   #[inline]
   pub fn peer_key(&self) -> &'a Key {
     // Safety:
@@ -1284,6 +1320,7 @@ impl<'a> Introduce<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<Key>(Introduce::VT_PEER_KEY, None).unwrap()}
   }
+  /// Where the other can be reached: `host:port`, UDP.
   #[inline]
   pub fn peer_addresses(&self) -> ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<&'a str>> {
     // Safety:
@@ -1378,6 +1415,7 @@ impl ::core::fmt::Debug for Introduce<'_> {
 pub enum ReleasedOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
+/// A lease has ended.
 pub struct Released<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -1410,6 +1448,7 @@ impl<'a> Released<'a> {
   }
 
 
+  /// Which.
   #[inline]
   pub fn lease(&self) -> &'a Lease {
     // Safety:
@@ -1417,6 +1456,7 @@ impl<'a> Released<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<Lease>(Released::VT_LEASE, None).unwrap()}
   }
+  /// Why, for people.
   #[inline]
   pub fn reason(&self) -> &'a str {
     // Safety:
@@ -1493,6 +1533,7 @@ impl ::core::fmt::Debug for Released<'_> {
 pub enum RefusedOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
+/// What was asked for is not done.
 pub struct Refused<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -1525,6 +1566,7 @@ impl<'a> Refused<'a> {
   }
 
 
+  /// Why, for programs.
   #[inline]
   pub fn reason_code(&self) -> Refusal {
     // Safety:
@@ -1532,6 +1574,7 @@ impl<'a> Refused<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<Refusal>(Refused::VT_REASON_CODE, Some(Refusal::UnknownVehicle)).unwrap()}
   }
+  /// Why, for people.
   #[inline]
   pub fn text(&self) -> &'a str {
     // Safety:
@@ -1607,7 +1650,7 @@ impl ::core::fmt::Debug for Refused<'_> {
 pub enum PingOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
-/// `t`: nanoseconds on the sender's clock; the pong carries it back unchanged.
+/// Asks for a pong.
 pub struct Ping<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -1638,6 +1681,7 @@ impl<'a> Ping<'a> {
   }
 
 
+  /// Nanoseconds, sender's clock.
   #[inline]
   pub fn t(&self) -> u64 {
     // Safety:
@@ -1704,6 +1748,7 @@ impl ::core::fmt::Debug for Ping<'_> {
 pub enum PongOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
+/// Answers a ping.
 pub struct Pong<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -1734,6 +1779,7 @@ impl<'a> Pong<'a> {
   }
 
 
+  /// As it came in the ping.
   #[inline]
   pub fn t(&self) -> u64 {
     // Safety:
@@ -1800,6 +1846,7 @@ impl ::core::fmt::Debug for Pong<'_> {
 pub enum ControlOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
+/// One message of the control plane.
 pub struct Control<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -1839,6 +1886,7 @@ impl<'a> Control<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<ControlMessage>(Control::VT_MESSAGE_TYPE, Some(ControlMessage::NONE)).unwrap()}
   }
+  /// What it says; id 0 is the union's type.
   #[inline]
   pub fn message(&self) -> ::flatbuffers::Table<'a> {
     // Safety:

@@ -11,6 +11,7 @@ extern crate alloc;
 pub enum LinkActionOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
+/// Cuts or restores one emulated link.
 pub struct LinkAction<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }

@@ -20,13 +20,17 @@ pub const ENUM_VALUES_LINK_STATE: [LinkState; 3] = [
   LinkState::Silent,
 ];
 
+/// What a link is good for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(transparent)]
 pub struct LinkState(pub u8);
 #[allow(non_upper_case_globals)]
 impl LinkState {
+  /// Its address has not yet proved that it answers.
   pub const Validating: Self = Self(0);
+  /// It carries packets.
   pub const Up: Self = Self(1);
+  /// Its pongs have stopped.
   pub const Silent: Self = Self(2);
 
   pub const ENUM_MIN: u8 = 0;
@@ -99,6 +103,7 @@ impl ::flatbuffers::SimpleToVerifyInSlice for LinkState {}
 pub enum LinkStatusOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
+/// One link between vehicle and operator, as one end sees it.
 pub struct LinkStatus<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -159,6 +164,7 @@ impl<'a> LinkStatus<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<u8>(LinkStatus::VT_LINK, Some(0)).unwrap()}
   }
+  /// What people call it.
   #[inline]
   pub fn name(&self) -> &'a str {
     // Safety:
@@ -166,6 +172,7 @@ impl<'a> LinkStatus<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(LinkStatus::VT_NAME, None).unwrap()}
   }
+  /// What it is good for.
   #[inline]
   pub fn state(&self) -> LinkState {
     // Safety:
@@ -189,7 +196,7 @@ impl<'a> LinkStatus<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<u64>(LinkStatus::VT_RECEIVED_RATE_BPS, Some(0)).unwrap()}
   }
-  /// Negative: not known. So are the two that follow.
+  /// Round-trip time, ms; negative: not known, here and in the next two.
   #[inline]
   pub fn rtt_ms(&self) -> f32 {
     // Safety:
@@ -197,6 +204,7 @@ impl<'a> LinkStatus<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<f32>(LinkStatus::VT_RTT_MS, Some(-1.0)).unwrap()}
   }
+  /// One-way delay towards this end, ms.
   #[inline]
   pub fn owd_ms(&self) -> f32 {
     // Safety:
@@ -204,6 +212,7 @@ impl<'a> LinkStatus<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<f32>(LinkStatus::VT_OWD_MS, Some(-1.0)).unwrap()}
   }
+  /// Of those delays, ms (RFC 3550, 6.4.1).
   #[inline]
   pub fn jitter_ms(&self) -> f32 {
     // Safety:
@@ -219,6 +228,7 @@ impl<'a> LinkStatus<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<f32>(LinkStatus::VT_LOSS, Some(0.0)).unwrap()}
   }
+  /// By this end, since the session began, as the next two.
   #[inline]
   pub fn packets_sent(&self) -> u64 {
     // Safety:
@@ -226,6 +236,7 @@ impl<'a> LinkStatus<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<u64>(LinkStatus::VT_PACKETS_SENT, Some(0)).unwrap()}
   }
+  /// By this end.
   #[inline]
   pub fn packets_received(&self) -> u64 {
     // Safety:
@@ -233,6 +244,7 @@ impl<'a> LinkStatus<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<u64>(LinkStatus::VT_PACKETS_RECEIVED, Some(0)).unwrap()}
   }
+  /// Known to be lost.
   #[inline]
   pub fn packets_lost(&self) -> u64 {
     // Safety:

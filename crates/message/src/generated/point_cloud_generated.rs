@@ -26,19 +26,29 @@ pub const ENUM_VALUES_NUMERIC_TYPE: [NumericType; 9] = [
   NumericType::FLOAT64,
 ];
 
+/// What a number of a record is; all little-endian.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(transparent)]
 pub struct NumericType(pub u8);
 #[allow(non_upper_case_globals)]
 impl NumericType {
+  /// Not to be read.
   pub const UNKNOWN: Self = Self(0);
+  /// One byte, from 0.
   pub const UINT8: Self = Self(1);
+  /// One byte, signed.
   pub const INT8: Self = Self(2);
+  /// Two bytes, from 0.
   pub const UINT16: Self = Self(3);
+  /// Two bytes, signed.
   pub const INT16: Self = Self(4);
+  /// Four bytes, from 0.
   pub const UINT32: Self = Self(5);
+  /// Four bytes, signed.
   pub const INT32: Self = Self(6);
+  /// Four bytes, IEEE 754.
   pub const FLOAT32: Self = Self(7);
+  /// Eight bytes, IEEE 754.
   pub const FLOAT64: Self = Self(8);
 
   pub const ENUM_MIN: u8 = 0;
@@ -120,6 +130,7 @@ impl<'a> ::flatbuffers::Verifiable for NumericType {
 }
 
 impl ::flatbuffers::SimpleToVerifyInSlice for NumericType {}
+/// A time since the session's start, vehicle's clock.
 // struct Time, aligned to 4
 #[repr(transparent)]
 #[derive(Clone, Copy, PartialEq)]
@@ -187,6 +198,7 @@ impl<'a> Time {
     s
   }
 
+  /// Whole seconds.
   pub fn sec(&self) -> u32 {
     let mut mem = ::core::mem::MaybeUninit::<<u32 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -216,6 +228,7 @@ impl<'a> Time {
     }
   }
 
+  /// Nanoseconds beside, below 1e9.
   pub fn nsec(&self) -> u32 {
     let mut mem = ::core::mem::MaybeUninit::<<u32 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -313,6 +326,7 @@ impl<'a> Align16 {
     s
   }
 
+  /// Nothing.
   pub fn bytes(&'a self) -> ::flatbuffers::Array<'a, u8, 16> {
     // Safety:
     // Created from a valid Table for this object
@@ -333,6 +347,7 @@ impl<'a> Align16 {
 pub enum Vector3Offset {}
 #[derive(Copy, Clone, PartialEq)]
 
+/// Metres along the axes of a frame: x forward, y left, z up.
 pub struct Vector3<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -367,6 +382,7 @@ impl<'a> Vector3<'a> {
   }
 
 
+  /// Forward.
   #[inline]
   pub fn x(&self) -> f64 {
     // Safety:
@@ -374,6 +390,7 @@ impl<'a> Vector3<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<f64>(Vector3::VT_X, Some(0.0)).unwrap()}
   }
+  /// Left.
   #[inline]
   pub fn y(&self) -> f64 {
     // Safety:
@@ -381,6 +398,7 @@ impl<'a> Vector3<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<f64>(Vector3::VT_Y, Some(0.0)).unwrap()}
   }
+  /// Up.
   #[inline]
   pub fn z(&self) -> f64 {
     // Safety:
@@ -463,6 +481,7 @@ impl ::core::fmt::Debug for Vector3<'_> {
 pub enum QuaternionOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
+/// A turn, right-handed about the frame's axes, of length 1; by default none.
 pub struct Quaternion<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -499,6 +518,7 @@ impl<'a> Quaternion<'a> {
   }
 
 
+  /// Sine of half the angle times the axis's x.
   #[inline]
   pub fn x(&self) -> f64 {
     // Safety:
@@ -506,6 +526,7 @@ impl<'a> Quaternion<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<f64>(Quaternion::VT_X, Some(0.0)).unwrap()}
   }
+  /// The same of y.
   #[inline]
   pub fn y(&self) -> f64 {
     // Safety:
@@ -513,6 +534,7 @@ impl<'a> Quaternion<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<f64>(Quaternion::VT_Y, Some(0.0)).unwrap()}
   }
+  /// The same of z.
   #[inline]
   pub fn z(&self) -> f64 {
     // Safety:
@@ -520,6 +542,7 @@ impl<'a> Quaternion<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<f64>(Quaternion::VT_Z, Some(0.0)).unwrap()}
   }
+  /// Cosine of half the angle.
   #[inline]
   pub fn w(&self) -> f64 {
     // Safety:
@@ -610,6 +633,7 @@ impl ::core::fmt::Debug for Quaternion<'_> {
 pub enum PoseOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
+/// A place and a turn in a frame.
 pub struct Pose<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -642,6 +666,7 @@ impl<'a> Pose<'a> {
   }
 
 
+  /// Metres.
   #[inline]
   pub fn position(&self) -> Option<Vector3<'a>> {
     // Safety:
@@ -649,6 +674,7 @@ impl<'a> Pose<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<Vector3>>(Pose::VT_POSITION, None)}
   }
+  /// How the sensor's axes are turned against the frame's.
   #[inline]
   pub fn orientation(&self) -> Option<Quaternion<'a>> {
     // Safety:
@@ -758,6 +784,8 @@ impl<'a> PackedElementField<'a> {
   }
 
 
+  /// "x", "y", "z": metres along the sensor's axes, x forward, y left, z up; "intensity" in the sensor's
+  /// own measure. Others as the sensor's maker has them.
   #[inline]
   pub fn name(&self) -> Option<&'a str> {
     // Safety:
@@ -773,7 +801,7 @@ impl<'a> PackedElementField<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<u32>(PackedElementField::VT_OFFSET, Some(0)).unwrap()}
   }
-  /// Little-endian.
+  /// What stands there, little-endian.
   #[inline]
   pub fn type_(&self) -> NumericType {
     // Safety:
@@ -856,6 +884,7 @@ impl ::core::fmt::Debug for PackedElementField<'_> {
 pub enum PointCloudOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
+/// One turn of a lidar, or a part of one.
 pub struct PointCloud<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -896,6 +925,7 @@ impl<'a> PointCloud<'a> {
   }
 
 
+  /// When the points were captured.
   #[inline]
   pub fn timestamp(&self) -> Option<&'a Time> {
     // Safety:
@@ -903,6 +933,7 @@ impl<'a> PointCloud<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<Time>(PointCloud::VT_TIMESTAMP, None)}
   }
+  /// The frame that `pose` is in, by name.
   #[inline]
   pub fn frame_id(&self) -> Option<&'a str> {
     // Safety:
@@ -910,6 +941,7 @@ impl<'a> PointCloud<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(PointCloud::VT_FRAME_ID, None)}
   }
+  /// Where the sensor is in that frame; absent: at its origin, not turned.
   #[inline]
   pub fn pose(&self) -> Option<Pose<'a>> {
     // Safety:
@@ -925,6 +957,7 @@ impl<'a> PointCloud<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<u32>(PointCloud::VT_POINT_STRIDE, Some(0)).unwrap()}
   }
+  /// What a record holds.
   #[inline]
   pub fn fields(&self) -> Option<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<PackedElementField<'a>>>> {
     // Safety:

@@ -76,6 +76,7 @@ impl<'a> Arrival {
     s
   }
 
+  /// The question's.
   pub fn sequence(&self) -> u64 {
     let mut mem = ::core::mem::MaybeUninit::<<u64 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -140,6 +141,7 @@ impl<'a> Arrival {
 pub enum ProbeAnswerOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
+/// What came of the newest questions.
 pub struct ProbeAnswer<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }

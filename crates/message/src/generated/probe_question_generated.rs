@@ -139,7 +139,7 @@ impl<'a> Question {
     }
   }
 
-  /// For so long the size stays without another question, 100 to 5000.
+  /// For so long the size stays without another question, ms, 100 to 5000.
   pub fn hold_ms(&self) -> u16 {
     let mut mem = ::core::mem::MaybeUninit::<<u16 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -174,6 +174,7 @@ impl<'a> Question {
 pub enum ProbeQuestionOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
+/// One question; the newest counts.
 pub struct ProbeQuestion<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -204,6 +205,7 @@ impl<'a> ProbeQuestion<'a> {
   }
 
 
+  /// What is asked.
   #[inline]
   pub fn question(&self) -> &'a Question {
     // Safety:

@@ -226,6 +226,7 @@ impl<'a> Step {
     }
   }
 
+  /// Term of the log's entry there.
   pub fn commit_term(&self) -> u64 {
     let mut mem = ::core::mem::MaybeUninit::<<u64 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -315,7 +316,7 @@ impl<'a> Step {
     }
   }
 
-  /// Raft's kind of message.
+  /// Raft's kind of message, by its place in the crate tautline-quorum's list of them.
   pub fn kind(&self) -> u8 {
     let mut mem = ::core::mem::MaybeUninit::<<u8 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -345,7 +346,7 @@ impl<'a> Step {
     }
   }
 
-  /// Members are numbered from 1.
+  /// Who says it; members are numbered from 1.
   pub fn from(&self) -> u8 {
     let mut mem = ::core::mem::MaybeUninit::<<u8 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -375,6 +376,7 @@ impl<'a> Step {
     }
   }
 
+  /// Who is told.
   pub fn to(&self) -> u8 {
     let mut mem = ::core::mem::MaybeUninit::<<u8 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -404,6 +406,7 @@ impl<'a> Step {
     }
   }
 
+  /// Whether this refuses.
   pub fn reject(&self) -> bool {
     let mut mem = ::core::mem::MaybeUninit::<<bool as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -468,6 +471,7 @@ impl<'a> Step {
 pub enum QuorumStepOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
+/// One step of an election or a lease, from member to member.
 pub struct QuorumStep<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -500,6 +504,7 @@ impl<'a> QuorumStep<'a> {
   }
 
 
+  /// Which step.
   #[inline]
   pub fn step(&self) -> &'a Step {
     // Safety:

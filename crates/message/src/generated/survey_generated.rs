@@ -21,12 +21,15 @@ pub const ENUM_VALUES_END: [End; 2] = [
   End::Vehicle,
 ];
 
+/// Whose count it is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(transparent)]
 pub struct End(pub u8);
 #[allow(non_upper_case_globals)]
 impl End {
+  /// Where the person sits.
   pub const Operator: Self = Self(0);
+  /// What is driven.
   pub const Vehicle: Self = Self(1);
 
   pub const ENUM_MIN: u8 = 0;
@@ -105,12 +108,15 @@ pub const ENUM_VALUES_UNIT_CLASS: [UnitClass; 2] = [
   UnitClass::Media,
 ];
 
+/// What a unit is for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(transparent)]
 pub struct UnitClass(pub u8);
 #[allow(non_upper_case_globals)]
 impl UnitClass {
+  /// Commands, telemetry: tiny, on every link, the newest counts.
   pub const Control: Self = Self(0);
+  /// Slices of pictures.
   pub const Media: Self = Self(1);
 
   pub const ENUM_MIN: u8 = 0;
@@ -249,6 +255,7 @@ impl<'a> Delays {
     s
   }
 
+  /// Half, ms.
   pub fn p50(&self) -> f32 {
     let mut mem = ::core::mem::MaybeUninit::<<f32 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -278,6 +285,7 @@ impl<'a> Delays {
     }
   }
 
+  /// 95 of a hundred, ms.
   pub fn p95(&self) -> f32 {
     let mut mem = ::core::mem::MaybeUninit::<<f32 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -307,6 +315,7 @@ impl<'a> Delays {
     }
   }
 
+  /// 99 of a hundred, ms.
   pub fn p99(&self) -> f32 {
     let mut mem = ::core::mem::MaybeUninit::<<f32 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -426,6 +435,7 @@ impl<'a> LinkSurvey<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<u8>(LinkSurvey::VT_LINK, Some(0)).unwrap()}
   }
+  /// What the link is good for.
   #[inline]
   pub fn state(&self) -> LinkState {
     // Safety:
@@ -473,7 +483,7 @@ impl<'a> LinkSurvey<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<u64>(LinkSurvey::VT_INCOMING_BPS, Some(0)).unwrap()}
   }
-  /// Negative: not known.
+  /// Round-trip time, ms; negative: not known.
   #[inline]
   pub fn rtt_ms(&self) -> f32 {
     // Safety:
@@ -481,7 +491,7 @@ impl<'a> LinkSurvey<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<f32>(LinkSurvey::VT_RTT_MS, Some(-1.0)).unwrap()}
   }
-  /// Absent: not known. So is the next.
+  /// One-way delays of what this end sends; absent: not known. So is the next.
   #[inline]
   pub fn owd_out(&self) -> Option<&'a Delays> {
     // Safety:
@@ -489,6 +499,7 @@ impl<'a> LinkSurvey<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<Delays>(LinkSurvey::VT_OWD_OUT, None)}
   }
+  /// Of what it receives.
   #[inline]
   pub fn owd_in(&self) -> Option<&'a Delays> {
     // Safety:
@@ -512,7 +523,7 @@ impl<'a> LinkSurvey<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<f32>(LinkSurvey::VT_LOSS_IN, Some(0.0)).unwrap()}
   }
-  /// Media that waits here.
+  /// Bytes of media that wait here.
   #[inline]
   pub fn queued_bytes(&self) -> u32 {
     // Safety:
@@ -520,7 +531,7 @@ impl<'a> LinkSurvey<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<u32>(LinkSurvey::VT_QUEUED_BYTES, Some(0)).unwrap()}
   }
-  /// Sent, and nothing known of it yet.
+  /// Bytes sent, and nothing known of them yet.
   #[inline]
   pub fn in_flight_bytes(&self) -> u32 {
     // Safety:
@@ -528,7 +539,7 @@ impl<'a> LinkSurvey<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<u32>(LinkSurvey::VT_IN_FLIGHT_BYTES, Some(0)).unwrap()}
   }
-  /// Since the session began, as all that follow.
+  /// Datagrams of any kind, since the session began, as all that follow.
   #[inline]
   pub fn datagrams_sent(&self) -> u64 {
     // Safety:
@@ -536,6 +547,7 @@ impl<'a> LinkSurvey<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<u64>(LinkSurvey::VT_DATAGRAMS_SENT, Some(0)).unwrap()}
   }
+  /// That arrived here.
   #[inline]
   pub fn datagrams_received(&self) -> u64 {
     // Safety:
@@ -583,6 +595,7 @@ impl<'a> LinkSurvey<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<u64>(LinkSurvey::VT_PACKETS_SENT, Some(0)).unwrap()}
   }
+  /// There before their deadline.
   #[inline]
   pub fn packets_in_time(&self) -> u64 {
     // Safety:
@@ -590,6 +603,7 @@ impl<'a> LinkSurvey<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<u64>(LinkSurvey::VT_PACKETS_IN_TIME, Some(0)).unwrap()}
   }
+  /// There after it.
   #[inline]
   pub fn packets_late(&self) -> u64 {
     // Safety:
@@ -597,6 +611,7 @@ impl<'a> LinkSurvey<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<u64>(LinkSurvey::VT_PACKETS_LATE, Some(0)).unwrap()}
   }
+  /// Not there.
   #[inline]
   pub fn packets_lost(&self) -> u64 {
     // Safety:
@@ -910,6 +925,7 @@ impl<'a> ClassSurvey<'a> {
   }
 
 
+  /// Which class.
   #[inline]
   pub fn unit_class(&self) -> UnitClass {
     // Safety:
@@ -925,6 +941,7 @@ impl<'a> ClassSurvey<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<u64>(ClassSurvey::VT_OFFERED, Some(0)).unwrap()}
   }
+  /// Taken.
   #[inline]
   pub fn accepted(&self) -> u64 {
     // Safety:
@@ -964,6 +981,7 @@ impl<'a> ClassSurvey<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<u64>(ClassSurvey::VT_TOLD_DELIVERED, Some(0)).unwrap()}
   }
+  /// The same, lost.
   #[inline]
   pub fn told_lost(&self) -> u64 {
     // Safety:
@@ -979,6 +997,7 @@ impl<'a> ClassSurvey<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<u64>(ClassSurvey::VT_HEARD, Some(0)).unwrap()}
   }
+  /// Whole and in time.
   #[inline]
   pub fn delivered(&self) -> u64 {
     // Safety:
@@ -1229,6 +1248,7 @@ impl ::core::fmt::Debug for ClassSurvey<'_> {
 pub enum SurveyOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
+/// Everything that one end's transport counts.
 pub struct Survey<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -1271,6 +1291,7 @@ impl<'a> Survey<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<End>(Survey::VT_END, Some(End::Operator)).unwrap()}
   }
+  /// By link.
   #[inline]
   pub fn links(&self) -> ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<LinkSurvey<'a>>> {
     // Safety:
@@ -1278,6 +1299,7 @@ impl<'a> Survey<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<LinkSurvey>>>>(Survey::VT_LINKS, None).unwrap()}
   }
+  /// By class.
   #[inline]
   pub fn classes(&self) -> ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<ClassSurvey<'a>>> {
     // Safety:

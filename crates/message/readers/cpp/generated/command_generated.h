@@ -22,8 +22,11 @@ struct StripReport;
 struct Command;
 struct CommandBuilder;
 
+/// Which way throttle pushes.
 enum class Gear : uint8_t {
+  /// Forward, along the vehicle's x.
   Drive = 0,
+  /// Backward.
   Reverse = 1,
   MIN = Drive,
   MAX = Reverse
@@ -98,21 +101,23 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) Controls FLATBUFFERS_FINAL_CLASS {
   uint64_t sent_at_ns() const {
     return ::flatbuffers::EndianScalar(sent_at_ns_);
   }
-  /// -1 (full right) to 1 (full left).
+  /// Share of the steering's reach: -1 (full right) to 1 (full left), counterclockwise seen from above.
   float steering() const {
     return ::flatbuffers::EndianScalar(steering_);
   }
-  /// 0 to 1.
+  /// Share of full acceleration, 0 to 1.
   float throttle() const {
     return ::flatbuffers::EndianScalar(throttle_);
   }
-  /// 0 to 1.
+  /// Share of full braking, 0 to 1.
   float brake() const {
     return ::flatbuffers::EndianScalar(brake_);
   }
+  /// Which way throttle pushes.
   tautline::Gear gear() const {
     return static_cast<tautline::Gear>(::flatbuffers::EndianScalar(gear_));
   }
+  /// Stop as hard as can be, whatever else is said.
   bool emergency_stop() const {
     return ::flatbuffers::EndianScalar(emergency_stop_) != 0;
   }
@@ -153,6 +158,7 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(4) StripReport FLATBUFFERS_FINAL_CLASS {
   uint32_t newest() const {
     return ::flatbuffers::EndianScalar(newest_);
   }
+  /// Which strip of the pictures, 0 the topmost.
   uint8_t strip() const {
     return ::flatbuffers::EndianScalar(strip_);
   }
@@ -167,12 +173,14 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(4) StripReport FLATBUFFERS_FINAL_CLASS {
 };
 FLATBUFFERS_STRUCT_END(StripReport, 8);
 
+/// One command of the operator; the newest counts.
 struct Command FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef CommandBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_CONTROLS = 4,
     VT_STRIPS = 6
   };
+  /// What to do.
   const tautline::Controls *controls() const {
     return GetStruct<const tautline::Controls *>(VT_CONTROLS);
   }

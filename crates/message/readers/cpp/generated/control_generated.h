@@ -58,9 +58,13 @@ struct PongBuilder;
 struct Control;
 struct ControlBuilder;
 
+/// Whether a vehicle can be had.
 enum class VehicleState : uint8_t {
+  /// Registered, and nobody's.
   Free = 0,
+  /// Leased to an operator.
   Taken = 1,
+  /// Known, but not connected.
   Away = 2,
   MIN = Free,
   MAX = Away
@@ -91,14 +95,23 @@ inline const char *EnumNameVehicleState(VehicleState e) {
   return EnumNamesVehicleState()[index];
 }
 
+/// Why the switchboard refuses.
 enum class Refusal : uint8_t {
+  /// No vehicle has that name.
   UnknownVehicle = 0,
+  /// Another operator has it.
   VehicleTaken = 1,
+  /// It is not connected.
   VehicleAway = 2,
+  /// This key may not do that.
   NotAllowed = 3,
+  /// Only who has registered may ask this.
   NotRegistered = 4,
+  /// Another key has that name.
   NameTaken = 5,
+  /// The request makes no sense, or not now.
   BadRequest = 6,
+  /// The switchboard takes no more.
   Full = 7,
   MIN = UnknownVehicle,
   MAX = Full
@@ -139,6 +152,7 @@ inline const char *EnumNameRefusal(Refusal e) {
   return EnumNamesRefusal()[index];
 }
 
+/// Everything that the control plane says.
 enum class ControlMessage : uint8_t {
   NONE = 0,
   RegisterVehicle = 1,
@@ -264,6 +278,7 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(1) Key FLATBUFFERS_FINAL_CLASS {
   Key(::flatbuffers::span<const uint8_t, 32> _bytes) {
     ::flatbuffers::CastToArray(bytes_).CopyFromSpan(_bytes);
   }
+  /// X25519, as RFC 7748 writes it.
   const ::flatbuffers::Array<uint8_t, 32> *bytes() const {
     return &::flatbuffers::CastToArray(bytes_);
   }
@@ -282,21 +297,25 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(1) Lease FLATBUFFERS_FINAL_CLASS {
   Lease(::flatbuffers::span<const uint8_t, 16> _bytes) {
     ::flatbuffers::CastToArray(bytes_).CopyFromSpan(_bytes);
   }
+  /// Goes into the handshake between the two.
   const ::flatbuffers::Array<uint8_t, 16> *bytes() const {
     return &::flatbuffers::CastToArray(bytes_);
   }
 };
 FLATBUFFERS_STRUCT_END(Lease, 16);
 
+/// A vehicle says that it is there.
 struct RegisterVehicle FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef RegisterVehicleBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_NAME = 4,
     VT_ADDRESSES = 6
   };
+  /// What operators call it.
   const ::flatbuffers::String *name() const {
     return GetPointer<const ::flatbuffers::String *>(VT_NAME);
   }
+  /// Where its links can be reached: `host:port`, UDP.
   const ::flatbuffers::Vector<::flatbuffers::Offset<::flatbuffers::String>> *addresses() const {
     return GetPointer<const ::flatbuffers::Vector<::flatbuffers::Offset<::flatbuffers::String>> *>(VT_ADDRESSES);
   }
@@ -357,15 +376,18 @@ inline ::flatbuffers::Offset<RegisterVehicle> CreateRegisterVehicleDirect(
       addresses__);
 }
 
+/// An operator says that it is there.
 struct RegisterOperator FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef RegisterOperatorBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_NAME = 4,
     VT_ADDRESSES = 6
   };
+  /// What vehicles know it by.
   const ::flatbuffers::String *name() const {
     return GetPointer<const ::flatbuffers::String *>(VT_NAME);
   }
+  /// Where it can be reached: `host:port`, UDP.
   const ::flatbuffers::Vector<::flatbuffers::Offset<::flatbuffers::String>> *addresses() const {
     return GetPointer<const ::flatbuffers::Vector<::flatbuffers::Offset<::flatbuffers::String>> *>(VT_ADDRESSES);
   }
@@ -426,6 +448,7 @@ inline ::flatbuffers::Offset<RegisterOperator> CreateRegisterOperatorDirect(
       addresses__);
 }
 
+/// Asks for a VehicleList.
 struct ListVehicles FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef ListVehiclesBuilder Builder;
   template <bool B = false>
@@ -456,6 +479,7 @@ inline ::flatbuffers::Offset<ListVehicles> CreateListVehicles(
   return builder_.Finish();
 }
 
+/// One vehicle that this operator may see.
 struct VehicleEntry FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef VehicleEntryBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -464,16 +488,19 @@ struct VehicleEntry FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
     VT_STATE = 8,
     VT_ROUND_TRIP_MS = 10
   };
+  /// What operators call it.
   const ::flatbuffers::String *name() const {
     return GetPointer<const ::flatbuffers::String *>(VT_NAME);
   }
+  /// Who it is.
   const tautline::Key *key() const {
     return GetStruct<const tautline::Key *>(VT_KEY);
   }
+  /// Whether it can be had.
   tautline::VehicleState state() const {
     return static_cast<tautline::VehicleState>(GetField<uint8_t>(VT_STATE, 0));
   }
-  /// Between switchboard and vehicle; negative: not known.
+  /// Between switchboard and vehicle, ms; negative: not known.
   float round_trip_ms() const {
     return GetField<float>(VT_ROUND_TRIP_MS, -1.0f);
   }
@@ -547,11 +574,13 @@ inline ::flatbuffers::Offset<VehicleEntry> CreateVehicleEntryDirect(
       round_trip_ms);
 }
 
+/// All vehicles that this operator may see.
 struct VehicleList FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef VehicleListBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_VEHICLES = 4
   };
+  /// At most 256.
   const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::VehicleEntry>> *vehicles() const {
     return GetPointer<const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::VehicleEntry>> *>(VT_VEHICLES);
   }
@@ -601,11 +630,13 @@ inline ::flatbuffers::Offset<VehicleList> CreateVehicleListDirect(
       vehicles__);
 }
 
+/// An operator wants a vehicle.
 struct Take FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef TakeBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_VEHICLE_NAME = 4
   };
+  /// As registered.
   const ::flatbuffers::String *vehicle_name() const {
     return GetPointer<const ::flatbuffers::String *>(VT_VEHICLE_NAME);
   }
@@ -654,6 +685,7 @@ inline ::flatbuffers::Offset<Take> CreateTakeDirect(
       vehicle_name__);
 }
 
+/// An operator gives its vehicle back.
 struct Release FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef ReleaseBuilder Builder;
   template <bool B = false>
@@ -684,6 +716,7 @@ inline ::flatbuffers::Offset<Release> CreateRelease(
   return builder_.Finish();
 }
 
+/// The switchboard brings two together: both get one.
 struct Introduce FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef IntroduceBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -692,15 +725,19 @@ struct Introduce FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
     VT_PEER_KEY = 8,
     VT_PEER_ADDRESSES = 10
   };
+  /// Names what has been agreed.
   const tautline::Lease *lease() const {
     return GetStruct<const tautline::Lease *>(VT_LEASE);
   }
+  /// The other's name.
   const ::flatbuffers::String *peer_name() const {
     return GetPointer<const ::flatbuffers::String *>(VT_PEER_NAME);
   }
+  /// The other's key; nobody else is to be believed.
   const tautline::Key *peer_key() const {
     return GetStruct<const tautline::Key *>(VT_PEER_KEY);
   }
+  /// Where the other can be reached: `host:port`, UDP.
   const ::flatbuffers::Vector<::flatbuffers::Offset<::flatbuffers::String>> *peer_addresses() const {
     return GetPointer<const ::flatbuffers::Vector<::flatbuffers::Offset<::flatbuffers::String>> *>(VT_PEER_ADDRESSES);
   }
@@ -779,15 +816,18 @@ inline ::flatbuffers::Offset<Introduce> CreateIntroduceDirect(
       peer_addresses__);
 }
 
+/// A lease has ended.
 struct Released FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef ReleasedBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_LEASE = 4,
     VT_REASON = 6
   };
+  /// Which.
   const tautline::Lease *lease() const {
     return GetStruct<const tautline::Lease *>(VT_LEASE);
   }
+  /// Why, for people.
   const ::flatbuffers::String *reason() const {
     return GetPointer<const ::flatbuffers::String *>(VT_REASON);
   }
@@ -845,15 +885,18 @@ inline ::flatbuffers::Offset<Released> CreateReleasedDirect(
       reason__);
 }
 
+/// What was asked for is not done.
 struct Refused FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef RefusedBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_REASON_CODE = 4,
     VT_TEXT = 6
   };
+  /// Why, for programs.
   tautline::Refusal reason_code() const {
     return static_cast<tautline::Refusal>(GetField<uint8_t>(VT_REASON_CODE, 0));
   }
+  /// Why, for people.
   const ::flatbuffers::String *text() const {
     return GetPointer<const ::flatbuffers::String *>(VT_TEXT);
   }
@@ -910,12 +953,13 @@ inline ::flatbuffers::Offset<Refused> CreateRefusedDirect(
       text__);
 }
 
-/// `t`: nanoseconds on the sender's clock; the pong carries it back unchanged.
+/// Asks for a pong.
 struct Ping FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef PingBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_T = 4
   };
+  /// Nanoseconds, sender's clock.
   uint64_t t() const {
     return GetField<uint64_t>(VT_T, 0);
   }
@@ -953,11 +997,13 @@ inline ::flatbuffers::Offset<Ping> CreatePing(
   return builder_.Finish();
 }
 
+/// Answers a ping.
 struct Pong FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef PongBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_T = 4
   };
+  /// As it came in the ping.
   uint64_t t() const {
     return GetField<uint64_t>(VT_T, 0);
   }
@@ -995,6 +1041,7 @@ inline ::flatbuffers::Offset<Pong> CreatePong(
   return builder_.Finish();
 }
 
+/// One message of the control plane.
 struct Control FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef ControlBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -1004,6 +1051,7 @@ struct Control FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   tautline::ControlMessage message_type() const {
     return static_cast<tautline::ControlMessage>(GetField<uint8_t>(VT_MESSAGE_TYPE, 0));
   }
+  /// What it says; id 0 is the union's type.
   const void *message() const {
     return GetPointer<const void *>(VT_MESSAGE);
   }

@@ -25,9 +25,11 @@ struct DropCount FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
     VT_NAME = 4,
     VT_COUNT = 6
   };
+  /// What is dropped and why, in words that stay the same.
   const ::flatbuffers::String *name() const {
     return GetPointer<const ::flatbuffers::String *>(VT_NAME);
   }
+  /// Since the process began.
   uint64_t count() const {
     return GetField<uint64_t>(VT_COUNT, 0);
   }

@@ -18,6 +18,7 @@ namespace tautline {
 struct LinkAction;
 struct LinkActionBuilder;
 
+/// Cuts or restores one emulated link.
 struct LinkAction FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef LinkActionBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {

@@ -18,9 +18,13 @@ namespace tautline {
 struct LinkStatus;
 struct LinkStatusBuilder;
 
+/// What a link is good for.
 enum class LinkState : uint8_t {
+  /// Its address has not yet proved that it answers.
   Validating = 0,
+  /// It carries packets.
   Up = 1,
+  /// Its pongs have stopped.
   Silent = 2,
   MIN = Validating,
   MAX = Silent
@@ -51,6 +55,7 @@ inline const char *EnumNameLinkState(LinkState e) {
   return EnumNamesLinkState()[index];
 }
 
+/// One link between vehicle and operator, as one end sees it.
 struct LinkStatus FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef LinkStatusBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -71,9 +76,11 @@ struct LinkStatus FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   uint8_t link() const {
     return GetField<uint8_t>(VT_LINK, 0);
   }
+  /// What people call it.
   const ::flatbuffers::String *name() const {
     return GetPointer<const ::flatbuffers::String *>(VT_NAME);
   }
+  /// What it is good for.
   tautline::LinkState state() const {
     return static_cast<tautline::LinkState>(GetField<uint8_t>(VT_STATE, 0));
   }
@@ -85,13 +92,15 @@ struct LinkStatus FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   uint64_t received_rate_bps() const {
     return GetField<uint64_t>(VT_RECEIVED_RATE_BPS, 0);
   }
-  /// Negative: not known. So are the two that follow.
+  /// Round-trip time, ms; negative: not known, here and in the next two.
   float rtt_ms() const {
     return GetField<float>(VT_RTT_MS, -1.0f);
   }
+  /// One-way delay towards this end, ms.
   float owd_ms() const {
     return GetField<float>(VT_OWD_MS, -1.0f);
   }
+  /// Of those delays, ms (RFC 3550, 6.4.1).
   float jitter_ms() const {
     return GetField<float>(VT_JITTER_MS, -1.0f);
   }
@@ -99,12 +108,15 @@ struct LinkStatus FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   float loss() const {
     return GetField<float>(VT_LOSS, 0.0f);
   }
+  /// By this end, since the session began, as the next two.
   uint64_t packets_sent() const {
     return GetField<uint64_t>(VT_PACKETS_SENT, 0);
   }
+  /// By this end.
   uint64_t packets_received() const {
     return GetField<uint64_t>(VT_PACKETS_RECEIVED, 0);
   }
+  /// Known to be lost.
   uint64_t packets_lost() const {
     return GetField<uint64_t>(VT_PACKETS_LOST, 0);
   }

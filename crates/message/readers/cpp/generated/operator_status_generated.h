@@ -26,11 +26,17 @@ struct EmulatedLinkBuilder;
 struct OperatorStatus;
 struct OperatorStatusBuilder;
 
+/// How far the operator has come.
 enum class SessionState : uint8_t {
+  /// The switchboard has not yet answered.
   Registering = 0,
+  /// Registered; the vehicle is away, taken, or not yet chosen.
   Waiting = 1,
+  /// Introduced to the vehicle; the handshake is under way.
   Connecting = 2,
+  /// Commands and video flow.
   Established = 3,
+  /// Nothing has come from the vehicle on any link lately.
   Lost = 4,
   MIN = Registering,
   MAX = Lost
@@ -80,10 +86,11 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) ClockOffset FLATBUFFERS_FINAL_CLASS {
       : offset_ns_(::flatbuffers::EndianScalar(_offset_ns)),
         error_ns_(::flatbuffers::EndianScalar(_error_ns)) {
   }
+  /// Nanoseconds, vehicle minus operator.
   int64_t offset_ns() const {
     return ::flatbuffers::EndianScalar(offset_ns_);
   }
-  /// The offset is this close to the truth, either way.
+  /// Nanoseconds: the offset is this close to the truth, either way.
   uint64_t error_ns() const {
     return ::flatbuffers::EndianScalar(error_ns_);
   }
@@ -97,9 +104,11 @@ struct EmulatedLink FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
     VT_NAME = 4,
     VT_CUT = 6
   };
+  /// What the emulator calls it.
   const ::flatbuffers::String *name() const {
     return GetPointer<const ::flatbuffers::String *>(VT_NAME);
   }
+  /// Whether nothing goes over it.
   bool cut() const {
     return GetField<uint8_t>(VT_CUT, 0) != 0;
   }
@@ -156,6 +165,7 @@ inline ::flatbuffers::Offset<EmulatedLink> CreateEmulatedLinkDirect(
       cut);
 }
 
+/// The operator's end as a whole.
 struct OperatorStatus FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef OperatorStatusBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -177,9 +187,11 @@ struct OperatorStatus FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   uint64_t unix_ns() const {
     return GetField<uint64_t>(VT_UNIX_NS, 0);
   }
+  /// The vehicle that is driven or wanted.
   const ::flatbuffers::String *vehicle_name() const {
     return GetPointer<const ::flatbuffers::String *>(VT_VEHICLE_NAME);
   }
+  /// How far the operator has come.
   tautline::SessionState session_state() const {
     return static_cast<tautline::SessionState>(GetField<uint8_t>(VT_SESSION_STATE, 0));
   }
@@ -191,12 +203,15 @@ struct OperatorStatus FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::LinkStatus>> *links() const {
     return GetPointer<const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::LinkStatus>> *>(VT_LINKS);
   }
+  /// Whole and in time, since the session began, as all that follow.
   uint64_t units_received() const {
     return GetField<uint64_t>(VT_UNITS_RECEIVED, 0);
   }
+  /// Whole, but after their deadline.
   uint64_t units_late() const {
     return GetField<uint64_t>(VT_UNITS_LATE, 0);
   }
+  /// Never whole.
   uint64_t units_lost() const {
     return GetField<uint64_t>(VT_UNITS_LOST, 0);
   }
@@ -208,13 +223,15 @@ struct OperatorStatus FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   uint64_t slices_skipped() const {
     return GetField<uint64_t>(VT_SLICES_SKIPPED, 0);
   }
-  /// Absent: not yet estimated.
+  /// How far the clocks are apart; absent: not yet estimated.
   const tautline::ClockOffset *clock() const {
     return GetStruct<const tautline::ClockOffset *>(VT_CLOCK);
   }
+  /// Named drops at the operator, those that have happened.
   const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::DropCount>> *drops() const {
     return GetPointer<const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::DropCount>> *>(VT_DROPS);
   }
+  /// Empty: links are real.
   const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::EmulatedLink>> *emulated_links() const {
     return GetPointer<const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::EmulatedLink>> *>(VT_EMULATED_LINKS);
   }

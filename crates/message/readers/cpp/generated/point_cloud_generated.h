@@ -34,15 +34,25 @@ struct Align16;
 struct PointCloud;
 struct PointCloudBuilder;
 
+/// What a number of a record is; all little-endian.
 enum class NumericType : uint8_t {
+  /// Not to be read.
   UNKNOWN = 0,
+  /// One byte, from 0.
   UINT8 = 1,
+  /// One byte, signed.
   INT8 = 2,
+  /// Two bytes, from 0.
   UINT16 = 3,
+  /// Two bytes, signed.
   INT16 = 4,
+  /// Four bytes, from 0.
   UINT32 = 5,
+  /// Four bytes, signed.
   INT32 = 6,
+  /// Four bytes, IEEE 754.
   FLOAT32 = 7,
+  /// Eight bytes, IEEE 754.
   FLOAT64 = 8,
   MIN = UNKNOWN,
   MAX = FLOAT64
@@ -85,6 +95,7 @@ inline const char *EnumNameNumericType(NumericType e) {
   return EnumNamesNumericType()[index];
 }
 
+/// A time since the session's start, vehicle's clock.
 FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(4) Time FLATBUFFERS_FINAL_CLASS {
  private:
   uint32_t sec_;
@@ -99,9 +110,11 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(4) Time FLATBUFFERS_FINAL_CLASS {
       : sec_(::flatbuffers::EndianScalar(_sec)),
         nsec_(::flatbuffers::EndianScalar(_nsec)) {
   }
+  /// Whole seconds.
   uint32_t sec() const {
     return ::flatbuffers::EndianScalar(sec_);
   }
+  /// Nanoseconds beside, below 1e9.
   uint32_t nsec() const {
     return ::flatbuffers::EndianScalar(nsec_);
   }
@@ -121,12 +134,14 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(16) Align16 FLATBUFFERS_FINAL_CLASS {
   Align16(::flatbuffers::span<const uint8_t, 16> _bytes) {
     ::flatbuffers::CastToArray(bytes_).CopyFromSpan(_bytes);
   }
+  /// Nothing.
   const ::flatbuffers::Array<uint8_t, 16> *bytes() const {
     return &::flatbuffers::CastToArray(bytes_);
   }
 };
 FLATBUFFERS_STRUCT_END(Align16, 16);
 
+/// Metres along the axes of a frame: x forward, y left, z up.
 struct Vector3 FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef Vector3Builder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -134,12 +149,15 @@ struct Vector3 FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
     VT_Y = 6,
     VT_Z = 8
   };
+  /// Forward.
   double x() const {
     return GetField<double>(VT_X, 0.0);
   }
+  /// Left.
   double y() const {
     return GetField<double>(VT_Y, 0.0);
   }
+  /// Up.
   double z() const {
     return GetField<double>(VT_Z, 0.0);
   }
@@ -189,6 +207,7 @@ inline ::flatbuffers::Offset<Vector3> CreateVector3(
   return builder_.Finish();
 }
 
+/// A turn, right-handed about the frame's axes, of length 1; by default none.
 struct Quaternion FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef QuaternionBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -197,15 +216,19 @@ struct Quaternion FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
     VT_Z = 8,
     VT_W = 10
   };
+  /// Sine of half the angle times the axis's x.
   double x() const {
     return GetField<double>(VT_X, 0.0);
   }
+  /// The same of y.
   double y() const {
     return GetField<double>(VT_Y, 0.0);
   }
+  /// The same of z.
   double z() const {
     return GetField<double>(VT_Z, 0.0);
   }
+  /// Cosine of half the angle.
   double w() const {
     return GetField<double>(VT_W, 1.0);
   }
@@ -261,15 +284,18 @@ inline ::flatbuffers::Offset<Quaternion> CreateQuaternion(
   return builder_.Finish();
 }
 
+/// A place and a turn in a frame.
 struct Pose FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef PoseBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_POSITION = 4,
     VT_ORIENTATION = 6
   };
+  /// Metres.
   const foxglove::Vector3 *position() const {
     return GetPointer<const foxglove::Vector3 *>(VT_POSITION);
   }
+  /// How the sensor's axes are turned against the frame's.
   const foxglove::Quaternion *orientation() const {
     return GetPointer<const foxglove::Quaternion *>(VT_ORIENTATION);
   }
@@ -323,6 +349,8 @@ struct PackedElementField FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table
     VT_OFFSET = 6,
     VT_TYPE = 8
   };
+  /// "x", "y", "z": metres along the sensor's axes, x forward, y left, z up; "intensity" in the sensor's
+  /// own measure. Others as the sensor's maker has them.
   const ::flatbuffers::String *name() const {
     return GetPointer<const ::flatbuffers::String *>(VT_NAME);
   }
@@ -330,7 +358,7 @@ struct PackedElementField FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table
   uint32_t offset() const {
     return GetField<uint32_t>(VT_OFFSET, 0);
   }
-  /// Little-endian.
+  /// What stands there, little-endian.
   foxglove::NumericType type() const {
     return static_cast<foxglove::NumericType>(GetField<uint8_t>(VT_TYPE, 0));
   }
@@ -394,6 +422,7 @@ inline ::flatbuffers::Offset<PackedElementField> CreatePackedElementFieldDirect(
       type);
 }
 
+/// One turn of a lidar, or a part of one.
 struct PointCloud FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef PointCloudBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -404,12 +433,15 @@ struct PointCloud FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
     VT_FIELDS = 12,
     VT_DATA = 14
   };
+  /// When the points were captured.
   const foxglove::Time *timestamp() const {
     return GetStruct<const foxglove::Time *>(VT_TIMESTAMP);
   }
+  /// The frame that `pose` is in, by name.
   const ::flatbuffers::String *frame_id() const {
     return GetPointer<const ::flatbuffers::String *>(VT_FRAME_ID);
   }
+  /// Where the sensor is in that frame; absent: at its origin, not turned.
   const foxglove::Pose *pose() const {
     return GetPointer<const foxglove::Pose *>(VT_POSE);
   }
@@ -417,6 +449,7 @@ struct PointCloud FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   uint32_t point_stride() const {
     return GetField<uint32_t>(VT_POINT_STRIDE, 0);
   }
+  /// What a record holds.
   const ::flatbuffers::Vector<::flatbuffers::Offset<foxglove::PackedElementField>> *fields() const {
     return GetPointer<const ::flatbuffers::Vector<::flatbuffers::Offset<foxglove::PackedElementField>> *>(VT_FIELDS);
   }

@@ -35,6 +35,7 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) Arrival FLATBUFFERS_FINAL_CLASS {
       : sequence_(::flatbuffers::EndianScalar(_sequence)),
         came_at_ns_(::flatbuffers::EndianScalar(_came_at_ns)) {
   }
+  /// The question's.
   uint64_t sequence() const {
     return ::flatbuffers::EndianScalar(sequence_);
   }
@@ -45,6 +46,7 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) Arrival FLATBUFFERS_FINAL_CLASS {
 };
 FLATBUFFERS_STRUCT_END(Arrival, 16);
 
+/// What came of the newest questions.
 struct ProbeAnswer FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef ProbeAnswerBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {

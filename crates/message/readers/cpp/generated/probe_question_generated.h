@@ -51,18 +51,20 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) Question FLATBUFFERS_FINAL_CLASS {
   uint16_t datagram_bytes() const {
     return ::flatbuffers::EndianScalar(datagram_bytes_);
   }
-  /// For so long the size stays without another question, 100 to 5000.
+  /// For so long the size stays without another question, ms, 100 to 5000.
   uint16_t hold_ms() const {
     return ::flatbuffers::EndianScalar(hold_ms_);
   }
 };
 FLATBUFFERS_STRUCT_END(Question, 16);
 
+/// One question; the newest counts.
 struct ProbeQuestion FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef ProbeQuestionBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_QUESTION = 4
   };
+  /// What is asked.
   const tautline::Question *question() const {
     return GetStruct<const tautline::Question *>(VT_QUESTION);
   }

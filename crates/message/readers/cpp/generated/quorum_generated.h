@@ -90,6 +90,7 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) Step FLATBUFFERS_FINAL_CLASS {
   uint64_t commit() const {
     return ::flatbuffers::EndianScalar(commit_);
   }
+  /// Term of the log's entry there.
   uint64_t commit_term() const {
     return ::flatbuffers::EndianScalar(commit_term_);
   }
@@ -101,17 +102,19 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) Step FLATBUFFERS_FINAL_CLASS {
   uint64_t round_at_ns() const {
     return ::flatbuffers::EndianScalar(round_at_ns_);
   }
-  /// Raft's kind of message.
+  /// Raft's kind of message, by its place in the crate tautline-quorum's list of them.
   uint8_t kind() const {
     return ::flatbuffers::EndianScalar(kind_);
   }
-  /// Members are numbered from 1.
+  /// Who says it; members are numbered from 1.
   uint8_t from() const {
     return ::flatbuffers::EndianScalar(from_);
   }
+  /// Who is told.
   uint8_t to() const {
     return ::flatbuffers::EndianScalar(to_);
   }
+  /// Whether this refuses.
   bool reject() const {
     return ::flatbuffers::EndianScalar(reject_) != 0;
   }
@@ -122,12 +125,14 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) Step FLATBUFFERS_FINAL_CLASS {
 };
 FLATBUFFERS_STRUCT_END(Step, 64);
 
+/// One step of an election or a lease, from member to member.
 struct QuorumStep FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef QuorumStepBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_STEP = 4,
     VT_ENTRY_TERMS = 6
   };
+  /// Which step.
   const tautline::Step *step() const {
     return GetStruct<const tautline::Step *>(VT_STEP);
   }

@@ -28,8 +28,11 @@ struct ClassSurveyBuilder;
 struct Survey;
 struct SurveyBuilder;
 
+/// Whose count it is.
 enum class End : uint8_t {
+  /// Where the person sits.
   Operator = 0,
+  /// What is driven.
   Vehicle = 1,
   MIN = Operator,
   MAX = Vehicle
@@ -58,8 +61,11 @@ inline const char *EnumNameEnd(End e) {
   return EnumNamesEnd()[index];
 }
 
+/// What a unit is for.
 enum class UnitClass : uint8_t {
+  /// Commands, telemetry: tiny, on every link, the newest counts.
   Control = 0,
+  /// Slices of pictures.
   Media = 1,
   MIN = Control,
   MAX = Media
@@ -106,12 +112,15 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(4) Delays FLATBUFFERS_FINAL_CLASS {
         p95_(::flatbuffers::EndianScalar(_p95)),
         p99_(::flatbuffers::EndianScalar(_p99)) {
   }
+  /// Half, ms.
   float p50() const {
     return ::flatbuffers::EndianScalar(p50_);
   }
+  /// 95 of a hundred, ms.
   float p95() const {
     return ::flatbuffers::EndianScalar(p95_);
   }
+  /// 99 of a hundred, ms.
   float p99() const {
     return ::flatbuffers::EndianScalar(p99_);
   }
@@ -151,6 +160,7 @@ struct LinkSurvey FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   uint8_t link() const {
     return GetField<uint8_t>(VT_LINK, 0);
   }
+  /// What the link is good for.
   tautline::LinkState state() const {
     return static_cast<tautline::LinkState>(GetField<uint8_t>(VT_STATE, 0));
   }
@@ -174,14 +184,15 @@ struct LinkSurvey FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   uint64_t incoming_bps() const {
     return GetField<uint64_t>(VT_INCOMING_BPS, 0);
   }
-  /// Negative: not known.
+  /// Round-trip time, ms; negative: not known.
   float rtt_ms() const {
     return GetField<float>(VT_RTT_MS, -1.0f);
   }
-  /// Absent: not known. So is the next.
+  /// One-way delays of what this end sends; absent: not known. So is the next.
   const tautline::Delays *owd_out() const {
     return GetStruct<const tautline::Delays *>(VT_OWD_OUT);
   }
+  /// Of what it receives.
   const tautline::Delays *owd_in() const {
     return GetStruct<const tautline::Delays *>(VT_OWD_IN);
   }
@@ -193,18 +204,19 @@ struct LinkSurvey FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   float loss_in() const {
     return GetField<float>(VT_LOSS_IN, 0.0f);
   }
-  /// Media that waits here.
+  /// Bytes of media that wait here.
   uint32_t queued_bytes() const {
     return GetField<uint32_t>(VT_QUEUED_BYTES, 0);
   }
-  /// Sent, and nothing known of it yet.
+  /// Bytes sent, and nothing known of them yet.
   uint32_t in_flight_bytes() const {
     return GetField<uint32_t>(VT_IN_FLIGHT_BYTES, 0);
   }
-  /// Since the session began, as all that follow.
+  /// Datagrams of any kind, since the session began, as all that follow.
   uint64_t datagrams_sent() const {
     return GetField<uint64_t>(VT_DATAGRAMS_SENT, 0);
   }
+  /// That arrived here.
   uint64_t datagrams_received() const {
     return GetField<uint64_t>(VT_DATAGRAMS_RECEIVED, 0);
   }
@@ -228,12 +240,15 @@ struct LinkSurvey FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   uint64_t packets_sent() const {
     return GetField<uint64_t>(VT_PACKETS_SENT, 0);
   }
+  /// There before their deadline.
   uint64_t packets_in_time() const {
     return GetField<uint64_t>(VT_PACKETS_IN_TIME, 0);
   }
+  /// There after it.
   uint64_t packets_late() const {
     return GetField<uint64_t>(VT_PACKETS_LATE, 0);
   }
+  /// Not there.
   uint64_t packets_lost() const {
     return GetField<uint64_t>(VT_PACKETS_LOST, 0);
   }
@@ -431,6 +446,7 @@ struct ClassSurvey FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
     VT_MALFORMED = 34,
     VT_SUPERSEDED = 36
   };
+  /// Which class.
   tautline::UnitClass unit_class() const {
     return static_cast<tautline::UnitClass>(GetField<uint8_t>(VT_UNIT_CLASS, 0));
   }
@@ -438,6 +454,7 @@ struct ClassSurvey FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   uint64_t offered() const {
     return GetField<uint64_t>(VT_OFFERED, 0);
   }
+  /// Taken.
   uint64_t accepted() const {
     return GetField<uint64_t>(VT_ACCEPTED, 0);
   }
@@ -457,6 +474,7 @@ struct ClassSurvey FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   uint64_t told_delivered() const {
     return GetField<uint64_t>(VT_TOLD_DELIVERED, 0);
   }
+  /// The same, lost.
   uint64_t told_lost() const {
     return GetField<uint64_t>(VT_TOLD_LOST, 0);
   }
@@ -464,6 +482,7 @@ struct ClassSurvey FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   uint64_t heard() const {
     return GetField<uint64_t>(VT_HEARD, 0);
   }
+  /// Whole and in time.
   uint64_t delivered() const {
     return GetField<uint64_t>(VT_DELIVERED, 0);
   }
@@ -625,6 +644,7 @@ inline ::flatbuffers::Offset<ClassSurvey> CreateClassSurvey(
   return builder_.Finish();
 }
 
+/// Everything that one end's transport counts.
 struct Survey FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef SurveyBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -636,9 +656,11 @@ struct Survey FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   tautline::End end() const {
     return static_cast<tautline::End>(GetField<uint8_t>(VT_END, 0));
   }
+  /// By link.
   const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::LinkSurvey>> *links() const {
     return GetPointer<const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::LinkSurvey>> *>(VT_LINKS);
   }
+  /// By class.
   const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::ClassSurvey>> *classes() const {
     return GetPointer<const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::ClassSurvey>> *>(VT_CLASSES);
   }

@@ -23,11 +23,17 @@ struct Motion;
 struct Telemetry;
 struct TelemetryBuilder;
 
+/// What the vehicle's failsafe lets happen.
 enum class Mode : uint8_t {
+  /// Nobody drives yet.
   AwaitingOperator = 0,
+  /// The operator's commands move the vehicle.
   Driving = 1,
+  /// The vehicle brakes by itself.
   Stopping = 2,
+  /// The vehicle stands, braked by itself.
   Stopped = 3,
+  /// Commands are fresh again, but the pedal has not been let go of since the stop.
   AwaitingRelease = 4,
   MIN = AwaitingOperator,
   MAX = AwaitingRelease
@@ -62,7 +68,7 @@ inline const char *EnumNameMode(Mode e) {
   return EnumNamesMode()[index];
 }
 
-/// Fixed size, written and read in one piece.
+/// Fixed size, written and read in one piece. The vehicle's frame: x forward, y left, z up, metres.
 FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(4) Motion FLATBUFFERS_FINAL_CLASS {
  private:
   float speed_;
@@ -92,36 +98,38 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(4) Motion FLATBUFFERS_FINAL_CLASS {
         y_(::flatbuffers::EndianScalar(_y)),
         heading_(::flatbuffers::EndianScalar(_heading)) {
   }
-  /// m/s, negative in reverse.
+  /// Along the vehicle's x, m/s: negative in reverse.
   float speed() const {
     return ::flatbuffers::EndianScalar(speed_);
   }
-  /// Radians at the road wheels, left positive.
+  /// Radians at the road wheels, about z: left positive.
   float steering_angle() const {
     return ::flatbuffers::EndianScalar(steering_angle_);
   }
-  /// 0 to 1, as applied.
+  /// Share of full acceleration, 0 to 1, as applied.
   float throttle() const {
     return ::flatbuffers::EndianScalar(throttle_);
   }
-  /// 0 to 1, as applied.
+  /// Share of full braking, 0 to 1, as applied.
   float brake() const {
     return ::flatbuffers::EndianScalar(brake_);
   }
-  /// Metres in the course's frame, x east, y north.
+  /// Metres east of the course's origin; the course's frame is x east, y north, z up.
   float x() const {
     return ::flatbuffers::EndianScalar(x_);
   }
+  /// Metres north of it.
   float y() const {
     return ::flatbuffers::EndianScalar(y_);
   }
-  /// Radians, counterclockwise from x, not wrapped.
+  /// Of the vehicle's x in that frame: radians, counterclockwise from east, not wrapped.
   float heading() const {
     return ::flatbuffers::EndianScalar(heading_);
   }
 };
 FLATBUFFERS_STRUCT_END(Motion, 28);
 
+/// The vehicle as a whole, lately.
 struct Telemetry FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef TelemetryBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -151,9 +159,11 @@ struct Telemetry FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   uint64_t sent_at_ns() const {
     return GetField<uint64_t>(VT_SENT_AT_NS, 0);
   }
+  /// How it moves.
   const tautline::Motion *motion() const {
     return GetStruct<const tautline::Motion *>(VT_MOTION);
   }
+  /// What its failsafe lets happen.
   tautline::Mode mode() const {
     return static_cast<tautline::Mode>(GetField<uint8_t>(VT_MODE, 0));
   }
@@ -173,22 +183,27 @@ struct Telemetry FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   uint64_t video_budget_bps() const {
     return GetField<uint64_t>(VT_VIDEO_BUDGET_BPS, 0);
   }
+  /// Since the process began, as all counts that follow.
   uint64_t pictures_captured() const {
     return GetField<uint64_t>(VT_PICTURES_CAPTURED, 0);
   }
+  /// Of these, those of which no strip was read.
   uint64_t pictures_dropped() const {
     return GetField<uint64_t>(VT_PICTURES_DROPPED, 0);
   }
+  /// Handed to transport.
   uint64_t slices_sent() const {
     return GetField<uint64_t>(VT_SLICES_SENT, 0);
   }
+  /// Strips that no encoder had time for or could encode, and slices that transport refused.
   uint64_t slices_dropped() const {
     return GetField<uint64_t>(VT_SLICES_DROPPED, 0);
   }
-  /// Time to encode one slice, ms, over the last second.
+  /// What half of the slices of the last second took to encode at most, ms.
   float encode_ms_p50() const {
     return GetField<float>(VT_ENCODE_MS_P50, 0.0f);
   }
+  /// The same of 99 in a hundred.
   float encode_ms_p99() const {
     return GetField<float>(VT_ENCODE_MS_P99, 0.0f);
   }
@@ -196,6 +211,7 @@ struct Telemetry FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::LinkStatus>> *links() const {
     return GetPointer<const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::LinkStatus>> *>(VT_LINKS);
   }
+  /// Cones of the simulated course that the car has run over.
   uint32_t cones_hit() const {
     return GetField<uint32_t>(VT_CONES_HIT, 0);
   }

@@ -19,6 +19,7 @@ class Align16(object):
     def Init(self, buf, pos):
         self._tab = flatbuffers.table.Table(buf, pos)
 
+    # Nothing.
     # Align16
     def Bytes(self, j = None):
         if j is None:

@@ -2,13 +2,23 @@
 
 # namespace: foxglove
 
+# What a number of a record is; all little-endian.
 class NumericType(object):
+    # Not to be read.
     UNKNOWN = 0
+    # One byte, from 0.
     UINT8 = 1
+    # One byte, signed.
     INT8 = 2
+    # Two bytes, from 0.
     UINT16 = 3
+    # Two bytes, signed.
     INT16 = 4
+    # Four bytes, from 0.
     UINT32 = 5
+    # Four bytes, signed.
     INT32 = 6
+    # Four bytes, IEEE 754.
     FLOAT32 = 7
+    # Eight bytes, IEEE 754.
     FLOAT64 = 8

@@ -25,6 +25,8 @@ class PackedElementField(object):
     def Init(self, buf, pos):
         self._tab = flatbuffers.table.Table(buf, pos)
 
+    # "x", "y", "z": metres along the sensor's axes, x forward, y left, z up; "intensity" in the sensor's
+    # own measure. Others as the sensor's maker has them.
     # PackedElementField
     def Name(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
@@ -40,7 +42,7 @@ class PackedElementField(object):
             return self._tab.Get(flatbuffers.number_types.Uint32Flags, o + self._tab.Pos)
         return 0
 
-    # Little-endian.
+    # What stands there, little-endian.
     # PackedElementField
     def Type(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(8))

@@ -6,6 +6,7 @@ import flatbuffers
 from flatbuffers.compat import import_numpy
 np = import_numpy()
 
+# One turn of a lidar, or a part of one.
 class PointCloud(object):
     __slots__ = ['_tab']
 
@@ -24,6 +25,7 @@ class PointCloud(object):
     def Init(self, buf, pos):
         self._tab = flatbuffers.table.Table(buf, pos)
 
+    # When the points were captured.
     # PointCloud
     def Timestamp(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
@@ -35,6 +37,7 @@ class PointCloud(object):
             return obj
         return None
 
+    # The frame that `pose` is in, by name.
     # PointCloud
     def FrameId(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
@@ -42,6 +45,7 @@ class PointCloud(object):
             return self._tab.String(o + self._tab.Pos)
         return None
 
+    # Where the sensor is in that frame; absent: at its origin, not turned.
     # PointCloud
     def Pose(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(8))
@@ -61,6 +65,7 @@ class PointCloud(object):
             return self._tab.Get(flatbuffers.number_types.Uint32Flags, o + self._tab.Pos)
         return 0
 
+    # What a record holds.
     # PointCloud
     def Fields(self, j):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(12))

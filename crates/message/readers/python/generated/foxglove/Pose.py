@@ -6,6 +6,7 @@ import flatbuffers
 from flatbuffers.compat import import_numpy
 np = import_numpy()
 
+# A place and a turn in a frame.
 class Pose(object):
     __slots__ = ['_tab']
 
@@ -24,6 +25,7 @@ class Pose(object):
     def Init(self, buf, pos):
         self._tab = flatbuffers.table.Table(buf, pos)
 
+    # Metres.
     # Pose
     def Position(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
@@ -35,6 +37,7 @@ class Pose(object):
             return obj
         return None
 
+    # How the sensor's axes are turned against the frame's.
     # Pose
     def Orientation(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))

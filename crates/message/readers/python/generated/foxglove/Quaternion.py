@@ -6,6 +6,7 @@ import flatbuffers
 from flatbuffers.compat import import_numpy
 np = import_numpy()
 
+# A turn, right-handed about the frame's axes, of length 1; by default none.
 class Quaternion(object):
     __slots__ = ['_tab']
 
@@ -24,6 +25,7 @@ class Quaternion(object):
     def Init(self, buf, pos):
         self._tab = flatbuffers.table.Table(buf, pos)
 
+    # Sine of half the angle times the axis's x.
     # Quaternion
     def X(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
@@ -31,6 +33,7 @@ class Quaternion(object):
             return self._tab.Get(flatbuffers.number_types.Float64Flags, o + self._tab.Pos)
         return 0.0
 
+    # The same of y.
     # Quaternion
     def Y(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
@@ -38,6 +41,7 @@ class Quaternion(object):
             return self._tab.Get(flatbuffers.number_types.Float64Flags, o + self._tab.Pos)
         return 0.0
 
+    # The same of z.
     # Quaternion
     def Z(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(8))
@@ -45,6 +49,7 @@ class Quaternion(object):
             return self._tab.Get(flatbuffers.number_types.Float64Flags, o + self._tab.Pos)
         return 0.0
 
+    # Cosine of half the angle.
     # Quaternion
     def W(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(10))

@@ -6,6 +6,7 @@ import flatbuffers
 from flatbuffers.compat import import_numpy
 np = import_numpy()
 
+# Metres along the axes of a frame: x forward, y left, z up.
 class Vector3(object):
     __slots__ = ['_tab']
 
@@ -24,6 +25,7 @@ class Vector3(object):
     def Init(self, buf, pos):
         self._tab = flatbuffers.table.Table(buf, pos)
 
+    # Forward.
     # Vector3
     def X(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
@@ -31,6 +33,7 @@ class Vector3(object):
             return self._tab.Get(flatbuffers.number_types.Float64Flags, o + self._tab.Pos)
         return 0.0
 
+    # Left.
     # Vector3
     def Y(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
@@ -38,6 +41,7 @@ class Vector3(object):
             return self._tab.Get(flatbuffers.number_types.Float64Flags, o + self._tab.Pos)
         return 0.0
 
+    # Up.
     # Vector3
     def Z(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(8))

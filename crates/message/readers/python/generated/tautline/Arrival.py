@@ -18,6 +18,7 @@ class Arrival(object):
     def Init(self, buf, pos):
         self._tab = flatbuffers.table.Table(buf, pos)
 
+    # The question's.
     # Arrival
     def Sequence(self): return self._tab.Get(flatbuffers.number_types.Uint64Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(0))
     # Nanoseconds since the session's start, vehicle's clock.

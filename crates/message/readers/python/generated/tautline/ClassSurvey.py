@@ -29,6 +29,7 @@ class ClassSurvey(object):
     def Init(self, buf, pos):
         self._tab = flatbuffers.table.Table(buf, pos)
 
+    # Which class.
     # ClassSurvey
     def UnitClass(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
@@ -44,6 +45,7 @@ class ClassSurvey(object):
             return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
         return 0
 
+    # Taken.
     # ClassSurvey
     def Accepted(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(8))
@@ -83,6 +85,7 @@ class ClassSurvey(object):
             return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
         return 0
 
+    # The same, lost.
     # ClassSurvey
     def ToldLost(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(18))
@@ -98,6 +101,7 @@ class ClassSurvey(object):
             return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
         return 0
 
+    # Whole and in time.
     # ClassSurvey
     def Delivered(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(22))

@@ -18,9 +18,10 @@ class ClockOffset(object):
     def Init(self, buf, pos):
         self._tab = flatbuffers.table.Table(buf, pos)
 
+    # Nanoseconds, vehicle minus operator.
     # ClockOffset
     def OffsetNs(self): return self._tab.Get(flatbuffers.number_types.Int64Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(0))
-    # The offset is this close to the truth, either way.
+    # Nanoseconds: the offset is this close to the truth, either way.
     # ClockOffset
     def ErrorNs(self): return self._tab.Get(flatbuffers.number_types.Uint64Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(8))
 

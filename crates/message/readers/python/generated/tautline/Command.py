@@ -6,6 +6,7 @@ import flatbuffers
 from flatbuffers.compat import import_numpy
 np = import_numpy()
 
+# One command of the operator; the newest counts.
 class Command(object):
     __slots__ = ['_tab']
 
@@ -28,6 +29,7 @@ class Command(object):
     def Init(self, buf, pos):
         self._tab = flatbuffers.table.Table(buf, pos)
 
+    # What to do.
     # Command
     def Controls(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))

@@ -6,6 +6,7 @@ import flatbuffers
 from flatbuffers.compat import import_numpy
 np = import_numpy()
 
+# One message of the control plane.
 class Control(object):
     __slots__ = ['_tab']
 
@@ -35,6 +36,7 @@ class Control(object):
             return self._tab.Get(flatbuffers.number_types.Uint8Flags, o + self._tab.Pos)
         return 0
 
+    # What it says; id 0 is the union's type.
     # Control
     def Message(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))

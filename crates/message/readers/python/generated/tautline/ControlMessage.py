@@ -2,6 +2,7 @@
 
 # namespace: tautline
 
+# Everything that the control plane says.
 class ControlMessage(object):
     NONE = 0
     RegisterVehicle = 1

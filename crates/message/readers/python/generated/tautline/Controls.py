@@ -24,17 +24,19 @@ class Controls(object):
     # Nanoseconds since the session's start, operator's clock.
     # Controls
     def SentAtNs(self): return self._tab.Get(flatbuffers.number_types.Uint64Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(8))
-    # -1 (full right) to 1 (full left).
+    # Share of the steering's reach: -1 (full right) to 1 (full left), counterclockwise seen from above.
     # Controls
     def Steering(self): return self._tab.Get(flatbuffers.number_types.Float32Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(16))
-    # 0 to 1.
+    # Share of full acceleration, 0 to 1.
     # Controls
     def Throttle(self): return self._tab.Get(flatbuffers.number_types.Float32Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(20))
-    # 0 to 1.
+    # Share of full braking, 0 to 1.
     # Controls
     def Brake(self): return self._tab.Get(flatbuffers.number_types.Float32Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(24))
+    # Which way throttle pushes.
     # Controls
     def Gear(self): return self._tab.Get(flatbuffers.number_types.Uint8Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(28))
+    # Stop as hard as can be, whatever else is said.
     # Controls
     def EmergencyStop(self): return self._tab.Get(flatbuffers.number_types.BoolFlags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(29))
     # Bit n set: strip n's next slice should be an IDR.

@@ -25,6 +25,7 @@ class DropCount(object):
     def Init(self, buf, pos):
         self._tab = flatbuffers.table.Table(buf, pos)
 
+    # What is dropped and why, in words that stay the same.
     # DropCount
     def Name(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
@@ -32,6 +33,7 @@ class DropCount(object):
             return self._tab.String(o + self._tab.Pos)
         return None
 
+    # Since the process began.
     # DropCount
     def Count(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))

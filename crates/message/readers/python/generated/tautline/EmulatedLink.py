@@ -29,6 +29,7 @@ class EmulatedLink(object):
     def Init(self, buf, pos):
         self._tab = flatbuffers.table.Table(buf, pos)
 
+    # What the emulator calls it.
     # EmulatedLink
     def Name(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
@@ -36,6 +37,7 @@ class EmulatedLink(object):
             return self._tab.String(o + self._tab.Pos)
         return None
 
+    # Whether nothing goes over it.
     # EmulatedLink
     def Cut(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))

@@ -2,6 +2,9 @@
 
 # namespace: tautline
 
+# Whose count it is.
 class End(object):
+    # Where the person sits.
     Operator = 0
+    # What is driven.
     Vehicle = 1

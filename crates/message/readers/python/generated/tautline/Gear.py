@@ -2,6 +2,9 @@
 
 # namespace: tautline
 
+# Which way throttle pushes.
 class Gear(object):
+    # Forward, along the vehicle's x.
     Drive = 0
+    # Backward.
     Reverse = 1

@@ -6,6 +6,7 @@ import flatbuffers
 from flatbuffers.compat import import_numpy
 np = import_numpy()
 
+# The switchboard brings two together: both get one.
 class Introduce(object):
     __slots__ = ['_tab']
 
@@ -28,6 +29,7 @@ class Introduce(object):
     def Init(self, buf, pos):
         self._tab = flatbuffers.table.Table(buf, pos)
 
+    # Names what has been agreed.
     # Introduce
     def Lease(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
@@ -39,6 +41,7 @@ class Introduce(object):
             return obj
         return None
 
+    # The other's name.
     # Introduce
     def PeerName(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
@@ -46,6 +49,7 @@ class Introduce(object):
             return self._tab.String(o + self._tab.Pos)
         return None
 
+    # The other's key; nobody else is to be believed.
     # Introduce
     def PeerKey(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(8))
@@ -57,6 +61,7 @@ class Introduce(object):
             return obj
         return None
 
+    # Where the other can be reached: `host:port`, UDP.
     # Introduce
     def PeerAddresses(self, j):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(10))

@@ -18,6 +18,7 @@ class Key(object):
     def Init(self, buf, pos):
         self._tab = flatbuffers.table.Table(buf, pos)
 
+    # X25519, as RFC 7748 writes it.
     # Key
     def Bytes(self, j = None):
         if j is None:

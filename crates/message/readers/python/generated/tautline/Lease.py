@@ -18,6 +18,7 @@ class Lease(object):
     def Init(self, buf, pos):
         self._tab = flatbuffers.table.Table(buf, pos)
 
+    # Goes into the handshake between the two.
     # Lease
     def Bytes(self, j = None):
         if j is None:

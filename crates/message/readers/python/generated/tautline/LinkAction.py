@@ -6,6 +6,7 @@ import flatbuffers
 from flatbuffers.compat import import_numpy
 np = import_numpy()
 
+# Cuts or restores one emulated link.
 class LinkAction(object):
     __slots__ = ['_tab']
 

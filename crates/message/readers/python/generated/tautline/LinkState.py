@@ -2,7 +2,11 @@
 
 # namespace: tautline
 
+# What a link is good for.
 class LinkState(object):
+    # Its address has not yet proved that it answers.
     Validating = 0
+    # It carries packets.
     Up = 1
+    # Its pongs have stopped.
     Silent = 2

@@ -6,6 +6,7 @@ import flatbuffers
 from flatbuffers.compat import import_numpy
 np = import_numpy()
 
+# One link between vehicle and operator, as one end sees it.
 class LinkStatus(object):
     __slots__ = ['_tab']
 
@@ -32,6 +33,7 @@ class LinkStatus(object):
             return self._tab.Get(flatbuffers.number_types.Uint8Flags, o + self._tab.Pos)
         return 0
 
+    # What people call it.
     # LinkStatus
     def Name(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
@@ -39,6 +41,7 @@ class LinkStatus(object):
             return self._tab.String(o + self._tab.Pos)
         return None
 
+    # What it is good for.
     # LinkStatus
     def State(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(8))
@@ -62,7 +65,7 @@ class LinkStatus(object):
             return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
         return 0
 
-    # Negative: not known. So are the two that follow.
+    # Round-trip time, ms; negative: not known, here and in the next two.
     # LinkStatus
     def RttMs(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(14))
@@ -70,6 +73,7 @@ class LinkStatus(object):
             return self._tab.Get(flatbuffers.number_types.Float32Flags, o + self._tab.Pos)
         return -1.0
 
+    # One-way delay towards this end, ms.
     # LinkStatus
     def OwdMs(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(16))
@@ -77,6 +81,7 @@ class LinkStatus(object):
             return self._tab.Get(flatbuffers.number_types.Float32Flags, o + self._tab.Pos)
         return -1.0
 
+    # Of those delays, ms (RFC 3550, 6.4.1).
     # LinkStatus
     def JitterMs(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(18))
@@ -92,6 +97,7 @@ class LinkStatus(object):
             return self._tab.Get(flatbuffers.number_types.Float32Flags, o + self._tab.Pos)
         return 0.0
 
+    # By this end, since the session began, as the next two.
     # LinkStatus
     def PacketsSent(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(22))
@@ -99,6 +105,7 @@ class LinkStatus(object):
             return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
         return 0
 
+    # By this end.
     # LinkStatus
     def PacketsReceived(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(24))
@@ -106,6 +113,7 @@ class LinkStatus(object):
             return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
         return 0
 
+    # Known to be lost.
     # LinkStatus
     def PacketsLost(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(26))

@@ -37,6 +37,7 @@ class LinkSurvey(object):
             return self._tab.Get(flatbuffers.number_types.Uint8Flags, o + self._tab.Pos)
         return 0
 
+    # What the link is good for.
     # LinkSurvey
     def State(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
@@ -84,7 +85,7 @@ class LinkSurvey(object):
             return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
         return 0
 
-    # Negative: not known.
+    # Round-trip time, ms; negative: not known.
     # LinkSurvey
     def RttMs(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(18))
@@ -92,7 +93,7 @@ class LinkSurvey(object):
             return self._tab.Get(flatbuffers.number_types.Float32Flags, o + self._tab.Pos)
         return -1.0
 
-    # Absent: not known. So is the next.
+    # One-way delays of what this end sends; absent: not known. So is the next.
     # LinkSurvey
     def OwdOut(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(20))
@@ -104,6 +105,7 @@ class LinkSurvey(object):
             return obj
         return None
 
+    # Of what it receives.
     # LinkSurvey
     def OwdIn(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(22))
@@ -131,7 +133,7 @@ class LinkSurvey(object):
             return self._tab.Get(flatbuffers.number_types.Float32Flags, o + self._tab.Pos)
         return 0.0
 
-    # Media that waits here.
+    # Bytes of media that wait here.
     # LinkSurvey
     def QueuedBytes(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(28))
@@ -139,7 +141,7 @@ class LinkSurvey(object):
             return self._tab.Get(flatbuffers.number_types.Uint32Flags, o + self._tab.Pos)
         return 0
 
-    # Sent, and nothing known of it yet.
+    # Bytes sent, and nothing known of them yet.
     # LinkSurvey
     def InFlightBytes(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(30))
@@ -147,7 +149,7 @@ class LinkSurvey(object):
             return self._tab.Get(flatbuffers.number_types.Uint32Flags, o + self._tab.Pos)
         return 0
 
-    # Since the session began, as all that follow.
+    # Datagrams of any kind, since the session began, as all that follow.
     # LinkSurvey
     def DatagramsSent(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(32))
@@ -155,6 +157,7 @@ class LinkSurvey(object):
             return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
         return 0
 
+    # That arrived here.
     # LinkSurvey
     def DatagramsReceived(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(34))
@@ -202,6 +205,7 @@ class LinkSurvey(object):
             return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
         return 0
 
+    # There before their deadline.
     # LinkSurvey
     def PacketsInTime(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(46))
@@ -209,6 +213,7 @@ class LinkSurvey(object):
             return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
         return 0
 
+    # There after it.
     # LinkSurvey
     def PacketsLate(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(48))
@@ -216,6 +221,7 @@ class LinkSurvey(object):
             return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
         return 0
 
+    # Not there.
     # LinkSurvey
     def PacketsLost(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(50))

@@ -6,6 +6,7 @@ import flatbuffers
 from flatbuffers.compat import import_numpy
 np = import_numpy()
 
+# Asks for a VehicleList.
 class ListVehicles(object):
     __slots__ = ['_tab']
 

@@ -6,7 +6,7 @@ import flatbuffers
 from flatbuffers.compat import import_numpy
 np = import_numpy()
 
-# Fixed size, written and read in one piece.
+# Fixed size, written and read in one piece. The vehicle's frame: x forward, y left, z up, metres.
 class Motion(object):
     __slots__ = ['_tab']
 
@@ -18,24 +18,25 @@ class Motion(object):
     def Init(self, buf, pos):
         self._tab = flatbuffers.table.Table(buf, pos)
 
-    # m/s, negative in reverse.
+    # Along the vehicle's x, m/s: negative in reverse.
     # Motion
     def Speed(self): return self._tab.Get(flatbuffers.number_types.Float32Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(0))
-    # Radians at the road wheels, left positive.
+    # Radians at the road wheels, about z: left positive.
     # Motion
     def SteeringAngle(self): return self._tab.Get(flatbuffers.number_types.Float32Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(4))
-    # 0 to 1, as applied.
+    # Share of full acceleration, 0 to 1, as applied.
     # Motion
     def Throttle(self): return self._tab.Get(flatbuffers.number_types.Float32Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(8))
-    # 0 to 1, as applied.
+    # Share of full braking, 0 to 1, as applied.
     # Motion
     def Brake(self): return self._tab.Get(flatbuffers.number_types.Float32Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(12))
-    # Metres in the course's frame, x east, y north.
+    # Metres east of the course's origin; the course's frame is x east, y north, z up.
     # Motion
     def X(self): return self._tab.Get(flatbuffers.number_types.Float32Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(16))
+    # Metres north of it.
     # Motion
     def Y(self): return self._tab.Get(flatbuffers.number_types.Float32Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(20))
-    # Radians, counterclockwise from x, not wrapped.
+    # Of the vehicle's x in that frame: radians, counterclockwise from east, not wrapped.
     # Motion
     def Heading(self): return self._tab.Get(flatbuffers.number_types.Float32Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(24))
 

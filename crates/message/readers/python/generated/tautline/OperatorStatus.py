@@ -6,6 +6,7 @@ import flatbuffers
 from flatbuffers.compat import import_numpy
 np = import_numpy()
 
+# The operator's end as a whole.
 class OperatorStatus(object):
     __slots__ = ['_tab']
 
@@ -36,6 +37,7 @@ class OperatorStatus(object):
             return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
         return 0
 
+    # The vehicle that is driven or wanted.
     # OperatorStatus
     def VehicleName(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
@@ -43,6 +45,7 @@ class OperatorStatus(object):
             return self._tab.String(o + self._tab.Pos)
         return None
 
+    # How far the operator has come.
     # OperatorStatus
     def SessionState(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(8))
@@ -84,6 +87,7 @@ class OperatorStatus(object):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(12))
         return o == 0
 
+    # Whole and in time, since the session began, as all that follow.
     # OperatorStatus
     def UnitsReceived(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(14))
@@ -91,6 +95,7 @@ class OperatorStatus(object):
             return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
         return 0
 
+    # Whole, but after their deadline.
     # OperatorStatus
     def UnitsLate(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(16))
@@ -98,6 +103,7 @@ class OperatorStatus(object):
             return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
         return 0
 
+    # Never whole.
     # OperatorStatus
     def UnitsLost(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(18))
@@ -121,7 +127,7 @@ class OperatorStatus(object):
             return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
         return 0
 
-    # Absent: not yet estimated.
+    # How far the clocks are apart; absent: not yet estimated.
     # OperatorStatus
     def Clock(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(24))
@@ -133,6 +139,7 @@ class OperatorStatus(object):
             return obj
         return None
 
+    # Named drops at the operator, those that have happened.
     # OperatorStatus
     def Drops(self, j):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(26))
@@ -158,6 +165,7 @@ class OperatorStatus(object):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(26))
         return o == 0
 
+    # Empty: links are real.
     # OperatorStatus
     def EmulatedLinks(self, j):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(28))

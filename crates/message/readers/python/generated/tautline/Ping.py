@@ -6,7 +6,7 @@ import flatbuffers
 from flatbuffers.compat import import_numpy
 np = import_numpy()
 
-# `t`: nanoseconds on the sender's clock; the pong carries it back unchanged.
+# Asks for a pong.
 class Ping(object):
     __slots__ = ['_tab']
 
@@ -29,6 +29,7 @@ class Ping(object):
     def Init(self, buf, pos):
         self._tab = flatbuffers.table.Table(buf, pos)
 
+    # Nanoseconds, sender's clock.
     # Ping
     def T(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))

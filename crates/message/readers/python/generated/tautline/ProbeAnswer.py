@@ -6,6 +6,7 @@ import flatbuffers
 from flatbuffers.compat import import_numpy
 np = import_numpy()
 
+# What came of the newest questions.
 class ProbeAnswer(object):
     __slots__ = ['_tab']
 

@@ -6,6 +6,7 @@ import flatbuffers
 from flatbuffers.compat import import_numpy
 np = import_numpy()
 
+# One question; the newest counts.
 class ProbeQuestion(object):
     __slots__ = ['_tab']
 
@@ -28,6 +29,7 @@ class ProbeQuestion(object):
     def Init(self, buf, pos):
         self._tab = flatbuffers.table.Table(buf, pos)
 
+    # What is asked.
     # ProbeQuestion
     def Question(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))

@@ -24,7 +24,7 @@ class Question(object):
     # Largest datagram from the vehicle, 150 to 1500; 0: the configured one again, the probe is over.
     # Question
     def DatagramBytes(self): return self._tab.Get(flatbuffers.number_types.Uint16Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(8))
-    # For so long the size stays without another question, 100 to 5000.
+    # For so long the size stays without another question, ms, 100 to 5000.
     # Question
     def HoldMs(self): return self._tab.Get(flatbuffers.number_types.Uint16Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(10))
 

@@ -6,6 +6,7 @@ import flatbuffers
 from flatbuffers.compat import import_numpy
 np = import_numpy()
 
+# One step of an election or a lease, from member to member.
 class QuorumStep(object):
     __slots__ = ['_tab']
 
@@ -28,6 +29,7 @@ class QuorumStep(object):
     def Init(self, buf, pos):
         self._tab = flatbuffers.table.Table(buf, pos)
 
+    # Which step.
     # QuorumStep
     def Step(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))

@@ -2,12 +2,21 @@
 
 # namespace: tautline
 
+# Why the switchboard refuses.
 class Refusal(object):
+    # No vehicle has that name.
     UnknownVehicle = 0
+    # Another operator has it.
     VehicleTaken = 1
+    # It is not connected.
     VehicleAway = 2
+    # This key may not do that.
     NotAllowed = 3
+    # Only who has registered may ask this.
     NotRegistered = 4
+    # Another key has that name.
     NameTaken = 5
+    # The request makes no sense, or not now.
     BadRequest = 6
+    # The switchboard takes no more.
     Full = 7

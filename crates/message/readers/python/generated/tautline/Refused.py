@@ -6,6 +6,7 @@ import flatbuffers
 from flatbuffers.compat import import_numpy
 np = import_numpy()
 
+# What was asked for is not done.
 class Refused(object):
     __slots__ = ['_tab']
 
@@ -28,6 +29,7 @@ class Refused(object):
     def Init(self, buf, pos):
         self._tab = flatbuffers.table.Table(buf, pos)
 
+    # Why, for programs.
     # Refused
     def ReasonCode(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
@@ -35,6 +37,7 @@ class Refused(object):
             return self._tab.Get(flatbuffers.number_types.Uint8Flags, o + self._tab.Pos)
         return 0
 
+    # Why, for people.
     # Refused
     def Text(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))

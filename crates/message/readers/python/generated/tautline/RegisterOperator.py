@@ -6,6 +6,7 @@ import flatbuffers
 from flatbuffers.compat import import_numpy
 np = import_numpy()
 
+# An operator says that it is there.
 class RegisterOperator(object):
     __slots__ = ['_tab']
 
@@ -28,6 +29,7 @@ class RegisterOperator(object):
     def Init(self, buf, pos):
         self._tab = flatbuffers.table.Table(buf, pos)
 
+    # What vehicles know it by.
     # RegisterOperator
     def Name(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
@@ -35,6 +37,7 @@ class RegisterOperator(object):
             return self._tab.String(o + self._tab.Pos)
         return None
 
+    # Where it can be reached: `host:port`, UDP.
     # RegisterOperator
     def Addresses(self, j):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))

@@ -6,6 +6,7 @@ import flatbuffers
 from flatbuffers.compat import import_numpy
 np = import_numpy()
 
+# A vehicle says that it is there.
 class RegisterVehicle(object):
     __slots__ = ['_tab']
 
@@ -28,6 +29,7 @@ class RegisterVehicle(object):
     def Init(self, buf, pos):
         self._tab = flatbuffers.table.Table(buf, pos)
 
+    # What operators call it.
     # RegisterVehicle
     def Name(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
@@ -35,6 +37,7 @@ class RegisterVehicle(object):
             return self._tab.String(o + self._tab.Pos)
         return None
 
+    # Where its links can be reached: `host:port`, UDP.
     # RegisterVehicle
     def Addresses(self, j):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))

@@ -6,6 +6,7 @@ import flatbuffers
 from flatbuffers.compat import import_numpy
 np = import_numpy()
 
+# An operator gives its vehicle back.
 class Release(object):
     __slots__ = ['_tab']
 

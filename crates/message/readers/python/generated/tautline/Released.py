@@ -6,6 +6,7 @@ import flatbuffers
 from flatbuffers.compat import import_numpy
 np = import_numpy()
 
+# A lease has ended.
 class Released(object):
     __slots__ = ['_tab']
 
@@ -28,6 +29,7 @@ class Released(object):
     def Init(self, buf, pos):
         self._tab = flatbuffers.table.Table(buf, pos)
 
+    # Which.
     # Released
     def Lease(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
@@ -39,6 +41,7 @@ class Released(object):
             return obj
         return None
 
+    # Why, for people.
     # Released
     def Reason(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))

@@ -2,9 +2,15 @@
 
 # namespace: tautline
 
+# How far the operator has come.
 class SessionState(object):
+    # The switchboard has not yet answered.
     Registering = 0
+    # Registered; the vehicle is away, taken, or not yet chosen.
     Waiting = 1
+    # Introduced to the vehicle; the handshake is under way.
     Connecting = 2
+    # Commands and video flow.
     Established = 3
+    # Nothing has come from the vehicle on any link lately.
     Lost = 4

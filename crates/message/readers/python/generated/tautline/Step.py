@@ -30,6 +30,7 @@ class Step(object):
     # Highest index known to be committed.
     # Step
     def Commit(self): return self._tab.Get(flatbuffers.number_types.Uint64Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(24))
+    # Term of the log's entry there.
     # Step
     def CommitTerm(self): return self._tab.Get(flatbuffers.number_types.Uint64Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(32))
     # What a refusal suggests to try next.
@@ -38,14 +39,16 @@ class Step(object):
     # Nanoseconds since the sender's start, leader's clock: when the round began that this belongs to.
     # Step
     def RoundAtNs(self): return self._tab.Get(flatbuffers.number_types.Uint64Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(48))
-    # Raft's kind of message.
+    # Raft's kind of message, by its place in the crate tautline-quorum's list of them.
     # Step
     def Kind(self): return self._tab.Get(flatbuffers.number_types.Uint8Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(56))
-    # Members are numbered from 1.
+    # Who says it; members are numbered from 1.
     # Step
     def From(self): return self._tab.Get(flatbuffers.number_types.Uint8Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(57))
+    # Who is told.
     # Step
     def To(self): return self._tab.Get(flatbuffers.number_types.Uint8Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(58))
+    # Whether this refuses.
     # Step
     def Reject(self): return self._tab.Get(flatbuffers.number_types.BoolFlags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(59))
     # Whether `round_at_ns` says something.

@@ -21,6 +21,7 @@ class StripReport(object):
     # Number of the newest picture shown.
     # StripReport
     def Newest(self): return self._tab.Get(flatbuffers.number_types.Uint32Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(0))
+    # Which strip of the pictures, 0 the topmost.
     # StripReport
     def Strip(self): return self._tab.Get(flatbuffers.number_types.Uint8Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(4))
     # How many pictures before it lies the newest one that was decoded as its encoder has it; 255: more, or none.

@@ -6,6 +6,7 @@ import flatbuffers
 from flatbuffers.compat import import_numpy
 np = import_numpy()
 
+# An operator wants a vehicle.
 class Take(object):
     __slots__ = ['_tab']
 
@@ -28,6 +29,7 @@ class Take(object):
     def Init(self, buf, pos):
         self._tab = flatbuffers.table.Table(buf, pos)
 
+    # As registered.
     # Take
     def VehicleName(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))

@@ -6,6 +6,7 @@ import flatbuffers
 from flatbuffers.compat import import_numpy
 np = import_numpy()
 
+# The vehicle as a whole, lately.
 class Telemetry(object):
     __slots__ = ['_tab']
 
@@ -44,6 +45,7 @@ class Telemetry(object):
             return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
         return 0
 
+    # How it moves.
     # Telemetry
     def Motion(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(8))
@@ -55,6 +57,7 @@ class Telemetry(object):
             return obj
         return None
 
+    # What its failsafe lets happen.
     # Telemetry
     def Mode(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(10))
@@ -94,6 +97,7 @@ class Telemetry(object):
             return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
         return 0
 
+    # Since the process began, as all counts that follow.
     # Telemetry
     def PicturesCaptured(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(20))
@@ -101,6 +105,7 @@ class Telemetry(object):
             return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
         return 0
 
+    # Of these, those of which no strip was read.
     # Telemetry
     def PicturesDropped(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(22))
@@ -108,6 +113,7 @@ class Telemetry(object):
             return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
         return 0
 
+    # Handed to transport.
     # Telemetry
     def SlicesSent(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(24))
@@ -115,6 +121,7 @@ class Telemetry(object):
             return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
         return 0
 
+    # Strips that no encoder had time for or could encode, and slices that transport refused.
     # Telemetry
     def SlicesDropped(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(26))
@@ -122,7 +129,7 @@ class Telemetry(object):
             return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
         return 0
 
-    # Time to encode one slice, ms, over the last second.
+    # What half of the slices of the last second took to encode at most, ms.
     # Telemetry
     def EncodeMsP50(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(28))
@@ -130,6 +137,7 @@ class Telemetry(object):
             return self._tab.Get(flatbuffers.number_types.Float32Flags, o + self._tab.Pos)
         return 0.0
 
+    # The same of 99 in a hundred.
     # Telemetry
     def EncodeMsP99(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(30))
@@ -163,6 +171,7 @@ class Telemetry(object):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(32))
         return o == 0
 
+    # Cones of the simulated course that the car has run over.
     # Telemetry
     def ConesHit(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(34))

@@ -2,6 +2,9 @@
 
 # namespace: tautline
 
+# What a unit is for.
 class UnitClass(object):
+    # Commands, telemetry: tiny, on every link, the newest counts.
     Control = 0
+    # Slices of pictures.
     Media = 1

@@ -6,6 +6,7 @@ import flatbuffers
 from flatbuffers.compat import import_numpy
 np = import_numpy()
 
+# One vehicle that this operator may see.
 class VehicleEntry(object):
     __slots__ = ['_tab']
 
@@ -28,6 +29,7 @@ class VehicleEntry(object):
     def Init(self, buf, pos):
         self._tab = flatbuffers.table.Table(buf, pos)
 
+    # What operators call it.
     # VehicleEntry
     def Name(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
@@ -35,6 +37,7 @@ class VehicleEntry(object):
             return self._tab.String(o + self._tab.Pos)
         return None
 
+    # Who it is.
     # VehicleEntry
     def Key(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
@@ -46,6 +49,7 @@ class VehicleEntry(object):
             return obj
         return None
 
+    # Whether it can be had.
     # VehicleEntry
     def State(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(8))
@@ -53,7 +57,7 @@ class VehicleEntry(object):
             return self._tab.Get(flatbuffers.number_types.Uint8Flags, o + self._tab.Pos)
         return 0
 
-    # Between switchboard and vehicle; negative: not known.
+    # Between switchboard and vehicle, ms; negative: not known.
     # VehicleEntry
     def RoundTripMs(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(10))

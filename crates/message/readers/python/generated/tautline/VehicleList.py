@@ -6,6 +6,7 @@ import flatbuffers
 from flatbuffers.compat import import_numpy
 np = import_numpy()
 
+# All vehicles that this operator may see.
 class VehicleList(object):
     __slots__ = ['_tab']
 
@@ -28,6 +29,7 @@ class VehicleList(object):
     def Init(self, buf, pos):
         self._tab = flatbuffers.table.Table(buf, pos)
 
+    # At most 256.
     # VehicleList
     def Vehicles(self, j):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))

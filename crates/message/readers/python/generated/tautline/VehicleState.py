@@ -2,7 +2,11 @@
 
 # namespace: tautline
 
+# Whether a vehicle can be had.
 class VehicleState(object):
+    # Registered, and nobody's.
     Free = 0
+    # Leased to an operator.
     Taken = 1
+    # Known, but not connected.
     Away = 2
