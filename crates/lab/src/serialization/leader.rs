@@ -10,7 +10,7 @@ use tautline_message::{Builder, QuorumStep};
 use tautline_net::clock::Clock;
 use tautline_units::Instant;
 
-use self::trial::{FAULTS, Fault, PATIENCE, Trial};
+use self::trial::{FAULTS, Fault, PATIENCE, Trial, Trust};
 use crate::experiment::Run;
 use crate::machine;
 use crate::outcome::{Outcome, Table};
@@ -27,11 +27,7 @@ pub(super) fn run(run: &Run<'_>) -> Result<Outcome> {
         }
         let seed = run.seed.wrapping_mul(1_000_003).wrapping_add(storm);
         let heartbeat = HEARTBEATS_MS[storm as usize % HEARTBEATS_MS.len()];
-        let mut trial = Trial::new(seed, Duration::from_millis(heartbeat), true)?;
-        trial.storm(FAULTS_A_STORM);
-        let overlap = trial.overlap();
-        ensure!(overlap.is_none(), "two act at once: SIM_SEED={seed}, {overlap:?}");
-        reigns += trial.reign_count() as u64;
+        reigns += storm_of(seed, heartbeat, &Trust::SOUND)?;
     }
     let mut table = Table::new("failover", COLUMNS);
     let mut curves: Vec<(Fault, Vec<(f64, f64)>)> = FAULTS.map(|fault| (fault, vec![])).to_vec();
@@ -76,12 +72,21 @@ pub(super) fn run(run: &Run<'_>) -> Result<Outcome> {
     Ok(Outcome { tables: vec![table, budgets], plots: vec![plot], rows, notes: notes() })
 }
 
+/// One storm of faults; the number of reigns, if no two of them were at once.
+fn storm_of(seed: u64, heartbeat_ms: u64, trust: &Trust) -> Result<u64> {
+    let mut trial = Trial::new(seed, Duration::from_millis(heartbeat_ms), true, trust)?;
+    trial.storm(FAULTS_A_STORM);
+    let overlap = trial.overlap();
+    ensure!(overlap.is_none(), "two act at once: SIM_SEED={seed}, {overlap:?}");
+    Ok(trial.reign_count() as u64)
+}
+
 /// Milliseconds of so many failovers, and how long nobody acted in each, both sorted.
 fn failovers(seed: u64, heartbeat: u64, fault: Fault, count: u64) -> Result<(Vec<f64>, Vec<f64>)> {
     let (mut durations, mut unled) = (Vec::new(), Vec::new());
     for at in 0..count {
         let seed = seed.wrapping_mul(7919).wrapping_add(at);
-        let mut trial = Trial::new(seed, Duration::from_millis(heartbeat), false)?;
+        let mut trial = Trial::new(seed, Duration::from_millis(heartbeat), false, &Trust::SOUND)?;
         let failover = trial.fail_over(fault);
         let Some(failover) = failover else { anyhow::bail!("nobody takes over: SIM_SEED={seed}") };
         ensure!(trial.overlap().is_none(), "two act at once: SIM_SEED={seed}");
@@ -165,3 +170,33 @@ const STEPS: u32 = 100;
 const SHARE_OF_CORE: f64 = 0.001;
 const COLUMNS: [&str; 5] =
     ["fault", "heartbeat_ms", "failover_ms_median", "failover_ms_worst", "unled_ms_median"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first storm in which two act at once, as the checker tells it.
+    fn first_clash(trust: &Trust) -> Option<String> {
+        let storms = (0..60).map(|seed| storm_of(seed, 10, trust));
+        storms.filter_map(Result::err).map(|error| error.to_string()).next()
+    }
+
+    #[test]
+    fn a_sound_lease_lets_no_two_act() {
+        assert_eq!(first_clash(&Trust::SOUND), None);
+    }
+
+    #[test]
+    fn a_lease_longer_than_the_others_wait_is_caught_with_its_seed() {
+        let told = first_clash(&Trust { patience: [10, 5, 5], ..Trust::SOUND });
+        let told = told.expect("one of the storms shows two leaders");
+        assert!(told.starts_with("two act at once: SIM_SEED="), "{told}");
+    }
+
+    #[test]
+    fn clocks_beyond_what_a_lease_allows_for_are_caught_with_their_seed() {
+        let told = first_clash(&Trust { drift_ppm: 400_000.0, ..Trust::SOUND });
+        let told = told.expect("one of the storms shows two leaders");
+        assert!(told.starts_with("two act at once: SIM_SEED="), "{told}");
+    }
+}

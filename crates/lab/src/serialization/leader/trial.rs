@@ -40,6 +40,21 @@ pub(super) struct Failover {
     pub(super) unled: Duration,
 }
 
+/// What the three members rely on, each other and their clocks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Trust {
+    /// Heartbeats that each waits for before it calls an election: the same for all, or a leader's
+    /// lease may outlast what the others wait.
+    pub(super) patience: [u8; 3],
+    /// Parts in a million by which each clock may be wrong, either way; a lease allows for 2000.
+    pub(super) drift_ppm: f64,
+}
+
+impl Trust {
+    /// As vehicles have it.
+    pub(super) const SOUND: Self = Self { patience: [PATIENCE; 3], drift_ppm: 200.0 };
+}
+
 /// Three computers on one switch.
 pub(super) struct Trial {
     world: World<Seat>,
@@ -51,14 +66,16 @@ pub(super) struct Trial {
 
 impl Trial {
     /// Three members with clocks of their own; links lose and delay as the seed says.
-    pub(super) fn new(seed: u64, heartbeat: Duration, rough: bool) -> Result<Self> {
+    pub(super) fn new(seed: u64, heartbeat: Duration, rough: bool, trust: &Trust) -> Result<Self> {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let mut world = World::new(seed);
+        let drift = trust.drift_ppm;
         let nodes = [1, 2, 3].map(|id| {
             let seed = random.random();
-            let config = Config { id, members: 3, heartbeat, patience: PATIENCE, seed };
+            let patience = trust.patience[usize::from(id) - 1];
+            let config = Config { id, members: 3, heartbeat, patience, seed };
             let offset = Duration::from_millis(random.random_range(0..100_000));
-            let clock = Clock::new(offset, random.random_range(-200.0..200.0));
+            let clock = Clock::new(offset, random.random_range(-drift..drift));
             let seat = Seat::new(config, clock.local(Instant::ZERO));
             world.add(seat, clock)
         });
