@@ -1,19 +1,25 @@
-//! Strips' streams with slices lost at random, through the concealer and into decoders: none of them
-//! may ever stop, and each heals.
+//! Strips' streams with slices lost at random, from the vehicle's encoder through the operator's downlink
+//! into decoders: none of them may ever stop, and each heals.
 
-use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::fmt;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use tautline_units::ByteCount;
+use tautline_message::StripReport;
+use tautline_operator::downlink::{Downlink, Shown};
+use tautline_units::{ByteCount, Instant};
+use tautline_vehicle::encode::{Plan, Strip};
 use tautline_video::avc::Healing;
 use tautline_video::openh264::StripDecoder;
-use tautline_video::{Backend, Concealer, Decoder, Layout, Picture, Refresh, quality};
+use tautline_video::{
+    Backend, Decoder, Encoded, Layout, Picture, Refresh, Slice, SliceKind, quality,
+};
 
 use crate::coding::{quantile, sorted};
 use crate::footage::{Footage, Size};
@@ -25,6 +31,8 @@ pub struct Weather {
     pub pictures: usize,
     /// The probability of a slice to be lost.
     pub loss: f64,
+    /// Pictures from a slice's arrival until the vehicle knows of it.
+    pub round_trip: usize,
     /// From which what is lost follows.
     pub seed: u64,
 }
@@ -39,17 +47,21 @@ pub struct Passed {
     /// Pictures of each loss until the strip is again as its encoder has it, ascending; one that
     /// another loss overtook is not counted.
     pub healing: Vec<f64>,
+    /// IDRs coded, the first among them.
+    pub idrs: usize,
     /// Whether ffmpeg was there to decode it too.
     pub by_ffmpeg: bool,
 }
 
 /// Codes a strip in every way of this build, loses slices, and has openh264 and ffmpeg decode the rest.
 ///
+/// The vehicle's own part codes, and the operator's own conceals and tells what came, a round trip later.
 /// Into `folder`, if one is given, go each way's stream, `N.h264`, and `N.json`: the lengths of its
 /// access units, and the way's name, for decoders elsewhere.
 ///
 /// # Errors
-/// When a decoder gives an error, or fewer pictures than went in; when a file cannot be written.
+/// When a decoder gives an error, or fewer pictures than went in; when a strip is said to be whole and is
+/// not, or takes longer to heal than its way promises; when a file cannot be written.
 pub fn run(weather: Weather, folder: Option<&Path>) -> Result<Vec<Passed>> {
     let footage = Footage::simulated(Size::SMALL, RATE, FOOTAGE_PICTURES, weather.seed)?;
     let layout = Layout::of(Size::SMALL.width, Size::SMALL.height)?;
@@ -57,15 +69,19 @@ pub fn run(weather: Weather, folder: Option<&Path>) -> Result<Vec<Passed>> {
     let sources = footage.pictures.iter().map(|picture| picture.rows(rows.clone()));
     let sources = sources.collect::<Result<Vec<_>, _>>()?;
     let mut passed = Vec::new();
-    for (number, way) in ways().into_iter().enumerate() {
-        let stream = Stream::of(&way, &sources, weather).with_context(|| way.name.clone())?;
-        let by_ffmpeg =
-            check_with_ffmpeg(&stream).with_context(|| format!("{}, ffmpeg", way.name))?;
+    for (number, way) in ways(weather.round_trip).into_iter().enumerate() {
+        let name = way.backend.to_string();
+        let stream = Stream::of(&way, &sources, weather).with_context(|| name.clone())?;
+        let by_ffmpeg = check_with_ffmpeg(&stream).with_context(|| format!("{name}, ffmpeg"))?;
         if let Some(folder) = folder {
-            stream.keep(&way.name, folder, number)?;
+            stream.keep(&name, folder, number)?;
         }
         let (lost, healing) = (stream.lost, sorted(stream.healing.into_iter()));
-        passed.push(Passed { name: way.name, lost, healing, by_ffmpeg });
+        let worst = healing.last().copied().unwrap_or_default();
+        if let Some(most) = way.most {
+            ensure!(worst <= most as f64, "{name}: healed in {worst} pictures, more than {most}");
+        }
+        passed.push(Passed { name, lost, healing, idrs: stream.idrs, by_ffmpeg });
     }
     Ok(passed)
 }
@@ -75,13 +91,14 @@ impl fmt::Display for Passed {
         let heal = |share| quantile(&self.healing, share);
         write!(
             f,
-            "{}: {} lost, every picture out; healed in {} pictures p50, {} p90, {} worst, of {}{}",
+            "{}: {} lost, every picture out; healed in {} pictures p50, {} p90, {} worst, of {}; {} IDRs{}",
             self.name,
             self.lost,
             heal(0.5),
             heal(0.9),
             heal(1.0),
             self.healing.len(),
+            self.idrs,
             if self.by_ffmpeg { "" } else { " (skipped: ffmpeg is not installed)" }
         )
     }
@@ -89,61 +106,71 @@ impl fmt::Display for Passed {
 
 /// Is one way of coding and healing.
 struct Way {
-    name: String,
     backend: Backend,
-    /// What the receiver asks for after a loss; it comes a round trip later.
-    asks: Refresh,
+    /// Whether the vehicle hears what the operator tells.
+    hears: bool,
+    /// Pictures that a loss takes to heal at most, if none follows it.
+    most: Option<usize>,
 }
 
-fn ways() -> Vec<Way> {
-    let asking = Backend::all().into_iter().map(|backend| Way {
-        name: format!("{backend}, IDR on loss"),
-        backend,
-        asks: Refresh::Idr,
-    });
-    let sweeping = Backend::refreshing(PERIOD).into_iter().map(|backend| Way {
-        name: backend.to_string(),
-        backend,
-        asks: Refresh::No,
-    });
-    let on_loss = Backend::Avc(Healing::OnLoss { period: PERIOD });
-    let told = Way { name: on_loss.to_string(), backend: on_loss, asks: Refresh::Heal };
-    asking.chain(sweeping).chain([told]).collect()
+/// A loss is seen when the next picture comes, and what is told of it is known a round trip after that.
+fn ways(round_trip: usize) -> Vec<Way> {
+    let (period, references) = (PERIOD, 16);
+    let known = 1 + round_trip;
+    let swept = usize::from(period);
+    let own = [
+        (Healing::Sweep { period }, false, swept),
+        (Healing::Columns { spacing: period }, false, swept),
+        (Healing::OnLoss { period }, true, known + swept - 1),
+        (Healing::Acknowledged { references }, true, 1),
+        (Healing::Recall { references }, true, known),
+    ];
+    let own = own.map(|(healing, hears, most)| (Backend::Avc(healing), hears, Some(most)));
+    let idrs = Backend::all().into_iter().map(|backend| (backend, true, Some(known)));
+    let others = Backend::refreshing(period).into_iter();
+    let others = others.filter(|backend| !matches!(backend, Backend::Avc(_)));
+    // What sweeps of others promise is not known.
+    let others = others.map(|backend| (backend, false, None));
+    let all = idrs.chain(own).chain(others);
+    all.map(|(backend, hears, most)| Way { backend, hears, most }).collect()
 }
 
 /// Is a stream as it came to the decoder.
 struct Stream {
     access_units: Vec<Vec<u8>>,
     lost: usize,
+    idrs: usize,
     healing: Vec<f64>,
 }
 
 impl Stream {
     fn of(way: &Way, sources: &[Picture], weather: Weather) -> Result<Self> {
         let first = sources.first().context("no pictures")?;
-        let mut encoder = way.backend.open(first.width(), first.height(), RATE)?;
-        let mut strip = Strip::new()?;
+        let layout = Layout::with_strips(first.width(), first.height(), 1)?;
+        let (mut sender, plan) = (Strip::new(way.backend, &layout, 0, RATE)?, Plan::new(1));
+        let mut receiver = Receiver::new()?;
+        let mut told = VecDeque::new();
         let mut random = ChaCha8Rng::seed_from_u64(weather.seed);
-        let mut asked_at = None;
         for number in 0..weather.pictures {
             // There and back again: the camera never jumps.
             let turn = number % (2 * sources.len() - 2);
             let source = &sources[turn.min(2 * sources.len() - 2 - turn)];
-            let refresh = match asked_at {
-                Some(at) if number >= at => way.asks,
-                Some(_) | None => Refresh::No,
-            };
-            if refresh != Refresh::No {
-                asked_at = None;
+            let mut wished = Refresh::No;
+            if way.hears && told.len() >= weather.round_trip.max(1) {
+                let (report, needs_idr): (Option<StripReport>, bool) =
+                    told.pop_front().expect("it was looked at");
+                if let Some(report) = report {
+                    sender.handle_report(&report);
+                }
+                wished = if needs_idr { Refresh::Idr } else { Refresh::No };
             }
-            let coded = encoder.encode(source, BUDGET, refresh)?;
+            let now = Instant::ZERO + PERIOD_OF_PICTURES * number as u32;
+            let coded = sender.encode(source, number as u32, BUDGET, &plan, wished, now)?;
             let lost = number > 0 && random.random_bool(weather.loss);
-            strip.show(number, &coded.bytes, lost)?;
-            if lost {
-                asked_at.get_or_insert(number + ROUND_TRIP);
-            }
+            receiver.handle(number, coded, lost, now)?;
+            told.push_back(receiver.report());
         }
-        Ok(Self { access_units: strip.access_units, lost: strip.lost, healing: strip.healing })
+        Ok(receiver.stream)
     }
 
     fn bytes(&self) -> Vec<u8> {
@@ -163,50 +190,78 @@ impl Stream {
     }
 }
 
-/// Is one strip at the receiver, beside one that lost nothing.
-struct Strip {
-    concealer: Concealer,
+/// Is one strip at the operator, beside one that lost nothing.
+struct Receiver {
+    downlink: Downlink,
     decoder: StripDecoder,
     clean: StripDecoder,
-    access_units: Vec<Vec<u8>>,
-    lost: usize,
+    /// What the clean one shows of pictures that have yet to be shown.
+    wanted: VecDeque<(usize, Picture)>,
+    stream: Stream,
     /// The picture of the last loss, until it has healed.
     hurt_at: Option<usize>,
-    healing: Vec<f64>,
 }
 
-impl Strip {
+impl Receiver {
     fn new() -> Result<Self> {
         Ok(Self {
-            concealer: Concealer::new(),
+            downlink: Downlink::new(Duration::ZERO),
             decoder: StripDecoder::new()?,
             clean: StripDecoder::new()?,
-            access_units: Vec::new(),
-            lost: 0,
+            wanted: VecDeque::new(),
+            stream: Stream { access_units: Vec::new(), lost: 0, idrs: 0, healing: Vec::new() },
             hurt_at: None,
-            healing: Vec::new(),
         })
     }
 
-    fn show(&mut self, number: usize, coded: &[u8], lost: bool) -> Result<()> {
-        let handed_on = if lost {
-            self.lost += 1;
+    /// Takes a coded picture, or its loss.
+    fn handle(&mut self, number: usize, coded: Encoded, lost: bool, now: Instant) -> Result<()> {
+        let wanted = self.clean.decode(&coded.bytes)?.context("a whole stream gave no picture")?;
+        self.wanted.push_back((number, wanted));
+        self.stream.idrs += usize::from(coded.kind == SliceKind::Idr);
+        if lost {
+            self.stream.lost += 1;
             self.hurt_at = Some(number);
-            Cow::Owned(self.concealer.skip().context("a loss before the first IDR")?)
-        } else {
-            self.concealer.pass(coded)?.context("a slice before the first IDR")?
+            return Ok(());
+        }
+        let slice = Slice {
+            picture: number as u32,
+            strip: 0,
+            kind: coded.kind,
+            history: coded.history,
+            captured_at: now,
+            encoded_at: now,
+            bytes: coded.bytes,
         };
-        let shown = self.decoder.decode(&handed_on)?;
+        let mut due = Vec::new();
+        self.downlink.handle_unit(&slice.to_bytes(), now, |shown| due.push(shown));
+        due.into_iter().try_for_each(|shown| self.show(shown))
+    }
+
+    fn show(&mut self, Shown { slice, is_whole }: Shown) -> Result<()> {
+        let number = slice.picture as usize;
+        // Nothing is shown for what was lost before an IDR.
+        while self.wanted.front().is_some_and(|(wanted, _)| *wanted < number) {
+            self.wanted.pop_front();
+        }
+        let wanted = self.wanted.pop_front().filter(|(wanted, _)| *wanted == number);
+        let (_, wanted) = wanted.with_context(|| format!("picture {number} comes twice"))?;
+        let shown = self.decoder.decode(&slice.bytes)?;
         let shown = shown.with_context(|| format!("picture {number} did not come out"))?;
-        let wanted = self.clean.decode(coded)?.context("a whole stream gave no picture")?;
-        if let Some(since) = self.hurt_at
+        ensure!(!is_whole || shown == wanted, "picture {number} was said to be whole and is not");
+        if let Some(since) = self.hurt_at.filter(|since| number >= *since)
             && quality::psnr(&shown, &wanted)? > HEALED_DB
         {
-            self.healing.push((number - since) as f64);
+            self.stream.healing.push((number - since) as f64);
             self.hurt_at = None;
         }
-        self.access_units.push(handed_on.into_owned());
+        self.stream.access_units.push(slice.bytes);
         Ok(())
+    }
+
+    /// What the operator would tell now, and whether it asks for an IDR.
+    fn report(&self) -> (Option<StripReport>, bool) {
+        (self.downlink.reports()[0], self.downlink.refresh_strips() & 1 != 0)
     }
 }
 
@@ -237,9 +292,8 @@ const RATE: u32 = 60;
 const FOOTAGE_PICTURES: usize = 120;
 const MIDDLE_STRIP: usize = 2;
 const BUDGET: ByteCount = ByteCount::new(900);
-/// Pictures until what is asked for is coded.
-const ROUND_TRIP: usize = 3;
-const PERIOD: u8 = 16;
+const PERIOD_OF_PICTURES: Duration = Duration::from_nanos(1_000_000_000 / RATE as u64);
+const PERIOD: u8 = 8;
 /// Against the encoder's own picture, where what is left is below what can be seen.
 const HEALED_DB: f64 = 50.0;
 
@@ -248,8 +302,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn losses_stop_no_decoder_and_an_idr_heals() {
-        let passed = run(Weather { pictures: 300, loss: 0.1, seed: 5 }, None).unwrap();
+    fn losses_stop_no_decoder_and_each_heals_as_soon_as_its_way_promises() {
+        let weather = Weather { pictures: 300, loss: 0.1, round_trip: 3, seed: 5 };
+        let passed = run(weather, None).unwrap();
         for way in passed {
             assert!(way.lost > 10 && !way.healing.is_empty(), "{way}");
         }

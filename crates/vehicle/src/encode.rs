@@ -16,11 +16,11 @@ use tautline_units::{Bitrate, ByteCount, Instant};
 use tautline_video::{Backend, Layout, Picture, Slice};
 
 pub use meter::Meter;
+pub use plan::Plan;
+pub use strip::Strip;
 pub use wishes::Wishes;
 
 use crate::camera::Readout;
-use plan::Plan;
-use strip::Strip;
 
 /// One of the encoders that take strips in turn.
 pub struct Turn {

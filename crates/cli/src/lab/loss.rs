@@ -8,7 +8,8 @@ use tautline_lab::loss::{self, Weather};
 
 /// Lose slices at random and check that no decoder ever stops, and that each strip heals
 ///
-/// Every encoder of this build codes a strip; openh264 and ffmpeg decode what is left of it.
+/// Every encoder of this build codes a strip, and heals in each of its ways by what the receiver tells;
+/// openh264 and ffmpeg decode what is left.
 #[derive(Debug, Args)]
 pub(crate) struct Loss {
     /// Pictures to code
@@ -17,6 +18,9 @@ pub(crate) struct Loss {
     /// Probability of a slice to be lost
     #[arg(long, value_name = "P", default_value_t = 0.05)]
     loss: f64,
+    /// Pictures from a slice's arrival until the vehicle knows of it: 6 are 100 ms at 60 a second
+    #[arg(long, value_name = "N", default_value_t = 6)]
+    round_trip: usize,
     /// Seed of what is lost
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -29,7 +33,9 @@ impl Loss {
     /// Runs and prints a line for every encoder.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         ensure!((0.0..=0.9).contains(&self.loss), "--loss {}: must be 0 to 0.9", self.loss);
-        let weather = Weather { pictures: self.pictures, loss: self.loss, seed: self.seed };
+        ensure!(self.round_trip <= 60, "--round-trip {}: must be 0 to 60", self.round_trip);
+        let Self { pictures, loss, round_trip, seed, .. } = self;
+        let weather = Weather { pictures, loss, round_trip, seed };
         for way in loss::run(weather, self.keep.as_deref())? {
             println!("{way}");
         }

@@ -5,7 +5,7 @@ use tautline_video::avc::Planner;
 
 /// Shares each picture's bytes out among its strips, for all encoders that take them in turn.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub struct Plan {
     strips: u64,
     shares: Mutex<Shares>,
 }
@@ -21,7 +21,7 @@ struct Shares {
 
 impl Plan {
     /// A plan for pictures of `strips` strips, that gives equal shares until it knows better.
-    pub(super) fn new(strips: usize) -> Self {
+    pub fn new(strips: usize) -> Self {
         let planner = Planner::new(strips, CEILING);
         Self {
             strips: strips as u64,

@@ -8,7 +8,7 @@ use tautline_video::{Backend, Encoded, Encoder, Error, Layout, Picture, Refresh,
 use super::plan::Plan;
 
 /// One strip's encoder, and what is known of how its slices arrive.
-pub(super) struct Strip {
+pub struct Strip {
     index: usize,
     coder: Coder,
     idr_at: Option<Instant>,
@@ -32,7 +32,11 @@ struct Coded {
 }
 
 impl Strip {
-    pub(super) fn new(
+    /// The encoder of strip `index` of the layout, by `backend`.
+    ///
+    /// # Errors
+    /// When an encoder of that size cannot be made.
+    pub fn new(
         backend: Backend,
         layout: &Layout,
         index: usize,
@@ -59,7 +63,7 @@ impl Strip {
 
     /// Takes what the operator told last of this strip: of a loss that no healing has followed yet,
     /// the next picture begins one.
-    pub(super) fn handle_report(&mut self, report: &StripReport) {
+    pub fn handle_report(&mut self, report: &StripReport) {
         let back = |before: Option<u8>| Some(report.newest.wrapping_sub(before?.into()));
         if let (Coder::Own { encoder, coded }, Some(whole)) =
             (&mut self.coder, back(report.whole_before))
@@ -72,10 +76,13 @@ impl Strip {
             lost.is_some_and(|lost| self.healing_from.is_none_or(|from| !is_before(lost, from)));
     }
 
-    /// Codes the strip's next picture.
+    /// Codes the strip's next picture, which may take its share of `budget`.
     ///
     /// An IDR that is wished is coded at once, but no oftener than the wish is repeated.
-    pub(super) fn encode(
+    ///
+    /// # Errors
+    /// As the encoder.
+    pub fn encode(
         &mut self,
         rows: &Picture,
         picture: u32,
