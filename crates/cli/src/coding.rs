@@ -11,11 +11,11 @@ use crate::settings::set;
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Coding {
     /// Encoder of the strips: own or openh264 [default: openh264]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, env = "TAUTLINE_ENCODER", value_name = "NAME")]
     encoder: Option<Coder>,
     /// What our own encoder does about losses: idr, sweep, columns, on-loss, acknowledged or recall
     /// [default: recall]
-    #[arg(long, value_name = "WAY")]
+    #[arg(long, env = "TAUTLINE_HEALING", value_name = "WAY")]
     healing: Option<Healing>,
     /// Pictures that a sweep takes, and columns from one that is refreshed to the next, 2 to 250
     /// [default: 8]

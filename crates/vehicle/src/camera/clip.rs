@@ -140,7 +140,13 @@ fn missing_ffmpeg(error: std::io::Error) -> anyhow::Error {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
+    use tautline_net::clock::Clock;
+
     use super::*;
+    use crate::camera::{self, Counters, Outlet};
 
     #[test]
     fn the_rate_of_a_clip_is_a_fraction() {
@@ -164,6 +170,39 @@ mod tests {
             assert!(error.contains("is no clip that ffmpeg can read"), "{error}");
             assert_eq!(error.lines().count(), 1, "{error}");
         }
+        std::fs::remove_file(&file).unwrap();
+    }
+
+    /// As a camera that is unplugged: its source ends while it is read.
+    #[test]
+    fn a_source_that_ends_ends_the_reading_with_one_line() {
+        let file = std::env::temp_dir().join(format!("tautline-ends-{}.mp4", std::process::id()));
+        let made = Command::new("ffmpeg")
+            .args(["-v", "error", "-y", "-f", "lavfi", "-i", "testsrc=size=640x96:rate=60"])
+            .args(["-frames:v", "6", "-pix_fmt", "yuv420p"])
+            .arg(&file)
+            .status();
+        if !made.is_ok_and(|status| status.success()) {
+            eprintln!("skipped: ffmpeg is not installed");
+            return;
+        }
+        let layout = Layout::of(640, 96).unwrap();
+        let mut sensor = ClipSensor::open(&file, &layout).unwrap();
+        // Further than the clip is long: it is looped.
+        for _ in 0..10 {
+            assert!(sensor.next_picture().unwrap());
+        }
+        sensor.reader.ffmpeg.kill().unwrap();
+        let clock = Clock::start();
+        let (outlet, queues, _give_back) = Outlet::new(1, Arc::default());
+        let (counters, stop) = (Counters::default(), AtomicBool::new(false));
+        let reader = std::thread::spawn(move || queues[0].iter().count());
+        let ended = camera::run(Box::new(sensor), &layout, outlet, &counters, clock, &stop);
+        let error = ended.unwrap_err().to_string();
+        assert!(error.starts_with("the clip ends"), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+        // The encoders' queues end with it.
+        reader.join().unwrap();
         std::fs::remove_file(&file).unwrap();
     }
 
