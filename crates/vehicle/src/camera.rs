@@ -1,6 +1,7 @@
-//! The camera: a sixth of a picture handed on as soon as it is read.
+//! The camera: rows handed on as soon as they are read.
 
 pub mod clip;
+mod readout;
 pub mod track;
 #[cfg(feature = "v4l2")]
 pub mod v4l2;
@@ -14,6 +15,10 @@ use anyhow::ensure;
 use tautline_net::clock::Clock;
 use tautline_units::Instant;
 use tautline_video::{Layout, Picture, stamp};
+
+pub use readout::Readout;
+
+use readout::{BAND_ROWS, Source};
 
 /// Something that sees: the simulated windscreen camera or a clip.
 pub trait Sensor: Send {
@@ -34,22 +39,6 @@ pub trait Sensor: Send {
 
     /// Reads the pixel rows of `strip` into `rows`, which has exactly that size.
     fn read(&mut self, layout: &Layout, strip: usize, rows: &mut Picture);
-}
-
-/// Rows as they leave the sensor.
-#[derive(Debug)]
-pub struct Readout {
-    /// Number of the picture, from 0.
-    pub picture: u32,
-    /// Number of the strip within it, from the top.
-    pub strip: usize,
-    /// When the first of the rows began to be read, by the sensor's own time: a thread that wakes late
-    /// makes the picture older, not younger.
-    pub captured_at: Instant,
-    /// When the last of the rows had been read.
-    pub read_at: Instant,
-    /// The pixels.
-    pub rows: Picture,
 }
 
 /// What the camera has done so far.
@@ -100,8 +89,9 @@ impl Outlet {
 
 /// Reads `sensor` strip by strip at its own rate, by `clock`, until `stop` is set.
 ///
-/// A strip takes its share of the picture's time to read, as from a rolling shutter, and is
-/// handed on when its last row is read; of a sensor that gives whole pictures, at once. A camera that cannot keep up skips whole pictures.
+/// A strip takes its share of the picture's time to read, as from a rolling shutter. Its encoder has
+/// it from the first row on, and the rows as they are read; of a sensor that gives whole pictures,
+/// all at once. A camera that cannot keep up skips whole pictures.
 ///
 /// # Errors
 /// When the pictures are narrower than the stamp, or the sensor fails.
@@ -122,6 +112,9 @@ pub fn run(
     let period = Duration::from_secs_f64(1.0 / sensor.pictures_per_second());
     let gives_rows = sensor.gives_rows();
     let slot = if gives_rows { period / layout.strip_count() as u32 } else { Duration::ZERO };
+    let mut strips = (0..layout.strip_count())
+        .map(|strip| Picture::new(layout.width(), layout.strip_rows(strip).len()))
+        .collect::<Result<Vec<_>, _>>()?;
     let mut due = clock.now();
     let mut picture = 0_u32;
     while !stop.load(Ordering::Relaxed) && sensor.next_picture()? {
@@ -131,14 +124,22 @@ pub fn run(
         }
         clock.sleep_until(due);
         if clock.now().since(due) < period {
-            for strip in 0..layout.strip_count() {
+            for (strip, rows) in strips.iter_mut().enumerate() {
                 let begun = due + slot * strip as u32;
                 clock.sleep_until(begun);
-                let mut readout =
-                    read(&mut *sensor, layout, &mut outlet, (picture, strip), begun, clock);
-                clock.sleep_until(begun + slot);
-                readout.read_at = clock.now();
-                hand_on(&mut outlet, readout, counters);
+                let place = (picture, strip);
+                if let Some(source) = begin(&mut outlet, layout, place, begun, counters, clock) {
+                    sensor.read(layout, strip, rows);
+                    if strip == 0 {
+                        let unix_millis = clock.unix_nanos(begun) / 1_000_000;
+                        stamp::draw(rows, unix_millis as u32).expect("the width was looked at");
+                    }
+                    let count = rows.height() / BAND_ROWS;
+                    for band in 0..count {
+                        clock.sleep_until(begun + slot * (band + 1) as u32 / count as u32);
+                        source.hand_on(rows, band, clock.now());
+                    }
+                }
             }
         } else {
             counters.pictures_skipped.fetch_add(1, Ordering::Relaxed);
@@ -152,35 +153,28 @@ pub fn run(
     Ok(())
 }
 
-fn read(
-    sensor: &mut dyn Sensor,
-    layout: &Layout,
+/// Offers a strip that is about to be read to its encoder; gives the way for its rows if it takes it.
+fn begin(
     outlet: &mut Outlet,
+    layout: &Layout,
     (picture, strip): (u32, usize),
     captured_at: Instant,
+    counters: &Counters,
     clock: Clock,
-) -> Readout {
-    let mut rows = outlet.take_buffer(layout.strip_rows(strip).len(), layout.width());
-    sensor.read(layout, strip, &mut rows);
-    if strip == 0 {
-        let unix_millis = clock.unix_nanos(captured_at) / 1_000_000;
-        stamp::draw(&mut rows, unix_millis as u32).expect("the width was looked at");
-    }
-    Readout { picture, strip, captured_at, read_at: captured_at, rows }
-}
-
-fn hand_on(outlet: &mut Outlet, readout: Readout, counters: &Counters) {
+) -> Option<Source> {
     if outlet.paused.load(Ordering::Relaxed) {
         counters.strips_paused.fetch_add(1, Ordering::Relaxed);
-        outlet.free.push(readout.rows);
-        return;
+        return None;
     }
-    let encoder = &outlet.encoders[readout.strip % outlet.encoders.len()];
+    let rows = outlet.take_buffer(layout.strip_rows(strip).len(), layout.width());
+    let (readout, source) = Readout::new((picture, strip), captured_at, rows, clock);
+    let encoder = &outlet.encoders[strip % outlet.encoders.len()];
     match encoder.try_send(readout) {
-        Ok(()) => {}
+        Ok(()) => Some(source),
         Err(TrySendError::Full(readout) | TrySendError::Disconnected(readout)) => {
             counters.strips_dropped.fetch_add(1, Ordering::Relaxed);
-            outlet.free.push(readout.rows);
+            outlet.free.push(readout.into_rows());
+            None
         }
     }
 }

@@ -35,7 +35,7 @@ pub struct Turn {
 pub struct Timing {
     /// The last of its rows had been read.
     pub read_at: Instant,
-    /// Its encoder took it up.
+    /// Its encoder had the first rows that it waited for: of one that codes whole strips, the last.
     pub begun_at: Instant,
 }
 
@@ -74,9 +74,16 @@ impl Turn {
         clock: Clock,
         mut send: impl FnMut(Slice, Timing) -> bool,
     ) {
-        while let Ok(readout) = readouts.recv() {
-            let timing = Timing { read_at: readout.read_at, begun_at: clock.now() };
-            match self.encode(&readout, wishes, timing.begun_at, clock) {
+        while let Ok(mut readout) = readouts.recv() {
+            let strip = readout.strip;
+            let encoded = self.encode(&mut readout, wishes, clock);
+            let timing = Timing {
+                read_at: readout.read_at(),
+                begun_at: readout.begun_at().unwrap_or(readout.captured_at),
+            };
+            match encoded {
+                // The camera ended amid the strip.
+                Ok(_) if readout.is_cut() => {}
                 Ok(slice) => {
                     meter.record(slice.encoded_at.since(readout.captured_at));
                     let counter = if send(slice, timing) {
@@ -87,37 +94,37 @@ impl Turn {
                     counter.fetch_add(1, Ordering::Relaxed);
                 }
                 Err(error) => {
-                    tracing::warn!(strip = readout.strip, %error, "a strip was not encoded");
+                    tracing::warn!(strip, %error, "a strip was not encoded");
                     meter.slices_failed.fetch_add(1, Ordering::Relaxed);
-                    wishes.refresh(1 << readout.strip);
+                    wishes.refresh(1 << strip);
                 }
             }
+            self.strips[strip / self.turn_count].settle();
             // A buffer more or less: the camera makes a new one when none comes back.
-            let _ = give_back.try_send(readout.rows);
+            let _ = give_back.try_send(readout.into_rows());
         }
     }
 
     fn encode(
         &mut self,
-        readout: &Readout,
+        readout: &mut Readout,
         wishes: &Wishes,
-        now: Instant,
         clock: Clock,
     ) -> Result<Slice, tautline_video::Error> {
-        let Readout { picture, strip, captured_at, rows, .. } = readout;
+        let (picture, strip, captured_at) = (readout.picture, readout.strip, readout.captured_at);
         let coder = &mut self.strips[strip / self.turn_count];
-        if let Some(report) = wishes.report(*strip) {
+        if let Some(report) = wishes.report(strip) {
             coder.handle_report(&report);
         }
-        let wished = wishes.take_refresh(*strip);
+        let wished = wishes.take_refresh(strip);
         let budget = picture_budget(wishes.budget(), self.pictures_per_second);
-        let encoded = coder.encode(rows, *picture, budget, &self.plan, wished, now)?;
+        let encoded = coder.encode(readout, picture, budget, &self.plan, wished, clock.now())?;
         Ok(Slice {
-            picture: *picture,
-            strip: *strip as u8,
+            picture,
+            strip: strip as u8,
             kind: encoded.kind,
             history: encoded.history,
-            captured_at: *captured_at,
+            captured_at,
             encoded_at: clock.now(),
             bytes: encoded.bytes,
         })

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use tautline_message::StripReport;
 use tautline_units::{ByteCount, Instant};
-use tautline_video::{Backend, Encoded, Encoder, Error, Layout, Picture, Refresh, SliceKind, avc};
+use tautline_video::{Backend, Encoded, Encoder, Error, Layout, Refresh, Rows, SliceKind, avc};
 
 use super::plan::Plan;
 
@@ -84,7 +84,7 @@ impl Strip {
     /// As the encoder.
     pub fn encode(
         &mut self,
-        rows: &Picture,
+        rows: &mut dyn Rows,
         picture: u32,
         budget: ByteCount,
         plan: &Plan,
@@ -105,12 +105,12 @@ impl Strip {
                     coded.pop_front();
                 }
                 coded.push_back(Coded { picture, number: encoder.next_picture() });
-                let encoded = encoder.encode(rows, given, refresh)?;
+                let encoded = encoder.encode_rows(rows, given, refresh)?;
                 let sizes = [given, ByteCount::of(&encoded.bytes)];
                 plan.done(picture, self.index, sizes, encoder.weight());
                 encoded
             }
-            Coder::Other(encoder) => encoder.encode(rows, plan.equal(budget), refresh)?,
+            Coder::Other(encoder) => encoder.encode_rows(rows, plan.equal(budget), refresh)?,
         };
         if encoded.kind == SliceKind::Idr {
             self.idr_at = Some(now);
@@ -119,6 +119,14 @@ impl Strip {
             (self.hurt, self.healing_from) = (false, Some(picture));
         }
         Ok(encoded)
+    }
+
+    /// Does what the next picture needs and the last slice did not.
+    pub(super) fn settle(&mut self) {
+        match &mut self.coder {
+            Coder::Own { encoder, .. } => encoder.settle(),
+            Coder::Other(encoder) => encoder.settle(),
+        }
     }
 }
 
@@ -134,6 +142,7 @@ const IDR_INTERVAL_MIN: Duration = Duration::from_millis(200);
 
 #[cfg(test)]
 mod tests {
+    use tautline_video::Picture;
     use tautline_video::avc::Healing;
 
     use super::*;
@@ -159,7 +168,7 @@ mod tests {
             self.picture = picture.wrapping_add(1);
             let now = Instant::from_millis(u64::from(picture.wrapping_sub(u32::MAX - 2)) * 16);
             let plan = &self.plan;
-            (picture, self.strip.encode(&rows, picture, budget, plan, wished, now).unwrap())
+            (picture, self.strip.encode(&mut &rows, picture, budget, plan, wished, now).unwrap())
         }
 
         /// Whether a report brings a new healing.
