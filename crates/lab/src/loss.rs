@@ -154,7 +154,7 @@ impl Stream {
         for number in 0..weather.pictures {
             // There and back again: the camera never jumps.
             let turn = number % (2 * sources.len() - 2);
-            let source = &sources[turn.min(2 * sources.len() - 2 - turn)];
+            let mut source = &sources[turn.min(2 * sources.len() - 2 - turn)];
             let mut wished = Refresh::No;
             if way.hears && told.len() >= weather.round_trip.max(1) {
                 let (report, needs_idr): (Option<StripReport>, bool) =
@@ -165,7 +165,7 @@ impl Stream {
                 wished = if needs_idr { Refresh::Idr } else { Refresh::No };
             }
             let now = Instant::ZERO + PERIOD_OF_PICTURES * number as u32;
-            let coded = sender.encode(source, number as u32, BUDGET, &plan, wished, now)?;
+            let coded = sender.encode(&mut source, number as u32, BUDGET, &plan, wished, now)?;
             let lost = number > 0 && random.random_bool(weather.loss);
             receiver.handle(number, coded, lost, now)?;
             told.push_back(receiver.report());
