@@ -19,11 +19,15 @@ struct Trip {
 /// Encode and decode of 10,000 points, fastest first.
 pub(super) fn run(_: &Run<'_>) -> Result<Outcome> {
     let codecs = Codecs::read()?;
-    let mut trips = Vec::new();
+    let (mut trips, mut missing) = (Vec::new(), Vec::new());
     for line in published()? {
         let [encode, decode] =
             ["encode", "decode"].map(|metric| codecs.micros("table", line.here, "hot", metric));
-        let now = encode.zip(decode).with_context(|| format!("{} is not measured", line.here))?;
+        // The machine that measured may have lacked its tools.
+        let Some(now) = encode.zip(decode) else {
+            missing.push(line.here);
+            continue;
+        };
         trips.push(Trip { then: line.micros[0] + line.micros[1], now: now.0 + now.1, line });
     }
     trips.sort_by(|one, other| one.then.total_cmp(&other.then));
@@ -56,8 +60,10 @@ pub(super) fn run(_: &Run<'_>) -> Result<Outcome> {
                 )),
         );
     }
-    rows.extend(claims(&trips)?);
-    let notes = vec![
+    if missing.is_empty() {
+        rows.extend(claims(&trips)?);
+    }
+    let mut notes = vec![
         note(),
         "The paper prints no numbers beside the bars of Fig. 1: they are the sums of Table 1. It \
          leaves out JSON and packed Cap'n Proto, which stand here with the others."
@@ -67,6 +73,9 @@ pub(super) fn run(_: &Run<'_>) -> Result<Outcome> {
          Proto, bincode and prost, built by today's, are about as fast as today's releases."
             .to_owned(),
     ];
+    if !missing.is_empty() {
+        notes.push(format!("Not measured, and so without a place: {}.", missing.join(", ")));
+    }
     Ok(Outcome { tables: vec![table], plots: vec![plot(&trips)], rows, notes })
 }
 
