@@ -1,7 +1,5 @@
 //! Three steering computers as real processes: whoever leads is killed, stopped and cut off.
 
-#![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
-
 use std::process::Command;
 
 #[test]
