@@ -7,7 +7,7 @@
 # make miri    no undefined behaviour in the erasure codes, every kernel
 # make lab     the papers' tables and figures beside ours  QUICK=1
 # make numbers how the whole does on a clip               CLIP=file.mp4
-# make latency from capture to canvas, stage by stage     MINUTES=60
+# make latency from capture to canvas, stage by stage     MINUTES=60 ENCODER=own
 # make loss    slices lost at random stop no decoder      PICTURES=10000
 
 SHELL := bash
@@ -23,6 +23,7 @@ SECONDS_LONG ?= 30
 SECONDS ?= 60
 STORMS ?= 10000
 MINUTES ?= 1
+ENCODER ?=
 PICTURES ?= 10000
 FUZZ_BYTES := 4096
 X86_FEATURES := +ssse3,+avx2,+gfni,+avx512f,+avx512bw
@@ -90,7 +91,7 @@ numbers: build
 
 latency: build
 	@./setup chromium
-	cd console && TAUTLINE=$(abspath $(BINARY)) MINUTES=$(MINUTES) node soak/latency.mjs
+	cd console && TAUTLINE=$(abspath $(BINARY)) MINUTES=$(MINUTES) ENCODER=$(ENCODER) node soak/latency.mjs
 
 loss: build
 	@./setup ffmpeg chromium

@@ -1,8 +1,10 @@
 // From capture to canvas over loopback, stage by stage, for as long as told: the delay may not grow.
-//   MINUTES=60 PICTURES_PER_SECOND=60 node soak/latency.mjs
+//   MINUTES=60 PICTURES_PER_SECOND=60 ENCODER=own LINKS=direct node soak/latency.mjs
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { cpus } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chromium } from 'playwright-core';
 
@@ -11,15 +13,19 @@ const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 const MINUTES = Number(process.env.MINUTES ?? '1');
 const RATE = process.env.PICTURES_PER_SECOND ?? '60';
 const LINKS = process.env.LINKS ?? 'direct';
+const ENCODER = process.env.ENCODER ?? '';
 // The page's figures are of its last ten seconds.
 const WINDOW_S = 10;
 const STAGES = ['camera-and-encoder', 'network', 'bridge', 'decoder', 'canvas'];
+const BROWSER_STAGES = ['bridge', 'decoder', 'canvas'];
 // What a shared machine does by itself from one minute to the next.
 const GROWTH_MAX_MS = 10;
+const START_MAX_S = 60;
 
 const port = await freePort();
-const demo = spawn(BINARY, ['demo', '--console', `127.0.0.1:${port}`, '--links', LINKS, '--pictures-per-second', RATE],
-  { stdio: ['ignore', 'pipe', 'inherit'] });
+const demo = spawn(BINARY, ['demo', '--console', `127.0.0.1:${port}`, '--links', LINKS,
+  '--pictures-per-second', RATE, ...(ENCODER ? ['--encoder', ENCODER] : [])],
+{ stdio: ['ignore', 'pipe', 'inherit'] });
 const ended = new Promise((resolve) => { demo.once('exit', resolve); });
 let browser;
 try {
@@ -28,20 +34,25 @@ try {
   const page = await browser.newPage({ viewport: { width: 1760, height: 990 } });
   await page.goto(`http://127.0.0.1:${port}`);
   await page.locator('#details').evaluate((details) => { details.open = true; });
+  await begun(page);
   await sleep((WINDOW_S + 5) * 1_000);
-  const first = await figures(page);
-  print('first', first);
-  let last = first;
+  console.log(`${processor()}, ${cpus().length} processors; ${BINARY}, encoder ${ENCODER || 'as by default'}, ` +
+    `links ${LINKS}, ${RATE} pictures/s asked for`);
+  const before = jiffies();
+  const windows = [];
   for (let second = 0; second < MINUTES * 60; second += WINDOW_S) {
     await sleep(WINDOW_S * 1_000);
-    last = await figures(page);
-    if (second % 60 === 0) print(`after ${second + WINDOW_S} s`, last);
+    windows.push(await figures(page));
+    if (second % 60 === 0) line(`after ${second + WINDOW_S} s`, windows.at(-1));
   }
-  print('last', last);
-  for (const stage of [...STAGES, 'stamp']) console.log(`  ${stage}: ${last.stages[stage]}`);
-  const growth = last.p50 - first.p50;
+  line('last', windows.at(-1));
+  table(windows);
+  const busy = jiffies().map((now, at) => now - before[at]);
+  console.log(`the machine: ${share(busy[0], busy)} idle, ${share(busy[1], busy)} stolen by its host; ` +
+    'figures of a busy one tell of the machine');
+  const growth = windows.at(-1).total.p50 - windows[0].total.p50;
   console.log(`median grown by ${growth.toFixed(1)} ms in ${MINUTES} min, ` +
-    `JS heap ${first.heapMb.toFixed(1)} -> ${last.heapMb.toFixed(1)} MB`);
+    `JS heap ${windows[0].heapMb.toFixed(1)} -> ${windows.at(-1).heapMb.toFixed(1)} MB`);
   assert.ok(growth < GROWTH_MAX_MS, `the delay grew by ${growth} ms`);
 } finally {
   await browser?.close();
@@ -49,18 +60,68 @@ try {
   await ended;
 }
 
+/** Until something is drawn and the clocks are known. */
+async function begun(page) {
+  for (let second = 0; second < START_MAX_S; second++) {
+    const text = await page.locator('#latency-p50').innerText();
+    if (Number.isFinite(Number.parseFloat(text)) && await page.locator('#stage-canvas').count() > 0) return;
+    await sleep(1_000);
+  }
+  throw new Error(`nothing was drawn in ${START_MAX_S} s`);
+}
+
 async function figures(page) {
   const number = async (id) => Number.parseFloat(await page.locator(`#${id}`).innerText());
   const stages = {};
-  for (const stage of STAGES) stages[stage] = await page.locator(`#stage-${stage}`).innerText();
-  stages.stamp = await page.locator('#stamp-latency').innerText();
-  const [p50, p95, p99] = [await number('latency-p50'), await number('latency-p95'), await number('latency-p99')];
+  for (const stage of STAGES) {
+    const [p50, p95, p99] = (await page.locator(`#stage-${stage}`).innerText()).split('/').map(Number.parseFloat);
+    stages[stage] = { p50, p95, p99 };
+  }
+  const total = { p50: await number('latency-p50'), p95: await number('latency-p95'), p99: await number('latency-p99') };
   const heapMb = await page.evaluate(() => performance.memory.usedJSHeapSize / 1e6);
-  return { p50, p95, p99, stages, heapMb, rate: await number('picture-rate') };
+  return { total, stages, stamp: await number('stamp-latency'), heapMb, rate: await number('picture-rate') };
 }
 
-function print(when, { p50, p95, p99, rate }) {
+function line(when, { total: { p50, p95, p99 }, rate }) {
   console.log(`${when}: capture to canvas p50 ${p50}, p95 ${p95}, p99 ${p99} ms at ${rate} pictures/s`);
+}
+
+/** Of each percentile, the median over all windows and the best one's. */
+function table(windows) {
+  const row = (name, of) => {
+    const cells = ['p50', 'p95', 'p99'].map((percentile) => {
+      const values = windows.map((window) => of(window)[percentile]).sort((a, b) => a - b);
+      return `${median(values).toFixed(1).padStart(8)} (${values[0].toFixed(1)})`;
+    });
+    console.log(name.padEnd(20) + cells.map((cell) => cell.padStart(18)).join(''));
+  };
+  console.log(`ms, median of ${windows.length} windows of ${WINDOW_S} s (and the least)`);
+  console.log(' '.repeat(20) + ['p50', 'p95', 'p99'].map((head) => head.padStart(18)).join(''));
+  row('capture to canvas', (window) => window.total);
+  for (const stage of STAGES) row(`  ${stage}`, (window) => window.stages[stage]);
+  const browser = median(windows.map((window) => BROWSER_STAGES.reduce((sum, stage) => sum + window.stages[stage].p50, 0)));
+  const total = median(windows.map((window) => window.total.p50));
+  console.log(`the browser's (${BROWSER_STAGES.join(', ')}): ${browser.toFixed(1)} ms of ${total.toFixed(1)}, medians; ` +
+    `by the stamp in the picture ${median(windows.map((window) => window.stamp)).toFixed(0)} ms`);
+}
+
+function median(values) {
+  const ascending = values.toSorted((a, b) => a - b);
+  return ascending[Math.floor(ascending.length / 2)];
+}
+
+/** Idle, stolen, and all, since the machine began. */
+function jiffies() {
+  const fields = readFileSync('/proc/stat', 'utf8').split('\n')[0].split(/\s+/).slice(1).map(Number);
+  return [fields[3], fields[7], fields.slice(0, 8).reduce((sum, field) => sum + field, 0)];
+}
+
+function share(part, [, , all]) {
+  return `${(100 * part / all).toFixed(0)} %`;
+}
+
+function processor() {
+  return cpus()[0]?.model ?? 'an unknown processor';
 }
 
 function said(words) {

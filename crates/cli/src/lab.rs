@@ -1,6 +1,7 @@
 //! `tautline lab`.
 
 mod clip;
+mod encoders;
 mod leader;
 mod links;
 mod loss;
@@ -28,6 +29,7 @@ enum Task {
     Report(papers::Report),
     /// Send a clip through the whole system and compare what came with what was sent
     Clip(clip::Clip),
+    Encoders(encoders::Encoders),
     Leader(leader::Leader),
     #[command(hide = true)]
     LeaderMember(leader::LeaderMember),
@@ -45,6 +47,7 @@ impl Lab {
             Task::Run(run) => run.run(),
             Task::Report(report) => report.run(),
             Task::Clip(clip) => stop::block_on(clip.run()),
+            Task::Encoders(encoders) => encoders.run(),
             Task::Leader(leader) => leader.run(),
             Task::LeaderMember(member) => member.run(),
             Task::Links(links) => links.run(),

@@ -2,21 +2,127 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use tautline_net::clock::thread_time;
 use tautline_units::{Bitrate, ByteCount};
+use tautline_video::avc::{self, Healing, Planner};
 use tautline_video::openh264::StripDecoder;
-use tautline_video::{Backend, Decoder, Layout, Picture, Refresh, quality};
+use tautline_video::{
+    Backend, Decoder, Encoded, Layout, Picture, QuantizerEncoder, Quantizers, Refresh, quality,
+};
 
 use crate::footage::Footage;
 
-/// Is what came of footage at one bitrate.
+/// Is one strip's encoder.
+pub(crate) enum Coder {
+    /// Ours, which tells more of itself than others.
+    Own(Box<avc::StripEncoder>),
+    Other(Box<dyn QuantizerEncoder>),
+}
+
+impl Coder {
+    pub(crate) fn open(backend: Backend, width: usize, height: usize, rate: u32) -> Result<Self> {
+        let Backend::Avc(healing) = backend else {
+            return Ok(Self::Other(backend.open_at(width, height, rate)?));
+        };
+        let config = avc::Config {
+            width,
+            height,
+            cropped: [0, 0],
+            pictures_per_second: rate,
+            healing,
+            joinable: false,
+        };
+        Ok(Self::Own(Box::new(avc::StripEncoder::new(config)?)))
+    }
+
+    /// Tells the encoder that the receiver has a picture, counted from its first; only ours heeds it.
+    pub(crate) fn acknowledge(&mut self, picture: u64) {
+        match self {
+            Self::Own(encoder) => encoder.acknowledge(picture),
+            Self::Other(_) => {}
+        }
+    }
+
+    pub(crate) fn encode(
+        &mut self,
+        rows: &Picture,
+        size: Size,
+        refresh: Refresh,
+    ) -> Result<Encoded> {
+        let encoder: &mut dyn QuantizerEncoder = match self {
+            Self::Own(encoder) => encoder.as_mut(),
+            Self::Other(encoder) => encoder.as_mut(),
+        };
+        Ok(match size {
+            Size::Budget(budget) => encoder.encode(rows, budget, refresh)?,
+            Size::Quantizer(qp) => encoder.encode_at(rows, Quantizers::both(qp), refresh)?,
+        })
+    }
+}
+
+/// Shares each picture's budget among its strips: by need where an encoder tells it, as ours does;
+/// equally otherwise.
+pub(crate) struct Shares {
+    planner: Planner,
+    strips: u64,
+    /// What the picture may take, as last told.
+    budget: Option<ByteCount>,
+}
+
+impl Shares {
+    pub(crate) fn new(strips: usize) -> Self {
+        Self { planner: Planner::new(strips, CEILING), strips: strips as u64, budget: None }
+    }
+
+    /// Begins a picture.
+    pub(crate) fn begin(&mut self) {
+        self.budget = None;
+    }
+
+    /// The share of a strip of a picture that may take `budget`, which may have changed since its
+    /// first strip.
+    pub(crate) fn give(&mut self, coder: &Coder, strip: usize, budget: ByteCount) -> ByteCount {
+        let Coder::Own(_) = coder else { return ByteCount::new(budget.get() / self.strips) };
+        match self.budget.replace(budget) {
+            None => self.planner.begin(budget),
+            Some(before) if before != budget => self.planner.change(before, budget),
+            Some(_) => {}
+        }
+        self.planner.give(strip)
+    }
+
+    /// Notes what a strip took of what it was given.
+    pub(crate) fn done(&mut self, coder: &Coder, strip: usize, given: ByteCount, taken: ByteCount) {
+        if let Coder::Own(encoder) = coder {
+            self.planner.done(strip, given, taken, encoder.weight());
+        }
+    }
+}
+
+/// Is what decides how large a slice becomes.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Size {
+    Budget(ByteCount),
+    Quantizer(u8),
+}
+
+/// Is what all slices together are to take.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Rate {
+    /// Every picture has its share of it.
+    Held(Bitrate),
+    /// Whatever one quantizer makes of it.
+    Quantizer(u8),
+}
+
+/// Is what came of footage at one rate.
 pub(crate) struct Coded {
     pub(crate) slices: Vec<Slice>,
     /// Pictures as they come back.
     pub(crate) shown: Vec<Picture>,
-    /// What each slice was to take.
-    pub(crate) budget: ByteCount,
+    /// What each picture was to take; none at a quantizer.
+    picture_budget: Option<ByteCount>,
     seconds: f64,
 }
 
@@ -24,50 +130,52 @@ pub(crate) struct Coded {
 pub(crate) struct Slice {
     pub(crate) picture: usize,
     pub(crate) bytes: usize,
+    /// What it was to take; none at a quantizer.
+    pub(crate) budget: Option<ByteCount>,
     /// What its coding took of one processor.
     pub(crate) encoding: Duration,
     pub(crate) decoding: Duration,
 }
 
 impl Coded {
-    /// Codes all of `footage` within `bitrate`: each strip by an encoder of its own, the first
-    /// picture as an IDR.
-    pub(crate) fn of(footage: &Footage, backend: Backend, bitrate: Bitrate) -> Result<Self> {
+    /// Codes all of `footage` in `strips` strips at `rate`: each strip by an encoder of its own, the
+    /// first picture as an IDR.
+    ///
+    /// A picture's budget is shared by a [`Planner`] among strips of our own encoder, equally among
+    /// those of others, which tell nothing to plan with. Times are the least of `repeats` runs that
+    /// give the same bytes: what a shared machine adds is no part of an encoder.
+    ///
+    /// # Errors
+    /// When an encoder or decoder fails, or does not give the same bytes twice.
+    pub(crate) fn of(
+        footage: &Footage,
+        backend: Backend,
+        rate: Rate,
+        strips: usize,
+        repeats: usize,
+    ) -> Result<Self> {
         let first = footage.pictures.first().context("no pictures")?;
-        let layout = Layout::of(first.width(), first.height())?;
-        let slices_a_second = f64::from(footage.rate) * Layout::STRIP_COUNT as f64;
-        let budget = bitrate * Duration::from_secs_f64(1.0 / slices_a_second);
-        let mut coders = (0..Layout::STRIP_COUNT)
-            .map(|strip| {
-                let rows = layout.strip_rows(strip).len();
-                let encoder = backend.open(layout.width(), rows, footage.rate)?;
-                Ok((encoder, StripDecoder::new()?))
-            })
-            .collect::<Result<Vec<_>>>()?;
-        let (mut slices, mut shown) = (Vec::new(), Vec::new());
-        for (number, picture) in footage.pictures.iter().enumerate() {
-            let mut whole = Picture::new(layout.width(), layout.height())?;
-            for (strip, (encoder, decoder)) in coders.iter_mut().enumerate() {
-                let rows = layout.strip_rows(strip);
-                let source = picture.rows(rows.clone())?;
-                let begun = thread_time();
-                let coded = encoder.encode(&source, budget, Refresh::No)?;
-                let encoded = thread_time();
-                let back = decoder.decode(&coded.bytes)?.context("a slice gave no rows")?;
-                let decoding = thread_time() - encoded;
-                whole.place(rows.start, &back)?;
-                let encoding = encoded - begun;
-                slices.push(Slice {
-                    picture: number,
-                    bytes: coded.bytes.len(),
-                    encoding,
-                    decoding,
-                });
+        let layout = Layout::with_strips(first.width(), first.height(), strips)?;
+        let picture_budget = match rate {
+            Rate::Held(bitrate) => {
+                Some(bitrate * Duration::from_secs_f64(1.0 / f64::from(footage.rate)))
             }
-            shown.push(whole);
+            Rate::Quantizer(_) => None,
+        };
+        let mut runs = Vec::new();
+        for _ in 0..repeats.max(1) {
+            runs.push(code(footage, backend, rate, picture_budget, &layout)?);
         }
+        let (mut slices, access_units) = runs.pop().context("one run at least")?;
+        for (others, same) in runs {
+            ensure!(same == access_units, "{backend} does not give the same bytes twice");
+            for (slice, other) in slices.iter_mut().zip(others) {
+                slice.encoding = slice.encoding.min(other.encoding);
+            }
+        }
+        let shown = decode(&layout, &mut slices, &access_units)?;
         let seconds = footage.pictures.len() as f64 / f64::from(footage.rate);
-        Ok(Self { slices, shown, budget, seconds })
+        Ok(Self { slices, shown, picture_budget, seconds })
     }
 
     /// Returns what the slices took in the mean.
@@ -92,23 +200,108 @@ impl Coded {
         self.slices.iter().map(|slice| slice.encoding.as_secs_f64()).sum::<f64>() / self.seconds
     }
 
-    /// Returns sizes over their budget, ascending, of the slices after each strip's IDR.
+    /// Returns sizes over their budget, ascending, of the slices after each strip's IDR; none at a
+    /// quantizer.
     pub(crate) fn size_shares(&self) -> Vec<f64> {
-        let budget = self.budget.get() as f64;
-        let predicted = self.slices.iter().filter(|slice| slice.picture > 0);
-        sorted(predicted.map(|slice| slice.bytes as f64 / budget))
+        let share = |slice: &Slice| Some(slice.bytes as f64 / slice.budget?.get() as f64);
+        sorted(self.predicted().filter_map(share))
+    }
+
+    /// Returns sizes of pictures over their budget, ascending, of those after the IDRs; none at a
+    /// quantizer.
+    pub(crate) fn picture_shares(&self) -> Vec<f64> {
+        let Some(budget) = self.picture_budget else { return Vec::new() };
+        let mut bytes = vec![0; self.shown.len()];
+        self.slices.iter().for_each(|slice| bytes[slice.picture] += slice.bytes);
+        sorted(bytes.iter().skip(1).map(|bytes| *bytes as f64 / budget.get() as f64))
     }
 
     /// Returns the times of coding in ms, ascending, of the slices after each strip's IDR.
     pub(crate) fn encoding_times(&self) -> Vec<f64> {
-        let predicted = self.slices.iter().filter(|slice| slice.picture > 0);
-        sorted(predicted.map(|slice| slice.encoding.as_secs_f64() * 1e3))
+        sorted(self.predicted().map(|slice| slice.encoding.as_secs_f64() * 1e3))
     }
 
     /// Returns the times of decoding in ms, ascending.
     pub(crate) fn decoding_times(&self) -> Vec<f64> {
         sorted(self.slices.iter().map(|slice| slice.decoding.as_secs_f64() * 1e3))
     }
+
+    fn predicted(&self) -> impl Iterator<Item = &Slice> {
+        self.slices.iter().filter(|slice| slice.picture > 0)
+    }
+}
+
+/// Returns the backends that our own is held against and itself: the anchor of comparisons first,
+/// x264 where this build has it.
+pub(crate) fn backends() -> Vec<Backend> {
+    let mut backends = Backend::all();
+    let is_own = |backend: &Backend| *backend == Backend::Avc(Healing::Idr);
+    #[cfg(feature = "x264")]
+    backends.sort_by_key(|backend| (!matches!(backend, Backend::X264(_)), is_own(backend)));
+    #[cfg(not(feature = "x264"))]
+    backends.sort_by_key(is_own);
+    backends
+}
+
+/// Codes every slice once, in the order of reading.
+fn code(
+    footage: &Footage,
+    backend: Backend,
+    rate: Rate,
+    picture_budget: Option<ByteCount>,
+    layout: &Layout,
+) -> Result<(Vec<Slice>, Vec<Vec<u8>>)> {
+    let strips = layout.strip_count();
+    let mut coders = (0..strips)
+        .map(|strip| {
+            Coder::open(backend, layout.width(), layout.strip_rows(strip).len(), footage.rate)
+        })
+        .collect::<Result<Vec<_>>>()?;
+    let mut shares = Shares::new(strips);
+    let (mut slices, mut access_units) = (Vec::new(), Vec::new());
+    for (number, picture) in footage.pictures.iter().enumerate() {
+        shares.begin();
+        for (strip, coder) in coders.iter_mut().enumerate() {
+            let source = picture.rows(layout.strip_rows(strip))?;
+            let budget = picture_budget.map(|budget| shares.give(coder, strip, budget));
+            let size = match (rate, budget) {
+                (Rate::Quantizer(qp), _) => Size::Quantizer(qp),
+                (Rate::Held(_), budget) => Size::Budget(budget.unwrap_or_default()),
+            };
+            let begun = thread_time();
+            let coded = coder.encode(&source, size, Refresh::No)?;
+            let encoding = thread_time() - begun;
+            if let Some(given) = budget {
+                shares.done(coder, strip, given, ByteCount::new(coded.bytes.len() as u64));
+            }
+            slices.push(Slice {
+                picture: number,
+                bytes: coded.bytes.len(),
+                budget,
+                encoding,
+                decoding: Duration::ZERO,
+            });
+            access_units.push(coded.bytes);
+        }
+    }
+    Ok((slices, access_units))
+}
+
+fn decode(layout: &Layout, slices: &mut [Slice], access_units: &[Vec<u8>]) -> Result<Vec<Picture>> {
+    let strips = layout.strip_count();
+    let mut decoders = (0..strips).map(|_| StripDecoder::new()).collect::<Result<Vec<_>, _>>()?;
+    let mut shown = Vec::with_capacity(slices.len() / strips);
+    for (slices, access_units) in slices.chunks_mut(strips).zip(access_units.chunks(strips)) {
+        let mut whole = Picture::new(layout.width(), layout.height())?;
+        for (strip, (slice, bytes)) in slices.iter_mut().zip(access_units).enumerate() {
+            let begun = thread_time();
+            let back = decoders[strip].decode(bytes)?.context("a slice gave no rows")?;
+            slice.decoding = thread_time() - begun;
+            whole.place(layout.strip_rows(strip).start, &back)?;
+        }
+        shown.push(whole);
+    }
+    Ok(shown)
 }
 
 /// Returns the value that `share` of the ascending ones do not exceed; not a number for none.
@@ -118,9 +311,17 @@ pub(crate) fn quantile(ascending: &[f64], share: f64) -> f64 {
     ascending.get(at.saturating_sub(1).min(last)).copied().unwrap_or(f64::NAN)
 }
 
+/// Returns the mean; not a number for none.
+pub(crate) fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
 /// Returns the values, ascending.
 pub(crate) fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     values
 }
+
+/// The most that a strip may take of its picture, in equal shares, as on the vehicle.
+const CEILING: f64 = 2.0;

@@ -3,6 +3,7 @@
 //! [`experiment::all`] lists them. Each gives an [`Outcome`](outcome::Outcome): tables of numbers,
 //! plots, and [rows](row::Row) that hold what was measured against what the paper published.
 //! [`record`] writes that into a folder, [`report`] makes one page of everything found there.
+//! [`comparison`] sets encoders side by side on any footage.
 //! [`clip`] is another thing: how a video came through the whole system. [`packet_size`] judges
 //! sizes by delay, for sweeps over models and over live sessions alike.
 //!
@@ -48,6 +49,7 @@
 
 pub mod clip;
 mod coding;
+pub mod comparison;
 pub mod experiment;
 mod footage;
 mod ground_vehicles;

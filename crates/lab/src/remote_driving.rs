@@ -3,16 +3,20 @@
 mod block;
 mod block_latency;
 mod block_speed;
+mod budget_steps;
 mod constant_rate;
 mod encoders;
 mod end_to_end;
+mod healing;
 mod intra_refresh;
 mod joint_coding;
 mod latencies;
 mod modem_count;
 mod ping_pong;
 pub(crate) mod qp_table;
+mod refresh;
 mod rig;
+mod slice_times;
 mod slices;
 mod stages;
 mod survival;
@@ -99,6 +103,24 @@ pub(crate) const EXPERIMENTS: &[Experiment] = &[
         title: "Latency of slices over one to four modems",
         source: "[LTE] Fig. 15",
         run: modem_count::run,
+    },
+    Experiment {
+        key: "lte-slice-times",
+        title: "From the first row of a slice to the slice, six and twelve in a picture",
+        source: "[LTE] IV",
+        run: slice_times::run,
+    },
+    Experiment {
+        key: "lte-refresh",
+        title: "Every way of healing, one slice in 20 lost",
+        source: "[LTE] IV",
+        run: refresh::run,
+    },
+    Experiment {
+        key: "lte-budget-steps",
+        title: "Slices around steps of the budget",
+        source: "[LTE] IV",
+        run: budget_steps::run,
     },
     Experiment {
         key: "lte-encoders",

@@ -4,9 +4,9 @@ use anyhow::Result;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tautline_units::{Bitrate, Duration, Instant};
-use tautline_video::Backend;
+use tautline_video::Layout;
 
-use super::rig::{self, Passage};
+use super::rig::{self, Behind, Passage, Rig};
 use super::slices::{Modem, Slices, bytes_a_second, model_note};
 use crate::coding::{quantile, sorted};
 use crate::experiment::Run;
@@ -19,7 +19,15 @@ pub(super) fn run(run: &Run<'_>) -> Result<Outcome> {
     let footage = rig::footage(run)?;
     let pictures = run.choose(30, 600);
     let bitrate = run.choose(Bitrate::from_kbps(1_000), Bitrate::from_mbps(8));
-    let passages = rig::watch(&footage, Backend::Openh264, 2, bitrate, pictures)?;
+    let rig = Rig {
+        backend: rig::BACKEND,
+        workers: 2,
+        strips: Layout::STRIP_COUNT,
+        bitrate,
+        pictures,
+        behind: Behind::Nothing,
+    };
+    let passages = rig.watch(&footage)?.passages;
     let shown = shown(run, &passages)?;
     let by_stamp = sorted(shown.iter().map(|shown| ms(shown.at.since(shown.captured_at))));
     let by_counting = sorted(count_pictures(run.seed, &shown).into_iter());

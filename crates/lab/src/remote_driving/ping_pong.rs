@@ -2,9 +2,9 @@
 
 use anyhow::Result;
 use tautline_units::{Bitrate, Duration, Instant};
-use tautline_video::{Backend, Layout};
+use tautline_video::Layout;
 
-use super::rig::{self, Passage};
+use super::rig::{self, Behind, Passage, Rig};
 use crate::coding::{quantile, sorted};
 use crate::experiment::Run;
 use crate::outcome::{Outcome, Table};
@@ -19,8 +19,16 @@ pub(super) fn run(run: &Run<'_>) -> Result<Outcome> {
     let mut outcome = Outcome { tables: vec![table()], ..Outcome::default() };
     for (done, workers) in [1, 2].into_iter().enumerate() {
         run.progress(done as u64, 2, &format!("{workers} at work"));
-        let passages = rig::watch(&footage, backend(), workers, bitrate, pictures)?;
-        let passages = rig::settled(&passages);
+        let rig = Rig {
+            backend: rig::BACKEND,
+            workers,
+            strips: Layout::STRIP_COUNT,
+            bitrate,
+            pictures,
+            behind: Behind::Nothing,
+        };
+        let watched = rig.watch(&footage)?;
+        let passages = rig::settled(&watched.passages);
         for passage in passages {
             list(&mut outcome.tables[0], workers, passage);
         }
@@ -33,7 +41,7 @@ pub(super) fn run(run: &Run<'_>) -> Result<Outcome> {
              other things too. The paper's encoders took up to two slices' time each, which is why \
              it needed two; where a slice is coded within the time of reading the next, one worker \
              is as fast, and the second is there for slices that take longer.",
-            backend(),
+            rig::BACKEND,
             pictures,
             footage.pictures[0].width(),
             footage.pictures[0].height(),
@@ -43,11 +51,6 @@ pub(super) fn run(run: &Run<'_>) -> Result<Outcome> {
             .to_owned(),
     ];
     Ok(outcome)
-}
-
-/// What the vehicle codes with.
-fn backend() -> Backend {
-    Backend::Openh264
 }
 
 fn rows(run: &Run<'_>, workers: usize, passages: &[Passage]) -> Vec<Row> {

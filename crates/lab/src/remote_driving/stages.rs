@@ -2,9 +2,9 @@
 
 use anyhow::Result;
 use tautline_units::Bitrate;
-use tautline_video::Backend;
+use tautline_video::Layout;
 
-use super::rig;
+use super::rig::{self, Behind, Rig};
 use super::slices::{Modem, Slices, bytes_a_second, model_note};
 use crate::coding::{quantile, sorted};
 use crate::experiment::Run;
@@ -18,7 +18,15 @@ pub(super) fn run(run: &Run<'_>) -> Result<Outcome> {
     let footage = rig::footage(run)?;
     run.progress(0, 2, "camera and encoders");
     let bitrate = run.choose(Bitrate::from_kbps(1_000), Bitrate::from_mbps(8));
-    let passages = rig::watch(&footage, Backend::Openh264, 2, bitrate, run.choose(30, 600))?;
+    let rig = Rig {
+        backend: rig::BACKEND,
+        workers: 2,
+        strips: Layout::STRIP_COUNT,
+        bitrate,
+        pictures: run.choose(30, 600),
+        behind: Behind::Nothing,
+    };
+    let passages = rig.watch(&footage)?.passages;
     let decoding = rig::decode(&passages)?;
     let skipped = passages.len() - rig::settled(&passages).len();
     let passages = rig::settled(&passages);

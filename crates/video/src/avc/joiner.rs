@@ -120,6 +120,7 @@ fn read_header(payload: &[u8], idr: bool) -> Result<(Header, usize), Error> {
     let mut reader = Reader::new(payload, "slice header");
     let first = reader.unsigned()?;
     let predicted = match reader.at_most(9, "slice_type")? % 5 {
+        0 if idr => return Err(Error::Unsupported { what: "a P slice in an IDR" }),
         0 => true,
         2 => false,
         _ => return Err(Error::Unsupported { what: "a B or switching slice" }),

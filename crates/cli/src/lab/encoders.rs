@@ -1,0 +1,96 @@
+//! `tautline lab encoders`.
+
+use std::path::PathBuf;
+
+use anyhow::ensure;
+use clap::Args;
+use tautline_lab::comparison::{Comparison, Scene, Terms};
+use tautline_lab::experiment::{Progress, Run};
+use tautline_lab::{machine, record};
+use tautline_units::Bitrate;
+
+use super::progress::Line;
+
+/// Compare this build's encoders on clips: quality at rate, time a slice, size against the budget
+///
+/// The same pictures, rates and strips for all, each encoder on one thread; times are the encoding
+/// thread's own processor time. Built with `--features x264`, BD-rates are against x264 superfast.
+#[derive(Debug, Args)]
+pub(crate) struct Encoders {
+    /// Video file to code at 1280x720 and 60 pictures a second; needs ffmpeg; may be given again
+    #[arg(long, value_name = "FILE")]
+    clip: Vec<PathBuf>,
+    /// Code what the simulated camera sees too, at 720p60 and at 1080p30; alone if there is no clip
+    #[arg(long)]
+    simulated: bool,
+    /// Rates to hold every encoder to, Mbit/s
+    #[arg(long, value_name = "MBPS", value_delimiter = ',', default_values_t = [4.0, 6.0, 8.0, 12.0])]
+    rate: Vec<f64>,
+    /// Quantizers to set every encoder to
+    #[arg(long, value_name = "QP", value_delimiter = ',', default_values_t = [24, 28, 32, 36],
+        value_parser = clap::value_parser!(u8).range(12..=51))]
+    quantizer: Vec<u8>,
+    /// Pictures to code
+    #[arg(long, value_name = "N", default_value_t = 90, value_parser = clap::value_parser!(u16).range(2..=600))]
+    pictures: u16,
+    /// Strips of a picture
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u8).range(1..=45))]
+    strips: u8,
+    /// Runs of which the least time of each slice counts
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=20))]
+    repeats: u8,
+    /// Leave out the camera's noise of 40 dB that is added
+    #[arg(long)]
+    no_noise: bool,
+    /// Seed of the noise and of the simulated drive
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Folder to write every number and the curves to [default: none]
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+}
+
+impl Encoders {
+    /// Codes and prints, scene by scene.
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let terms = self.terms()?;
+        if let Some(folder) = &self.out {
+            record::create(folder)?;
+        }
+        let mut scenes: Vec<Scene> = self.clip.into_iter().map(Scene::Clip).collect();
+        if self.simulated || scenes.is_empty() {
+            scenes.extend([Scene::Simulated, Scene::SimulatedFullHd]);
+        }
+        println!("{}, {} strips, {} pictures", machine::processor(), terms.strips, terms.pictures);
+        let mut comparisons = Vec::new();
+        for scene in &scenes {
+            let line = Line::new("encoders");
+            let progress = |progress: Progress<'_>| line.show(progress);
+            let comparison = Comparison::of(&Run::new(false, self.seed, &progress), scene, &terms);
+            line.clear();
+            let comparison = comparison?;
+            println!("\n{comparison}");
+            comparisons.push(comparison);
+        }
+        if let Some(folder) = &self.out {
+            record::write_tables(folder, &[Comparison::table(&comparisons)])?;
+            let plots: Vec<_> = comparisons.iter().map(Comparison::plot).collect();
+            record::write_plots(folder, &plots)?;
+        }
+        Ok(())
+    }
+
+    fn terms(&self) -> anyhow::Result<Terms> {
+        let possible = |mbps: &f64| (0.1..=200.0).contains(mbps);
+        ensure!(self.rate.iter().all(possible), "--rate: must be 0.1 to 200 Mbit/s");
+        let bitrate = |mbps: &f64| Bitrate::from_bps((mbps * 1e6).round() as u64);
+        Ok(Terms {
+            pictures: self.pictures.into(),
+            noise: !self.no_noise,
+            bitrates: self.rate.iter().map(bitrate).collect(),
+            quantizers: self.quantizer.clone(),
+            strips: self.strips.into(),
+            repeats: self.repeats.into(),
+        })
+    }
+}

@@ -1,0 +1,77 @@
+//! Whatever pictures, budgets and reports come, the encoder codes each picture into an access unit that
+//! a receiver can read.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use tautline_fuzz::Input;
+use tautline_units::ByteCount;
+use tautline_video::avc::{Config, Healing, Joiner, StripEncoder};
+use tautline_video::{
+    Concealer, Encoder, Picture, QuantizerEncoder, Quantizers, Refresh, SliceKind,
+};
+
+fuzz_target!(|bytes: &[u8]| code(&mut Input(bytes)));
+
+fn code(input: &mut Input<'_>) {
+    let healing = match input.up_to(5) {
+        0 => Healing::Idr,
+        1 => Healing::Sweep { period: input.byte() },
+        2 => Healing::Columns { spacing: input.byte() },
+        3 => Healing::OnLoss { period: input.byte() },
+        4 => Healing::Acknowledged { references: input.byte() },
+        _ => Healing::Recall { references: input.byte() },
+    };
+    let (width, height) = (16 * (1 + input.up_to(5)), 16 * (1 + input.up_to(2)));
+    let joinable = input.byte() & 1 == 1;
+    let config = Config {
+        width,
+        height,
+        cropped: [usize::from(input.byte()), usize::from(input.byte())],
+        pictures_per_second: input.byte().into(),
+        healing,
+        joinable,
+    };
+    let Ok(mut encoder) = StripEncoder::new(config) else { return };
+    let mut joiner = joinable.then(|| Joiner::new(&config, &[height]).expect("it is joinable"));
+    let mut concealer = Concealer::new();
+    for number in 0..PICTURES_MAX {
+        if number > 0 && input.is_empty() {
+            break;
+        }
+        let picture = picture(input, width, height);
+        let refresh = match input.up_to(5) {
+            0 => Refresh::Idr,
+            1 => Refresh::Heal,
+            _ => Refresh::No,
+        };
+        let coded = match input.up_to(4) {
+            0 => encoder.encode_at(&picture, Quantizers::both(input.byte() % 52), refresh),
+            _ => encoder.encode(&picture, ByteCount::new(input.up_to(0xFFFF) as u64), refresh),
+        };
+        let coded = coded.expect("a picture of the right size");
+        let handed_on = concealer.pass(&coded.bytes).expect("it is whole").expect("an IDR begins");
+        assert_eq!(&*handed_on, coded.bytes);
+        if let Some(joiner) = &mut joiner {
+            let (kind, _) = joiner.join(&[&coded.bytes]).expect("one strip makes a picture");
+            assert_eq!(kind == SliceKind::Idr, coded.kind == SliceKind::Idr);
+        }
+        encoder.acknowledge(u64::from(number).saturating_sub(input.up_to(3) as u64));
+    }
+}
+
+/// Blocks of the fuzzer's own bytes, each a level or noise.
+fn picture(input: &mut Input<'_>, width: usize, height: usize) -> Picture {
+    let mut picture = Picture::new(width, height).expect("whole macroblocks");
+    let (luma, cb, cr) = picture.planes_mut();
+    for plane in [luma, cb, cr] {
+        for block in plane.chunks_mut(64) {
+            match input.byte() {
+                0 => block.copy_from_slice(&input.packet(block.len())),
+                level => block.fill(level),
+            }
+        }
+    }
+    picture
+}
+
+const PICTURES_MAX: u32 = 12;

@@ -1,0 +1,67 @@
+//! Whatever access units are to be joined into one picture, they are joined or refused; what is joined
+//! is a whole access unit.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use tautline_fuzz::Input;
+use tautline_video::avc::{Config, Healing, Joiner};
+use tautline_video::{Concealer, SliceKind};
+
+fuzz_target!(|bytes: &[u8]| join(&mut Input(bytes)));
+
+fn join(input: &mut Input<'_>) {
+    let mut joiner = Joiner::new(&CONFIG, &[32, 32]).expect("two strips of 64x32");
+    let begins = input.byte() & 1 == 1;
+    if begins {
+        let joined = joiner.join(&[BEGINNING, BEGINNING]);
+        assert!(matches!(joined, Ok((SliceKind::Idr, _))), "{joined:?}");
+    }
+    while !input.is_empty() {
+        let strips = [(); 2].map(|()| slice(input));
+        let Ok((kind, bytes)) = joiner.join(&strips.each_ref().map(Vec::as_slice)) else {
+            continue;
+        };
+        assert!(kind == SliceKind::Idr || begins || has_begun(&joiner));
+        if kind == SliceKind::Idr {
+            // Its parameter sets at least are what a receiver can read.
+            assert!(Concealer::new().pass(&bytes).is_ok_and(|begun| begun.is_some()), "{bytes:?}");
+        }
+    }
+}
+
+/// Only a joiner that has begun joins what is no beginning.
+fn has_begun(joiner: &Joiner) -> bool {
+    let beginning = BEGINNING;
+    let mut joiner = joiner.clone();
+    joiner.join(&[beginning, PREDICTED]).is_ok()
+}
+
+/// A slice as strips have it, with or without what it needs.
+fn slice(input: &mut Input<'_>) -> Vec<u8> {
+    let mut unit = match input.up_to(4) {
+        0 => return BEGINNING.to_vec(),
+        1 => PREDICTED.to_vec(),
+        2 => vec![0, 0, 0, 1, 0x65],
+        3 => vec![0, 0, 0, 1, 0x61],
+        _ => vec![0, 0, 1, input.byte()],
+    };
+    let length = input.up_to(40);
+    unit.extend((0..length).map(|_| input.byte()));
+    unit
+}
+
+const CONFIG: Config = Config {
+    width: 64,
+    height: 32,
+    cropped: [0, 0],
+    pictures_per_second: 60,
+    healing: Healing::Idr,
+    joinable: true,
+};
+/// An IDR of 4x2 macroblocks with its parameter sets, and what may follow it.
+const BEGINNING: &[u8] = &[
+    0, 0, 0, 1, 103, 66, 192, 31, 141, 104, 69, 161, 0, 0, 3, 0, 1, 0, 0, 3, 0, 120, 15, 8, 132,
+    106, 0, 0, 0, 1, 104, 206, 60, 128, 0, 0, 0, 1, 104, 83, 143, 160, 0, 0, 0, 1, 101, 136, 128,
+    0, 64, 235, 255, 255, 240, 244, 80, 0, 17, 69, 242, 114, 114, 114, 114, 114, 114, 120,
+];
+const PREDICTED: &[u8] = &[0, 0, 0, 1, 97, 154, 0, 2, 3, 175, 19];
