@@ -187,6 +187,11 @@ impl Strip {
             counters.unusable += 1;
             return;
         };
+        // After a lost IDR the encoder's count has begun anew: the camera's tells how many there were.
+        let missing = match self.newest {
+            Some(newest) => missing.min(picture.wrapping_sub(newest).saturating_sub(1)),
+            None => missing,
+        };
         for place in 0..missing {
             let Some(bytes) = self.concealer.skip() else { break };
             counters.skipped += 1;
