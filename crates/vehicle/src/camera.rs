@@ -62,6 +62,7 @@ pub struct Outlet {
     empties: Receiver<Picture>,
     free: Vec<Picture>,
     paused: Arc<AtomicBool>,
+    by_rows: bool,
 }
 
 impl Outlet {
@@ -73,7 +74,13 @@ impl Outlet {
     ) -> (Self, Vec<Receiver<Readout>>, SyncSender<Picture>) {
         let (encoders, queues) = (0..encoder_count).map(|_| sync_channel(QUEUE_MAX)).unzip();
         let (give_back, empties) = sync_channel(QUEUE_MAX * encoder_count * 2);
-        (Self { encoders, empties, free: Vec::new(), paused }, queues, give_back)
+        (Self { encoders, empties, free: Vec::new(), paused, by_rows: true }, queues, give_back)
+    }
+
+    /// Hands strips on whole: for encoders that cannot begin with their first rows.
+    pub fn by_strips(mut self) -> Self {
+        self.by_rows = false;
+        self
     }
 
     fn take_buffer(&mut self, height: usize, width: usize) -> Picture {
@@ -136,7 +143,10 @@ pub fn run(
                     }
                     let count = rows.height() / BAND_ROWS;
                     for band in 0..count {
-                        clock.sleep_until(begun + slot * (band + 1) as u32 / count as u32);
+                        if outlet.by_rows || band == 0 {
+                            let read = if outlet.by_rows { band + 1 } else { count };
+                            clock.sleep_until(begun + slot * read as u32 / count as u32);
+                        }
                         source.hand_on(rows, band, clock.now());
                     }
                 }

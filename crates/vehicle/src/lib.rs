@@ -117,6 +117,10 @@ fn start_eyes(
 ) -> anyhow::Result<tokio::sync::oneshot::Receiver<anyhow::Result<()>>> {
     let rate = sensor.pictures_per_second();
     let (outlet, queues, give_back) = Outlet::new(ENCODER_COUNT, reporter.wishes.paused());
+    let outlet = match config.encoder {
+        Coder::Own => outlet,
+        Coder::Openh264 => outlet.by_strips(),
+    };
     let turns = Turn::all(config.backend(), &layout, ENCODER_COUNT, rate)?;
     for (turn, queue) in turns.into_iter().zip(queues) {
         let (give_back, handle) = (give_back.clone(), driver.handle());
