@@ -62,6 +62,7 @@ pub struct Outlet {
     empties: Receiver<Picture>,
     free: Vec<Picture>,
     paused: Arc<AtomicBool>,
+    /// Whether encoders get rows as they are read, or strips whole.
     by_rows: bool,
 }
 
@@ -141,13 +142,11 @@ pub fn run(
                         let unix_millis = clock.unix_nanos(begun) / 1_000_000;
                         stamp::draw(rows, unix_millis as u32).expect("the width was looked at");
                     }
-                    let count = rows.height() / BAND_ROWS;
-                    for band in 0..count {
-                        if outlet.by_rows || band == 0 {
-                            let read = if outlet.by_rows { band + 1 } else { count };
-                            clock.sleep_until(begun + slot * read as u32 / count as u32);
-                        }
-                        source.hand_on(rows, band, clock.now());
+                    let height = rows.height();
+                    let band = if outlet.by_rows { BAND_ROWS } else { height };
+                    for end in (band..=height).step_by(band) {
+                        clock.sleep_until(begun + slot * end as u32 / height as u32);
+                        source.hand_on(rows, end - band..end, clock.now());
                     }
                 }
             }

@@ -1,3 +1,4 @@
+use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use tautline_net::clock::Clock;
@@ -102,19 +103,18 @@ impl Rows for Readout {
 }
 
 impl Source {
-    /// Hands on the `index`-th band of `strip`, read at `read_at`.
+    /// Hands on some rows of `strip`, a multiple of 16, the last of them read at `read_at`.
     ///
     /// # Panics
-    /// If the strip has no such band.
-    pub(super) fn hand_on(&self, strip: &Picture, index: usize, read_at: Instant) {
-        let first = index * BAND_ROWS;
-        let rows = strip.rows(first..first + BAND_ROWS).expect("a band of the strip");
+    /// If the strip has no such rows.
+    pub(super) fn hand_on(&self, strip: &Picture, rows: Range<usize>, read_at: Instant) {
+        let rows = strip.rows(rows).expect("rows of the strip");
         // There is room for all; an encoder that ended lacks none.
         let _ = self.bands.try_send(Band { rows, read_at });
     }
 }
 
-/// Rows that are handed on together: encoders take rows of macroblocks.
+/// Rows that are handed on together to an encoder that takes rows of macroblocks.
 pub(super) const BAND_ROWS: usize = 16;
 
 #[cfg(test)]
@@ -134,12 +134,12 @@ mod tests {
         let fresh = strip(9);
         assert_eq!(readout.read(0).luma()[0], 0);
         assert_eq!(readout.begun_at(), None);
-        source.hand_on(&fresh, 0, Instant::from_millis(6));
-        source.hand_on(&fresh, 1, Instant::from_millis(7));
+        source.hand_on(&fresh, 0..16, Instant::from_millis(6));
+        source.hand_on(&fresh, 16..32, Instant::from_millis(7));
         assert_eq!(readout.read(1).luma()[..32 * 16], fresh.luma()[..32 * 16]);
         assert_eq!((readout.read_at(), readout.is_cut()), (Instant::from_millis(6), false));
         assert!(readout.begun_at().is_some());
-        source.hand_on(&fresh, 2, Instant::from_millis(8));
+        source.hand_on(&fresh, 32..48, Instant::from_millis(8));
         assert_eq!(readout.read(usize::MAX), &fresh);
         assert_eq!((readout.read_at(), readout.is_cut()), (Instant::from_millis(8), false));
     }
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn a_camera_that_ends_leaves_nobody_waiting() {
         let (mut readout, source) = Readout::new((0, 0), Instant::ZERO, strip(3), Clock::start());
-        source.hand_on(&strip(4), 0, Instant::ZERO);
+        source.hand_on(&strip(4), 0..16, Instant::ZERO);
         drop(source);
         readout.read(usize::MAX);
         assert!(readout.is_cut());
