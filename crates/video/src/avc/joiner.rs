@@ -62,12 +62,18 @@ impl Joiner {
     ///
     /// # Errors
     /// [`Error::Invalid`] unless there is one for each strip; [`Error::Truncated`] or others if they
-    /// cannot be read; [`Error::MissingParameters`] before the first IDR of all strips.
+    /// cannot be read; [`Error::Unsupported`] if they name different picture parameter sets, which
+    /// encoders of one [`Config`] never do; [`Error::MissingParameters`] before the first IDR of all
+    /// strips.
     pub fn join(&mut self, strips: &[&[u8]]) -> Result<(SliceKind, Vec<u8>), Error> {
         if strips.len() != self.firsts.len() {
             return Err(Error::Invalid { what: "strips", value: strips.len() as u64 });
         }
         let slices = strips.iter().map(|bytes| read(bytes)).collect::<Result<Vec<_>, _>>()?;
+        // The standard allows two; openh264 and the receiver's concealer do not.
+        if slices.iter().any(|(header, ..)| header.constrained != slices[0].0.constrained) {
+            return Err(Error::Unsupported { what: "two picture parameter sets in a picture" });
+        }
         let idr = slices.iter().all(|(header, ..)| header.idr.is_some());
         if !idr && !self.begun {
             return Err(Error::MissingParameters { set: "sequence", id: 0 });
@@ -195,6 +201,17 @@ mod tests {
         let mut joiner = Joiner::new(&config(), &[32, 32]).unwrap();
         assert!(joiner.join(&[]).is_err());
         assert!(joiner.join(&[&[], &[]]).is_err());
+    }
+
+    #[test]
+    fn strips_that_name_two_parameter_sets_are_refused() {
+        // IDRs that differ in the bits of pic_parameter_set_id alone: 1 and 010.
+        let (first, second) =
+            ([0, 0, 1, 0x65, 0xB8, 0, 4, 0xA8], [0, 0, 1, 0x65, 0xB4, 0, 1, 0x2A]);
+        let mut joiner = Joiner::new(&config(), &[32, 32]).unwrap();
+        assert!(joiner.join(&[&first, &second]).is_err());
+        assert!(joiner.join(&[&first, &first]).is_ok());
+        assert!(joiner.join(&[&second, &second]).is_ok());
     }
 
     proptest! {
