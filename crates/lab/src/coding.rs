@@ -5,7 +5,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use tautline_net::clock::thread_time;
 use tautline_units::{Bitrate, ByteCount};
-use tautline_video::avc::{self, Healing, Planner};
+use tautline_vehicle::encode::Plan;
+use tautline_video::avc::{self, Healing};
 use tautline_video::openh264::StripDecoder;
 use tautline_video::{
     Backend, Decoder, Encoded, Layout, Picture, QuantizerEncoder, Quantizers, Refresh, quality,
@@ -44,6 +45,28 @@ impl Coder {
         }
     }
 
+    /// The share of a strip of a picture that may take `budget`: by need where the encoder tells it,
+    /// as ours does; equal to the others' otherwise.
+    pub(crate) fn share(
+        &self,
+        plan: &Plan,
+        picture: usize,
+        strip: usize,
+        budget: ByteCount,
+    ) -> ByteCount {
+        match self {
+            Self::Own(_) => plan.give(picture as u32, strip, budget),
+            Self::Other(_) => plan.equal(budget),
+        }
+    }
+
+    /// Tells the plan what the strip took of what it was given.
+    pub(crate) fn tell(&self, plan: &Plan, picture: usize, strip: usize, sizes: [ByteCount; 2]) {
+        if let Self::Own(encoder) = self {
+            plan.done(picture as u32, strip, sizes, encoder.weight());
+        }
+    }
+
     pub(crate) fn encode(
         &mut self,
         rows: &Picture,
@@ -58,45 +81,6 @@ impl Coder {
             Size::Budget(budget) => encoder.encode(rows, budget, refresh)?,
             Size::Quantizer(qp) => encoder.encode_at(rows, Quantizers::both(qp), refresh)?,
         })
-    }
-}
-
-/// Shares each picture's budget among its strips: by need where an encoder tells it, as ours does;
-/// equally otherwise.
-pub(crate) struct Shares {
-    planner: Planner,
-    strips: u64,
-    /// What the picture may take, as last told.
-    budget: Option<ByteCount>,
-}
-
-impl Shares {
-    pub(crate) fn new(strips: usize) -> Self {
-        Self { planner: Planner::new(strips, CEILING), strips: strips as u64, budget: None }
-    }
-
-    /// Begins a picture.
-    pub(crate) fn begin(&mut self) {
-        self.budget = None;
-    }
-
-    /// The share of a strip of a picture that may take `budget`, which may have changed since its
-    /// first strip.
-    pub(crate) fn give(&mut self, coder: &Coder, strip: usize, budget: ByteCount) -> ByteCount {
-        let Coder::Own(_) = coder else { return ByteCount::new(budget.get() / self.strips) };
-        match self.budget.replace(budget) {
-            None => self.planner.begin(budget),
-            Some(before) if before != budget => self.planner.change(before, budget),
-            Some(_) => {}
-        }
-        self.planner.give(strip)
-    }
-
-    /// Notes what a strip took of what it was given.
-    pub(crate) fn done(&mut self, coder: &Coder, strip: usize, given: ByteCount, taken: ByteCount) {
-        if let Coder::Own(encoder) = coder {
-            self.planner.done(strip, given, taken, encoder.weight());
-        }
     }
 }
 
@@ -141,8 +125,8 @@ impl Coded {
     /// Codes all of `footage` in `strips` strips at `rate`: each strip by an encoder of its own, the
     /// first picture as an IDR.
     ///
-    /// A picture's budget is shared by a [`Planner`] among strips of our own encoder, equally among
-    /// those of others, which tell nothing to plan with. Times are the least of `repeats` runs that
+    /// A picture's budget is shared as on the vehicle: by a [`Plan`] among strips of our own encoder,
+    /// equally among those of others, which tell nothing to plan with. Times are the least of `repeats` runs that
     /// give the same bytes: what a shared machine adds is no part of an encoder.
     ///
     /// # Errors
@@ -257,13 +241,12 @@ fn code(
             Coder::open(backend, layout.width(), layout.strip_rows(strip).len(), footage.rate)
         })
         .collect::<Result<Vec<_>>>()?;
-    let mut shares = Shares::new(strips);
+    let plan = Plan::new(strips);
     let (mut slices, mut access_units) = (Vec::new(), Vec::new());
     for (number, picture) in footage.pictures.iter().enumerate() {
-        shares.begin();
         for (strip, coder) in coders.iter_mut().enumerate() {
             let source = picture.rows(layout.strip_rows(strip))?;
-            let budget = picture_budget.map(|budget| shares.give(coder, strip, budget));
+            let budget = picture_budget.map(|budget| coder.share(&plan, number, strip, budget));
             let size = match (rate, budget) {
                 (Rate::Quantizer(qp), _) => Size::Quantizer(qp),
                 (Rate::Held(_), budget) => Size::Budget(budget.unwrap_or_default()),
@@ -272,7 +255,7 @@ fn code(
             let coded = coder.encode(&source, size, Refresh::No)?;
             let encoding = thread_time() - begun;
             if let Some(given) = budget {
-                shares.done(coder, strip, given, ByteCount::new(coded.bytes.len() as u64));
+                coder.tell(&plan, number, strip, [given, ByteCount::of(&coded.bytes)]);
             }
             slices.push(Slice {
                 picture: number,
@@ -322,6 +305,3 @@ pub(crate) fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
     values.sort_by(f64::total_cmp);
     values
 }
-
-/// The most that a strip may take of its picture, in equal shares, as on the vehicle.
-const CEILING: f64 = 2.0;

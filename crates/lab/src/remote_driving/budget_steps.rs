@@ -2,10 +2,11 @@
 
 use anyhow::Result;
 use tautline_units::{Bitrate, ByteCount};
+use tautline_vehicle::encode::Plan;
 use tautline_video::{Backend, Layout, Refresh};
 
 use super::rig::{self, RATE};
-use crate::coding::{self, Coder, Shares, mean, quantile, sorted};
+use crate::coding::{self, Coder, mean, quantile, sorted};
 use crate::experiment::Run;
 use crate::footage::{Footage, Size, clips};
 use crate::outcome::{Outcome, Table};
@@ -126,17 +127,16 @@ fn code(
     };
     let mut coders = (0..layout.strip_count()).map(open).collect::<Result<Vec<_>>>()?;
     let period = std::time::Duration::from_secs_f64(1.0 / f64::from(footage.rate));
-    let mut shares = Shares::new(layout.strip_count());
+    let plan = Plan::new(layout.strip_count());
     let mut slices: Vec<Slice> = Vec::new();
     for (picture, whole) in footage.pictures.iter().enumerate() {
-        shares.begin();
         for (strip, coder) in coders.iter_mut().enumerate() {
             let into = picture.checked_sub(usize::from(strip < layout.strip_count() / 2));
             let level = (into.unwrap_or(0) / each).min(levels.len() - 1);
-            let budget = shares.give(coder, strip, levels[level] * period);
+            let budget = coder.share(&plan, picture, strip, levels[level] * period);
             let rows = whole.rows(layout.strip_rows(strip))?;
             let coded = coder.encode(&rows, coding::Size::Budget(budget), Refresh::No)?;
-            shares.done(coder, strip, budget, ByteCount::new(coded.bytes.len() as u64));
+            coder.tell(&plan, picture, strip, [budget, ByteCount::of(&coded.bytes)]);
             slices.push(Slice {
                 picture,
                 strip,

@@ -20,11 +20,11 @@ struct Shares {
 }
 
 impl Plan {
-    /// A plan for pictures of `strips` strips, that gives equal shares until it knows better.
+    /// A plan for pictures of `strips` strips (at least one), that gives equal shares until it knows better.
     pub fn new(strips: usize) -> Self {
         let planner = Planner::new(strips, CEILING);
         Self {
-            strips: strips as u64,
+            strips: strips.max(1) as u64,
             shares: Mutex::new(Shares { planner, picture: None, budget: ByteCount::ZERO }),
         }
     }
@@ -32,7 +32,10 @@ impl Plan {
     /// The share of a strip that is coded next, of a picture that may take `budget`.
     ///
     /// A budget that has changed since the picture began holds for the rest of it.
-    pub(super) fn give(&self, picture: u32, strip: usize, budget: ByteCount) -> ByteCount {
+    ///
+    /// # Panics
+    /// If there is no such strip.
+    pub fn give(&self, picture: u32, strip: usize, budget: ByteCount) -> ByteCount {
         let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
         match shares.picture {
             Some(current) if current == picture => {
@@ -55,18 +58,13 @@ impl Plan {
     }
 
     /// The share of a strip of a picture that may take `budget`, if all are alike.
-    pub(super) fn equal(&self, budget: ByteCount) -> ByteCount {
+    pub fn equal(&self, budget: ByteCount) -> ByteCount {
         ByteCount::new(budget.get() / self.strips)
     }
 
-    /// Takes back what a strip did not take of its share, and notes its weight.
-    pub(super) fn done(
-        &self,
-        picture: u32,
-        strip: usize,
-        [given, taken]: [ByteCount; 2],
-        weight: f64,
-    ) {
+    /// Takes back what a strip did not take of its share, and notes its
+    /// [weight](tautline_video::avc::StripEncoder::weight).
+    pub fn done(&self, picture: u32, strip: usize, [given, taken]: [ByteCount; 2], weight: f64) {
         let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
         // What an earlier picture left is gone with it.
         let given = if shares.picture == Some(picture) { given } else { taken };
