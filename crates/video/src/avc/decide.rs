@@ -1,7 +1,7 @@
 //! How each macroblock is coded: the cheapest way by transformed differences and bits.
 
 use super::cavlc::Levels;
-use super::intra::{self, Border, Border4, MEAN4, Near, Whole};
+use super::intra::{self, Border, Border4, MEAN4, MODES4, Near, Whole};
 use super::kernel::Kernel;
 use super::macroblock::{BLOCKS, Kind, Macroblock};
 use super::plane::Block;
@@ -35,42 +35,41 @@ struct Blocks {
 }
 
 impl<K: Kernel> Slice<'_, K> {
-    /// Decides on a macroblock of a P slice and codes it.
-    pub(super) fn predicted_macroblock(&mut self, current: &mut Current) {
-        let Some(reference) = self.reference else { return };
-        if self.reach.is_refreshed(current.index % self.columns) {
-            return self.intra_macroblock(current);
-        }
+    /// Decides on a macroblock and codes it.
+    pub(super) fn macroblock(&mut self, current: &mut Current) {
+        let refreshed = self.reach.is_refreshed(current.index % self.columns);
+        let Some(reference) = self.reference.filter(|_| !refreshed) else {
+            if self.pace.is_exhausted() {
+                self.mean(current);
+            } else {
+                self.intra_if_below(current, u32::MAX);
+            }
+            return;
+        };
         let neighbours = self.neighbours(current.index);
         let skip = neighbours.skip();
         let skip_allowed = current.window.permits([current.x, current.y], [16, 16], skip);
+        let skip = skip_allowed.then_some(skip);
         if self.pace.is_exhausted() {
-            return self.cheapest(current, &reference, &neighbours, skip_allowed.then_some(skip));
+            return self.cheapest(current, &reference, &neighbours, skip);
         }
-        if skip_allowed && self.skips(current, &reference, skip) {
+        if let Some(skip) = skip
+            && self.skips(current, &reference, skip)
+        {
             return self.skip(current, skip);
         }
-        let moved = self.search(current, &reference, &neighbours);
-        let limit = moved.as_ref().map_or(u32::MAX, |moved| {
-            current.predict_luma(self.kernel, &reference, moved.shape, &moved.vectors);
-            let predicted = current.samples.luma_block(0);
-            let satd = self.kernel.satd(16, 16, current.source.luma_block(0), predicted);
-            satd + current.bits(moved.bits)
-        });
-        if limit > current.bits(INTRA_WORTH) && self.intra_if_below(current, limit) {
+        let Some(moved) = self.search(current, &reference, &neighbours) else {
+            self.intra_if_below(current, u32::MAX);
             return;
+        };
+        current.predict_luma(self.kernel, &reference, moved.shape, &moved.vectors);
+        let predicted = current.samples.luma_block(0);
+        let satd = self.kernel.satd(16, 16, current.source.luma_block(0), predicted);
+        let limit = satd + current.bits(moved.bits);
+        let worth_trying = limit > current.bits(INTRA_WORTH) && self.may_be_intra(current);
+        if !worth_trying || !self.intra_if_below(current, limit) {
+            self.inter(current, &reference, &moved, skip);
         }
-        if let Some(moved) = moved {
-            self.inter(current, &reference, &moved, skip_allowed.then_some(skip));
-        }
-    }
-
-    /// Codes a macroblock without another picture.
-    pub(super) fn intra_macroblock(&mut self, current: &mut Current) {
-        if self.pace.is_exhausted() {
-            return self.mean(current);
-        }
-        self.intra_if_below(current, u32::MAX);
     }
 
     /// Whether the macroblock, moved by `vector`, has nothing to add.
@@ -223,6 +222,17 @@ impl<K: Kernel> Slice<'_, K> {
         self.write(current, &choice, own);
     }
 
+    /// Whether the macroblock differs more from its inter prediction than from itself one row on.
+    ///
+    /// No intra prediction is much better than that. Noise is in both, so that where there is
+    /// nothing else, none is tried.
+    fn may_be_intra(&self, current: &Current) -> bool {
+        let source = |row: usize| Block { samples: &current.source.luma[row * 16..], stride: 16 };
+        let predicted = current.samples.luma_block(0);
+        let inter = self.kernel.sad(16, 16, source(0), predicted);
+        inter > self.kernel.sad(16, 14, source(0), source(1))
+    }
+
     /// Codes the macroblock intra if that costs less than `limit`; tells whether it did.
     fn intra_if_below(&mut self, current: &mut Current, limit: u32) -> bool {
         let near = self.near(current.index);
@@ -311,7 +321,7 @@ impl<K: Kernel> Slice<'_, K> {
                 predicted_mode(&blocks.modes, self.beside(current.index), block, constrained);
             let (x, y) = (current.x + block as i32 % 4 * 4, current.y + block as i32 / 4 * 4);
             let near = near_block(near, block);
-            let border = Border4::of(&self.frame.luma, x, y, near);
+            let border = Border4::of(self.kernel, &self.frame.luma, [x, y], near);
             let source = current.source.luma_block(block);
             let (mode, mut samples, cost) =
                 self.best_mode(current, &border, near, source, predicted);
@@ -325,7 +335,8 @@ impl<K: Kernel> Slice<'_, K> {
             if levels.mask != 0 {
                 self.kernel.add_inverse(&coefficients, &mut samples, 4);
             }
-            self.frame.luma.place::<4>([x, y], 4, Block { samples: &samples, stride: 4 });
+            let kept = Block { samples: &samples, stride: 4 };
+            self.frame.luma.place(self.kernel, [x, y], [4, 4], kept);
             for (row, line) in samples.chunks_exact(4).enumerate() {
                 blocks.samples[block_start(block) + row * 16..][..4].copy_from_slice(line);
             }
@@ -345,16 +356,18 @@ impl<K: Kernel> Slice<'_, K> {
         source: Block<'_>,
         predicted: u8,
     ) -> (u8, [u8; 16], u32) {
-        let permitted = intra::permitted4(near);
         let (likely, other) = (current.bits(1), current.bits(4));
-        let mut best = (0, u32::MAX);
-        for (mode, satd) in self.kernel.satd_modes(source, border).into_iter().enumerate() {
-            let cost = satd + if mode == usize::from(predicted) { likely } else { other };
-            if cost < best.1 && permitted >> mode & 1 == 1 {
-                best = (mode as u8, cost);
-            }
-        }
-        (best.0, border.predict(self.kernel, best.0), best.1)
+        let mut costs = self.kernel.satd_modes(source, border).map(|satd| satd + other);
+        costs[usize::from(predicted)] -= other - likely;
+        // The cheapest, of equals the first.
+        let key = |mode: usize| costs[mode] << 4 | mode as u32;
+        let best = match intra::permitted4(near) {
+            intra::ALL4 => (0..MODES4).map(key).min(),
+            some => (0..MODES4).filter(|mode| some >> mode & 1 == 1).map(key).min(),
+        };
+        let best = best.expect("the mean is always permitted");
+        let mode = (best & 15) as u8;
+        (mode, border.predict(self.kernel, mode), best >> 4)
     }
 
     /// Where no bits are left: skipped if that is allowed, otherwise standing still.
@@ -438,6 +451,6 @@ const BLOCKS_BITS: u32 = 24;
 /// Inter prediction as good as this many bits makes intra prediction not worth trying.
 const INTRA_WORTH: u32 = 30;
 /// And so for smaller parts.
-const SPLIT_WORTH: u32 = 450;
+const SPLIT_WORTH: u32 = 900;
 /// Differences up to this many bits are tried as skipped.
-const SKIP_WORTH: u32 = 70;
+const SKIP_WORTH: u32 = 90;

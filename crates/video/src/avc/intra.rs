@@ -162,6 +162,9 @@ pub(super) const MODES4: usize = 9;
 /// Intra_4x4_DC
 pub(super) const MEAN4: u8 = 2;
 
+/// All modes of 4x4 blocks, a bit for each.
+pub(super) const ALL4: u16 = (1 << MODES4) - 1;
+
 /// The modes of 4x4 blocks that `near` permits: a bit for each.
 pub(super) fn permitted4(near: Near) -> u16 {
     const ABOVE: u16 = 1 << 0 | 1 << 3 | 1 << 7;
@@ -187,7 +190,7 @@ pub(super) struct Border4 {
 impl Border4 {
     /// Reads the border of the block at a place in the plane.
     #[inline]
-    pub(super) fn of(plane: &Plane, x: i32, y: i32, near: Near) -> Self {
+    pub(super) fn of(kernel: impl Kernel, plane: &Plane, [x, y]: [i32; 2], near: Near) -> Self {
         let (samples, stride) = (plane.samples(), plane.stride());
         let start = plane.at(x - 1, y - 1);
         let mut line = [0u8; 32];
@@ -200,13 +203,7 @@ impl Border4 {
         }
         line[0] = line[1];
         line[14] = line[13];
-        let mut smooth = [0; 32];
-        let wide = line.map(u16::from);
-        for at in 0..16 {
-            smooth[at] = ((wide[at] + 2 * wide[at + 1] + wide[at + 2] + 2) >> 2) as u8;
-            smooth[16 + at] = ((wide[at] + wide[at + 1] + 1) >> 1) as u8;
-        }
-        Self { line, near, smooth }
+        Self { smooth: kernel.smooth(&line), line, near }
     }
 
     /// Predicts the block (8.3.1.2).

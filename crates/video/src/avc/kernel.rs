@@ -80,11 +80,18 @@ pub(super) trait Kernel: Copy {
     /// not the border is known.
     fn satd_modes(self, block: Block<'_>, border: &Border4) -> [u32; MODES4];
 
+    /// What a block's border becomes smoothed: from 0 on the weighted means of each sample and the
+    /// two after it, from 16 on those of each and the one after it.
+    fn smooth(self, line: &[u8; 32]) -> [u8; 32];
+
     /// The bytes of `from` at 16 `places`, each below 32.
     fn pick(self, from: &[u8; 32], places: &[u8; 16]) -> [u8; 16];
 
     /// Writes `(a + b + 1) >> 1`, sample by sample, in rows of 16; `width` 8 or 16.
     fn average(self, width: usize, height: usize, a: Block<'_>, b: Block<'_>, out: &mut [u8]);
+
+    /// Copies a block, `width` 4, 8 or 16, into rows of `stride`.
+    fn copy(self, size: [usize; 2], from: Block<'_>, to: &mut [u8], stride: usize);
 
     /// Interpolates chroma by eighths (8.4.2.2.2) into rows of 16; `width` 4 or 8.
     fn chroma(self, size: [usize; 2], from: Block<'_>, eighths: [u16; 2], out: &mut [u8]);

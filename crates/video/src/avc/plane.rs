@@ -1,6 +1,8 @@
 //! Planes with a margin, so that motion may point past the border (8.4.2.2: samples outside a
 //! picture are those of its border).
 
+use super::kernel::Kernel;
+
 /// Samples around a luma plane; a chroma plane has half as many.
 pub(super) const MARGIN: usize = 32;
 
@@ -56,19 +58,17 @@ impl Plane {
         Block { samples: &self.samples[self.at(x, y)..], stride: self.stride }
     }
 
-    /// Writes a block of `WIDTH` samples and `height` rows.
+    /// Writes a block, `width` 4, 8 or 16.
     #[inline]
-    pub(super) fn place<const WIDTH: usize>(
+    pub(super) fn place(
         &mut self,
+        kernel: impl Kernel,
         [x, y]: [i32; 2],
-        height: usize,
+        size: [usize; 2],
         block: Block<'_>,
     ) {
         let (stride, start) = (self.stride, self.at(x, y));
-        for row in 0..height {
-            let line = &block.samples[row * block.stride..][..WIDTH];
-            self.samples[start + row * stride..][..WIDTH].copy_from_slice(line);
-        }
+        kernel.copy(size, block, &mut self.samples[start..], stride);
     }
 
     /// Repeats the border in the margin.

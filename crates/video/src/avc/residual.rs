@@ -253,14 +253,15 @@ fn whole_mean(level: i32, by: &Quantizer) -> i16 {
 fn quantize_means(levels: &mut Levels, means: [i32; 4], by: &Quantizer, intra: bool) -> [i16; 4] {
     let mut quantized = hadamard4(means);
     levels.mask = 0;
+    let greatest = quantized.map(i32::abs).into_iter().fold(0, i32::max);
+    if by.mean_level(greatest, intra) == 0 {
+        return [0; 4];
+    }
     for (index, value) in quantized.iter_mut().enumerate() {
         let level = by.mean_level(*value, intra);
         levels.values[index] = level;
         levels.mask |= u16::from(level != 0) << index;
         *value = i32::from(level);
-    }
-    if levels.mask == 0 {
-        return [0; 4];
     }
     hadamard4(quantized).map(|level| (((level * by.mean_scale * 16) << by.shift) >> 5) as i16)
 }

@@ -76,14 +76,6 @@ impl<K: Kernel> Slice<'_, K> {
         }
     }
 
-    fn macroblock(&mut self, current: &mut Current) {
-        if self.reference.is_some() {
-            self.predicted_macroblock(current);
-        } else {
-            self.intra_macroblock(current);
-        }
-    }
-
     fn begin(&mut self, current: &mut Current, index: usize) {
         let (column, row) = (index % self.columns, index / self.columns);
         if column == 0 {
@@ -96,16 +88,13 @@ impl<K: Kernel> Slice<'_, K> {
         current.window = self.reach.window(column);
         let source = self.rows.read(row * 16 + 16);
         let width = source.width();
-        let luma = &source.luma()[row * 16 * width + column * 16..];
-        for (line, out) in current.source.luma.chunks_exact_mut(16).enumerate() {
-            out.copy_from_slice(&luma[line * width..][..16]);
-        }
-        let planes = [source.cb(), source.cr()];
-        for (plane, start) in planes.into_iter().zip([0, 8]) {
-            let plane = &plane[row * 8 * (width / 2) + column * 8..];
-            for (line, out) in current.source.chroma.chunks_exact_mut(16).enumerate() {
-                out[start..][..8].copy_from_slice(&plane[line * (width / 2)..][..8]);
-            }
+        let at = row * 16 * width + column * 16;
+        let luma = Block { samples: &source.luma()[at..], stride: width };
+        self.kernel.copy([16, 16], luma, &mut current.source.luma, 16);
+        let at = row * 8 * (width / 2) + column * 8;
+        for (plane, start) in [source.cb(), source.cr()].into_iter().zip([0, 8]) {
+            let plane = Block { samples: &plane[at..], stride: width / 2 };
+            self.kernel.copy([8, 8], plane, &mut current.source.chroma[start..], 16);
         }
     }
 
@@ -216,9 +205,10 @@ impl<K: Kernel> Slice<'_, K> {
         self.field[current.index] = own;
         let [cb, cr] =
             [0, 8].map(|start| Block { samples: &current.samples.chroma[start..], stride: 16 });
-        self.frame.luma.place::<16>([x, y], 16, current.samples.luma_block(0));
-        self.frame.cb.place::<8>([x / 2, y / 2], 8, cb);
-        self.frame.cr.place::<8>([x / 2, y / 2], 8, cr);
+        let kernel = self.kernel;
+        self.frame.luma.place(kernel, [x, y], [16, 16], current.samples.luma_block(0));
+        self.frame.cb.place(kernel, [x / 2, y / 2], [8, 8], cb);
+        self.frame.cr.place(kernel, [x / 2, y / 2], [8, 8], cr);
     }
 }
 

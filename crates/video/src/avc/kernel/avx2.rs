@@ -26,6 +26,8 @@ impl Avx2 {
 /// Checks that a block of `width` by `height` lies within its samples.
 #[inline]
 fn check(block: Block<'_>, width: usize, height: usize) {
+    // Rows are taken in twos.
+    assert!(height.is_multiple_of(2), "a row is left over");
     assert!(block.samples.len() >= (height - 1) * block.stride + width, "a block is cut");
 }
 
@@ -141,6 +143,12 @@ impl Kernel for Avx2 {
     }
 
     #[inline]
+    fn smooth(self, line: &[u8; 32]) -> [u8; 32] {
+        // SAFETY: `self` proves the CPU features.
+        unsafe { pixels::smooth(line) }
+    }
+
+    #[inline]
     fn pick(self, from: &[u8; 32], places: &[u8; 16]) -> [u8; 16] {
         // SAFETY: `self` proves the CPU features.
         unsafe { pixels::pick(from, places) }
@@ -157,6 +165,21 @@ impl Kernel for Avx2 {
                 16 => pixels::average16(height, a, b, out),
                 8 => pixels::average8(height, a, b, out),
                 _ => Scalar.average(width, height, a, b, out),
+            }
+        }
+    }
+
+    #[inline]
+    fn copy(self, [width, height]: [usize; 2], from: Block<'_>, to: &mut [u8], stride: usize) {
+        check(from, width, height);
+        assert!(to.len() >= (height - 1) * stride + width, "a block is cut");
+        // SAFETY: `self` proves the CPU features; the blocks have been checked.
+        unsafe {
+            match width {
+                16 => pixels::copy16(height, from, to, stride),
+                8 => pixels::copy8(height, from, to, stride),
+                4 => pixels::copy4(height, from, to, stride),
+                _ => Scalar.copy([width, height], from, to, stride),
             }
         }
     }

@@ -68,6 +68,17 @@ impl Kernel for Scalar {
         })
     }
 
+    fn smooth(self, line: &[u8; 32]) -> [u8; 32] {
+        let wide = line.map(u16::from);
+        std::array::from_fn(|index| {
+            let at = index % 16;
+            (match index {
+                0..16 => (wide[at] + 2 * wide[at + 1] + wide[at + 2] + 2) >> 2,
+                _ => (wide[at] + wide[at + 1] + 1) >> 1,
+            }) as u8
+        })
+    }
+
     fn pick(self, from: &[u8; 32], places: &[u8; 16]) -> [u8; 16] {
         places.map(|place| from[usize::from(place & 31)])
     }
@@ -78,6 +89,13 @@ impl Kernel for Scalar {
             for ((out, &a), &b) in out[..width].iter_mut().zip(a).zip(b) {
                 *out = (u16::from(a) + u16::from(b)).div_ceil(2) as u8;
             }
+        }
+    }
+
+    fn copy(self, [width, height]: [usize; 2], from: Block<'_>, to: &mut [u8], stride: usize) {
+        for row in 0..height {
+            let line = &from.samples[row * from.stride..][..width];
+            to[row * stride..][..width].copy_from_slice(line);
         }
     }
 

@@ -49,14 +49,22 @@ fn outcome(kernel: impl Kernel, a: &[u8], b: &[u8], qp: usize, vary: u8) -> Vec<
     }
     out.push(i64::from(kernel.satd(4, 4, left, right)));
     let mut plane = Plane::new(64, 32, crate::avc::plane::MARGIN);
-    plane.place::<64>([0, 0], 32, Block { samples: b, stride: 64 });
+    for x in [0, 16, 32, 48] {
+        let block = Block { samples: &b[x..], stride: 64 };
+        plane.place(kernel, [x as i32, 0], [16, 32], block);
+    }
+    for (width, height) in [(4, 4), (8, 8), (16, 16)] {
+        let mut copied = [0; 256];
+        kernel.copy([width, height], right, &mut copied, 16);
+        out.extend(copied.map(i64::from));
+    }
     let near = Near {
         left: vary & 1 == 1,
         above: vary & 2 == 2,
         corner: vary & 4 == 4,
         beyond: vary & 8 == 8,
     };
-    let border = Border4::of(&plane, 4 * i32::from(vary % 15), 4, near);
+    let border = Border4::of(kernel, &plane, [4 * i32::from(vary % 15), 4], near);
     out.extend(kernel.satd_modes(left, &border).map(i64::from));
     for mode in 0..MODES4 as u8 {
         out.extend(border.predict(kernel, mode).map(i64::from));
@@ -132,7 +140,7 @@ proptest! {
         let samples = bytes(seed, width * height);
         for x in (0..width).step_by(16) {
             let block = Block { samples: &samples[x..], stride: width };
-            plane.place::<16>([x as i32, 0], height, block);
+            plane.place(Scalar, [x as i32, 0], [16, height], block);
         }
         plane.extend();
         let mut expected = Halves::new(width, height);

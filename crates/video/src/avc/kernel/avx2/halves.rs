@@ -59,9 +59,11 @@ fn steps(count: usize) -> impl Iterator<Item = usize> {
 #[inline]
 #[target_feature(enable = "avx2")]
 fn taps([e, f, g, h, i, j]: [__m256i; 6]) -> __m256i {
-    let near = _mm256_mullo_epi16(_mm256_add_epi16(g, h), _mm256_set1_epi16(20));
-    let far = _mm256_mullo_epi16(_mm256_add_epi16(f, i), _mm256_set1_epi16(5));
-    _mm256_add_epi16(_mm256_add_epi16(e, j), _mm256_sub_epi16(near, far))
+    // 20 and -5 are five times 4 and -1.
+    let near = _mm256_slli_epi16::<2>(_mm256_add_epi16(g, h));
+    let fifth = _mm256_sub_epi16(near, _mm256_add_epi16(f, i));
+    let inner = _mm256_add_epi16(_mm256_slli_epi16::<2>(fifth), fifth);
+    _mm256_add_epi16(_mm256_add_epi16(e, j), inner)
 }
 
 /// The six taps on sums of taps, rounded (8-245), in 16 bits: nested divisions by 4, rounded down,

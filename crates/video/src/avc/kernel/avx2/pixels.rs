@@ -360,6 +360,21 @@ fn picked([low, high]: [__m128i; 2], places: __m128i) -> __m128i {
 }
 
 #[target_feature(enable = "avx2")]
+pub(super) fn smooth(line: &[u8; 32]) -> [u8; 32] {
+    let mut out = [0; 32];
+    // SAFETY: 16 bytes from each place on.
+    unsafe {
+        let [a, b, c] = [0, 1, 2].map(|at| load16(line.as_ptr().add(at)));
+        // The mean of the outer two, rounded down, so that the last one rounds for both.
+        let odd = _mm_and_si128(_mm_xor_si128(a, c), _mm_set1_epi8(1));
+        let outer = _mm_sub_epi8(_mm_avg_epu8(a, c), odd);
+        _mm_storeu_si128(out.as_mut_ptr().cast(), _mm_avg_epu8(outer, b));
+        _mm_storeu_si128(out.as_mut_ptr().add(16).cast(), _mm_avg_epu8(a, b));
+    }
+    out
+}
+
+#[target_feature(enable = "avx2")]
 pub(super) fn pick(from: &[u8; 32], places: &[u8; 16]) -> [u8; 16] {
     let mut out = [0; 16];
     // SAFETY: 16 bytes from each place on.
@@ -369,6 +384,39 @@ pub(super) fn pick(from: &[u8; 32], places: &[u8; 16]) -> [u8; 16] {
         _mm_storeu_si128(out.as_mut_ptr().cast(), picked);
     }
     out
+}
+
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn copy16(height: usize, from: Block<'_>, to: &mut [u8], stride: usize) {
+    for row in 0..height {
+        // SAFETY: a row of 16 bytes lies within each block.
+        unsafe {
+            let line = load16(from.samples.as_ptr().add(row * from.stride));
+            _mm_storeu_si128(to.as_mut_ptr().add(row * stride).cast(), line);
+        }
+    }
+}
+
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn copy8(height: usize, from: Block<'_>, to: &mut [u8], stride: usize) {
+    for row in 0..height {
+        // SAFETY: a row of 8 bytes lies within each block.
+        unsafe {
+            let line = load8(from.samples.as_ptr().add(row * from.stride));
+            _mm_storel_epi64(to.as_mut_ptr().add(row * stride).cast(), line);
+        }
+    }
+}
+
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn copy4(height: usize, from: Block<'_>, to: &mut [u8], stride: usize) {
+    for row in 0..height {
+        // SAFETY: a row of 4 bytes lies within each block.
+        unsafe {
+            let line = from.samples.as_ptr().add(row * from.stride).cast::<u32>();
+            to.as_mut_ptr().add(row * stride).cast::<u32>().write_unaligned(line.read_unaligned());
+        }
+    }
 }
 
 #[target_feature(enable = "avx2")]
