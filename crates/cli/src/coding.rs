@@ -10,7 +10,7 @@ use crate::settings::set;
 /// Each flag has the setting of the same name.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Coding {
-    /// Encoder of the strips: own or openh264 [default: openh264]
+    /// Encoder of the strips: own or openh264 [default: own]
     #[arg(long, env = "TAUTLINE_ENCODER", value_name = "NAME")]
     encoder: Option<Coder>,
     /// What our own encoder does about losses: idr, sweep, columns, on-loss, acknowledged or recall

@@ -192,9 +192,9 @@ macro_rules! named {
 #[serde(rename_all = "kebab-case")]
 pub enum Coder {
     /// By Tautline's own encoder.
+    #[default]
     Own,
     /// By Cisco's library: it heals by IDRs.
-    #[default]
     Openh264,
 }
 
