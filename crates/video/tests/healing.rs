@@ -235,12 +235,37 @@ fn a_recall_without_an_acknowledged_picture_is_an_idr() {
 }
 
 #[test]
-fn without_acknowledgements_an_idr_comes_when_the_last_is_out_of_reach() {
+fn where_nobody_acknowledges_no_idr_is_coded_again_and_again() {
     let mut strip = Strip::new(Healing::Acknowledged { references: 4 });
-    let kinds: Vec<bool> =
-        (0..11).map(|_| strip.next(false, 1_500, Refresh::No).0 == SliceKind::Idr).collect();
-    let expected: Vec<bool> = (0..11).map(|number| number % 5 == 0).collect();
-    assert_eq!(kinds, expected);
+    let next = |strip: &mut Strip, lost: bool| {
+        let (kind, exact) = strip.next(lost, 1_500, Refresh::No);
+        (kind == SliceKind::Idr, exact)
+    };
+    // Predicted from the IDR as long as it is kept, then from one another.
+    for number in 0..4 {
+        assert_eq!(next(&mut strip, number == 2), (number == 0, number != 2));
+    }
+    for _ in 4..11 {
+        assert_eq!(next(&mut strip, false), (false, true));
+    }
+    assert_eq!(next(&mut strip, true), (false, false));
+    assert_eq!(next(&mut strip, false), (false, false));
+    // The first word heals, and what follows is predicted from what is known to have come.
+    strip.encoder.acknowledge(10);
+    assert_eq!(next(&mut strip, false), (false, true));
+    assert!(!strip.concealer.is_damaged());
+    assert_eq!(next(&mut strip, true), (false, false));
+    assert_eq!(next(&mut strip, false), (true, true));
+}
+
+#[test]
+fn a_loss_before_any_acknowledgement_is_healed_by_an_idr() {
+    let mut strip = Strip::new(Healing::Acknowledged { references: 4 });
+    for _ in 0..7 {
+        strip.next(false, 1_500, Refresh::No);
+    }
+    strip.next(true, 1_500, Refresh::No);
+    assert_eq!(strip.next(false, 1_500, Refresh::Heal), (SliceKind::Idr, true));
 }
 
 #[test]

@@ -165,11 +165,13 @@ impl StripEncoder {
     /// How many pictures before the last one the next one's reference lies; none if there is none
     /// that it may refer to.
     fn back(&self) -> Option<usize> {
-        if self.refers_to_acknowledged() {
-            self.kept.iter().position(|(number, _)| *number == self.acknowledged)
-        } else {
-            (!self.kept.is_empty()).then_some(0)
+        let last = (!self.kept.is_empty()).then_some(0);
+        if !self.refers_to_acknowledged() {
+            return last;
         }
+        let known = self.kept.iter().position(|(number, _)| *number == self.acknowledged);
+        // Where the receiver tells nothing, an IDR each time would not be heard of either.
+        known.or(if self.told { None } else { last })
     }
 
     fn refers_to_acknowledged(&self) -> bool {

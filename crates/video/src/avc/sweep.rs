@@ -41,8 +41,9 @@ pub enum Healing {
         period: u8,
     },
     /// By predicting only from pictures that the receiver has
-    /// [acknowledged](super::StripEncoder::acknowledge): a loss harms no other picture. An
-    /// acknowledgement must come within `references` pictures, or an IDR is coded.
+    /// [acknowledged](super::StripEncoder::acknowledge): a loss harms no other picture. Where none
+    /// comes within `references` pictures, an IDR is coded; where none has come since an IDR that is
+    /// as far back, each picture is predicted from the one before until one does.
     Acknowledged {
         /// How many pictures back a picture may refer, 1 to 16.
         references: u8,
