@@ -37,6 +37,22 @@ impl Coder {
         Ok(Self::Own(Box::new(avc::StripEncoder::new(config)?)))
     }
 
+    /// Another in the same state, that goes on by itself; ours alone can be doubled.
+    pub(crate) fn doubled(&self) -> Option<Self> {
+        match self {
+            Self::Own(encoder) => Some(Self::Own(encoder.clone())),
+            Self::Other(_) => None,
+        }
+    }
+
+    /// The last picture as its decoder has it, byte for byte; ours alone tells.
+    pub(crate) fn reconstruction(&mut self) -> Option<Picture> {
+        match self {
+            Self::Own(encoder) => Some(encoder.reconstruction()),
+            Self::Other(_) => None,
+        }
+    }
+
     /// Tells the encoder that the receiver has a picture, counted from its first; only ours heeds it.
     pub(crate) fn acknowledge(&mut self, picture: u64) {
         match self {

@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -14,7 +15,7 @@ use tautline_video::Picture;
 
 /// Is a run of pictures, all of one size.
 pub(crate) struct Footage {
-    /// Names it in tables; a file's name with all but lower-case letters, digits and hyphens gone.
+    /// Names it in tables; a file's name in lower-case letters, digits and hyphens.
     pub(crate) name: String,
     pub(crate) pictures: Vec<Picture>,
     /// Pictures a second.
@@ -71,8 +72,37 @@ impl Footage {
         let ended = ffmpeg.wait()?;
         ensure!(ended.success() || pictures.is_ok(), "ffmpeg failed on {}", path.display());
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
+        let stem = stem.replace(['_', ' '], "-");
         let name = stem.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
         Ok(Self { name, pictures: pictures?, rate })
+    }
+
+    /// Makes what the simulated camera sees and then each clip's pictures, with a camera's noise, and
+    /// gives one after the other to `take`; the next is made meanwhile.
+    ///
+    /// # Errors
+    /// When one cannot be made, or `take` fails.
+    pub(crate) fn each(
+        clips: &[PathBuf],
+        size: Size,
+        rate: u32,
+        count: usize,
+        seed: u64,
+        mut take: impl FnMut(Self) -> Result<()>,
+    ) -> Result<()> {
+        let made = |clip: Option<&PathBuf>| match clip {
+            None => Self::simulated(size, rate, count, seed)?.with_noise(seed),
+            Some(clip) => Self::clip(clip, size, rate, count)?.with_noise(seed),
+        };
+        std::thread::scope(|scope| {
+            // Not one more than the next: they are large.
+            let (give, given) = mpsc::sync_channel(0);
+            scope.spawn(move || {
+                let mut all = std::iter::once(None).chain(clips.iter().map(Some));
+                all.all(|clip| give.send(made(clip)).is_ok())
+            });
+            given.into_iter().try_for_each(|footage| take(footage?))
+        })
     }
 
     /// With a camera's noise over the luma, at a PSNR of 40 dB: the clips' own is gone with the

@@ -16,7 +16,8 @@
 //! 3. Take every random number from `run.seed`, sizes and tolerances from
 //!    `run.choose(quick, full)`, and call `run.progress(done, total, "what comes next")` now and
 //!    then in anything that lasts over a second. No clock, unless time is what is measured
-//!    (`tautline_net::clock`); no threads.
+//!    (`tautline_net::clock`). What is long and measures no time does its jobs on all cores, by
+//!    `workers`; no other threads.
 //! 4. Give all three: `tables` with every number that is drawn, `plots`, and `rows`. A quantity
 //!    that the paper prints gets [`published`](row::Row::published); where the paper errs, the right
 //!    value goes beside it as [`reference`](row::Row::reference) and is what the row is judged by.
@@ -67,5 +68,6 @@ pub mod row;
 mod serialization;
 mod streaming;
 mod vmaf;
+mod workers;
 
 pub use remote_driving::qp_table::of_clip as qp_table;

@@ -27,6 +27,7 @@ pub struct Table {
     name: String,
     columns: Vec<String>,
     rows: Vec<Vec<Cell>>,
+    caption: Option<String>,
 }
 
 /// Is one field of a [`Table`]; `into()` makes it from numbers and words.
@@ -48,7 +49,15 @@ impl Table {
     pub fn new<const COLUMNS: usize>(name: &str, columns: [&str; COLUMNS]) -> Self {
         assert!(is_name(name), "{name:?} cannot name a file");
         let columns = columns.map(str::to_owned).into();
-        Self { name: name.to_owned(), columns, rows: Vec::new() }
+        Self { name: name.to_owned(), columns, rows: Vec::new(), caption: None }
+    }
+
+    /// Makes it stand in the report as well, under these words: for small tables that a reader looks at
+    /// first.
+    #[must_use]
+    pub fn shown(mut self, caption: &str) -> Self {
+        self.caption = Some(caption.to_owned());
+        self
     }
 
     /// Adds one line.
@@ -63,6 +72,11 @@ impl Table {
     /// Returns the file's name without `.csv`.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Returns the words above it in the report, if it stands there.
+    pub fn caption(&self) -> Option<&str> {
+        self.caption.as_deref()
     }
 
     /// Returns the number of lines under the columns' names.

@@ -7,6 +7,7 @@
 //! OUT/<key>/<plot>.svg     the pictures
 //! ```
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -42,6 +43,9 @@ pub struct Record {
     pub notes: Vec<String>,
     /// The names of the CSV files, without `.csv`.
     pub tables: Vec<String>,
+    /// Words above the tables that stand in the report, by their names.
+    #[serde(default)]
+    pub captions: BTreeMap<String, String>,
     /// The pictures.
     pub plots: Vec<Picture>,
 }
@@ -77,6 +81,10 @@ impl Record {
         write(&folder.join("rows.csv"), &rows_table(&outcome.rows).to_csv())?;
         let picture =
             |plot: &Plot| Picture { name: plot.name().to_owned(), title: plot.title().to_owned() };
+        let captions = outcome
+            .tables
+            .iter()
+            .filter_map(|table| Some((table.name().to_owned(), table.caption()?.to_owned())));
         let record = Record {
             key: key.to_owned(),
             title: experiment.title.to_owned(),
@@ -86,6 +94,7 @@ impl Record {
             version: machine::version(),
             processor: machine::processor(),
             tables: outcome.tables.iter().map(|table| table.name().to_owned()).collect(),
+            captions: captions.collect(),
             plots: outcome.plots.iter().map(picture).collect(),
             rows: outcome.rows,
             notes: outcome.notes,

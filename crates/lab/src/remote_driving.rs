@@ -5,6 +5,7 @@ mod block_latency;
 mod block_speed;
 mod budget_steps;
 mod constant_rate;
+mod curves;
 mod encoders;
 mod end_to_end;
 mod healing;

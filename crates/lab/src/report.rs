@@ -82,7 +82,8 @@ fn section(html: &mut String, out: &Path, record: &Record) -> Result<()> {
         source = escape(&record.source),
         title = escape(&record.title)
     );
-    html.push_str("<div class=\"plots\">\n");
+    let many = if record.plots.len() > PLOTS_FEW { " many" } else { "" };
+    let _ = writeln!(html, "<div class=\"plots{many}\">");
     for plot in &record.plots {
         let _ = writeln!(
             html,
@@ -93,6 +94,12 @@ fn section(html: &mut String, out: &Path, record: &Record) -> Result<()> {
     }
     html.push_str("</div>\n");
     rows(html, &record.rows);
+    for name in &record.tables {
+        if let Some(caption) = record.captions.get(name) {
+            table(html, caption, &read(name, "csv")?)
+                .with_context(|| format!("{name}.csv of {}", record.key))?;
+        }
+    }
     html.push_str("<ul class=\"notes\">\n");
     for note in &record.notes {
         let _ = writeln!(html, "<li>{}</li>", escape(note));
@@ -156,6 +163,33 @@ fn rows(html: &mut String, rows: &[Row]) {
     html.push_str("</tbody></table></div>\n");
 }
 
+/// Shows a table as it stands in its file.
+fn table(html: &mut String, caption: &str, csv: &str) -> Result<()> {
+    let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    let _ = write!(
+        html,
+        "<h3>{}</h3>\n<div class=\"wide\"><table class=\"shown\"><thead><tr>",
+        escape(caption)
+    );
+    for column in reader.headers()? {
+        let _ = write!(html, "<th>{}", escape(&column.replace('_', " ")));
+    }
+    html.push_str("</tr></thead><tbody>\n");
+    for record in reader.records() {
+        html.push_str("<tr>");
+        for field in &record? {
+            let _ = match field.parse() {
+                Ok(value) => write!(html, "<td class=\"n\">{}", number(value)),
+                Err(_) if field.is_empty() => write!(html, "<td class=\"n\">–"),
+                Err(_) => write!(html, "<td>{}", escape(field)),
+            };
+        }
+        html.push_str("</tr>\n");
+    }
+    html.push_str("</tbody></table></div>\n");
+    Ok(())
+}
+
 /// Makes any text safe between tags and within quoted attributes.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
@@ -188,6 +222,9 @@ fn percent_encode(text: &str) -> String {
     }
     encoded
 }
+
+/// More plots than this stand side by side.
+const PLOTS_FEW: usize = 6;
 
 /// The page's name within the folder of results.
 pub const FILE: &str = "report.html";

@@ -15,6 +15,15 @@ pub fn psnr(picture: &Picture, reference: &Picture) -> Result<f64, Error> {
     Ok(decibels(mean_square(picture.luma(), reference.luma())))
 }
 
+/// The sum of the squared differences of the luma planes.
+///
+/// # Errors
+/// [`Error::SizeMismatch`] if the pictures differ in size.
+pub fn squared_error(picture: &Picture, reference: &Picture) -> Result<u64, Error> {
+    check_sizes(picture, reference)?;
+    Ok(squares(picture.luma(), reference.luma()))
+}
+
 /// The peak signal-to-noise ratio of all three planes in dB, luma weighing six parts of eight.
 ///
 /// # Errors
@@ -72,9 +81,15 @@ fn window(a: &[u8], b: &[u8], stride: usize) -> f64 {
 }
 
 fn mean_square(a: &[u8], b: &[u8]) -> f64 {
-    let sum: u64 =
-        a.iter().zip(b).map(|(&a, &b)| u64::from(a.abs_diff(b)) * u64::from(a.abs_diff(b))).sum();
-    sum as f64 / a.len() as f64
+    squares(a, b) as f64 / a.len() as f64
+}
+
+/// The sum of squared differences: of some samples at a time in 32 bits, which compilers make
+/// vectors of.
+fn squares(a: &[u8], b: &[u8]) -> u64 {
+    let square = |(&a, &b): (&u8, &u8)| u32::from(a.abs_diff(b)).pow(2);
+    let sum = |(a, b): (&[u8], &[u8])| u64::from(a.iter().zip(b).map(square).sum::<u32>());
+    a.chunks(SQUARES).zip(b.chunks(SQUARES)).map(sum).sum()
 }
 
 /// The peak signal-to-noise ratio in dB of samples whose squared errors have this mean; infinity for
@@ -95,6 +110,8 @@ fn check_sizes(picture: &Picture, reference: &Picture) -> Result<(), Error> {
     })
 }
 
+/// Squares of samples' differences whose sum 32 bits always hold.
+const SQUARES: usize = 1 << 14;
 const WINDOW: usize = 8;
 const C1: f64 = 0.01 * 255.0 * 0.01 * 255.0;
 const C2: f64 = 0.03 * 255.0 * 0.03 * 255.0;
@@ -124,6 +141,19 @@ mod tests {
     }
 
     #[test]
+    fn no_picture_is_too_far_off_to_be_summed() {
+        let mut pictures = [0, 255].map(|value| {
+            let mut picture = Picture::new(1296, 720).unwrap();
+            picture.planes_mut().0.fill(value);
+            picture
+        });
+        assert_eq!(squared_error(&pictures[0], &pictures[1]).unwrap(), 1296 * 720 * 255 * 255);
+        pictures[0].planes_mut().0[1296 * 720 - 1] = 252;
+        let expected = (1296 * 720 - 1) * 255 * 255 + 9;
+        assert_eq!(squared_error(&pictures[0], &pictures[1]).unwrap(), expected);
+    }
+
+    #[test]
     fn flat_pictures_differ_in_similarity_by_their_means_alone() {
         let (a, b) = (100.0, 150.0);
         let expected = (2.0 * a * b + C1) / (a * a + b * b + C1);
@@ -137,5 +167,6 @@ mod tests {
         assert!(psnr(&filled(0), &other).is_err());
         assert!(psnr_weighted(&filled(0), &other).is_err());
         assert!(ssim(&filled(0), &other).is_err());
+        assert!(squared_error(&filled(0), &other).is_err());
     }
 }

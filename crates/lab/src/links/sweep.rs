@@ -1,8 +1,5 @@
 //! Every combo on every set, case, deadline and seed.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
-
 use anyhow::Result;
 use tautline_units::{Bitrate, Duration};
 
@@ -12,6 +9,7 @@ use super::drive::Drive;
 use super::measure::Measures;
 use super::set::Set;
 use crate::experiment::Progress;
+use crate::workers;
 
 /// Is what to compare, on what, and for how long.
 #[derive(Clone, Debug)]
@@ -77,32 +75,11 @@ impl Sweep {
     /// That of the first run that could not be made.
     pub fn run(&self, progress: &dyn Fn(Progress<'_>)) -> Result<Vec<Found>> {
         let jobs = self.jobs();
-        let next = AtomicUsize::new(0);
-        let (tell, told) = mpsc::channel();
-        let mut found: Vec<Option<Found>> = Vec::new();
-        found.resize_with(jobs.len(), || None);
-        std::thread::scope(|scope| {
-            for _ in 0..self.threads.max(1) {
-                let (jobs, next, tell) = (&jobs, &next, tell.clone());
-                scope.spawn(move || {
-                    while let Some((at, job)) = take(jobs, next) {
-                        // The receiver is gone after a first error: then this is over as well.
-                        if tell.send((at, self.make(job))).is_err() {
-                            return;
-                        }
-                    }
-                });
-            }
-            drop(tell);
-            for (done, (at, made)) in told.into_iter().enumerate() {
-                let made = made?;
-                let what = format!("{} {} {}", made.set, made.case, made.combo);
-                let (done, total) = (done as u64 + 1, jobs.len() as u64);
-                progress(Progress { done, total, what: &what });
-                found[at] = Some(made);
-            }
-            Ok(found.into_iter().flatten().collect())
-        })
+        let told = |done: usize, made: &Found| {
+            let what = format!("{} {} {}", made.set, made.case, made.combo);
+            progress(Progress { done: done as u64, total: jobs.len() as u64, what: &what });
+        };
+        workers::each(self.threads, &jobs, |job| self.make(job), told)
     }
 
     fn jobs(&self) -> Vec<Job<'_>> {
@@ -148,9 +125,4 @@ impl Sweep {
             measures: drive.run()?,
         })
     }
-}
-
-fn take<'a, T>(jobs: &'a [T], next: &AtomicUsize) -> Option<(usize, &'a T)> {
-    let at = next.fetch_add(1, Ordering::Relaxed);
-    Some((at, jobs.get(at)?))
 }

@@ -3,14 +3,40 @@
 use anyhow::{Context, Result};
 use tautline_video::avc::Healing;
 use tautline_video::openh264::StripDecoder;
-use tautline_video::{Backend, Concealer, Decoder, Picture, Refresh};
+use tautline_video::{Backend, Concealer, Decoder, Layout, Picture, Refresh, quality};
 
 use crate::coding::{Coder, Size};
+use crate::footage::Footage;
+
+/// Is footage cut into its strips.
+pub(super) struct Strips {
+    pub(super) name: String,
+    /// Every strip's pictures, from the top.
+    pub(super) strips: Vec<Vec<Picture>>,
+    /// Pictures a second.
+    pub(super) rate: u32,
+    /// Luma samples of a whole picture.
+    pub(super) pixels: f64,
+}
+
+impl Strips {
+    pub(super) fn of(footage: &Footage) -> Result<Self> {
+        let first = footage.pictures.first().context("no pictures")?;
+        let layout = Layout::of(first.width(), first.height())?;
+        let rows = |strip: usize| {
+            let pictures = footage.pictures.iter();
+            pictures.map(|picture| Ok(picture.rows(layout.strip_rows(strip))?)).collect()
+        };
+        let strips = (0..layout.strip_count()).map(rows).collect::<Result<_>>()?;
+        let pixels = (layout.width() * layout.height()) as f64;
+        Ok(Self { name: footage.name.clone(), strips, rate: footage.rate, pixels })
+    }
+}
 
 /// Is a way to code, and to heal.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub(super) struct Mode {
-    pub(super) name: String,
+    pub(super) name: &'static str,
     backend: Backend,
     answer: Answer,
 }
@@ -28,55 +54,112 @@ enum Answer {
     Acknowledged,
 }
 
-impl Mode {
-    /// Whether what is coded depends on what was lost.
-    pub(super) fn is_closed(&self) -> bool {
-        matches!(self.answer, Answer::Refresh(_) | Answer::Acknowledged)
+/// Is a strip as it is coded where nothing is lost, and in each of several ways of losing slices.
+pub(super) struct Coded {
+    clean: Vec<Vec<u8>>,
+    /// Each picture's sum of squared differences of the luma, where nothing is lost.
+    pub(super) errors: Vec<f64>,
+    /// Of each way, the slices from the first on that is coded after a loss was heard of.
+    ways: Vec<Vec<Vec<u8>>>,
+}
+
+impl Coded {
+    /// The slices where nothing is lost.
+    pub(super) fn clean(&self) -> Vec<&[u8]> {
+        self.clean.iter().map(Vec::as_slice).collect()
     }
 
+    /// The slices in one of the ways of losing some.
+    pub(super) fn way(&self, index: usize) -> Vec<&[u8]> {
+        let heard = &self.ways[index];
+        let before = &self.clean[..self.clean.len() - heard.len()];
+        before.iter().chain(heard).map(Vec::as_slice).collect()
+    }
+}
+
+impl Mode {
     /// Whether the mode heals only by what an encoder does at its stream's beginning.
     pub(super) fn never_heals(&self) -> bool {
         self.answer == Answer::None && self.backend == Backend::Avc(Healing::Idr)
     }
 
-    /// Codes a strip at one quantizer, of which some pictures do not arrive (none beyond the end of
-    /// `lost`).
+    /// Codes a strip at one quantizer, in each of several ways of slices not arriving (none beyond a
+    /// way's end), and if all arrive.
+    ///
+    /// Until a loss is heard of, a way is coded as if there were none: it goes on from there.
     pub(super) fn code(
         &self,
         sources: &[Picture],
         qp: u8,
         rate: u32,
-        lost: &[bool],
-    ) -> Result<Vec<Vec<u8>>> {
+        ways: &[Vec<bool>],
+    ) -> Result<Coded> {
         let first = sources.first().context("no pictures")?;
         let mut coder = Coder::open(self.backend, first.width(), first.height(), rate)?;
-        let is_lost = |number: usize| lost.get(number).copied().unwrap_or(false);
-        let mut coded = Vec::with_capacity(sources.len());
+        let mut coders: Vec<Option<Coder>> = ways.iter().map(|_| None).collect();
+        let mut coded =
+            Coded { clean: Vec::new(), errors: Vec::new(), ways: vec![Vec::new(); ways.len()] };
         for (number, source) in sources.iter().enumerate() {
-            let heard = number.checked_sub(ROUND_TRIP);
-            let refresh = match (self.answer, heard) {
-                (Answer::IntraOnly, _) => Refresh::Idr,
-                (Answer::Refresh(refresh), Some(heard)) if is_lost(heard) => refresh,
-                (Answer::Acknowledged, Some(heard)) if is_lost(heard) => Refresh::Heal,
-                (Answer::Acknowledged, Some(heard)) => {
-                    coder.acknowledge(heard as u64);
-                    Refresh::No
+            for ((own, lost), slices) in coders.iter_mut().zip(ways).zip(&mut coded.ways) {
+                if own.is_none() && self.answers_loss() && hears_of_loss(lost, number) {
+                    *own = Some(coder.doubled().context("a closed loop needs our own encoder")?);
                 }
-                (Answer::None | Answer::Refresh(_), _) | (Answer::Acknowledged, None) => {
-                    Refresh::No
+                if let Some(coder) = own {
+                    slices.push(self.code_next(coder, source, qp, number, lost)?);
                 }
-            };
-            coded.push(coder.encode(source, Size::Quantizer(qp), refresh)?.bytes);
+            }
+            coded.clean.push(self.code_next(&mut coder, source, qp, number, &[])?);
+            if let Some(shown) = coder.reconstruction() {
+                coded.errors.push(quality::squared_error(&shown, source)? as f64);
+            }
+        }
+        if coded.errors.is_empty() {
+            coded.errors = errors(&coded.clean(), &[], sources)?;
         }
         Ok(coded)
     }
+
+    /// Whether what is coded depends on what was lost.
+    pub(super) fn answers_loss(&self) -> bool {
+        matches!(self.answer, Answer::Refresh(_) | Answer::Acknowledged)
+    }
+
+    fn code_next(
+        &self,
+        coder: &mut Coder,
+        source: &Picture,
+        qp: u8,
+        number: usize,
+        lost: &[bool],
+    ) -> Result<Vec<u8>> {
+        let is_loss = hears_of_loss(lost, number);
+        let refresh = match self.answer {
+            Answer::IntraOnly => Refresh::Idr,
+            Answer::Refresh(refresh) if is_loss => refresh,
+            Answer::Acknowledged if is_loss => Refresh::Heal,
+            Answer::Acknowledged => {
+                if let Some(heard) = number.checked_sub(ROUND_TRIP) {
+                    coder.acknowledge(heard as u64);
+                }
+                Refresh::No
+            }
+            Answer::None | Answer::Refresh(_) => Refresh::No,
+        };
+        Ok(coder.encode(source, Size::Quantizer(qp), refresh)?.bytes)
+    }
+}
+
+/// Whether a loss is heard of before this picture is coded.
+fn hears_of_loss(lost: &[bool], number: usize) -> bool {
+    let heard = number.checked_sub(ROUND_TRIP);
+    heard.and_then(|heard| lost.get(heard)).copied().unwrap_or(false)
 }
 
 /// Our own encoder in every way that it has, after intra and inter alone; x264's sweep, if there is
 /// x264.
-pub(super) fn modes() -> Vec<Mode> {
-    let own = |name: &str, healing: Healing, answer: Answer| Mode {
-        name: name.to_owned(),
+pub(super) fn modes() -> [Mode; MODES] {
+    let own = |name: &'static str, healing: Healing, answer: Answer| Mode {
+        name,
         backend: Backend::Avc(healing),
         answer,
     };
@@ -87,18 +170,18 @@ pub(super) fn modes() -> Vec<Mode> {
         Healing::Acknowledged { references: REFERENCES },
         Healing::Recall { references: REFERENCES },
     );
-    vec![
+    [
         own(INTRA, Healing::Idr, Answer::IntraOnly),
         own(INTER, Healing::Idr, Answer::None),
         own("idr on loss", Healing::Idr, Answer::Refresh(Refresh::Idr)),
-        own("refresh: sweep", sweep, Answer::None),
-        own("refresh: columns", columns, Answer::None),
+        own(SWEEP, sweep, Answer::None),
+        own(COLUMNS, columns, Answer::None),
         own("refresh: on loss", on_loss, Answer::Refresh(Refresh::Heal)),
         own("acknowledged", acknowledged, Answer::Acknowledged),
         own("recall on loss", recall, Answer::Acknowledged),
         #[cfg(feature = "x264")]
         Mode {
-            name: "refresh: x264 sweep".to_owned(),
+            name: "refresh: x264 sweep",
             backend: Backend::X264(tautline_video::x264::Settings {
                 refresh_period: PERIOD,
                 ..Default::default()
@@ -108,59 +191,63 @@ pub(super) fn modes() -> Vec<Mode> {
     ]
 }
 
-/// Decodes a strip's slices: in the place of a lost one the picture before is shown again.
-pub(super) fn show(coded: &[Vec<u8>], lost: &[bool]) -> Result<Vec<Picture>> {
+/// Decodes a strip's slices, in the place of a lost one the picture before again, and returns each
+/// shown picture's sum of squared differences of the luma.
+pub(super) fn errors(slices: &[&[u8]], lost: &[bool], sources: &[Picture]) -> Result<Vec<f64>> {
     let (mut concealer, mut decoder) = (Concealer::new(), StripDecoder::new()?);
-    let mut shown: Vec<Picture> = Vec::with_capacity(coded.len());
-    for (number, bytes) in coded.iter().enumerate() {
+    let mut errors = Vec::with_capacity(slices.len());
+    for (number, (slice, source)) in slices.iter().zip(sources).enumerate() {
         let bytes = match lost.get(number).copied().unwrap_or(false) {
             true => concealer.skip().context("the first slice is never lost")?.into(),
-            false => concealer.pass(bytes)?.context("the first slice is an IDR")?,
+            false => concealer.pass(slice)?.context("the first slice is an IDR")?,
         };
-        shown.push(decoder.decode(&bytes)?.context("a slice gave no rows")?);
+        let shown = decoder.decode(&bytes)?.context("a slice gave no rows")?;
+        errors.push(quality::squared_error(&shown, source)? as f64);
     }
-    Ok(shown)
+    Ok(errors)
 }
 
-/// The sum of squared differences of the luma.
-pub(super) fn error(shown: &Picture, source: &Picture) -> f64 {
-    let squared = |(a, b): (&u8, &u8)| u64::from(a.abs_diff(*b)).pow(2);
-    shown.luma().iter().zip(source.luma()).map(squared).sum::<u64>() as f64
-}
-
-/// Where a curve of (value, rate) has a value, between measurements by the rate's logarithm.
-pub(super) fn rate_at(curve: &[(f64, f64)], value: f64) -> Option<f64> {
-    let pair = curve.windows(2).find(|pair| (pair[0].0 >= value) != (pair[1].0 >= value))?;
-    let share = (value - pair[0].0) / (pair[1].0 - pair[0].0);
-    Some((pair[0].1.ln() + share * (pair[1].1.ln() - pair[0].1.ln())).exp())
-}
-
-/// The value that a curve of (value, rate) has at a rate.
-pub(super) fn value_at(curve: &[(f64, f64)], rate: f64) -> Option<f64> {
-    let pair = curve.windows(2).find(|pair| (pair[0].1 >= rate) != (pair[1].1 >= rate))?;
-    let share = (rate / pair[0].1).ln() / (pair[1].1 / pair[0].1).ln();
-    Some(pair[0].0 + share * (pair[1].0 - pair[0].0))
+/// The luma PSNR, dB, of samples with that sum of squared differences.
+pub(super) fn psnr(error: f64, samples: f64) -> f64 {
+    quality::decibels(error / samples).min(PSNR_MAX)
 }
 
 pub(super) const INTRA: &str = "intra";
 pub(super) const INTER: &str = "inter";
+pub(super) const SWEEP: &str = "refresh: sweep";
+pub(super) const COLUMNS: &str = "refresh: columns";
+/// How many there are.
+pub(super) const MODES: usize = if cfg!(feature = "x264") { 9 } else { 8 };
 /// The paper's: a loss heals within so many pictures.
 pub(super) const PERIOD: u8 = 16;
 /// Pictures until a loss is heard of: 100 ms at 60 a second.
 pub(super) const ROUND_TRIP: usize = 6;
 /// A round trip of pictures, and as many more that may be lost in a row.
 const REFERENCES: u8 = 12;
+/// An exact picture has no finite PSNR.
+const PSNR_MAX: f64 = 60.0;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::footage::Size as Sides;
 
     #[test]
-    fn the_rate_between_two_measurements_is_their_geometric_mean() {
-        let curve = [(40.0, 8.0), (32.0, 2.0)];
-        assert!((rate_at(&curve, 36.0).unwrap() - 4.0).abs() < 1e-9);
-        assert_eq!(rate_at(&curve, 41.0), None);
-        assert!((value_at(&curve, 4.0).unwrap() - 36.0).abs() < 1e-9);
-        assert_eq!(value_at(&curve, 9.0), None);
+    fn a_way_goes_on_from_where_its_loss_is_heard_of() {
+        let footage = Footage::simulated(Sides::SMALL, 60, ROUND_TRIP + 4, 1).unwrap();
+        let sources = &Strips::of(&footage).unwrap().strips[3];
+        let mut lost = vec![false; 3];
+        lost[2] = true;
+        for mode in modes() {
+            let ways = [lost.clone(), Vec::new()];
+            let coded = mode.code(sources, 32, footage.rate, &ways).unwrap();
+            let differs = coded.clean().iter().zip(coded.way(0)).position(|(a, b)| *a != b);
+            assert_eq!(differs, mode.answers_loss().then_some(2 + ROUND_TRIP), "{}", mode.name);
+            assert_eq!(coded.clean(), coded.way(1), "{}", mode.name);
+            let decoded = errors(&coded.clean(), &[], sources).unwrap();
+            assert_eq!(decoded, coded.errors, "{}", mode.name);
+            let shown = errors(&coded.way(0), &lost, sources).unwrap();
+            assert!(shown.len() == sources.len() && shown[2] > shown[1], "{}", mode.name);
+        }
     }
 }

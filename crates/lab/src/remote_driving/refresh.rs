@@ -3,45 +3,51 @@
 use anyhow::{Context, Result};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use tautline_video::Layout;
-use tautline_video::quality::{decibels, psnr};
 
-use super::healing::{self, Mode, error, modes, rate_at, value_at};
+use super::curves::{self, Average, Curves, QUALITY_DB};
+use super::healing::{self, INTER, Mode, SWEEP, Strips, modes, psnr};
 use crate::experiment::Run;
 use crate::footage::{Footage, Size, clips};
 use crate::outcome::{Outcome, Table};
-use crate::plot::{Axis, Plot, Series};
 use crate::row::Row;
+use crate::workers;
 
 /// Codes every footage in every mode, with one slice in twenty lost and with none.
 pub(super) fn run(run: &Run<'_>) -> Result<Outcome> {
     let (clips, none) = if run.quick { (Vec::new(), None) } else { clips() };
-    let mut outcome = Outcome { tables: vec![table(), needs()], ..Outcome::default() };
-    let total = clips.len() as u64 + 1;
+    let tables = vec![table(), without_loss(), at_that_rate(), with_loss()];
+    let mut outcome = Outcome { tables, ..Outcome::default() };
     let count = run.choose(WARM_UP + 20, WARM_UP + 100);
-    run.progress(0, total, "simulated camera");
     let size = run.choose(Size::SMALL, Size::HD);
-    let simulated = Footage::simulated(size, RATE, count, run.seed)?.with_noise(run.seed)?;
-    measure(run, &simulated, &mut outcome)?;
-    for (done, clip) in clips.iter().enumerate() {
-        run.progress(done as u64 + 1, total, &clip.to_string_lossy());
-        let footage = Footage::clip(clip, Size::HD, RATE, count)?.with_noise(run.seed)?;
-        measure(run, &footage, &mut outcome)?;
-    }
+    let total = clips.len() + 1;
+    let mut done = 0;
+    run.progress(0, 1, "the first footage is made");
+    Footage::each(&clips, size, RATE, count, run.seed, |footage| {
+        measure(run, &Strips::of(&footage)?, [done, total], &mut outcome)?;
+        done += 1;
+        Ok(())
+    })?;
     outcome.notes.extend(none);
     outcome.notes.push(format!(
         "Every strip loses each slice with a probability of {LOSS}, the same ones in every mode and at \
          every quantizer, and shows the one before in its place; the first {WARM_UP} pictures are not \
          measured. Losses and arrivals are heard of {} pictures later. Rates are of six strips, and \
-         with losses also of what they make the encoder send.",
+         with losses also of what they make the encoder send. Empty fields: no rate is enough.",
         healing::ROUND_TRIP
     ));
+    outcome.notes.push(
+        "The paper's claim is of what it compared: intra alone, inter alone, and refresh without a word \
+         from the receiver (here the cheaper of sweep and columns). Dashed are the modes that hear of \
+         losses."
+            .to_owned(),
+    );
     Ok(outcome)
 }
 
 /// Is one mode at one quantizer over one footage.
 struct Trial {
-    mode: String,
+    mode: Mode,
+    qp: u8,
     clean: Quality,
     lossy: Quality,
 }
@@ -56,151 +62,112 @@ struct Quality {
     by_pictures: f64,
 }
 
-type Measure = fn(&Quality) -> f64;
-
-const MEASURES: &[(&str, Measure)] =
-    &[("slices", |quality| quality.by_slices), ("pictures", |quality| quality.by_pictures)];
-
-fn measure(run: &Run<'_>, footage: &Footage, outcome: &mut Outcome) -> Result<()> {
-    let quantizers: &[u8] = run.choose(&[24, 32, 40], &[24, 28, 32, 36, 40]);
-    let mut trials = Vec::new();
-    for mode in modes() {
-        for &qp in quantizers {
-            run.progress(0, 1, &format!("{}, {} at {qp}", footage.name, mode.name));
-            let trial = trial(footage, &mode, qp, run.seed);
-            let trial = trial.with_context(|| format!("{} at {qp}", mode.name))?;
-            outcome.tables[0].push([
-                footage.name.as_str().into(),
-                mode.name.as_str().into(),
-                u64::from(qp).into(),
-                trial.clean.mbps.into(),
-                trial.clean.by_slices.into(),
-                trial.clean.by_pictures.into(),
-                trial.lossy.mbps.into(),
-                trial.lossy.by_slices.into(),
-                trial.lossy.by_pictures.into(),
-            ]);
-            trials.push(trial);
+impl Quality {
+    /// A point of a curve.
+    fn by(&self, average: Average) -> (f64, f64) {
+        match average {
+            Average::Slices => (self.by_slices, self.mbps),
+            Average::Pictures => (self.by_pictures, self.mbps),
         }
     }
-    for (what, of) in MEASURES {
-        outcome.plots.push(plot(footage, what, &trials, *of));
-        outcome.rows.extend(rows(footage, what, &trials, *of, &mut outcome.tables[1]));
+}
+
+/// Measures the footage after `done` of `total`.
+fn measure(
+    run: &Run<'_>,
+    footage: &Strips,
+    [done, total]: [usize; 2],
+    outcome: &mut Outcome,
+) -> Result<()> {
+    let quantizers: &[u8] = run.choose(&[24, 32, 40], &[24, 28, 32, 36, 40]);
+    let jobs: Vec<(Mode, u8)> =
+        modes().into_iter().flat_map(|mode| quantizers.iter().map(move |qp| (mode, *qp))).collect();
+    let seed = run.seed;
+    let trials = workers::each(
+        workers::count(),
+        &jobs,
+        |(mode, qp)| {
+            let trial = trial(footage, *mode, *qp, seed);
+            trial.with_context(|| format!("{} at {qp}", mode.name))
+        },
+        |made, trial| {
+            let what = format!("{}, {} at {}", footage.name, trial.mode.name, trial.qp);
+            run.progress((done * jobs.len() + made) as u64, (total * jobs.len()) as u64, &what);
+        },
+    )?;
+    trials.iter().for_each(|trial| trial.list(footage, &mut outcome.tables[0]));
+    for average in Average::ALL {
+        let curves = |of: fn(&Trial) -> Quality| {
+            Curves::new(&footage.name, average, &trials, move |trial| of(trial).by(average))
+        };
+        let (clean, lossy) = (curves(|trial| trial.clean), curves(|trial| trial.lossy));
+        let rates = clean.rates(QUALITY_DB);
+        let shown = lossy.qualities(rates);
+        clean.list(rates, &mut outcome.tables[1]);
+        lossy.list(shown, &mut outcome.tables[2]);
+        lossy.list(lossy.rates(QUALITY_DB), &mut outcome.tables[3]);
+        outcome.rows.push(lossy.claim());
+        // Whatever the footage: what never heals is the worst.
+        let gain = curves::of(shown, SWEEP) - curves::of(shown, INTER);
+        let row = Row::new(lossy.named("sweep over inter at 36 dB's rate"), "dB", gain);
+        outcome.rows.push(row.reference(0.5).at_least(1.0));
+        outcome.plots.push(lossy.plot("One slice in 20 lost"));
     }
     Ok(())
 }
 
-fn trial(footage: &Footage, mode: &Mode, qp: u8, seed: u64) -> Result<Trial> {
-    let layout = Layout::of(footage.pictures[0].width(), footage.pictures[0].height())?;
+impl Trial {
+    fn list(&self, footage: &Strips, table: &mut Table) {
+        table.push([
+            footage.name.as_str().into(),
+            self.mode.name.into(),
+            u64::from(self.qp).into(),
+            self.clean.mbps.into(),
+            self.clean.by_slices.into(),
+            self.clean.by_pictures.into(),
+            self.lossy.mbps.into(),
+            self.lossy.by_slices.into(),
+            self.lossy.by_pictures.into(),
+        ]);
+    }
+}
+
+fn trial(footage: &Strips, mode: Mode, qp: u8, seed: u64) -> Result<Trial> {
+    let pictures = footage.strips[0].len();
     let mut sums = [Sums::default(); 2];
-    let mut errors = [vec![0.0; footage.pictures.len()], vec![0.0; footage.pictures.len()]];
-    for strip in 0..layout.strip_count() {
-        let rows = footage.pictures.iter().map(|picture| picture.rows(layout.strip_rows(strip)));
-        let sources = rows.collect::<Result<Vec<_>, _>>()?;
+    let mut errors = [vec![0.0; pictures], vec![0.0; pictures]];
+    for (strip, sources) in footage.strips.iter().enumerate() {
         let mut random = ChaCha8Rng::seed_from_u64(seed * 64 + strip as u64);
         let lost: Vec<bool> =
-            (0..sources.len()).map(|number| random.random_bool(LOSS) && number > 0).collect();
-        let clean = mode.code(&sources, qp, footage.rate, &[])?;
-        let again = mode.is_closed().then(|| mode.code(&sources, qp, footage.rate, &lost));
-        let again = again.transpose()?;
-        let lossy = again.as_ref().unwrap_or(&clean);
-        for (way, (coded, lost)) in [(&clean, &[][..]), (lossy, &lost[..])].into_iter().enumerate()
-        {
-            let shown = healing::show(coded, lost)?;
-            for number in WARM_UP..sources.len() {
-                sums[way].bytes += coded[number].len();
-                sums[way].psnr += psnr(&shown[number], &sources[number])?.min(PSNR_MAX);
-                errors[way][number] += error(&shown[number], &sources[number]);
+            (0..pictures).map(|number| random.random_bool(LOSS) && number > 0).collect();
+        let coded = mode.code(sources, qp, footage.rate, std::slice::from_ref(&lost))?;
+        let samples = (sources[0].width() * sources[0].height()) as f64;
+        let lossy = healing::errors(&coded.way(0), &lost, sources)?;
+        let ways = [(coded.clean(), &coded.errors), (coded.way(0), &lossy)];
+        for (way, (slices, shown)) in ways.into_iter().enumerate() {
+            for number in WARM_UP..pictures {
+                sums[way].bytes += slices[number].len();
+                sums[way].psnr += psnr(shown[number], samples);
+                errors[way][number] += shown[number];
             }
         }
     }
-    let pixels = (layout.width() * layout.height()) as f64;
-    let count = (footage.pictures.len() - WARM_UP) as f64;
+    let count = (pictures - WARM_UP) as f64;
     let quality = |way: usize| {
-        let pictures = errors[way][WARM_UP..].iter();
-        let by_picture = pictures.map(|error| decibels(error / pixels).min(PSNR_MAX)).sum::<f64>();
+        let by_picture = errors[way][WARM_UP..].iter().map(|error| psnr(*error, footage.pixels));
         Quality {
             mbps: sums[way].bytes as f64 * 8e-6 * f64::from(footage.rate) / count,
-            by_slices: sums[way].psnr / (count * layout.strip_count() as f64),
-            by_pictures: by_picture / count,
+            by_slices: sums[way].psnr / (count * footage.strips.len() as f64),
+            by_pictures: by_picture.sum::<f64>() / count,
         }
     };
-    Ok(Trial { mode: mode.name.clone(), clean: quality(0), lossy: quality(1) })
+    Ok(Trial { mode, qp, clean: quality(0), lossy: quality(1) })
 }
 
 #[derive(Clone, Copy, Default)]
 struct Sums {
     bytes: usize,
     psnr: f64,
-}
-
-fn rows(
-    footage: &Footage,
-    what: &str,
-    trials: &[Trial],
-    of: Measure,
-    needs: &mut Table,
-) -> Vec<Row> {
-    let curve = |mode: &str, quality: fn(&Trial) -> Quality| -> Vec<(f64, f64)> {
-        let of_mode = trials.iter().filter(|trial| trial.mode == mode).map(quality);
-        of_mode.map(|quality| (of(&quality), quality.mbps)).collect()
-    };
-    let mut rows = Vec::new();
-    let mut lossy_at = |mode: &Mode| {
-        let clean = curve(&mode.name, |trial| trial.clean);
-        let lossy = curve(&mode.name, |trial| trial.lossy);
-        let rate = rate_at(&clean, QUALITY_DB);
-        let psnr = rate.and_then(|rate| value_at(&lossy, rate));
-        let rate_with_loss = rate_at(&lossy, QUALITY_DB);
-        needs.push([
-            footage.name.as_str().into(),
-            what.into(),
-            mode.name.as_str().into(),
-            rate.into(),
-            psnr.into(),
-            rate_with_loss.into(),
-        ]);
-        let named =
-            |quantity: &str| format!("{quantity}, {}, by {what}, {}", mode.name, footage.name);
-        let number = |value: Option<f64>| value.unwrap_or(f64::NAN);
-        rows.push(Row::new(named("rate at 36 dB without loss"), "Mbit/s", number(rate)));
-        rows.push(Row::new(named("with 1 slice in 20 lost at that rate"), "dB", number(psnr)));
-        if rate_with_loss.is_some() {
-            let what = named("rate at 36 dB with 1 slice in 20 lost");
-            rows.push(Row::new(what, "Mbit/s", number(rate_with_loss)));
-        }
-        psnr
-    };
-    let found: Vec<(String, Option<f64>)> =
-        modes().iter().map(|mode| (mode.name.clone(), lossy_at(mode))).collect();
-    let at = |name: &str| {
-        let of_mode = found.iter().find(|(mode, _)| mode == name);
-        of_mode.and_then(|(_, psnr)| *psnr).unwrap_or(f64::NAN)
-    };
-    // Whatever the footage: what never heals is the worst.
-    rows.push(
-        Row::new(
-            format!("sweep over inter with 1 slice in 20 lost, by {what}, {}", footage.name),
-            "dB",
-            at("refresh: sweep") - at(healing::INTER),
-        )
-        .reference(0.5)
-        .at_least(1.0),
-    );
-    rows
-}
-
-fn plot(footage: &Footage, what: &str, trials: &[Trial], of: Measure) -> Plot {
-    let curve = |mode: &Mode| {
-        let of_mode = trials.iter().filter(|trial| trial.mode == mode.name);
-        let points = of_mode.map(|trial| (trial.lossy.mbps, of(&trial.lossy))).collect();
-        Series::marked(mode.name.clone(), points)
-    };
-    let title = format!("One slice in 20 lost, PSNR by {what}: {}", footage.name);
-    let name = format!("{what}-{}", footage.name);
-    Plot::new(&name, &title, Axis::log("Mbit/s"), Axis::linear("luma PSNR, dB"))
-        .with_all(modes().iter().map(curve))
-        .mark_y(QUALITY_DB, "36 dB")
 }
 
 fn table() -> Table {
@@ -218,16 +185,16 @@ fn table() -> Table {
     Table::new("rate-distortion", columns)
 }
 
-fn needs() -> Table {
-    let columns = [
-        "footage",
-        "average_by",
-        "mode",
-        "mbps_at_36_db_without_loss",
-        "lossy_db_at_that_rate",
-        "mbps_at_36_db_with_loss",
-    ];
-    Table::new("at-36-db", columns)
+fn without_loss() -> Table {
+    curves::table("mbps-without-loss", "Mbit/s for 36 dB, nothing lost")
+}
+
+fn at_that_rate() -> Table {
+    curves::table("psnr-with-loss", "PSNR at that rate with one slice in 20 lost, dB")
+}
+
+fn with_loss() -> Table {
+    curves::table("mbps-with-loss", "Mbit/s for 36 dB with one slice in 20 lost")
 }
 
 /// One slice in twenty.
@@ -235,6 +202,3 @@ const LOSS: f64 = 0.05;
 /// Until a sweep has settled, and the first answers have come.
 const WARM_UP: usize = 20;
 const RATE: u32 = 60;
-const QUALITY_DB: f64 = 36.0;
-/// An exact picture has no finite PSNR.
-const PSNR_MAX: f64 = 60.0;

@@ -46,6 +46,7 @@ struct Unsettled {
 }
 
 /// Codes one strip: constrained baseline, one slice a picture, no picture held back.
+#[derive(Clone)]
 pub struct StripEncoder {
     config: Config,
     shape: Shape,
