@@ -93,13 +93,13 @@ fn section(html: &mut String, out: &Path, record: &Record) -> Result<()> {
         );
     }
     html.push_str("</div>\n");
-    rows(html, &record.rows);
     for name in &record.tables {
         if let Some(caption) = record.captions.get(name) {
             table(html, caption, &read(name, "csv")?)
                 .with_context(|| format!("{name}.csv of {}", record.key))?;
         }
     }
+    rows(html, &record.rows);
     html.push_str("<ul class=\"notes\">\n");
     for note in &record.notes {
         let _ = writeln!(html, "<li>{}</li>", escape(note));

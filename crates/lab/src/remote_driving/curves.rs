@@ -82,16 +82,37 @@ impl<'a> Curves<'a> {
         table.push(cells);
     }
 
-    /// Up to which quality refresh is ahead of intra, and what all that the paper compared needs where
-    /// it says that refresh is the best.
+    /// Up to which quality refresh is ahead of intra, and whether it is the best where the paper says so.
     pub(super) fn claim(&self) -> Row {
-        let words: Vec<String> = PAPERS_BEST.iter().map(|quality| self.judge(*quality)).collect();
-        Row::new(
-            self.named("refresh ahead of intra up to"),
-            "dB",
-            self.crossing().unwrap_or(f64::NAN),
-        )
-        .note(words.join(" "))
+        let words = PAPERS_BEST.map(|quality| format!("{} at {quality} dB", self.judge(quality)));
+        let quantity = self.named("refresh ahead of intra up to");
+        let crossing = self.crossing();
+        let never = if crossing.is_none() { "Nowhere. " } else { "" };
+        Row::new(quantity, "dB", crossing.unwrap_or(f64::NAN))
+            .note(format!("{never}The paper's claim {}.", words.join(", ")))
+    }
+
+    /// Adds what all that the paper compared needs where it says that refresh is the best, to a
+    /// [table of claims](claims).
+    pub(super) fn list_claims(&self, table: &mut Table) {
+        for quality in PAPERS_BEST {
+            let [sweep, columns, intra, inter] =
+                [SWEEP, COLUMNS, INTRA, INTER].map(|name| match self.reach(name, quality) {
+                    Reach::At(rate) => Cell::Number(rate),
+                    Reach::Never => "never".into(),
+                    Reach::Below => "below what was measured".into(),
+                });
+            table.push([
+                self.footage.into(),
+                self.average.name().into(),
+                quality.into(),
+                self.judge(quality).into(),
+                sweep,
+                columns,
+                intra,
+                inter,
+            ]);
+        }
     }
 
     /// A quantity's name, with what it is of.
@@ -99,35 +120,22 @@ impl<'a> Curves<'a> {
         format!("{quantity}, by {}, {}", self.average.name(), self.footage)
     }
 
-    /// What is said of one quality.
-    fn judge(&self, quality: f64) -> String {
-        let reach = |name: &'static str| (name, self.reach(name, quality));
-        let refresh = [SWEEP, COLUMNS].map(reach);
-        let others = [INTRA, INTER].map(reach);
-        let least = |reaches: &[(&str, Reach)]| {
-            let rates = reaches.iter().filter_map(|(_, reach)| match reach {
-                Reach::At(rate) => Some(*rate),
+    /// Whether refresh needs less than intra and inter alone.
+    fn judge(&self, quality: f64) -> &'static str {
+        let least = |names: [&str; 2]| {
+            let rates = names.iter().filter_map(|name| match self.reach(name, quality) {
+                Reach::At(rate) => Some(rate),
                 Reach::Below => Some(0.0),
                 Reach::Never => None,
             });
             rates.min_by(f64::total_cmp)
         };
-        let verdict = match (least(&refresh), least(&others)) {
-            (Some(0.0), Some(0.0)) => "not measured",
+        match (least([SWEEP, COLUMNS]), least([INTRA, INTER])) {
+            (Some(0.0), Some(0.0)) => "is not measured",
             (Some(refresh), Some(other)) if refresh < other => "holds",
             (Some(_), None) => "holds",
             (Some(_) | None, _) => "does not hold",
-        };
-        let each = refresh.iter().chain(&others).map(|(name, reach)| {
-            let name = name.trim_start_matches("refresh: ");
-            match reach {
-                Reach::At(rate) => format!("{name} {rate:.2}"),
-                Reach::Never => format!("{name} never"),
-                Reach::Below => format!("{name} less than was measured"),
-            }
-        });
-        let each = each.collect::<Vec<_>>().join(", ");
-        format!("At {quality} dB the paper's claim {verdict}; Mbit/s: {each}.")
+        }
     }
 
     fn reach(&self, name: &str, quality: f64) -> Reach {
@@ -186,6 +194,23 @@ pub(super) fn of(values: [Option<f64>; MODES], name: &str) -> f64 {
     values[index(name)].unwrap_or(f64::NAN)
 }
 
+/// A table for [`Curves::list_claims`].
+pub(super) fn claims(loss: &str) -> Table {
+    let columns = [
+        "footage",
+        "average_by",
+        "psnr_db",
+        "claim",
+        "refresh: sweep",
+        "refresh: columns",
+        "intra",
+        "inter",
+    ];
+    let caption =
+        format!("The paper's claim that refresh needs least, with {loss}: Mbit/s of each");
+    Table::new("claims", columns).shown(&caption)
+}
+
 fn index(name: &str) -> usize {
     let mut modes = modes().into_iter();
     modes.position(|mode| mode.name == name).expect("it is one of the modes")
@@ -236,9 +261,10 @@ mod tests {
         let curves = Curves::new("drawn", Average::Slices, &trials, |point| *point);
         let row = curves.claim();
         assert!(36.0 < row.measured && row.measured < 37.0, "{row:?}");
-        assert!(row.note.contains("At 36 dB the paper's claim holds"), "{}", row.note);
-        assert!(row.note.contains("At 37 dB the paper's claim does not hold"), "{}", row.note);
-        assert!(row.note.contains("inter never"), "{}", row.note);
+        assert_eq!(row.note, "The paper's claim holds at 36 dB, does not hold at 37 dB.");
+        let mut table = claims("a loss");
+        curves.list_claims(&mut table);
+        assert!(table.to_csv().lines().nth(2).unwrap().ends_with(",never"), "{}", table.to_csv());
         assert_eq!(curves.best()[index(INTRA)], Some(42.0));
         assert_eq!(curves.reach(INTRA, 33.0), Reach::Below);
     }

@@ -15,7 +15,8 @@ use crate::workers;
 /// Codes every footage in every mode, with one slice in twenty lost and with none.
 pub(super) fn run(run: &Run<'_>) -> Result<Outcome> {
     let (clips, none) = if run.quick { (Vec::new(), None) } else { clips() };
-    let tables = vec![table(), without_loss(), at_that_rate(), with_loss()];
+    let claims = curves::claims("one slice in 20 lost");
+    let tables = vec![table(), claims, without_loss(), at_that_rate(), with_loss()];
     let mut outcome = Outcome { tables, ..Outcome::default() };
     let count = run.choose(WARM_UP + 20, WARM_UP + 100);
     let size = run.choose(Size::SMALL, Size::HD);
@@ -103,9 +104,10 @@ fn measure(
         let (clean, lossy) = (curves(|trial| trial.clean), curves(|trial| trial.lossy));
         let rates = clean.rates(QUALITY_DB);
         let shown = lossy.qualities(rates);
-        clean.list(rates, &mut outcome.tables[1]);
-        lossy.list(shown, &mut outcome.tables[2]);
-        lossy.list(lossy.rates(QUALITY_DB), &mut outcome.tables[3]);
+        lossy.list_claims(&mut outcome.tables[1]);
+        clean.list(rates, &mut outcome.tables[2]);
+        lossy.list(shown, &mut outcome.tables[3]);
+        lossy.list(lossy.rates(QUALITY_DB), &mut outcome.tables[4]);
         outcome.rows.push(lossy.claim());
         // Whatever the footage: what never heals is the worst.
         let gain = curves::of(shown, SWEEP) - curves::of(shown, INTER);
