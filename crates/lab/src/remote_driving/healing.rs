@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use tautline_video::avc::Healing;
 use tautline_video::openh264::StripDecoder;
-use tautline_video::{Backend, Concealer, Decoder, Layout, Picture, Refresh, quality};
+use tautline_video::{Backend, Concealer, Decoder, Encoded, Layout, Picture, Refresh, quality};
 
 use crate::coding::{Coder, Size};
 use crate::footage::Footage;
@@ -97,20 +97,29 @@ impl Mode {
         let first = sources.first().context("no pictures")?;
         let mut coder = Coder::open(self.backend, first.width(), first.height(), rate)?;
         let mut coders: Vec<Option<Coder>> = ways.iter().map(|_| None).collect();
+        let mut receivers = vec![Receiver::default(); ways.len()];
         let mut coded =
             Coded { clean: Vec::new(), errors: Vec::new(), ways: vec![Vec::new(); ways.len()] };
         for (number, source) in sources.iter().enumerate() {
-            for ((own, lost), slices) in coders.iter_mut().zip(ways).zip(&mut coded.ways) {
-                if own.is_none() && self.answers_loss() && hears_of_loss(lost, number) {
-                    *own = Some(coder.doubled().context("a closed loop needs our own encoder")?);
-                }
-                if let Some(coder) = own {
-                    slices.push(self.code_next(coder, source, qp, number, lost)?);
-                }
-            }
-            coded.clean.push(self.code_next(&mut coder, source, qp, number, &[])?);
+            let clean = self.code_next(&mut coder, source, qp, number, Heard::Whole)?;
+            coded.clean.push(clean.bytes);
             if let Some(shown) = coder.reconstruction() {
                 coded.errors.push(quality::squared_error(&shown, source)? as f64);
+            }
+            for (way, lost) in ways.iter().enumerate() {
+                let mut history = clean.history;
+                if let Some(coder) = &mut coders[way] {
+                    let heard = receivers[way].tells(number, lost);
+                    let own = self.code_next(coder, source, qp, number, heard)?;
+                    coded.ways[way].push(own.bytes);
+                    history = own.history;
+                }
+                receivers[way].take(history, lost.get(number).copied().unwrap_or(false));
+                let next = receivers[way].tells(number + 1, lost);
+                if coders[way].is_none() && self.answers_loss() && next == Heard::Lost {
+                    let own = coder.doubled().context("a closed loop needs our own encoder")?;
+                    coders[way] = Some(own);
+                }
             }
         }
         if coded.errors.is_empty() {
@@ -130,29 +139,62 @@ impl Mode {
         source: &Picture,
         qp: u8,
         number: usize,
-        lost: &[bool],
-    ) -> Result<Vec<u8>> {
-        let is_loss = hears_of_loss(lost, number);
-        let refresh = match self.answer {
-            Answer::IntraOnly => Refresh::Idr,
-            Answer::Refresh(refresh) if is_loss => refresh,
-            Answer::Acknowledged if is_loss => Refresh::Heal,
-            Answer::Acknowledged => {
-                if let Some(heard) = number.checked_sub(ROUND_TRIP) {
-                    coder.acknowledge(heard as u64);
+        heard: Heard,
+    ) -> Result<Encoded> {
+        let refresh = match (self.answer, heard) {
+            (Answer::IntraOnly, _) => Refresh::Idr,
+            (Answer::Refresh(refresh), Heard::Lost) => refresh,
+            (Answer::Acknowledged, Heard::Lost) => Refresh::Heal,
+            (Answer::Acknowledged, Heard::Whole) => {
+                if let Some(picture) = number.checked_sub(ROUND_TRIP) {
+                    coder.acknowledge(picture as u64);
                 }
                 Refresh::No
             }
-            Answer::None | Answer::Refresh(_) => Refresh::No,
+            (Answer::None | Answer::Refresh(_) | Answer::Acknowledged, _) => Refresh::No,
         };
-        Ok(coder.encode(source, Size::Quantizer(qp), refresh)?.bytes)
+        coder.encode(source, Size::Quantizer(qp), refresh)
     }
 }
 
-/// Whether a loss is heard of before this picture is coded.
-fn hears_of_loss(lost: &[bool], number: usize) -> bool {
-    let heard = number.checked_sub(ROUND_TRIP);
-    heard.and_then(|heard| lost.get(heard)).copied().unwrap_or(false)
+/// Is what is heard of the picture a round trip ago.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Heard {
+    Lost,
+    /// It came, but follows from one that did not.
+    Damaged,
+    /// It is as its encoder has it, or nothing is heard of it yet.
+    Whole,
+}
+
+/// Is what a receiver knows of its strip, by the histories of slices.
+#[derive(Clone, Default)]
+struct Receiver {
+    /// Pictures that came in a row.
+    unbroken: u32,
+    damaged: bool,
+    /// Of each picture, whether it was as its encoder has it.
+    whole: Vec<bool>,
+}
+
+impl Receiver {
+    fn take(&mut self, history: Option<u8>, lost: bool) {
+        self.unbroken = if lost { 0 } else { self.unbroken + 1 };
+        let history = history.filter(|history| *history < Encoded::LONG);
+        let heals = history.is_some_and(|history| self.unbroken > u32::from(history));
+        self.damaged = lost || self.damaged && !heals;
+        self.whole.push(!self.damaged);
+    }
+
+    /// What is heard before picture `number` is coded.
+    fn tells(&self, number: usize, lost: &[bool]) -> Heard {
+        let Some(picture) = number.checked_sub(ROUND_TRIP) else { return Heard::Whole };
+        match (lost.get(picture), self.whole.get(picture)) {
+            (Some(true), _) => Heard::Lost,
+            (_, Some(false)) => Heard::Damaged,
+            (_, Some(true) | None) => Heard::Whole,
+        }
+    }
 }
 
 /// Our own encoder in every way that it has, after intra and inter alone; x264's sweep, if there is
@@ -249,5 +291,18 @@ mod tests {
             let shown = errors(&coded.way(0), &lost, sources).unwrap();
             assert!(shown.len() == sources.len() && shown[2] > shown[1], "{}", mode.name);
         }
+    }
+
+    #[test]
+    fn what_follows_from_a_loss_is_not_acknowledged() {
+        let lost = [false, false, true];
+        let mut receiver = Receiver::default();
+        for (number, history) in [0, 1, 2, 3, 0, 1].into_iter().enumerate() {
+            receiver.take(Some(history), lost.get(number) == Some(&true));
+        }
+        let heard = (0..6).map(|number| receiver.tells(number + ROUND_TRIP, &lost));
+        let expected =
+            [Heard::Whole, Heard::Whole, Heard::Lost, Heard::Damaged, Heard::Whole, Heard::Whole];
+        assert!(heard.eq(expected));
     }
 }
