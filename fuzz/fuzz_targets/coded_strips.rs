@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use tautline_fuzz::Input;
 use tautline_units::ByteCount;
-use tautline_video::avc::{Config, Healing, Joiner, StripEncoder};
+use tautline_video::avc::{Config, Healing, Joiner, Shape, StripEncoder};
 use tautline_video::{
     Concealer, Encoder, Picture, QuantizerEncoder, Quantizers, Refresh, SliceKind,
 };
@@ -32,7 +32,7 @@ fn code(input: &mut Input<'_>) {
         joinable,
     };
     let Ok(mut encoder) = StripEncoder::new(config) else { return };
-    let mut joiner = joinable.then(|| Joiner::new(&config, &[height]).expect("it is joinable"));
+    let mut joiner = None;
     let mut concealer = Concealer::new();
     for number in 0..PICTURES_MAX {
         if number > 0 && input.is_empty() {
@@ -51,9 +51,14 @@ fn code(input: &mut Input<'_>) {
         let coded = coded.expect("a picture of the right size");
         let handed_on = concealer.pass(&coded.bytes).expect("it is whole").expect("an IDR begins");
         assert_eq!(&*handed_on, coded.bytes);
-        if let Some(joiner) = &mut joiner {
-            let (kind, _) = joiner.join(&[&coded.bytes]).expect("one strip makes a picture");
-            assert_eq!(kind == SliceKind::Idr, coded.kind == SliceKind::Idr);
+        if joinable {
+            let joiner = joiner.get_or_insert_with(|| {
+                let shape = Shape::read(&coded.bytes).expect("it begins with its parameter sets");
+                Joiner::new(&[shape]).expect("it is joinable")
+            });
+            let joined = joiner.join(&[Some(&coded.bytes)]).expect("one strip makes a picture");
+            assert_eq!(joined.refused, 0);
+            assert_eq!(joined.kind == SliceKind::Idr, coded.kind == SliceKind::Idr);
         }
         encoder.acknowledge(u64::from(number).saturating_sub(input.up_to(3) as u64));
     }

@@ -29,7 +29,8 @@ pub(crate) struct Demo {
     /// which the browser shares]
     #[arg(long, value_name = "N")]
     pictures_per_second: Option<f64>,
-    /// Folder to record the received H.264 streams into [default: none]
+    /// Folder to record what is received into: each strip's H.264 stream, a line a slice, and with
+    /// --joinable picture.h264, which any player shows [default: none]
     #[arg(long, value_name = "FOLDER")]
     record: Option<PathBuf>,
     #[command(flatten)]

@@ -48,7 +48,9 @@ pub(crate) struct Operator {
     /// Address of the browser console [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDRESS")]
     console: Option<SocketAddr>,
-    /// Folder to record the received H.264 streams into [default: none]
+    /// Folder to record what is received into: each strip's H.264 stream, a line a slice, and of a
+    /// vehicle started with --joinable picture.h264, which any player shows
+    /// [default: none]
     #[arg(long, value_name = "FOLDER")]
     record: Option<PathBuf>,
     /// Control address of a `tautline emulate`, for the console's cut and restore buttons

@@ -1,7 +1,9 @@
 //! The recorder: what was received, as H.264 files that any decoder plays.
 
+mod film;
+
 use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, ErrorKind, Write};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
@@ -9,6 +11,8 @@ use std::thread::JoinHandle;
 use anyhow::Context;
 use tautline_units::Instant;
 use tautline_video::{Layout, SliceKind};
+
+use film::Film;
 
 /// A slice as it was shown, for the record.
 #[derive(Clone, Debug)]
@@ -29,7 +33,8 @@ pub struct Entry {
     pub bytes: Vec<u8>,
 }
 
-/// Writes each strip's stream to `strip-N.h264` and a line a slice to `slices.csv`.
+/// Writes each strip's stream to `strip-N.h264` and a line a slice to `slices.csv`; of strips that can
+/// be [joined](tautline_video::avc::Joiner), also whole pictures to `picture.h264`.
 ///
 /// Writing happens on a thread of its own; a disk too slow for it loses entries, which are
 /// counted, and never holds up the video.
@@ -56,9 +61,17 @@ impl Recorder {
         let mut index =
             File::create(folder.join(INDEX)).map(BufWriter::new).with_context(cannot)?;
         writeln!(index, "{INDEX_HEAD}").with_context(cannot)?;
+        // It is made with its first picture only; an older one would seem to be of these strips.
+        match fs::remove_file(folder.join(PICTURES)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(error).with_context(cannot);
+            }
+            Ok(()) | Err(_) => {}
+        }
+        let film = Film::new(folder.join(PICTURES));
         let (entries, receiver) = sync_channel(ENTRIES_MAX);
         let thread = std::thread::Builder::new().name("recorder".into()).spawn(move || {
-            if let Err(error) = write(&receiver, strips, index) {
+            if let Err(error) = write(&receiver, strips, index, film) {
                 tracing::error!(%error, "the recording ends here");
             }
         })?;
@@ -90,6 +103,7 @@ fn write(
     entries: &Receiver<Entry>,
     mut strips: Vec<BufWriter<File>>,
     mut index: BufWriter<File>,
+    mut film: Film,
 ) -> std::io::Result<()> {
     while let Ok(entry) = entries.recv() {
         if let Some(file) = strips.get_mut(usize::from(entry.strip)) {
@@ -110,40 +124,21 @@ fn write(
             entry.bytes.len(),
             u8::from(entry.is_whole)
         )?;
+        film.take(entry)?;
     }
     strips.iter_mut().try_for_each(Write::flush)?;
-    index.flush()
+    index.flush()?;
+    film.finish()
 }
 
 /// The file with a line a slice.
 pub const INDEX: &str = "slices.csv";
 /// Its first line.
 pub const INDEX_HEAD: &str = "picture,strip,kind,captured_us,shown_us,bytes,whole";
+/// The file with whole pictures.
+pub const PICTURES: &str = "picture.h264";
 /// A second and a half of slices at 60 pictures a second.
 const ENTRIES_MAX: usize = 512;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_was_shown_is_on_disk_when_the_recorder_is_gone() {
-        let folder = std::env::temp_dir().join(format!("tautline-recorder-{}", std::process::id()));
-        let mut recorder = Recorder::create(&folder).unwrap();
-        recorder.record(Entry {
-            picture: 3,
-            strip: 5,
-            kind: SliceKind::Idr,
-            captured_at: Instant::from_millis(1),
-            shown_at: Instant::from_millis(9),
-            is_whole: true,
-            bytes: vec![0, 0, 0, 1, 0x67],
-        });
-        assert_eq!(recorder.dropped(), 0);
-        drop(recorder);
-        assert_eq!(fs::read(folder.join("strip-5.h264")).unwrap(), [0, 0, 0, 1, 0x67]);
-        let index = fs::read_to_string(folder.join(INDEX)).unwrap();
-        assert_eq!(index, format!("{INDEX_HEAD}\n3,5,idr,1000,9000,5,1\n"));
-        fs::remove_dir_all(&folder).unwrap();
-    }
-}
+mod tests;

@@ -43,6 +43,8 @@ pub struct Config {
     pub refresh_period: u8,
     /// How many pictures back one may refer, where acknowledged ones are.
     pub references: u8,
+    /// Whether our own encoder makes strips that an operator can record as whole pictures.
+    pub joinable: bool,
     /// What follows a pause in which nothing could be sent.
     pub path_back: PathBack,
     /// Seed of the course.
@@ -71,6 +73,7 @@ impl Default for Config {
             healing: Healing::default(),
             refresh_period: 8,
             references: 16,
+            joinable: false,
             path_back: PathBack::default(),
             seed: 1,
             metrics: None,
@@ -110,6 +113,11 @@ impl Config {
             "references = {}: must be 1 to 16",
             self.references
         );
+        ensure!(
+            !self.joinable || self.encoder == Coder::Own,
+            "joinable: encoder = {} cannot: give our own with --encoder own",
+            self.encoder
+        );
         ensure!(!self.links.is_empty(), "links is empty: give at least one local end with --link");
         ensure!(
             !self.operators.is_empty(),
@@ -124,16 +132,18 @@ impl Config {
     /// The encoder of a strip.
     pub fn backend(&self) -> Backend {
         let (period, references) = (self.refresh_period, self.references);
+        let healing = match self.healing {
+            Healing::Idr => avc::Healing::Idr,
+            Healing::Sweep => avc::Healing::Sweep { period },
+            Healing::Columns => avc::Healing::Columns { spacing: period },
+            Healing::OnLoss => avc::Healing::OnLoss { period },
+            Healing::Acknowledged => avc::Healing::Acknowledged { references },
+            Healing::Recall => avc::Healing::Recall { references },
+        };
         match self.encoder {
             Coder::Openh264 => Backend::Openh264,
-            Coder::Own => Backend::Avc(match self.healing {
-                Healing::Idr => avc::Healing::Idr,
-                Healing::Sweep => avc::Healing::Sweep { period },
-                Healing::Columns => avc::Healing::Columns { spacing: period },
-                Healing::OnLoss => avc::Healing::OnLoss { period },
-                Healing::Acknowledged => avc::Healing::Acknowledged { references },
-                Healing::Recall => avc::Healing::Recall { references },
-            }),
+            Coder::Own if self.joinable => Backend::JoinableAvc(healing),
+            Coder::Own => Backend::Avc(healing),
         }
     }
 
@@ -248,6 +258,11 @@ mod tests {
         assert_eq!(named("openh264", "sweep"), Backend::Openh264);
         assert_eq!(named("own", "on-loss"), Backend::Avc(avc::Healing::OnLoss { period: 8 }));
         assert_eq!(named("own", "recall"), Backend::Avc(avc::Healing::Recall { references: 16 }));
+        let encoder = Coder::Openh264;
+        let joinable = Config { encoder, joinable: true, ..Config::default() };
+        assert!(joinable.validate().unwrap_err().to_string().contains("--encoder own"));
+        let joinable = Config { encoder: Coder::Own, ..joinable };
+        assert!(matches!(joinable.backend(), Backend::JoinableAvc(avc::Healing::Recall { .. })));
         let refused = "x265".parse::<Coder>().unwrap_err().to_string();
         assert_eq!(refused, "\"x265\" is none of own, openh264");
         for name in ["idr", "sweep", "columns", "on-loss", "acknowledged", "recall"] {

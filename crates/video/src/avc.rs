@@ -24,6 +24,7 @@ mod syntax;
 mod vector;
 
 pub use encoder::{Config, StripEncoder};
-pub use joiner::Joiner;
+pub use headers::Shape;
+pub use joiner::{Joined, Joiner};
 pub use planner::Planner;
 pub use sweep::Healing;

@@ -8,6 +8,8 @@ use crate::{Encoder, Error, QuantizerEncoder};
 pub enum Backend {
     /// Tautline's own, with what it does about losses.
     Avc(crate::avc::Healing),
+    /// The same with strips that can be joined: see [`Config::joinable`](crate::avc::Config::joinable).
+    JoinableAvc(crate::avc::Healing),
     /// Cisco's library.
     #[cfg(feature = "openh264")]
     Openh264,
@@ -64,14 +66,14 @@ impl Backend {
         pictures_per_second: u32,
     ) -> Result<Box<dyn QuantizerEncoder>, Error> {
         match self {
-            Self::Avc(healing) => {
+            Self::Avc(healing) | Self::JoinableAvc(healing) => {
                 let config = crate::avc::Config {
                     width,
                     height,
                     cropped: [0, 0],
                     pictures_per_second,
                     healing,
-                    joinable: false,
+                    joinable: matches!(self, Self::JoinableAvc(_)),
                 };
                 Ok(Box::new(crate::avc::StripEncoder::new(config)?))
             }
@@ -96,6 +98,7 @@ impl fmt::Display for Backend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Avc(healing) => write!(f, "own{healing}"),
+            Self::JoinableAvc(healing) => write!(f, "own{healing} joinable"),
             #[cfg(feature = "openh264")]
             Self::Openh264 => f.write_str("openh264"),
             #[cfg(feature = "x264")]

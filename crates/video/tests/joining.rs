@@ -9,7 +9,7 @@ use std::process::Command;
 
 use scene::Scene;
 use tautline_units::ByteCount;
-use tautline_video::avc::{Config, Healing, Joiner, Planner, StripEncoder};
+use tautline_video::avc::{Config, Healing, Joined, Joiner, Planner, Shape, StripEncoder};
 use tautline_video::openh264::StripDecoder;
 use tautline_video::{Decoder, Encoder, Picture, Refresh, SliceKind};
 
@@ -33,7 +33,7 @@ fn joined(healing: Healing) {
     let scene = Scene::new(WIDTH, height, 17);
     let mut encoders = HEIGHTS.map(|height| StripEncoder::new(config(healing, height)).unwrap());
     let mut planner = Planner::new(HEIGHTS.len(), 2.5);
-    let mut joiner = Joiner::new(&config(healing, HEIGHTS[0]), &HEIGHTS).unwrap();
+    let mut joiner = None;
     let mut decoder = StripDecoder::new().unwrap();
     let (mut recording, mut expected) = (Vec::new(), Vec::new());
     for number in 0..40 {
@@ -56,9 +56,13 @@ fn joined(healing: Healing) {
             units.push(coded.bytes);
             first += HEIGHTS[strip];
         }
-        let slices: Vec<&[u8]> = units.iter().map(Vec::as_slice).collect();
-        let (kind, bytes) = joiner.join(&slices).unwrap();
-        assert_eq!(kind == SliceKind::Idr, number == 0);
+        let slices: Vec<Option<&[u8]>> = units.iter().map(|unit| Some(unit.as_slice())).collect();
+        let joiner = joiner.get_or_insert_with(|| {
+            let shapes = units.iter().map(|unit| Shape::read(unit).unwrap());
+            Joiner::new(&shapes.collect::<Vec<_>>()).unwrap()
+        });
+        let Joined { kind, bytes, refused } = joiner.join(&slices).unwrap();
+        assert_eq!((kind == SliceKind::Idr, refused), (number == 0, 0));
         let idr_in_it = units.iter().any(|unit| unit.starts_with(&[0, 0, 0, 1, 0x67]));
         if !idr_in_it {
             assert!(bytes.len() <= 6_100, "picture {number}: {}", bytes.len());

@@ -44,14 +44,14 @@ impl Strip {
     ) -> anyhow::Result<Self> {
         let (width, height) = (layout.width(), layout.strip_rows(index).len());
         let coder = match backend {
-            Backend::Avc(healing) => {
+            Backend::Avc(healing) | Backend::JoinableAvc(healing) => {
                 let config = avc::Config {
                     width,
                     height,
                     cropped: [0, 0],
                     pictures_per_second,
                     healing,
-                    joinable: false,
+                    joinable: matches!(backend, Backend::JoinableAvc(_)),
                 };
                 let encoder = Box::new(avc::StripEncoder::new(config)?);
                 Coder::Own { encoder, coded: VecDeque::with_capacity(CODED_MAX) }

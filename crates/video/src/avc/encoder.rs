@@ -100,7 +100,8 @@ impl StripEncoder {
         healing.check()?;
         let (columns, rows) = (width / 16, height / 16);
         let references = healing.references();
-        let shape = Shape { columns, rows, cropped, pictures_per_second, references };
+        let contained = config.joinable;
+        let shape = Shape { columns, rows, cropped, pictures_per_second, references, contained };
         shape.level()?;
         let count = columns * rows;
         Ok(Self {

@@ -2,12 +2,12 @@
 
 use super::bits::BitWriter;
 use crate::Error;
-use crate::h264::bits::Writer;
+use crate::h264::bits::{Reader, Writer};
 use crate::h264::nal;
 
-/// The shape of a stream's pictures.
+/// The shape of a stream's pictures: what its parameter sets say.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Shape {
+pub struct Shape {
     /// Macroblocks in a row, and rows.
     pub(super) columns: usize,
     pub(super) rows: usize,
@@ -16,6 +16,8 @@ pub(super) struct Shape {
     pub(super) pictures_per_second: u32,
     /// How many pictures back one may refer: `max_num_ref_frames`.
     pub(super) references: u32,
+    /// Whether vectors stay within the picture: no `motion_vectors_over_pic_boundaries_flag`.
+    pub(super) contained: bool,
 }
 
 /// log2_max_frame_num: as long as it may be, so that it wraps every 18 minutes.
@@ -23,6 +25,16 @@ pub(super) const FRAME_NUMBER_BITS: u32 = 16;
 
 /// A picture parameter set for each choice of `constrained_intra_pred_flag`, by this number.
 pub(super) const CONSTRAINED_SETS: [bool; 2] = [false, true];
+
+/// The NAL units of an IDR.
+const KINDS: [u8; 4] = [
+    nal::kind::SEQUENCE_PARAMETERS,
+    nal::kind::PICTURE_PARAMETERS,
+    nal::kind::PICTURE_PARAMETERS,
+    nal::kind::IDR_SLICE,
+];
+/// Macroblocks along the longest side that a picture may have, less 1.
+const SIDE_MAX: u32 = 511;
 
 /// Levels of table A-1 from 3.1 on: level_idc, MaxMBPS, MaxFS, MaxDpbMbs.
 const LEVELS: [(u8, u64, u64, u64); 9] = [
@@ -38,6 +50,57 @@ const LEVELS: [(u8, u64, u64, u64); 9] = [
 ];
 
 impl Shape {
+    /// Reads the parameter sets of an IDR.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if they are not, byte for byte, what a
+    /// [`StripEncoder`](super::StripEncoder) writes; others if they cannot be read.
+    pub fn read(idr: &[u8]) -> Result<Self, Error> {
+        let units = nal::split(idr)?;
+        let kinds: Vec<u8> = units.iter().map(nal::NalUnit::kind).collect();
+        let mut sets = Vec::new();
+        if kinds == KINDS {
+            let shape = Self::read_sequence(&units[0].payload())?;
+            shape.write_sets(&mut sets)?;
+            if idr.starts_with(&sets) {
+                return Ok(shape);
+            }
+        }
+        Err(Error::Unsupported { what: "another encoder's parameter sets" })
+    }
+
+    /// Reads what differs between our sequence parameter sets and passes over the rest.
+    fn read_sequence(payload: &[u8]) -> Result<Self, Error> {
+        let mut reader = Reader::new(payload, "sequence parameter set");
+        reader.bits(24)?;
+        for _ in 0..3 {
+            reader.unsigned()?;
+        }
+        let references = reader.at_most(16, "max_num_ref_frames")?;
+        reader.bit()?;
+        let columns = reader.at_most(SIDE_MAX, "pic_width_in_mbs_minus1")? as usize + 1;
+        let rows = reader.at_most(SIDE_MAX, "pic_height_in_map_units_minus1")? as usize + 1;
+        reader.bits(2)?;
+        let mut cropped = [0; 2];
+        if reader.bit()? {
+            for side in &mut cropped {
+                reader.unsigned()?;
+                *side = reader.at_most(7, "frame_crop_offset")? as usize * 2;
+            }
+        }
+        reader.bits(6)?;
+        reader.bits(32)?;
+        let pictures_per_second = reader.bits(32)? / 2;
+        reader.bits(5)?;
+        let contained = !reader.bit()?;
+        Ok(Self { columns, rows, cropped, pictures_per_second, references, contained })
+    }
+
+    /// The macroblocks of a picture.
+    pub(super) fn macroblocks(&self) -> u32 {
+        (self.columns * self.rows) as u32
+    }
+
     /// The lowest level that such pictures have, 3.1 at least.
     ///
     /// # Errors
@@ -106,7 +169,7 @@ impl Shape {
         writer.bit(false); // fixed_frame_rate_flag
         writer.bits(0, 3); // no hypothetical decoder's parameters, no pic_struct
         writer.bit(true); // bitstream_restriction_flag
-        writer.bit(true); // motion_vectors_over_pic_boundaries_flag
+        writer.bit(!self.contained); // motion_vectors_over_pic_boundaries_flag
         writer.unsigned(0); // max_bytes_per_pic_denom
         writer.unsigned(0); // max_bits_per_mb_denom
         writer.unsigned(16); // log2_max_mv_length_horizontal
@@ -195,6 +258,65 @@ impl Header {
             writer.signed(0); // slice_beta_offset_div2
         } else {
             writer.unsigned(1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn shapes() -> impl Strategy<Value = Shape> {
+        let sides = (1usize..=80, 1usize..=45);
+        let cropped = [0usize..8, 0..8].map(|halves| halves.prop_map(|half| half * 2));
+        (sides, cropped, 1u32..=60, 1u32..=16, any::<bool>()).prop_map(
+            |((columns, rows), cropped, pictures_per_second, references, contained)| Shape {
+                columns,
+                rows,
+                cropped,
+                pictures_per_second,
+                references,
+                contained,
+            },
+        )
+    }
+
+    fn idr(shape: &Shape) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        shape.write_sets(&mut bytes).unwrap();
+        nal::write(0x65, &[0x80], &mut bytes);
+        bytes
+    }
+
+    proptest! {
+        #[test]
+        fn a_shape_is_read_as_written(shape in shapes()) {
+            prop_assert_eq!(Shape::read(&idr(&shape)).unwrap(), shape);
+        }
+
+        #[test]
+        fn what_reads_as_ours_is_ours_to_the_byte(
+            shape in shapes(),
+            changes in proptest::collection::vec((0usize..60, any::<u8>()), 1..4),
+        ) {
+            let mut bytes = idr(&shape);
+            for (at, value) in changes {
+                let at = at % bytes.len();
+                bytes[at] = value;
+            }
+            if let Ok(read) = Shape::read(&bytes) {
+                let mut sets = Vec::new();
+                read.write_sets(&mut sets).unwrap();
+                prop_assert!(bytes.starts_with(&sets));
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_read_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+            let _ = Shape::read(&bytes);
+            let _ = Shape::read_sequence(&bytes);
         }
     }
 }

@@ -1,5 +1,6 @@
+use std::collections::VecDeque;
+
 use super::bits::BitWriter;
-use super::encoder::Config;
 use super::headers::{FRAME_NUMBER_BITS, Header, Shape};
 use crate::h264::bits::Reader;
 use crate::h264::nal::{self, NalUnit};
@@ -11,100 +12,198 @@ use crate::{Error, SliceKind};
 /// The slices' data stay as they are; their headers are written anew, with the number of their first
 /// macroblock. That is right because nothing in a slice depends on where it lies: neither prediction
 /// nor deblocking crosses its edge, and the vectors of encoders with
-/// [`Config::joinable`] do not either.
+/// [`Config::joinable`](super::Config::joinable) do not either.
+///
+/// A strip of which there is nothing stands still, grey before its first IDR. Then its stream has
+/// fewer pictures than the joined one, in which its slices' references are found by the numbers that
+/// the strip gave them.
 #[derive(Clone, Debug)]
 pub struct Joiner {
     shape: Shape,
-    /// The first macroblock of each strip.
-    firsts: Vec<u32>,
+    strips: Vec<Strip>,
     number: u16,
     idr_id: u16,
     begun: bool,
 }
 
+/// A picture of all strips.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Joined {
+    /// An IDR if it is the first or all strips are; otherwise strips that begin anew are I slices.
+    pub kind: SliceKind,
+    /// The access unit in Annex B form; an IDR begins with its parameter sets.
+    pub bytes: Vec<u8>,
+    /// Strips that stand still because their slice could not be joined.
+    pub refused: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Strip {
+    shape: Shape,
+    /// The number of its first macroblock.
+    first: u32,
+    /// The strip's frame_num of what each of the last joined pictures shows of it, the last first;
+    /// nothing before its IDR.
+    shown: VecDeque<u16>,
+}
+
+/// A slice of a strip: its header, its payload, and the bit after the header.
+type Slice = (Header, Vec<u8>, usize);
+
 impl Joiner {
-    /// A joiner of strips as high as `heights` (pixels, from the top), of encoders set up as
-    /// `strip`; `cropped` applies to the whole picture.
+    /// A joiner of strips of these shapes, from the top.
     ///
     /// # Errors
-    /// [`Error::Dimensions`] unless all heights are multiples of 16, at least one, and a level has
-    /// the picture; [`Error::Unsupported`] if the strips are not joinable.
-    pub fn new(strip: &Config, heights: &[usize]) -> Result<Self, Error> {
-        if !strip.joinable {
+    /// [`Error::Unsupported`] for strips whose vectors leave them, or that differ in more than their
+    /// height; [`Error::Invalid`] for none; [`Error::Dimensions`] if no level has the picture.
+    pub fn new(shapes: &[Shape]) -> Result<Self, Error> {
+        let (Some(top), Some(bottom)) = (shapes.first(), shapes.last()) else {
+            return Err(Error::Invalid { what: "strips", value: 0 });
+        };
+        if shapes.iter().any(|shape| !shape.contained) {
             return Err(Error::Unsupported { what: "joining strips whose vectors leave them" });
         }
-        let height = heights.iter().sum();
-        crate::Picture::new(strip.width, height)?;
-        if let Some(&height) = heights.iter().find(|height| !height.is_multiple_of(16)) {
-            return Err(Error::Dimensions { width: strip.width, height });
-        }
-        let (columns, rows) = (strip.width / 16, height / 16);
-        let mut firsts = Vec::with_capacity(heights.len());
-        let mut first = 0;
-        for height in heights {
-            firsts.push(first);
-            first += (height / 16 * columns) as u32;
-        }
         let shape = Shape {
-            columns,
-            rows,
-            cropped: strip.cropped,
-            pictures_per_second: strip.pictures_per_second,
-            references: strip.healing.references(),
+            rows: shapes.iter().map(|shape| shape.rows).sum(),
+            cropped: [top.cropped[0], bottom.cropped[1]],
+            ..*top
         };
+        let mut strips = Vec::with_capacity(shapes.len());
+        let mut first = 0;
+        for (index, strip) in shapes.iter().enumerate() {
+            let below = if index + 1 == shapes.len() { shape.cropped[1] } else { 0 };
+            let like = Shape { rows: strip.rows, cropped: [shape.cropped[0], below], ..shape };
+            if *strip != like {
+                return Err(Error::Unsupported { what: "joining strips that are not alike" });
+            }
+            strips.push(Strip { shape: *strip, first, shown: VecDeque::new() });
+            first += strip.macroblocks();
+        }
         shape.level()?;
-        Ok(Self { shape, firsts, number: 0, idr_id: 0, begun: false })
+        // The bit writer's numbers end here.
+        if first >= u32::from(u16::MAX) {
+            let (width, height) = (shape.columns * 16, shape.rows * 16);
+            return Err(Error::Dimensions { width, height });
+        }
+        Ok(Self { shape, strips, number: 0, idr_id: 0, begun: false })
     }
 
-    /// Joins the strips' access units of one picture, from the top.
+    /// Joins the strips' access units of one picture, from the top, where there are any.
     ///
-    /// The picture is an IDR if all strips are; otherwise strips that begin anew become I slices.
+    /// An access unit that cannot be read, or is not of the strip's stream, is as none.
     ///
     /// # Errors
-    /// [`Error::Invalid`] unless there is one for each strip; [`Error::Truncated`] or others if they
-    /// cannot be read; [`Error::Unsupported`] if they name different picture parameter sets, which
-    /// encoders of one [`Config`] never do; [`Error::MissingParameters`] before the first IDR of all
-    /// strips.
-    pub fn join(&mut self, strips: &[&[u8]]) -> Result<(SliceKind, Vec<u8>), Error> {
-        if strips.len() != self.firsts.len() {
-            return Err(Error::Invalid { what: "strips", value: strips.len() as u64 });
+    /// [`Error::Invalid`] unless there is a place for each strip; [`Error::MissingParameters`] before
+    /// the first IDR of any strip.
+    pub fn join(&mut self, units: &[Option<&[u8]>]) -> Result<Joined, Error> {
+        if units.len() != self.strips.len() {
+            return Err(Error::Invalid { what: "strips", value: units.len() as u64 });
         }
-        let slices = strips.iter().map(|bytes| read(bytes)).collect::<Result<Vec<_>, _>>()?;
-        // The standard allows two; openh264 and the receiver's concealer do not.
-        if slices.iter().any(|(header, ..)| header.constrained != slices[0].0.constrained) {
-            return Err(Error::Unsupported { what: "two picture parameter sets in a picture" });
+        let read = |(strip, unit): (&Strip, &Option<&[u8]>)| strip.read((*unit)?).ok();
+        let mut slices: Vec<Option<Slice>> = self.strips.iter().zip(units).map(read).collect();
+        let constrained = slices.iter().flatten().next().is_some_and(|slice| slice.0.constrained);
+        for slice in &mut slices {
+            // The standard allows two parameter sets; openh264 and the concealer do not.
+            slice.take_if(|slice| slice.0.constrained != constrained);
         }
-        let idr = slices.iter().all(|(header, ..)| header.idr.is_some());
+        let is_idr = |slice: &Option<Slice>| slice.as_ref().is_some_and(|it| it.0.idr.is_some());
+        let idr = if self.begun { slices.iter().all(is_idr) } else { slices.iter().any(is_idr) };
         if !idr && !self.begun {
             return Err(Error::MissingParameters { set: "sequence", id: 0 });
         }
+        let given = units.iter().flatten().count();
+        let refused = given - slices.iter().flatten().count();
         let mut bytes = Vec::new();
         if idr {
-            self.shape.write_sets(&mut bytes)?;
-            self.number = 0;
-            self.begun = true;
+            self.begin(&mut bytes)?;
         }
+        let still = Header {
+            first: 0,
+            idr: idr.then_some(self.idr_id),
+            predicted: !idr,
+            constrained,
+            number: self.number,
+            back: 0,
+            qp: 26,
+            deblocked: false,
+            mixed: true,
+        };
         let mut writer = BitWriter::default();
-        for ((header, payload, position), &first) in slices.iter().zip(&self.firsts) {
-            let header = Header {
-                first,
-                idr: idr.then_some(self.idr_id),
-                number: self.number,
-                mixed: true,
-                ..*header
-            };
+        for (strip, slice) in self.strips.iter_mut().zip(&slices) {
             writer.clear();
-            header.write(&mut writer);
-            copy_bits(&mut writer, payload, *position);
-            nal::write(header.unit_header(), writer.finish(), &mut bytes);
+            strip.write(&mut writer, still, slice.as_ref());
+            nal::write(still.unit_header(), writer.finish(), &mut bytes);
+            strip.note(slice.as_ref().map(|slice| &slice.0));
         }
-        if idr {
-            self.idr_id = 1 - self.idr_id;
-        }
+        self.idr_id ^= u16::from(idr);
         self.number = self.number.wrapping_add(1);
-        Ok((if idr { SliceKind::Idr } else { SliceKind::Predicted }, bytes))
+        let kind = if idr { SliceKind::Idr } else { SliceKind::Predicted };
+        Ok(Joined { kind, bytes, refused })
+    }
+
+    fn begin(&mut self, bytes: &mut Vec<u8>) -> Result<(), Error> {
+        self.shape.write_sets(bytes)?;
+        self.strips.iter_mut().for_each(|strip| strip.shown.clear());
+        (self.number, self.begun) = (0, true);
+        Ok(())
     }
 }
+
+impl Strip {
+    /// Reads a slice of the strip's stream.
+    fn read(&self, unit: &[u8]) -> Result<Slice, Error> {
+        let slice = read(unit)?;
+        if slice.0.idr.is_some() {
+            if Shape::read(unit)? != self.shape {
+                return Err(Error::Unsupported { what: "a strip that changes its shape" });
+            }
+        } else if self.shown.is_empty() {
+            return Err(Error::MissingParameters { set: "sequence", id: 0 });
+        }
+        Ok(slice)
+    }
+
+    /// Writes the strip's slice of a picture whose slices have headers like `still`.
+    fn write(&self, writer: &mut BitWriter, still: Header, slice: Option<&Slice>) {
+        let still = Header { first: self.first, ..still };
+        if let Some((header, payload, position)) = slice {
+            let Header { predicted, qp, deblocked, .. } = *header;
+            let back = if predicted { self.back(header) } else { 0 };
+            Header { predicted, qp, deblocked, back, ..still }.write(writer);
+            copy_bits(writer, payload, *position);
+        } else {
+            still.write(writer);
+            if still.predicted {
+                writer.unsigned(self.shape.macroblocks()); // mb_skip_run
+            } else {
+                (0..self.shape.macroblocks()).for_each(|_| writer.put(GREY, 8));
+            }
+        }
+    }
+
+    /// How many joined pictures further back than the last one a slice's reference is; where it is in
+    /// none that decoders keep, the last one stands in.
+    fn back(&self, header: &Header) -> u32 {
+        let reference = header.number.wrapping_sub(1 + header.back as u16);
+        self.shown.iter().position(|shown| *shown == reference).unwrap_or(0) as u32
+    }
+
+    /// Takes note of what the next picture shows.
+    fn note(&mut self, header: Option<&Header>) {
+        if header.is_some_and(|header| header.idr.is_some()) {
+            self.shown.clear();
+        }
+        let Some(shown) = header.map(|header| header.number).or(self.shown.front().copied()) else {
+            return;
+        };
+        self.shown.push_front(shown);
+        self.shown.truncate(self.shape.references as usize);
+    }
+}
+
+/// A macroblock of an I slice without residual, all 128: I_16x16_2_0_0 (3), intra_chroma_pred_mode 0,
+/// mb_qp_delta 0, and no level.
+const GREY: u32 = 0b0010_0111;
 
 /// The slice of an access unit: its header, its payload, and the bit after the header.
 fn read(access_unit: &[u8]) -> Result<(Header, Vec<u8>, usize), Error> {
@@ -177,9 +276,11 @@ fn copy_bits(writer: &mut BitWriter, payload: &[u8], position: usize) {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use tautline_units::ByteCount;
 
     use super::*;
-    use crate::avc::Healing;
+    use crate::avc::{Config, Healing, StripEncoder};
+    use crate::{Encoder, Picture, Refresh};
 
     fn config() -> Config {
         Config {
@@ -192,26 +293,69 @@ mod tests {
         }
     }
 
-    #[test]
-    fn what_cannot_be_joined_is_refused() {
-        assert!(Joiner::new(&Config { joinable: false, ..config() }, &[32, 32]).is_err());
-        assert!(Joiner::new(&config(), &[]).is_err());
-        assert!(Joiner::new(&config(), &[24, 24]).is_err());
-        assert!(Joiner::new(&config(), &[8192, 8192]).is_err());
-        let mut joiner = Joiner::new(&config(), &[32, 32]).unwrap();
-        assert!(joiner.join(&[]).is_err());
-        assert!(joiner.join(&[&[], &[]]).is_err());
+    fn encoder(config: Config) -> StripEncoder {
+        StripEncoder::new(config).unwrap()
+    }
+
+    fn idr(config: Config) -> Vec<u8> {
+        code(&mut encoder(config), Refresh::Idr)
+    }
+
+    fn code(encoder: &mut StripEncoder, refresh: Refresh) -> Vec<u8> {
+        let rows = Picture::new(64, 32).unwrap();
+        encoder.encode(&rows, ByteCount::new(500), refresh).unwrap().bytes
+    }
+
+    fn shape() -> Shape {
+        Shape::read(&idr(config())).unwrap()
     }
 
     #[test]
-    fn strips_that_name_two_parameter_sets_are_refused() {
-        // IDRs that differ in the bits of pic_parameter_set_id alone: 1 and 010.
-        let (first, second) =
-            ([0, 0, 1, 0x65, 0xB8, 0, 4, 0xA8], [0, 0, 1, 0x65, 0xB4, 0, 1, 0x2A]);
-        let mut joiner = Joiner::new(&config(), &[32, 32]).unwrap();
-        assert!(joiner.join(&[&first, &second]).is_err());
-        assert!(joiner.join(&[&first, &first]).is_ok());
-        assert!(joiner.join(&[&second, &second]).is_ok());
+    fn what_cannot_be_joined_is_refused() {
+        let shape = shape();
+        assert!(Joiner::new(&[]).is_err());
+        let unlike = [
+            Shape { contained: false, ..shape },
+            Shape { columns: 5, ..shape },
+            Shape { references: 2, ..shape },
+            Shape { pictures_per_second: 30, ..shape },
+            Shape { cropped: [0, 2], ..shape },
+        ];
+        for unlike in unlike {
+            assert!(Joiner::new(&[unlike, shape]).is_err(), "{unlike:?}");
+        }
+        assert!(Joiner::new(&[shape, Shape { cropped: [0, 2], rows: 3, ..shape }]).is_ok());
+        assert!(Joiner::new(&[Shape { rows: 512, ..shape }; 3]).is_err());
+        assert!(Joiner::new(&[Shape { columns: 256, rows: 128, ..shape }; 2]).is_err());
+        let mut joiner = Joiner::new(&[shape, shape]).unwrap();
+        assert!(joiner.join(&[]).is_err());
+        assert!(joiner.join(&[None, None]).is_err());
+        assert!(joiner.join(&[Some(&[]), Some(&[])]).is_err());
+    }
+
+    #[test]
+    fn what_is_not_of_a_strips_stream_is_as_none() {
+        let (shape, ours) = (shape(), idr(config()));
+        let mut encoder = encoder(config());
+        let (begin, next) = (code(&mut encoder, Refresh::No), code(&mut encoder, Refresh::No));
+        let refused = |units: [&[u8]; 2]| {
+            let mut joiner = Joiner::new(&[shape, shape]).unwrap();
+            joiner.join(&units.map(Some)).map(|joined| joined.refused)
+        };
+        assert!(matches!(refused([&begin, &ours]), Ok(0)));
+        assert!(matches!(refused([&begin, &next]), Ok(1)));
+        assert!(refused([&next, &next]).is_err());
+        let swept = idr(Config { healing: Healing::Sweep { period: 4 }, ..config() });
+        let unlike = [
+            idr(Config { pictures_per_second: 30, ..config() }),
+            idr(Config { joinable: false, ..config() }),
+            // Two picture parameter sets in a picture.
+            swept.clone(),
+        ];
+        for unlike in &unlike {
+            assert!(matches!(refused([&ours, unlike]), Ok(1)));
+        }
+        assert!(matches!(refused([&swept, &swept]), Ok(0)));
     }
 
     proptest! {
@@ -220,10 +364,17 @@ mod tests {
             mut bytes in proptest::collection::vec(any::<u8>(), 0..60),
             kind in prop_oneof![Just(0x65u8), Just(0x61)],
         ) {
-            let mut joiner = Joiner::new(&config(), &[32, 32]).unwrap();
-            let _ = joiner.join(&[&bytes, &bytes]);
-            bytes.splice(0..0, [0, 0, 1, kind]);
-            let _ = joiner.join(&[&bytes, &bytes]);
+            let (shape, ours) = (shape(), idr(config()));
+            for begun in [false, true] {
+                let mut joiner = Joiner::new(&[shape, shape]).unwrap();
+                if begun {
+                    joiner.join(&[Some(&ours), None]).unwrap();
+                }
+                let _ = joiner.join(&[Some(&bytes), Some(&bytes)]);
+                bytes.splice(0..0, [0, 0, 1, kind]);
+                let _ = joiner.join(&[Some(&bytes), None]);
+                let _ = joiner.join(&[None, Some(&ours)]);
+            }
         }
     }
 }

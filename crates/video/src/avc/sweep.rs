@@ -226,15 +226,14 @@ pub(super) struct Reach {
 }
 
 impl Reach {
-    /// Nothing is refreshed, and vectors reach as far as the margin, or across rows only within.
+    /// Nothing is refreshed, and vectors reach as far as the margin, or not out of the strip.
     fn free(width: usize, height: usize, held: bool) -> Self {
-        let most = MARGIN as i32 - 8;
-        let across = if held { 0 } else { most };
+        let most = if held { 0 } else { MARGIN as i32 - 8 };
         let window = Window {
             left: -most,
             right: width as i32 + most,
-            top: -across,
-            bottom: height as i32 + across,
+            top: -most,
+            bottom: height as i32 + most,
         };
         Self { held, constrained: false, window, windows: Vec::new(), refreshed: Vec::new() }
     }
@@ -301,6 +300,22 @@ mod tests {
                 let columns = left.max(0) as usize / 16..(right as usize).min(1280) / 16;
                 assert!(columns.contains(&column));
                 assert!(before[columns].iter().all(|stamp| *stamp >= before[column]));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_held_reaches_no_further_than_its_strip() {
+        let healings =
+            [Healing::Idr, Healing::Sweep { period: 4 }, Healing::Columns { spacing: 3 }];
+        for healing in healings {
+            let mut sweep = Sweep::new(healing, 8, true);
+            for picture in 0..9 {
+                let reach = sweep.next(picture == 0, 128, 64);
+                for Window { left, right, top, bottom } in (0..8).map(|column| reach.window(column))
+                {
+                    assert!(left >= 0 && right <= 128 && (top, bottom) == (0, 64));
+                }
             }
         }
     }

@@ -1,0 +1,338 @@
+use std::collections::{BTreeMap, VecDeque};
+use std::process::Command;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use tautline_message::StripReport;
+use tautline_units::ByteCount;
+use tautline_video::avc::{Config, Healing, StripEncoder};
+use tautline_video::openh264::StripDecoder;
+use tautline_video::{Decoder, Encoder, Picture, Refresh, Slice};
+
+use super::film::{Counters, HELD_MAX};
+use super::*;
+use crate::downlink::Downlink;
+
+#[test]
+fn what_was_shown_is_on_disk_when_the_recorder_is_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join(PICTURES), "older").unwrap();
+    let mut recorder = Recorder::create(folder.path()).unwrap();
+    recorder.record(Entry {
+        picture: 3,
+        strip: 5,
+        kind: SliceKind::Idr,
+        captured_at: Instant::from_millis(1),
+        shown_at: Instant::from_millis(9),
+        is_whole: true,
+        bytes: vec![0, 0, 0, 1, 0x67],
+    });
+    assert_eq!(recorder.dropped(), 0);
+    drop(recorder);
+    assert_eq!(fs::read(folder.path().join("strip-5.h264")).unwrap(), [0, 0, 0, 1, 0x67]);
+    let index = fs::read_to_string(folder.path().join(INDEX)).unwrap();
+    assert_eq!(index, format!("{INDEX_HEAD}\n3,5,idr,1000,9000,5,1\n"));
+    assert!(!folder.path().join(PICTURES).exists());
+}
+
+const WIDTH: usize = 64;
+/// Strips of one and two rows of macroblocks in turn.
+const HEIGHT: usize = 144;
+const FIRST: u32 = 1_000;
+
+/// What happens to a strip of a picture.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Comes,
+    Lost,
+    /// The vehicle had no time for it.
+    NeverCoded,
+}
+
+/// A vehicle's six encoders and what an operator shows of them.
+struct Drive {
+    layout: Layout,
+    encoders: Vec<StripEncoder>,
+    /// The last pictures of each strip as its encoder numbers them.
+    coded: Vec<VecDeque<(u32, u64)>>,
+    downlink: Downlink,
+    entries: Vec<Entry>,
+}
+
+impl Drive {
+    fn new(healing: Healing, joinable: bool) -> Self {
+        let layout = Layout::of(WIDTH, HEIGHT).unwrap();
+        let encoder = |strip| {
+            let height = layout.strip_rows(strip).len();
+            let (cropped, pictures_per_second) = ([0, 0], 60);
+            let width = WIDTH;
+            let config = Config { width, height, cropped, pictures_per_second, healing, joinable };
+            StripEncoder::new(config).unwrap()
+        };
+        Self {
+            layout,
+            encoders: (0..Layout::STRIP_COUNT).map(encoder).collect(),
+            coded: vec![VecDeque::new(); Layout::STRIP_COUNT],
+            downlink: Downlink::new(Duration::from_millis(30)),
+            entries: Vec::new(),
+        }
+    }
+
+    /// Drives picture `number` as a vehicle does that hears of losses four pictures later.
+    fn picture(&mut self, number: u32, mut fate: impl FnMut(usize) -> Fate) -> Picture {
+        let (source, picture) = (scene(number), FIRST.wrapping_add(number));
+        let now = Instant::from_millis(1_000 + u64::from(number) * 16);
+        let (refresh, reports) = (self.downlink.refresh_strips(), self.downlink.reports());
+        let mut own = Picture::new(WIDTH, HEIGHT).unwrap();
+        for (strip, encoder) in self.encoders.iter_mut().enumerate() {
+            let rows = self.layout.strip_rows(strip);
+            let fate = fate(strip);
+            if fate != Fate::NeverCoded {
+                let idr = number.is_multiple_of(8) && refresh >> strip & 1 == 1;
+                let report = reports[strip].filter(|_| number.is_multiple_of(4));
+                let wished = wished(idr, report, &self.coded[strip], encoder);
+                self.coded[strip].push_front((picture, encoder.next_picture()));
+                self.coded[strip].truncate(32);
+                let source = source.rows(rows.clone()).unwrap();
+                let encoded = encoder.encode(&source, ByteCount::new(400), wished).unwrap();
+                let slice = Slice {
+                    picture,
+                    strip: strip as u8,
+                    kind: encoded.kind,
+                    history: encoded.history,
+                    captured_at: now,
+                    encoded_at: now,
+                    bytes: encoded.bytes,
+                };
+                if fate == Fate::Comes {
+                    let entries = &mut self.entries;
+                    self.downlink.handle_unit(&slice.to_bytes(), now, |shown| {
+                        entries.push(entry(shown.slice, shown.is_whole));
+                    });
+                }
+            }
+            own.place(rows.start, &encoder.reconstruction()).unwrap();
+        }
+        let entries = &mut self.entries;
+        self.downlink.handle_timeout(now, |shown| entries.push(entry(shown.slice, shown.is_whole)));
+        own
+    }
+
+    /// Every picture as the strips' own decoders have it, by its number from the first on.
+    fn shown(&self) -> BTreeMap<u32, Picture> {
+        let mut slices = BTreeMap::<u32, Vec<&Entry>>::new();
+        for entry in &self.entries {
+            slices.entry(entry.picture.wrapping_sub(FIRST)).or_default().push(entry);
+        }
+        let mut decoders: Vec<_> =
+            self.encoders.iter().map(|_| StripDecoder::new().unwrap()).collect();
+        let mut screen = Picture::new(WIDTH, HEIGHT).unwrap();
+        let (luma, cb, cr) = screen.planes_mut();
+        [luma, cb, cr].into_iter().for_each(|plane| plane.fill(128));
+        let shown = slices.into_iter().map(|(picture, entries)| {
+            for entry in entries {
+                let strip = usize::from(entry.strip);
+                let decoded = decoders[strip].decode(&entry.bytes).unwrap().unwrap();
+                screen.place(self.layout.strip_rows(strip).start, &decoded).unwrap();
+            }
+            (picture, screen.clone())
+        });
+        shown.collect()
+    }
+
+    /// The pictures file of a recording of all that was shown.
+    fn record(&self) -> Option<Vec<u8>> {
+        let folder = tempfile::tempdir().unwrap();
+        let mut recorder = Recorder::create(folder.path()).unwrap();
+        self.entries.iter().for_each(|entry| recorder.record(entry.clone()));
+        assert_eq!(recorder.dropped(), 0);
+        drop(recorder);
+        fs::read(folder.path().join(PICTURES)).ok()
+    }
+}
+
+/// What the operator's word of a strip asks of its next picture.
+fn wished(
+    idr: bool,
+    report: Option<StripReport>,
+    coded: &VecDeque<(u32, u64)>,
+    encoder: &mut StripEncoder,
+) -> Refresh {
+    let whole = report.and_then(|it| Some(it.newest.wrapping_sub(it.whole_before?.into())));
+    if let Some((_, number)) = coded.iter().find(|(picture, _)| Some(*picture) == whole) {
+        encoder.acknowledge(*number);
+    }
+    match report {
+        _ if idr => Refresh::Idr,
+        Some(report) if report.is_damaged() => Refresh::Heal,
+        Some(_) | None => Refresh::No,
+    }
+}
+
+fn entry(slice: Slice, is_whole: bool) -> Entry {
+    let Slice { picture, strip, kind, captured_at, encoded_at, bytes, .. } = slice;
+    Entry { picture, strip, kind, captured_at, shown_at: encoded_at, is_whole, bytes }
+}
+
+/// A texture that moves right and down.
+fn scene(number: u32) -> Picture {
+    let mut picture = Picture::new(WIDTH, HEIGHT).unwrap();
+    let (luma, cb, _) = picture.planes_mut();
+    for (at, value) in luma.iter_mut().enumerate() {
+        let (x, y) =
+            (at % WIDTH + 1_000 - 2 * number as usize, at / WIDTH + 1_000 - number as usize);
+        *value = (60 + ((x / 3 * 37) ^ (y / 2 * 11)) % 90) as u8;
+    }
+    cb.fill(100 + (number % 40) as u8);
+    picture
+}
+
+/// The access units of a pictures file: each begins with a sequence parameter set, or with a slice of
+/// macroblock 0 that follows another slice.
+fn access_units(stream: &[u8]) -> Vec<&[u8]> {
+    let starts =
+        (0..stream.len().saturating_sub(5)).filter(|at| stream[*at..].starts_with(&[0, 0, 0, 1]));
+    let mut begins = Vec::new();
+    let mut before = 0;
+    for at in starts {
+        let (kind, first) = (stream[at + 4] & 0x1F, stream[at + 5] >> 7 == 1);
+        if kind == 7 || (matches!(kind, 1 | 5) && first && before != 8) {
+            begins.push(at);
+        }
+        before = kind;
+    }
+    let ends = begins.iter().copied().skip(1).chain([stream.len()]);
+    begins.iter().zip(ends).map(|(begin, end)| &stream[*begin..end]).collect()
+}
+
+/// Holds a pictures file against what it must show, by openh264 and, where it is installed, ffmpeg.
+fn check(stream: &[u8], expected: &[Picture]) {
+    let units = access_units(stream);
+    assert_eq!(units.len(), expected.len());
+    let mut decoder = StripDecoder::new().unwrap();
+    for (number, (unit, expected)) in units.into_iter().zip(expected).enumerate() {
+        let decoded = decoder.decode(unit).unwrap().expect("one in, one out");
+        assert!(decoded == *expected, "picture {number}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join(PICTURES);
+    fs::write(&file, stream).unwrap();
+    let ffmpeg = Command::new("ffmpeg")
+        .args(["-v", "warning", "-err_detect", "explode", "-xerror", "-f", "h264", "-i"])
+        .arg(&file)
+        .args(["-fps_mode", "passthrough", "-f", "rawvideo", "-pix_fmt", "yuv420p", "-"])
+        .output();
+    let Ok(output) = ffmpeg else {
+        eprintln!("skipped: ffmpeg is not installed");
+        return;
+    };
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    let planes = expected.iter().flat_map(|it| [it.luma(), it.cb(), it.cr()]);
+    assert!(output.stdout == planes.collect::<Vec<_>>().concat(), "ffmpeg");
+}
+
+#[test]
+fn without_loss_a_recording_shows_what_the_encoders_have() {
+    for healing in [Healing::Recall { references: 16 }, Healing::Columns { spacing: 4 }] {
+        let mut drive = Drive::new(healing, true);
+        let own: Vec<_> = (0..40).map(|number| drive.picture(number, |_| Fate::Comes)).collect();
+        check(&drive.record().unwrap(), &own);
+    }
+}
+
+#[test]
+fn with_losses_a_recording_shows_what_the_strips_show() {
+    for (seed, healing) in [
+        (1, Healing::Recall { references: 16 }),
+        (2, Healing::Recall { references: 7 }),
+        (3, Healing::Acknowledged { references: 16 }),
+        (4, Healing::OnLoss { period: 4 }),
+        (5, Healing::Idr),
+    ] {
+        let mut state = 0x9E37_79B9_7F4A_7C15_u64.wrapping_mul(seed);
+        let mut drive = Drive::new(healing, true);
+        for number in 0..80 {
+            drive.picture(number, |strip| {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                match state >> 32 & 31 {
+                    // One strip's first IDR, too.
+                    _ if (number, strip) == (0, 2) => Fate::Lost,
+                    0 | 1 => Fate::Lost,
+                    2 if number > 0 => Fate::NeverCoded,
+                    _ => Fate::Comes,
+                }
+            });
+        }
+        let shown = drive.shown();
+        assert!(drive.entries.iter().any(|entry| entry.kind == SliceKind::Skip));
+        check(&drive.record().unwrap(), &shown.into_values().collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn strips_that_cannot_be_joined_are_not() {
+    let mut drive = Drive::new(Healing::Idr, false);
+    (0..3).for_each(|number| drop(drive.picture(number, |_| Fate::Comes)));
+    assert_eq!(drive.record(), None);
+}
+
+#[test]
+fn a_new_session_begins_a_film_anew() {
+    let mut drive = Drive::new(Healing::Idr, true);
+    let mut own: Vec<_> = (0..5).map(|number| drive.picture(number, |_| Fate::Comes)).collect();
+    let entries = drive.entries;
+    let mut drive = Drive::new(Healing::Recall { references: 3 }, true);
+    own.extend((0..5).map(|number| drive.picture(number, |_| Fate::Comes)));
+    drive.entries.splice(0..0, entries);
+    check(&drive.record().unwrap(), &own);
+}
+
+#[test]
+fn a_strip_that_stops_stops_no_other() {
+    let most = HELD_MAX as u32;
+    let mut drive = Drive::new(Healing::Idr, true);
+    (0..most + 10).for_each(|number| drop(drive.picture(number, |_| Fate::Comes)));
+    let folder = tempfile::tempdir().unwrap();
+    let mut film = Film::new(folder.path().join(PICTURES));
+    let (stopped, others): (Vec<_>, Vec<_>) =
+        drive.entries.into_iter().partition(|it| it.strip == 4 && it.picture != FIRST);
+    others.into_iter().for_each(|entry| film.take(entry).unwrap());
+    assert_eq!(film.counters, Counters { pictures: 10, still: 9, ..Counters::default() });
+    stopped.into_iter().for_each(|entry| film.take(entry).unwrap());
+    film.finish().unwrap();
+    let pictures = u64::from(most) + 10;
+    assert_eq!(film.counters, Counters { pictures, still: 9, late: 9, unjoined: 0 });
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_entries_are_recorded_without_panic(
+        entries in proptest::collection::vec(
+            (any::<u8>(), prop_oneof![0u32..9, any::<u32>()], 0u8..7, 0u8..4, any::<[u8; 6]>()),
+            0..60,
+        ),
+    ) {
+        let mut drive = Drive::new(Healing::Recall { references: 2 }, true);
+        (0..4).for_each(|number| drop(drive.picture(number, |_| Fate::Comes)));
+        let folder = tempfile::tempdir().unwrap();
+        let mut film = Film::new(folder.path().join(PICTURES));
+        for (template, picture, strip, what, noise) in entries {
+            let mut entry = drive.entries[usize::from(template) % drive.entries.len()].clone();
+            match what {
+                0 => {}
+                1 => (entry.picture, entry.strip) = (FIRST.wrapping_add(picture), strip),
+                2 => entry.kind = SliceKind::from_number(noise[0] % 3).unwrap(),
+                _ => for pair in noise.chunks(2) {
+                    let at = usize::from(pair[0]) % entry.bytes.len();
+                    entry.bytes[at] = pair[1];
+                },
+            }
+            film.take(entry).unwrap();
+        }
+        film.finish().unwrap();
+    }
+}
