@@ -7,7 +7,7 @@
 # make miri    no undefined behaviour in the erasure codes, every kernel
 # make lab     the papers' tables and figures beside ours  QUICK=1
 # make numbers how the whole does on a clip               CLIP=file.mp4
-# make latency from capture to canvas, stage by stage     MINUTES=60 ENCODER=own
+# make latency from capture to canvas, stage by stage     MINUTES=60 RATE=30 LINKS=lte-driving ENCODER=own
 # make loss    slices lost at random stop no decoder      PICTURES=10000
 
 SHELL := bash
@@ -89,9 +89,11 @@ numbers: build
 	@$(BINARY) lab clip --clip "$(CLIP)" --links direct --seconds $(SECONDS_LONG)
 	@$(BINARY) lab clip --clip "$(CLIP)" --links lte-driving --seconds $(SECONDS_LONG)
 
+# Over no emulated link, unless one is named.
+latency: LINKS := direct
 latency: build
 	@./setup chromium
-	cd console && TAUTLINE=$(abspath $(BINARY)) MINUTES=$(MINUTES) ENCODER=$(ENCODER) node soak/latency.mjs
+	cd console && TAUTLINE=$(abspath $(BINARY)) MINUTES=$(MINUTES) PICTURES_PER_SECOND=$(or $(RATE),60) ENCODER=$(ENCODER) LINKS=$(LINKS) node soak/latency.mjs
 
 loss: build
 	@./setup ffmpeg chromium

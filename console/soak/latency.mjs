@@ -1,5 +1,5 @@
 // From capture to canvas over loopback, stage by stage, for as long as told: the delay may not grow.
-//   MINUTES=60 PICTURES_PER_SECOND=60 ENCODER=own LINKS=direct node soak/latency.mjs
+//   MINUTES=60 PICTURES_PER_SECOND=30 ENCODER=own LINKS=direct node soak/latency.mjs
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -32,6 +32,8 @@ try {
   await said(/Ctrl-C/);
   browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-gpu', '--no-first-run'] });
   const page = await browser.newPage({ viewport: { width: 1760, height: 990 } });
+  let loads = 0;
+  page.on('load', () => { loads += 1; });
   await page.goto(`http://127.0.0.1:${port}`);
   await page.locator('#details').evaluate((details) => { details.open = true; });
   await begun(page);
@@ -50,10 +52,19 @@ try {
   const busy = jiffies().map((now, at) => now - before[at]);
   console.log(`the machine: ${share(busy[0], busy)} idle, ${share(busy[1], busy)} stolen by its host; ` +
     'figures of a busy one tell of the machine');
-  const growth = windows.at(-1).total.p50 - windows[0].total.p50;
-  console.log(`median grown by ${growth.toFixed(1)} ms in ${MINUTES} min, ` +
-    `JS heap ${windows[0].heapMb.toFixed(1)} -> ${windows.at(-1).heapMb.toFixed(1)} MB`);
+  const tenth = Math.ceil(windows.length / 10);
+  const over = (part, of) => median(part.map(of));
+  const [first, last] = [windows.slice(0, tenth), windows.slice(-tenth)];
+  const growth = over(last, (window) => window.total.p50) - over(first, (window) => window.total.p50);
+  console.log(`median grown by ${growth.toFixed(1)} ms in ${MINUTES} min, from the first tenth of the windows to the last; ` +
+    `JS heap ${over(first, (window) => window.heapMb).toFixed(1)} -> ${over(last, (window) => window.heapMb).toFixed(1)} MB`);
+  console.log(`slices skipped for a loss: ${windows.at(-1).skipped - windows[0].skipped}; ` +
+    `late or lost in the worst window: ${Math.max(...windows.map((window) => window.lateOrLost))} %; ` +
+    `fewest pictures/s drawn: ${Math.min(...windows.map((window) => window.rate))}; ` +
+    `longest delay since the start: ${windows.at(-1).worst} ms; times the page was loaded: ${loads}`);
   assert.ok(growth < GROWTH_MAX_MS, `the delay grew by ${growth} ms`);
+  assert.ok(windows.every((window) => window.rate > 0), 'for ten seconds nothing was drawn');
+  assert.equal(loads, 1, 'the page was loaded again');
 } finally {
   await browser?.close();
   demo.kill('SIGINT');
@@ -71,7 +82,7 @@ async function begun(page) {
 }
 
 async function figures(page) {
-  const number = async (id) => Number.parseFloat(await page.locator(`#${id}`).innerText());
+  const number = async (id) => Number.parseFloat((await page.locator(`#${id}`).innerText()).replaceAll(',', ''));
   const stages = {};
   for (const stage of STAGES) {
     const [p50, p95, p99] = (await page.locator(`#stage-${stage}`).innerText()).split('/').map(Number.parseFloat);
@@ -79,7 +90,8 @@ async function figures(page) {
   }
   const total = { p50: await number('latency-p50'), p95: await number('latency-p95'), p99: await number('latency-p99') };
   const heapMb = await page.evaluate(() => performance.memory.usedJSHeapSize / 1e6);
-  return { total, stages, stamp: await number('stamp-latency'), heapMb, rate: await number('picture-rate') };
+  return { total, stages, stamp: await number('stamp-latency'), heapMb, rate: await number('picture-rate'),
+    worst: await number('latency-worst-ever'), skipped: await number('slices-skipped'), lateOrLost: await number('late-or-lost') };
 }
 
 function line(when, { total: { p50, p95, p99 }, rate }) {
