@@ -94,7 +94,8 @@ pub(super) fn unsigned_length(value: u32) -> u32 {
 /// The bits of se(v).
 #[inline]
 pub(super) fn signed_length(value: i32) -> u32 {
-    unsigned_length(signed_code(value))
+    // A positive value's code is one less than a negative one's, and as long.
+    2 * (2 * value.unsigned_abs() + 1).ilog2() + 1
 }
 
 fn signed_code(value: i32) -> u32 {

@@ -20,13 +20,6 @@ pub(super) struct Levels {
     pub(super) mask: u16,
 }
 
-impl Levels {
-    /// The number of levels that are not zero: `total_coeff`.
-    pub(super) fn count(&self) -> u8 {
-        self.mask.count_ones() as u8
-    }
-}
-
 /// Which part of a macroblock a block belongs to: how many coefficients it has and where its
 /// code tables are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,8 +36,8 @@ pub(super) enum Part {
 /// baseline profiles do not have (9.2.2.1).
 pub(super) const LEVEL_MAX: i16 = 2063;
 
-/// Writes a block as `residual_block_cavlc` (7.3.5.3.2).
-pub(super) fn write_block(writer: &mut BitWriter, levels: &Levels, part: Part) {
+/// Writes a block as `residual_block_cavlc` (7.3.5.3.2) and gives its `total_coeff`.
+pub(super) fn write_block(writer: &mut BitWriter, levels: &Levels, part: Part) -> u8 {
     let (first, most) = match part {
         Part::Whole(_) => (0, 16),
         Part::Alternating(_) => (1, 15),
@@ -52,21 +45,22 @@ pub(super) fn write_block(writer: &mut BitWriter, levels: &Levels, part: Part) {
     };
     let mut mask = u32::from(levels.mask >> first);
     let total = mask.count_ones();
-    let ones = trailing_ones(&levels.values, first, mask);
-    let token = usize::from(match part {
-        Part::Whole(context) | Part::Alternating(context) => context,
-        Part::ChromaMeans => 0,
-    });
+    let (ones, signs, others) = trailing_ones(&levels.values, first, mask);
     let at = (total * 4 + ones) as usize;
-    let code = match part {
+    let token = match part {
         Part::ChromaMeans => COEFF_TOKEN_CHROMA_DC[at],
-        _ => COEFF_TOKEN[TABLE_OF_CONTEXT[token.min(8)]][at],
+        Part::Whole(context) | Part::Alternating(context) => {
+            COEFF_TOKEN[TABLE_OF_CONTEXT[usize::from(context.min(8))]][at]
+        }
     };
-    put(writer, code);
+    writer.put(u32::from(token.bits) << ones | signs, u32::from(token.length) + ones);
     if total == 0 {
-        return;
+        return 0;
     }
-    write_levels(writer, &levels.values, first, mask, ones);
+    if others != 0 {
+        let suffix_length = u32::from(total > 10 && ones < 3);
+        write_levels(writer, &levels.values, first, others, (ones, suffix_length));
+    }
     let zeros = mask.ilog2() + 1 - total;
     if total < most {
         let row = (total - 1) as usize;
@@ -87,53 +81,47 @@ pub(super) fn write_block(writer: &mut BitWriter, levels: &Levels, part: Part) {
         put(writer, RUN_BEFORE[left.min(7) as usize - 1][run as usize]);
         left -= run;
     }
+    total as u8
 }
 
-/// The number of levels of magnitude 1 that come last, at most three.
-fn trailing_ones(values: &[i16; 16], first: usize, mut mask: u32) -> u32 {
-    let mut ones = 0;
+/// The number of levels of magnitude 1 that come last, at most three; their signs, a bit each; and
+/// the mask of the other levels.
+fn trailing_ones(values: &[i16; 16], first: usize, mut mask: u32) -> (u32, u32, u32) {
+    let (mut ones, mut signs) = (0, 0);
     while ones < 3 && mask != 0 {
         let last = mask.ilog2();
-        if values[last as usize + first].unsigned_abs() != 1 {
+        let level = values[last as usize + first];
+        if level.unsigned_abs() != 1 {
             break;
         }
         mask &= !(1 << last);
         ones += 1;
+        signs = signs << 1 | u32::from(level < 0);
     }
-    ones
+    (ones, signs, mask)
 }
 
-/// Signs of trailing ones, then `level_prefix` and `level_suffix` of the others (9.2.2).
+/// `level_prefix` and `level_suffix` of the levels before the trailing ones (9.2.2).
 fn write_levels(
     writer: &mut BitWriter,
     values: &[i16; 16],
     first: usize,
     mut mask: u32,
-    ones: u32,
+    (ones, mut suffix_length): (u32, u32),
 ) {
-    let total = mask.count_ones();
-    let mut suffix_length = u32::from(total > 10 && ones < 3);
-    let mut index = 0;
+    // A level that follows fewer than three ones is no one itself.
+    let mut known = if ones < 3 { 2 } else { 0 };
     while mask != 0 {
         let last = mask.ilog2();
         mask &= !(1 << last);
         let level = i32::from(values[last as usize + first]);
-        if index < ones {
-            writer.put(u32::from(level < 0), 1);
-        } else {
-            let magnitude = level.unsigned_abs();
-            let mut code = 2 * magnitude - 2 + u32::from(level < 0);
-            // A level that follows fewer than three ones is no one itself.
-            if index == ones && ones < 3 {
-                code -= 2;
-            }
-            write_level(writer, code, suffix_length);
-            suffix_length = suffix_length.max(1);
-            if magnitude > 3 << (suffix_length - 1) && suffix_length < 6 {
-                suffix_length += 1;
-            }
+        let magnitude = level.unsigned_abs();
+        write_level(writer, 2 * magnitude - 2 + u32::from(level < 0) - known, suffix_length);
+        known = 0;
+        suffix_length = suffix_length.max(1);
+        if magnitude > 3 << (suffix_length - 1) && suffix_length < 6 {
+            suffix_length += 1;
         }
-        index += 1;
     }
 }
 

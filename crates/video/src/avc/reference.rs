@@ -109,7 +109,8 @@ impl<'a> Reference<'a> {
         vectors: [Vector; 4],
     ) -> [u32; 4] {
         let size = [area.width, area.height];
-        if vectors.iter().all(|vector| (vector.x | vector.y) & 3 == 0) {
+        let fractions = vectors.iter().fold(0, |bits, vector| bits | vector.x | vector.y) & 3;
+        if fractions == 0 {
             let mut places = [source; 4];
             for (place, vector) in places.iter_mut().zip(&vectors) {
                 let (x, y) = (i32::from(vector.x >> 2), i32::from(vector.y >> 2));
@@ -118,19 +119,18 @@ impl<'a> Reference<'a> {
             return kernel.sad_four(size, source, places);
         }
         let (mut firsts, mut seconds) = ([source; 4], [source; 4]);
-        let mut means = 0;
+        let mut any_mean = false;
         for (index, &vector) in vectors.iter().enumerate() {
             let (first, second) = self.quarter(area.x, area.y, vector);
             firsts[index] = first;
-            if let Some(second) = second {
-                seconds[index] = second;
-                means += 1;
-            }
+            // The mean of a sample and itself is that sample.
+            seconds[index] = second.unwrap_or(first);
+            any_mean |= second.is_some();
         }
-        match means {
-            0 => kernel.sad_four(size, source, firsts),
-            4 => kernel.sad_mean_four(size, source, firsts, seconds),
-            _ => vectors.map(|vector| self.sad(kernel, source, area, vector)),
+        if any_mean {
+            kernel.sad_mean_four(size, source, firsts, seconds)
+        } else {
+            kernel.sad_four(size, source, firsts)
         }
     }
 

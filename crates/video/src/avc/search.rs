@@ -42,23 +42,18 @@ impl<K: Kernel> Search<'_, K> {
             return None;
         }
         let sad = self.reference.sad(self.kernel, self.source, self.area, vector);
-        Some(sad + self.price(vector))
+        Some(sad + self.price(vector.bits(self.predicted)))
     }
 
-    fn price(&self, vector: Vector) -> u32 {
-        (self.lambda * vector.bits(self.predicted)) >> 4
+    fn price(&self, bits: u32) -> u32 {
+        (self.lambda * bits) >> 4
     }
 
     /// The best of a vector and the small diamond of the four `step` quarters beside it.
     fn around(&self, best: Found, step: i16) -> Found {
         let Area { x, y, width, height } = self.area;
         let centre = best.vector;
-        let vectors = [
-            centre.moved(0, -step),
-            centre.moved(0, step),
-            centre.moved(-step, 0),
-            centre.moved(step, 0),
-        ];
+        let vectors = centre.around(step);
         let mut found = best;
         let mut consider = |vector: Vector, cost: u32| {
             if cost < found.cost {
@@ -67,8 +62,9 @@ impl<K: Kernel> Search<'_, K> {
         };
         if self.window.permits_around([x, y], [width as i32, height as i32], centre) {
             let sads = self.reference.sad_four(self.kernel, self.source, self.area, vectors);
-            for (vector, sad) in vectors.into_iter().zip(sads) {
-                consider(vector, sad + self.price(vector));
+            let bits = centre.bits_around(step, self.predicted);
+            for ((vector, sad), bits) in vectors.into_iter().zip(sads).zip(bits) {
+                consider(vector, sad + self.price(bits));
             }
         } else {
             for vector in vectors {

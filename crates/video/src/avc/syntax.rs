@@ -151,12 +151,8 @@ fn write_residual(
         }
         let levels = &residual.luma[block];
         let context = context_luma(own, beside, block);
-        write_block(
-            writer,
-            levels,
-            if whole { Coded::Alternating(context) } else { Coded::Whole(context) },
-        );
-        own.counts[block] = levels.count();
+        let part = if whole { Coded::Alternating(context) } else { Coded::Whole(context) };
+        own.counts[block] = write_block(writer, levels, part);
         own.coded |= u16::from(levels.mask != 0) << block;
     }
     if residual.chroma_pattern != 0 {
@@ -168,8 +164,8 @@ fn write_residual(
         for (plane, blocks) in residual.chroma.iter().enumerate() {
             for (block, levels) in blocks.iter().enumerate() {
                 let context = context_chroma(own, beside, 16 + plane * 4, block);
-                write_block(writer, levels, Coded::Alternating(context));
-                own.counts[16 + plane * 4 + block] = levels.count();
+                own.counts[16 + plane * 4 + block] =
+                    write_block(writer, levels, Coded::Alternating(context));
             }
         }
     }

@@ -15,8 +15,26 @@ impl Vector {
         Self { x: (self.x + 2) & !3, y: (self.y + 2) & !3 }
     }
 
-    pub(super) fn moved(self, x: i16, y: i16) -> Self {
-        Self { x: self.x + x, y: self.y + y }
+    /// The four `step` quarters beside it: above, below, left and right.
+    #[inline]
+    pub(super) fn around(self, step: i16) -> [Self; 4] {
+        let Self { x, y } = self;
+        [(x, y - step), (x, y + step), (x - step, y), (x + step, y)].map(|(x, y)| Self { x, y })
+    }
+
+    /// The [`bits`](Self::bits) of each of them.
+    #[inline]
+    pub(super) fn bits_around(self, step: i16, predicted: Self) -> [u32; 4] {
+        let step = i32::from(step);
+        let x = i32::from(self.x) - i32::from(predicted.x);
+        let y = i32::from(self.y) - i32::from(predicted.y);
+        let (across, along) = (signed_length(x), signed_length(y));
+        [
+            across + signed_length(y - step),
+            across + signed_length(y + step),
+            along + signed_length(x - step),
+            along + signed_length(x + step),
+        ]
     }
 
     pub(super) fn minus(self, other: Self) -> Self {

@@ -1,0 +1,158 @@
+//! The motion of a macroblock.
+
+use crate::avc::kernel::Kernel;
+use crate::avc::macroblock::{Kind, Macroblock};
+use crate::avc::plane::Block;
+use crate::avc::reference::Reference;
+use crate::avc::search::Search;
+use crate::avc::slice::{Current, Slice};
+use crate::avc::syntax::{Choice, Shape};
+use crate::avc::vector::{Neighbour, Neighbours, Part, Vector};
+
+/// Motion found for a macroblock.
+pub(super) struct Moved {
+    pub(super) shape: Shape,
+    /// Of each quarter, by rows.
+    pub(super) vectors: [Vector; 4],
+    /// Of each part from what is predicted for it.
+    differences: [Vector; 4],
+    cost: u32,
+    /// That of the differences and the shape.
+    pub(super) bits: u32,
+}
+
+impl<K: Kernel> Slice<'_, K> {
+    pub(super) fn search(
+        &self,
+        current: &Current,
+        reference: &Reference<'_>,
+        neighbours: &Neighbours,
+    ) -> Option<Moved> {
+        let predicted = neighbours.predict(Part::WHOLE);
+        let mut candidates = [predicted; 8];
+        let mut count = 1;
+        let near = [neighbours.cells[1][0], neighbours.cells[0][1], neighbours.cells[0][3]];
+        for near in near {
+            if let Neighbour::Moved(vector) = near {
+                candidates[count] = vector;
+                count += 1;
+            }
+        }
+        let ahead = [current.index, current.index + 1, current.index + self.columns];
+        for at in ahead {
+            if let Some(&vector) = self.past.get(at) {
+                candidates[count] = vector;
+                count += 1;
+            }
+        }
+        let search = |part: Part, predicted: Vector| Search {
+            kernel: self.kernel,
+            reference: *reference,
+            source: Block {
+                samples: &current.source.luma[part.y * 128 + part.x * 8..],
+                stride: 16,
+            },
+            area: current.area(part),
+            window: current.window,
+            predicted,
+            lambda: current.lambda,
+        };
+        let found = search(Part::WHOLE, predicted).run(&candidates[..count])?;
+        let difference = found.vector.minus(predicted);
+        let mut best = Moved {
+            shape: Shape::Whole,
+            vectors: [found.vector; 4],
+            differences: [difference; 4],
+            cost: found.cost,
+            bits: found.vector.bits(predicted),
+        };
+        if found.cost < current.bits(SPLIT_WORTH) {
+            return Some(best);
+        }
+        let mut vectors = best.vectors;
+        for (shape, bits) in [(Shape::Quarters, 8), (Shape::Rows, 2), (Shape::Columns, 2)] {
+            let limit = best.cost;
+            let split = self.split(current, (shape, bits), limit, &vectors, neighbours, &search);
+            let Some(split) = split else {
+                // Halves rarely help where quarters do not.
+                if shape == Shape::Quarters {
+                    break;
+                }
+                continue;
+            };
+            vectors = split.vectors;
+            if split.cost < best.cost {
+                best = split;
+            } else if shape == Shape::Quarters {
+                break;
+            }
+        }
+        Some(best)
+    }
+
+    /// Searches a shape's parts from `vectors` on; none if it costs clearly more than `limit`.
+    fn split<'b>(
+        &self,
+        current: &Current,
+        (shape, overhead): (Shape, u32),
+        limit: u32,
+        vectors: &[Vector; 4],
+        neighbours: &Neighbours,
+        search: &impl Fn(Part, Vector) -> Search<'b, K>,
+    ) -> Option<Moved>
+    where
+        K: 'b,
+    {
+        let mut neighbours = neighbours.clone();
+        let mut moved = Moved {
+            shape,
+            vectors: *vectors,
+            differences: [Vector::default(); 4],
+            cost: current.bits(overhead),
+            bits: overhead,
+        };
+        for (index, &part) in shape.parts().iter().enumerate() {
+            let predicted = neighbours.predict(part);
+            let at = part.y * 2 + part.x;
+            let other = (part.y + part.height - 1) * 2 + part.x + part.width - 1;
+            let found = search(part, predicted).run(&[vectors[at], vectors[other], predicted])?;
+            moved.cost += found.cost;
+            moved.bits += found.vector.bits(predicted);
+            if moved.cost > limit {
+                return None;
+            }
+            moved.differences[index] = found.vector.minus(predicted);
+            neighbours.set(part, found.vector);
+            for y in part.y..part.y + part.height {
+                for x in part.x..part.x + part.width {
+                    moved.vectors[y * 2 + x] = found.vector;
+                }
+            }
+        }
+        Some(moved)
+    }
+
+    pub(super) fn inter(
+        &mut self,
+        current: &mut Current,
+        reference: &Reference<'_>,
+        moved: &Moved,
+        skip: Option<Vector>,
+    ) {
+        current.predict_chroma(self.kernel, reference, moved.shape, &moved.vectors);
+        let Current { residual, source, samples, qp, .. } = current;
+        residual.inter_luma(self.kernel, source, samples, *qp);
+        residual.chroma(self.kernel, source, samples, *qp, false);
+        if residual.pattern() == 0 && moved.shape == Shape::Whole && skip == Some(moved.vectors[0])
+        {
+            return self.skip(current, moved.vectors[0]);
+        }
+        let mut own = Macroblock::new(Kind::Inter, 0);
+        own.vectors = moved.vectors;
+        let choice = Choice::Moved { shape: moved.shape, differences: moved.differences };
+        self.write(current, &choice, own);
+    }
+}
+
+/// Inter prediction as good as this many bits makes smaller parts not worth trying.
+const SPLIT_WORTH: u32 = 900;

@@ -1,0 +1,222 @@
+//! Intra prediction of a macroblock.
+
+use crate::avc::cavlc::Levels;
+use crate::avc::intra::{self, Border, Border4, MEAN4, MODES4, Near, Whole};
+use crate::avc::kernel::Kernel;
+use crate::avc::macroblock::{BLOCKS, Kind, Macroblock};
+use crate::avc::plane::Block;
+use crate::avc::quantize::QUANTIZERS;
+use crate::avc::residual::{Residual, block_start};
+use crate::avc::slice::{Current, Slice};
+use crate::avc::syntax::{Choice, predicted_mode};
+
+/// The best way found to code luma as 16 blocks.
+struct Blocks {
+    modes: [u8; 16],
+    predicted: [u8; 16],
+    levels: [Levels; 16],
+    samples: [u8; 256],
+    cost: u32,
+}
+
+impl<K: Kernel> Slice<'_, K> {
+    /// Whether the macroblock differs more from its inter prediction than from itself one row on.
+    ///
+    /// No intra prediction is much better than that. Noise is in both, so that where there is
+    /// nothing else, none is tried.
+    pub(super) fn may_be_intra(&self, current: &Current) -> bool {
+        let source = |row: usize| Block { samples: &current.source.luma[row * 16..], stride: 16 };
+        let predicted = current.samples.luma_block(0);
+        let inter = self.kernel.sad(16, 16, source(0), predicted);
+        inter > self.kernel.sad(16, 14, source(0), source(1))
+    }
+
+    /// Codes the macroblock intra if that costs less than `limit`; tells whether it did.
+    pub(super) fn intra_if_below(&mut self, current: &mut Current, limit: u32) -> bool {
+        let near = self.near(current.index);
+        let (mut whole, mut whole_cost) = (Whole::Mean, u32::MAX);
+        let mut samples = [0; 256];
+        let border = Border::of(&self.frame.luma, [current.x, current.y], near);
+        for mode in Whole::permitted(near) {
+            // The plane, the dearest to try, is seldom much better than the others.
+            if mode == Whole::Plane && whole_cost - whole_cost / 4 > limit {
+                return false;
+            }
+            border.predict_luma(mode, &mut samples);
+            let predicted = Block { samples: &samples, stride: 16 };
+            let satd = self.kernel.satd(16, 16, current.source.luma_block(0), predicted);
+            let cost = satd + current.bits(WHOLE_BITS);
+            if cost < whole_cost {
+                (whole, whole_cost) = (mode, cost);
+            }
+            // The mean comes first; where it is far off, others are too.
+            if mode == Whole::Mean && cost / 2 > limit {
+                return false;
+            }
+        }
+        // Blocks are seldom much cheaper than the whole.
+        if whole_cost - whole_cost / 4 > limit {
+            return false;
+        }
+        let blocks = self.blocks(current, near, whole_cost.min(limit));
+        if blocks.is_none() && whole_cost >= limit {
+            return false;
+        }
+        let chroma = self.intra_chroma(current, near);
+        let Current { residual, source, samples, qp, .. } = current;
+        let mut own = Macroblock::new(Kind::Intra, 0);
+        let choice = if let Some(blocks) = blocks {
+            residual.luma = blocks.levels;
+            residual.luma_pattern = 0;
+            for (index, block) in BLOCKS.into_iter().enumerate() {
+                let any = blocks.levels[block].mask != 0;
+                residual.luma_pattern |= u8::from(any) << (index / 4);
+            }
+            samples.luma = blocks.samples;
+            own.modes = blocks.modes;
+            Choice::Blocks { modes: blocks.modes, predicted: blocks.predicted, chroma }
+        } else {
+            let out = &mut samples.luma;
+            border.predict_luma(whole, out);
+            residual.whole_luma(self.kernel, source, samples, *qp);
+            Choice::Whole { luma: whole, chroma }
+        };
+        self.write(current, &choice, own);
+        true
+    }
+
+    /// Chooses how to predict chroma, and codes it.
+    fn intra_chroma(&mut self, current: &mut Current, near: Near) -> Whole {
+        let (x, y) = (current.x / 2, current.y / 2);
+        let (mut best, mut best_cost) = (Whole::Mean, u32::MAX);
+        let mut predicted = [0; 128];
+        let borders = [&self.frame.cb, &self.frame.cr].map(|plane| Border::of(plane, [x, y], near));
+        for mode in Whole::permitted(near) {
+            borders[0].predict_chroma(mode, &mut predicted);
+            borders[1].predict_chroma(mode, &mut predicted[8..]);
+            let predicted_block = Block { samples: &predicted, stride: 16 };
+            let satd = self.kernel.satd(16, 8, current.source.chroma_block(), predicted_block);
+            let cost = satd + current.bits(if mode == Whole::Mean { 1 } else { 3 });
+            if cost < best_cost {
+                (best, best_cost) = (mode, cost);
+                current.samples.chroma = predicted;
+            }
+        }
+        let Current { residual, source, samples, qp, .. } = current;
+        residual.chroma(self.kernel, source, samples, *qp, true);
+        best
+    }
+
+    /// Codes luma as blocks of 4x4, one after the other; none if it costs more than `limit`.
+    fn blocks(&mut self, current: &Current, near: Near, limit: u32) -> Option<Blocks> {
+        let by = &QUANTIZERS[usize::from(current.qp)];
+        let constrained = self.reach.is_constrained();
+        let mut blocks = Blocks {
+            modes: [MEAN4; 16],
+            predicted: [MEAN4; 16],
+            levels: [Levels::default(); 16],
+            samples: [0; 256],
+            cost: current.bits(BLOCKS_BITS),
+        };
+        for (count, block) in BLOCKS.into_iter().enumerate() {
+            let predicted =
+                predicted_mode(&blocks.modes, self.beside(current.index), block, constrained);
+            let (x, y) = (current.x + block as i32 % 4 * 4, current.y + block as i32 / 4 * 4);
+            let near = near_block(near, block);
+            let border = Border4::of(self.kernel, &self.frame.luma, [x, y], near);
+            let source = current.source.luma_block(block);
+            let (mode, mut samples, cost) =
+                self.best_mode(current, &border, near, source, predicted);
+            blocks.cost += cost;
+            // The blocks to come are seldom much cheaper than those before.
+            let share = (count as u32 + EARLY).min(16);
+            if blocks.cost > limit / 16 * share {
+                return None;
+            }
+            let prediction = Block { samples: &samples, stride: 4 };
+            let mut coefficients = [0; 16];
+            let levels = self.kernel.code(source, prediction, (by, true), &mut coefficients);
+            if levels.mask != 0 {
+                self.kernel.add_inverse(&coefficients, &mut samples, 4);
+            }
+            let kept = Block { samples: &samples, stride: 4 };
+            self.frame.luma.place(self.kernel, [x, y], [4, 4], kept);
+            for (row, line) in samples.chunks_exact(4).enumerate() {
+                blocks.samples[block_start(block) + row * 16..][..4].copy_from_slice(line);
+            }
+            blocks.levels[block] = levels;
+            blocks.modes[block] = mode;
+            blocks.predicted[block] = predicted;
+        }
+        Some(blocks)
+    }
+
+    #[inline]
+    fn best_mode(
+        &self,
+        current: &Current,
+        border: &Border4,
+        near: Near,
+        source: Block<'_>,
+        predicted: u8,
+    ) -> (u8, [u8; 16], u32) {
+        let (likely, other) = (current.bits(1), current.bits(4));
+        let mut costs = self.kernel.satd_modes(source, border).map(|satd| satd + other);
+        costs[usize::from(predicted)] -= other - likely;
+        // The cheapest, of equals the first.
+        let key = |mode: usize| costs[mode] << 4 | mode as u32;
+        let best = match intra::permitted4(near) {
+            intra::ALL4 => (0..MODES4).map(key).min(),
+            some => (0..MODES4).filter(|mode| some >> mode & 1 == 1).map(key).min(),
+        };
+        let best = best.expect("the mean is always permitted");
+        let mode = (best & 15) as u8;
+        (mode, border.predict(self.kernel, mode), best >> 4)
+    }
+
+    /// Intra coded with nothing but the mean of its neighbours.
+    pub(super) fn mean(&mut self, current: &mut Current) {
+        let near = self.near(current.index);
+        let (x, y) = (current.x, current.y);
+        let mode = Whole::Mean;
+        let border = Border::of(&self.frame.luma, [x, y], near);
+        border.predict_luma(mode, &mut current.samples.luma);
+        for (plane, start) in [(&self.frame.cb, 0), (&self.frame.cr, 8)] {
+            let out = &mut current.samples.chroma[start..];
+            Border::of(plane, [x / 2, y / 2], near).predict_chroma(mode, out);
+        }
+        current.residual = Residual::new();
+        current.qp = self.qp;
+        let choice = Choice::Whole { luma: mode, chroma: mode };
+        self.write(current, &choice, Macroblock::new(Kind::Intra, 0));
+    }
+}
+
+/// Which neighbours of a 4x4 block may be predicted from, if those of its macroblock are `near`.
+fn near_block(near: Near, block: usize) -> Near {
+    /// Blocks below the first row whose block above and to the right is coded before them.
+    const BEYOND: u16 = 0b0101_0111_0101_0000;
+    let (first_column, first_row) = (block.is_multiple_of(4), block < 4);
+    Near {
+        left: !first_column || near.left,
+        above: !first_row || near.above,
+        corner: match (first_column, first_row) {
+            (true, true) => near.corner,
+            (true, false) => near.left,
+            (false, true) => near.above,
+            (false, false) => true,
+        },
+        beyond: match block {
+            3 => near.beyond,
+            0..3 => near.above,
+            _ => BEYOND >> block & 1 == 1,
+        },
+    }
+}
+
+/// Blocks for which one block may already have cost the limit's share.
+const EARLY: u32 = 4;
+/// Bits that the type and modes of a whole intra macroblock take.
+const WHOLE_BITS: u32 = 8;
+/// And those of blocks, beside their modes.
+const BLOCKS_BITS: u32 = 24;
