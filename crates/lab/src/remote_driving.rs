@@ -22,6 +22,7 @@ mod slices;
 mod stages;
 mod survival;
 mod sweep_pattern;
+mod trials;
 
 use crate::experiment::Experiment;
 

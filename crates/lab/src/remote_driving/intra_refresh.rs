@@ -1,34 +1,28 @@
 //! Fig. 10: quality at rate with one slice of sixteen lost: intra, inter and intra refresh.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use tautline_video::Picture;
 
 use super::curves::{self, Average, Curves, QUALITY_DB};
-use super::healing::{self, Coded, INTER, INTRA, Mode, Strips, modes, psnr};
+use super::healing::{self, Coded, INTER, INTRA, Mode, Strips, psnr};
+use super::trials::{self, Plan};
 use crate::experiment::Run;
-use crate::footage::{Footage, Size, clips};
 use crate::outcome::{Outcome, Table};
 use crate::row::Row;
-use crate::workers;
 
 /// Codes every footage in every mode at several quantizers, loses a slice, and decodes.
 pub(super) fn run(run: &Run<'_>) -> Result<Outcome> {
-    let (clips, none) = if run.quick { (Vec::new(), None) } else { clips() };
     let tables = vec![table(), curves::claims("one slice of 16 lost"), rates(), best()];
     let mut outcome = Outcome { tables, ..Outcome::default() };
-    // What comes before the sixteen lets a sweep settle.
-    let count = WARM_UP + SLICES;
-    let size = run.choose(Size::SMALL, Size::HD);
-    let total = clips.len() + 1;
-    let mut done = 0;
-    run.progress(0, 1, "the first footage is made");
-    Footage::each(&clips, size, RATE, count, run.seed, |footage| {
-        measure(run, &Strips::of(&footage)?, [done, total], &mut outcome)?;
-        done += 1;
-        Ok(())
-    })?;
+    let plan = Plan {
+        // What comes before the sixteen lets a sweep settle.
+        pictures: WARM_UP + SLICES,
+        quantizers: run.choose(&[24, 32, 40], &[20, 24, 28, 32, 36, 40, 44]),
+    };
+    let none =
+        trials::each(run, plan, trial, |footage, trials| list(footage, trials, &mut outcome))?;
     outcome.notes.extend(none);
-    outcome.notes.extend(notes());
+    outcome.notes.extend([note(), trials::CLAIM.to_owned()]);
     Ok(outcome)
 }
 
@@ -43,31 +37,10 @@ struct Trial {
     by_pictures: f64,
 }
 
-/// Measures the footage after `done` of `total`.
-fn measure(
-    run: &Run<'_>,
-    footage: &Strips,
-    [done, total]: [usize; 2],
-    outcome: &mut Outcome,
-) -> Result<()> {
-    let quantizers: &[u8] = run.choose(&[24, 32, 40], &[20, 24, 28, 32, 36, 40, 44]);
-    let jobs: Vec<(Mode, u8)> =
-        modes().into_iter().flat_map(|mode| quantizers.iter().map(move |qp| (mode, *qp))).collect();
-    let trials = workers::each(
-        workers::count(),
-        &jobs,
-        |(mode, qp)| {
-            let trial = trial(footage, *mode, *qp);
-            trial.with_context(|| format!("{} at {qp}", mode.name))
-        },
-        |made, trial| {
-            let what = format!("{}, {} at {}", footage.name, trial.mode.name, trial.qp);
-            run.progress((done * jobs.len() + made) as u64, (total * jobs.len()) as u64, &what);
-        },
-    )?;
+fn list(footage: &Strips, trials: &[Trial], outcome: &mut Outcome) {
     trials.iter().for_each(|trial| trial.list(footage, &mut outcome.tables[0]));
     for average in Average::ALL {
-        let curves = Curves::new(&footage.name, average, &trials, |trial| match average {
+        let curves = Curves::new(&footage.name, average, trials, |trial| match average {
             Average::Slices => (trial.by_slices, trial.mbps),
             Average::Pictures => (trial.by_pictures, trial.mbps),
         });
@@ -85,7 +58,6 @@ fn measure(
         );
         outcome.plots.push(curves.plot("One slice of 16 lost"));
     }
-    Ok(())
 }
 
 impl Trial {
@@ -153,23 +125,17 @@ fn best() -> Table {
     curves::table("best-psnr", "The best PSNR at any rate with one slice of 16 lost, dB")
 }
 
-fn notes() -> Vec<String> {
-    vec![
-        format!(
-            "Sixteen slices of a strip, one lost and shown as the one before it, at places {LOST:?} \
-             in turn, every strip; rates are of six strips. \"By slices\" averages the strip's PSNR, \
-             as the paper does; \"by pictures\" that of whole pictures in which the other five strips \
-             are whole. Inter begins with the stream's I; the others are taken from their middle. \
-             What answers a loss hears of it {} pictures later: sixteen slices hardly see it heal, \
-             `lte-refresh` does. All are our own encoder's unless x264's is said. Empty fields: no \
-             rate is enough.",
-            healing::ROUND_TRIP
-        ),
-        "The paper's claim is of what it compared: intra alone, inter alone, and refresh without a word \
-         from the receiver (here the cheaper of sweep and columns). Dashed are the modes that hear of \
-         losses."
-            .to_owned(),
-    ]
+fn note() -> String {
+    format!(
+        "Sixteen slices of a strip, one lost and shown as the one before it, at places {LOST:?} in \
+         turn, every strip; rates are of six strips. \"By slices\" averages the strip's PSNR, as the \
+         paper does; \"by pictures\" that of whole pictures in which the other five strips are \
+         whole. Inter begins with the stream's I; the others are taken from their middle. What \
+         answers a loss hears of it {} pictures later: sixteen slices hardly see it heal, \
+         `lte-refresh` does. All are our own encoder's unless x264's is said. Empty fields: no rate \
+         is enough.",
+        healing::ROUND_TRIP
+    )
 }
 
 /// The paper's number of slices.
@@ -177,4 +143,3 @@ const SLICES: usize = 16;
 const WARM_UP: usize = 20;
 /// Places of the lost slice; the first cannot be shown as the one before it.
 const LOST: [usize; 3] = [1, 6, 11];
-const RATE: u32 = 60;

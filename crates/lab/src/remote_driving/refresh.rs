@@ -1,47 +1,34 @@
 //! Beyond Fig. 10: every way of healing through losses at random, over seconds, with what it hears.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::curves::{self, Average, Curves, QUALITY_DB};
-use super::healing::{self, INTER, Mode, SWEEP, Strips, modes, psnr};
+use super::healing::{self, INTER, Mode, SWEEP, Strips, psnr};
+use super::trials::{self, Plan};
 use crate::experiment::Run;
-use crate::footage::{Footage, Size, clips};
 use crate::outcome::{Outcome, Table};
 use crate::row::Row;
-use crate::workers;
 
 /// Codes every footage in every mode, with one slice in twenty lost and with none.
 pub(super) fn run(run: &Run<'_>) -> Result<Outcome> {
-    let (clips, none) = if run.quick { (Vec::new(), None) } else { clips() };
     let claims = curves::claims("one slice in 20 lost");
     let tables = vec![table(), claims, without_loss(), at_that_rate(), with_loss()];
     let mut outcome = Outcome { tables, ..Outcome::default() };
-    let count = run.choose(WARM_UP + 20, WARM_UP + 100);
-    let size = run.choose(Size::SMALL, Size::HD);
-    let total = clips.len() + 1;
-    let mut done = 0;
-    run.progress(0, 1, "the first footage is made");
-    Footage::each(&clips, size, RATE, count, run.seed, |footage| {
-        measure(run, &Strips::of(&footage)?, [done, total], &mut outcome)?;
-        done += 1;
-        Ok(())
-    })?;
+    let plan = Plan {
+        pictures: run.choose(WARM_UP + 20, WARM_UP + 100),
+        quantizers: run.choose(&[24, 32, 40], &[24, 28, 32, 36, 40]),
+    };
+    let seed = run.seed;
+    let none = trials::each(
+        run,
+        plan,
+        |footage, mode, qp| trial(footage, mode, qp, seed),
+        |footage, trials| list(footage, trials, &mut outcome),
+    )?;
     outcome.notes.extend(none);
-    outcome.notes.push(format!(
-        "Every strip loses each slice with a probability of {LOSS}, the same ones in every mode and at \
-         every quantizer, and shows the one before in its place; the first {WARM_UP} pictures are not \
-         measured. Losses and arrivals are heard of {} pictures later. Rates are of six strips, and \
-         with losses also of what they make the encoder send. Empty fields: no rate is enough.",
-        healing::ROUND_TRIP
-    ));
-    outcome.notes.push(
-        "The paper's claim is of what it compared: intra alone, inter alone, and refresh without a word \
-         from the receiver (here the cheaper of sweep and columns). Dashed are the modes that hear of \
-         losses."
-            .to_owned(),
-    );
+    outcome.notes.extend([note(), trials::CLAIM.to_owned()]);
     Ok(outcome)
 }
 
@@ -73,33 +60,11 @@ impl Quality {
     }
 }
 
-/// Measures the footage after `done` of `total`.
-fn measure(
-    run: &Run<'_>,
-    footage: &Strips,
-    [done, total]: [usize; 2],
-    outcome: &mut Outcome,
-) -> Result<()> {
-    let quantizers: &[u8] = run.choose(&[24, 32, 40], &[24, 28, 32, 36, 40]);
-    let jobs: Vec<(Mode, u8)> =
-        modes().into_iter().flat_map(|mode| quantizers.iter().map(move |qp| (mode, *qp))).collect();
-    let seed = run.seed;
-    let trials = workers::each(
-        workers::count(),
-        &jobs,
-        |(mode, qp)| {
-            let trial = trial(footage, *mode, *qp, seed);
-            trial.with_context(|| format!("{} at {qp}", mode.name))
-        },
-        |made, trial| {
-            let what = format!("{}, {} at {}", footage.name, trial.mode.name, trial.qp);
-            run.progress((done * jobs.len() + made) as u64, (total * jobs.len()) as u64, &what);
-        },
-    )?;
+fn list(footage: &Strips, trials: &[Trial], outcome: &mut Outcome) {
     trials.iter().for_each(|trial| trial.list(footage, &mut outcome.tables[0]));
     for average in Average::ALL {
         let curves = |of: fn(&Trial) -> Quality| {
-            Curves::new(&footage.name, average, &trials, move |trial| of(trial).by(average))
+            Curves::new(&footage.name, average, trials, move |trial| of(trial).by(average))
         };
         let (clean, lossy) = (curves(|trial| trial.clean), curves(|trial| trial.lossy));
         let rates = clean.rates(QUALITY_DB);
@@ -115,7 +80,6 @@ fn measure(
         outcome.rows.push(row.reference(0.5).at_least(1.0));
         outcome.plots.push(lossy.plot("One slice in 20 lost"));
     }
-    Ok(())
 }
 
 impl Trial {
@@ -199,8 +163,17 @@ fn with_loss() -> Table {
     curves::table("mbps-with-loss", "Mbit/s for 36 dB with one slice in 20 lost")
 }
 
+fn note() -> String {
+    format!(
+        "Every strip loses each slice with a probability of {LOSS}, the same ones in every mode and at \
+         every quantizer, and shows the one before in its place; the first {WARM_UP} pictures are not \
+         measured. Losses and arrivals are heard of {} pictures later. Rates are of six strips, and \
+         with losses also of what they make the encoder send. Empty fields: no rate is enough.",
+        healing::ROUND_TRIP
+    )
+}
+
 /// One slice in twenty.
 const LOSS: f64 = 0.05;
 /// Until a sweep has settled, and the first answers have come.
 const WARM_UP: usize = 20;
-const RATE: u32 = 60;
