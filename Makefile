@@ -93,7 +93,7 @@ numbers: build
 latency: LINKS := direct
 latency: build
 	@./setup chromium
-	cd console && TAUTLINE=$(abspath $(BINARY)) MINUTES=$(MINUTES) PICTURES_PER_SECOND=$(or $(RATE),60) ENCODER=$(ENCODER) LINKS=$(LINKS) node soak/latency.mjs
+	cd console && TAUTLINE=$(abspath $(BINARY)) MINUTES=$(MINUTES) PICTURES_PER_SECOND=$(RATE) ENCODER=$(ENCODER) LINKS=$(LINKS) node soak/latency.mjs
 
 loss: build
 	@./setup ffmpeg chromium

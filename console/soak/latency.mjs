@@ -11,7 +11,7 @@ import { chromium } from 'playwright-core';
 const BINARY = process.env.TAUTLINE ?? '../target/release/tautline';
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 const MINUTES = Number(process.env.MINUTES ?? '1');
-const RATE = process.env.PICTURES_PER_SECOND ?? '60';
+const RATE = process.env.PICTURES_PER_SECOND ?? '';
 const LINKS = process.env.LINKS ?? 'direct';
 const ENCODER = process.env.ENCODER ?? '';
 // The page's figures are of its last ten seconds.
@@ -20,11 +20,12 @@ const STAGES = ['camera-and-encoder', 'network', 'bridge', 'decoder', 'canvas'];
 const BROWSER_STAGES = ['bridge', 'decoder', 'canvas'];
 // What a shared machine does by itself from one minute to the next.
 const GROWTH_MAX_MS = 10;
+const GROWTH_MIN_MINUTES = 10;
 const START_MAX_S = 60;
 
 const port = await freePort();
 const demo = spawn(BINARY, ['demo', '--console', `127.0.0.1:${port}`, '--links', LINKS,
-  '--pictures-per-second', RATE, ...(ENCODER ? ['--encoder', ENCODER] : [])],
+  ...(RATE ? ['--pictures-per-second', RATE] : []), ...(ENCODER ? ['--encoder', ENCODER] : [])],
 { stdio: ['ignore', 'pipe', 'inherit'] });
 const ended = new Promise((resolve) => { demo.once('exit', resolve); });
 let browser;
@@ -39,7 +40,7 @@ try {
   await begun(page);
   await sleep((WINDOW_S + 5) * 1_000);
   console.log(`${processor()}, ${cpus().length} processors; ${BINARY}, encoder ${ENCODER || 'as by default'}, ` +
-    `links ${LINKS}, ${RATE} pictures/s asked for`);
+    `links ${LINKS}, ${RATE ? `${RATE} pictures/s asked for` : 'pictures/s as by default'}`);
   const before = jiffies();
   const windows = [];
   for (let second = 0; second < MINUTES * 60; second += WINDOW_S) {
@@ -62,9 +63,10 @@ try {
     `late or lost in the worst window: ${Math.max(...windows.map((window) => window.lateOrLost))} %; ` +
     `fewest pictures/s drawn: ${Math.min(...windows.map((window) => window.rate))}; ` +
     `longest delay since the start: ${windows.at(-1).worst} ms; times the page was loaded: ${loads}`);
-  assert.ok(growth < GROWTH_MAX_MS, `the delay grew by ${growth} ms`);
-  assert.ok(windows.every((window) => window.rate > 0), 'for ten seconds nothing was drawn');
+  assert.ok(windows.every((window) => Number.isFinite(window.total.p50)), 'for ten seconds nothing was drawn');
   assert.equal(loads, 1, 'the page was loaded again');
+  // In less, what else the machine does outweighs any growth.
+  if (MINUTES >= GROWTH_MIN_MINUTES) assert.ok(growth < GROWTH_MAX_MS, `the delay grew by ${growth} ms`);
 } finally {
   await browser?.close();
   demo.kill('SIGINT');
