@@ -116,7 +116,16 @@ pub(crate) enum Rate {
     Quantizer(u8),
 }
 
-/// Is what came of footage at one rate.
+/// Is footage as one encoder a strip coded it at one rate.
+pub(crate) struct Coding {
+    pub(crate) backend: Backend,
+    pub(crate) rate: Rate,
+    layout: Layout,
+    slices: Vec<Slice>,
+    access_units: Vec<Vec<u8>>,
+}
+
+/// Is what came of footage at one rate, once it is decoded.
 pub(crate) struct Coded {
     pub(crate) slices: Vec<Slice>,
     /// Pictures as they come back.
@@ -137,47 +146,66 @@ pub(crate) struct Slice {
     pub(crate) decoding: Duration,
 }
 
-impl Coded {
+impl Coding {
     /// Codes all of `footage` in `strips` strips at `rate`: each strip by an encoder of its own, the
     /// first picture as an IDR.
     ///
     /// A picture's budget is shared as on the vehicle: by a [`Plan`] among strips of our own encoder,
-    /// equally among those of others, which tell nothing to plan with. Times are the least of `repeats` runs that
-    /// give the same bytes: what a shared machine adds is no part of an encoder.
+    /// equally among those of others, which tell nothing to plan with.
     ///
     /// # Errors
-    /// When an encoder or decoder fails, or does not give the same bytes twice.
+    /// When an encoder fails.
     pub(crate) fn of(
         footage: &Footage,
         backend: Backend,
         rate: Rate,
         strips: usize,
-        repeats: usize,
     ) -> Result<Self> {
         let first = footage.pictures.first().context("no pictures")?;
         let layout = Layout::with_strips(first.width(), first.height(), strips)?;
-        let picture_budget = match rate {
-            Rate::Held(bitrate) => {
-                Some(bitrate * Duration::from_secs_f64(1.0 / f64::from(footage.rate)))
-            }
-            Rate::Quantizer(_) => None,
-        };
-        let mut runs = Vec::new();
-        for _ in 0..repeats.max(1) {
-            runs.push(code(footage, backend, rate, picture_budget, &layout)?);
-        }
-        let (mut slices, access_units) = runs.pop().context("one run at least")?;
-        for (others, same) in runs {
-            ensure!(same == access_units, "{backend} does not give the same bytes twice");
-            for (slice, other) in slices.iter_mut().zip(others) {
-                slice.encoding = slice.encoding.min(other.encoding);
-            }
-        }
-        let shown = decode(&layout, &mut slices, &access_units)?;
-        let seconds = footage.pictures.len() as f64 / f64::from(footage.rate);
-        Ok(Self { slices, shown, picture_budget, seconds })
+        let (slices, access_units) = code(footage, backend, rate, &layout)?;
+        Ok(Self { backend, rate, layout, slices, access_units })
     }
 
+    /// Codes the same `footage` once more: each slice's time becomes the least, for what a shared machine
+    /// adds is no part of an encoder.
+    ///
+    /// # Errors
+    /// When an encoder fails, or does not give the same bytes again.
+    pub(crate) fn again(&mut self, footage: &Footage) -> Result<()> {
+        let (slices, access_units) = code(footage, self.backend, self.rate, &self.layout)?;
+        ensure!(access_units == self.access_units, "{} gave other bytes", self.backend);
+        for (slice, other) in self.slices.iter_mut().zip(slices) {
+            slice.encoding = slice.encoding.min(other.encoding);
+        }
+        Ok(())
+    }
+
+    /// Decodes all slices of the `footage` that was coded.
+    ///
+    /// # Errors
+    /// When a decoder fails.
+    pub(crate) fn decoded(mut self, footage: &Footage) -> Result<Coded> {
+        let shown = decode(&self.layout, &mut self.slices, &self.access_units)?;
+        let seconds = shown.len() as f64 / f64::from(footage.rate);
+        let picture_budget = self.rate.picture_budget(footage);
+        Ok(Coded { slices: self.slices, shown, picture_budget, seconds })
+    }
+}
+
+impl Rate {
+    /// What one picture is to take; none at a quantizer.
+    fn picture_budget(self, footage: &Footage) -> Option<ByteCount> {
+        match self {
+            Self::Held(bitrate) => {
+                Some(bitrate * Duration::from_secs_f64(1.0 / f64::from(footage.rate)))
+            }
+            Self::Quantizer(_) => None,
+        }
+    }
+}
+
+impl Coded {
     /// Returns what the slices took in the mean.
     pub(crate) fn bitrate(&self) -> Bitrate {
         let bytes: usize = self.slices.iter().map(|slice| slice.bytes).sum();
@@ -248,10 +276,10 @@ fn code(
     footage: &Footage,
     backend: Backend,
     rate: Rate,
-    picture_budget: Option<ByteCount>,
     layout: &Layout,
 ) -> Result<(Vec<Slice>, Vec<Vec<u8>>)> {
     let strips = layout.strip_count();
+    let picture_budget = rate.picture_budget(footage);
     let mut coders = (0..strips)
         .map(|strip| {
             Coder::open(backend, layout.width(), layout.strip_rows(strip).len(), footage.rate)

@@ -8,7 +8,7 @@ use tautline_units::Bitrate;
 use tautline_video::quality::{Point, bd_rate};
 use tautline_video::{Backend, Layout};
 
-use crate::coding::{self, Coded, Rate, mean, quantile};
+use crate::coding::{self, Coding, Rate, mean, quantile};
 use crate::experiment::Run;
 use crate::footage::{Footage, Size};
 use crate::outcome::Table;
@@ -41,7 +41,7 @@ pub struct Terms {
     pub quantizers: Vec<u8>,
     /// Strips of a picture.
     pub strips: usize,
-    /// Runs of which the least time of each slice counts.
+    /// Runs, each encoder's in turn, of which the least time of each slice counts.
     pub repeats: usize,
 }
 
@@ -85,22 +85,43 @@ impl Comparison {
     /// Codes a scene with every backend of this build, and with x264's other presets if there is x264.
     ///
     /// # Errors
-    /// When a clip cannot be read, a codec fails, or there are more strips than rows of macroblocks.
+    /// When a clip cannot be read, a codec fails, there are more strips than rows of macroblocks, or
+    /// nothing is asked for.
     pub fn of(run: &Run<'_>, scene: &Scene, terms: &Terms) -> Result<Self> {
         ensure!(terms.pictures > 1, "two pictures at least");
         run.progress(0, 1, "footage");
         let footage = scene.shoot(run, terms)?;
         let with_vmaf = vmaf::is_installed() && !run.quick;
-        let mut trials = Vec::new();
         let backends = backends();
+        let held = terms.bitrates.iter().map(|bitrate| Rate::Held(*bitrate));
+        let free = terms.quantizers.iter().map(|qp| Rate::Quantizer(*qp));
+        let rates: Vec<Rate> = held.chain(free).collect();
+        ensure!(!rates.is_empty(), "a rate or a quantizer at least");
+        let turns = backends.len() * terms.repeats.max(1);
+        let told = |done: usize, backend: Backend| {
+            run.progress(done as u64, turns as u64, &format!("{backend}"));
+        };
+        let mut codings = Vec::new();
         for (done, &backend) in backends.iter().enumerate() {
-            run.progress(done as u64, backends.len() as u64, &format!("{backend}"));
-            let held = terms.bitrates.iter().map(|bitrate| Rate::Held(*bitrate));
-            let free = terms.quantizers.iter().map(|qp| Rate::Quantizer(*qp));
-            for rate in held.chain(free) {
-                trials.push(Trial::of(&footage, backend, rate, terms, with_vmaf)?);
+            told(done, backend);
+            for &rate in &rates {
+                codings.push(Coding::of(&footage, backend, rate, terms.strips)?);
             }
         }
+        // In turns, so that what the machine does meanwhile does not meet one encoder alone.
+        for turn in 1..terms.repeats {
+            for (at, codings) in codings.chunks_mut(rates.len()).enumerate() {
+                told(turn * backends.len() + at, backends[at]);
+                for coding in codings {
+                    // At a quantizer it is quality that is asked for, and no time.
+                    if matches!(coding.rate, Rate::Held(_)) {
+                        coding.again(&footage)?;
+                    }
+                }
+            }
+        }
+        let trials = codings.into_iter().map(|coding| Trial::of(&footage, coding, with_vmaf));
+        let trials = trials.collect::<Result<_>>()?;
         Ok(Self { footage: footage.name, trials })
     }
 
@@ -253,20 +274,13 @@ impl Default for Terms {
 }
 
 impl Trial {
-    fn of(
-        footage: &Footage,
-        backend: Backend,
-        rate: Rate,
-        terms: &Terms,
-        with_vmaf: bool,
-    ) -> Result<Self> {
-        let (wanted, quantizer) = match rate {
+    fn of(footage: &Footage, coding: Coding, with_vmaf: bool) -> Result<Self> {
+        let backend = coding.backend;
+        let (wanted, quantizer) = match coding.rate {
             Rate::Held(bitrate) => (Some(bitrate), None),
             Rate::Quantizer(qp) => (None, Some(qp)),
         };
-        // At a quantizer it is quality that is asked for, and no time.
-        let repeats = if wanted.is_some() { terms.repeats } else { 1 };
-        let coded = Coded::of(footage, backend, rate, terms.strips, repeats)?;
+        let coded = coding.decoded(footage)?;
         let vmaf = (with_vmaf && wanted.is_some())
             .then(|| vmaf::of(&coded.shown, &footage.pictures))
             .transpose()?;

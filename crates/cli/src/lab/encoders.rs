@@ -36,7 +36,7 @@ pub(crate) struct Encoders {
     /// Strips of a picture
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u8).range(1..=45))]
     strips: u8,
-    /// Runs of which the least time of each slice counts
+    /// Runs, the encoders in turns, of which the least time of each slice counts
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=20))]
     repeats: u8,
     /// Leave out the camera's noise of 40 dB that is added
