@@ -203,3 +203,22 @@ impl Window {
 /// Vectors are shorter than 2048 samples along rows and than 512 across them (table A-1, level 3.1).
 const FAR_X: u16 = 2048 * 4 - 4;
 const FAR_Y: u16 = 512 * 4 - 4;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn bits_around_a_vector_are_those_of_each(
+            [x, y, of_x, of_y] in prop::array::uniform4(-2_000_i16..2_000),
+            step in 1_i16..=4,
+        ) {
+            let (centre, predicted) = (Vector { x, y }, Vector { x: of_x, y: of_y });
+            let each = centre.around(step).map(|vector| vector.bits(predicted));
+            prop_assert_eq!(centre.bits_around(step, predicted), each);
+        }
+    }
+}
