@@ -5,7 +5,6 @@ import { Rate } from '../rate';
 import type { VideoView } from '../report';
 import { stampAge } from '../stamp';
 import type { Hello, Slice } from '../wire';
-import { Backlog } from './backlog';
 import { Painter } from './painter';
 import type { Screen } from './screen';
 import { Stages } from './stages';
@@ -17,22 +16,17 @@ const SAMPLES_MAX = 9_600;
 const STAMP_EVERY_MS = 1_000;
 // A wish takes a round trip and an encoder's turn: asking more often only makes more IDRs.
 const WISH_EVERY_MS = 250;
-// Between the operator's process and this worker, beyond the way itself.
-const STOOD_MAX_MS = 100;
-const CATCH_UP_MS = 100;
 // Pictures whose strips are still coming; more than that never complete.
 const OPEN_PICTURES_MAX = 32;
 
-type PlayerDrop = StripDrop | 'bridge behind' | 'superseded before drawn' | 'unknown strip' | 'before hello';
+type PlayerDrop = StripDrop | 'superseded before drawn' | 'unknown strip' | 'before hello';
 const DROPS: readonly PlayerDrop[] = [
-  'awaiting IDR', 'bridge behind', 'decoder behind', 'decoder error', 'superseded before drawn', 'unknown strip',
-  'before hello'];
+  'awaiting IDR', 'decoder behind', 'decoder error', 'superseded before drawn', 'unknown strip', 'before hello'];
 
 /** Takes slices, shows strips, and knows how late they were. */
 export class Player {
   #decoders: StripDecoder[] = [];
   #wished: number[] = [];
-  readonly #backlog = new Backlog(STOOD_MAX_MS, CATCH_UP_MS);
   readonly #drops = new Counters<PlayerDrop>(DROPS);
   readonly #latency = new LatencyWindow(WINDOW_MS, SAMPLES_MAX);
   readonly #stages = new Stages(WINDOW_MS, SAMPLES_MAX);
@@ -83,7 +77,6 @@ export class Player {
     for (const decoder of this.#decoders) decoder.close();
     this.#decoders = [];
     this.#painter.clear();
-    this.#backlog.clear();
     this.#open.clear();
   }
 
@@ -95,11 +88,7 @@ export class Player {
       this.#drops.add(this.#decoders.length === 0 ? 'before hello' : 'unknown strip');
       return;
     }
-    if (this.#backlog.isStale(this.#stoodMs(slice, now), now)) {
-      this.#drops.add('bridge behind', 1 + decoder.skipToIdr());
-    } else {
-      decoder.feed(slice, now);
-    }
+    decoder.feed(slice, now);
   }
 
   view(): VideoView {
@@ -117,14 +106,6 @@ export class Player {
       clock: this.clock.best(),
       drops: this.#drops.list(),
     };
-  }
-
-  /** How long a slice stood between the operator's process and this worker, beyond the way itself. */
-  #stoodMs(slice: Slice, nowMs: number): number {
-    const clock = this.clock.best();
-    if (clock === null) return 0;
-    const handedOnAtMs = (slice.capturedAtUs + slice.handedOnAfterUs) / 1000;
-    return nowMs + clock.offsetMs - handedOnAtMs - clock.rttMs / 2;
   }
 
   #draw(frame: VideoFrame, origin: Origin): void {

@@ -1,5 +1,4 @@
 import type { Slice } from '../wire';
-import { Backlog } from './backlog';
 
 /** What a decoded strip was made from. */
 export interface Origin {
@@ -28,8 +27,8 @@ export interface StripEvents {
 // What waits longer to be decoded is better skipped. In time, not in slices: after an outage dozens come at once,
 // and are decoded in a few milliseconds.
 const WAIT_MAX_MS = 100;
-// After a standstill of the whole worker, frames are ready but not yet told, and a burst is to be decoded.
-const CATCH_UP_MS = 100;
+// After a standstill of the whole worker, frames are ready but not yet told: they get this long to come.
+const GRACE_MS = 30;
 // A bound for memory alone: a second at 60 pictures/s.
 const QUEUE_MAX = 60;
 // Any step does; a picture's time at 60/s looks natural to every decoder.
@@ -45,7 +44,8 @@ export class StripDecoder {
   /** By chunk timestamp, which is a number of our own: capture times may repeat or step back. */
   readonly #origins = new Map<number, Origin>();
   #fed = 0;
-  readonly #backlog = new Backlog(WAIT_MAX_MS, CATCH_UP_MS);
+  /** When the oldest undecoded slice was first seen to wait too long. */
+  #behindSinceMs: number | null = null;
 
   constructor(
     readonly strip: number,
@@ -66,26 +66,23 @@ export class StripDecoder {
     }
   }
 
-  /** Begins anew with the next IDR; gives how many slices were still to be decoded. */
-  skipToIdr(): number {
-    const undecoded = this.#origins.size;
-    this.close();
-    this.#awaitingIdr = true;
-    return undecoded;
-  }
-
   close(): void {
     const decoder = this.#decoder;
     this.#decoder = null;
     this.#origins.clear();
-    this.#backlog.clear();
+    this.#behindSinceMs = null;
     if (decoder !== null && decoder.state !== 'closed') decoder.close();
   }
 
   #isBehind(nowMs: number): boolean {
+    if (this.#origins.size >= QUEUE_MAX) return true;
     const oldest = this.#origins.values().next();
-    const waitedMs = oldest.done === true ? 0 : nowMs - oldest.value.fedAtMs;
-    return this.#backlog.isStale(waitedMs, nowMs) || this.#origins.size >= QUEUE_MAX;
+    if (oldest.done === true || nowMs - oldest.value.fedAtMs <= WAIT_MAX_MS) {
+      this.#behindSinceMs = null;
+      return false;
+    }
+    this.#behindSinceMs ??= nowMs;
+    return nowMs - this.#behindSinceMs >= GRACE_MS;
   }
 
   #decode(slice: Slice, nowMs: number): void {
@@ -133,6 +130,7 @@ export class StripDecoder {
       frame.close();
       return;
     }
+    this.#behindSinceMs = null;
     // Slices come out in order: what is older than this one never will.
     for (const timestamp of this.#origins.keys()) {
       this.#origins.delete(timestamp);
@@ -147,7 +145,8 @@ export class StripDecoder {
   }
 
   #startOver(): void {
-    this.skipToIdr();
+    this.close();
+    this.#awaitingIdr = true;
     this.events.wish();
   }
 }
