@@ -601,7 +601,7 @@ proptest! {
                 prop_assert_eq!(repair.covers(), window.clone());
                 prop_assert_eq!(payload, sum(repair, length));
                 let leap = if generator.chance(0.1) { generator.next() as u16 } else { 0 };
-                repair_seed = repair_seed.wrapping_add(1 + leap);
+                repair_seed = repair_seed.wrapping_add(1).wrapping_add(leap);
             }
             if generator.chance(0.1) {
                 let acknowledged = window.start + generator.below(1 + window.end - window.start);
