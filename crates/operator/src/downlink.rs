@@ -56,6 +56,8 @@ struct Strip {
     whole: Option<u32>,
     /// The newest one that did not come.
     lost: Option<u32>,
+    /// Slices shown since then.
+    since_lost: u32,
     /// Whether slices tell their history: then their encoder heals without an IDR.
     heals: bool,
 }
@@ -147,16 +149,13 @@ impl Strip {
             newest: None,
             whole: None,
             lost: None,
+            since_lost: 0,
             heals: false,
         }
     }
 
     fn needs_idr(&self) -> bool {
-        let overdue = match (self.newest, self.lost) {
-            (Some(newest), Some(lost)) => newest.wrapping_sub(lost) > HEALING_MAX,
-            _ => false,
-        };
-        self.concealer.is_damaged() && (!self.heals || overdue)
+        self.concealer.is_damaged() && (!self.heals || self.since_lost > HEALING_MAX)
     }
 
     fn report(&self) -> Option<StripReport> {
@@ -196,7 +195,7 @@ impl Strip {
             let Some(bytes) = self.concealer.skip() else { break };
             counters.skipped += 1;
             let picture = picture.wrapping_sub(missing - place);
-            self.lost = Some(picture);
+            (self.lost, self.since_lost) = (Some(picture), 0);
             let slice = Slice { picture, kind: SliceKind::Skip, bytes, ..slice };
             show(Shown { slice, is_whole: false });
         }
@@ -213,11 +212,12 @@ impl Strip {
         }
         let is_whole = !self.concealer.is_damaged();
         self.newest = Some(picture);
+        self.since_lost = self.since_lost.saturating_add(1);
         if is_whole {
             self.whole = Some(picture);
         } else if !was_damaged {
             // It follows from none that came: an IDR before it was lost.
-            self.lost = Some(picture);
+            (self.lost, self.since_lost) = (Some(picture), 0);
         }
         if slice.kind != SliceKind::Idr {
             self.heals = slice.history.is_some();
@@ -234,7 +234,7 @@ fn is_after(a: u32, b: u32) -> bool {
 
 /// Slices of one strip that may wait: more than arrive within any sensible patience.
 pub const HELD_MAX: usize = 16;
-/// A strip that has not healed within so many pictures never got what was to heal it: a second at 60
+/// A strip that has not healed within so many slices never got what was to heal it: a second at 60
 /// a second, and several times what any healing takes.
 const HEALING_MAX: u32 = 60;
 
