@@ -59,6 +59,7 @@ fn command() -> Command {
         emergency_stop: false,
         refresh_strips: 0,
         strips: Default::default(),
+        pass_over: 0,
     }
 }
 

@@ -54,8 +54,17 @@ stripsLength():number {
   return offset ? this.bb!.__vector_len(this.bb_pos + offset) : 0;
 }
 
+/**
+ * How many pictures the camera is to pass over after each that it takes, 0 to 7: what the operator's screen
+ * cannot keep up with would only be late.
+ */
+passOver():number {
+  const offset = this.bb!.__offset(this.bb_pos, 8);
+  return offset ? this.bb!.readUint8(this.bb_pos + offset) : 0;
+}
+
 static startCommand(builder:flatbuffers.Builder) {
-  builder.startObject(2);
+  builder.startObject(3);
 }
 
 static addControls(builder:flatbuffers.Builder, controlsOffset:flatbuffers.Offset) {
@@ -68,6 +77,10 @@ static addStrips(builder:flatbuffers.Builder, stripsOffset:flatbuffers.Offset) {
 
 static startStripsVector(builder:flatbuffers.Builder, numElems:number) {
   builder.startVector(8, numElems, 4);
+}
+
+static addPassOver(builder:flatbuffers.Builder, passOver:number) {
+  builder.addFieldInt8(2, passOver, 0);
 }
 
 static endCommand(builder:flatbuffers.Builder):flatbuffers.Offset {
@@ -84,10 +97,11 @@ static finishSizePrefixedCommandBuffer(builder:flatbuffers.Builder, offset:flatb
   builder.finish(offset, 'TLC1', true);
 }
 
-static createCommand(builder:flatbuffers.Builder, controlsOffset:flatbuffers.Offset, stripsOffset:flatbuffers.Offset):flatbuffers.Offset {
+static createCommand(builder:flatbuffers.Builder, controlsOffset:flatbuffers.Offset, stripsOffset:flatbuffers.Offset, passOver:number):flatbuffers.Offset {
   Command.startCommand(builder);
   Command.addControls(builder, controlsOffset);
   Command.addStrips(builder, stripsOffset);
+  Command.addPassOver(builder, passOver);
   return Command.endCommand(builder);
 }
 }

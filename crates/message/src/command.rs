@@ -7,7 +7,7 @@ use crate::wire::{Kind, choice, codec, length, number, within};
 
 /// What the operator tells the vehicle to do.
 ///
-/// All but the strips is one fixed-size struct on the wire (schemas/command.fbs): 56 bytes in all, and
+/// All but the last two is one fixed-size struct on the wire (schemas/command.fbs): 56 bytes in all, and
 /// with strips about 8 for each.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct Command {
@@ -29,6 +29,9 @@ pub struct Command {
     pub refresh_strips: u8,
     /// What the operator has received of each strip, by the strip's number.
     pub strips: [Option<StripReport>; Command::STRIPS_MAX],
+    /// How many pictures the camera is to pass over after each that it takes, at most
+    /// [`PASS_OVER_MAX`](Self::PASS_OVER_MAX): what the screen cannot keep up with would only be late.
+    pub pass_over: u8,
 }
 
 /// What the operator has received of one strip.
@@ -48,6 +51,8 @@ codec!(Command);
 impl Command {
     /// The strips that can be told of.
     pub const STRIPS_MAX: usize = 8;
+    /// More would leave too few pictures to drive by.
+    pub const PASS_OVER_MAX: u8 = 7;
 
     fn write(&self, builder: &mut FlatBufferBuilder<'static>) {
         let controls = wire_command::Controls::new(
@@ -65,7 +70,11 @@ impl Command {
             .filter_map(|(strip, report)| report.as_ref().map(|report| report.to_wire(strip)))
             .collect();
         let strips = (!strips.is_empty()).then(|| builder.create_vector(&strips));
-        let arguments = wire_command::CommandArgs { controls: Some(&controls), strips };
+        let arguments = wire_command::CommandArgs {
+            controls: Some(&controls),
+            strips,
+            pass_over: self.pass_over,
+        };
         let root = Root::create(builder, &arguments);
         wire_command::finish_command_buffer(builder, root);
     }
@@ -90,6 +99,8 @@ impl Command {
             emergency_stop: controls.emergency_stop(),
             refresh_strips: controls.refresh_strips(),
             strips,
+            pass_over: within("pass_over", root.pass_over().into(), 0, Self::PASS_OVER_MAX.into())?
+                as u8,
         })
     }
 }

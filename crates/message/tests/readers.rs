@@ -69,6 +69,7 @@ fn messages() -> tempfile::TempDir {
         emergency_stop: true,
         refresh_strips: 0,
         strips: Default::default(),
+        pass_over: 0,
     };
     let telemetry = Telemetry::decode(include_bytes!("evolution/telemetry.bin")).unwrap();
     let points: Vec<Point> =

@@ -20,6 +20,8 @@ pub use readout::Readout;
 
 use readout::{BAND_ROWS, Source};
 
+use crate::encode::Wishes;
+
 /// Something that sees: the simulated windscreen camera or a clip.
 pub trait Sensor: Send {
     /// Pictures a second, of the sensor itself.
@@ -48,6 +50,8 @@ pub struct Counters {
     pub pictures: AtomicU64,
     /// Pictures of which no strip was read, because the last one was still being read.
     pub pictures_skipped: AtomicU64,
+    /// Pictures of which no strip was read, because the operator's screen cannot keep up with so many.
+    pub pictures_passed_over: AtomicU64,
     /// Strips that no encoder had time for.
     pub strips_dropped: AtomicU64,
     /// Strips not encoded because the transport granted no rate.
@@ -61,21 +65,21 @@ pub struct Outlet {
     encoders: Vec<SyncSender<Readout>>,
     empties: Receiver<Picture>,
     free: Vec<Picture>,
-    paused: Arc<AtomicBool>,
+    wishes: Arc<Wishes>,
     /// Whether encoders get rows as they are read, or strips whole.
     by_rows: bool,
 }
 
 impl Outlet {
     /// An outlet to `encoder_count` encoders: gives also each one's queue and the way back for
-    /// buffers. While `paused` is set nothing is handed on.
+    /// buffers. Nothing is handed on that `wishes` rules out.
     pub fn new(
         encoder_count: usize,
-        paused: Arc<AtomicBool>,
+        wishes: Arc<Wishes>,
     ) -> (Self, Vec<Receiver<Readout>>, SyncSender<Picture>) {
         let (encoders, queues) = (0..encoder_count).map(|_| sync_channel(QUEUE_MAX)).unzip();
         let (give_back, empties) = sync_channel(QUEUE_MAX * encoder_count * 2);
-        (Self { encoders, empties, free: Vec::new(), paused, by_rows: true }, queues, give_back)
+        (Self { encoders, empties, free: Vec::new(), wishes, by_rows: true }, queues, give_back)
     }
 
     /// Hands strips on whole: for encoders that cannot begin with their first rows.
@@ -99,7 +103,8 @@ impl Outlet {
 ///
 /// A strip takes its share of the picture's time to read, as from a rolling shutter. Its encoder has
 /// it from the first row on, and the rows as they are read; of a sensor that gives whole pictures,
-/// all at once. A camera that cannot keep up skips whole pictures.
+/// all at once. A camera that cannot keep up skips whole pictures, and passes over those that the
+/// operator's screen cannot keep up with.
 ///
 /// # Errors
 /// When the pictures are narrower than the stamp, or the sensor fails.
@@ -131,7 +136,9 @@ pub fn run(
             due = clock.now();
         }
         clock.sleep_until(due);
-        if clock.now().since(due) < period {
+        if !picture.is_multiple_of(outlet.wishes.picture_interval()) {
+            counters.pictures_passed_over.fetch_add(1, Ordering::Relaxed);
+        } else if clock.now().since(due) < period {
             for (strip, rows) in strips.iter_mut().enumerate() {
                 let begun = due + slot * strip as u32;
                 clock.sleep_until(begun);
@@ -171,7 +178,7 @@ fn begin(
     counters: &Counters,
     clock: Clock,
 ) -> Option<Source> {
-    if outlet.paused.load(Ordering::Relaxed) {
+    if outlet.wishes.is_paused() {
         counters.strips_paused.fetch_add(1, Ordering::Relaxed);
         return None;
     }
@@ -192,3 +199,56 @@ fn begin(
 const QUEUE_MAX: usize = 3;
 /// A camera further behind than this starts anew rather than hurry.
 const CATCH_UP_MAX: Duration = Duration::from_millis(250);
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use tautline_message::Command;
+    use tautline_units::Bitrate;
+
+    use super::*;
+
+    /// Grey pictures, a thousand a second.
+    struct Grey {
+        left: usize,
+    }
+
+    impl Sensor for Grey {
+        fn pictures_per_second(&self) -> f64 {
+            1_000.0
+        }
+
+        fn next_picture(&mut self) -> anyhow::Result<bool> {
+            self.left = self.left.saturating_sub(1);
+            Ok(self.left > 0)
+        }
+
+        fn read(&mut self, _layout: &Layout, _strip: usize, _rows: &mut Picture) {}
+    }
+
+    #[test]
+    fn pictures_that_the_screen_cannot_keep_up_with_are_not_taken() {
+        let clock = Clock::start();
+        let layout = Layout::of(640, 96).unwrap();
+        let wishes = Arc::new(Wishes::new());
+        wishes.set_budget(Bitrate::from_mbps(1), clock.now());
+        wishes.handle_command(&Command { pass_over: 2, ..Command::default() });
+        let (outlet, queues, give_back) = Outlet::new(1, wishes);
+        let (counters, stop) = (Counters::default(), AtomicBool::new(false));
+        let (sender, taken) = channel();
+        let encoder = std::thread::spawn(move || {
+            for readout in &queues[0] {
+                sender.send(readout.picture).unwrap();
+                let _ = give_back.try_send(readout.into_rows());
+            }
+        });
+        run(Box::new(Grey { left: 301 }), &layout, outlet, &counters, clock, &stop).unwrap();
+        encoder.join().unwrap();
+        assert_eq!(counters.pictures.load(Ordering::Relaxed), 300);
+        assert_eq!(counters.pictures_passed_over.load(Ordering::Relaxed), 200);
+        let taken: Vec<u32> = taken.iter().collect();
+        assert!(!taken.is_empty());
+        assert!(taken.iter().all(|picture| picture.is_multiple_of(3)), "{taken:?}");
+    }
+}

@@ -117,7 +117,8 @@ impl Turn {
             coder.handle_report(&report);
         }
         let wished = wishes.take_refresh(strip);
-        let budget = picture_budget(wishes.budget(), self.pictures_per_second);
+        let rate = self.pictures_per_second / f64::from(wishes.picture_interval());
+        let budget = picture_budget(wishes.budget(), rate);
         let encoded = coder.encode(readout, picture, budget, &self.plan, wished, clock.now())?;
         Ok(Slice {
             picture,

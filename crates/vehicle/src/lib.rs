@@ -116,7 +116,7 @@ fn start_eyes(
     clock: Clock,
 ) -> anyhow::Result<tokio::sync::oneshot::Receiver<anyhow::Result<()>>> {
     let rate = sensor.pictures_per_second();
-    let (outlet, queues, give_back) = Outlet::new(ENCODER_COUNT, reporter.wishes.paused());
+    let (outlet, queues, give_back) = Outlet::new(ENCODER_COUNT, reporter.wishes.clone());
     let outlet = match config.encoder {
         Coder::Own => outlet,
         Coder::Openh264 => outlet.by_strips(),

@@ -144,6 +144,10 @@ impl Reporter {
         let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
         let mut drops = vec![
             ("camera: picture skipped", count(&self.camera.pictures_skipped)),
+            (
+                "camera: picture passed over for the screen",
+                count(&self.camera.pictures_passed_over),
+            ),
             ("camera: strip not encoded in time", count(&self.camera.strips_dropped)),
             ("camera: strip paused, no rate", count(&self.camera.strips_paused)),
             ("encoder: slice failed", count(&self.meter.slices_failed)),
@@ -162,8 +166,10 @@ impl Reporter {
     }
 
     fn pictures_read(&self) -> u64 {
-        let begun = self.camera.pictures.load(Ordering::Relaxed);
-        begun.saturating_sub(self.camera.pictures_skipped.load(Ordering::Relaxed))
+        let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+        let unread =
+            count(&self.camera.pictures_skipped) + count(&self.camera.pictures_passed_over);
+        count(&self.camera.pictures).saturating_sub(unread)
     }
 
     fn slices_dropped(&self) -> u64 {
@@ -225,7 +231,8 @@ mod tests {
     fn the_picture_rate_is_of_the_pictures_read() {
         let (reporter, mut lately) = (reporter(), Lately::default());
         reporter.camera.pictures.store(120, Ordering::Relaxed);
-        reporter.camera.pictures_skipped.store(20, Ordering::Relaxed);
+        reporter.camera.pictures_skipped.store(15, Ordering::Relaxed);
+        reporter.camera.pictures_passed_over.store(5, Ordering::Relaxed);
         lately.advance(&reporter, Instant::from_millis(2_000));
         let telemetry = reporter.telemetry(&lately, Instant::from_millis(2_000));
         assert_eq!(telemetry.picture_rate, 50.0);

@@ -1,5 +1,6 @@
 //! The vehicle's camera and encoders, run in real time and watched.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
@@ -130,9 +131,9 @@ impl Rig {
         let first = footage.pictures.first().context("no pictures")?;
         let layout = Layout::with_strips(first.width(), first.height(), strips)?;
         let clock = Clock::start();
-        let wishes = Wishes::new();
+        let wishes = Arc::new(Wishes::new());
         wishes.set_budget(bitrate, clock.now());
-        let (outlet, queues, give_back) = Outlet::new(workers, wishes.paused());
+        let (outlet, queues, give_back) = Outlet::new(workers, wishes.clone());
         let (meter, counters, stop) =
             (Meter::default(), Counters::default(), AtomicBool::new(false));
         let sensor = Box::new(Replay::of(footage, pictures));

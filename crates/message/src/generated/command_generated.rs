@@ -638,6 +638,7 @@ impl<'a> ::flatbuffers::Follow<'a> for Command<'a> {
 impl<'a> Command<'a> {
   pub const VT_CONTROLS: ::flatbuffers::VOffsetT = 4;
   pub const VT_STRIPS: ::flatbuffers::VOffsetT = 6;
+  pub const VT_PASS_OVER: ::flatbuffers::VOffsetT = 8;
 
   #[inline]
   pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
@@ -651,6 +652,7 @@ impl<'a> Command<'a> {
     let mut builder = CommandBuilder::new(_fbb);
     if let Some(x) = args.strips { builder.add_strips(x); }
     if let Some(x) = args.controls { builder.add_controls(x); }
+    builder.add_pass_over(args.pass_over);
     builder.finish()
   }
 
@@ -671,6 +673,15 @@ impl<'a> Command<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, StripReport>>>(Command::VT_STRIPS, None)}
   }
+  /// How many pictures the camera is to pass over after each that it takes, 0 to 7: what the operator's screen
+  /// cannot keep up with would only be late.
+  #[inline]
+  pub fn pass_over(&self) -> u8 {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<u8>(Command::VT_PASS_OVER, Some(0)).unwrap()}
+  }
 }
 
 impl ::flatbuffers::Verifiable for Command<'_> {
@@ -681,6 +692,7 @@ impl ::flatbuffers::Verifiable for Command<'_> {
     v.visit_table(pos)?
      .visit_field::<Controls>("controls", Self::VT_CONTROLS, true)?
      .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, StripReport>>>("strips", Self::VT_STRIPS, false)?
+     .visit_field::<u8>("pass_over", Self::VT_PASS_OVER, false)?
      .finish();
     Ok(())
   }
@@ -688,6 +700,7 @@ impl ::flatbuffers::Verifiable for Command<'_> {
 pub struct CommandArgs<'a> {
     pub controls: Option<&'a Controls>,
     pub strips: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, StripReport>>>,
+    pub pass_over: u8,
 }
 impl<'a> Default for CommandArgs<'a> {
   #[inline]
@@ -695,6 +708,7 @@ impl<'a> Default for CommandArgs<'a> {
     CommandArgs {
       controls: None, // required field
       strips: None,
+      pass_over: 0,
     }
   }
 }
@@ -711,6 +725,10 @@ impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> CommandBuilder<'a, 'b, A> {
   #[inline]
   pub fn add_strips(&mut self, strips: ::flatbuffers::WIPOffset<::flatbuffers::Vector<'b , StripReport>>) {
     self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(Command::VT_STRIPS, strips);
+  }
+  #[inline]
+  pub fn add_pass_over(&mut self, pass_over: u8) {
+    self.fbb_.push_slot::<u8>(Command::VT_PASS_OVER, pass_over, 0);
   }
   #[inline]
   pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> CommandBuilder<'a, 'b, A> {
@@ -733,6 +751,7 @@ impl ::core::fmt::Debug for Command<'_> {
     let mut ds = f.debug_struct("Command");
       ds.field("controls", &self.controls());
       ds.field("strips", &self.strips());
+      ds.field("pass_over", &self.pass_over());
       ds.finish()
   }
 }

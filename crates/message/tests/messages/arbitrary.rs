@@ -17,8 +17,9 @@ pub(crate) fn command() -> impl Strategy<Value = Command> {
     let gear = select(vec![Gear::Drive, Gear::Reverse]);
     let pedals = (-1.0f32..=1.0, 0.0f32..=1.0, 0.0f32..=1.0);
     let strips = proptest::array::uniform8(option::of(strip_report()));
-    (any::<u64>(), instant(), pedals, gear, any::<bool>(), any::<u8>(), strips).prop_map(
-        |(sequence, sent_at, pedals, gear, emergency_stop, refresh_strips, strips)| {
+    let pass_over = 0..=Command::PASS_OVER_MAX;
+    (any::<u64>(), instant(), pedals, gear, any::<bool>(), any::<u8>(), strips, pass_over).prop_map(
+        |(sequence, sent_at, pedals, gear, emergency_stop, refresh_strips, strips, pass_over)| {
             let (steering, throttle, brake) = pedals;
             Command {
                 sequence,
@@ -30,6 +31,7 @@ pub(crate) fn command() -> impl Strategy<Value = Command> {
                 emergency_stop,
                 refresh_strips,
                 strips,
+                pass_over,
             }
         },
     )

@@ -82,6 +82,7 @@ fn command() -> Command {
         emergency_stop: false,
         refresh_strips: 0,
         strips: Default::default(),
+        pass_over: 0,
     }
 }
 
@@ -105,6 +106,7 @@ fn a_command_outside_its_range_is_refused_by_name() {
         assert_eq!(refused(Command { brake: bad, ..command() }), "brake");
     }
     assert_eq!(refused(Command { brake: -0.1, ..command() }), "brake");
+    assert_eq!(refused(Command { pass_over: 8, ..command() }), "pass_over");
 }
 
 /// The code in console/src/message built these bytes.
@@ -122,6 +124,7 @@ fn what_typescript_writes_is_read() {
         emergency_stop: true,
         refresh_strips: 0b10_0001,
         strips: Default::default(),
+        pass_over: 0,
     };
     assert_eq!(Command::decode(command), Ok(expected));
     let action = b"\x10\0\0\0TLA1\x08\0\x08\0\x07\0\x06\0\x08\0\0\0\0\0\x01\x03";

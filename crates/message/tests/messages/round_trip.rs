@@ -137,10 +137,12 @@ fn a_command_takes_56_bytes() {
         emergency_stop: false,
         refresh_strips: 0,
         strips: Default::default(),
+        pass_over: 0,
     };
     assert_eq!(command.encode().len(), 56);
     let report = StripReport { newest: 7, whole_before: Some(2), lost_before: None };
     let mut strips = [None; Command::STRIPS_MAX];
     strips[..6].fill(Some(report));
     assert_eq!(Command { strips, ..command }.encode().len(), 112);
+    assert_eq!(Command { strips, pass_over: 1, ..command }.encode().len(), 120);
 }

@@ -144,9 +144,11 @@ mod tests {
     use std::sync::atomic::AtomicBool;
 
     use tautline_net::clock::Clock;
+    use tautline_units::Bitrate;
 
     use super::*;
     use crate::camera::{self, Counters, Outlet};
+    use crate::encode::Wishes;
 
     #[test]
     fn the_rate_of_a_clip_is_a_fraction() {
@@ -194,7 +196,9 @@ mod tests {
         }
         sensor.reader.ffmpeg.kill().unwrap();
         let clock = Clock::start();
-        let (outlet, queues, _give_back) = Outlet::new(1, Arc::default());
+        let wishes = Arc::new(Wishes::new());
+        wishes.set_budget(Bitrate::from_mbps(1), clock.now());
+        let (outlet, queues, _give_back) = Outlet::new(1, wishes);
         let (counters, stop) = (Counters::default(), AtomicBool::new(false));
         let reader = std::thread::spawn(move || queues[0].iter().count());
         let ended = camera::run(Box::new(sensor), &layout, outlet, &counters, clock, &stop);

@@ -1,5 +1,5 @@
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tautline_message::{Command, StripReport};
@@ -8,7 +8,7 @@ use tautline_video::Refresh;
 
 use crate::config::PathBack;
 
-/// What the transport and the operator ask of the encoders.
+/// What the transport and the operator ask of the camera and the encoders.
 #[derive(Debug)]
 pub struct Wishes {
     budget_bps: AtomicU64,
@@ -18,7 +18,9 @@ pub struct Wishes {
     heal_strips: AtomicU64,
     reports: Mutex<Reports>,
     path_back: PathBack,
-    paused: Arc<AtomicBool>,
+    paused: AtomicBool,
+    /// Pictures that the camera passes over after each that it takes.
+    pass_over: AtomicU8,
     /// When the pause began, nanoseconds of the vehicle's clock.
     paused_at: AtomicU64,
 }
@@ -40,7 +42,8 @@ impl Wishes {
             heal_strips: AtomicU64::new(0),
             reports: Mutex::default(),
             path_back,
-            paused: Arc::new(AtomicBool::new(true)),
+            paused: AtomicBool::new(true),
+            pass_over: AtomicU8::new(0),
             paused_at: AtomicU64::new(0),
         }
     }
@@ -68,9 +71,14 @@ impl Wishes {
         Bitrate::from_bps(self.budget_bps.load(Ordering::Relaxed))
     }
 
-    /// Set while nothing may be sent.
-    pub fn paused(&self) -> Arc<AtomicBool> {
-        self.paused.clone()
+    /// Whether nothing may be sent.
+    pub fn is_paused(&self) -> bool {
+        self.paused.load(Ordering::Relaxed)
+    }
+
+    /// One picture of so many is taken, as the operator's screen can keep up with.
+    pub fn picture_interval(&self) -> u32 {
+        1 + u32::from(self.pass_over.load(Ordering::Relaxed))
     }
 
     /// Asks for an IDR of every strip whose bit is set.
@@ -78,15 +86,18 @@ impl Wishes {
         self.idr_strips.fetch_or(strips, Ordering::Relaxed);
     }
 
-    /// Takes note that the operator is another: every strip begins anew, whatever was told before.
+    /// Takes note that the operator is another: every strip begins anew, whatever was told before,
+    /// and every picture is taken.
     pub fn handle_new_session(&self) {
         *self.lock() = Reports::default();
+        self.pass_over.store(0, Ordering::Relaxed);
         self.refresh(ALL_STRIPS);
     }
 
     /// Takes what a command asks for and tells of the strips.
     pub fn handle_command(&self, command: &Command) {
         self.refresh(command.refresh_strips.into());
+        self.pass_over.store(command.pass_over, Ordering::Relaxed);
         let mut reports = self.lock();
         for (kept, told) in reports.iter_mut().zip(command.strips) {
             *kept = told.or(*kept);
@@ -168,10 +179,11 @@ mod tests {
         let report = StripReport { newest: 9, whole_before: Some(0), lost_before: None };
         let mut strips = [None; Command::STRIPS_MAX];
         strips[2] = Some(report);
-        wishes.handle_command(&Command { strips, refresh_strips: 1, ..Command::default() });
-        wishes.handle_command(&Command::default());
+        wishes.handle_command(&Command { refresh_strips: 1, ..Command::default() });
+        wishes.handle_command(&Command { strips, pass_over: 2, ..Command::default() });
         assert_eq!((wishes.report(2), wishes.report(3)), (Some(report), None));
+        assert_eq!(wishes.picture_interval(), 3);
         wishes.handle_new_session();
-        assert_eq!(wishes.report(2), None);
+        assert_eq!((wishes.report(2), wishes.picture_interval()), (None, 1));
     }
 }

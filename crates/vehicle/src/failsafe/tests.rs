@@ -11,6 +11,7 @@ fn command(sequence: u64, throttle: f32) -> Command {
         emergency_stop: false,
         refresh_strips: 0,
         strips: Default::default(),
+        pass_over: 0,
     }
 }
 

@@ -178,7 +178,8 @@ struct Command FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef CommandBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_CONTROLS = 4,
-    VT_STRIPS = 6
+    VT_STRIPS = 6,
+    VT_PASS_OVER = 8
   };
   /// What to do.
   const tautline::Controls *controls() const {
@@ -188,12 +189,18 @@ struct Command FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   const ::flatbuffers::Vector<const tautline::StripReport *> *strips() const {
     return GetPointer<const ::flatbuffers::Vector<const tautline::StripReport *> *>(VT_STRIPS);
   }
+  /// How many pictures the camera is to pass over after each that it takes, 0 to 7: what the operator's screen
+  /// cannot keep up with would only be late.
+  uint8_t pass_over() const {
+    return GetField<uint8_t>(VT_PASS_OVER, 0);
+  }
   template <bool B = false>
   bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyFieldRequired<tautline::Controls>(verifier, VT_CONTROLS, 8) &&
            VerifyOffset(verifier, VT_STRIPS) &&
            verifier.VerifyVector(strips()) &&
+           VerifyField<uint8_t>(verifier, VT_PASS_OVER, 1) &&
            verifier.EndTable();
   }
 };
@@ -207,6 +214,9 @@ struct CommandBuilder {
   }
   void add_strips(::flatbuffers::Offset<::flatbuffers::Vector<const tautline::StripReport *>> strips) {
     fbb_.AddOffset(Command::VT_STRIPS, strips);
+  }
+  void add_pass_over(uint8_t pass_over) {
+    fbb_.AddElement<uint8_t>(Command::VT_PASS_OVER, pass_over, 0);
   }
   explicit CommandBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
@@ -223,22 +233,26 @@ struct CommandBuilder {
 inline ::flatbuffers::Offset<Command> CreateCommand(
     ::flatbuffers::FlatBufferBuilder &_fbb,
     const tautline::Controls *controls = nullptr,
-    ::flatbuffers::Offset<::flatbuffers::Vector<const tautline::StripReport *>> strips = 0) {
+    ::flatbuffers::Offset<::flatbuffers::Vector<const tautline::StripReport *>> strips = 0,
+    uint8_t pass_over = 0) {
   CommandBuilder builder_(_fbb);
   builder_.add_strips(strips);
   builder_.add_controls(controls);
+  builder_.add_pass_over(pass_over);
   return builder_.Finish();
 }
 
 inline ::flatbuffers::Offset<Command> CreateCommandDirect(
     ::flatbuffers::FlatBufferBuilder &_fbb,
     const tautline::Controls *controls = nullptr,
-    const std::vector<tautline::StripReport> *strips = nullptr) {
+    const std::vector<tautline::StripReport> *strips = nullptr,
+    uint8_t pass_over = 0) {
   auto strips__ = strips ? _fbb.CreateVectorOfStructs<tautline::StripReport>(*strips) : 0;
   return tautline::CreateCommand(
       _fbb,
       controls,
-      strips__);
+      strips__,
+      pass_over);
 }
 
 inline const tautline::Command *GetCommand(const void *buf) {

@@ -66,8 +66,17 @@ class Command(object):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
         return o == 0
 
+    # How many pictures the camera is to pass over after each that it takes, 0 to 7: what the operator's screen
+    # cannot keep up with would only be late.
+    # Command
+    def PassOver(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(8))
+        if o != 0:
+            return self._tab.Get(flatbuffers.number_types.Uint8Flags, o + self._tab.Pos)
+        return 0
+
 def CommandStart(builder):
-    builder.StartObject(2)
+    builder.StartObject(3)
 
 def Start(builder):
     CommandStart(builder)
@@ -99,6 +108,12 @@ def CommandCreateStripsVector(builder, data):
 
 def CreateStripsVector(builder, data):
     CommandCreateStripsVector(builder, data)
+
+def CommandAddPassOver(builder, passOver):
+    builder.PrependUint8Slot(2, passOver, 0)
+
+def AddPassOver(builder, passOver):
+    CommandAddPassOver(builder, passOver)
 
 def CommandEnd(builder):
     return builder.EndObject()
