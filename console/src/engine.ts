@@ -59,7 +59,7 @@ class Engine {
   request(request: Exclude<PageRequest, { kind: 'start' }>): void {
     switch (request.kind) {
       case 'command':
-        if (this.#open && !this.#socket.send(commandMessage(request.command, this.#operatorMs()))) {
+        if (this.#open && !this.#socket.send(commandMessage(request.command, this.#player.passOver, this.#operatorMs()))) {
           this.#drops.add('command not sent');
         }
         return;

@@ -143,6 +143,8 @@ export interface VideoView {
   /** Pictures of which all strips were drawn, per second. */
   pictureRate: number;
   stripRate: number;
+  /** How many pictures the camera is asked to pass over after each that it takes. */
+  passOver: number;
   bitrateBps: number;
   /** Mean time of one drawImage call, ms. */
   drawMs: number;

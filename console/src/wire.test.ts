@@ -198,21 +198,26 @@ describe('commandMessage', () => {
   }
 
   it('carries the wish', () => {
-    const controls = controlsOf(commandMessage(wish, 1));
+    const controls = controlsOf(commandMessage(wish, 0, 1));
     expect([controls.steering(), controls.throttle(), controls.brake()]).toEqual([-0.25, 0.5, 0.125]);
     expect([controls.gear(), controls.emergencyStop()]).toEqual([Gear.Reverse, true]);
   });
 
   it('writes the time in nanoseconds, to the microsecond', () => {
-    expect(controlsOf(commandMessage(wish, 1_760_000_000_123.456)).sentAtNs()).toBe(1_760_000_000_123_456_000n);
+    expect(controlsOf(commandMessage(wish, 0, 1_760_000_000_123.456)).sentAtNs()).toBe(1_760_000_000_123_456_000n);
   });
 
   it('writes time 0 while the operator\'s clock is not known', () => {
-    expect(controlsOf(commandMessage(wish, null)).sentAtNs()).toBe(0n);
+    expect(controlsOf(commandMessage(wish, 0, null)).sentAtNs()).toBe(0n);
+  });
+
+  it('tells how many pictures to pass over', () => {
+    const buffer = new ByteBuffer(commandMessage(wish, 2, 1).subarray(1));
+    expect(Command.getRootAsCommand(buffer).passOver()).toBe(2);
   });
 
   it('leaves sequence and refresh to the operator', () => {
-    const controls = controlsOf(commandMessage(wish, 1));
+    const controls = controlsOf(commandMessage(wish, 0, 1));
     expect([controls.sequence(), controls.refreshStrips()]).toEqual([0n, 0]);
   });
 });

@@ -126,14 +126,16 @@ export function flatBuffer(message: ArrayBuffer, hasIdentifier: (buffer: ByteBuf
 
 /**
  * `sentAtMs`: Unix time on the operator's clock, by which the operator drops a command that was held
- * up; null while that clock is not known yet. The operator's process fills in the sequence.
+ * up; null while that clock is not known yet. `passOver`: pictures for the camera to pass over after each that it
+ * takes, 0 to 7. The operator's process fills in the sequence.
  */
-export function commandMessage(wish: Controlled, sentAtMs: number | null): Uint8Array<ArrayBuffer> {
+export function commandMessage(wish: Controlled, passOver: number, sentAtMs: number | null): Uint8Array<ArrayBuffer> {
   const sentAtNs = BigInt(Math.round((sentAtMs ?? 0) * 1000)) * 1000n;
   const builder = new Builder(64);
   Command.startCommand(builder);
   Command.addControls(builder, Controls.createControls(
     builder, 0n, sentAtNs, wish.steering, wish.throttle, wish.brake, wish.gear, wish.emergencyStop, 0));
+  Command.addPassOver(builder, passOver);
   Command.finishCommandBuffer(builder, Command.endCommand(builder));
   return withKind(TO_OPERATOR.command, builder.asUint8Array());
 }

@@ -62,13 +62,15 @@ export class Timing {
   }
 }
 
-/** The camera's rate, which a browser that cannot keep up falls short of. */
+/** The camera's rate, which a browser that cannot keep up falls short of; then one picture in so many is asked for. */
 export function rateText(video: VideoView | null, telemetry: TelemetryView | null): string {
   const captured = telemetry === null ? null : Math.round(telemetry.pictureRate);
   const drawn = video === null ? null : Math.round(video.pictureRate);
   if (captured === null) return drawn === null ? '' : `${drawn} pictures/s`;
   const behind = drawn !== null && drawn < captured * BEHIND;
-  return behind ? `${drawn} of ${captured} pictures/s` : `${captured} pictures/s`;
+  const rate = behind ? `${drawn} of ${captured} pictures/s` : `${captured} pictures/s`;
+  const passOver = video?.passOver ?? 0;
+  return passOver === 0 ? rate : `${rate}, 1 in ${passOver + 1}`;
 }
 
 function options(size: { width: number; height: number }): uPlot.Options {

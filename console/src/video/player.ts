@@ -5,10 +5,11 @@ import { Rate } from '../rate';
 import type { VideoView } from '../report';
 import { stampAge } from '../stamp';
 import type { Hello, Slice } from '../wire';
+import { Pace } from './pace';
 import { Painter } from './painter';
 import type { Screen } from './screen';
 import { Stages } from './stages';
-import { type Origin, StripDecoder, type StripDrop } from './strip';
+import { type Origin, StripDecoder, type StripDrop, handedOnAtMs } from './strip';
 
 const WINDOW_MS = 10_000;
 // Eight strips at 120 pictures/s for ten seconds.
@@ -38,6 +39,7 @@ export class Player {
   /** Picture number to the mask of its drawn strips. */
   readonly #open = new Map<number, number>();
   readonly #painter: Painter;
+  #pace = new Pace();
   #stamp: VideoView['stamp'] = null;
   #stampedAtMs = 0;
 
@@ -57,6 +59,7 @@ export class Player {
   /** Decoders begin anew: what came before belongs to another connection. */
   start(hello: Hello): void {
     this.stop();
+    this.#pace = new Pace();
     this.screen.arrange(hello);
     this.#wished = hello.strips.map(() => -Infinity);
     this.#decoders = hello.strips.map((_, strip) => new StripDecoder(
@@ -64,10 +67,15 @@ export class Player {
       { codec: hello.codec, optimizeForLatency: true },
       {
         frame: (frame, origin) => {
-          this.#decodedAtMs.set(frame, nowMs());
+          const decoded = nowMs();
+          this.#decodedAtMs.set(frame, decoded);
+          this.#keepPace(origin, decoded);
           this.#painter.offer(frame, origin);
         },
-        drop: (name, count) => this.#drops.add(name, count),
+        drop: (name, count) => {
+          this.#drops.add(name, count);
+          if (name === 'decoder behind') this.#pace.addLost(count);
+        },
         wish: () => this.#want(strip),
       },
     ));
@@ -91,6 +99,11 @@ export class Player {
     decoder.feed(slice, now);
   }
 
+  /** How many pictures the camera is to pass over after each that it takes. */
+  get passOver(): number {
+    return this.#pace.passOver;
+  }
+
   view(): VideoView {
     const now = nowMs();
     const stripRate = this.#strips.perSecond(now);
@@ -98,6 +111,7 @@ export class Player {
       latency: this.#latency.view(now),
       pictureRate: this.#pictures.perSecond(now),
       stripRate,
+      passOver: this.passOver,
       bitrateBps: this.#bits.perSecond(now),
       drawMs: stripRate > 0 ? this.#drawMs.perSecond(now) / stripRate : 0,
       stages: this.#stages.view(now),
@@ -106,6 +120,12 @@ export class Player {
       clock: this.clock.best(),
       drops: this.#drops.list(),
     };
+  }
+
+  #keepPace(origin: Origin, decodedAtMs: number): void {
+    const clock = this.clock.best();
+    if (origin.skip || clock === null) return;
+    this.#pace.add(origin, decodedAtMs - handedOnAtMs(origin, clock.offsetMs), decodedAtMs);
   }
 
   #draw(frame: VideoFrame, origin: Origin): void {

@@ -1,6 +1,6 @@
 import { LatencyWindow } from '../latency';
 import type { StageView } from '../report';
-import type { Origin } from './strip';
+import { type Origin, handedOnAtMs } from './strip';
 
 // By eye, and sorting thousands of samples five times over has its price.
 const VIEW_EVERY_MS = 1_000;
@@ -23,11 +23,10 @@ export class Stages {
 
   /** `offsetMs`: the operator's clock less the page's, by which all `...AtMs` are. */
   add(origin: Origin, offsetMs: number, decodedAtMs: number, drawnAtMs: number): void {
-    const handedOnAtMs = (origin.capturedAtUs + origin.handedOnAfterUs) / 1000 - offsetMs;
     const spans = [
       origin.encodedAfterUs / 1000,
       (origin.handedOnAfterUs - origin.encodedAfterUs) / 1000,
-      origin.fedAtMs - handedOnAtMs,
+      origin.fedAtMs - handedOnAtMs(origin, offsetMs),
       decodedAtMs - origin.fedAtMs,
       drawnAtMs - decodedAtMs,
     ];

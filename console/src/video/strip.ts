@@ -14,6 +14,11 @@ export interface Origin {
   fedAtMs: number;
 }
 
+/** When the operator's process handed it on, by the page's clock; `offsetMs`: the operator's clock less the page's. */
+export function handedOnAtMs(origin: Origin, offsetMs: number): number {
+  return (origin.capturedAtUs + origin.handedOnAfterUs) / 1000 - offsetMs;
+}
+
 export type StripDrop = 'awaiting IDR' | 'decoder behind' | 'decoder error';
 
 export interface StripEvents {

@@ -1,0 +1,69 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { Pace } from './pace';
+
+const PERIOD_MS = 1_000 / 60;
+let pace: Pace;
+let nowMs: number;
+let picture: number;
+
+beforeEach(() => { [pace, nowMs, picture] = [new Pace(), 0, 0]; });
+
+/** Slices of six strips for so long, each `tookMs(passOver)` old when decoded. */
+function run(seconds: number, tookMs: (passOver: number) => number, periodMs = PERIOD_MS): number {
+  const untilMs = nowMs + seconds * 1_000;
+  while (nowMs < untilMs) {
+    picture += 1 + pace.passOver;
+    nowMs += periodMs * (1 + pace.passOver);
+    const origin = { picture, capturedAtUs: nowMs * 1_000, skip: false, encodedAfterUs: 0, handedOnAfterUs: 0, fedAtMs: 0 };
+    for (let strip = 0; strip < 6; strip += 1) pace.add({ ...origin, strip }, tookMs(pace.passOver), nowMs);
+  }
+  return pace.passOver;
+}
+
+const keepsUpWithHalf = (passOver: number) => (passOver >= 1 ? 8 : 90);
+
+describe('pace', () => {
+  it('takes every picture while slices are decoded in time', () => {
+    expect(run(60, () => 25)).toBe(0);
+  });
+
+  it('passes over as many as the computer needs, within seconds', () => {
+    expect(run(2, keepsUpWithHalf)).toBe(1);
+    expect(run(5, (passOver) => (passOver >= 3 ? 8 : 90))).toBe(3);
+  });
+
+  it('counts what was given up as late', () => {
+    run(1.5, () => { pace.addLost(2); return 8; });
+    expect(pace.passOver).toBe(1);
+  });
+
+  it('is not moved by what comes late at once after an outage', () => {
+    run(3, () => 5);
+    run(0.4, () => 300);
+    expect(run(3, () => 5)).toBe(0);
+  });
+
+  it('leaves ten pictures a second, however late they are', () => {
+    expect(run(60, () => 500)).toBe(5);
+    pace = new Pace();
+    expect(run(60, () => 500, 1_000 / 30)).toBe(2);
+  });
+
+  it('tries one more after a while, and seldomer each time it fails', () => {
+    run(5, keepsUpWithHalf);
+    const raised: number[] = [];
+    const takes = (passOver: number) => {
+      if (passOver === 0 && nowMs - (raised.at(-1) ?? -Infinity) > 3_000) raised.push(nowMs);
+      return keepsUpWithHalf(passOver);
+    };
+    run(1_300, takes);
+    const waits = raised.slice(1).map((atMs, at) => Math.round((atMs - raised[at]!) / 1_000));
+    expect(waits).toEqual([22, 41, 81, 161, 301, 301, 301]);
+  });
+
+  it('goes back to every picture when the computer has time again', () => {
+    run(10, () => 90);
+    expect(pace.passOver).toBe(5);
+    expect(run(60, () => 8)).toBe(0);
+  });
+});

@@ -1,0 +1,88 @@
+import type { Origin } from './strip';
+
+// A computer that keeps up decodes a slice in a third of this, and a busy one most of them.
+const LATE_MS = 40;
+const SPAN_MS = 500;
+// One late span may be an outage's end, when all that waited comes at once.
+const LATE_SPANS_MAX = 2;
+// With fewer than ten pictures a second nobody drives well, however fresh they are; a bit more, for clocks wobble.
+const PERIOD_MAX_MS = 105;
+// As the command has it.
+const PASS_OVER_MAX = 7;
+const PATIENCE_MS = 10_000;
+const PATIENCE_MAX_MS = 300_000;
+// So soon after it was tried, what is late is late because of it.
+const TRIAL_MS = 10_000;
+
+/**
+ * How many pictures the camera is to pass over after each that it takes, so that this computer keeps up with those.
+ *
+ * When half of the slices are late for a second, one more; after ten seconds without such a span, one fewer is tried.
+ * Each trial that fails doubles the time until the next.
+ */
+export class Pace {
+  #passOver = 0;
+  /** The topmost strip's newest. */
+  #newest: Origin | null = null;
+  /** From one picture of the camera to the next, those passed over too. */
+  #periodMs: number | null = null;
+  #late = 0;
+  #inTime = 0;
+  #spanFromMs: number | null = null;
+  #lateSpans = 0;
+  #calmSinceMs = 0;
+  #triedAtMs = -Infinity;
+  #patienceMs = PATIENCE_MS;
+
+  get passOver(): number {
+    return this.#passOver;
+  }
+
+  /** A slice came out of its decoder, `tookMs` after it was handed to the browser. */
+  add(origin: Origin, tookMs: number, nowMs: number): void {
+    if (origin.strip === 0) this.#watch(origin);
+    if (this.#spanFromMs === null) {
+      this.#spanFromMs = nowMs;
+      this.#calmSinceMs = nowMs;
+    }
+    if (tookMs > LATE_MS) this.#late += 1;
+    else this.#inTime += 1;
+    if (nowMs - this.#spanFromMs < SPAN_MS) return;
+    if (this.#late > this.#inTime) this.#handleLateSpan(nowMs);
+    else this.#handleCalmSpan(nowMs);
+    this.#spanFromMs = nowMs;
+    this.#late = 0;
+    this.#inTime = 0;
+  }
+
+  /** So many slices were given up: it had no time for them. */
+  addLost(count: number): void {
+    this.#late += count;
+  }
+
+  #watch(origin: Origin): void {
+    const before = this.#newest;
+    this.#newest = origin;
+    if (before === null || origin.picture <= before.picture) return;
+    this.#periodMs = (origin.capturedAtUs - before.capturedAtUs) / 1_000 / (origin.picture - before.picture);
+  }
+
+  #handleLateSpan(nowMs: number): void {
+    this.#calmSinceMs = nowMs;
+    this.#lateSpans += 1;
+    if (this.#lateSpans < LATE_SPANS_MAX) return;
+    this.#lateSpans = 0;
+    if (this.#periodMs === null || this.#periodMs * (this.#passOver + 2) > PERIOD_MAX_MS) return;
+    this.#passOver = Math.min(this.#passOver + 1, PASS_OVER_MAX);
+    const tried = nowMs - this.#triedAtMs < TRIAL_MS;
+    this.#patienceMs = tried ? Math.min(2 * this.#patienceMs, PATIENCE_MAX_MS) : PATIENCE_MS;
+  }
+
+  #handleCalmSpan(nowMs: number): void {
+    this.#lateSpans = 0;
+    if (this.#passOver === 0 || nowMs - this.#calmSinceMs < this.#patienceMs) return;
+    this.#passOver -= 1;
+    this.#calmSinceMs = nowMs;
+    this.#triedAtMs = nowMs;
+  }
+}
