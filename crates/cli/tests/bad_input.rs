@@ -46,8 +46,10 @@ const KEY: &str = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f7075
 
 #[test]
 fn a_missing_clip() {
-    let words = complaint(&["demo", "--console", "127.0.0.1:0", "--clip", "/no/such.mp4"]);
-    assert!(words.contains("there is no clip /no/such.mp4"), "{words}");
+    for command in [&["demo", "--console", "127.0.0.1:0"][..], &["lab", "encoders"]] {
+        let words = complaint(&[command, &["--clip", "/no/such.mp4"]].concat());
+        assert!(words.contains("there is no clip /no/such.mp4"), "{words}");
+    }
 }
 
 #[test]

@@ -54,6 +54,13 @@ impl Encoders {
     /// Codes and prints, scene by scene.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let terms = self.terms()?;
+        for clip in &self.clip {
+            ensure!(
+                clip.is_file(),
+                "there is no clip {}: give the path of a video file",
+                clip.display()
+            );
+        }
         if let Some(folder) = &self.out {
             record::create(folder)?;
         }
