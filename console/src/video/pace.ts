@@ -38,7 +38,7 @@ export class Pace {
     return this.#passOver;
   }
 
-  /** A slice came out of its decoder, `tookMs` after it was handed to the browser. */
+  /** A slice came out of its decoder, `tookMs` after it could have reached the page at the earliest. */
   add(origin: Origin, tookMs: number, nowMs: number): void {
     if (origin.strip === 0) this.#watch(origin);
     if (this.#spanFromMs === null) {

@@ -125,7 +125,9 @@ export class Player {
   #keepPace(origin: Origin, decodedAtMs: number): void {
     const clock = this.clock.best();
     if (origin.skip || clock === null) return;
-    this.#pace.add(origin, decodedAtMs - handedOnAtMs(origin, clock.offsetMs), decodedAtMs);
+    // A page may be far from the operator's process: that is no fault of its computer.
+    const arrivesAtMs = handedOnAtMs(origin, clock.offsetMs) + clock.rttMs / 2;
+    this.#pace.add(origin, decodedAtMs - arrivesAtMs, decodedAtMs);
   }
 
   #draw(frame: VideoFrame, origin: Origin): void {
