@@ -209,14 +209,14 @@ mod tests {
 
     use super::*;
 
-    /// Grey pictures, a thousand a second.
+    /// Grey pictures, a hundred a second.
     struct Grey {
         left: usize,
     }
 
     impl Sensor for Grey {
         fn pictures_per_second(&self) -> f64 {
-            1_000.0
+            100.0
         }
 
         fn next_picture(&mut self) -> anyhow::Result<bool> {
@@ -243,10 +243,10 @@ mod tests {
                 let _ = give_back.try_send(readout.into_rows());
             }
         });
-        run(Box::new(Grey { left: 301 }), &layout, outlet, &counters, clock, &stop).unwrap();
+        run(Box::new(Grey { left: 61 }), &layout, outlet, &counters, clock, &stop).unwrap();
         encoder.join().unwrap();
-        assert_eq!(counters.pictures.load(Ordering::Relaxed), 300);
-        assert_eq!(counters.pictures_passed_over.load(Ordering::Relaxed), 200);
+        assert_eq!(counters.pictures.load(Ordering::Relaxed), 60);
+        assert_eq!(counters.pictures_passed_over.load(Ordering::Relaxed), 40);
         let taken: Vec<u32> = taken.iter().collect();
         assert!(!taken.is_empty());
         assert!(taken.iter().all(|picture| picture.is_multiple_of(3)), "{taken:?}");
