@@ -52,8 +52,8 @@ peers:
 DATA ?= ../shared/data
 bench-messages:
 	@./setup codecs
-	cargo run --release --locked --manifest-path codecs/Cargo.toml --features c,cpp,go,java -- --data "$(DATA)" --csv crates/lab/src/serialization/codecs.csv
-	@sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -1 | tr -d '\n' >crates/lab/src/serialization/codecs.processor.txt
+	cargo run --release --locked --manifest-path codecs/Cargo.toml --features c,cpp,go,java -- --data "$(DATA)" --csv crates/lab/src/papers/serialization/codecs.csv
+	@sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -1 | tr -d '\n' >crates/lab/src/papers/serialization/codecs.processor.txt
 
 # A failing storm prints SIM_SEED=..; with that variable set it comes again, alone.
 storms:

@@ -25,7 +25,7 @@ fn the_list_names_every_experiment_and_its_source() {
     assert!(output.status.success());
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.starts_with("key "), "{text}");
-    for experiment in tautline_lab::experiment::all() {
+    for experiment in tautline_lab::papers::all() {
         let line = text.lines().find(|line| line.starts_with(&format!("{} ", experiment.key)));
         let line = line.unwrap_or_else(|| panic!("{} is not listed", experiment.key));
         assert!(line.contains(experiment.source) && line.ends_with(experiment.title), "{line}");

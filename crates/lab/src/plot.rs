@@ -9,7 +9,7 @@ mod draw;
 
 pub use axis::Axis;
 
-use crate::outcome::is_name;
+use crate::notation::is_name;
 
 /// Is one figure: two axes and what stands between them.
 ///

@@ -14,13 +14,12 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::{Experiment, Run};
+use crate::experiment::{Experiment, Outcome, Row, Run, Table, Verdict};
 use crate::machine;
-use crate::outcome::{Outcome, Table, is_name};
+use crate::notation::is_name;
 use crate::plot::Plot;
-use crate::row::{Row, Verdict};
 
-/// Is one experiment's result as it stands in `result.json`.
+/// One experiment's result as it stands in `result.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// [`Experiment::key`].
@@ -50,7 +49,7 @@ pub struct Record {
     pub plots: Vec<Picture>,
 }
 
-/// Is one SVG file.
+/// One SVG file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Picture {
     /// The file's name without `.svg`.

@@ -6,18 +6,21 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-use crate::experiment;
+use crate::experiment::{Experiment, Row, Verdict};
+use crate::notation::number;
 use crate::record::Record;
-use crate::row::{Row, Verdict, number};
 
-/// Writes `report.html` into `out`, of every experiment that left a result there, and returns it
-/// as text.
+/// Writes `report.html` into `out`, of each of `experiments` that left a result there, and returns
+/// their records.
 ///
 /// # Errors
 /// When there are no results, when one cannot be read, or the page cannot be written.
-pub fn write(out: &Path) -> Result<Vec<Record>> {
+pub fn write<'a>(
+    out: &Path,
+    experiments: impl Iterator<Item = &'a Experiment>,
+) -> Result<Vec<Record>> {
     let mut records = Vec::new();
-    for experiment in experiment::all() {
+    for experiment in experiments {
         records.extend(Record::read(out, experiment.key)?);
     }
     if records.is_empty() {
@@ -229,4 +232,4 @@ const PLOTS_FEW: usize = 6;
 /// The page's name within the folder of results.
 pub const FILE: &str = "report.html";
 
-const HEAD: &str = include_str!("report.head.html");
+const HEAD: &str = include_str!("report/head.html");

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use tautline_lab::links::case::Case;
-use tautline_lab::links::combo;
-use tautline_lab::links::drive::Drive;
-use tautline_lab::links::set::Set;
-use tautline_lab::links::summary;
-use tautline_lab::links::sweep::Sweep;
+use tautline_lab::sweeps::links::case::Case;
+use tautline_lab::sweeps::links::combo;
+use tautline_lab::sweeps::links::drive::Drive;
+use tautline_lab::sweeps::links::set::Set;
+use tautline_lab::sweeps::links::summary;
+use tautline_lab::sweeps::links::sweep::Sweep;
 use tautline_sim::link::{Config, Pair};
 use tautline_units::Bitrate;
 

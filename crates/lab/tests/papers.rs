@@ -5,16 +5,15 @@
 use std::fs;
 use std::path::Path;
 
-use tautline_lab::experiment::{self, Experiment, Run};
+use tautline_lab::experiment::{Experiment, Run, Verdict};
 use tautline_lab::record::Record;
-use tautline_lab::report;
-use tautline_lab::row::Verdict;
+use tautline_lab::{papers, report};
 
 #[test]
 fn every_experiment_holds_and_leaves_files_that_can_be_read() {
     let out = tempfile::tempdir().unwrap();
     let mut faults = Vec::new();
-    for experiment in experiment::all() {
+    for experiment in papers::all() {
         let record = run(experiment, out.path());
         let read = Record::read(out.path(), experiment.key).unwrap().unwrap();
         assert_eq!(format!("{read:?}"), format!("{record:?}"), "read as it was written");
@@ -25,9 +24,9 @@ fn every_experiment_holds_and_leaves_files_that_can_be_read() {
     }
     assert!(faults.is_empty(), "out of tolerance: {faults:#?}");
 
-    report::write(out.path()).unwrap();
+    report::write(out.path(), papers::all()).unwrap();
     let page = fs::read_to_string(out.path().join(report::FILE)).unwrap();
-    for Experiment { key, .. } in experiment::all() {
+    for Experiment { key, .. } in papers::all() {
         assert!(page.contains(&format!("tautline lab run {key} --quick --seed 1")), "{key}");
     }
     for beyond in ["src=\"http", "href=\"http", "url(", "@import", "<script", "<link"] {

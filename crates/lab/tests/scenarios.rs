@@ -1,7 +1,7 @@
 //! The named scenarios in their quick form; `tautline lab links --scenario all` is the full one.
 
-use tautline_lab::links::scenario;
-use tautline_lab::row::Verdict;
+use tautline_lab::experiment::Verdict;
+use tautline_lab::sweeps::links::scenario;
 use tautline_transport::Config;
 
 fn judge(name: &str) {

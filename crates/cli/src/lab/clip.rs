@@ -59,7 +59,7 @@ impl Clip {
         }
         stand.lower().await;
         eprintln!("comparing ..");
-        let figures = tautline_lab::clip::compare(&self.clip, &folder)?;
+        let figures = tautline_lab::pictures::clip::compare(&self.clip, &folder)?;
         println!("{figures}");
         Ok(())
     }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::ensure;
 use clap::Args;
-use tautline_lab::comparison::{Comparison, Scene, Terms};
 use tautline_lab::experiment::{Progress, Run};
+use tautline_lab::sweeps::encoders::{Comparison, Scene, Terms};
 use tautline_lab::{machine, record};
 use tautline_units::Bitrate;
 

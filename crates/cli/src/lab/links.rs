@@ -4,14 +4,15 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use clap::Args;
-use tautline_lab::links::case::Case;
-use tautline_lab::links::combo::{self, Combo};
-use tautline_lab::links::scenario;
-use tautline_lab::links::set::Set;
-use tautline_lab::links::summary::{self, Summary};
-use tautline_lab::links::sweep::Sweep;
+use tautline_lab::experiment::Verdict;
+use tautline_lab::notation::number;
 use tautline_lab::record;
-use tautline_lab::row::{Verdict, number};
+use tautline_lab::sweeps::links::case::Case;
+use tautline_lab::sweeps::links::combo::{self, Combo};
+use tautline_lab::sweeps::links::scenario;
+use tautline_lab::sweeps::links::set::Set;
+use tautline_lab::sweeps::links::summary::{self, Summary};
+use tautline_lab::sweeps::links::sweep::Sweep;
 use tautline_net::clock::Clock;
 use tautline_units::{Bitrate, Duration, Instant};
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::ensure;
 use clap::Args;
-use tautline_lab::loss::{self, Weather};
+use tautline_lab::sweeps::loss::{self, Weather};
 
 /// Lose slices at random and check that no decoder ever stops, and that each strip heals
 ///

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use tautline_lab::experiment::{self, Experiment};
+use tautline_lab::experiment::{self, Experiment, Row};
+use tautline_lab::notation::number;
 use tautline_lab::record::{self, Record};
-use tautline_lab::report;
-use tautline_lab::row::{Row, number};
+use tautline_lab::{papers, report};
 
 use super::progress::Line;
 use super::table::print;
@@ -55,7 +55,7 @@ struct Folder {
 impl List {
     /// Prints the registry.
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let lines = experiment::all().map(|experiment| {
+        let lines = papers::all().map(|experiment| {
             [experiment.key, experiment.source, experiment.title].map(str::to_owned)
         });
         print(&["key", "source", "what is measured"], lines.collect(), &[])
@@ -98,7 +98,7 @@ impl Run {
 impl Report {
     /// Writes the page and says where.
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let records = report::write(&self.folder.out)?;
+        let records = report::write(&self.folder.out, papers::all())?;
         let file = self.folder.out.join(report::FILE);
         println!("{} ({} experiments)", file.display(), records.len());
         Ok(())
@@ -108,16 +108,16 @@ impl Report {
 /// Returns the experiments of these keys, each once, in the order of the registry.
 fn chosen(keys: &[String]) -> anyhow::Result<Vec<&'static Experiment>> {
     for key in keys.iter().filter(|key| *key != ALL) {
-        if experiment::find(key).is_some() {
+        if papers::find(key).is_some() {
             continue;
         }
-        match experiment::near(key).as_slice() {
+        match papers::near(key).as_slice() {
             [] => bail!("there is no experiment {key}; `tautline lab list` lists them"),
             near => bail!("there is no experiment {key}; near it are {}", near.join(", ")),
         }
     }
     let wanted = |experiment: &&Experiment| keys.iter().any(|k| k == ALL || k == experiment.key);
-    Ok(experiment::all().filter(wanted).collect())
+    Ok(papers::all().filter(wanted).collect())
 }
 
 fn cells(row: &Row) -> [String; 7] {

@@ -30,7 +30,7 @@ impl QpTable {
         let line = Line::new("qp-table");
         let progress = |progress: Progress<'_>| line.show(progress);
         let run = Run::new(false, 1, &progress);
-        let table = tautline_lab::qp_table(&run, &self.clip, usize::from(self.pictures));
+        let table = tautline_lab::papers::qp_table(&run, &self.clip, usize::from(self.pictures));
         line.clear();
         let table = table?;
         let file = self.out.display();

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use anyhow::ensure;
 use clap::Args;
-use tautline_lab::packet_size::{Bins, Recommendation, Round, Size, Trial};
 use tautline_lab::record;
+use tautline_lab::sweeps::packet_size::{Bins, Recommendation, Round, Size, Trial};
 use tautline_net::metrics::STATUS_HEAD;
 use tautline_operator::probe::{Outcome, PATH, Seen, Step, Way};
 use tautline_units::ByteCount;

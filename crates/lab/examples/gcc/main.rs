@@ -14,12 +14,12 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Parser;
-use tautline_lab::links::combo::{self, Combo};
-use tautline_lab::links::drive::{Drive, Passage, WARM_UP};
-use tautline_lab::links::set::Set;
-use tautline_lab::outcome::Table;
+use tautline_lab::experiment::Table;
 use tautline_lab::plot::{Axis, Plot, Series};
 use tautline_lab::record;
+use tautline_lab::sweeps::links::combo::{self, Combo};
+use tautline_lab::sweeps::links::drive::{Drive, Passage, WARM_UP};
+use tautline_lab::sweeps::links::set::Set;
 use tautline_units::Instant;
 
 /// Hold Tautline's rate control beside libwebrtc's on recorded links

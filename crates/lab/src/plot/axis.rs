@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 
-use crate::row::number;
+use crate::notation::number;
 
 /// Is one axis of a plot.
 #[derive(Clone, Debug)]

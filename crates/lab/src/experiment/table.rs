@@ -1,0 +1,166 @@
+//! Tables of numbers, as CSV.
+
+use std::fmt::Write as _;
+
+use crate::notation::is_name;
+
+/// A table of numbers, written as a CSV file: the first line names the columns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    name: String,
+    columns: Vec<String>,
+    rows: Vec<Vec<Cell>>,
+    caption: Option<String>,
+}
+
+/// One field of a [`Table`]; `into()` makes it from numbers and words.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cell {
+    /// Words.
+    Text(String),
+    /// A quantity in the unit that its column names; not a number is an empty field.
+    Number(f64),
+    /// A count.
+    Count(u64),
+}
+
+impl Table {
+    /// An empty table that becomes `<name>.csv`; columns say their unit, `delay_ms`.
+    ///
+    /// # Panics
+    /// When the name is not one of lower-case letters, digits and hyphens.
+    pub fn new<const COLUMNS: usize>(name: &str, columns: [&str; COLUMNS]) -> Self {
+        assert!(is_name(name), "{name:?} cannot name a file");
+        let columns = columns.map(str::to_owned).into();
+        Self { name: name.to_owned(), columns, rows: Vec::new(), caption: None }
+    }
+
+    /// Makes it stand in the report as well, under these words: for small tables that a reader looks at
+    /// first.
+    #[must_use]
+    pub fn shown(mut self, caption: &str) -> Self {
+        self.caption = Some(caption.to_owned());
+        self
+    }
+
+    /// Adds one line.
+    ///
+    /// # Panics
+    /// When it has not as many cells as the table has columns.
+    pub fn push<const COLUMNS: usize>(&mut self, cells: [Cell; COLUMNS]) {
+        assert_eq!(cells.len(), self.columns.len(), "table {}", self.name);
+        self.rows.push(cells.into());
+    }
+
+    /// Returns the file's name without `.csv`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the words above it in the report, if it stands there.
+    pub fn caption(&self) -> Option<&str> {
+        self.caption.as_deref()
+    }
+
+    /// Returns the number of lines under the columns' names.
+    pub fn row_count(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Writes the table as CSV (RFC 4180, with plain line feeds).
+    pub fn to_csv(&self) -> String {
+        let mut csv = String::new();
+        write_line(&mut csv, self.columns.iter().map(String::as_str));
+        for row in &self.rows {
+            let fields: Vec<String> = row.iter().map(Cell::to_field).collect();
+            write_line(&mut csv, fields.iter().map(String::as_str));
+        }
+        csv
+    }
+}
+
+impl Cell {
+    fn to_field(&self) -> String {
+        match self {
+            Cell::Text(text) => text.clone(),
+            Cell::Number(number) if number.is_nan() => String::new(),
+            Cell::Number(number) => number.to_string(),
+            Cell::Count(count) => count.to_string(),
+        }
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Self {
+        Cell::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Cell::Text(text)
+    }
+}
+
+impl From<f64> for Cell {
+    fn from(number: f64) -> Self {
+        Cell::Number(number)
+    }
+}
+
+impl From<Option<f64>> for Cell {
+    fn from(number: Option<f64>) -> Self {
+        Cell::Number(number.unwrap_or(f64::NAN))
+    }
+}
+
+impl From<u64> for Cell {
+    fn from(count: u64) -> Self {
+        Cell::Count(count)
+    }
+}
+
+impl From<usize> for Cell {
+    fn from(count: usize) -> Self {
+        Cell::Count(count as u64)
+    }
+}
+
+fn write_line<'a>(csv: &mut String, fields: impl Iterator<Item = &'a str>) {
+    for (position, field) in fields.enumerate() {
+        let comma = if position == 0 { "" } else { "," };
+        if field.contains([',', '"', '\n', '\r']) {
+            let _ = write!(csv, "{comma}\"{}\"", field.replace('"', "\"\""));
+        } else {
+            let _ = write!(csv, "{comma}{field}");
+        }
+    }
+    csv.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_field_comes_back_from_the_csv() {
+        let words = ["plain", "with, comma", "with \"quotes\"", "two\nlines", "", " spaces "];
+        let mut table = Table::new("words", ["number", "word_of_it"]);
+        for word in words {
+            table.push([0.1.into(), word.into()]);
+        }
+        let csv = table.to_csv();
+        let mut reader = csv::Reader::from_reader(csv.as_bytes());
+        assert_eq!(reader.headers().unwrap(), ["number", "word_of_it"].as_slice());
+        let read: Vec<String> =
+            reader.records().map(|record| record.unwrap()[1].to_owned()).collect();
+        assert_eq!(read, words);
+    }
+
+    #[test]
+    fn numbers_keep_every_digit() {
+        let mut table = Table::new("numbers", ["a", "b", "c"]);
+        table.push([(1.0 / 3.0).into(), 7_usize.into(), f64::NAN.into()]);
+        assert_eq!(table.to_csv(), "a,b,c\n0.3333333333333333,7,\n");
+    }
+}

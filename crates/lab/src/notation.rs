@@ -1,0 +1,57 @@
+//! How numbers and names are written, in tables, plots, reports and on the terminal alike.
+
+/// Writes a number for people: four digits that count, no trailing zeros.
+pub fn number(value: f64) -> String {
+    if !value.is_finite() {
+        return value.to_string();
+    }
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let magnitude = value.abs().log10().floor();
+    if !(-4.0..9.0).contains(&magnitude) {
+        return format!("{value:.3e}");
+    }
+    let decimals = (3.0 - magnitude).max(0.0) as usize;
+    let digits = format!("{value:.decimals$}");
+    if digits.contains('.') {
+        digits.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        digits
+    }
+}
+
+/// Says whether `name` can name a file or a folder everywhere, and stay below the one it is put into.
+pub(crate) fn is_name(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    !name.is_empty() && name.bytes().all(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        for (value, words) in [
+            (0.0, "0"),
+            (5.8, "5.8"),
+            (23314.0, "23314"),
+            (0.142361111, "0.1424"),
+            (331.4536, "331.5"),
+            (1e-9, "1.000e-9"),
+            (-2.5, "-2.5"),
+            (100.0, "100"),
+        ] {
+            assert_eq!(number(value), words);
+        }
+    }
+
+    #[test]
+    fn names_stay_in_their_folder() {
+        assert!(is_name("lte-table-2"));
+        for name in ["", "../up", "a/b", "Upper", "two words", "dot.ted"] {
+            assert!(!is_name(name), "{name}");
+        }
+    }
+}

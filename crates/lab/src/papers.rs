@@ -1,0 +1,191 @@
+//! The registry: every table and figure of the papers that the lab measures again.
+//!
+//! A folder for each paper, a file for each experiment, with its key, title and source on top. Files
+//! without one hold what several experiments of a paper share.
+
+use crate::experiment::Experiment;
+
+pub use lte::qp_table::of_clip as qp_table;
+
+/// \[LTE\]: remote driving over several LTE modems, with block codes against loss and delay.
+pub(crate) mod lte {
+    mod block;
+    pub(super) mod block_latency;
+    pub(super) mod block_speed;
+    pub(super) mod budget_steps;
+    pub(super) mod constant_rate;
+    mod curves;
+    pub(super) mod encoders;
+    pub(super) mod end_to_end;
+    mod healing;
+    pub(super) mod intra_refresh;
+    pub(super) mod joint_coding;
+    mod latencies;
+    pub(super) mod modem_count;
+    pub(super) mod ping_pong;
+    pub(super) mod qp_table;
+    pub(super) mod refresh;
+    mod rig;
+    pub(super) mod slice_times;
+    mod slices;
+    pub(super) mod stages;
+    pub(super) mod survival;
+    pub(super) mod sweep_pattern;
+    mod trials;
+}
+
+/// \[UGV\]: an unmanned ground vehicle, its operator, and a switchboard between two 3G links.
+pub(crate) mod ugv {
+    pub(super) mod bins;
+    pub(super) mod gate;
+    mod published;
+}
+
+/// \[STREAM\]: a streaming code against retransmission and block codes, in delay and rate.
+///
+/// The paper measured real transfers between servers; here a link is simulated slot by slot, with
+/// this project's own streaming code at its ends. Definitions stand in `link`, `arq`,
+/// `block` and `coded`.
+pub(crate) mod streaming {
+    mod arq;
+    mod block;
+    pub(super) mod block_size;
+    pub(super) mod bound;
+    pub(super) mod closed_loop;
+    mod coded;
+    pub(super) mod complexity;
+    mod delays;
+    mod link;
+    pub(super) mod open_loop;
+    mod residual;
+    pub(super) mod retransmission;
+    mod rows;
+    mod trial;
+}
+
+/// \[TIMING\]: what serialization costs, and what that means for safety.
+pub(crate) mod serialization {
+    mod codecs;
+    pub(super) mod leader;
+    pub(super) mod reaction;
+    pub(super) mod round_trip;
+    pub(super) mod table;
+}
+
+/// Returns every experiment, paper by paper, in the order of the papers.
+pub fn all() -> impl Iterator<Item = &'static Experiment> {
+    ALL.iter()
+}
+
+/// Returns the experiment of that key.
+pub fn find(key: &str) -> Option<&'static Experiment> {
+    all().find(|experiment| experiment.key == key)
+}
+
+/// Returns the keys that look like a mistyped one, the nearest first.
+pub fn near(key: &str) -> Vec<&'static str> {
+    let mut near: Vec<(usize, &str)> = all()
+        .map(|experiment| (distance(key, experiment.key), experiment.key))
+        .filter(|(distance, known)| *distance <= 3 || (key.len() >= 3 && known.contains(key)))
+        .collect();
+    near.sort_unstable();
+    near.into_iter().map(|(_, key)| key).take(NEAR_MAX).collect()
+}
+
+/// Counts the characters to insert, remove or replace between two words.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut above: Vec<usize> = (0..=b.len()).collect();
+    for (row, a) in a.chars().enumerate() {
+        let mut diagonal = above[0];
+        above[0] = row + 1;
+        for (column, b) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(a != *b);
+            diagonal = above[column + 1];
+            above[column + 1] = replaced.min(diagonal + 1).min(above[column] + 1);
+        }
+    }
+    above[b.len()]
+}
+
+/// Every experiment, paper by paper, in the order of the papers.
+const ALL: &[Experiment] = &[
+    lte::stages::EXPERIMENT,
+    lte::block_latency::EXPERIMENT,
+    lte::constant_rate::ONE_LINK,
+    lte::block_speed::EXPERIMENT,
+    lte::survival::EXPERIMENT,
+    lte::constant_rate::MANY_LINKS,
+    lte::joint_coding::EXPERIMENT,
+    lte::sweep_pattern::EXPERIMENT,
+    lte::intra_refresh::EXPERIMENT,
+    lte::qp_table::EXPERIMENT,
+    lte::ping_pong::EXPERIMENT,
+    lte::end_to_end::EXPERIMENT,
+    lte::modem_count::EXPERIMENT,
+    lte::slice_times::EXPERIMENT,
+    lte::refresh::EXPERIMENT,
+    lte::budget_steps::EXPERIMENT,
+    lte::encoders::EXPERIMENT,
+    ugv::gate::EXPERIMENT,
+    ugv::bins::TABLE_1,
+    ugv::bins::TABLE_2,
+    streaming::retransmission::EXPERIMENT,
+    streaming::block_size::AGAINST_RETRANSMISSION,
+    streaming::complexity::EXPERIMENT,
+    streaming::bound::EXPERIMENT,
+    streaming::open_loop::EXPERIMENT,
+    streaming::closed_loop::BURSTS,
+    streaming::block_size::AGAINST_STREAMING,
+    streaming::closed_loop::RATES,
+    serialization::table::TABLE_1,
+    serialization::round_trip::EXPERIMENT,
+    serialization::table::FIG_2,
+    serialization::reaction::EXPERIMENT,
+    serialization::leader::EXPERIMENT,
+];
+
+/// More would hide the one that was meant.
+const NEAR_MAX: usize = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_unique_and_name_folders() {
+        let mut keys: Vec<&str> = all().map(|experiment| experiment.key).collect();
+        assert!(keys.iter().all(|key| crate::notation::is_name(key)), "{keys:?}");
+        let count = keys.len();
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), count, "{keys:?}");
+    }
+
+    #[test]
+    fn every_source_stands_among_the_papers() {
+        let papers = include_str!("../../../docs/papers.md");
+        for Experiment { key, source, .. } in all() {
+            let paper = source.split_inclusive(']').next().unwrap();
+            assert!(paper.starts_with('['), "{key}: {source}");
+            assert!(papers.contains(&format!("| {paper} |")), "{key}: {paper} is not in papers.md");
+        }
+    }
+
+    #[test]
+    fn a_mistyped_key_finds_its_neighbours() {
+        for Experiment { key, .. } in all() {
+            assert_eq!(near(key).first(), Some(key));
+            assert!(near(&key[1..]).contains(key), "{key}");
+        }
+        assert!(near("something-else-entirely").is_empty());
+    }
+
+    #[test]
+    fn distance_counts_edits() {
+        assert_eq!(distance("", "abc"), 3);
+        assert_eq!(distance("lte-table2", "lte-table-2"), 1);
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(distance("same", "same"), 0);
+    }
+}

@@ -1,0 +1,270 @@
+//! Quality at rate of every mode, and whether refresh is the best of what the paper compared.
+
+use super::healing::{COLUMNS, INTER, INTRA, MODES, SWEEP, modes};
+use crate::experiment::{Cell, Row, Table};
+use crate::plot::{Axis, Plot, Series};
+
+/// Is what each mode needs for its quality on one footage.
+pub(super) struct Curves<'a> {
+    footage: &'a str,
+    average: Average,
+    /// Of each mode, in their order: dB and Mbit/s.
+    modes: [Vec<(f64, f64)>; MODES],
+}
+
+/// Is what a mean PSNR is of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Average {
+    /// Single slices, as in the paper.
+    Slices,
+    /// Whole pictures.
+    Pictures,
+}
+
+/// Is whether a curve comes to a quality, and where.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Reach {
+    /// At this rate, Mbit/s.
+    At(f64),
+    /// No rate is enough.
+    Never,
+    /// At a lower rate than any that was measured.
+    Below,
+}
+
+impl Average {
+    pub(super) const ALL: [Self; 2] = [Self::Slices, Self::Pictures];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Slices => "slices",
+            Self::Pictures => "pictures",
+        }
+    }
+}
+
+impl<'a> Curves<'a> {
+    /// Curves of trials that are in the order of modes, as many of each; `point` gives dB and Mbit/s.
+    pub(super) fn new<Trial>(
+        footage: &'a str,
+        average: Average,
+        trials: &[Trial],
+        point: impl Fn(&Trial) -> (f64, f64),
+    ) -> Self {
+        let each = trials.len() / MODES;
+        let curve = |mode: usize| trials[mode * each..][..each].iter().map(&point).collect();
+        Self { footage, average, modes: std::array::from_fn(curve) }
+    }
+
+    /// What each mode needs for a quality, Mbit/s; none if it does not come to it.
+    pub(super) fn rates(&self, quality: f64) -> [Option<f64>; MODES] {
+        self.modes.each_ref().map(|curve| rate_at(curve, quality))
+    }
+
+    /// The quality that each mode has at a rate of its own, dB.
+    pub(super) fn qualities(&self, rates: [Option<f64>; MODES]) -> [Option<f64>; MODES] {
+        std::array::from_fn(|mode| value_at(&self.modes[mode], rates[mode]?))
+    }
+
+    /// The best quality of each mode at any rate, dB.
+    pub(super) fn best(&self) -> [Option<f64>; MODES] {
+        self.modes.each_ref().map(|curve| curve.iter().map(|point| point.0).max_by(f64::total_cmp))
+    }
+
+    /// Adds a line to a [table of modes](table).
+    pub(super) fn list(&self, values: [Option<f64>; MODES], table: &mut Table) {
+        let cells: [Cell; MODES + 2] = std::array::from_fn(|column| match column {
+            0 => self.footage.into(),
+            1 => self.average.name().into(),
+            _ => values[column - 2].into(),
+        });
+        table.push(cells);
+    }
+
+    /// Up to which quality refresh is ahead of intra, and whether it is the best where the paper says so.
+    pub(super) fn claim(&self) -> Row {
+        let words = PAPERS_BEST.map(|quality| format!("{} at {quality} dB", self.judge(quality)));
+        let quantity = self.named("refresh ahead of intra up to");
+        let crossing = self.crossing();
+        let never = if crossing.is_none() { "Nowhere. " } else { "" };
+        Row::new(quantity, "dB", crossing.unwrap_or(f64::NAN))
+            .note(format!("{never}The paper's claim {}.", words.join(", ")))
+    }
+
+    /// Adds what all that the paper compared needs where it says that refresh is the best, to a
+    /// [table of claims](claims).
+    pub(super) fn list_claims(&self, table: &mut Table) {
+        for quality in PAPERS_BEST {
+            let [sweep, columns, intra, inter] =
+                [SWEEP, COLUMNS, INTRA, INTER].map(|name| match self.reach(name, quality) {
+                    Reach::At(rate) => Cell::Number(rate),
+                    Reach::Never => "never".into(),
+                    Reach::Below => "below what was measured".into(),
+                });
+            table.push([
+                self.footage.into(),
+                self.average.name().into(),
+                quality.into(),
+                self.judge(quality).into(),
+                sweep,
+                columns,
+                intra,
+                inter,
+            ]);
+        }
+    }
+
+    /// A quantity's name, with what it is of.
+    pub(super) fn named(&self, quantity: &str) -> String {
+        format!("{quantity}, by {}, {}", self.average.name(), self.footage)
+    }
+
+    /// Whether refresh needs less than intra and inter alone.
+    fn judge(&self, quality: f64) -> &'static str {
+        let least = |names: [&str; 2]| {
+            let rates = names.iter().filter_map(|name| match self.reach(name, quality) {
+                Reach::At(rate) => Some(rate),
+                Reach::Below => Some(0.0),
+                Reach::Never => None,
+            });
+            rates.min_by(f64::total_cmp)
+        };
+        match (least([SWEEP, COLUMNS]), least([INTRA, INTER])) {
+            (Some(0.0), Some(0.0)) => "is not measured",
+            (Some(refresh), Some(other)) if refresh < other => "holds",
+            (Some(_), None) => "holds",
+            (Some(_) | None, _) => "does not hold",
+        }
+    }
+
+    fn reach(&self, name: &str, quality: f64) -> Reach {
+        let curve = &self.modes[index(name)];
+        match rate_at(curve, quality) {
+            Some(rate) => Reach::At(rate),
+            None if curve.iter().all(|point| point.0 < quality) => Reach::Never,
+            None => Reach::Below,
+        }
+    }
+
+    /// The quality at the highest rate at which the better of sweep and columns is above intra; none if
+    /// it never is.
+    fn crossing(&self) -> Option<f64> {
+        let intra = &self.modes[index(INTRA)];
+        let (most, least) = (intra.first()?.1, intra.last()?.1);
+        let rates = (0..=CROSSING_STEPS)
+            .map(|step| most * (least / most).powf(f64::from(step) / f64::from(CROSSING_STEPS)));
+        let mut ahead = rates.filter_map(|rate| {
+            let refresh = [SWEEP, COLUMNS].map(|name| value_at(&self.modes[index(name)], rate));
+            let best = refresh.into_iter().flatten().max_by(f64::total_cmp)?;
+            (best > value_at(intra, rate)?).then_some(best)
+        });
+        ahead.next()
+    }
+
+    /// Draws the curves, dashed those of modes that hear of losses.
+    pub(super) fn plot(&self, loss: &str) -> Plot {
+        let by = self.average.name();
+        let name = format!("{by}-{}", self.footage);
+        let title = format!("{loss}, PSNR by {by}: {}", self.footage);
+        let series = modes().into_iter().zip(&self.modes).map(|(mode, curve)| {
+            let points = curve.iter().map(|(psnr, mbps)| (*mbps, *psnr)).collect();
+            let series = Series::marked(mode.name, points);
+            if mode.answers_loss() { series.dashed() } else { series }
+        });
+        Plot::new(&name, &title, Axis::log("Mbit/s"), Axis::linear("luma PSNR, dB"))
+            .with_all(series)
+            .mark_y(QUALITY_DB, "36 dB")
+    }
+}
+
+/// A table with a column for each mode, for [`Curves::list`].
+pub(super) fn table(name: &str, caption: &str) -> Table {
+    let modes = modes();
+    let columns: [&str; MODES + 2] = std::array::from_fn(|column| match column {
+        0 => "footage",
+        1 => "average_by",
+        _ => modes[column - 2].name,
+    });
+    Table::new(name, columns).shown(caption)
+}
+
+/// The value of the mode of that name; not a number for none.
+pub(super) fn of(values: [Option<f64>; MODES], name: &str) -> f64 {
+    values[index(name)].unwrap_or(f64::NAN)
+}
+
+/// A table for [`Curves::list_claims`].
+pub(super) fn claims(loss: &str) -> Table {
+    let columns = [
+        "footage",
+        "average_by",
+        "psnr_db",
+        "claim",
+        "refresh: sweep",
+        "refresh: columns",
+        "intra",
+        "inter",
+    ];
+    let caption =
+        format!("The paper's claim that refresh needs least, with {loss}: Mbit/s of each");
+    Table::new("claims", columns).shown(&caption)
+}
+
+fn index(name: &str) -> usize {
+    let mut modes = modes().into_iter();
+    modes.position(|mode| mode.name == name).expect("it is one of the modes")
+}
+
+/// Where a curve of (value, rate) has a value, between measurements by the rate's logarithm.
+fn rate_at(curve: &[(f64, f64)], value: f64) -> Option<f64> {
+    let pair = curve.windows(2).find(|pair| (pair[0].0 >= value) != (pair[1].0 >= value))?;
+    let share = (value - pair[0].0) / (pair[1].0 - pair[0].0);
+    Some((pair[0].1.ln() + share * (pair[1].1.ln() - pair[0].1.ln())).exp())
+}
+
+/// The value that a curve of (value, rate) has at a rate.
+fn value_at(curve: &[(f64, f64)], rate: f64) -> Option<f64> {
+    let pair = curve.windows(2).find(|pair| (pair[0].1 >= rate) != (pair[1].1 >= rate))?;
+    let share = (rate / pair[0].1).ln() / (pair[1].1 / pair[0].1).ln();
+    Some(pair[0].0 + share * (pair[1].0 - pair[0].0))
+}
+
+/// The paper's most important quality.
+pub(super) const QUALITY_DB: f64 = 36.0;
+/// Where the paper has refresh as the best.
+const PAPERS_BEST: [f64; 2] = [QUALITY_DB, 37.0];
+const CROSSING_STEPS: u32 = 400;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_between_two_measurements_is_their_geometric_mean() {
+        let curve = [(40.0, 8.0), (32.0, 2.0)];
+        assert!((rate_at(&curve, 36.0).unwrap() - 4.0).abs() < 1e-9);
+        assert_eq!(rate_at(&curve, 41.0), None);
+        assert!((value_at(&curve, 4.0).unwrap() - 36.0).abs() < 1e-9);
+        assert_eq!(value_at(&curve, 9.0), None);
+    }
+
+    #[test]
+    fn the_claim_holds_as_far_as_refresh_needs_least() {
+        // Intra is ahead from 36.2 dB on; inter never comes there.
+        let points = |name: &str| match name {
+            INTRA => [(42.0, 10.0), (34.0, 4.5)],
+            INTER => [(34.0, 10.0), (30.0, 1.0)],
+            _ => [(40.0, 10.0), (34.0, 4.0)],
+        };
+        let trials: Vec<(f64, f64)> = modes().iter().flat_map(|mode| points(mode.name)).collect();
+        let curves = Curves::new("drawn", Average::Slices, &trials, |point| *point);
+        let row = curves.claim();
+        assert!(36.0 < row.measured && row.measured < 37.0, "{row:?}");
+        assert_eq!(row.note, "The paper's claim holds at 36 dB, does not hold at 37 dB.");
+        let mut table = claims("a loss");
+        curves.list_claims(&mut table);
+        assert!(table.to_csv().lines().nth(2).unwrap().ends_with(",never"), "{}", table.to_csv());
+        assert_eq!(curves.best()[index(INTRA)], Some(42.0));
+        assert_eq!(curves.reach(INTRA, 33.0), Reach::Below);
+    }
+}

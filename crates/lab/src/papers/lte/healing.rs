@@ -1,0 +1,308 @@
+//! Ways to heal, in a closed loop: what is lost is known at the encoder a round trip later.
+
+use anyhow::{Context, Result};
+use tautline_video::avc::Healing;
+use tautline_video::openh264::StripDecoder;
+use tautline_video::{Backend, Concealer, Decoder, Encoded, Layout, Picture, Refresh, quality};
+
+use crate::pictures::coding::{Coder, Size};
+use crate::pictures::footage::Footage;
+
+/// Is footage cut into its strips.
+pub(super) struct Strips {
+    pub(super) name: String,
+    /// Every strip's pictures, from the top.
+    pub(super) strips: Vec<Vec<Picture>>,
+    /// Pictures a second.
+    pub(super) rate: u32,
+    /// Luma samples of a whole picture.
+    pub(super) pixels: f64,
+}
+
+impl Strips {
+    pub(super) fn of(footage: &Footage) -> Result<Self> {
+        let first = footage.pictures.first().context("no pictures")?;
+        let layout = Layout::of(first.width(), first.height())?;
+        let rows = |strip: usize| {
+            let pictures = footage.pictures.iter();
+            pictures.map(|picture| Ok(picture.rows(layout.strip_rows(strip))?)).collect()
+        };
+        let strips = (0..layout.strip_count()).map(rows).collect::<Result<_>>()?;
+        let pixels = (layout.width() * layout.height()) as f64;
+        Ok(Self { name: footage.name.clone(), strips, rate: footage.rate, pixels })
+    }
+}
+
+/// Is a way to code, and to heal.
+#[derive(Clone, Copy)]
+pub(super) struct Mode {
+    pub(super) name: &'static str,
+    backend: Backend,
+    answer: Answer,
+}
+
+/// Is what the encoder does about what it hears.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    /// Nothing.
+    None,
+    /// Nothing, for every picture is an IDR.
+    IntraOnly,
+    /// This, when a loss is heard of.
+    Refresh(Refresh),
+    /// It knows what it hears to have come, and begins to heal when a loss is heard of.
+    Acknowledged,
+}
+
+/// Is a strip as it is coded where nothing is lost, and in each of several ways of losing slices.
+pub(super) struct Coded {
+    clean: Vec<Vec<u8>>,
+    /// Each picture's sum of squared differences of the luma, where nothing is lost.
+    pub(super) errors: Vec<f64>,
+    /// Of each way, the slices from the first on that is coded after a loss was heard of.
+    ways: Vec<Vec<Vec<u8>>>,
+}
+
+impl Coded {
+    /// The slices where nothing is lost.
+    pub(super) fn clean(&self) -> Vec<&[u8]> {
+        self.clean.iter().map(Vec::as_slice).collect()
+    }
+
+    /// The slices in one of the ways of losing some.
+    pub(super) fn way(&self, index: usize) -> Vec<&[u8]> {
+        let heard = &self.ways[index];
+        let before = &self.clean[..self.clean.len() - heard.len()];
+        before.iter().chain(heard).map(Vec::as_slice).collect()
+    }
+}
+
+impl Mode {
+    /// Whether the mode heals only by what an encoder does at its stream's beginning.
+    pub(super) fn never_heals(&self) -> bool {
+        self.answer == Answer::None && self.backend == Backend::Avc(Healing::Idr)
+    }
+
+    /// Codes a strip at one quantizer, in each of several ways of slices not arriving (none beyond a
+    /// way's end), and if all arrive.
+    ///
+    /// Until a loss is heard of, a way is coded as if there were none: it goes on from there.
+    pub(super) fn code(
+        &self,
+        sources: &[Picture],
+        qp: u8,
+        rate: u32,
+        ways: &[Vec<bool>],
+    ) -> Result<Coded> {
+        let first = sources.first().context("no pictures")?;
+        let mut coder = Coder::open(self.backend, first.width(), first.height(), rate)?;
+        let mut coders: Vec<Option<Coder>> = ways.iter().map(|_| None).collect();
+        let mut receivers = vec![Receiver::default(); ways.len()];
+        let mut coded =
+            Coded { clean: Vec::new(), errors: Vec::new(), ways: vec![Vec::new(); ways.len()] };
+        for (number, source) in sources.iter().enumerate() {
+            let clean = self.code_next(&mut coder, source, qp, number, Heard::Whole)?;
+            coded.clean.push(clean.bytes);
+            if let Some(shown) = coder.reconstruction() {
+                coded.errors.push(quality::squared_error(&shown, source)? as f64);
+            }
+            for (way, lost) in ways.iter().enumerate() {
+                let mut history = clean.history;
+                if let Some(coder) = &mut coders[way] {
+                    let heard = receivers[way].tells(number, lost);
+                    let own = self.code_next(coder, source, qp, number, heard)?;
+                    coded.ways[way].push(own.bytes);
+                    history = own.history;
+                }
+                receivers[way].take(history, lost.get(number).copied().unwrap_or(false));
+                let next = receivers[way].tells(number + 1, lost);
+                if coders[way].is_none() && self.answers_loss() && next == Heard::Lost {
+                    let own = coder.doubled().context("a closed loop needs our own encoder")?;
+                    coders[way] = Some(own);
+                }
+            }
+        }
+        if coded.errors.is_empty() {
+            coded.errors = errors(&coded.clean(), &[], sources)?;
+        }
+        Ok(coded)
+    }
+
+    /// Whether what is coded depends on what was lost.
+    pub(super) fn answers_loss(&self) -> bool {
+        matches!(self.answer, Answer::Refresh(_) | Answer::Acknowledged)
+    }
+
+    fn code_next(
+        &self,
+        coder: &mut Coder,
+        source: &Picture,
+        qp: u8,
+        number: usize,
+        heard: Heard,
+    ) -> Result<Encoded> {
+        let refresh = match (self.answer, heard) {
+            (Answer::IntraOnly, _) => Refresh::Idr,
+            (Answer::Refresh(refresh), Heard::Lost) => refresh,
+            (Answer::Acknowledged, Heard::Lost) => Refresh::Heal,
+            (Answer::Acknowledged, Heard::Whole) => {
+                if let Some(picture) = number.checked_sub(ROUND_TRIP) {
+                    coder.acknowledge(picture as u64);
+                }
+                Refresh::No
+            }
+            (Answer::None | Answer::Refresh(_) | Answer::Acknowledged, _) => Refresh::No,
+        };
+        coder.encode(source, Size::Quantizer(qp), refresh)
+    }
+}
+
+/// Is what is heard of the picture a round trip ago.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Heard {
+    Lost,
+    /// It came, but follows from one that did not.
+    Damaged,
+    /// It is as its encoder has it, or nothing is heard of it yet.
+    Whole,
+}
+
+/// Is what a receiver knows of its strip, by the histories of slices.
+#[derive(Clone, Default)]
+struct Receiver {
+    /// Pictures that came in a row.
+    unbroken: u32,
+    damaged: bool,
+    /// Of each picture, whether it was as its encoder has it.
+    whole: Vec<bool>,
+}
+
+impl Receiver {
+    fn take(&mut self, history: Option<u8>, lost: bool) {
+        self.unbroken = if lost { 0 } else { self.unbroken + 1 };
+        let history = history.filter(|history| *history < Encoded::LONG);
+        let heals = history.is_some_and(|history| self.unbroken > u32::from(history));
+        self.damaged = lost || self.damaged && !heals;
+        self.whole.push(!self.damaged);
+    }
+
+    /// What is heard before picture `number` is coded.
+    fn tells(&self, number: usize, lost: &[bool]) -> Heard {
+        let Some(picture) = number.checked_sub(ROUND_TRIP) else { return Heard::Whole };
+        match (lost.get(picture), self.whole.get(picture)) {
+            (Some(true), _) => Heard::Lost,
+            (_, Some(false)) => Heard::Damaged,
+            (_, Some(true) | None) => Heard::Whole,
+        }
+    }
+}
+
+/// Our own encoder in every way that it has, after intra and inter alone; x264's sweep, if there is
+/// x264.
+pub(super) fn modes() -> [Mode; MODES] {
+    let own = |name: &'static str, healing: Healing, answer: Answer| Mode {
+        name,
+        backend: Backend::Avc(healing),
+        answer,
+    };
+    let (sweep, columns) =
+        (Healing::Sweep { period: PERIOD }, Healing::Columns { spacing: PERIOD });
+    let (on_loss, acknowledged, recall) = (
+        Healing::OnLoss { period: PERIOD },
+        Healing::Acknowledged { references: REFERENCES },
+        Healing::Recall { references: REFERENCES },
+    );
+    [
+        own(INTRA, Healing::Idr, Answer::IntraOnly),
+        own(INTER, Healing::Idr, Answer::None),
+        own("idr on loss", Healing::Idr, Answer::Refresh(Refresh::Idr)),
+        own(SWEEP, sweep, Answer::None),
+        own(COLUMNS, columns, Answer::None),
+        own("refresh: on loss", on_loss, Answer::Refresh(Refresh::Heal)),
+        own("acknowledged", acknowledged, Answer::Acknowledged),
+        own("recall on loss", recall, Answer::Acknowledged),
+        #[cfg(feature = "x264")]
+        Mode {
+            name: "refresh: x264 sweep",
+            backend: Backend::X264(tautline_video::x264::Settings {
+                refresh_period: PERIOD,
+                ..Default::default()
+            }),
+            answer: Answer::None,
+        },
+    ]
+}
+
+/// Decodes a strip's slices, in the place of a lost one the picture before again, and returns each
+/// shown picture's sum of squared differences of the luma.
+pub(super) fn errors(slices: &[&[u8]], lost: &[bool], sources: &[Picture]) -> Result<Vec<f64>> {
+    let (mut concealer, mut decoder) = (Concealer::new(), StripDecoder::new()?);
+    let mut errors = Vec::with_capacity(slices.len());
+    for (number, (slice, source)) in slices.iter().zip(sources).enumerate() {
+        let bytes = match lost.get(number).copied().unwrap_or(false) {
+            true => concealer.skip().context("the first slice is never lost")?.into(),
+            false => concealer.pass(slice)?.context("the first slice is an IDR")?,
+        };
+        let shown = decoder.decode(&bytes)?.context("a slice gave no rows")?;
+        errors.push(quality::squared_error(&shown, source)? as f64);
+    }
+    Ok(errors)
+}
+
+/// The luma PSNR, dB, of samples with that sum of squared differences.
+pub(super) fn psnr(error: f64, samples: f64) -> f64 {
+    quality::decibels(error / samples).min(PSNR_MAX)
+}
+
+pub(super) const INTRA: &str = "intra";
+pub(super) const INTER: &str = "inter";
+pub(super) const SWEEP: &str = "refresh: sweep";
+pub(super) const COLUMNS: &str = "refresh: columns";
+/// How many there are.
+pub(super) const MODES: usize = if cfg!(feature = "x264") { 9 } else { 8 };
+/// The paper's: a loss heals within so many pictures.
+pub(super) const PERIOD: u8 = 16;
+/// Pictures until a loss is heard of: 100 ms at 60 a second.
+pub(super) const ROUND_TRIP: usize = 6;
+/// A round trip of pictures, and as many more that may be lost in a row.
+const REFERENCES: u8 = 12;
+/// An exact picture has no finite PSNR.
+const PSNR_MAX: f64 = 60.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pictures::footage::Size as Sides;
+
+    #[test]
+    fn a_way_goes_on_from_where_its_loss_is_heard_of() {
+        let footage = Footage::simulated(Sides::SMALL, 60, ROUND_TRIP + 4, 1).unwrap();
+        let sources = &Strips::of(&footage).unwrap().strips[3];
+        let mut lost = vec![false; 3];
+        lost[2] = true;
+        for mode in modes() {
+            let ways = [lost.clone(), Vec::new()];
+            let coded = mode.code(sources, 32, footage.rate, &ways).unwrap();
+            let differs = coded.clean().iter().zip(coded.way(0)).position(|(a, b)| *a != b);
+            assert_eq!(differs, mode.answers_loss().then_some(2 + ROUND_TRIP), "{}", mode.name);
+            assert_eq!(coded.clean(), coded.way(1), "{}", mode.name);
+            let decoded = errors(&coded.clean(), &[], sources).unwrap();
+            assert_eq!(decoded, coded.errors, "{}", mode.name);
+            let shown = errors(&coded.way(0), &lost, sources).unwrap();
+            assert!(shown.len() == sources.len() && shown[2] > shown[1], "{}", mode.name);
+        }
+    }
+
+    #[test]
+    fn what_follows_from_a_loss_is_not_acknowledged() {
+        let lost = [false, false, true];
+        let mut receiver = Receiver::default();
+        for (number, history) in [0, 1, 2, 3, 0, 1].into_iter().enumerate() {
+            receiver.take(Some(history), lost.get(number) == Some(&true));
+        }
+        let heard = (0..6).map(|number| receiver.tells(number + ROUND_TRIP, &lost));
+        let expected =
+            [Heard::Whole, Heard::Whole, Heard::Lost, Heard::Damaged, Heard::Whole, Heard::Whole];
+        assert!(heard.eq(expected));
+    }
+}

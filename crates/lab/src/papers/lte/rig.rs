@@ -1,0 +1,247 @@
+//! The vehicle's camera and encoders, run in real time and watched.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, ensure};
+use tautline_net::clock::{Clock, thread_time};
+use tautline_units::{Bitrate, Instant};
+use tautline_vehicle::camera::{self, Counters, Outlet, Sensor};
+use tautline_vehicle::encode::{Meter, Timing, Turn, Wishes};
+use tautline_video::avc::Healing;
+use tautline_video::openh264::StripDecoder;
+use tautline_video::{Backend, Decoder, Layout, Picture, Slice};
+
+use crate::experiment::Run;
+use crate::pictures::footage::{Footage, Size};
+
+/// Is one slice on its way out of the vehicle, by the rig's clock.
+#[derive(Clone, Debug)]
+pub(super) struct Passage {
+    pub(super) picture: u32,
+    pub(super) strip: usize,
+    /// Which of the encoders took it.
+    pub(super) worker: usize,
+    /// The first of its rows begins to be read.
+    pub(super) captured_at: Instant,
+    /// The last has been read.
+    pub(super) read_at: Instant,
+    pub(super) begun_at: Instant,
+    pub(super) encoded_at: Instant,
+    /// Its rows are decoded, if a decoder was there.
+    pub(super) decoded_at: Option<Instant>,
+    pub(super) bytes: Vec<u8>,
+}
+
+impl Passage {
+    fn of(slice: Slice, timing: Timing, worker: usize) -> Self {
+        Self {
+            picture: slice.picture,
+            strip: usize::from(slice.strip),
+            worker,
+            captured_at: slice.captured_at,
+            read_at: timing.read_at,
+            begun_at: timing.begun_at,
+            encoded_at: slice.encoded_at,
+            decoded_at: None,
+            bytes: slice.bytes,
+        }
+    }
+
+    /// From the first row to the whole slice.
+    pub(super) fn latency(&self) -> Duration {
+        self.encoded_at.since(self.captured_at)
+    }
+}
+
+/// Returns the pictures that a rig shows: the simulated camera's, of the paper's size unless it must
+/// be quick, with a camera's noise.
+pub(super) fn footage(run: &Run<'_>) -> Result<Footage> {
+    let size = run.choose(Size::SMALL, Size::HD);
+    Footage::simulated(size, RATE, run.choose(12, 60), run.seed)?.with_noise(run.seed)
+}
+
+/// Is what runs.
+#[derive(Clone, Copy)]
+pub(super) struct Rig {
+    pub(super) backend: Backend,
+    /// Encoders that take strips in turn.
+    pub(super) workers: usize,
+    pub(super) strips: usize,
+    pub(super) bitrate: Bitrate,
+    pub(super) pictures: usize,
+    pub(super) behind: Behind,
+}
+
+/// Is the decoder that takes each slice as it comes, on a thread of its own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Behind {
+    Nothing,
+    Openh264,
+    #[cfg(feature = "libavcodec")]
+    Libavcodec,
+}
+
+impl Behind {
+    /// The decoders of this build.
+    pub(super) fn all() -> Vec<Self> {
+        vec![
+            Self::Openh264,
+            #[cfg(feature = "libavcodec")]
+            Self::Libavcodec,
+        ]
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Nothing => "none",
+            Self::Openh264 => "openh264",
+            #[cfg(feature = "libavcodec")]
+            Self::Libavcodec => "libavcodec",
+        }
+    }
+
+    fn open(self) -> Result<Option<Box<dyn Decoder>>> {
+        Ok(match self {
+            Self::Nothing => None,
+            Self::Openh264 => Some(Box::new(StripDecoder::new()?)),
+            #[cfg(feature = "libavcodec")]
+            Self::Libavcodec => Some(Box::new(tautline_video::libavcodec::StripDecoder::new()?)),
+        })
+    }
+}
+
+/// Is what came out of a rig.
+pub(super) struct Watched {
+    /// Every slice, in the order of reading.
+    pub(super) passages: Vec<Passage>,
+    /// Slices that never came out: their encoder was behind, or all of a picture's, for the camera was.
+    pub(super) missing: usize,
+}
+
+impl Rig {
+    /// Runs camera and encoders in real time over `footage`, there and back again.
+    ///
+    /// # Errors
+    /// When hardly a slice comes out: then nothing can be said.
+    pub(super) fn watch(self, footage: &Footage) -> Result<Watched> {
+        let Self { backend, workers, strips, bitrate, pictures, behind } = self;
+        let first = footage.pictures.first().context("no pictures")?;
+        let layout = Layout::with_strips(first.width(), first.height(), strips)?;
+        let clock = Clock::start();
+        let wishes = Arc::new(Wishes::new());
+        wishes.set_budget(bitrate, clock.now());
+        let (outlet, queues, give_back) = Outlet::new(workers, wishes.clone());
+        let (meter, counters, stop) =
+            (Meter::default(), Counters::default(), AtomicBool::new(false));
+        let sensor = Box::new(Replay::of(footage, pictures));
+        let turns = Turn::all(backend, &layout, workers, f64::from(footage.rate))?;
+        let decoders = (0..strips).map(|_| behind.open()).collect::<Result<Vec<_>>>()?;
+        let (sender, receiver) = channel();
+        let mut passages = std::thread::scope(|scope| {
+            for (worker, (turn, queue)) in turns.into_iter().zip(queues).enumerate() {
+                let (sender, give_back, wishes, meter) =
+                    (sender.clone(), give_back.clone(), &wishes, &meter);
+                scope.spawn(move || {
+                    turn.run(&queue, &give_back, wishes, meter, clock, |slice, timing| {
+                        sender.send(Passage::of(slice, timing, worker)).is_ok()
+                    });
+                });
+            }
+            drop(sender);
+            let show = scope.spawn(move || collect(&receiver, decoders, clock));
+            camera::run(sensor, &layout, outlet, &counters, clock, &stop)?;
+            show.join().map_err(|_| anyhow!("the decoder's thread broke"))?
+        })?;
+        passages.sort_by_key(|passage| (passage.picture, passage.strip));
+        let count = passages.len();
+        ensure!(
+            !settled(&passages).is_empty(),
+            "this machine is too busy: {count} slices came out"
+        );
+        Ok(Watched { missing: pictures * strips - count, passages })
+    }
+}
+
+/// Decodes what comes as it comes, if there are decoders.
+fn collect(
+    receiver: &Receiver<Passage>,
+    mut decoders: Vec<Option<Box<dyn Decoder>>>,
+    clock: Clock,
+) -> Result<Vec<Passage>> {
+    let mut passages = Vec::new();
+    for mut passage in receiver {
+        if let Some(decoder) = &mut decoders[passage.strip] {
+            decoder.decode(&passage.bytes)?.context("a slice gave no rows")?;
+            passage.decoded_at = Some(clock.now());
+        }
+        passages.push(passage);
+    }
+    Ok(passages)
+}
+
+/// Decodes what came out, strip by strip; gives each slice's share of a processor's time.
+pub(super) fn decode(passages: &[Passage]) -> Result<Vec<Duration>> {
+    let strips = passages.iter().map(|passage| passage.strip + 1).max().unwrap_or(0);
+    let mut decoders = (0..strips).map(|_| StripDecoder::new()).collect::<Result<Vec<_>, _>>()?;
+    let decode = |passage: &Passage| {
+        let begun = thread_time();
+        decoders[passage.strip].decode(&passage.bytes)?.context("a slice gave no rows")?;
+        Ok(thread_time() - begun)
+    };
+    passages.iter().map(decode).collect()
+}
+
+/// Returns the passages after the pictures that are IDRs: how a drive is, not how it begins.
+pub(super) fn settled(passages: &[Passage]) -> &[Passage] {
+    let from = passages.partition_point(|passage| passage.picture < SETTLING_PICTURES);
+    &passages[from..]
+}
+
+/// Shows pictures made before: what a camera's drawing would cost is no part of what is measured.
+struct Replay {
+    pictures: Vec<Picture>,
+    rate: u32,
+    begun: usize,
+    left: usize,
+}
+
+impl Replay {
+    fn of(footage: &Footage, left: usize) -> Self {
+        Self { pictures: footage.pictures.clone(), rate: footage.rate, begun: 0, left }
+    }
+
+    /// There and back again: the camera never jumps.
+    fn showing(&self) -> &Picture {
+        let last = self.pictures.len() - 1;
+        let turn = self.begun % (2 * last).max(1);
+        &self.pictures[turn.min(2 * last - turn)]
+    }
+}
+
+impl Sensor for Replay {
+    fn pictures_per_second(&self) -> f64 {
+        f64::from(self.rate)
+    }
+
+    fn next_picture(&mut self) -> Result<bool> {
+        self.begun += 1;
+        let more = self.left > 0;
+        self.left = self.left.saturating_sub(1);
+        Ok(more)
+    }
+
+    fn read(&mut self, layout: &Layout, strip: usize, rows: &mut Picture) {
+        let source = self.showing().rows(layout.strip_rows(strip));
+        *rows = source.expect("the layout is of these pictures");
+    }
+}
+
+/// The paper's pictures a second.
+pub(super) const RATE: u32 = 60;
+/// What is measured, unless it is said: our own.
+pub(super) const BACKEND: Backend = Backend::Avc(Healing::Idr);
+/// An IDR may come twice while encoders warm up.
+const SETTLING_PICTURES: u32 = 6;

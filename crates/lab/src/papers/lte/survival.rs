@@ -1,0 +1,207 @@
+//! Which codes outlive the loss of a link: a rule that III.C leaves out.
+//!
+//! A block survives the loss of any one link if and only if N less the packets on the busiest link
+//! is at least K. The paper's 4 of 7 over two modems does not.
+
+use anyhow::Result;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use tautline_transport::send::schedule::{self, Policy, TransmissionEnd};
+use tautline_units::{Bitrate, ByteCount, Duration, Instant};
+
+use super::block::Block;
+use crate::experiment::{Experiment, Outcome, Row, Run, Table};
+use crate::plot::{Axis, Plot, Series};
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    key: "lte-survival",
+    title: "Which codes outlive the loss of a link",
+    source: "[LTE] III.C",
+    run,
+};
+
+/// Spreads blocks of 4 of n over equal links, takes each link away in turn, and decodes.
+fn run(run: &Run<'_>) -> Result<Outcome> {
+    let mut random = ChaCha8Rng::seed_from_u64(run.seed);
+    let mut cases = Vec::new();
+    for links in 1..=4 {
+        for packet_count in K..=N_MOST {
+            for spread in [false, true] {
+                cases.push(Case::measure(links, packet_count, spread, &mut random)?);
+            }
+        }
+    }
+    Ok(Outcome {
+        rows: rows(&cases),
+        tables: vec![table(&cases)],
+        plots: vec![plot(&cases)],
+        notes: vec![
+            "Blocks are spread by the paper's scheduler, the earliest anticipated transmission \
+             end, over links of equal rate, and decoded from what the links that are left carry. \
+             Spread: as Tautline's sessions do, no link takes more than n - k packets while \
+             another can."
+                .to_owned(),
+            format!(
+                "Links that deliver a slice's whole share in time or nothing of it, link i with \
+                 probability {DELIVERS:?}: the reference's model of links that fail as wholes. \
+                 Taking packets to fail independently would overstate how safe a block is."
+            ),
+        ],
+    })
+}
+
+const K: usize = 4;
+const N_MOST: usize = 9;
+const PACKET_BYTES: usize = 64;
+/// Probabilities that a link delivers its share in time: the reference's.
+const DELIVERS: [f64; 4] = [0.98, 0.97, 0.98, 0.97];
+
+/// Is one block's shares, and what becomes of it without each of its links.
+struct Case {
+    links: usize,
+    packet_count: usize,
+    spread: bool,
+    /// Packets on each link.
+    shares: Vec<usize>,
+    /// Whether the block decodes without that link.
+    survives: Vec<bool>,
+}
+
+impl Case {
+    fn measure(
+        links: usize,
+        packet_count: usize,
+        spread: bool,
+        random: &mut ChaCha8Rng,
+    ) -> Result<Self> {
+        let assignment = assign(links, packet_count, spread);
+        let mut block = Block::new(K, packet_count, PACKET_BYTES, random)?;
+        let mut survives = Vec::new();
+        for lost in 0..links {
+            let delay = |link: &usize| if *link == lost { f64::INFINITY } else { 0.0 };
+            let delays: Vec<f64> = assignment.iter().map(delay).collect();
+            survives.push(block.complete_after(&delays)?.is_some());
+        }
+        let count = |link| assignment.iter().filter(|at| **at == link).count();
+        let shares = (0..links).map(count).collect();
+        Ok(Self { links, packet_count, spread, shares, survives })
+    }
+
+    fn survives_any(&self) -> bool {
+        self.survives.iter().all(|survives| *survives)
+    }
+
+    fn rule(&self) -> bool {
+        let busiest = self.shares.iter().max().copied().unwrap_or(0);
+        self.packet_count - busiest >= K
+    }
+}
+
+fn assign(links: usize, packet_count: usize, spread: bool) -> Vec<usize> {
+    let link = schedule::Link {
+        free_at: Instant::ZERO,
+        rate: Bitrate::from_mbps(8),
+        owd: Duration::from_millis(20),
+    };
+    let block = schedule::Block {
+        source_count: K,
+        packet_count,
+        datagram_bytes: ByteCount::new(700),
+        deadline: Instant::from_millis(200),
+        spread,
+        now: Instant::ZERO,
+    };
+    let mut assignment = Vec::new();
+    TransmissionEnd.assign(&block, &vec![link; links], &mut assignment);
+    assignment.into_iter().flatten().collect()
+}
+
+/// Returns the probability that `needed` packets arrive, if links deliver their shares whole.
+fn completes(shares: &[usize], needed: usize) -> f64 {
+    let subsets = 0..1_u32 << shares.len();
+    let of = |subset: u32| {
+        let (mut probability, mut packets) = (1.0, 0);
+        for (link, share) in shares.iter().enumerate() {
+            if subset >> link & 1 == 1 {
+                probability *= DELIVERS[link];
+                packets += share;
+            } else {
+                probability *= 1.0 - DELIVERS[link];
+            }
+        }
+        if packets >= needed { probability } else { 0.0 }
+    };
+    subsets.map(of).sum()
+}
+
+fn rows(cases: &[Case]) -> Vec<Row> {
+    let against = cases.iter().filter(|case| case.rule() != case.survives_any()).count();
+    let mut rows = vec![
+        Row::new("cases that decode against the rule", "", against as f64)
+            .reference(0.0)
+            .within_absolute(0.0),
+    ];
+    for (packet_count, survives) in [(7, 0.0), (8, 1.0)] {
+        let case = cases
+            .iter()
+            .find(|case| case.links == 2 && case.packet_count == packet_count && !case.spread);
+        let measured = case.map_or(f64::NAN, |case| f64::from(u8::from(case.survives_any())));
+        rows.push(
+            Row::new(
+                format!("4 of {packet_count} on two links survives the loss of any"),
+                "",
+                measured,
+            )
+            .reference(survives)
+            .within_absolute(0.0)
+            .note("1 is yes. The paper codes 4 of 7."),
+        );
+    }
+    let known: [(&[usize], usize, f64); 5] = [
+        (&[4, 3], 4, 0.98),
+        (&[4, 4], 4, 0.9994),
+        (&[3, 2, 2], 4, 0.998_424),
+        (&[2, 2, 2, 2], 4, 0.999_941_08),
+        (&[3, 3, 3, 3], 9, 0.996_418_92),
+    ];
+    rows.extend(known.map(|(shares, needed, probability)| {
+        Row::new(
+            format!("complete with shares {shares:?}, K = {needed}"),
+            "",
+            completes(shares, needed),
+        )
+        .reference(probability)
+        .within_absolute(1e-8)
+    }));
+    rows
+}
+
+fn table(cases: &[Case]) -> Table {
+    let columns =
+        ["links", "n", "spread", "shares", "survives_any", "links_that_can_go", "completes"];
+    let mut table = Table::new("survival", columns);
+    for case in cases {
+        let shares: Vec<String> = case.shares.iter().map(usize::to_string).collect();
+        table.push([
+            case.links.into(),
+            case.packet_count.into(),
+            if case.spread { "yes" } else { "no" }.into(),
+            shares.join(" ").into(),
+            if case.survives_any() { "yes" } else { "no" }.into(),
+            case.survives.iter().filter(|survives| **survives).count().into(),
+            completes(&case.shares, K).into(),
+        ]);
+    }
+    table
+}
+
+fn plot(cases: &[Case]) -> Plot {
+    let series = (1..=4).map(|links| {
+        let of = cases.iter().filter(|case| case.links == links && !case.spread);
+        let points = of.map(|case| (case.packet_count as f64, 1.0 - completes(&case.shares, K)));
+        Series::marked(format!("{links} links"), points.collect())
+    });
+    let x = Axis::linear("n, with k = 4");
+    let y = Axis::log("probability that a block is not complete");
+    Plot::new("survival", "Blocks over links that fail as wholes", x, y).with_all(series)
+}

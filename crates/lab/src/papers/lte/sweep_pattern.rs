@@ -1,0 +1,128 @@
+//! Fig. 9: which macroblocks of a P slice are intra coded, picture by picture.
+
+use anyhow::{Context, Result};
+use tautline_video::avc::Healing;
+use tautline_video::openh264::StripDecoder;
+use tautline_video::{Backend, Concealer, Decoder, Layout, Picture, Quantizers, Refresh};
+
+use crate::experiment::{Experiment, Outcome, Row, Run, Table};
+use crate::pictures::footage::{Footage, Size};
+use crate::plot::{Axis, Plot, Series};
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    key: "lte-fig-9",
+    title: "Intra macroblocks that sweep over P slices",
+    source: "[LTE] Fig. 9",
+    run,
+};
+
+/// Finds the intra columns of a coded stream from outside: they come out alike whatever picture the
+/// decoder had before.
+fn run(run: &Run<'_>) -> Result<Outcome> {
+    let size = run.choose(Size::SMALL, Size::HD);
+    let footage = Footage::simulated(size, 60, PICTURES + 1, run.seed)?.with_noise(run.seed)?;
+    let layout = Layout::of(size.width, size.height)?;
+    let rows = layout.strip_rows(MIDDLE_STRIP);
+    let sources = footage.pictures.iter().map(|picture| picture.rows(rows.clone()));
+    let sources = sources.collect::<Result<Vec<_>, _>>()?;
+    let mut table = Table::new("columns", ["mode", "picture", "column"]);
+    let (mut plots, mut found) = (Vec::new(), Vec::new());
+    for (name, healing) in MODES {
+        let columns = columns(&sources, Backend::Avc(*healing))?;
+        let points = columns.iter().enumerate().flat_map(|(picture, columns)| {
+            columns.iter().map(move |column| (*column as f64, picture as f64 + 1.0))
+        });
+        let points: Vec<(f64, f64)> = points.collect();
+        for (column, picture) in &points {
+            table.push([(*name).into(), (*picture).into(), (*column).into()]);
+        }
+        let title = format!("Intra columns of P slices: {name}");
+        let axes = (Axis::linear("column of macroblocks"), Axis::linear("picture"));
+        plots.push(Plot::new(name, &title, axes.0, axes.1).with(Series::points("intra", points)));
+        found.push(columns);
+    }
+    let notes = vec![
+        "Each P slice is decoded twice, after its own pictures and after another one: columns that \
+         come out alike are intra. Single intra macroblocks that the encoder chose are not counted."
+            .to_owned(),
+    ];
+    Ok(Outcome { tables: vec![table], plots, rows: rows_of(&found, size.width / 16), notes })
+}
+
+/// `found`: by mode, picture by picture, the intra columns.
+fn rows_of(found: &[Vec<Vec<usize>>], whole: usize) -> Vec<Row> {
+    let paper = &found[0];
+    let place = |picture: usize, number: usize| {
+        paper[picture].get(number).map_or(f64::NAN, |column| *column as f64)
+    };
+    let refreshed = |columns: &[Vec<usize>]| {
+        let mut seen: Vec<usize> = columns.iter().flatten().copied().collect();
+        seen.sort_unstable();
+        seen.dedup();
+        seen.len() as f64
+    };
+    let all = |mode: usize| {
+        Row::new(
+            format!("refreshed in {PICTURES} pictures, {}", MODES[mode].0),
+            "",
+            refreshed(&found[mode]),
+        )
+        .reference(whole as f64)
+        .at_least(1.0)
+    };
+    vec![
+        Row::new("columns from one intra column to the next", "", place(0, 1) - place(0, 0))
+            .published(16.0)
+            .within(0.01),
+        Row::new("columns that they move in a picture", "", place(2, 0) - place(1, 0))
+            .published(1.0)
+            .within(0.01),
+        all(0),
+        all(1),
+    ]
+}
+
+/// For every picture after the first, the columns that depend on no picture before.
+fn columns(sources: &[Picture], backend: Backend) -> Result<Vec<Vec<usize>>> {
+    let (width, height) = (sources[0].width(), sources[0].height());
+    let mut encoder = backend.open_at(width, height, 60)?;
+    let mut decoder = StripDecoder::new()?;
+    let other = another(width, height, backend)?;
+    let mut found = Vec::new();
+    for (number, source) in sources.iter().enumerate() {
+        let coded = encoder.encode_at(source, Quantizers::both(QP), Refresh::No)?.bytes;
+        let shown = decoder.decode(&coded)?.context("a slice gave no rows")?;
+        if number == 0 {
+            continue;
+        }
+        let mut concealer = Concealer::new();
+        let mut elsewhere = StripDecoder::new()?;
+        let begun = concealer.pass(&other)?.context("an IDR begins")?;
+        elsewhere.decode(&begun)?;
+        let passed = concealer.pass(&coded)?.context("after an IDR")?;
+        let apart = elsewhere.decode(&passed)?.context("a slice gave no rows")?;
+        let alike = |column: &usize| {
+            let left = column * 16;
+            let mut rows = shown.luma().chunks_exact(width).zip(apart.luma().chunks_exact(width));
+            rows.all(|(a, b)| a[left..left + 16] == b[left..left + 16])
+        };
+        found.push((0..width / 16).filter(alike).collect());
+    }
+    Ok(found)
+}
+
+/// An IDR that looks like nothing that a camera sees.
+fn another(width: usize, height: usize, backend: Backend) -> Result<Vec<u8>> {
+    let mut picture = Picture::new(width, height)?;
+    for (at, value) in picture.planes_mut().0.iter_mut().enumerate() {
+        *value = (at as u32).wrapping_mul(2_654_435_761).to_be_bytes()[0];
+    }
+    let mut encoder = backend.open_at(width, height, 60)?;
+    Ok(encoder.encode_at(&picture, Quantizers::both(QP), Refresh::Idr)?.bytes)
+}
+
+const MODES: &[(&str, Healing)] =
+    &[("columns", Healing::Columns { spacing: 16 }), ("sweep", Healing::Sweep { period: 16 })];
+const PICTURES: usize = 16;
+const MIDDLE_STRIP: usize = 2;
+const QP: u8 = 28;

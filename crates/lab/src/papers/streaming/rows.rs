@@ -1,0 +1,41 @@
+//! What the experiments on the simulated link judge and say alike.
+
+use super::link::{SLOT_MS, Transfer};
+use crate::experiment::Row;
+
+/// Judges the mean and percentiles of a delay by the reference values: mean, 50, 95 and 99 %.
+///
+/// Percentiles far out spread more: the last has twice the tolerance.
+pub(super) fn delay_rows(
+    name: &str,
+    given: &Transfer,
+    reference: [f64; 4],
+    tolerance: f64,
+) -> Vec<Row> {
+    let measured = [
+        ("mean", given.mean_ms(), tolerance),
+        ("50 %", given.percentile_ms(0.5), tolerance),
+        ("95 %", given.percentile_ms(0.95), tolerance),
+        ("99 %", given.percentile_ms(0.99), 2.0 * tolerance),
+    ];
+    let rows = measured.into_iter().zip(reference);
+    rows.map(|((what, value, tolerance), reference)| {
+        Row::new(format!("{name}: delay, {what}"), "ms", value)
+            .reference(reference)
+            // A percentile is a whole number of slots, the reference is rounded.
+            .within_absolute((tolerance * reference).max(1.1 * SLOT_MS))
+    })
+    .collect()
+}
+
+/// Says in words how long bursts of erasures are.
+pub(super) fn burst_name(burst: f64) -> String {
+    if burst == 1.0 { "independent".to_owned() } else { format!("bursts of {burst}") }
+}
+
+/// Says what all experiments on the simulated link share.
+pub(super) fn link_note() -> String {
+    "Simulated: 25 Mbit/s and 1500-byte packets, so .48 ms a packet, and a round trip of 60 ms. \
+     Delay is in-order delivery less first transmission, less the link's own delay."
+        .to_owned()
+}

@@ -1,0 +1,376 @@
+//! Encoders by strips on the same footage: quality at rate, time, and size against the budget.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use anyhow::{Result, ensure};
+use tautline_units::Bitrate;
+use tautline_video::quality::{Point, bd_rate};
+use tautline_video::{Backend, Layout};
+
+use crate::experiment::{Run, Table};
+use crate::pictures::coding::{self, Coding, Rate, mean, quantile};
+use crate::pictures::footage::{Footage, Size};
+use crate::pictures::vmaf;
+use crate::plot::{Axis, Plot, Series};
+
+/// Is what is coded.
+#[derive(Clone, Debug)]
+pub enum Scene {
+    /// What the simulated camera sees, at 1280x720 and 60 pictures a second.
+    Simulated,
+    /// The same at 1920x1088 and 30.
+    SimulatedFullHd,
+    /// The same at a size that needs no time.
+    SimulatedSmall,
+    /// A video, brought to 1280x720 and to 60 pictures a second along the motion; needs ffmpeg.
+    Clip(PathBuf),
+}
+
+/// Is how scenes are coded.
+#[derive(Clone, Debug)]
+pub struct Terms {
+    /// Pictures of each scene; at least two.
+    pub pictures: usize,
+    /// Whether a camera's noise of 40 dB is added, which coded clips have lost.
+    pub noise: bool,
+    /// Whole rates that every encoder is held to.
+    pub bitrates: Vec<Bitrate>,
+    /// Quantizers that every encoder is set to.
+    pub quantizers: Vec<u8>,
+    /// Strips of a picture.
+    pub strips: usize,
+    /// Runs, each encoder's in turn, of which the least time of each slice counts.
+    pub repeats: usize,
+}
+
+/// Is what came of one scene.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    /// The footage's name.
+    pub footage: String,
+    /// Encoder by encoder, the anchor of BD-rates first; of each the rates, then the quantizers.
+    pub trials: Vec<Trial>,
+}
+
+/// Is one footage by one encoder at one rate.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    /// The encoder.
+    pub backend: Backend,
+    /// The rate that it was held to, or none at a quantizer.
+    pub wanted: Option<Bitrate>,
+    /// The quantizer, or none at a rate.
+    pub quantizer: Option<u8>,
+    /// The rate that came out.
+    pub taken: Bitrate,
+    /// Mean luma PSNR in dB, and SSIM, of whole pictures as decoded against those captured.
+    pub quality: (f64, f64),
+    /// VMAF, where ffmpeg has it.
+    pub vmaf: Option<f64>,
+    /// The encoder's processor time a slice, ms, ascending; without IDRs.
+    pub encoding: Vec<f64>,
+    /// The same of the decoder.
+    pub decoding: Vec<f64>,
+    /// Slices' sizes over what each was given, ascending; without IDRs; none at a quantizer.
+    pub sizes: Vec<f64>,
+    /// The same of whole pictures.
+    pub picture_sizes: Vec<f64>,
+    /// The share of one processor that encoding takes.
+    pub load: f64,
+}
+
+impl Comparison {
+    /// Codes a scene with every backend of this build, and with x264's other presets if there is x264.
+    ///
+    /// # Errors
+    /// When a clip cannot be read, a codec fails, there are more strips than rows of macroblocks, or
+    /// nothing is asked for.
+    pub fn of(run: &Run<'_>, scene: &Scene, terms: &Terms) -> Result<Self> {
+        ensure!(terms.pictures > 1, "two pictures at least");
+        run.progress(0, 1, "footage");
+        let footage = scene.shoot(run, terms)?;
+        let with_vmaf = vmaf::is_installed() && !run.quick;
+        let backends = backends();
+        let held = terms.bitrates.iter().map(|bitrate| Rate::Held(*bitrate));
+        let free = terms.quantizers.iter().map(|qp| Rate::Quantizer(*qp));
+        let rates: Vec<Rate> = held.chain(free).collect();
+        ensure!(!rates.is_empty(), "a rate or a quantizer at least");
+        let turns = backends.len() * terms.repeats.max(1);
+        let told = |done: usize, backend: Backend| {
+            run.progress(done as u64, turns as u64, &format!("{backend}"));
+        };
+        let mut codings = Vec::new();
+        for (done, &backend) in backends.iter().enumerate() {
+            told(done, backend);
+            for &rate in &rates {
+                codings.push(Coding::of(&footage, backend, rate, terms.strips)?);
+            }
+        }
+        // In turns, so that what the machine does meanwhile does not meet one encoder alone.
+        for turn in 1..terms.repeats {
+            for (at, codings) in codings.chunks_mut(rates.len()).enumerate() {
+                told(turn * backends.len() + at, backends[at]);
+                for coding in codings {
+                    // At a quantizer it is quality that is asked for, and no time.
+                    if matches!(coding.rate, Rate::Held(_)) {
+                        coding.again(&footage)?;
+                    }
+                }
+            }
+        }
+        let trials = codings.into_iter().map(|coding| Trial::of(&footage, coding, with_vmaf));
+        let trials = trials.collect::<Result<_>>()?;
+        Ok(Self { footage: footage.name, trials })
+    }
+
+    /// The encoder that BD-rates are against.
+    pub fn anchor(&self) -> Option<Backend> {
+        self.trials.first().map(|trial| trial.backend)
+    }
+
+    /// Every encoder, the anchor first.
+    pub fn backends(&self) -> Vec<Backend> {
+        let mut backends: Vec<Backend> = self.trials.iter().map(|trial| trial.backend).collect();
+        backends.dedup();
+        backends
+    }
+
+    /// An encoder at a rate.
+    pub fn held(&self, backend: Backend, bitrate: Bitrate) -> Option<&Trial> {
+        self.of_backend(backend).find(|trial| trial.wanted == Some(bitrate))
+    }
+
+    /// How much more an encoder needs than the anchor for the same PSNR, a share: first held to the
+    /// rates, then at the quantizers.
+    pub fn excess(&self, backend: Backend) -> [Option<f64>; 2] {
+        let curve = |backend: Backend, held: bool| -> Vec<Point> {
+            let of_kind = self.of_backend(backend).filter(|trial| trial.wanted.is_some() == held);
+            let point = |trial: &Trial| Point { bitrate: trial.taken, quality: trial.quality.0 };
+            of_kind.map(point).collect()
+        };
+        [true, false].map(|held| bd_rate(&curve(self.anchor()?, held), &curve(backend, held)))
+    }
+
+    fn of_backend(&self, backend: Backend) -> impl Iterator<Item = &Trial> {
+        self.trials.iter().filter(move |trial| trial.backend == backend)
+    }
+
+    /// Quality at rate, of every encoder held to its rates.
+    pub fn plot(&self) -> Plot {
+        let curve = |backend: &Backend| {
+            let held = self.of_backend(*backend).filter(|trial| trial.wanted.is_some());
+            let points = held.map(|trial| (trial.taken.as_f64() / 1e6, trial.quality.0)).collect();
+            Series::marked(backend.to_string(), points)
+        };
+        let name = format!("quality-{}", self.footage);
+        let title = format!("Quality at rate: {}", self.footage);
+        Plot::new(&name, &title, Axis::linear("Mbit/s"), Axis::linear("luma PSNR, dB"))
+            .with_all(self.backends().iter().map(curve))
+    }
+
+    /// Every trial of some comparisons, as CSV.
+    pub fn table(comparisons: &[Self]) -> Table {
+        let columns = [
+            "footage",
+            "encoder",
+            "wanted_mbps",
+            "quantizer",
+            "taken_mbps",
+            "psnr_db",
+            "ssim",
+            "vmaf",
+            "encode_p50_ms",
+            "encode_p99_ms",
+            "decode_p50_ms",
+            "size_over_budget_mean",
+            "size_over_budget_p50",
+            "size_over_budget_p99",
+            "picture_over_budget_p99",
+            "load_of_a_core",
+        ];
+        let mut table = Table::new("encoders", columns);
+        for comparison in comparisons {
+            comparison.trials.iter().for_each(|trial| trial.list(&comparison.footage, &mut table));
+        }
+        table
+    }
+}
+
+/// A table for eyes: a line for each trial, then the BD-rates.
+impl fmt::Display for Comparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.footage)?;
+        writeln!(
+            f,
+            "{:22}{:>10}{:>9}{:>9}{:>15}{:>8}{:>27}{:>13}",
+            "encoder",
+            "held to",
+            "Mbit/s",
+            "dB",
+            "ms p50, p99",
+            "core",
+            "slice/given p50 p99 mean",
+            "picture p99"
+        )?;
+        for trial in &self.trials {
+            writeln!(f, "{trial}")?;
+        }
+        let anchor = self.anchor().map(|anchor| anchor.to_string()).unwrap_or_default();
+        for backend in self.backends().into_iter().skip(1) {
+            let [held, free] = self.excess(backend).map(|excess| match excess {
+                Some(excess) => format!("{:+.1} %", excess * 100.0),
+                None => "no quality in common".to_owned(),
+            });
+            writeln!(
+                f,
+                "BD-rate of {backend} against {anchor}: {held} held to rates, {free} at quantizers"
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl Scene {
+    /// Names it without looking.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Simulated => "simulated 720p60".to_owned(),
+            Self::SimulatedFullHd => "simulated 1080p30".to_owned(),
+            Self::SimulatedSmall => "simulated, small".to_owned(),
+            Self::Clip(path) => path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+        }
+    }
+
+    fn shoot(&self, run: &Run<'_>, terms: &Terms) -> Result<Footage> {
+        let simulated = |size: Size, rate: u32| -> Result<Footage> {
+            let mut footage = Footage::simulated(size, rate, terms.pictures, run.seed)?;
+            footage.name = format!("simulated-{}p{rate}", size.height / 10 * 10);
+            Ok(footage)
+        };
+        let footage = match self {
+            Self::Simulated => simulated(Size::HD, 60)?,
+            Self::SimulatedFullHd => simulated(Size::FULL_HD, 30)?,
+            Self::SimulatedSmall => simulated(Size::SMALL, 60)?,
+            Self::Clip(path) => Footage::clip(path, Size::HD, 60, terms.pictures)?,
+        };
+        if terms.noise { footage.with_noise(run.seed) } else { Ok(footage) }
+    }
+}
+
+impl Default for Terms {
+    /// A second and a half with noise, six strips, at rates around the paper's 8 to 12 Mbit/s.
+    fn default() -> Self {
+        Self {
+            pictures: 90,
+            noise: true,
+            bitrates: [4, 6, 8, 12].map(Bitrate::from_mbps).to_vec(),
+            quantizers: vec![24, 28, 32, 36],
+            strips: Layout::STRIP_COUNT,
+            repeats: 2,
+        }
+    }
+}
+
+impl Trial {
+    fn of(footage: &Footage, coding: Coding, with_vmaf: bool) -> Result<Self> {
+        let backend = coding.backend;
+        let (wanted, quantizer) = match coding.rate {
+            Rate::Held(bitrate) => (Some(bitrate), None),
+            Rate::Quantizer(qp) => (None, Some(qp)),
+        };
+        let coded = coding.decoded(footage)?;
+        let vmaf = (with_vmaf && wanted.is_some())
+            .then(|| vmaf::of(&coded.shown, &footage.pictures))
+            .transpose()?;
+        Ok(Self {
+            backend,
+            wanted,
+            quantizer,
+            taken: coded.bitrate(),
+            quality: coded.quality(footage)?,
+            vmaf,
+            encoding: coded.encoding_times(),
+            decoding: coded.decoding_times(),
+            sizes: coded.size_shares(),
+            picture_sizes: coded.picture_shares(),
+            load: coded.load(),
+        })
+    }
+
+    /// The mean of the slices' sizes over what each was given; not a number at a quantizer.
+    pub fn mean_size(&self) -> f64 {
+        mean(&self.sizes)
+    }
+
+    /// The time of a slice that `share` of them do not exceed, ms.
+    pub fn encoding_at(&self, share: f64) -> f64 {
+        quantile(&self.encoding, share)
+    }
+
+    /// The size over what was given that `share` of the slices do not exceed.
+    pub fn size_at(&self, share: f64) -> f64 {
+        quantile(&self.sizes, share)
+    }
+
+    fn list(&self, footage: &str, table: &mut Table) {
+        table.push([
+            footage.into(),
+            self.backend.to_string().into(),
+            self.wanted.map(|bitrate| bitrate.as_f64() / 1e6).into(),
+            self.quantizer.map(f64::from).into(),
+            (self.taken.as_f64() / 1e6).into(),
+            self.quality.0.into(),
+            self.quality.1.into(),
+            self.vmaf.into(),
+            self.encoding_at(0.5).into(),
+            self.encoding_at(0.99).into(),
+            quantile(&self.decoding, 0.5).into(),
+            self.mean_size().into(),
+            self.size_at(0.5).into(),
+            self.size_at(0.99).into(),
+            quantile(&self.picture_sizes, 0.99).into(),
+            self.load.into(),
+        ]);
+    }
+}
+
+impl fmt::Display for Trial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let held_to = match (self.wanted, self.quantizer) {
+            (Some(bitrate), _) => format!("{} Mbit/s", bitrate.as_f64() / 1e6),
+            (None, quantizer) => format!("QP {}", quantizer.unwrap_or_default()),
+        };
+        write!(
+            f,
+            "{:22}{held_to:>10}{:9.2}{:9.2}{:>15}{:>8}",
+            self.backend.to_string(),
+            self.taken.as_f64() / 1e6,
+            self.quality.0,
+            format!("{:.2}, {:.2}", self.encoding_at(0.5), self.encoding_at(0.99)),
+            format!("{:.0} %", self.load * 100.0),
+        )?;
+        if self.wanted.is_none() {
+            return Ok(());
+        }
+        let [p50, p99] = [0.5, 0.99].map(|share| self.size_at(share));
+        let sizes = format!("{p50:.3} {p99:.3} {:.3}", self.mean_size());
+        write!(f, "{sizes:>27}{:13.3}", quantile(&self.picture_sizes, 0.99))
+    }
+}
+
+/// The anchor first; x264's other presets last.
+fn backends() -> Vec<Backend> {
+    let backends = coding::backends();
+    #[cfg(feature = "x264")]
+    {
+        use tautline_video::x264::{Preset, Settings};
+        let of = |preset, cabac| Backend::X264(Settings { preset, cabac, refresh_period: 0 });
+        let others =
+            [(Preset::Ultrafast, false), (Preset::Veryfast, false), (Preset::Superfast, true)];
+        let others = others.map(|(preset, cabac)| of(preset, cabac));
+        backends.into_iter().chain(others).collect()
+    }
+    #[cfg(not(feature = "x264"))]
+    backends
+}

@@ -1,0 +1,168 @@
+//! Named scenarios with a bar each: what the transport must do on links that others are judged on.
+
+use anyhow::Result;
+use tautline_sim::link::{Config, Pair};
+use tautline_sim::preset::{Carrier, Preset};
+use tautline_transport as transport;
+use tautline_units::{Bitrate, Duration};
+
+use super::case::Case;
+use super::drive::Drive;
+use super::measure::{Measures, quantile};
+use crate::experiment::Row;
+
+/// Is one scenario.
+#[derive(Clone, Copy, Debug)]
+pub struct Scenario {
+    /// Names it on the command line.
+    pub name: &'static str,
+    /// Says what the links are and what must come of it.
+    pub title: &'static str,
+    /// From quick to full: the length of each run in seconds, and how many seeds.
+    quick: (u64, u64),
+    full: (u64, u64),
+    /// What is done to the links.
+    case: Case,
+    drive: fn(transport::Config, u64) -> Drive,
+    judge: fn(&[Measures]) -> Vec<Row>,
+}
+
+impl Scenario {
+    /// Makes its runs, with sessions configured as `transport`, and judges them.
+    ///
+    /// # Errors
+    /// For a transport that cannot be configured so.
+    pub fn run(&self, transport: &transport::Config, quick: bool) -> Result<Vec<Row>> {
+        let (seconds, seeds) = if quick { self.quick } else { self.full };
+        let mut runs = Vec::new();
+        for seed in 1..=seeds {
+            let mut drive = (self.drive)(transport.clone(), seed);
+            drive.length = Duration::from_secs(seconds);
+            self.case.befall(&mut drive);
+            runs.push(drive.run()?);
+        }
+        Ok((self.judge)(&runs))
+    }
+}
+
+/// Every scenario. One link where nothing else is said, 8 Mbit/s and 2 Mbit/s of media at most.
+pub const ALL: &[Scenario] = &[
+    Scenario {
+        name: "loss-10",
+        title: "RTT 30 ms, 10 % loss: under 0.1 % of the units later than 150 ms",
+        quick: (8, 1),
+        full: (60, 10),
+        case: Case::Plain,
+        drive: |transport, seed| lossy(transport, seed, 15, 0.1, 150),
+        judge: |runs| vec![missed("later than 150 ms or never", runs).reference(0.1).at_most(1.0)],
+    },
+    Scenario {
+        name: "loss-30",
+        title: "RTT 30 ms, 30 % loss: under 1 % of the units later than 150 ms",
+        quick: (8, 1),
+        full: (60, 10),
+        case: Case::Plain,
+        drive: |transport, seed| lossy(transport, seed, 15, 0.3, 150),
+        judge: |runs| vec![missed("later than 150 ms or never", runs).reference(1.0).at_most(1.0)],
+    },
+    Scenario {
+        name: "far-loss-6",
+        title: "RTT 240 ms, 6 % loss: frozen for at most 0.5 s in 50 s",
+        quick: (12, 1),
+        full: (52, 10),
+        case: Case::Plain,
+        drive: |transport, seed| lossy(transport, seed, 120, 0.06, 400),
+        judge: |runs| {
+            let mut worst: Vec<f64> = runs.iter().map(|run| run.frozen * 50.0).collect();
+            let frozen = quantile(&mut worst, 1.0);
+            let row = Row::new("frozen in 50 s, the worst run", "s", frozen);
+            vec![row.reference(0.5).at_most(1.0), missed("later than 400 ms or never", runs)]
+        },
+    },
+    Scenario {
+        name: "swing",
+        title: "One of two links swings from 100 to 1200 ms: the other is not dragged along",
+        quick: (10, 1),
+        full: (60, 10),
+        case: Case::Swing,
+        drive: |transport, seed| {
+            let links = vec![clean(8, 25), clean(8, 25)];
+            bounded(links, transport, seed, 150)
+        },
+        judge: |runs| {
+            let p99 = runs.iter().map(|run| run.delay_ms[2]).fold(0.0, f64::max);
+            let row = Row::new("99th percentile of the delay, the worst run", "ms", p99);
+            // The good link's own 25 ms, and as much again for a slice's packets one after another.
+            vec![
+                row.reference(50.0).at_most(1.0),
+                missed("later than 150 ms or never", runs).reference(0.1).at_most(1.0),
+            ]
+        },
+    },
+    Scenario {
+        name: "blackout",
+        title: "One of four LTE links is cut: no unit missed beyond one deadline",
+        quick: (8, 2),
+        full: (30, 20),
+        case: Case::Blackout,
+        drive: |transport, seed| {
+            let links = (0..4).map(|link| Preset::Lte.pair_of(Carrier::A, seed * 4 + link));
+            bounded(links.collect(), transport, seed, 100)
+        },
+        judge: |runs| {
+            let (beyond, notice) = outages(runs);
+            vec![beyond.reference(0.0).within_absolute(0.0), notice]
+        },
+    },
+    Scenario {
+        name: "blackout-driving",
+        title: "The same while driving: the other three stall of themselves as well",
+        quick: (8, 2),
+        full: (30, 20),
+        case: Case::Blackout,
+        drive: |transport, seed| {
+            let links = (0..4).map(|link| Preset::LteDriving.pair_of(Carrier::A, seed * 4 + link));
+            bounded(links.collect(), transport, seed, 100)
+        },
+        judge: |runs| {
+            let (beyond, notice) = outages(runs);
+            vec![beyond, notice, missed("missed in all", runs)]
+        },
+    },
+];
+
+/// The units missed beyond one deadline after a cut, and the time to notice it.
+fn outages(runs: &[Measures]) -> (Row, Row) {
+    let outages = || runs.iter().filter_map(|run| run.outage);
+    let beyond: u64 = outages().map(|outage| outage.missed_beyond).sum();
+    let mut notice: Vec<f64> =
+        outages().map(|outage| outage.notice_ms).filter(|ms| !ms.is_nan()).collect();
+    (
+        Row::new("units missed beyond one deadline, all runs", "", beyond as f64),
+        Row::new("time to notice, median", "ms", quantile(&mut notice, 0.5)),
+    )
+}
+
+fn lossy(transport: transport::Config, seed: u64, delay: u64, loss: f64, deadline: u64) -> Drive {
+    let mut link = clean(8, delay);
+    (link.up.loss, link.down.loss) = (loss, loss);
+    bounded(vec![link], transport, seed, deadline)
+}
+
+fn bounded(links: Vec<Pair>, transport: transport::Config, seed: u64, deadline: u64) -> Drive {
+    let mut drive = Drive::new(links, transport, seed);
+    drive.deadline = Duration::from_millis(deadline);
+    drive.rate_max = Bitrate::from_mbps(2);
+    drive
+}
+
+fn clean(mbps: u64, delay: u64) -> Pair {
+    let config = Config::of_rate(Bitrate::from_mbps(mbps));
+    Pair::symmetric(config.with_delay(Duration::from_millis(delay)))
+}
+
+fn missed(what: &str, runs: &[Measures]) -> Row {
+    let offered: u64 = runs.iter().map(|run| run.offered).sum();
+    let missed: f64 = runs.iter().map(|run| run.missed * run.offered as f64).sum();
+    Row::new(format!("units {what}"), "%", missed / offered as f64 * 100.0)
+}

@@ -1,0 +1,289 @@
+//! What many runs of one combo on one set come to.
+
+use tautline_units::Duration;
+
+use super::case::Case;
+use super::combo;
+use super::measure::quantile;
+use super::sweep::Found;
+use crate::experiment::{Cell, Table};
+use crate::plot::{Axis, Plot, Series};
+
+/// Is one line of the summary: all seeds of one combo on one set, case and deadline.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// The set.
+    pub set: String,
+    /// The trouble.
+    pub case: Case,
+    /// One way.
+    pub deadline: Duration,
+    /// The combo; with `alone`, the best of the links alone.
+    pub combo: &'static str,
+    /// Whether each seed's best link alone is meant.
+    pub alone: bool,
+    /// How many runs.
+    pub runs: usize,
+    /// Median over the runs, Mbit/s.
+    pub goodput_mbps: f64,
+    /// Median over the runs of their 5th percentile, Mbit/s.
+    pub goodput_p5_mbps: f64,
+    /// Units missed over units offered, of all runs together.
+    pub missed: f64,
+    /// Median over the runs.
+    pub overhead: f64,
+    /// Median over the runs of each run's 99th percentile, ms.
+    pub delay_p99_ms: f64,
+    /// The worst of the runs, ms.
+    pub gap_ms: f64,
+    /// Share of the time without a budget.
+    pub paused: f64,
+    /// Median over the runs that used the link that was cut, ms.
+    pub notice_ms: f64,
+    /// The same.
+    pub recover_ms: f64,
+    /// Units missed later than one deadline after the cut, all runs together.
+    pub missed_beyond: Option<u64>,
+    /// Goodput over that of the best combo that codes 4 of 9.
+    pub ratio: f64,
+    /// Each run's goodput over that of its best link alone: the worst of the runs.
+    pub over_best_link: f64,
+}
+
+/// Sums runs up: one line per set, case, deadline and combo, in the order of the runs.
+pub fn of(found: &[Found]) -> Vec<Summary> {
+    let mut lines: Vec<Summary> = Vec::new();
+    let same = |a: &Found, b: &Found| (&a.set, a.case, a.deadline) == (&b.set, b.case, b.deadline);
+    for place in found.chunk_by(same) {
+        let best = best_alone(place);
+        let mut here = Vec::new();
+        for runs in place.chunk_by(|a, b| a.combo == b.combo) {
+            let together: Vec<&Found> = runs.iter().filter(|run| run.alone.is_none()).collect();
+            here.push(line(&together, &best));
+            if runs.iter().any(|run| run.alone.is_some()) {
+                let own = best_alone(runs);
+                here.push(Summary { alone: true, ..line(&own, &best) });
+            }
+        }
+        let nine = |line: &&Summary| {
+            !line.alone && combo::ALL.iter().any(|c| c.name == line.combo && c.is_four_of_nine())
+        };
+        let base = here.iter().filter(nine).map(|line| line.goodput_mbps).fold(f64::NAN, f64::max);
+        lines.extend(here.into_iter().map(|l| Summary { ratio: l.goodput_mbps / base, ..l }));
+    }
+    lines
+}
+
+/// Of each seed the run with one link alone that had the most goodput.
+fn best_alone(runs: &[Found]) -> Vec<&Found> {
+    let mut best: Vec<&Found> = Vec::new();
+    for run in runs.iter().filter(|run| run.alone.is_some()) {
+        match best.iter_mut().find(|other| other.seed == run.seed) {
+            Some(other) if other.measures.goodput_mbps < run.measures.goodput_mbps => *other = run,
+            Some(_) => {}
+            None => best.push(run),
+        }
+    }
+    best
+}
+
+fn line(runs: &[&Found], best: &[&Found]) -> Summary {
+    let first = runs[0];
+    let median = |of: fn(&Found) -> f64| {
+        let mut values: Vec<f64> =
+            runs.iter().map(|run| of(run)).filter(|value| !value.is_nan()).collect();
+        quantile(&mut values, 0.5)
+    };
+    let offered: u64 = runs.iter().map(|run| run.measures.offered).sum();
+    let missed: f64 =
+        runs.iter().map(|run| run.measures.missed * run.measures.offered as f64).sum();
+    let over = runs.iter().filter_map(|run| {
+        let best = best.iter().find(|other| other.seed == run.seed)?;
+        Some(run.measures.goodput_mbps / best.measures.goodput_mbps)
+    });
+    let beyond = runs.iter().filter_map(|run| run.measures.outage.map(|o| o.missed_beyond));
+    Summary {
+        set: first.set.clone(),
+        case: first.case,
+        deadline: first.deadline,
+        combo: first.combo,
+        alone: false,
+        runs: runs.len(),
+        goodput_mbps: median(|run| run.measures.goodput_mbps),
+        goodput_p5_mbps: median(|run| run.measures.goodput_p5_mbps),
+        missed: missed / offered as f64,
+        overhead: median(|run| run.measures.overhead),
+        delay_p99_ms: median(|run| run.measures.delay_ms[2]),
+        gap_ms: runs.iter().map(|run| run.measures.gap_ms).fold(0.0, f64::max),
+        paused: runs.iter().map(|run| run.measures.paused).sum::<f64>() / runs.len() as f64,
+        notice_ms: median(|run| run.measures.outage.map_or(f64::NAN, |o| o.notice_ms)),
+        recover_ms: median(|run| run.measures.outage.map_or(f64::NAN, |o| o.recover_ms)),
+        missed_beyond: beyond.reduce(|a, b| a + b),
+        ratio: f64::NAN,
+        over_best_link: over.fold(f64::NAN, f64::min),
+    }
+}
+
+impl Summary {
+    /// The combo's name, and whether one link alone is meant.
+    pub fn label(&self) -> String {
+        if self.alone { format!("{}, best link alone", self.combo) } else { self.combo.to_owned() }
+    }
+}
+
+/// Every run as a table.
+pub fn runs_table(found: &[Found]) -> Table {
+    let mut table = Table::new(
+        "runs",
+        [
+            "set",
+            "case",
+            "deadline_ms",
+            "combo",
+            "alone",
+            "seed",
+            "goodput_mbps",
+            "goodput_p5_mbps",
+            "missed",
+            "refused",
+            "paused",
+            "offered",
+            "overhead",
+            "delay_p50_ms",
+            "delay_p95_ms",
+            "delay_p99_ms",
+            "delay_worst_ms",
+            "gap_ms",
+            "frozen",
+            "datagrams",
+            "command_p99_ms",
+            "command_gap_ms",
+            "notice_ms",
+            "recover_ms",
+            "missed_beyond",
+            "digest",
+        ],
+    );
+    for run in found {
+        let m = &run.measures;
+        let datagrams: Vec<String> = m.datagrams.iter().map(u64::to_string).collect();
+        table.push([
+            run.set.as_str().into(),
+            run.case.name().into(),
+            ms(run.deadline),
+            run.combo.into(),
+            run.alone.as_deref().unwrap_or("").into(),
+            run.seed.into(),
+            m.goodput_mbps.into(),
+            m.goodput_p5_mbps.into(),
+            m.missed.into(),
+            m.refused.into(),
+            m.paused.into(),
+            m.offered.into(),
+            m.overhead.into(),
+            m.delay_ms[0].into(),
+            m.delay_ms[1].into(),
+            m.delay_ms[2].into(),
+            m.delay_ms[3].into(),
+            m.gap_ms.into(),
+            m.frozen.into(),
+            datagrams.join(" ").into(),
+            m.command_p99_ms.into(),
+            m.command_gap_ms.into(),
+            m.outage.map(|outage| outage.notice_ms).into(),
+            m.outage.map(|outage| outage.recover_ms).into(),
+            m.outage.map(|outage| outage.missed_beyond as f64).into(),
+            format!("{:016x}", m.digest).into(),
+        ]);
+    }
+    table
+}
+
+/// The summary as a table.
+pub fn summary_table(lines: &[Summary]) -> Table {
+    let mut table = Table::new(
+        "summary",
+        [
+            "set",
+            "case",
+            "deadline_ms",
+            "combo",
+            "runs",
+            "goodput_mbps",
+            "goodput_p5_mbps",
+            "missed",
+            "overhead",
+            "delay_p99_ms",
+            "gap_ms",
+            "paused",
+            "notice_ms",
+            "recover_ms",
+            "missed_beyond",
+            "ratio_to_4_of_9",
+            "ratio_to_best_link_worst",
+        ],
+    );
+    for line in lines {
+        table.push([
+            line.set.as_str().into(),
+            line.case.name().into(),
+            ms(line.deadline),
+            line.label().into(),
+            line.runs.into(),
+            line.goodput_mbps.into(),
+            line.goodput_p5_mbps.into(),
+            line.missed.into(),
+            line.overhead.into(),
+            line.delay_p99_ms.into(),
+            line.gap_ms.into(),
+            line.paused.into(),
+            line.notice_ms.into(),
+            line.recover_ms.into(),
+            line.missed_beyond.map(|count| count as f64).into(),
+            line.ratio.into(),
+            line.over_best_link.into(),
+        ]);
+    }
+    table
+}
+
+/// One plot per set, case and deadline: goodput against share missed, a mark per combo; and one
+/// of the seconds' 5th percentile.
+pub fn plots(lines: &[Summary]) -> Vec<Plot> {
+    let same =
+        |a: &Summary, b: &Summary| (&a.set, a.case, a.deadline) == (&b.set, b.case, b.deadline);
+    lines
+        .chunk_by(same)
+        .flat_map(|place| [against_missed(place), fifth_percentile(place)])
+        .collect()
+}
+
+fn against_missed(place: &[Summary]) -> Plot {
+    let (name, title) = names(place, "goodput");
+    let marks = place.iter().map(|line| {
+        // A log axis has no zero: less than a unit in ten thousand is drawn as that.
+        let missed = (line.missed * 100.0).max(0.01);
+        Series::points(line.label(), vec![(missed, line.goodput_mbps)])
+    });
+    let x = Axis::log("units missed, %");
+    Plot::new(&name, &title, x, Axis::linear("goodput on time, Mbit/s")).with_all(marks)
+}
+
+fn fifth_percentile(place: &[Summary]) -> Plot {
+    let (name, title) = names(place, "p5");
+    let bars =
+        place.iter().map(|line| Series::bars(line.label(), vec![(0.0, line.goodput_p5_mbps)]));
+    let x = Axis::categories("", [place[0].set.as_str()]);
+    Plot::new(&name, &title, x, Axis::linear("goodput, 5th percentile of 1 s, Mbit/s"))
+        .with_all(bars)
+}
+
+fn names(place: &[Summary], what: &str) -> (String, String) {
+    let Summary { set, case, deadline, .. } = &place[0];
+    let millis = deadline.as_millis();
+    (format!("{what}-{set}-{case}-{millis}ms"), format!("{set}, {case}, deadline {millis} ms"))
+}
+
+fn ms(duration: Duration) -> Cell {
+    (duration.as_secs_f64() * 1e3).into()
+}

@@ -1,0 +1,312 @@
+//! Strips' streams with slices lost at random, from the vehicle's encoder through the operator's downlink
+//! into decoders: none of them may ever stop, and each heals.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use tautline_message::StripReport;
+use tautline_operator::downlink::{Downlink, Shown};
+use tautline_units::{ByteCount, Instant};
+use tautline_vehicle::encode::{Plan, Strip};
+use tautline_video::avc::Healing;
+use tautline_video::openh264::StripDecoder;
+use tautline_video::{
+    Backend, Decoder, Encoded, Layout, Picture, Refresh, Slice, SliceKind, quality,
+};
+
+use crate::pictures::coding::{quantile, sorted};
+use crate::pictures::footage::{Footage, Size};
+
+/// Is how many pictures, and how many of them are lost.
+#[derive(Clone, Copy, Debug)]
+pub struct Weather {
+    /// Pictures of the strip.
+    pub pictures: usize,
+    /// The probability of a slice to be lost.
+    pub loss: f64,
+    /// Pictures from a slice's arrival until the vehicle knows of it.
+    pub round_trip: usize,
+    /// From which what is lost follows.
+    pub seed: u64,
+}
+
+/// Is how one way of coding came through.
+#[derive(Clone, Debug)]
+pub struct Passed {
+    /// The encoder and how it heals.
+    pub name: String,
+    /// Slices lost.
+    pub lost: usize,
+    /// Pictures of each loss until the strip is again as its encoder has it, ascending; one that
+    /// another loss overtook is not counted.
+    pub healing: Vec<f64>,
+    /// IDRs coded, the first among them.
+    pub idrs: usize,
+    /// Whether ffmpeg was there to decode it too.
+    pub by_ffmpeg: bool,
+}
+
+/// Codes a strip in every way of this build, loses slices, and has openh264 and ffmpeg decode the rest.
+///
+/// The vehicle's own part codes, and the operator's own conceals and tells what came, a round trip later.
+/// Into `folder`, if one is given, go each way's stream, `N.h264`, and `N.json`: the lengths of its
+/// access units, and the way's name, for decoders elsewhere.
+///
+/// # Errors
+/// When a decoder gives an error, or fewer pictures than went in; when a strip is said to be whole and is
+/// not, or takes longer to heal than its way promises; when a file cannot be written.
+pub fn run(weather: Weather, folder: Option<&Path>) -> Result<Vec<Passed>> {
+    let footage = Footage::simulated(Size::SMALL, RATE, FOOTAGE_PICTURES, weather.seed)?;
+    let layout = Layout::of(Size::SMALL.width, Size::SMALL.height)?;
+    let rows = layout.strip_rows(MIDDLE_STRIP);
+    let sources = footage.pictures.iter().map(|picture| picture.rows(rows.clone()));
+    let sources = sources.collect::<Result<Vec<_>, _>>()?;
+    let mut passed = Vec::new();
+    for (number, way) in ways(weather.round_trip).into_iter().enumerate() {
+        let name = way.backend.to_string();
+        let stream = Stream::of(&way, &sources, weather).with_context(|| name.clone())?;
+        let by_ffmpeg = check_with_ffmpeg(&stream).with_context(|| format!("{name}, ffmpeg"))?;
+        if let Some(folder) = folder {
+            stream.keep(&name, folder, number)?;
+        }
+        let (lost, healing) = (stream.lost, sorted(stream.healing.into_iter()));
+        let worst = healing.last().copied().unwrap_or_default();
+        if let Some(most) = way.most {
+            ensure!(worst <= most as f64, "{name}: healed in {worst} pictures, more than {most}");
+        }
+        passed.push(Passed { name, lost, healing, idrs: stream.idrs, by_ffmpeg });
+    }
+    Ok(passed)
+}
+
+impl fmt::Display for Passed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let heal = |share| quantile(&self.healing, share);
+        write!(
+            f,
+            "{}: {} lost, every picture out; healed in {} pictures p50, {} p90, {} worst, of {}; {} IDRs{}",
+            self.name,
+            self.lost,
+            heal(0.5),
+            heal(0.9),
+            heal(1.0),
+            self.healing.len(),
+            self.idrs,
+            if self.by_ffmpeg { "" } else { " (skipped: ffmpeg is not installed)" }
+        )
+    }
+}
+
+/// Is one way of coding and healing.
+struct Way {
+    backend: Backend,
+    /// Whether the vehicle hears what the operator tells.
+    hears: bool,
+    /// Pictures that a loss takes to heal at most, if none follows it.
+    most: Option<usize>,
+}
+
+/// A loss is seen when the next picture comes, and what is told of it is known a round trip after that.
+fn ways(round_trip: usize) -> Vec<Way> {
+    let (period, references) = (PERIOD, 16);
+    let known = 1 + round_trip;
+    let swept = usize::from(period);
+    let own = [
+        (Healing::Sweep { period }, false, swept),
+        (Healing::Columns { spacing: period }, false, swept),
+        (Healing::OnLoss { period }, true, known + swept - 1),
+        (Healing::Acknowledged { references }, true, 1),
+        (Healing::Recall { references }, true, known),
+    ];
+    let own = own.map(|(healing, hears, most)| (Backend::Avc(healing), hears, Some(most)));
+    let idrs = Backend::all().into_iter().map(|backend| (backend, true, Some(known)));
+    let others = Backend::refreshing(period).into_iter();
+    let others = others.filter(|backend| !matches!(backend, Backend::Avc(_)));
+    // What sweeps of others promise is not known.
+    let others = others.map(|backend| (backend, false, None));
+    let all = idrs.chain(own).chain(others);
+    all.map(|(backend, hears, most)| Way { backend, hears, most }).collect()
+}
+
+/// Is a stream as it came to the decoder.
+struct Stream {
+    access_units: Vec<Vec<u8>>,
+    lost: usize,
+    idrs: usize,
+    healing: Vec<f64>,
+}
+
+impl Stream {
+    fn of(way: &Way, sources: &[Picture], weather: Weather) -> Result<Self> {
+        let first = sources.first().context("no pictures")?;
+        let layout = Layout::with_strips(first.width(), first.height(), 1)?;
+        let (mut sender, plan) = (Strip::new(way.backend, &layout, 0, RATE)?, Plan::new(1));
+        let mut receiver = Receiver::new()?;
+        let mut told = VecDeque::new();
+        let mut random = ChaCha8Rng::seed_from_u64(weather.seed);
+        for number in 0..weather.pictures {
+            // There and back again: the camera never jumps.
+            let turn = number % (2 * sources.len() - 2);
+            let mut source = &sources[turn.min(2 * sources.len() - 2 - turn)];
+            let mut wished = Refresh::No;
+            if way.hears && told.len() >= weather.round_trip.max(1) {
+                let (report, needs_idr): (Option<StripReport>, bool) =
+                    told.pop_front().expect("it was looked at");
+                if let Some(report) = report {
+                    sender.handle_report(&report);
+                }
+                wished = if needs_idr { Refresh::Idr } else { Refresh::No };
+            }
+            let now = Instant::ZERO + PERIOD_OF_PICTURES * number as u32;
+            let coded = sender.encode(&mut source, number as u32, BUDGET, &plan, wished, now)?;
+            let lost = number > 0 && random.random_bool(weather.loss);
+            receiver.handle(number, coded, lost, now)?;
+            told.push_back(receiver.report());
+        }
+        Ok(receiver.stream)
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        self.access_units.concat()
+    }
+
+    fn keep(&self, name: &str, folder: &Path, number: usize) -> Result<()> {
+        let lengths: Vec<usize> = self.access_units.iter().map(Vec::len).collect();
+        let json = serde_json::json!({ "name": name, "lengths": lengths });
+        let write = |ending: &str, bytes: &[u8]| {
+            let file = folder.join(format!("{number}.{ending}"));
+            fs::write(&file, bytes).with_context(|| format!("cannot write {}", file.display()))
+        };
+        fs::create_dir_all(folder)?;
+        write("h264", &self.bytes())?;
+        write("json", json.to_string().as_bytes())
+    }
+}
+
+/// Is one strip at the operator, beside one that lost nothing.
+struct Receiver {
+    downlink: Downlink,
+    decoder: StripDecoder,
+    clean: StripDecoder,
+    /// What the clean one shows of pictures that have yet to be shown.
+    wanted: VecDeque<(usize, Picture)>,
+    stream: Stream,
+    /// The picture of the last loss, until it has healed.
+    hurt_at: Option<usize>,
+}
+
+impl Receiver {
+    fn new() -> Result<Self> {
+        Ok(Self {
+            downlink: Downlink::new(Duration::ZERO),
+            decoder: StripDecoder::new()?,
+            clean: StripDecoder::new()?,
+            wanted: VecDeque::new(),
+            stream: Stream { access_units: Vec::new(), lost: 0, idrs: 0, healing: Vec::new() },
+            hurt_at: None,
+        })
+    }
+
+    /// Takes a coded picture, or its loss.
+    fn handle(&mut self, number: usize, coded: Encoded, lost: bool, now: Instant) -> Result<()> {
+        let wanted = self.clean.decode(&coded.bytes)?.context("a whole stream gave no picture")?;
+        self.wanted.push_back((number, wanted));
+        self.stream.idrs += usize::from(coded.kind == SliceKind::Idr);
+        if lost {
+            self.stream.lost += 1;
+            self.hurt_at = Some(number);
+            return Ok(());
+        }
+        let slice = Slice {
+            picture: number as u32,
+            strip: 0,
+            kind: coded.kind,
+            history: coded.history,
+            captured_at: now,
+            encoded_at: now,
+            bytes: coded.bytes,
+        };
+        let mut due = Vec::new();
+        self.downlink.handle_unit(&slice.to_bytes(), now, |shown| due.push(shown));
+        due.into_iter().try_for_each(|shown| self.show(shown))
+    }
+
+    fn show(&mut self, Shown { slice, is_whole }: Shown) -> Result<()> {
+        let number = slice.picture as usize;
+        // Nothing is shown for what was lost before an IDR.
+        while self.wanted.front().is_some_and(|(wanted, _)| *wanted < number) {
+            self.wanted.pop_front();
+        }
+        let wanted = self.wanted.pop_front().filter(|(wanted, _)| *wanted == number);
+        let (_, wanted) = wanted.with_context(|| format!("picture {number} comes twice"))?;
+        let shown = self.decoder.decode(&slice.bytes)?;
+        let shown = shown.with_context(|| format!("picture {number} did not come out"))?;
+        ensure!(!is_whole || shown == wanted, "picture {number} was said to be whole and is not");
+        if let Some(since) = self.hurt_at.filter(|since| number >= *since)
+            && quality::psnr(&shown, &wanted)? > HEALED_DB
+        {
+            self.stream.healing.push((number - since) as f64);
+            self.hurt_at = None;
+        }
+        self.stream.access_units.push(slice.bytes);
+        Ok(())
+    }
+
+    /// What the operator would tell now, and whether it asks for an IDR.
+    fn report(&self) -> (Option<StripReport>, bool) {
+        (self.downlink.reports()[0], self.downlink.refresh_strips() & 1 != 0)
+    }
+}
+
+/// Has ffmpeg decode the stream; false if there is none.
+fn check_with_ffmpeg(stream: &Stream) -> Result<bool> {
+    if Command::new("ffmpeg").arg("-version").output().is_err() {
+        return Ok(false);
+    }
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("strip.h264");
+    fs::write(&file, stream.bytes())?;
+    let output = Command::new("ffmpeg")
+        .args(["-nostdin", "-v", "error", "-flags", "low_delay", "-threads", "1", "-i"])
+        .arg(&file)
+        .args(["-fps_mode", "passthrough", "-f", "framecrc", "-"])
+        .stdin(Stdio::null())
+        .output()?;
+    let words = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success() && words.is_empty(), "it says: {words}");
+    let lines = String::from_utf8_lossy(&output.stdout);
+    let count = lines.lines().filter(|line| !line.starts_with('#')).count();
+    let wanted = stream.access_units.len();
+    ensure!(count == wanted, "{count} of {wanted} pictures came out");
+    Ok(true)
+}
+
+const RATE: u32 = 60;
+const FOOTAGE_PICTURES: usize = 120;
+const MIDDLE_STRIP: usize = 2;
+const BUDGET: ByteCount = ByteCount::new(900);
+const PERIOD_OF_PICTURES: Duration = Duration::from_nanos(1_000_000_000 / RATE as u64);
+const PERIOD: u8 = 8;
+/// Against the encoder's own picture, where what is left is below what can be seen.
+const HEALED_DB: f64 = 50.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_stop_no_decoder_and_each_heals_as_soon_as_its_way_promises() {
+        let weather = Weather { pictures: 300, loss: 0.1, round_trip: 3, seed: 5 };
+        let passed = run(weather, None).unwrap();
+        for way in passed {
+            assert!(way.lost > 10 && !way.healing.is_empty(), "{way}");
+        }
+    }
+}
