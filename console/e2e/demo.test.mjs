@@ -15,6 +15,16 @@ const BINARY = process.env.TAUTLINE ?? '../target/release/tautline';
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 const PICTURES_PER_SECOND = process.env.PICTURES_PER_SECOND ?? '30';
 
+// Bars, in ms, are about twice the worst of the runs that README.md tells, on two shared cores: what
+// takes twice as long has changed, not only met a busy machine.
+const LATENCY_P50_MAX = 250; // 66 to 118
+const LATENCY_P95_MAX = 1_000; // 148 to 492, the first seconds after loading among them
+const FREEZE_MAX = 250; // 67 to 123
+// 300 of silence, to which a machine adds 25 at the most: of that, four times.
+const BRAKE_MAX = 400; // 255 to 325
+/** Longer without an animation frame, and the page has not run: that is the machine's, not the links'. */
+const STALL_MIN = 100;
+
 let demo;
 let browser;
 let page;
@@ -48,9 +58,10 @@ test('the stamp in the picture tells the latency from capture to canvas', async 
   console.log(`capture to canvas by the stamp: p50 ${p50} ms, p95 ${p95} ms, p99 ${p99} ms, ` +
     `worst ${latencies.at(-1)} ms of ${latencies.length}`);
   assert.ok(latencies[0] > 0, 'no picture is shown before it is captured');
-  assert.ok(p50 < 500, `the median latency is ${p50} ms`);
+  assert.ok(p50 < LATENCY_P50_MAX, `the median latency is ${p50} ms`);
+  assert.ok(p95 < LATENCY_P95_MAX, `the latency's 95th percentile is ${p95} ms`);
   const shown = Number.parseFloat(await page.locator('#latency-p50').innerText());
-  assert.ok(shown > 0 && shown < 500, `the page shows ${shown} ms`);
+  assert.ok(shown > 0 && shown < LATENCY_P50_MAX, `the page shows ${shown} ms`);
 });
 
 test('holding the throttle raises the speed', async () => {
@@ -72,27 +83,33 @@ test('the counters of both ends are shown, and printed by status', async () => {
 });
 
 test('a probe tries packet sizes and gives the former ones back', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'tautline-probe-'));
-  const { code, out, words } = await tautline('probe', 'mtu', '--operator', demo.address.slice('http://'.length),
-    '--sizes', '400', '--rounds', '1', '--seconds', '1', '--out', folder);
-  // On a machine too busy for fresh commands it must not go on.
-  if (words.includes('after 3 tries: the vehicle went back to its own size')) {
-    console.log('the probe was refused for late commands: its results are not judged here');
-  } else {
-    assert.equal(code, 0, words);
-    assert.match(out, /end to end\n +below 125 ms/);
-    assert.match(await readFile(join(folder, 'bins-up.csv'), 'utf8'), /^400,1200,end to end,/m);
-  }
-  await rm(folder, { recursive: true });
-  await eventually(() => metric('link_datagram_bytes{link="0"}'), (bytes) => bytes === 1_200, 3_000);
+  // On a machine too busy for fresh commands the vehicle must refuse; that may be so once, not always.
+  await inTries(3, async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'tautline-probe-'));
+    const { code, out, words } = await tautline('probe', 'mtu', '--operator', demo.address.slice('http://'.length),
+      '--sizes', '400', '--rounds', '1', '--seconds', '1', '--out', folder);
+    const refused = /left out after 3 tries: (the vehicle went back to its own size.*)/.exec(words);
+    if (refused === null) {
+      assert.equal(code, 0, words);
+      assert.match(out, /end to end\n +below 125 ms/);
+      assert.match(await readFile(join(folder, 'bins-up.csv'), 'utf8'), /^400,1200,end to end,/m);
+    }
+    await rm(folder, { recursive: true });
+    await eventually(() => metric('link_datagram_bytes{link="0"}'), (bytes) => bytes === 1_200, 3_000);
+    return refused?.[1];
+  });
 });
 
 test('cutting two links leaves the picture running', async () => {
   for (const link of [0, 2]) await page.locator(`[data-testid=cut-${link}]`).click();
   await sleep(1_000);
-  const gap = await longestGap(6_000);
-  console.log(`two of four links cut: longest time without a new picture ${gap} ms`);
-  assert.ok(gap < 500, `the picture froze for ${gap} ms`);
+  await inTries(3, async () => {
+    const { gap, stall } = await longestGap(6_000);
+    console.log(`two of four links cut: longest time without a new picture ${gap} ms`);
+    if (gap < FREEZE_MAX) return undefined;
+    assert.ok(stall >= STALL_MIN, `the picture froze for ${gap} ms while the page ran at least every ${stall} ms`);
+    return `the picture froze for ${gap} ms, and the page had not run for ${stall} ms`;
+  });
   for (const link of [0, 2]) await page.locator(`[data-testid=restore-${link}]`).click();
 });
 
@@ -108,10 +125,9 @@ test('killing the operator stops the car by itself', async () => {
   const stopped = performance.now() - killed;
   console.log(`operator killed at ${(speedBefore * 3.6).toFixed(0)} km/h: brakes after ` +
     `${braking.toFixed(0)} ms, stands after ${stopped.toFixed(0)} ms`);
-  // 300 ms of silence, and what a busy machine takes to ask for the metrics.
-  assert.ok(braking < 450, `the brake came after ${braking} ms`);
+  assert.ok(braking < BRAKE_MAX, `the brake came after ${braking} ms`);
   // At half the full brake of 8 m/s2 at the least.
-  assert.ok(stopped < 450 + speedBefore / 4 * 1_000 + 500, `it stood after ${stopped} ms`);
+  assert.ok(stopped < BRAKE_MAX + speedBefore / 4 * 1_000 + 500, `it stood after ${stopped} ms`);
 });
 
 test('Ctrl-C ends every process', async () => {
@@ -171,6 +187,18 @@ async function eventually(read, holds, timeout, pause = 50) {
   assert.fail(`not within ${timeout} ms; the last value was ${value}`);
 }
 
+/** Tries again while `attempt` gives a reason why it says nothing; each reason is told, and so many fail. */
+async function inTries(count, attempt) {
+  const reasons = [];
+  while (reasons.length < count) {
+    const reason = await attempt();
+    if (reason === undefined) return;
+    reasons.push(reason);
+    console.log(`not judged, ${reasons.length} of at most ${count - 1}: ${reason}`);
+  }
+  assert.fail(`not judged in ${count} tries: ${reasons.join('; ')}`);
+}
+
 async function metric(name) {
   const text = await (await fetch(demo.metrics)).text();
   const line = new RegExp(`^tautline_vehicle_${name} (\\S+)$`, 'm').exec(text);
@@ -203,20 +231,21 @@ async function sampleLatencies(count) {
   return latencies.map((ms) => (ms < 0 ? ms + 2 ** 32 : ms)).sort((a, b) => a - b);
 }
 
+/** The longest time without a new picture, and the longest without an animation frame, in ms. */
 function longestGap(duration) {
   return page.evaluate(async (ms) => {
-    let [longest, last, changed] = [0, globalThis.readStamp(), performance.now()];
-    const end = performance.now() + ms;
-    while (performance.now() < end) {
+    let [gap, stall, last, changed] = [0, 0, globalThis.readStamp(), performance.now()];
+    let [frame, end] = [changed, changed + ms];
+    while (frame < end) {
       await new Promise((resolve) => { requestAnimationFrame(resolve); });
       const stamp = globalThis.readStamp();
-      if (stamp !== null && stamp !== last) {
-        last = stamp;
-        changed = performance.now();
-      }
-      longest = Math.max(longest, performance.now() - changed);
+      const now = performance.now();
+      if (stamp !== null && stamp !== last) [last, changed] = [stamp, now];
+      gap = Math.max(gap, now - changed);
+      stall = Math.max(stall, now - frame);
+      frame = now;
     }
-    return Math.round(longest);
+    return { gap: Math.round(gap), stall: Math.round(stall) };
   }, duration);
 }
 

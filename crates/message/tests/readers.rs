@@ -1,45 +1,35 @@
 //! What this crate writes is read in Python and in C++, by generated code.
 //!
-//! Each is skipped, by name, where its tool or library is not installed: python3 with the module
-//! flatbuffers, g++ with the headers of FlatBuffers of the version that generated the code. The
-//! console's own tests read the same messages in TypeScript.
+//! `./setup flatbuffers` installs what they need, beside the build and of the version that generated
+//! the code; `make unit` does so and runs them. The console's own tests read the same messages in
+//! TypeScript.
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command as Process, Stdio};
+use std::process::Command as Process;
 
 use tautline_message::point_cloud::Point;
 use tautline_message::{Command, Gear, PointCloud, Telemetry, schema};
 use tautline_units::Instant;
 
 #[test]
+#[ignore = "needs ./setup flatbuffers; make unit runs it"]
 fn python_reads_what_is_written() {
-    let runs = |arguments: &[&str]| {
-        let python = Process::new("python3").args(arguments).stderr(Stdio::null()).status();
-        python.is_ok_and(|status| status.success())
-    };
-    if !runs(&["-c", "import flatbuffers"]) {
-        eprintln!("skipped: python3 with the module flatbuffers is not installed");
-        return;
-    }
     let folder = messages();
-    let mut python = Process::new("python3");
+    let mut python = Process::new(python());
     python.arg("-B").arg(readers().join("python/read.py")).arg(folder.path());
     assert_eq!(output(python), EXPECTED);
 }
 
 #[test]
+#[ignore = "needs ./setup flatbuffers; make unit runs it"]
 fn cpp_reads_what_is_written() {
-    let Some(headers) = headers() else {
-        eprintln!("skipped: g++ or the headers of FlatBuffers 25.12.19 are not installed");
-        return;
-    };
     let folder = messages();
     let program = folder.path().join("read");
     let mut compiler = Process::new("g++");
-    compiler.args(["-std=c++17", "-O0", "-I"]).arg(headers).arg("-I").arg(readers().join("cpp"));
+    compiler.args(["-std=c++17", "-O0", "-I"]).arg(headers()).arg("-I").arg(readers().join("cpp"));
     compiler.arg(readers().join("cpp/read.cpp")).arg("-o").arg(&program);
     assert_eq!(output(compiler), "");
     let mut reader = Process::new(program);
@@ -83,18 +73,24 @@ fn messages() -> tempfile::TempDir {
     folder
 }
 
-/// Where the headers are: the system's, or those that come with the crate that holds flatc.
-fn headers() -> Option<PathBuf> {
-    Process::new("g++").arg("--version").output().ok()?;
+/// The Python that `./setup flatbuffers` gives the module to.
+fn python() -> PathBuf {
+    let build = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+    build.join("python/bin/python3")
+}
+
+/// The headers that come with the crate that holds flatc, or the system's.
+fn headers() -> PathBuf {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
-    let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")))?;
-    let registries = fs::read_dir(home.join("registry/src")).ok().into_iter().flatten().flatten();
-    let mut places = vec![PathBuf::from("/usr/include"), PathBuf::from("/usr/local/include")];
-    places.extend(registries.map(|entry| entry.path().join(FLATC).join("flatbuffers/include")));
-    places.into_iter().find(|place| {
+    let home = home.unwrap_or_else(|| PathBuf::from(std::env::var_os("HOME").unwrap()).join(".cargo"));
+    let registries = fs::read_dir(home.join("registry/src")).into_iter().flatten().flatten();
+    let flatcs = registries.map(|entry| entry.path().join(FLATC).join("flatbuffers/include"));
+    let mut places = flatcs.chain(["/usr/include".into(), "/usr/local/include".into()]);
+    let place = places.find(|place| {
         fs::read_to_string(place.join("flatbuffers/base.h"))
             .is_ok_and(|text| VERSION.iter().all(|line| text.contains(line)))
-    })
+    });
+    place.expect("no headers of FlatBuffers 25.12.19: ./setup flatbuffers")
 }
 
 fn readers() -> PathBuf {
@@ -102,7 +98,8 @@ fn readers() -> PathBuf {
 }
 
 fn output(mut process: Process) -> String {
-    let output = process.output().unwrap();
+    let output = process.output();
+    let output = output.unwrap_or_else(|error| panic!("{process:?}: {error}: ./setup flatbuffers"));
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{process:?}: {errors}");
     String::from_utf8(output.stdout).unwrap()

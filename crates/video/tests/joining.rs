@@ -74,17 +74,11 @@ fn joined(healing: Healing) {
             expected.extend_from_slice(plane);
         }
     }
-    if let Some(decoded) = ffmpeg(&recording) {
-        assert!(decoded == expected, "{healing:?}: ffmpeg");
-    }
+    assert!(ffmpeg(&recording) == expected, "{healing:?}: ffmpeg");
 }
 
 /// Has ffmpeg decode a stream into raw pictures, with all its threads, strictly.
-fn ffmpeg(stream: &[u8]) -> Option<Vec<u8>> {
-    if Command::new("ffmpeg").arg("-version").output().is_err() {
-        eprintln!("skipped: ffmpeg is not installed");
-        return None;
-    }
+fn ffmpeg(stream: &[u8]) -> Vec<u8> {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("picture.h264");
     std::fs::write(&file, stream).unwrap();
@@ -93,9 +87,9 @@ fn ffmpeg(stream: &[u8]) -> Option<Vec<u8>> {
         .arg(&file)
         .args(["-fps_mode", "passthrough", "-f", "rawvideo", "-pix_fmt", "yuv420p", "-"])
         .output()
-        .unwrap();
+        .expect("needs ffmpeg: ./setup ffmpeg");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
-    Some(output.stdout)
+    output.stdout
 }
 
 #[test]

@@ -343,9 +343,26 @@ fn a_check_counts_what_every_link_let_through() {
         assert!(link.up.received >= 20 && link.up.delivered > 0, "{link:?}");
         assert_eq!(link.lateness.count, link.up.delivered + link.down.delivered);
     }
-    let lateness = status.lateness;
-    assert!(0.0 < lateness.p50_us && lateness.p50_us <= lateness.p99_us, "{lateness:?}");
-    assert!(lateness.p99_us <= lateness.max_us, "{lateness:?}");
+}
+
+/// A timer of whole milliseconds, as of epoll, would be late by half of one in the middle. The
+/// machine may stall in a try and be late as well; it does not in all of them.
+#[test]
+fn half_of_all_datagrams_leave_within_a_quarter_of_a_millisecond_of_their_time() {
+    let target = SocketAddr::from(([127, 0, 0, 1], 9));
+    let config = Config::of_preset(tautline_sim::preset::Preset::Lte, 2, local(), target, 1);
+    let mut tries = Vec::new();
+    while tries.len() < 10 {
+        let lateness = check(&config, Duration::from_millis(300)).unwrap().lateness;
+        assert!(0.0 < lateness.p50_us && lateness.p50_us <= lateness.p99_us, "{lateness:?}");
+        assert!(lateness.p99_us <= lateness.max_us, "{lateness:?}");
+        if lateness.p50_us < 250.0 {
+            println!("after {} late tries: {lateness:?}", tries.len());
+            return;
+        }
+        tries.push(lateness);
+    }
+    panic!("late in every try: {tries:#?}");
 }
 
 /// Asks until `done`; the last answer.

@@ -135,12 +135,9 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "needs a camera at /dev/video0 (v4l2loopback makes one)"]
     fn a_device_of_this_machine_gives_pictures() {
         let path = Path::new("/dev/video0");
-        if !path.exists() {
-            eprintln!("skipped: this machine has no /dev/video0 (v4l2loopback makes one)");
-            return;
-        }
         let layout = Layout::of(1280, 720).unwrap();
         let mut sensor = DeviceSensor::open(path, &layout, 30.0).unwrap();
         for _ in 0..5 {
