@@ -147,7 +147,8 @@ fn compile(_: &str, _: &[PathBuf], _: &[&Path]) -> Built {
     Err("features c or cpp".into())
 }
 
-/// Whether the linker finds a library; the compiler gives back the bare name of one it does not.
+/// Returns whether the linker finds a library; the compiler gives back the bare name of one it does
+/// not.
 fn library(name: &str, package: &str) -> Built {
     let file = format!("lib{name}.so");
     let found = Command::new("cc").arg(format!("-print-file-name={file}")).output();
@@ -179,7 +180,7 @@ fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }
 
-/// A directory of this build.
+/// Returns a directory of this build.
 fn directory(name: &str) -> PathBuf {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo says where")).join(name);
     std::fs::create_dir_all(&out).expect("cargo's own directory can be written");

@@ -1,6 +1,6 @@
 //! Reads a fuzzer's bytes as numbers; past their end everything is zero.
 
-/// Is what is left of the fuzzer's bytes.
+/// What is left of the fuzzer's bytes.
 pub struct Input<'a>(pub &'a [u8]);
 
 impl Input<'_> {
@@ -31,7 +31,7 @@ impl Input<'_> {
         u64::from_le_bytes([(); 8].map(|()| self.byte()))
     }
 
-    /// Says whether the fuzzer's bytes have all been read.
+    /// Returns whether the fuzzer's bytes have all been read.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

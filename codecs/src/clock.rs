@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-/// The present instant.
+/// Returns the present instant.
 #[expect(clippy::disallowed_methods, reason = "times are what this program measures")]
 pub(crate) fn now() -> Instant {
     Instant::now()

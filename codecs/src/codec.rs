@@ -51,7 +51,7 @@ pub(crate) trait Codec {
     fn middle_y(&mut self, bytes: &[u8]) -> Read<f32> {
         Ok(self.decode(bytes)?.middle_y())
     }
-    /// The two steps each way, of a codec that has structures of its own.
+    /// Returns the two steps each way, of a codec that has structures of its own.
     fn staged(&mut self) -> Option<&mut dyn Staged> {
         None
     }
@@ -61,7 +61,8 @@ pub(crate) trait Codec {
     fn time_itself(&mut self, _metric: usize, _repeats: u32) -> Option<f64> {
         None
     }
-    /// What came of any bytes, as a letter of `hostile.rs`, of a codec with a runtime of its own.
+    /// Returns what came of any bytes, as a letter of `hostile.rs`, of a codec with a runtime of
+    /// its own.
     fn judge_itself(&mut self, _bytes: &[u8]) -> Option<u8> {
         None
     }
@@ -69,19 +70,19 @@ pub(crate) trait Codec {
 
 /// A codec that goes through structures of its own, either way.
 pub(crate) trait Staged {
-    /// From normal form to the codec's own structures.
+    /// Converts from normal form to the codec's own structures.
     fn fill(&mut self, cloud: &Cloud);
-    /// From them to a message in the codec's own buffer.
+    /// Writes them as a message in the codec's own buffer.
     fn write(&mut self) -> &[u8];
-    /// From a message to the codec's own structures.
+    /// Reads a message into the codec's own structures.
     fn parse(&mut self, bytes: &[u8]) -> Read<()>;
-    /// From what was parsed to a new message in normal form.
+    /// Converts what was parsed to a new message in normal form.
     fn normal(&self) -> Read<Cloud>;
-    /// The sum of what was parsed.
+    /// Returns the sum of what was parsed.
     fn own_sum(&self) -> f64;
-    /// The guid of what was parsed.
+    /// Returns the guid of what was parsed.
     fn own_guid(&self) -> u64;
-    /// y of the point in the middle of what was parsed.
+    /// Returns y of the point in the middle of what was parsed.
     fn own_middle_y(&self) -> f32;
 }
 
@@ -132,7 +133,7 @@ pub(crate) struct Entry {
     pub(crate) make: fn() -> Box<dyn Codec>,
 }
 
-/// Every codec of this build, the paper's first.
+/// Returns every codec of this build, the paper's first.
 pub(crate) fn all() -> Vec<Entry> {
     let mut entries = of_the_paper();
     entries.extend(of_today());
@@ -221,7 +222,7 @@ const EVOLVES: Traits = Traits { evolves: true, checked: true };
 const FROZEN: Traits = Traits { evolves: false, checked: true };
 const UNCHECKED: Traits = Traits { evolves: true, checked: false };
 
-/// A refusal in words.
+/// Returns a refusal in words.
 pub(crate) fn refused(words: &'static str) -> Refused {
     words.into()
 }

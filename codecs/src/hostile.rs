@@ -33,7 +33,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Neither crash, nor greed, nor time.
+    /// Returns whether it neither crashed nor was greedy nor took too long.
     pub(crate) fn clean(&self) -> bool {
         let Self { panicked, aborted, segfaults, greedy, slow, hung, .. } = self;
         panicked + aborted + segfaults + greedy + slow + hung == 0
@@ -136,7 +136,7 @@ fn death(child: &mut Child, counts: &mut Counts) -> Result<()> {
     Ok(())
 }
 
-/// The child: reads messages `from` to `to` of the seed and says what came of each.
+/// Returns the child: reads messages `from` to `to` of the seed and says what came of each.
 pub(crate) fn child(name: &str, seed: u64, from: u64, to: u64) -> Result<()> {
     std::panic::set_hook(Box::new(|_| {}));
     memory::limit(MEMORY_MAX);
@@ -169,7 +169,7 @@ pub(crate) fn child(name: &str, seed: u64, from: u64, to: u64) -> Result<()> {
     Ok(())
 }
 
-/// A codec that has encoded messages of 3, 40 and 200 points, and these.
+/// Returns a codec that has encoded messages of 3, 40 and 200 points, and these.
 fn fresh(entry: &Entry) -> (Box<dyn Codec>, [Vec<u8>; 3]) {
     let mut codec = (entry.make)();
     let originals = [3, 40, 200].map(|points| codec.encode(&Cloud::of(points)).to_vec());
@@ -184,7 +184,7 @@ enum Verdict {
     Itself(u8),
 }
 
-/// Whether any way of reading finds a message in the bytes.
+/// Returns whether any way of reading finds a message in the bytes.
 fn read_all_ways(codec: &mut dyn Codec, bytes: &[u8]) -> Verdict {
     if let Some(letter) = codec.judge_itself(bytes) {
         return Verdict::Itself(letter);
@@ -196,7 +196,8 @@ fn read_all_ways(codec: &mut dyn Codec, bytes: &[u8]) -> Verdict {
     if any { Verdict::Read } else { Verdict::Refused }
 }
 
-/// One to four changes: bits, bytes, numbers at their edges, ends cut or grown, parts moved.
+/// Returns one to four changes: bits, bytes, numbers at their edges, ends cut or grown, parts
+/// moved.
 fn mutated(original: &[u8], random: &mut Random) -> Vec<u8> {
     let mut bytes = original.to_vec();
     for _ in 0..=random.below(4) {

@@ -38,7 +38,7 @@ pub(crate) enum Heat {
 pub(crate) struct Timing {
     pub(crate) name: &'static str,
     pub(crate) bytes: usize,
-    /// Least seconds of a call, by metric; infinite where that is not measured.
+    /// Returns the least seconds of a call, by metric; infinite where that is not measured.
     pub(crate) seconds: [f64; 5],
 }
 
@@ -102,7 +102,7 @@ pub(crate) fn run(
     Ok((timings, limits))
 }
 
-/// Every way of reading gives what was written.
+/// Checks that every way of reading gives what was written.
 pub(crate) fn check(
     name: &str,
     codec: &mut dyn Codec,
@@ -174,7 +174,7 @@ fn call(codec: &mut dyn Codec, metric: usize, cloud: &Cloud, bytes: &[u8]) {
     }
 }
 
-/// Least seconds of each step, for the codecs that have structures of their own.
+/// Returns the least seconds of each step, for the codecs that have structures of their own.
 pub(crate) fn phases(
     entries: &[Entry],
     cloud: &Cloud,

@@ -10,7 +10,7 @@ struct Watched;
 static ALLOCATOR: Watched = Watched;
 static LARGEST: AtomicUsize = AtomicUsize::new(0);
 
-/// Small requests are passed on without a look, so that timings stay the system's.
+/// Notes a large request; small ones are passed on without a look, so that timings stay the system's.
 fn note(size: usize) {
     if size > NOTED {
         LARGEST.fetch_max(size, Ordering::Relaxed);
@@ -79,7 +79,7 @@ mod of_c {
     }
 }
 
-/// The largest request since [`forget_largest`].
+/// Returns the largest request since [`forget_largest`].
 pub(crate) fn largest() -> usize {
     LARGEST.load(Ordering::Relaxed)
 }
@@ -96,7 +96,7 @@ pub(crate) fn limit(bytes: u64) {
     unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) };
 }
 
-/// What this thread has had of the processor.
+/// Returns what this thread has had of the processor.
 #[expect(unsafe_code, reason = "a call of the system")]
 pub(crate) fn cpu_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -47,7 +47,7 @@ pub(crate) struct Info {
     pub(crate) kind: u64,
     /// Nanoseconds.
     pub(crate) timestamp: u64,
-    /// Names the publisher.
+    /// Name of the publisher.
     pub(crate) guid: u64,
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct Point {
 }
 
 impl Cloud {
-    /// One turn of a lidar in a yard, `count` points.
+    /// Returns one turn of a lidar in a yard, `count` points.
     ///
     /// No number is zero, which some codecs leave out; each has all its digits, as measured ones do.
     pub(crate) fn of(count: usize) -> Self {
@@ -98,12 +98,12 @@ impl Cloud {
         Self { info, points: (0..count).map(point).collect() }
     }
 
-    /// What reading every number costs at least: all of them, summed in double precision.
+    /// Returns what reading every number costs at least: all of them, summed in double precision.
     pub(crate) fn sum(&self) -> f64 {
         sum(self.info, self.points.iter().copied())
     }
 
-    /// y of the point in the middle; zero where there is none.
+    /// Returns y of the point in the middle; zero where there is none.
     pub(crate) fn middle_y(&self) -> f32 {
         self.points.get(self.points.len() / 2).map_or(0.0, |point| point.position[1])
     }

@@ -63,7 +63,8 @@ fn command() -> Command {
     }
 }
 
-/// A vehicle's, as it was written by the first version of the schema: later fields do not matter here.
+/// Returns a vehicle's, as it was written by the first version of the schema: later fields do not
+/// matter here.
 fn telemetry() -> Telemetry {
     Telemetry::decode(include_bytes!("../../crates/message/tests/evolution/telemetry.bin"))
         .expect("every later version reads it")

@@ -11,7 +11,7 @@ pub(crate) struct Published {
     pub(crate) why: &'static str,
 }
 
-/// All eleven, in the paper's order. What the paper calls them stands first in the file.
+/// Returns all eleven, in the paper's order. What the paper calls them stands first in the file.
 pub(crate) fn table_1() -> impl Iterator<Item = Published> {
     TABLE_1.lines().skip(1).filter_map(|line| {
         let mut words = line.splitn(8, ';');
@@ -24,7 +24,7 @@ pub(crate) fn table_1() -> impl Iterator<Item = Published> {
     })
 }
 
-/// The line that the entry of that name stands for.
+/// Returns the line that the entry of that name stands for.
 pub(crate) fn of(here: &str) -> Option<Published> {
     table_1().find(|line| line.here == here)
 }

@@ -23,7 +23,8 @@ pub(crate) const SCANS: [&str; 3] = [
 /// A minute of a car's bus.
 pub(crate) const CAN: &str = "comma2k19_rav4.candump.log.gz";
 
-/// The scan in that file: x, y, z and intensity per point, four bytes each; `None` without one.
+/// Returns the scan in that file: x, y, z and intensity per point, four bytes each; `None` without
+/// one.
 pub(crate) fn scan(path: &Path) -> Result<Option<Cloud>> {
     if !path.exists() {
         return Ok(None);
@@ -63,7 +64,7 @@ pub(crate) struct Frame {
     data: [u8; 8],
 }
 
-/// The frames of that log, `(seconds) bus id#data`; `None` without one.
+/// Returns the frames of that log, `(seconds) bus id#data`; `None` without one.
 pub(crate) fn can(path: &Path) -> Result<Option<Vec<Frame>>> {
     if !path.exists() {
         return Ok(None);
@@ -87,7 +88,7 @@ fn frame(line: &str) -> Result<Frame> {
     Ok(Frame { time, id: u32::from_str_radix(id, 16)?, data })
 }
 
-/// Name, mean bytes, least seconds to encode and to decode a frame, for some codecs.
+/// Returns name, mean bytes, least seconds to encode and to decode a frame, for some codecs.
 pub(crate) fn time_frames(
     frames: &[Frame],
     rounds: usize,

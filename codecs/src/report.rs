@@ -22,7 +22,7 @@ impl Report {
         Self { csv: "part,codec,case,metric,value,unit\n".to_owned(), hostile: Vec::new() }
     }
 
-    /// Every figure, a line each.
+    /// Returns every figure, a line each.
     pub(crate) fn csv(&self) -> &str {
         &self.csv
     }
@@ -35,7 +35,7 @@ impl Report {
         let _ = writeln!(self.csv, "{part},\"{codec}\",{case},{metric},{value},{unit}");
     }
 
-    /// Mutated messages, each codec in a process of its own.
+    /// Prints what mutated messages do, each codec in a process of its own.
     pub(crate) fn hostile(&mut self, entries: &[Entry], count: u64) -> Result<()> {
         println!("{count} mutated messages of 3, 40 and 200 points for each codec");
         println!(
@@ -60,7 +60,7 @@ impl Report {
         Ok(())
     }
 
-    /// The steps, the table cold and hot, the paper's figures beside, and the ranking.
+    /// Returns the steps, the table cold and hot, the paper's figures beside, and the ranking.
     pub(crate) fn table(&mut self, entries: &[Entry], points: usize, effort: Effort) -> Result<()> {
         let cloud = Cloud::of(points);
         self.phases(entries, &cloud, "hot", effort);
@@ -126,7 +126,7 @@ impl Report {
         }
     }
 
-    /// The paper's codecs in our order, with their place there, and why it is another.
+    /// Prints the paper's codecs in our order, with their place there, and why it is another.
     fn ranking(&self, timings: &[Timing]) {
         let mut paper: Vec<_> = published::table_1().collect();
         let round_trip = |five: &[f64; 5]| five[0] + five[1];
@@ -150,7 +150,7 @@ impl Report {
         println!();
     }
 
-    /// The steps each way of codecs that have structures of their own.
+    /// Prints the steps each way of codecs that have structures of their own.
     fn phases(&mut self, entries: &[Entry], cloud: &Cloud, case: &str, effort: Effort) {
         let phases = measure::phases(entries, cloud, effort);
         if phases.is_empty() {
@@ -172,7 +172,7 @@ impl Report {
         println!();
     }
 
-    /// Round trips over the number of points.
+    /// Prints round trips over the number of points.
     pub(crate) fn sizes(&mut self, entries: &[Entry], effort: Effort) -> Result<()> {
         println!("Encode and sum, microseconds");
         let effort = Effort { rounds: effort.rounds / 3 + 1, ..effort };
@@ -212,7 +212,7 @@ impl Report {
         Ok(())
     }
 
-    /// Recordings, as far as they are there.
+    /// Prints recordings, as far as they are there.
     pub(crate) fn real(&mut self, entries: &[Entry], data: &Path, effort: Effort) -> Result<()> {
         let effort = Effort { rounds: effort.rounds / 3 + 1, ..effort };
         for scan in real::SCANS {
@@ -241,7 +241,7 @@ impl Report {
     }
 }
 
-/// Says how far Tautline's message is from the first of those that evolve and are safe.
+/// Prints how far Tautline's message is from the first of those that evolve and are safe.
 fn firsts(entries: &[Entry], timings: &[Timing], hostile: &[(&'static str, Counts)]) {
     let Some(ours) = timings.iter().find(|timing| timing.name == "Tautline") else { return };
     let safe = |entry: &Entry| {

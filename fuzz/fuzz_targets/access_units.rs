@@ -37,7 +37,7 @@ fn conceal(input: &mut Input<'_>) {
     }
 }
 
-/// Some NAL units, usually of the kinds that a strip's stream has, behind start codes.
+/// Returns some NAL units, usually of the kinds that a strip's stream has, behind start codes.
 fn access_unit(input: &mut Input<'_>) -> Vec<u8> {
     let mut unit = Vec::new();
     for _ in 0..=input.up_to(3) {

@@ -33,7 +33,7 @@ fn join(input: &mut Input<'_>) {
     }
 }
 
-/// A slice as strips have it, with or without what it needs.
+/// Returns a slice as strips have it, with or without what it needs.
 fn slice(input: &mut Input<'_>) -> Vec<u8> {
     let mut unit = match input.up_to(4) {
         0 => return BEGINNING.to_vec(),

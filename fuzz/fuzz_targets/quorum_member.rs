@@ -55,7 +55,8 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// A step with numbers near those that a quorum has in its first elections, or far from them.
+/// Returns a step with numbers near those that a quorum has in its first elections, or far from
+/// them.
 fn step(input: &mut Input<'_>) -> QuorumStep {
     let number = |input: &mut Input<'_>| match input.byte() {
         255 => input.word(),

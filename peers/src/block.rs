@@ -16,7 +16,7 @@ use crate::measure::{self, Contender, Effort, Timing, Work};
 use crate::memory::{Memory, Packets};
 use crate::random::Random;
 
-/// Is one block's shape.
+/// One block's shape.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     /// Source packets (k).
@@ -57,11 +57,11 @@ impl Shape {
 
 const WORKING_SET_BYTES: usize = 384 * 1024;
 
-/// Is a code that takes part; encoding and decoding contend separately.
+/// A code that takes part; encoding and decoding contend separately.
 pub(crate) trait Code {
     fn name(&self) -> String;
     fn family(&self) -> Family;
-    /// Says whether the code has the shape.
+    /// Returns whether the code has the shape.
     fn takes(&self, _: Shape) -> bool {
         true
     }
@@ -70,7 +70,7 @@ pub(crate) trait Code {
     fn decoder<'a>(&self, case: Case<'a>) -> Box<dyn Work + 'a>;
 }
 
-/// Says whose code it is, for the ratios.
+/// Whose code it is, for the ratios.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Family {
     /// Ours, on the kernel that it chooses by itself here.
@@ -83,7 +83,7 @@ pub(crate) enum Family {
     Crate,
 }
 
-/// Is what one contender works on.
+/// What one contender works on.
 pub(crate) struct Case<'a> {
     shape: Shape,
     block_count: usize,
@@ -106,7 +106,7 @@ impl<'a> Case<'a> {
     }
 }
 
-/// Is what all contenders needed on one shape, in their order.
+/// What all contenders needed on one shape, in their order.
 pub(crate) struct Row {
     pub(crate) shape: Shape,
     pub(crate) encode: Vec<Option<Timing>>,

@@ -39,7 +39,7 @@ pub(crate) fn invert(matrix: &mut [u8], inverse: &mut [u8], size: usize) {
     assert!(!failed, "a submatrix of a Cauchy matrix has an inverse");
 }
 
-/// Holds a matrix in the form that the library multiplies with: 32 bytes for each coefficient.
+/// A matrix in the form that the library multiplies with: 32 bytes for each coefficient.
 pub(crate) struct Tables {
     columns: usize,
     rows: usize,
@@ -85,7 +85,7 @@ impl Tables {
     }
 }
 
-/// Is a list of packets of one length to read.
+/// A list of packets of one length to read.
 pub(crate) struct Sources<'a> {
     pointers: Vec<*mut u8>,
     length: usize,
@@ -110,7 +110,7 @@ impl<'a> Sources<'a> {
     }
 }
 
-/// Is a list of packets of one length to write.
+/// A list of packets of one length to write.
 pub(crate) struct Targets<'a> {
     pointers: Vec<*mut u8>,
     length: usize,

@@ -6,7 +6,7 @@
 
 use crate::measure::Work;
 
-/// Is a loop that adds up products in registers.
+/// A loop that adds up products in registers.
 pub(crate) struct Ceiling {
     pub(crate) name: &'static str,
     /// Multiplies and adds so many vectors.
@@ -28,7 +28,7 @@ impl Work for Ceiling {
     }
 }
 
-/// Says whether the CPU multiplies by bit matrices, which the bars take for granted.
+/// Returns whether the CPU multiplies by bit matrices, which the bars take for granted.
 pub(crate) fn has_gfni() -> bool {
     #[cfg(target_arch = "x86_64")]
     return std::arch::is_x86_feature_detected!("gfni");
@@ -94,7 +94,7 @@ mod x86 {
         all.into_iter().flatten().collect()
     }
 
-    /// Is enough sums that none is waited for.
+    /// Enough sums that none is waited for.
     const SUMS: usize = 12;
 
     #[inline]

@@ -6,20 +6,20 @@ use anyhow::{Result, ensure};
 
 use crate::clock;
 
-/// Is one contender's work on a number of blocks of data, each prepared before it is timed.
+/// One contender's work on a number of blocks of data, each prepared before it is timed.
 pub(crate) trait Work {
     /// Prepares one block; not timed. `pattern` seeds what is lost: no pattern comes twice.
     fn prepare(&mut self, block: usize, pattern: u64);
     /// Does the work on one block, from the interface that a user has; timed.
     fn run(&mut self, block: usize);
-    /// Says whether the last run's result on the block is right; not timed.
+    /// Returns whether the last run's result on the block is right; not timed.
     fn is_right(&mut self, block: usize) -> bool;
 }
 
-/// Is some work and its name.
+/// Some work and its name.
 pub(crate) type Contender<'a> = (String, Box<dyn Work + 'a>);
 
-/// Says how thoroughly to measure.
+/// How thoroughly to measure.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort {
     /// Turns that every contender takes, one after the other.
@@ -28,7 +28,7 @@ pub(crate) struct Effort {
     pub(crate) turn: Duration,
 }
 
-/// Holds what one contender needed for one block.
+/// What one contender needed for one block.
 #[derive(Clone, Debug)]
 pub(crate) struct Timing {
     /// Best of each round, microseconds.

@@ -1,11 +1,11 @@
 //! Packets laid out as a receiver's ring would have them: one slot each, at whole cache lines.
 
-/// Is the size of a cache line and of the widest vector.
+/// The size of a cache line and of the widest vector.
 const LINE_BYTES: usize = 64;
-/// Is a page: where packets lie in it decides which of them get in each other's way in caches.
+/// A page: where packets lie in it decides which of them get in each other's way in caches.
 const PAGE_BYTES: usize = 4096;
 
-/// Owns the memory of one contender; [`Packets`] cuts it up.
+/// The memory of one contender; [`Packets`] cuts it up.
 pub(crate) struct Memory(Vec<u8>);
 
 impl Memory {
@@ -21,7 +21,7 @@ impl Memory {
     }
 }
 
-/// Gives out packets, zeros all of them.
+/// Packets to be given out, zeros all of them.
 pub(crate) struct Packets<'a> {
     slots: std::slice::ChunksExactMut<'a, u8>,
     packet_bytes: usize,

@@ -1,6 +1,6 @@
 //! Repeatable pseudo-random numbers: every contender meets the same losses.
 
-/// Is SplitMix64: any seed is good, every run the same.
+/// SplitMix64: any seed is good, every run the same.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Random(u64);
 

@@ -12,7 +12,7 @@ use crate::measure::{Effort, Timing};
 use crate::stream::{self, Outcome, Setting};
 use crate::table::{Table, figure};
 
-/// Prints table after table and keeps what the CSV file wants.
+/// The tables, printed one after another, and what the CSV file wants.
 pub(crate) struct Report {
     csv: String,
     all_hold: bool,
@@ -28,12 +28,12 @@ impl Report {
         &self.csv
     }
 
-    /// Says whether every bar met so far holds.
+    /// Returns whether every bar met so far holds.
     pub(crate) fn all_hold(&self) -> bool {
         self.all_hold
     }
 
-    /// Says on what and how the rest is measured.
+    /// Prints on what and how the rest is measured.
     pub(crate) fn header(&self, effort: Effort) {
         let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let cpu = cpu.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
@@ -326,7 +326,7 @@ impl Report {
     }
 }
 
-/// Says which half of a row is meant.
+/// Half of a row.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Operation {
     Encode,
@@ -358,7 +358,7 @@ impl Operation {
     }
 }
 
-/// Says for each row how many times faster ours is than others; `None` where one is missing.
+/// For each row, how many times faster ours is than others; `None` where one is missing.
 struct Ratios {
     to_isal: Vec<Option<f64>>,
     /// As `to_isal`, but the median of the ratios in each round.

@@ -13,7 +13,7 @@ use crate::block::Family;
 use crate::measure::{self, Contender, Effort, Timing, Work};
 use crate::random::Random;
 
-/// Is a share of packets lost at random, and how many source packets stand between repair packets.
+/// A share of packets lost at random, and how many source packets stand between repair packets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setting {
     pub(crate) loss_percent: usize,
@@ -27,16 +27,16 @@ pub(crate) const SETTINGS: [Setting; 3] = [
 ];
 
 pub(crate) const SYMBOL_BYTES: usize = 1200;
-/// Is how many packets are sent before the sender learns of one receiver's state.
+/// How many packets are sent before the sender learns of one receiver's state.
 pub(crate) const FEEDBACK_SLOTS: usize = 64;
-/// Is the length of a stream.
+/// The length of a stream.
 const SOURCES: u64 = 2000;
-/// Is how many different source packets there are: they stay in the second-level cache.
+/// How many different source packets there are: they stay in the second-level cache.
 const SYMBOLS: u64 = 128;
-/// Is the most packets that a sender's coding window holds; no stream here needs more.
+/// The most packets that a sender's coding window holds; no stream here needs more.
 const WINDOW: usize = 256;
 
-/// Makes repair packets.
+/// A maker of repair packets.
 trait Sender {
     fn push(&mut self, symbol: &[u8]);
     /// Takes all packets below `edge` out of the coding window.
@@ -48,7 +48,7 @@ trait Sender {
     }
 }
 
-/// Makes lost packets known again.
+/// A finder of lost packets.
 trait Receiver {
     fn source(&mut self, id: u64, symbol: &[u8]);
     fn repair(&mut self, repair: &Repair, payload: &[u8]);
@@ -58,7 +58,7 @@ trait Receiver {
     fn edge(&self) -> u64;
 }
 
-/// Is one code's part in the contest.
+/// One code's part in the contest.
 struct Entry {
     name: String,
     family: Family,
@@ -67,7 +67,7 @@ struct Entry {
     decode: Option<Box<dyn Work>>,
 }
 
-/// Is what one code needed at one setting, for one source packet.
+/// What one code needed at one setting, for one source packet.
 pub(crate) struct Outcome {
     pub(crate) name: String,
     pub(crate) family: Family,
@@ -112,7 +112,7 @@ pub(crate) fn measure(
         .collect())
 }
 
-/// Is what a sender does, in the order of time, and what arrives of it.
+/// What a sender does, in the order of time, and what arrives of it.
 #[derive(Clone)]
 struct Stream {
     sent: Vec<Sent>,
@@ -188,7 +188,7 @@ fn symbol(id: u64) -> &'static [u8] {
     &BYTES[(id % SYMBOLS) as usize * SYMBOL_BYTES..][..SYMBOL_BYTES]
 }
 
-/// Sends a stream with a new sender each time.
+/// A stream sent with a new sender each time.
 struct Encode<S, M> {
     stream: Stream,
     make: M,
@@ -236,7 +236,7 @@ impl<S: Sender, M: Fn() -> S> Work for Encode<S, M> {
     }
 }
 
-/// Receives a stream with a new receiver each time.
+/// A stream received with a new receiver each time.
 struct Decode<R, M> {
     stream: Stream,
     make: M,

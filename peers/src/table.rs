@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-/// Is a table whose first column is text and whose others are right-aligned.
+/// A table whose first column is text and whose others are right-aligned.
 #[derive(Default)]
 pub(crate) struct Table {
     title: String,

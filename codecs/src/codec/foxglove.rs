@@ -62,7 +62,7 @@ impl Codec for Protobuf {
     }
 }
 
-/// The message, if its records are laid out as ours.
+/// Returns the message, if its records are laid out as ours.
 fn read(bytes: &[u8]) -> Read<WireCloud> {
     let wire = WireCloud::decode(bytes)?;
     let fields = wire.fields.iter().map(|field| (field.name.as_str(), field.offset, field.number));
@@ -76,7 +76,7 @@ pub(crate) fn frame_id(info: normal::Info) -> String {
     format!("{:016x}{:016x}", info.kind, info.guid)
 }
 
-/// Kind and guid from a [`frame_id`].
+/// Reads kind and guid from a [`frame_id`].
 pub(crate) fn parse_frame_id(frame_id: &str) -> Read<(u64, u64)> {
     let (halves, rest) = frame_id.as_bytes().as_chunks::<16>();
     match halves {

@@ -83,7 +83,7 @@ pub(crate) fn record_of(point: &Point) -> [u8; RECORD] {
     bits.to_le_bytes()
 }
 
-/// On a little-endian machine, as all that this is measured on are.
+/// Reads a point on a little-endian machine, as all that this is measured on are.
 pub(crate) fn point_from(record: &[u8; RECORD]) -> Point {
     // One move of 16 bytes; what is behind the intensity is nobody's.
     zerocopy::transmute!(*record)

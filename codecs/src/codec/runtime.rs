@@ -62,7 +62,7 @@ impl Runtime {
         Self::start(java)
     }
 
-    /// An answer, unless the process has died.
+    /// Returns an answer, unless the process has died.
     fn ask(&mut self, what: u8, payload: &[u8]) -> std::io::Result<Vec<u8>> {
         let length = u32::try_from(payload.len()).expect("messages are some MB");
         let mut request = vec![what];
@@ -77,7 +77,7 @@ impl Runtime {
         Ok(answer)
     }
 
-    /// Sum, y and normal form of a message.
+    /// Returns sum, y and normal form of a message.
     fn read(&mut self, bytes: &[u8]) -> Read<(f64, f32, Cloud)> {
         let answer = self.ask(b'r', bytes)?;
         let (letter, rest) = answer.split_first().ok_or_else(|| refused("no answer"))?;

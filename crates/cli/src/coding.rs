@@ -46,7 +46,7 @@ impl Coding {
         set(&mut config.path_back, self.path_back);
     }
 
-    /// What is given as a settings file has it.
+    /// Returns what is given as a settings file has it.
     pub(crate) fn to_toml(&self) -> String {
         let mut text = String::new();
         let mut line = |name: &str, value: Option<String>| {

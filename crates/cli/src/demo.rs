@@ -74,7 +74,7 @@ impl Demo {
     }
 }
 
-/// Sixty pictures a second where vehicle, operator and browser find a core each.
+/// Returns sixty pictures a second where vehicle, operator and browser find a core each.
 fn fitting_rate() -> f64 {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     if cores < 4 { 30.0 } else { 60.0 }

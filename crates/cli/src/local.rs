@@ -32,7 +32,7 @@ pub(crate) async fn post(
     ask(address, &format!("{head}\r\n\r\n{body}"), patience).await
 }
 
-/// What listens at an address that is no vehicle's and no operator's.
+/// Returns what listens at an address that is no vehicle's and no operator's.
 pub(crate) fn stranger(address: SocketAddr) -> anyhow::Error {
     anyhow::anyhow!("what listens at {address} is no vehicle or operator: {WHERE}")
 }
@@ -60,7 +60,7 @@ async fn ask(address: SocketAddr, request: &str, patience: Duration) -> anyhow::
     body_of(address, &answer)
 }
 
-/// The body of a good answer.
+/// Returns the body of a good answer.
 fn body_of(address: SocketAddr, answer: &[u8]) -> anyhow::Result<String> {
     let text = std::str::from_utf8(answer).map_err(|_| stranger(address))?;
     let (head, body) = text.split_once("\r\n\r\n").ok_or_else(|| stranger(address))?;

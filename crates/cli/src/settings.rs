@@ -24,7 +24,7 @@ pub(crate) fn set<T>(setting: &mut T, flag: Option<T>) {
     }
 }
 
-/// A TOML error as `FILE:LINE: what is wrong`, for a terminal.
+/// Returns a TOML error as `FILE:LINE: what is wrong`, for a terminal.
 fn one_line(file: &Path, text: &str, error: &toml::de::Error) -> anyhow::Error {
     let line = error
         .span()

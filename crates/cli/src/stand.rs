@@ -103,12 +103,12 @@ impl Stand {
         self.console
     }
 
-    /// Where the vehicle serves its `/metrics`.
+    /// Returns where the vehicle serves its `/metrics`.
     pub(crate) fn vehicle_metrics(&self) -> SocketAddr {
         self.metrics
     }
 
-    /// The process numbers, by name.
+    /// Returns the process numbers, by name.
     pub(crate) fn process_ids(&self) -> impl Iterator<Item = (&'static str, u32)> {
         self.processes.iter().filter_map(|p| p.child.id().map(|id| (p.name, id)))
     }

@@ -13,7 +13,7 @@ fn path(folder: &Path, name: &str) -> String {
     folder.join(name).to_str().expect("a plain path").to_owned()
 }
 
-/// The number that follows `label` in the figures.
+/// Returns the number that follows `label` in the figures.
 fn figure(figures: &str, label: &str) -> f64 {
     let line = figures.lines().find_map(|line| line.strip_prefix(label));
     let number = line.and_then(|rest| rest.split_whitespace().next());

@@ -9,7 +9,7 @@ fn main() {
     divan::main();
 }
 
-/// Is one block: k source packets, n - k repair packets, bytes a packet; all repairs are used.
+/// One block: k source packets, n - k repair packets, bytes a packet; all repairs are used.
 #[derive(Clone, Copy)]
 struct Shape {
     source_count: usize,
@@ -106,7 +106,7 @@ fn encode(bencher: Bencher<'_, '_>, case: Case) {
     assert!(repairs.iter().eq(&block[code.source_count()..]));
 }
 
-/// As many sources as there are repair packets are lost, spread over the block.
+/// Recovers as many sources as there are repair packets, spread over the block.
 #[divan::bench(args = cases())]
 fn recover(bencher: Bencher<'_, '_>, case: Case) {
     let code = case.code();

@@ -14,7 +14,7 @@ fn main() {
     divan::main();
 }
 
-/// Is a share of packets lost at random, and how many source packets stand between repair packets.
+/// A share of packets lost at random, and how many source packets stand between repair packets.
 #[derive(Clone, Copy)]
 struct Setting {
     loss_percent: u64,
@@ -29,9 +29,9 @@ const SETTINGS: [Setting; 3] = [
 
 const SYMBOL_BYTES: usize = 1200;
 const FEEDBACK_SLOTS: usize = 64;
-/// Is the length of a stream: its received packets stay in the second-level cache.
+/// The length of a stream: its received packets stay in the second-level cache.
 const SOURCES: u64 = 2000;
-/// Is how many different source packets there are.
+/// How many different source packets there are.
 const SYMBOLS: u64 = 64;
 const CONFIG: Config = Config::new(SYMBOL_BYTES, 256);
 
@@ -52,7 +52,7 @@ fn cases() -> impl Iterator<Item = Case> {
     Kernel::all().flat_map(|kernel| SETTINGS.map(|setting| Case { kernel, setting }))
 }
 
-/// Is what the sender does and what arrives, in the order of time.
+/// What the sender does and what arrives, in the order of time.
 struct Stream {
     sent: Vec<Sent>,
     received: Vec<Received>,

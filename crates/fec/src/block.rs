@@ -12,19 +12,19 @@ use crate::kernel::{Column, Kernel, ROWS_MAX, SOLVED_MAX};
 use crate::subspace::WEIGHTS;
 use interpolation::{Factor, Interpolation};
 
-/// Is the most packets in a block: the indices are elements of GF(2^8).
+/// The most packets in a block: the indices are elements of GF(2^8).
 pub const PACKETS_MAX: usize = 256;
 
-/// Is the most source packets of what counts as a small block.
+/// The most source packets of what counts as a small block.
 const SMALL_MAX: usize = 48;
 
-/// Names one of the two block codes; both are MDS, and they differ in the repair packets' bytes.
+/// One of the two block codes; both are MDS, and they differ in the repair packets' bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
-    /// Is the Cauchy code: repair packet `i` does not depend on `n`, so that more can be made for
+    /// The Cauchy code: repair packet `i` does not depend on `n`, so that more can be made for
     /// a block at any time.
     Cauchy,
-    /// Is the code that an additive FFT computes: for one `n - k` known beforehand.
+    /// The code that an additive FFT computes: for one `n - k` known beforehand.
     Fft,
 }
 
@@ -49,7 +49,7 @@ impl Scheme {
     }
 }
 
-/// Is a systematic Reed-Solomon code of one scheme and shape.
+/// A systematic Reed-Solomon code of one scheme and shape.
 ///
 /// Small and `Copy`: it holds no tables. Nothing here allocates; encoding needs about 8 KiB of
 /// stack, recovery 48 KiB.
@@ -389,8 +389,8 @@ impl Code {
         self.repair_count().next_power_of_two().trailing_zeros() as usize
     }
 
-    /// Whether an FFT and `more` multiplications are faster than `row_count` rows of the matrix;
-    /// each butterfly has two additions for its one multiplication.
+    /// Returns whether an FFT and `more` multiplications are faster than `row_count` rows of the
+    /// matrix; each butterfly has two additions for its one multiplication.
     fn transform_pays(&self, row_count: usize, more: usize) -> bool {
         let m = 1 << self.layers();
         let chunk_count = self.source_count().div_ceil(m);

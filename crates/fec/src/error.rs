@@ -1,6 +1,6 @@
 //! What a caller can get wrong.
 
-/// Tells which requirement of a code a call did not meet. No output is written when it is given.
+/// Requirement of a code that a call did not meet; no output is written then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -4,7 +4,7 @@
 //! modulo [`POLYNOMIAL`]. Addition and subtraction are both XOR. The element 2 (that is, `x`)
 //! generates the multiplicative group. All tables are built at compile time.
 
-/// Is the field's modulus x^8 + x^4 + x^3 + x^2 + 1, a primitive polynomial: 0x11D.
+/// The field's modulus x^8 + x^4 + x^3 + x^2 + 1, a primitive polynomial: 0x11D.
 ///
 /// Source: [RFC5510] 8.1. It is not the AES polynomial (0x11B).
 ///
@@ -27,30 +27,30 @@ pub const fn invert(a: u8) -> Option<u8> {
     }
 }
 
-/// Holds `2^i` at `i`. Three logarithms may be added before a look-up: their sum is < 1024.
+/// `2^i` at `i`. Three logarithms may be added before a look-up: their sum is < 1024.
 pub(crate) static EXP: [u8; 1024] = exp_table();
 
-/// Holds the logarithm to base 2 of each element, 0..=254; 0 stands at index 0 as a neutral term.
+/// The logarithm to base 2 of each element, 0..=254; 0 stands at index 0 as a neutral term.
 pub(crate) static LOG: [u8; 256] = log_table();
 
-/// Holds `-LOG` modulo 255, 0..=254; again 0 at index 0, so that it adds nothing.
+/// `-LOG` modulo 255, 0..=254; again 0 at index 0, so that it adds nothing.
 pub(crate) static LOG_OF_INVERSE: [u8; 256] = log_of_inverse_table();
 
-/// Holds the multiplicative inverse of each element; 0 stands at index 0 and means nothing.
+/// The multiplicative inverse of each element; 0 stands at index 0 and means nothing.
 pub(crate) static INVERSE: [u8; 256] = inverse_table();
 
-/// Holds for each coefficient its products with 0x00..0x0F, then with 0x00, 0x10, .. 0xF0.
+/// For each coefficient, its products with 0x00..0x0F, then with 0x00, 0x10, .. 0xF0.
 ///
 /// `c * x` is `NIBBLES[c].0[x & 15] ^ NIBBLES[c].0[16 + (x >> 4)]`.
 pub(crate) static NIBBLES: [Nibbles; 256] = nibble_tables();
 
-/// Holds for each coefficient the 8 x 8 bit matrix of "multiply by it", as GFNI wants it.
+/// For each coefficient, the 8 x 8 bit matrix of "multiply by it", as GFNI wants it.
 ///
 /// Byte `7 - i` of the value is the row that gives bit `i` of the product.
 #[cfg(target_arch = "x86_64")]
 pub(crate) static BIT_MATRICES: [u64; 256] = bit_matrices();
 
-/// Is one coefficient's pair of 16-byte look-up tables, never straddling a cache line.
+/// One coefficient's pair of 16-byte look-up tables, never straddling a cache line.
 #[derive(Clone, Copy)]
 #[repr(align(32))]
 pub(crate) struct Nibbles(pub(crate) [u8; 32]);

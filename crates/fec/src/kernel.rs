@@ -38,19 +38,19 @@ pub use scalar::Scalar;
 #[cfg(target_arch = "x86_64")]
 pub use ssse3::Ssse3;
 
-/// Is the most output packets that one multiplication computes.
+/// The most output packets that one multiplication computes.
 ///
 /// With 12 rows of two 64-byte columns, 24 of the 32 AVX-512 registers are accumulators, 4 hold
 /// input, and the rest the matrices.
 pub const ROWS_MAX: usize = 12;
 
-/// Is the most packets that are solved for at once: a block has at most 256, half of them repair.
+/// The most packets that are solved for at once: a block has at most 256, half of them repair.
 pub(crate) const SOLVED_MAX: usize = 128;
 
-/// Is one input packet's column of the matrix: its coefficient in each output packet.
+/// One input packet's column of the matrix: its coefficient in each output packet.
 pub type Column = [u8; ROWS_MAX];
 
-/// Is one way to multiply; each variant's payload proves that this CPU can.
+/// One way to multiply; each variant's payload proves that this CPU can.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kernel {

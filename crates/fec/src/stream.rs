@@ -89,18 +89,18 @@ pub use coefficient::coefficient;
 pub use decoder::{Decoder, Discard, Discards};
 pub use encoder::Encoder;
 
-/// Is the most source packets that a coding window, or a decoder's memory, can hold.
+/// The most source packets that a coding window, or a decoder's memory, can hold.
 ///
 /// The count of packets in a repair packet's header has 16 bits.
 pub const WINDOW_MAX: usize = u16::MAX as usize;
 
-/// Is the farthest that a header may lie ahead of all packets seen: 2^20 packets.
+/// The farthest that a header may lie ahead of all packets seen: 2^20 packets.
 ///
 /// Farther ahead than any outage that a stream survives; a packet that claims more is refused, so
 /// that it does not make a decoder forget all it holds. [`Decoder::forget_before`] goes farther.
 pub const AHEAD_MAX: u64 = 1 << 20;
 
-/// Is the shape of an encoder or a decoder; all its memory follows from it.
+/// The shape of an encoder or a decoder; all its memory follows from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Bytes of every source packet and of every repair packet's payload; may be 0.
@@ -142,7 +142,7 @@ impl Config {
     }
 }
 
-/// Is what a repair packet must carry beside its payload: what it is a combination of.
+/// What a repair packet must carry beside its payload: what it is a combination of.
 ///
 /// Which coefficients it has follows from the seed: [`coefficient`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -164,7 +164,7 @@ impl Repair {
     }
 }
 
-/// Tells where a decoder stands.
+/// Where a decoder stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Report {
     /// Every source packet below it is known or [given up](Decoder::forget_before): the sender may

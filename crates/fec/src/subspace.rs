@@ -5,18 +5,18 @@
 
 use crate::gf256::{invert, multiply};
 
-/// Is how many points there are for packets: the elements of the field.
+/// How many points there are for packets: the elements of the field.
 pub(crate) const POINTS: usize = 256;
 
-/// Is one more than the greatest k: a block has at most 2^7 repair packets.
+/// One more than the greatest k: a block has at most 2^7 repair packets.
 const LAYERS: usize = 8;
 
-/// Holds at `[k][b]` the value of W_k(x) / W_k(2^k) on the coset of `x = b 2^(k+1)`.
+/// At `[k][b]`, the value of W_k(x) / W_k(2^k) on the coset of `x = b 2^(k+1)`.
 ///
 /// These are the factors of layer k's butterflies. Source: [LCH] section III.
 pub(crate) static SKEWS: [[u8; 128]; LAYERS] = skews();
 
-/// Holds at `[k][b]` the value of W_k on the coset `b 2^k + V_k`, divided by the product of all
+/// At `[k][b]`, the value of W_k on the coset `b 2^k + V_k`, divided by the product of all
 /// elements of V_k but 0; b > 0.
 ///
 /// It is the value at x of the polynomial of degree < 2^k that is 1 at r in V_k and 0 on the rest

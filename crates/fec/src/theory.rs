@@ -52,7 +52,7 @@ pub use innovation::innovative_probability;
 pub use order::OrderStatistic;
 pub use plan::{Target, largest_interval};
 
-/// Is a streaming code on a link that erases packets independently: the pair (l, e), checked.
+/// A streaming code on a link that erases packets independently: the pair (l, e), checked.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stream {
     interval: u32,
@@ -113,7 +113,7 @@ impl Stream {
         f64::from(self.interval)
     }
 
-    /// (1 - e)^exponent, exact for small e and large exponents too.
+    /// Returns (1 - e)^exponent, exact for small e and large exponents too.
     fn kept(&self, exponent: f64) -> f64 {
         (exponent * (-self.erasure_rate).ln_1p()).exp()
     }

@@ -82,7 +82,8 @@ fn python() -> PathBuf {
 /// The headers that come with the crate that holds flatc, or the system's.
 fn headers() -> PathBuf {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
-    let home = home.unwrap_or_else(|| PathBuf::from(std::env::var_os("HOME").unwrap()).join(".cargo"));
+    let home =
+        home.unwrap_or_else(|| PathBuf::from(std::env::var_os("HOME").unwrap()).join(".cargo"));
     let registries = fs::read_dir(home.join("registry/src")).into_iter().flatten().flatten();
     let flatcs = registries.map(|entry| entry.path().join(FLATC).join("flatbuffers/include"));
     let mut places = flatcs.chain(["/usr/include".into(), "/usr/local/include".into()]);

@@ -15,7 +15,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock whose [`Instant::ZERO`] is now.
+    /// Returns a clock whose [`Instant::ZERO`] is now.
     #[expect(clippy::disallowed_methods, reason = "this is the one place that reads a clock")]
     pub fn start() -> Self {
         let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -25,14 +25,14 @@ impl Clock {
         }
     }
 
-    /// The present instant.
+    /// Returns the present instant.
     #[expect(clippy::disallowed_methods, reason = "this is the one place that reads a clock")]
     pub fn now(&self) -> Instant {
         let elapsed = std::time::Instant::now().duration_since(self.started);
         Instant::ZERO + elapsed
     }
 
-    /// Nanoseconds of Unix time at `instant`.
+    /// Returns nanoseconds of Unix time at `instant`.
     pub fn unix_nanos(&self, instant: Instant) -> u64 {
         self.started_unix_nanos.saturating_add(instant.as_nanos())
     }
@@ -46,7 +46,7 @@ impl Clock {
     }
 }
 
-/// What the calling thread has had of a processor so far.
+/// Returns what the calling thread has had of a processor so far.
 ///
 /// On a shared machine it tells what work costs, where a clock tells also how long others had it.
 pub fn thread_time() -> Duration {

@@ -80,12 +80,12 @@ impl Emulator {
         Ok(Self { poll, clock: Clock::start(), timer, relays, server })
     }
 
-    /// Where the links listen, in order; tells the ports that were asked for as 0.
+    /// Returns where the links listen, in order; tells the ports that were asked for as 0.
     pub fn listen_addresses(&self) -> Vec<SocketAddr> {
         self.relays.iter().map(Relay::listen_address).collect()
     }
 
-    /// Where the control channel listens; `None`: there is none.
+    /// Returns where the control channel listens; `None`: there is none.
     pub fn control_address(&self) -> Option<SocketAddr> {
         self.server.as_ref().map(Server::address)
     }
@@ -113,7 +113,7 @@ impl Emulator {
         Ok(self.status())
     }
 
-    /// What the links have done so far.
+    /// Returns what the links have done so far.
     pub fn status(&self) -> Status {
         status_of(&self.relays)
     }

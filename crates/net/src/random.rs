@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 
-/// Thirty-two random bytes of the system's.
+/// Returns thirty-two random bytes of the system's.
 ///
 /// # Errors
 /// When the system has none to give.

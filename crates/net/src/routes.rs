@@ -2,7 +2,7 @@ use std::net::SocketAddr;
 
 use tautline_transport::Route;
 
-/// Every local socket with every address of the peer that it can reach: same family, and
+/// Returns every local socket with every address of the peer that it can reach: same family, and
 /// loopback only with loopback. Addresses that are none are left out; at most sixteen.
 pub fn routes(locals: &[SocketAddr], peer_addresses: &[String]) -> Vec<Route> {
     let remotes: Vec<SocketAddr> = peer_addresses.iter().filter_map(|a| a.parse().ok()).collect();

@@ -34,7 +34,7 @@ impl Local {
         })
     }
 
-    /// As [`Local::open`], on this port.
+    /// Opens as [`Local::open`] does, on this port.
     pub(crate) fn open_on(&self, port: u16) -> anyhow::Result<mio::net::UdpSocket> {
         let socket = self.bind(port).with_context(|| {
             let advice = match self {
@@ -77,7 +77,7 @@ impl Local {
 }
 
 impl Default for Local {
-    /// Any IPv4 address, any port.
+    /// Returns any IPv4 address, any port.
     fn default() -> Self {
         Self::Address(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)))
     }

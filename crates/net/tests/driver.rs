@@ -63,7 +63,7 @@ impl End {
     }
 }
 
-/// A vehicle's and an operator's end whose session stands.
+/// Returns a vehicle's and an operator's end whose session stands.
 fn pair() -> (End, End) {
     let (vehicle, operator) = (End::start(), End::start());
     let keys = [1, 2].map(|seed| Identity::from_seed(&[seed; 32]));

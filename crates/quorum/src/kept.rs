@@ -15,13 +15,13 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// As bytes, for a file.
+    /// Returns it as bytes, for a file.
     pub fn to_bytes(&self) -> Vec<u8> {
         let head = [self.term, self.vote, self.commit];
         head.iter().chain(&self.entry_terms).flat_map(|number| number.to_le_bytes()).collect()
     }
 
-    /// From the bytes of a file.
+    /// Reads it from the bytes of a file.
     ///
     /// # Errors
     /// When no member can have written them.

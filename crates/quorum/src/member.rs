@@ -58,7 +58,7 @@ pub struct Member {
 }
 
 impl Member {
-    /// A member that starts at `now`, with what it kept when it ran before.
+    /// Returns a member that starts at `now`, with what it kept when it ran before.
     ///
     /// # Errors
     /// When the configuration makes no sense, or not with what was kept.
@@ -106,12 +106,12 @@ impl Member {
         Ok(member)
     }
 
-    /// Whether this member acts at `now`: its lease lasts.
+    /// Returns whether this member acts at `now`: its lease lasts.
     pub fn may_act(&self, now: Instant) -> bool {
         self.leads_until.is_some_and(|until| now < until)
     }
 
-    /// When this member's lease ends, if it has one.
+    /// Returns when this member's lease ends, if it has one.
     pub fn leads_until(&self) -> Option<Instant> {
         self.leads_until
     }
@@ -121,7 +121,7 @@ impl Member {
         self.node.raft.term
     }
 
-    /// What has not been made use of so far.
+    /// Returns what has not been made use of so far.
     pub fn counters(&self) -> Counters {
         self.counters
     }
@@ -148,7 +148,7 @@ impl Member {
         self.settle(now);
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) is to be called next.
+    /// Returns when [`handle_timeout`](Self::handle_timeout) is to be called next.
     pub fn poll_timeout(&self) -> Instant {
         self.tick_due.min(self.heartbeat_due)
     }
@@ -171,18 +171,18 @@ impl Member {
         self.settle(now);
     }
 
-    /// What must be kept before anything more is sent; `None`: nothing new.
+    /// Returns what must be kept before anything more is sent; `None`: nothing new.
     pub fn poll_keep(&mut self) -> Option<&Kept> {
         std::mem::take(&mut self.unkept).then_some(&self.kept)
     }
 
-    /// The next datagram and the member that it goes to; `None`: no more.
+    /// Returns the next datagram and the member that it goes to; `None`: no more.
     pub fn poll_transmit(&mut self) -> Option<(u8, Vec<u8>)> {
         self.outbox.pop_front()
     }
 
-    /// Whether a member that runs as it should can have sent this: Raft takes that for granted, and
-    /// ends the process where it is not so.
+    /// Returns whether a member that runs as it should can have sent this: Raft takes that for
+    /// granted, and ends the process where it is not so.
     fn is_sound(&self, message: &Message) -> bool {
         let Kept { commit, entry_terms, .. } = &self.kept;
         let last = entry_terms.len() as u64;
@@ -243,12 +243,12 @@ impl Member {
         }
     }
 
-    /// A lease that has run out is none, whatever Raft believes.
+    /// Ends a lease that has run out, whatever Raft believes.
     fn expire(&mut self, now: Instant) {
         self.leads_until = self.leads_until.filter(|until| now < *until);
     }
 
-    /// For how long a round is good: what any member waits at least before it votes anew, less a
+    /// Returns for how long a round is good: what any member waits at least before it votes anew, less a
     /// tick that may follow at once, less what clocks may differ in that time.
     fn lease(&self) -> Duration {
         let tick = self.config.heartbeat / TICKS as u32;
@@ -256,7 +256,7 @@ impl Member {
         tick * ticks * (DRIFT - 1) / DRIFT
     }
 
-    /// For how long a member votes for nobody once it has heard its leader: longer than a lease.
+    /// Returns for how long a member votes for nobody once it has heard its leader: longer than a lease.
     fn silence(&self) -> Duration {
         self.config.heartbeat * u32::from(self.config.patience) * DRIFT / (DRIFT - 1)
     }
@@ -314,7 +314,7 @@ fn asks_for_a_vote(message: &Message) -> bool {
     matches!(message.msg_type, MessageType::MsgRequestVote | MessageType::MsgRequestPreVote)
 }
 
-/// Raft's view of what was kept.
+/// Returns Raft's view of what was kept.
 fn storage(members: u8, kept: &Kept) -> MemStorage {
     let voters: Vec<u64> = (1..=u64::from(members)).collect();
     let storage = MemStorage::new_with_conf_state(ConfState::from((voters, vec![])));

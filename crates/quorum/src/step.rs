@@ -4,7 +4,7 @@ use raft::eraftpb::{Entry, Message, MessageType};
 use tautline_message::QuorumStep;
 use tautline_units::Instant;
 
-/// `message` for the wire; `None` for what members never tell each other here.
+/// Returns `message` for the wire; `None` for what members never tell each other here.
 pub(crate) fn to_wire(message: &Message) -> Option<QuorumStep> {
     Some(QuorumStep {
         kind: KINDS.iter().position(|kind| *kind == message.msg_type)? as u8,
@@ -22,7 +22,7 @@ pub(crate) fn to_wire(message: &Message) -> Option<QuorumStep> {
     })
 }
 
-/// The message that `step` stands for; `None` if it stands for none.
+/// Returns the message that `step` stands for; `None` if it stands for none.
 pub(crate) fn from_wire(step: &QuorumStep) -> Option<Message> {
     let mut message = Message::default();
     message.set_msg_type(*KINDS.get(usize::from(step.kind))?);
@@ -46,7 +46,7 @@ pub(crate) fn from_wire(step: &QuorumStep) -> Option<Message> {
     Some(message)
 }
 
-/// What a round of heartbeats carries, so that its answers tell when it began.
+/// Returns what a round of heartbeats carries, so that its answers tell when it began.
 pub(crate) fn round(began: Instant) -> Vec<u8> {
     began.as_nanos().to_le_bytes().to_vec()
 }

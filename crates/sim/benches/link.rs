@@ -11,7 +11,7 @@ fn main() {
     divan::main();
 }
 
-/// Ten simulated seconds of 1250-byte packets at 2 MB/s: 16,000 packets.
+/// Runs ten simulated seconds of 1250-byte packets at 2 MB/s: 16,000 packets.
 fn run(mut link: Link<()>) -> u64 {
     let mut now = Instant::ZERO;
     for _ in 0..16_000 {

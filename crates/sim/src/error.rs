@@ -73,7 +73,7 @@ pub enum Error {
     },
 }
 
-/// The path from the root, which tells where a relative one was looked for.
+/// Returns the path from the root, which tells where a relative one was looked for.
 fn whole(path: &Path) -> String {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
 }

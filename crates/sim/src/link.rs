@@ -49,7 +49,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// The same in both directions.
+    /// Returns the same in both directions.
     pub fn symmetric(config: Config) -> Self {
         Self { up: config.clone(), down: config }
     }
@@ -67,7 +67,7 @@ impl Pair {
         self.links_of(Seeds::of(seed))
     }
 
-    /// As [`Pair::links`], with seeds of which some may be other links' too.
+    /// Builds as [`Pair::links`] does, with seeds of which some may be other links' too.
     ///
     /// # Errors
     /// As [`Pair::links`].
@@ -90,7 +90,7 @@ pub struct Seeds {
 }
 
 impl Seeds {
-    /// Those of a link with a radio of its own, in the world whose common seed is 0.
+    /// Returns those of a link with a radio of its own, in the world whose common seed is 0.
     pub const fn of(seed: u64) -> Self {
         Self { radio: seed, common: 0, own: seed }
     }
@@ -115,7 +115,7 @@ impl Drop {
     /// Every kind.
     pub const ALL: [Self; 5] = [Self::Queue, Self::Loss, Self::Outage, Self::Cut, Self::Size];
 
-    /// The name in logs and counters.
+    /// Returns the name in logs and counters.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Queue => "queue",
@@ -160,7 +160,7 @@ impl Counters {
         self.dropped.iter().sum()
     }
 
-    /// Every reason by name, with its count.
+    /// Returns every reason by name, with its count.
     pub fn drops(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         Drop::ALL.iter().map(|reason| (reason.name(), self.dropped(*reason)))
     }
@@ -210,7 +210,7 @@ struct Flight<P> {
 pub const PACKETS_MAX: usize = 1 << 16;
 
 impl<P> Link<P> {
-    /// A link of its own.
+    /// Returns a link of its own.
     ///
     /// # Errors
     /// [`Error::Field`] for a field out of range, [`Error::TraceNotLoaded`],
@@ -219,7 +219,7 @@ impl<P> Link<P> {
         Self::with_seeds(config, Seeds::of(seed))
     }
 
-    /// A link that may share its interruptions with others.
+    /// Returns a link that may share its interruptions with others.
     ///
     /// # Errors
     /// As [`Link::new`].
@@ -310,12 +310,12 @@ impl<P> Link<P> {
         Ok(())
     }
 
-    /// When the next packet arrives at the far end; `None`: none is on its way.
+    /// Returns when the next packet arrives at the far end; `None`: none is on its way.
     pub fn next_departure(&self) -> Option<Instant> {
         self.flight.front().map(|flight| Instant::from_nanos(flight.arrival))
     }
 
-    /// The next packet that has arrived by `now`, with its instant of arrival.
+    /// Returns the next packet that has arrived by `now`, with its instant of arrival.
     pub fn pop(&mut self, now: Instant) -> Option<(Instant, P)> {
         self.advance(now);
         let arrived = self.flight.front().is_some_and(|flight| flight.arrival <= self.now);
@@ -344,7 +344,7 @@ impl<P> Link<P> {
         }
     }
 
-    /// Whether the link is cut.
+    /// Returns whether the link is cut.
     pub fn is_cut(&self) -> bool {
         self.cut
     }
@@ -354,12 +354,12 @@ impl<P> Link<P> {
         self.flight.len() as u64
     }
 
-    /// Bytes waiting in the queue at the latest `now`, headers included.
+    /// Returns bytes waiting in the queue at the latest `now`, headers included.
     pub fn queued(&self) -> ByteCount {
         ByteCount::new(self.queued)
     }
 
-    /// What the link has done so far.
+    /// Returns what the link has done so far.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }

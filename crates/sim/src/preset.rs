@@ -46,7 +46,7 @@ pub enum Carrier {
 }
 
 impl Carrier {
-    /// What its modems' [`Common`] entries are called.
+    /// Returns what its modems' [`Common`] entries are called.
     pub const fn common_name(self) -> &'static str {
         match self {
             Self::A => "carrier a",
@@ -60,7 +60,7 @@ impl Preset {
     pub const ALL: [Self; 6] =
         [Self::Lan, Self::Lte, Self::LteDriving, Self::LteTown, Self::LteCountryside, Self::Model];
 
-    /// The name in configuration and on the command line.
+    /// Returns the name in configuration and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Lan => "lan",
@@ -72,7 +72,7 @@ impl Preset {
         }
     }
 
-    /// The preset of this name.
+    /// Returns the preset of this name.
     ///
     /// # Errors
     /// [`Error::UnknownPreset`], which lists the names.
@@ -81,7 +81,7 @@ impl Preset {
         found.ok_or_else(|| Error::UnknownPreset { name: name.to_owned() })
     }
 
-    /// Both directions with the preset's own numbers, as carrier A has them.
+    /// Returns both directions with the preset's own numbers, as carrier A has them.
     pub fn pair(self) -> Pair {
         self.pair_at(Carrier::A)
     }
@@ -97,7 +97,7 @@ impl Preset {
         }
     }
 
-    /// Both directions as one of a carrier's modems has them.
+    /// Returns both directions as one of a carrier's modems has them.
     ///
     /// No two modems are alike: the seed moves the rates by up to a tenth and the delays by up
     /// to 2 ms, both ways alike. A `lan` is what it is, and so is the `model`.
@@ -138,7 +138,7 @@ impl fmt::Display for Preset {
     }
 }
 
-/// A wired network in one building: nothing in the way.
+/// Returns a wired network in one building: nothing in the way.
 ///
 /// - rate 1000 Mbit/s: Gigabit Ethernet;
 /// - delay 0.1 ms one way: two switches and their cables, an order of magnitude (a choice);
@@ -148,7 +148,7 @@ pub fn lan() -> Pair {
     Pair::symmetric(Config { delay_ms: 0.1, ..config })
 }
 
-/// A parked car's LTE modem with good signal.
+/// Returns a parked car's LTE modem with good signal.
 ///
 /// - rate up 8, down 15 Mbit/s: between the traces' uplink of 6 Mbit/s (2016) and today's; the
 ///   downlink is the mean of the 15 Mbit/s trace;
@@ -174,7 +174,7 @@ pub fn lte() -> Pair {
     }
 }
 
-/// A moving car's LTE modem. As [`lte`], save for:
+/// Returns a moving car's LTE modem. As [`lte`], save for:
 ///
 /// - swings sigma 0.5, time constant 1.5 s: in the traces of 6 and 5 Mbit/s the logarithm of the
 ///   rate over 100 ms lies 0.54 to 0.59 above its median at the 84th percentile, and correlates
@@ -204,7 +204,7 @@ pub fn lte_driving() -> Pair {
     Pair { up: moving(up), down: moving(down) }
 }
 
-/// A moving car's LTE modem in town, where carriers fail independently of each other and a
+/// Returns a moving car's LTE modem in town, where carriers fail independently of each other and a
 /// carrier's modems together. As [`lte_driving`], and in common to all modems of its carrier:
 ///
 /// - outages that lose, 2.9 s every 390 s in the mean: pam25 loses three pings or more at 5 Hz 42
@@ -226,8 +226,8 @@ pub fn lte_town(carrier: Carrier) -> Pair {
     with_common(lte_driving(), &[cells])
 }
 
-/// A moving car's LTE modem in the countryside, where carriers fail together. As [`lte_driving`],
-/// and in common to all modems of its carrier:
+/// Returns a moving car's LTE modem in the countryside, where carriers fail together. As
+/// [`lte_driving`], and in common to all modems of its carrier:
 ///
 /// - outages that hold, 3.4 s every 80 s in the mean;
 ///
@@ -252,7 +252,7 @@ pub fn lte_countryside(carrier: Carrier) -> Pair {
     with_common(lte_driving(), &[cells, holding("countryside", 265.0, 2000.0)])
 }
 
-/// The link of the model for the papers' figures, at utilisation .675 by `load`.
+/// Returns the link of the model for the papers' figures, at utilisation .675 by `load`.
 ///
 /// - capacity log-Ornstein-Uhlenbeck, sigma .25, time constant 80 ms, mean `load`/.675;
 /// - outages at rate zero, .05/s, 60 ms in the mean: what comes waits;
@@ -289,7 +289,7 @@ fn quiet() -> Config {
     Config::of_rate(Bitrate::from_mbps(1))
 }
 
-/// To a thousandth: what a person would write.
+/// Rounds to a thousandth: what a person would write.
 fn rounded(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }
@@ -316,7 +316,7 @@ mod tests {
         assert_eq!(error.to_string(), format!("unknown preset \"5g\": choose one of {names}"));
     }
 
-    /// For each second of `hours`: which of these modems is interrupted by what it
+    /// Returns for each second of `hours` which of these modems is interrupted by what it
     /// has in common with others.
     fn interrupted<const N: usize>(pairs: [Pair; N], hours: u64) -> Vec<[bool; N]> {
         let mut own = 0;

@@ -140,22 +140,22 @@ impl Recording {
         Ok(Self { samples, lost: lost.into(), held: held.into(), period })
     }
 
-    /// The time after which the recording starts again; never zero.
+    /// Returns the time after which the recording starts again; never zero.
     pub fn period(&self) -> Duration {
         Duration::from_nanos(self.period)
     }
 
-    /// The share of the time in which everything is lost.
+    /// Returns the share of the time in which everything is lost.
     pub fn lost_share(&self) -> f64 {
         total(&self.lost) as f64 / self.period as f64
     }
 
-    /// The share of the time in which everything is held.
+    /// Returns the share of the time in which everything is held.
     pub fn held_share(&self) -> f64 {
         total(&self.held) as f64 / self.period as f64
     }
 
-    /// The path's own round trip at `at` in the loop, waits left out. O(log samples).
+    /// Returns the path's own round trip at `at` in the loop, waits left out. O(log samples).
     pub fn round_trip(&self, at: Instant) -> Duration {
         Duration::from_nanos(self.rtt_at(at.as_nanos()))
     }
@@ -178,18 +178,18 @@ impl Recording {
         }
     }
 
-    /// What is lost: disjoint intervals within one period, in order.
+    /// Returns what is lost: disjoint intervals within one period, in order.
     pub(crate) fn lost(&self) -> &Arc<[(u64, u64)]> {
         &self.lost
     }
 
-    /// What is held, likewise.
+    /// Returns what is held, likewise.
     pub(crate) fn held(&self) -> &Arc<[(u64, u64)]> {
         &self.held
     }
 }
 
-/// The bytes of a file, decompressed if they are gzip's.
+/// Returns the bytes of a file, decompressed if they are gzip's.
 ///
 /// # Errors
 /// What the decompression says; [`io::ErrorKind::FileTooLarge`] beyond [`BYTES_MAX`].

@@ -124,23 +124,24 @@ impl Trace {
         Ok(Self { times_ms, period_ms })
     }
 
-    /// The times of the chances within one period, in milliseconds, never decreasing.
+    /// Returns the times of the chances within one period, in milliseconds, never decreasing.
     pub fn times_ms(&self) -> &[u32] {
         &self.times_ms
     }
 
-    /// The time after which the trace starts again; never zero.
+    /// Returns the time after which the trace starts again; never zero.
     pub fn period(&self) -> Duration {
         Duration::from_millis(u64::from(self.period_ms))
     }
 
-    /// The mean rate over one period.
+    /// Returns the mean rate over one period.
     pub fn bitrate_mean(&self) -> Bitrate {
         let bytes = ByteCount::new(self.times_ms.len() as u64 * OPPORTUNITY_BYTES.get());
         Bitrate::of(bytes, self.period())
     }
 
-    /// The instant of chance `index` of loop `cycle`, in nanoseconds; held at the clock's end.
+    /// Returns the instant of chance `index` of loop `cycle`, in nanoseconds; held at the clock's
+    /// end.
     pub(crate) fn nanos_at(&self, cycle: u64, index: usize) -> u64 {
         let millis = cycle
             .saturating_mul(u64::from(self.period_ms))
@@ -148,7 +149,7 @@ impl Trace {
         millis.saturating_mul(NANOS_PER_MS)
     }
 
-    /// The first chance at or after `nanos`: loop and index.
+    /// Returns the first chance at or after `nanos`: loop and index.
     pub(crate) fn first_from(&self, nanos: u64) -> (u64, usize) {
         let millis = nanos.div_ceil(NANOS_PER_MS);
         let period = u64::from(self.period_ms);

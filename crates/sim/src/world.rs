@@ -75,11 +75,11 @@ pub trait Node {
     fn handle_datagram(&mut self, route: Route, datagram: &[u8], now: Instant);
     /// Writes the next datagram into the empty `buffer` and tells where it goes; `None`: no more.
     fn poll_transmit(&mut self, buffer: &mut Vec<u8>, now: Instant) -> Option<Route>;
-    /// When [`Node::handle_timeout`] is to be called next.
+    /// Returns when [`Node::handle_timeout`] is to be called next.
     fn poll_timeout(&self) -> Option<Instant>;
     /// Does what is due.
     fn handle_timeout(&mut self, now: Instant);
-    /// The next line for the world's log, such as an event of the session; `None`: no more.
+    /// Returns the next line for the world's log, such as an event of the session; `None`: no more.
     fn poll_log(&mut self, _now: Instant) -> Option<String> {
         None
     }
@@ -123,7 +123,7 @@ pub struct End {
 }
 
 impl End {
-    /// Socket `socket` of `node`, seen as `address`.
+    /// Returns socket `socket` of `node`, seen as `address`.
     pub fn new(node: NodeId, socket: u8, address: SocketAddr) -> Self {
         Self { node, socket, address }
     }
@@ -185,7 +185,7 @@ const TURNS_MAX: u32 = 100_000;
 const SPARE_MAX: usize = 1024;
 
 impl<N: Node> World<N> {
-    /// An empty world at [`Instant::ZERO`].
+    /// Returns an empty world at [`Instant::ZERO`].
     pub fn new(seed: u64) -> Self {
         Self {
             seed,
@@ -258,22 +258,22 @@ impl<N: Node> World<N> {
         }
     }
 
-    /// The world's own time.
+    /// Returns the world's own time.
     pub fn now(&self) -> Instant {
         self.now
     }
 
-    /// The time on a node's clock.
+    /// Returns the time on a node's clock.
     pub fn now_at(&self, id: NodeId) -> Instant {
         self.nodes[id.0].clock.local(self.now)
     }
 
-    /// A node's clock.
+    /// Returns a node's clock.
     pub fn clock(&self, id: NodeId) -> Clock {
         self.nodes[id.0].clock
     }
 
-    /// A node, to look at.
+    /// Returns a node, to look at.
     pub fn node(&self, id: NodeId) -> &N {
         &self.nodes[id.0].node
     }
@@ -298,7 +298,7 @@ impl<N: Node> World<N> {
         self.log.line(self.now, format_args!("link {} {word}", id.0));
     }
 
-    /// What one direction of a link has done so far.
+    /// Returns what one direction of a link has done so far.
     pub fn counters(&self, id: LinkId, direction: Direction) -> &Counters {
         match direction {
             Direction::Up => self.links[id.0].up.counters(),
@@ -319,17 +319,17 @@ impl<N: Node> World<N> {
         self.no_route
     }
 
-    /// What has happened so far.
+    /// Returns what has happened so far.
     pub fn log(&self) -> &Log {
         &self.log
     }
 
-    /// The log, to write into or to configure.
+    /// Returns the log, to write into or to configure.
     pub fn log_mut(&mut self) -> &mut Log {
         &mut self.log
     }
 
-    /// The instant of the next event; `None`: nothing will ever happen again by itself.
+    /// Returns the instant of the next event; `None`: nothing will ever happen again by itself.
     pub fn next_event(&self) -> Option<Instant> {
         let arrivals = self.links.iter().flat_map(|join| [&join.up, &join.down]);
         let arrivals = arrivals.filter_map(Link::next_departure);

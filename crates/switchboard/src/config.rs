@@ -105,17 +105,17 @@ impl Config {
         Ok(())
     }
 
-    /// How long the lease of an operator that has lost its connection is kept.
+    /// Returns how long the lease of an operator that has lost its connection is kept.
     pub fn grace(&self) -> Duration {
         Duration::from_millis(self.grace_ms)
     }
 
-    /// From one ping to the next, on each connection.
+    /// Returns the time from one ping to the next, on each connection.
     pub fn ping_interval(&self) -> Duration {
         Duration::from_millis(self.ping_interval_ms)
     }
 
-    /// How long a connection may be without a word.
+    /// Returns how long a connection may be without a word.
     pub fn silence(&self) -> Duration {
         Duration::from_millis(self.silence_ms)
     }
@@ -129,7 +129,7 @@ fn operators<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, Publ
     from.deserialize_map(Keys { table: "operators" })
 }
 
-/// Reads a table of names and keys, and names the entry that is wrong.
+/// A table of names and keys, read so that an error names its entry.
 struct Keys {
     table: &'static str,
 }

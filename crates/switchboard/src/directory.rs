@@ -108,7 +108,7 @@ struct Lease {
 }
 
 impl Directory {
-    /// A directory of those whom `config` lists; nobody is there yet.
+    /// Returns a directory of those whom `config` lists; nobody is there yet.
     ///
     /// `seed`: lease names grow from it.
     pub fn new(config: &Config, seed: [u8; 32]) -> Self {
@@ -127,7 +127,7 @@ impl Directory {
         }
     }
 
-    /// Somebody has connected from `remote`, and has proven to hold `key`.
+    /// Takes a new connection from `remote`, which has proven to hold `key`.
     pub fn handle_call(
         &mut self,
         caller: Caller,
@@ -148,7 +148,7 @@ impl Directory {
         }
     }
 
-    /// A message has come.
+    /// Takes a message of a connection.
     pub fn handle_message(&mut self, caller: Caller, message: Control, now: Instant) {
         let Some(guest) = self.guests.get_mut(&caller) else { return };
         guest.heard_at = now;
@@ -194,7 +194,7 @@ impl Directory {
         }
     }
 
-    /// A connection has ended.
+    /// Takes note that a connection has ended.
     pub fn handle_gone(&mut self, caller: Caller, now: Instant) {
         let Some(guest) = self.guests.remove(&caller) else { return };
         guest.log_latency();
@@ -223,12 +223,12 @@ impl Directory {
         }
     }
 
-    /// The next thing to be done.
+    /// Returns the next thing to be done.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) is to be called, and what for.
+    /// Returns when [`handle_timeout`](Self::handle_timeout) is to be called, and what for.
     pub fn poll_timeout(&self) -> Option<(Instant, Timer)> {
         let guests = self.guests.values().flat_map(|guest| {
             [(guest.ping_at, Timer::Ping), (guest.silent_at(self.silence), Timer::Silence)]
@@ -238,7 +238,7 @@ impl Directory {
         guests.chain(graces).min()
     }
 
-    /// Time has passed.
+    /// Does what is due at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         let callers: Vec<Caller> = self.guests.keys().copied().collect();
         for caller in callers {
@@ -428,7 +428,7 @@ impl Directory {
         self.send(vehicle_at, to_vehicle);
     }
 
-    /// Who it is, where from, and its addresses if these are sound; else it is turned away.
+    /// Returns who it is, where from, and its addresses if these are sound; else it is turned away.
     fn admit(
         &mut self,
         caller: Caller,
@@ -462,7 +462,7 @@ impl Directory {
         }
     }
 
-    /// The registered operator's name; others are refused.
+    /// Returns the registered operator's name; others are refused.
     fn operator_of(&mut self, caller: Caller) -> Option<String> {
         if let Role::Operator(name) = &self.guests.get(&caller)?.role {
             return Some(name.clone());

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// The newest round trips on one connection, and what they come to.
 ///
-/// Holds [`SAMPLES_MAX`] samples, 4 KiB. Source: [UGV], "Measuring Latency".
+/// The last [`SAMPLES_MAX`] samples, 4 KiB. Source: [UGV], "Measuring Latency".
 #[derive(Clone, Debug, Default)]
 pub struct Record {
     samples: VecDeque<Duration>,
@@ -40,12 +40,12 @@ impl Record {
         self.newest = Some(round_trip);
     }
 
-    /// The newest round trip.
+    /// Returns the newest round trip.
     pub fn newest(&self) -> Option<Duration> {
         self.newest
     }
 
-    /// What the samples come to; `None` without samples. O(n log n).
+    /// Returns what the samples come to; `None` without samples. O(n log n).
     pub fn summary(&self) -> Option<Summary> {
         let mut sorted: Vec<Duration> = self.samples.iter().copied().collect();
         sorted.sort_unstable();

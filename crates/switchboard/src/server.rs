@@ -31,7 +31,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens, so that clients can connect; [`serve`](Self::serve) answers them.
+    /// Binds and listens, so that clients can connect; [`serve`](Self::serve) answers them.
     ///
     /// `seed`: 32 bytes from the system's randomness; lease names grow from them.
     ///
@@ -66,7 +66,7 @@ impl Server {
         })
     }
 
-    /// The address that is listened on.
+    /// Returns the address that is listened on.
     pub fn local(&self) -> SocketAddr {
         self.listener.local()
     }
@@ -166,7 +166,7 @@ enum Arrival {
     Gone { caller: Caller },
 }
 
-/// The next one who connects, whatever the kernel says in between.
+/// Returns the next one who connects, whatever the kernel says in between.
 async fn accept(listener: &Listener) -> Incoming {
     loop {
         match listener.accept().await {

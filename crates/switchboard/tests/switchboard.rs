@@ -219,7 +219,7 @@ struct Peer {
 }
 
 impl Peer {
-    /// The next message from the switchboard.
+    /// Returns the next message from the switchboard.
     async fn next(&mut self) -> Control {
         loop {
             let event = timeout(PATIENCE, self.events.recv()).await.expect("nothing came");
@@ -263,7 +263,7 @@ impl Peer {
         timeout(PATIENCE, seen).await.expect("the vehicle's state does not come");
     }
 
-    /// The lease and the address of the introduction to this peer, which comes next.
+    /// Returns the lease and the address of the introduction to this peer, which comes next.
     async fn introduction(&mut self, name: &str, seed: u8) -> ([u8; 16], String) {
         let mut message = self.next().await;
         if let Control::Refused { reason_code: Refusal::VehicleAway, .. } = message {

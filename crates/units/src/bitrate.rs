@@ -13,22 +13,22 @@ impl Bitrate {
     /// Nothing at all.
     pub const ZERO: Self = Self(0);
 
-    /// `bits` bits per second.
+    /// Returns `bits` bits per second.
     pub const fn from_bps(bits: u64) -> Self {
         Self(bits)
     }
 
-    /// `kilobits` thousand bits per second.
+    /// Returns `kilobits` thousand bits per second.
     pub const fn from_kbps(kilobits: u64) -> Self {
         Self(kilobits * 1_000)
     }
 
-    /// `megabits` million bits per second.
+    /// Returns `megabits` million bits per second.
     pub const fn from_mbps(megabits: u64) -> Self {
         Self(megabits * 1_000_000)
     }
 
-    /// The rate that carries `bytes` in `duration`; zero for an empty duration.
+    /// Returns the rate that carries `bytes` in `duration`; zero for an empty duration.
     pub fn of(bytes: ByteCount, duration: Duration) -> Self {
         let nanos = duration.as_nanos();
         if nanos == 0 {
@@ -41,12 +41,12 @@ impl Bitrate {
         Self(u64::try_from(bits).unwrap_or(u64::MAX))
     }
 
-    /// Bits per second.
+    /// Returns bits per second.
     pub const fn bps(self) -> u64 {
         self.0
     }
 
-    /// Bits per second as a real number, for arithmetic of estimates.
+    /// Returns bits per second as a real number, for arithmetic of estimates.
     pub const fn as_f64(self) -> f64 {
         self.0 as f64
     }
@@ -56,7 +56,7 @@ impl Bitrate {
         Self((self.0 as f64 * factor) as u64)
     }
 
-    /// The time `bytes` take at this rate; [`Duration::MAX`] at rate zero.
+    /// Returns the time `bytes` take at this rate; [`Duration::MAX`] at rate zero.
     pub fn time_for(self, bytes: ByteCount) -> Duration {
         if self.0 == 0 {
             return Duration::MAX;
@@ -96,7 +96,7 @@ impl AddAssign for Bitrate {
 
 impl Sub for Bitrate {
     type Output = Self;
-    /// Held at zero.
+    /// Subtracts, held at zero.
     fn sub(self, rhs: Self) -> Self {
         Self(self.0.saturating_sub(rhs.0))
     }

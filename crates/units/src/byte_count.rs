@@ -10,17 +10,17 @@ impl ByteCount {
     /// No bytes.
     pub const ZERO: Self = Self(0);
 
-    /// `bytes` bytes.
+    /// Returns `bytes` bytes.
     pub const fn new(bytes: u64) -> Self {
         Self(bytes)
     }
 
-    /// The length of `bytes`.
+    /// Returns the length of `bytes`.
     pub const fn of(bytes: &[u8]) -> Self {
         Self(bytes.len() as u64)
     }
 
-    /// The number of bytes.
+    /// Returns the number of bytes.
     pub const fn get(self) -> u64 {
         self.0
     }
@@ -41,7 +41,7 @@ impl AddAssign for ByteCount {
 
 impl Sub for ByteCount {
     type Output = Self;
-    /// Held at zero.
+    /// Subtracts, held at zero.
     fn sub(self, rhs: Self) -> Self {
         Self(self.0.saturating_sub(rhs.0))
     }

@@ -12,22 +12,22 @@ impl Instant {
     /// The session's start.
     pub const ZERO: Self = Self(0);
 
-    /// The instant `nanos` nanoseconds after the session's start.
+    /// Returns the instant `nanos` nanoseconds after the session's start.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// The instant `micros` microseconds after the session's start.
+    /// Returns the instant `micros` microseconds after the session's start.
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros.saturating_mul(1_000))
     }
 
-    /// The instant `millis` milliseconds after the session's start.
+    /// Returns the instant `millis` milliseconds after the session's start.
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis.saturating_mul(1_000_000))
     }
 
-    /// Nanoseconds since the session's start.
+    /// Returns nanoseconds since the session's start.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
@@ -42,17 +42,18 @@ impl Instant {
         self.0 / 1_000_000
     }
 
-    /// The time since `earlier`; zero if `earlier` is later.
+    /// Returns the time since `earlier`; zero if `earlier` is later.
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// The time from `other` to `self` in nanoseconds, negative if `other` is later.
+    /// Returns the time from `other` to `self` in nanoseconds, negative if `other` is later.
     pub const fn signed_nanos_since(self, other: Self) -> i64 {
         self.0.wrapping_sub(other.0) as i64
     }
 
-    /// The instant `nanos` nanoseconds later (earlier if negative), held at the clock's ends.
+    /// Returns the instant `nanos` nanoseconds later (earlier if negative), held at the clock's
+    /// ends.
     pub const fn offset_by_nanos(self, nanos: i64) -> Self {
         Self(self.0.saturating_add_signed(nanos))
     }
@@ -73,7 +74,7 @@ impl AddAssign<Duration> for Instant {
 
 impl Sub<Duration> for Instant {
     type Output = Self;
-    /// Held at [`Instant::ZERO`].
+    /// Subtracts, held at [`Instant::ZERO`].
     fn sub(self, rhs: Duration) -> Self {
         Self(self.0.saturating_sub(saturating_nanos(rhs)))
     }

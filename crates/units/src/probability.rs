@@ -9,12 +9,12 @@ impl Probability {
     /// It always happens.
     pub const ONE: Self = Self(1.0);
 
-    /// The probability `value`, or `None` outside 0 to 1.
+    /// Returns the probability `value`, or `None` outside 0 to 1.
     pub fn new(value: f64) -> Option<Self> {
         (0.0..=1.0).contains(&value).then_some(Self(value))
     }
 
-    /// The share `part / whole`, held within 0 to 1; zero of an empty whole.
+    /// Returns the share `part / whole`, held within 0 to 1; zero of an empty whole.
     pub fn share(part: u64, whole: u64) -> Self {
         if whole == 0 {
             return Self::ZERO;
@@ -22,7 +22,7 @@ impl Probability {
         Self((part as f64 / whole as f64).min(1.0))
     }
 
-    /// The number from 0 to 1.
+    /// Returns the number from 0 to 1.
     pub const fn get(self) -> f64 {
         self.0
     }

@@ -4,7 +4,7 @@ use super::Case;
 use crate::measure::Work;
 use crate::memory::frozen;
 
-/// Encodes each block of a case again and again; what comes out must stay what came out first.
+/// The encoding of each block of a case, again and again; what comes out must stay the same.
 pub(super) struct Encoding<'a, E> {
     /// Writes the repair packets of the source packets.
     encode: E,

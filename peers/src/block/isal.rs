@@ -5,12 +5,12 @@ use crate::isal::{Sources, Tables, Targets, cauchy_matrix, invert};
 use crate::measure::Work;
 use crate::memory::frozen;
 
-/// Is ISA-L's Cauchy code, decoded in one of two ways.
+/// ISA-L's Cauchy code, decoded in one of two ways.
 pub(super) struct Isal {
     pub(super) decoding: Decoding,
 }
 
-/// Says how lost packets are computed.
+/// How lost packets are computed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Decoding {
     /// As its own example does: invert the k x k matrix of what has come.

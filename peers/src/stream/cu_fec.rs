@@ -25,7 +25,7 @@ pub(super) fn entry(setting: Setting) -> Result<Entry> {
 }
 
 const EQUATIONS: usize = 128;
-/// Is how many packets leave the decoder at once, at least.
+/// How many packets leave the decoder at once, at least.
 const DISCARDED: u32 = 64;
 
 struct Encoder {

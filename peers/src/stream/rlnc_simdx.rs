@@ -39,7 +39,7 @@ pub(super) fn entry(setting: Setting) -> Result<Entry> {
     })
 }
 
-/// Holds the coding window, in packets that are used again.
+/// The coding window, in packets that are used again.
 struct Window {
     packets: VecDeque<Box<[u8]>>,
     spare: Vec<Box<[u8]>>,

@@ -133,5 +133,5 @@ fn cells(row: &Row) -> [String; 7] {
     ]
 }
 
-/// Stands for every key.
+/// The word for every key.
 const ALL: &str = "all";

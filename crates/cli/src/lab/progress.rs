@@ -8,7 +8,7 @@ use tautline_lab::experiment::Progress;
 use tautline_net::clock::Clock;
 use tautline_units::Instant;
 
-/// Is one line that is written over on a terminal, and a line now and then elsewhere.
+/// One line that is written over on a terminal, and a line now and then elsewhere.
 pub(super) struct Line {
     key: &'static str,
     clock: Clock,
@@ -17,7 +17,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// A line for the experiment of that key, which begins now.
+    /// Returns a line for the experiment of that key, which begins now.
     pub(super) fn new(key: &'static str) -> Self {
         let terminal = stderr().is_terminal();
         Self { key, clock: Clock::start(), terminal, shown: Cell::new(Instant::ZERO) }

@@ -196,7 +196,7 @@ impl Sweep {
     }
 }
 
-/// A step in one line: delays in milliseconds, median and 95th percentile.
+/// Returns a step in one line: delays in milliseconds, median and 95th percentile.
 fn words(size: Size, seen: &Seen) -> String {
     let way = |way: &Way| {
         let mut delays = way.delays_ms.clone();

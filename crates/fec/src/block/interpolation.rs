@@ -20,7 +20,7 @@
 use super::PACKETS_MAX;
 use crate::gf256::{EXP, LOG, LOG_OF_INVERSE, log_table};
 
-/// Is what one pattern of losses needs to give any coefficient: the logarithm of g at each point.
+/// What one pattern of losses needs to give any coefficient: the logarithm of g at each point.
 pub(super) struct Interpolation {
     ratio_logs: [u8; PACKETS_MAX],
 }
@@ -63,7 +63,7 @@ impl Interpolation {
     }
 }
 
-/// Is one packet's part of a coefficient: its point, and the logarithm of a factor.
+/// One packet's part of a coefficient: its point, and the logarithm of a factor.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Factor {
     point: u8,
@@ -78,7 +78,7 @@ impl Factor {
     }
 }
 
-/// Is how many points a vector holds: the low half of a point permutes them.
+/// How many points a vector holds: the low half of a point permutes them.
 const BLOCK: usize = 16;
 
 /// Calls `add` for each point x with its sum and the logarithm of `x + point`, 0 for x = point.
@@ -92,7 +92,7 @@ fn for_each_block(sums: &mut [[u16; BLOCK]], point: u8, add: impl Fn(&mut u16, u
     }
 }
 
-/// Holds at `[p][b][i]` the logarithm of `(16 b + i) + p`, for p < 16.
+/// At `[p][b][i]`, the logarithm of `(16 b + i) + p`, for p < 16.
 static PERMUTED_LOGS: [[[u8; BLOCK]; PACKETS_MAX / BLOCK]; BLOCK] = permuted_logs();
 
 const fn permuted_logs() -> [[[u8; BLOCK]; PACKETS_MAX / BLOCK]; BLOCK] {

@@ -16,7 +16,7 @@ use super::vector::Vector;
 use super::{checked, matrix, transform};
 use crate::gf256::NIBBLES;
 
-/// Multiplies 32 bytes at a time. A value proves that the CPU has AVX2.
+/// A multiplier of 32 bytes at a time. A value proves that the CPU has AVX2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Avx2(());
 
@@ -39,7 +39,7 @@ impl Vector for __m256i {
     const TILE_ROWS: usize = 4;
     const PAIRS: bool = false;
     const MANY: bool = false;
-    /// Holds the low and the high halves of the bytes.
+    /// The low and the high halves of the bytes.
     type Split = [__m256i; 2];
 
     #[inline(always)]

@@ -14,7 +14,7 @@ use super::vector::Vector;
 use super::{checked, matrix, transform};
 use crate::gf256::BIT_MATRICES;
 
-/// Multiplies 32 bytes at a time. A value proves that the CPU has AVX2 and GFNI.
+/// A multiplier of 32 bytes at a time. A value proves that the CPU has AVX2 and GFNI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gfni256(());
 
@@ -32,7 +32,7 @@ impl Gfni256 {
 
 simd_kernel!(Gfni256, Lanes, "avx2,gfni");
 
-/// Is a register; a type of its own, because AVX2's kernel has the same registers.
+/// A register; a type of its own, because AVX2's kernel has the same registers.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 struct Lanes(__m256i);

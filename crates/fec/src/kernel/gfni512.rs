@@ -16,7 +16,7 @@ use super::vector::Vector;
 use super::{checked, matrix, transform};
 use crate::gf256::BIT_MATRICES;
 
-/// Multiplies 64 bytes at a time. A value proves that the CPU has AVX-512 F and BW, and GFNI.
+/// A multiplier of 64 bytes at a time. A value proves that the CPU has AVX-512 F and BW and GFNI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gfni512(());
 

@@ -131,14 +131,14 @@ pub(super) unsafe fn solve<V: Vector>(
     }
 }
 
-/// Is where a multiplication reads: `VECTORS` neighbouring vectors of each input.
+/// Where a multiplication reads: `VECTORS` neighbouring vectors of each input.
 trait Inputs<V: Vector, const VECTORS: usize>: Copy {
     /// # Safety
     /// `index` is less than the number of inputs.
     unsafe fn load(self, index: usize) -> [V; VECTORS];
 }
 
-/// Reads packets at one span.
+/// Packets to be read at one span.
 #[derive(Clone, Copy)]
 struct Packets<'a, const FIRST: bool> {
     packets: &'a [&'a [u8]],
@@ -155,7 +155,7 @@ impl<V: Vector, const VECTORS: usize, const FIRST: bool> Inputs<V, VECTORS> for 
     }
 }
 
-/// Reads sums that [`Sums::fill`] has laid down.
+/// Sums that [`Sums::fill`] has laid down.
 #[derive(Clone, Copy)]
 struct Sums<V, const VECTORS: usize>(*mut [V; VECTORS]);
 

@@ -14,7 +14,7 @@ use super::vector::Vector;
 use super::{checked, matrix, transform};
 use crate::gf256::NIBBLES;
 
-/// Multiplies 16 bytes at a time. A value proves that the CPU has NEON.
+/// A multiplier of 16 bytes at a time. A value proves that the CPU has NEON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Neon(());
 
@@ -37,7 +37,7 @@ impl Vector for uint8x16_t {
     const TILE_ROWS: usize = 6;
     const PAIRS: bool = false;
     const MANY: bool = true;
-    /// Holds the low and the high halves of the bytes.
+    /// The low and the high halves of the bytes.
     type Split = [uint8x16_t; 2];
 
     #[inline(always)]

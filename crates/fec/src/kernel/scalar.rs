@@ -4,7 +4,7 @@ use super::{Column, ROWS_MAX, checked};
 use crate::gf256::{INVERSE, NIBBLES, multiply};
 use crate::subspace::WEIGHTS;
 
-/// Multiplies one byte at a time. Every CPU has it.
+/// A multiplier of one byte at a time. Every CPU has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scalar;
 

@@ -15,7 +15,7 @@ use super::vector::Vector;
 use super::{checked, matrix, transform};
 use crate::gf256::NIBBLES;
 
-/// Multiplies 16 bytes at a time. A value proves that the CPU has SSSE3.
+/// A multiplier of 16 bytes at a time. A value proves that the CPU has SSSE3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ssse3(());
 
@@ -38,7 +38,7 @@ impl Vector for __m128i {
     const TILE_ROWS: usize = 4;
     const PAIRS: bool = false;
     const MANY: bool = false;
-    /// Holds the low and the high halves of the bytes.
+    /// The low and the high halves of the bytes.
     type Split = [__m128i; 2];
 
     #[inline(always)]

@@ -48,17 +48,17 @@ pub(super) unsafe fn transform<V: Vector>(
     }
 }
 
-/// Is where the packets are.
+/// Where the packets are.
 struct Table {
-    /// Is each source packet, or null where it counts as zeros.
+    /// Each source packet, or null where it counts as zeros.
     sources: [*const u8; POINTS],
-    /// Is the number of chunks of `2^layers` sources.
+    /// The number of chunks of `2^layers` sources.
     chunk_count: usize,
-    /// Says of each chunk that none of its sources is null.
+    /// For each chunk, whether none of its sources is null.
     whole: [bool; POINTS],
-    /// Is for each index the packet where the value is wanted, or null.
+    /// For each index, the packet where the value is wanted, or null.
     targets: [*mut u8; SOLVED_MAX],
-    /// Is one more than the greatest wanted index.
+    /// One more than the greatest wanted index.
     target_count: usize,
 }
 

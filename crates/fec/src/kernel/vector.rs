@@ -1,7 +1,7 @@
 //! One SIMD register of bytes: what a CPU must offer for all the kernels' loops.
 #![allow(unsafe_code)]
 
-/// Is a vector of GF(2^8) elements in one register.
+/// A vector of GF(2^8) elements in one register.
 ///
 /// The methods are `inline(always)`, so that they become instructions of the `target_feature`
 /// function that they end up in.
@@ -10,15 +10,15 @@
 /// Every method needs the CPU features of the implementing type; `load` and `store` need as many
 /// bytes as they say behind the pointer, of any alignment.
 pub(super) trait Vector: Copy {
-    /// Is the register's width.
+    /// The register's width.
     const BYTES: usize;
-    /// Is the most output rows of two vectors each that stay in registers while inputs stream by.
+    /// The most output rows of two vectors each that stay in registers while inputs stream by.
     const TILE_ROWS: usize;
-    /// Says that three vectors are added in one instruction, so that inputs are taken in pairs.
+    /// Whether three vectors are added in one instruction, so that inputs are taken in pairs.
     const PAIRS: bool;
-    /// Says that there are 32 registers and not 16.
+    /// Whether there are 32 registers and not 16.
     const MANY: bool;
-    /// Is a vector made ready to be multiplied by several coefficients.
+    /// A vector made ready to be multiplied by several coefficients.
     type Split: Copy;
 
     unsafe fn zero() -> Self;
@@ -53,7 +53,7 @@ pub(super) trait Vector: Copy {
     }
 }
 
-/// Is a place in packets: `count` bytes from `at` on, where a whole vector has `BYTES`.
+/// A place in packets: `count` bytes from `at` on, where a whole vector has `BYTES`.
 #[derive(Clone, Copy)]
 pub(super) struct Span {
     pub(super) at: usize,

@@ -9,10 +9,10 @@ use core::ops::Range;
 
 use super::packets::Packets;
 
-/// Is the most repair packets that are made in one pass; their coefficients fit one word.
+/// The most repair packets that are made in one pass; their coefficients fit one word.
 pub(super) const ROWS: usize = 8;
 
-/// Holds sums over a coding window, for consecutive seeds.
+/// Sums over a coding window, for consecutive seeds.
 #[derive(Clone, Debug)]
 pub(super) struct Ahead {
     sums: Packets,

@@ -18,7 +18,7 @@ pub(super) fn fill(seed: u16, first: u64, coefficients: &mut [u8]) {
     }
 }
 
-/// Is the number of consecutive source packets whose coefficients are computed at once.
+/// The number of consecutive source packets whose coefficients are computed at once.
 pub(super) const OCTET: u64 = 8;
 
 /// Returns the coefficients of the eight source packets whose ids agree with `id` but for the low

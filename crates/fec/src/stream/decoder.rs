@@ -10,7 +10,7 @@ use super::{AHEAD_MAX, Config, Repair, Report};
 use crate::Error;
 use crate::kernel::Kernel;
 
-/// Gives source packets as soon as they are known, from source and repair packets in any order.
+/// A receiver that gives source packets as soon as they are known, from packets in any order.
 ///
 /// All memory is allocated at construction. The numbers obey `base <= floor <= edge <= next`:
 /// packets below `base` are forgotten, those below `floor` not wanted any more.
@@ -39,7 +39,7 @@ pub struct Decoder {
     work: Work,
 }
 
-/// Tells why a packet was not taken. Each is counted in [`Discards`].
+/// Why a packet was not taken. Each is counted in [`Discards`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Discard {
@@ -66,7 +66,7 @@ pub enum Discard {
     Full,
 }
 
-/// Counts packets that were not taken, and repair packets that were dropped later.
+/// Counts of packets that were not taken, and of repair packets that were dropped later.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Discards {
     /// See [`Discard::Length`].

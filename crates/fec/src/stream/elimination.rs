@@ -24,7 +24,7 @@ use super::row;
 use crate::gf256::{INVERSE, multiply};
 use crate::kernel::Kernel;
 
-/// Holds the equations and the headers of the repair packets they were made from.
+/// The equations and the headers of the repair packets they were made from.
 #[derive(Clone, Debug)]
 pub(super) struct Elimination {
     kernel: Kernel,
@@ -47,14 +47,14 @@ pub(super) struct Elimination {
     multipliers: Vec<u8>,
 }
 
-/// Is a repair packet whose payload lies in a slot.
+/// A repair packet whose payload lies in a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Held {
     pub(super) repair: Repair,
     pub(super) slot: u16,
 }
 
-/// Is where an unknown packet stands in the equations.
+/// Where an unknown packet stands in the equations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Nowhere,
@@ -445,5 +445,5 @@ impl Elimination {
     }
 }
 
-/// Stands for the pivot of a row that has none yet; no packet has this id.
+/// The pivot of a row that has none yet; no packet has this id.
 const NOBODY: u64 = u64::MAX;

@@ -11,9 +11,9 @@ use super::{Config, Repair};
 use crate::Error;
 use crate::kernel::{Column, Kernel, ROWS_MAX};
 
-/// Makes repair packets from the source packets of a sliding coding window.
+/// A maker of repair packets from the source packets of a sliding coding window.
 ///
-/// Holds `window_max` packets, rounded up to a power of two, allocated at construction and never
+/// Its `window_max` packets, rounded up to a power of two, are allocated at construction and never
 /// again. Whoever owns it decides when a repair packet is made, and tells the seeds.
 #[derive(Clone, Debug)]
 pub struct Encoder {
@@ -183,7 +183,7 @@ impl Encoder {
     }
 }
 
-/// Is the source packets that an encoder remembers.
+/// The source packets that an encoder remembers.
 struct Sources<'a> {
     packets: &'a Packets,
     slot_mask: u64,

@@ -4,7 +4,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// Holds a bit for each of the last packets; ids share bits modulo the capacity.
+/// A bit for each of the last packets; ids share bits modulo the capacity.
 #[derive(Clone, Debug)]
 pub(super) struct Known {
     words: Vec<u64>,
@@ -69,7 +69,7 @@ impl Known {
     }
 }
 
-/// Is the number of bits in a word.
+/// The number of bits in a word.
 const WORD: u64 = u64::BITS as u64;
 
 /// Returns for each multiple of 64 that `ids` touch the bits of those ids.
@@ -84,7 +84,7 @@ fn words(ids: Range<u64>) -> impl Iterator<Item = (u64, u64)> {
     })
 }
 
-/// Gives the positions of the ones in a word, as ids.
+/// The positions of the ones in a word, as ids.
 pub(super) struct Bits {
     pub(super) base: u64,
     pub(super) bits: u64,

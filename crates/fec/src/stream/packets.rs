@@ -4,10 +4,10 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// Is the alignment of each packet: one cache line, one vector of the widest kernel.
+/// The alignment of each packet: one cache line, one vector of the widest kernel.
 const LINE_BYTES: usize = 64;
 
-/// Holds a fixed number of packets, allocated once and zeroed; each begins at a cache line.
+/// A fixed number of packets, allocated once and zeroed; each begins at a cache line.
 #[derive(Debug)]
 pub(super) struct Packets {
     bytes: Vec<u8>,

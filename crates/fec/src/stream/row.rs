@@ -38,10 +38,10 @@ pub(super) fn scale(kernel: Kernel, target: &mut [u8], multiplier: u8) {
     }
 }
 
-/// Is the length from which a kernel's call is paid for.
+/// The length from which a kernel's call is paid for.
 const KERNEL_MIN: usize = 48;
 
-/// Is how much is computed at once: kernels do not write where they read.
+/// How much is computed at once: kernels do not write where they read.
 const CHUNK: usize = 512;
 
 fn single(coefficient: u8) -> [u8; ROWS_MAX] {

@@ -14,7 +14,7 @@ use super::sum::{Scratch, Sum};
 use super::{Config, Repair};
 use crate::kernel::{Column, Kernel, ROWS_MAX};
 
-/// Is room for solving, kept so that nothing is allocated then.
+/// Room for solving, kept so that nothing is allocated then.
 #[derive(Clone, Debug)]
 pub(super) struct Work {
     /// The rows that are solved.
@@ -25,7 +25,7 @@ pub(super) struct Work {
     used: Used,
 }
 
-/// Is the repair packets that the packets being computed depend on.
+/// The repair packets that the packets being computed depend on.
 #[derive(Clone, Debug)]
 struct Used {
     repairs: Vec<Repair>,
@@ -35,7 +35,7 @@ struct Used {
     coefficients: Vec<Lanes>,
 }
 
-/// Is how many neighbouring packets' coefficients are computed at once: the bits of a word.
+/// How many neighbouring packets' coefficients are computed at once: the bits of a word.
 const LANES: usize = 64;
 
 type Lanes = [[u8; OCTET as usize]; LANES / OCTET as usize];
@@ -194,7 +194,7 @@ fn columns(rows: &[Lanes], octet: usize) -> [Column; 8] {
     columns
 }
 
-/// Is how many repair packets' coefficients are multiplied at once.
+/// How many repair packets' coefficients are multiplied at once.
 const BATCH: usize = 16;
 
 fn multiply(kernel: Kernel, shares: &[Column], coefficients: &[Lanes], products: &mut [Lanes]) {

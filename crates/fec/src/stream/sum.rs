@@ -5,7 +5,7 @@ use core::mem;
 
 use crate::kernel::{Column, Kernel};
 
-/// Is room for the lists of packets and of their coefficients, empty between sums.
+/// Room for the lists of packets and of their coefficients, empty between sums.
 #[derive(Debug)]
 pub(super) struct Scratch {
     columns: Vec<Column>,
@@ -31,7 +31,7 @@ impl Clone for Scratch {
     }
 }
 
-/// Adds up combinations of packets, several at once.
+/// Combinations of packets that are added up, several at once.
 pub(super) struct Sum<'a, 's> {
     inputs: Vec<&'a [u8]>,
     scratch: &'s mut Scratch,

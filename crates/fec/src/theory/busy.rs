@@ -1,6 +1,6 @@
 use super::{Stream, binomial};
 
-/// Is the law of the busy time S: the intervals from the one that begins with nothing missing and
+/// The law of the busy time S: the intervals from the one that begins with nothing missing and
 /// loses a source packet to the repair packet after which nothing is missing again.
 ///
 /// S = 0 is an interval in which no source packet is lost. The renewal period S+ = max(S, 1)
@@ -129,12 +129,12 @@ impl BusyTime {
         (-(intervals as f64) / self.chernoff_scale()).exp()
     }
 
-    /// (1 + z) / (1 - z)^2: the intervals in which Chernoff's bound falls by a factor of e.
+    /// Returns (1 + z) / (1 - z)^2: the intervals in which Chernoff's bound falls by a factor of e.
     pub(super) fn chernoff_scale(&self) -> f64 {
         (1.0 + self.stream.load()) / self.slack().powi(2)
     }
 
-    /// l (l - 1) e^2 (1 - e)^l, common to the higher moments.
+    /// Returns l (l - 1) e^2 (1 - e)^l, common to the higher moments.
     fn bunching(&self) -> f64 {
         let (l, e) = (self.stream.l(), self.stream.erasure_rate);
         l * (l - 1.0) * e * e * self.stream.kept(l)

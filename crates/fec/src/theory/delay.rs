@@ -1,6 +1,6 @@
 use super::{Error, Stream, binomial};
 
-/// Is the law of the in-order delay D of a source packet, in slots: from the slot that carries it
+/// The law of the in-order delay D of a source packet, in slots: from the slot that carries it
 /// to the slot after which it and all before it are known.
 ///
 /// D = 0 for a packet that arrives when nothing before it is missing; the time a slot takes to
@@ -133,7 +133,7 @@ impl Delay {
     }
 }
 
-/// Is the delay in slots beyond which no percentile is looked for: some seconds' work.
+/// The delay in slots beyond which no percentile is looked for: some seconds' work.
 pub const PERCENTILE_MAX: u64 = 10_000_000;
 
 /// Rejects what [`Delay::percentile`] cannot answer.
@@ -144,7 +144,7 @@ pub(super) fn check_share(share: f64) -> Result<(), Error> {
     Err(Error::Probability { probability: share })
 }
 
-/// Walks the distribution of the delay upwards, interval by interval.
+/// A walk up the distribution of the delay, interval by interval.
 ///
 /// The packet in slot j = 1..l-1 of an interval, t intervals before the one in which the busy time
 /// ends, waits l - j + l t slots. Per renewal period this comes to pass when S >= t + 2, or when
@@ -181,7 +181,7 @@ impl Walk {
         self.longer = (self.longer - self.stream.busy_time().pmf(self.intervals)).max(0.0);
     }
 
-    /// P(D = within + l (s - 1)), for `within` in 1..l.
+    /// Returns P(D = within + l (s - 1)), for `within` in 1..l.
     fn probability(&self, within: u32) -> f64 {
         let slot = u64::from(self.stream.interval - within);
         let trials = self.intervals * u64::from(self.stream.interval) - slot;

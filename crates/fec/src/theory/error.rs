@@ -1,4 +1,4 @@
-/// Tells which number lies outside what a formula is true for.
+/// A number outside what a formula is true for.
 ///
 /// Apart from [`crate::Error`], because only the theory speaks of real numbers.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]

@@ -2,7 +2,7 @@ use std::f64::consts::SQRT_2;
 
 use super::Error;
 
-/// Is a normal distribution, of a delay for instance.
+/// A normal distribution, of a delay for instance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gaussian {
     mean: f64,

@@ -1,6 +1,6 @@
 use super::{Error, Gaussian, binomial};
 
-/// Is the `place`-th smallest of `count` independent values of one distribution: for delays, when
+/// The `place`-th smallest of `count` independent values of one distribution: for delays, when
 /// the `place`-th of `count` packets has come.
 ///
 /// A block of k source packets is complete with the k-th of its n packets, an uncoded one with the

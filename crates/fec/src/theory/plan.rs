@@ -1,6 +1,6 @@
 use super::{Error, Stream, delay};
 
-/// Is what a plan has to keep: a limit on the in-order delay of source packets, in slots.
+/// What a plan has to keep: a limit on the in-order delay of source packets, in slots.
 ///
 /// A slot is the time between two packets of the stream, so that a delay in seconds becomes slots
 /// by the packets sent in a second, repair packets included. The link's own delay comes on top.
@@ -74,7 +74,7 @@ impl Target {
         self.measure(stream) <= self.allowed()
     }
 
-    /// What `allowed` limits: the mean in slots, or the share of packets that wait longer.
+    /// Returns what `allowed` limits: the mean in slots, or the share of packets that wait longer.
     fn measure(&self, stream: &Stream) -> f64 {
         match *self {
             Target::Mean { .. } => stream.delay().mean(),

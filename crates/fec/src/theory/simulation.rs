@@ -53,7 +53,7 @@ fn encoder_and_decoder_do_what_the_theory_says() {
 
 type Value<'a> = &'a dyn Fn(&Period) -> f64;
 
-/// Is what one renewal period gave.
+/// What one renewal period gave.
 #[derive(Clone, Copy, Default)]
 struct Period {
     /// S, in intervals.

@@ -88,7 +88,7 @@ impl Client {
         )
     }
 
-    /// As [`start`](Self::start), with another bound on the server's silence.
+    /// Starts as [`start`](Self::start) does, with another bound on the server's silence.
     pub(super) fn start_with(
         address: String,
         server_key: PublicKey,
@@ -118,7 +118,7 @@ impl Client {
         Ok((Self { handle: Handle { inputs, shared }, task }, event_receiver))
     }
 
-    /// A way to speak through this client.
+    /// Returns a way to speak through this client.
     pub fn handle(&self) -> Handle {
         self.handle.clone()
     }
@@ -166,7 +166,7 @@ impl Handle {
         *self.shared.greeting.lock().unwrap_or_else(PoisonError::into_inner) = frames;
     }
 
-    /// Whether there is a connection at the moment.
+    /// Returns whether there is a connection at the moment.
     pub fn is_connected(&self) -> bool {
         self.shared.is_connected.load(Ordering::Acquire)
     }

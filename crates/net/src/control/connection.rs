@@ -54,17 +54,17 @@ impl Connection {
         Ok(Self { peer_key, local, remote, sender: Sender { stream: write }, receiver })
     }
 
-    /// The key that the other end has proven to hold.
+    /// Returns the key that the other end has proven to hold.
     pub fn peer_key(&self) -> PublicKey {
         self.peer_key
     }
 
-    /// Our address on this connection.
+    /// Returns our address on this connection.
     pub fn local(&self) -> SocketAddr {
         self.local
     }
 
-    /// The other end's address on this connection.
+    /// Returns the other end's address on this connection.
     pub fn remote(&self) -> SocketAddr {
         self.remote
     }
@@ -77,7 +77,7 @@ impl Connection {
         self.sender.send(body).await
     }
 
-    /// The next frame; see [`Receiver::recv`].
+    /// Returns the next frame; see [`Receiver::recv`].
     ///
     /// # Errors
     /// As [`Receiver::recv`].
@@ -85,7 +85,7 @@ impl Connection {
         self.receiver.recv().await
     }
 
-    /// Two halves that two tasks, or two arms of a `select!`, can own.
+    /// Returns two halves that two tasks, or two arms of a `select!`, can own.
     pub fn split(self) -> (Sender, Receiver) {
         (self.sender, self.receiver)
     }
@@ -113,7 +113,7 @@ impl Sender {
 }
 
 impl Receiver {
-    /// The next frame's body, or `None` when the other end has closed the connection.
+    /// Returns the next frame's body, or `None` when the other end has closed the connection.
     ///
     /// Safe to cancel: a frame half read is kept for the next call.
     ///
@@ -138,7 +138,7 @@ impl Receiver {
     }
 }
 
-/// A process that is killed leaves no TLS farewell: that is an end like any other.
+/// Returns a process that is killed leaves no TLS farewell: that is an end like any other.
 fn broken(error: io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::UnexpectedEof

@@ -97,7 +97,7 @@ pub enum Error {
     },
 }
 
-/// What a failed TLS handshake with `address` was about.
+/// Returns what a failed TLS handshake with `address` was about.
 pub(super) fn handshake(address: &str, error: io::Error) -> Error {
     let address = address.to_owned();
     let Some(tls) = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) else {
@@ -125,7 +125,7 @@ pub(super) struct Mismatch {
     pub(super) found: PublicKey,
 }
 
-/// A kernel's or TLS's error in few words: without its number, with the innermost cause.
+/// Returns a kernel's or TLS's error in few words: without its number, with the innermost cause.
 fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::AddrInUse => "address in use by another program".to_owned(),

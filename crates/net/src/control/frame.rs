@@ -4,20 +4,20 @@ use super::Error;
 /// enough that nobody can make the other end hold much.
 pub const BODY_BYTES_MAX: usize = 64 * 1024;
 
-/// Puts frames together from bytes as they come; holds at most one frame and one read beyond it.
+/// Frames put together from bytes as they come: at most one frame and one read beyond it.
 #[derive(Debug, Default)]
 pub(super) struct Assembler {
     bytes: Vec<u8>,
 }
 
 impl Assembler {
-    /// Where the next bytes go: append only.
+    /// Returns where the next bytes go: append only.
     pub(super) fn space(&mut self) -> &mut Vec<u8> {
         self.bytes.reserve(READ_BYTES);
         &mut self.bytes
     }
 
-    /// Whether the bytes end in the middle of a frame.
+    /// Returns whether the bytes end in the middle of a frame.
     pub(super) fn is_within_frame(&self) -> bool {
         !self.bytes.is_empty()
     }
@@ -42,7 +42,7 @@ impl Assembler {
     }
 }
 
-/// `body` with its header.
+/// Returns `body` with its header.
 ///
 /// # Errors
 /// [`Error::FrameTooLong`] over [`BODY_BYTES_MAX`].

@@ -36,12 +36,12 @@ impl Listener {
         Ok(Self { tcp, local, acceptor })
     }
 
-    /// The address that is listened on.
+    /// Returns the address that is listened on.
     pub fn local(&self) -> SocketAddr {
         self.local
     }
 
-    /// The next one who connects. Safe to cancel.
+    /// Returns the next one who connects. Safe to cancel.
     ///
     /// The handshake is left to [`Incoming::handshake`], in a task of its own, so that a slow or
     /// silent client keeps nobody waiting.
@@ -55,7 +55,7 @@ impl Listener {
 }
 
 impl Incoming {
-    /// Where the connection comes from.
+    /// Returns where the connection comes from.
     pub fn remote(&self) -> SocketAddr {
         self.remote
     }

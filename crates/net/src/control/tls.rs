@@ -19,7 +19,7 @@ use tautline_transport::crypto::{Identity, PublicKey};
 use super::Error;
 use super::error::Mismatch;
 
-/// The client's half: shows `identity`, and speaks to the holder of `server_key` alone.
+/// Returns the client's half: shows `identity`, and speaks to the holder of `server_key` alone.
 pub(super) fn client(identity: &Identity, server_key: PublicKey) -> Result<ClientConfig, Error> {
     let provider = provider();
     let (certificate, key) = certificate(identity)?;
@@ -38,7 +38,7 @@ pub(super) fn client(identity: &Identity, server_key: PublicKey) -> Result<Clien
     Ok(config)
 }
 
-/// The server's half: shows `identity`, and takes any client that proves to hold some key.
+/// Returns the server's half: shows `identity`, and takes any client that proves to hold some key.
 pub(super) fn server(identity: &Identity) -> Result<ServerConfig, Error> {
     let provider = provider();
     let (certificate, key) = certificate(identity)?;
@@ -55,7 +55,7 @@ pub(super) fn server(identity: &Identity) -> Result<ServerConfig, Error> {
     Ok(config)
 }
 
-/// The Ed25519 key in a certificate; everything else in it is ignored.
+/// Returns the Ed25519 key in a certificate; everything else in it is ignored.
 pub(super) fn key_of(certificate: &CertificateDer<'_>) -> Result<PublicKey, rustls::Error> {
     let spki = ParsedCertificate::try_from(certificate)?.subject_public_key_info();
     let no_key = rustls::Error::InvalidCertificate(CertificateError::BadEncoding);
@@ -71,7 +71,7 @@ pub(super) fn key_of(certificate: &CertificateDer<'_>) -> Result<PublicKey, rust
 /// The protocol's name in TLS: another version cannot be mistaken for this one.
 pub(super) const PROTOCOL: &[u8] = b"tautline-control/1";
 
-/// The name that TLS wants and nobody looks at.
+/// Returns the name that TLS wants and nobody looks at.
 pub(super) fn server_name() -> ServerName<'static> {
     ServerName::try_from("switchboard.invalid").expect("this is a DNS name")
 }
@@ -164,7 +164,7 @@ impl ClientCertVerifier for ClientKey {
     }
 }
 
-/// A certificate that says no more than: this is my key.
+/// Returns a certificate that says no more than: this is my key.
 pub(super) fn certificate(
     identity: &Identity,
 ) -> Result<(CertificateDer<'static>, PrivateKeyDer<'static>), Error> {

@@ -61,7 +61,7 @@ const LINGER: Duration = Duration::from_millis(500);
 /// How long the far end waits before it looks whether it is to stop.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// The same models, on addresses of their own.
+/// Returns the same models, on addresses of their own.
 fn on_loopback(config: &Config, target: SocketAddr) -> Config {
     let mut config = Config { control: None, ..config.clone() };
     for link in &mut config.links {

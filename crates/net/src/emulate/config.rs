@@ -72,7 +72,7 @@ impl Config {
     /// Links that a session can have.
     pub const LINKS_MAX: usize = 16;
 
-    /// `link_count` links of one preset, of the two carriers in turn, each with a seed of its own
+    /// Returns `link_count` links of one preset, of the two carriers in turn, each with a seed of its own
     /// drawn from `seed`.
     ///
     /// They listen on `listen_first` and the ports after it (all on free ports if it is 0) and
@@ -163,7 +163,7 @@ impl Config {
 }
 
 impl LinkConfig {
-    /// The models of both directions.
+    /// Returns the models of both directions.
     ///
     /// # Errors
     /// When there is neither a preset nor both models.

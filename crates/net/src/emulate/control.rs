@@ -125,7 +125,7 @@ pub(super) const LINE_BYTES_MAX: usize = 4096;
 const ANSWER_BYTES_MAX: u64 = 1 << 18;
 
 impl Client {
-    /// A client of the emulator whose control address is `address`.
+    /// Returns a client of the emulator whose control address is `address`.
     pub fn new(address: SocketAddr) -> Self {
         Self { address, stream: None }
     }
@@ -234,7 +234,8 @@ enum Answer {
     Error { error: String },
 }
 
-/// The emulator's side: does what a line asks for and writes the answer, without its newline.
+/// Returns the emulator's side: does what a line asks for and writes the answer, without its
+/// newline.
 pub(super) fn answer(line: &[u8], relays: &mut [Relay]) -> Vec<u8> {
     let answer = match serde_json::from_slice(line) {
         Ok(Request::Cut { link, cut }) => match relays.get_mut(link) {

@@ -46,17 +46,18 @@ impl Lateness {
         self.max = self.max.max(other.max);
     }
 
-    /// The datagrams counted.
+    /// Returns the datagrams counted.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The largest lateness.
+    /// Returns the largest lateness.
     pub fn max(&self) -> Duration {
         self.max
     }
 
-    /// The lateness that the share `share` (0 to 1) of all datagrams does not exceed; zero of none.
+    /// Returns the lateness that the share `share` (0 to 1) of all datagrams does not exceed; zero
+    /// of none.
     pub fn quantile(&self, share: f64) -> Duration {
         let rank = ((self.count as f64 * share).ceil() as u64).max(1);
         let mut seen = 0;
@@ -97,7 +98,7 @@ fn bucket(nanos: u64) -> usize {
     (8 * (exponent - 2) + eighth).min(BUCKETS - 1)
 }
 
-/// The largest number of nanoseconds in bucket `index`.
+/// Returns the largest number of nanoseconds in bucket `index`.
 fn upper_edge(index: usize) -> u64 {
     if index < 8 {
         return index as u64;

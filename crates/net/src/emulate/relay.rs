@@ -68,7 +68,7 @@ impl Side {
 }
 
 impl Relay {
-    /// Link `number`, with `common` as the seed of what links have in common.
+    /// Binds link `number`, with `common` as the seed of what links have in common.
     pub(super) fn bind(number: usize, config: &LinkConfig, common: u64) -> anyhow::Result<Self> {
         let seeds = Seeds { common, ..Seeds::of(config.seed) };
         let models = config.pair()?.links_of(seeds);
@@ -118,7 +118,7 @@ impl Relay {
         }
     }
 
-    /// Whether a socket may hold more than was read in the last turn.
+    /// Returns whether a socket may hold more than was read in the last turn.
     pub(super) fn is_readable(&self) -> bool {
         self.up.readable || self.down.readable
     }
@@ -262,7 +262,7 @@ fn connected_to(target: SocketAddr) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// An error of binding or connecting in plain words.
+/// Returns an error of binding or connecting in plain words.
 pub(super) fn reason(error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::AddrInUse => "address in use".to_owned(),

@@ -59,7 +59,7 @@ fn local() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], 0))
 }
 
-/// A socket that waits long enough for a loaded machine, and no longer than needed.
+/// Returns a socket that waits long enough for a loaded machine, and no longer than needed.
 fn socket() -> UdpSocket {
     let socket = UdpSocket::bind(local()).unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();

@@ -30,7 +30,7 @@ impl Capacity {
         Ok(Self { source, dips: Dips::new(&config.common, common) })
     }
 
-    /// When the last of `bytes` bytes leaves, if the first may leave from `start` on.
+    /// Returns when the last of `bytes` bytes leaves, if the first may leave from `start` on.
     ///
     /// `gates` close the link for a while. Held at the clock's end.
     pub(super) fn finish(&mut self, start: u64, bytes: u64, gates: &mut Gates) -> u64 {
@@ -96,7 +96,7 @@ impl Source {
         })
     }
 
-    /// The rate at `at`, and the instant until which it stays; of a trace, its mean.
+    /// Returns the rate at `at`, and the instant until which it stays; of a trace, its mean.
     fn rate_at(&mut self, at: u64) -> (Bitrate, u64) {
         match self {
             Self::Constant(rate) => (*rate, u64::MAX),
@@ -111,7 +111,7 @@ impl Source {
     }
 }
 
-/// The time that `left` bits times nanoseconds take at `rate`, rounded up.
+/// Returns the time that `left` bits times nanoseconds take at `rate`, rounded up.
 ///
 /// Nearly always both fit into 64 bits, whose division is several times faster.
 fn nanos_for(left: u128, rate: u64) -> u64 {
@@ -154,7 +154,7 @@ impl Cursor {
         Self { trace, opportunity_bytes, offset: start_nanos, position: None }
     }
 
-    /// A chance serves what waits at its instant; what it has left is lost, as in Mahimahi.
+    /// Returns a chance serves what waits at its instant; what it has left is lost, as in Mahimahi.
     fn finish(&mut self, start: u64, bytes: u64, gates: &mut Gates, dips: &mut Dips) -> u64 {
         let mut position = match self.position {
             Some(position) if self.instant(position.place) >= start => position,
@@ -202,7 +202,7 @@ impl Cursor {
         }
     }
 
-    /// A whole chance, or what a dip leaves of it.
+    /// Returns a whole chance, or what a dip leaves of it.
     fn at(&self, place: Place, dips: &mut Dips) -> Position {
         let (share, _) = dips.at(self.instant(place));
         let bytes_left = (self.opportunity_bytes as f64 * share).round() as u64;

@@ -41,7 +41,7 @@ pub struct Dip {
 }
 
 impl Common {
-    /// Whether two entries of one name mean the same interruptions where both have them.
+    /// Returns whether two entries of one name mean the same interruptions where both have them.
     pub fn agrees_with(&self, other: &Self) -> bool {
         fn agree<T: PartialEq>(one: Option<T>, other: Option<T>) -> bool {
             one.is_none() || other.is_none() || one == other
@@ -66,7 +66,7 @@ impl Common {
         Some((dip.factor, Intervals::outages(Some(&dip.law()), self.stream(seed, 2))))
     }
 
-    /// One stream a kind, so that an entry without one kind has the others where they are.
+    /// Returns one stream a kind, so that an entry without one kind has the others where they are.
     fn stream(&self, seed: u64, kind: u64) -> ChaCha8Rng {
         stream_of(seed ^ hash(&self.name), kind)
     }
@@ -115,7 +115,7 @@ impl Dips {
         Self { all: entries.iter().filter_map(|entry| entry.dipping(seed)).collect() }
     }
 
-    /// What is left of the capacity at `at`, and the instant until which it stays so.
+    /// Returns what is left of the capacity at `at`, and the instant until which it stays so.
     pub(super) fn at(&mut self, at: u64) -> (f64, u64) {
         let (mut left, mut until) = (1.0, u64::MAX);
         for (factor, intervals) in &mut self.all {
@@ -140,7 +140,7 @@ impl Dips {
     }
 }
 
-/// FNV-1a, 64 bits: names far apart for ever, whatever the standard library does.
+/// Returns FNV-1a of 64 bits: names far apart for ever, whatever the standard library does.
 fn hash(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

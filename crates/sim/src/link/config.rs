@@ -204,12 +204,12 @@ impl TraceRate {
 }
 
 impl Config {
-    /// A link of constant `rate`, without delay or loss, with the default queue.
+    /// Returns a link of constant `rate`, without delay or loss, with the default queue.
     pub fn of_rate(rate: Bitrate) -> Self {
         Self { rate_mbps: Some(rate.as_f64() / 1e6), ..Self::empty() }
     }
 
-    /// A link that follows `trace`, without delay or loss, with the default queue.
+    /// Returns a link that follows `trace`, without delay or loss, with the default queue.
     pub fn of_trace(trace: Arc<Trace>) -> Self {
         let trace = TraceRate {
             file: PathBuf::from("(in memory)"),
@@ -264,7 +264,7 @@ impl Config {
         Ok(())
     }
 
-    /// The mean capacity; `None` for a trace that is not loaded.
+    /// Returns the mean capacity; `None` for a trace that is not loaded.
     pub fn bitrate_mean(&self) -> Option<Bitrate> {
         match (&self.trace, self.rate_mbps) {
             (Some(rate), _) => {
@@ -390,12 +390,12 @@ pub(super) fn wrong(field: &'static str, value: impl ToString, reason: &'static 
     Error::Field { field, value: value.to_string(), reason }
 }
 
-/// 256 ms at 8 Mbit/s: modems hold a few hundred milliseconds.
+/// Returns 256 ms at 8 Mbit/s: modems hold a few hundred milliseconds.
 const fn default_queue_bytes() -> u64 {
     256_000
 }
 
-/// IPv4 (20) and UDP (8) headers.
+/// Returns the bytes of IPv4 (20) and UDP (8) headers.
 const fn default_overhead_bytes() -> u64 {
     28
 }
@@ -404,7 +404,7 @@ const fn default_rate_factor() -> f64 {
     1.0
 }
 
-/// Within a burst all packets are lost unless told otherwise (Gilbert's own model).
+/// Returns 1: within a burst all packets are lost unless told otherwise (Gilbert's own model).
 const fn default_burst_loss() -> f64 {
     1.0
 }

@@ -53,7 +53,7 @@ impl Delay {
         Ok(Self { base, recorded, jitter, retransmission: config.retransmission, rng })
     }
 
-    /// The delay in nanoseconds of a packet that leaves the queue at `departure`.
+    /// Returns the delay in nanoseconds of a packet that leaves the queue at `departure`.
     pub(super) fn of_next(&mut self, departure: u64) -> u64 {
         let jitter = match &mut self.jitter {
             Some((sigma, wander)) => (*sigma * wander.at(departure).0.abs()) as u64,

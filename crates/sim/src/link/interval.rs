@@ -62,8 +62,8 @@ impl Intervals {
         Self::of_law(law, rng)
     }
 
-    /// The disjoint intervals of `list`, in order and within a loop of `period` (above zero),
-    /// from `start` on.
+    /// Returns the disjoint intervals of `list`, in order and within a loop of `period` (above
+    /// zero), from `start` on.
     pub(super) fn recorded(list: Arc<[(u64, u64)]>, period: u64, start: u64) -> Self {
         let law = if list.is_empty() { Law::Never } else { Law::Recorded { list, period, start } };
         Self::of_law(law, ChaCha8Rng::seed_from_u64(0))
@@ -73,19 +73,20 @@ impl Intervals {
         Self { law, rng, known: VecDeque::new(), clear: (0, 0) }
     }
 
-    /// Whether there is none and never will be.
+    /// Returns whether there is none and never will be.
     pub(super) fn is_never(&self) -> bool {
         matches!(self.law, Law::Never)
     }
 
-    /// The interval that contains `at`, or else the next one; `None`: there is no further one.
+    /// Returns the interval that contains `at`, or else the next one; `None`: there is no further
+    /// one.
     pub(super) fn at_or_after(&mut self, at: u64) -> Option<(u64, u64)> {
         self.draw_beyond(at);
         let ended = self.known.iter().rev().take_while(|(_, to)| *to > at).count();
         self.known.get(self.known.len() - ended).copied()
     }
 
-    /// Whether `at` lies within an interval.
+    /// Returns whether `at` lies within an interval.
     pub(super) fn contain(&mut self, at: u64) -> bool {
         if (self.clear.0..self.clear.1).contains(&at) {
             return false;
@@ -169,7 +170,7 @@ impl Gates {
         Self { all, open: (0, 0) }
     }
 
-    /// The first instant from `at` on at which the link is open, and when it closes next.
+    /// Returns the first instant from `at` on at which the link is open, and when it closes next.
     pub(super) fn open_from(&mut self, at: u64) -> (u64, u64) {
         if (self.open.0..self.open.1).contains(&at) {
             return (at, self.open.1);

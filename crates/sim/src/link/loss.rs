@@ -26,7 +26,7 @@ impl Loss {
         Self { rng, independent: config.loss, burst, state }
     }
 
-    /// Whether the next packet is lost.
+    /// Returns whether the next packet is lost.
     pub(super) fn takes_next(&mut self) -> bool {
         let lost_alone = self.independent > 0.0 && self.rng.random_bool(self.independent);
         let Some(burst) = self.burst else { return lost_alone };

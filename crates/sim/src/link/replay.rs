@@ -41,7 +41,7 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// The whole of `recording` from its start, half of each round trip.
+    /// Returns the whole of `recording` from its start, half of each round trip.
     pub fn of(recording: Arc<Recording>) -> Self {
         Self {
             file: PathBuf::from("(in memory)"),
@@ -80,7 +80,7 @@ impl Replay {
         self.recording.as_ref().ok_or_else(missing)
     }
 
-    /// What the recording loses, and what it holds.
+    /// Returns what the recording loses, and what it holds.
     pub(super) fn interruptions(&self) -> Result<(Intervals, Intervals), Error> {
         let recording = self.loaded()?;
         let seen = |list: &Arc<[(u64, u64)]>| {
@@ -89,13 +89,13 @@ impl Replay {
         Ok((seen(recording.lost()), seen(recording.held())))
     }
 
-    /// Where in the recording the link starts, in nanoseconds.
+    /// Returns where in the recording the link starts, in nanoseconds.
     pub(super) fn start_nanos(&self) -> u64 {
         (self.start_s * 1e9) as u64
     }
 }
 
-/// What is commonest for recordings without a column of time.
+/// Returns what is commonest for recordings without a column of time.
 const fn default_interval_s() -> f64 {
     1.0
 }

@@ -160,7 +160,7 @@ fn burst_losses_have_their_share_and_their_length() {
     assert!((lost / bursts - 4.0).abs() < 0.25, "length {}", lost / bursts);
 }
 
-/// One packet each millisecond for `seconds`: the fate and delay of each.
+/// Returns one packet each millisecond for `seconds`: the fate and delay of each.
 fn stream(config: &Config, seed: u64, seconds: u64) -> Vec<Result<Duration, Drop>> {
     let mut link = link::<u64>(config, seed);
     let mut fates = Vec::new();
@@ -456,7 +456,7 @@ fn common(name: &str, outage: Outage) -> Common {
     Common { name, outage_losing: Some(outage), outage_holding: None, dip: None }
 }
 
-/// For each second of `hours`: which of `links` lose a packet sent in it.
+/// Returns for each second of `hours` which of `links` lose a packet sent in it.
 fn losing<const N: usize>(links: &mut [Link<()>; N], hours: u64) -> Vec<[bool; N]> {
     let second = |second: u64| {
         let now = ms(1_000 * second);

@@ -23,7 +23,7 @@ pub(super) struct Wander {
 const STEPS_MAX: u64 = 1 << 16;
 
 impl Wander {
-    /// A process with time constant `tau_nanos`, constant within `step_nanos` (above 0).
+    /// Returns a process with time constant `tau_nanos`, constant within `step_nanos` (above 0).
     pub(super) fn new(tau_nanos: u64, step_nanos: u64, mut rng: ChaCha8Rng) -> Self {
         let decay = (-(step_nanos as f64) / tau_nanos as f64).exp();
         let value = rng.sample::<f64, _>(StandardNormal);
@@ -38,7 +38,7 @@ impl Wander {
         }
     }
 
-    /// The value at `at`, and the instant until which it stays.
+    /// Returns the value at `at`, and the instant until which it stays.
     pub(super) fn at(&mut self, at: u64) -> (f64, u64) {
         let mut index = at.saturating_sub(self.grid_start) / self.step;
         if index.saturating_sub(self.grid.len() as u64) > STEPS_MAX {

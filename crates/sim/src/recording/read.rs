@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use super::{Columns, Error, LINES_MAX, Ping, nanos};
 
-/// The pings of a file, times increasing from any start.
+/// Returns the pings of a file, times increasing from any start.
 pub(super) fn pings(text: &[u8], columns: Columns<'_>) -> Result<Vec<Ping>, Error> {
     let mut lines = lines(text);
     let (_, names) = lines.next().ok_or(Error::Empty)?;
@@ -132,7 +132,7 @@ const TIME_MAX_NANOS: f64 = 9e18;
 
 const RTT_MAX_MS: f64 = 3.6e6;
 
-/// The beginning of a field, for an error.
+/// Returns the beginning of a field, for an error.
 fn shown(field: &[u8]) -> String {
     String::from_utf8_lossy(&field[..field.len().min(40)]).into_owned()
 }

@@ -10,22 +10,22 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock that shows `offset` at the world's start and gains `drift_ppm` microseconds each
-    /// second. Crystals drift by up to about 100 ppm; the drift is held within half a second per
-    /// second.
+    /// Returns a clock that shows `offset` at the world's start and gains `drift_ppm` microseconds
+    /// each second. Crystals drift by up to about 100 ppm; the drift is held within half a second
+    /// per second.
     pub fn new(offset: Duration, drift_ppm: f64) -> Self {
         let drift_ppb = (drift_ppm * 1e3).clamp(-5e8, 5e8).round() as i64;
         Self { offset_nanos: u64::try_from(offset.as_nanos()).unwrap_or(u64::MAX), drift_ppb }
     }
 
-    /// What this clock shows at the world's instant `world`.
+    /// Returns what this clock shows at the world's instant `world`.
     pub fn local(&self, world: Instant) -> Instant {
         let nanos = i128::from(world.as_nanos());
         let drift = (nanos * i128::from(self.drift_ppb)).div_euclid(i128::from(BILLION));
         hold(nanos + drift + i128::from(self.offset_nanos))
     }
 
-    /// The first instant of the world at which this clock shows `local` or more.
+    /// Returns the first instant of the world at which this clock shows `local` or more.
     pub fn world(&self, local: Instant) -> Instant {
         if local.as_nanos() == u64::MAX {
             return local;

@@ -49,17 +49,17 @@ impl Log {
         self.lines.truncate(lines_max);
     }
 
-    /// The lines kept, oldest first.
+    /// Returns the lines kept, oldest first.
     pub fn lines(&self) -> &[String] {
         &self.lines
     }
 
-    /// The lines written so far, kept or not.
+    /// Returns the lines written so far, kept or not.
     pub fn lines_total(&self) -> u64 {
         self.lines_total
     }
 
-    /// 64 bits over all lines and all datagrams. Not for use against an adversary.
+    /// Returns 64 bits over all lines and all datagrams. Not for use against an adversary.
     pub fn digest(&self) -> u64 {
         self.digest
     }
@@ -131,7 +131,7 @@ impl fmt::Display for Told {
     }
 }
 
-/// 64 bits over bytes and their number: four lanes of eight bytes, so that the multiplications
+/// Returns 64 bits over bytes and their count: four lanes of eight bytes, so that the multiplications
 /// overlap.
 pub(super) fn digest_of(bytes: &[u8]) -> u64 {
     let mut lanes = [1, 2, 3, bytes.len() as u64];
@@ -150,7 +150,7 @@ pub(super) fn digest_of(bytes: &[u8]) -> u64 {
     lanes.into_iter().fold(0, mixed)
 }
 
-/// Every bit of `word` reaches the upper half at once and the lower half with the next word.
+/// Mixes so that every bit of `word` reaches the upper half at once and the lower half with the next word.
 fn mixed(state: u64, word: u64) -> u64 {
     // The golden ratio's bits, odd.
     (state.rotate_left(29) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15)

@@ -10,7 +10,7 @@ use crate::recording::{Columns, Recording};
 use crate::trace::Trace;
 use tautline_units::Bitrate;
 
-/// Sends a numbered datagram every 10 ms of its own time; answers what it hears with one byte.
+/// A node that sends a numbered datagram every 10 ms of its own time and answers with one byte.
 struct Ticker {
     remote: SocketAddr,
     next: Option<Instant>,
@@ -108,7 +108,7 @@ fn equal_seeds_give_equal_logs() {
     assert!(a.log().lines().iter().any(|line| line.contains("node 0 heard")));
 }
 
-/// Sends on every link each millisecond or so; answers each third datagram.
+/// A node that sends on every link each millisecond or so and answers each third datagram.
 struct Talker {
     routes: Vec<Route>,
     next: Instant,
@@ -142,7 +142,7 @@ impl Node for Talker {
     }
 }
 
-/// Every model there is, each direction with other numbers.
+/// Returns every model there is, each direction with other numbers.
 fn every_model() -> Vec<Pair> {
     let trace = Trace::parse(b"0\n1\n1\n4\n6\n7\n9\n30\n", None).expect("a trace");
     let rows = (0..40_u32).map(|row| match row % 20 {

@@ -33,7 +33,7 @@ pub(super) enum Role {
 }
 
 impl Guest {
-    /// Somebody who has just connected.
+    /// Returns a connection that has just begun.
     pub(super) fn new(key: PublicKey, remote: SocketAddr, now: Instant) -> Self {
         Self {
             key,
@@ -48,7 +48,7 @@ impl Guest {
         }
     }
 
-    /// When this connection is to be given up, if nothing is heard until then.
+    /// Returns when this connection is to be given up, if nothing is heard until then.
     ///
     /// Who does not register is given up as well, whatever else it says.
     pub(super) fn silent_at(&self, silence: Duration) -> Instant {

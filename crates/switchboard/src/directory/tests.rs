@@ -477,7 +477,7 @@ impl Scene {
         }
     }
 
-    /// What holds at all times.
+    /// Checks what holds at all times.
     fn check(&mut self) {
         let directory = &self.directory;
         let mut drivers = BTreeSet::new();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::{Config, Discard, Repair, Report, coefficient};
 use crate::gf256;
 
-/// Does what a [`Decoder`](super::Decoder) should do, without bytes.
+/// A [`Decoder`](super::Decoder) without bytes: what it should do.
 pub(super) struct Model {
     config: Config,
     known: BTreeSet<u64>,
@@ -187,7 +187,7 @@ fn add(target: &mut BTreeMap<u64, u8>, multiplier: u8, source: &BTreeMap<u64, u8
     }
 }
 
-/// Gives pseudo-random numbers: an additive sequence, mixed.
+/// Pseudo-random numbers: an additive sequence, mixed.
 pub(super) struct Generator(u64);
 
 impl Generator {
