@@ -136,7 +136,7 @@ fn death(child: &mut Child, counts: &mut Counts) -> Result<()> {
     Ok(())
 }
 
-/// Returns the child: reads messages `from` to `to` of the seed and says what came of each.
+/// Reads, as the child, messages `from` to `to` of the seed and says what came of each.
 pub(crate) fn child(name: &str, seed: u64, from: u64, to: u64) -> Result<()> {
     std::panic::set_hook(Box::new(|_| {}));
     memory::limit(MEMORY_MAX);

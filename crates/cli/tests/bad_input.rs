@@ -142,8 +142,8 @@ fn a_trace_that_is_not_there_or_none() {
     let words = complaint(&["emulate", "--config", &config("absent.up")]);
     assert!(words.contains("/absent.up: No") && words.contains("correct the link's"), "{words}");
     assert_eq!(words.matches("No such file").count(), 1, "{words}");
-    let nonsense = folder.file("words.up", "12\nmany\n");
-    let words = complaint(&["emulate", "--config", &config(&nonsense)]);
+    let words_file = folder.file("words.up", "12\nmany\n");
+    let words = complaint(&["emulate", "--config", &config(&words_file)]);
     assert!(words.contains("whole milliseconds, one a line"), "{words}");
     assert_eq!(words.matches("line 2").count(), 1, "{words}");
 }
@@ -265,7 +265,7 @@ fn a_second_operator() {
     let mut first = first.spawn().unwrap();
     let mut log = BufReader::new(first.stderr.take().unwrap()).lines();
     assert!(log.any(|line| line.unwrap().contains("registered")), "the first one registers");
-    // Its wish for the vehicle follows on the same connection.
+    // Its request for the vehicle follows on the same connection.
     std::thread::sleep(Duration::from_millis(500));
     let output = board.operator("operator-2", "car-1").output().unwrap();
     first.kill().unwrap();

@@ -33,7 +33,7 @@ mod tests {
     #[test]
     fn links_are_every_socket_with_every_address_it_reaches() {
         let locals = ["192.0.2.1:5".parse().unwrap(), "0.0.0.0:6".parse().unwrap()];
-        let peers = ["198.51.100.7:7000", "nonsense", "[2001:db8::1]:7000", "127.0.0.1:9"];
+        let peers = ["198.51.100.7:7000", "malformed", "[2001:db8::1]:7000", "127.0.0.1:9"];
         let found = routes(&locals, &peers.map(String::from));
         let expected = [(0, "198.51.100.7:7000"), (1, "198.51.100.7:7000"), (1, "127.0.0.1:9")];
         assert_eq!(remotes(&found), expected.map(|(socket, to)| (socket, to.to_owned())));

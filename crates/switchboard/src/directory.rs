@@ -13,9 +13,9 @@ use tautline_units::Instant;
 use crate::Config;
 
 mod addresses;
-mod caller;
+mod connection;
 
-use caller::{Guest, Role};
+use connection::{Connection, Role};
 
 /// Everything the switchboard knows and decides.
 ///
@@ -35,7 +35,7 @@ pub struct Directory {
     ping_interval: Duration,
     silence: Duration,
     rng: ChaCha20Rng,
-    guests: BTreeMap<Caller, Guest>,
+    connections: BTreeMap<ConnectionId, Connection>,
     vehicles: BTreeMap<String, Vehicle>,
     operators: BTreeMap<String, Operator>,
     outputs: VecDeque<Output>,
@@ -43,7 +43,7 @@ pub struct Directory {
 
 /// The number of a connection, never used twice.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Caller(pub u64);
+pub struct ConnectionId(pub u64);
 
 /// What the directory wants done.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,14 +51,14 @@ pub enum Output {
     /// Send `message` on this connection.
     Send {
         /// The connection.
-        to: Caller,
+        to: ConnectionId,
         /// The message.
         message: Control,
     },
     /// Close this connection once what was sent before is out; nothing is heard from it any more.
     Close {
         /// The connection.
-        to: Caller,
+        to: ConnectionId,
     },
 }
 
@@ -79,8 +79,8 @@ struct Vehicle {
     key: PublicKey,
     presence: Option<Presence>,
     lease: Option<Lease>,
-    /// The end of a lease that the vehicle does not know of, because it was away.
-    farewell: Option<Control>,
+    /// The end of a lease that the vehicle does not know of yet, because it was away.
+    pending_release: Option<Control>,
 }
 
 /// An operator of the settings.
@@ -90,14 +90,14 @@ struct Operator {
     presence: Option<Presence>,
 }
 
-/// Where somebody who is there can be reached.
+/// Where a registered vehicle or operator can be reached.
 #[derive(Debug)]
 struct Presence {
-    caller: Caller,
+    id: ConnectionId,
     addresses: Vec<SocketAddr>,
 }
 
-/// That an operator has a vehicle.
+/// An operator's right to drive a vehicle.
 #[derive(Debug)]
 struct Lease {
     operator: String,
@@ -113,14 +113,14 @@ impl Directory {
     /// `seed`: lease names grow from it.
     pub fn new(config: &Config, seed: [u8; 32]) -> Self {
         let vehicle =
-            |&key: &PublicKey| Vehicle { key, presence: None, lease: None, farewell: None };
+            |&key: &PublicKey| Vehicle { key, presence: None, lease: None, pending_release: None };
         let operator = |&key: &PublicKey| Operator { key, presence: None };
         Self {
             grace: config.grace(),
             ping_interval: config.ping_interval(),
             silence: config.silence(),
             rng: ChaCha20Rng::from_seed(seed),
-            guests: BTreeMap::new(),
+            connections: BTreeMap::new(),
             vehicles: config.vehicles.iter().map(|(n, k)| (n.clone(), vehicle(k))).collect(),
             operators: config.operators.iter().map(|(n, k)| (n.clone(), operator(k))).collect(),
             outputs: VecDeque::new(),
@@ -128,14 +128,14 @@ impl Directory {
     }
 
     /// Takes a new connection from `remote`, which has proven to hold `key`.
-    pub fn handle_call(
+    pub fn handle_connected(
         &mut self,
-        caller: Caller,
+        id: ConnectionId,
         key: PublicKey,
         remote: SocketAddr,
         now: Instant,
     ) {
-        self.guests.insert(caller, Guest::new(key, remote, now));
+        self.connections.insert(id, Connection::new(key, remote, now));
         let is_listed = self.vehicles.values().any(|vehicle| vehicle.key == key)
             || self.operators.values().any(|operator| operator.key == key);
         if !is_listed {
@@ -144,65 +144,65 @@ impl Directory {
                 "this key is not known here: to let it in, add NAME = \"{key}\" to [vehicles] or \
                  [operators] in the switchboard's settings and restart it"
             );
-            self.turn_away(caller, Refusal::NotAllowed, text, now);
+            self.turn_away(id, Refusal::NotAllowed, text, now);
         }
     }
 
     /// Takes a message of a connection.
-    pub fn handle_message(&mut self, caller: Caller, message: Control, now: Instant) {
-        let Some(guest) = self.guests.get_mut(&caller) else { return };
-        guest.heard_at = now;
+    pub fn handle_message(&mut self, id: ConnectionId, message: Control, now: Instant) {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        connection.heard_at = now;
         match message {
             Control::RegisterVehicle { name, addresses } => {
-                self.register_vehicle(caller, &name, &addresses, now);
+                self.register_vehicle(id, &name, &addresses, now);
             }
             Control::RegisterOperator { name, addresses } => {
-                self.register_operator(caller, &name, &addresses, now);
+                self.register_operator(id, &name, &addresses, now);
             }
             Control::ListVehicles => {
-                if self.operator_of(caller).is_some() {
-                    self.list(caller);
+                if self.operator_of(id).is_some() {
+                    self.list(id);
                 }
             }
             Control::Take { vehicle_name } => {
-                if let Some(operator) = self.operator_of(caller) {
-                    self.take(caller, &operator, &vehicle_name);
+                if let Some(operator) = self.operator_of(id) {
+                    self.take(id, &operator, &vehicle_name);
                 }
             }
             Control::Release => {
-                if let Some(operator) = self.operator_of(caller) {
+                if let Some(operator) = self.operator_of(id) {
                     self.release(&operator, &format!("operator {operator} has let go"));
                 }
             }
-            Control::Ping { t } => self.send(caller, Control::Pong { t }),
-            Control::Pong { t } => guest.pong(t, now),
+            Control::Ping { t } => self.send(id, Control::Pong { t }),
+            Control::Pong { t } => connection.pong(t, now),
             Control::VehicleList { .. }
             | Control::Introduce { .. }
             | Control::Released { .. }
             | Control::Refused { .. } => {
                 let text = "a switchboard says this, it is never told".to_owned();
-                self.turn_away(caller, Refusal::BadRequest, text, now);
+                self.turn_away(id, Refusal::BadRequest, text, now);
             }
         }
     }
 
-    /// Bytes have come that are no message.
-    pub fn handle_nonsense(&mut self, caller: Caller, reason: &str, now: Instant) {
-        if self.guests.contains_key(&caller) {
+    /// Takes note of bytes that are no message.
+    pub fn handle_malformed(&mut self, id: ConnectionId, reason: &str, now: Instant) {
+        if self.connections.contains_key(&id) {
             let text = format!("this is no message of the control plane: {reason}");
-            self.turn_away(caller, Refusal::BadRequest, text, now);
+            self.turn_away(id, Refusal::BadRequest, text, now);
         }
     }
 
     /// Takes note that a connection has ended.
-    pub fn handle_gone(&mut self, caller: Caller, now: Instant) {
-        let Some(guest) = self.guests.remove(&caller) else { return };
-        guest.log_latency();
-        match guest.role {
+    pub fn handle_closed(&mut self, id: ConnectionId, now: Instant) {
+        let Some(connection) = self.connections.remove(&id) else { return };
+        connection.log_latency();
+        match connection.role {
             Role::Unregistered => {}
             Role::Vehicle(name) => {
                 if let Some(vehicle) = self.vehicles.get_mut(&name)
-                    && vehicle.presence.as_ref().is_some_and(|p| p.caller == caller)
+                    && vehicle.presence.as_ref().is_some_and(|p| p.id == id)
                 {
                     vehicle.presence = None;
                     tracing::info!(vehicle = name, "vehicle away");
@@ -210,7 +210,7 @@ impl Directory {
             }
             Role::Operator(name) => {
                 if let Some(operator) = self.operators.get_mut(&name)
-                    && operator.presence.as_ref().is_some_and(|p| p.caller == caller)
+                    && operator.presence.as_ref().is_some_and(|p| p.id == id)
                 {
                     operator.presence = None;
                     tracing::info!(operator = name, "operator away");
@@ -230,25 +230,28 @@ impl Directory {
 
     /// Returns when [`handle_timeout`](Self::handle_timeout) is to be called, and what for.
     pub fn poll_timeout(&self) -> Option<(Instant, Timer)> {
-        let guests = self.guests.values().flat_map(|guest| {
-            [(guest.ping_at, Timer::Ping), (guest.silent_at(self.silence), Timer::Silence)]
+        let connections = self.connections.values().flat_map(|connection| {
+            [
+                (connection.ping_at, Timer::Ping),
+                (connection.silent_at(self.silence), Timer::Silence),
+            ]
         });
         let leases = self.vehicles.values().filter_map(|vehicle| vehicle.lease.as_ref());
         let graces = leases.filter_map(|lease| Some((lease.ends_at?, Timer::Grace)));
-        guests.chain(graces).min()
+        connections.chain(graces).min()
     }
 
     /// Does what is due at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
-        let callers: Vec<Caller> = self.guests.keys().copied().collect();
-        for caller in callers {
-            let Some(guest) = self.guests.get_mut(&caller) else { continue };
-            if guest.silent_at(self.silence) <= now {
-                tracing::info!(remote = %guest.remote, "a silent connection was given up");
-                self.close(caller, now);
-            } else if guest.ping_at <= now {
-                guest.ping(self.ping_interval, now);
-                self.send(caller, Control::Ping { t: now });
+        let ids: Vec<ConnectionId> = self.connections.keys().copied().collect();
+        for id in ids {
+            let Some(connection) = self.connections.get_mut(&id) else { continue };
+            if connection.silent_at(self.silence) <= now {
+                tracing::info!(remote = %connection.remote, "a silent connection was given up");
+                self.close(id, now);
+            } else if connection.ping_at <= now {
+                connection.ping(self.ping_interval, now);
+                self.send(id, Control::Ping { t: now });
             }
         }
         let over: Vec<String> = self
@@ -264,59 +267,65 @@ impl Directory {
         }
     }
 
-    fn register_vehicle(&mut self, caller: Caller, name: &str, addresses: &[String], now: Instant) {
-        let Some((key, remote, addresses)) = self.admit(caller, addresses, now) else { return };
+    fn register_vehicle(
+        &mut self,
+        id: ConnectionId,
+        name: &str,
+        addresses: &[String],
+        now: Instant,
+    ) {
+        let Some((key, remote, addresses)) = self.admit(id, addresses, now) else { return };
         let Some(own) = self.vehicles.iter().find_map(|(n, v)| (v.key == key).then(|| n.clone()))
         else {
-            return self.refuse_role(caller, key, "operator", "a vehicle", now);
+            return self.refuse_role(id, key, "operator", "a vehicle", now);
         };
         if own != name {
-            return self.refuse_name(caller, "vehicle", &own, name, now);
+            return self.refuse_name(id, "vehicle", &own, name, now);
         }
         let vehicle = self.vehicles.get_mut(&own).expect("found just now");
-        let presence = Presence { caller, addresses };
+        let presence = Presence { id, addresses };
         if vehicle.presence.as_ref().is_some_and(|old| old.same(&presence)) {
             return;
         }
         let old = vehicle.presence.replace(presence);
-        let farewell = vehicle.farewell.take();
-        self.guest_is(caller, Role::Vehicle(own.clone()));
+        let pending_release = vehicle.pending_release.take();
+        self.set_role(id, Role::Vehicle(own.clone()));
         tracing::info!(vehicle = own, %remote, "vehicle there");
-        self.replace(old, caller, &format!("vehicle {own}"), remote, now);
-        if let Some(farewell) = farewell {
-            self.send(caller, farewell);
+        self.replace(old, id, &format!("vehicle {own}"), remote, now);
+        if let Some(released) = pending_release {
+            self.send(id, released);
         }
         self.introduce(&own);
     }
 
     fn register_operator(
         &mut self,
-        caller: Caller,
+        id: ConnectionId,
         name: &str,
         addresses: &[String],
         now: Instant,
     ) {
-        let Some((key, remote, addresses)) = self.admit(caller, addresses, now) else { return };
+        let Some((key, remote, addresses)) = self.admit(id, addresses, now) else { return };
         let Some(own) = self.operators.iter().find_map(|(n, o)| (o.key == key).then(|| n.clone()))
         else {
-            return self.refuse_role(caller, key, "vehicle", "an operator", now);
+            return self.refuse_role(id, key, "vehicle", "an operator", now);
         };
         if own != name {
-            return self.refuse_name(caller, "operator", &own, name, now);
+            return self.refuse_name(id, "operator", &own, name, now);
         }
         if addresses.is_empty() {
             let text = "an operator gives at least one address where vehicles reach it".to_owned();
-            return self.turn_away(caller, Refusal::BadRequest, text, now);
+            return self.turn_away(id, Refusal::BadRequest, text, now);
         }
         let operator = self.operators.get_mut(&own).expect("found just now");
-        let presence = Presence { caller, addresses };
+        let presence = Presence { id, addresses };
         if operator.presence.as_ref().is_some_and(|old| old.same(&presence)) {
             return;
         }
         let old = operator.presence.replace(presence);
-        self.guest_is(caller, Role::Operator(own.clone()));
+        self.set_role(id, Role::Operator(own.clone()));
         tracing::info!(operator = own, %remote, "operator there");
-        self.replace(old, caller, &format!("operator {own}"), remote, now);
+        self.replace(old, id, &format!("operator {own}"), remote, now);
         if let Some(lease) = self.lease_of(&own) {
             lease.ends_at = None;
         }
@@ -325,7 +334,7 @@ impl Directory {
         }
     }
 
-    fn list(&mut self, caller: Caller) {
+    fn list(&mut self, id: ConnectionId) {
         let vehicles = self.vehicles.iter().map(|(name, vehicle)| VehicleEntry {
             name: name.clone(),
             key: *vehicle.key.as_bytes(),
@@ -337,28 +346,28 @@ impl Directory {
             round_trip_ms: vehicle
                 .presence
                 .as_ref()
-                .and_then(|presence| self.guests.get(&presence.caller)?.latency.newest())
+                .and_then(|presence| self.connections.get(&presence.id)?.latency.newest())
                 .map(|round_trip| round_trip.as_secs_f32() * 1e3),
         });
         let vehicles = vehicles.collect();
-        self.send(caller, Control::VehicleList { vehicles });
+        self.send(id, Control::VehicleList { vehicles });
     }
 
-    fn take(&mut self, caller: Caller, operator: &str, name: &str) {
+    fn take(&mut self, id: ConnectionId, operator: &str, name: &str) {
         let Some(vehicle) = self.vehicles.get(name) else {
             let text = format!("there is no vehicle {name:?} here");
-            return self.refuse(caller, Refusal::UnknownVehicle, text);
+            return self.refuse(id, Refusal::UnknownVehicle, text);
         };
         let is_here = vehicle.presence.is_some();
         match &vehicle.lease {
             Some(lease) if lease.operator != operator => {
                 let text = format!("vehicle {name} is driven by {}", lease.operator);
                 tracing::info!(vehicle = name, operator, "refused: {text}");
-                self.refuse(caller, Refusal::VehicleTaken, text);
+                self.refuse(id, Refusal::VehicleTaken, text);
             }
             // Its own already: it was introduced when both ends were there.
             Some(_) if is_here => {}
-            Some(_) => self.wait(caller, name),
+            Some(_) => self.wait(id, name),
             None => {
                 let reason = format!("operator {operator} takes vehicle {name} instead");
                 self.release(operator, &reason);
@@ -369,16 +378,16 @@ impl Directory {
                 if is_here {
                     self.introduce(name);
                 } else {
-                    self.wait(caller, name);
+                    self.wait(id, name);
                 }
             }
         }
     }
 
     /// Says that the vehicle is the operator's, but there is nobody to be introduced to yet.
-    fn wait(&mut self, caller: Caller, name: &str) {
+    fn wait(&mut self, id: ConnectionId, name: &str) {
         let text = format!("vehicle {name} is away: it is kept for you until it comes");
-        self.refuse(caller, Refusal::VehicleAway, text);
+        self.refuse(id, Refusal::VehicleAway, text);
     }
 
     /// Ends the operator's lease, if it has one, and tells both.
@@ -390,12 +399,12 @@ impl Directory {
         let released =
             Control::Released { lease: lease.name.unwrap_or_default(), reason: reason.to_owned() };
         let to_operator = self.operators.get(operator).and_then(|o| o.presence.as_ref());
-        let to_operator = to_operator.map(|presence| presence.caller);
-        match vehicle.presence.as_ref().map(|presence| presence.caller) {
+        let to_operator = to_operator.map(|presence| presence.id);
+        match vehicle.presence.as_ref().map(|presence| presence.id) {
             Some(to_vehicle) => self.send(to_vehicle, released.clone()),
             // Never introduced: nothing to be told.
             None if lease.name.is_none() => {}
-            None => vehicle.farewell = Some(released.clone()),
+            None => vehicle.pending_release = Some(released.clone()),
         }
         if let Some(to_operator) = to_operator {
             self.send(to_operator, released);
@@ -411,7 +420,7 @@ impl Directory {
         let mut lease_name = [0; 16];
         self.rng.fill_bytes(&mut lease_name);
         lease.name = Some(lease_name);
-        vehicle.farewell = None;
+        vehicle.pending_release = None;
         let introduce =
             |peer_name: &str, peer_key: PublicKey, peer: &Presence| Control::Introduce {
                 lease: lease_name,
@@ -423,7 +432,7 @@ impl Directory {
         // The operator first: it waits for the vehicle's first datagram.
         let to_operator = introduce(name, vehicle.key, at);
         let to_vehicle = introduce(&lease.operator, operator.key, operator_at);
-        let (operator_at, vehicle_at) = (operator_at.caller, at.caller);
+        let (operator_at, vehicle_at) = (operator_at.id, at.id);
         self.send(operator_at, to_operator);
         self.send(vehicle_at, to_vehicle);
     }
@@ -431,15 +440,15 @@ impl Directory {
     /// Returns who it is, where from, and its addresses if these are sound; else it is turned away.
     fn admit(
         &mut self,
-        caller: Caller,
+        id: ConnectionId,
         addresses: &[String],
         now: Instant,
     ) -> Option<(PublicKey, SocketAddr, Vec<SocketAddr>)> {
-        let &Guest { key, remote, .. } = self.guests.get(&caller)?;
+        let &Connection { key, remote, .. } = self.connections.get(&id)?;
         match addresses::reachable(addresses, remote.ip()) {
             Ok(addresses) => Some((key, remote, addresses)),
             Err(text) => {
-                self.turn_away(caller, Refusal::BadRequest, text, now);
+                self.turn_away(id, Refusal::BadRequest, text, now);
                 None
             }
         }
@@ -449,26 +458,26 @@ impl Directory {
     fn replace(
         &mut self,
         old: Option<Presence>,
-        caller: Caller,
+        id: ConnectionId,
         who: &str,
         remote: SocketAddr,
         now: Instant,
     ) {
         if let Some(old) = old
-            && old.caller != caller
+            && old.id != id
         {
             let text = format!("{who} has connected again, from {remote}: this connection ends");
-            self.turn_away(old.caller, Refusal::NameTaken, text, now);
+            self.turn_away(old.id, Refusal::NameTaken, text, now);
         }
     }
 
     /// Returns the registered operator's name; others are refused.
-    fn operator_of(&mut self, caller: Caller) -> Option<String> {
-        if let Role::Operator(name) = &self.guests.get(&caller)?.role {
+    fn operator_of(&mut self, id: ConnectionId) -> Option<String> {
+        if let Role::Operator(name) = &self.connections.get(&id)?.role {
             return Some(name.clone());
         }
         let text = "register as an operator first".to_owned();
-        self.refuse(caller, Refusal::NotRegistered, text);
+        self.refuse(id, Refusal::NotRegistered, text);
         None
     }
 
@@ -483,47 +492,54 @@ impl Directory {
         self.vehicles.iter().find_map(|(name, vehicle)| has(vehicle).then(|| name.clone()))
     }
 
-    fn guest_is(&mut self, caller: Caller, role: Role) {
-        if let Some(guest) = self.guests.get_mut(&caller) {
-            guest.role = role;
+    fn set_role(&mut self, id: ConnectionId, role: Role) {
+        if let Some(connection) = self.connections.get_mut(&id) {
+            connection.role = role;
         }
     }
 
-    fn refuse_role(&mut self, caller: Caller, key: PublicKey, is: &str, wants: &str, now: Instant) {
+    fn refuse_role(
+        &mut self,
+        id: ConnectionId,
+        key: PublicKey,
+        is: &str,
+        wants: &str,
+        now: Instant,
+    ) {
         let text = format!("the key {key} is listed as {is}, so it cannot register as {wants}");
-        self.turn_away(caller, Refusal::NotAllowed, text, now);
+        self.turn_away(id, Refusal::NotAllowed, text, now);
     }
 
-    fn refuse_name(&mut self, caller: Caller, what: &str, own: &str, name: &str, now: Instant) {
+    fn refuse_name(&mut self, id: ConnectionId, what: &str, own: &str, name: &str, now: Instant) {
         let text = format!("this key is listed as {what} {own:?}, not {name:?}: set its name so");
-        self.turn_away(caller, Refusal::NotAllowed, text, now);
+        self.turn_away(id, Refusal::NotAllowed, text, now);
     }
 
-    fn refuse(&mut self, caller: Caller, reason_code: Refusal, mut text: String) {
+    fn refuse(&mut self, id: ConnectionId, reason_code: Refusal, mut text: String) {
         while text.len() > TEXT_BYTES_MAX {
             text.pop();
         }
-        self.send(caller, Control::Refused { reason_code, text });
+        self.send(id, Control::Refused { reason_code, text });
     }
 
-    fn turn_away(&mut self, caller: Caller, reason_code: Refusal, text: String, now: Instant) {
-        self.refuse(caller, reason_code, text);
-        self.close(caller, now);
+    fn turn_away(&mut self, id: ConnectionId, reason_code: Refusal, text: String, now: Instant) {
+        self.refuse(id, reason_code, text);
+        self.close(id, now);
     }
 
-    fn close(&mut self, caller: Caller, now: Instant) {
-        self.handle_gone(caller, now);
-        self.outputs.push_back(Output::Close { to: caller });
+    fn close(&mut self, id: ConnectionId, now: Instant) {
+        self.handle_closed(id, now);
+        self.outputs.push_back(Output::Close { to: id });
     }
 
-    fn send(&mut self, to: Caller, message: Control) {
+    fn send(&mut self, to: ConnectionId, message: Control) {
         self.outputs.push_back(Output::Send { to, message });
     }
 }
 
 impl Presence {
     fn same(&self, other: &Self) -> bool {
-        self.caller == other.caller && self.addresses == other.addresses
+        self.id == other.id && self.addresses == other.addresses
     }
 }
 

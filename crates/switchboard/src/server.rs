@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::Config;
-use crate::directory::{Caller, Directory, Output};
+use crate::directory::{ConnectionId, Directory, Output};
 
 /// A switchboard that listens.
 #[derive(Debug)]
@@ -22,8 +22,8 @@ pub struct Server {
     listener: Listener,
     directory: Directory,
     clock: Clock,
-    callers: BTreeMap<Caller, mpsc::Sender<Vec<u8>>>,
-    next_caller: u64,
+    queues: BTreeMap<ConnectionId, mpsc::Sender<Vec<u8>>>,
+    next_id: u64,
     tasks: JoinSet<()>,
     arrivals: mpsc::Receiver<Arrival>,
     arrivals_sender: mpsc::Sender<Arrival>,
@@ -57,8 +57,8 @@ impl Server {
             listener,
             directory: Directory::new(config, seed),
             clock,
-            callers: BTreeMap::new(),
-            next_caller: 0,
+            queues: BTreeMap::new(),
+            next_id: 0,
             tasks: JoinSet::new(),
             arrivals,
             arrivals_sender,
@@ -78,7 +78,7 @@ impl Server {
             let timer = self.directory.poll_timeout().map(|(at, _)| at.since(self.clock.now()));
             tokio::select! {
                 () = &mut stop => break,
-                incoming = accept(&self.listener) => self.welcome(incoming),
+                incoming = accept(&self.listener) => self.start_handshake(incoming),
                 Some(arrival) = self.arrivals.recv() => self.arrive(arrival),
                 () = sleep(timer.unwrap_or(Duration::MAX)), if timer.is_some() => {
                     self.directory.handle_timeout(self.clock.now());
@@ -87,17 +87,17 @@ impl Server {
             }
             self.act();
         }
-        // Without its queue a connection's task says farewell and ends.
-        self.callers.clear();
+        // Without its queue a connection's task closes it in order and ends.
+        self.queues.clear();
         self.arrivals.close();
         let ended = async { while self.tasks.join_next().await.is_some() {} };
-        if timeout(FAREWELL_MAX, ended).await.is_err() {
+        if timeout(CLOSE_MAX, ended).await.is_err() {
             tracing::debug!("some connections were cut");
         }
     }
 
-    /// Starts the handshake of somebody new, in a task of its own.
-    fn welcome(&mut self, incoming: Incoming) {
+    /// Starts the handshake of a new connection, in a task of its own.
+    fn start_handshake(&mut self, incoming: Incoming) {
         let remote = incoming.remote();
         let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
             return tracing::warn!(%remote, "{CONNECTIONS_MAX} connections are the most: refused");
@@ -107,7 +107,7 @@ impl Server {
             match incoming.handshake().await {
                 // If nobody takes it any more, the switchboard is ending.
                 Ok(connection) => {
-                    let _ = arrivals.send(Arrival::Call { connection, place }).await;
+                    let _ = arrivals.send(Arrival::Connected { connection, place }).await;
                 }
                 Err(error) => tracing::info!(%remote, "{error}"),
             }
@@ -117,23 +117,23 @@ impl Server {
     fn arrive(&mut self, arrival: Arrival) {
         let now = self.clock.now();
         match arrival {
-            Arrival::Call { connection, place } => {
-                let caller = Caller(self.next_caller);
-                self.next_caller += 1;
+            Arrival::Connected { connection, place } => {
+                let id = ConnectionId(self.next_id);
+                self.next_id += 1;
                 let (frames, frame_receiver) = mpsc::channel(FRAMES_MAX);
-                self.callers.insert(caller, frames);
+                self.queues.insert(id, frames);
                 let (key, remote) = (connection.peer_key(), connection.remote());
                 let arrivals = self.arrivals_sender.clone();
-                self.tasks.spawn(attend(connection, caller, frame_receiver, arrivals, place));
-                self.directory.handle_call(caller, key, remote, now);
+                self.tasks.spawn(attend(connection, id, frame_receiver, arrivals, place));
+                self.directory.handle_connected(id, key, remote, now);
             }
-            Arrival::Frame { caller, frame } => match Control::decode(&frame) {
-                Ok(message) => self.directory.handle_message(caller, message, now),
-                Err(error) => self.directory.handle_nonsense(caller, &error.to_string(), now),
+            Arrival::Frame { id, frame } => match Control::decode(&frame) {
+                Ok(message) => self.directory.handle_message(id, message, now),
+                Err(error) => self.directory.handle_malformed(id, &error.to_string(), now),
             },
-            Arrival::Gone { caller } => {
-                self.callers.remove(&caller);
-                self.directory.handle_gone(caller, now);
+            Arrival::Closed { id } => {
+                self.queues.remove(&id);
+                self.directory.handle_closed(id, now);
             }
         }
     }
@@ -143,15 +143,18 @@ impl Server {
         while let Some(output) = self.directory.poll_output() {
             match output {
                 Output::Send { to, message } => {
-                    let Some(frames) = self.callers.get(&to) else { continue };
+                    let Some(frames) = self.queues.get(&to) else { continue };
                     if frames.try_send(message.encode()).is_err() {
-                        tracing::warn!(caller = to.0, "a connection that takes nothing was cut");
-                        self.callers.remove(&to);
-                        self.directory.handle_gone(to, self.clock.now());
+                        tracing::warn!(
+                            connection = to.0,
+                            "a connection that takes nothing was cut"
+                        );
+                        self.queues.remove(&to);
+                        self.directory.handle_closed(to, self.clock.now());
                     }
                 }
                 Output::Close { to } => {
-                    self.callers.remove(&to);
+                    self.queues.remove(&to);
                 }
             }
         }
@@ -161,9 +164,9 @@ impl Server {
 /// What connections bring to the directory.
 #[derive(Debug)]
 enum Arrival {
-    Call { connection: Connection, place: OwnedSemaphorePermit },
-    Frame { caller: Caller, frame: Vec<u8> },
-    Gone { caller: Caller },
+    Connected { connection: Connection, place: OwnedSemaphorePermit },
+    Frame { id: ConnectionId, frame: Vec<u8> },
+    Closed { id: ConnectionId },
 }
 
 /// Returns the next one who connects, whatever the kernel says in between.
@@ -179,33 +182,33 @@ async fn accept(listener: &Listener) -> Incoming {
     }
 }
 
-/// Carries frames both ways until either end has had enough.
+/// Carries frames both ways until either end closes the connection.
 async fn attend(
     connection: Connection,
-    caller: Caller,
+    id: ConnectionId,
     frames: mpsc::Receiver<Vec<u8>>,
     arrivals: mpsc::Sender<Arrival>,
     place: OwnedSemaphorePermit,
 ) {
     let remote = connection.remote();
     let (mut sender, mut receiver) = connection.split();
-    if let Err(error) = carry(caller, &mut sender, &mut receiver, frames, &arrivals).await {
+    if let Err(error) = carry(id, &mut sender, &mut receiver, frames, &arrivals).await {
         tracing::info!(%remote, "{error}");
     }
     // If nobody hears it any more, the switchboard is ending.
-    let _ = arrivals.send(Arrival::Gone { caller }).await;
-    let farewell = async {
+    let _ = arrivals.send(Arrival::Closed { id }).await;
+    let closed = async {
         sender.close().await;
         // What the other end has sent meanwhile is read: a socket that is closed with bytes
-        // unread resets the connection, and our last words would be lost.
+        // unread resets the connection, and what was sent last would be lost.
         while let Ok(Some(_)) = receiver.recv().await {}
     };
-    let _ = timeout(FAREWELL_MAX, farewell).await;
+    let _ = timeout(CLOSE_MAX, closed).await;
     drop(place);
 }
 
 async fn carry(
-    caller: Caller,
+    id: ConnectionId,
     sender: &mut Sender,
     receiver: &mut Receiver,
     mut frames: mpsc::Receiver<Vec<u8>>,
@@ -215,7 +218,7 @@ async fn carry(
         tokio::select! {
             frame = receiver.recv() => {
                 let Some(frame) = frame? else { return Ok(()) };
-                if arrivals.send(Arrival::Frame { caller, frame }).await.is_err() {
+                if arrivals.send(Arrival::Frame { id, frame }).await.is_err() {
                     return Ok(());
                 }
             }
@@ -241,4 +244,5 @@ const FRAMES_MAX: usize = 64;
 const SEND_MAX: Duration = Duration::from_secs(3);
 /// Long enough for a connection to end and give back what the kernel lacked.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-const FAREWELL_MAX: Duration = Duration::from_secs(1);
+/// What closing a connection in order may take.
+const CLOSE_MAX: Duration = Duration::from_secs(1);

@@ -108,12 +108,12 @@ async fn frames_that_are_no_message_are_refused_and_harm_nobody() {
     let register =
         Control::RegisterOperator { name: "anna".into(), addresses: vec!["10.0.0.2:8000".into()] };
     let good = register.encode();
-    let mut nonsense = vec![vec![], vec![0; 7], vec![0xff; 65_536]];
-    nonsense.extend((1..good.len()).step_by(7).map(|end| good[..end].to_vec()));
+    let mut malformed = vec![vec![], vec![0; 7], vec![0xff; 65_536]];
+    malformed.extend((1..good.len()).step_by(7).map(|end| good[..end].to_vec()));
     // What is cut off at the very end may be padding.
-    nonsense.retain(|frame| Control::decode(frame).is_err());
-    assert!(nonsense.len() > 3);
-    for frame in nonsense {
+    malformed.retain(|frame| Control::decode(frame).is_err());
+    assert!(malformed.len() > 3);
+    for frame in malformed {
         let mut anna = switchboard.client(ANNA, vec![frame.clone()]);
         let Control::Refused { reason_code, .. } = anna.next().await else { panic!("{frame:?}") };
         assert_eq!(reason_code, Refusal::BadRequest);

@@ -107,7 +107,7 @@ impl Sender {
 
     /// Tells the other end that no more will come.
     pub async fn close(&mut self) {
-        // A connection that is gone already needs no farewell.
+        // A connection that is gone already needs no closing.
         let _ = self.stream.shutdown().await;
     }
 }
@@ -138,7 +138,8 @@ impl Receiver {
     }
 }
 
-/// Returns a process that is killed leaves no TLS farewell: that is an end like any other.
+/// Returns the error of a broken connection. A process that is killed sends no close_notify of TLS:
+/// that is an end like any other.
 fn broken(error: io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::UnexpectedEof

@@ -75,9 +75,9 @@ async fn closing_lets_the_queued_frames_out() {
     let (client, mut events) = start(&listener, SERVER, vec![]);
     let mut connection = accept(&listener).await.unwrap();
     assert!(matches!(events.recv().await, Some(Event::Connected { .. })));
-    client.handle().send(b"farewell".to_vec()).unwrap();
+    client.handle().send(b"last".to_vec()).unwrap();
     client.close().await;
-    assert_eq!(connection.recv().await.unwrap(), Some(b"farewell".to_vec()));
+    assert_eq!(connection.recv().await.unwrap(), Some(b"last".to_vec()));
     assert_eq!(connection.recv().await.unwrap(), None);
     assert!(events.recv().await.is_none());
 }

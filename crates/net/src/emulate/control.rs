@@ -234,7 +234,7 @@ enum Answer {
     Error { error: String },
 }
 
-/// Returns the emulator's side: does what a line asks for and writes the answer, without its
+/// Does what a line asks for, on the emulator's side, and returns the answer, without its
 /// newline.
 pub(super) fn answer(line: &[u8], relays: &mut [Relay]) -> Vec<u8> {
     let answer = match serde_json::from_slice(line) {

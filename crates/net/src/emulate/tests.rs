@@ -203,7 +203,7 @@ fn strange_control_lines_are_answered_or_closed_and_harm_nothing() {
     let bench = Bench::start(&[fast()]);
     let mut stream = std::net::TcpStream::connect(bench.control).unwrap();
     stream
-        .write_all(b"nonsense\n\n\xff\xfe\n{\"link\":-1,\"cut\":true}\n{\"cmd\":\"status\"}\n")
+        .write_all(b"malformed\n\n\xff\xfe\n{\"link\":-1,\"cut\":true}\n{\"cmd\":\"status\"}\n")
         .unwrap();
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     for expected in ["{\"error\"", "{\"error\"", "{\"error\"", "{\"links\""] {

@@ -154,7 +154,7 @@ impl Cursor {
         Self { trace, opportunity_bytes, offset: start_nanos, position: None }
     }
 
-    /// Returns a chance serves what waits at its instant; what it has left is lost, as in Mahimahi.
+    /// Serves at a chance what waits at its instant; what it has left is lost, as in Mahimahi.
     fn finish(&mut self, start: u64, bytes: u64, gates: &mut Gates, dips: &mut Dips) -> u64 {
         let mut position = match self.position {
             Some(position) if self.instant(position.place) >= start => position,

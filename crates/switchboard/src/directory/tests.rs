@@ -277,16 +277,16 @@ fn only_listed_keys_under_their_own_names_are_served() {
 #[test]
 fn what_only_a_switchboard_says_and_nonsense_end_the_connection() {
     let mut scene = Scene::new();
-    for caller in [1, 2] {
-        scene.act(Call(caller, ROVER));
+    for id in [1, 2] {
+        scene.act(Call(id, ROVER));
     }
     let pushed = Control::Released { lease: [0; 16], reason: String::new() };
-    scene.directory.handle_message(Caller(1), pushed, scene.now);
+    scene.directory.handle_message(ConnectionId(1), pushed, scene.now);
     assert_eq!(
         scene.outputs(),
         ["1: refused BadRequest, a switchboard says this, it is never told", "1: closed"]
     );
-    scene.directory.handle_nonsense(Caller(2), &"ü".repeat(500), scene.now);
+    scene.directory.handle_malformed(ConnectionId(2), &"ü".repeat(500), scene.now);
     let outputs = scene.outputs();
     assert!(outputs[0].starts_with("2: refused BadRequest, this is no message"), "{outputs:?}");
     assert!(outputs[0].len() <= "2: refused BadRequest, ".len() + TEXT_BYTES_MAX);
@@ -307,17 +307,20 @@ fn the_vehicle_list_tells_the_newest_round_trip() {
     let pings: Vec<_> = std::iter::from_fn(|| scene.directory.poll_output()).collect();
     assert_eq!(
         pings,
-        [1, 2].map(|to| Output::Send { to: Caller(to), message: Control::Ping { t: pinged_at } })
+        [1, 2].map(|to| Output::Send {
+            to: ConnectionId(to),
+            message: Control::Ping { t: pinged_at }
+        })
     );
     let answered_at = pinged_at + Duration::from_millis(42);
     let wrong = Control::Pong { t: answered_at };
-    scene.directory.handle_message(Caller(1), wrong, answered_at);
+    scene.directory.handle_message(ConnectionId(1), wrong, answered_at);
     for _ in 0..2 {
         // The second pong answers nothing any more.
         let pong = Control::Pong { t: pinged_at };
-        scene.directory.handle_message(Caller(1), pong, answered_at);
+        scene.directory.handle_message(ConnectionId(1), pong, answered_at);
     }
-    scene.directory.handle_message(Caller(2), Control::ListVehicles, answered_at);
+    scene.directory.handle_message(ConnectionId(2), Control::ListVehicles, answered_at);
     let Some(Output::Send { message: Control::VehicleList { vehicles }, .. }) =
         scene.directory.poll_output()
     else {
@@ -347,19 +350,19 @@ proptest::proptest! {
         events in proptest::collection::vec((0..10_u8, 1..7_u64, 0..5_u8), 1..80)
     ) {
         let mut scene = Scene::new();
-        for (what, caller, which) in events {
+        for (what, id, which) in events {
             let vehicle = ["rover", "mule", "tank"][usize::from(which) % 3];
             let operator = ["anna", "bert"][usize::from(which) % 2];
-            let is_there = scene.directory.guests.contains_key(&Caller(caller));
+            let is_there = scene.directory.connections.contains_key(&ConnectionId(id));
             scene.act(match what {
                 // No number stands for two connections at once.
-                0 | 1 if !is_there => Call(caller, which),
-                2 => Vehicle(caller, vehicle, "10.0.0.1:7000"),
-                3 => Operator(caller, operator, "10.0.0.2:8000"),
-                4 | 5 => Take(caller, vehicle),
-                6 => Release(caller),
-                7 => Gone(caller),
-                8 => Mute(caller),
+                0 | 1 if !is_there => Call(id, which),
+                2 => Vehicle(id, vehicle, "10.0.0.1:7000"),
+                3 => Operator(id, operator, "10.0.0.2:8000"),
+                4 | 5 => Take(id, vehicle),
+                6 => Release(id),
+                7 => Gone(id),
+                8 => Mute(id),
                 0 | 1 | 9.. => Wait(u64::from(which) * 2_500),
             });
             scene.check();
@@ -412,29 +415,29 @@ impl Scene {
 
     fn act(&mut self, step: Step<'_>) {
         match step {
-            Call(caller, seed) => {
-                self.present.insert(caller);
+            Call(id, seed) => {
+                self.present.insert(id);
                 let key = Identity::from_seed(&[seed; 32]).public();
-                let remote = SocketAddr::from(([192, 0, 2, caller as u8], 9_000));
-                self.directory.handle_call(Caller(caller), key, remote, self.now);
+                let remote = SocketAddr::from(([192, 0, 2, id as u8], 9_000));
+                self.directory.handle_connected(ConnectionId(id), key, remote, self.now);
             }
-            Vehicle(caller, name, address) => {
+            Vehicle(id, name, address) => {
                 let (name, addresses) = (name.to_owned(), vec![address.to_owned()]);
-                self.say(caller, Control::RegisterVehicle { name, addresses });
+                self.say(id, Control::RegisterVehicle { name, addresses });
             }
-            Operator(caller, name, address) => {
+            Operator(id, name, address) => {
                 let (name, addresses) = (name.to_owned(), vec![address.to_owned()]);
-                self.say(caller, Control::RegisterOperator { name, addresses });
+                self.say(id, Control::RegisterOperator { name, addresses });
             }
-            List(caller) => self.say(caller, Control::ListVehicles),
-            Take(caller, name) => self.say(caller, Control::Take { vehicle_name: name.to_owned() }),
-            Release(caller) => self.say(caller, Control::Release),
-            Gone(caller) => {
-                self.present.remove(&caller);
-                self.directory.handle_gone(Caller(caller), self.now);
+            List(id) => self.say(id, Control::ListVehicles),
+            Take(id, name) => self.say(id, Control::Take { vehicle_name: name.to_owned() }),
+            Release(id) => self.say(id, Control::Release),
+            Gone(id) => {
+                self.present.remove(&id);
+                self.directory.handle_closed(ConnectionId(id), self.now);
             }
-            Mute(caller) => {
-                self.present.remove(&caller);
+            Mute(id) => {
+                self.present.remove(&id);
             }
             Wait(ms) => {
                 let until = self.now + Duration::from_millis(ms);
@@ -451,8 +454,8 @@ impl Scene {
         self.drain();
     }
 
-    fn say(&mut self, caller: u64, message: Control) {
-        self.directory.handle_message(Caller(caller), message, self.now);
+    fn say(&mut self, id: u64, message: Control) {
+        self.directory.handle_message(ConnectionId(id), message, self.now);
     }
 
     fn outputs(&mut self) -> Vec<String> {
@@ -490,18 +493,19 @@ impl Scene {
                 let both_here = !is_away && vehicle.presence.is_some();
                 assert!(!both_here || lease.name.is_some(), "there, but not introduced");
             }
-            assert!(vehicle.presence.is_none() || vehicle.farewell.is_none());
+            assert!(vehicle.presence.is_none() || vehicle.pending_release.is_none());
         }
         let vehicles = directory.vehicles.values().map(|v| (v.key, &v.presence));
         let operators = directory.operators.values().map(|o| (o.key, &o.presence));
         for (key, presence) in vehicles.chain(operators) {
             if let Some(presence) = presence {
-                assert_eq!(directory.guests[&presence.caller].key, key);
+                assert_eq!(directory.connections[&presence.id].key, key);
             }
         }
-        let registered = directory.guests.values();
-        let registered = registered.filter(|guest| !matches!(guest.role, Role::Unregistered));
-        let keys: Vec<_> = registered.map(|guest| *guest.key.as_bytes()).collect();
+        let registered = directory.connections.values();
+        let registered =
+            registered.filter(|connection| !matches!(connection.role, Role::Unregistered));
+        let keys: Vec<_> = registered.map(|connection| *connection.key.as_bytes()).collect();
         assert_eq!(keys.iter().collect::<BTreeSet<_>>().len(), keys.len(), "a key twice");
         self.lines.clear();
     }

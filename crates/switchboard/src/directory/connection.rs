@@ -7,9 +7,9 @@ use tautline_units::Instant;
 
 use crate::latency::{Record, SAMPLES_MAX};
 
-/// Somebody on a connection.
+/// A connection as the directory knows it.
 #[derive(Debug)]
-pub(super) struct Guest {
+pub(super) struct Connection {
     pub(super) key: PublicKey,
     pub(super) remote: SocketAddr,
     pub(super) role: Role,
@@ -24,7 +24,7 @@ pub(super) struct Guest {
     samples_logged: usize,
 }
 
-/// What somebody has registered as.
+/// What a connection has registered as.
 #[derive(Debug)]
 pub(super) enum Role {
     Unregistered,
@@ -32,7 +32,7 @@ pub(super) enum Role {
     Operator(String),
 }
 
-impl Guest {
+impl Connection {
     /// Returns a connection that has just begun.
     pub(super) fn new(key: PublicKey, remote: SocketAddr, now: Instant) -> Self {
         Self {
