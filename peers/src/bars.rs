@@ -33,5 +33,5 @@ pub(crate) const SLICES: [(usize, usize, f64); 4] =
 /// same CPU, in the order of the settings.
 pub(crate) const STREAMS: [(f64, f64); 3] = [(0.094, 0.27), (0.16, 0.30), (0.32, 0.53)];
 
-/// The least speed of a stream, in Mbit/s of source: 20 times the 800 of [papers/4].
+/// The least speed of a stream, in Mbit/s of source: 20 times the 800 of [STREAM].
 pub(crate) const STREAM_MBIT_PER_SECOND: f64 = 20.0 * 800.0;

@@ -1,12 +1,25 @@
 //! `cargo xtask tidy`: the house rules that no other tool checks.
 //!
-//! The arrows between crates are those of ARCHITECTURE.md, no source file is over 800 lines, and
-//! there is no `mod.rs`.
+//! - The arrows between crates are those of ARCHITECTURE.md ([`arrows`]).
+//! - No source file is over 800 lines, and there is no `mod.rs` ([`files`]).
+//! - Sockets, clocks, threads and unsafe code stand only where ARCHITECTURE.md allows them
+//!   ([`invariants`]).
+//! - Docs begin with a noun phrase or a verb, never with "Is", and cite only sources that
+//!   docs/papers.md has ([`docs`]).
+//! - Words that docs/glossary.md refuses are in no name and in no text ([`words`]).
 
-use std::path::Path;
+mod arrows;
+mod docs;
+mod files;
+mod invariants;
+mod source;
+mod words;
+
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
+
+use source::Source;
 
 fn main() -> ExitCode {
     let checked = match std::env::args().nth(1).as_deref() {
@@ -27,122 +40,28 @@ fn tidy() -> Result<()> {
         .args(["metadata", "--format-version", "1", "--no-deps"])
         .output()
         .context("cargo metadata")?;
-    let metadata: serde_json::Value = serde_json::from_slice(&metadata.stdout)?;
-    let files = Command::new("git").args(["ls-files", "-co", "--exclude-standard"]).output()?;
-    let files = String::from_utf8(files.stdout)?;
-    let mut faults = arrow_faults(&metadata)?;
-    faults.extend(files.lines().filter_map(file_fault));
+    let metadata = serde_json::from_slice(&metadata.stdout).context("cargo metadata")?;
+    let sources = source::all()?;
+    let text_of = |path: &str| {
+        let found = sources.iter().find(|source| source.path == path);
+        found.map(|source| source.text.as_str()).with_context(|| format!("there is no {path}"))
+    };
+    let keys = docs::keys(text_of("docs/papers.md")?);
+    let refused = words::refused(text_of("docs/glossary.md")?);
+    let mut faults = arrows::faults(&metadata)?;
+    for source in &sources {
+        faults.extend(files::faults(source));
+        faults.extend(invariants::faults(source));
+        faults.extend(docs::faults(source, &keys));
+        faults.extend(words::faults(source, &refused));
+    }
     if faults.is_empty() {
         return Ok(());
     }
     bail!("{}", faults.join("\n"))
 }
 
-/// Names every arrow between crates that [`ARROWS`] does not allow.
-fn arrow_faults(metadata: &serde_json::Value) -> Result<Vec<String>> {
-    let packages = metadata["packages"].as_array().context("no packages")?;
-    let mut faults = Vec::new();
-    for package in packages {
-        let name = room(package["name"].as_str().context("a package without a name")?);
-        let Some(allowed) = ARROWS.iter().find(|(from, _)| *from == name).map(|(_, to)| *to) else {
-            faults.push(format!("crate {name} has no entry in xtask's ARROWS"));
-            continue;
-        };
-        for dependency in package["dependencies"].as_array().context("no dependencies")? {
-            let Some(to) = dependency["name"].as_str().filter(|d| d.starts_with("tautline")) else {
-                continue;
-            };
-            let for_tests = dependency["kind"].as_str() == Some("dev");
-            if !for_tests && !allowed.contains(&room(to)) {
-                faults.push(format!("{name} may not depend on {}: see ARCHITECTURE.md", room(to)));
-            }
-        }
-    }
-    Ok(faults)
-}
-
-/// Says what is wrong with a file, if something is.
-fn file_fault(file: &str) -> Option<String> {
-    let path = Path::new(file);
-    let code = path.extension().is_some_and(|extension| extension == "rs" || extension == "ts");
-    if !code || file.contains("generated") || file.starts_with("console/src/message/") {
-        return None;
-    }
-    if path.file_name().is_some_and(|name| name == "mod.rs") {
-        return Some(format!("{file}: write foo.rs beside foo/ instead of foo/mod.rs"));
-    }
-    let lines = std::fs::read_to_string(path).ok()?.lines().count();
-    (lines > LINES_MAX).then(|| format!("{file}: {lines} lines, over {LINES_MAX}: it is two nouns"))
-}
-
-fn room(package: &str) -> &str {
-    package.strip_prefix("tautline-").unwrap_or(package)
-}
-
-const LINES_MAX: usize = 800;
-
-/// Which room may use which.
-const ARROWS: &[(&str, &[&str])] = &[
-    ("units", &[]),
-    ("fec", &[]),
-    ("message", &["units"]),
-    ("transport", &["units", "fec"]),
-    ("video", &["units"]),
-    ("sim", &["units"]),
-    ("testtrack", &["units", "message", "video"]),
-    ("net", &["units", "message", "transport", "sim"]),
-    ("quorum", &["units", "message"]),
-    ("vehicle", &["units", "net", "transport", "video", "message", "testtrack"]),
-    ("operator", &["units", "net", "transport", "video", "message"]),
-    ("switchboard", &["units", "net", "transport", "message"]),
-    (
-        "lab",
-        &[
-            "units",
-            "fec",
-            "message",
-            "quorum",
-            "transport",
-            "sim",
-            "net",
-            "operator",
-            "vehicle",
-            "video",
-            "testtrack",
-        ],
-    ),
-    (
-        "tautline",
-        &[
-            "units",
-            "fec",
-            "message",
-            "transport",
-            "video",
-            "sim",
-            "testtrack",
-            "net",
-            "vehicle",
-            "operator",
-            "switchboard",
-            "quorum",
-            "lab",
-        ],
-    ),
-    ("xtask", &[]),
-];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_forbidden_arrow_is_named() {
-        let metadata = serde_json::json!({"packages": [
-            {"name": "tautline-fec", "dependencies": [{"name": "tautline-net", "kind": null}]},
-            {"name": "tautline-video", "dependencies": [{"name": "tautline-units", "kind": null}]},
-        ]});
-        let faults = arrow_faults(&metadata).unwrap();
-        assert_eq!(faults, ["fec may not depend on net: see ARCHITECTURE.md"]);
-    }
+/// Returns a fault at a line of a file, as compilers write it.
+fn fault(source: &Source, line: usize, what: &str) -> String {
+    format!("{}:{line}: {what}", source.path)
 }

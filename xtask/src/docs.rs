@@ -1,0 +1,101 @@
+//! Rules for docs: how they begin, and what they cite.
+
+use std::collections::BTreeSet;
+
+use crate::fault;
+use crate::source::{Language, Source};
+
+/// Returns the keys that docs/papers.md explains: the first cells of its table.
+pub(crate) fn keys(papers: &str) -> BTreeSet<String> {
+    let first_cells = papers.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next());
+    first_cells.flat_map(cited).collect()
+}
+
+/// Names docs that begin with "Is", and keys of sources that docs/papers.md does not have.
+pub(crate) fn faults(source: &Source, keys: &BTreeSet<String>) -> Vec<String> {
+    let comments = match source.language {
+        Language::Rust => source.comments(),
+        Language::TypeScript | Language::Markdown => {
+            source.text.lines().map(str::to_owned).collect()
+        }
+        Language::Other => return Vec::new(),
+    };
+    let mut faults = Vec::new();
+    let mut was_doc = false;
+    for (index, comment) in comments.iter().enumerate() {
+        let doc = doc(comment);
+        if !was_doc && doc.is_some_and(begins_with_is) {
+            let rule = "docs begin with a noun phrase (a type, a field) or a verb (a function)";
+            faults.push(fault(source, index + 1, rule));
+        }
+        was_doc = doc.is_some();
+        let prose = match source.language {
+            Language::TypeScript => comment_of(comment),
+            Language::Rust | Language::Markdown | Language::Other => comment,
+        };
+        for key in cited(prose).filter(|key| !keys.contains(key)) {
+            faults.push(fault(source, index + 1, &format!("docs/papers.md has no [{key}]")));
+        }
+    }
+    faults
+}
+
+/// Returns what a line of docs says: of Rust's `///` and `//!`, of TypeScript's `/** .. */`.
+fn doc(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let rust = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"));
+    rust.or_else(|| line.strip_prefix("/**")).map(str::trim_start)
+}
+
+fn begins_with_is(doc: &str) -> bool {
+    doc.split_whitespace().next() == Some("Is")
+}
+
+/// Returns what a line of TypeScript says beside code.
+fn comment_of(line: &str) -> &str {
+    if line.trim_start().starts_with(['*', '/']) {
+        return line;
+    }
+    line.split_once("//").map_or("", |(_, comment)| comment)
+}
+
+/// Returns the keys in square brackets of a line, `[RFC8681]` for instance; links are none.
+fn cited(line: &str) -> impl Iterator<Item = String> {
+    let opened = line.split('[').skip(1);
+    opened.filter_map(|rest| {
+        let (key, after) = rest.split_once(']')?;
+        let is_key = key.len() >= 3
+            && key.starts_with(|c: char| c.is_ascii_uppercase())
+            && key.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '-');
+        (is_key && !after.starts_with(['(', '[', ':'])).then(|| key.to_owned())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAPERS: &str = "| key | source |\n|---|---|\n| [LTE] | A. Belogolovy [STREAM] |\n";
+
+    fn faults_of(path: &str, text: &str) -> Vec<String> {
+        faults(&Source::new(path, text), &keys(PAPERS))
+    }
+
+    #[test]
+    fn docs_that_begin_with_is_are_named() {
+        let bad = "/// Is a block.\nstruct Block;\n//! Is one.\n/// A block that\n/// Is long.\n// Is it?\n";
+        let found = faults_of("crates/fec/src/block.rs", bad);
+        let lines: Vec<&str> = found.iter().filter_map(|fault| fault.split(':').nth(1)).collect();
+        assert_eq!(lines, ["1", "3"], "{found:?}");
+        assert_eq!(faults_of("console/src/clock.ts", "/** Is a clock. */\n").len(), 1);
+    }
+
+    #[test]
+    fn keys_that_the_list_of_sources_lacks_are_named() {
+        let text = "/// As [LTE] and [RFC9999] say; [`ROWS_MAX`], [A](b).\nlet a = TABLE[INDEX];\n";
+        let found = faults_of("crates/fec/src/block.rs", text);
+        assert_eq!(found, ["crates/fec/src/block.rs:1: docs/papers.md has no [RFC9999]"]);
+        assert_eq!(faults_of("docs/lab.md", "Fig. 8 of [UGV]").len(), 1);
+        assert_eq!(faults_of("console/src/a.ts", "const a = b[INDEX]; // after [UGV]").len(), 1);
+    }
+}

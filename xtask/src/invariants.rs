@@ -1,0 +1,166 @@
+//! Invariants 1 and 2 of ARCHITECTURE.md: where sockets, clocks, threads, async and unsafe code are.
+
+use crate::fault;
+use crate::source::{Language, Source};
+
+/// A rule about what code may say where.
+struct Rule {
+    /// What may be said only at `places`; a word, or words joined by `::`, or with `.` before.
+    tokens: &'static [&'static str],
+    /// Beginnings of paths.
+    places: &'static [&'static str],
+    what: &'static str,
+}
+
+/// Names every line of code that an invariant does not allow where it stands.
+pub(crate) fn faults(source: &Source) -> Vec<String> {
+    if source.language != Language::Rust {
+        return Vec::new();
+    }
+    let rules: Vec<&Rule> = RULES.iter().filter(|rule| !rule.allows(&source.path)).collect();
+    let mut faults = Vec::new();
+    for (index, line) in source.code().iter().enumerate() {
+        for rule in &rules {
+            if let Some(token) = rule.tokens.iter().find(|token| has(line, token)) {
+                faults.push(fault(source, index + 1, &format!("`{token}`: {}", rule.what)));
+            }
+        }
+    }
+    faults
+}
+
+impl Rule {
+    fn allows(&self, path: &str) -> bool {
+        self.places.iter().any(|place| path.starts_with(place))
+    }
+}
+
+/// Returns whether a line of code has `token` as a whole word.
+fn has(line: &str, token: &str) -> bool {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    line.match_indices(token).any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        let after = line[at + token.len()..].chars().next();
+        let joins = |c: Option<char>| c.is_some_and(is_name);
+        !(joins(before) && token.starts_with(is_name)) && !joins(after)
+    })
+}
+
+const RULES: [Rule; 4] = [
+    Rule {
+        tokens: &[
+            "UdpSocket",
+            "UdpSocketExt",
+            "TcpStream",
+            "TcpListener",
+            "TcpSocket",
+            "UnixStream",
+            "UnixListener",
+            "UnixDatagram",
+            "socket2",
+            "mio",
+            "axum",
+            "tokio",
+            "async",
+            ".await",
+        ],
+        places: OUTSIDE_WORLD,
+        what: "sockets and async are for net, vehicle, operator, switchboard, relay and cli",
+    },
+    Rule {
+        tokens: &["Instant::now", "SystemTime", "Instant::elapsed"],
+        places: OUTSIDE_WORLD,
+        what: "only net::clock reads a clock; time is an argument",
+    },
+    Rule {
+        tokens: &[
+            "thread::spawn",
+            "thread::scope",
+            "thread::Builder",
+            "thread::sleep",
+            "thread::park",
+        ],
+        places: THREADS,
+        what: "threads are for net, vehicle, operator, switchboard, relay, cli and the lab's workers",
+    },
+    Rule {
+        tokens: &["unsafe"],
+        places: UNSAFE,
+        what: "unsafe code stands only in kernels, in the module of one foreign library, and in \
+               what flatc writes",
+    },
+];
+
+/// The rooms that touch the world, and what stands outside the workspace: benches beside others,
+/// generators, and this.
+const OUTSIDE_WORLD: &[&str] = &[
+    "crates/net/",
+    "crates/vehicle/",
+    "crates/operator/",
+    "crates/switchboard/",
+    "crates/relay/",
+    "crates/cli/",
+    "peers/",
+    "codecs/",
+    "fuzz/",
+    "xtask/",
+];
+
+/// The same, the lab's workers, and tests of many seeds at once.
+const THREADS: &[&str] = &[
+    "crates/net/",
+    "crates/vehicle/",
+    "crates/operator/",
+    "crates/switchboard/",
+    "crates/relay/",
+    "crates/cli/",
+    "peers/",
+    "codecs/",
+    "fuzz/",
+    "xtask/",
+    "crates/lab/src/workers.rs",
+    // One clip's pictures are made by ffmpeg and taken at the same time.
+    "crates/lab/src/footage.rs",
+    // Camera, encoders and decoder as the vehicle's threads.
+    "crates/lab/src/remote_driving/rig.rs",
+    "crates/transport/tests/",
+];
+
+const UNSAFE: &[&str] = &[
+    "crates/fec/src/kernel/",
+    "crates/video/src/avc/kernel/",
+    "crates/net/src/socket",
+    "crates/video/src/openh264/native.rs",
+    "crates/video/src/x264/native.rs",
+    "crates/video/src/libavcodec.rs",
+    // Outside the workspace: ISA-L, the CPU's limit, codecs of other languages.
+    "peers/src/isal.rs",
+    "peers/src/limit.rs",
+    "codecs/src/",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_only_some_rooms_may_do_is_named_elsewhere() {
+        let bad = "use std::net::UdpSocket;\nlet now = Instant::now();\nstd::thread::spawn(run);\n\
+                   unsafe { call() }\nlet reply = ask().await;\n";
+        let in_fec = faults(&Source::new("crates/fec/src/block.rs", bad));
+        let lines: Vec<&str> = in_fec.iter().filter_map(|fault| fault.split(':').nth(1)).collect();
+        assert_eq!(lines, ["1", "2", "3", "4", "5"], "{in_fec:?}");
+        let in_net = faults(&Source::new("crates/net/src/driver.rs", bad));
+        assert_eq!(in_net.len(), 1, "{in_net:?}");
+        assert!(in_net[0].starts_with("crates/net/src/driver.rs:4: `unsafe`"), "{in_net:?}");
+        let kernel = Source::new("crates/fec/src/kernel/avx2.rs", "unsafe { call() }");
+        assert_eq!(faults(&kernel), [""; 0]);
+    }
+
+    #[test]
+    fn comments_strings_and_parts_of_names_are_no_code() {
+        let right = "#![forbid(unsafe_code)]\n// unsafe { tokio }\nlet mio_count = \"tokio\";\n\
+                     let is_async_like = message.awaited();\nuse std::net::SocketAddr;\n";
+        assert_eq!(faults(&Source::new("crates/fec/src/block.rs", right)), [""; 0]);
+    }
+}

@@ -1,0 +1,198 @@
+//! The files of the repository that the rules are about, and what in them is code or comment.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+/// One text file of the repository.
+#[derive(Debug)]
+pub(crate) struct Source {
+    /// From the repository's root.
+    pub(crate) path: String,
+    pub(crate) text: String,
+    pub(crate) language: Language,
+}
+
+/// What a file is written in, by the end of its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Language {
+    Rust,
+    TypeScript,
+    Markdown,
+    Other,
+}
+
+/// Returns every file that git knows, or would, and that is text written by hand.
+pub(crate) fn all() -> Result<Vec<Source>> {
+    let files = Command::new("git").args(["ls-files", "-co", "--exclude-standard"]).output()?;
+    let files = String::from_utf8(files.stdout).context("git ls-files")?;
+    let mut sources = Vec::new();
+    for path in files.lines().filter(|path| is_by_hand(path)) {
+        // What is no text has nothing to check; what is gone from the disk neither.
+        if let Ok(text) = std::fs::read_to_string(path) {
+            sources.push(Source::new(path, text));
+        }
+    }
+    Ok(sources)
+}
+
+impl Source {
+    pub(crate) fn new(path: &str, text: impl Into<String>) -> Self {
+        let extension = Path::new(path).extension().and_then(|extension| extension.to_str());
+        let language = match extension {
+            Some("rs") => Language::Rust,
+            Some("ts" | "mjs") => Language::TypeScript,
+            Some("md") => Language::Markdown,
+            Some(_) | None => Language::Other,
+        };
+        Self { path: path.to_owned(), text: text.into(), language }
+    }
+
+    /// Returns the lines of Rust with comments, and what stands in strings, left out.
+    pub(crate) fn code(&self) -> Vec<String> {
+        parted(&self.text).0
+    }
+
+    /// Returns the comments of Rust, line by line; other lines are empty.
+    pub(crate) fn comments(&self) -> Vec<String> {
+        parted(&self.text).1
+    }
+}
+
+fn is_by_hand(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    !GENERATED.iter().any(|part| path.contains(part))
+        && !NO_PROSE.iter().any(|end| name.ends_with(end))
+}
+
+/// Parts of paths to what generators have written.
+const GENERATED: [&str; 5] =
+    ["/generated/", "console/src/message/", "codecs/sbe_lidar/", "codecs/foreign/", "LICENSE-"];
+
+/// Ends of the names of files that hold data.
+const NO_PROSE: [&str; 10] = [
+    ".lock",
+    "package-lock.json",
+    ".csv",
+    ".svg",
+    ".png",
+    ".bin",
+    ".snap",
+    ".hex",
+    ".txt",
+    "-regressions",
+];
+
+/// Where in Rust's text the reader is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Code,
+    LineComment,
+    /// How deep.
+    BlockComment(usize),
+    String,
+    /// How many `#` end it.
+    RawString(usize),
+}
+
+/// Parts Rust's text into lines of code and lines of comment; what stands in strings is in neither.
+fn parted(text: &str) -> (Vec<String>, Vec<String>) {
+    let characters: Vec<char> = text.chars().collect();
+    let mut state = State::Code;
+    let (mut code, mut comments) = (vec![String::new()], vec![String::new()]);
+    let mut at = 0;
+    while let Some(&character) = characters.get(at) {
+        let rest = &characters[at..];
+        let starts = |with: &str| with.chars().enumerate().all(|(i, c)| rest.get(i) == Some(&c));
+        let mut taken = 1;
+        if character == '\n' {
+            code.push(String::new());
+            comments.push(String::new());
+            if state == State::LineComment {
+                state = State::Code;
+            }
+            at += 1;
+            continue;
+        }
+        match state {
+            State::Code if starts("//") => state = State::LineComment,
+            State::Code if starts("/*") => (state, taken) = (State::BlockComment(1), 2),
+            State::Code if character == '"' => state = State::String,
+            State::Code if is_raw_string(&characters, at) => {
+                let hashes = rest[1..].iter().take_while(|c| **c == '#').count();
+                (state, taken) = (State::RawString(hashes), hashes + 2);
+            }
+            State::Code if character == '\'' => taken = quoted(rest),
+            State::Code => last(&mut code).push(character),
+            State::LineComment => {}
+            State::BlockComment(depth) if starts("*/") => {
+                taken = 2;
+                state = if depth == 1 { State::Code } else { State::BlockComment(depth - 1) };
+            }
+            State::BlockComment(depth) if starts("/*") => {
+                (state, taken) = (State::BlockComment(depth + 1), 2);
+            }
+            State::BlockComment(_) => {}
+            // An escaped end of line is still the end of a line.
+            State::String if character == '\\' && rest.get(1) != Some(&'\n') => taken = 2,
+            State::String if character == '"' => state = State::Code,
+            State::String => {}
+            State::RawString(hashes) => {
+                if character == '"' && rest[1..].iter().take_while(|c| **c == '#').count() >= hashes
+                {
+                    (state, taken) = (State::Code, hashes + 1);
+                }
+            }
+        }
+        if matches!(state, State::LineComment | State::BlockComment(_)) {
+            last(&mut comments).extend(&rest[..taken.min(rest.len())]);
+        }
+        at += taken;
+    }
+    (code, comments)
+}
+
+fn last(lines: &mut [String]) -> &mut String {
+    lines.last_mut().expect("there is a first line")
+}
+
+/// Returns whether a raw string begins here: `r"`, `r#"`, and not the end of a name.
+fn is_raw_string(characters: &[char], at: usize) -> bool {
+    let before = at.checked_sub(1).map(|before| characters[before]);
+    let within_name = before.is_some_and(|c| c != 'b' && (c.is_alphanumeric() || c == '_'));
+    let mut rest = characters[at..].iter();
+    rest.next() == Some(&'r') && !within_name && rest.find(|c| **c != '#') == Some(&'"')
+}
+
+/// Returns how long a character's literal is; 1 for a lifetime's apostrophe.
+fn quoted(rest: &[char]) -> usize {
+    match rest {
+        [_, '\\', ..] => rest.iter().skip(3).position(|c| *c == '\'').map_or(1, |end| end + 4),
+        [_, _, '\'', ..] => 3,
+        _ => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_and_comments_are_told_apart_and_strings_are_neither() {
+        let text = "let a = \"// \\\" b\"; // c\nlet d = 'e'; /* f /* g */\nh */ i::<'j>('\\n');\n\
+                    r#\"k \" l\"# m \"n \\\no\" p";
+        let (code, comments) = parted(text);
+        assert_eq!(code, ["let a = ; ", "let d = ; ", " i::<j>();", " m ", " p"]);
+        assert_eq!(comments, ["// c", "/* f /* g */", "h ", "", ""]);
+    }
+
+    #[test]
+    fn generated_code_and_data_are_not_looked_at() {
+        assert!(is_by_hand("crates/fec/src/block.rs"));
+        for path in ["crates/message/src/generated/a.rs", "Cargo.lock", "console/src/message/a.ts"]
+        {
+            assert!(!is_by_hand(path), "{path}");
+        }
+    }
+}
