@@ -240,7 +240,7 @@ impl Task {
         let end = self.exchange(&mut sender, &mut receiver).await;
         self.shared.is_connected.store(false, Ordering::Release);
         // Whatever the reason: if the other end still listens, it need not wait for silence.
-        let _ = timeout(CLOSE_MAX, sender.close()).await;
+        let _ = timeout(TLS_CLOSE_MAX, sender.close()).await;
         end
     }
 
@@ -341,7 +341,7 @@ const SETTLED: Duration = Duration::from_secs(3);
 /// Frames and events that may wait: some seconds of anything the control plane says.
 const QUEUE_FRAMES_MAX: usize = 64;
 const CLOSE_MAX: Duration = Duration::from_secs(1);
-const CLOSE_MAX: Duration = Duration::from_millis(200);
+const TLS_CLOSE_MAX: Duration = Duration::from_millis(200);
 
 #[cfg(test)]
 mod tests {
