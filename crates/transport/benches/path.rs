@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
-use tautline_transport::send::schedule;
+use tautline_transport::sender::planner;
 use tautline_transport::{Class, Config, Event, Identity, Route, Session, rate};
 use tautline_units::{Bitrate, Duration, Instant};
 
@@ -66,7 +66,7 @@ impl Couple {
         config.rate.controller = rate::Kind::Fixed;
         if case.mbps >= 1_000 {
             // More than reports tell one by one: what is chosen by them would not be sent.
-            config.schedule = schedule::Kind::EarliestDelivery;
+            config.schedule = planner::Kind::EarliestDelivery;
         }
         // Room for the repair packets and for what goes around all of them.
         config.rate.initial = Bitrate::from_mbps(case.mbps * 5 / 2 / u64::from(case.links) + 2);

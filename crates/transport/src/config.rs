@@ -3,7 +3,7 @@ use tautline_units::{ByteCount, Duration};
 
 use crate::error::ConfigError;
 use crate::rate;
-use crate::send::{protect, schedule};
+use crate::sender::{planner, protect};
 
 /// How a session behaves; every field has a default, units stand in the TOML names.
 ///
@@ -58,7 +58,7 @@ pub struct Config {
     /// that a slice larger than its budget does not leave a queue behind.
     pub budget_share: f64,
     /// How packets find their links.
-    pub schedule: schedule::Kind,
+    pub schedule: planner::Kind,
     /// Whether a block shall survive the loss of a link, of two where there are four, as far as
     /// the shares allow it; default true.
     pub spread: bool,
@@ -81,7 +81,7 @@ impl Default for Config {
             media_deadline: Duration::from_millis(200),
             control_deadline: Duration::from_millis(250),
             budget_share: 0.9,
-            schedule: schedule::Kind::Quantile,
+            schedule: planner::Kind::Quantile,
             spread: true,
             retransmit: true,
             protect: protect::Config::default(),
@@ -154,7 +154,7 @@ mod tests {
                     [rate]\ncontroller = \"fixed\"\ninitial_kbps = 2000";
         let config: Config = toml::from_str(text).unwrap();
         assert_eq!(config.silence, Duration::from_micros(300_500));
-        assert_eq!(config.schedule, schedule::Kind::TransmissionEnd);
+        assert_eq!(config.schedule, planner::Kind::TransmissionEnd);
         assert_eq!(config.rate.initial, tautline_units::Bitrate::from_mbps(2));
         assert_eq!(config.protect, protect::Config::default());
         let wrong = toml::from_str::<Config>("ping_intervall_ms = 20").unwrap_err();

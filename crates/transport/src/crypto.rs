@@ -2,12 +2,10 @@
 
 mod handshake;
 mod identity;
-mod replay;
 mod seal;
 mod seed;
 
 pub(crate) use handshake::{Accepted, Doorman, INIT_MESSAGE_BYTES, Initiator, Refusal, answer};
 pub use identity::{Identity, KeyError, PublicKey};
-pub(crate) use replay::{Verdict, Window, expand};
 pub(crate) use seal::Keys;
 pub use seed::Seed;

@@ -16,8 +16,9 @@ mod error;
 mod event;
 pub mod link;
 pub mod rate;
-mod recv;
-pub mod send;
+mod receiver;
+pub mod sender;
+mod sequence;
 mod session;
 pub mod wire;
 

@@ -1,39 +1,40 @@
 //! One link: its route, what is known of it, and what waits to be sent on it.
 
-mod delay;
-mod flight;
-mod gate;
+mod in_flight;
+mod liveness;
 mod loss;
 mod media;
 mod mtu;
+mod on_time;
+mod pacing;
 mod probe;
-mod punctuality;
 mod route;
+mod rtt;
 mod spread;
 
 use std::collections::VecDeque;
 
-pub use gate::State;
+pub use liveness::State;
 pub use loss::Sample;
 pub use media::Media;
 pub use route::Route;
 pub use spread::Percentiles;
 use tautline_units::{Bitrate, ByteCount, Duration, Instant, Probability};
 
-pub(crate) use delay::Delay;
-pub(crate) use flight::{Flight, Settled};
-pub(crate) use gate::Gate;
+pub(crate) use in_flight::{InFlight, Settled};
+pub(crate) use liveness::Liveness;
 pub(crate) use loss::{Loss, Told};
 pub(crate) use mtu::{Mtu, Pings};
+pub(crate) use on_time::{OnTime, Outlook};
+pub(crate) use pacing::{ControlQueue, Entry, Pacer};
 pub(crate) use probe::{Asked, Probe};
-pub(crate) use punctuality::{Outlook, Punctuality};
 pub(crate) use route::{Arrival, Routing};
+pub(crate) use rtt::Rtt;
 
 use crate::clock::ClockEstimate;
-use crate::crypto;
 use crate::rate::{Controller, Grant};
-use crate::recv::Arrivals;
-use crate::send::{ControlQueue, Pacer};
+use crate::receiver::Arrivals;
+use crate::sequence::Window;
 use crate::wire::{LinkNumber, Pong};
 
 /// All that a session keeps of one link.
@@ -41,9 +42,9 @@ use crate::wire::{LinkNumber, Pong};
 pub(crate) struct Link {
     pub(crate) number: LinkNumber,
     pub(crate) routing: Routing,
-    pub(crate) gate: Gate,
+    pub(crate) liveness: Liveness,
     pub(crate) probe: Probe,
-    pub(crate) delay: Delay,
+    pub(crate) rtt: Rtt,
     /// What the peer's reports say about our sending.
     pub(crate) loss: Loss,
     pub(crate) controller: Box<dyn Controller>,
@@ -51,15 +52,15 @@ pub(crate) struct Link {
     /// What units of the floor may have on their way beyond the window.
     pub(crate) reserve: ByteCount,
     pub(crate) pacer: Pacer,
-    pub(crate) flight: Flight,
-    pub(crate) punctuality: Punctuality,
+    pub(crate) in_flight: InFlight,
+    pub(crate) on_time: OnTime,
     /// When media last left on the link.
     pub(crate) media_at: Instant,
     pub(crate) control: ControlQueue,
     pub(crate) pongs: VecDeque<PongDue>,
     pub(crate) next_number: u64,
     pub(crate) media: Media,
-    pub(crate) replay: crypto::Window,
+    pub(crate) replay: Window,
     /// What arrived here.
     pub(crate) arrivals: Arrivals,
     /// How large our datagrams may be.
@@ -161,8 +162,8 @@ impl Link {
     pub(crate) fn spreads(&self, now: Instant) -> Spreads {
         Spreads {
             number: self.number,
-            owd_out: self.delay.owd_out_spread(now),
-            owd_in: self.delay.owd_in_spread(now),
+            owd_out: self.rtt.owd_out_spread(now),
+            owd_in: self.rtt.owd_in_spread(now),
         }
     }
 
@@ -171,29 +172,29 @@ impl Link {
         View {
             number: self.number,
             route: self.routing.route(),
-            state: self.gate.state(),
+            state: self.liveness.state(),
             granted: self.grant.rate,
             budget,
             sent: self.loss.sent(),
             received: self.loss.received(),
             incoming: self.arrivals.rate(),
-            rtt: self.delay.rtt_smoothed(),
-            rtt_min: self.delay.rtt_min(),
-            owd_out: self.delay.owd_out(clock),
-            owd_in: self.delay.owd_in(clock),
-            jitter: self.delay.jitter(),
+            rtt: self.rtt.rtt_smoothed(),
+            rtt_min: self.rtt.rtt_min(),
+            owd_out: self.rtt.owd_out(clock),
+            owd_in: self.rtt.owd_in(clock),
+            jitter: self.rtt.jitter(),
             loss_out: self.loss.recent(),
             loss_in: self.arrivals.lost_share(),
             datagram_bytes: ByteCount::new(self.mtu.size() as u64),
             queued: self.pacer.queued(),
-            in_flight: self.flight.in_flight(),
+            in_flight: self.in_flight.in_flight(),
             window: self.grant.window,
             datagrams_sent: self.next_number,
             media: Media {
                 given: self.pacer.given(),
                 waiting: self.pacer.waiting(),
-                open: self.flight.media_open(),
-                lost: self.media.lost + self.flight.media_forgotten(),
+                open: self.in_flight.media_open(),
+                lost: self.media.lost + self.in_flight.media_forgotten(),
                 ..self.media
             },
             bytes_sent: self.loss.bytes_sent(),

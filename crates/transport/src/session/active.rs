@@ -7,15 +7,15 @@ use super::outgoing::Outgoing;
 use super::rescue::Carrying;
 use crate::clock::{ClockEstimate, Estimator};
 use crate::counters::Discard;
-use crate::crypto::{Accepted, Keys, Verdict, Window};
+use crate::crypto::{Accepted, Keys};
 use crate::event::{Event, Timer, UnitNumber};
 use crate::link::{
-    self, Arrival, Asked, Delay, Flight, Gate, Link, Loss, Mtu, PONGS_MAX, PongDue, Probe,
-    Punctuality, Route, Routing, Settled, State, Told,
+    self, Arrival, Asked, ControlQueue, InFlight, Link, Liveness, Loss, Mtu, OnTime, PONGS_MAX,
+    Pacer, PongDue, Probe, Route, Routing, Rtt, Settled, State, Told,
 };
 use crate::rate;
-use crate::recv::{Arrivals, Inbox, Outcome, Stream};
-use crate::send::{ControlQueue, Pacer};
+use crate::receiver::{Arrivals, Inbox, Outcome, Stream};
+use crate::sequence::{Verdict, Window};
 use crate::wire::stream::Part;
 use crate::wire::{Class, Coded, LinkNumber, Packet, Packets, Ping, Pong, Report, Tally};
 
@@ -388,7 +388,7 @@ impl Active {
         let clock = self.clock.estimate(now);
         let link = &mut self.links[at];
         if route == link.routing.route() {
-            link.delay.on_arrival(ping.sent_at, clock, now);
+            link.rtt.on_arrival(ping.sent_at, clock, now);
         }
         link.arrivals.on_ping(shared.config.report_interval, now);
         if link.pongs.len() == PONGS_MAX {
@@ -422,9 +422,9 @@ impl Active {
             return;
         }
         let times = [sent_at, pong.received_at, pong.sent_at, now];
-        link.delay.on_pong(times, self.clock.estimate(now));
+        link.rtt.on_pong(times, self.clock.estimate(now));
         link.keep_pace(now);
-        if let Some(state) = link.gate.on_pong(now) {
+        if let Some(state) = link.liveness.on_pong(now) {
             link.probe.hurry(now);
             self.unsettled = true;
             // What came back may be another path.
@@ -440,7 +440,7 @@ impl Active {
             return shared.counters.discard(Discard::ReportImpossible);
         };
         let link = &mut self.links[place];
-        let seen_until = match (clock, link.delay.owd_out(clock)) {
+        let seen_until = match (clock, link.rtt.owd_out(clock)) {
             (Some(clock), Some(owd)) => (clock.to_local(report.taken_at) - owd).min(now),
             (Some(_) | None, None) | (None, Some(_)) => now,
         };
@@ -455,30 +455,30 @@ impl Active {
             link.mtu.doubt(now);
         }
         let mut settled = std::mem::take(&mut self.settled);
-        let departed = link.flight.sent_at(report.highest);
-        let news = link.flight.on_report(&report, &mut settled, now);
+        let departed = link.in_flight.sent_at(report.highest);
+        let news = link.in_flight.on_report(&report, &mut settled, now);
         if news {
-            link.gate.on_news();
+            link.liveness.on_news();
         }
-        if link.gate.is_trusted() {
+        if link.liveness.is_trusted() {
             let transit = departed
                 .zip(report.age)
                 .filter(|_| news)
                 .map(|(departed, age)| (report.taken_at - age).signed_nanos_since(departed));
             if let Some(transit) = transit {
-                link.delay.on_transit(transit, clock, now);
+                link.rtt.on_transit(transit, clock, now);
             }
-            let rtt = link.delay.rtt_smoothed().zip(link.delay.rtt_min());
+            let rtt = link.rtt.rtt_smoothed().zip(link.rtt.rtt_min());
             link.grant = link.controller.on_report(&rate::View {
                 sample,
                 taken_at: report.taken_at,
                 received: report.bytes,
                 sent: link.loss.bytes_counted(),
                 transit,
-                in_flight: link.flight.in_flight(),
+                in_flight: link.in_flight.in_flight(),
                 loss: link.loss.recent(),
                 queueing: rtt.map(|(smoothed, least)| smoothed.saturating_sub(least)),
-                rtt_min: link.delay.rtt_min(),
+                rtt_min: link.rtt.rtt_min(),
                 may_probe: !probing,
                 now,
             });
@@ -505,7 +505,7 @@ impl Active {
         for place in 0..self.links.len() {
             let link = &mut self.links[place];
             link.routing.expire(now);
-            link.flight.expire(&mut settled, now);
+            link.in_flight.expire(&mut settled, now);
             self.settle_packets(place, &mut settled, now, shared, now);
         }
         self.settled = settled;
@@ -531,7 +531,7 @@ impl Active {
 
     /// The largest datagram that every link that is up can carry.
     pub(super) fn datagram_bytes_max(&self, shared: &Shared) -> usize {
-        let up = self.links.iter().filter(|link| link.gate.is_up());
+        let up = self.links.iter().filter(|link| link.liveness.is_up());
         let configured = shared.config.datagram_bytes_max.get() as usize;
         up.map(|link| link.mtu.size()).min().unwrap_or(configured)
     }
@@ -547,14 +547,14 @@ impl Active {
             // A unit is in time up to its deadline and lost a nanosecond later.
             take(Instant::from_nanos(at.as_nanos().saturating_add(1)), Timer::Deadline);
         }
-        if let Some(at) = self.outgoing.ledger.look_due_at() {
+        if let Some(at) = self.outgoing.tracker.look_due_at() {
             take(at, Timer::Deadline);
         }
         let carrying = Carrying::of(&self.links);
         for link in &self.links {
             take(link.probe.due_at(), Timer::Probe);
             take(link.arrivals.report_due_at(), Timer::Probe);
-            if link.gate.is_trusted()
+            if link.liveness.is_trusted()
                 && let Some(at) = link.news_overdue_at(&shared.config)
             {
                 take(at, Timer::Silence);
@@ -567,7 +567,7 @@ impl Active {
                 take(at, Timer::Pace);
             }
             let patience = link.patience(&shared.config);
-            if let Some(at) = link.gate.due_at(patience, shared.config.silence) {
+            if let Some(at) = link.liveness.due_at(patience, shared.config.silence) {
                 take(at, Timer::Silence);
             }
         }
@@ -581,16 +581,16 @@ fn new_link(shared: &Shared, number: LinkNumber, routing: Routing, now: Instant)
     Link {
         number,
         routing,
-        gate: Gate::new(now),
+        liveness: Liveness::new(now),
         probe: Probe::new(now),
-        delay: Delay::new(),
+        rtt: Rtt::new(),
         loss: Loss::new(),
         controller,
         grant,
         reserve: ByteCount::ZERO,
         pacer: Pacer::new(grant.rate, now),
-        flight: Flight::new(),
-        punctuality: Punctuality::new(),
+        in_flight: InFlight::new(),
+        on_time: OnTime::new(),
         media_at: now,
         control: ControlQueue::default(),
         pongs: std::collections::VecDeque::with_capacity(PONGS_MAX),
@@ -623,6 +623,6 @@ const SETTLE_INTERVAL: Duration = Duration::from_millis(2);
 
 /// The deadline whose milliseconds modulo 65536 are `low`: the nearest to the sender's clock.
 fn deadline(low: u16, peer_now: Instant) -> Instant {
-    let millis = crate::crypto::expand(peer_now.as_millis(), u64::from(low), 16);
+    let millis = crate::sequence::expand(peer_now.as_millis(), u64::from(low), 16);
     Instant::from_millis(millis)
 }

@@ -1,7 +1,7 @@
 use tautline_units::{Bitrate, Duration, Instant};
 
 use crate::config::Config;
-use crate::send::protect;
+use crate::sender::protect;
 use crate::wire::{Prefix, SYMBOL_AROUND_BYTES};
 
 /// Works out what the application may send, and when that is news.

@@ -8,23 +8,24 @@ use crate::config::Config;
 use crate::counters::{Counters, Discard};
 use crate::error::SendError;
 use crate::event::UnitNumber;
-use crate::link::Link;
-use crate::send::protect::{self, Code, Plan};
-use crate::send::schedule::Policy;
-use crate::send::{Coder, Entry, Ledger, Price, Stream};
+use crate::link::{Entry, Link};
+use crate::sender::planner::Policy;
+use crate::sender::planner::price::Price;
+use crate::sender::protect::{self, Code, Plan};
+use crate::sender::{Encoder, Stream, Tracker};
 use crate::wire::stream::REPAIRED_AROUND_BYTES;
 use crate::wire::{Class, Coded, SYMBOL_AROUND_BYTES, Tally};
 
 /// What sending needs beside the links.
 #[derive(Debug)]
 pub(crate) struct Outgoing {
-    pub(super) coder: Coder,
+    pub(super) encoder: Encoder,
     /// `None`: size, repair and shares are chosen together.
     pub(super) policy: Option<Box<dyn Policy>>,
     pub(super) price: Price,
     /// `None`: every unit is a block.
     pub(super) stream: Option<Box<Stream>>,
-    pub(super) ledger: Ledger,
+    pub(super) tracker: Tracker,
     next_control: u64,
     next_media: u64,
     /// Media units of this session that the peer has delivered, and given up, by its tallies.
@@ -43,14 +44,14 @@ pub(crate) struct Outgoing {
 impl Outgoing {
     pub(crate) fn new(config: &Config) -> Self {
         Self {
-            coder: Coder::default(),
+            encoder: Encoder::default(),
             policy: config.schedule.policy(),
             price: Price::new(config.protect.miss_target),
             stream: match config.protect.code {
                 Code::Block => None,
                 Code::Stream => Some(Box::new(Stream::new())),
             },
-            ledger: Ledger::default(),
+            tracker: Tracker::default(),
             next_control: 0,
             next_media: 0,
             told: (0, 0),
@@ -82,7 +83,7 @@ impl Outgoing {
 
     /// Writes off a media packet that never left, or that nothing will be heard of.
     pub(super) fn drop_media(&mut self, entry: Entry) {
-        self.ledger.lose(entry.unit);
+        self.tracker.lose(entry.unit);
         self.forgo(entry);
     }
 
@@ -150,17 +151,17 @@ impl Active {
         shared: &mut Shared,
         now: Instant,
     ) -> Result<UnitNumber, SendError> {
-        let any_up = self.links.iter().any(|link| link.gate.is_up());
-        let live = |link: &Link| link.gate.is_up() || (!any_up && link.delay.rtt_min().is_some());
+        let any_up = self.links.iter().any(|link| link.liveness.is_up());
+        let live = |link: &Link| link.liveness.is_up() || (!any_up && link.rtt.rtt_min().is_some());
         if !self.links.iter().any(live) {
             return Err(SendError::NoLink);
         }
-        let Outgoing { coder, spare, next_control, .. } = &mut self.outgoing;
+        let Outgoing { encoder, spare, next_control, .. } = &mut self.outgoing;
         let number = *next_control;
         *next_control += 1;
-        coder.encode(plan, unit, now);
+        encoder.encode(plan, unit, now);
         for link in self.links.iter_mut().filter(|link| live(link)) {
-            for (index, symbol) in (0..).zip(coder.symbols()) {
+            for (index, symbol) in (0..).zip(encoder.symbols()) {
                 let header = header(Class::Control, number, index, plan, deadline);
                 let entry = entry(number, &header, symbol, deadline, spare);
                 if let Some(pushed_out) = link.control.push(entry) {
@@ -186,7 +187,7 @@ impl Active {
         let copies = self.outgoing.policy.as_ref().is_some_and(|policy| policy.copies());
         let carrying = Carrying::of(&self.links);
         self.expire_stream(carrying, now);
-        let Outgoing { coder, stream, ledger, spare, next_media, assignment, plaintext, .. } =
+        let Outgoing { encoder, stream, tracker, spare, next_media, assignment, plaintext, .. } =
             &mut self.outgoing;
         let in_time = assignment.iter().flatten().count();
         if in_time < plan.source_count {
@@ -199,12 +200,12 @@ impl Active {
         *next_media += 1;
         let source_count = match stream {
             None => {
-                coder.encode(plan, unit, now);
-                ledger.open(number, plan, in_time, coder.sources(plan), deadline);
+                encoder.encode(plan, unit, now);
+                tracker.open(number, plan, in_time, encoder.sources(plan), deadline);
                 plan.source_count
             }
             Some(stream) => {
-                ledger.open(number, plan, in_time, &[], deadline);
+                tracker.open(number, plan, in_time, &[], deadline);
                 stream.push(number, unit, plan.symbol_bytes, deadline, now)
             }
         };
@@ -217,7 +218,7 @@ impl Active {
                 None => {
                     let header = header(Class::Media, number, index as u8, plan, deadline);
                     header.write_header(plaintext);
-                    plaintext.extend_from_slice(coder.symbol(index));
+                    plaintext.extend_from_slice(encoder.symbol(index));
                 }
                 Some(stream) if index < source_count => stream.write_source(index, plaintext),
                 Some(stream) => stream.write_repair(plaintext),
@@ -243,7 +244,7 @@ impl Active {
                 entry.standing = link.standing(spare_time, &shared.config, now);
                 if let Err(refused) = link.pacer.push(entry) {
                     shared.counters.discard(Discard::MediaUnschedulable);
-                    ledger.lose(number);
+                    tracker.lose(number);
                     if let Some(stream) = stream {
                         stream.on_dropped(&refused.plaintext);
                     }

@@ -7,8 +7,8 @@ use super::active::Active;
 use super::outgoing::{entry, header};
 use crate::config::Config;
 use crate::counters::Discard;
-use crate::link::{Link, Outlook, Settled};
-use crate::send::{Entry, Lacking};
+use crate::link::{Entry, Link, Outlook, Settled};
+use crate::sender::Lacking;
 use crate::wire::Class;
 
 /// Whether a link may carry media: it is trusted, or no link is and it is up.
@@ -22,25 +22,25 @@ pub(super) struct Carrying {
 
 impl Carrying {
     pub(super) fn of(links: &[Link]) -> Self {
-        Self { any_trusted: links.iter().any(|link| link.gate.is_trusted()) }
+        Self { any_trusted: links.iter().any(|link| link.liveness.is_trusted()) }
     }
 
     pub(super) fn allows(self, link: &Link) -> bool {
-        link.gate.is_trusted() || (!self.any_trusted && link.gate.is_up())
+        link.liveness.is_trusted() || (!self.any_trusted && link.liveness.is_up())
     }
 }
 
 impl Link {
     /// How long a trusted link may be without a pong.
     pub(super) fn patience(&self, config: &Config) -> Duration {
-        let jitter = self.delay.jitter().unwrap_or_default();
+        let jitter = self.rtt.jitter().unwrap_or_default();
         PATIENCE_LEAST.max(config.ping_interval * PONGS_MISSED + jitter * JITTERS)
     }
 
     /// When reports on what is on its way are overdue: later than a round trip after the oldest
     /// left, or than a pause that jitter explains after the last news.
     pub(super) fn news_overdue_at(&self, config: &Config) -> Option<Instant> {
-        let jitter = self.delay.jitter().unwrap_or_default();
+        let jitter = self.rtt.jitter().unwrap_or_default();
         Some(self.news_due_at(config)? + config.report_interval + NEWS_PAUSE + jitter * JITTERS)
     }
 
@@ -51,20 +51,20 @@ impl Link {
 
     /// When the next report on what is on its way may be expected.
     fn news_due_at(&self, config: &Config) -> Option<Instant> {
-        let trip = self.delay.rtt_min()? + config.report_interval;
-        self.flight.news_due_at(trip)
+        let trip = self.rtt.rtt_min()? + config.report_interval;
+        self.in_flight.news_due_at(trip)
     }
 
     /// What is known of the link for a packet that would arrive `spare` before its deadline.
     pub(super) fn standing(&self, spare: Duration, config: &Config, now: Instant) -> u8 {
         let unheard_for = self.news_due_at(config).map_or(Duration::ZERO, |at| now.since(at));
-        self.punctuality.standing(&Outlook { unheard_for, spare }, now)
+        self.on_time.standing(&Outlook { unheard_for, spare }, now)
     }
 
     /// Whether `bytes` more may be on their way unreported.
     pub(super) fn has_room(&self, bytes: ByteCount) -> bool {
         let most = self.grant.window.map(|window| window + self.reserve);
-        most.is_none_or(|most| self.flight.in_flight() + bytes < most)
+        most.is_none_or(|most| self.in_flight.in_flight() + bytes < most)
     }
 
     /// Whether the packet that is next in the queue may leave as far as the window goes.
@@ -83,7 +83,7 @@ impl Link {
         if !self.controller.spares_queues() {
             return 1.0;
         }
-        let queue = self.delay.queueing_latest().unwrap_or_default();
+        let queue = self.rtt.queueing_latest().unwrap_or_default();
         let over = queue.saturating_sub(QUEUE_FREE).as_secs_f64();
         (1.0 - over / QUEUE_SPAN.as_secs_f64()).max(RELIEF_LEAST)
     }
@@ -103,16 +103,16 @@ impl Active {
         for link in &mut self.links {
             let patience = link.patience(&shared.config);
             let overdue = link.news_overdue_at(&shared.config).is_some_and(|at| now >= at)
-                && link.gate.suspect();
-            if overdue || link.gate.on_doubt(patience, now) {
+                && link.liveness.suspect();
+            if overdue || link.liveness.on_doubt(patience, now) {
                 self.unsettled = true;
                 tracing::debug!(link = link.number.get(), ?patience, overdue, "suspect");
-                if link.delay.queueing_latest().is_some_and(|queue| queue < STALL_QUEUE_MOST) {
+                if link.rtt.queueing_latest().is_some_and(|queue| queue < STALL_QUEUE_MOST) {
                     link.grant = link.controller.on_stall(now);
                     link.keep_pace(now);
                 }
             }
-            if let Some(state) = link.gate.on_time(shared.config.silence, now) {
+            if let Some(state) = link.liveness.on_time(shared.config.silence, now) {
                 self.unsettled = true;
                 link.grant = link.controller.on_silence(now);
                 link.keep_pace(now);
@@ -137,7 +137,7 @@ impl Active {
             }
             let mut units: Vec<u64> = waiting.iter().map(|entry| entry.unit).collect();
             if shared.config.retransmit {
-                units.extend(link.flight.doubtful().map(|entry| entry.unit));
+                units.extend(link.in_flight.doubtful().map(|entry| entry.unit));
             }
             if units.is_empty() {
                 continue;
@@ -146,7 +146,7 @@ impl Active {
             let mut allowed: Vec<(u64, usize)> = units
                 .chunk_by(u64::eq)
                 .filter_map(|group| Some((*group.first()?, group.len())))
-                .map(|(unit, doubtful)| (unit, self.outgoing.ledger.save(unit, doubtful)))
+                .map(|(unit, doubtful)| (unit, self.outgoing.tracker.save(unit, doubtful)))
                 .collect();
             let mut grants = |unit: u64| {
                 let at = allowed.binary_search_by_key(&unit, |(unit, _)| *unit).ok();
@@ -165,7 +165,7 @@ impl Active {
                 }
             }
             if shared.config.retransmit {
-                for entry in self.links[place].flight.doubtful() {
+                for entry in self.links[place].in_flight.doubtful() {
                     entry.again = true;
                     if grants(entry.unit) {
                         let copy = Entry { plaintext: entry.plaintext.clone(), ..*entry };
@@ -193,7 +193,7 @@ impl Active {
         let carrying = Carrying::of(&self.links);
         let clock = self.clock(now);
         let links = || self.links.iter().filter(|link| carrying.allows(link));
-        let Some(rtt) = links().filter_map(|link| link.delay.rtt_min()).min() else { return };
+        let Some(rtt) = links().filter_map(|link| link.rtt.rtt_min()).min() else { return };
         let Some(owd) = links().map(|link| link.owd_out_or_guess(clock)).min() else { return };
         let interval = shared.config.report_interval;
         let first = now + rtt + interval * 2 + LOOK_SLACK;
@@ -201,7 +201,7 @@ impl Active {
             deadline.as_nanos().saturating_sub((owd + LOOK_SLACK).as_nanos() as u64),
         );
         if last >= now + rtt + interval {
-            self.outgoing.ledger.look_at(number, first.min(last));
+            self.outgoing.tracker.look_at(number, first.min(last));
         }
     }
 
@@ -209,18 +209,18 @@ impl Active {
     pub(super) fn look(&mut self, shared: &mut Shared, now: Instant) {
         let carrying = Carrying::of(&self.links);
         loop {
-            let super::outgoing::Outgoing { ledger, coder, spare, .. } = &mut self.outgoing;
+            let super::outgoing::Outgoing { tracker, encoder, spare, .. } = &mut self.outgoing;
             let config = &shared.config;
             let links = &self.links;
             let expected = |unit| {
                 let of = links.iter().filter(|link| !link.is_overdue(config, now));
-                of.map(|link| link.flight.carried(unit) + link.pacer.holds(unit)).sum()
+                of.map(|link| link.in_flight.carried(unit) + link.pacer.holds(unit)).sum()
             };
-            let Some(lacking) = ledger.look(expected, now) else { break };
+            let Some(lacking) = tracker.look(expected, now) else { break };
             let Lacking { number, plan, fresh, deadline, .. } = lacking;
-            coder.extend(&plan, lacking.sources, &fresh);
+            encoder.extend(&plan, lacking.sources, &fresh);
             let mut entries = Vec::with_capacity(fresh.len());
-            for (index, symbol) in fresh.zip(coder.symbols()) {
+            for (index, symbol) in fresh.zip(encoder.symbols()) {
                 let header = header(Class::Media, number, index as u8, &plan, deadline);
                 entries.push(entry(number, &header, symbol, deadline, spare));
             }
@@ -247,7 +247,7 @@ impl Active {
         for Settled { entry, arrived } in settled.drain(..) {
             let in_time = arrived && known_at <= entry.deadline;
             self.links[place].media.settle(arrived, in_time);
-            let punctuality = &mut self.links[place].punctuality;
+            let punctuality = &mut self.links[place].on_time;
             if arrived || failed {
                 punctuality.observe(entry.standing, in_time, now);
             }
@@ -261,17 +261,17 @@ impl Active {
                 stream.on_settled(&entry.plaintext, arrived);
             }
             if arrived {
-                self.outgoing.ledger.arrive(unit);
+                self.outgoing.tracker.arrive(unit);
             } else if entry.again {
                 // It was written off when another was sent in its place.
             } else if self.outgoing.stream.is_some() {
                 // The stream sends a repair packet if it must.
-                self.outgoing.ledger.lose(unit);
-            } else if shared.config.retransmit && self.outgoing.ledger.save(unit, 1) > 0 {
+                self.outgoing.tracker.lose(unit);
+            } else if shared.config.retransmit && self.outgoing.tracker.save(unit, 1) > 0 {
                 self.send_again(entry, None, carrying, shared, now);
                 continue;
             } else if !shared.config.retransmit {
-                self.outgoing.ledger.lose(unit);
+                self.outgoing.tracker.lose(unit);
             }
             self.outgoing.recycle(entry.plaintext);
         }

@@ -8,9 +8,9 @@ use super::outgoing::Outgoing;
 use super::rescue::Carrying;
 use crate::error::SendError;
 use crate::link::Link;
-use crate::send::protect::{self, Plan};
-use crate::send::quantile::{self, Offer};
-use crate::send::schedule;
+use crate::sender::planner;
+use crate::sender::planner::quantile::{self, Offer};
+use crate::sender::protect::{self, Plan};
 use crate::wire::{LinkNumber, SYMBOL_AROUND_BYTES};
 
 impl Active {
@@ -54,13 +54,13 @@ impl Active {
         let mut views = [IDLE; LinkNumber::COUNT];
         for (view, place) in views.iter_mut().zip(places.get()) {
             let link = &self.links[*place];
-            *view = schedule::Link {
+            *view = planner::Link {
                 free_at: link.pacer.free_at(now),
                 rate: link.pacer.rate(),
                 owd: link.owd_out_or_guess(clock),
             };
         }
-        let block = schedule::Block {
+        let block = planner::Block {
             source_count: plan.source_count,
             packet_count: plan.packet_count,
             datagram_bytes: ByteCount::new((plan.symbol_bytes + SYMBOL_AROUND_BYTES) as u64),
@@ -145,7 +145,7 @@ impl Active {
             let bytes = |time: Duration| (rate * time).get() as f64;
             let spare = span.saturating_sub(wait + interval + link.owd_out_or_guess(clock));
             let standing = link.standing(spare, &shared.config, now);
-            let unreported = (link.flight.in_flight() + link.pacer.queued()).get() as f64;
+            let unreported = (link.in_flight.in_flight() + link.pacer.queued()).get() as f64;
             *offer = Offer {
                 pace: bytes(interval),
                 credit: bytes(CREDIT_TIME) - bytes(wait),
@@ -155,8 +155,8 @@ impl Active {
                     .map_or(f64::INFINITY, |most| most.get() as f64 - unreported),
                 reserve,
                 idle: wait.is_zero(),
-                probability: link.punctuality.probability(standing),
-                loss: link.punctuality.loss(),
+                probability: link.on_time.probability(standing),
+                loss: link.on_time.loss(),
             };
         }
         offers
@@ -237,7 +237,7 @@ const CREDIT_TIME: Duration = Duration::from_millis(5);
 const ROOM_LEAST: f64 = 150.0;
 /// GF(2^8) has room for 256 packets in a block.
 const PACKETS_MAX: usize = 256;
-const IDLE: schedule::Link = schedule::Link {
+const IDLE: planner::Link = planner::Link {
     free_at: Instant::ZERO,
     rate: tautline_units::Bitrate::ZERO,
     owd: Duration::ZERO,

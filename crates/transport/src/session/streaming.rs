@@ -5,7 +5,8 @@ use tautline_units::Instant;
 use super::Shared;
 use super::active::Active;
 use super::rescue::{Carrying, give};
-use crate::send::{Entry, Ledger};
+use crate::link::Entry;
+use crate::sender::Tracker;
 
 impl Active {
     /// Lets what can no longer be in time leave the stream's coding window.
@@ -34,7 +35,7 @@ impl Active {
             let Some(deadline) = stream.deadline().filter(|_| stream.lacks()) else { break };
             let mut plaintext = self.outgoing.buffer();
             stream.write_asked(&mut plaintext);
-            let unit = Ledger::NO_UNIT;
+            let unit = Tracker::NO_UNIT;
             let entry = Entry { plaintext, deadline, unit, standing: 0, again: false };
             let refused = give(&mut self.links, entry, carrying, clock, &shared.config, now);
             if let Some(refused) = refused {

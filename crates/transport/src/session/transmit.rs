@@ -65,7 +65,7 @@ impl Active {
         }
         let pings = now >= link.probe.due_at() && plaintext.len() + Ping::BYTES <= most;
         if pings {
-            let (route, state) = (link.routing.route(), link.gate.state());
+            let (route, state) = (link.routing.route(), link.liveness.state());
             let id = link.probe.send(route, state, shared.config.ping_interval, now);
             Ping { id, sent_at: now }.write(&mut plaintext);
         }
@@ -86,7 +86,7 @@ impl Active {
                 break;
             }
         }
-        if pings && !link.gate.is_up() && link.routing.is_shown() {
+        if pings && !link.liveness.is_up() && link.routing.is_shown() {
             // So that the answer may be as long as it needs: see the rule against amplification.
             let padded = plaintext.len().max(150 - SEALED_HEADER_BYTES - TAG_BYTES);
             plaintext.resize(padded, PADDING);
@@ -117,7 +117,7 @@ impl Active {
             pong.route
         } else {
             let route = link.routing.ping_candidate(pinged, interval, now)?;
-            let id = link.probe.send(route, link.gate.state(), interval, now);
+            let id = link.probe.send(route, link.liveness.state(), interval, now);
             Ping { id, sent_at: now }.write(&mut plaintext);
             route
         };
@@ -136,7 +136,7 @@ impl Active {
         now: Instant,
     ) -> Option<Route> {
         let link = &mut self.links[place];
-        if now < link.probe.due_at() || !link.gate.is_trusted() || !link.routing.is_shown() {
+        if now < link.probe.due_at() || !link.liveness.is_trusted() || !link.routing.is_shown() {
             return None;
         }
         let pings = link.pings();
@@ -154,7 +154,7 @@ impl Active {
             return None;
         }
         link.loss.was_probe(bytes);
-        link.flight.was_probe();
+        link.in_flight.was_probe();
         link.mtu.on_sent(id, bytes, now);
         Some(route)
     }
@@ -221,7 +221,7 @@ impl Active {
                 );
             if sealed {
                 link.media_at = now;
-                link.flight.carry(entry);
+                link.in_flight.carry(entry);
                 link.media.sent += 1;
                 return Some(route);
             }
@@ -262,21 +262,21 @@ impl Link {
     /// The delay that a packet will see; half the RTT, or a mobile link's usual, before it is
     /// known.
     pub(super) fn owd_out_or_guess(&self, clock: Option<crate::ClockEstimate>) -> Duration {
-        let half = self.delay.rtt_smoothed().map(|rtt| rtt / 2);
-        self.delay.owd_out(clock).or(half).unwrap_or(OWD_GUESS)
+        let half = self.rtt.rtt_smoothed().map(|rtt| rtt / 2);
+        self.rtt.owd_out(clock).or(half).unwrap_or(OWD_GUESS)
     }
 
     /// How the link's small pings fare: by that padded ones are judged.
     fn pings(&self) -> Pings {
-        let rtt = self.delay.rtt_smoothed().unwrap_or(PONG_MOST);
-        let jitter = self.delay.jitter().unwrap_or_default();
+        let rtt = self.rtt.rtt_smoothed().unwrap_or(PONG_MOST);
+        let jitter = self.rtt.jitter().unwrap_or_default();
         let patience = (rtt * 2 + jitter * 4).clamp(PONG_LEAST, PONG_MOST);
         Pings { patience, answered: self.probe.answered() }
     }
 
     /// The least delay that a packet can see, the clock estimate's error in its favour.
     pub(super) fn owd_out_least(&self, clock: Option<crate::ClockEstimate>) -> Duration {
-        match (clock, self.delay.owd_out(clock)) {
+        match (clock, self.rtt.owd_out(clock)) {
             (Some(clock), Some(owd)) => owd.saturating_sub(clock.error()),
             (Some(_) | None, _) => Duration::ZERO,
         }
@@ -311,7 +311,7 @@ fn seal(
     keys.seal(link.number, number, plaintext, buffer);
     link.routing.spend(route, bytes);
     link.loss.on_sent(bytes, now);
-    link.flight.push(bytes, now);
+    link.in_flight.push(bytes, now);
     link.pacer.on_sent(bytes, now);
     tracing::trace!(link = link.number.get(), number, bytes, "sent");
     true

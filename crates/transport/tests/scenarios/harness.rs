@@ -452,7 +452,7 @@ pub(crate) fn lossy(mbps: f64, delay_ms: f64, loss: f64) -> Pair {
 
 /// A configuration that sends at a given rate whatever comes back.
 pub(crate) fn fixed(kbps: u64) -> Config {
-    let schedule = tautline_transport::send::schedule::Kind::EarliestDelivery;
+    let schedule = tautline_transport::sender::planner::Kind::EarliestDelivery;
     let mut config = Config { schedule, ..Config::default() };
     config.rate.controller = tautline_transport::rate::Kind::Fixed;
     config.rate.initial = Bitrate::from_kbps(kbps);

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use tautline_sim::link::{Config as LinkConfig, Pair};
 use tautline_sim::preset::{Carrier, Preset};
 use tautline_sim::trace::Trace;
-use tautline_transport::send::schedule;
+use tautline_transport::sender::planner;
 use tautline_transport::{Config, rate};
 use tautline_units::{Bitrate, Duration};
 
@@ -11,7 +11,7 @@ use crate::harness::{Run, Scenario, bytes, clean};
 
 /// The rate control of the paper, at half the code rate.
 fn two_state() -> Config {
-    let schedule = schedule::Kind::EarliestDelivery;
+    let schedule = planner::Kind::EarliestDelivery;
     let mut config = Config { schedule, ..Config::default() };
     config.rate.controller = rate::Kind::TwoState;
     config

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use tautline_sim::link::{BurstLoss, Jitter, Pair};
-use tautline_transport::send::protect::Code;
-use tautline_transport::send::schedule;
+use tautline_transport::sender::planner;
+use tautline_transport::sender::protect::Code;
 use tautline_transport::{Class, Discard, Event};
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
@@ -135,7 +135,7 @@ fn units_that_cannot_be_in_time_leave_the_window_and_the_next_ones_come() {
 #[test]
 fn sizes_and_shares_may_be_planned_jointly() {
     let mut scenario = streamed(9, vec![lossy(8.0, 20.0, 0.1); 3], 0.5);
-    scenario.config.schedule = schedule::Kind::Quantile;
+    scenario.config.schedule = planner::Kind::Quantile;
     let run = scenario.run();
     let share = run.delivered_share(500, 9_500);
     assert!(share > 0.995, "{share}");

@@ -6,8 +6,8 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use tautline_sim::link::{Config as LinkConfig, Drop as Lost, Jitter, Outage, Pair};
 use tautline_sim::world::{Clock, Direction, End, LinkId, NodeId, World};
-use tautline_transport::send::protect::Code;
-use tautline_transport::send::schedule;
+use tautline_transport::sender::planner;
+use tautline_transport::sender::protect::Code;
 use tautline_transport::{Class, Config, Discard, Identity, LinkNumber, Route, Session, rate};
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
@@ -369,13 +369,13 @@ const LEASE: [u8; 16] = [7; 16];
 /// before are given up.
 const BOUNDS_KEPT: Duration = Duration::from_millis(5_500);
 const STORM_MS: u64 = 1_500;
-const SCHEDULES: [schedule::Kind; 6] = [
-    schedule::Kind::Quantile,
-    schedule::Kind::EarliestDelivery,
-    schedule::Kind::TransmissionEnd,
-    schedule::Kind::RoundRobin,
-    schedule::Kind::Redundant,
-    schedule::Kind::BestLink,
+const SCHEDULES: [planner::Kind; 6] = [
+    planner::Kind::Quantile,
+    planner::Kind::EarliestDelivery,
+    planner::Kind::TransmissionEnd,
+    planner::Kind::RoundRobin,
+    planner::Kind::Redundant,
+    planner::Kind::BestLink,
 ];
 const CONTROLLERS: [rate::Kind; 3] =
     [rate::Kind::TwoState, rate::Kind::DelayRate, rate::Kind::Fixed];

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use tautline_sim::link::{Config, Jitter, Link, Outage, Retransmission, Swing};
-use tautline_transport::send::schedule::{self, Policy, TransmissionEnd};
+use tautline_transport::sender::planner::{self, Policy, TransmissionEnd};
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
 use super::block::Block;
@@ -79,9 +79,9 @@ impl Slices {
     /// Returns the link of every packet.
     pub(super) fn assign(&self, modems: &[Modem]) -> Vec<usize> {
         let datagram_bytes = ByteCount::new(self.packet_bytes as u64);
-        let mut links: Vec<schedule::Link> = modems
+        let mut links: Vec<planner::Link> = modems
             .iter()
-            .map(|modem| schedule::Link {
+            .map(|modem| planner::Link {
                 free_at: Instant::ZERO,
                 rate: modem.granted,
                 owd: Duration::ZERO,
@@ -90,7 +90,7 @@ impl Slices {
         let mut assigned = Vec::new();
         let mut assignment = Vec::new();
         for number in 0..self.count() {
-            let block = schedule::Block {
+            let block = planner::Block {
                 source_count: self.source_count,
                 packet_count: self.packet_count,
                 datagram_bytes,

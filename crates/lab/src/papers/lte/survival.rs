@@ -6,7 +6,7 @@
 use anyhow::Result;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use tautline_transport::send::schedule::{self, Policy, TransmissionEnd};
+use tautline_transport::sender::planner::{self, Policy, TransmissionEnd};
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
 use super::block::Block;
@@ -98,12 +98,12 @@ impl Case {
 }
 
 fn assign(links: usize, packet_count: usize, spread: bool) -> Vec<usize> {
-    let link = schedule::Link {
+    let link = planner::Link {
         free_at: Instant::ZERO,
         rate: Bitrate::from_mbps(8),
         owd: Duration::from_millis(20),
     };
-    let block = schedule::Block {
+    let block = planner::Block {
         source_count: K,
         packet_count,
         datagram_bytes: ByteCount::new(700),

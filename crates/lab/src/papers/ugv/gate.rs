@@ -4,7 +4,7 @@
 use anyhow::Result;
 use tautline_sim::link::{Config, Outage, Pair};
 use tautline_transport::rate;
-use tautline_transport::send::schedule;
+use tautline_transport::sender::planner;
 use tautline_units::{Bitrate, ByteCount, Duration};
 
 use crate::experiment::{Experiment, Outcome, Row, Run, Table};
@@ -68,7 +68,7 @@ const WAYS: [Way; 3] = [
 /// repair packets, nothing sent again.
 fn gate_alone() -> tautline_transport::Config {
     let mut config = tautline_transport::Config {
-        schedule: schedule::Kind::TransmissionEnd,
+        schedule: planner::Kind::TransmissionEnd,
         spread: false,
         retransmit: false,
         ping_interval: Duration::from_millis(50),

@@ -2,8 +2,8 @@
 
 use tautline_transport::Config;
 use tautline_transport::rate::{self, Kind::*};
-use tautline_transport::send::protect::Code;
-use tautline_transport::send::schedule::{self, Kind::*};
+use tautline_transport::sender::planner::{self, Kind::*};
+use tautline_transport::sender::protect::Code;
 use tautline_units::Bitrate;
 
 /// Is one way of sending.
@@ -79,7 +79,7 @@ const fn alone(name: &'static str, configure: fn(&mut Config)) -> Combo {
 }
 
 /// Sets the three; the quantile schedule plans its own code rate.
-fn of(config: &mut Config, controller: rate::Kind, schedule: schedule::Kind, code_rate: f64) {
+fn of(config: &mut Config, controller: rate::Kind, schedule: planner::Kind, code_rate: f64) {
     config.rate.controller = controller;
     config.schedule = schedule;
     config.protect.code_rate = code_rate;

@@ -1,4 +1,4 @@
-use super::recover::Added;
+use super::block::Added;
 use crate::wire::stream::Part;
 
 /// The source packets of one unit under the streaming code that are known so far.

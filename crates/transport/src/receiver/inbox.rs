@@ -2,12 +2,11 @@ use std::collections::BTreeMap;
 
 use tautline_units::Instant;
 
-use super::dedup::Finished;
+use super::block::{Added, Block};
 use super::parts::Parts;
-use super::recover::{Added, Block};
 use crate::counters::{Counters, Discard};
-use crate::crypto::{Verdict, Window, expand};
 use crate::event::LossReason;
+use crate::sequence::{Verdict, Window, expand};
 use crate::wire::stream::{PART_UNIT_BITS, Part};
 use crate::wire::{Class, Coded, Prefix, Tally, UNIT_NUMBER_BITS};
 
@@ -21,7 +20,8 @@ pub(crate) struct Inbox {
     next: u64,
     /// The newest control unit delivered.
     delivered: Option<u64>,
-    finished: Finished,
+    /// Units delivered, lost or overtaken: a packet of one is surplus.
+    finished: Window,
     units: BTreeMap<u64, Coming>,
     bytes: usize,
     spare: Vec<Vec<u8>>,
@@ -59,7 +59,7 @@ impl Inbox {
             class,
             next: 0,
             delivered: None,
-            finished: Finished::new(),
+            finished: Window::new(),
             units: BTreeMap::new(),
             bytes: 0,
             spare: Vec::new(),

@@ -11,7 +11,7 @@ use super::protect::Plan;
 ///
 /// Bounded by [`UNITS_MAX`], the oldest giving way.
 #[derive(Debug, Default)]
-pub(crate) struct Ledger {
+pub(crate) struct Tracker {
     /// In order of their numbers, without gaps.
     units: VecDeque<Standing>,
     /// When to look after which unit.
@@ -43,7 +43,7 @@ pub(crate) struct Lacking<'a> {
     pub(crate) deadline: Instant,
 }
 
-impl Ledger {
+impl Tracker {
     /// The number of no unit: what is not sent again, since other packets do as well.
     pub(crate) const NO_UNIT: u64 = u64::MAX;
 
@@ -174,59 +174,59 @@ mod tests {
         Plan { source_count, packet_count, symbol_bytes: 2 }
     }
 
-    fn ledger(source_count: usize, packet_count: usize) -> Ledger {
-        let mut ledger = Ledger::default();
+    fn tracker(source_count: usize, packet_count: usize) -> Tracker {
+        let mut tracker = Tracker::default();
         let sources = vec![7; source_count * 2];
-        ledger.open(7, &plan(source_count, packet_count), packet_count, &sources, DEADLINE);
-        ledger
+        tracker.open(7, &plan(source_count, packet_count), packet_count, &sources, DEADLINE);
+        tracker
     }
 
     #[test]
-    fn the_ledger_is_bounded() {
-        let mut ledger = Ledger::default();
+    fn the_tracker_is_bounded() {
+        let mut tracker = Tracker::default();
         for unit in 0..3_000 {
-            ledger.open(unit, &plan(4, 8), 8, &[0; 8], DEADLINE);
-            ledger.look_at(unit, DEADLINE);
+            tracker.open(unit, &plan(4, 8), 8, &[0; 8], DEADLINE);
+            tracker.look_at(unit, DEADLINE);
         }
-        assert_eq!((ledger.units.len(), ledger.looks.len()), (UNITS_MAX, UNITS_MAX));
-        assert_eq!(ledger.save(0, 4), 0);
-        assert!(ledger.look(|_| 0, DEADLINE).is_none());
+        assert_eq!((tracker.units.len(), tracker.looks.len()), (UNITS_MAX, UNITS_MAX));
+        assert_eq!(tracker.save(0, 4), 0);
+        assert!(tracker.look(|_| 0, DEADLINE).is_none());
     }
 
     #[test]
     fn a_unit_that_is_there_is_not_sent_again() {
-        let mut ledger = ledger(2, 4);
-        ledger.arrive(7);
-        assert_eq!(ledger.save(7, 3), 2);
-        ledger.arrive(7);
-        assert_eq!(ledger.save(7, 2), 0);
+        let mut tracker = tracker(2, 4);
+        tracker.arrive(7);
+        assert_eq!(tracker.save(7, 3), 2);
+        tracker.arrive(7);
+        assert_eq!(tracker.save(7, 2), 0);
     }
 
     #[test]
     fn only_what_a_unit_lacks_is_sent_again() {
-        let mut ledger = ledger(4, 8);
+        let mut tracker = tracker(4, 8);
         // Two links with three packets each go, one after the other.
-        assert_eq!(ledger.save(7, 3), MARGIN - 1);
-        assert_eq!(ledger.save(7, 3), 2 + MARGIN);
-        assert_eq!(ledger.save(9, 4), 0);
-        let mut ledger = self::ledger(4, 8);
-        ledger.lose(7);
-        assert_eq!(ledger.save(7, 7), 4 + MARGIN);
+        assert_eq!(tracker.save(7, 3), MARGIN - 1);
+        assert_eq!(tracker.save(7, 3), 2 + MARGIN);
+        assert_eq!(tracker.save(9, 4), 0);
+        let mut tracker = self::tracker(4, 8);
+        tracker.lose(7);
+        assert_eq!(tracker.save(7, 7), 4 + MARGIN);
     }
 
     #[test]
     fn a_unit_that_lacks_packets_when_looked_after_gets_fresh_ones() {
-        let mut ledger = ledger(3, 4);
-        ledger.arrive(7);
-        ledger.look_at(7, Instant::from_millis(40));
-        assert_eq!(ledger.look_due_at(), Some(Instant::from_millis(40)));
-        assert!(ledger.look(|_| 0, Instant::from_millis(39)).is_none());
-        let lacking = ledger.look(|_| 0, Instant::from_millis(40)).unwrap();
+        let mut tracker = tracker(3, 4);
+        tracker.arrive(7);
+        tracker.look_at(7, Instant::from_millis(40));
+        assert_eq!(tracker.look_due_at(), Some(Instant::from_millis(40)));
+        assert!(tracker.look(|_| 0, Instant::from_millis(39)).is_none());
+        let lacking = tracker.look(|_| 0, Instant::from_millis(40)).unwrap();
         assert_eq!((lacking.number, lacking.fresh, lacking.sources.len()), (7, 4..6, 6));
-        assert!(ledger.look(|_| 0, Instant::from_millis(50)).is_none());
-        ledger.look_at(7, Instant::from_millis(50));
-        ledger.arrive(7);
+        assert!(tracker.look(|_| 0, Instant::from_millis(50)).is_none());
+        tracker.look_at(7, Instant::from_millis(50));
+        tracker.arrive(7);
         // One more is expected: it has two and lacks none.
-        assert!(ledger.look(|_| 1, Instant::from_millis(50)).is_none());
+        assert!(tracker.look(|_| 1, Instant::from_millis(50)).is_none());
     }
 }

@@ -9,7 +9,7 @@ pub(crate) struct Entry {
     pub(crate) deadline: Instant,
     /// The unit's number within its class.
     pub(crate) unit: u64,
-    /// What was known of the link when the packet was given to it: see `link/punctuality.rs`.
+    /// What was known of the link when the packet was given to it: see `link/on_time.rs`.
     pub(crate) standing: u8,
     /// Whether another packet went over another link in its place already.
     pub(crate) again: bool,

@@ -1,5 +1,8 @@
 //! Which packet of a block goes over which link.
 
+pub(crate) mod price;
+pub(crate) mod quantile;
+
 use std::fmt::Debug;
 
 use serde::Deserialize;
@@ -227,7 +230,7 @@ const LINKS_MAX: usize = crate::wire::LinkNumber::COUNT;
 const PATIENCE: u32 = 4;
 const PATIENCE_MOST: u32 = 2;
 /// As many beyond k as are sent again when a link goes.
-const MARGIN: usize = crate::send::retransmit::MARGIN;
+const MARGIN: usize = super::recovery::MARGIN;
 
 #[cfg(test)]
 mod tests {

@@ -11,7 +11,7 @@ use crate::clock::ClockEstimate;
 /// when asked for, so a better estimate mends the past; their percentiles go by the estimate of the
 /// time.
 #[derive(Debug, Clone)]
-pub(crate) struct Delay {
+pub(crate) struct Rtt {
     rtt_smoothed: Option<f64>,
     rtt_latest: Duration,
     rtt_floor: Floor,
@@ -36,7 +36,7 @@ struct Floor {
     slots: VecDeque<(u64, Duration)>,
 }
 
-impl Delay {
+impl Rtt {
     pub(crate) fn new() -> Self {
         Self {
             rtt_smoothed: None,
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn one_way_delays_come_through_the_clock_estimate() {
-        let mut delay = Delay::new();
+        let mut delay = Rtt::new();
         let mut clock = Estimator::new();
         let peer = |millis: u64| Instant::from_millis(millis + 3_600_000);
         for round in 0..50 {
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(delay.rtt_min(), Some(Duration::from_millis(20)));
         assert_eq!(delay.jitter(), Some(Duration::ZERO));
         assert_eq!(delay.owd_out(None), None);
-        for spread in [Delay::owd_out_spread, Delay::owd_in_spread] {
+        for spread in [Rtt::owd_out_spread, Rtt::owd_in_spread] {
             let wrong =
                 spread(&delay, Instant::from_millis(1_001)).unwrap().p99.as_secs_f64() - 0.01;
             assert!(wrong.abs() < 0.000_4, "{wrong}");
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn hostile_times_do_not_panic() {
-        let mut delay = Delay::new();
+        let mut delay = Rtt::new();
         let ends = [Instant::ZERO, Instant::from_nanos(u64::MAX), Instant::from_nanos(1 << 63)];
         for t0 in ends {
             for t1 in ends {

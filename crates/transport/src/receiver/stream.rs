@@ -3,7 +3,7 @@
 use tautline_fec::stream::{self, Decoder, Discard as Refusal};
 
 use crate::counters::{Counters, Discard};
-use crate::crypto::expand;
+use crate::sequence::expand;
 use crate::wire::Malformed;
 use crate::wire::stream::{Part, Repair, SOURCE_NUMBER_BITS, SYMBOL_BYTES, Source, WINDOW_MOST};
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use tautline_fec::stream::{self, Encoder};
 use tautline_units::Instant;
 
-use crate::crypto::expand;
+use crate::sequence::expand;
 use crate::wire::stream::{
     Part, Repair, SOURCE_NUMBER_BITS, SYMBOL_BYTES, SYMBOL_HEADER_BYTES, Source, WINDOW_MOST,
 };

@@ -1,6 +1,6 @@
 use tautline_units::{Bitrate, ByteCount, Duration, Instant, Probability};
 
-use crate::crypto::Window;
+use crate::sequence::Window;
 use crate::wire::{LinkNumber, Recent, Report};
 
 /// What has arrived on one link, and when that is worth a report.

@@ -1,12 +1,11 @@
 //! The receiving half: packets to blocks, blocks to units, or a counted drop at the deadline.
 
-mod dedup;
-mod join;
+mod block;
+mod inbox;
 mod parts;
-mod recover;
-mod report;
+mod reports;
 mod stream;
 
-pub(crate) use join::{Inbox, Outcome};
-pub(crate) use report::Arrivals;
+pub(crate) use inbox::{Inbox, Outcome};
+pub(crate) use reports::Arrivals;
 pub(crate) use stream::Stream;

@@ -7,7 +7,7 @@ use tautline_units::{Duration, Instant};
 /// spare until the deadline, and how long ago the link last failed. Each combination is a cell that
 /// learns by itself, beginning with what its neighbours' order suggests.
 #[derive(Debug, Clone)]
-pub(crate) struct Punctuality {
+pub(crate) struct OnTime {
     cells: [Cell; CELLS],
     failed_at: Option<Instant>,
     /// The share of packets lost by chance, fading.
@@ -30,7 +30,7 @@ pub(crate) struct Outlook {
     pub(crate) spare: Duration,
 }
 
-impl Punctuality {
+impl OnTime {
     pub(crate) fn new() -> Self {
         let mut cells = [Cell { kept: 0.0, all: PRIOR }; CELLS];
         for (at, cell) in cells.iter_mut().enumerate() {
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_link_is_taken_for_the_worse_the_longer_it_is_silent_and_the_less_time_there_is() {
-        let link = Punctuality::new();
+        let link = OnTime::new();
         let p = |unheard, spare| {
             link.probability(link.standing(&outlook(unheard, spare), Instant::ZERO))
         };
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn each_standing_learns_by_itself() {
-        let mut link = Punctuality::new();
+        let mut link = OnTime::new();
         let now = Instant::from_millis(1_000);
         let (calm, late) = (outlook(0, 50), outlook(0, 10));
         let standing = [&calm, &late].map(|outlook| link.standing(outlook, now));

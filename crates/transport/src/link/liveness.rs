@@ -13,7 +13,7 @@ pub enum State {
 
 /// Keeps a link's state.
 #[derive(Debug, Clone)]
-pub(crate) struct Gate {
+pub(crate) struct Liveness {
     life: Life,
     /// When the last pong came, or the state began.
     heard_at: Instant,
@@ -29,7 +29,7 @@ enum Life {
     Silent,
 }
 
-impl Gate {
+impl Liveness {
     pub(crate) fn new(now: Instant) -> Self {
         Self { life: Life::Validating, heard_at: now }
     }
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn a_link_is_up_from_its_first_pong_until_they_stop() {
         let silence = Duration::from_millis(250);
-        let mut gate = Gate::new(Instant::ZERO);
+        let mut gate = Liveness::new(Instant::ZERO);
         assert_eq!(gate.on_time(silence, Instant::from_millis(9_000)), None);
         assert_eq!(gate.state(), State::Validating);
         assert_eq!(gate.on_pong(Instant::from_millis(9_000)), Some(State::Up));
@@ -134,7 +134,7 @@ mod tests {
     fn a_link_is_suspect_before_it_is_silent_and_trusted_at_the_next_pong() {
         let (patience, silence) = (Duration::from_millis(80), Duration::from_millis(250));
         let at = Instant::from_millis;
-        let mut gate = Gate::new(Instant::ZERO);
+        let mut gate = Liveness::new(Instant::ZERO);
         assert!(!gate.on_doubt(patience, at(500)));
         gate.on_pong(at(1_000));
         assert!(gate.is_trusted());

@@ -4,17 +4,17 @@ use tautline_fec::block::Code;
 use tautline_units::Instant;
 
 use super::protect::Plan;
-use super::split::split;
+use crate::wire::Prefix;
 
 /// Turns units into the symbols of their packets; keeps its buffer.
 #[derive(Debug, Default)]
-pub(crate) struct Coder {
+pub(crate) struct Encoder {
     block: Vec<u8>,
     symbol_bytes: usize,
 }
 
-impl Coder {
-    /// Codes `unit` as planned; its packets are then [`Coder::symbols`].
+impl Encoder {
+    /// Codes `unit` as planned; its packets are then [`Encoder::symbols`].
     pub(crate) fn encode(&mut self, plan: &Plan, unit: &[u8], sent_at: Instant) {
         split(plan, unit, sent_at, &mut self.block);
         self.symbol_bytes = plan.symbol_bytes;
@@ -35,7 +35,7 @@ impl Coder {
     }
 
     /// Makes the symbols of more repair packets of a unit, of the indices `fresh`, into
-    /// [`Coder::symbols`].
+    /// [`Encoder::symbols`].
     pub(crate) fn extend(&mut self, plan: &Plan, sources: &[u8], fresh: &Range<usize>) {
         let code = Code::new(plan.source_count, fresh.end).expect("a plan has 1 <= k <= n <= 256");
         self.symbol_bytes = plan.symbol_bytes;
@@ -56,4 +56,14 @@ impl Coder {
     pub(crate) fn symbols(&self) -> impl Iterator<Item = &[u8]> {
         self.block.chunks_exact(self.symbol_bytes)
     }
+}
+
+/// Writes a unit's block into `block`, old content replaced: prefix, unit, zeros up to the end of
+/// the last source packet, and room for the repair packets.
+fn split(plan: &Plan, unit: &[u8], sent_at: Instant, block: &mut Vec<u8>) {
+    block.clear();
+    block.extend_from_slice(&Prefix::new(unit.len(), sent_at).to_bytes());
+    block.extend_from_slice(unit);
+    assert!(block.len() <= plan.source_count * plan.symbol_bytes, "the plan fits the unit");
+    block.resize(plan.packet_count * plan.symbol_bytes, 0);
 }

@@ -2,14 +2,14 @@ use std::collections::VecDeque;
 
 use tautline_units::{ByteCount, Duration, Instant};
 
-use crate::send::Entry;
+use super::pacing::Entry;
 use crate::wire::Report;
 
 /// The datagrams of one link that have left, and what the peer's reports say of each.
 ///
 /// Bounded by [`RECORDS_MAX`]; what is pushed out counts as lost, nothing else.
 #[derive(Debug)]
-pub(crate) struct Flight {
+pub(crate) struct InFlight {
     /// The number of the first record.
     first: u64,
     /// In order of their numbers, without gaps.
@@ -54,7 +54,7 @@ pub(crate) struct Settled {
     pub(crate) arrived: bool,
 }
 
-impl Flight {
+impl InFlight {
     pub(crate) fn new() -> Self {
         Self {
             first: 0,
@@ -298,8 +298,8 @@ mod tests {
         }
     }
 
-    fn flight(count: u64) -> Flight {
-        let mut flight = Flight::new();
+    fn flight(count: u64) -> InFlight {
+        let mut flight = InFlight::new();
         for number in 0..count {
             flight.push(100, Instant::from_millis(number));
             flight.carry(entry(number));
@@ -321,7 +321,7 @@ mod tests {
         }
     }
 
-    fn settle(flight: &mut Flight, report: &Report, now: u64) -> (Vec<u64>, Vec<u64>) {
+    fn settle(flight: &mut InFlight, report: &Report, now: u64) -> (Vec<u64>, Vec<u64>) {
         let mut settled = Vec::new();
         flight.on_report(report, &mut settled, Instant::from_millis(now));
         let units = |arrived: bool| {
