@@ -15,11 +15,13 @@ pub mod crypto;
 mod error;
 mod event;
 pub mod link;
+mod links;
 pub mod rate;
 mod receiver;
 pub mod sender;
 mod sequence;
 mod session;
+mod shared;
 pub mod wire;
 
 pub use clock::ClockEstimate;

@@ -11,6 +11,7 @@ mod probe;
 mod route;
 mod rtt;
 mod spread;
+mod view;
 
 use std::collections::VecDeque;
 
@@ -19,145 +20,763 @@ pub use loss::Sample;
 pub use media::Media;
 pub use route::Route;
 pub use spread::Percentiles;
-use tautline_units::{Bitrate, ByteCount, Duration, Instant, Probability};
+use tautline_units::{Bitrate, ByteCount, Duration, Instant};
+pub use view::{Spreads, View};
 
-pub(crate) use in_flight::{InFlight, Settled};
-pub(crate) use liveness::Liveness;
-pub(crate) use loss::{Loss, Told};
-pub(crate) use mtu::{Mtu, Pings};
-pub(crate) use on_time::{OnTime, Outlook};
-pub(crate) use pacing::{ControlQueue, Entry, Pacer};
-pub(crate) use probe::{Asked, Probe};
-pub(crate) use route::{Arrival, Routing};
-pub(crate) use rtt::Rtt;
+pub(crate) use in_flight::{Fate, Settled};
+pub(crate) use pacing::Entry;
+pub(crate) use route::Routing;
 
-use crate::clock::ClockEstimate;
-use crate::rate::{Controller, Grant};
+use crate::clock::{ClockEstimate, Estimator};
+use crate::config::Config;
+use crate::counters::{Counters, Discard};
+use crate::event::Timer;
+use crate::rate::{self, Controller, Grant};
 use crate::receiver::Arrivals;
-use crate::sequence::Window;
-use crate::wire::{LinkNumber, Pong};
+use crate::sequence::{Verdict, Window};
+use crate::wire::{LinkNumber, PADDING, Ping, Pong, Report, SEALED_HEADER_BYTES, TAG_BYTES};
+use in_flight::InFlight;
+use liveness::Liveness;
+use loss::{Loss, Told};
+use mtu::{Mtu, Pings};
+use on_time::{OnTime, Outlook};
+use pacing::{ControlQueue, Pacer};
+use probe::{Asked, Probe};
+use route::Arrival;
+use rtt::Rtt;
 
-/// All that a session keeps of one link.
+/// All that a session keeps of one link, and how it behaves.
 #[derive(Debug)]
 pub(crate) struct Link {
-    pub(crate) number: LinkNumber,
-    pub(crate) routing: Routing,
-    pub(crate) liveness: Liveness,
-    pub(crate) probe: Probe,
-    pub(crate) rtt: Rtt,
+    number: LinkNumber,
+    routing: Routing,
+    liveness: Liveness,
+    probe: Probe,
+    rtt: Rtt,
     /// What the peer's reports say about our sending.
-    pub(crate) loss: Loss,
-    pub(crate) controller: Box<dyn Controller>,
-    pub(crate) grant: Grant,
+    loss: Loss,
+    controller: Box<dyn Controller>,
+    grant: Grant,
     /// What units of the floor may have on their way beyond the window.
-    pub(crate) reserve: ByteCount,
-    pub(crate) pacer: Pacer,
-    pub(crate) in_flight: InFlight,
-    pub(crate) on_time: OnTime,
+    reserve: ByteCount,
+    pacer: Pacer,
+    in_flight: InFlight,
+    on_time: OnTime,
     /// When media last left on the link.
-    pub(crate) media_at: Instant,
-    pub(crate) control: ControlQueue,
-    pub(crate) pongs: VecDeque<PongDue>,
-    pub(crate) next_number: u64,
-    pub(crate) media: Media,
-    pub(crate) replay: Window,
+    media_at: Instant,
+    control: ControlQueue,
+    pongs: VecDeque<PongDue>,
+    next_number: u64,
+    media: Media,
+    replay: Window,
     /// What arrived here.
-    pub(crate) arrivals: Arrivals,
+    arrivals: Arrivals,
     /// How large our datagrams may be.
-    pub(crate) mtu: Mtu,
+    mtu: Mtu,
 }
 
 /// A pong to be sent: to the route that asked.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct PongDue {
-    pub(crate) route: Route,
-    pub(crate) id: u32,
-    pub(crate) received_at: Instant,
+struct PongDue {
+    route: Route,
+    id: u32,
+    received_at: Instant,
 }
 
-impl PongDue {
-    pub(crate) fn pong(&self, now: Instant) -> Pong {
-        Pong { id: self.id, received_at: self.received_at, sent_at: now }
+/// What a call changed that others go by.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Change {
+    /// Whether the application's budget may be another.
+    pub(crate) budget: bool,
+    /// The link's state, if it is another.
+    pub(crate) state: Option<State>,
+}
+
+/// A padded ping that was written: see [`Link::on_probe_sent`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SizeProbe {
+    id: u32,
+    bytes: usize,
+}
+
+impl Link {
+    pub(crate) fn new(number: LinkNumber, routing: Routing, config: &Config, now: Instant) -> Self {
+        let controller = config.rate.controller();
+        let grant = controller.initial();
+        Self {
+            number,
+            routing,
+            liveness: Liveness::new(now),
+            probe: Probe::new(now),
+            rtt: Rtt::new(),
+            loss: Loss::new(),
+            controller,
+            grant,
+            reserve: ByteCount::ZERO,
+            pacer: Pacer::new(grant.rate, now),
+            in_flight: InFlight::new(),
+            on_time: OnTime::new(),
+            media_at: now,
+            control: ControlQueue::default(),
+            pongs: VecDeque::with_capacity(PONGS_MAX),
+            next_number: 0,
+            media: Media::default(),
+            replay: Window::new(),
+            arrivals: Arrivals::new(now),
+            mtu: Mtu::new(config.datagram_bytes_max.get() as usize, now),
+        }
+    }
+
+    pub(crate) fn number(&self) -> LinkNumber {
+        self.number
+    }
+
+    pub(crate) fn route(&self) -> Route {
+        self.routing.route()
+    }
+
+    /// Returns whether pongs come.
+    pub(crate) fn is_up(&self) -> bool {
+        self.liveness.is_up()
+    }
+
+    /// Returns whether the link is up and its pongs and reports come as they should.
+    pub(crate) fn is_trusted(&self) -> bool {
+        self.liveness.is_trusted()
+    }
+
+    /// Returns whether a pong has ever come.
+    pub(crate) fn has_been_up(&self) -> bool {
+        self.rtt.rtt_min().is_some()
+    }
+
+    /// Returns whether the rate control is at an experiment, which padding must fill.
+    pub(crate) fn is_rate_probing(&self) -> bool {
+        self.grant.probing
+    }
+
+    /// The largest datagram that we may send.
+    pub(crate) fn datagram_bytes_max(&self) -> usize {
+        self.mtu.size()
+    }
+
+    /// Sets the largest datagram to use and to look for.
+    pub(crate) fn set_datagram_bytes_max(&mut self, most: usize, now: Instant) {
+        self.mtu.set_most(most, now);
+    }
+
+    /// Takes the kernel's word that a datagram of `bytes` bytes is too large for the link's route.
+    pub(crate) fn on_too_large(&mut self, bytes: usize, now: Instant) {
+        self.mtu.on_refused(bytes, now);
     }
 }
 
-/// Pongs that wait for their turn, at most.
-pub(crate) const PONGS_MAX: usize = 8;
+/// Arrivals.
+impl Link {
+    /// Returns the full number of a datagram that says to be `number_low`, if it may be taken.
+    ///
+    /// # Errors
+    /// Why it may not: it came before, or is too old to be known.
+    // protocol 3
+    pub(crate) fn expand(&self, number_low: u32) -> Result<u64, Discard> {
+        let number = self.replay.expand(number_low);
+        match self.replay.check(number) {
+            Verdict::New => Ok(number),
+            Verdict::Replayed => Err(Discard::DatagramReplayed),
+            Verdict::Stale => Err(Discard::DatagramStale),
+        }
+    }
 
-/// What is known of one link: for policies, for the operator, for records.
-///
-/// `out` is our sending, `in` our receiving.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub struct View {
-    /// The link's number.
-    pub number: LinkNumber,
-    /// Where its datagrams go.
-    pub route: Route,
-    /// Whether it is alive.
-    pub state: State,
-    /// The rate at which media may be sent now.
-    pub granted: Bitrate,
-    /// The media bits per second that the application's budget counts on here, repair and our bytes
-    /// included; zero while the link may carry no media.
-    pub budget: Bitrate,
-    /// The rate that was sent, over the last report's span.
-    pub sent: Bitrate,
-    /// The rate that arrived at the peer, by its last report.
-    pub received: Bitrate,
-    /// The rate that arrives here, over the last report interval.
-    pub incoming: Bitrate,
-    /// RTT, smoothed ([RFC6298]); `None` before the first pong.
-    pub rtt: Option<Duration>,
-    /// The smallest RTT of the last ten seconds.
-    pub rtt_min: Option<Duration>,
-    /// One-way delay from us to the peer, smoothed; exact to the clock estimate's error.
-    pub owd_out: Option<Duration>,
-    /// One-way delay from the peer to us, smoothed; exact to the clock estimate's error.
-    pub owd_in: Option<Duration>,
-    /// How much the delay from the peer to us varies ([RFC3550] 6.4.1).
-    pub jitter: Option<Duration>,
-    /// Share of our datagrams of the last second or so that the peer has not received.
-    pub loss_out: Probability,
-    /// Share of the peer's datagrams that have not arrived, since the session began.
-    pub loss_in: Probability,
-    /// The size that our datagrams may have, as far as probing has come.
-    pub datagram_bytes: ByteCount,
-    /// Media bytes that wait here.
-    pub queued: ByteCount,
+    /// Takes note of datagram `number`, which has proved authentic.
+    pub(crate) fn on_datagram(
+        &mut self,
+        number: u64,
+        route: Route,
+        bytes: usize,
+        config: &Config,
+        now: Instant,
+    ) {
+        let newest = self.replay.highest().is_none_or(|highest| number > highest);
+        self.replay.note(number);
+        if self.arrivals.note(number, bytes, now) {
+            // A hole is news as well.
+            self.arrivals.hurry(config.report_interval);
+        }
+        match self.routing.note(route, bytes, newest, now) {
+            Arrival::Active | Arrival::CandidateAgain | Arrival::Ignored => {}
+            Arrival::Candidate => {
+                tracing::debug!(link = self.number.get(), to = %route.remote, "new address");
+            }
+        }
+    }
+
+    /// Notes that a datagram brought media.
+    pub(crate) fn on_media(&mut self, config: &Config, now: Instant) {
+        self.arrivals.on_media(config.report_interval, now);
+    }
+
+    /// Takes a ping that came by `route`: a pong is due there.
+    pub(crate) fn on_ping(
+        &mut self,
+        route: Route,
+        ping: &Ping,
+        clock: Option<ClockEstimate>,
+        config: &Config,
+        counters: &mut Counters,
+        now: Instant,
+    ) {
+        if route == self.routing.route() {
+            self.rtt.on_arrival(ping.sent_at, clock, now);
+        }
+        self.arrivals.on_ping(config.report_interval, now);
+        if self.pongs.len() == PONGS_MAX {
+            self.pongs.pop_front();
+            counters.discard(Discard::AnswerOverflow);
+        }
+        self.pongs.push_back(PongDue { route, id: ping.id, received_at: now });
+    }
+
+    /// Takes a pong: what it says of the clocks, the route, the datagram size, the delays and the
+    /// link's life.
+    pub(crate) fn on_pong(
+        &mut self,
+        pong: &Pong,
+        clock: &mut Estimator,
+        counters: &mut Counters,
+        now: Instant,
+    ) -> Change {
+        let Some(Asked { sent_at, route: asked, padded }) = self.probe.answer(pong.id) else {
+            counters.discard(Discard::PongUnknown);
+            return Change::default();
+        };
+        let lower = pong.sent_at.signed_nanos_since(now);
+        let upper = pong.received_at.signed_nanos_since(sent_at);
+        if clock.observe(lower, upper, now).is_err() {
+            counters.discard(Discard::ClockStep);
+        }
+        if self.routing.prove(asked, now) {
+            tracing::info!(link = self.number.get(), remote = %asked.remote, "route moved");
+            counters.routes_moved += 1;
+            self.mtu.restart(now);
+        }
+        if asked != self.routing.route() {
+            return Change::default();
+        }
+        if padded {
+            // The budget counts what goes around each packet.
+            return Change { budget: self.mtu.on_pong(pong.id, now), state: None };
+        }
+        self.rtt.on_pong([sent_at, pong.received_at, pong.sent_at, now], clock.estimate(now));
+        self.pace(now);
+        let state = self.liveness.on_pong(now);
+        if state.is_some() {
+            self.probe.hurry(now);
+            // What came back may be another path.
+            self.mtu.doubt(now);
+        }
+        Change { budget: state.is_some(), state }
+    }
+
+    /// Takes a report of what arrived at the peer; `settled` gets the media packets that it tells
+    /// of. False if a newer one came before.
+    ///
+    /// `may_probe`: whether no other link is at an experiment with its rate.
+    ///
+    /// # Errors
+    /// [`Discard::ReportImpossible`].
+    // protocol 4, report
+    pub(crate) fn on_report(
+        &mut self,
+        report: &Report,
+        clock: Option<ClockEstimate>,
+        may_probe: bool,
+        settled: &mut Vec<Settled>,
+        config: &Config,
+        now: Instant,
+    ) -> Result<bool, Discard> {
+        let seen_until = match (clock, self.rtt.owd_out(clock)) {
+            (Some(clock), Some(owd)) => (clock.to_local(report.taken_at) - owd).min(now),
+            (Some(_) | None, None) | (None, Some(_)) => now,
+        };
+        let sample = match self.loss.on_report(*report, self.next_number, seen_until) {
+            Told::News(sample) => sample,
+            // The same report comes over every link, by a slow one after its successor.
+            Told::Old => return Ok(false),
+            Told::Impossible => return Err(Discard::ReportImpossible),
+        };
+        if self.loss.recent().get() > LOSS_DOUBTED {
+            self.mtu.doubt(now);
+        }
+        // A packet arrived somewhere between this report and the one before it.
+        let half = config.report_interval / 2;
+        let known_at = clock.map_or(now, |clock| clock.to_local(report.taken_at)) - half;
+        let departed = self.in_flight.sent_at(report.highest);
+        let news = self.in_flight.on_report(report, known_at, settled, now);
+        if news {
+            self.liveness.on_news();
+        }
+        if self.liveness.is_trusted() {
+            let transit = departed
+                .zip(report.age)
+                .filter(|_| news)
+                .map(|(departed, age)| (report.taken_at - age).signed_nanos_since(departed));
+            if let Some(transit) = transit {
+                self.rtt.on_transit(transit, clock, now);
+            }
+            let rtt = self.rtt.rtt_smoothed().zip(self.rtt.rtt_min());
+            self.grant = self.controller.on_report(&rate::View {
+                sample,
+                taken_at: report.taken_at,
+                received: report.bytes,
+                sent: self.loss.bytes_counted(),
+                transit,
+                in_flight: self.in_flight.bytes(),
+                loss: self.loss.recent(),
+                queueing: rtt.map(|(smoothed, least)| smoothed.saturating_sub(least)),
+                rtt_min: self.rtt.rtt_min(),
+                may_probe,
+                now,
+            });
+            self.pace(now);
+        }
+        Ok(true)
+    }
+
+    /// Learns from what became of a media packet; `in_a_row`: lost with many others, so not by
+    /// chance.
+    pub(crate) fn on_settled(&mut self, packet: &Settled, in_a_row: bool, now: Instant) {
+        let arrived = packet.fate != Fate::Lost;
+        self.media.settle(packet.fate);
+        if arrived || in_a_row {
+            self.on_time.observe(packet.entry.standing, packet.fate == Fate::InTime, now);
+        }
+        if !in_a_row {
+            self.on_time.observe_loss(!arrived);
+        }
+    }
+}
+
+/// Time.
+impl Link {
+    /// Gives up an address that has not proved itself, and what nothing was heard of for long.
+    pub(crate) fn expire(&mut self, settled: &mut Vec<Settled>, now: Instant) {
+        self.routing.expire(now);
+        self.in_flight.expire(settled, now);
+    }
+
+    /// Finds out whether pongs or reports are overdue, or the link is silent.
+    pub(crate) fn on_timeout(&mut self, config: &Config, now: Instant) -> Change {
+        let mut change = Change::default();
+        let patience = self.patience(config);
+        let overdue =
+            self.news_overdue_at(config).is_some_and(|at| now >= at) && self.liveness.suspect();
+        if overdue || self.liveness.on_doubt(patience, now) {
+            change.budget = true;
+            tracing::debug!(link = self.number.get(), ?patience, overdue, "suspect");
+            if self.rtt.queueing_latest().is_some_and(|queue| queue < STALL_QUEUE_MOST) {
+                self.grant = self.controller.on_stall(now);
+                self.pace(now);
+            }
+        }
+        change.state = self.liveness.on_time(config.silence, now);
+        if change.state.is_some() {
+            change.budget = true;
+            self.grant = self.controller.on_silence(now);
+            self.pace(now);
+        }
+        change
+    }
+
+    /// When the link next wants to be served, and why; `may_carry`: whether media may leave on it.
+    pub(crate) fn next_timeout(&self, config: &Config, may_carry: bool) -> (Instant, Timer) {
+        let news = self.news_overdue_at(config).filter(|_| self.is_trusted());
+        let pace = match self.grant.probing && may_carry {
+            true => Some(self.pacer.next_at()),
+            false => self.pacer.due_at().filter(|_| self.may_send_next()),
+        };
+        let silence = self.liveness.due_at(self.patience(config), config.silence);
+        let probe = self.probe.due_at().min(self.arrivals.report_due_at());
+        [(news, Timer::Silence), (pace, Timer::Pace), (silence, Timer::Silence)]
+            .into_iter()
+            .filter_map(|(at, timer)| Some((at?, timer)))
+            .fold((probe, Timer::Probe), Ord::min)
+    }
+
+    /// How long a trusted link may be without a pong.
+    // protocol 3, life of a link
+    fn patience(&self, config: &Config) -> Duration {
+        let jitter = self.rtt.jitter().unwrap_or_default();
+        PATIENCE_LEAST.max(config.ping_interval * PONGS_MISSED + jitter * JITTERS)
+    }
+
+    /// When reports on what is on its way are overdue: later than a round trip after the oldest
+    /// left, or than a pause that jitter explains after the last news.
+    fn news_overdue_at(&self, config: &Config) -> Option<Instant> {
+        let jitter = self.rtt.jitter().unwrap_or_default();
+        Some(self.news_due_at(config)? + config.report_interval + NEWS_PAUSE + jitter * JITTERS)
+    }
+
+    /// Returns whether a report on what is on its way should have come.
+    pub(crate) fn is_overdue(&self, config: &Config, now: Instant) -> bool {
+        self.news_due_at(config).is_some_and(|at| now > at + config.report_interval)
+    }
+
+    /// When the next report on what is on its way may be expected.
+    fn news_due_at(&self, config: &Config) -> Option<Instant> {
+        let trip = self.rtt.rtt_min()? + config.report_interval;
+        self.in_flight.news_due_at(trip)
+    }
+}
+
+/// Media: what a packet given to the link may expect, and the packets that wait and are on their
+/// way.
+impl Link {
+    /// What is known of the link for a packet that would arrive `spare` before its deadline.
+    pub(crate) fn standing(&self, spare: Duration, config: &Config, now: Instant) -> u8 {
+        let unheard_for = self.news_due_at(config).map_or(Duration::ZERO, |at| now.since(at));
+        self.on_time.standing(&Outlook { unheard_for, spare }, now)
+    }
+
+    /// The probability that a packet of this standing is in time.
+    pub(crate) fn on_time_probability(&self, standing: u8) -> f64 {
+        self.on_time.probability(standing)
+    }
+
+    /// The probability that a packet is lost by chance, whatever the others do.
+    pub(crate) fn chance_loss(&self) -> f64 {
+        self.on_time.loss()
+    }
+
+    /// The delay that a packet will see; half the RTT, or a mobile link's usual, before it is
+    /// known.
+    pub(crate) fn owd_out_or_guess(&self, clock: Option<ClockEstimate>) -> Duration {
+        let half = self.rtt.rtt_smoothed().map(|rtt| rtt / 2);
+        self.rtt.owd_out(clock).or(half).unwrap_or(OWD_GUESS)
+    }
+
+    /// The least delay that a packet can see, the clock estimate's error in its favour.
+    pub(crate) fn owd_out_least(&self, clock: Option<ClockEstimate>) -> Duration {
+        match (clock, self.rtt.owd_out(clock)) {
+            (Some(clock), Some(owd)) => owd.saturating_sub(clock.error()),
+            (Some(_) | None, _) => Duration::ZERO,
+        }
+    }
+
+    pub(crate) fn rtt_min(&self) -> Option<Duration> {
+        self.rtt.rtt_min()
+    }
+
+    /// The rate at which media is paced.
+    pub(crate) fn rate(&self) -> Bitrate {
+        self.pacer.rate()
+    }
+
+    /// When all that waits will have been sent.
+    pub(crate) fn free_at(&self, now: Instant) -> Instant {
+        self.pacer.free_at(now)
+    }
+
+    /// When the link will have sent all that waits and is due by `deadline`.
+    pub(crate) fn free_before(&self, deadline: Instant, now: Instant) -> Instant {
+        self.pacer.free_before(deadline, now)
+    }
+
+    /// Media bytes that wait.
+    pub(crate) fn queued(&self) -> ByteCount {
+        self.pacer.queued()
+    }
+
     /// Bytes that left and that no report has settled.
-    pub in_flight: ByteCount,
-    /// The most that may be on their way unreported, if there is a bound.
-    pub window: Option<ByteCount>,
-    /// Datagrams sent.
-    pub datagrams_sent: u64,
-    /// Media packets on their way out, and what became of them.
-    pub media: Media,
-    /// Bytes sent, headers included.
-    pub bytes_sent: ByteCount,
-    /// Our datagrams that the peer reports.
-    pub datagrams_reported: u64,
-    /// Our datagrams that the peer's reports show to be lost.
-    pub datagrams_lost: u64,
-    /// Datagrams that arrived here, authentic and each once.
-    pub datagrams_received: u64,
-    /// Their bytes.
-    pub bytes_received: ByteCount,
+    pub(crate) fn bytes_in_flight(&self) -> ByteCount {
+        self.in_flight.bytes()
+    }
+
+    /// The most that may be on its way unreported, if there is a bound.
+    pub(crate) fn window(&self) -> Option<ByteCount> {
+        self.grant.window
+    }
+
+    /// When media last left, or was to.
+    pub(crate) fn media_at(&self) -> Instant {
+        self.media_at
+    }
+
+    /// Notes that media is about to leave so that the link shows something.
+    pub(crate) fn show(&mut self, now: Instant) {
+        self.media_at = now;
+    }
+
+    /// Lets `bytes` be on their way beyond the window.
+    pub(crate) fn set_reserve(&mut self, bytes: ByteCount) {
+        self.reserve = bytes;
+    }
+
+    /// Returns whether `bytes` more may be on their way unreported.
+    pub(crate) fn has_room(&self, bytes: ByteCount) -> bool {
+        let most = self.grant.window.map(|window| window + self.reserve);
+        most.is_none_or(|most| self.in_flight.bytes() + bytes < most)
+    }
+
+    /// Returns whether the packet that is next in the queue may leave as far as the window goes.
+    pub(crate) fn may_send_next(&self) -> bool {
+        self.pacer.next_bytes().is_some_and(|bytes| self.has_room(bytes))
+    }
+
+    /// Returns whether the pace allows media now, and there is some, or padding in its place.
+    pub(crate) fn has_media(&self, now: Instant) -> bool {
+        (self.grant.probing || self.pacer.next_bytes().is_some()) && self.pacer.is_ready(now)
+    }
+
+    /// The rate that the budget may count on: what is left beside the work of emptying, within
+    /// [`BACKLOG_TIME`], a queue of more than a quarter of `span`.
+    pub(crate) fn budget(&self, span: Duration) -> Bitrate {
+        let sustained = self.grant.sustained.scale(self.queue_factor());
+        let backlog = self.pacer.queued() - sustained * (span / 4);
+        sustained - Bitrate::of(backlog, BACKLOG_TIME)
+    }
+
+    /// Takes a media packet, or gives it back if the queue is full.
+    pub(crate) fn push(&mut self, entry: Entry) -> Result<(), Entry> {
+        self.pacer.push(entry)
+    }
+
+    /// Takes a media packet that is sent again, or gives it back if the queue is full.
+    pub(crate) fn push_again(&mut self, entry: Entry) -> Result<(), Entry> {
+        self.pacer.push(entry)?;
+        self.media.again += 1;
+        Ok(())
+    }
+
+    /// Gives the media packet that is next in the queue.
+    pub(crate) fn pop(&mut self) -> Option<Entry> {
+        self.pacer.pop()
+    }
+
+    /// Takes a media packet off the link, which may carry media no more.
+    pub(crate) fn withdraw(&mut self) -> Option<Entry> {
+        let entry = self.pacer.pop()?;
+        self.media.withdrawn += 1;
+        Some(entry)
+    }
+
+    /// The media packets that may still be on their way and were not sent again, oldest first.
+    pub(crate) fn doubtful(&mut self) -> impl Iterator<Item = &mut Entry> {
+        self.in_flight.doubtful()
+    }
+
+    /// How many packets of a unit wait here or are on their way.
+    pub(crate) fn expected(&self, unit: u64) -> usize {
+        self.in_flight.carried(unit) + self.pacer.holds(unit)
+    }
+
+    /// Paces at the granted rate, or below it while a queue stands in the link: the controller
+    /// judges by what came in 400 ms, but within these a queue can grow past the deadline.
+    fn pace(&mut self, now: Instant) {
+        self.pacer.set_rate(self.grant.rate.scale(self.queue_factor()), now);
+    }
+
+    /// The share of the granted rate that a standing queue leaves.
+    fn queue_factor(&self) -> f64 {
+        if !self.controller.spares_queues() {
+            return 1.0;
+        }
+        let queue = self.rtt.queueing_latest().unwrap_or_default();
+        let over = queue.saturating_sub(QUEUE_FREE).as_secs_f64();
+        (1.0 - over / QUEUE_SPAN.as_secs_f64()).max(QUEUE_FACTOR_LEAST)
+    }
 }
 
-/// How one link's delays were spread over the last ten seconds: for people and records, too much
-/// work for every datagram.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Spreads {
-    /// The link's number.
-    pub number: LinkNumber,
-    /// From us to the peer, as far as the clock estimate of the time tells.
-    pub owd_out: Option<Percentiles>,
-    /// From the peer to us.
-    pub owd_in: Option<Percentiles>,
+/// Datagrams out: what goes into each, and what its leaving means.
+impl Link {
+    /// Returns whether something may have to leave that does not wait for the pace.
+    pub(crate) fn is_urgent(&self, now: Instant) -> bool {
+        !self.pongs.is_empty()
+            || self.control.front().is_some()
+            || now >= self.probe.due_at()
+            || now >= self.arrivals.report_due_at()
+            || self.routing.is_moving()
+    }
+
+    /// Takes a control packet; gives the one it pushed out.
+    pub(crate) fn push_control(&mut self, entry: Entry) -> Option<Entry> {
+        self.control.push(entry)
+    }
+
+    /// Appends a pong or a ping for an address that the link may have moved to, and gives that.
+    // protocol 3, validation of addresses
+    pub(crate) fn write_to_candidate(
+        &mut self,
+        plaintext: &mut Vec<u8>,
+        config: &Config,
+        now: Instant,
+    ) -> Option<Route> {
+        let active = self.routing.route();
+        let interval = config.ping_interval;
+        if let Some(at) = self.pongs.iter().position(|pong| pong.route != active) {
+            let pong = self.pongs.remove(at)?;
+            pong.pong(now).write(plaintext);
+            return Some(pong.route);
+        }
+        let pinged = SEALED_HEADER_BYTES + Ping::BYTES + TAG_BYTES;
+        let route = self.routing.ping_candidate(pinged, interval, now)?;
+        let id = self.probe.send(route, self.liveness.state(), interval, now);
+        Ping { id, sent_at: now }.write(plaintext);
+        Some(route)
+    }
+
+    /// Appends a ping padded to a size that is to be found out, when a ping is due on a sound link.
+    ///
+    /// It travels alone: nothing else is lost with it.
+    // protocol 3, size of datagrams
+    pub(crate) fn write_size_probe(
+        &mut self,
+        plaintext: &mut Vec<u8>,
+        now: Instant,
+    ) -> Option<SizeProbe> {
+        if now < self.probe.due_at() || !self.is_trusted() || !self.routing.is_shown() {
+            return None;
+        }
+        let pings = self.pings();
+        let bytes = self.mtu.due(pings, now)?;
+        let id = self.probe.send_padded(self.routing.route(), now);
+        let start = plaintext.len();
+        Ping { id, sent_at: now }.write(plaintext);
+        plaintext.resize(start + bytes - SEALED_HEADER_BYTES - TAG_BYTES, PADDING);
+        Some(SizeProbe { id, bytes })
+    }
+
+    /// Notes that a padded ping left.
+    pub(crate) fn on_size_probe_sent(&mut self, probe: SizeProbe, now: Instant) {
+        self.loss.was_probe(probe.bytes);
+        self.in_flight.was_probe();
+        self.mtu.on_sent(probe.id, probe.bytes, now);
+    }
+
+    /// Takes and appends the link's own report if it is due; the next one is then due after
+    /// `pause`, at the latest.
+    // protocol 4, report
+    pub(crate) fn write_report(
+        &mut self,
+        plaintext: &mut Vec<u8>,
+        pause: Duration,
+        now: Instant,
+    ) -> bool {
+        if now < self.arrivals.report_due_at() {
+            return false;
+        }
+        self.arrivals.take_report(self.number, &self.replay, pause, now);
+        let report = self.arrivals.report();
+        if let Some(report) = report {
+            report.write(plaintext);
+        }
+        report.is_some()
+    }
+
+    /// The link's last report; `None` before anything came.
+    pub(crate) fn report(&self) -> Option<Report> {
+        self.arrivals.report()
+    }
+
+    /// The bytes of packets that one datagram may have.
+    pub(crate) fn plaintext_bytes_max(&self) -> usize {
+        self.mtu.size() - SEALED_HEADER_BYTES - TAG_BYTES
+    }
+
+    /// Appends what else cannot wait and fits: pongs, a ping if it is due, one control packet.
+    ///
+    /// `recycle` gets the buffers of control packets, sent or expired.
+    pub(crate) fn write_urgent(
+        &mut self,
+        plaintext: &mut Vec<u8>,
+        config: &Config,
+        counters: &mut Counters,
+        mut recycle: impl FnMut(Vec<u8>),
+        now: Instant,
+    ) {
+        let most = self.plaintext_bytes_max();
+        while plaintext.len() + Pong::BYTES <= most
+            && let Some(pong) = self.pongs.pop_front()
+        {
+            pong.pong(now).write(plaintext);
+        }
+        let pings = now >= self.probe.due_at() && plaintext.len() + Ping::BYTES <= most;
+        if pings {
+            let (route, state) = (self.routing.route(), self.liveness.state());
+            let id = self.probe.send(route, state, config.ping_interval, now);
+            Ping { id, sent_at: now }.write(plaintext);
+        }
+        while let Some(control) = self.control.front() {
+            let in_time = now <= control.deadline;
+            if !in_time {
+                counters.discard(Discard::ControlExpired);
+            } else if plaintext.len() + control.plaintext.len() <= most {
+                plaintext.extend_from_slice(&control.plaintext);
+            } else {
+                break;
+            }
+            if let Some(entry) = self.control.pop() {
+                recycle(entry.plaintext);
+            }
+            if in_time {
+                // A source packet reaches to the end of its datagram.
+                break;
+            }
+        }
+        if pings && !self.is_up() && self.routing.is_shown() {
+            // So that the answer may be as long as it needs: see the rule against amplification.
+            let padded = plaintext.len().max(150 - SEALED_HEADER_BYTES - TAG_BYTES);
+            plaintext.resize(padded, PADDING);
+        }
+    }
+
+    /// The bytes of padding that fill a datagram while the rate control is at an experiment.
+    pub(crate) fn padding_bytes(&self) -> usize {
+        let bytes = (self.grant.rate * PADDING_TIME).get() as usize;
+        self.mtu.size().min(bytes).max(100) - SEALED_HEADER_BYTES - TAG_BYTES
+    }
+
+    /// Gives the number under which a datagram of `bytes` bytes may leave for `route`; `None` if
+    /// the route is not allowed so much.
+    // protocol 3, validation of addresses
+    pub(crate) fn take_number(&mut self, route: Route, bytes: usize) -> Option<u64> {
+        if !self.routing.allows(route, bytes) {
+            return None;
+        }
+        let number = self.next_number;
+        self.next_number += 1;
+        self.routing.spend(route, bytes);
+        Some(number)
+    }
+
+    /// Notes that a datagram of `bytes` bytes left, of whatever kind.
+    pub(crate) fn on_sent(&mut self, bytes: usize, now: Instant) {
+        self.loss.on_sent(bytes, now);
+        self.in_flight.push(bytes, now);
+        self.pacer.on_sent(bytes, now);
+    }
+
+    /// Notes that the datagram that just left carries `entry`.
+    pub(crate) fn on_media_sent(&mut self, entry: Entry, now: Instant) {
+        self.media_at = now;
+        self.in_flight.carry(entry);
+        self.media.sent += 1;
+    }
+
+    /// Notes that a media packet was dropped here: too late, or its route not proved.
+    pub(crate) fn on_media_dropped(&mut self) {
+        self.media.dropped += 1;
+    }
+
+    /// How the link's small pings fare: by that padded ones are judged.
+    fn pings(&self) -> Pings {
+        let rtt = self.rtt.rtt_smoothed().unwrap_or(PONG_MOST);
+        let jitter = self.rtt.jitter().unwrap_or_default();
+        let patience = (rtt * 2 + jitter * 4).clamp(PONG_LEAST, PONG_MOST);
+        Pings { patience, answered: self.probe.answered() }
+    }
 }
 
+/// What is observed.
 impl Link {
     pub(crate) fn spreads(&self, now: Instant) -> Spreads {
         Spreads {
@@ -187,7 +806,7 @@ impl Link {
             loss_in: self.arrivals.lost_share(),
             datagram_bytes: ByteCount::new(self.mtu.size() as u64),
             queued: self.pacer.queued(),
-            in_flight: self.in_flight.in_flight(),
+            in_flight: self.in_flight.bytes(),
             window: self.grant.window,
             datagrams_sent: self.next_number,
             media: Media {
@@ -205,3 +824,36 @@ impl Link {
         }
     }
 }
+
+impl PongDue {
+    fn pong(&self, now: Instant) -> Pong {
+        Pong { id: self.id, received_at: self.received_at, sent_at: now }
+    }
+}
+
+/// Pongs that wait for their turn, at most.
+const PONGS_MAX: usize = 8;
+/// A share of losses that may be those of all large datagrams.
+const LOSS_DOUBTED: f64 = 0.05;
+/// Three pongs in a row are missing: less is jitter and a radio's own repeats.
+const PONGS_MISSED: u32 = 3;
+const JITTERS: u32 = 4;
+const PATIENCE_LEAST: Duration = Duration::from_millis(60);
+/// Reports come in time or not at all, but for this.
+const NEWS_PAUSE: Duration = Duration::from_millis(10);
+/// A link whose queue was shorter than this when its pongs stopped did not stop for its queue.
+const STALL_QUEUE_MOST: Duration = Duration::from_millis(60);
+/// As long as a unit lives: a backlog is gone before the next ones are late.
+const BACKLOG_TIME: Duration = Duration::from_millis(200);
+/// A shorter queue is a radio's own repeats, or soon gone.
+const QUEUE_FREE: Duration = Duration::from_millis(40);
+/// How much more queue would bring the rate to zero, if it were not for the least share.
+const QUEUE_SPAN: Duration = Duration::from_millis(120);
+const QUEUE_FACTOR_LEAST: f64 = 0.25;
+/// A mobile link's usual one-way delay.
+const OWD_GUESS: Duration = Duration::from_millis(40);
+/// Padding never keeps a media packet waiting for longer.
+const PADDING_TIME: Duration = Duration::from_millis(2);
+/// How long a padded ping's pong is waited for, at least and at most.
+const PONG_LEAST: Duration = Duration::from_millis(100);
+const PONG_MOST: Duration = Duration::from_millis(1_000);

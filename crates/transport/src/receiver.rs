@@ -6,6 +6,196 @@ mod parts;
 mod reports;
 mod stream;
 
-pub(crate) use inbox::{Inbox, Outcome};
+use tautline_units::{Duration, Instant};
+
+use crate::clock::ClockEstimate;
+use crate::counters::Discard;
+use crate::event::{Event, Timer, UnitNumber};
+use crate::sequence::expand;
+use crate::shared::Shared;
+use crate::wire::{Class, Coded, Tally, stream as wire};
+use inbox::{Inbox, Outcome};
 pub(crate) use reports::Arrivals;
-pub(crate) use stream::Stream;
+use stream::Stream;
+
+/// What is on its way in: the units of each class, and the streaming code's end.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    control: Inbox,
+    media: Inbox,
+    stream: Stream,
+    /// Room for what a packet brings about.
+    outcomes: Vec<Outcome>,
+}
+
+impl Receiver {
+    pub(crate) fn new() -> Self {
+        Self {
+            control: Inbox::new(Class::Control),
+            media: Inbox::new(Class::Media),
+            stream: Stream::default(),
+            outcomes: Vec::new(),
+        }
+    }
+
+    /// Takes a packet of a block.
+    // protocol 5
+    pub(crate) fn handle_coded(
+        &mut self,
+        coded: &Coded<'_>,
+        clock: Option<ClockEstimate>,
+        shared: &mut Shared,
+        now: Instant,
+    ) {
+        let (inbox, span) = match coded.class {
+            Class::Control => (&mut self.control, shared.config.control_deadline),
+            Class::Media => (&mut self.media, shared.config.media_deadline),
+        };
+        let deadline = local_deadline(coded.deadline_low, clock, span, now);
+        inbox.handle(coded, deadline, &mut shared.counters, &mut self.outcomes, now);
+        tell(coded.class, &mut self.outcomes, clock, shared, now);
+    }
+
+    /// Takes a source packet of the stream, and what it makes known of others.
+    // protocol 6
+    pub(crate) fn handle_source(
+        &mut self,
+        source: &wire::Source<'_>,
+        clock: Option<ClockEstimate>,
+        shared: &mut Shared,
+        now: Instant,
+    ) {
+        let arrived = self.stream.handle_source(source, &mut shared.counters);
+        if let Some(number) = arrived {
+            let Self { media, outcomes, .. } = self;
+            handle_part(media, outcomes, number, &source.part, false, clock, shared, now);
+            self.recover(arrived, clock, shared, now);
+        }
+    }
+
+    /// Takes a repair packet of the stream, and what it makes known.
+    // protocol 6
+    pub(crate) fn handle_repair(
+        &mut self,
+        repair: &wire::Repair<'_>,
+        clock: Option<ClockEstimate>,
+        shared: &mut Shared,
+        now: Instant,
+    ) {
+        self.stream.handle_repair(repair, &mut shared.counters);
+        self.recover(None, clock, shared, now);
+    }
+
+    /// Takes what repair packets have made known of the stream, beside what `arrived` itself.
+    fn recover(
+        &mut self,
+        arrived: Option<u64>,
+        clock: Option<ClockEstimate>,
+        shared: &mut Shared,
+        now: Instant,
+    ) {
+        let Self { stream, media, outcomes, .. } = self;
+        stream.recover(arrived, |number, part| match part {
+            Ok(part) => handle_part(media, outcomes, number, &part, true, clock, shared, now),
+            Err(malformed) => {
+                tracing::debug!(%malformed, number, "recovered source packet");
+                shared.counters.discard(Discard::PacketInconsistent);
+            }
+        });
+    }
+
+    /// Gives up every unit whose deadline has passed.
+    pub(crate) fn handle_timeout(
+        &mut self,
+        clock: Option<ClockEstimate>,
+        shared: &mut Shared,
+        now: Instant,
+    ) {
+        let Self { control, media, outcomes, .. } = self;
+        for (class, inbox) in [(Class::Control, control), (Class::Media, media)] {
+            inbox.expire(&mut shared.counters, outcomes, now);
+            tell(class, outcomes, clock, shared, now);
+        }
+    }
+
+    /// Gives up every unit: nothing more of them will come.
+    pub(crate) fn abandon(&mut self, shared: &mut Shared, now: Instant) {
+        let Self { control, media, outcomes, .. } = self;
+        for (class, inbox) in [(Class::Control, control), (Class::Media, media)] {
+            inbox.abandon(&mut shared.counters, outcomes);
+            tell(class, outcomes, None, shared, now);
+        }
+    }
+
+    /// When the next unit is lost unless it becomes whole.
+    pub(crate) fn next_timeout(&self) -> Option<(Instant, Timer)> {
+        let due_at = [&self.control, &self.media].into_iter().filter_map(Inbox::due_at).min()?;
+        // A unit is in time up to its deadline and lost a nanosecond later.
+        let lost_at = Instant::from_nanos(due_at.as_nanos().saturating_add(1));
+        Some((lost_at, Timer::Deadline))
+    }
+
+    /// Units of `class` that may still be delivered.
+    pub(crate) fn open_count(&self, class: Class) -> u64 {
+        match class {
+            Class::Control => self.control.open_count(),
+            Class::Media => self.media.open_count(),
+        }
+    }
+
+    /// What became of the media units that the peer sent.
+    pub(crate) fn tally(&self) -> Tally {
+        self.media.tally()
+    }
+}
+
+/// Takes a source packet of the stream, that came or was recovered.
+#[allow(clippy::too_many_arguments)]
+fn handle_part(
+    media: &mut Inbox,
+    outcomes: &mut Vec<Outcome>,
+    number: u64,
+    part: &wire::Part<'_>,
+    recovered: bool,
+    clock: Option<ClockEstimate>,
+    shared: &mut Shared,
+    now: Instant,
+) {
+    let deadline = local_deadline(part.deadline_low, clock, shared.config.media_deadline, now);
+    let counters = &mut shared.counters;
+    media.handle_part(number, part, recovered, deadline, counters, outcomes, now);
+    tell(Class::Media, outcomes, clock, shared, now);
+}
+
+/// Turns outcomes of `class` into events.
+fn tell(
+    class: Class,
+    outcomes: &mut Vec<Outcome>,
+    clock: Option<ClockEstimate>,
+    shared: &mut Shared,
+    now: Instant,
+) {
+    for outcome in outcomes.drain(..) {
+        shared.event(match outcome {
+            Outcome::Unit { number, bytes, prefix, repaired } => {
+                let sent_at = clock.map(|c| c.to_local(prefix.sent_at(c.to_peer(now))));
+                Event::Unit { class, number: UnitNumber::new(number), bytes, sent_at, repaired }
+            }
+            Outcome::Lost { number, reason } => {
+                Event::UnitLost { class, number: UnitNumber::new(number), reason }
+            }
+        });
+    }
+}
+
+/// A deadline on our clock; while the clocks have not been compared, `span` from now.
+// protocol 4, source or repair packet
+fn local_deadline(low: u16, clock: Option<ClockEstimate>, span: Duration, now: Instant) -> Instant {
+    match clock {
+        Some(clock) => {
+            let millis = expand(clock.to_peer(now).as_millis(), u64::from(low), 16);
+            clock.to_local(Instant::from_millis(millis))
+        }
+        None => now + span,
+    }
+}

@@ -1,29 +1,41 @@
-mod active;
-mod budget;
-mod handshake;
-mod outgoing;
-mod rescue;
-mod sharing;
-mod streaming;
-mod transmit;
+//! The one control flow of a session.
+//!
+//! Whatever comes in (a datagram, a unit, the time) goes through here to the parts that own it:
+//! [`Handshake`] the keys, [`Links`] what is known of each link, [`Receiver`] what is on its way
+//! in, [`Sender`] what is on its way out. Receiver and sender know nothing of each other.
+//!
+//! What leaves, in [`Session::poll_transmit`], in this order:
+//! 1. datagrams of a handshake;
+//! 2. link by link what cannot wait: a pong or ping for an address that the link may have moved to;
+//!    a ping padded to a size that is to be found out, alone in its datagram; one datagram with the
+//!    link's report, the media's tally and another link's report if they are due, with pongs, a
+//!    ping if it is due, and one control packet;
+//! 3. of the links in turn, as pace and window allow it, one media packet; padding instead where
+//!    rate control is at an experiment.
 
-use std::collections::VecDeque;
+mod handshake;
+
 use std::fmt;
 
-use rand_chacha::ChaCha20Rng;
-use rand_chacha::rand_core::Rng;
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
 use crate::clock::ClockEstimate;
 use crate::config::Config;
 use crate::counters::{Counters, Discard, Units};
-use crate::crypto::{self, Doorman, Identity, Initiator, PublicKey, Refusal, Seed};
+use crate::crypto::{Accepted, Identity, Keys, PublicKey, Seed};
 use crate::error::{Error, SendError};
 use crate::event::{Event, Timer, UnitNumber};
-use crate::link::{self, Route};
-use crate::wire::{self, Class, Datagram, LinkNumber};
-use active::{Active, Sealed};
-use handshake::{Calling, HALF_OPEN_MAX, HalfOpen, Limiter};
+use crate::link::{self, Change, Link, Route, Routing, Settled};
+use crate::links::Links;
+use crate::receiver::Receiver;
+use crate::sender::Sender;
+use crate::sequence::Window;
+use crate::shared::Shared;
+use crate::wire::{
+    self, Class, Datagram, LinkNumber, PADDING, Packet, Packets, Ping, Pong, Report,
+    SEALED_HEADER_BYTES, TAG_BYTES, Tally,
+};
+use handshake::{HalfOpen, Handshake, Present};
 
 /// One session between one vehicle (the initiator) and one operator (the responder).
 ///
@@ -32,41 +44,53 @@ use handshake::{Calling, HALF_OPEN_MAX, HalfOpen, Limiter};
 /// datagram one AEAD pass, and buffers that are used again.
 pub struct Session {
     shared: Shared,
-    identity: Identity,
-    peer: PublicKey,
-    lease: [u8; 16],
-    rng: ChaCha20Rng,
-    role: Role,
+    handshake: Handshake,
     active: Option<Box<Active>>,
-    /// Handshake datagrams, ready to leave.
-    outbox: VecDeque<(Route, Vec<u8>)>,
+    /// The packets of the datagram that is opened or written.
+    plaintext: Vec<u8>,
     now: Instant,
 }
 
-/// What every part of a session writes to.
+/// A session whose keys are agreed.
 #[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) config: Config,
-    pub(crate) counters: Counters,
-    events: VecDeque<Event>,
+struct Active {
+    sealer: Sealer,
+    /// The id by which the peer calls us.
+    session: u16,
+    /// The responder's: the first message that began it, and its answer.
+    begun_by: Option<(Vec<u8>, Vec<u8>)>,
+    links: Links,
+    receiver: Receiver,
+    sender: Sender,
+    /// When the last authentic datagram came, or the session began.
+    heard_at: Instant,
+    /// The link that media is taken from next.
+    media_turn: usize,
+    /// The link whose report another one carries next.
+    report_turn: usize,
+    /// Room for the media packets that a report tells of.
+    settled: Vec<Settled>,
 }
 
+/// What turns plaintext into datagrams of a session.
 #[derive(Debug)]
-enum Role {
-    Initiator { routes: Vec<Route>, calling: Option<Calling> },
-    Responder { half_open: Vec<HalfOpen>, limiter: Limiter, doorman: Doorman },
+struct Sealer {
+    keys: Keys,
+    /// The id by which we call the peer.
+    peer_session: u16,
 }
 
-impl Shared {
-    pub(crate) fn event(&mut self, event: Event) {
-        if self.events.len() >= EVENTS_MAX {
-            self.counters.discard(Discard::EventOverflow);
-            return;
-        }
-        self.events.push_back(event);
-    }
+/// A sealed datagram as it came.
+#[derive(Debug, Clone, Copy)]
+struct Sealed<'a> {
+    route: Route,
+    link: LinkNumber,
+    number_low: u32,
+    ciphertext: &'a [u8],
+    bytes: usize,
 }
 
+/// The beginning.
 impl Session {
     /// Begins a session with `peer` over `routes`: route i is link i.
     ///
@@ -87,10 +111,9 @@ impl Session {
         if routes.is_empty() || routes.len() > LinkNumber::COUNT {
             return Err(Error::Routes { found: routes.len() });
         }
-        let role = Role::Initiator { routes: routes.to_vec(), calling: None };
-        let mut session = Self::new(config, identity, peer, lease, seed.into(), role, now)?;
-        session.call(now);
-        Ok(session)
+        config.validate()?;
+        let handshake = Handshake::initiate(identity, peer, lease, routes, seed.into(), now);
+        Ok(Self::new(config, handshake, now))
     }
 
     /// Waits for `peer` to begin a session; its links are learned from authentic datagrams.
@@ -105,34 +128,19 @@ impl Session {
         seed: impl Into<Seed>,
         now: Instant,
     ) -> Result<Self, Error> {
-        let doorman = Doorman::new(&lease, &identity.public());
-        let role = Role::Responder { half_open: Vec::new(), limiter: Limiter::new(), doorman };
-        Self::new(config, identity, peer, lease, seed.into(), role, now)
-    }
-
-    fn new(
-        config: Config,
-        identity: &Identity,
-        peer: PublicKey,
-        lease: [u8; 16],
-        seed: Seed,
-        role: Role,
-        now: Instant,
-    ) -> Result<Self, Error> {
         config.validate()?;
-        Ok(Self {
-            shared: Shared { config, counters: Counters::new(), events: VecDeque::new() },
-            identity: identity.clone(),
-            peer,
-            lease,
-            rng: seed.into_rng(),
-            role,
-            active: None,
-            outbox: VecDeque::new(),
-            now,
-        })
+        let handshake = Handshake::respond(identity, peer, lease, seed.into());
+        Ok(Self::new(config, handshake, now))
     }
 
+    fn new(config: Config, handshake: Handshake, now: Instant) -> Self {
+        let (shared, plaintext) = (Shared::new(config), Vec::new());
+        Self { shared, handshake, active: None, plaintext, now }
+    }
+}
+
+/// What comes in.
+impl Session {
     /// Hands over a unit that is worthless `deadline` from now, and gives its number.
     ///
     /// Media is queued on the links at once, control goes ahead of it; poll for datagrams next.
@@ -147,8 +155,10 @@ impl Session {
         now: Instant,
     ) -> Result<UnitNumber, SendError> {
         self.now = self.now.max(now);
-        let sent = match &mut self.active {
-            Some(active) => active.send(class, unit, deadline, &mut self.shared, self.now),
+        let sent = match self.active.as_deref_mut() {
+            Some(Active { sender, links, .. }) => {
+                sender.send(class, unit, deadline, links, &mut self.shared, self.now)
+            }
             None => Err(SendError::NotEstablished),
         };
         let units = self.shared.counters.units_mut(class);
@@ -184,20 +194,61 @@ impl Session {
         }
     }
 
+    /// Takes the kernel's word that a datagram of `length` is too large for the way to `route`.
+    ///
+    /// It is lost as any other; the link's size is chosen anew.
+    pub fn handle_too_large(&mut self, route: Route, length: ByteCount, now: Instant) {
+        self.now = self.now.max(now);
+        let Some(active) = &mut self.active else { return };
+        for link in active.links.iter_mut().filter(|link| link.route() == route) {
+            link.on_too_large(length.get() as usize, self.now);
+        }
+    }
+
+    /// Does what time demands: deadlines, silence, reports. Poll for datagrams and events next.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.now = self.now.max(now);
+        let now = self.now;
+        let Some(active) = &mut self.active else { return };
+        active.handle_timeout(&mut self.shared, now);
+        if now.since(active.heard_at) > CALL_ANEW_AFTER {
+            // The responder may have begun anew and forgotten us; the present session stays
+            // until a new one is confirmed.
+            self.handshake.call_anew(Some(active.present()), now);
+        }
+    }
+
+    /// Sets the largest datagram that `link` may carry from us: 150 to 1500 bytes, held within.
+    ///
+    /// What is above 1200 bytes, or was found not to pass, is probed for first. The next units are
+    /// cut to the smallest size in use on all links that are up. False if there is no such link.
+    pub fn set_datagram_bytes_max(&mut self, link: LinkNumber, most: ByteCount) -> bool {
+        let Some(active) = &mut self.active else { return false };
+        let Some(place) = active.links.place(link) else { return false };
+        let most = most.get().clamp(150, 1_500) as usize;
+        active.links[place].set_datagram_bytes_max(most, self.now);
+        true
+    }
+}
+
+/// What goes out.
+impl Session {
     /// Writes the next datagram into `buffer`, old content replaced, and says where it goes.
     ///
     /// Call until `None` after every other call that takes the time.
     pub fn poll_transmit(&mut self, buffer: &mut Vec<u8>, now: Instant) -> Option<Route> {
         self.now = self.now.max(now);
         let now = self.now;
-        self.call_again(now);
-        let route = match self.outbox.pop_front() {
+        let route = match self.handshake.poll_transmit(now) {
             Some((route, datagram)) => {
                 buffer.clear();
                 buffer.extend_from_slice(&datagram);
                 Some(route)
             }
-            None => self.active.as_mut()?.poll_transmit(buffer, &mut self.shared, now),
+            None => {
+                let Self { active, plaintext, shared, .. } = self;
+                active.as_mut()?.poll_transmit(plaintext, buffer, shared, now)
+            }
         };
         if route.is_some() {
             self.shared.counters.datagrams_sent += 1;
@@ -207,47 +258,30 @@ impl Session {
 
     /// Gives the next event, oldest first.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.shared.events.pop_front()
+        self.shared.poll_event()
     }
 
     /// Says when [`Session::handle_timeout`] wants to be called, and why.
     ///
     /// May lie in the past: then it is due now. `None` while there is nothing to wait for.
     pub fn poll_timeout(&self) -> Option<(Instant, Timer)> {
-        let calling = match &self.role {
-            Role::Initiator { calling: Some(calling), .. } => {
-                Some((calling.due_at, Timer::Handshake))
-            }
-            Role::Initiator { calling: None, .. } | Role::Responder { .. } => None,
-        };
         let active = self.active.as_ref().and_then(|active| active.poll_timeout(&self.shared));
-        calling.into_iter().chain(active).min()
+        self.handshake.next_timeout().into_iter().chain(active).min()
     }
+}
 
-    /// Does what time demands: deadlines, silence, reports. Poll for datagrams and events next.
-    pub fn handle_timeout(&mut self, now: Instant) {
-        self.now = self.now.max(now);
-        let now = self.now;
-        let Some(active) = &mut self.active else { return };
-        active.handle_timeout(&mut self.shared, now);
-        let lost = active.quiet_for(now) > CALL_ANEW_AFTER;
-        let idle = matches!(self.role, Role::Initiator { calling: None, .. });
-        if lost && idle {
-            // The responder may have begun anew and forgotten us; the present session stays
-            // until a new one is confirmed.
-            self.call(now);
-        }
-    }
-
+/// What is observed.
+impl Session {
     /// What is known of each link, in order of their numbers; none before the handshake.
     pub fn links(&self) -> impl Iterator<Item = link::View> + '_ {
-        let clock = self.clock();
-        self.active.iter().flat_map(move |active| active.links(clock))
+        let active = self.active.iter();
+        active.flat_map(|active| active.links.views(active.sender.media_span(), self.now))
     }
 
     /// How each link's delays were spread of late, in the order of [`Session::links`].
     pub fn spreads(&self) -> impl Iterator<Item = link::Spreads> + '_ {
-        self.active.iter().flat_map(|active| active.spreads(self.now))
+        let active = self.active.iter();
+        active.flat_map(|active| active.links.iter().map(|link| link.spreads(self.now)))
     }
 
     /// What was done and what was thrown away.
@@ -257,116 +291,33 @@ impl Session {
 
     /// Units of `class`, both ways, and what became of them.
     pub fn units(&self, class: Class) -> Units {
-        let open = self.active.as_ref().map_or(0, |active| active.units_open(class));
+        let open = self.active.as_ref().map_or(0, |active| active.receiver.open_count(class));
         Units { open, ..self.shared.counters.units(class).clone() }
     }
 
     /// The peer's clock against ours; `None` before the first pong.
     pub fn clock(&self) -> Option<ClockEstimate> {
-        self.active.as_ref()?.clock(self.now)
+        self.active.as_ref()?.links.clock(self.now)
     }
 
     /// Whether the handshake is complete.
     pub fn is_established(&self) -> bool {
         self.active.is_some()
     }
+}
 
-    /// Sets the largest datagram that `link` may carry from us: 150 to 1500 bytes, held within.
-    ///
-    /// What is above 1200 bytes, or was found not to pass, is probed for first. The next units are
-    /// cut to the smallest size in use on all links that are up. False if there is no such link.
-    pub fn set_datagram_bytes_max(&mut self, link: LinkNumber, most: ByteCount) -> bool {
-        let now = self.now;
-        self.active.as_mut().is_some_and(|active| active.set_datagram_bytes_max(link, most, now))
-    }
-
-    /// Takes the kernel's word that a datagram of `length` is too large for the way to `route`.
-    ///
-    /// It is lost as any other; the link's size is chosen anew.
-    pub fn handle_too_large(&mut self, route: Route, length: ByteCount, now: Instant) {
-        self.now = self.now.max(now);
-        let now = self.now;
-        if let Some(active) = &mut self.active {
-            active.on_too_large(route, length.get() as usize, now);
-        }
-    }
-
-    /// Writes a handshake's first message, to be sent on every link.
-    fn call(&mut self, now: Instant) {
-        let taken = self.active.as_ref().map(|active| active.session_id());
-        let id = fresh_id(&mut self.rng, |id| Some(id) == taken);
-        let Role::Initiator { calling, .. } = &mut self.role else { return };
-        let initiator = Initiator::new(&self.identity, &self.peer, &self.lease, id, &mut self.rng);
-        *calling = Some(Calling::new(initiator, id, now));
-    }
-
-    /// Sends the first message again when it is due.
-    fn call_again(&mut self, now: Instant) {
-        let Role::Initiator { routes, calling: Some(calling) } = &mut self.role else { return };
-        let Some(initiator) = calling.initiator.as_ref().filter(|_| now >= calling.due_at) else {
-            return;
-        };
-        for (number, route) in (0..).zip(routes.iter()) {
-            let Some(link) = LinkNumber::new(number) else { break };
-            let mut datagram = Vec::with_capacity(150);
-            wire::write_init_header(&mut datagram, link);
-            datagram.extend_from_slice(initiator.message());
-            self.outbox.push_back((*route, datagram));
-        }
-        calling.on_sent(now);
-    }
-
+/// The handshake, and the session that comes of it.
+// protocol 2
+impl Session {
     fn handle_init(
         &mut self,
         route: Route,
         link: LinkNumber,
         message: &[u8],
     ) -> Result<(), Discard> {
-        let Role::Responder { half_open, limiter, doorman } = &mut self.role else {
-            return Err(Discard::HandshakeUnexpected);
-        };
-        if !doorman.admits(message) {
-            return Err(Discard::HandshakeForged);
-        }
-        let known = half_open.iter().find(|half| half.init == message);
-        let answered = known.map(|half| (half.peer_session, &half.response));
-        let current = self.active.as_ref().and_then(|active| active.answered(message));
-        if let Some((peer_session, response)) = answered.or(current) {
-            let datagram = response_datagram(link, peer_session, response);
-            return push_response(&mut self.outbox, route, datagram);
-        }
-        if !limiter.take(self.now) {
-            return Err(Discard::HandshakeLimited);
-        }
-        let taken = self.active.as_ref().map(|active| active.session_id());
-        let session = fresh_id(&mut self.rng, |id| {
-            Some(id) == taken || half_open.iter().any(|half| half.session == id)
-        });
-        let answer = crypto::answer(
-            &self.identity,
-            &self.peer,
-            &self.lease,
-            session,
-            message,
-            &mut self.rng,
-        )
-        .map_err(|refusal| match refusal {
-            Refusal::Forged => Discard::HandshakeForged,
-            Refusal::WrongPeer => Discard::HandshakeWrongPeer,
-        })?;
-        let datagram = response_datagram(link, answer.peer_session, &answer.message);
-        if half_open.len() == HALF_OPEN_MAX {
-            half_open.remove(0);
-            self.shared.counters.discard(Discard::HandshakeEvicted);
-        }
-        half_open.push(HalfOpen {
-            init: message.to_vec(),
-            response: answer.message,
-            keys: answer.keys,
-            session,
-            peer_session: answer.peer_session,
-        });
-        push_response(&mut self.outbox, route, datagram)
+        let present = self.active.as_ref().map(|active| active.present());
+        let counters = &mut self.shared.counters;
+        self.handshake.handle_init(route, link, message, present, counters, self.now)
     }
 
     fn handle_response(
@@ -375,36 +326,34 @@ impl Session {
         session: u16,
         message: &[u8],
     ) -> Result<(), Discard> {
-        let Role::Initiator { routes, calling: slot } = &mut self.role else {
-            return Err(Discard::HandshakeUnexpected);
-        };
-        let Some(calling) = slot.as_mut().filter(|calling| calling.session == session) else {
-            return Err(Discard::HandshakeUnexpected);
-        };
-        let Some(initiator) = calling.initiator.take() else {
-            return Err(Discard::HandshakeUnexpected);
-        };
-        let accepted = match initiator.accept(message) {
-            Ok(accepted) => accepted,
-            Err(initiator) => {
-                calling.initiator = Some(initiator);
-                return Err(Discard::HandshakeForged);
-            }
-        };
+        let accepted = self.handshake.handle_response(session, message)?;
         tracing::info!(session, remote = %route.remote, "session established");
+        let (routes, config) = (self.handshake.routes(), &self.shared.config);
+        self.begin(Active::initiated(accepted, session, routes, config, self.now));
+        Ok(())
+    }
+
+    fn handle_sealed(&mut self, session: u16, sealed: &Sealed<'_>) -> Result<(), Discard> {
         let now = self.now;
-        let active = Active::initiated(&self.shared, accepted, session, routes.as_slice(), now);
-        *slot = None;
-        self.outbox.clear();
-        self.begin(active);
+        let known = self.active.as_ref().is_some_and(|active| active.session == session);
+        if !known {
+            let half = self.handshake.confirm(session, |keys| opens(keys, sealed))?;
+            tracing::info!(session, remote = %sealed.route.remote, "session established");
+            self.begin(Active::responded(half, &self.shared.config, now));
+        }
+        let Some(active) = &mut self.active else { return Ok(()) };
+        let place = active.open(sealed, &mut self.plaintext, &self.shared.config, now)?;
+        active.handle_plaintext(place, sealed, &self.plaintext, &mut self.shared, now);
+        self.handshake.stop_calling();
         Ok(())
     }
 
     /// Makes `active` the session, in place of the one before it.
     fn begin(&mut self, active: Active) {
         if let Some(old) = &mut self.active {
-            old.end(&mut self.shared, self.now);
-            if old.budget_told() {
+            old.receiver.abandon(&mut self.shared, self.now);
+            old.links.abandon(&mut self.shared.counters);
+            if old.sender.is_budget_told() {
                 // No link of the new session is up yet.
                 self.shared.event(Event::Budget { media: Bitrate::ZERO });
             }
@@ -413,36 +362,386 @@ impl Session {
         self.shared.counters.handshakes += 1;
         self.shared.event(Event::Established);
     }
+}
 
-    fn handle_sealed(&mut self, session: u16, sealed: &Sealed<'_>) -> Result<(), Discard> {
-        let now = self.now;
-        if let Some(active) = &mut self.active
-            && active.session_id() == session
-        {
-            let handled = active.handle_sealed(sealed, &mut self.shared, now);
-            if let (Ok(()), Role::Initiator { calling, .. }) = (&handled, &mut self.role) {
-                // The peer knows this session: no need for another.
-                *calling = None;
+impl Active {
+    /// The initiator's: every route is a link.
+    fn initiated(
+        accepted: Accepted,
+        session: u16,
+        routes: &[Route],
+        config: &Config,
+        now: Instant,
+    ) -> Self {
+        let sealer = Sealer { keys: accepted.keys, peer_session: accepted.peer_session };
+        let mut active = Self::new(sealer, session, None, config, now);
+        for (number, route) in (0..).zip(routes) {
+            if let Some(number) = LinkNumber::new(number) {
+                let routing = Routing::given(*route, now);
+                active.links.insert(Link::new(number, routing, config, now));
             }
-            return handled;
         }
-        let Role::Responder { half_open, .. } = &mut self.role else {
-            return Err(Discard::DatagramUnknownSession);
+        active
+    }
+
+    /// The responder's: links come with their datagrams.
+    fn responded(half: HalfOpen, config: &Config, now: Instant) -> Self {
+        let sealer = Sealer { keys: half.keys, peer_session: half.peer_session };
+        Self::new(sealer, half.session, Some((half.init, half.response)), config, now)
+    }
+
+    fn new(
+        sealer: Sealer,
+        session: u16,
+        begun_by: Option<(Vec<u8>, Vec<u8>)>,
+        config: &Config,
+        now: Instant,
+    ) -> Self {
+        Self {
+            sealer,
+            session,
+            begun_by,
+            links: Links::new(),
+            receiver: Receiver::new(),
+            sender: Sender::new(config, now),
+            heard_at: now,
+            media_turn: 0,
+            report_turn: 0,
+            settled: Vec::new(),
+        }
+    }
+
+    fn present(&self) -> Present<'_> {
+        Present {
+            session: self.session,
+            peer_session: self.sealer.peer_session,
+            begun_by: self.begun_by.as_ref(),
+        }
+    }
+}
+
+/// What comes in.
+impl Active {
+    /// Authenticates a datagram into `plaintext` and gives its link's place.
+    // protocol 3
+    fn open(
+        &mut self,
+        sealed: &Sealed<'_>,
+        plaintext: &mut Vec<u8>,
+        config: &Config,
+        now: Instant,
+    ) -> Result<usize, Discard> {
+        let known = self.links.place(sealed.link);
+        let number = match known {
+            Some(place) => self.links[place].expand(sealed.number_low)?,
+            None if self.begun_by.is_none() => return Err(Discard::DatagramUnknownLink),
+            None => Window::new().expand(sealed.number_low),
         };
-        let Some(at) = half_open.iter().position(|half| half.session == session) else {
-            return Err(Discard::DatagramUnknownSession);
-        };
-        if !active::opens(&half_open[at].keys, sealed) {
+        if !self.sealer.keys.open(sealed.link, number, sealed.ciphertext, plaintext) {
             return Err(Discard::DatagramForged);
         }
-        let half = half_open.remove(at);
-        tracing::info!(session, remote = %sealed.route.remote, "session established");
-        let active = Active::responded(&self.shared, half, now);
-        self.begin(active);
-        match &mut self.active {
-            Some(active) => active.handle_sealed(sealed, &mut self.shared, now),
-            None => Ok(()),
+        let place = known.unwrap_or_else(|| {
+            let routing = Routing::learned(sealed.route, now);
+            self.links.insert(Link::new(sealed.link, routing, config, now))
+        });
+        self.heard_at = now;
+        self.links[place].on_datagram(number, sealed.route, sealed.bytes, config, now);
+        Ok(place)
+    }
+
+    /// Takes the packets of an authentic datagram that came over the link at `place`.
+    fn handle_plaintext(
+        &mut self,
+        place: usize,
+        sealed: &Sealed<'_>,
+        plaintext: &[u8],
+        shared: &mut Shared,
+        now: Instant,
+    ) {
+        for packet in Packets::of(plaintext) {
+            match packet {
+                Ok(packet) => self.handle_packet(place, sealed.route, packet, shared, now),
+                Err(malformed) => {
+                    tracing::debug!(%malformed, link = sealed.link.get(), "authentic datagram");
+                    shared.counters.discard(Discard::PacketMalformed);
+                }
+            }
         }
+        self.sender.settle(&mut self.links, shared, now);
+    }
+
+    fn handle_packet(
+        &mut self,
+        place: usize,
+        route: Route,
+        packet: Packet<'_>,
+        shared: &mut Shared,
+        now: Instant,
+    ) {
+        let clock = self.links.clock(now);
+        match packet {
+            Packet::Coded(coded) => {
+                if coded.class == Class::Media {
+                    self.links[place].on_media(&shared.config, now);
+                }
+                self.receiver.handle_coded(&coded, clock, shared, now);
+            }
+            Packet::Source(source) => {
+                self.links[place].on_media(&shared.config, now);
+                self.receiver.handle_source(&source, clock, shared, now);
+            }
+            Packet::Repair(repair) => {
+                self.links[place].on_media(&shared.config, now);
+                self.receiver.handle_repair(&repair, clock, shared, now);
+            }
+            Packet::Ping(ping) => self.handle_ping(place, route, &ping, shared, now),
+            Packet::Pong(pong) => self.handle_pong(place, &pong, shared, now),
+            Packet::Report(report) => self.handle_report(&report, shared, now),
+            Packet::Tally(tally) => self.sender.on_tally(&tally, &mut shared.counters),
+        }
+    }
+
+    fn handle_ping(
+        &mut self,
+        place: usize,
+        route: Route,
+        ping: &Ping,
+        shared: &mut Shared,
+        now: Instant,
+    ) {
+        let clock = self.links.clock(now);
+        let Shared { config, counters, .. } = shared;
+        self.links[place].on_ping(route, ping, clock, config, counters, now);
+    }
+
+    fn handle_pong(&mut self, place: usize, pong: &Pong, shared: &mut Shared, now: Instant) {
+        let change = self.links.on_pong(place, pong, &mut shared.counters, now);
+        note(change, self.links[place].number(), &mut self.sender, shared);
+    }
+
+    fn handle_report(&mut self, report: &Report, shared: &mut Shared, now: Instant) {
+        let Self { links, sender, settled, .. } = self;
+        let clock = links.clock(now);
+        let probing = |link: &Link| link.number() != report.link && link.is_rate_probing();
+        let may_probe = !links.iter().any(probing);
+        let Some(place) = links.place(report.link) else {
+            return shared.counters.discard(Discard::ReportImpossible);
+        };
+        let link = &mut links[place];
+        match link.on_report(report, clock, may_probe, settled, &shared.config, now) {
+            Ok(true) => {
+                sender.doubt_budget();
+                sender.on_settled(place, settled, links, shared, now);
+            }
+            Ok(false) => {}
+            Err(what) => shared.counters.discard(what),
+        }
+    }
+
+    /// Does what time demands: first what units and packets wait for in vain, then links that
+    /// should have been heard of, then what must be sent again for either.
+    fn handle_timeout(&mut self, shared: &mut Shared, now: Instant) {
+        let Self { links, receiver, sender, settled, .. } = self;
+        receiver.handle_timeout(links.clock(now), shared, now);
+        for place in 0..links.len() {
+            links[place].expire(settled, now);
+            sender.on_settled(place, settled, links, shared, now);
+        }
+        for link in links.iter_mut() {
+            let change = link.on_timeout(&shared.config, now);
+            note(change, link.number(), sender, shared);
+        }
+        sender.handle_timeout(links, shared, now);
+        sender.settle(links, shared, now);
+    }
+
+    fn poll_timeout(&self, shared: &Shared) -> Option<(Instant, Timer)> {
+        let carrying = self.links.carrying();
+        let links = self.links.iter();
+        let links = links.map(|link| link.next_timeout(&shared.config, carrying.allows(link)));
+        let ends = [self.receiver.next_timeout(), self.sender.next_timeout()];
+        ends.into_iter().flatten().chain(links).min()
+    }
+}
+
+/// What goes out: see the order above.
+impl Active {
+    fn poll_transmit(
+        &mut self,
+        plaintext: &mut Vec<u8>,
+        buffer: &mut Vec<u8>,
+        shared: &mut Shared,
+        now: Instant,
+    ) -> Option<Route> {
+        let count = self.links.len();
+        for place in 0..count {
+            if self.links[place].is_urgent(now)
+                && let Some(route) = self.transmit_urgent(place, plaintext, buffer, shared, now)
+            {
+                return Some(route);
+            }
+        }
+        let carrying = self.links.carrying();
+        for step in 0..count {
+            let place = (self.media_turn + step) % count;
+            let link = &self.links[place];
+            if link.has_media(now)
+                && carrying.allows(link)
+                && let Some(route) = self.transmit_media(place, buffer, shared, now)
+            {
+                self.media_turn = place + 1;
+                return Some(route);
+            }
+        }
+        None
+    }
+
+    /// What cannot wait, of one link.
+    fn transmit_urgent(
+        &mut self,
+        place: usize,
+        plaintext: &mut Vec<u8>,
+        buffer: &mut Vec<u8>,
+        shared: &mut Shared,
+        now: Instant,
+    ) -> Option<Route> {
+        plaintext.clear();
+        let Self { links, sealer, .. } = self;
+        let link = &mut links[place];
+        let Shared { config, counters, .. } = shared;
+        if let Some(route) = link.write_to_candidate(plaintext, config, now)
+            && sealer.seal(link, route, plaintext, buffer, counters, now)
+        {
+            return Some(route);
+        }
+        plaintext.clear();
+        let route = link.route();
+        if let Some(probe) = link.write_size_probe(plaintext, now)
+            && sealer.seal(link, route, plaintext, buffer, counters, now)
+        {
+            link.on_size_probe_sent(probe, now);
+            return Some(route);
+        }
+        plaintext.clear();
+        self.write_reports(place, plaintext, config, now);
+        let Self { links, sealer, sender, .. } = self;
+        let link = &mut links[place];
+        let recycle = |buffer| sender.recycle(buffer);
+        link.write_urgent(plaintext, config, counters, recycle, now);
+        sealer.seal(link, route, plaintext, buffer, counters, now).then_some(route)
+    }
+
+    /// What arrived on a link, if that is due; and on another one in turn, in case the way back of
+    /// that one fails.
+    // protocol 4, report
+    fn write_reports(
+        &mut self,
+        place: usize,
+        plaintext: &mut Vec<u8>,
+        config: &Config,
+        now: Instant,
+    ) {
+        let Self { links, receiver, report_turn, .. } = self;
+        let (count, pause) = (links.len(), config.report_interval * IDLE_REPORT_INTERVALS);
+        if !links[place].write_report(plaintext, pause, now) {
+            return;
+        }
+        let most = links[place].plaintext_bytes_max();
+        let tally = receiver.tally();
+        if tally.delivered + tally.lost > 0 && plaintext.len() + Tally::BYTES <= most {
+            tally.write(plaintext);
+        }
+        *report_turn = (*report_turn + 1) % count;
+        let other = (place + 1 + *report_turn) % count;
+        if other != place
+            && let Some(report) = links[other].report()
+            && plaintext.len() + report.bytes_on_wire() <= most
+        {
+            report.write(plaintext);
+        }
+    }
+
+    /// The next media packet of one link that has it; padding if the link probes.
+    fn transmit_media(
+        &mut self,
+        place: usize,
+        buffer: &mut Vec<u8>,
+        shared: &mut Shared,
+        now: Instant,
+    ) -> Option<Route> {
+        let Self { links, sealer, sender, .. } = self;
+        let clock = links.clock(now);
+        let link = &mut links[place];
+        let route = link.route();
+        let owd = link.owd_out_least(clock);
+        let counters = &mut shared.counters;
+        while link.may_send_next()
+            && let Some(entry) = link.pop()
+        {
+            let in_time = now + owd <= entry.deadline;
+            if in_time && sealer.seal(link, route, &entry.plaintext, buffer, counters, now) {
+                link.on_media_sent(entry, now);
+                return Some(route);
+            }
+            link.on_media_dropped();
+            if !in_time {
+                counters.discard(Discard::MediaExpired);
+            }
+            sender.write_off(entry);
+        }
+        if !link.is_rate_probing() {
+            return None;
+        }
+        let padding = [PADDING; 1_500];
+        let padding = &padding[..link.padding_bytes()];
+        sealer.seal(link, route, padding, buffer, counters, now).then_some(route)
+    }
+}
+
+impl Sealer {
+    /// Seals `plaintext` into `buffer` for `route`; false if it is empty or the route is not
+    /// allowed so much.
+    // protocol 3
+    fn seal(
+        &self,
+        link: &mut Link,
+        route: Route,
+        plaintext: &[u8],
+        buffer: &mut Vec<u8>,
+        counters: &mut Counters,
+        now: Instant,
+    ) -> bool {
+        if plaintext.is_empty() {
+            return false;
+        }
+        let bytes = SEALED_HEADER_BYTES + plaintext.len() + TAG_BYTES;
+        let Some(number) = link.take_number(route, bytes) else {
+            counters.discard(Discard::AmplificationHeld);
+            return false;
+        };
+        buffer.clear();
+        wire::write_sealed_header(buffer, link.number(), self.peer_session, number);
+        self.keys.seal(link.number(), number, plaintext, buffer);
+        link.on_sent(bytes, now);
+        tracing::trace!(link = link.number().get(), number, bytes, "sent");
+        true
+    }
+}
+
+/// Whether `sealed` opens with `keys` as the first datagram of its link.
+fn opens(keys: &Keys, sealed: &Sealed<'_>) -> bool {
+    let number = Window::new().expand(sealed.number_low);
+    keys.open(sealed.link, number, sealed.ciphertext, &mut Vec::new())
+}
+
+/// Tells what changed of a link.
+fn note(change: Change, link: LinkNumber, sender: &mut Sender, shared: &mut Shared) {
+    if change.budget {
+        sender.doubt_budget();
+    }
+    if let Some(state) = change.state {
+        tracing::info!(link = link.get(), ?state, "link");
+        shared.event(Event::Link { link, state });
     }
 }
 
@@ -450,45 +749,15 @@ impl fmt::Debug for Session {
     /// Neither keys nor the lease.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session")
-            .field("identity", &self.identity)
-            .field("peer", &self.peer)
+            .field("identity", self.handshake.identity())
+            .field("peer", self.handshake.peer())
             .field("established", &self.active.is_some())
             .finish_non_exhaustive()
     }
 }
 
-fn response_datagram(link: LinkNumber, peer_session: u16, response: &[u8]) -> Vec<u8> {
-    let mut datagram = Vec::with_capacity(64);
-    wire::write_response_header(&mut datagram, link, peer_session);
-    datagram.extend_from_slice(response);
-    datagram
-}
-
-fn push_response(
-    outbox: &mut VecDeque<(Route, Vec<u8>)>,
-    route: Route,
-    datagram: Vec<u8>,
-) -> Result<(), Discard> {
-    if outbox.len() >= OUTBOX_MAX {
-        return Err(Discard::AnswerOverflow);
-    }
-    outbox.push_back((route, datagram));
-    Ok(())
-}
-
-/// A session id that is neither zero nor taken.
-fn fresh_id(rng: &mut ChaCha20Rng, taken: impl Fn(u16) -> bool) -> u16 {
-    loop {
-        let id = rng.next_u32() as u16;
-        if id != 0 && !taken(id) {
-            return id;
-        }
-    }
-}
-
-/// Events that wait for the application: seconds of slices.
-const EVENTS_MAX: usize = 4_096;
-/// Handshake datagrams that wait to leave: one for each link, and answers to a few forgeries.
-const OUTBOX_MAX: usize = 64;
 /// With every link silent for so long, the initiator tries a new handshake beside the old session.
+// protocol 2
 const CALL_ANEW_AFTER: Duration = Duration::from_secs(2);
+/// A link that brings no media is reported so much more seldom.
+const IDLE_REPORT_INTERVALS: u32 = 10;

@@ -33,7 +33,7 @@ pub(crate) struct InFlight {
 struct Record {
     sent_at: Instant,
     bytes: u32,
-    fate: Fate,
+    known: Known,
     media: bool,
     /// Media, to be sent again if it is lost.
     entry: Option<Entry>,
@@ -41,17 +41,27 @@ struct Record {
 
 /// What is known of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum Known {
     Flying,
     Arrived,
     Lost,
 }
 
-/// A media packet of which a report tells, and whether it arrived.
+/// A media packet of which a report tells, or which is given up.
 #[derive(Debug)]
 pub(crate) struct Settled {
     pub(crate) entry: Entry,
-    pub(crate) arrived: bool,
+    pub(crate) fate: Fate,
+}
+
+/// What became of a media packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It arrived by its deadline, to half a report interval.
+    InTime,
+    /// It arrived after its deadline.
+    Late,
+    Lost,
 }
 
 impl InFlight {
@@ -77,8 +87,8 @@ impl InFlight {
         }
         self.bytes += bytes as u64;
         let bytes = bytes as u32;
-        let fate = Fate::Flying;
-        self.records.push_back(Record { sent_at: now, bytes, fate, media: false, entry: None });
+        let known = Known::Flying;
+        self.records.push_back(Record { sent_at: now, bytes, known, media: false, entry: None });
     }
 
     /// Takes the last number as a probe for the packet size: it fills no pipe.
@@ -97,11 +107,12 @@ impl InFlight {
         }
     }
 
-    /// Takes a report and gives every media packet that it settles; true if a newer datagram than
-    /// before has arrived.
+    /// Takes a report of what had arrived by `known_at` on our clock, and gives every media packet
+    /// that it settles; true if a newer datagram than before has arrived.
     pub(crate) fn on_report(
         &mut self,
         report: &Report,
+        known_at: Instant,
         settled: &mut Vec<Settled>,
         now: Instant,
     ) -> bool {
@@ -110,10 +121,10 @@ impl InFlight {
             self.highest = Some(report.highest);
             self.news_at = Some(now);
         }
-        self.arrive(report.highest, settled);
+        self.arrive(report.highest, known_at, settled);
         for back in 1..=report.recent.len().min(report.highest) {
             if report.recent.arrived(back) == Some(true) {
-                self.arrive(report.highest - back, settled);
+                self.arrive(report.highest - back, known_at, settled);
             }
         }
         self.write_off(report, settled);
@@ -125,11 +136,11 @@ impl InFlight {
     fn find_oldest(&mut self) {
         let from = self.settled.saturating_sub(self.first) as usize;
         let mut rest = self.records.range(from.min(self.records.len())..);
-        let oldest = rest.find(|record| record.fate == Fate::Flying && record.media);
+        let oldest = rest.find(|record| record.known == Known::Flying && record.media);
         self.oldest_media = oldest.map(|record| record.sent_at);
     }
 
-    fn arrive(&mut self, number: u64, settled: &mut Vec<Settled>) {
+    fn arrive(&mut self, number: u64, known_at: Instant, settled: &mut Vec<Settled>) {
         let newest_at = self.highest.and_then(|highest| self.sent_at(highest));
         let Some(record) = number
             .checked_sub(self.first)
@@ -137,20 +148,22 @@ impl InFlight {
         else {
             return;
         };
-        match record.fate {
-            Fate::Arrived => return,
-            Fate::Flying => self.bytes -= u64::from(record.bytes),
+        match record.known {
+            Known::Arrived => return,
+            Known::Flying => self.bytes -= u64::from(record.bytes),
             // It was only overtaken, by more than was thought possible.
-            Fate::Lost => {
+            Known::Lost => {
                 let behind = newest_at.map_or(Duration::ZERO, |at| at.since(record.sent_at));
                 let wider = self.reordering.max(behind + behind / 4);
                 self.reordering = wider.min(REORDERING_MOST);
             }
         }
-        record.fate = Fate::Arrived;
+        record.known = Known::Arrived;
         if let Some(entry) = record.entry.take() {
             self.open -= 1;
-            settled.push(Settled { entry, arrived: true });
+            let in_time = known_at <= entry.deadline;
+            let fate = if in_time { Fate::InTime } else { Fate::Late };
+            settled.push(Settled { entry, fate });
         }
     }
 
@@ -162,15 +175,15 @@ impl InFlight {
         let mut gap = false;
         while number <= report.highest {
             let Some(record) = self.records.get_mut((number - self.first) as usize) else { break };
-            if record.fate == Fate::Flying {
+            if record.known == Known::Flying {
                 let overtaken = report.highest - number >= OVERTAKEN_BY
                     && newest_at.since(record.sent_at) >= self.reordering;
                 if overtaken || number < unspoken {
-                    record.fate = Fate::Lost;
+                    record.known = Known::Lost;
                     self.bytes -= u64::from(record.bytes);
                     if let Some(entry) = record.entry.take() {
                         self.open -= 1;
-                        settled.push(Settled { entry, arrived: false });
+                        settled.push(Settled { entry, fate: Fate::Lost });
                     }
                 } else {
                     gap = true;
@@ -186,10 +199,10 @@ impl InFlight {
     /// Forgets what is settled, but for what was lost of late: it may yet show itself.
     fn trim(&mut self, now: Instant) {
         while let Some(record) = self.records.front() {
-            let done = match record.fate {
-                Fate::Arrived => true,
-                Fate::Lost => now.since(record.sent_at) > REMEMBERED,
-                Fate::Flying => false,
+            let done = match record.known {
+                Known::Arrived => true,
+                Known::Lost => now.since(record.sent_at) > REMEMBERED,
+                Known::Flying => false,
             };
             if !done || self.highest.is_none_or(|highest| self.first >= highest) {
                 break;
@@ -206,7 +219,7 @@ impl InFlight {
             }
             if let Some(entry) = record.entry.take() {
                 self.open -= 1;
-                settled.push(Settled { entry, arrived: false });
+                settled.push(Settled { entry, fate: Fate::Lost });
             }
             self.drop_first();
             self.find_oldest();
@@ -215,7 +228,7 @@ impl InFlight {
 
     fn drop_first(&mut self) {
         if let Some(record) = self.records.pop_front() {
-            if record.fate == Fate::Flying {
+            if record.known == Known::Flying {
                 self.bytes -= u64::from(record.bytes);
             }
             if record.entry.is_some() {
@@ -232,7 +245,7 @@ impl InFlight {
         let from = self.settled.saturating_sub(self.first) as usize;
         let flying = self.records.range_mut(from.min(self.records.len())..);
         flying
-            .filter(|record| record.fate == Fate::Flying)
+            .filter(|record| record.known == Known::Flying)
             .filter_map(|record| record.entry.as_mut().filter(|entry| !entry.again))
     }
 
@@ -240,12 +253,12 @@ impl InFlight {
     pub(crate) fn carried(&self, unit: u64) -> usize {
         let from = self.settled.saturating_sub(self.first) as usize;
         let flying = self.records.range(from.min(self.records.len())..);
-        let flying = flying.filter(|record| record.fate == Fate::Flying);
+        let flying = flying.filter(|record| record.known == Known::Flying);
         flying.filter(|r| r.entry.as_ref().is_some_and(|entry| entry.unit == unit)).count()
     }
 
     /// Bytes that have left and that no report has settled.
-    pub(crate) fn in_flight(&self) -> ByteCount {
+    pub(crate) fn bytes(&self) -> ByteCount {
         ByteCount::new(self.bytes)
     }
 
@@ -298,13 +311,13 @@ mod tests {
         }
     }
 
-    fn flight(count: u64) -> InFlight {
-        let mut flight = InFlight::new();
+    fn sent(count: u64) -> InFlight {
+        let mut packets = InFlight::new();
         for number in 0..count {
-            flight.push(100, Instant::from_millis(number));
-            flight.carry(entry(number));
+            packets.push(100, Instant::from_millis(number));
+            packets.carry(entry(number));
         }
-        flight
+        packets
     }
 
     fn report(highest: u64, count: u64, missing: &[u64]) -> Report {
@@ -321,11 +334,11 @@ mod tests {
         }
     }
 
-    fn settle(flight: &mut InFlight, report: &Report, now: u64) -> (Vec<u64>, Vec<u64>) {
+    fn settle(packets: &mut InFlight, report: &Report, now: u64) -> (Vec<u64>, Vec<u64>) {
         let mut settled = Vec::new();
-        flight.on_report(report, &mut settled, Instant::from_millis(now));
+        packets.on_report(report, Instant::ZERO, &mut settled, Instant::from_millis(now));
         let units = |arrived: bool| {
-            let of = settled.iter().filter(|s| s.arrived == arrived);
+            let of = settled.iter().filter(|s| (s.fate != Fate::Lost) == arrived);
             let mut units: Vec<u64> = of.map(|settled| settled.entry.unit).collect();
             units.sort_unstable();
             units
@@ -335,62 +348,62 @@ mod tests {
 
     #[test]
     fn a_report_settles_what_arrived_and_what_was_overtaken() {
-        let mut flight = flight(12);
-        assert_eq!(flight.in_flight().get(), 1_200);
-        let told = settle(&mut flight, &report(8, 8, &[2, 7]), 20);
+        let mut packets = sent(12);
+        assert_eq!(packets.bytes().get(), 1_200);
+        let told = settle(&mut packets, &report(8, 8, &[2, 7]), 20);
         // Number 7 was overtaken by one only: it may be on its way.
         assert_eq!(told, (vec![0, 1, 3, 4, 5, 6, 8], vec![2]));
-        assert_eq!(flight.in_flight().get(), 400);
-        assert_eq!(settle(&mut flight, &report(11, 8, &[]), 21), (vec![7, 9, 10, 11], vec![]));
-        assert_eq!((flight.in_flight().get(), flight.doubtful().count()), (0, 0));
+        assert_eq!(packets.bytes().get(), 400);
+        assert_eq!(settle(&mut packets, &report(11, 8, &[]), 21), (vec![7, 9, 10, 11], vec![]));
+        assert_eq!((packets.bytes().get(), packets.doubtful().count()), (0, 0));
     }
 
     #[test]
     fn what_a_report_cannot_speak_of_is_lost() {
-        let mut flight = flight(30);
-        let (arrived, lost) = settle(&mut flight, &report(29, 8, &[]), 40);
+        let mut packets = sent(30);
+        let (arrived, lost) = settle(&mut packets, &report(29, 8, &[]), 40);
         assert_eq!((arrived.len(), lost.len()), (9, 21));
     }
 
     #[test]
     fn a_late_one_widens_what_counts_as_reordering() {
-        let mut flight = flight(30);
-        assert_eq!(settle(&mut flight, &report(9, 16, &[3]), 20).1, [3]);
+        let mut packets = sent(30);
+        assert_eq!(settle(&mut packets, &report(9, 16, &[3]), 20).1, [3]);
         // It was given up, so its entry is gone; its number comes after all.
-        assert_eq!(settle(&mut flight, &report(10, 16, &[]), 21), (vec![10], vec![]));
-        assert_eq!(flight.reordering, Duration::from_micros(8_750));
-        assert_eq!(settle(&mut flight, &report(18, 16, &[11]), 30).1, [0; 0]);
-        assert_eq!(settle(&mut flight, &report(21, 16, &[11]), 30).1, [11]);
+        assert_eq!(settle(&mut packets, &report(10, 16, &[]), 21), (vec![10], vec![]));
+        assert_eq!(packets.reordering, Duration::from_micros(8_750));
+        assert_eq!(settle(&mut packets, &report(18, 16, &[11]), 30).1, [0; 0]);
+        assert_eq!(settle(&mut packets, &report(21, 16, &[11]), 30).1, [11]);
     }
 
     #[test]
     fn news_are_due_a_trip_after_the_oldest_unsettled_or_at_once_after_the_last() {
-        let mut flight = flight(5);
+        let mut packets = sent(5);
         let (at, trip) = (Instant::from_millis, Duration::from_millis(30));
-        assert_eq!(flight.news_due_at(trip), Some(at(30)));
-        settle(&mut flight, &report(2, 8, &[]), 60);
-        assert_eq!(flight.news_due_at(trip), Some(at(60)));
-        settle(&mut flight, &report(4, 8, &[]), 80);
-        assert_eq!(flight.news_due_at(trip), None);
+        assert_eq!(packets.news_due_at(trip), Some(at(30)));
+        settle(&mut packets, &report(2, 8, &[]), 60);
+        assert_eq!(packets.news_due_at(trip), Some(at(60)));
+        settle(&mut packets, &report(4, 8, &[]), 80);
+        assert_eq!(packets.news_due_at(trip), None);
     }
 
     #[test]
     fn what_is_never_heard_of_is_given_up_and_memory_is_bounded() {
-        let mut flight = flight(10);
+        let mut packets = sent(10);
         let mut settled = Vec::new();
-        flight.expire(&mut settled, Instant::from_millis(2_004));
-        assert_eq!((settled.len(), flight.in_flight().get()), (5, 500));
-        assert_eq!(flight.doubtful().map(|entry| entry.again = true).count(), 5);
-        assert_eq!(flight.doubtful().count(), 0);
+        packets.expire(&mut settled, Instant::from_millis(2_004));
+        assert_eq!((settled.len(), packets.bytes().get()), (5, 500));
+        assert_eq!(packets.doubtful().map(|entry| entry.again = true).count(), 5);
+        assert_eq!(packets.doubtful().count(), 0);
         for _ in 0..20_000 {
-            flight.push(100, Instant::from_millis(2_000));
+            packets.push(100, Instant::from_millis(2_000));
         }
-        assert_eq!(flight.records.len(), RECORDS_MAX);
-        assert_eq!(flight.in_flight().get(), RECORDS_MAX as u64 * 100);
+        assert_eq!(packets.records.len(), RECORDS_MAX);
+        assert_eq!(packets.bytes().get(), RECORDS_MAX as u64 * 100);
         // A report of a forgotten or of a future number changes nothing.
         for highest in [0, 1 << 47] {
-            settle(&mut flight, &report(highest, 256, &[]), 2_100);
+            settle(&mut packets, &report(highest, 256, &[]), 2_100);
         }
-        assert_eq!(flight.in_flight().get(), RECORDS_MAX as u64 * 100);
+        assert_eq!(packets.bytes().get(), RECORDS_MAX as u64 * 100);
     }
 }

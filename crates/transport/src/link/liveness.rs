@@ -120,33 +120,33 @@ mod tests {
     #[test]
     fn a_link_is_up_from_its_first_pong_until_they_stop() {
         let silence = Duration::from_millis(250);
-        let mut gate = Liveness::new(Instant::ZERO);
-        assert_eq!(gate.on_time(silence, Instant::from_millis(9_000)), None);
-        assert_eq!(gate.state(), State::Validating);
-        assert_eq!(gate.on_pong(Instant::from_millis(9_000)), Some(State::Up));
-        assert_eq!(gate.on_time(silence, Instant::from_millis(9_249)), None);
-        assert_eq!(gate.silent_at(silence), Some(Instant::from_millis(9_250)));
-        assert_eq!(gate.on_time(silence, Instant::from_millis(9_250)), Some(State::Silent));
-        assert_eq!(gate.on_pong(Instant::from_millis(9_300)), Some(State::Up));
+        let mut liveness = Liveness::new(Instant::ZERO);
+        assert_eq!(liveness.on_time(silence, Instant::from_millis(9_000)), None);
+        assert_eq!(liveness.state(), State::Validating);
+        assert_eq!(liveness.on_pong(Instant::from_millis(9_000)), Some(State::Up));
+        assert_eq!(liveness.on_time(silence, Instant::from_millis(9_249)), None);
+        assert_eq!(liveness.silent_at(silence), Some(Instant::from_millis(9_250)));
+        assert_eq!(liveness.on_time(silence, Instant::from_millis(9_250)), Some(State::Silent));
+        assert_eq!(liveness.on_pong(Instant::from_millis(9_300)), Some(State::Up));
     }
 
     #[test]
     fn a_link_is_suspect_before_it_is_silent_and_trusted_at_the_next_pong() {
         let (patience, silence) = (Duration::from_millis(80), Duration::from_millis(250));
         let at = Instant::from_millis;
-        let mut gate = Liveness::new(Instant::ZERO);
-        assert!(!gate.on_doubt(patience, at(500)));
-        gate.on_pong(at(1_000));
-        assert!(gate.is_trusted());
-        assert_eq!(gate.due_at(patience, silence), Some(at(1_080)));
-        assert!(!gate.on_doubt(patience, at(1_079)));
-        assert!(gate.on_doubt(patience, at(1_080)));
-        assert!(!gate.on_doubt(patience, at(1_081)));
-        assert_eq!((gate.is_trusted(), gate.state()), (false, State::Up));
-        assert_eq!(gate.due_at(patience, silence), Some(at(1_250)));
-        assert_eq!(gate.on_pong(at(1_100)), None);
-        assert!(gate.is_trusted());
-        assert_eq!(gate.on_time(silence, at(1_350)), Some(State::Silent));
-        assert_eq!(gate.due_at(patience, silence), None);
+        let mut liveness = Liveness::new(Instant::ZERO);
+        assert!(!liveness.on_doubt(patience, at(500)));
+        liveness.on_pong(at(1_000));
+        assert!(liveness.is_trusted());
+        assert_eq!(liveness.due_at(patience, silence), Some(at(1_080)));
+        assert!(!liveness.on_doubt(patience, at(1_079)));
+        assert!(liveness.on_doubt(patience, at(1_080)));
+        assert!(!liveness.on_doubt(patience, at(1_081)));
+        assert_eq!((liveness.is_trusted(), liveness.state()), (false, State::Up));
+        assert_eq!(liveness.due_at(patience, silence), Some(at(1_250)));
+        assert_eq!(liveness.on_pong(at(1_100)), None);
+        assert!(liveness.is_trusted());
+        assert_eq!(liveness.on_time(silence, at(1_350)), Some(State::Silent));
+        assert_eq!(liveness.due_at(patience, silence), None);
     }
 }

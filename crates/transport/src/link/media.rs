@@ -1,3 +1,5 @@
+use super::in_flight::Fate;
+
 /// Media packets of one link on their way out, and what became of each.
 ///
 /// They add up: `given = waiting + dropped + withdrawn + sent` and
@@ -46,11 +48,11 @@ impl Media {
     }
 
     /// Notes what a report tells of a packet.
-    pub(crate) fn settle(&mut self, arrived: bool, in_time: bool) {
-        let count = match (arrived, in_time) {
-            (true, true) => &mut self.in_time,
-            (true, false) => &mut self.late,
-            (false, _) => &mut self.lost,
+    pub(super) fn settle(&mut self, fate: Fate) {
+        let count = match fate {
+            Fate::InTime => &mut self.in_time,
+            Fate::Late => &mut self.late,
+            Fate::Lost => &mut self.lost,
         };
         *count += 1;
     }

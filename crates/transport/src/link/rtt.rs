@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn one_way_delays_come_through_the_clock_estimate() {
-        let mut delay = Rtt::new();
+        let mut rtt = Rtt::new();
         let mut clock = Estimator::new();
         let peer = |millis: u64| Instant::from_millis(millis + 3_600_000);
         for round in 0..50 {
@@ -187,22 +187,21 @@ mod tests {
             let (t1, t2, t3) = (t0 + 10, t0 + 11, t0 + 21);
             let at = Instant::from_millis;
             let estimate = clock.estimate(at(t3));
-            delay.on_pong([at(t0), peer(t1), peer(t2), at(t3)], estimate);
+            rtt.on_pong([at(t0), peer(t1), peer(t2), at(t3)], estimate);
             let lower = peer(t2).signed_nanos_since(at(t3));
             let upper = peer(t1).signed_nanos_since(at(t0));
             clock.observe(lower, upper, at(t3)).unwrap();
         }
-        assert_eq!(delay.rtt_smoothed(), Some(Duration::from_millis(20)));
-        assert_eq!(delay.rtt_min(), Some(Duration::from_millis(20)));
-        assert_eq!(delay.jitter(), Some(Duration::ZERO));
-        assert_eq!(delay.owd_out(None), None);
+        assert_eq!(rtt.rtt_smoothed(), Some(Duration::from_millis(20)));
+        assert_eq!(rtt.rtt_min(), Some(Duration::from_millis(20)));
+        assert_eq!(rtt.jitter(), Some(Duration::ZERO));
+        assert_eq!(rtt.owd_out(None), None);
         for spread in [Rtt::owd_out_spread, Rtt::owd_in_spread] {
-            let wrong =
-                spread(&delay, Instant::from_millis(1_001)).unwrap().p99.as_secs_f64() - 0.01;
+            let wrong = spread(&rtt, Instant::from_millis(1_001)).unwrap().p99.as_secs_f64() - 0.01;
             assert!(wrong.abs() < 0.000_4, "{wrong}");
         }
         let clock = clock.estimate(Instant::from_millis(1_001));
-        for owd in [delay.owd_out(clock).unwrap(), delay.owd_in(clock).unwrap()] {
+        for owd in [rtt.owd_out(clock).unwrap(), rtt.owd_in(clock).unwrap()] {
             let wrong = owd.abs_diff(Duration::from_millis(10));
             assert!(wrong < Duration::from_micros(10), "{owd:?}");
         }
@@ -210,15 +209,15 @@ mod tests {
 
     #[test]
     fn hostile_times_do_not_panic() {
-        let mut delay = Rtt::new();
+        let mut rtt = Rtt::new();
         let ends = [Instant::ZERO, Instant::from_nanos(u64::MAX), Instant::from_nanos(1 << 63)];
         for t0 in ends {
             for t1 in ends {
                 for t2 in ends {
-                    delay.on_pong([t0, t1, t2, t0], None);
+                    rtt.on_pong([t0, t1, t2, t0], None);
                 }
             }
         }
-        assert!(delay.rtt_min().is_some());
+        assert!(rtt.rtt_min().is_some());
     }
 }

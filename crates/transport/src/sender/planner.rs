@@ -230,7 +230,7 @@ const LINKS_MAX: usize = crate::wire::LinkNumber::COUNT;
 const PATIENCE: u32 = 4;
 const PATIENCE_MOST: u32 = 2;
 /// As many beyond k as are sent again when a link goes.
-const MARGIN: usize = super::recovery::MARGIN;
+const MARGIN: usize = super::tracker::MARGIN;
 
 #[cfg(test)]
 mod tests {

@@ -1,232 +1,231 @@
-//! What of the media that is lost, or that a silent link holds, is worth sending again.
+use tautline_units::{Duration, Instant};
 
-use std::collections::{BTreeSet, VecDeque};
+use super::block::Encoder;
+use super::protect::Code;
+use super::stream::Stream;
+use super::tracker::{Lacking, Tracker};
+use super::{entry, header};
+use crate::config::Config;
+use crate::counters::Discard;
+use crate::link::{Entry, Fate, Settled};
+use crate::links::Links;
+use crate::shared::Shared;
+use crate::wire::Class;
 
-use tautline_units::Instant;
-
-use super::protect::Plan;
-
-/// How many packets of each fresh unit have arrived or may yet arrive, and the units themselves,
-/// as long as more packets of them can be in time.
-///
-/// Bounded by [`UNITS_MAX`], the oldest giving way.
-#[derive(Debug, Default)]
-pub(crate) struct Tracker {
-    /// In order of their numbers, without gaps.
-    units: VecDeque<Standing>,
-    /// When to look after which unit.
-    looks: BTreeSet<(Instant, u64)>,
+/// What was sent of media, and what is sent again or beyond it for what is lost.
+#[derive(Debug)]
+pub(super) struct Recovery {
+    pub(super) encoder: Encoder,
+    /// `None`: every unit is a block.
+    pub(super) stream: Option<Box<Stream>>,
+    pub(super) tracker: Tracker,
+    /// Where every packet goes over every link, a lost one says little.
+    copies: bool,
     spare: Vec<Vec<u8>>,
 }
 
-#[derive(Debug)]
-struct Standing {
-    number: u64,
-    plan: Plan,
-    hopeful: usize,
-    arrived: usize,
-    /// The index of the next packet that has not been made.
-    next_index: usize,
-    deadline: Instant,
-    sources: Vec<u8>,
-}
-
-/// A unit that lacks packets when it is looked after.
-#[derive(Debug)]
-pub(crate) struct Lacking<'a> {
-    pub(crate) number: u64,
-    pub(crate) plan: Plan,
-    /// The source packets end to end.
-    pub(crate) sources: &'a [u8],
-    /// The indices of packets to be made.
-    pub(crate) fresh: std::ops::Range<usize>,
-    pub(crate) deadline: Instant,
-}
-
-impl Tracker {
-    /// The number of no unit: what is not sent again, since other packets do as well.
-    pub(crate) const NO_UNIT: u64 = u64::MAX;
-
-    /// Notes a unit of which `packet_count` packets were given to links; `sources` are its source
-    /// packets end to end.
-    pub(crate) fn open(
-        &mut self,
-        number: u64,
-        plan: &Plan,
-        packet_count: usize,
-        sources: &[u8],
-        deadline: Instant,
-    ) {
-        if self.units.len() == UNITS_MAX
-            && let Some(oldest) = self.units.pop_front()
-        {
-            self.spare.push(oldest.sources);
+impl Recovery {
+    pub(super) fn new(config: &Config, copies: bool) -> Self {
+        Self {
+            encoder: Encoder::default(),
+            stream: match config.protect.code {
+                Code::Block => None,
+                Code::Stream => Some(Box::new(Stream::new())),
+            },
+            tracker: Tracker::default(),
+            copies,
+            spare: Vec::new(),
         }
-        let mut kept = self.spare.pop().unwrap_or_default();
-        kept.clear();
-        kept.extend_from_slice(sources);
-        self.units.push_back(Standing {
-            number,
-            plan: *plan,
-            hopeful: packet_count,
-            arrived: 0,
-            next_index: plan.packet_count,
-            deadline,
-            sources: kept,
-        });
     }
 
-    /// Makes a unit be looked after at `at`.
-    pub(crate) fn look_at(&mut self, number: u64, at: Instant) {
-        if self.looks.len() < UNITS_MAX {
-            self.looks.insert((at, number));
+    /// An empty buffer.
+    pub(super) fn buffer(&mut self) -> Vec<u8> {
+        let mut buffer = self.spare.pop().unwrap_or_default();
+        buffer.clear();
+        buffer
+    }
+
+    /// Keeps a buffer for the next packet.
+    pub(super) fn recycle(&mut self, buffer: Vec<u8>) {
+        if self.spare.len() < SPARE_MAX {
+            self.spare.push(buffer);
+        }
+    }
+
+    /// Writes off a media packet that never left, or that nothing will be heard of.
+    pub(super) fn write_off(&mut self, entry: Entry) {
+        self.tracker.lose(entry.unit);
+        self.forgo(entry);
+    }
+
+    /// Gives up a media packet that waits and that its unit can do without.
+    pub(super) fn forgo(&mut self, entry: Entry) {
+        if let Some(stream) = &mut self.stream {
+            stream.on_dropped(&entry.plaintext);
+        }
+        self.recycle(entry.plaintext);
+    }
+
+    /// Takes what became of media packets on the link at `place`; sends again what is lost, as far
+    /// as a unit lacks it.
+    pub(super) fn on_settled(
+        &mut self,
+        place: usize,
+        settled: &mut Vec<Settled>,
+        links: &mut Links,
+        shared: &mut Shared,
+        now: Instant,
+    ) {
+        let lost = settled.iter().filter(|packet| packet.fate == Fate::Lost).count();
+        // Many at once are no chance: the link failed for a while.
+        let in_a_row = lost > CHANCE_MOST;
+        for packet in settled.drain(..) {
+            links[place].on_settled(&packet, in_a_row, now);
+            let Settled { entry, fate } = packet;
+            let arrived = fate != Fate::Lost;
+            let unit = entry.unit;
+            if (arrived || !entry.again)
+                && let Some(stream) = &mut self.stream
+            {
+                stream.on_settled(&entry.plaintext, arrived);
+            }
+            if arrived {
+                self.tracker.arrive(unit);
+            } else if entry.again {
+                // It was written off when another was sent in its place.
+            } else if self.stream.is_some() {
+                // The stream sends a repair packet if it must.
+                self.tracker.lose(unit);
+            } else if shared.config.retransmit && self.tracker.save(unit, 1) > 0 {
+                self.send_again(entry, None, links, shared, now);
+                continue;
+            } else if !shared.config.retransmit {
+                self.tracker.lose(unit);
+            }
+            self.recycle(entry.plaintext);
+        }
+        self.repair_stream(links, shared, now);
+    }
+
+    /// Gives a packet to the link that delivers it first, or writes it off, as `what` if that is
+    /// to be counted.
+    pub(super) fn send_again(
+        &mut self,
+        entry: Entry,
+        what: Option<Discard>,
+        links: &mut Links,
+        shared: &mut Shared,
+        now: Instant,
+    ) {
+        match links.send_again(entry, &shared.config, now) {
+            Ok(()) => shared.counters.media_moved += 1,
+            Err(entry) => {
+                if let Some(what) = what {
+                    shared.counters.discard(what);
+                }
+                self.write_off(entry);
+            }
+        }
+    }
+
+    /// Makes a block be looked after when its packets should have been reported, at the latest when
+    /// fresh ones can just be in time; not at all if that is before a report can have come.
+    pub(super) fn look_after(
+        &mut self,
+        number: u64,
+        deadline: Instant,
+        links: &Links,
+        config: &Config,
+        now: Instant,
+    ) {
+        if self.stream.is_some() || !config.retransmit || self.copies {
+            return;
+        }
+        let clock = links.clock(now);
+        let Some(rtt) = links.carriers().filter_map(|link| link.rtt_min()).min() else { return };
+        let owds = links.carriers().map(|link| link.owd_out_or_guess(clock));
+        let Some(owd) = owds.min() else { return };
+        let interval = config.report_interval;
+        let first = now + rtt + interval * 2 + LOOK_SLACK;
+        let last = Instant::from_nanos(
+            deadline.as_nanos().saturating_sub((owd + LOOK_SLACK).as_nanos() as u64),
+        );
+        if last >= now + rtt + interval {
+            self.tracker.look_at(number, first.min(last));
         }
     }
 
     /// When the next unit is to be looked after.
-    pub(crate) fn look_due_at(&self) -> Option<Instant> {
-        self.looks.first().map(|(at, _)| *at)
+    pub(super) fn look_due_at(&self) -> Option<Instant> {
+        self.tracker.look_due_at()
     }
 
-    /// The next unit that was to be looked after by `now` and of which fewer than k packets have
-    /// arrived or are still expected, which `expected` counts; as many fresh ones as it lacks are
-    /// hoped for from now on.
-    pub(crate) fn look(
-        &mut self,
-        expected: impl Fn(u64) -> usize,
-        now: Instant,
-    ) -> Option<Lacking<'_>> {
-        while let Some((at, number)) = self.looks.first().copied().filter(|(at, _)| *at <= now) {
-            self.looks.remove(&(at, number));
-            let Some(place) = self.place(number) else { continue };
-            let unit = &mut self.units[place];
-            let mut lacking = unit.plan.source_count.saturating_sub(unit.arrived);
-            if lacking > 0 {
-                lacking = lacking.saturating_sub(expected(number));
+    /// Sends fresh packets of units that lack some when they are looked after.
+    pub(super) fn look(&mut self, links: &mut Links, shared: &mut Shared, now: Instant) {
+        loop {
+            let Self { tracker, encoder, spare, .. } = self;
+            let config = &shared.config;
+            let expected = |unit| {
+                let heard_of = links.iter().filter(|link| !link.is_overdue(config, now));
+                heard_of.map(|link| link.expected(unit)).sum()
+            };
+            let Some(lacking) = tracker.look(expected, now) else { break };
+            let Lacking { number, plan, fresh, deadline, .. } = lacking;
+            encoder.extend(&plan, lacking.sources, &fresh);
+            let mut entries = Vec::with_capacity(fresh.len());
+            for (index, symbol) in fresh.zip(encoder.symbols()) {
+                let header = header(Class::Media, number, index as u8, &plan, deadline);
+                let buffer = spare.pop().unwrap_or_default();
+                entries.push(entry(number, &header, symbol, deadline, buffer));
             }
-            let lacking = lacking.min(INDEX_END - unit.next_index);
-            if lacking == 0 {
-                continue;
+            for entry in entries {
+                self.send_again(entry, None, links, shared, now);
             }
-            let fresh = unit.next_index..unit.next_index + lacking;
-            unit.next_index = fresh.end;
-            unit.hopeful += lacking;
-            let unit = &self.units[place];
-            let (plan, deadline) = (unit.plan, unit.deadline);
-            return Some(Lacking { number, plan, sources: &unit.sources, fresh, deadline });
-        }
-        None
-    }
-
-    /// Notes that a packet of a unit arrived.
-    pub(crate) fn arrive(&mut self, number: u64) {
-        if let Some(unit) = self.find(number) {
-            unit.arrived += 1;
+            self.look_after(number, deadline, links, &shared.config, now);
         }
     }
 
-    /// Notes that a packet of a unit is lost.
-    pub(crate) fn lose(&mut self, number: u64) {
-        if let Some(unit) = self.find(number) {
-            unit.hopeful = unit.hopeful.saturating_sub(1);
+    /// Lets what can no longer be in time leave the stream's coding window.
+    pub(super) fn expire_stream(&mut self, links: &Links, now: Instant) {
+        let clock = links.clock(now);
+        if let Some(stream) = &mut self.stream {
+            let least = links.carriers().map(|link| link.owd_out_least(clock)).min();
+            stream.expire(now + least.unwrap_or_default());
         }
     }
 
-    /// How many of `doubtful` packets of a unit must be sent again, so that k and [`MARGIN`] of
-    /// all are hoped for; the others are written off.
-    pub(crate) fn save(&mut self, number: u64, doubtful: usize) -> usize {
-        let Some(unit) = self.find(number) else { return 0 };
-        if unit.arrived >= unit.plan.source_count {
-            return 0;
+    /// Sends repair packets of the stream while what is on its way will not do, each over the link
+    /// that delivers it first.
+    // protocol 6
+    pub(super) fn repair_stream(&mut self, links: &mut Links, shared: &mut Shared, now: Instant) {
+        if self.stream.is_none() || self.copies || !shared.config.retransmit {
+            return;
         }
-        let sure = unit.hopeful.saturating_sub(doubtful);
-        let again = (unit.plan.source_count + MARGIN).saturating_sub(sure).min(doubtful);
-        unit.hopeful = sure + again;
-        again
-    }
-
-    fn find(&mut self, number: u64) -> Option<&mut Standing> {
-        let place = self.place(number)?;
-        self.units.get_mut(place)
-    }
-
-    fn place(&self, number: u64) -> Option<usize> {
-        let first = self.units.front()?.number;
-        let at = usize::try_from(number.checked_sub(first)?).ok()?;
-        (at < self.units.len()).then_some(at)
+        self.expire_stream(links, now);
+        for _ in 0..AT_ONCE {
+            let mut plaintext = self.buffer();
+            let Some(stream) = &mut self.stream else { break };
+            let Some(deadline) = stream.deadline().filter(|_| stream.lacks()) else {
+                self.recycle(plaintext);
+                break;
+            };
+            stream.write_asked(&mut plaintext);
+            let unit = Tracker::NO_UNIT;
+            let entry = Entry { plaintext, deadline, unit, standing: 0, again: false };
+            if let Err(refused) = links.send_again(entry, &shared.config, now) {
+                self.forgo(refused);
+                break;
+            }
+            shared.counters.repairs_asked += 1;
+        }
     }
 }
 
-/// An index is one byte on the wire.
-const INDEX_END: usize = 256;
-/// More units than a second has; a unit lives for a fifth of one.
-const UNITS_MAX: usize = 512;
-/// Beyond k, against the next trouble.
-pub(super) const MARGIN: usize = 1;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const DEADLINE: Instant = Instant::from_millis(65);
-
-    fn plan(source_count: usize, packet_count: usize) -> Plan {
-        Plan { source_count, packet_count, symbol_bytes: 2 }
-    }
-
-    fn tracker(source_count: usize, packet_count: usize) -> Tracker {
-        let mut tracker = Tracker::default();
-        let sources = vec![7; source_count * 2];
-        tracker.open(7, &plan(source_count, packet_count), packet_count, &sources, DEADLINE);
-        tracker
-    }
-
-    #[test]
-    fn the_tracker_is_bounded() {
-        let mut tracker = Tracker::default();
-        for unit in 0..3_000 {
-            tracker.open(unit, &plan(4, 8), 8, &[0; 8], DEADLINE);
-            tracker.look_at(unit, DEADLINE);
-        }
-        assert_eq!((tracker.units.len(), tracker.looks.len()), (UNITS_MAX, UNITS_MAX));
-        assert_eq!(tracker.save(0, 4), 0);
-        assert!(tracker.look(|_| 0, DEADLINE).is_none());
-    }
-
-    #[test]
-    fn a_unit_that_is_there_is_not_sent_again() {
-        let mut tracker = tracker(2, 4);
-        tracker.arrive(7);
-        assert_eq!(tracker.save(7, 3), 2);
-        tracker.arrive(7);
-        assert_eq!(tracker.save(7, 2), 0);
-    }
-
-    #[test]
-    fn only_what_a_unit_lacks_is_sent_again() {
-        let mut tracker = tracker(4, 8);
-        // Two links with three packets each go, one after the other.
-        assert_eq!(tracker.save(7, 3), MARGIN - 1);
-        assert_eq!(tracker.save(7, 3), 2 + MARGIN);
-        assert_eq!(tracker.save(9, 4), 0);
-        let mut tracker = self::tracker(4, 8);
-        tracker.lose(7);
-        assert_eq!(tracker.save(7, 7), 4 + MARGIN);
-    }
-
-    #[test]
-    fn a_unit_that_lacks_packets_when_looked_after_gets_fresh_ones() {
-        let mut tracker = tracker(3, 4);
-        tracker.arrive(7);
-        tracker.look_at(7, Instant::from_millis(40));
-        assert_eq!(tracker.look_due_at(), Some(Instant::from_millis(40)));
-        assert!(tracker.look(|_| 0, Instant::from_millis(39)).is_none());
-        let lacking = tracker.look(|_| 0, Instant::from_millis(40)).unwrap();
-        assert_eq!((lacking.number, lacking.fresh, lacking.sources.len()), (7, 4..6, 6));
-        assert!(tracker.look(|_| 0, Instant::from_millis(50)).is_none());
-        tracker.look_at(7, Instant::from_millis(50));
-        tracker.arrive(7);
-        // One more is expected: it has two and lacks none.
-        assert!(tracker.look(|_| 1, Instant::from_millis(50)).is_none());
-    }
-}
+/// More packets lost between two reports are not lost by chance, each for itself.
+const CHANCE_MOST: usize = 12;
+/// What a timer, a pace and a little jitter take.
+const LOOK_SLACK: Duration = Duration::from_millis(4);
+/// More at once would keep the next unit waiting: 64 of 700 bytes are 45 ms of 8 Mbit/s.
+const AT_ONCE: usize = 64;
+/// As many packets as the queues of four links hold in a bad second.
+const SPARE_MAX: usize = 4_096;

@@ -1,26 +1,295 @@
 use std::collections::VecDeque;
 
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::Rng;
 use tautline_units::{Duration, Instant};
 
-use crate::crypto::{INIT_MESSAGE_BYTES, Initiator, Keys};
+use crate::counters::{Counters, Discard};
+use crate::crypto::{
+    self, Accepted, Doorman, INIT_MESSAGE_BYTES, Identity, Initiator, Keys, PublicKey, Refusal,
+    Seed,
+};
+use crate::event::Timer;
+use crate::link::Route;
+use crate::wire::{self, LinkNumber};
+
+/// How two machines agree on a session's keys.
+// protocol 2
+pub(super) struct Handshake {
+    identity: Identity,
+    peer: PublicKey,
+    lease: [u8; 16],
+    rng: ChaCha20Rng,
+    role: Role,
+    /// Datagrams that are ready to leave.
+    outbox: VecDeque<(Route, Vec<u8>)>,
+}
+
+enum Role {
+    Initiator { routes: Vec<Route>, calling: Option<Calling> },
+    Responder { half_open: Vec<HalfOpen>, limiter: Limiter, doorman: Doorman },
+}
+
+/// The session that is in place, as far as a handshake must know it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Present<'a> {
+    pub(super) session: u16,
+    pub(super) peer_session: u16,
+    /// The responder's: the first message that began it, and its answer.
+    pub(super) begun_by: Option<&'a (Vec<u8>, Vec<u8>)>,
+}
+
+impl Handshake {
+    /// The initiator's, which begins at once.
+    pub(super) fn initiate(
+        identity: &Identity,
+        peer: PublicKey,
+        lease: [u8; 16],
+        routes: &[Route],
+        seed: Seed,
+        now: Instant,
+    ) -> Self {
+        let role = Role::Initiator { routes: routes.to_vec(), calling: None };
+        let mut handshake = Self::new(identity, peer, lease, seed, role);
+        handshake.call(None, now);
+        handshake
+    }
+
+    /// The responder's, which waits.
+    pub(super) fn respond(
+        identity: &Identity,
+        peer: PublicKey,
+        lease: [u8; 16],
+        seed: Seed,
+    ) -> Self {
+        let doorman = Doorman::new(&lease, &identity.public());
+        let role = Role::Responder { half_open: Vec::new(), limiter: Limiter::new(), doorman };
+        Self::new(identity, peer, lease, seed, role)
+    }
+
+    fn new(identity: &Identity, peer: PublicKey, lease: [u8; 16], seed: Seed, role: Role) -> Self {
+        let (identity, rng) = (identity.clone(), seed.into_rng());
+        Self { identity, peer, lease, rng, role, outbox: VecDeque::new() }
+    }
+
+    pub(super) fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    pub(super) fn peer(&self) -> &PublicKey {
+        &self.peer
+    }
+
+    /// The initiator's routes; none of the responder's.
+    pub(super) fn routes(&self) -> &[Route] {
+        match &self.role {
+            Role::Initiator { routes, .. } => routes,
+            Role::Responder { .. } => &[],
+        }
+    }
+
+    /// Begins a handshake beside the session in place, if it is the initiator's and none is under
+    /// way.
+    pub(super) fn call_anew(&mut self, present: Option<Present<'_>>, now: Instant) {
+        if matches!(self.role, Role::Initiator { calling: None, .. }) {
+            self.call(present.map(|present| present.session), now);
+        }
+    }
+
+    /// Writes a handshake's first message, to be sent on every link.
+    fn call(&mut self, taken: Option<u16>, now: Instant) {
+        let id = fresh_id(&mut self.rng, |id| Some(id) == taken);
+        let Role::Initiator { calling, .. } = &mut self.role else { return };
+        let initiator = Initiator::new(&self.identity, &self.peer, &self.lease, id, &mut self.rng);
+        *calling = Some(Calling::new(initiator, id, now));
+    }
+
+    /// Ends what is under way: the peer knows the session in place.
+    pub(super) fn stop_calling(&mut self) {
+        if let Role::Initiator { calling, .. } = &mut self.role {
+            *calling = None;
+        }
+    }
+
+    /// Gives the next datagram and its route; the first message again when it is due.
+    pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<(Route, Vec<u8>)> {
+        if let Role::Initiator { routes, calling: Some(calling) } = &mut self.role
+            && let Some(initiator) = calling.initiator.as_ref().filter(|_| now >= calling.due_at)
+        {
+            for (number, route) in (0..).zip(routes.iter()) {
+                let Some(link) = LinkNumber::new(number) else { break };
+                let mut datagram = Vec::with_capacity(150);
+                wire::write_init_header(&mut datagram, link);
+                datagram.extend_from_slice(initiator.message());
+                self.outbox.push_back((*route, datagram));
+            }
+            calling.on_sent(now);
+        }
+        self.outbox.pop_front()
+    }
+
+    /// When the first message is due again.
+    pub(super) fn next_timeout(&self) -> Option<(Instant, Timer)> {
+        match &self.role {
+            Role::Initiator { calling: Some(calling), .. } => {
+                Some((calling.due_at, Timer::Handshake))
+            }
+            Role::Initiator { calling: None, .. } | Role::Responder { .. } => None,
+        }
+    }
+
+    /// Takes a first message and writes its answer, if it deserves one.
+    ///
+    /// # Errors
+    /// Why it does not.
+    pub(super) fn handle_init(
+        &mut self,
+        route: Route,
+        link: LinkNumber,
+        message: &[u8],
+        present: Option<Present<'_>>,
+        counters: &mut Counters,
+        now: Instant,
+    ) -> Result<(), Discard> {
+        let Role::Responder { half_open, limiter, doorman } = &mut self.role else {
+            return Err(Discard::HandshakeUnexpected);
+        };
+        if !doorman.admits(message) {
+            return Err(Discard::HandshakeForged);
+        }
+        let known = half_open.iter().find(|half| half.init == message);
+        let answered = known.map(|half| (half.peer_session, &half.response));
+        let current = present.and_then(|present| {
+            let (_, response) = present.begun_by.filter(|(init, _)| init == message)?;
+            Some((present.peer_session, response))
+        });
+        if let Some((peer_session, response)) = answered.or(current) {
+            let datagram = response_datagram(link, peer_session, response);
+            return push_response(&mut self.outbox, route, datagram);
+        }
+        if !limiter.take(now) {
+            return Err(Discard::HandshakeLimited);
+        }
+        let taken = present.map(|present| present.session);
+        let session = fresh_id(&mut self.rng, |id| {
+            Some(id) == taken || half_open.iter().any(|half| half.session == id)
+        });
+        let answer = crypto::answer(
+            &self.identity,
+            &self.peer,
+            &self.lease,
+            session,
+            message,
+            &mut self.rng,
+        )
+        .map_err(|refusal| match refusal {
+            Refusal::Forged => Discard::HandshakeForged,
+            Refusal::WrongPeer => Discard::HandshakeWrongPeer,
+        })?;
+        let datagram = response_datagram(link, answer.peer_session, &answer.message);
+        if half_open.len() == HALF_OPEN_MAX {
+            half_open.remove(0);
+            counters.discard(Discard::HandshakeEvicted);
+        }
+        half_open.push(HalfOpen {
+            init: message.to_vec(),
+            response: answer.message,
+            keys: answer.keys,
+            session,
+            peer_session: answer.peer_session,
+        });
+        push_response(&mut self.outbox, route, datagram)
+    }
+
+    /// Takes the answer to the first message that is out.
+    ///
+    /// # Errors
+    /// Why it is none.
+    pub(super) fn handle_response(
+        &mut self,
+        session: u16,
+        message: &[u8],
+    ) -> Result<Accepted, Discard> {
+        let Role::Initiator { calling: slot, .. } = &mut self.role else {
+            return Err(Discard::HandshakeUnexpected);
+        };
+        let Some(calling) = slot.as_mut().filter(|calling| calling.session == session) else {
+            return Err(Discard::HandshakeUnexpected);
+        };
+        let Some(initiator) = calling.initiator.take() else {
+            return Err(Discard::HandshakeUnexpected);
+        };
+        match initiator.accept(message) {
+            Ok(accepted) => {
+                *slot = None;
+                self.outbox.clear();
+                Ok(accepted)
+            }
+            Err(initiator) => {
+                calling.initiator = Some(initiator);
+                Err(Discard::HandshakeForged)
+            }
+        }
+    }
+
+    /// Gives the half-open session `session` if `opens` says that a datagram confirms its keys.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(super) fn confirm(
+        &mut self,
+        session: u16,
+        opens: impl Fn(&Keys) -> bool,
+    ) -> Result<HalfOpen, Discard> {
+        let Role::Responder { half_open, .. } = &mut self.role else {
+            return Err(Discard::DatagramUnknownSession);
+        };
+        let Some(at) = half_open.iter().position(|half| half.session == session) else {
+            return Err(Discard::DatagramUnknownSession);
+        };
+        match opens(&half_open[at].keys) {
+            true => Ok(half_open.remove(at)),
+            false => Err(Discard::DatagramForged),
+        }
+    }
+}
+
+fn response_datagram(link: LinkNumber, peer_session: u16, response: &[u8]) -> Vec<u8> {
+    let mut datagram = Vec::with_capacity(64);
+    wire::write_response_header(&mut datagram, link, peer_session);
+    datagram.extend_from_slice(response);
+    datagram
+}
+
+fn push_response(
+    outbox: &mut VecDeque<(Route, Vec<u8>)>,
+    route: Route,
+    datagram: Vec<u8>,
+) -> Result<(), Discard> {
+    if outbox.len() >= OUTBOX_MAX {
+        return Err(Discard::AnswerOverflow);
+    }
+    outbox.push_back((route, datagram));
+    Ok(())
+}
 
 /// The initiator's handshake under way: one message, resent with back-off until answered.
 #[derive(Debug)]
-pub(crate) struct Calling {
-    pub(crate) initiator: Option<Initiator>,
+struct Calling {
+    initiator: Option<Initiator>,
     /// The id by which the responder shall call us.
-    pub(crate) session: u16,
-    pub(crate) due_at: Instant,
+    session: u16,
+    due_at: Instant,
     pause: Duration,
 }
 
 impl Calling {
-    pub(crate) fn new(initiator: Initiator, session: u16, now: Instant) -> Self {
+    fn new(initiator: Initiator, session: u16, now: Instant) -> Self {
         Self { initiator: Some(initiator), session, due_at: now, pause: RESEND_FIRST }
     }
 
     /// Notes that the message was sent on every link.
-    pub(crate) fn on_sent(&mut self, now: Instant) {
+    fn on_sent(&mut self, now: Instant) {
         self.due_at = now + self.pause;
         self.pause = (self.pause * 2).min(RESEND_MOST);
     }
@@ -28,30 +297,30 @@ impl Calling {
 
 /// The responder's answer to one first message, until a sealed datagram confirms it.
 #[derive(Debug)]
-pub(crate) struct HalfOpen {
+pub(super) struct HalfOpen {
     /// The first message: a resend of it gets the same answer.
-    pub(crate) init: Vec<u8>,
-    pub(crate) response: Vec<u8>,
-    pub(crate) keys: Keys,
+    pub(super) init: Vec<u8>,
+    pub(super) response: Vec<u8>,
+    pub(super) keys: Keys,
     /// The id by which the initiator calls us.
-    pub(crate) session: u16,
+    pub(super) session: u16,
     /// The id by which we call the initiator.
-    pub(crate) peer_session: u16,
+    pub(super) peer_session: u16,
 }
 
 /// How many first messages may be answered: each costs key agreements.
 #[derive(Debug)]
-pub(crate) struct Limiter {
+struct Limiter {
     answered_at: VecDeque<Instant>,
 }
 
 impl Limiter {
-    pub(crate) fn new() -> Self {
+    fn new() -> Self {
         Self { answered_at: VecDeque::with_capacity(ANSWERS_PER_SECOND) }
     }
 
     /// Takes one answer of this second's; false if they are spent.
-    pub(crate) fn take(&mut self, now: Instant) -> bool {
+    fn take(&mut self, now: Instant) -> bool {
         while self.answered_at.front().is_some_and(|at| now.since(*at) >= Duration::from_secs(1)) {
             self.answered_at.pop_front();
         }
@@ -63,13 +332,25 @@ impl Limiter {
     }
 }
 
+/// A session id that is neither zero nor taken.
+fn fresh_id(rng: &mut ChaCha20Rng, taken: impl Fn(u16) -> bool) -> u16 {
+    loop {
+        let id = rng.next_u32() as u16;
+        if id != 0 && !taken(id) {
+            return id;
+        }
+    }
+}
+
 /// Half-open handshakes kept: an honest initiator has one, two if it began anew.
-pub(crate) const HALF_OPEN_MAX: usize = 4;
+const HALF_OPEN_MAX: usize = 4;
 /// Replays only: forgeries fail at the door. About 0.3 ms of work each: 2 % of a core.
 const ANSWERS_PER_SECOND: usize = 64;
 /// A little above a mobile link's RTT.
 const RESEND_FIRST: Duration = Duration::from_millis(100);
 const RESEND_MOST: Duration = Duration::from_millis(1_000);
+/// Handshake datagrams that wait to leave: one for each link, and answers to a few forgeries.
+const OUTBOX_MAX: usize = 64;
 
 const _: () = assert!(INIT_MESSAGE_BYTES + 3 == 150, "an init fits the smallest packet size");
 

@@ -3,7 +3,7 @@ use tautline_fec::stream::{Config, Encoder};
 use tautline_units::Instant;
 
 use super::*;
-use crate::receiver::{Inbox, Outcome};
+use crate::receiver::inbox::{Inbox, Outcome};
 use crate::wire::{Class, Packet, Packets, Prefix};
 
 /// A receiver of units whose content says which they are, and the code that protects them.

@@ -1,4 +1,4 @@
-use super::quantile::Aim;
+use super::quantile::Target;
 
 /// What a miss costs, led so that the misses that happen come to the target.
 ///
@@ -19,9 +19,9 @@ impl Price {
     }
 
     /// What a unit shall keep to.
-    pub(crate) fn aim(&self, spread: bool) -> Aim {
+    pub(crate) fn target(&self, spread: bool) -> Target {
         let price = self.log.exp();
-        Aim { price, risk: (LITTLE / price).min(self.target / 2.0), spread }
+        Target { price, risk: (LITTLE / price).min(self.target / 2.0), spread }
     }
 
     /// Takes totals of units delivered and lost; older ones than before say nothing.
@@ -60,7 +60,7 @@ mod tests {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let draw = (random >> 33) as f64 / (1_u64 << 31) as f64;
             // The dearer a miss, the rarer.
-            if draw < 0.3 / price.aim(true).price {
+            if draw < 0.3 / price.target(true).price {
                 lost += 1;
                 missed += u32::from(unit > 50_000);
             } else {
@@ -71,6 +71,6 @@ mod tests {
         let share = f64::from(missed) / 150_000.0;
         assert!((0.0095..0.0105).contains(&share), "{share}");
         price.on_tally(0, 0);
-        assert!((price.aim(true).price - 30.0).abs() < 10.0, "{}", price.aim(true).price);
+        assert!((price.target(true).price - 30.0).abs() < 10.0, "{}", price.target(true).price);
     }
 }

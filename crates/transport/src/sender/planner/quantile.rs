@@ -10,7 +10,7 @@ use crate::wire::{LinkNumber, Prefix, SYMBOL_AROUND_BYTES};
 
 /// A link as the planner sees it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Offer {
+pub(crate) struct LinkBudget {
     /// Bytes of datagrams that the link takes in one unit's time.
     pub(crate) pace: f64,
     /// Bytes that it could take now beyond that without keeping them waiting for long; negative
@@ -28,7 +28,7 @@ pub(crate) struct Offer {
     pub(crate) loss: f64,
 }
 
-impl Offer {
+impl LinkBudget {
     pub(crate) const NONE: Self = Self {
         pace: 0.0,
         credit: 0.0,
@@ -47,7 +47,7 @@ pub(crate) fn unit_bytes_max(symbol_bytes_max: usize) -> usize {
 
 /// What the plan must keep to.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Aim {
+pub(crate) struct Target {
     /// What a miss costs, as a multiple of all that the links could carry.
     pub(crate) price: f64,
     /// The probability of a miss that needs no more repair.
@@ -63,7 +63,7 @@ pub(crate) struct Shares {
     pub(crate) counts: [usize; LinkNumber::COUNT],
 }
 
-/// The unit's size, in bytes, that the links carry within the aim; zero if none does.
+/// The unit's size, in bytes, that the links carry within the target; zero if none does.
 ///
 /// Of the sums V of subsets of shares, the one with the largest V P(sum >= V) less the price of a
 /// miss; with `spread` no more than what is left without the largest share, links without room
@@ -72,17 +72,17 @@ pub(crate) struct Shares {
 ///
 /// A miss that is dear makes the links carry less than they could, too: what is on its way when a
 /// link stalls is what the next units wait for.
-pub(crate) fn size(offers: &[Offer], aim: &Aim, symbol_bytes_max: usize) -> f64 {
+pub(crate) fn size(budgets: &[LinkBudget], target: &Target, symbol_bytes_max: usize) -> f64 {
     let mut shares = [(0.0, 0.0); LinkNumber::COUNT];
     let mut count = 0;
-    for offer in offers {
-        let bytes = (offer.pace + offer.credit / CREDIT_UNITS).min(offer.room);
+    for budget in budgets {
+        let bytes = (budget.pace + budget.credit / CREDIT_UNITS).min(budget.room);
         // As many packets as come nearly always.
         let packets = (bytes / symbol_bytes_max as f64).max(1.0);
-        let spread = (packets * offer.loss * (1.0 - offer.loss)).sqrt();
-        let bytes = bytes * (1.0 - offer.loss - DEVIATIONS * spread / packets).max(0.1);
-        if bytes > 0.0 && offer.probability > PROBABILITY_LEAST {
-            shares[count] = (bytes, offer.probability);
+        let spread = (packets * budget.loss * (1.0 - budget.loss)).sqrt();
+        let bytes = bytes * (1.0 - budget.loss - DEVIATIONS * spread / packets).max(0.1);
+        if bytes > 0.0 && budget.probability > PROBABILITY_LEAST {
+            shares[count] = (bytes, budget.probability);
             count += 1;
         }
     }
@@ -100,8 +100,8 @@ pub(crate) fn size(offers: &[Offer], aim: &Aim, symbol_bytes_max: usize) -> f64 
     let subsets = &mut subsets[..1 << shares.len()];
     subsets.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
     let total: f64 = shares.iter().map(|(bytes, _)| bytes).sum();
-    let alive = offers.iter().filter(|offer| offer.probability > PROBABILITY_LEAST).count();
-    let most = match (aim.spread && alive > 1, shares.first()) {
+    let alive = budgets.iter().filter(|budget| budget.probability > PROBABILITY_LEAST).count();
+    let most = match (target.spread && alive > 1, shares.first()) {
         (true, Some((largest, _))) => total - largest,
         (true | false, _) => total,
     };
@@ -110,7 +110,7 @@ pub(crate) fn size(offers: &[Offer], aim: &Aim, symbol_bytes_max: usize) -> f64 
         sure += p;
         let all = sum.min(most);
         // Taken to grow with the square of the load; the outer loop finds the scale.
-        let dear = aim.price * (1.0 - sure);
+        let dear = target.price * (1.0 - sure);
         let load = if dear > 0.0 { (all / total / (2.0 * dear)).min(1.0) } else { 1.0 };
         let bytes = all * load;
         let worth = bytes / total * sure - dear * load * load;
@@ -128,14 +128,14 @@ pub(crate) fn size(offers: &[Offer], aim: &Aim, symbol_bytes_max: usize) -> f64 
 
 /// Plans a unit of `unit_bytes`; `None` if the links have no room for it at all.
 ///
-/// Among the ways to cut it, the one that keeps the aim with the fewest bytes. If the shares of one
+/// Among the ways to cut it, the one that keeps the target with the fewest bytes. If the shares of one
 /// unit's time do not do, the links are given more, which keeps the unit and the next ones waiting;
-/// if nothing keeps the aim, what comes with the largest probability, stalled links included.
+/// if nothing keeps the target, what comes with the largest probability, stalled links included.
 pub(crate) fn plan(
     unit_bytes: usize,
     symbol_bytes_max: usize,
-    offers: &[Offer],
-    aim: &Aim,
+    budgets: &[LinkBudget],
+    target: &Target,
 ) -> Option<Shares> {
     let content = unit_bytes + Prefix::BYTES;
     let least = content.div_ceil(symbol_bytes_max);
@@ -149,21 +149,21 @@ pub(crate) fn plan(
         for source_count in least..=finest {
             let symbol_bytes = content.div_ceil(source_count);
             let datagram = (symbol_bytes + SYMBOL_AROUND_BYTES) as f64;
-            let mut block = Block::new(source_count, offers, |offer| {
-                if offer.probability <= likely {
+            let mut block = Block::new(source_count, budgets, |budget| {
+                if budget.probability <= likely {
                     return 0;
                 }
-                let room = offer.room + if reserve { offer.reserve } else { 0.0 };
-                let bytes = (offer.pace * patience + offer.credit).min(room);
+                let room = budget.room + if reserve { budget.reserve } else { 0.0 };
+                let bytes = (budget.pace * patience + budget.credit).min(room);
                 let packets = (bytes / datagram).max(0.0) as usize;
                 // A slow link that is idle may take one, for as long as it needs.
-                packets.max(usize::from(offer.idle && room >= datagram))
+                packets.max(usize::from(budget.idle && room >= datagram))
             });
             let shares = |block: &Block| Shares {
                 plan: Plan { source_count, packet_count: block.counts.iter().sum(), symbol_bytes },
                 counts: block.counts,
             };
-            if block.fit(aim) {
+            if block.fit(target) {
                 let cost = block.counts.iter().sum::<usize>()
                     * (symbol_bytes + SYMBOL_AROUND_BYTES + IP_BYTES);
                 if cheapest.as_ref().is_none_or(|(least, _)| cost < *least) {
@@ -196,33 +196,37 @@ struct Attempt {
 /// One way to cut a unit, and what each link would carry of it.
 struct Block<'a> {
     source_count: usize,
-    offers: &'a [Offer],
+    budgets: &'a [LinkBudget],
     /// The most packets of each link.
     most: [usize; LinkNumber::COUNT],
     counts: [usize; LinkNumber::COUNT],
 }
 
 impl<'a> Block<'a> {
-    fn new(source_count: usize, offers: &'a [Offer], most_of: impl Fn(&Offer) -> usize) -> Self {
+    fn new(
+        source_count: usize,
+        budgets: &'a [LinkBudget],
+        most_of: impl Fn(&LinkBudget) -> usize,
+    ) -> Self {
         let mut most = [0; LinkNumber::COUNT];
-        let room = (PACKETS_MAX - source_count) / offers.len().max(1) + 1;
-        for (most, offer) in most.iter_mut().zip(offers) {
+        let room = (PACKETS_MAX - source_count) / budgets.len().max(1) + 1;
+        for (most, budget) in most.iter_mut().zip(budgets) {
             // Beyond k only what replaces losses is of use.
-            let useful = match offer.loss > LOSS_LEAST {
+            let useful = match budget.loss > LOSS_LEAST {
                 true => source_count * 3 + 2,
                 false => source_count,
             };
-            *most = most_of(offer).min(useful).min(room);
+            *most = most_of(budget).min(useful).min(room);
         }
-        Self { source_count, offers, most, counts: most }
+        Self { source_count, budgets, most, counts: most }
     }
 
-    /// Finds the least equal share that keeps the aim, then takes away what is not needed; false,
+    /// Finds the least equal share that keeps the target, then takes away what is not needed; false,
     /// with all that the links can carry, if nothing keeps it.
-    fn fit(&mut self, aim: &Aim) -> bool {
+    fn fit(&mut self, target: &Target) -> bool {
         let alive = self.most.iter().filter(|most| **most > 0).count();
-        let spread = aim.spread && alive > 1;
-        let risk = aim.risk.max((1.0 - self.probability()) * NEARLY);
+        let spread = target.spread && alive > 1;
+        let risk = target.risk.max((1.0 - self.probability()) * NEARLY);
         if !self.keeps(risk, spread) {
             return false;
         }
@@ -234,8 +238,8 @@ impl<'a> Block<'a> {
         }
         self.level(high);
         let mut order: [usize; LinkNumber::COUNT] = std::array::from_fn(|at| at);
-        let order = &mut order[..self.offers.len()];
-        order.sort_by(|a, b| self.offers[*a].probability.total_cmp(&self.offers[*b].probability));
+        let order = &mut order[..self.budgets.len()];
+        order.sort_by(|a, b| self.budgets[*a].probability.total_cmp(&self.budgets[*b].probability));
         for at in order {
             while self.counts[*at] > 0 {
                 self.counts[*at] -= 1;
@@ -274,17 +278,17 @@ impl<'a> Block<'a> {
         let most = self.source_count;
         let mut sums = [0.0; SUMS];
         sums[0] = 1.0;
-        let links = self.counts.iter().zip(self.offers).filter(|(count, _)| **count > 0);
-        for (count, offer) in links {
-            if offer.loss > LOSS_LEAST {
-                sums = lossy(&sums, most, *count, offer);
+        let links = self.counts.iter().zip(self.budgets).filter(|(count, _)| **count > 0);
+        for (count, budget) in links {
+            if budget.loss > LOSS_LEAST {
+                sums = lossy(&sums, most, *count, budget);
                 continue;
             }
             for sum in (0..=most).rev() {
                 let p = sums[sum];
                 if p > 0.0 {
-                    sums[sum] = p * (1.0 - offer.probability);
-                    sums[(sum + count).min(most)] += p * offer.probability;
+                    sums[sum] = p * (1.0 - budget.probability);
+                    sums[(sum + count).min(most)] += p * budget.probability;
                 }
             }
         }
@@ -297,12 +301,12 @@ fn lossy<const SUMS: usize>(
     sums: &[f64; SUMS],
     most: usize,
     count: usize,
-    offer: &Offer,
+    budget: &LinkBudget,
 ) -> [f64; SUMS] {
-    let mut after = sums.map(|p| p * (1.0 - offer.probability));
+    let mut after = sums.map(|p| p * (1.0 - budget.probability));
     // Of `count` packets, P(n come); then P(n + 1 come) from it.
-    let (kept, lost) = (1.0 - offer.loss, offer.loss);
-    let mut p = offer.probability * lost.powi(count as i32);
+    let (kept, lost) = (1.0 - budget.loss, budget.loss);
+    let mut p = budget.probability * lost.powi(count as i32);
     for come in 0..=count {
         for sum in 0..=most {
             after[(sum + come).min(most)] += sums[sum] * p;
@@ -344,15 +348,23 @@ const NEARLY: f64 = 1.1;
 mod tests {
     use super::*;
 
-    fn offer(pace: f64, probability: f64) -> Offer {
-        Offer { pace, credit: 0.0, room: 1e9, reserve: 0.0, idle: false, probability, loss: 0.0 }
+    fn budget(pace: f64, probability: f64) -> LinkBudget {
+        LinkBudget {
+            pace,
+            credit: 0.0,
+            room: 1e9,
+            reserve: 0.0,
+            idle: false,
+            probability,
+            loss: 0.0,
+        }
     }
 
-    const AIM: Aim = Aim { price: 20.0, risk: 0.0025, spread: true };
+    const TARGET: Target = Target { price: 20.0, risk: 0.0025, spread: true };
 
     fn probability(u: &[f64], counts: &[usize], source_count: usize) -> f64 {
-        let offers: Vec<Offer> = u.iter().map(|u| offer(1e9, *u)).collect();
-        let mut block = Block::new(source_count, &offers, |_| source_count);
+        let budgets: Vec<LinkBudget> = u.iter().map(|u| budget(1e9, *u)).collect();
+        let mut block = Block::new(source_count, &budgets, |_| source_count);
         block.counts = [0; LinkNumber::COUNT];
         block.counts[..counts.len()].copy_from_slice(counts);
         block.probability()
@@ -371,8 +383,8 @@ mod tests {
 
     #[test]
     fn a_link_that_loses_by_chance_gets_repair_of_its_own() {
-        let lossy = [Offer { loss: 0.3, ..offer(9_000.0, 1.0) }];
-        let shares = plan(1_500, 1_169, &lossy, &AIM).unwrap();
+        let lossy = [LinkBudget { loss: 0.3, ..budget(9_000.0, 1.0) }];
+        let shares = plan(1_500, 1_169, &lossy, &TARGET).unwrap();
         let block =
             Block { counts: shares.counts, ..Block::new(shares.plan.source_count, &lossy, |_| 0) };
         assert!(block.probability() > 0.9975, "{shares:?} {}", block.probability());
@@ -384,8 +396,8 @@ mod tests {
 
     #[test]
     fn a_unit_over_four_good_links_carries_a_third_of_repair() {
-        let offers = [offer(2_000.0, 0.98); 4];
-        let shares = plan(3_400, 1_169, &offers, &AIM).unwrap();
+        let budgets = [budget(2_000.0, 0.98); 4];
+        let shares = plan(3_400, 1_169, &budgets, &TARGET).unwrap();
         assert_eq!((shares.plan.source_count, shares.plan.packet_count), (3, 4));
         assert_eq!(shares.counts[..4], [1, 1, 1, 1]);
     }
@@ -393,10 +405,10 @@ mod tests {
     #[test]
     fn any_link_may_go_and_the_unit_still_comes() {
         for links in 2..=6 {
-            let offers: Vec<Offer> =
-                (0..links).map(|i| offer(1_500.0 + 700.0 * i as f64, 0.99)).collect();
+            let budgets: Vec<LinkBudget> =
+                (0..links).map(|i| budget(1_500.0 + 700.0 * i as f64, 0.99)).collect();
             for bytes in [10, 300, 1_200, 2_500] {
-                let shares = plan(bytes, 1_169, &offers, &AIM).unwrap();
+                let shares = plan(bytes, 1_169, &budgets, &TARGET).unwrap();
                 let total: usize = shares.counts.iter().sum();
                 let busiest = *shares.counts.iter().max().unwrap();
                 assert!(total - busiest >= shares.plan.source_count, "{links} {bytes} {shares:?}");
@@ -407,31 +419,31 @@ mod tests {
 
     #[test]
     fn a_doubtful_link_makes_the_others_carry_more_and_a_dead_one_nothing() {
-        let sure = offer(4_000.0, 0.99);
-        let offers = [sure, sure, sure, offer(4_000.0, 0.1)];
-        let shares = plan(3_000, 1_169, &offers, &AIM).unwrap();
+        let sure = budget(4_000.0, 0.99);
+        let budgets = [sure, sure, sure, budget(4_000.0, 0.1)];
+        let shares = plan(3_000, 1_169, &budgets, &TARGET).unwrap();
         assert_eq!(shares.counts[3], 0);
         assert!(shares.counts[..3].iter().sum::<usize>() > shares.plan.source_count);
     }
 
     #[test]
     fn what_does_not_fit_is_spread_over_more_time_and_at_last_sent_as_it_can() {
-        let offers = [offer(500.0, 0.99), offer(500.0, 0.99)];
-        let shares = plan(900, 1_169, &offers, &AIM).unwrap();
+        let budgets = [budget(500.0, 0.99), budget(500.0, 0.99)];
+        let shares = plan(900, 1_169, &budgets, &TARGET).unwrap();
         assert_eq!(shares.counts[..2], [1, 1]);
-        let shares = plan(3_000, 1_169, &offers, &AIM).unwrap();
+        let shares = plan(3_000, 1_169, &budgets, &TARGET).unwrap();
         assert!(shares.plan.packet_count >= shares.plan.source_count);
-        let full = [Offer { room: 100.0, ..offers[0] }; 2];
-        assert_eq!(plan(3_000, 1_169, &full, &AIM), None);
-        assert_eq!(plan(1 << 20, 1_169, &offers, &AIM), None);
+        let full = [LinkBudget { room: 100.0, ..budgets[0] }; 2];
+        assert_eq!(plan(3_000, 1_169, &full, &TARGET), None);
+        assert_eq!(plan(1 << 20, 1_169, &budgets, &TARGET), None);
     }
 
     #[test]
     fn the_size_grows_with_the_links_and_falls_with_the_price() {
         let of = |u: &[f64], price: f64, spread: bool| {
-            let offers: Vec<Offer> = u.iter().map(|u| offer(2_000.0, *u)).collect();
+            let budgets: Vec<LinkBudget> = u.iter().map(|u| budget(2_000.0, *u)).collect();
             // Headers and prefix are taken off: at most an eighth here.
-            (size(&offers, &Aim { price, spread, ..AIM }, 1_169) / 2_000.0 * 1.06).round()
+            (size(&budgets, &Target { price, spread, ..TARGET }, 1_169) / 2_000.0 * 1.06).round()
         };
         // P(all four) = .92, P(three) = .9977, P(two) = .99997.
         assert_eq!(of(&[0.98; 4], 20.0, true), 3.0);
@@ -447,18 +459,18 @@ mod tests {
 
     #[test]
     fn a_link_that_stalls_does_not_make_the_other_carry_more_than_would_survive() {
-        let full = Offer { room: -100.0, reserve: 3_000.0, ..offer(2_000.0, 0.98) };
-        let offers = [offer(2_000.0, 0.98), full];
-        assert_eq!(size(&offers, &AIM, 1_169), 0.0);
-        assert!(size(&offers, &Aim { spread: false, ..AIM }, 1_169) > 500.0);
-        assert!(size(&offers[..1], &AIM, 1_169) > 500.0);
+        let full = LinkBudget { room: -100.0, reserve: 3_000.0, ..budget(2_000.0, 0.98) };
+        let budgets = [budget(2_000.0, 0.98), full];
+        assert_eq!(size(&budgets, &TARGET, 1_169), 0.0);
+        assert!(size(&budgets, &Target { spread: false, ..TARGET }, 1_169) > 500.0);
+        assert!(size(&budgets[..1], &TARGET, 1_169) > 500.0);
     }
 
     #[test]
     fn what_would_not_be_sent_at_all_takes_the_reserve_of_stalled_links() {
-        let full = Offer { room: -100.0, reserve: 3_000.0, ..offer(2_000.0, 0.1) };
-        let shares = plan(100, 1_169, &[full, full], &AIM).unwrap();
+        let full = LinkBudget { room: -100.0, reserve: 3_000.0, ..budget(2_000.0, 0.1) };
+        let shares = plan(100, 1_169, &[full, full], &TARGET).unwrap();
         assert_eq!(shares.counts[..2], [1, 1]);
-        assert_eq!(plan(100, 1_169, &[Offer { reserve: 200.0, ..full }], &AIM), None);
+        assert_eq!(plan(100, 1_169, &[LinkBudget { reserve: 200.0, ..full }], &TARGET), None);
     }
 }

@@ -2,18 +2,16 @@
 
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
-use super::Shared;
-use super::active::Active;
-use super::outgoing::Outgoing;
-use super::rescue::Carrying;
+use super::planner;
+use super::planner::quantile::{self, LinkBudget};
+use super::protect::{self, Plan};
+use super::{Sender, too_large};
 use crate::error::SendError;
-use crate::link::Link;
-use crate::sender::planner;
-use crate::sender::planner::quantile::{self, Offer};
-use crate::sender::protect::{self, Plan};
+use crate::links::Links;
+use crate::shared::Shared;
 use crate::wire::{LinkNumber, SYMBOL_AROUND_BYTES};
 
-impl Active {
+impl Sender {
     /// Plans a media unit and chooses a link for each of its packets, into `assignment`: the link's
     /// place, or `None` for a packet that is not sent.
     pub(super) fn assign(
@@ -21,42 +19,35 @@ impl Active {
         unit: &[u8],
         symbol_bytes_max: usize,
         deadline: Instant,
+        links: &mut Links,
         shared: &mut Shared,
         now: Instant,
     ) -> Result<Plan, SendError> {
         self.budget.on_unit(now);
-        self.unsettled = true;
-        self.outgoing.media_span = deadline.since(now);
-        let carrying = Carrying::of(&self.links);
-        let places = Places::of(&self.links, |link| carrying.allows(link));
+        self.budget_stale = true;
+        self.media_span = deadline.since(now);
+        let places = links.carrier_places();
         if places.get().is_empty() {
             return Err(SendError::NoLink);
         }
-        if self.outgoing.policy.is_none() {
-            return self.assign_jointly(
-                unit,
-                symbol_bytes_max,
-                places.get(),
-                deadline,
-                shared,
-                now,
-            );
+        if self.policy.is_none() {
+            return self.assign_jointly(unit, symbol_bytes_max, deadline, links, shared, now);
         }
         let config = &shared.config.protect;
-        let plan = match &mut self.outgoing.stream {
+        let plan = match &mut self.recovery.stream {
             None => protect::plan_media(config, unit.len(), symbol_bytes_max),
             Some(stream) => protect::plan_stream(unit.len(), symbol_bytes_max, |source_count| {
                 stream.due(source_count, config.code_rate)
             }),
         };
         let plan = plan.map_err(|most| too_large(unit, most))?;
-        let clock = self.clock(now);
+        let clock = links.clock(now);
         let mut views = [IDLE; LinkNumber::COUNT];
         for (view, place) in views.iter_mut().zip(places.get()) {
-            let link = &self.links[*place];
+            let link = &links[*place];
             *view = planner::Link {
-                free_at: link.pacer.free_at(now),
-                rate: link.pacer.rate(),
+                free_at: link.free_at(now),
+                rate: link.rate(),
                 owd: link.owd_out_or_guess(clock),
             };
         }
@@ -68,7 +59,7 @@ impl Active {
             spread: shared.config.spread,
             now,
         };
-        let Outgoing { policy: Some(policy), assignment, .. } = &mut self.outgoing else {
+        let Self { policy: Some(policy), assignment, .. } = self else {
             return Err(SendError::NoLink);
         };
         policy.assign(&block, &views[..places.get().len()], assignment);
@@ -83,18 +74,20 @@ impl Active {
         &mut self,
         unit: &[u8],
         symbol_bytes_max: usize,
-        places: &[usize],
         deadline: Instant,
+        links: &mut Links,
         shared: &mut Shared,
         now: Instant,
     ) -> Result<Plan, SendError> {
-        let offers = self.offers(places, deadline.since(now), shared, now);
-        let offers = &offers[..places.len()];
-        for (offer, place) in offers.iter().zip(places) {
-            self.links[*place].reserve = ByteCount::new(offer.reserve as u64);
+        let places = links.carrier_places();
+        let places = places.get();
+        let budgets = self.budgets(links, places, deadline.since(now), shared, now);
+        let budgets = &budgets[..places.len()];
+        for (budget, place) in budgets.iter().zip(places) {
+            links[*place].set_reserve(ByteCount::new(budget.reserve as u64));
         }
-        let aim = self.outgoing.price.aim(shared.config.spread);
-        let shares = quantile::plan(unit.len(), symbol_bytes_max, offers, &aim);
+        let target = self.price.target(shared.config.spread);
+        let shares = quantile::plan(unit.len(), symbol_bytes_max, budgets, &target);
         let Some(quantile::Shares { mut plan, mut counts }) = shares else {
             let most = quantile::unit_bytes_max(symbol_bytes_max);
             return Err(match unit.len() > most {
@@ -105,15 +98,15 @@ impl Active {
         // A link that carries nothing shows nothing: now and then it gets a repair packet.
         let datagram = ByteCount::new((plan.symbol_bytes + SYMBOL_AROUND_BYTES) as u64);
         for (count, place) in counts.iter_mut().zip(places) {
-            let link = &mut self.links[*place];
-            let idle = *count == 0 && now.since(link.media_at) >= PROBE_INTERVAL;
+            let link = &mut links[*place];
+            let idle = *count == 0 && now.since(link.media_at()) >= PROBE_INTERVAL;
             if idle && plan.packet_count < PACKETS_MAX && link.has_room(datagram) {
                 *count = 1;
                 plan.packet_count += 1;
-                link.media_at = now;
+                link.show(now);
             }
         }
-        let assignment = &mut self.outgoing.assignment;
+        let assignment = &mut self.assignment;
         assignment.clear();
         // Each link's packets lie apart in the block, so that its failure costs sources and repairs
         // alike.
@@ -126,92 +119,68 @@ impl Active {
         Ok(plan)
     }
 
-    /// What each link offers for a unit that is worth something for `span`.
-    fn offers(
+    /// What each link budgets for a unit that is worth something for `span`.
+    fn budgets(
         &self,
+        links: &Links,
         places: &[usize],
         span: Duration,
         shared: &Shared,
         now: Instant,
-    ) -> [Offer; LinkNumber::COUNT] {
-        let clock = self.clock(now);
+    ) -> [LinkBudget; LinkNumber::COUNT] {
+        let clock = links.clock(now);
         let interval = self.budget.unit_interval();
         let reserve = reserve(shared.config.protect.floor, span, interval);
-        let mut offers = [Offer::NONE; LinkNumber::COUNT];
-        for (offer, place) in offers.iter_mut().zip(places) {
-            let link = &self.links[*place];
-            let rate = link.pacer.rate();
-            let wait = link.pacer.free_at(now).since(now);
+        let mut budgets = [LinkBudget::NONE; LinkNumber::COUNT];
+        for (budget, place) in budgets.iter_mut().zip(places) {
+            let link = &links[*place];
+            let rate = link.rate();
+            let wait = link.free_at(now).since(now);
             let bytes = |time: Duration| (rate * time).get() as f64;
             let spare = span.saturating_sub(wait + interval + link.owd_out_or_guess(clock));
             let standing = link.standing(spare, &shared.config, now);
-            let unreported = (link.in_flight.in_flight() + link.pacer.queued()).get() as f64;
-            *offer = Offer {
+            let unreported = (link.bytes_in_flight() + link.queued()).get() as f64;
+            *budget = LinkBudget {
                 pace: bytes(interval),
                 credit: bytes(CREDIT_TIME) - bytes(wait),
-                room: link
-                    .grant
-                    .window
-                    .map_or(f64::INFINITY, |most| most.get() as f64 - unreported),
+                room: link.window().map_or(f64::INFINITY, |most| most.get() as f64 - unreported),
                 reserve,
                 idle: wait.is_zero(),
-                probability: link.on_time.probability(standing),
-                loss: link.on_time.loss(),
+                probability: link.on_time_probability(standing),
+                loss: link.chance_loss(),
             };
         }
-        offers
+        budgets
     }
 
     /// Source bits per second that the application may send.
-    pub(super) fn affordable(&self, carrying: Carrying, shared: &Shared, now: Instant) -> Bitrate {
-        let span = self.outgoing.media_span;
-        let clock = self.clock(now);
-        let in_time = |link: &Link| carrying.allows(link) && link.owd_out_or_guess(clock) < span;
-        let datagram_bytes = self.datagram_bytes_max(shared);
-        if let Some(policy) = &self.outgoing.policy {
-            let links = self.links.iter().filter(|link| in_time(link));
-            let mut granted: Vec<Bitrate> = links.map(|link| link.to_hand_out(span)).collect();
+    pub(super) fn affordable(&self, links: &Links, shared: &Shared, now: Instant) -> Bitrate {
+        let span = self.media_span;
+        let configured = shared.config.datagram_bytes_max.get() as usize;
+        let datagram_bytes = links.datagram_bytes_max(configured);
+        if let Some(policy) = &self.policy {
+            let clock = links.clock(now);
+            let in_time = links.carriers().filter(|link| link.owd_out_or_guess(clock) < span);
+            let mut granted: Vec<Bitrate> = in_time.map(|link| link.budget(span)).collect();
             granted.sort_unstable_by(|a, b| b.cmp(a));
             return self.budget.fixed(policy.usable(&granted), &shared.config, datagram_bytes);
         }
-        let places = Places::of(&self.links, |link| carrying.allows(link));
+        let places = links.carrier_places();
         let places = places.get();
         if places.is_empty() {
             return Bitrate::ZERO;
         }
-        let offers = self.offers(places, span, shared, now);
-        let room = |offer: &Offer| offer.room + offer.reserve;
-        if !offers[..places.len()].iter().any(|offer| room(offer) >= ROOM_LEAST) {
+        let budgets = self.budgets(links, places, span, shared, now);
+        let room = |budget: &LinkBudget| budget.room + budget.reserve;
+        if !budgets[..places.len()].iter().any(|budget| room(budget) >= ROOM_LEAST) {
             // Nothing says that what is on its way arrives: no path is confirmed.
             return Bitrate::ZERO;
         }
-        let aim = self.outgoing.price.aim(shared.config.spread);
+        let target = self.price.target(shared.config.spread);
         let symbol_bytes = datagram_bytes - SYMBOL_AROUND_BYTES;
-        let bytes = quantile::size(&offers[..places.len()], &aim, symbol_bytes);
+        let bytes = quantile::size(&budgets[..places.len()], &target, symbol_bytes);
         let bits = bytes * 8.0 / self.budget.unit_interval().as_secs_f64();
         Bitrate::from_bps(bits as u64).max(shared.config.protect.floor)
-    }
-}
-
-/// The places of some links.
-#[derive(Debug, Clone, Copy)]
-struct Places {
-    places: [usize; LinkNumber::COUNT],
-    count: usize,
-}
-
-impl Places {
-    fn of(links: &[Link], chosen: impl Fn(&Link) -> bool) -> Self {
-        let mut found = Self { places: [0; LinkNumber::COUNT], count: 0 };
-        for (place, _) in links.iter().enumerate().filter(|(_, link)| chosen(link)) {
-            found.places[found.count] = place;
-            found.count += 1;
-        }
-        found
-    }
-
-    fn get(&self) -> &[usize] {
-        &self.places[..self.count]
     }
 }
 
@@ -223,10 +192,6 @@ impl Places {
 fn reserve(floor: Bitrate, span: Duration, interval: Duration) -> f64 {
     let units = span.as_secs_f64() / interval.as_secs_f64();
     (floor * span).get() as f64 + SYMBOL_AROUND_BYTES as f64 * units
-}
-
-pub(super) fn too_large(unit: &[u8], most: ByteCount) -> SendError {
-    SendError::TooLarge { found: ByteCount::of(unit), most }
 }
 
 /// A link without media gets a packet so often.

@@ -1,12 +1,12 @@
 use tautline_units::{Bitrate, Duration, Instant};
 
+use super::protect;
 use crate::config::Config;
-use crate::sender::protect;
 use crate::wire::{Prefix, SYMBOL_AROUND_BYTES};
 
 /// Works out what the application may send, and when that is news.
 #[derive(Debug)]
-pub(crate) struct Budget {
+pub(super) struct Budget {
     told: Option<Bitrate>,
     /// Between two media units, smoothed, in seconds.
     unit_interval: Option<f64>,
@@ -14,17 +14,17 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    pub(crate) fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { told: None, unit_interval: None, unit_at: None }
     }
 
     /// Whether the application was last told more than zero.
-    pub(crate) fn is_told(&self) -> bool {
+    pub(super) fn is_told(&self) -> bool {
         self.told.is_some_and(|told| told > Bitrate::ZERO)
     }
 
     /// Notes a media unit: our share of each costs the same, however small it is.
-    pub(crate) fn on_unit(&mut self, now: Instant) {
+    pub(super) fn on_unit(&mut self, now: Instant) {
         if let Some(at) = self.unit_at {
             let sample = now.since(at).min(PAUSE).as_secs_f64();
             self.unit_interval = Some(match self.unit_interval {
@@ -36,13 +36,13 @@ impl Budget {
     }
 
     /// Between two media units; a slice's time before it is known.
-    pub(crate) fn unit_interval(&self) -> Duration {
+    pub(super) fn unit_interval(&self) -> Duration {
         let seconds = self.unit_interval.unwrap_or(UNIT_INTERVAL_GUESS);
         Duration::from_secs_f64(seconds).clamp(UNIT_INTERVAL_LEAST, PAUSE)
     }
 
     /// The budget, when it is news: it began, ended, or moved by a fiftieth.
-    pub(crate) fn update(&mut self, media: Bitrate) -> Option<Bitrate> {
+    pub(super) fn update(&mut self, media: Bitrate) -> Option<Bitrate> {
         let news = match self.told {
             None => media != Bitrate::ZERO,
             Some(told) => {
@@ -58,7 +58,7 @@ impl Budget {
 
     /// Source bits per second of a fixed code rate: its part of what is granted, less our own
     /// bytes around at least k source packets for every unit.
-    pub(crate) fn fixed(
+    pub(super) fn fixed(
         &self,
         granted: Bitrate,
         config: &Config,

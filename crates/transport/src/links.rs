@@ -1,0 +1,182 @@
+use std::ops::{Index, IndexMut};
+
+use tautline_units::{Bitrate, Duration, Instant};
+
+use crate::clock::{ClockEstimate, Estimator};
+use crate::config::Config;
+use crate::counters::{Counters, Discard};
+use crate::link::{self, Change, Entry, Link};
+use crate::wire::{LinkNumber, Pong};
+
+/// The links of a session in order of their numbers, and the clock that their pongs compare.
+///
+/// A link's place among them moves when one with a lower number is learned.
+#[derive(Debug)]
+pub(crate) struct Links {
+    links: Vec<Link>,
+    clock: Estimator,
+}
+
+/// Which links may carry media: those that are trusted or, if none is, those that are up.
+///
+/// Suspicion moves media to better links. Where there is none, a short stall is better waited for
+/// than answered by a pause; silence ends that.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Carrying {
+    any_trusted: bool,
+}
+
+/// The places of some links.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Places {
+    places: [usize; LinkNumber::COUNT],
+    count: usize,
+}
+
+impl Links {
+    pub(crate) fn new() -> Self {
+        Self { links: Vec::new(), clock: Estimator::new() }
+    }
+
+    /// Adds a link that is not known and gives its place.
+    pub(crate) fn insert(&mut self, link: Link) -> usize {
+        let place = self.links.partition_point(|known| known.number() < link.number());
+        self.links.insert(place, link);
+        place
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.links.len()
+    }
+
+    /// The place of link `number`.
+    pub(crate) fn place(&self, number: LinkNumber) -> Option<usize> {
+        self.links.iter().position(|link| link.number() == number)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Link> {
+        self.links.iter()
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Link> {
+        self.links.iter_mut()
+    }
+
+    /// The peer's clock against ours; `None` before the first pong.
+    pub(crate) fn clock(&self, now: Instant) -> Option<ClockEstimate> {
+        self.clock.estimate(now)
+    }
+
+    /// Takes a pong that came over the link at `place`.
+    pub(crate) fn on_pong(
+        &mut self,
+        place: usize,
+        pong: &Pong,
+        counters: &mut Counters,
+        now: Instant,
+    ) -> Change {
+        self.links[place].on_pong(pong, &mut self.clock, counters, now)
+    }
+
+    pub(crate) fn carrying(&self) -> Carrying {
+        Carrying { any_trusted: self.links.iter().any(Link::is_trusted) }
+    }
+
+    /// The links that may carry media.
+    pub(crate) fn carriers(&self) -> impl Iterator<Item = &Link> {
+        let carrying = self.carrying();
+        self.links.iter().filter(move |link| carrying.allows(link))
+    }
+
+    /// The places of the links that may carry media.
+    pub(crate) fn carrier_places(&self) -> Places {
+        let carrying = self.carrying();
+        let mut found = Places { places: [0; LinkNumber::COUNT], count: 0 };
+        let links = self.links.iter().enumerate();
+        for (place, _) in links.filter(|(_, link)| carrying.allows(link)) {
+            found.places[found.count] = place;
+            found.count += 1;
+        }
+        found
+    }
+
+    /// The largest datagram that every link that is up can carry; `configured` if none is.
+    // protocol 3, size of datagrams
+    pub(crate) fn datagram_bytes_max(&self, configured: usize) -> usize {
+        let up = self.links.iter().filter(|link| link.is_up());
+        up.map(Link::datagram_bytes_max).min().unwrap_or(configured)
+    }
+
+    /// Gives a media packet to the link that delivers it first, or back if none does in time.
+    pub(crate) fn send_again(
+        &mut self,
+        mut entry: Entry,
+        config: &Config,
+        now: Instant,
+    ) -> Result<(), Entry> {
+        let (clock, carrying) = (self.clock(now), self.carrying());
+        let bytes = entry.datagram_bytes();
+        let ends = self.links.iter().enumerate().filter(|(_, link)| carrying.allows(link));
+        let ends = ends.filter(|(_, link)| link.has_room(link.queued() + bytes));
+        let ends = ends.map(|(place, link)| {
+            let free_at = link.free_before(entry.deadline, now);
+            let end = free_at + link.rate().time_for(bytes) + link.owd_out_or_guess(clock);
+            // A link that has told nothing of late is the one that brought this about.
+            (link.is_overdue(config, now), end, place)
+        });
+        let Some((_, end, place)) = ends.min().filter(|(_, end, _)| *end <= entry.deadline) else {
+            return Err(entry);
+        };
+        let link = &mut self.links[place];
+        entry.standing = link.standing(entry.deadline.since(end), config, now);
+        entry.again = false;
+        link.push_again(entry)
+    }
+
+    /// Drops every media packet that waits: another session takes this one's place.
+    pub(crate) fn abandon(&mut self, counters: &mut Counters) {
+        for link in &mut self.links {
+            while link.pop().is_some() {
+                counters.discard(Discard::MediaSilenced);
+            }
+        }
+    }
+
+    /// What is known of each link; `span`: for how long a media unit is worth something.
+    pub(crate) fn views(&self, span: Duration, now: Instant) -> impl Iterator<Item = link::View> {
+        let (clock, carrying) = (self.clock(now), self.carrying());
+        self.links.iter().map(move |link| {
+            let budget = match carrying.allows(link) {
+                true => link.budget(span),
+                false => Bitrate::ZERO,
+            };
+            link.view(budget, clock)
+        })
+    }
+}
+
+impl Index<usize> for Links {
+    type Output = Link;
+
+    fn index(&self, place: usize) -> &Link {
+        &self.links[place]
+    }
+}
+
+impl IndexMut<usize> for Links {
+    fn index_mut(&mut self, place: usize) -> &mut Link {
+        &mut self.links[place]
+    }
+}
+
+impl Carrying {
+    pub(crate) fn allows(self, link: &Link) -> bool {
+        link.is_trusted() || (!self.any_trusted && link.is_up())
+    }
+}
+
+impl Places {
+    pub(crate) fn get(&self) -> &[usize] {
+        &self.places[..self.count]
+    }
+}

@@ -1,0 +1,89 @@
+//! What to do when a link's pongs or reports stop: before it is silent, others take over its media.
+
+use tautline_units::Instant;
+
+use super::recovery::Recovery;
+use super::tracker::Tracker;
+use crate::counters::Discard;
+use crate::link::Entry;
+use crate::links::Links;
+use crate::shared::Shared;
+
+/// Moves to better links what waits on those that may not carry media, and sends again over them
+/// what such a link probably lost (reinjection), as far as units lack it and are still fresh.
+// protocol 3, life of a link
+pub(super) fn fail_over(
+    recovery: &mut Recovery,
+    links: &mut Links,
+    shared: &mut Shared,
+    now: Instant,
+) {
+    let carrying = links.carrying();
+    for place in 0..links.len() {
+        if carrying.allows(&links[place]) {
+            continue;
+        }
+        let mut waiting = Vec::new();
+        while let Some(entry) = links[place].withdraw() {
+            waiting.push(entry);
+        }
+        let mut units: Vec<u64> = waiting.iter().map(|entry| entry.unit).collect();
+        if shared.config.retransmit {
+            units.extend(links[place].doubtful().map(|entry| entry.unit));
+        }
+        if units.is_empty() {
+            continue;
+        }
+        let mut allowance = Allowance::new(units, &mut recovery.tracker);
+        // What has not left yet goes first: it cannot have arrived.
+        let mut again = Vec::new();
+        for entry in waiting {
+            match allowance.take(entry.unit) {
+                true => again.push((entry, false)),
+                false => {
+                    shared.counters.discard(Discard::MediaSilenced);
+                    recovery.forgo(entry);
+                }
+            }
+        }
+        if shared.config.retransmit {
+            for entry in links[place].doubtful() {
+                entry.again = true;
+                if allowance.take(entry.unit) {
+                    let copy = Entry { plaintext: entry.plaintext.clone(), ..*entry };
+                    again.push((copy, true));
+                }
+            }
+        }
+        again.sort_by_key(|(entry, left)| (entry.unit, *left));
+        for (entry, left) in again {
+            let what = if left { None } else { Some(Discard::MediaSilenced) };
+            recovery.send_again(entry, what, links, shared, now);
+        }
+    }
+}
+
+/// How many packets of each unit are worth sending again, in order of the units' numbers.
+struct Allowance {
+    units: Vec<(u64, usize)>,
+}
+
+impl Allowance {
+    /// `units`: that of each packet in doubt, in any order.
+    fn new(mut units: Vec<u64>, tracker: &mut Tracker) -> Self {
+        units.sort_unstable();
+        let units = units
+            .chunk_by(u64::eq)
+            .filter_map(|group| Some((*group.first()?, group.len())))
+            .map(|(unit, doubtful)| (unit, tracker.save(unit, doubtful)))
+            .collect();
+        Self { units }
+    }
+
+    /// Takes one packet of a unit; false if none is left.
+    fn take(&mut self, unit: u64) -> bool {
+        let at = self.units.binary_search_by_key(&unit, |(unit, _)| *unit).ok();
+        let left = at.map(|at| &mut self.units[at].1).filter(|left| **left > 0);
+        left.map(|left| *left -= 1).is_some()
+    }
+}

@@ -1,0 +1,36 @@
+use std::collections::VecDeque;
+
+use crate::config::Config;
+use crate::counters::{Counters, Discard};
+use crate::event::Event;
+
+/// What every part of a session goes by and writes to.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) config: Config,
+    pub(crate) counters: Counters,
+    events: VecDeque<Event>,
+}
+
+impl Shared {
+    pub(crate) fn new(config: Config) -> Self {
+        Self { config, counters: Counters::new(), events: VecDeque::new() }
+    }
+
+    /// Keeps an event for the application.
+    pub(crate) fn event(&mut self, event: Event) {
+        if self.events.len() >= EVENTS_MAX {
+            self.counters.discard(Discard::EventOverflow);
+            return;
+        }
+        self.events.push_back(event);
+    }
+
+    /// Gives the oldest event.
+    pub(crate) fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+}
+
+/// Events that wait for the application: seconds of slices.
+const EVENTS_MAX: usize = 4_096;
