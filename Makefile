@@ -129,14 +129,15 @@ outside:
 	cargo check --locked --manifest-path peers/Cargo.toml
 	cargo check --locked --manifest-path codecs/Cargo.toml
 
-# The erasure codes build alone, without std, and without alloc; where one is installed, for a
-# target that has neither.
+# The erasure codes and the guard build alone, without std, and without alloc; where one is
+# installed, for a target that has neither.
 bare:
 	cargo check --locked --manifest-path crates/fec/Cargo.toml
 	@target=$$(rustup target list --installed 2>/dev/null | grep -m1 -e -none || true); \
 	for features in "" alloc; do \
 		cargo check --locked --package tautline-fec --no-default-features --features "$$features" $${target:+--target $$target} || exit; \
-	done
+	done; \
+	cargo check --locked --package tautline-guard $${target:+--target $$target}
 
 deny:
 	@./setup cargo-deny

@@ -2,6 +2,8 @@
 import type { ClassSurvey } from './message/class-survey';
 import type { Delays } from './message/delays';
 import { End } from './message/end';
+import { Fault } from './message/fault';
+import { Gear } from './message/gear';
 import { LinkState } from './message/link-state';
 import type { LinkStatus } from './message/link-status';
 import type { LinkSurvey } from './message/link-survey';
@@ -20,6 +22,8 @@ import { BadMessage, flatBuffer } from './wire';
 const LINKS_MAX = 64;
 const DROPS_MAX = 512;
 const CLASSES_MAX = 2;
+const FAULTS_MAX = 9;
+const EXTRAS_MAX = 16;
 
 export function readTelemetry(message: ArrayBuffer): TelemetryView {
   const telemetry = Telemetry.getRootAsTelemetry(flatBuffer(message, Telemetry.bufferHasIdentifier));
@@ -43,7 +47,15 @@ export function readTelemetry(message: ArrayBuffer): TelemetryView {
     encodeMsP50: finite(telemetry.encodeMsP50()),
     encodeMsP99: finite(telemetry.encodeMsP99()),
     links: list(telemetry.linksLength(), LINKS_MAX, (index) => readLink(telemetry.links(index))),
-    conesHit: telemetry.conesHit(),
+    gear: known(Gear, telemetry.gear()),
+    faults: list(telemetry.faultsLength(), FAULTS_MAX, (index) => {
+      const fault = telemetry.faults(index) ?? Fault.Other;
+      return fault in Fault ? fault : Fault.Other;
+    }),
+    extras: list(telemetry.extrasLength(), EXTRAS_MAX, (index) => {
+      const extra = present(telemetry.extras(index));
+      return { name: extra.name() ?? '', value: finite(extra.value()), unit: extra.unit() ?? '' };
+    }),
   };
 }
 

@@ -1,5 +1,6 @@
 /** What the engine (worker) and the page tell each other; all plain, cloneable values. */
 import type { End } from './message/end';
+import type { Fault } from './message/fault';
 import type { Gear } from './message/gear';
 import type { LinkState } from './message/link-state';
 import type { Mode } from './message/mode';
@@ -101,7 +102,10 @@ export interface TelemetryView {
   encodeMsP50: number;
   encodeMsP99: number;
   links: LinkView[];
-  conesHit: number;
+  gear: Gear;
+  faults: Fault[];
+  /** What only this kind of machine knows. */
+  extras: { name: string; value: number; unit: string }[];
 }
 
 export interface StatusView {

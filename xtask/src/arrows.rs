@@ -33,14 +33,15 @@ fn room(package: &str) -> &str {
 const ARROWS: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("fec", &[]),
+    ("guard", &["units"]),
     ("message", &["units"]),
     ("transport", &["units", "fec"]),
     ("video", &["units"]),
     ("sim", &["units"]),
-    ("testtrack", &["units", "message", "video"]),
+    ("testtrack", &["units", "message", "guard", "video"]),
     ("net", &["units", "message", "transport", "sim"]),
     ("quorum", &["units", "message"]),
-    ("vehicle", &["units", "net", "transport", "video", "message", "testtrack"]),
+    ("vehicle", &["units", "guard", "net", "transport", "video", "message"]),
     ("operator", &["units", "net", "transport", "video", "message"]),
     ("switchboard", &["units", "net", "transport", "message"]),
     (
@@ -64,6 +65,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "units",
             "fec",
+            "guard",
             "message",
             "transport",
             "video",

@@ -45,7 +45,7 @@ brake():number {
 }
 
 /**
- * Metres east of the course's origin; the course's frame is x east, y north, z up.
+ * Metres east of the machine's own origin; that frame is x east, y north, z up.
  */
 x():number {
   return this.bb!.readFloat32(this.bb_pos + 16);

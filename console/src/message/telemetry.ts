@@ -5,6 +5,9 @@
 import * as flatbuffers from 'flatbuffers';
 
 import { DropCount } from './drop-count.js';
+import { Extra } from './extra.js';
+import { Fault } from './fault.js';
+import { Gear } from './gear.js';
 import { LinkStatus } from './link-status.js';
 import { Mode } from './mode.js';
 import { Motion } from './motion.js';
@@ -163,14 +166,6 @@ linksLength():number {
 }
 
 /**
- * Cones of the simulated course that the car has run over.
- */
-conesHit():number {
-  const offset = this.bb!.__offset(this.bb_pos, 34);
-  return offset ? this.bb!.readUint32(this.bb_pos + offset) : 0;
-}
-
-/**
  * Named drops on the vehicle, those that have happened.
  */
 drops(index: number, obj?:DropCount):DropCount|null {
@@ -183,8 +178,55 @@ dropsLength():number {
   return offset ? this.bb!.__vector_len(this.bb_pos + offset) : 0;
 }
 
+/**
+ * What only this kind of machine knows.
+ */
+extras(index: number, obj?:Extra):Extra|null {
+  const offset = this.bb!.__offset(this.bb_pos, 38);
+  return offset ? (obj || new Extra()).__init(this.bb!.__indirect(this.bb!.__vector(this.bb_pos + offset) + index * 4), this.bb!) : null;
+}
+
+extrasLength():number {
+  const offset = this.bb!.__offset(this.bb_pos, 38);
+  return offset ? this.bb!.__vector_len(this.bb_pos + offset) : 0;
+}
+
+/**
+ * Which way throttle pushes, as the machine says.
+ */
+gear():Gear {
+  const offset = this.bb!.__offset(this.bb_pos, 40);
+  return offset ? this.bb!.readUint8(this.bb_pos + offset) : Gear.Drive;
+}
+
+/**
+ * What of the machine does not work.
+ */
+faults(index: number):Fault|null {
+  const offset = this.bb!.__offset(this.bb_pos, 42);
+  return offset ? this.bb!.readUint8(this.bb!.__vector(this.bb_pos + offset) + index) : null;
+}
+
+faultsLength():number {
+  const offset = this.bb!.__offset(this.bb_pos, 42);
+  return offset ? this.bb!.__vector_len(this.bb_pos + offset) : 0;
+}
+
+faultsArray():Uint8Array|null {
+  const offset = this.bb!.__offset(this.bb_pos, 42);
+  return offset ? new Uint8Array(this.bb!.bytes().buffer, this.bb!.bytes().byteOffset + this.bb!.__vector(this.bb_pos + offset), this.bb!.__vector_len(this.bb_pos + offset)) : null;
+}
+
+/**
+ * Set: the machine does not know where it is, and x, y and heading mean nothing.
+ */
+unlocated():boolean {
+  const offset = this.bb!.__offset(this.bb_pos, 44);
+  return offset ? !!this.bb!.readInt8(this.bb_pos + offset) : false;
+}
+
 static startTelemetry(builder:flatbuffers.Builder) {
-  builder.startObject(17);
+  builder.startObject(21);
 }
 
 static addSequence(builder:flatbuffers.Builder, sequence:bigint) {
@@ -259,10 +301,6 @@ static startLinksVector(builder:flatbuffers.Builder, numElems:number) {
   builder.startVector(4, numElems, 4);
 }
 
-static addConesHit(builder:flatbuffers.Builder, conesHit:number) {
-  builder.addFieldInt32(15, conesHit, 0);
-}
-
 static addDrops(builder:flatbuffers.Builder, dropsOffset:flatbuffers.Offset) {
   builder.addFieldOffset(16, dropsOffset, 0);
 }
@@ -277,6 +315,46 @@ static createDropsVector(builder:flatbuffers.Builder, data:flatbuffers.Offset[])
 
 static startDropsVector(builder:flatbuffers.Builder, numElems:number) {
   builder.startVector(4, numElems, 4);
+}
+
+static addExtras(builder:flatbuffers.Builder, extrasOffset:flatbuffers.Offset) {
+  builder.addFieldOffset(17, extrasOffset, 0);
+}
+
+static createExtrasVector(builder:flatbuffers.Builder, data:flatbuffers.Offset[]):flatbuffers.Offset {
+  builder.startVector(4, data.length, 4);
+  for (let i = data.length - 1; i >= 0; i--) {
+    builder.addOffset(data[i]!);
+  }
+  return builder.endVector();
+}
+
+static startExtrasVector(builder:flatbuffers.Builder, numElems:number) {
+  builder.startVector(4, numElems, 4);
+}
+
+static addGear(builder:flatbuffers.Builder, gear:Gear) {
+  builder.addFieldInt8(18, gear, Gear.Drive);
+}
+
+static addFaults(builder:flatbuffers.Builder, faultsOffset:flatbuffers.Offset) {
+  builder.addFieldOffset(19, faultsOffset, 0);
+}
+
+static createFaultsVector(builder:flatbuffers.Builder, data:Fault[]):flatbuffers.Offset {
+  builder.startVector(1, data.length, 1);
+  for (let i = data.length - 1; i >= 0; i--) {
+    builder.addInt8(data[i]!);
+  }
+  return builder.endVector();
+}
+
+static startFaultsVector(builder:flatbuffers.Builder, numElems:number) {
+  builder.startVector(1, numElems, 1);
+}
+
+static addUnlocated(builder:flatbuffers.Builder, unlocated:boolean) {
+  builder.addFieldInt8(20, +unlocated, +false);
 }
 
 static endTelemetry(builder:flatbuffers.Builder):flatbuffers.Offset {

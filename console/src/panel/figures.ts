@@ -1,6 +1,8 @@
+import { Fault } from '../message/fault';
+import { Gear } from '../message/gear';
 import type { StatusView, TelemetryView, VideoView } from '../report';
 import { byId, setText } from './element';
-import { UNKNOWN, count, megabits, ms, percent } from './format';
+import { UNKNOWN, count, megabits, ms, percent, quantity } from './format';
 import { Rows } from './rows';
 import { WindowShare } from './share';
 
@@ -30,6 +32,23 @@ export class Figures {
     setText(this.#captureRate, telemetry.pictureRate.toFixed(0));
     setText(this.#budget, megabits(telemetry.videoBudgetBps));
   }
+}
+
+const FAULTS: Readonly<Record<Fault, string>> = {
+  [Fault.Unreachable]: 'nothing comes back from the machine',
+  [Fault.Refused]: 'the machine obeys somebody else',
+  [Fault.EmergencyButton]: 'emergency button pressed',
+  [Fault.Steering]: 'steering',
+  [Fault.Drive]: 'drive',
+  [Fault.Brake]: 'brake',
+  [Fault.Gear]: 'gear',
+  [Fault.Speed]: 'speed not known',
+  [Fault.Other]: 'see its fault memory',
+};
+
+/** What of the machine does not work, in words. */
+export function faultNames(faults: Fault[]): string {
+  return faults.length === 0 ? 'none' : faults.map((fault) => FAULTS[fault]).join(', ');
 }
 
 /** What explains the figures: clocks, stamp, stages, counters. */
@@ -64,7 +83,11 @@ export class Details {
     this.#vehicle.set('encode p50 / p99', `${ms(telemetry.encodeMsP50)} / ${ms(telemetry.encodeMsP99)} ms`, 'encode-time');
     this.#vehicle.set('pictures captured', count(telemetry.picturesCaptured), 'pictures-captured');
     this.#vehicle.set('slices sent', count(telemetry.slicesSent), 'slices-sent');
-    this.#vehicle.set('cones hit', count(telemetry.conesHit), 'cones-hit');
+    this.#vehicle.set('gear', telemetry.gear === Gear.Reverse ? 'reverse' : 'drive', 'machine-gear');
+    this.#vehicle.set('faults', faultNames(telemetry.faults), 'faults');
+    for (const { name, value, unit } of telemetry.extras) {
+      this.#vehicle.set(name, quantity(value, unit), `extra-${name.replaceAll(/[^a-z0-9]+/gi, '-')}`);
+    }
   }
 
   #showOperator(status: StatusView): void {

@@ -24,6 +24,12 @@ export function count(value: number): string {
   return value.toLocaleString('en-GB');
 }
 
+/** With its unit, and three decimals at the most: 12, 48.5 V. */
+export function quantity(value: number, unit: string): string {
+  const text = value.toLocaleString('en-GB', { maximumFractionDigits: 3 });
+  return unit === '' ? text : `${text} ${unit}`;
+}
+
 /** No minus sign before a zero. */
 export function signed(value: number, digits: number): string {
   const text = value.toFixed(digits);

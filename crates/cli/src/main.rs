@@ -7,6 +7,7 @@ mod emulate;
 mod keys;
 mod lab;
 mod local;
+mod machine;
 mod operator;
 mod probe;
 mod settings;

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use tautline_message::survey::End;
@@ -12,7 +13,7 @@ use tautline_vehicle::Config;
 use crate::coding::Coding;
 use crate::settings::{load, set};
 use crate::survey::Surveys;
-use crate::{keys, stop};
+use crate::{keys, machine, stop};
 
 /// The vehicle's side: camera, uplink, actuators and failsafe.
 ///
@@ -42,10 +43,10 @@ pub(crate) struct Vehicle {
     /// several [default: any address, any port]
     #[arg(long = "link", value_name = "LOCAL")]
     links: Vec<Local>,
-    /// Video file in the camera's place, looped at its own rate; needs ffmpeg
+    /// Video file in the camera's place, looped at its own size and rate; needs ffmpeg
     #[arg(long)]
     clip: Option<PathBuf>,
-    /// V4L2 device in the simulated camera's place; needs a binary built with the feature v4l2
+    /// V4L2 device in the simulated camera's place, at the size it is set to; needs a binary built with the feature v4l2
     #[arg(long, value_name = "DEVICE", conflicts_with = "clip")]
     camera: Option<PathBuf>,
     /// Pictures a second of the simulated camera, 1 to 60 [default: 60]
@@ -55,7 +56,7 @@ pub(crate) struct Vehicle {
     coding: Coding,
     /// Milliseconds without a fresh command after which the car brakes, 50 to 5000 [default: 300]
     #[arg(long, value_name = "MS")]
-    failsafe_ms: Option<u64>,
+    command_timeout_ms: Option<u64>,
     /// Seed of the simulated course [default: 1]
     #[arg(long)]
     seed: Option<u64>,
@@ -80,13 +81,16 @@ impl Vehicle {
         set(&mut config.camera, self.camera.map(Some));
         set(&mut config.pictures_per_second, self.pictures_per_second);
         self.coding.set(&mut config);
-        set(&mut config.failsafe.silence_ms, self.failsafe_ms);
+        let command_timeout = self.command_timeout_ms.map(Duration::from_millis);
+        set(&mut config.failsafe.command_timeout, command_timeout);
         set(&mut config.seed, self.seed);
         set(&mut config.metrics, self.metrics.map(Some));
         config.validate()?;
         let identity = keys::read(&config.key)?;
         let latest = Latest::of(End::Vehicle);
-        let work = tautline_vehicle::run(config, identity, latest.clone(), stop::asked());
+        let (machine, sensor) = machine::open(&config)?;
+        let work =
+            tautline_vehicle::run(config, identity, machine, sensor, latest.clone(), stop::asked());
         self.surveys.alongside(&latest, work).await
     }
 }

@@ -17,8 +17,8 @@
 //! message if one fails:
 //!
 //! - at least 8 bytes, at most what the kind allows, and `bufferHasIdentifier`;
-//! - every list's length against its maximum before a loop over it: 16 links, 128 drops, 64
-//!   emulated links, 2 classes;
+//! - every list's length against its maximum before a loop over it: 16 links, 128 drops, 16
+//!   extras, 9 faults, 64 emulated links, 2 classes;
 //! - parts that getters give as `null`, though the schema requires them;
 //! - `Number.isFinite` of each number, and the range that this crate's types tell;
 //! - numbers of enums that stand for nothing;
@@ -35,6 +35,8 @@ mod command;
 mod control;
 mod drop_count;
 mod error;
+mod extra;
+mod fault;
 mod generated;
 mod link_action;
 mod link_status;
@@ -51,6 +53,8 @@ mod wire;
 pub use command::{Command, Gear, StripReport};
 pub use control::{Control, Refusal, VehicleEntry, VehicleState};
 pub use error::Error;
+pub use extra::Extra;
+pub use fault::Fault;
 pub use link_action::LinkAction;
 pub use link_status::{LinkState, LinkStatus};
 pub use operator_status::{ClockOffset, EmulatedLink, OperatorStatus, SessionState};

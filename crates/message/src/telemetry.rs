@@ -3,10 +3,10 @@ use tautline_units::{Bitrate, Instant};
 
 use crate::generated::telemetry::{self as wire_telemetry, Telemetry as Root};
 use crate::wire::{Kind, TEXT_BYTES_MAX, choice, codec, millis, millis_on_wire, number, text};
-use crate::{Error, LinkStatus, drop_count};
+use crate::{Error, Extra, Fault, Gear, LinkStatus, drop_count};
 
 /// What the vehicle tells the operator about itself.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Default, Debug)]
 pub struct Telemetry {
     /// Counts up by one with each telemetry message of a session.
     pub sequence: u64,
@@ -20,10 +20,12 @@ pub struct Telemetry {
     pub throttle: f32,
     /// 0 to 1, as applied.
     pub brake: f32,
-    /// Where the vehicle is.
-    pub position: Position,
-    /// Radians, counterclockwise from x; not wrapped, within a million.
-    pub heading: f32,
+    /// Which way throttle drives, as the machine says.
+    pub gear: Gear,
+    /// Where the vehicle is; `None` if the machine does not know.
+    pub position: Option<Position>,
+    /// What of the machine does not work; at most 9.
+    pub faults: Vec<Fault>,
     /// Who has the vehicle's motion in hand.
     pub mode: Mode,
     /// Why the mode is what it is, for the operator's eyes; at most 256 bytes.
@@ -48,8 +50,8 @@ pub struct Telemetry {
     pub encode_ms_p99: f32,
     /// The vehicle's sending side, at most 16.
     pub links: Vec<LinkStatus>,
-    /// Cones knocked over so far.
-    pub cones_hit: u32,
+    /// What only this kind of machine knows; at most 16.
+    pub extras: Vec<Extra>,
     /// Named drops on the vehicle, those that have happened; at most 128, names at most 64 bytes.
     pub drops: Vec<(String, u64)>,
 }
@@ -57,18 +59,24 @@ pub struct Telemetry {
 codec!(Telemetry);
 
 impl Telemetry {
+    /// Metres per second that a message has room for: faster than any car.
+    pub const SPEED_MAX: f32 = 200.0;
+
     fn write(&self, builder: &mut FlatBufferBuilder<'static>) {
         let links = LinkStatus::write_all(&self.links, builder);
         let drops = drop_count::write_all(&self.drops, builder);
         let mode_reason = builder.create_string(&self.mode_reason);
+        let extras = Extra::write_all(&self.extras, builder);
+        let faults = Fault::write_all(&self.faults, builder);
+        let position = self.position.unwrap_or_default();
         let motion = wire_telemetry::Motion::new(
             self.speed,
             self.steering_angle,
             self.throttle,
             self.brake,
-            self.position.x,
-            self.position.y,
-            self.heading,
+            position.x,
+            position.y,
+            position.heading,
         );
         let arguments = wire_telemetry::TelemetryArgs {
             sequence: self.sequence,
@@ -86,8 +94,11 @@ impl Telemetry {
             encode_ms_p50: self.encode_ms_p50,
             encode_ms_p99: self.encode_ms_p99,
             links: Some(links),
-            cones_hit: self.cones_hit,
             drops: Some(drops),
+            extras: Some(extras),
+            gear: self.gear.to_wire(),
+            faults: Some(faults),
+            unlocated: self.position.is_none(),
         };
         let root = Root::create(builder, &arguments);
         wire_telemetry::finish_telemetry_buffer(builder, root);
@@ -95,11 +106,13 @@ impl Telemetry {
 
     fn read(root: Root<'_>) -> Result<Self, Error> {
         let motion = root.motion();
+        let position = Position { x: motion.x(), y: motion.y(), heading: motion.heading() };
+        position.check()?;
         let half_turn = std::f32::consts::PI;
         Ok(Self {
             sequence: root.sequence(),
             sent_at: Instant::from_nanos(root.sent_at_ns()),
-            speed: number("speed", motion.speed(), -SPEED_MAX, SPEED_MAX)?,
+            speed: number("speed", motion.speed(), -Self::SPEED_MAX, Self::SPEED_MAX)?,
             steering_angle: number(
                 "steering_angle",
                 motion.steering_angle(),
@@ -108,11 +121,9 @@ impl Telemetry {
             )?,
             throttle: number("throttle", motion.throttle(), 0.0, 1.0)?,
             brake: number("brake", motion.brake(), 0.0, 1.0)?,
-            position: Position {
-                x: number("position.x", motion.x(), -METRES_MAX, METRES_MAX)?,
-                y: number("position.y", motion.y(), -METRES_MAX, METRES_MAX)?,
-            },
-            heading: number("heading", motion.heading(), -HEADING_MAX, HEADING_MAX)?,
+            gear: Gear::from_wire(root.gear())?,
+            position: (!root.unlocated()).then_some(position),
+            faults: root.faults().map_or_else(|| Ok(Vec::new()), Fault::read_all)?,
             mode: Mode::from_wire(root.mode())?,
             mode_reason: text("mode_reason", root.mode_reason(), TEXT_BYTES_MAX)?,
             command_age_ms: millis("command_age_ms", root.command_age_ms())?,
@@ -125,19 +136,36 @@ impl Telemetry {
             encode_ms_p50: number("encode_ms_p50", root.encode_ms_p50(), 0.0, ENCODE_MS_MAX)?,
             encode_ms_p99: number("encode_ms_p99", root.encode_ms_p99(), 0.0, ENCODE_MS_MAX)?,
             links: LinkStatus::read_all(root.links())?,
-            cones_hit: root.cones_hit(),
+            extras: root.extras().map_or_else(|| Ok(Vec::new()), Extra::read_all)?,
             drops: root.drops().map_or_else(|| Ok(Vec::new()), drop_count::read_all)?,
         })
     }
 }
 
-/// A place in the course's frame; either coordinate within ten thousand kilometres.
+/// Where a vehicle is and points, in the machine's own frame; either coordinate within ten thousand
+/// kilometres.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct Position {
     /// Metres east.
     pub x: f32,
     /// Metres north.
     pub y: f32,
+    /// Radians, counterclockwise from x; not wrapped, within a million.
+    pub heading: f32,
+}
+
+impl Position {
+    /// Returns whether a message has room for it.
+    pub fn is_possible(&self) -> bool {
+        self.check().is_ok()
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        number("position.x", self.x, -METRES_MAX, METRES_MAX)?;
+        number("position.y", self.y, -METRES_MAX, METRES_MAX)?;
+        number("heading", self.heading, -HEADING_MAX, HEADING_MAX)?;
+        Ok(())
+    }
 }
 
 /// Who has the vehicle's motion in hand.
@@ -163,8 +191,6 @@ choice!(
     [AwaitingOperator, Driving, Stopping, Stopped, AwaitingRelease]
 );
 
-/// Faster than any car.
-const SPEED_MAX: f32 = 200.0;
 /// From the equator to a pole.
 const METRES_MAX: f32 = 1e7;
 /// Beyond this, single precision no longer tells sixteenths of a radian apart.
@@ -177,6 +203,6 @@ const KIND: Kind = Kind {
     name: "telemetry",
     identifier: Some(wire_telemetry::TELEMETRY_IDENTIFIER),
     bytes_max: 32 * 1024,
-    tables_max: 160,
+    tables_max: 176,
     depth_max: 2,
 };

@@ -4,17 +4,19 @@ use std::time::Duration;
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use tautline_testtrack::{Autopilot, Camera, View, World};
+use tautline_testtrack::{Autopilot, Camera, Viewpoint, Windscreen, World};
 use tautline_video::Picture;
 
 fn main() {
     divan::main();
 }
 
+const WIDTH: usize = Windscreen::WIDTH;
+const HEIGHT: usize = Windscreen::HEIGHT;
 /// Views on the first lap, ten seconds apart.
 const VIEWS: [u64; 5] = [0, 10, 20, 30, 40];
 
-fn view(seconds: u64) -> View {
+fn view(seconds: u64) -> Viewpoint {
     let mut world = World::new(1);
     let pilot = Autopilot::default();
     for _ in 0..seconds * 60 {
@@ -26,11 +28,11 @@ fn view(seconds: u64) -> View {
 
 #[divan::bench(args = VIEWS)]
 fn picture_720(bencher: Bencher, seconds: u64) {
-    let camera = Camera::new(1280, 720).expect("valid dimensions");
-    let mut picture = Picture::new(1280, 720).expect("valid dimensions");
+    let camera = Camera::new(WIDTH, HEIGHT).expect("valid dimensions");
+    let mut picture = Picture::new(WIDTH, HEIGHT).expect("valid dimensions");
     let view = view(seconds);
     bencher
-        .counter(ItemsCount::new(1280 * 720_usize))
+        .counter(ItemsCount::new(WIDTH * HEIGHT))
         .bench_local(|| camera.render(&view, &mut picture));
 }
 
@@ -38,11 +40,11 @@ fn picture_720(bencher: Bencher, seconds: u64) {
 #[divan::bench(args = [0, 112, 240, 352, 480, 592])]
 fn strip_720(bencher: Bencher, top: usize) {
     let rows = if top.is_multiple_of(240) { 112 } else { 128 };
-    let camera = Camera::new(1280, 720).expect("valid dimensions");
-    let mut strip = Picture::new(1280, rows).expect("valid dimensions");
+    let camera = Camera::new(WIDTH, HEIGHT).expect("valid dimensions");
+    let mut strip = Picture::new(WIDTH, rows).expect("valid dimensions");
     let view = view(20);
     bencher
-        .counter(ItemsCount::new(1280 * rows))
+        .counter(ItemsCount::new(WIDTH * rows))
         .bench_local(|| camera.render_rows(&view, top..top + rows, &mut strip));
 }
 

@@ -7,15 +7,15 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use tautline_testtrack::{Autopilot, Camera, World};
+use tautline_testtrack::{Autopilot, Camera, Windscreen, World};
 use tautline_video::Picture;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let seed = arguments.next().map_or(Ok(1), |seed| seed.parse())?;
     let folder = arguments.next().unwrap_or_else(|| "/tmp".into());
-    let camera = Camera::new(1280, 720)?;
-    let mut picture = Picture::new(1280, 720)?;
+    let camera = Camera::new(Windscreen::WIDTH, Windscreen::HEIGHT)?;
+    let mut picture = Picture::new(Windscreen::WIDTH, Windscreen::HEIGHT)?;
     let mut world = World::new(seed);
     let pilot = Autopilot::default();
     for index in 0..8 {

@@ -1,4 +1,6 @@
-use crate::car::{CarState, Controls, STEERING_ANGLE_MAX, WHEELBASE};
+use tautline_guard::{Controls, Gear};
+
+use crate::car::{CarState, STEERING_ANGLE_MAX, WHEELBASE};
 use crate::course::Course;
 use crate::trig;
 
@@ -32,7 +34,7 @@ impl Autopilot {
             steering: (angle / STEERING_ANGLE_MAX).clamp(-1.0, 1.0) as f32,
             throttle: (0.5 * short).clamp(0.0, 1.0) as f32,
             brake: (-0.3 * (short + 0.5)).clamp(0.0, 1.0) as f32,
-            reverse: false,
+            gear: Gear::Drive,
         }
     }
 }

@@ -15,11 +15,11 @@ use tautline_video::{Error, Picture};
 
 use crate::noise::Tile;
 use crate::trig;
-use crate::world::View;
+use crate::world::Viewpoint;
 
 /// A camera behind the windscreen, 1.25 m above the road, 70° wide.
 ///
-/// Draws rows of a picture in YUV 4:2:0 (BT.601, limited range) straight from a [`View`]. A clone
+/// Draws rows of a picture in YUV 4:2:0 (BT.601, limited range) straight from a [`Viewpoint`]. A clone
 /// shares the precomputed parts. Drawing is a function of the view and the rows alone: strips
 /// drawn one by one from one view are the rows of the whole picture, byte for byte.
 #[derive(Clone)]
@@ -119,7 +119,7 @@ impl Camera {
     /// # Panics
     /// Unless `rows` are even numbers within the picture and `strip` is exactly
     /// [`Camera::width`] by `rows.len()` pixels.
-    pub fn render_rows(&self, view: &View, rows: Range<usize>, strip: &mut Picture) {
+    pub fn render_rows(&self, view: &Viewpoint, rows: Range<usize>, strip: &mut Picture) {
         assert!(rows.start.is_multiple_of(2) && rows.end <= self.height, "rows {rows:?}");
         assert_eq!((strip.width(), strip.height()), (self.width, rows.len()), "strip of {rows:?}");
         let (luma, cb, cr) = strip.planes_mut();
@@ -138,11 +138,11 @@ impl Camera {
     ///
     /// # Panics
     /// Unless `picture` is exactly [`Camera::width`] by [`Camera::height`] pixels.
-    pub fn render(&self, view: &View, picture: &mut Picture) {
+    pub fn render(&self, view: &Viewpoint, picture: &mut Picture) {
         self.render_rows(view, 0..self.height, picture);
     }
 
-    fn pose(&self, view: &View) -> Pose {
+    fn pose(&self, view: &Viewpoint) -> Pose {
         let (sin, cos) = trig::sin_cos(view.heading);
         Pose {
             x: (view.x + MOUNT * cos) as f32,
@@ -158,7 +158,7 @@ impl Camera {
     }
 
     /// Draws trees and cones, the farthest first.
-    fn draw_things(&self, pose: &Pose, view: &View, strip: &mut Strip<'_>) {
+    fn draw_things(&self, pose: &Pose, view: &Viewpoint, strip: &mut Strip<'_>) {
         enum Thing<'v> {
             Tree(&'v crate::course::Tree),
             Cone(&'v crate::cone::Pose),

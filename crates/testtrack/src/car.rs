@@ -1,20 +1,9 @@
 //! The car: what moves it and how it moves.
 
+use tautline_guard::{Controls, Gear};
+
 use crate::course::Course;
 use crate::trig;
-
-/// What the driver does. Any bits are harmless: see [`Controls::sane`].
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Controls {
-    /// The steering wheel, -1 (full right) to 1 (full left).
-    pub steering: f32,
-    /// The throttle pedal, 0 to 1.
-    pub throttle: f32,
-    /// The brake pedal, 0 to 1.
-    pub brake: f32,
-    /// Whether the gear lever stands at reverse.
-    pub reverse: bool,
-}
 
 /// Where the car is and what it does. The reference point is the middle of the rear axle.
 ///
@@ -82,20 +71,6 @@ const PITCH: f64 = 0.0026;
 /// The suspension: natural frequency (rad/s) and damping ratio.
 const SUSPENSION: (f64, f64) = (9.0, 0.55);
 
-impl Controls {
-    /// These controls with every value in range: what is not a number becomes 0, except a brake
-    /// that is not a number, which becomes 1.
-    pub fn sane(self) -> Self {
-        let or = |value: f32, otherwise: f32| if value.is_nan() { otherwise } else { value };
-        Self {
-            steering: or(self.steering, 0.0).clamp(-1.0, 1.0),
-            throttle: or(self.throttle, 0.0).clamp(0.0, 1.0),
-            brake: or(self.brake, 1.0).clamp(0.0, 1.0),
-            reverse: self.reverse,
-        }
-    }
-}
-
 impl CarState {
     /// A car at rest.
     pub(crate) fn at(x: f64, y: f64, heading: f64) -> Self {
@@ -147,16 +122,19 @@ impl CarState {
     /// Engine, brake and resistance along the car.
     fn roll(&mut self, controls: &Controls, seconds: f64) {
         let before = self.speed;
-        let direction = if controls.reverse { -1.0 } else { 1.0 };
+        let direction = match controls.gear {
+            Gear::Drive => 1.0,
+            Gear::Reverse => -1.0,
+        };
         // A gear against the motion drives nothing: the throttle then only slows the car.
         let against = self.speed * direction < -0.05;
         let pedal = f64::from(controls.throttle);
         self.throttle = if against { 0.0 } else { pedal };
         self.brake = f64::from(controls.brake).max(if against { 0.6 * pedal } else { 0.0 });
         let pull = ENGINE_PULL.min(ENGINE_POWER / before.abs().max(0.1));
-        let fade = match controls.reverse {
-            true => (1.0 - before.abs() / REVERSE_SPEED_MAX).max(0.0),
-            false => 1.0,
+        let fade = match controls.gear {
+            Gear::Reverse => (1.0 - before.abs() / REVERSE_SPEED_MAX).max(0.0),
+            Gear::Drive => 1.0,
         };
         let grass = if self.on_grass { GRASS.0 + GRASS.1 * before.abs() } else { 0.0 };
         let resistance = BRAKE * self.brake + ROLLING + DRAG * before * before + grass;

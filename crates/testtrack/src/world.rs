@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::car::{CarState, Controls};
+use tautline_guard::Controls;
+
+use crate::car::CarState;
 use crate::cone::{Cone, Pose};
 use crate::course::Course;
 use crate::trig;
@@ -25,7 +27,7 @@ pub struct World {
 
 /// All that a camera must know of the world at one instant. Cheap: a few kilobytes.
 #[derive(Clone, Debug)]
-pub struct View {
+pub struct Viewpoint {
     pub(crate) course: Arc<Course>,
     /// The rear axle's middle: metres east and north.
     pub(crate) x: f64,
@@ -102,13 +104,13 @@ impl World {
 
     /// What a camera in the car sees now. The car's pose is carried on by the time that the
     /// sub-steps have not used yet, so that motion is smooth at any picture rate.
-    pub fn view(&self) -> View {
+    pub fn view(&self) -> Viewpoint {
         let car = &self.car;
         let rest = self.rest.as_secs_f64();
         let heading = car.heading + car.yaw_rate * rest;
         let (sin, cos) = trig::sin_cos(car.heading + 0.5 * car.yaw_rate * rest);
         let (shake_pitch, heave) = shake(car);
-        View {
+        Viewpoint {
             course: Arc::clone(&self.course),
             x: car.x + car.speed * rest * cos,
             y: car.y + car.speed * rest * sin,

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use tautline_testtrack::{Autopilot, Camera, Controls, Course, ROAD_HALF_WIDTH, World};
+use tautline_guard::{Controls, Gear};
+use tautline_testtrack::{Autopilot, Camera, Course, ROAD_HALF_WIDTH, World};
 use tautline_video::Picture;
 
 const STEP: Duration = Duration::from_millis(5);
@@ -90,7 +91,7 @@ fn positive_steering_turns_left() {
 #[test]
 fn reverse_drives_backwards_and_not_fast() {
     let mut world = World::new(1);
-    let back = Controls { throttle: 1.0, reverse: true, ..Controls::default() };
+    let back = Controls { throttle: 1.0, gear: Gear::Reverse, ..Controls::default() };
     drive(&mut world, &back, 6.0);
     assert!((-5.1..-2.0).contains(&world.car().speed), "{}", world.car().speed);
 }
@@ -115,7 +116,7 @@ fn no_controls_break_the_world() {
     for steering in odd {
         for throttle in odd {
             for brake in odd {
-                let controls = Controls { steering, throttle, brake, reverse: false };
+                let controls = Controls { steering, throttle, brake, gear: Gear::Drive };
                 drive(&mut world, &controls, 0.1);
                 let car = world.car();
                 let all = [car.x, car.y, car.heading, car.speed, car.pitch, car.steering_angle];

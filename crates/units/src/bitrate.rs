@@ -1,7 +1,7 @@
-use std::fmt;
-use std::iter::Sum;
-use std::ops::{Add, AddAssign, Mul, Sub};
-use std::time::Duration;
+use core::fmt;
+use core::iter::Sum;
+use core::ops::{Add, AddAssign, Mul, Sub};
+use core::time::Duration;
 
 use crate::ByteCount;
 

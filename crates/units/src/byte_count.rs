@@ -1,6 +1,6 @@
-use std::fmt;
-use std::iter::Sum;
-use std::ops::{Add, AddAssign, Sub};
+use core::fmt;
+use core::iter::Sum;
+use core::ops::{Add, AddAssign, Sub};
 
 /// A number of bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

@@ -1,6 +1,6 @@
-use std::fmt;
-use std::ops::{Add, AddAssign, Sub};
-use std::time::Duration;
+use core::fmt;
+use core::ops::{Add, AddAssign, Sub};
+use core::time::Duration;
 
 /// A point in time: nanoseconds since the session's start, on one machine's monotonic clock.
 ///

@@ -1,4 +1,7 @@
 //! Bitrates, byte counts, instants and probabilities: quantities that cannot be mixed up.
+//!
+//! Needs neither the standard library nor an allocator.
+#![no_std]
 #![forbid(unsafe_code)]
 
 mod bitrate;
@@ -8,6 +11,6 @@ mod probability;
 
 pub use bitrate::Bitrate;
 pub use byte_count::ByteCount;
+pub use core::time::Duration;
 pub use instant::Instant;
 pub use probability::Probability;
-pub use std::time::Duration;

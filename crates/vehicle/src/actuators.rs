@@ -1,66 +1,50 @@
-//! The actuators: the failsafe's decision reaches the car two hundred times a second.
+//! The actuators: the failsafe's decision reaches the machine at the machine's own rate.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tautline_message::Command;
+use tautline_guard::failsafe::{Config, Demand};
+use tautline_guard::{Controls, Extra, Failsafe, Machine, MachineState};
 use tautline_net::clock::Clock;
-use tautline_testtrack::{CarState, Controls, View, World};
 use tautline_units::Instant;
 
-use crate::failsafe::{Config, Failsafe};
-
-/// The simulated car behind its failsafe.
+/// The failsafe before a machine.
 ///
-/// Runs on a thread of its own, by the vehicle's clock, so that the car stops whatever else has
+/// Runs on a thread of its own, by the vehicle's clock, so that the machine stops whatever else has
 /// failed.
 #[derive(Debug)]
 pub struct Actuators {
     failsafe: Mutex<Failsafe>,
-    state: Mutex<State>,
-    view: Arc<Mutex<View>>,
+    motion: Mutex<Motion>,
 }
 
-/// What the car does at present.
-#[derive(Clone, Debug)]
-pub struct State {
-    /// Where it is and how it moves.
-    pub car: CarState,
-    /// What the actuators were last told.
+/// What the machine was told last, and what it said.
+#[derive(Clone, Debug, Default)]
+pub struct Motion {
+    /// What the actuators were told.
     pub controls: Controls,
-    /// Cones knocked over so far.
-    pub cones_hit: u32,
+    /// What the machine knows of itself; of controls that it did not take, the fault too.
+    pub state: MachineState,
+    /// What only this kind of machine knows.
+    pub extras: Vec<Extra>,
+    /// Turns in which the machine did not take its controls.
+    pub controls_refused: u64,
 }
 
 impl Actuators {
-    /// A car at the start of the course that grows from `seed`.
-    pub fn new(config: Config, seed: u64) -> (Self, World) {
-        let world = World::new(seed);
-        let state = State {
-            car: *world.car(),
-            controls: Controls::default(),
-            cones_hit: world.cones_hit(),
-        };
-        let actuators = Self {
-            failsafe: Mutex::new(Failsafe::new(config)),
-            state: Mutex::new(state),
-            view: Arc::new(Mutex::new(world.view())),
-        };
-        (actuators, world)
+    /// Returns the failsafe before a machine that has not been asked yet.
+    pub fn new(config: Config) -> Self {
+        Self { failsafe: Mutex::new(Failsafe::new(config)), motion: Mutex::default() }
     }
 
-    /// Moves the car until `stop` is set.
-    pub fn run(&self, mut world: World, clock: Clock, stop: &AtomicBool) {
+    /// Drives `machine` at its own rate until `stop` is set.
+    pub fn run(&self, mut machine: Box<dyn Machine + Send>, clock: Clock, stop: &AtomicBool) {
+        let period = machine.period().max(PERIOD_MIN);
         let mut due = clock.now();
         while !stop.load(Ordering::Relaxed) {
-            let speed = world.car().speed as f32;
-            let controls = self.failsafe().controls(speed, clock.now());
-            world.step(&controls, STEP);
-            *lock(&self.view) = world.view();
-            *lock(&self.state) =
-                State { car: *world.car(), controls, cones_hit: world.cones_hit() };
-            due += STEP;
+            self.turn(&mut *machine, clock.now());
+            due += period;
             let now = clock.now();
             if now.since(due) > BEHIND_MAX {
                 due = now;
@@ -69,9 +53,24 @@ impl Actuators {
         }
     }
 
-    /// Hands an authentic command to the failsafe; see [`Failsafe::handle_command`].
-    pub fn handle_command(&self, command: Command, sent_at: Option<Instant>, now: Instant) {
-        self.failsafe().handle_command(command, sent_at, now);
+    /// Asks the machine for its state and gives it what the failsafe lets through.
+    pub(crate) fn turn(&self, machine: &mut dyn Machine, now: Instant) {
+        let mut state = machine.state(now);
+        let controls = self.failsafe().controls(state.speed, now);
+        let applied = machine.apply(&controls, now);
+        if let Err(fault) = applied {
+            state.faults = state.faults.with(fault);
+        }
+        let mut motion = lock(&self.motion);
+        (motion.controls, motion.state) = (controls, state);
+        motion.controls_refused += u64::from(applied.is_err());
+        motion.extras.clear();
+        motion.extras.extend(machine.extras().iter().take(Extra::COUNT_MAX));
+    }
+
+    /// Hands to the failsafe what an authentic command demands; see [`Failsafe::handle_command`].
+    pub fn handle_command(&self, demand: Demand, sent_at: Option<Instant>, now: Instant) {
+        self.failsafe().handle_command(demand, sent_at, now);
     }
 
     /// The failsafe itself, to ask for its mode and counters.
@@ -79,14 +78,9 @@ impl Actuators {
         lock(&self.failsafe)
     }
 
-    /// What the car does at present.
-    pub fn state(&self) -> State {
-        lock(&self.state).clone()
-    }
-
-    /// What the windscreen camera looks from.
-    pub fn view(&self) -> Arc<Mutex<View>> {
-        self.view.clone()
+    /// What the machine was told last, and what it said.
+    pub fn motion(&self) -> Motion {
+        lock(&self.motion).clone()
     }
 }
 
@@ -94,6 +88,92 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-const STEP: Duration = Duration::from_millis(5);
-/// A machine that slept longer than this goes on from now rather than catch up.
+/// A machine that asks for more than a thousand turns a second gets so many.
+const PERIOD_MIN: Duration = Duration::from_millis(1);
+/// A computer that slept longer than this goes on from now rather than catch up.
 const BEHIND_MAX: Duration = Duration::from_millis(100);
+
+#[cfg(test)]
+mod tests {
+    use tautline_guard::{Fault, Gear};
+
+    use super::*;
+
+    /// A machine that notes what it is told, and takes it while it is connected.
+    #[derive(Default)]
+    struct Scripted {
+        state: MachineState,
+        is_disconnected: bool,
+        applied: Vec<(Controls, Instant)>,
+        extras: Vec<Extra>,
+    }
+
+    impl Machine for Scripted {
+        fn period(&self) -> Duration {
+            Duration::from_millis(20)
+        }
+
+        fn state(&mut self, now: Instant) -> MachineState {
+            MachineState { measured_at: now, ..self.state }
+        }
+
+        fn apply(&mut self, controls: &Controls, now: Instant) -> Result<(), Fault> {
+            self.applied.push((*controls, now));
+            if self.is_disconnected { Err(Fault::Unreachable) } else { Ok(()) }
+        }
+
+        fn extras(&self) -> &[Extra] {
+            &self.extras
+        }
+    }
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_millis(millis)
+    }
+
+    fn demand(sequence: u64, throttle: f32) -> Demand {
+        let controls = Controls { throttle, gear: Gear::Reverse, ..Controls::default() };
+        Demand { sequence, controls, emergency_stop: false }
+    }
+
+    #[test]
+    fn any_machine_gets_what_the_failsafe_lets_through() {
+        let (actuators, mut machine) = (Actuators::new(Config::default()), Scripted::default());
+        actuators.turn(&mut machine, at(1_000));
+        assert_eq!(machine.applied[0].0, Controls { brake: 1.0, ..Controls::default() });
+        for (sequence, throttle, now) in [(1, 0.0, 1_010), (2, 0.5, 1_020)] {
+            actuators.handle_command(demand(sequence, throttle), Some(at(now)), at(now));
+            actuators.turn(&mut machine, at(now));
+        }
+        let driven = Controls { throttle: 0.5, gear: Gear::Reverse, ..Controls::default() };
+        assert_eq!(machine.applied[2], (driven, at(1_020)));
+        assert_eq!(actuators.motion().controls, driven);
+        assert_eq!(actuators.motion().state.measured_at, at(1_020));
+        actuators.turn(&mut machine, at(1_320));
+        assert_eq!(machine.applied[3].0.brake, 1.0);
+    }
+
+    #[test]
+    fn controls_that_a_machine_does_not_take_are_told_and_tried_again() {
+        let (actuators, mut machine) = (Actuators::new(Config::default()), Scripted::default());
+        machine.is_disconnected = true;
+        machine.state.faults = machine.state.faults.with(Fault::Brake);
+        (0..3).for_each(|turn| actuators.turn(&mut machine, at(turn * 20)));
+        let motion = actuators.motion();
+        assert_eq!((motion.controls_refused, machine.applied.len()), (3, 3));
+        let faults: Vec<Fault> = motion.state.faults.iter().collect();
+        assert_eq!(faults, [Fault::Unreachable, Fault::Brake]);
+        machine.is_disconnected = false;
+        actuators.turn(&mut machine, at(60));
+        assert_eq!(actuators.motion().controls_refused, 3);
+        assert!(!actuators.motion().state.faults.contains(Fault::Unreachable));
+    }
+
+    #[test]
+    fn only_so_many_extras_are_told() {
+        let (actuators, mut machine) = (Actuators::new(Config::default()), Scripted::default());
+        machine.extras = vec![Extra { name: "battery", value: 48.5, unit: "V" }; 40];
+        (0..2).for_each(|turn| actuators.turn(&mut machine, at(turn * 20)));
+        assert_eq!(actuators.motion().extras, machine.extras[..Extra::COUNT_MAX]);
+    }
+}

@@ -2,7 +2,6 @@
 
 pub mod clip;
 mod readout;
-pub mod track;
 #[cfg(feature = "v4l2")]
 pub mod v4l2;
 
@@ -14,33 +13,29 @@ use std::time::Duration;
 use anyhow::ensure;
 use tautline_net::clock::Clock;
 use tautline_units::Instant;
-use tautline_video::{Layout, Picture, stamp};
+use tautline_video::{Layout, Picture, Sensor, stamp};
 
 pub use readout::Readout;
 
 use readout::{BAND_ROWS, Source};
 
+use crate::config::Config;
 use crate::encode::Wishes;
 
-/// Something that sees: the simulated windscreen camera or a clip.
-pub trait Sensor: Send {
-    /// Pictures a second, of the sensor itself.
-    fn pictures_per_second(&self) -> f64;
-
-    /// Whether rows can be read while later ones are still exposed, as from a rolling shutter;
-    /// otherwise all of a picture is there when it begins.
-    fn gives_rows(&self) -> bool {
-        true
+/// Opens the source that the configuration names, if it names one.
+///
+/// # Errors
+/// One line that says what is wrong with the source.
+pub fn open(config: &Config) -> anyhow::Result<Option<Box<dyn Sensor>>> {
+    #[cfg(feature = "v4l2")]
+    if let Some(device) = &config.camera {
+        let sensor = v4l2::DeviceSensor::open(device, config.pictures_per_second)?;
+        return Ok(Some(Box::new(sensor)));
     }
-
-    /// Begins a picture, to be read strip by strip; false when there are no more.
-    ///
-    /// # Errors
-    /// When the source fails.
-    fn next_picture(&mut self) -> anyhow::Result<bool>;
-
-    /// Reads the pixel rows of `strip` into `rows`, which has exactly that size.
-    fn read(&mut self, layout: &Layout, strip: usize, rows: &mut Picture);
+    Ok(match &config.clip {
+        Some(clip) => Some(Box::new(clip::ClipSensor::open(clip)?)),
+        None => None,
+    })
 }
 
 /// What the camera has done so far.
@@ -110,12 +105,12 @@ impl Outlet {
 /// When the pictures are narrower than the stamp, or the sensor fails.
 pub fn run(
     mut sensor: Box<dyn Sensor>,
-    layout: &Layout,
     mut outlet: Outlet,
     counters: &Counters,
     clock: Clock,
     stop: &AtomicBool,
 ) -> anyhow::Result<()> {
+    let layout = sensor.layout();
     ensure!(
         layout.width() >= stamp::WIDTH,
         "pictures {} pixels wide have no room for the stamp: {} are the least",
@@ -143,8 +138,8 @@ pub fn run(
                 let begun = due + slot * strip as u32;
                 clock.sleep_until(begun);
                 let place = (picture, strip);
-                if let Some(source) = begin(&mut outlet, layout, place, begun, counters, clock) {
-                    sensor.read(layout, strip, rows);
+                if let Some(source) = begin(&mut outlet, &layout, place, begun, counters, clock) {
+                    sensor.read(strip, rows);
                     if strip == 0 {
                         let unix_millis = clock.unix_nanos(begun) / 1_000_000;
                         stamp::draw(rows, unix_millis as u32).expect("the width was looked at");
@@ -215,22 +210,25 @@ mod tests {
     }
 
     impl Sensor for Grey {
+        fn layout(&self) -> Layout {
+            Layout::of(640, 96).unwrap()
+        }
+
         fn pictures_per_second(&self) -> f64 {
             100.0
         }
 
-        fn next_picture(&mut self) -> anyhow::Result<bool> {
+        fn next_picture(&mut self) -> Result<bool, tautline_video::Error> {
             self.left = self.left.saturating_sub(1);
             Ok(self.left > 0)
         }
 
-        fn read(&mut self, _layout: &Layout, _strip: usize, _rows: &mut Picture) {}
+        fn read(&mut self, _strip: usize, _rows: &mut Picture) {}
     }
 
     #[test]
     fn pictures_that_the_screen_cannot_keep_up_with_are_not_taken() {
         let clock = Clock::start();
-        let layout = Layout::of(640, 96).unwrap();
         let wishes = Arc::new(Wishes::new());
         wishes.set_budget(Bitrate::from_mbps(1), clock.now());
         wishes.handle_command(&Command { pass_over: 2, ..Command::default() });
@@ -243,7 +241,7 @@ mod tests {
                 let _ = give_back.try_send(readout.into_rows());
             }
         });
-        run(Box::new(Grey { left: 61 }), &layout, outlet, &counters, clock, &stop).unwrap();
+        run(Box::new(Grey { left: 61 }), outlet, &counters, clock, &stop).unwrap();
         encoder.join().unwrap();
         assert_eq!(counters.pictures.load(Ordering::Relaxed), 60);
         assert_eq!(counters.pictures_passed_over.load(Ordering::Relaxed), 40);

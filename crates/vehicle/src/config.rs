@@ -7,11 +7,10 @@ use std::str::FromStr;
 
 use anyhow::{Context, bail, ensure};
 use serde::Deserialize;
+use tautline_guard::failsafe;
 use tautline_net::Local;
 use tautline_transport::crypto::PublicKey;
 use tautline_video::{Backend, avc};
-
-use crate::failsafe;
 
 /// A vehicle's settings; every field has its flag of the same name.
 #[derive(Clone, Debug, Deserialize)]
@@ -47,7 +46,7 @@ pub struct Config {
     pub joinable: bool,
     /// What follows a pause in which nothing could be sent.
     pub path_back: PathBack,
-    /// Seed of the course.
+    /// Seed of a simulated machine.
     pub seed: u64,
     /// Where `/metrics` is served; nowhere if not given.
     pub metrics: Option<SocketAddr>,

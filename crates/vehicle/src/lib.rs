@@ -1,11 +1,11 @@
-//! The vehicle's side: camera, encoders and uplink; failsafe and actuators.
+//! The vehicle's side: camera, encoders and uplink; a machine behind its failsafe.
 #![forbid(unsafe_code)]
 
 pub mod actuators;
 pub mod camera;
 mod config;
+mod convert;
 pub mod encode;
-pub mod failsafe;
 pub mod probe;
 mod rendezvous;
 pub mod telemetry;
@@ -18,25 +18,27 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::Context;
+use tautline_guard::Machine;
 use tautline_net::clock::Clock;
 use tautline_net::driver::{Driver, Handle};
 use tautline_net::metrics;
 use tautline_net::survey::Latest;
 use tautline_transport::Class;
 use tautline_transport::crypto::Identity;
-use tautline_video::Layout;
+use tautline_video::Sensor;
 
 pub use config::{Coder, Config, Healing, PathBack};
 
 use crate::actuators::Actuators;
-use crate::camera::{Outlet, Sensor, clip::ClipSensor, track::TrackSensor};
+use crate::camera::Outlet;
 use crate::encode::{Meter, Turn, Wishes};
 use crate::probe::Probe;
 use crate::rendezvous::Rendezvous;
 use crate::telemetry::{Lately, Reporter};
 use crate::uplink::{Seen, Uplink};
 
-/// Runs a vehicle until `stop` resolves; what it sees of its links stands in `latest`.
+/// Runs a vehicle until `stop` resolves: moves `machine`, and shows what `sensor` sees. What it sees
+/// of its links stands in `latest`.
 ///
 /// # Errors
 /// When a part cannot be started, the camera fails, or the switchboard refuses this vehicle; one
@@ -44,15 +46,13 @@ use crate::uplink::{Seen, Uplink};
 pub async fn run(
     config: Config,
     identity: Identity,
+    machine: Box<dyn Machine + Send>,
+    sensor: Box<dyn Sensor>,
     latest: Latest,
     stop: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
     let clock = Clock::start();
-    let layout = Layout::of(WIDTH, HEIGHT)?;
-    let (actuators, world) = Actuators::new(config.failsafe.clone(), config.seed);
-    let actuators = Arc::new(actuators);
-    let sensor = open_sensor(&config, &layout, &actuators)?;
-    let silence = Duration::from_millis(config.failsafe.silence_ms);
+    let actuators = Arc::new(Actuators::new(config.failsafe));
     let reporter = Reporter {
         actuators: actuators.clone(),
         wishes: Arc::new(Wishes::with(config.path_back)),
@@ -60,16 +60,19 @@ pub async fn run(
         camera: Arc::new(camera::Counters::default()),
         seen: Arc::new(Mutex::new(Seen::default())),
         latest,
-        probe: Arc::new(Probe::new(config.transport.datagram_bytes_max, silence)),
+        probe: Arc::new(Probe::new(
+            config.transport.datagram_bytes_max,
+            config.failsafe.command_timeout,
+        )),
     };
     let uplink = Uplink::new(&reporter, clock);
     let driver = Driver::spawn(&config.links, clock, move |output| uplink.handle(output))?;
     let mut threads = Threads::default();
     threads.spawn("actuators", {
         let ending = threads.ending.clone();
-        move || actuators.run(world, clock, &ending)
+        move || actuators.run(machine, clock, &ending)
     })?;
-    let mut eyes = start_eyes(&mut threads, sensor, layout, &reporter, &driver, &config, clock)?;
+    let mut eyes = start_eyes(&mut threads, sensor, &reporter, &driver, &config, clock)?;
     let mut rendezvous = Rendezvous::start(&config, &identity, &driver)?;
     let ended = tokio::select! {
         () = stop => Ok(()),
@@ -88,34 +91,16 @@ pub async fn run(
     ended
 }
 
-/// Opens what the configuration says to see with.
-fn open_sensor(
-    config: &Config,
-    layout: &Layout,
-    actuators: &Actuators,
-) -> anyhow::Result<Box<dyn Sensor>> {
-    let rate = config.pictures_per_second;
-    #[cfg(feature = "v4l2")]
-    if let Some(device) = &config.camera {
-        return Ok(Box::new(camera::v4l2::DeviceSensor::open(device, layout, rate)?));
-    }
-    Ok(match &config.clip {
-        Some(clip) => Box::new(ClipSensor::open(clip, layout)?),
-        None => Box::new(TrackSensor::new(layout, actuators.view(), rate)?),
-    })
-}
-
 /// Starts the camera and its encoders; gives what the camera fails with, if it does.
 fn start_eyes(
     threads: &mut Threads,
     sensor: Box<dyn Sensor>,
-    layout: Layout,
     reporter: &Reporter,
     driver: &Driver,
     config: &Config,
     clock: Clock,
 ) -> anyhow::Result<tokio::sync::oneshot::Receiver<anyhow::Result<()>>> {
-    let rate = sensor.pictures_per_second();
+    let (layout, rate) = (sensor.layout(), sensor.pictures_per_second());
     let (outlet, queues, give_back) = Outlet::new(ENCODER_COUNT, reporter.wishes.clone());
     let outlet = match config.encoder {
         Coder::Own => outlet,
@@ -136,7 +121,7 @@ fn start_eyes(
     let counters = reporter.camera.clone();
     let ending = threads.ending.clone();
     threads.spawn("camera", move || {
-        let ended = camera::run(sensor, &layout, outlet, &counters, clock, &ending);
+        let ended = camera::run(sensor, outlet, &counters, clock, &ending);
         // Nobody listens any more when the vehicle ends.
         let _ = failed.send(ended);
     })?;
@@ -209,8 +194,6 @@ impl Drop for Threads {
     }
 }
 
-const WIDTH: usize = 1280;
-const HEIGHT: usize = 720;
 /// Two encoders in turn ([LTE] IV.C).
 const ENCODER_COUNT: usize = 2;
 const TELEMETRY_INTERVAL: Duration = Duration::from_millis(50);

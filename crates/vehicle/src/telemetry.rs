@@ -4,13 +4,14 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tautline_message::{Mode, Position, Telemetry};
+use tautline_message::{Mode, Telemetry};
 use tautline_net::metrics::Page;
 use tautline_net::survey::Latest;
 use tautline_units::Instant;
 
 use crate::actuators::Actuators;
 use crate::camera;
+use crate::convert;
 use crate::encode::{Meter, Wishes};
 use crate::probe::{Health, Probe};
 use crate::uplink::Seen;
@@ -18,7 +19,7 @@ use crate::uplink::Seen;
 /// Everything that telemetry tells of.
 #[derive(Clone)]
 pub struct Reporter {
-    /// The car behind its failsafe.
+    /// The machine behind its failsafe.
     pub actuators: Arc<Actuators>,
     /// What is asked of the encoders.
     pub wishes: Arc<Wishes>,
@@ -63,7 +64,8 @@ impl Lately {
 impl Reporter {
     /// The report for the operator.
     pub fn telemetry(&self, lately: &Lately, now: Instant) -> Telemetry {
-        let state = self.actuators.state();
+        let motion = self.actuators.motion();
+        let (speed, steering_angle) = convert::motion(&motion.state);
         let (mode, mode_reason, command_age) = self.mode(now);
         let seen = self.seen();
         let drops = self.drops(&seen).into_iter().filter(|(_, count)| *count > 0);
@@ -73,12 +75,13 @@ impl Reporter {
         Telemetry {
             sequence: lately.sequence,
             sent_at: now,
-            speed: state.car.speed as f32,
-            steering_angle: state.car.steering_angle as f32,
-            throttle: state.controls.throttle,
-            brake: state.controls.brake,
-            position: Position { x: state.car.x as f32, y: state.car.y as f32 },
-            heading: state.car.heading as f32,
+            speed,
+            steering_angle,
+            throttle: motion.controls.throttle,
+            brake: motion.controls.brake,
+            gear: convert::gear(motion.state.gear),
+            position: convert::position(&motion.state),
+            faults: convert::faults(&motion.state),
             mode,
             mode_reason,
             command_age_ms: command_age.map(millis),
@@ -91,7 +94,7 @@ impl Reporter {
             encode_ms_p50: millis(lately.encode.0),
             encode_ms_p99: millis(lately.encode.1),
             links: seen.links,
-            cones_hit: state.cones_hit,
+            extras: convert::extras(&motion.extras),
             drops,
         }
     }
@@ -105,12 +108,12 @@ impl Reporter {
 
     /// The metrics page.
     pub fn metrics(&self, now: Instant) -> String {
-        let state = self.actuators.state();
+        let motion = self.actuators.motion();
         let (mode, _, command_age) = self.mode(now);
         let mut page = Page::new("tautline_vehicle");
-        page.gauge("speed_metres_per_second", "Speed over ground", state.car.speed);
-        page.gauge("throttle", "Throttle as applied, 0 to 1", state.controls.throttle.into());
-        page.gauge("brake", "Brake as applied, 0 to 1", state.controls.brake.into());
+        page.gauge("speed_metres_per_second", "Speed over ground", motion.state.speed.into());
+        page.gauge("throttle", "Throttle as applied, 0 to 1", motion.controls.throttle.into());
+        page.gauge("brake", "Brake as applied, 0 to 1", motion.controls.brake.into());
         page.gauge(
             "driving",
             "1 while commands reach the actuators",
@@ -153,6 +156,10 @@ impl Reporter {
             ("encoder: slice failed", count(&self.meter.slices_failed)),
             ("encoder: slice refused by the event loop", count(&self.meter.slices_refused)),
             ("failsafe: command stale", self.actuators.failsafe().stale_count()),
+            (
+                "actuators: controls refused by the machine",
+                self.actuators.motion().controls_refused,
+            ),
             ("uplink: command malformed", seen.commands_malformed),
         ];
         drops.extend(seen.drops.iter().copied());
@@ -161,7 +168,7 @@ impl Reporter {
 
     fn mode(&self, now: Instant) -> (Mode, String, Option<Duration>) {
         let failsafe = self.actuators.failsafe();
-        let (mode, why) = failsafe.mode();
+        let (mode, why) = convert::mode(failsafe.mode(), failsafe.config());
         (mode, why, failsafe.command_age(now))
     }
 
@@ -189,16 +196,15 @@ const SPAN: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {
+    use tautline_guard::failsafe::Config;
     use tautline_message::survey::End;
     use tautline_units::ByteCount;
 
     use super::*;
-    use crate::failsafe::Config;
 
     fn reporter() -> Reporter {
-        let (actuators, _world) = Actuators::new(Config::default(), 1);
         Reporter {
-            actuators: Arc::new(actuators),
+            actuators: Arc::new(Actuators::new(Config::default())),
             wishes: Arc::default(),
             meter: Arc::default(),
             camera: Arc::default(),

@@ -9,6 +9,7 @@ use tautline_net::survey::{self, Latest, Way};
 use tautline_transport::{Class, Event, Session};
 
 use crate::actuators::Actuators;
+use crate::convert;
 use crate::encode::Wishes;
 use crate::probe::Probe;
 use crate::telemetry::Reporter;
@@ -92,7 +93,7 @@ impl Uplink {
                 // The command's own date counts from the operator's hand, not from the transport.
                 let sent_at = session.clock().map(|clock| clock.to_local(command.sent_at));
                 self.wishes.handle_command(&command);
-                self.actuators.handle_command(command, sent_at, self.clock.now());
+                self.actuators.handle_command(convert::demand(&command), sent_at, self.clock.now());
             }
             Err(error) => {
                 tracing::debug!(%error, "a malformed command");

@@ -84,4 +84,10 @@ pub enum Error {
         /// The decoder's own words.
         reason: String,
     },
+    /// A source of pictures failed.
+    #[error("{reason}")]
+    Sensor {
+        /// One line that says which and why.
+        reason: String,
+    },
 }

@@ -30,6 +30,15 @@ impl Layout {
         Self::with_strips(width, height, Self::STRIP_COUNT)
     }
 
+    /// Returns the layout of the largest pictures that fit into `width` by `height` pixels: a source
+    /// whose sides are no multiples of 16 loses its last columns and rows, 15 at the most.
+    ///
+    /// # Errors
+    /// As [`of`](Self::of).
+    pub fn within(width: usize, height: usize) -> Result<Self, Error> {
+        Self::of(width - width % MACROBLOCK, height - height % MACROBLOCK)
+    }
+
     /// The layout of pictures of `width` by `height` pixels in `strips` strips.
     ///
     /// # Errors
@@ -102,6 +111,13 @@ mod tests {
                 assert_eq!(next, height);
             }
         }
+    }
+
+    #[test]
+    fn what_is_no_whole_macroblock_is_left_out() {
+        assert_eq!(Layout::within(1920, 1080).unwrap(), Layout::of(1920, 1072).unwrap());
+        assert_eq!(Layout::within(640, 480).unwrap(), Layout::of(640, 480).unwrap());
+        assert!(Layout::within(640, 95).is_err() && Layout::within(15, 480).is_err());
     }
 
     #[test]

@@ -23,6 +23,7 @@ mod qp_table;
 pub mod quality;
 #[cfg(any(feature = "openh264", feature = "x264"))]
 mod quantizer;
+mod sensor;
 mod slice;
 pub mod stamp;
 #[cfg(any(feature = "openh264", feature = "x264"))]
@@ -38,4 +39,5 @@ pub use error::Error;
 pub use layout::Layout;
 pub use picture::Picture;
 pub use qp_table::QpTable;
+pub use sensor::Sensor;
 pub use slice::{Slice, SliceKind};

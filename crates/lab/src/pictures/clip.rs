@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use tautline_operator::recorder::{INDEX, INDEX_HEAD};
-use tautline_vehicle::camera::{Sensor, clip::ClipSensor};
+use tautline_vehicle::camera::clip::ClipSensor;
 use tautline_video::openh264::StripDecoder;
-use tautline_video::{Decoder, Layout, Picture, quality, stamp};
+use tautline_video::{Decoder, Layout, Picture, Sensor, quality, stamp};
 
 /// How a clip came through.
 #[derive(Clone, Debug)]
@@ -46,12 +46,12 @@ pub struct Figures {
 /// # Errors
 /// When the recording or the clip cannot be read.
 pub fn compare(clip: &Path, folder: &Path) -> anyhow::Result<Figures> {
-    let layout = Layout::of(WIDTH, HEIGHT)?;
     let shown = Recording::read(folder)?;
     let Some((first, last)) = shown.whole() else {
         bail!("no picture was received whole: the recording in {} is of no use", folder.display());
     };
-    let mut source = ClipSensor::open(clip, &layout)?;
+    let mut source = ClipSensor::open(clip)?;
+    let layout = source.layout();
     let mut screen = Screen::new(&layout)?;
     let mut figures = Figures {
         pictures: u64::from(last - first) + 1,
@@ -79,7 +79,7 @@ pub fn compare(clip: &Path, folder: &Path) -> anyhow::Result<Figures> {
                 }
             }
             if counts {
-                error += screen.squared_error(&mut source, &layout, strip)?;
+                error += screen.squared_error(&mut source, strip)?;
             }
         }
         if !counts {
@@ -254,20 +254,21 @@ impl Screen {
 
     fn show(&mut self, strip: usize, access_unit: &[u8]) -> anyhow::Result<()> {
         if let Some(picture) = self.decoders[strip].decode(access_unit)? {
+            let size = |picture: &Picture| (picture.width(), picture.height());
+            let (shown, sent) = (size(&picture), size(&self.strips[strip]));
+            ensure!(
+                shown == sent,
+                "strip {strip} is {shown:?} in the recording, {sent:?} in the clip"
+            );
             self.strips[strip] = picture;
         }
         Ok(())
     }
 
-    fn squared_error(
-        &self,
-        source: &mut ClipSensor,
-        layout: &Layout,
-        strip: usize,
-    ) -> anyhow::Result<f64> {
+    fn squared_error(&self, source: &mut ClipSensor, strip: usize) -> anyhow::Result<f64> {
         let shown = &self.strips[strip];
-        let mut sent = Picture::new(layout.width(), layout.strip_rows(strip).len())?;
-        source.read(layout, strip, &mut sent);
+        let mut sent = Picture::new(shown.width(), shown.height())?;
+        source.read(strip, &mut sent);
         if strip == 0
             && let Some(value) = stamp::read(shown.luma(), shown.width())
         {
@@ -281,6 +282,3 @@ impl Screen {
 fn percentile<T>(ascending: &[T], percent: usize) -> Option<&T> {
     ascending.get((ascending.len() * percent / 100).min(ascending.len().checked_sub(1)?))
 }
-
-const WIDTH: usize = 1280;
-const HEIGHT: usize = 720;

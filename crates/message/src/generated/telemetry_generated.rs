@@ -3,6 +3,7 @@
 
 use crate::generated::drop_count_generated::tautline::*;
 use crate::generated::link_status_generated::tautline::*;
+use crate::generated::command_generated::tautline::*;
 extern crate alloc;
 
 #[allow(unused_imports, dead_code)]
@@ -10,6 +11,7 @@ pub mod tautline {
 
   use crate::generated::drop_count_generated::tautline::*;
   use crate::generated::link_status_generated::tautline::*;
+  use crate::generated::command_generated::tautline::*;
 extern crate alloc;
 
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
@@ -114,6 +116,128 @@ impl<'a> ::flatbuffers::Verifiable for Mode {
 }
 
 impl ::flatbuffers::SimpleToVerifyInSlice for Mode {}
+#[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
+pub const ENUM_MIN_FAULT: u8 = 0;
+#[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
+pub const ENUM_MAX_FAULT: u8 = 255;
+#[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
+#[allow(non_camel_case_types)]
+pub const ENUM_VALUES_FAULT: [Fault; 9] = [
+  Fault::Unreachable,
+  Fault::Refused,
+  Fault::EmergencyButton,
+  Fault::Steering,
+  Fault::Drive,
+  Fault::Brake,
+  Fault::Gear,
+  Fault::Speed,
+  Fault::Other,
+];
+
+/// What of the machine does not work, as it tells itself.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[repr(transparent)]
+pub struct Fault(pub u8);
+#[allow(non_upper_case_globals)]
+impl Fault {
+  /// Nothing comes back from it: its bus or its computer is silent.
+  pub const Unreachable: Self = Self(0);
+  /// It obeys somebody else: a person at it, a switch on it.
+  pub const Refused: Self = Self(1);
+  /// An emergency button on it is pressed.
+  pub const EmergencyButton: Self = Self(2);
+  /// The steering does not follow.
+  pub const Steering: Self = Self(3);
+  /// The drive does not follow.
+  pub const Drive: Self = Self(4);
+  /// The brake does not follow.
+  pub const Brake: Self = Self(5);
+  /// The gear does not follow.
+  pub const Gear: Self = Self(6);
+  /// Its speed is not known.
+  pub const Speed: Self = Self(7);
+  /// Something else, which its own fault memory names.
+  pub const Other: Self = Self(255);
+
+  pub const ENUM_MIN: u8 = 0;
+  pub const ENUM_MAX: u8 = 255;
+  pub const ENUM_VALUES: &'static [Self] = &[
+    Self::Unreachable,
+    Self::Refused,
+    Self::EmergencyButton,
+    Self::Steering,
+    Self::Drive,
+    Self::Brake,
+    Self::Gear,
+    Self::Speed,
+    Self::Other,
+  ];
+  /// Returns the variant's name or "" if unknown.
+  pub fn variant_name(self) -> Option<&'static str> {
+    match self {
+      Self::Unreachable => Some("Unreachable"),
+      Self::Refused => Some("Refused"),
+      Self::EmergencyButton => Some("EmergencyButton"),
+      Self::Steering => Some("Steering"),
+      Self::Drive => Some("Drive"),
+      Self::Brake => Some("Brake"),
+      Self::Gear => Some("Gear"),
+      Self::Speed => Some("Speed"),
+      Self::Other => Some("Other"),
+      _ => None,
+    }
+  }
+}
+impl ::core::fmt::Debug for Fault {
+  fn fmt(&self, f: &mut ::core::fmt::Formatter) -> ::core::fmt::Result {
+    if let Some(name) = self.variant_name() {
+      f.write_str(name)
+    } else {
+      f.write_fmt(format_args!("<UNKNOWN {:?}>", self.0))
+    }
+  }
+}
+impl<'a> ::flatbuffers::Follow<'a> for Fault {
+  type Inner = Self;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    let b = unsafe { ::flatbuffers::read_scalar_at::<u8>(buf, loc) };
+    Self(b)
+  }
+}
+
+impl ::flatbuffers::Push for Fault {
+    type Output = Fault;
+    #[inline]
+    unsafe fn push(&self, dst: &mut [u8], _written_len: usize) {
+        unsafe { ::flatbuffers::emplace_scalar::<u8>(dst, self.0) };
+    }
+}
+
+impl ::flatbuffers::EndianScalar for Fault {
+  type Scalar = u8;
+  #[inline]
+  fn to_little_endian(self) -> u8 {
+    self.0.to_le()
+  }
+  #[inline]
+  #[allow(clippy::wrong_self_convention)]
+  fn from_little_endian(v: u8) -> Self {
+    let b = u8::from_le(v);
+    Self(b)
+  }
+}
+
+impl<'a> ::flatbuffers::Verifiable for Fault {
+  #[inline]
+  fn run_verifier(
+    v: &mut ::flatbuffers::Verifier, pos: usize
+  ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+    u8::run_verifier(v, pos)
+  }
+}
+
+impl ::flatbuffers::SimpleToVerifyInSlice for Fault {}
 /// Fixed size, written and read in one piece. The vehicle's frame: x forward, y left, z up, metres.
 // struct Motion, aligned to 4
 #[repr(transparent)]
@@ -317,7 +441,7 @@ impl<'a> Motion {
     }
   }
 
-  /// Metres east of the course's origin; the course's frame is x east, y north, z up.
+  /// Metres east of the machine's own origin; that frame is x east, y north, z up.
   pub fn x(&self) -> f32 {
     let mut mem = ::core::mem::MaybeUninit::<<f32 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -409,6 +533,141 @@ impl<'a> Motion {
 
 }
 
+pub enum ExtraOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+/// A value that only this kind of machine has.
+pub struct Extra<'a> {
+  pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for Extra<'a> {
+  type Inner = Extra<'a>;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    Self { _tab: unsafe { ::flatbuffers::Table::new(buf, loc) } }
+  }
+}
+
+impl<'a> Extra<'a> {
+  pub const VT_NAME: ::flatbuffers::VOffsetT = 4;
+  pub const VT_VALUE: ::flatbuffers::VOffsetT = 6;
+  pub const VT_UNIT: ::flatbuffers::VOffsetT = 8;
+
+  #[inline]
+  pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+    Extra { _tab: table }
+  }
+  #[allow(unused_mut)]
+  pub fn create<'bldr: 'args, 'args: 'mut_bldr, 'mut_bldr, A: ::flatbuffers::Allocator + 'bldr>(
+    _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+    args: &'args ExtraArgs<'args>
+  ) -> ::flatbuffers::WIPOffset<Extra<'bldr>> {
+    let mut builder = ExtraBuilder::new(_fbb);
+    builder.add_value(args.value);
+    if let Some(x) = args.unit { builder.add_unit(x); }
+    if let Some(x) = args.name { builder.add_name(x); }
+    builder.finish()
+  }
+
+
+  /// What it is, in words that stay the same.
+  #[inline]
+  pub fn name(&self) -> &'a str {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(Extra::VT_NAME, None).unwrap()}
+  }
+  /// How much of it.
+  #[inline]
+  pub fn value(&self) -> f64 {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<f64>(Extra::VT_VALUE, Some(0.0)).unwrap()}
+  }
+  /// What the value counts, as it stands behind the number; absent: a bare number.
+  #[inline]
+  pub fn unit(&self) -> Option<&'a str> {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(Extra::VT_UNIT, None)}
+  }
+}
+
+impl ::flatbuffers::Verifiable for Extra<'_> {
+  #[inline]
+  fn run_verifier(
+    v: &mut ::flatbuffers::Verifier, pos: usize
+  ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+    v.visit_table(pos)?
+     .visit_field::<::flatbuffers::ForwardsUOffset<&str>>("name", Self::VT_NAME, true)?
+     .visit_field::<f64>("value", Self::VT_VALUE, false)?
+     .visit_field::<::flatbuffers::ForwardsUOffset<&str>>("unit", Self::VT_UNIT, false)?
+     .finish();
+    Ok(())
+  }
+}
+pub struct ExtraArgs<'a> {
+    pub name: Option<::flatbuffers::WIPOffset<&'a str>>,
+    pub value: f64,
+    pub unit: Option<::flatbuffers::WIPOffset<&'a str>>,
+}
+impl<'a> Default for ExtraArgs<'a> {
+  #[inline]
+  fn default() -> Self {
+    ExtraArgs {
+      name: None, // required field
+      value: 0.0,
+      unit: None,
+    }
+  }
+}
+
+pub struct ExtraBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+  fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+  start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> ExtraBuilder<'a, 'b, A> {
+  #[inline]
+  pub fn add_name(&mut self, name: ::flatbuffers::WIPOffset<&'b  str>) {
+    self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(Extra::VT_NAME, name);
+  }
+  #[inline]
+  pub fn add_value(&mut self, value: f64) {
+    self.fbb_.push_slot::<f64>(Extra::VT_VALUE, value, 0.0);
+  }
+  #[inline]
+  pub fn add_unit(&mut self, unit: ::flatbuffers::WIPOffset<&'b  str>) {
+    self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(Extra::VT_UNIT, unit);
+  }
+  #[inline]
+  pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> ExtraBuilder<'a, 'b, A> {
+    let start = _fbb.start_table();
+    ExtraBuilder {
+      fbb_: _fbb,
+      start_: start,
+    }
+  }
+  #[inline]
+  pub fn finish(self) -> ::flatbuffers::WIPOffset<Extra<'a>> {
+    let o = self.fbb_.end_table(self.start_);
+    self.fbb_.required(o, Extra::VT_NAME,"name");
+    ::flatbuffers::WIPOffset::new(o.value())
+  }
+}
+
+impl ::core::fmt::Debug for Extra<'_> {
+  fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+    let mut ds = f.debug_struct("Extra");
+      ds.field("name", &self.name());
+      ds.field("value", &self.value());
+      ds.field("unit", &self.unit());
+      ds.finish()
+  }
+}
 pub enum TelemetryOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
@@ -441,8 +700,11 @@ impl<'a> Telemetry<'a> {
   pub const VT_ENCODE_MS_P50: ::flatbuffers::VOffsetT = 28;
   pub const VT_ENCODE_MS_P99: ::flatbuffers::VOffsetT = 30;
   pub const VT_LINKS: ::flatbuffers::VOffsetT = 32;
-  pub const VT_CONES_HIT: ::flatbuffers::VOffsetT = 34;
   pub const VT_DROPS: ::flatbuffers::VOffsetT = 36;
+  pub const VT_EXTRAS: ::flatbuffers::VOffsetT = 38;
+  pub const VT_GEAR: ::flatbuffers::VOffsetT = 40;
+  pub const VT_FAULTS: ::flatbuffers::VOffsetT = 42;
+  pub const VT_UNLOCATED: ::flatbuffers::VOffsetT = 44;
 
   #[inline]
   pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
@@ -461,8 +723,9 @@ impl<'a> Telemetry<'a> {
     builder.add_video_budget_bps(args.video_budget_bps);
     builder.add_sent_at_ns(args.sent_at_ns);
     builder.add_sequence(args.sequence);
+    if let Some(x) = args.faults { builder.add_faults(x); }
+    if let Some(x) = args.extras { builder.add_extras(x); }
     if let Some(x) = args.drops { builder.add_drops(x); }
-    builder.add_cones_hit(args.cones_hit);
     if let Some(x) = args.links { builder.add_links(x); }
     builder.add_encode_ms_p99(args.encode_ms_p99);
     builder.add_encode_ms_p50(args.encode_ms_p50);
@@ -470,6 +733,8 @@ impl<'a> Telemetry<'a> {
     builder.add_command_age_ms(args.command_age_ms);
     if let Some(x) = args.mode_reason { builder.add_mode_reason(x); }
     if let Some(x) = args.motion { builder.add_motion(x); }
+    builder.add_unlocated(args.unlocated);
+    builder.add_gear(args.gear);
     builder.add_mode(args.mode);
     builder.finish()
   }
@@ -595,14 +860,6 @@ impl<'a> Telemetry<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<LinkStatus>>>>(Telemetry::VT_LINKS, None).unwrap()}
   }
-  /// Cones of the simulated course that the car has run over.
-  #[inline]
-  pub fn cones_hit(&self) -> u32 {
-    // Safety:
-    // Created from valid Table for this object
-    // which contains a valid value in this slot
-    unsafe { self._tab.get::<u32>(Telemetry::VT_CONES_HIT, Some(0)).unwrap()}
-  }
   /// Named drops on the vehicle, those that have happened.
   #[inline]
   pub fn drops(&self) -> Option<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<DropCount<'a>>>> {
@@ -610,6 +867,38 @@ impl<'a> Telemetry<'a> {
     // Created from valid Table for this object
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<DropCount>>>>(Telemetry::VT_DROPS, None)}
+  }
+  /// What only this kind of machine knows.
+  #[inline]
+  pub fn extras(&self) -> Option<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Extra<'a>>>> {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Extra>>>>(Telemetry::VT_EXTRAS, None)}
+  }
+  /// Which way throttle pushes, as the machine says.
+  #[inline]
+  pub fn gear(&self) -> Gear {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<Gear>(Telemetry::VT_GEAR, Some(Gear::Drive)).unwrap()}
+  }
+  /// What of the machine does not work.
+  #[inline]
+  pub fn faults(&self) -> Option<::flatbuffers::Vector<'a, Fault>> {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, Fault>>>(Telemetry::VT_FAULTS, None)}
+  }
+  /// Set: the machine does not know where it is, and x, y and heading mean nothing.
+  #[inline]
+  pub fn unlocated(&self) -> bool {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<bool>(Telemetry::VT_UNLOCATED, Some(false)).unwrap()}
   }
 }
 
@@ -634,8 +923,11 @@ impl ::flatbuffers::Verifiable for Telemetry<'_> {
      .visit_field::<f32>("encode_ms_p50", Self::VT_ENCODE_MS_P50, false)?
      .visit_field::<f32>("encode_ms_p99", Self::VT_ENCODE_MS_P99, false)?
      .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<LinkStatus>>>>("links", Self::VT_LINKS, true)?
-     .visit_field::<u32>("cones_hit", Self::VT_CONES_HIT, false)?
      .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<DropCount>>>>("drops", Self::VT_DROPS, false)?
+     .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<Extra>>>>("extras", Self::VT_EXTRAS, false)?
+     .visit_field::<Gear>("gear", Self::VT_GEAR, false)?
+     .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, Fault>>>("faults", Self::VT_FAULTS, false)?
+     .visit_field::<bool>("unlocated", Self::VT_UNLOCATED, false)?
      .finish();
     Ok(())
   }
@@ -656,8 +948,11 @@ pub struct TelemetryArgs<'a> {
     pub encode_ms_p50: f32,
     pub encode_ms_p99: f32,
     pub links: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<LinkStatus<'a>>>>>,
-    pub cones_hit: u32,
     pub drops: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<DropCount<'a>>>>>,
+    pub extras: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Extra<'a>>>>>,
+    pub gear: Gear,
+    pub faults: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, Fault>>>,
+    pub unlocated: bool,
 }
 impl<'a> Default for TelemetryArgs<'a> {
   #[inline]
@@ -678,8 +973,11 @@ impl<'a> Default for TelemetryArgs<'a> {
       encode_ms_p50: 0.0,
       encode_ms_p99: 0.0,
       links: None, // required field
-      cones_hit: 0,
       drops: None,
+      extras: None,
+      gear: Gear::Drive,
+      faults: None,
+      unlocated: false,
     }
   }
 }
@@ -750,12 +1048,24 @@ impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> TelemetryBuilder<'a, 'b, A> {
     self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(Telemetry::VT_LINKS, links);
   }
   #[inline]
-  pub fn add_cones_hit(&mut self, cones_hit: u32) {
-    self.fbb_.push_slot::<u32>(Telemetry::VT_CONES_HIT, cones_hit, 0);
-  }
-  #[inline]
   pub fn add_drops(&mut self, drops: ::flatbuffers::WIPOffset<::flatbuffers::Vector<'b , ::flatbuffers::ForwardsUOffset<DropCount<'b >>>>) {
     self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(Telemetry::VT_DROPS, drops);
+  }
+  #[inline]
+  pub fn add_extras(&mut self, extras: ::flatbuffers::WIPOffset<::flatbuffers::Vector<'b , ::flatbuffers::ForwardsUOffset<Extra<'b >>>>) {
+    self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(Telemetry::VT_EXTRAS, extras);
+  }
+  #[inline]
+  pub fn add_gear(&mut self, gear: Gear) {
+    self.fbb_.push_slot::<Gear>(Telemetry::VT_GEAR, gear, Gear::Drive);
+  }
+  #[inline]
+  pub fn add_faults(&mut self, faults: ::flatbuffers::WIPOffset<::flatbuffers::Vector<'b , Fault>>) {
+    self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(Telemetry::VT_FAULTS, faults);
+  }
+  #[inline]
+  pub fn add_unlocated(&mut self, unlocated: bool) {
+    self.fbb_.push_slot::<bool>(Telemetry::VT_UNLOCATED, unlocated, false);
   }
   #[inline]
   pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> TelemetryBuilder<'a, 'b, A> {
@@ -793,8 +1103,11 @@ impl ::core::fmt::Debug for Telemetry<'_> {
       ds.field("encode_ms_p50", &self.encode_ms_p50());
       ds.field("encode_ms_p99", &self.encode_ms_p99());
       ds.field("links", &self.links());
-      ds.field("cones_hit", &self.cones_hit());
       ds.field("drops", &self.drops());
+      ds.field("extras", &self.extras());
+      ds.field("gear", &self.gear());
+      ds.field("faults", &self.faults());
+      ds.field("unlocated", &self.unlocated());
       ds.finish()
   }
 }

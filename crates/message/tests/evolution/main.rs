@@ -5,8 +5,8 @@
 
 use flatbuffers::FlatBufferBuilder;
 use tautline_message::{
-    Command, Gear, LinkState, LinkStatus, Mode, OperatorStatus, SessionState, StripReport,
-    Telemetry,
+    Command, Extra, Fault, Gear, LinkState, LinkStatus, Mode, OperatorStatus, Position,
+    SessionState, StripReport, Telemetry,
 };
 use tautline_units::{Bitrate, Instant};
 
@@ -32,9 +32,12 @@ use generated::telemetry_generated::tautline as old_telemetry;
 fn a_new_reader_reads_telemetry_of_an_old_writer() {
     let told = Telemetry::decode(&old_telemetry()).unwrap();
     assert_eq!((told.sequence, told.sent_at), (9, Instant::from_nanos(123)));
-    assert_eq!((told.speed, told.steering_angle, told.heading), (1.5, -0.25, 3.0));
+    assert_eq!((told.speed, told.steering_angle), (1.5, -0.25));
+    assert_eq!(told.position, Some(Position { x: 10.0, y: -20.0, heading: 3.0 }));
     assert_eq!((told.mode, told.mode_reason.as_str()), (Mode::Driving, "commands are fresh"));
-    assert_eq!((told.command_age_ms, told.cones_hit), (Some(12.0), 4));
+    assert_eq!(told.command_age_ms, Some(12.0));
+    // What an old writer knows of cones is told by name since.
+    assert_eq!((told.extras, told.faults, told.gear), (vec![], vec![], Gear::Drive));
     assert_eq!(told.video_budget, Bitrate::from_bps(3_000_000));
     assert_eq!(told.drops, [("late".to_owned(), 7)]);
     let [link] = &told.links[..] else { panic!("one link was written") };
@@ -44,14 +47,17 @@ fn a_new_reader_reads_telemetry_of_an_old_writer() {
 
 #[test]
 fn an_old_reader_reads_telemetry_of_a_new_writer() {
-    let bytes = Telemetry::decode(&old_telemetry()).unwrap().encode();
+    let mut told = Telemetry::decode(&old_telemetry()).unwrap();
+    told.extras = vec![Extra { name: "cones hit".into(), value: 4.0, unit: String::new() }];
+    told.faults = vec![Fault::Steering];
+    let bytes = told.encode();
     let old = old_telemetry::root_as_telemetry(&bytes).unwrap();
     assert_eq!((old.sequence(), old.sent_at_ns(), old.motion().speed()), (9, 123, 1.5));
     assert_eq!(
         (old.mode(), old.mode_reason()),
         (old_telemetry::Mode::Driving, "commands are fresh")
     );
-    assert_eq!((old.command_age_ms(), old.cones_hit()), (12.0, 4));
+    assert_eq!((old.command_age_ms(), old.cones_hit()), (12.0, 0));
     let link = old.links().get(0);
     assert_eq!((link.name(), link.rtt_ms(), link.packets_lost()), ("modem", 48.0, 10));
     assert_eq!(old.drops().unwrap().get(0).count(), 7);

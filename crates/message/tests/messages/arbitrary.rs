@@ -7,9 +7,9 @@ use proptest::sample::select;
 use tautline_message::point_cloud::{Field, Number, Point, PointCloud, Pose};
 use tautline_message::survey::{ClassSurvey, Delays, End, LinkSurvey, PacketCounts, UnitClass};
 use tautline_message::{
-    ClockOffset, Command, Control, EmulatedLink, Gear, LinkAction, LinkState, LinkStatus, Mode,
-    OperatorStatus, Position, ProbeAnswer, ProbeQuestion, QuorumStep, Refusal, SessionState,
-    StripReport, Survey, Telemetry, VehicleEntry, VehicleState,
+    ClockOffset, Command, Control, EmulatedLink, Extra, Fault, Gear, LinkAction, LinkState,
+    LinkStatus, Mode, OperatorStatus, Position, ProbeAnswer, ProbeQuestion, QuorumStep, Refusal,
+    SessionState, StripReport, Survey, Telemetry, VehicleEntry, VehicleState,
 };
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
@@ -87,16 +87,19 @@ pub(crate) fn telemetry() -> impl Strategy<Value = Telemetry> {
     let state = (mode, text(256), millis(), 0.0f32..=1000.0, 0.0f32..=6e4, 0.0f32..=6e4);
     let links = vec(link_status(), 0..=16);
     let drops = vec((text(64), any::<u64>()), 0..=128);
-    (any::<[u64; 7]>(), motion, place, state, links, any::<u32>(), drops).prop_map(
-        |(counters, motion, place, state, links, cones_hit, drops)| Telemetry {
+    let gear = select(vec![Gear::Drive, Gear::Reverse]);
+    let machine = (gear, option::of(place), vec(fault(), 0..=9), vec(extra(), 0..=16));
+    (any::<[u64; 7]>(), motion, state, links, drops, machine).prop_map(
+        |(counters, motion, state, links, drops, machine)| Telemetry {
             sequence: counters[0],
             sent_at: Instant::from_nanos(counters[1]),
             speed: motion.0,
             steering_angle: motion.1,
             throttle: motion.2,
             brake: motion.3,
-            position: Position { x: place.0, y: place.1 },
-            heading: place.2,
+            gear: machine.0,
+            position: machine.1.map(|(x, y, heading)| Position { x, y, heading }),
+            faults: machine.2,
             mode: state.0,
             mode_reason: state.1,
             command_age_ms: state.2,
@@ -109,10 +112,29 @@ pub(crate) fn telemetry() -> impl Strategy<Value = Telemetry> {
             encode_ms_p50: state.4,
             encode_ms_p99: state.5,
             links,
-            cones_hit,
+            extras: machine.3,
             drops,
         },
     )
+}
+
+fn fault() -> impl Strategy<Value = Fault> {
+    select(vec![
+        Fault::Unreachable,
+        Fault::Refused,
+        Fault::EmergencyButton,
+        Fault::Steering,
+        Fault::Drive,
+        Fault::Brake,
+        Fault::Gear,
+        Fault::Speed,
+        Fault::Other,
+    ])
+}
+
+fn extra() -> impl Strategy<Value = Extra> {
+    let value = any::<f64>().prop_filter("finite", |value| value.is_finite());
+    (text(64), value, text(16)).prop_map(|(name, value, unit)| Extra { name, value, unit })
 }
 
 pub(crate) fn operator_status() -> impl Strategy<Value = OperatorStatus> {

@@ -1,9 +1,9 @@
 use proptest::strategy::{Strategy, ValueTree};
 use tautline_message::point_cloud::{Field, Number, Point, View};
 use tautline_message::{
-    ClockOffset, Command, Control, EmulatedLink, Error, Gear, LinkAction, LinkState, LinkStatus,
-    Mode, OperatorStatus, PointCloud, Position, ProbeAnswer, ProbeQuestion, Refusal, SessionState,
-    Telemetry,
+    ClockOffset, Command, Control, EmulatedLink, Error, Extra, Fault, Gear, LinkAction, LinkState,
+    LinkStatus, Mode, OperatorStatus, PointCloud, Position, ProbeAnswer, ProbeQuestion, Refusal,
+    SessionState, Telemetry,
 };
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
@@ -16,8 +16,9 @@ pub(crate) fn telemetry() -> Telemetry {
         steering_angle: -0.1,
         throttle: 0.5,
         brake: 0.0,
-        position: Position { x: 12.0, y: -3.0 },
-        heading: 0.7,
+        gear: Gear::Drive,
+        position: Some(Position { x: 12.0, y: -3.0, heading: 0.7 }),
+        faults: vec![Fault::Brake],
         mode: Mode::Driving,
         mode_reason: "commands are fresh".to_owned(),
         command_age_ms: Some(21.0),
@@ -30,7 +31,7 @@ pub(crate) fn telemetry() -> Telemetry {
         encode_ms_p50: 1.1,
         encode_ms_p99: 2.9,
         links: vec![link_status()],
-        cones_hit: 2,
+        extras: vec![Extra { name: "battery".into(), value: 48.5, unit: "V".into() }],
         drops: vec![("media_expired".into(), 3)],
     }
 }
@@ -153,18 +154,27 @@ fn telemetry_outside_its_range_is_refused_by_name() {
     assert_eq!(spoil(|t| t.steering_angle = 4.0), "steering_angle");
     assert_eq!(spoil(|t| t.throttle = -0.5), "throttle");
     assert_eq!(spoil(|t| t.brake = 2.0), "brake");
-    assert_eq!(spoil(|t| t.position.x = f32::INFINITY), "position.x");
-    assert_eq!(spoil(|t| t.position.y = 2e7), "position.y");
-    assert_eq!(spoil(|t| t.heading = f32::NAN), "heading");
+    assert_eq!(spoil(|t| position(t).x = f32::INFINITY), "position.x");
+    assert_eq!(spoil(|t| position(t).y = 2e7), "position.y");
+    assert_eq!(spoil(|t| position(t).heading = f32::NAN), "heading");
     assert_eq!(spoil(|t| t.mode_reason = "x".repeat(257)), "mode_reason");
     assert_eq!(spoil(|t| t.command_age_ms = Some(f32::NAN)), "command_age_ms");
     assert_eq!(spoil(|t| t.picture_rate = -1.0), "picture_rate");
     assert_eq!(spoil(|t| t.encode_ms_p50 = f32::NAN), "encode_ms_p50");
     assert_eq!(spoil(|t| t.encode_ms_p99 = 1e6), "encode_ms_p99");
     assert_eq!(spoil(|t| t.links = vec![link_status(); 17]), "links");
+    assert_eq!(spoil(|t| t.faults = vec![Fault::Other; 10]), "faults");
+    assert_eq!(spoil(|t| t.extras = vec![t.extras[0].clone(); 17]), "extras");
+    assert_eq!(spoil(|t| t.extras[0].name = "x".repeat(65)), "extras.name");
+    assert_eq!(spoil(|t| t.extras[0].value = f64::NAN), "extras.value");
+    assert_eq!(spoil(|t| t.extras[0].unit = "x".repeat(17)), "extras.unit");
     assert_eq!(spoil(|t| t.links[0].name = "x".repeat(65)), "links.name");
     assert_eq!(spoil(|t| t.links[0].loss = 1.1), "links.loss");
     assert_eq!(spoil(|t| t.links[0].rtt_ms = Some(f32::INFINITY)), "links.rtt_ms");
+}
+
+fn position(telemetry: &mut Telemetry) -> &mut Position {
+    telemetry.position.as_mut().expect("it was told")
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::{Pose, SUN_AZIMUTH, Strip, cones, to_u8, trees, unit};
 use crate::cone;
 use crate::trig;
-use crate::world::View;
+use crate::world::Viewpoint;
 
 /// An ellipse on the ground.
 struct Ellipse {
@@ -18,7 +18,7 @@ struct Ellipse {
     strength: f32,
 }
 
-pub(super) fn draw_all(pose: &Pose, view: &View, strip: &mut Strip<'_>) {
+pub(super) fn draw_all(pose: &Pose, view: &Viewpoint, strip: &mut Strip<'_>) {
     if strip.rows.end <= pose.ground_from() {
         return;
     }

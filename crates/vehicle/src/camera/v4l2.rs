@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 use tautline_video::pixels::{self, Format};
-use tautline_video::{Layout, Picture};
+use tautline_video::{Error, Layout, Picture, Sensor};
 use v4l::buffer::Type;
 use v4l::io::mmap::Stream;
 use v4l::io::traits::CaptureStream;
@@ -13,12 +13,11 @@ use v4l::video::Capture;
 use v4l::video::capture::Parameters;
 use v4l::{Device, FourCC};
 
-use super::Sensor;
-
 /// Sees what a V4L2 device captures, in YUYV, NV12 or I420.
 ///
 /// Linux hands over whole pictures only: all strips of one are there at once, and their capture is
 /// taken to be when it was handed over. What exposure, readout and transfer took before is not known.
+/// A picture has whole macroblocks: what the device has beyond the last of them is left out.
 pub struct DeviceSensor {
     path: PathBuf,
     stream: Stream<'static>,
@@ -26,21 +25,22 @@ pub struct DeviceSensor {
     width: usize,
     height: usize,
     pictures_per_second: f64,
+    layout: Layout,
     picture: Picture,
 }
 
 impl DeviceSensor {
-    /// Opens the device at `path` with the size nearest to the layout's.
+    /// Opens the device at `path` with the size that it is set to (`v4l2-ctl --set-fmt-video`).
     ///
     /// # Errors
     /// One line that says whether the device is missing, gives none of the three formats, or too small
     /// a size.
-    pub fn open(path: &Path, layout: &Layout, pictures_per_second: f64) -> anyhow::Result<Self> {
+    pub fn open(path: &Path, pictures_per_second: f64) -> anyhow::Result<Self> {
         let at = path.display();
         let device = Device::with_path(path).with_context(|| {
             format!("there is no camera {at}: give a V4L2 device such as /dev/video0")
         })?;
-        let (format, set) = choose(&device, layout)
+        let (format, set) = choose(&device)
             .with_context(|| format!("{at} captures neither YUYV nor NV12 nor I420"))?;
         let rate = pictures_per_second.round() as u32;
         let interval = device
@@ -56,6 +56,8 @@ impl DeviceSensor {
             format.bytes(width, height).is_some(),
             "{at} gives pictures of {width}x{height}: both sides must be even"
         );
+        let layout = Layout::within(width, height)
+            .with_context(|| format!("{at} gives pictures of {width}x{height}"))?;
         let mut stream = Stream::with_buffers(&device, Type::VideoCapture, BUFFERS)
             .with_context(|| format!("{at} cannot stream"))?;
         stream.set_timeout(PATIENCE);
@@ -66,12 +68,17 @@ impl DeviceSensor {
             width,
             height,
             pictures_per_second: f64::from(interval.denominator) / f64::from(interval.numerator),
+            layout,
             picture: Picture::new(layout.width(), layout.height())?,
         })
     }
 }
 
 impl Sensor for DeviceSensor {
+    fn layout(&self) -> Layout {
+        self.layout
+    }
+
     fn pictures_per_second(&self) -> f64 {
         self.pictures_per_second
     }
@@ -80,11 +87,14 @@ impl Sensor for DeviceSensor {
         false
     }
 
-    fn next_picture(&mut self) -> anyhow::Result<bool> {
+    fn next_picture(&mut self) -> Result<bool, Error> {
         let at = self.path.display();
         let (bytes, _) = match self.stream.next() {
             Ok(captured) => captured,
-            Err(error) => bail!("the camera {at} gives no more pictures: {error}"),
+            Err(error) => {
+                let reason = format!("the camera {at} gives no more pictures: {error}");
+                return Err(Error::Sensor { reason });
+            }
         };
         // A picture that the device cut short is skipped: the last one stands.
         if let Err(error) =
@@ -95,17 +105,18 @@ impl Sensor for DeviceSensor {
         Ok(true)
     }
 
-    fn read(&mut self, layout: &Layout, strip: usize, rows: &mut Picture) {
-        let source = self.picture.rows(layout.strip_rows(strip));
+    fn read(&mut self, strip: usize, rows: &mut Picture) {
+        let source = self.picture.rows(self.layout.strip_rows(strip));
         *rows = source.expect("the picture has the layout's size");
     }
 }
 
 /// Sets the first of the formats that the device takes.
-fn choose(device: &Device, layout: &Layout) -> Option<(Format, v4l::Format)> {
+fn choose(device: &Device) -> Option<(Format, v4l::Format)> {
+    let now = device.format().ok()?;
     FORMATS.iter().find_map(|(format, code)| {
         let code = FourCC::new(code);
-        let wanted = v4l::Format::new(layout.width() as u32, layout.height() as u32, code);
+        let wanted = v4l::Format::new(now.width, now.height, code);
         let set = device.set_format(&wanted).ok()?;
         // Rows with padding between them are none of the three.
         let packed = match format {
@@ -129,8 +140,7 @@ mod tests {
 
     #[test]
     fn a_missing_device_is_told_by_its_path() {
-        let layout = Layout::of(1280, 720).unwrap();
-        let error = DeviceSensor::open(Path::new("/no/such/camera"), &layout, 30.0).err().unwrap();
+        let error = DeviceSensor::open(Path::new("/no/such/camera"), 30.0).err().unwrap();
         assert!(error.to_string().starts_with("there is no camera /no/such/camera"), "{error:#}");
     }
 
@@ -138,8 +148,7 @@ mod tests {
     #[ignore = "needs a camera at /dev/video0 (v4l2loopback makes one)"]
     fn a_device_of_this_machine_gives_pictures() {
         let path = Path::new("/dev/video0");
-        let layout = Layout::of(1280, 720).unwrap();
-        let mut sensor = DeviceSensor::open(path, &layout, 30.0).unwrap();
+        let mut sensor = DeviceSensor::open(path, 30.0).unwrap();
         for _ in 0..5 {
             assert!(sensor.next_picture().unwrap());
         }

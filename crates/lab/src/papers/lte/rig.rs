@@ -8,11 +8,11 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, ensure};
 use tautline_net::clock::{Clock, thread_time};
 use tautline_units::{Bitrate, Instant};
-use tautline_vehicle::camera::{self, Counters, Outlet, Sensor};
+use tautline_vehicle::camera::{self, Counters, Outlet};
 use tautline_vehicle::encode::{Meter, Timing, Turn, Wishes};
 use tautline_video::avc::Healing;
 use tautline_video::openh264::StripDecoder;
-use tautline_video::{Backend, Decoder, Layout, Picture, Slice};
+use tautline_video::{Backend, Decoder, Layout, Picture, Sensor, Slice};
 
 use crate::experiment::Run;
 use crate::pictures::footage::{Footage, Size};
@@ -136,7 +136,7 @@ impl Rig {
         let (outlet, queues, give_back) = Outlet::new(workers, wishes.clone());
         let (meter, counters, stop) =
             (Meter::default(), Counters::default(), AtomicBool::new(false));
-        let sensor = Box::new(Replay::of(footage, pictures));
+        let sensor = Box::new(Replay::of(footage, layout, pictures));
         let turns = Turn::all(backend, &layout, workers, f64::from(footage.rate))?;
         let decoders = (0..strips).map(|_| behind.open()).collect::<Result<Vec<_>>>()?;
         let (sender, receiver) = channel();
@@ -152,7 +152,7 @@ impl Rig {
             }
             drop(sender);
             let show = scope.spawn(move || collect(&receiver, decoders, clock));
-            camera::run(sensor, &layout, outlet, &counters, clock, &stop)?;
+            camera::run(sensor, outlet, &counters, clock, &stop)?;
             show.join().map_err(|_| anyhow!("the decoder's thread broke"))?
         })?;
         passages.sort_by_key(|passage| (passage.picture, passage.strip));
@@ -203,14 +203,15 @@ pub(super) fn settled(passages: &[Passage]) -> &[Passage] {
 /// Shows pictures made before: what a camera's drawing would cost is no part of what is measured.
 struct Replay {
     pictures: Vec<Picture>,
+    layout: Layout,
     rate: u32,
     begun: usize,
     left: usize,
 }
 
 impl Replay {
-    fn of(footage: &Footage, left: usize) -> Self {
-        Self { pictures: footage.pictures.clone(), rate: footage.rate, begun: 0, left }
+    fn of(footage: &Footage, layout: Layout, left: usize) -> Self {
+        Self { pictures: footage.pictures.clone(), layout, rate: footage.rate, begun: 0, left }
     }
 
     /// There and back again: the camera never jumps.
@@ -222,19 +223,23 @@ impl Replay {
 }
 
 impl Sensor for Replay {
+    fn layout(&self) -> Layout {
+        self.layout
+    }
+
     fn pictures_per_second(&self) -> f64 {
         f64::from(self.rate)
     }
 
-    fn next_picture(&mut self) -> Result<bool> {
+    fn next_picture(&mut self) -> Result<bool, tautline_video::Error> {
         self.begun += 1;
         let more = self.left > 0;
         self.left = self.left.saturating_sub(1);
         Ok(more)
     }
 
-    fn read(&mut self, layout: &Layout, strip: usize, rows: &mut Picture) {
-        let source = self.showing().rows(layout.strip_rows(strip));
+    fn read(&mut self, strip: usize, rows: &mut Picture) {
+        let source = self.showing().rows(self.layout.strip_rows(strip));
         *rows = source.expect("the layout is of these pictures");
     }
 }

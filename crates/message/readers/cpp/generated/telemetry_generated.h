@@ -13,10 +13,14 @@ static_assert(FLATBUFFERS_VERSION_MAJOR == 25 &&
               FLATBUFFERS_VERSION_REVISION == 19,
              "Non-compatible flatbuffers version included");
 
+#include "command_generated.h"
 #include "drop_count_generated.h"
 #include "link_status_generated.h"
 
 namespace tautline {
+
+struct Extra;
+struct ExtraBuilder;
 
 struct Motion;
 
@@ -68,6 +72,60 @@ inline const char *EnumNameMode(Mode e) {
   return EnumNamesMode()[index];
 }
 
+/// What of the machine does not work, as it tells itself.
+enum class Fault : uint8_t {
+  /// Nothing comes back from it: its bus or its computer is silent.
+  Unreachable = 0,
+  /// It obeys somebody else: a person at it, a switch on it.
+  Refused = 1,
+  /// An emergency button on it is pressed.
+  EmergencyButton = 2,
+  /// The steering does not follow.
+  Steering = 3,
+  /// The drive does not follow.
+  Drive = 4,
+  /// The brake does not follow.
+  Brake = 5,
+  /// The gear does not follow.
+  Gear = 6,
+  /// Its speed is not known.
+  Speed = 7,
+  /// Something else, which its own fault memory names.
+  Other = 255,
+  MIN = Unreachable,
+  MAX = Other
+};
+
+inline const Fault (&EnumValuesFault())[9] {
+  static const Fault values[] = {
+    Fault::Unreachable,
+    Fault::Refused,
+    Fault::EmergencyButton,
+    Fault::Steering,
+    Fault::Drive,
+    Fault::Brake,
+    Fault::Gear,
+    Fault::Speed,
+    Fault::Other
+  };
+  return values;
+}
+
+inline const char *EnumNameFault(Fault e) {
+  switch (e) {
+    case Fault::Unreachable: return "Unreachable";
+    case Fault::Refused: return "Refused";
+    case Fault::EmergencyButton: return "EmergencyButton";
+    case Fault::Steering: return "Steering";
+    case Fault::Drive: return "Drive";
+    case Fault::Brake: return "Brake";
+    case Fault::Gear: return "Gear";
+    case Fault::Speed: return "Speed";
+    case Fault::Other: return "Other";
+    default: return "";
+  }
+}
+
 /// Fixed size, written and read in one piece. The vehicle's frame: x forward, y left, z up, metres.
 FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(4) Motion FLATBUFFERS_FINAL_CLASS {
  private:
@@ -114,7 +172,7 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(4) Motion FLATBUFFERS_FINAL_CLASS {
   float brake() const {
     return ::flatbuffers::EndianScalar(brake_);
   }
-  /// Metres east of the course's origin; the course's frame is x east, y north, z up.
+  /// Metres east of the machine's own origin; that frame is x east, y north, z up.
   float x() const {
     return ::flatbuffers::EndianScalar(x_);
   }
@@ -128,6 +186,89 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(4) Motion FLATBUFFERS_FINAL_CLASS {
   }
 };
 FLATBUFFERS_STRUCT_END(Motion, 28);
+
+/// A value that only this kind of machine has.
+struct Extra FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
+  typedef ExtraBuilder Builder;
+  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
+    VT_NAME = 4,
+    VT_VALUE = 6,
+    VT_UNIT = 8
+  };
+  /// What it is, in words that stay the same.
+  const ::flatbuffers::String *name() const {
+    return GetPointer<const ::flatbuffers::String *>(VT_NAME);
+  }
+  /// How much of it.
+  double value() const {
+    return GetField<double>(VT_VALUE, 0.0);
+  }
+  /// What the value counts, as it stands behind the number; absent: a bare number.
+  const ::flatbuffers::String *unit() const {
+    return GetPointer<const ::flatbuffers::String *>(VT_UNIT);
+  }
+  template <bool B = false>
+  bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyOffsetRequired(verifier, VT_NAME) &&
+           verifier.VerifyString(name()) &&
+           VerifyField<double>(verifier, VT_VALUE, 8) &&
+           VerifyOffset(verifier, VT_UNIT) &&
+           verifier.VerifyString(unit()) &&
+           verifier.EndTable();
+  }
+};
+
+struct ExtraBuilder {
+  typedef Extra Table;
+  ::flatbuffers::FlatBufferBuilder &fbb_;
+  ::flatbuffers::uoffset_t start_;
+  void add_name(::flatbuffers::Offset<::flatbuffers::String> name) {
+    fbb_.AddOffset(Extra::VT_NAME, name);
+  }
+  void add_value(double value) {
+    fbb_.AddElement<double>(Extra::VT_VALUE, value, 0.0);
+  }
+  void add_unit(::flatbuffers::Offset<::flatbuffers::String> unit) {
+    fbb_.AddOffset(Extra::VT_UNIT, unit);
+  }
+  explicit ExtraBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  ::flatbuffers::Offset<Extra> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = ::flatbuffers::Offset<Extra>(end);
+    fbb_.Required(o, Extra::VT_NAME);
+    return o;
+  }
+};
+
+inline ::flatbuffers::Offset<Extra> CreateExtra(
+    ::flatbuffers::FlatBufferBuilder &_fbb,
+    ::flatbuffers::Offset<::flatbuffers::String> name = 0,
+    double value = 0.0,
+    ::flatbuffers::Offset<::flatbuffers::String> unit = 0) {
+  ExtraBuilder builder_(_fbb);
+  builder_.add_value(value);
+  builder_.add_unit(unit);
+  builder_.add_name(name);
+  return builder_.Finish();
+}
+
+inline ::flatbuffers::Offset<Extra> CreateExtraDirect(
+    ::flatbuffers::FlatBufferBuilder &_fbb,
+    const char *name = nullptr,
+    double value = 0.0,
+    const char *unit = nullptr) {
+  auto name__ = name ? _fbb.CreateString(name) : 0;
+  auto unit__ = unit ? _fbb.CreateString(unit) : 0;
+  return tautline::CreateExtra(
+      _fbb,
+      name__,
+      value,
+      unit__);
+}
 
 /// The vehicle as a whole, lately.
 struct Telemetry FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
@@ -148,8 +289,11 @@ struct Telemetry FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
     VT_ENCODE_MS_P50 = 28,
     VT_ENCODE_MS_P99 = 30,
     VT_LINKS = 32,
-    VT_CONES_HIT = 34,
-    VT_DROPS = 36
+    VT_DROPS = 36,
+    VT_EXTRAS = 38,
+    VT_GEAR = 40,
+    VT_FAULTS = 42,
+    VT_UNLOCATED = 44
   };
   /// Counts up by one with each telemetry message of a session.
   uint64_t sequence() const {
@@ -211,13 +355,25 @@ struct Telemetry FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::LinkStatus>> *links() const {
     return GetPointer<const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::LinkStatus>> *>(VT_LINKS);
   }
-  /// Cones of the simulated course that the car has run over.
-  uint32_t cones_hit() const {
-    return GetField<uint32_t>(VT_CONES_HIT, 0);
-  }
   /// Named drops on the vehicle, those that have happened.
   const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::DropCount>> *drops() const {
     return GetPointer<const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::DropCount>> *>(VT_DROPS);
+  }
+  /// What only this kind of machine knows.
+  const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::Extra>> *extras() const {
+    return GetPointer<const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::Extra>> *>(VT_EXTRAS);
+  }
+  /// Which way throttle pushes, as the machine says.
+  tautline::Gear gear() const {
+    return static_cast<tautline::Gear>(GetField<uint8_t>(VT_GEAR, 0));
+  }
+  /// What of the machine does not work.
+  const ::flatbuffers::Vector<tautline::Fault> *faults() const {
+    return GetPointer<const ::flatbuffers::Vector<tautline::Fault> *>(VT_FAULTS);
+  }
+  /// Set: the machine does not know where it is, and x, y and heading mean nothing.
+  bool unlocated() const {
+    return GetField<uint8_t>(VT_UNLOCATED, 0) != 0;
   }
   template <bool B = false>
   bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
@@ -240,10 +396,16 @@ struct Telemetry FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
            VerifyOffsetRequired(verifier, VT_LINKS) &&
            verifier.VerifyVector(links()) &&
            verifier.VerifyVectorOfTables(links()) &&
-           VerifyField<uint32_t>(verifier, VT_CONES_HIT, 4) &&
            VerifyOffset(verifier, VT_DROPS) &&
            verifier.VerifyVector(drops()) &&
            verifier.VerifyVectorOfTables(drops()) &&
+           VerifyOffset(verifier, VT_EXTRAS) &&
+           verifier.VerifyVector(extras()) &&
+           verifier.VerifyVectorOfTables(extras()) &&
+           VerifyField<uint8_t>(verifier, VT_GEAR, 1) &&
+           VerifyOffset(verifier, VT_FAULTS) &&
+           verifier.VerifyVector(faults()) &&
+           VerifyField<uint8_t>(verifier, VT_UNLOCATED, 1) &&
            verifier.EndTable();
   }
 };
@@ -297,11 +459,20 @@ struct TelemetryBuilder {
   void add_links(::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::LinkStatus>>> links) {
     fbb_.AddOffset(Telemetry::VT_LINKS, links);
   }
-  void add_cones_hit(uint32_t cones_hit) {
-    fbb_.AddElement<uint32_t>(Telemetry::VT_CONES_HIT, cones_hit, 0);
-  }
   void add_drops(::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::DropCount>>> drops) {
     fbb_.AddOffset(Telemetry::VT_DROPS, drops);
+  }
+  void add_extras(::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::Extra>>> extras) {
+    fbb_.AddOffset(Telemetry::VT_EXTRAS, extras);
+  }
+  void add_gear(tautline::Gear gear) {
+    fbb_.AddElement<uint8_t>(Telemetry::VT_GEAR, static_cast<uint8_t>(gear), 0);
+  }
+  void add_faults(::flatbuffers::Offset<::flatbuffers::Vector<tautline::Fault>> faults) {
+    fbb_.AddOffset(Telemetry::VT_FAULTS, faults);
+  }
+  void add_unlocated(bool unlocated) {
+    fbb_.AddElement<uint8_t>(Telemetry::VT_UNLOCATED, static_cast<uint8_t>(unlocated), 0);
   }
   explicit TelemetryBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
@@ -334,8 +505,11 @@ inline ::flatbuffers::Offset<Telemetry> CreateTelemetry(
     float encode_ms_p50 = 0.0f,
     float encode_ms_p99 = 0.0f,
     ::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::LinkStatus>>> links = 0,
-    uint32_t cones_hit = 0,
-    ::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::DropCount>>> drops = 0) {
+    ::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::DropCount>>> drops = 0,
+    ::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::Extra>>> extras = 0,
+    tautline::Gear gear = tautline::Gear::Drive,
+    ::flatbuffers::Offset<::flatbuffers::Vector<tautline::Fault>> faults = 0,
+    bool unlocated = false) {
   TelemetryBuilder builder_(_fbb);
   builder_.add_slices_dropped(slices_dropped);
   builder_.add_slices_sent(slices_sent);
@@ -344,8 +518,9 @@ inline ::flatbuffers::Offset<Telemetry> CreateTelemetry(
   builder_.add_video_budget_bps(video_budget_bps);
   builder_.add_sent_at_ns(sent_at_ns);
   builder_.add_sequence(sequence);
+  builder_.add_faults(faults);
+  builder_.add_extras(extras);
   builder_.add_drops(drops);
-  builder_.add_cones_hit(cones_hit);
   builder_.add_links(links);
   builder_.add_encode_ms_p99(encode_ms_p99);
   builder_.add_encode_ms_p50(encode_ms_p50);
@@ -353,6 +528,8 @@ inline ::flatbuffers::Offset<Telemetry> CreateTelemetry(
   builder_.add_command_age_ms(command_age_ms);
   builder_.add_mode_reason(mode_reason);
   builder_.add_motion(motion);
+  builder_.add_unlocated(unlocated);
+  builder_.add_gear(gear);
   builder_.add_mode(mode);
   return builder_.Finish();
 }
@@ -374,11 +551,16 @@ inline ::flatbuffers::Offset<Telemetry> CreateTelemetryDirect(
     float encode_ms_p50 = 0.0f,
     float encode_ms_p99 = 0.0f,
     const std::vector<::flatbuffers::Offset<tautline::LinkStatus>> *links = nullptr,
-    uint32_t cones_hit = 0,
-    const std::vector<::flatbuffers::Offset<tautline::DropCount>> *drops = nullptr) {
+    const std::vector<::flatbuffers::Offset<tautline::DropCount>> *drops = nullptr,
+    const std::vector<::flatbuffers::Offset<tautline::Extra>> *extras = nullptr,
+    tautline::Gear gear = tautline::Gear::Drive,
+    const std::vector<tautline::Fault> *faults = nullptr,
+    bool unlocated = false) {
   auto mode_reason__ = mode_reason ? _fbb.CreateString(mode_reason) : 0;
   auto links__ = links ? _fbb.CreateVector<::flatbuffers::Offset<tautline::LinkStatus>>(*links) : 0;
   auto drops__ = drops ? _fbb.CreateVector<::flatbuffers::Offset<tautline::DropCount>>(*drops) : 0;
+  auto extras__ = extras ? _fbb.CreateVector<::flatbuffers::Offset<tautline::Extra>>(*extras) : 0;
+  auto faults__ = faults ? _fbb.CreateVector<tautline::Fault>(*faults) : 0;
   return tautline::CreateTelemetry(
       _fbb,
       sequence,
@@ -396,8 +578,11 @@ inline ::flatbuffers::Offset<Telemetry> CreateTelemetryDirect(
       encode_ms_p50,
       encode_ms_p99,
       links__,
-      cones_hit,
-      drops__);
+      drops__,
+      extras__,
+      gear,
+      faults__,
+      unlocated);
 }
 
 inline const tautline::Telemetry *GetTelemetry(const void *buf) {

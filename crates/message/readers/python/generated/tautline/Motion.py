@@ -30,7 +30,7 @@ class Motion(object):
     # Share of full braking, 0 to 1, as applied.
     # Motion
     def Brake(self): return self._tab.Get(flatbuffers.number_types.Float32Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(12))
-    # Metres east of the course's origin; the course's frame is x east, y north, z up.
+    # Metres east of the machine's own origin; that frame is x east, y north, z up.
     # Motion
     def X(self): return self._tab.Get(flatbuffers.number_types.Float32Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(16))
     # Metres north of it.

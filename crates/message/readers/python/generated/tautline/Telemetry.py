@@ -171,14 +171,6 @@ class Telemetry(object):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(32))
         return o == 0
 
-    # Cones of the simulated course that the car has run over.
-    # Telemetry
-    def ConesHit(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(34))
-        if o != 0:
-            return self._tab.Get(flatbuffers.number_types.Uint32Flags, o + self._tab.Pos)
-        return 0
-
     # Named drops on the vehicle, those that have happened.
     # Telemetry
     def Drops(self, j):
@@ -205,8 +197,78 @@ class Telemetry(object):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(36))
         return o == 0
 
+    # What only this kind of machine knows.
+    # Telemetry
+    def Extras(self, j):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(38))
+        if o != 0:
+            x = self._tab.Vector(o)
+            x += flatbuffers.number_types.UOffsetTFlags.py_type(j) * 4
+            x = self._tab.Indirect(x)
+            from tautline.Extra import Extra
+            obj = Extra()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
+    # Telemetry
+    def ExtrasLength(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(38))
+        if o != 0:
+            return self._tab.VectorLen(o)
+        return 0
+
+    # Telemetry
+    def ExtrasIsNone(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(38))
+        return o == 0
+
+    # Which way throttle pushes, as the machine says.
+    # Telemetry
+    def Gear(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(40))
+        if o != 0:
+            return self._tab.Get(flatbuffers.number_types.Uint8Flags, o + self._tab.Pos)
+        return 0
+
+    # What of the machine does not work.
+    # Telemetry
+    def Faults(self, j):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(42))
+        if o != 0:
+            a = self._tab.Vector(o)
+            return self._tab.Get(flatbuffers.number_types.Uint8Flags, a + flatbuffers.number_types.UOffsetTFlags.py_type(j * 1))
+        return 0
+
+    # Telemetry
+    def FaultsAsNumpy(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(42))
+        if o != 0:
+            return self._tab.GetVectorAsNumpy(flatbuffers.number_types.Uint8Flags, o)
+        return 0
+
+    # Telemetry
+    def FaultsLength(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(42))
+        if o != 0:
+            return self._tab.VectorLen(o)
+        return 0
+
+    # Telemetry
+    def FaultsIsNone(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(42))
+        return o == 0
+
+    # Set: the machine does not know where it is, and x, y and heading mean nothing.
+    # Telemetry
+    def Unlocated(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(44))
+        if o != 0:
+            return bool(self._tab.Get(flatbuffers.number_types.BoolFlags, o + self._tab.Pos))
+        return False
+
 def TelemetryStart(builder):
-    builder.StartObject(17)
+    builder.StartObject(21)
 
 def Start(builder):
     TelemetryStart(builder)
@@ -313,12 +375,6 @@ def TelemetryCreateLinksVector(builder, data):
 def CreateLinksVector(builder, data):
     TelemetryCreateLinksVector(builder, data)
 
-def TelemetryAddConesHit(builder, conesHit):
-    builder.PrependUint32Slot(15, conesHit, 0)
-
-def AddConesHit(builder, conesHit):
-    TelemetryAddConesHit(builder, conesHit)
-
 def TelemetryAddDrops(builder, drops):
     builder.PrependUOffsetTRelativeSlot(16, flatbuffers.number_types.UOffsetTFlags.py_type(drops), 0)
 
@@ -336,6 +392,58 @@ def TelemetryCreateDropsVector(builder, data):
 
 def CreateDropsVector(builder, data):
     TelemetryCreateDropsVector(builder, data)
+
+def TelemetryAddExtras(builder, extras):
+    builder.PrependUOffsetTRelativeSlot(17, flatbuffers.number_types.UOffsetTFlags.py_type(extras), 0)
+
+def AddExtras(builder, extras):
+    TelemetryAddExtras(builder, extras)
+
+def TelemetryStartExtrasVector(builder, numElems):
+    return builder.StartVector(4, numElems, 4)
+
+def StartExtrasVector(builder, numElems):
+    return TelemetryStartExtrasVector(builder, numElems)
+
+def TelemetryCreateExtrasVector(builder, data):
+    return builder.CreateVectorOfTables(data)
+
+def CreateExtrasVector(builder, data):
+    TelemetryCreateExtrasVector(builder, data)
+
+def TelemetryAddGear(builder, gear):
+    builder.PrependUint8Slot(18, gear, 0)
+
+def AddGear(builder, gear):
+    TelemetryAddGear(builder, gear)
+
+def TelemetryAddFaults(builder, faults):
+    builder.PrependUOffsetTRelativeSlot(19, flatbuffers.number_types.UOffsetTFlags.py_type(faults), 0)
+
+def AddFaults(builder, faults):
+    TelemetryAddFaults(builder, faults)
+
+def TelemetryStartFaultsVector(builder, numElems):
+    return builder.StartVector(1, numElems, 1)
+
+def StartFaultsVector(builder, numElems):
+    return TelemetryStartFaultsVector(builder, numElems)
+
+def TelemetryCreateFaultsVector(builder, data):
+    data = list(data)
+    builder.StartVector(1, len(data), 1)
+    for item in reversed(data):
+        builder.PrependUint8(item)
+    return builder.EndVector()
+
+def CreateFaultsVector(builder, data):
+    TelemetryCreateFaultsVector(builder, data)
+
+def TelemetryAddUnlocated(builder, unlocated):
+    builder.PrependBoolSlot(20, unlocated, 0)
+
+def AddUnlocated(builder, unlocated):
+    TelemetryAddUnlocated(builder, unlocated)
 
 def TelemetryEnd(builder):
     return builder.EndObject()

@@ -1,0 +1,64 @@
+/// Where steering, pedals and gear of a machine are to be.
+///
+/// Any bits are harmless once they have been made [`sane`](Self::sane).
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub struct Controls {
+    /// Share of the steering's reach, -1 (full right) to 1 (full left).
+    pub steering: f32,
+    /// Share of full acceleration, 0 to 1.
+    pub throttle: f32,
+    /// Share of full braking, 0 to 1.
+    pub brake: f32,
+    /// Which way throttle drives.
+    pub gear: Gear,
+}
+
+/// Which way throttle drives.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub enum Gear {
+    /// Forwards.
+    #[default]
+    Drive,
+    /// Backwards.
+    Reverse,
+}
+
+impl Controls {
+    /// Returns these controls with every value in range: what is not a number becomes 0, except a
+    /// brake that is not a number, which becomes 1.
+    pub fn sane(self) -> Self {
+        let or = |value: f32, otherwise: f32| if value.is_nan() { otherwise } else { value };
+        Self {
+            steering: or(self.steering, 0.0).clamp(-1.0, 1.0),
+            throttle: or(self.throttle, 0.0).clamp(0.0, 1.0),
+            brake: or(self.brake, 1.0).clamp(0.0, 1.0),
+            gear: self.gear,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn any_bits_become_sane(steering: u32, throttle: u32, brake: u32) {
+            let [steering, throttle, brake] = [steering, throttle, brake].map(f32::from_bits);
+            let controls = Controls { steering, throttle, brake, gear: Gear::Reverse };
+            let sane = controls.sane();
+            prop_assert!((-1.0..=1.0).contains(&sane.steering));
+            prop_assert!((0.0..=1.0).contains(&sane.throttle) && (0.0..=1.0).contains(&sane.brake));
+            prop_assert_eq!(sane.gear, Gear::Reverse);
+            prop_assert_eq!(sane.sane(), sane);
+        }
+    }
+
+    #[test]
+    fn a_brake_that_is_not_a_number_is_pressed() {
+        let controls = Controls { throttle: f32::NAN, brake: f32::NAN, ..Controls::default() };
+        assert_eq!((controls.sane().throttle, controls.sane().brake), (0.0, 1.0));
+    }
+}

@@ -1,0 +1,29 @@
+use crate::{Error, Layout, Picture};
+
+/// A source of pictures: the port that a camera implements, a clip or a simulated windscreen.
+///
+/// One thread owns the sensor. For each picture it calls [`next_picture`](Self::next_picture), which
+/// may wait for it, and then [`read`](Self::read) once for each strip that an encoder has time for,
+/// from the top. The size and the rate come from the source, and stay as they are.
+pub trait Sensor: Send {
+    /// Returns the size of the pictures, and how they are cut into strips.
+    fn layout(&self) -> Layout;
+
+    /// Returns the pictures a second of the sensor itself.
+    fn pictures_per_second(&self) -> f64;
+
+    /// Returns whether rows can be read while later ones are still exposed, as from a rolling
+    /// shutter; otherwise all of a picture is there when it begins.
+    fn gives_rows(&self) -> bool {
+        true
+    }
+
+    /// Begins a picture, to be read strip by strip; false when there are no more.
+    ///
+    /// # Errors
+    /// [`Error::Sensor`] when the source fails.
+    fn next_picture(&mut self) -> Result<bool, Error>;
+
+    /// Reads the pixel rows of `strip` into `rows`, which has exactly that size.
+    fn read(&mut self, strip: usize, rows: &mut Picture);
+}
