@@ -2,7 +2,7 @@
 # make test    everything that must hold, as CI runs it
 # make bench   how fast the parts are, the erasure codes beside others'
 # make bench-messages   serialization codecs beside ours, speed and safety   DATA=../shared/data
-# make storms  ten thousand short sessions in any weather   STORMS=10000
+# make chaos   ten thousand short sessions under any faults   CHAOS=10000
 # make fuzz    hostile bytes against the erasure codes     SECONDS=60 for each target
 # make miri    no undefined behaviour in the erasure codes, every kernel
 # make lab     the papers' tables and figures beside ours  QUICK=1
@@ -21,7 +21,7 @@ QUICK ?=
 RATE ?=
 SECONDS_LONG ?= 30
 SECONDS ?= 60
-STORMS ?= 10000
+CHAOS ?= 10000
 MINUTES ?= 1
 ENCODER ?=
 PICTURES ?= 10000
@@ -29,7 +29,7 @@ FUZZ_BYTES := 4096
 X86_FEATURES := +ssse3,+avx2,+gfni,+avx512f,+avx512bw
 BINARY := $(or $(CARGO_TARGET_DIR),target)/release/tautline
 
-.PHONY: help demo test bench bench-messages peers storms fuzz miri lab numbers console build lint latency loss bare outside deny unit browser tools nightly
+.PHONY: help demo test bench bench-messages peers chaos fuzz miri lab numbers console build lint latency loss bare outside deny unit browser tools nightly
 
 help:
 	@sed -n '1,/^$$/s/^# //p' Makefile
@@ -55,9 +55,9 @@ bench-messages:
 	cargo run --release --locked --manifest-path codecs/Cargo.toml --features c,cpp,go,java -- --data "$(DATA)" --csv crates/lab/src/papers/serialization/codecs.csv
 	@sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -1 | tr -d '\n' >crates/lab/src/papers/serialization/codecs.processor.txt
 
-# A failing storm prints SIM_SEED=..; with that variable set it comes again, alone.
-storms:
-	STORMS=$(STORMS) cargo test --release --locked --package tautline-transport --test storms
+# A failing run prints SIM_SEED=..; with that variable set it comes again, alone.
+chaos:
+	CHAOS=$(CHAOS) cargo test --release --locked --package tautline-transport --test chaos
 
 fuzz: nightly
 	@./setup c++ cargo-fuzz

@@ -10,7 +10,8 @@ use crate::wire::{Class, LinkNumber};
 pub struct UnitNumber(u64);
 
 impl UnitNumber {
-    pub(crate) const fn new(number: u64) -> Self {
+    /// The number `number`, as a session or a stand-in for one gives it.
+    pub const fn new(number: u64) -> Self {
         Self(number)
     }
 

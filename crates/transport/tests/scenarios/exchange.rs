@@ -1,77 +1,22 @@
 use std::net::SocketAddr;
 
+use tautline_scenario::direct::Direct;
 use tautline_transport::{Class, Config, Event, Identity, Route, SendError, Session};
 use tautline_units::{ByteCount, Duration, Instant};
 
-/// Two sessions over a wire without delay or loss.
-pub(crate) struct Couple {
-    pub(crate) vehicle: Session,
-    pub(crate) operator: Session,
-    pub(crate) now: Instant,
-}
+use crate::harness::ms;
 
 pub(crate) fn route(port: u16) -> Route {
     Route { socket: 0, remote: SocketAddr::from(([10, 0, 0, 1], port)) }
 }
 
-impl Couple {
-    pub(crate) fn new(routes: &[Route]) -> Self {
-        Self::with(routes, Config::default(), Config::default())
-    }
-
-    /// The vehicle's configuration first.
-    pub(crate) fn with(routes: &[Route], vehicle: Config, operator: Config) -> Self {
-        let (a, b) = (Identity::from_seed(&[1; 32]), Identity::from_seed(&[2; 32]));
-        let now = Instant::from_millis(1);
-        let vehicle = Session::initiate(vehicle, &a, b.public(), [7; 16], routes, 1, now).unwrap();
-        let operator = Session::respond(operator, &b, a.public(), [7; 16], 2, now).unwrap();
-        Self { vehicle, operator, now }
-    }
-
-    /// Moves every datagram at once.
-    pub(crate) fn exchange(&mut self) {
-        let mut buffer = Vec::new();
-        let mut moved = true;
-        while moved {
-            moved = false;
-            while let Some(route) = self.vehicle.poll_transmit(&mut buffer, self.now) {
-                self.operator.handle_datagram(route, &buffer, self.now);
-                moved = true;
-            }
-            while let Some(route) = self.operator.poll_transmit(&mut buffer, self.now) {
-                self.vehicle.handle_datagram(route, &buffer, self.now);
-                moved = true;
-            }
-        }
-    }
-
-    /// Moves the time on to the next timer; false if that is after `end`.
-    pub(crate) fn step(&mut self, end: Instant) -> bool {
-        let timers = [&self.vehicle, &self.operator];
-        let next = timers.into_iter().filter_map(|s| s.poll_timeout()).min();
-        let Some((at, _)) = next.filter(|(at, _)| *at <= end) else { return false };
-        self.now = at.max(self.now);
-        self.vehicle.handle_timeout(self.now);
-        self.operator.handle_timeout(self.now);
-        true
-    }
-
-    pub(crate) fn run_until(&mut self, millis: u64) {
-        let end = Instant::from_millis(millis);
-        self.exchange();
-        while self.step(end) {
-            self.exchange();
-        }
-        self.now = end;
-    }
-
-    /// The operator's units, as text.
-    pub(crate) fn units(&mut self) -> Vec<String> {
-        units(&mut self.operator)
-    }
+/// Two sessions of the default configuration.
+pub(crate) fn direct(routes: &[Route]) -> Direct {
+    Direct::new(routes, Config::default(), Config::default()).unwrap()
 }
 
-fn units(session: &mut Session) -> Vec<String> {
+/// The units that came to a session, as text.
+pub(crate) fn units(session: &mut Session) -> Vec<String> {
     std::iter::from_fn(|| session.poll_event())
         .filter_map(|event| match event {
             Event::Unit { class, bytes, .. } => {
@@ -84,36 +29,36 @@ fn units(session: &mut Session) -> Vec<String> {
 
 #[test]
 fn units_cross_in_both_directions() {
-    let mut couple = Couple::new(&[route(1), route(2)]);
-    couple.run_until(100);
-    assert!(couple.vehicle.is_established() && couple.operator.is_established());
+    let mut sessions = direct(&[route(1), route(2)]);
+    sessions.run_until(ms(100));
+    assert!(sessions.vehicle.is_established() && sessions.operator.is_established());
     let unit: Vec<u8> = (0..5_000_u32).map(|i| b'a' + (i % 26) as u8).collect();
-    let (deadline, now) = (Duration::from_millis(200), couple.now);
-    couple.vehicle.send(Class::Media, &unit, deadline, now).unwrap();
-    couple.operator.send(Class::Control, b"left", deadline, now).unwrap();
-    couple.run_until(200);
+    let (deadline, now) = (Duration::from_millis(200), sessions.now);
+    sessions.vehicle.send(Class::Media, &unit, deadline, now).unwrap();
+    sessions.operator.send(Class::Control, b"left", deadline, now).unwrap();
+    sessions.run_until(ms(200));
     let sent = String::from_utf8(unit).unwrap();
-    assert_eq!(couple.units(), [format!("Media {sent}")]);
-    assert_eq!(units(&mut couple.vehicle), ["Control left"]);
+    assert_eq!(units(&mut sessions.operator), [format!("Media {sent}")]);
+    assert_eq!(units(&mut sessions.vehicle), ["Control left"]);
 }
 
 #[test]
 fn a_unit_that_cannot_be_sent_is_refused_with_the_reason() {
-    let mut couple = Couple::new(&[route(1)]);
+    let mut sessions = direct(&[route(1)]);
     let deadline = Duration::from_millis(200);
-    let send = |couple: &mut Couple, class, unit: &[u8], deadline| {
-        couple.vehicle.send(class, unit, deadline, couple.now).unwrap_err()
+    let send = |sessions: &mut Direct, class, unit: &[u8], deadline| {
+        sessions.vehicle.send(class, unit, deadline, sessions.now).unwrap_err()
     };
-    let early = send(&mut couple, Class::Media, b"x", deadline);
+    let early = send(&mut sessions, Class::Media, b"x", deadline);
     assert_eq!(early, SendError::NotEstablished);
-    couple.run_until(100);
-    let large = send(&mut couple, Class::Media, &[0; 200_000], deadline);
+    sessions.run_until(ms(100));
+    let large = send(&mut sessions, Class::Media, &[0; 200_000], deadline);
     let most = ByteCount::new(128 * 1_169 - 8);
     assert_eq!(large, SendError::TooLarge { found: ByteCount::new(200_000), most });
-    let late = send(&mut couple, Class::Control, b"x", Duration::ZERO);
+    let late = send(&mut sessions, Class::Control, b"x", Duration::ZERO);
     assert_eq!(late, SendError::Deadline { found: Duration::ZERO });
     // 100 kB in 20 ms is 40 Mbit/s and twice that with repair; 8 Mbit/s are granted.
-    let congested = send(&mut couple, Class::Media, &[0; 100_000], Duration::from_millis(20));
+    let congested = send(&mut sessions, Class::Media, &[0; 100_000], Duration::from_millis(20));
     assert_eq!(congested, SendError::Congested);
 }
 
@@ -138,11 +83,11 @@ fn a_session_needs_routes_and_a_valid_configuration() {
 
 #[test]
 fn an_idle_session_wakes_no_more_than_its_pings_and_reports_need() {
-    let mut couple = Couple::new(&[route(1), route(2)]);
-    couple.run_until(1_000);
+    let mut sessions = direct(&[route(1), route(2)]);
+    sessions.run_until(ms(1_000));
     let mut wakes = 0;
-    while couple.step(Instant::from_millis(2_000)) {
-        couple.exchange();
+    while sessions.step(Instant::from_millis(2_000)) {
+        sessions.exchange();
         wakes += 1;
     }
     // 50 pings a second on each link from each side, 10 reports from each.

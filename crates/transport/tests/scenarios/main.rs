@@ -9,8 +9,9 @@ mod harness;
 mod hostile;
 mod links;
 mod media;
-mod puppet;
+
 mod rates;
+mod raw_peer;
 mod streaming;
 mod survival;
 mod wire;

@@ -7,7 +7,7 @@ use tautline_transport::sender::planner;
 use tautline_transport::{Config, rate};
 use tautline_units::{Bitrate, Duration};
 
-use crate::harness::{Run, Scenario, bytes, clean};
+use crate::harness::{Run, Scenario, bytes, clean, delay_ms, delivered_share, ms};
 
 /// The rate control of the paper, at half the code rate.
 fn two_state() -> Config {
@@ -19,7 +19,7 @@ fn two_state() -> Config {
 
 /// The granted rate of the vehicle's first link, and the queue that its datagrams meet.
 fn first(run: &Run) -> (Bitrate, Duration) {
-    let link = run.sender().session.links().next().unwrap();
+    let link = run.vehicle().session.links().next().unwrap();
     (link.granted, link.rtt.unwrap().saturating_sub(link.rtt_min.unwrap()))
 }
 
@@ -27,18 +27,18 @@ fn first(run: &Run) -> (Bitrate, Duration) {
 fn two_state_settles_below_a_constant_capacity_without_a_standing_queue() {
     let mut scenario = Scenario::new(31, vec![clean(4.0, 25.0)]);
     scenario.config = two_state();
-    scenario.media_most = Bitrate::from_mbps(20);
-    scenario.run_ms = 10_000;
+    scenario.media.rate = Bitrate::from_mbps(20);
+    scenario.length = Duration::from_secs(10);
     let mut run = scenario.run();
     for second in 10..40 {
-        run.until(second * 1_000);
+        run.until(ms(second * 1_000));
         let (granted, queue) = first(&run);
         // Up to 1.2 times the capacity for 400 ms of a probation, and 0.8 of it right after.
         assert!(granted <= Bitrate::from_kbps(4_900), "{granted} at {second} s");
         assert!(granted >= Bitrate::from_kbps(2_000), "{granted} at {second} s");
         assert!(queue < Duration::from_millis(100), "{queue:?} at {second} s");
     }
-    let share = run.delivered_share(10_000, 39_000);
+    let share = delivered_share(&run, 10_000, 39_000);
     assert!(share > 0.99, "{share}");
 }
 
@@ -65,21 +65,25 @@ fn two_state_follows_a_drop_of_the_capacity_and_its_return() {
     let link = stepped(&[(8.0, 10_000), (2.0, 20_000), (8.0, 60_000)]);
     let mut scenario = Scenario::new(32, vec![link]);
     scenario.config = two_state();
-    scenario.media_most = Bitrate::from_mbps(20);
-    scenario.run_ms = 9_000;
+    scenario.media.rate = Bitrate::from_mbps(20);
+    scenario.length = Duration::from_secs(9);
     let mut run = scenario.run();
     let before = first(&run).0;
     assert!(before > Bitrate::from_kbps(4_500), "{before}");
-    run.until(11_500);
+    run.until(ms(11_500));
     let (granted, _) = first(&run);
     assert!(granted < Bitrate::from_kbps(2_000), "{granted}");
-    run.until(14_000);
+    run.until(ms(14_000));
     let (granted, queue) = first(&run);
     // It may stand in a probation, a fifth above what arrives.
     assert!(granted < Bitrate::from_kbps(2_600), "{granted}");
     assert!(queue < Duration::from_millis(60), "{queue:?}");
-    run.until(50_000);
-    assert!(run.delivered_share(13_000, 19_000) > 0.98, "{}", run.delivered_share(13_000, 19_000));
+    run.until(ms(50_000));
+    assert!(
+        delivered_share(&run, 13_000, 19_000) > 0.98,
+        "{}",
+        delivered_share(&run, 13_000, 19_000)
+    );
     let after = first(&run).0;
     assert!(after > Bitrate::from_kbps(4_500), "{after}");
 }
@@ -88,11 +92,11 @@ fn two_state_follows_a_drop_of_the_capacity_and_its_return() {
 fn an_idle_application_keeps_its_grant() {
     let mut scenario = Scenario::new(33, vec![clean(8.0, 25.0)]);
     scenario.config = two_state();
-    scenario.media_most = Bitrate::from_kbps(50);
-    scenario.run_ms = 10_000;
+    scenario.media.rate = Bitrate::from_kbps(50);
+    scenario.length = Duration::from_secs(10);
     let run = scenario.run();
     assert_eq!(first(&run).0, Bitrate::from_mbps(8));
-    assert_eq!(run.delivered_share(500, 9_500), 1.0);
+    assert_eq!(delivered_share(&run, 500, 9_500), 1.0);
 }
 
 #[test]
@@ -100,32 +104,32 @@ fn four_driving_links_carry_the_picture() {
     let pairs = [(Carrier::A, 1), (Carrier::A, 2), (Carrier::B, 3), (Carrier::B, 4)];
     let links = pairs.map(|(carrier, seed)| Preset::LteDriving.pair_of(carrier, seed)).to_vec();
     let mut scenario = Scenario::new(34, links);
-    scenario.media_most = Bitrate::from_mbps(6);
-    scenario.run_ms = 60_000;
+    scenario.media.rate = Bitrate::from_mbps(6);
+    scenario.length = Duration::from_secs(60);
     let run = scenario.run();
-    let share = run.delivered_share(2_000, 59_000);
-    let budgets = &run.sender().budgets;
+    let share = delivered_share(&run, 2_000, 59_000);
+    let budgets = &run.vehicle().application.budgets;
     let mean = budgets.iter().map(|(_, b)| b.as_f64()).sum::<f64>() / budgets.len() as f64;
     println!(
         "delivered {:.3} %, delay p50 {:.1} p95 {:.1} p99 {:.1} ms, budget mean {:.2} Mbit/s",
         share * 100.0,
-        run.delay_ms(0.5),
-        run.delay_ms(0.95),
-        run.delay_ms(0.99),
+        delay_ms(&run, 0.5),
+        delay_ms(&run, 0.95),
+        delay_ms(&run, 0.99),
         mean / 1e6,
     );
     assert!(share > 0.97, "{share}");
-    assert!(run.delay_ms(0.5) < 60.0);
+    assert!(delay_ms(&run, 0.5) < 60.0);
 }
 
 #[test]
 fn a_small_packet_size_is_kept() {
     let mut scenario = Scenario::new(35, vec![clean(8.0, 25.0)]);
     scenario.config.datagram_bytes_max = bytes(150);
-    scenario.media_most = Bitrate::from_kbps(800);
+    scenario.media.rate = Bitrate::from_kbps(800);
     let run = scenario.run();
-    assert_eq!(run.delivered_share(500, 4_500), 1.0);
+    assert_eq!(delivered_share(&run, 500, 4_500), 1.0);
     use tautline_sim::world::Direction::Up;
-    let up = run.world.counters(run.links[0], Up);
+    let up = run.world.counters(run.links()[0], Up);
     assert!(up.pushed_bytes.get() <= up.pushed * 150);
 }

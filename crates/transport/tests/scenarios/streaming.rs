@@ -2,14 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use tautline_scenario::direct::Direct;
+use tautline_scenario::script::{Script, Step};
 use tautline_sim::link::{BurstLoss, Jitter, Pair};
 use tautline_transport::sender::planner;
 use tautline_transport::sender::protect::Code;
-use tautline_transport::{Class, Discard, Event};
+use tautline_transport::{Class, Discard, Event, UnitNumber};
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
-use crate::exchange::{Couple, route};
-use crate::harness::{Run, Scenario, Step, clean, fixed, lossy};
+use crate::exchange::route;
+use crate::harness::{Run, Scenario, clean, delay_ms, delivered_share, fixed, lossy, ms};
 
 /// Two Mbit/s of media over links of eight, under the streaming code.
 fn streamed(seed: u64, links: Vec<Pair>, code_rate: f64) -> Scenario {
@@ -17,30 +19,34 @@ fn streamed(seed: u64, links: Vec<Pair>, code_rate: f64) -> Scenario {
     scenario.config = fixed(7_000);
     scenario.config.protect.code = Code::Stream;
     scenario.config.protect.code_rate = code_rate;
-    scenario.media_most = Bitrate::from_mbps(2);
-    scenario.run_ms = 10_000;
+    scenario.media.rate = Bitrate::from_mbps(2);
+    scenario.length = Duration::from_secs(10);
     scenario
 }
 
 /// Asserts that every unit that was sent ended in one way; the last ones may be under way.
 fn every_unit_ends_once(run: &Run) {
-    let (sender, receiver) = (run.sender(), run.receiver());
-    let units = receiver.media.iter().map(|unit| unit.number);
+    let (sender, receiver) = (run.vehicle(), run.operator());
+    let media = &receiver.application.media;
+    let units = media.received.iter().map(|unit| unit.number);
     let mut seen = BTreeSet::new();
-    for number in units.chain(receiver.lost.iter().map(|lost| lost.0)) {
-        assert!(seen.insert(number), "unit {number} ended twice");
+    for number in units.chain(media.lost.iter().map(|lost| lost.0)) {
+        assert!(seen.insert(number), "unit {number:?} ended twice");
     }
-    let sent: BTreeSet<u64> = sender.sent.iter().map(|sent| sent.number).collect();
+    let offered = &sender.application.media.offered;
+    let sent: BTreeSet<UnitNumber> = offered.iter().filter_map(|unit| unit.accepted).collect();
     assert!(seen.is_subset(&sent));
     let end = Instant::from_millis(9_500);
-    let unended = sender.sent.iter().filter(|sent| sent.at < end && !seen.contains(&sent.number));
+    let unended = offered.iter().filter(|unit| {
+        unit.at < end && unit.accepted.is_some_and(|number| !seen.contains(&number))
+    });
     assert_eq!(unended.count(), 0);
     let counters = receiver.session.counters();
     let lost = [Discard::UnitMissing, Discard::UnitIncomplete, Discard::UnitLate];
     let lost: u64 = lost.into_iter().map(|what| counters.discarded(what)).sum();
-    assert_eq!(lost, receiver.lost.len() as u64);
+    assert_eq!(lost, media.lost.len() as u64);
     let units = receiver.session.units(Class::Media);
-    assert_eq!((units.delivered, units.lost()), (receiver.media.len() as u64, lost));
+    assert_eq!((units.delivered, units.lost()), (media.received.len() as u64, lost));
     assert_eq!(counters.discarded(Discard::PacketInconsistent), 0);
     assert_eq!(counters.discarded(Discard::PacketMalformed), 0);
     assert_eq!(counters.discarded(Discard::PacketOutOfRange), 0);
@@ -49,22 +55,22 @@ fn every_unit_ends_once(run: &Run) {
 #[test]
 fn a_clean_link_delivers_every_unit_and_asks_for_nothing() {
     let run = streamed(1, vec![clean(8.0, 20.0)], 0.8).run();
-    assert_eq!(run.delivered_share(500, 9_500), 1.0);
+    assert_eq!(delivered_share(&run, 500, 9_500), 1.0);
     every_unit_ends_once(&run);
-    assert!(run.delay_ms(0.99) < 25.0, "{}", run.delay_ms(0.99));
-    assert_eq!(run.sender().session.counters().repairs_asked, 0);
-    assert_eq!(run.receiver().session.units(Class::Media).repaired, 0);
+    assert!(delay_ms(&run, 0.99) < 25.0, "{}", delay_ms(&run, 0.99));
+    assert_eq!(run.vehicle().session.counters().repairs_asked, 0);
+    assert_eq!(run.operator().session.units(Class::Media).repaired, 0);
 }
 
 #[test]
 fn ten_and_twenty_percent_loss_are_repaired() {
     for (loss, code_rate, least) in [(0.1, 0.8, 0.999), (0.2, 0.7, 0.998), (0.2, 0.9, 0.995)] {
         let run = streamed(2, vec![lossy(8.0, 20.0, loss)], code_rate).run();
-        let share = run.delivered_share(500, 9_500);
+        let share = delivered_share(&run, 500, 9_500);
         assert!(share > least, "{loss} {code_rate}: {share}");
         every_unit_ends_once(&run);
-        let (sent, came) = (run.sender().session.counters(), run.receiver().session.counters());
-        let repaired = run.receiver().session.units(Class::Media).repaired;
+        let (sent, came) = (run.vehicle().session.counters(), run.operator().session.counters());
+        let repaired = run.operator().session.units(Class::Media).repaired;
         assert!(repaired > 300 && came.sources_recovered >= repaired);
         assert!(sent.repairs_asked > 0, "{loss} {code_rate}");
     }
@@ -76,7 +82,7 @@ fn losses_in_bursts_are_repaired() {
     // A tenth of the packets, four and more at a time.
     link.up.burst_loss = Some(BurstLoss { enter: 0.028, leave: 0.25, loss: 1.0 });
     let run = streamed(3, vec![link], 0.75).run();
-    let share = run.delivered_share(500, 9_500);
+    let share = delivered_share(&run, 500, 9_500);
     assert!(share > 0.998, "{share}");
     every_unit_ends_once(&run);
 }
@@ -85,14 +91,14 @@ fn losses_in_bursts_are_repaired() {
 fn of_two_links_one_may_be_cut() {
     for (seed, code_rate) in [(4, 0.5), (5, 0.8)] {
         let mut scenario = streamed(seed, vec![clean(8.0, 25.0), clean(8.0, 30.0)], code_rate);
-        scenario.steps = vec![(3_000, Step::Cut(0)), (6_000, Step::Restore(0))];
+        scenario.script = Script::from([(ms(3_000), Step::Cut(0)), (ms(6_000), Step::Restore(0))]);
         let run = scenario.run();
-        assert_eq!(run.delivered_share(500, 2_900), 1.0);
+        assert_eq!(delivered_share(&run, 500, 2_900), 1.0);
         // Half of the packets have their repair on the other link; with fewer, what is lost is
         // sent for after a round trip.
-        let share = run.delivered_share(2_900, 3_300);
+        let share = delivered_share(&run, 2_900, 3_300);
         assert!(share > 0.97, "{code_rate}: {share}");
-        assert_eq!(run.delivered_share(3_300, 9_500), 1.0, "{code_rate}");
+        assert_eq!(delivered_share(&run, 3_300, 9_500), 1.0, "{code_rate}");
         every_unit_ends_once(&run);
     }
 }
@@ -101,7 +107,7 @@ fn of_two_links_one_may_be_cut() {
 fn repair_packets_go_over_another_link_than_what_they_protect() {
     let run = streamed(6, vec![clean(8.0, 20.0), clean(8.0, 22.0)], 0.5).run();
     let bytes: Vec<f64> =
-        run.sender().session.links().map(|link| link.bytes_sent.get() as f64).collect();
+        run.vehicle().session.links().map(|link| link.bytes_sent.get() as f64).collect();
     assert!((bytes[0] / bytes[1] - 1.0).abs() < 0.1, "{bytes:?}");
 }
 
@@ -113,10 +119,10 @@ fn packets_that_overtake_each_other_are_no_loss() {
         link.up.reorder = true;
     }
     let run = streamed(7, links, 0.8).run();
-    assert_eq!(run.delivered_share(500, 9_500), 1.0);
+    assert_eq!(delivered_share(&run, 500, 9_500), 1.0);
     every_unit_ends_once(&run);
     // What came late and had been asked for, of 700 repair packets that were due.
-    let asked = run.sender().session.counters().repairs_asked;
+    let asked = run.vehicle().session.counters().repairs_asked;
     assert!(asked < 100, "{asked}");
 }
 
@@ -124,11 +130,11 @@ fn packets_that_overtake_each_other_are_no_loss() {
 fn units_that_cannot_be_in_time_leave_the_window_and_the_next_ones_come() {
     // An outage of half a second, many deadlines long, on the only link.
     let mut scenario = streamed(8, vec![lossy(8.0, 20.0, 0.05)], 0.7);
-    scenario.media_deadline = Duration::from_millis(80);
-    scenario.steps = vec![(3_000, Step::Cut(0)), (3_500, Step::Restore(0))];
+    scenario.media.deadline = Duration::from_millis(80);
+    scenario.script = Script::from([(ms(3_000), Step::Cut(0)), (ms(3_500), Step::Restore(0))]);
     let run = scenario.run();
-    assert!(run.delivered_share(500, 2_900) > 0.995);
-    assert!(run.delivered_share(4_000, 9_500) > 0.995);
+    assert!(delivered_share(&run, 500, 2_900) > 0.995);
+    assert!(delivered_share(&run, 4_000, 9_500) > 0.995);
     every_unit_ends_once(&run);
 }
 
@@ -137,7 +143,7 @@ fn sizes_and_shares_may_be_planned_jointly() {
     let mut scenario = streamed(9, vec![lossy(8.0, 20.0, 0.1); 3], 0.5);
     scenario.config.schedule = planner::Kind::Quantile;
     let run = scenario.run();
-    let share = run.delivered_share(500, 9_500);
+    let share = delivered_share(&run, 500, 9_500);
     assert!(share > 0.995, "{share}");
     every_unit_ends_once(&run);
 }
@@ -147,17 +153,17 @@ fn a_large_unit_and_the_smallest_datagrams_pass() {
     let mut scenario = streamed(10, vec![lossy(40.0, 20.0, 0.05); 2], 0.7);
     scenario.config.rate.initial = Bitrate::from_mbps(30);
     scenario.config.datagram_bytes_max = ByteCount::new(150);
-    scenario.media_per_second = 30;
+    scenario.media.per_second = 30;
     let run = scenario.run();
-    assert!(run.delivered_share(500, 9_500) > 0.99, "{}", run.delivered_share(500, 9_500));
+    assert!(delivered_share(&run, 500, 9_500) > 0.99, "{}", delivered_share(&run, 500, 9_500));
     every_unit_ends_once(&run);
 }
 
 #[test]
 fn two_runs_of_one_seed_are_equal() {
     let mut scenario = streamed(11, vec![lossy(8.0, 20.0, 0.1); 2], 0.8);
-    scenario.steps = vec![(1_000, Step::Cut(0)), (2_000, Step::Restore(0))];
-    scenario.run_ms = 3_000;
+    scenario.script = Script::from([(ms(1_000), Step::Cut(0)), (ms(2_000), Step::Restore(0))]);
+    scenario.length = Duration::from_secs(3);
     let digest = |scenario: &Scenario| scenario.run().world.log().digest();
     assert_eq!(digest(&scenario), digest(&scenario));
 }
@@ -166,17 +172,17 @@ fn two_runs_of_one_seed_are_equal() {
 fn a_receiver_takes_either_code() {
     let mut streams = fixed(8_000);
     streams.protect.code = Code::Stream;
-    let mut couple = Couple::with(&[route(1)], streams, fixed(8_000));
-    couple.run_until(100);
+    let mut sessions = Direct::new(&[route(1)], streams, fixed(8_000)).unwrap();
+    sessions.run_until(ms(100));
     let unit: Vec<u8> = (0..5_000_u32).map(|i| b'a' + (i % 26) as u8).collect();
-    let (deadline, now) = (Duration::from_millis(200), couple.now);
+    let (deadline, now) = (Duration::from_millis(200), sessions.now);
     let send = |session: &mut tautline_transport::Session| {
         session.send(tautline_transport::Class::Media, &unit, deadline, now).unwrap();
     };
-    send(&mut couple.vehicle);
-    send(&mut couple.operator);
-    couple.run_until(200);
-    for session in [&mut couple.vehicle, &mut couple.operator] {
+    send(&mut sessions.vehicle);
+    send(&mut sessions.operator);
+    sessions.run_until(ms(200));
+    for session in [&mut sessions.vehicle, &mut sessions.operator] {
         let came = std::iter::from_fn(|| session.poll_event())
             .filter(|event| matches!(event, Event::Unit { bytes, .. } if *bytes == unit));
         assert_eq!(came.count(), 1);

@@ -1,11 +1,12 @@
 use std::net::SocketAddr;
 
+use tautline_scenario::script::{Script, Step};
 use tautline_sim::link::{Jitter, Pair};
 use tautline_transport::link::{State, View};
 use tautline_transport::{Class, Config, Discard, Event, Identity, Route, Session};
 use tautline_units::{ByteCount, Duration, Instant};
 
-use crate::harness::{Run, Scenario, Step, clean, fixed};
+use crate::harness::{Run, Scenario, clean, delivered_share, fixed, ms};
 
 #[test]
 fn packets_that_overtake_each_other_cost_no_unit() {
@@ -17,13 +18,13 @@ fn packets_that_overtake_each_other_cost_no_unit() {
     let mut scenario = Scenario::new(61, links);
     scenario.config = fixed(10_000);
     let run = scenario.run();
-    assert_eq!(run.delivered_share(500, 4_500), 1.0);
-    assert!(run.sender().states.iter().all(|(_, _, state)| *state == State::Up));
-    let commands = &run.sender().control;
-    assert!(commands.windows(2).all(|pair| pair[0].0 < pair[1].0));
-    for party in [run.sender(), run.receiver()] {
+    assert_eq!(delivered_share(&run, 500, 4_500), 1.0);
+    assert!(run.vehicle().application.states.iter().all(|(_, _, state)| *state == State::Up));
+    let commands = &run.vehicle().application.commands.received;
+    assert!(commands.windows(2).all(|pair| pair[0].number < pair[1].number));
+    for endpoint in [run.vehicle(), run.operator()] {
         for what in [Discard::DatagramReplayed, Discard::DatagramStale, Discard::ReportImpossible] {
-            assert_eq!(party.session.counters().discarded(what), 0, "{what:?}");
+            assert_eq!(endpoint.session.counters().discarded(what), 0, "{what:?}");
         }
     }
 }
@@ -32,19 +33,19 @@ fn packets_that_overtake_each_other_cost_no_unit() {
 fn an_interface_that_goes_and_comes_back_carries_media_again() {
     let mut scenario = Scenario::new(62, vec![clean(8.0, 25.0); 2]);
     scenario.config = fixed(6_000);
-    scenario.steps = vec![(2_000, Step::Cut(0)), (6_000, Step::Restore(0))];
-    scenario.run_ms = 6_000;
+    scenario.script = Script::from([(ms(2_000), Step::Cut(0)), (ms(6_000), Step::Restore(0))]);
+    scenario.length = Duration::from_secs(6);
     let mut run = scenario.run();
     let gone = view(&run, 0);
     assert_eq!(gone.state, State::Silent);
-    run.until(9_000);
+    run.until(ms(9_000));
     let back = view(&run, 0);
     assert_eq!(back.state, State::Up);
     let carried = back.bytes_sent - gone.bytes_sent;
     assert!(carried > ByteCount::new(300_000), "{carried} in three seconds");
-    assert_eq!(run.delivered_share(500, 8_700), 1.0);
-    assert_eq!(run.sender().established, 1);
-    let up = run.sender().states.iter().rev().find(|(_, link, _)| *link == 0).unwrap();
+    assert_eq!(delivered_share(&run, 500, 8_700), 1.0);
+    assert_eq!(run.vehicle().application.established, 1);
+    let up = run.vehicle().application.states.iter().rev().find(|(_, link, _)| *link == 0).unwrap();
     assert!(up.0.as_millis() < 6_300, "{up:?}");
 }
 
@@ -52,38 +53,38 @@ fn an_interface_that_goes_and_comes_back_carries_media_again() {
 fn after_ten_seconds_without_any_interface_the_session_goes_on() {
     let mut scenario = Scenario::new(63, vec![clean(8.0, 25.0); 2]);
     scenario.config = fixed(6_000);
-    scenario.steps = vec![
-        (2_000, Step::Cut(0)),
-        (2_000, Step::Cut(1)),
-        (12_000, Step::Restore(0)),
-        (12_000, Step::Restore(1)),
-    ];
-    scenario.run_ms = 15_000;
+    scenario.script = Script::from([
+        (ms(2_000), Step::Cut(0)),
+        (ms(2_000), Step::Cut(1)),
+        (ms(12_000), Step::Restore(0)),
+        (ms(12_000), Step::Restore(1)),
+    ]);
+    scenario.length = Duration::from_secs(15);
     let run = scenario.run();
-    assert!(run.delivered_share(12_000, 12_600) > 0.0, "half a second");
-    assert_eq!(run.delivered_share(12_600, 14_700), 1.0);
-    let mut commands = run.sender().control.iter().rev().map(|command| command.1);
-    assert!(commands.all(|delay| delay <= Duration::from_millis(250)));
+    assert!(delivered_share(&run, 12_000, 12_600) > 0.0, "half a second");
+    assert_eq!(delivered_share(&run, 12_600, 14_700), 1.0);
+    let mut delays = run.commands().into_iter().filter_map(|command| command.delay());
+    assert!(delays.all(|delay| delay <= Duration::from_millis(250)));
 }
 
 #[test]
 fn a_modem_that_comes_back_with_another_address_keeps_its_link() {
     let mut scenario = Scenario::new(64, vec![clean(8.0, 25.0); 2]);
     scenario.config = fixed(6_000);
-    scenario.steps = vec![
-        (2_000, Step::Cut(0)),
-        (3_000, Step::Readdress(0, 77)),
-        (4_000, Step::Restore(0)),
+    scenario.script = Script::from([
+        (ms(2_000), Step::Cut(0)),
+        (ms(3_000), Step::Readdress(0, 77)),
+        (ms(4_000), Step::Restore(0)),
         // And once more, without an interruption.
-        (6_000, Step::Readdress(0, 78)),
-    ];
-    scenario.run_ms = 9_000;
+        (ms(6_000), Step::Readdress(0, 78)),
+    ]);
+    scenario.length = Duration::from_secs(9);
     let run = scenario.run();
-    assert_eq!(run.receiver().session.counters().routes_moved, 2);
-    let route = run.receiver().session.links().next().unwrap().route;
+    assert_eq!(run.operator().session.counters().routes_moved, 2);
+    let route = run.operator().session.links().next().unwrap().route;
     assert_eq!(route.remote.ip(), std::net::Ipv4Addr::new(10, 0, 0, 79));
     assert_eq!(view(&run, 0).state, State::Up);
-    assert_eq!(run.delivered_share(500, 8_700), 1.0);
+    assert_eq!(delivered_share(&run, 500, 8_700), 1.0);
 }
 
 #[test]
@@ -135,12 +136,12 @@ fn each_link_finds_its_own_size_and_units_fit_the_smallest() {
     let mut scenario = Scenario::new(65, links);
     scenario.config = fixed(6_000);
     scenario.config.datagram_bytes_max = ByteCount::new(1_472);
-    scenario.run_ms = 8_000;
+    scenario.length = Duration::from_secs(8);
     let run = scenario.run();
     let sizes = [0, 1].map(|link| view(&run, link).datagram_bytes.get());
     assert!((1_380..=1_392).contains(&sizes[0]), "{sizes:?}");
     assert_eq!(sizes[1], 1_472);
-    assert_eq!(run.delivered_share(500, 7_700), 1.0);
+    assert_eq!(delivered_share(&run, 500, 7_700), 1.0);
 }
 
 #[test]
@@ -149,13 +150,13 @@ fn a_path_below_the_base_is_found_out_within_a_second() {
     links.iter_mut().for_each(|pair| narrow(pair, 700));
     let mut scenario = Scenario::new(66, links);
     scenario.config = fixed(6_000);
-    scenario.run_ms = 6_000;
+    scenario.length = Duration::from_secs(6);
     let run = scenario.run();
     for link in [0, 1] {
         let size = view(&run, link).datagram_bytes.get();
         assert!((660..=672).contains(&size), "{size}");
     }
-    assert_eq!(run.delivered_share(1_000, 5_700), 1.0);
+    assert_eq!(delivered_share(&run, 1_000, 5_700), 1.0);
 }
 
 #[test]
@@ -167,7 +168,7 @@ fn losses_by_chance_shrink_no_datagrams() {
     for seed in 0..8 {
         let mut scenario = Scenario::new(670 + seed, links.clone());
         scenario.config = fixed(6_000);
-        scenario.run_ms = 4_000;
+        scenario.length = Duration::from_secs(4);
         let run = scenario.run();
         for link in [0, 1] {
             assert_eq!(view(&run, link).datagram_bytes.get(), 1_200, "seed {seed}");
@@ -176,7 +177,7 @@ fn losses_by_chance_shrink_no_datagrams() {
 }
 
 fn view(run: &Run, link: usize) -> View {
-    run.sender().session.links().nth(link).unwrap()
+    run.vehicle().session.links().nth(link).unwrap()
 }
 
 /// Loses what is larger than `bytes`, headers included.

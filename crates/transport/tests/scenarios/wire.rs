@@ -7,7 +7,7 @@ use tautline_transport::wire::{
 use tautline_transport::{Class, Identity, LinkNumber};
 use tautline_units::{ByteCount, Duration, Instant};
 
-use crate::puppet::{NOW, Puppet};
+use crate::raw_peer::{NOW, RawPeer};
 
 #[test]
 fn the_wire_is_what_the_specification_says() {
@@ -29,19 +29,19 @@ fn vectors() -> String {
         line(name, &bytes);
     }
     let (a, b) = (Identity::from_seed(&[1; 32]), Identity::from_seed(&[2; 32]));
-    let puppet = Puppet::new();
+    let peer = RawPeer::new();
     line("vehicle X25519 secret", &*a.noise_secret());
     line("operator X25519 secret", &*b.noise_secret());
     line("lease", &[7; 16]);
-    line("vehicle ephemeral secret", &puppet.ephemeral);
-    line("vehicle session id", &puppet.session.to_be_bytes());
-    line("operator session id", &puppet.peer_session.to_be_bytes());
-    line("init on link 0", &puppet.init);
-    line("response on link 0", &puppet.response);
+    line("vehicle ephemeral secret", &peer.ephemeral);
+    line("vehicle session id", &peer.session.to_be_bytes());
+    line("operator session id", &peer.peer_session.to_be_bytes());
+    line("init on link 0", &peer.init);
+    line("response on link 0", &peer.response);
     let mut ping = Vec::new();
     Ping { id: 1, sent_at: NOW }.write(&mut ping);
     line("plaintext", &ping);
-    line("sealed on link 2, packet number 4294967301", &puppet.seal(2, (1 << 32) + 5, &ping));
+    line("sealed on link 2, packet number 4294967301", &peer.seal(2, (1 << 32) + 5, &ping));
     text
 }
 

@@ -1,10 +1,11 @@
-//! Storms: short runs of two sessions in virtual time, everything about them drawn from a seed.
+//! Chaos tests: short runs of two sessions in virtual time, everything about them drawn from a
+//! seed.
 //!
-//! A storm has one to four links of any quality; datagrams are lost, reordered, repeated, damaged
+//! A run has one to four links of any quality; datagrams are lost, reordered, repeated, damaged
 //! and come from elsewhere; links are cut, restored and rebound, packet sizes changed, clocks set,
-//! an operator begins anew. Then it is calm, and the sessions must be whole again.
+//! an operator restarts. Then the faults end, and the sessions must recover.
 //!
-//! What holds in every storm:
+//! What holds in every run:
 //! - models: pushed = delivered + dropped by name + in flight; the sessions' datagrams sent are
 //!   what was pushed and what had no route, those received are what was delivered and repeated;
 //! - a datagram handed in is authentic, or is discarded under one name, or is an init;
@@ -20,27 +21,27 @@
 //!   stated error of the clock allows to know, and unless a clock was set that error is true;
 //! - the same seed gives the same run, byte for byte.
 //!
-//! `make storms` runs ten thousand. `STORMS=500` runs the seeds from 0 to 499; `SIM_SEED=17`, as a
-//! failing run prints it, that one.
-#![allow(clippy::unwrap_used, reason = "a storm that cannot be set up has failed")]
+//! `make chaos` makes ten thousand. `CHAOS=500` makes those of the seeds from 0 to 499;
+//! `SIM_SEED=17`, as a failing run prints it, that one.
+#![allow(clippy::unwrap_used, reason = "a run that cannot be set up has failed")]
 
-mod party;
-mod storm;
+mod auditor;
+mod case;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use storm::Storm;
+use case::Case;
 
 /// In the suite; about ten seconds.
-const STORMS: u64 = 300;
+const RUNS: u64 = 300;
 
 #[test]
-fn in_any_storm_no_unit_is_stale_and_every_counter_adds_up() {
+fn under_any_faults_no_unit_is_stale_and_every_counter_adds_up() {
     let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     if let Some(seed) = number("SIM_SEED") {
-        return weather(seed);
+        return check(seed);
     }
-    let count = number("STORMS").unwrap_or(STORMS);
+    let count = number("CHAOS").unwrap_or(RUNS);
     let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
@@ -51,7 +52,7 @@ fn in_any_storm_no_unit_is_stale_and_every_counter_adds_up() {
                     if seed >= count {
                         break;
                     }
-                    let outcome = std::panic::catch_unwind(|| weather(seed));
+                    let outcome = std::panic::catch_unwind(|| check(seed));
                     if let Err(why) = outcome {
                         stop.store(true, Ordering::Relaxed);
                         std::panic::resume_unwind(why);
@@ -63,16 +64,16 @@ fn in_any_storm_no_unit_is_stale_and_every_counter_adds_up() {
 }
 
 #[test]
-fn a_storm_of_one_seed_is_the_same_storm_again() {
+fn the_run_of_one_seed_is_the_same_run_again() {
     for seed in [3, 1_000, 10_000] {
-        let digest = |seed| Storm::of(seed).run().world.log().digest();
+        let digest = |seed| Case::of(seed).run().run.world.log().digest();
         assert_eq!(digest(seed), digest(seed), "SIM_SEED={seed}");
     }
 }
 
-fn weather(seed: u64) {
-    let run = Storm::of(seed).run();
-    run.check_links();
-    run.check_units();
-    run.check_calm();
+fn check(seed: u64) {
+    let ended = Case::of(seed).run();
+    ended.check_links();
+    ended.check_units();
+    ended.check_recovered();
 }

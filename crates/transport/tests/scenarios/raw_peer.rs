@@ -10,7 +10,7 @@ use tautline_units::{ByteCount, Instant};
 
 use crate::exchange::route;
 
-pub(crate) struct Puppet {
+pub(crate) struct RawPeer {
     pub(crate) operator: Session,
     state: StatelessTransportState,
     /// The operator's session id.
@@ -25,7 +25,7 @@ pub(crate) struct Puppet {
 
 pub(crate) const NOW: Instant = Instant::from_millis(100_000);
 
-impl Puppet {
+impl RawPeer {
     pub(crate) fn new() -> Self {
         let (a, b) = (Identity::from_seed(&[1; 32]), Identity::from_seed(&[2; 32]));
         let (lease, config) = ([7; 16], Config::default());
@@ -60,7 +60,7 @@ impl Puppet {
         payload[..2].copy_from_slice(&session.to_be_bytes());
         let mut message = [0; 131];
         assert_eq!(state.write_message(&payload, &mut message), Ok(131));
-        assert_eq!(message, init[3..134], "the puppet speaks as the vehicle did");
+        assert_eq!(message, init[3..134], "the peer speaks as the vehicle did");
         let mut id = [0; 2];
         state.read_message(&response[3..], &mut id).unwrap();
         let state = state.into_stateless_transport_mode().unwrap();
@@ -116,23 +116,23 @@ fn source(unit: u32, index: u8, k: u8, symbol: &[u8]) -> Vec<u8> {
 
 #[test]
 fn authentic_nonsense_is_counted_and_ends_nothing() {
-    let mut puppet = Puppet::new();
+    let mut peer = RawPeer::new();
     for nonsense in [&[0x90_u8][..], &[0x20, 1], &[0x1f; 30], &[0x10; 8], &[0x21; 40]] {
-        puppet.say(nonsense, NOW);
+        peer.say(nonsense, NOW);
     }
-    assert!(puppet.operator.is_established());
-    assert_eq!(puppet.discarded(Discard::PacketMalformed), 5);
+    assert!(peer.operator.is_established());
+    assert_eq!(peer.discarded(Discard::PacketMalformed), 5);
     let block = Prefix::new(4, NOW).to_bytes();
-    puppet.say(&source(0, 0, 1, &block), NOW);
-    assert_eq!(puppet.discarded(Discard::UnitMalformed), 1);
-    puppet.say(&source(1, 0, 2, b"ab"), NOW);
-    puppet.say(&source(1, 1, 3, b"ab"), NOW);
-    puppet.say(&source(1, 1, 2, b"abc"), NOW);
-    assert_eq!(puppet.discarded(Discard::PacketInconsistent), 2);
+    peer.say(&source(0, 0, 1, &block), NOW);
+    assert_eq!(peer.discarded(Discard::UnitMalformed), 1);
+    peer.say(&source(1, 0, 2, b"ab"), NOW);
+    peer.say(&source(1, 1, 3, b"ab"), NOW);
+    peer.say(&source(1, 1, 2, b"abc"), NOW);
+    assert_eq!(peer.discarded(Discard::PacketInconsistent), 2);
     let mut pong = Vec::new();
     Pong { id: 9_999, received_at: NOW, sent_at: NOW }.write(&mut pong);
-    puppet.say(&pong, NOW);
-    assert_eq!(puppet.discarded(Discard::PongUnknown), 1);
+    peer.say(&pong, NOW);
+    assert_eq!(peer.discarded(Discard::PongUnknown), 1);
     let mut report = Vec::new();
     let link = LinkNumber::new(0).unwrap();
     let bytes = ByteCount::new(1 << 40);
@@ -146,28 +146,28 @@ fn authentic_nonsense_is_counted_and_ends_nothing() {
         recent: Recent::of(0, |_| false),
     }
     .write(&mut report);
-    puppet.say(&report, NOW);
-    assert_eq!(puppet.discarded(Discard::ReportImpossible), 1);
+    peer.say(&report, NOW);
+    assert_eq!(peer.discarded(Discard::ReportImpossible), 1);
     let block = [&Prefix::new(2, NOW).to_bytes()[..], b"ok"].concat();
-    puppet.say(&source(2, 0, 1, &block), NOW);
-    assert_eq!(puppet.units(), 1);
+    peer.say(&source(2, 0, 1, &block), NOW);
+    assert_eq!(peer.units(), 1);
 }
 
 #[test]
 fn wild_times_and_ids_are_survived() {
-    let mut puppet = Puppet::new();
+    let mut peer = RawPeer::new();
     let ends = [0, 1, 1 << 62, 1 << 63, u64::MAX - 1, u64::MAX].map(Instant::from_nanos);
     for (step, at) in ends.into_iter().enumerate() {
         for id in 0..40 {
             let mut bytes = Vec::new();
             Ping { id, sent_at: at }.write(&mut bytes);
             Pong { id, received_at: at, sent_at: ends[(step + 1) % ends.len()] }.write(&mut bytes);
-            puppet.say(&bytes, Instant::from_millis(100_000 + 100 * step as u64 + u64::from(id)));
+            peer.say(&bytes, Instant::from_millis(100_000 + 100 * step as u64 + u64::from(id)));
         }
     }
-    assert!(puppet.operator.clock().is_some());
-    let _ = puppet.operator.links().count();
-    assert!(puppet.operator.poll_timeout().is_some());
+    assert!(peer.operator.clock().is_some());
+    let _ = peer.operator.links().count();
+    assert!(peer.operator.poll_timeout().is_some());
 }
 
 proptest! {
@@ -179,16 +179,16 @@ proptest! {
             (0_u8..6, prop::collection::vec(any::<u8>(), 1..120), 0_u64..200), 1..60,
         ),
     ) {
-        let mut puppet = Puppet::new();
+        let mut peer = RawPeer::new();
         let mut now = NOW;
         for (kind, mut plaintext, millis) in plaintexts {
             now += std::time::Duration::from_millis(millis);
             plaintext[0] = kind << 4 | plaintext[0] & 1;
-            puppet.say(&plaintext, now);
+            peer.say(&plaintext, now);
         }
-        puppet.say(&[0], now);
-        prop_assert!(puppet.operator.is_established());
-        let counters = puppet.operator.counters();
+        peer.say(&[0], now);
+        prop_assert!(peer.operator.is_established());
+        let counters = peer.operator.counters();
         let forged = counters.discarded(Discard::DatagramForged);
         prop_assert_eq!(forged, 0);
     }

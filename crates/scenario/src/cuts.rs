@@ -1,0 +1,148 @@
+//! Four links of a car on the road, of which some are cut for three seconds every ten.
+
+use tautline_sim::preset::{Carrier, Preset};
+use tautline_transport::Config;
+use tautline_units::{Bitrate, Duration, Instant};
+
+use crate::Error;
+use crate::measure::{delays_ms, longest_gap, millis, within};
+use crate::run::{Run, Setup};
+use crate::script::Step;
+use crate::traffic::{Commands, Media, Traffic};
+
+/// Which links are cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// None.
+    None,
+    /// So many, those that were granted the most.
+    Best(usize),
+    /// Each one in turn.
+    AnyOne,
+    /// Each two in turn.
+    AnyTwo,
+}
+
+/// What the operator saw of one run or more; delays and gaps in ms, rates in Mbit/s.
+#[derive(Debug, Clone, Default)]
+pub struct Seen {
+    /// The longest time without a delivered unit during each cut.
+    pub gaps: Vec<f64>,
+    /// Units that the session took within the second after each cut.
+    pub sent_after: usize,
+    /// Those of them that came.
+    pub came_after: usize,
+    /// Units that the session took after the first three seconds.
+    pub sent: usize,
+    /// The delays of those that came.
+    pub delays: Vec<f64>,
+    /// The budget, every 100 ms.
+    pub budgets: Vec<f64>,
+    /// What each link was granted at the end.
+    pub granted: Vec<f64>,
+}
+
+impl Seen {
+    /// Makes one run of 52 s, with four cuts.
+    ///
+    /// # Errors
+    /// For a session that cannot be configured so.
+    pub fn of(config: Config, choice: Choice, seed: u64) -> Result<Self, Error> {
+        let links = (0..4).zip(CARRIERS);
+        let links = links.map(|(at, carrier)| Preset::LteDriving.pair_of(carrier, seed * 4 + at));
+        let setup = Setup::new(seed + 100, links.collect()).with_config(config);
+        // Slices differ: every sixth is twice as large as the others.
+        let media = Media { large_every: 6, large_factor: 2.0, ..Media::slices(360, MEDIA) };
+        let vehicle = Traffic::default().with_media(media);
+        let operator = Traffic::default().with_commands(Commands::default());
+        let mut run = setup.start(vehicle, operator)?;
+        let mut seen = Self::default();
+        for cycle in 0..CUTS {
+            let at = FIRST + CYCLE * cycle;
+            run.until(at);
+            let cut = choice.links(&run, (seed + u64::from(cycle)) as usize);
+            cut.iter().for_each(|link| run.step(Step::Cut(*link)));
+            run.until(at + CUT);
+            cut.iter().for_each(|link| run.step(Step::Restore(*link)));
+            seen.note_cut(&run, at);
+        }
+        run.until(FIRST + CYCLE * CUTS);
+        seen.note_all(&run);
+        Ok(seen)
+    }
+
+    /// Adds what was seen of other runs.
+    pub fn add(&mut self, other: Self) {
+        self.gaps.extend(other.gaps);
+        self.sent_after += other.sent_after;
+        self.came_after += other.came_after;
+        self.sent += other.sent;
+        self.delays.extend(other.delays);
+        self.budgets.extend(other.budgets);
+        self.granted.extend(other.granted);
+    }
+
+    /// Share of the units sent within the second after a cut that came.
+    pub fn share_after(&self) -> f64 {
+        self.came_after as f64 / self.sent_after as f64
+    }
+
+    /// Share of all units sent that came.
+    pub fn share(&self) -> f64 {
+        self.delays.len() as f64 / self.sent as f64
+    }
+
+    fn note_cut(&mut self, run: &Run<Traffic>, at: Instant) {
+        let media = run.media();
+        let came = media.iter().filter_map(|unit| unit.received.map(|received| received.at));
+        self.gaps.push(millis(longest_gap(came, at..at + CUT)));
+        for unit in within(&media, at..at + AFTER) {
+            self.sent_after += usize::from(unit.offered.accepted.is_some());
+            self.came_after += usize::from(unit.received.is_some());
+        }
+    }
+
+    fn note_all(&mut self, run: &Run<Traffic>) {
+        let (media, end) = (run.media(), run.world.now());
+        let settled = || within(&media, SETTLED..end);
+        self.sent += settled().filter(|unit| unit.offered.accepted.is_some()).count();
+        self.delays.extend(delays_ms(settled()));
+        let vehicle = run.vehicle();
+        let budgets = &vehicle.application.budgets;
+        let mut at = SETTLED;
+        while at < end {
+            let before = budgets.partition_point(|(told, _)| *told <= at).checked_sub(1);
+            self.budgets.push(before.map_or(0.0, |last| budgets[last].1.as_f64() / 1e6));
+            at += BUDGET_INTERVAL;
+        }
+        self.granted.extend(vehicle.session.links().map(|link| link.granted.as_f64() / 1e6));
+    }
+}
+
+impl Choice {
+    /// The links to cut now, as the `turn`-th of their kind.
+    fn links(self, run: &Run<Traffic>, turn: usize) -> Vec<usize> {
+        match self {
+            Self::None => Vec::new(),
+            Self::Best(count) => {
+                let mut links: Vec<_> = run.vehicle().session.links().enumerate().collect();
+                links.sort_by_key(|(at, link)| (std::cmp::Reverse(link.granted), *at));
+                links.into_iter().take(count).map(|(at, _)| at).collect()
+            }
+            Self::AnyOne => vec![turn % CARRIERS.len()],
+            Self::AnyTwo => PAIRS[turn % PAIRS.len()].to_vec(),
+        }
+    }
+}
+
+const MEDIA: Bitrate = Bitrate::from_mbps(6);
+const CARRIERS: [Carrier; 4] = [Carrier::A, Carrier::A, Carrier::B, Carrier::B];
+const PAIRS: [[usize; 2]; 6] = [[0, 1], [2, 3], [0, 2], [1, 3], [0, 3], [1, 2]];
+/// Not counted before: the first steps of the rate control.
+const SETTLED: Instant = Instant::from_millis(3_000);
+const FIRST: Instant = Instant::from_millis(12_000);
+const CUT: Duration = Duration::from_secs(3);
+const AFTER: Duration = Duration::from_secs(1);
+const CYCLE: Duration = Duration::from_secs(10);
+const CUTS: u32 = 4;
+const BUDGET_INTERVAL: Duration = Duration::from_millis(100);

@@ -1,0 +1,87 @@
+//! Two sessions over a wire without delay or loss.
+
+use tautline_transport::{Config, Error, Event, Route, Session};
+use tautline_units::Instant;
+
+use crate::run::{LEASE, identity};
+use crate::script::Side;
+
+/// A vehicle's session and an operator's; what one sends the other has at once.
+#[derive(Debug)]
+pub struct Direct {
+    /// Began the session.
+    pub vehicle: Session,
+    /// Answers.
+    pub operator: Session,
+    /// The time of both.
+    pub now: Instant,
+    /// Datagrams that went either way.
+    pub datagrams: u64,
+    buffer: Vec<u8>,
+}
+
+impl Direct {
+    /// Two sessions that know of each other and have exchanged nothing yet; the vehicle's
+    /// configuration first.
+    ///
+    /// # Errors
+    /// For routes or a configuration that no session can have.
+    pub fn new(routes: &[Route], vehicle: Config, operator: Config) -> Result<Self, Error> {
+        let (a, b) = (identity(Side::Vehicle), identity(Side::Operator));
+        let now = Instant::from_millis(1);
+        Ok(Self {
+            vehicle: Session::initiate(vehicle, &a, b.public(), LEASE, routes, 1, now)?,
+            operator: Session::respond(operator, &b, a.public(), LEASE, 2, now)?,
+            now,
+            datagrams: 0,
+            buffer: Vec::new(),
+        })
+    }
+
+    /// Moves every datagram at once.
+    pub fn exchange(&mut self) {
+        let Self { vehicle, operator, now, datagrams, buffer } = self;
+        let mut moved = true;
+        while moved {
+            moved = false;
+            while let Some(route) = vehicle.poll_transmit(buffer, *now) {
+                operator.handle_datagram(route, buffer, *now);
+                (*datagrams, moved) = (*datagrams + 1, true);
+            }
+            while let Some(route) = operator.poll_transmit(buffer, *now) {
+                vehicle.handle_datagram(route, buffer, *now);
+                (*datagrams, moved) = (*datagrams + 1, true);
+            }
+        }
+    }
+
+    /// Moves the time on to the next timer, and nothing else; false if that is after `end`.
+    pub fn step(&mut self, end: Instant) -> bool {
+        let due = |session: &Session| session.poll_timeout().map(|(at, _)| at);
+        let timers = [due(&self.vehicle), due(&self.operator)];
+        let Some(next) = timers.into_iter().flatten().min().filter(|at| *at <= end) else {
+            return false;
+        };
+        self.now = self.now.max(next);
+        for (session, due) in [&mut self.vehicle, &mut self.operator].into_iter().zip(timers) {
+            if due.is_some_and(|at| at <= self.now) {
+                session.handle_timeout(self.now);
+            }
+        }
+        true
+    }
+
+    /// Runs until `end`: every timer, every datagram.
+    pub fn run_until(&mut self, end: Instant) {
+        self.exchange();
+        while self.step(end) {
+            self.exchange();
+        }
+        self.now = end;
+    }
+
+    /// Takes the operator's events.
+    pub fn operator_events(&mut self) -> impl Iterator<Item = Event> {
+        std::iter::from_fn(|| self.operator.poll_event())
+    }
+}

@@ -1,0 +1,204 @@
+//! A session and its application as one node of a world.
+
+mod clock;
+mod transport;
+
+use std::collections::VecDeque;
+
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::SeedableRng;
+use tautline_sim::world::{self, Node};
+use tautline_transport::{Event, Route, Session};
+use tautline_units::Instant;
+
+pub use clock::{Clock, Moment};
+pub use transport::Transport;
+
+use crate::faults::Faults;
+
+/// One end of a run: a session `T`, the application `A` above it, a clock, and the faults between
+/// the network and the session.
+///
+/// Every datagram passes the faults, then the session; every event of the session goes to the
+/// application at once. All random numbers of an endpoint come from one generator, in the order
+/// of its draws.
+#[derive(Debug)]
+pub struct Endpoint<A, T = Session> {
+    /// The session.
+    pub session: T,
+    /// What stands above it.
+    pub application: A,
+    /// What befalls datagrams that come.
+    pub faults: Faults,
+    clock: Clock,
+    rng: ChaCha20Rng,
+    /// The latest time that the session was told: its time never goes back.
+    latest: Instant,
+    /// Lines for the world's log, if events are written there.
+    lines: Option<VecDeque<String>>,
+}
+
+/// What an application does with its session `T`, and what a test or measurement sees of both.
+///
+/// Only the first three must be there; `watch_*` look on and change nothing of the run.
+pub trait Application<T = Session> {
+    /// When [`Application::produce`] is due next, on the endpoint's clock.
+    fn next_at(&self) -> Option<Instant>;
+
+    /// Hands over the units that are due.
+    fn produce(&mut self, session: &mut T, rng: &mut ChaCha20Rng, at: Moment);
+
+    /// Takes an event of the session.
+    fn handle_event(&mut self, session: &T, event: Event, at: Moment);
+
+    /// Begins at the world's start, which the endpoint's clock shows as `start`.
+    fn begin(&mut self, _start: Instant) {}
+
+    /// Sees a datagram as the network brought it, before the faults.
+    fn watch_arrival(&mut self, _route: Route, _datagram: &[u8], _at: Moment) {}
+
+    /// Sees a datagram that the session is handed next.
+    fn watch_intake(&mut self, _session: &T, _datagram: &[u8], _at: Moment) {}
+
+    /// Sees the session right after it has taken `datagram`, before its events.
+    fn watch_taken(&mut self, _session: &T, _datagram: &[u8], _at: Moment) {}
+
+    /// Sees a datagram that the session sends.
+    fn watch_departure(&mut self, _session: &T, _route: Route, _datagram: &[u8], _at: Moment) {}
+
+    /// Sees the session after anything that may have changed it, before its events.
+    fn watch_session(&mut self, _session: &T, _at: Moment) {}
+
+    /// Sees the endpoint's clock, which was set by so many nanoseconds.
+    fn watch_clock(&mut self, _clock: Clock, _nanos: i64, _at: Moment) {}
+
+    /// Sees the session that is about to be replaced by a new one.
+    fn watch_restart(&mut self, _session: &T) {}
+}
+
+impl<A: Application<T>, T: Transport> Endpoint<A, T> {
+    /// An endpoint whose clock is `clock` and whose random numbers are drawn from `seed`.
+    pub fn new(session: T, mut application: A, clock: world::Clock, seed: u64) -> Self {
+        let clock = Clock::from(clock);
+        let start = clock.local(Instant::ZERO);
+        application.begin(start);
+        Self {
+            session,
+            application,
+            faults: Faults::None,
+            clock,
+            rng: ChaCha20Rng::seed_from_u64(seed),
+            latest: start,
+            lines: None,
+        }
+    }
+
+    /// Lets `faults` befall every datagram that comes.
+    pub fn with_faults(self, faults: Faults) -> Self {
+        Self { faults, ..self }
+    }
+
+    /// Writes every event into the world's log.
+    pub fn with_log(self) -> Self {
+        Self { lines: Some(VecDeque::new()), ..self }
+    }
+
+    /// The clock as it is set now.
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// Sets the clock `nanos` ahead, or back if they are negative; `now` is the node's own time.
+    ///
+    /// A session's time never goes back: after a step back it stands until the clock has caught up.
+    pub fn set_clock(&mut self, nanos: i64, now: Instant) {
+        self.clock.set(nanos);
+        let at = self.moment(now);
+        self.application.watch_clock(self.clock, nanos, at);
+        self.handle_timeout(now);
+    }
+
+    /// Forgets the session for another, as a machine does that starts again.
+    pub fn restart(&mut self, session: T) {
+        self.application.watch_restart(&self.session);
+        self.session = session;
+    }
+
+    fn moment(&self, now: Instant) -> Moment {
+        Moment::new(self.clock, now)
+    }
+
+    /// The moment, at which the session's time has come as far.
+    fn advance(&mut self, now: Instant) -> Moment {
+        let at = self.moment(now);
+        self.latest = self.latest.max(at.local());
+        at
+    }
+
+    fn take(&mut self, route: Route, datagram: &[u8], now: Instant) {
+        let at = self.advance(now);
+        self.application.watch_intake(&self.session, datagram, at);
+        self.session.handle_datagram(route, datagram, at.local());
+        self.application.watch_taken(&self.session, datagram, at);
+        self.observe(at);
+    }
+
+    fn observe(&mut self, at: Moment) {
+        self.application.watch_session(&self.session, at);
+        while let Some(event) = self.session.poll_event() {
+            if let Some(lines) = &mut self.lines {
+                lines.push_back(line_of(&event));
+            }
+            self.application.handle_event(&self.session, event, at);
+        }
+    }
+}
+
+impl<A: Application<T>, T: Transport> Node for Endpoint<A, T> {
+    fn handle_datagram(&mut self, route: world::Route, datagram: &[u8], now: Instant) {
+        let route = Route { socket: route.socket, remote: route.remote };
+        let at = self.moment(now);
+        self.application.watch_arrival(route, datagram, at);
+        if let Faults::None = self.faults {
+            return self.take(route, datagram, now);
+        }
+        for (route, datagram) in self.faults.befall(route, datagram, &mut self.rng) {
+            self.take(route, &datagram, now);
+        }
+    }
+
+    fn poll_transmit(&mut self, buffer: &mut Vec<u8>, now: Instant) -> Option<world::Route> {
+        let at = self.advance(now);
+        let route = self.session.poll_transmit(buffer, at.local())?;
+        self.application.watch_departure(&self.session, route, buffer, at);
+        Some(world::Route { socket: route.socket, remote: route.remote })
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let due = [self.session.poll_timeout(), self.application.next_at()];
+        // While the clock stands still, nothing is due that was not before.
+        due.into_iter().flatten().min().map(|at| self.clock.node(at.max(self.latest)))
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        let at = self.advance(now);
+        self.session.handle_timeout(at.local());
+        self.observe(at);
+        self.application.produce(&mut self.session, &mut self.rng, at);
+        self.observe(at);
+    }
+
+    fn poll_log(&mut self, _now: Instant) -> Option<String> {
+        self.lines.as_mut()?.pop_front()
+    }
+}
+
+/// An event without a unit's content.
+fn line_of(event: &Event) -> String {
+    match event {
+        Event::Unit { class, number, bytes, sent_at, repaired } => {
+            format!("{class:?} {number:?} {} B {sent_at:?} {repaired}", bytes.len())
+        }
+        other => format!("{other:?}"),
+    }
+}

@@ -1,0 +1,56 @@
+use tautline_transport::{Class, Event, Route, SendError, Session, UnitNumber};
+use tautline_units::{Duration, Instant};
+
+/// What carries an application's units: a session, or a stand-in for one.
+///
+/// The methods are those of [`Session`].
+pub trait Transport {
+    /// Takes a unit for the peer.
+    ///
+    /// # Errors
+    /// Why the unit is refused.
+    fn send(
+        &mut self,
+        class: Class,
+        unit: &[u8],
+        deadline: Duration,
+        now: Instant,
+    ) -> Result<UnitNumber, SendError>;
+    /// Takes a datagram in.
+    fn handle_datagram(&mut self, route: Route, datagram: &[u8], now: Instant);
+    /// Writes the next datagram into `buffer` and tells where it goes.
+    fn poll_transmit(&mut self, buffer: &mut Vec<u8>, now: Instant) -> Option<Route>;
+    /// Gives the next event.
+    fn poll_event(&mut self) -> Option<Event>;
+    /// When [`Transport::handle_timeout`] is due next.
+    fn poll_timeout(&self) -> Option<Instant>;
+    /// Does what is due.
+    fn handle_timeout(&mut self, now: Instant);
+}
+
+impl Transport for Session {
+    fn send(
+        &mut self,
+        class: Class,
+        unit: &[u8],
+        deadline: Duration,
+        now: Instant,
+    ) -> Result<UnitNumber, SendError> {
+        Session::send(self, class, unit, deadline, now)
+    }
+    fn handle_datagram(&mut self, route: Route, datagram: &[u8], now: Instant) {
+        Session::handle_datagram(self, route, datagram, now);
+    }
+    fn poll_transmit(&mut self, buffer: &mut Vec<u8>, now: Instant) -> Option<Route> {
+        Session::poll_transmit(self, buffer, now)
+    }
+    fn poll_event(&mut self) -> Option<Event> {
+        Session::poll_event(self)
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        Session::poll_timeout(self).map(|(at, _)| at)
+    }
+    fn handle_timeout(&mut self, now: Instant) {
+        Session::handle_timeout(self, now);
+    }
+}

@@ -1,0 +1,45 @@
+//! Simulated endpoints in virtual time: what every test, bench and measurement of the transport
+//! runs on.
+//!
+//! - [`endpoint`]: a session and its application as one node of a [`World`](tautline_sim::world::World).
+//! - [`traffic`]: an application as data: media units at even intervals, commands.
+//! - [`faults`]: what befalls datagrams before a session has them.
+//! - [`script`]: what befalls links, clocks and endpoints, and when.
+//! - [`run`]: a vehicle and an operator joined by links.
+//! - [`direct`]: two sessions over a wire without delay or loss.
+//! - [`cuts`]: a car on the road of whose links some are cut, again and again.
+//! - [`measure`]: shares on time, delays, gaps, goodput.
+//!
+//! Everything comes from a seed: equal seeds give equal runs, byte for byte.
+//!
+//! ```
+//! use tautline_scenario::run::Setup;
+//! use tautline_scenario::script::{Script, Step};
+//! use tautline_scenario::traffic::{Commands, Media, Traffic};
+//! use tautline_sim::link::{Config, Pair};
+//! use tautline_units::{Bitrate, Duration, Instant};
+//!
+//! let link = Config::of_rate(Bitrate::from_mbps(8)).with_delay(Duration::from_millis(20));
+//! let setup = Setup::new(7, vec![Pair::symmetric(link); 2]);
+//! let vehicle = Traffic::default().with_media(Media::slices(360, Bitrate::from_mbps(2)));
+//! let operator = Traffic::default().with_commands(Commands::default());
+//! let mut run = setup.start(vehicle, operator)?;
+//! let script = Script::from([(Instant::from_millis(1_000), Step::Cut(1))]);
+//! run.play(&script, Instant::from_millis(2_000));
+//! let media = run.media();
+//! assert!(media.iter().filter(|unit| unit.delay().is_some()).count() > 500);
+//! # Ok::<(), tautline_scenario::Error>(())
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod cuts;
+pub mod direct;
+pub mod endpoint;
+mod error;
+pub mod faults;
+pub mod measure;
+pub mod run;
+pub mod script;
+pub mod traffic;
+
+pub use error::Error;

@@ -1,0 +1,246 @@
+//! A vehicle and an operator, joined by links.
+
+use std::net::SocketAddr;
+
+use tautline_sim::link::Pair;
+use tautline_sim::world::{self, End, LinkId, NodeId, World};
+use tautline_transport::{Config, Identity, LinkNumber, Route, Session};
+use tautline_units::Instant;
+
+use crate::Error;
+use crate::endpoint::{Application, Endpoint};
+use crate::faults::Faults;
+use crate::measure::{self, Unit};
+use crate::script::{Script, Side, Step};
+use crate::traffic::Traffic;
+
+/// A run, before it begins.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// Of every random number: links, sessions, endpoints.
+    pub seed: u64,
+    /// The links, media going up.
+    pub links: Vec<Pair>,
+    /// The one link that the session may use, or all. The others are there all the same, so that
+    /// this one meets the same fate as among them.
+    pub only: Option<usize>,
+    /// The vehicle's clock and the operator's.
+    pub clocks: [world::Clock; 2],
+    /// The vehicle's configuration and the operator's.
+    pub configs: [Config; 2],
+    /// What befalls the datagrams that come to either.
+    pub faults: Faults,
+    /// Whether the world's log is kept, with every event; without, it has a digest of datagrams.
+    pub log: bool,
+}
+
+impl Setup {
+    /// A run over `links` with true clocks and nothing but defaults.
+    pub fn new(seed: u64, links: Vec<Pair>) -> Self {
+        Self {
+            seed,
+            links,
+            only: None,
+            clocks: Default::default(),
+            configs: Default::default(),
+            faults: Faults::None,
+            log: false,
+        }
+    }
+
+    /// Configures both sides.
+    pub fn with_config(self, config: Config) -> Self {
+        Self { configs: [config.clone(), config], ..self }
+    }
+
+    /// Puts both endpoints and the links into a world, at its start.
+    ///
+    /// # Errors
+    /// For a session or a link that cannot be configured so.
+    pub fn start<A: Application>(&self, vehicle: A, operator: A) -> Result<Run<A>, Error> {
+        let found = self.links.len();
+        let count = u8::try_from(found).map_err(|_| Error::Links { found })?;
+        let mut world = World::new(self.seed);
+        if !self.log {
+            world.log_mut().keep(0);
+        }
+        let operator = self.endpoint(Side::Operator, self.responder(self.seed ^ 1)?, operator);
+        let operator = world.add(operator, self.clock(Side::Operator));
+        // Its first message finds no link yet and is sent again.
+        let vehicle = self.endpoint(Side::Vehicle, self.initiator(count)?, vehicle);
+        let vehicle = world.add(vehicle, self.clock(Side::Vehicle));
+        let mut links = Vec::new();
+        for (number, pair) in (0..count).zip(&self.links) {
+            let here = End::new(vehicle, number, address(number, VEHICLE_PORT));
+            let there = End::new(operator, 0, operator_address(number));
+            links.push(world.link(here, there, pair)?);
+        }
+        Ok(Run { world, setup: self.clone(), nodes: [vehicle, operator], links })
+    }
+
+    fn endpoint<A: Application>(
+        &self,
+        side: Side,
+        session: Session,
+        application: A,
+    ) -> Endpoint<A> {
+        let seed = match side {
+            Side::Vehicle => self.seed ^ 3,
+            Side::Operator => self.seed ^ 4,
+        };
+        let endpoint = Endpoint::new(session, application, self.clock(side), seed);
+        let endpoint = endpoint.with_faults(self.faults.clone());
+        if self.log { endpoint.with_log() } else { endpoint }
+    }
+
+    fn initiator(&self, count: u8) -> Result<Session, Error> {
+        let used = |number: &u8| self.only.is_none_or(|only| only == usize::from(*number));
+        let route = |socket| Route { socket, remote: operator_address(socket) };
+        let routes: Vec<Route> = (0..count).filter(used).map(route).collect();
+        let [config, _] = self.configs.clone();
+        let (identity, peer) = (identity(Side::Vehicle), identity(Side::Operator).public());
+        let now = self.clock(Side::Vehicle).local(Instant::ZERO);
+        Ok(Session::initiate(config, &identity, peer, LEASE, &routes, self.seed ^ 2, now)?)
+    }
+
+    /// The operator's session, ignorant of all others.
+    fn responder(&self, seed: u64) -> Result<Session, Error> {
+        let [_, config] = self.configs.clone();
+        let (identity, peer) = (identity(Side::Operator), identity(Side::Vehicle).public());
+        let now = self.clock(Side::Operator).local(Instant::ZERO);
+        Ok(Session::respond(config, &identity, peer, LEASE, seed, now)?)
+    }
+
+    fn clock(&self, side: Side) -> world::Clock {
+        self.clocks[side as usize]
+    }
+}
+
+/// Two endpoints in a world; a panic while there is one prints `SIM_SEED=..`.
+#[derive(Debug)]
+pub struct Run<A> {
+    /// The world with everything in it.
+    pub world: World<Endpoint<A>>,
+    setup: Setup,
+    nodes: [NodeId; 2],
+    links: Vec<LinkId>,
+}
+
+impl<A> Drop for Run<A> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("SIM_SEED={}", self.setup.seed);
+        }
+    }
+}
+
+impl<A: Application> Run<A> {
+    /// What the run was made from.
+    pub fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    /// The world's places of the links, in the order of [`Setup::links`].
+    pub fn links(&self) -> &[LinkId] {
+        &self.links
+    }
+
+    /// An endpoint's place in the world.
+    pub fn node(&self, side: Side) -> NodeId {
+        self.nodes[side as usize]
+    }
+
+    /// An endpoint.
+    pub fn endpoint(&self, side: Side) -> &Endpoint<A> {
+        self.world.node(self.node(side))
+    }
+
+    /// The vehicle.
+    pub fn vehicle(&self) -> &Endpoint<A> {
+        self.endpoint(Side::Vehicle)
+    }
+
+    /// The operator.
+    pub fn operator(&self) -> &Endpoint<A> {
+        self.endpoint(Side::Operator)
+    }
+
+    /// Runs until `at`.
+    pub fn until(&mut self, at: Instant) {
+        self.world.run_until(at);
+    }
+
+    /// Runs until `end`, with the steps of `script` until then.
+    pub fn play(&mut self, script: &Script, end: Instant) {
+        for (at, step) in script.steps().iter().filter(|(at, _)| *at <= end) {
+            self.until(*at);
+            self.step(*step);
+        }
+        self.until(end);
+    }
+
+    /// Lets `step` happen now.
+    ///
+    /// # Panics
+    /// If it names a link that there is not.
+    pub fn step(&mut self, step: Step) {
+        match step {
+            Step::Cut(link) => self.world.set_cut(self.links[link], true),
+            Step::Restore(link) => self.world.set_cut(self.links[link], false),
+            Step::Rebind(link, port) => {
+                self.world.rebind(self.links[link], address(link as u8, port));
+            }
+            Step::Readdress(link, host) => {
+                self.world.rebind(self.links[link], address(host, VEHICLE_PORT));
+            }
+            Step::SetClock(side, nanos) => {
+                self.world.act(self.node(side), |endpoint, now| endpoint.set_clock(nanos, now));
+            }
+            Step::LimitDatagrams(side, link, bytes) => {
+                let link = LinkNumber::new(link as u8).expect("a session's link");
+                self.world.act(self.node(side), |endpoint, _| {
+                    endpoint.session.set_datagram_bytes_max(link, bytes);
+                });
+            }
+            Step::RestartOperator(seed) => {
+                let session = self.setup.responder(seed).expect("the first one was sound");
+                let node = self.node(Side::Operator);
+                self.world.act(node, |endpoint, _| endpoint.restart(session));
+            }
+        }
+    }
+}
+
+impl Run<Traffic> {
+    /// The media units that the vehicle handed over, each with what came of it.
+    pub fn media(&self) -> Vec<Unit> {
+        let (from, to) = (self.vehicle(), self.operator());
+        measure::units(&from.application.media.offered, &to.application.media.received)
+    }
+
+    /// The commands that the operator handed over, each with what came of it.
+    pub fn commands(&self) -> Vec<Unit> {
+        let (from, to) = (self.operator(), self.vehicle());
+        measure::units(&from.application.commands.offered, &to.application.commands.received)
+    }
+}
+
+/// The key of one side; everybody may know it.
+pub fn identity(side: Side) -> Identity {
+    Identity::from_seed(&[side as u8 + 1; 32])
+}
+
+/// The lease of every run.
+pub const LEASE: [u8; 16] = [7; 16];
+
+fn address(host: u8, port: u16) -> SocketAddr {
+    SocketAddr::from(([10, 0, 0, host + 1], port))
+}
+
+fn operator_address(link: u8) -> SocketAddr {
+    address(OPERATOR_HOST, OPERATOR_PORT + u16::from(link))
+}
+
+const VEHICLE_PORT: u16 = 4_000;
+const OPERATOR_HOST: u8 = 9;
+const OPERATOR_PORT: u16 = 5_000;

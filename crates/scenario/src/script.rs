@@ -1,0 +1,109 @@
+//! What befalls links, clocks and endpoints, and when: as data.
+
+use tautline_units::{ByteCount, Instant};
+
+/// One of the two endpoints of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Side {
+    /// Begins the session and sends media.
+    Vehicle,
+    /// Answers and commands.
+    Operator,
+}
+
+impl Side {
+    /// Both, the vehicle first.
+    pub const BOTH: [Self; 2] = [Self::Vehicle, Self::Operator];
+
+    /// The other one.
+    pub const fn peer(self) -> Self {
+        match self {
+            Self::Vehicle => Self::Operator,
+            Self::Operator => Self::Vehicle,
+        }
+    }
+}
+
+/// One thing that happens; links are numbered from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// A link carries nothing any more, either way.
+    Cut(usize),
+    /// It carries again.
+    Restore(usize),
+    /// The vehicle's end of a link comes from another port.
+    Rebind(usize, u16),
+    /// The vehicle's end of a link has another address.
+    Readdress(usize, u8),
+    /// A clock is set ahead by so many nanoseconds, or back.
+    SetClock(Side, i64),
+    /// The largest datagram that a side sends on a link changes.
+    LimitDatagrams(Side, usize, ByteCount),
+    /// The operator loses its memory; what it begins with next is drawn from this seed.
+    RestartOperator(u64),
+}
+
+/// Steps in order of time.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Script(Vec<(Instant, Step)>);
+
+impl Script {
+    /// Adds a step; steps of one instant happen in the order in which they were added.
+    pub fn add(&mut self, at: Instant, step: Step) {
+        let place = self.0.partition_point(|(other, _)| *other <= at);
+        self.0.insert(place, (at, step));
+    }
+
+    /// Cuts `link` from one instant to another.
+    pub fn cut(&mut self, link: usize, from: Instant, to: Instant) {
+        self.add(from, Step::Cut(link));
+        self.add(to, Step::Restore(link));
+    }
+
+    /// Parts the steps until `at` from those after it.
+    pub fn split(mut self, at: Instant) -> (Self, Self) {
+        let after = self.0.split_off(self.0.partition_point(|(other, _)| *other <= at));
+        (self, Self(after))
+    }
+
+    /// The steps in order of time.
+    pub fn steps(&self) -> &[(Instant, Step)] {
+        &self.0
+    }
+
+    /// Whether nothing happens.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<const N: usize> From<[(Instant, Step); N]> for Script {
+    fn from(steps: [(Instant, Step); N]) -> Self {
+        steps.into_iter().collect()
+    }
+}
+
+impl FromIterator<(Instant, Step)> for Script {
+    fn from_iter<I: IntoIterator<Item = (Instant, Step)>>(steps: I) -> Self {
+        let mut script = Self::default();
+        steps.into_iter().for_each(|(at, step)| script.add(at, step));
+        script
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_stand_in_order_of_time_and_then_of_addition() {
+        let at = Instant::from_millis;
+        let mut script = Script::from([(at(5), Step::Cut(1)), (at(2), Step::Cut(0))]);
+        script.cut(2, at(2), at(5));
+        let steps = script.steps().iter().map(|(_, step)| *step);
+        let order = [Step::Cut(0), Step::Cut(2), Step::Cut(1), Step::Restore(2)];
+        assert_eq!(steps.collect::<Vec<_>>(), order);
+        let (until, after) = script.split(at(2));
+        assert_eq!((until.steps().len(), after.steps().len()), (2, 2));
+    }
+}

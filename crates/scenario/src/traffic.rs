@@ -1,0 +1,248 @@
+//! An application as data: media units at even intervals, commands, and what has come of both.
+
+mod source;
+
+use rand_chacha::ChaCha20Rng;
+use tautline_transport::link::State;
+use tautline_transport::{Class, Event, LossReason, Session, UnitNumber};
+use tautline_units::{Bitrate, ByteCount, Duration, Instant};
+
+pub use source::{Commands, Media};
+
+use crate::endpoint::{Application, Moment, Transport};
+
+/// An application that sends media, commands, both or nothing, and notes everything it is told.
+///
+/// A unit carries its place in [`Flow::offered`], then a pattern by which damage is found; what
+/// comes is held against it. All instants noted are the world's.
+#[derive(Debug, Default)]
+pub struct Traffic {
+    media_source: Option<Media>,
+    command_source: Option<Commands>,
+    media_at: Instant,
+    command_at: Instant,
+    /// Nothing is sent from then on, on the endpoint's clock.
+    until: Option<Instant>,
+    buffer: Vec<u8>,
+    /// Media units.
+    pub media: Flow,
+    /// Commands.
+    pub commands: Flow,
+    /// When media was due and the budget zero.
+    pub pauses: Vec<Instant>,
+    /// Every budget.
+    pub budgets: Vec<(Instant, Bitrate)>,
+    /// Every change of a link.
+    pub states: Vec<(Instant, u8, State)>,
+    /// How often the session was established.
+    pub established: u32,
+}
+
+/// The units of one class at one endpoint: those that it handed over and those that came to it.
+#[derive(Debug, Default)]
+pub struct Flow {
+    /// Every unit handed to the session, in order.
+    pub offered: Vec<Offered>,
+    /// Every unit that came, in order.
+    pub received: Vec<Received>,
+    /// Every unit that will never come.
+    pub lost: Vec<(UnitNumber, LossReason)>,
+}
+
+/// A unit that was due and handed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Offered {
+    /// When.
+    pub at: Instant,
+    /// Its size.
+    pub bytes: ByteCount,
+    /// Its number, if the session took it.
+    pub accepted: Option<UnitNumber>,
+}
+
+/// A unit that came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Received {
+    /// Its place in [`Flow::offered`] of the sender.
+    pub index: u64,
+    /// Its number.
+    pub number: UnitNumber,
+    /// When.
+    pub at: Instant,
+    /// When it was handed over, as the session says, on the receiver's clock.
+    pub sent_at: Option<Instant>,
+    /// The error that the estimate of the sender's clock stated then.
+    pub clock_error: Option<Duration>,
+    /// Whether repair packets stood in for missing source packets.
+    pub repaired: bool,
+}
+
+impl Traffic {
+    /// Sends media.
+    pub fn with_media(self, media: Media) -> Self {
+        Self { media_source: Some(media), ..self }
+    }
+
+    /// Sends commands.
+    pub fn with_commands(self, commands: Commands) -> Self {
+        Self { command_source: Some(commands), ..self }
+    }
+
+    /// Sends nothing from `until` on, on the endpoint's clock.
+    pub fn until(self, until: Instant) -> Self {
+        Self { until: Some(until), ..self }
+    }
+
+    /// The last budget; zero before the first.
+    pub fn budget(&self) -> Bitrate {
+        self.budgets.last().map_or(Bitrate::ZERO, |(_, budget)| *budget)
+    }
+
+    /// When the next unit is due.
+    pub fn next_at(&self) -> Option<Instant> {
+        let media = self.media_source.map(|_| self.media_at);
+        let command = self.command_source.map(|_| self.command_at);
+        let next = media.into_iter().chain(command).min()?;
+        Some(next).filter(|at| self.until.is_none_or(|until| *at < until))
+    }
+
+    /// Hands over what is due; a command goes before media.
+    pub fn produce(&mut self, session: &mut impl Transport, at: Moment) {
+        let now = at.local();
+        if self.until.is_some_and(|until| now >= until) {
+            return;
+        }
+        if let Some(commands) = self.command_source
+            && now >= self.command_at
+        {
+            self.command_at = now + commands.interval;
+            self.offer(session, Class::Control, commands.bytes, commands.deadline, at);
+        }
+        if let Some(media) = self.media_source
+            && now >= self.media_at
+        {
+            self.media_at = (self.media_at + media.interval()).max(now);
+            match media.unit_bytes(self.media.offered.len() as u64, self.budget()) {
+                Some(bytes) => self.offer(session, Class::Media, bytes, media.deadline, at),
+                None => self.pauses.push(at.world()),
+            }
+        }
+    }
+
+    fn offer(
+        &mut self,
+        session: &mut impl Transport,
+        class: Class,
+        bytes: ByteCount,
+        deadline: Duration,
+        at: Moment,
+    ) {
+        let flow = match class {
+            Class::Control => &mut self.commands,
+            Class::Media => &mut self.media,
+        };
+        write_unit(&mut self.buffer, flow.offered.len() as u64, bytes);
+        // A refused unit is missing at the far end, where units are counted.
+        let accepted = session.send(class, &self.buffer, deadline, at.local()).ok();
+        let bytes = ByteCount::of(&self.buffer);
+        flow.offered.push(Offered { at: at.world(), bytes, accepted });
+    }
+
+    /// Notes an event; `clock_error` is what the session states then.
+    ///
+    /// # Panics
+    /// If a unit is not what was sent.
+    pub fn note(&mut self, event: Event, clock_error: Option<Duration>, at: Moment) {
+        match event {
+            Event::Unit { class, number, bytes, sent_at, repaired } => {
+                let index = index_of(&bytes);
+                let at = at.world();
+                let received = Received { index, number, at, sent_at, clock_error, repaired };
+                match class {
+                    Class::Control => self.commands.received.push(received),
+                    Class::Media => self.media.received.push(received),
+                }
+            }
+            Event::UnitLost { class, number, reason } => match class {
+                Class::Control => self.commands.lost.push((number, reason)),
+                Class::Media => self.media.lost.push((number, reason)),
+            },
+            Event::Budget { media } => self.budgets.push((at.world(), media)),
+            Event::Link { link, state } => self.states.push((at.world(), link.get(), state)),
+            Event::Established => self.established += 1,
+        }
+    }
+
+    /// Begins at `start` on the endpoint's clock.
+    pub fn begin(&mut self, start: Instant) {
+        (self.media_at, self.command_at) = (start, start);
+    }
+}
+
+impl Application for Traffic {
+    fn next_at(&self) -> Option<Instant> {
+        self.next_at()
+    }
+
+    fn produce(&mut self, session: &mut Session, _rng: &mut ChaCha20Rng, at: Moment) {
+        self.produce(session, at);
+    }
+
+    fn handle_event(&mut self, session: &Session, event: Event, at: Moment) {
+        self.note(event, session.clock().map(|clock| clock.error()), at);
+    }
+
+    fn begin(&mut self, start: Instant) {
+        self.begin(start);
+    }
+}
+
+/// Writes a unit: its place among those offered, then a pattern that differs from unit to unit.
+fn write_unit(unit: &mut Vec<u8>, index: u64, bytes: ByteCount) {
+    unit.resize(HEAD_BYTES.max(bytes.get() as usize), 0);
+    let (head, body) = unit.split_at_mut(HEAD_BYTES);
+    head.copy_from_slice(&index.to_be_bytes());
+    let row = row(index);
+    body.chunks_mut(ROW_BYTES).for_each(|chunk| chunk.copy_from_slice(&row[..chunk.len()]));
+}
+
+/// Reads a unit's place among those offered; all else must be as it was written.
+fn index_of(unit: &[u8]) -> u64 {
+    let (head, body) = unit.split_first_chunk().expect("every unit has a head");
+    let index = u64::from_be_bytes(*head);
+    let row = row(index);
+    let intact = body.chunks(ROW_BYTES).all(|chunk| chunk == &row[..chunk.len()]);
+    assert!(intact, "unit {index} came damaged");
+    index
+}
+
+fn row(index: u64) -> [u8; ROW_BYTES] {
+    std::array::from_fn(|at| at as u8 ^ index as u8)
+}
+
+const HEAD_BYTES: usize = 8;
+const ROW_BYTES: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_unit_tells_its_index_whatever_its_size() {
+        let mut unit = Vec::new();
+        for bytes in [0, 8, 9, 263, 264, 265, 5_000] {
+            write_unit(&mut unit, 0x0102_0304, ByteCount::new(bytes));
+            assert_eq!(unit.len() as u64, bytes.max(8));
+            assert_eq!(index_of(&unit), 0x0102_0304);
+        }
+    }
+
+    #[test]
+    #[should_panic = "damaged"]
+    fn damage_is_found() {
+        let mut unit = Vec::new();
+        write_unit(&mut unit, 5, ByteCount::new(1_000));
+        unit[700] ^= 1;
+        index_of(&unit);
+    }
+}

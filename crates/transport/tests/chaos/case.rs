@@ -1,0 +1,306 @@
+use std::cell::Cell;
+use std::rc::Rc;
+
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use tautline_scenario::endpoint::{Clock, Endpoint};
+use tautline_scenario::faults::{Faults, Random, Rates};
+use tautline_scenario::run::{Run, Setup};
+use tautline_scenario::script::{Script, Side, Step};
+use tautline_sim::link::{Config as LinkConfig, Drop as Lost, Jitter, Outage, Pair};
+use tautline_sim::world::{self, Direction};
+use tautline_transport::sender::planner;
+use tautline_transport::sender::protect::Code;
+use tautline_transport::{Class, Config, Discard, rate};
+use tautline_units::{Bitrate, ByteCount, Duration, Instant};
+
+use crate::auditor::{Auditor, Truth};
+
+/// All of one run, drawn from its seed.
+#[derive(Debug)]
+pub(crate) struct Case {
+    setup: Setup,
+    media_deadline: Duration,
+    media_interval: Duration,
+    script: Script,
+}
+
+/// A run whose faults have ended.
+pub(crate) struct Ended {
+    pub(crate) run: Run<Auditor>,
+}
+
+/// Draws from a seed.
+struct Draws(ChaCha20Rng);
+
+impl Draws {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0.next_u64() % end
+    }
+
+    fn within(&mut self, from: f64, to: f64) -> f64 {
+        from + (to - from) * self.0.next_u32() as f64 / f64::from(u32::MAX)
+    }
+
+    fn one_in(&mut self, count: u64) -> bool {
+        self.below(count) == 0
+    }
+
+    fn pick<T: Copy>(&mut self, of: &[T]) -> T {
+        of[self.below(of.len() as u64) as usize]
+    }
+}
+
+impl Case {
+    pub(crate) fn of(seed: u64) -> Self {
+        let rng = &mut Draws(ChaCha20Rng::seed_from_u64(seed));
+        let links: Vec<Pair> = (0..1 + rng.below(4)).map(|_| pair(rng)).collect();
+        let clock = |rng: &mut Draws| {
+            world::Clock::new(
+                Duration::from_millis(rng.below(100_000_000)),
+                rng.within(-95.0, 95.0),
+            )
+        };
+        let clocks = [clock(rng), clock(rng)];
+        let mut configs = [config(rng), config(rng)];
+        let steps: Vec<_> = (0..rng.below(14))
+            .map(|_| (Instant::from_millis(rng.below(FAULTS_MS)), step(rng, links.len())))
+            .collect();
+        let media_deadline = Duration::from_millis(30 + rng.below(270));
+        let media_interval = Duration::from_millis(3 + rng.below(60));
+        let rates = Rates {
+            loss: rng.pick(&[0.0, 0.05, 0.3]),
+            burst: rng.pick(&[0.0, 0.02]),
+            corruption: rng.within(0.0, 0.1),
+            duplication: rng.within(0.0, 0.2),
+            reordering: rng.within(0.0, 0.1),
+            readdressing: rng.within(0.0, 0.02),
+        };
+        for config in &mut configs {
+            config.protect.code = rng.pick(&[Code::Block, Code::Stream]);
+        }
+        let faults = Faults::Random(Random::new(rates));
+        let setup = Setup { clocks, configs, faults, log: true, ..Setup::new(seed, links) };
+        Self { setup, media_deadline, media_interval, script: steps.into_iter().collect() }
+    }
+
+    pub(crate) fn run(self) -> Ended {
+        let mut run = self.start();
+        run.play(&self.script, Instant::from_millis(FAULTS_MS));
+        for link in run.links().to_vec() {
+            run.world.set_cut(link, false);
+        }
+        for side in Side::BOTH {
+            run.world.act(run.node(side), |endpoint, _| endpoint.faults = Faults::None);
+        }
+        // An operator that restarted is found again after two seconds of silence.
+        let mut recovered = FAULTS_MS + 500;
+        run.until(Instant::from_millis(recovered));
+        let mut ended = Ended { run };
+        while !(ended.is_one_session() && ended.is_up()) && recovered < FAULTS_MS + 5_000 {
+            recovered += 250;
+            ended.run.until(Instant::from_millis(recovered));
+        }
+        let run = &mut ended.run;
+        for side in Side::BOTH {
+            let stop = |endpoint: &mut Endpoint<Auditor>, _| {
+                endpoint.application.media_interval = None;
+            };
+            run.world.act(run.node(side), stop);
+        }
+        // Longer than any unit lives.
+        run.until(Instant::from_millis(recovered + 700));
+        ended
+    }
+
+    fn start(&self) -> Run<Auditor> {
+        let truth = Rc::new(Cell::new(Truth::new(self.setup.clocks.map(Clock::from))));
+        let auditor =
+            |side| Auditor::new(side, truth.clone(), self.media_interval, self.media_deadline);
+        let mut run = self.setup.start(auditor(Side::Vehicle), auditor(Side::Operator)).unwrap();
+        if std::env::var_os("SIM_SEED").is_none() {
+            run.world.log_mut().keep(0);
+        }
+        run
+    }
+}
+
+fn pair(rng: &mut Draws) -> Pair {
+    let up = link(rng);
+    let down = if rng.one_in(2) { link(rng) } else { up.clone() };
+    Pair { up, down }
+}
+
+fn link(rng: &mut Draws) -> LinkConfig {
+    let rate = Bitrate::from_kbps(300 + rng.below(6_000));
+    let mut link = LinkConfig::of_rate(rate);
+    link.delay_ms = rng.within(0.0, 120.0);
+    link.queue_bytes = 3_000 + (rate * Duration::from_millis(rng.below(700))).get();
+    link.loss = rng.pick(&[0.0, 0.01, 0.05]);
+    link.reorder = rng.one_in(2);
+    if rng.one_in(2) {
+        link.jitter =
+            Some(Jitter { sigma_ms: rng.within(0.0, 40.0), tau_ms: rng.within(1.0, 300.0) });
+    }
+    if rng.one_in(3) {
+        link.mtu_bytes = Some(200 + rng.below(1_350));
+    }
+    if rng.one_in(4) {
+        link.outage_losing = Some(Outage { every_s: 1.0, mean_ms: 60.0 });
+    }
+    if rng.one_in(4) {
+        link.outage_holding = Some(Outage { every_s: 1.0, mean_ms: 60.0 });
+    }
+    link
+}
+
+fn config(rng: &mut Draws) -> Config {
+    let mut config = Config {
+        datagram_bytes_max: ByteCount::new(150 + rng.below(1_351)),
+        ping_interval: Duration::from_millis(5 + rng.below(40)),
+        silence: Duration::from_millis(100 + rng.below(300)),
+        report_interval: Duration::from_millis(10 + rng.below(100)),
+        spread: rng.one_in(2),
+        schedule: rng.pick(&SCHEDULES),
+        ..Config::default()
+    };
+    config.rate.controller = rng.pick(&CONTROLLERS);
+    config.rate.initial = Bitrate::from_kbps(800 + rng.below(4_000));
+    config.protect.code_rate = rng.within(0.2, 1.0);
+    config
+}
+
+fn step(rng: &mut Draws, links: usize) -> Step {
+    let link = rng.below(links as u64) as usize;
+    let side = |rng: &mut Draws| Side::BOTH[rng.below(2) as usize];
+    match rng.below(16) {
+        0..4 => Step::Cut(link),
+        4..8 => Step::Restore(link),
+        8..11 => Step::Rebind(link, 10_000 + rng.below(50_000) as u16),
+        11 => Step::SetClock(side(rng), rng.below(4_000_000_000) as i64),
+        12 => Step::SetClock(side(rng), -(rng.below(200_000_000) as i64)),
+        13..15 => {
+            let side = side(rng);
+            Step::LimitDatagrams(side, link, ByteCount::new(150 + rng.below(1_351)))
+        }
+        _ => Step::RestartOperator(rng.0.next_u64()),
+    }
+}
+
+impl Ended {
+    fn endpoint(&self, side: Side) -> &Endpoint<Auditor> {
+        self.run.endpoint(side)
+    }
+
+    /// Every datagram is somewhere: in the models, between them and the sessions, and in what the
+    /// two ends say of one link.
+    pub(crate) fn check_links(&self) {
+        let world = &self.run.world;
+        let mut pushed = 0;
+        for (side, direction) in Side::BOTH.into_iter().zip([Direction::Up, Direction::Down]) {
+            let mut delivered = 0;
+            for link in self.run.links() {
+                let model = world.counters(*link, direction);
+                let dropped: u64 = Lost::ALL.into_iter().map(|why| model.dropped(why)).sum();
+                let flying = world.in_flight(*link, direction);
+                assert_eq!(model.pushed, model.delivered + dropped + flying, "{direction:?}");
+                pushed += model.pushed;
+                delivered += model.delivered;
+            }
+            let Endpoint { session, application, .. } = self.endpoint(side);
+            application.check_datagrams(session);
+            let arrived = self.endpoint(side.peer()).application.arrived;
+            assert_eq!(arrived, delivered, "{direction:?}");
+        }
+        let sent: u64 =
+            Side::BOTH.into_iter().map(|side| self.endpoint(side).application.sent).sum();
+        assert_eq!(sent, pushed + world.dropped_no_route());
+        for side in Side::BOTH {
+            let (here, there) = (self.endpoint(side), self.endpoint(side.peer()));
+            if !self.is_one_session() {
+                continue;
+            }
+            for out in here.session.links() {
+                let sealed = here.application.sealed[usize::from(out.number.get())];
+                assert_eq!(out.datagrams_sent, sealed, "link {}", out.number.get());
+                assert!(out.datagrams_reported + out.datagrams_lost <= out.datagrams_sent);
+                let Some(into) = there.session.links().find(|l| l.number == out.number) else {
+                    continue;
+                };
+                assert!(out.datagrams_reported <= into.datagrams_received);
+                assert!(into.datagrams_received <= out.datagrams_sent);
+                let (came, went) = (into.bytes_received, out.bytes_sent);
+                assert!(came <= went, "link {}: {came} of {went}", out.number.get());
+            }
+        }
+    }
+
+    /// Every unit accepted has been delivered, is lost for one reason, or was never heard of.
+    pub(crate) fn check_units(&self) {
+        for side in Side::BOTH {
+            let (from, to) = (self.endpoint(side), self.endpoint(side.peer()));
+            to.application.check_units(&to.session);
+            if !self.is_one_session() {
+                continue;
+            }
+            let (out, into) = (from.session.units(Class::Media), to.session.units(Class::Media));
+            let (from, receiver) = (&from.application, &to.application);
+            let accepted = from.accepted(Class::Media);
+            assert!(out.told_delivered <= into.delivered || from.epoch > 1);
+            assert!(out.told_lost <= into.lost() || from.epoch > 1);
+            let heard = receiver.media_ended.last().map_or(0, |last| last + 1);
+            assert!(heard <= accepted, "unit {heard} of {accepted}");
+            let ended = receiver.media_ended.len() as u64;
+            let skipped = receiver.gaps_skipped(&to.session);
+            // Where a clock was set, a unit may still wait for a deadline seconds ahead.
+            let all = ended + skipped >= heard || receiver.set_at() > Instant::ZERO;
+            assert!(ended <= heard && all, "{ended} of {heard}, {skipped} skipped");
+            let commands = receiver.control_ended.len() as u64;
+            assert!(commands <= from.accepted(Class::Control));
+        }
+    }
+
+    /// After the faults a link is up, clocks are compared, and commands cross.
+    pub(crate) fn check_recovered(&self) {
+        assert!(self.is_one_session(), "the two have not found each other again");
+        assert!(self.is_up(), "no link came up again");
+        for side in Side::BOTH {
+            let Endpoint { session, application, .. } = self.endpoint(side);
+            let (now, clock) = (self.run.world.now(), session.clock());
+            let forgotten = now.since(application.set_at()) > BOUNDS_KEPT;
+            let is_true = application.estimate_is_true(session, now);
+            assert!(is_true || !forgotten, "{side:?}: {clock:?}");
+            let counters = session.counters();
+            assert_eq!(counters.discarded(Discard::EventOverflow), 0);
+            assert_eq!(counters.discarded(Discard::PacketMalformed), 0);
+        }
+    }
+
+    /// Whether both sides have, or have just had, a link.
+    fn is_up(&self) -> bool {
+        let now = self.run.world.now();
+        let down = |side| now.since(self.endpoint(side).application.up_at);
+        Side::BOTH.into_iter().all(|side| down(side) < Duration::from_millis(700))
+    }
+
+    /// Whether the present session of the one is that of the other.
+    fn is_one_session(&self) -> bool {
+        let of = |side| &self.endpoint(side).application;
+        Side::BOTH.into_iter().all(|side| of(side).heard_epoch == of(side.peer()).epoch)
+    }
+}
+
+/// A clock that is set by less than the error of its estimate is noticed only when the bounds from
+/// before are given up.
+const BOUNDS_KEPT: Duration = Duration::from_millis(5_500);
+const FAULTS_MS: u64 = 1_500;
+const SCHEDULES: [planner::Kind; 6] = [
+    planner::Kind::Quantile,
+    planner::Kind::EarliestDelivery,
+    planner::Kind::TransmissionEnd,
+    planner::Kind::RoundRobin,
+    planner::Kind::Redundant,
+    planner::Kind::BestLink,
+];
+const CONTROLLERS: [rate::Kind; 3] =
+    [rate::Kind::TwoState, rate::Kind::DelayRate, rate::Kind::Fixed];
