@@ -3,24 +3,28 @@
 //!
 //! The ends are real sessions, or [`Carriage::Plain`] senders that have no idea of their link.
 
-mod camera;
-mod end;
+mod carrier;
+mod counted;
 mod switchboard;
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use anyhow::Result;
+use tautline_scenario::endpoint::Endpoint;
+use tautline_scenario::measure::{self, Unit};
+use tautline_scenario::run::{LEASE, identity};
+use tautline_scenario::script::Side;
+use tautline_scenario::traffic::{Commands, Media, Traffic};
 use tautline_sim::link::Pair;
 use tautline_sim::world::{self, Clock, Node, World};
-use tautline_transport::{Config, Identity, Route, Session};
-use tautline_units::{ByteCount, Duration, Instant};
+use tautline_transport::{Config, Route, Session};
+use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
-pub(crate) use camera::Camera;
-use end::{End, Role};
+use carrier::{Carrier, Plain};
+use counted::Counted;
 use switchboard::Switchboard;
 
-/// Is one run, before it is made.
+/// One run, before it is made.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
     /// Between the vehicle and the switchboard; up is from the vehicle.
@@ -31,9 +35,8 @@ pub(crate) struct Setup {
     pub(crate) vehicle: Carriage,
     /// How the operator sends.
     pub(crate) operator: Carriage,
-    pub(crate) camera: Camera,
-    /// How long media is worth something.
-    pub(crate) media_deadline: Duration,
+    /// What the vehicle sends beside messages.
+    pub(crate) media: Media,
     /// Between two messages, either way.
     pub(crate) message_interval: Duration,
     pub(crate) length: Duration,
@@ -49,7 +52,7 @@ pub(crate) enum Carriage {
     Plain(ByteCount),
 }
 
-/// Is what was seen of a run, from the end of the warm-up to its length.
+/// What was seen of a run, from the end of the warm-up to its length.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
     /// Messages from the vehicle.
@@ -70,7 +73,7 @@ pub(crate) struct Seen {
     pub(crate) payload: ByteCount,
 }
 
-/// Is something that was sent, and when it came.
+/// Something that was sent, and when it came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sent {
     pub(crate) at: Instant,
@@ -79,9 +82,28 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
+    fn of(unit: &Unit) -> Self {
+        let arrived = unit.received.map(|received| received.at);
+        Self { at: unit.offered.at, bytes: unit.offered.bytes, arrived }
+    }
+
     /// Returns how long it took; `None` if it never came.
     pub(crate) fn delay(&self) -> Option<Duration> {
         self.arrived.map(|arrived| arrived.since(self.at))
+    }
+}
+
+/// A camera as a tele-operated vehicle of 2011 may have had it; the paper does not say. Ours: 15
+/// pictures a second, 480 kbit/s, a key picture every other second that is three times as large;
+/// its rate is set by hand.
+pub(crate) fn camera_of_2011() -> Media {
+    Media {
+        large_every: 30,
+        large_factor: 3.0,
+        adapts: false,
+        deadline: Duration::from_millis(500),
+        bytes_min: MESSAGE_BYTES,
+        ..Media::slices(15, Bitrate::from_kbps(480))
     }
 }
 
@@ -91,13 +113,12 @@ impl Setup {
     /// # Errors
     /// For a session or a link that cannot be configured so.
     pub(crate) fn run(&self) -> Result<Seen> {
-        let (vehicle, operator) = self.ends()?;
         let mut world = World::new(self.seed);
         world.log_mut().keep(0);
-        let middle = world.add(Party::Switchboard(Switchboard::default()), Clock::default());
-        let operator = world.add(Party::End(Box::new(operator)), Clock::default());
+        let middle = world.add(Place::Switchboard(Switchboard::default()), Clock::default());
+        let operator = world.add(self.end(Side::Operator)?, Clock::default());
         // Its first message finds no link yet and is sent again.
-        let vehicle = world.add(Party::End(Box::new(vehicle)), Clock::default());
+        let vehicle = world.add(self.end(Side::Vehicle)?, Clock::default());
         let place = |node, socket, host| world::End::new(node, socket, address(host));
         world.link(place(vehicle, 0, VEHICLE), place(middle, 0, TO_VEHICLE), &self.vehicle_link)?;
         world.link(
@@ -107,73 +128,69 @@ impl Setup {
         )?;
         // What was sent last has its time as well.
         world.run_until(Instant::ZERO + self.length + LATEST);
-        let Party::Switchboard(middle) = world.node(middle) else {
-            unreachable!("put there above")
-        };
-        let (Party::End(vehicle), Party::End(operator)) =
-            (world.node(vehicle), world.node(operator))
+        let (Place::End(vehicle), Place::End(operator), Place::Switchboard(middle)) =
+            (world.node(vehicle), world.node(operator), world.node(middle))
         else {
             unreachable!("put there above")
         };
-        Ok(self.seen(vehicle, operator, middle))
+        Ok(self.seen(&vehicle.application, &operator.application, middle))
     }
 
-    fn ends(&self) -> Result<(End, End)> {
-        let (a, b) = (Identity::from_seed(&[1; 32]), Identity::from_seed(&[2; 32]));
-        let route = |host| Route { socket: 0, remote: address(host) };
-        let now = Instant::ZERO;
-        let with_deadline =
-            |config: &Config| Config { media_deadline: self.media_deadline, ..config.clone() };
-        let vehicle = match &self.vehicle {
-            Carriage::Session(config) => Role::session(Session::initiate(
-                with_deadline(config),
-                &a,
-                b.public(),
-                LEASE,
-                &[route(TO_VEHICLE)],
-                self.seed ^ 2,
-                now,
-            )?),
-            Carriage::Plain(most) => Role::plain(*most, route(TO_VEHICLE)),
+    fn end(&self, side: Side) -> Result<Place> {
+        let messages =
+            Commands { interval: self.message_interval, bytes: MESSAGE_BYTES, deadline: LATEST };
+        let until = Instant::ZERO + self.length;
+        let mut traffic = Traffic::default().with_commands(messages).until(until);
+        if side == Side::Vehicle {
+            traffic = traffic.with_media(self.media);
+        }
+        let application = Counted { traffic, departed: Vec::new() };
+        let endpoint = Endpoint::new(self.carrier(side)?, application, Clock::default(), self.seed);
+        Ok(Place::End(Box::new(endpoint)))
+    }
+
+    fn carrier(&self, side: Side) -> Result<Carrier> {
+        let (carriage, host) = match side {
+            Side::Vehicle => (&self.vehicle, TO_VEHICLE),
+            Side::Operator => (&self.operator, TO_OPERATOR),
         };
-        let operator = match &self.operator {
+        let route = Route { socket: 0, remote: address(host) };
+        let config = match carriage {
             Carriage::Session(config) => {
-                let config = with_deadline(config);
-                Role::session(Session::respond(config, &b, a.public(), LEASE, self.seed ^ 1, now)?)
+                Config { media_deadline: self.media.deadline, ..(**config).clone() }
             }
-            Carriage::Plain(most) => Role::plain(*most, route(TO_OPERATOR)),
+            Carriage::Plain(most) => return Ok(Carrier::Plain(Plain::new(*most, route))),
         };
-        let camera = Some((self.camera, self.media_deadline));
-        let end = |role, camera| End::new(role, camera, self.message_interval, self.length);
-        Ok((end(vehicle, camera), end(operator, None)))
+        let (own, peer) = (identity(side), identity(side.peer()).public());
+        let (seed, now) = (self.seed, Instant::ZERO);
+        let session = match side {
+            Side::Vehicle => Session::initiate(config, &own, peer, LEASE, &[route], seed ^ 2, now)?,
+            Side::Operator => Session::respond(config, &own, peer, LEASE, seed ^ 1, now)?,
+        };
+        Ok(Carrier::Session(Box::new(session)))
     }
 
-    fn seen(&self, vehicle: &End, operator: &End, middle: &Switchboard) -> Seen {
+    fn seen(&self, vehicle: &Counted, operator: &Counted, middle: &Switchboard) -> Seen {
         let (begin, end) = (Instant::ZERO + WARM_UP, Instant::ZERO + self.length);
-        let measured = |sent: &[Sent]| -> Vec<Sent> {
-            sent.iter().filter(|sent| (begin..end).contains(&sent.at)).copied().collect()
+        let units = |offered, received| -> Vec<Sent> {
+            let units = measure::units(offered, received);
+            measure::within(&units, begin..end).map(Sent::of).collect()
         };
-        let with = |sent: &[Sent], came: &BTreeMap<u64, Instant>| {
-            let sent = (0..).zip(sent).map(|(number, sent): (u64, &Sent)| Sent {
-                arrived: came.get(&number).copied(),
-                ..*sent
-            });
-            measured(&sent.collect::<Vec<Sent>>())
-        };
-        let leg = |end: &End, side: usize| {
-            let sent = end.departed.iter().map(|(digest, sent)| Sent {
+        let leg = |end_of_leg: &Counted, side: usize| -> Vec<Sent> {
+            let sent = end_of_leg.departed.iter().map(|(digest, sent)| Sent {
                 arrived: middle.arrived[side].get(digest).copied(),
                 ..*sent
             });
-            measured(&sent.collect::<Vec<Sent>>())
+            sent.filter(|sent| (begin..end).contains(&sent.at)).collect()
         };
+        let (up, down) = (&vehicle.traffic, &operator.traffic);
         let mut seen = Seen {
-            reports: with(&vehicle.messages, &operator.came.messages),
-            commands: with(&operator.messages, &vehicle.came.messages),
-            media: with(&vehicle.media, &operator.came.media),
+            reports: units(&up.commands.offered, &down.commands.received),
+            commands: units(&down.commands.offered, &up.commands.received),
+            media: units(&up.media.offered, &down.media.received),
             vehicle_leg: leg(vehicle, 0),
             operator_leg: leg(operator, 1),
-            paused: vehicle.pauses.iter().filter(|at| **at >= begin).count() as u64,
+            paused: up.pauses.iter().filter(|at| **at >= begin).count() as u64,
             ..Seen::default()
         };
         let headers = ByteCount::new(HEADERS);
@@ -186,39 +203,43 @@ impl Setup {
     }
 }
 
-/// Is one node of the world.
-enum Party {
-    End(Box<End>),
+/// One node of the world.
+enum Place {
+    End(Box<Endpoint<Counted, Carrier>>),
     Switchboard(Switchboard),
 }
 
-impl Node for Party {
-    fn handle_datagram(&mut self, route: world::Route, datagram: &[u8], now: Instant) {
+impl Place {
+    fn node(&self) -> &dyn Node {
         match self {
-            Self::End(end) => end.handle_datagram(route, datagram, now),
-            Self::Switchboard(middle) => middle.handle_datagram(route, datagram, now),
+            Self::End(end) => end,
+            Self::Switchboard(middle) => middle,
         }
+    }
+
+    fn node_mut(&mut self) -> &mut dyn Node {
+        match self {
+            Self::End(end) => end,
+            Self::Switchboard(middle) => middle,
+        }
+    }
+}
+
+impl Node for Place {
+    fn handle_datagram(&mut self, route: world::Route, datagram: &[u8], now: Instant) {
+        self.node_mut().handle_datagram(route, datagram, now);
     }
 
     fn poll_transmit(&mut self, buffer: &mut Vec<u8>, now: Instant) -> Option<world::Route> {
-        match self {
-            Self::End(end) => end.poll_transmit(buffer, now),
-            Self::Switchboard(middle) => middle.poll_transmit(buffer),
-        }
+        self.node_mut().poll_transmit(buffer, now)
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        match self {
-            Self::End(end) => end.poll_timeout(),
-            Self::Switchboard(_) => None,
-        }
+        self.node().poll_timeout()
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        match self {
-            Self::End(end) => end.handle_timeout(now),
-            Self::Switchboard(_) => {}
-        }
+        self.node_mut().handle_timeout(now);
     }
 }
 
@@ -238,7 +259,8 @@ const OPERATOR: u8 = 2;
 /// The switchboard's addresses, one for each end.
 const TO_VEHICLE: u8 = 3;
 const TO_OPERATOR: u8 = 4;
-const LEASE: [u8; 16] = [7; 16];
+/// As large as a command.
+pub(crate) const MESSAGE_BYTES: ByteCount = ByteCount::new(60);
 /// IPv4 and UDP.
 const HEADERS: u64 = 28;
 /// Not measured: the handshake and the rate control's first steps.
@@ -251,15 +273,14 @@ mod tests {
     use super::*;
 
     fn setup(carriage: &Carriage) -> Setup {
-        let link = tautline_sim::link::Config::of_rate(tautline_units::Bitrate::from_mbps(4));
+        let link = tautline_sim::link::Config::of_rate(Bitrate::from_mbps(4));
         let link = Pair::symmetric(link.with_delay(Duration::from_millis(30)));
         Setup {
             vehicle_link: link.clone(),
             operator_link: link,
             vehicle: carriage.clone(),
             operator: carriage.clone(),
-            camera: Camera::of_2011(),
-            media_deadline: Duration::from_millis(500),
+            media: camera_of_2011(),
             message_interval: Duration::from_millis(100),
             length: Duration::from_secs(8),
             seed: 1,

@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, VecDeque};
 
-use tautline_sim::world::Route;
+use tautline_sim::world::{Node, Route};
 use tautline_units::Instant;
 
 use super::{OPERATOR, VEHICLE, address, digest};
@@ -15,8 +15,8 @@ pub(super) struct Switchboard {
     pub(super) arrived: [BTreeMap<u64, Instant>; 2],
 }
 
-impl Switchboard {
-    pub(super) fn handle_datagram(&mut self, route: Route, datagram: &[u8], now: Instant) {
+impl Node for Switchboard {
+    fn handle_datagram(&mut self, route: Route, datagram: &[u8], now: Instant) {
         let from = usize::from(route.socket);
         self.arrived[from].insert(digest(datagram), now);
         let to = [OPERATOR, VEHICLE][from];
@@ -24,9 +24,15 @@ impl Switchboard {
         self.outbox.push_back((route, datagram.to_vec()));
     }
 
-    pub(super) fn poll_transmit(&mut self, buffer: &mut Vec<u8>) -> Option<Route> {
+    fn poll_transmit(&mut self, buffer: &mut Vec<u8>, _now: Instant) -> Option<Route> {
         let (route, datagram) = self.outbox.pop_front()?;
         buffer.extend_from_slice(&datagram);
         Some(route)
     }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+
+    fn handle_timeout(&mut self, _now: Instant) {}
 }

@@ -8,8 +8,8 @@
 pub mod case;
 pub mod combo;
 pub mod drive;
+mod followed;
 pub mod measure;
-mod party;
 pub mod scenario;
 pub mod set;
 pub mod summary;

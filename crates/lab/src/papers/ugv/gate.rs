@@ -2,6 +2,7 @@
 //! silent.
 
 use anyhow::Result;
+use tautline_scenario::traffic::Media;
 use tautline_sim::link::{Config, Outage, Pair};
 use tautline_transport::rate;
 use tautline_transport::sender::planner;
@@ -9,7 +10,7 @@ use tautline_units::{Bitrate, ByteCount, Duration};
 
 use crate::experiment::{Experiment, Outcome, Row, Run, Table};
 use crate::plot::{Axis, Plot, Series};
-use crate::relayed::{Camera, Carriage, LATEST, Sent, Setup};
+use crate::relayed::{Carriage, LATEST, Sent, Setup, camera_of_2011};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "ugv-fig-4",
@@ -118,8 +119,7 @@ impl Measured {
                 operator_link: modem(),
                 vehicle: carriage.clone(),
                 operator: carriage,
-                camera: Camera { adapts: way.adapts, ..Camera::of_2011() },
-                media_deadline: Duration::from_millis(500),
+                media: Media { adapts: way.adapts, ..camera_of_2011() },
                 message_interval: MESSAGE_INTERVAL,
                 length: LENGTH,
                 seed: seed.wrapping_mul(1000) + number,

@@ -2,16 +2,20 @@
 
 use std::collections::HashMap;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use tautline_scenario::measure::{self, Unit};
+use tautline_scenario::run::{Run, Setup};
+use tautline_scenario::script::{Script, Step};
+use tautline_scenario::traffic::{Commands, Media, Traffic};
 use tautline_sim::link::Pair;
-use tautline_sim::world::{Clock, Direction, End, LinkId, NodeId, World};
-use tautline_transport::{Config, Identity, Route, Session};
+use tautline_sim::world::{Clock, Direction};
+use tautline_transport::Config;
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
-use super::measure::{self, Measures};
-use super::party::{Departure, Offered, Operator, Party, Source, Vehicle, here, there};
+use super::followed::{Departure, Followed, Sealed};
+use super::measure::{Measures, of};
 
-/// Is one run, before it is made.
+/// One run, before it is made.
 #[derive(Clone, Debug)]
 pub struct Drive {
     /// The links, media going up.
@@ -31,11 +35,11 @@ pub struct Drive {
     pub length: Duration,
     /// Of every random number: links, sessions.
     pub seed: u64,
-    /// What happens to links, in order of time.
-    pub steps: Vec<Step>,
+    /// What happens to links.
+    pub script: Script,
 }
 
-/// Is a link cut from one instant to another.
+/// A link cut from one instant to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
     /// The link, by its place in [`Drive::links`].
@@ -46,18 +50,7 @@ pub struct Cut {
     pub to: Instant,
 }
 
-/// Is something that happens to a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
-    /// When.
-    pub at: Instant,
-    /// To which link.
-    pub link: usize,
-    /// Whether it is cut or restored.
-    pub cut: bool,
-}
-
-/// Is one datagram on its way from vehicle to operator.
+/// One datagram on its way from vehicle to operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passage {
     /// When it left, in the world's time.
@@ -70,23 +63,24 @@ pub struct Passage {
     pub arrived: Option<Instant>,
 }
 
-/// Is what was seen of a run.
+/// What was seen of a run.
 #[derive(Debug)]
 pub(super) struct Trail {
-    pub(super) offered: Vec<Offered>,
-    /// When each of `offered` was delivered.
-    pub(super) delivered: Vec<Option<Instant>>,
+    /// Every media unit that the vehicle handed over.
+    pub(super) units: Vec<Unit>,
+    /// Every instant at which a unit was due and the budget zero.
     pub(super) pauses: Vec<Instant>,
     pub(super) departures: Vec<Departure>,
-    arrivals: Vec<(u8, u32, Instant)>,
-    pub(super) commands: Vec<(Instant, Duration)>,
+    arrivals: Vec<(Sealed, Instant)>,
+    /// Every command that the operator handed over.
+    pub(super) commands: Vec<Unit>,
     /// Per link, what it took in the media's direction from the warm-up's end on.
     pub(super) carried: Vec<Carried>,
     /// A digest of everything that happened.
     pub(super) digest: u64,
 }
 
-/// Is what a link took.
+/// What a link took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Carried {
     pub(super) datagrams: u64,
@@ -106,16 +100,13 @@ impl Drive {
             rate_max: Bitrate::from_mbps(80),
             length: Duration::from_secs(30),
             seed,
-            steps: Vec::new(),
+            script: Script::default(),
         }
     }
 
     /// Adds a cut.
     pub fn cut(&mut self, cut: Cut) {
-        let Cut { link, from, to } = cut;
-        self.steps.push(Step { at: from, link, cut: true });
-        self.steps.push(Step { at: to, link, cut: false });
-        self.steps.sort_by_key(|step| step.at);
+        self.script.cut(cut.link, cut.from, cut.to);
     }
 
     /// Makes the run and measures it.
@@ -123,7 +114,7 @@ impl Drive {
     /// # Errors
     /// For a transport or a link that cannot be configured so.
     pub fn run(&self) -> Result<Measures> {
-        Ok(measure::of(self, &self.trail(!self.steps.is_empty())?))
+        Ok(of(self, &self.trail(!self.script.is_empty())?))
     }
 
     /// Makes the run, measures it, and gives every datagram of the session that left after the
@@ -133,133 +124,88 @@ impl Drive {
     /// As [`Drive::run`].
     pub fn run_following(&self) -> Result<(Measures, Vec<Passage>)> {
         let trail = self.trail(true)?;
-        let arrived: HashMap<(u8, u32), Instant> =
-            trail.arrivals.iter().map(|(link, number, at)| ((*link, *number), *at)).collect();
+        let arrived: HashMap<Sealed, Instant> = trail.arrivals.iter().copied().collect();
         let measured = Instant::ZERO + WARM_UP..Instant::ZERO + self.length;
         let departures = trail.departures.iter().filter(|d| measured.contains(&d.at));
         let passages = departures.map(|departure| Passage {
             at: departure.at,
             bytes: departure.bytes,
             media: departure.media,
-            arrived: arrived.get(&(departure.link, departure.number)).copied(),
+            arrived: arrived.get(&departure.sealed).copied(),
         });
         let passages = passages.collect();
-        Ok((measure::of(self, &trail), passages))
+        Ok((of(self, &trail), passages))
     }
 
     /// The first cut, if there is one.
     pub(super) fn first_cut(&self) -> Option<Cut> {
-        let from = self.steps.iter().find(|step| step.cut)?;
-        let ends = |step: &&Step| !step.cut && step.link == from.link && step.at > from.at;
-        let to = self.steps.iter().find(ends)?;
-        Some(Cut { link: from.link, from: from.at, to: to.at })
+        let mut steps = self.script.steps().iter();
+        let (from, link) = steps.find_map(|(at, step)| match step {
+            Step::Cut(link) => Some((*at, *link)),
+            _ => None,
+        })?;
+        let (to, _) = steps.find(|(_, step)| *step == Step::Restore(link))?;
+        Some(Cut { link, from, to: *to })
     }
 
-    fn trail(&self, keeps_departures: bool) -> Result<Trail> {
-        let mut stage = self.stage(keeps_departures)?;
-        let end = Instant::ZERO + self.length;
-        let mut before = Vec::new();
-        let warm = Step { at: Instant::ZERO + WARM_UP, link: usize::MAX, cut: false };
-        let mut steps = self.steps.clone();
-        steps.push(warm);
-        steps.sort_by_key(|step| step.at);
-        for step in steps.iter().filter(|step| step.at < end) {
-            stage.world.run_until(step.at);
-            match stage.links.get(step.link) {
-                Some(link) => stage.world.set_cut(*link, step.cut),
-                None => before = stage.carried(),
-            }
-        }
-        stage.world.run_until(end);
-        let after = stage.carried();
+    fn trail(&self, follows: bool) -> Result<Trail> {
+        let mut run = self.start(follows)?;
+        let (warm, end) = (Instant::ZERO + WARM_UP, Instant::ZERO + self.length);
+        let (warming, measured) = self.script.clone().split(warm);
+        run.play(&warming, warm);
+        let before = carried(&run);
+        run.play(&measured, end);
+        let after = carried(&run);
         // The last units have their time as well.
-        stage.world.run_until(end + self.deadline);
-        Ok(stage.trail(&before, &after))
+        run.until(end + self.deadline);
+        Ok(trail(&run, &before, &after))
     }
 
-    fn stage(&self, keeps_departures: bool) -> Result<Stage> {
+    fn start(&self, follows: bool) -> Result<Run<Followed>> {
         let mut transport = self.transport.clone();
         transport.media_deadline = self.deadline;
-        let (a, b) = (Identity::from_seed(&[1; 32]), Identity::from_seed(&[2; 32]));
-        let count = u8::try_from(self.links.len()).context("more links than can be numbered")?;
-        let used = |number: &u8| self.only.is_none_or(|only| only == usize::from(*number));
-        let routes: Vec<Route> =
-            (0..count).filter(used).map(|socket| Route { socket, remote: there(socket) }).collect();
         // No two clocks agree, and neither runs true.
-        let clock_a = Clock::new(Duration::from_millis(3_217), 18.0);
-        let clock_b = Clock::new(Duration::from_millis(1_003), -23.0);
-        let (local_a, local_b) = (clock_a.local(Instant::ZERO), clock_b.local(Instant::ZERO));
-        let seed = self.seed;
-        let operator =
-            Session::respond(transport.clone(), &b, a.public(), LEASE, seed ^ 1, local_b)?;
-        let vehicle =
-            Session::initiate(transport, &a, b.public(), LEASE, &routes, seed ^ 2, local_a)?;
-        let source = Source {
-            units_per_second: self.units_per_second,
+        let clocks = [
+            Clock::new(Duration::from_millis(3_217), 18.0),
+            Clock::new(Duration::from_millis(1_003), -23.0),
+        ];
+        let setup = Setup { only: self.only, clocks, ..Setup::new(self.seed, self.links.clone()) };
+        let media = Media {
             deadline: self.deadline,
-            rate_max: self.rate_max,
-            keeps_departures,
+            bytes_min: UNIT_BYTES_MIN,
+            ..Media::slices(self.units_per_second, self.rate_max)
         };
-        let mut world = World::new(seed);
-        world.log_mut().keep(0);
-        let operator =
-            world.add(Party::Operator(Operator::new(operator, clock_b, keeps_departures)), clock_b);
-        // Its first message finds no link yet and is sent again.
-        let vehicle = world.add(Party::Vehicle(Vehicle::new(vehicle, clock_a, &source)), clock_a);
-        let mut links = Vec::new();
-        for (number, pair) in (0..count).zip(&self.links) {
-            let here = End::new(vehicle, number, here(number));
-            let there = End::new(operator, 0, there(number));
-            links.push(world.link(here, there, pair)?);
-        }
-        Ok(Stage { world, vehicle, operator, links })
+        let vehicle = Traffic::default().with_media(media);
+        let operator = Traffic::default().with_commands(Commands::default());
+        let [vehicle, operator] = [vehicle, operator].map(|it| Followed::new(it, follows));
+        Ok(setup.with_config(transport).start(vehicle, operator)?)
     }
 }
 
-/// A world with its two parties.
-struct Stage {
-    world: World<Party>,
-    vehicle: NodeId,
-    operator: NodeId,
-    links: Vec<LinkId>,
+fn carried(run: &Run<Followed>) -> Vec<Carried> {
+    let counters = run.links().iter().map(|link| run.world.counters(*link, Direction::Up));
+    counters.map(|up| Carried { datagrams: up.pushed, bytes: up.pushed_bytes }).collect()
 }
 
-impl Stage {
-    fn carried(&self) -> Vec<Carried> {
-        let counters = self.links.iter().map(|link| self.world.counters(*link, Direction::Up));
-        counters.map(|up| Carried { datagrams: up.pushed, bytes: up.pushed_bytes }).collect()
-    }
-
-    fn trail(self, before: &[Carried], after: &[Carried]) -> Trail {
-        let carried = before.iter().zip(after).map(|(before, after)| Carried {
-            datagrams: after.datagrams - before.datagrams,
-            bytes: after.bytes - before.bytes,
-        });
-        let Party::Vehicle(vehicle) = self.world.node(self.vehicle) else {
-            unreachable!("stage() put the vehicle there");
-        };
-        let Party::Operator(operator) = self.world.node(self.operator) else {
-            unreachable!("stage() put the operator there");
-        };
-        let mut delivered = vec![None; vehicle.offered.len()];
-        for (number, at) in &operator.delivered {
-            if let Some(slot) = delivered.get_mut(*number as usize) {
-                *slot = Some(*at);
-            }
-        }
-        Trail {
-            offered: vehicle.offered.clone(),
-            delivered,
-            pauses: vehicle.pauses.clone(),
-            departures: vehicle.departures.clone(),
-            arrivals: operator.arrivals.clone().unwrap_or_default(),
-            commands: vehicle.commands.clone(),
-            carried: carried.collect(),
-            digest: self.world.log().digest(),
-        }
+fn trail(run: &Run<Followed>, before: &[Carried], after: &[Carried]) -> Trail {
+    let carried = before.iter().zip(after).map(|(before, after)| Carried {
+        datagrams: after.datagrams - before.datagrams,
+        bytes: after.bytes - before.bytes,
+    });
+    let (vehicle, operator) = (&run.vehicle().application, &run.operator().application);
+    let (sent, came) = (&vehicle.traffic, &operator.traffic);
+    Trail {
+        units: measure::units(&sent.media.offered, &came.media.received),
+        pauses: sent.pauses.clone(),
+        departures: vehicle.departures.clone(),
+        arrivals: operator.arrivals.clone(),
+        commands: measure::units(&came.commands.offered, &sent.commands.received),
+        carried: carried.collect(),
+        digest: run.world.log().digest(),
     }
 }
 
 /// Not measured: the first handshake, pings and steps of the rate control.
 pub const WARM_UP: Duration = Duration::from_secs(2);
-const LEASE: [u8; 16] = [7; 16];
+/// A unit's number.
+const UNIT_BYTES_MIN: ByteCount = ByteCount::new(8);

@@ -1,10 +1,13 @@
 //! What a run is judged by.
 
+use tautline_scenario::measure::{
+    Unit, delays_ms, gaps, longest_gap, millis, quantile, within as units_within,
+};
 use tautline_units::{Duration, Instant};
 
 use super::drive::{Cut, Drive, Trail, WARM_UP};
 
-/// Is what one run showed, after its warm-up of two seconds.
+/// What one run showed, after its warm-up of two seconds.
 ///
 /// A unit belongs to the instant of its hand-over. It is on time if the world saw it delivered
 /// within the deadline; the clocks of the two ends play no part.
@@ -45,7 +48,7 @@ pub struct Measures {
     pub digest: u64,
 }
 
-/// Is how a session took the loss of one link.
+/// How a session took the loss of one link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outage {
     /// From the cut to the last media datagram given to that link before its return, ms; not a
@@ -66,17 +69,16 @@ pub(super) fn of(drive: &Drive, trail: &Trail) -> Measures {
     let mut windows = vec![0_u64; seconds as usize];
     let (mut offered, mut refused, mut missed, mut payload) = (0_u64, 0_u64, 0_u64, 0_u64);
     let mut delays = Vec::new();
-    let units = trail.offered.iter().zip(&trail.delivered);
-    for (unit, delivered) in units.filter(|(unit, _)| within(unit.at)) {
+    for unit in units_within(&trail.units, from..to) {
         offered += 1;
-        refused += u64::from(!unit.accepted);
-        delays.extend(delivered.map(|at| at.since(unit.at).as_secs_f64() * 1e3));
-        match delivered.filter(|at| at.since(unit.at) <= drive.deadline) {
+        refused += u64::from(unit.offered.accepted.is_none());
+        delays.extend(unit.delay().map(millis));
+        match unit.on_time(drive.deadline) {
             Some(_) => {
-                payload += unit.bytes.get();
-                let second = unit.at.since(from).as_secs() as usize;
+                payload += unit.offered.bytes.get();
+                let second = unit.offered.at.since(from).as_secs() as usize;
                 if let Some(window) = windows.get_mut(second) {
-                    *window += unit.bytes.get();
+                    *window += unit.offered.bytes.get();
                 }
             }
             None => missed += 1,
@@ -85,9 +87,10 @@ pub(super) fn of(drive: &Drive, trail: &Trail) -> Measures {
     let mut rates: Vec<f64> = windows.iter().map(|bytes| *bytes as f64 * 8.0 / 1e6).collect();
     let wire: u64 = trail.carried.iter().map(|c| c.bytes.get() + c.datagrams * HEADERS).sum();
     let pauses = trail.pauses.iter().filter(|at| within(**at)).count() as u64;
-    let commands: Vec<_> = trail.commands.iter().filter(|(at, _)| within(*at)).collect();
-    let mut command_ms: Vec<f64> =
-        commands.iter().map(|(_, delay)| delay.as_secs_f64() * 1e3).collect();
+    let came = |command: &&Unit| command.received.is_some_and(|received| within(received.at));
+    let mut command_ms = delays_ms(trail.commands.iter().filter(came));
+    let commands = trail.commands.iter().filter_map(|command| command.received);
+    let on_time = trail.units.iter().filter_map(|unit| unit.on_time(drive.deadline));
     let share = |count: u64, of: u64| if of == 0 { 0.0 } else { count as f64 / of as f64 };
     Measures {
         goodput_mbps: payload as f64 * 8.0 / 1e6 / seconds,
@@ -98,11 +101,11 @@ pub(super) fn of(drive: &Drive, trail: &Trail) -> Measures {
         paused: share(pauses, pauses + offered),
         overhead: wire as f64 / payload as f64,
         delay_ms: [0.5, 0.95, 0.99, 1.0].map(|q| quantile(&mut delays, q)),
-        gap_ms: longest_gap_ms(from, to, on_time(drive, trail)),
+        gap_ms: millis(longest_gap(on_time, from..to)),
         frozen: frozen(drive, trail, from, to),
         datagrams: trail.carried.iter().map(|carried| carried.datagrams).collect(),
         command_p99_ms: quantile(&mut command_ms, 0.99),
-        command_gap_ms: longest_gap_ms(from, to, commands.iter().map(|(at, _)| *at).collect()),
+        command_gap_ms: millis(longest_gap(commands.map(|received| received.at), from..to)),
         outage: drive.first_cut().map(|cut| outage(drive, trail, cut)),
         digest: trail.digest,
     }
@@ -121,17 +124,13 @@ fn outage(drive: &Drive, trail: &Trail, cut: Cut) -> Outage {
         at += STEP;
     }
     let beyond = cut.from + drive.deadline..cut.to;
-    let units = trail.offered.iter().zip(&trail.delivered);
-    let missed = units.filter(|(unit, delivered)| {
-        let on_time = delivered.is_some_and(|at| at.since(unit.at) <= drive.deadline);
-        beyond.contains(&unit.at) && !on_time
-    });
-    let ms = |duration: Duration| duration.as_secs_f64() * 1e3;
+    let missed =
+        units_within(&trail.units, beyond).filter(|unit| unit.on_time(drive.deadline).is_none());
     let in_use = before > 0.0;
-    let notice_ms = last.map_or(0.0, |last| ms(last.at.since(cut.from)));
+    let notice_ms = last.map_or(0.0, |last| millis(last.at.since(cut.from)));
     Outage {
         notice_ms: if in_use { notice_ms } else { f64::NAN },
-        recover_ms: if in_use { ms(at.since(cut.to)) } else { f64::NAN },
+        recover_ms: if in_use { millis(at.since(cut.to)) } else { f64::NAN },
         missed_beyond: missed.count() as u64,
     }
 }
@@ -141,42 +140,12 @@ fn frozen(drive: &Drive, trail: &Trail, from: Instant, to: Instant) -> f64 {
     let usual = Duration::from_nanos(1_000_000_000 * PICTURE_UNITS as u64)
         / u32::try_from(drive.units_per_second.max(1)).unwrap_or(u32::MAX);
     let bound = (usual * 3).max(usual + Duration::from_millis(150));
-    let units: Vec<_> = trail.offered.iter().zip(&trail.delivered).collect();
-    let whole = units.chunks_exact(PICTURE_UNITS).filter_map(|picture| {
-        let came = picture
-            .iter()
-            .map(|(unit, delivered)| delivered.filter(|at| at.since(unit.at) <= drive.deadline));
+    let whole = trail.units.chunks_exact(PICTURE_UNITS).filter_map(|picture| {
+        let came = picture.iter().map(|unit| unit.on_time(drive.deadline));
         came.collect::<Option<Vec<Instant>>>()?.into_iter().max()
     });
-    let mut at: Vec<Instant> = whole.filter(|at| (from..to).contains(at)).collect();
-    at.sort_unstable();
-    let starts = [from].into_iter().chain(at.iter().copied());
-    let ends = at.iter().copied().chain([to]);
-    let gaps = starts.zip(ends).map(|(start, end)| end.since(start)).filter(|gap| *gap > bound);
-    gaps.map(|gap| gap.as_secs_f64()).sum::<f64>() / to.since(from).as_secs_f64()
-}
-
-/// When units came on time, those of the warm-up included.
-fn on_time(drive: &Drive, trail: &Trail) -> Vec<Instant> {
-    let units = trail.offered.iter().zip(&trail.delivered);
-    let came = units.filter_map(|(unit, delivered)| Some((unit.at, (*delivered)?)));
-    came.filter(|(sent, at)| at.since(*sent) <= drive.deadline).map(|(_, at)| at).collect()
-}
-
-/// The longest time without an event, from the beginning to the end.
-fn longest_gap_ms(from: Instant, to: Instant, mut events: Vec<Instant>) -> f64 {
-    events.retain(|at| (from..to).contains(at));
-    events.sort_unstable();
-    let starts = [from].into_iter().chain(events.iter().copied());
-    let ends = events.iter().copied().chain([to]);
-    starts.zip(ends).map(|(start, end)| end.since(start).as_secs_f64() * 1e3).fold(0.0, f64::max)
-}
-
-/// The value of nearest rank, which sorts `values`; not a number if there are none.
-pub(super) fn quantile(values: &mut [f64], quantile: f64) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let last = values.len().saturating_sub(1);
-    values.get((last as f64 * quantile).round() as usize).copied().unwrap_or(f64::NAN)
+    let frozen = gaps(whole, from..to).into_iter().filter(|gap| *gap > bound);
+    frozen.map(|gap| gap.as_secs_f64()).sum::<f64>() / to.since(from).as_secs_f64()
 }
 
 /// Six slices.

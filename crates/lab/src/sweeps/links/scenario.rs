@@ -1,6 +1,7 @@
 //! Named scenarios with a bar each: what the transport must do on links that others are judged on.
 
 use anyhow::Result;
+use tautline_scenario::measure::quantile;
 use tautline_sim::link::{Config, Pair};
 use tautline_sim::preset::{Carrier, Preset};
 use tautline_transport as transport;
@@ -8,7 +9,7 @@ use tautline_units::{Bitrate, Duration};
 
 use super::case::Case;
 use super::drive::Drive;
-use super::measure::{Measures, quantile};
+use super::measure::Measures;
 use crate::experiment::Row;
 
 /// Is one scenario.

@@ -1,10 +1,10 @@
 //! What many runs of one combo on one set come to.
 
+use tautline_scenario::measure::quantile;
 use tautline_units::Duration;
 
 use super::case::Case;
 use super::combo;
-use super::measure::quantile;
 use super::sweep::Found;
 use crate::experiment::{Cell, Table};
 use crate::plot::{Axis, Plot, Series};

@@ -1,11 +1,12 @@
 //! Sweeps of packet sizes over modelled links, by real sessions.
 
 use anyhow::Result;
+use tautline_scenario::traffic::Media;
 use tautline_sim::link::{Config, Pair};
 use tautline_units::{Bitrate, ByteCount, Duration};
 
 use super::{Bins, Round, Size, Trial};
-use crate::relayed::{Camera, Carriage, LATEST, Seen, Sent, Setup};
+use crate::relayed::{Carriage, LATEST, MESSAGE_BYTES, Seen, Sent, Setup};
 
 /// Is a sweep before it is made: the same rounds for every size.
 #[derive(Clone, Debug)]
@@ -93,14 +94,11 @@ impl Sweep {
             operator_link: self.operator_link.clone(),
             vehicle: carriage(size.up),
             operator: carriage(size.down),
-            camera: Camera {
-                per_second: self.units_per_second,
-                rate: self.rate_max,
-                key_every: 1,
-                key_factor: 1.0,
-                adapts: true,
+            media: Media {
+                deadline: self.media_deadline,
+                bytes_min: MESSAGE_BYTES,
+                ..Media::slices(self.units_per_second, self.rate_max)
             },
-            media_deadline: self.media_deadline,
             message_interval: MESSAGE_INTERVAL,
             length: self.length,
             seed,

@@ -1,0 +1,131 @@
+use std::collections::{BTreeMap, VecDeque};
+
+use tautline_scenario::endpoint::Transport;
+use tautline_transport::{Class, Event, Route, SendError, Session, UnitNumber};
+use tautline_units::{Bitrate, ByteCount, Duration, Instant};
+
+/// What stands between the applications and the link.
+pub(super) enum Carrier {
+    Session(Box<Session>),
+    Plain(Plain),
+}
+
+/// A sender that cuts units into datagrams and sends them, whatever comes back.
+pub(super) struct Plain {
+    datagram_bytes_max: usize,
+    route: Route,
+    /// Units sent until now, by class.
+    sent: [u64; 2],
+    outbox: VecDeque<Vec<u8>>,
+    events: VecDeque<Event>,
+    /// What has come of units that are not whole yet, part by part.
+    parts: BTreeMap<(u8, u64), BTreeMap<u32, Vec<u8>>>,
+}
+
+impl Plain {
+    pub(super) fn new(datagram_bytes_max: ByteCount, route: Route) -> Self {
+        // It asks nobody how much it may send.
+        let budget = Event::Budget { media: Bitrate::from_bps(u64::MAX) };
+        Self {
+            datagram_bytes_max: datagram_bytes_max.get() as usize,
+            route,
+            sent: [0; 2],
+            outbox: VecDeque::new(),
+            events: VecDeque::from([budget]),
+            parts: BTreeMap::new(),
+        }
+    }
+
+    /// Datagrams begin with their class, their unit's number and the count of its datagrams.
+    fn send(&mut self, class: Class, unit: &[u8]) -> UnitNumber {
+        let number = self.sent[class as usize];
+        self.sent[class as usize] += 1;
+        let parts = unit.chunks(self.datagram_bytes_max - HEAD_BYTES);
+        let count = parts.len() as u32;
+        for (part, content) in (0_u32..).zip(parts) {
+            let mut datagram = vec![class.number()];
+            datagram.extend_from_slice(&number.to_be_bytes());
+            datagram.extend_from_slice(&count.to_be_bytes());
+            datagram.extend_from_slice(&part.to_be_bytes());
+            datagram.extend_from_slice(content);
+            self.outbox.push_back(datagram);
+        }
+        UnitNumber::new(number)
+    }
+
+    fn handle_datagram(&mut self, datagram: &[u8]) {
+        let Some((head, content)) = datagram.split_at_checked(HEAD_BYTES) else { return };
+        let field = |from: usize, to: usize| {
+            head[from..to].iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
+        };
+        let (number, count, part) = (field(1, 9), field(9, 13), field(13, 17));
+        let Some(class) = Class::ALL.into_iter().find(|class| class.number() == head[0]) else {
+            return;
+        };
+        let parts = self.parts.entry((head[0], number)).or_default();
+        parts.insert(part as u32, content.to_vec());
+        if parts.len() as u64 == count {
+            let parts = self.parts.remove(&(head[0], number)).unwrap_or_default();
+            let bytes = parts.into_values().flatten().collect();
+            let number = UnitNumber::new(number);
+            let unit = Event::Unit { class, number, bytes, sent_at: None, repaired: false };
+            self.events.push_back(unit);
+        }
+    }
+}
+
+impl Transport for Carrier {
+    fn send(
+        &mut self,
+        class: Class,
+        unit: &[u8],
+        deadline: Duration,
+        now: Instant,
+    ) -> Result<UnitNumber, SendError> {
+        match self {
+            Self::Session(session) => session.send(class, unit, deadline, now),
+            Self::Plain(plain) => Ok(plain.send(class, unit)),
+        }
+    }
+
+    fn handle_datagram(&mut self, route: Route, datagram: &[u8], now: Instant) {
+        match self {
+            Self::Session(session) => session.handle_datagram(route, datagram, now),
+            Self::Plain(plain) => plain.handle_datagram(datagram),
+        }
+    }
+
+    fn poll_transmit(&mut self, buffer: &mut Vec<u8>, now: Instant) -> Option<Route> {
+        match self {
+            Self::Session(session) => session.poll_transmit(buffer, now),
+            Self::Plain(plain) => {
+                buffer.extend_from_slice(&plain.outbox.pop_front()?);
+                Some(plain.route)
+            }
+        }
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        match self {
+            Self::Session(session) => session.poll_event(),
+            Self::Plain(plain) => plain.events.pop_front(),
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        match self {
+            Self::Session(session) => session.poll_timeout().map(|(at, _)| at),
+            Self::Plain(_) => None,
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        match self {
+            Self::Session(session) => session.handle_timeout(now),
+            Self::Plain(_) => {}
+        }
+    }
+}
+
+/// Class, unit, count of parts, part.
+const HEAD_BYTES: usize = 17;

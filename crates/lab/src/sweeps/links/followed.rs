@@ -1,0 +1,85 @@
+//! Traffic whose datagrams are followed from their departure to their arrival.
+
+use rand_chacha::ChaCha20Rng;
+use tautline_scenario::endpoint::{Application, Moment};
+use tautline_scenario::traffic::Traffic;
+use tautline_transport::wire::Datagram;
+use tautline_transport::{Event, LinkNumber, Route, Session};
+use tautline_units::{ByteCount, Instant};
+
+/// Traffic, with every sealed datagram that leaves and comes if it is followed; all instants are
+/// the world's.
+#[derive(Debug, Default)]
+pub(super) struct Followed {
+    pub(super) traffic: Traffic,
+    follows: bool,
+    /// Media packets sent until now, per link.
+    media_sent: Vec<u64>,
+    pub(super) departures: Vec<Departure>,
+    pub(super) arrivals: Vec<(Sealed, Instant)>,
+}
+
+/// A sealed datagram: its link in the session and its number there.
+pub(super) type Sealed = (LinkNumber, u32);
+
+/// A datagram that left on a link.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Departure {
+    pub(super) at: Instant,
+    /// The link's place among those of the run.
+    pub(super) link: u8,
+    pub(super) sealed: Sealed,
+    pub(super) bytes: ByteCount,
+    /// Whether it held a media packet.
+    pub(super) media: bool,
+}
+
+impl Followed {
+    pub(super) fn new(traffic: Traffic, follows: bool) -> Self {
+        Self { traffic, follows, ..Self::default() }
+    }
+}
+
+impl Application for Followed {
+    fn next_at(&self) -> Option<Instant> {
+        self.traffic.next_at()
+    }
+
+    fn produce(&mut self, session: &mut Session, _rng: &mut ChaCha20Rng, at: Moment) {
+        self.traffic.produce(session, at);
+    }
+
+    fn handle_event(&mut self, session: &Session, event: Event, at: Moment) {
+        self.traffic.handle_event(session, event, at);
+    }
+
+    fn begin(&mut self, start: Instant) {
+        self.traffic.begin(start);
+    }
+
+    fn watch_arrival(&mut self, _route: Route, datagram: &[u8], at: Moment) {
+        if self.follows {
+            self.arrivals.extend(sealed(datagram).map(|sealed| (sealed, at.world())));
+        }
+    }
+
+    fn watch_departure(&mut self, session: &Session, route: Route, datagram: &[u8], at: Moment) {
+        let Some(sealed) = sealed(datagram).filter(|_| self.follows) else { return };
+        let mut media = false;
+        self.media_sent.resize(self.media_sent.len().max(session.links().count()), 0);
+        for (before, link) in self.media_sent.iter_mut().zip(session.links()) {
+            // A session that begins anew counts anew.
+            media |= *before != link.media.sent && link.route.socket == route.socket;
+            *before = link.media.sent;
+        }
+        let (at, bytes) = (at.world(), ByteCount::of(datagram));
+        self.departures.push(Departure { at, link: route.socket, sealed, bytes, media });
+    }
+}
+
+fn sealed(datagram: &[u8]) -> Option<Sealed> {
+    match Datagram::parse(datagram) {
+        Ok(Datagram::Sealed { link, number_low, .. }) => Some((link, number_low)),
+        Ok(Datagram::Init { .. } | Datagram::Response { .. }) | Err(_) => None,
+    }
+}
