@@ -120,9 +120,6 @@ pub fn run(
     let period = Duration::from_secs_f64(1.0 / sensor.pictures_per_second());
     let gives_rows = sensor.gives_rows();
     let slot = if gives_rows { period / layout.strip_count() as u32 } else { Duration::ZERO };
-    let mut strips = (0..layout.strip_count())
-        .map(|strip| Picture::new(layout.width(), layout.strip_rows(strip).len()))
-        .collect::<Result<Vec<_>, _>>()?;
     let mut due = clock.now();
     let mut picture = 0_u32;
     while !stop.load(Ordering::Relaxed) && sensor.next_picture()? {
@@ -134,21 +131,23 @@ pub fn run(
         if !picture.is_multiple_of(outlet.wishes.picture_interval()) {
             counters.pictures_passed_over.fetch_add(1, Ordering::Relaxed);
         } else if clock.now().since(due) < period {
-            for (strip, rows) in strips.iter_mut().enumerate() {
+            for strip in 0..layout.strip_count() {
                 let begun = due + slot * strip as u32;
                 clock.sleep_until(begun);
                 let place = (picture, strip);
-                if let Some(source) = begin(&mut outlet, &layout, place, begun, counters, clock) {
-                    sensor.read(strip, rows);
+                if let Some(source) = begin(&outlet, &layout, place, begun, counters, clock) {
+                    let height = layout.strip_rows(strip).len();
+                    let mut rows = outlet.take_buffer(height, layout.width());
+                    sensor.read(strip, &mut rows);
                     if strip == 0 {
                         let unix_millis = clock.unix_nanos(begun) / 1_000_000;
-                        stamp::draw(rows, unix_millis as u32).expect("the width was looked at");
+                        stamp::draw(&mut rows, unix_millis as u32).expect("the width was checked");
                     }
-                    let height = rows.height();
+                    source.hand_over(rows);
                     let band = if outlet.by_rows { BAND_ROWS } else { height };
                     for end in (band..=height).step_by(band) {
                         clock.sleep_until(begun + slot * end as u32 / height as u32);
-                        source.hand_on(rows, end - band..end, clock.now());
+                        source.tell_read(end, clock.now());
                     }
                 }
             }
@@ -166,7 +165,7 @@ pub fn run(
 
 /// Offers a strip that is about to be read to its encoder; gives the way for its rows if it takes it.
 fn begin(
-    outlet: &mut Outlet,
+    outlet: &Outlet,
     layout: &Layout,
     (picture, strip): (u32, usize),
     captured_at: Instant,
@@ -177,14 +176,13 @@ fn begin(
         counters.strips_paused.fetch_add(1, Ordering::Relaxed);
         return None;
     }
-    let rows = outlet.take_buffer(layout.strip_rows(strip).len(), layout.width());
-    let (readout, source) = Readout::new((picture, strip), captured_at, rows, clock);
+    let size = [layout.width(), layout.strip_rows(strip).len()];
+    let (readout, source) = Readout::new((picture, strip), captured_at, size, clock);
     let encoder = &outlet.encoders[strip % outlet.encoders.len()];
     match encoder.try_send(readout) {
         Ok(()) => Some(source),
-        Err(TrySendError::Full(readout) | TrySendError::Disconnected(readout)) => {
+        Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
             counters.strips_dropped.fetch_add(1, Ordering::Relaxed);
-            outlet.free.push(readout.into_rows());
             None
         }
     }
@@ -238,7 +236,9 @@ mod tests {
         let encoder = std::thread::spawn(move || {
             for readout in &queues[0] {
                 sender.send(readout.picture).unwrap();
-                let _ = give_back.try_send(readout.into_rows());
+                if let Some(rows) = readout.into_rows() {
+                    let _ = give_back.try_send(rows);
+                }
             }
         });
         run(Box::new(Grey { left: 61 }), outlet, &counters, clock, &stop).unwrap();

@@ -101,7 +101,9 @@ impl Turn {
             }
             self.strips[strip / self.turn_count].settle();
             // A buffer more or less: the camera makes a new one when none comes back.
-            let _ = give_back.try_send(readout.into_rows());
+            if let Some(rows) = readout.into_rows() {
+                let _ = give_back.try_send(rows);
+            }
         }
     }
 

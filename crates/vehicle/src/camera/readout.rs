@@ -1,4 +1,3 @@
-use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use tautline_net::clock::Clock;
@@ -15,9 +14,12 @@ pub struct Readout {
     /// When the first of the rows began to be read, by the sensor's own time: a thread that wakes late
     /// makes the picture older, not younger.
     pub captured_at: Instant,
-    bands: Receiver<Band>,
-    rows: Picture,
-    /// How many rows have come.
+    progress: Receiver<Progress>,
+    width: usize,
+    height: usize,
+    /// The strip, once the sensor has given it.
+    rows: Option<Picture>,
+    /// How many rows have been read.
     count: usize,
     read_at: Instant,
     begun_at: Option<Instant>,
@@ -25,49 +27,53 @@ pub struct Readout {
     clock: Clock,
 }
 
-/// Some rows, and when the last of them had been read.
+/// How far the reading has come.
 #[derive(Debug)]
-struct Band {
-    rows: Picture,
-    read_at: Instant,
+enum Progress {
+    /// The strip's buffer, handed over whole; none of its rows counts as read.
+    Buffer(Picture),
+    /// So many rows from the top have been read, the last of them then.
+    Read { count: usize, at: Instant },
 }
 
 /// The camera's end of a [`Readout`].
 #[derive(Debug)]
 pub(super) struct Source {
-    bands: SyncSender<Band>,
+    progress: SyncSender<Progress>,
 }
 
 impl Readout {
-    /// A strip of which nothing has been read; `rows` is a buffer of its size.
+    /// Makes a strip of `width` by `height` pixels of which nothing has been read.
     pub(super) fn new(
         (picture, strip): (u32, usize),
         captured_at: Instant,
-        rows: Picture,
+        [width, height]: [usize; 2],
         clock: Clock,
     ) -> (Self, Source) {
-        let (sender, bands) = sync_channel(rows.height() / BAND_ROWS);
+        let (sender, progress) = sync_channel(1 + height / BAND_ROWS);
         let readout = Self {
             picture,
             strip,
             captured_at,
-            bands,
-            rows,
+            progress,
+            width,
+            height,
+            rows: None,
             count: 0,
             read_at: captured_at,
             begun_at: None,
             is_cut: false,
             clock,
         };
-        (readout, Source { bands: sender })
+        (readout, Source { progress: sender })
     }
 
-    /// When the last of the rows that have come had been read.
+    /// Returns when the last of the rows that have come had been read.
     pub fn read_at(&self) -> Instant {
         self.read_at
     }
 
-    /// When the encoder had the first rows that it waited for, if it has.
+    /// Returns when the encoder had the first rows that it waited for, if it has.
     pub fn begun_at(&self) -> Option<Instant> {
         self.begun_at
     }
@@ -77,40 +83,48 @@ impl Readout {
         self.is_cut
     }
 
-    /// The buffer, to be used again.
-    pub fn into_rows(self) -> Picture {
+    /// Returns the strip's buffer, to be used again; `None` if the camera never filled one.
+    pub fn into_rows(self) -> Option<Picture> {
         self.rows
     }
 }
 
 impl Rows for Readout {
     fn read(&mut self, count: usize) -> &Picture {
-        let count = count.min(self.rows.height());
-        while self.count < count {
-            let Ok(band) = self.bands.recv() else {
-                (self.count, self.is_cut) = (self.rows.height(), true);
-                break;
-            };
-            self.rows.place(self.count, &band.rows).expect("bands come in order and fit");
-            self.count += band.rows.height();
-            self.read_at = band.read_at;
+        let wanted = count.min(self.height);
+        while self.rows.is_none() || self.count < wanted {
+            match self.progress.recv() {
+                Ok(Progress::Buffer(rows)) => self.rows = Some(rows),
+                Ok(Progress::Read { count, at }) => (self.count, self.read_at) = (count, at),
+                Err(_) => {
+                    (self.count, self.is_cut) = (self.height, true);
+                    break;
+                }
+            }
         }
         if count > 0 && self.begun_at.is_none() {
             self.begun_at = Some(self.clock.now());
         }
-        &self.rows
+        self.rows.get_or_insert_with(|| {
+            Picture::new(self.width, self.height).expect("the layout's strips are valid pictures")
+        })
     }
 }
 
 impl Source {
-    /// Hands on some rows of `strip`, a multiple of 16, the last of them read at `read_at`.
-    ///
-    /// # Panics
-    /// If the strip has no such rows.
-    pub(super) fn hand_on(&self, strip: &Picture, rows: Range<usize>, read_at: Instant) {
-        let rows = strip.rows(rows).expect("rows of the strip");
+    /// Hands over the strip's buffer; its rows are then [told](Self::tell_read) as they are read.
+    pub(super) fn hand_over(&self, rows: Picture) {
+        self.tell(Progress::Buffer(rows));
+    }
+
+    /// Tells that the first `count` rows, a multiple of 16, have been read, the last of them at `at`.
+    pub(super) fn tell_read(&self, count: usize, at: Instant) {
+        self.tell(Progress::Read { count, at });
+    }
+
+    fn tell(&self, progress: Progress) {
         // There is room for all; an encoder that ended lacks none.
-        let _ = self.bands.try_send(Band { rows, read_at });
+        let _ = self.progress.try_send(progress);
     }
 }
 
@@ -130,26 +144,39 @@ mod tests {
     #[test]
     fn rows_are_there_as_they_are_read() {
         let clock = Clock::start();
-        let (mut readout, source) = Readout::new((7, 2), Instant::from_millis(5), strip(0), clock);
+        let (mut readout, source) = Readout::new((7, 2), Instant::from_millis(5), [32, 48], clock);
         let fresh = strip(9);
-        assert_eq!(readout.read(0).luma()[0], 0);
+        let place = fresh.luma().as_ptr();
+        source.hand_over(fresh);
+        assert_eq!(readout.read(0).width(), 32);
         assert_eq!(readout.begun_at(), None);
-        source.hand_on(&fresh, 0..16, Instant::from_millis(6));
-        source.hand_on(&fresh, 16..32, Instant::from_millis(7));
-        assert_eq!(readout.read(1).luma()[..32 * 16], fresh.luma()[..32 * 16]);
+        source.tell_read(16, Instant::from_millis(6));
+        source.tell_read(32, Instant::from_millis(7));
+        assert_eq!(readout.read(1).luma(), strip(9).luma());
         assert_eq!((readout.read_at(), readout.is_cut()), (Instant::from_millis(6), false));
         assert!(readout.begun_at().is_some());
-        source.hand_on(&fresh, 32..48, Instant::from_millis(8));
-        assert_eq!(readout.read(usize::MAX), &fresh);
+        readout.read(17);
+        assert_eq!(readout.read_at(), Instant::from_millis(7));
+        source.tell_read(48, Instant::from_millis(8));
+        assert_eq!(readout.read(usize::MAX), &strip(9));
         assert_eq!((readout.read_at(), readout.is_cut()), (Instant::from_millis(8), false));
+        // The sensor's own buffer, not a copy.
+        assert_eq!(readout.into_rows().unwrap().luma().as_ptr(), place);
     }
 
     #[test]
     fn a_camera_that_ends_leaves_nobody_waiting() {
-        let (mut readout, source) = Readout::new((0, 0), Instant::ZERO, strip(3), Clock::start());
-        source.hand_on(&strip(4), 0..16, Instant::ZERO);
-        drop(source);
-        readout.read(usize::MAX);
-        assert!(readout.is_cut());
+        for is_filled in [true, false] {
+            let (mut readout, source) =
+                Readout::new((0, 0), Instant::ZERO, [32, 48], Clock::start());
+            if is_filled {
+                source.hand_over(strip(4));
+                source.tell_read(16, Instant::ZERO);
+            }
+            drop(source);
+            let rows = readout.read(usize::MAX);
+            assert_eq!((rows.width(), rows.height()), (32, 48));
+            assert!(readout.is_cut());
+        }
     }
 }
