@@ -17,9 +17,8 @@ fn conceal(input: &mut Input<'_>) {
     }
     while !input.is_empty() {
         let unit = access_unit(input);
-        let missing = concealer.missing_before(&unit);
-        if let Ok(missing) = missing {
-            assert!(missing <= MISSING_MAX);
+        if let Ok(parsed) = concealer.parse(&unit) {
+            assert!(concealer.missing_before(&parsed) <= MISSING_MAX);
         }
         let before = concealer.clone();
         match concealer.pass(&unit) {

@@ -50,7 +50,7 @@ fn code(input: &mut Input<'_>) {
         };
         let coded = coded.expect("a picture of the right size");
         let handed_on = concealer.pass(&coded.bytes).expect("it is whole").expect("an IDR begins");
-        assert_eq!(&*handed_on, coded.bytes);
+        assert_eq!(*handed_on, *coded.bytes);
         if joinable {
             let joiner = joiner.get_or_insert_with(|| {
                 let shape = Shape::read(&coded.bytes).expect("it begins with its parameter sets");

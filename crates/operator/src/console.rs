@@ -13,10 +13,11 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use axum::serve::ListenerExt;
 use futures_util::{SinkExt, StreamExt};
 use rust_embed::RustEmbed;
 use tautline_message::{Command, LinkAction};
-use tautline_video::{Layout, SliceKind};
+use tautline_video::{AccessUnit, Layout, SliceKind};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 
@@ -126,7 +127,7 @@ impl Hub {
 
     /// Shows a slice. A viewer that missed one of a strip sees that strip again from its next
     /// IDR on, which is asked for.
-    pub fn show_slice(&self, head: SliceHead, bytes: &[u8]) {
+    pub fn show_slice(&self, head: SliceHead, message: Bytes) {
         let mut viewer = lock(&self.viewer);
         let Some(viewer) = viewer.as_mut() else { return };
         let bit = 1_u8 << head.strip;
@@ -134,7 +135,6 @@ impl Hub {
             *lock(&self.refresh) |= bit;
             return;
         }
-        let message = head.message(bytes);
         if viewer.messages.try_send(message).is_ok() {
             viewer.waiting_for_idr &= !bit;
         } else {
@@ -222,22 +222,21 @@ impl std::fmt::Debug for Hub {
 }
 
 impl SliceHead {
-    fn message(&self, bytes: &[u8]) -> Bytes {
-        let mut message = Vec::with_capacity(24 + bytes.len());
+    /// Writes the head before a slice's access unit, in its own buffer.
+    pub fn message(&self, access_unit: AccessUnit) -> Bytes {
         let slice_kind = match self.kind {
             SliceKind::Idr => 0,
             SliceKind::Predicted => 1,
             SliceKind::Skip => 2,
         };
-        message.extend_from_slice(&[kind::SLICE, self.strip, slice_kind, 0]);
-        message.extend_from_slice(&self.picture.to_be_bytes());
-        message.extend_from_slice(&self.captured_unix_micros.to_be_bytes());
-        for after in [self.encoded_after, self.handed_on_after] {
-            let micros = u32::try_from(after.as_micros()).unwrap_or(u32::MAX);
-            message.extend_from_slice(&micros.to_be_bytes());
-        }
-        message.extend_from_slice(bytes);
-        message.into()
+        let micros = |after: Duration| u32::try_from(after.as_micros()).unwrap_or(u32::MAX);
+        let mut head = [0; AccessUnit::ROOM];
+        head[..4].copy_from_slice(&[kind::SLICE, self.strip, slice_kind, 0]);
+        head[4..8].copy_from_slice(&self.picture.to_be_bytes());
+        head[8..16].copy_from_slice(&self.captured_unix_micros.to_be_bytes());
+        head[16..20].copy_from_slice(&micros(self.encoded_after).to_be_bytes());
+        head[20..].copy_from_slice(&micros(self.handed_on_after).to_be_bytes());
+        access_unit.behind(head).into()
     }
 }
 
@@ -262,6 +261,12 @@ pub async fn serve(listener: TcpListener, hub: Arc<Hub>, beside: Router) -> anyh
         .route("/{*path}", get(|Path(path): Path<String>| async move { asset(&path) }))
         .with_state(hub)
         .merge(beside);
+    // A slice is one message: nothing is gained by holding its end back for more to come.
+    let listener = listener.tap_io(|connection| {
+        if let Err(error) = connection.set_nodelay(true) {
+            tracing::debug!(%error, "a console's slices may wait for its acknowledgements");
+        }
+    });
     axum::serve(listener, router).await.context("the console's listener failed")
 }
 
@@ -385,16 +390,20 @@ mod tests {
         }
     }
 
+    fn show(hub: &Hub, head: SliceHead, bytes: &[u8]) {
+        hub.show_slice(head, head.message(AccessUnit::from(bytes)));
+    }
+
     #[test]
     fn a_viewer_sees_a_strip_from_its_first_idr_on() {
         let (hub, _wishes) = hub();
         let (mut messages, _replaced) = hub.attach();
         assert_eq!(hub.take_refresh(), ALL_STRIPS);
-        hub.show_slice(head(2, SliceKind::Predicted), &[1]);
+        show(&hub, head(2, SliceKind::Predicted), &[1]);
         assert!(messages.try_recv().is_err());
         assert_eq!(hub.take_refresh(), 1 << 2);
-        hub.show_slice(head(2, SliceKind::Idr), &[1]);
-        hub.show_slice(head(2, SliceKind::Predicted), &[2]);
+        show(&hub, head(2, SliceKind::Idr), &[1]);
+        show(&hub, head(2, SliceKind::Predicted), &[2]);
         let message = messages.try_recv().unwrap();
         assert_eq!(message[..4], [1, 2, 0, 0]);
         // More than an hour has no room.
@@ -407,7 +416,7 @@ mod tests {
         let (hub, _wishes) = hub();
         let (_messages, _replaced) = hub.attach();
         for _ in 0..=MESSAGES_MAX {
-            hub.show_slice(head(1, SliceKind::Idr), &[0]);
+            show(&hub, head(1, SliceKind::Idr), &[0]);
         }
         assert!(hub.slices_dropped.load(Ordering::Relaxed) >= 1);
         assert_eq!(hub.take_refresh() & 2, 2);

@@ -1,11 +1,12 @@
 //! From received slices to slices to show: in order, without holes.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tautline_message::{Command, StripReport};
 use tautline_units::Instant;
-use tautline_video::{Concealer, Layout, Slice, SliceKind};
+use tautline_video::{AccessUnit, Concealer, Layout, Slice, SliceKind};
 
 /// What happened to slices, by name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,16 +76,19 @@ impl Downlink {
         Self { strips, patience, counters: Counters::default() }
     }
 
-    /// Takes a received unit; gives to `show` what can be shown now, in order.
-    pub fn handle_unit(&mut self, unit: &[u8], now: Instant, mut show: impl FnMut(Shown)) {
-        let slice = match Slice::parse(unit) {
-            Ok(slice) if usize::from(slice.strip) < self.strips.len() => slice,
-            Ok(_) | Err(_) => {
-                self.counters.malformed += 1;
-                return;
-            }
+    /// Reads a received unit, in the buffer that it came in; `None`, and counted, if it is no slice.
+    pub fn parse(&mut self, unit: Vec<u8>) -> Option<Slice> {
+        let slice = Slice::parse(unit).ok();
+        self.counters.malformed += u64::from(slice.is_none());
+        slice
+    }
+
+    /// Takes a received slice; gives to `show` what can be shown now, in order.
+    pub fn handle_slice(&mut self, slice: Slice, now: Instant, mut show: impl FnMut(Shown)) {
+        let Some(strip) = self.strips.get_mut(usize::from(slice.strip)) else {
+            self.counters.malformed += 1;
+            return;
         };
-        let strip = &mut self.strips[usize::from(slice.strip)];
         if strip.newest.is_some_and(|newest| !is_after(slice.picture, newest)) {
             self.counters.overtaken += 1;
             return;
@@ -95,8 +99,11 @@ impl Downlink {
             self.counters.overtaken += overtaken.count() as u64;
             strip.held.retain(|held, _| is_after(*held, slice.picture));
         }
-        if strip.held.len() == HELD_MAX {
-            strip.release_first(&mut self.counters, &mut show);
+        if strip.held.len() == HELD_MAX
+            && let Some((_, first)) = strip.held.pop_first()
+        {
+            let until = first.until;
+            strip.show(first, until, &mut self.counters, &mut show);
         }
         strip.held.insert(slice.picture, Held { slice, until: now + self.patience });
         strip.release(now, &mut self.counters, &mut show);
@@ -170,22 +177,36 @@ impl Strip {
 
     /// Shows from the front of what is held: all that follows without a hole, or waited enough.
     fn release(&mut self, now: Instant, counters: &mut Counters, show: &mut impl FnMut(Shown)) {
-        while let Some((_, first)) = self.held.first_key_value() {
-            let complete = matches!(self.concealer.missing_before(&first.slice.bytes), Ok(0));
-            if !complete && now < first.until {
+        while let Some((picture, first)) = self.held.pop_first() {
+            if let Some(first) = self.show(first, now, counters, show) {
+                self.held.insert(picture, first);
                 return;
             }
-            self.release_first(counters, show);
         }
     }
 
-    fn release_first(&mut self, counters: &mut Counters, show: &mut impl FnMut(Shown)) {
-        let Some((picture, held)) = self.held.pop_first() else { return };
-        let slice = held.slice;
-        let Ok(missing) = self.concealer.missing_before(&slice.bytes) else {
+    /// Shows a slice behind skip slices for those that are missing before it; gives it back if it
+    /// has to wait for them.
+    fn show(
+        &mut self,
+        held: Held,
+        now: Instant,
+        counters: &mut Counters,
+        show: &mut impl FnMut(Shown),
+    ) -> Option<Held> {
+        let parsed = self.concealer.parse(&held.slice.bytes);
+        let complete =
+            parsed.as_ref().is_ok_and(|parsed| self.concealer.missing_before(parsed) == 0);
+        if !complete && now < held.until {
+            drop(parsed);
+            return Some(held);
+        }
+        let Ok(parsed) = parsed else {
             counters.unusable += 1;
-            return;
+            return None;
         };
+        let picture = held.slice.picture;
+        let missing = self.concealer.missing_before(&parsed);
         // After a lost IDR the encoder's count has begun anew: the camera's tells how many there were.
         let missing = match self.newest {
             Some(newest) => missing.min(picture.wrapping_sub(newest).saturating_sub(1)),
@@ -196,17 +217,22 @@ impl Strip {
             counters.skipped += 1;
             let picture = picture.wrapping_sub(missing - place);
             (self.lost, self.since_lost) = (Some(picture), 0);
-            let slice = Slice { picture, kind: SliceKind::Skip, bytes, ..slice };
-            show(Shown { slice, is_whole: false });
+            let (kind, bytes) = (SliceKind::Skip, AccessUnit::from(bytes.as_slice()));
+            show(Shown { slice: Slice { picture, kind, bytes, ..held.slice }, is_whole: false });
         }
         let was_damaged = self.concealer.is_damaged();
-        let bytes = match self.concealer.pass(&slice.bytes) {
-            Ok(Some(bytes)) => bytes.into_owned(),
-            Ok(None) | Err(_) => {
+        let renumbered = match self.concealer.take(parsed) {
+            Some(Cow::Borrowed(_)) => None,
+            Some(Cow::Owned(bytes)) => Some(AccessUnit::from(bytes.as_slice())),
+            None => {
                 counters.unusable += 1;
-                return;
+                return None;
             }
         };
+        let mut slice = held.slice;
+        if let Some(bytes) = renumbered {
+            slice.bytes = bytes;
+        }
         if let Some(history) = slice.history {
             self.concealer.follows_from(history);
         }
@@ -223,7 +249,8 @@ impl Strip {
             self.heals = slice.history.is_some();
         }
         counters.shown += 1;
-        show(Shown { slice: Slice { bytes, ..slice }, is_whole });
+        show(Shown { slice, is_whole });
+        None
     }
 }
 

@@ -15,6 +15,7 @@ use tautline_net::metrics::Page;
 use tautline_net::survey::{self, Latest, Survey, Way};
 use tautline_transport::{Class, Discard, Event, Session, link};
 use tautline_units::{ByteCount, Instant};
+use tautline_video::AccessUnit;
 
 use crate::console::{Hub, SliceHead};
 use crate::downlink::{Downlink, Shown};
@@ -164,9 +165,13 @@ impl Reception {
             Event::Unit { class: Class::Media, number, sent_at, bytes, .. } => {
                 let now = self.clock.now();
                 self.units_bytes += bytes.len() as u64;
-                self.watched(|watch| watch.handle_unit(number, sent_at, &bytes, now));
+                let slice = self.downlink.parse(bytes);
+                let captured_at = slice.as_ref().map(|slice| slice.captured_at);
+                self.watched(|watch| watch.handle_unit(number, sent_at, captured_at, now));
                 let mut due = Vec::new();
-                self.downlink.handle_unit(&bytes, now, |shown| due.push(shown));
+                if let Some(slice) = slice {
+                    self.downlink.handle_slice(slice, now, |shown| due.push(shown));
+                }
                 for shown in due {
                     self.show(shown, session, now);
                 }
@@ -229,7 +234,8 @@ impl Reception {
             encoded_after: slice.encoded_at.since(slice.captured_at),
             handed_on_after: now.since(captured_at),
         };
-        self.hub.show_slice(head, &slice.bytes);
+        let message = head.message(slice.bytes);
+        self.hub.show_slice(head, message.clone());
         if let Some(recorder) = &mut self.recorder {
             recorder.record(Entry {
                 picture: slice.picture,
@@ -238,7 +244,7 @@ impl Reception {
                 captured_at,
                 shown_at: now,
                 is_whole,
-                bytes: slice.bytes,
+                bytes: message.slice(AccessUnit::ROOM..),
             });
         }
     }

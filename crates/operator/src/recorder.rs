@@ -9,6 +9,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use anyhow::Context;
+use axum::body::Bytes;
 use tautline_units::Instant;
 use tautline_video::{Layout, SliceKind};
 
@@ -29,8 +30,8 @@ pub struct Entry {
     pub shown_at: Instant,
     /// Whether the strip then was as its encoder had it.
     pub is_whole: bool,
-    /// Annex B bytes.
-    pub bytes: Vec<u8>,
+    /// Annex B bytes, shared with the console's message.
+    pub bytes: Bytes,
 }
 
 /// Writes each strip's stream to `strip-N.h264` and a line a slice to `slices.csv`; of strips that can

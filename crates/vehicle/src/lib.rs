@@ -113,7 +113,7 @@ fn start_eyes(
         let deadline = config.transport.media_deadline;
         threads.spawn("encoder", move || {
             turn.run(&queue, &give_back, &wishes, &meter, clock, |slice, _timing| {
-                handle.send(Class::Media, slice.to_bytes(), deadline)
+                handle.send(Class::Media, slice.into_unit(), deadline)
             });
         })?;
     }

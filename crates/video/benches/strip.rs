@@ -26,7 +26,8 @@ fn pictures() -> Vec<Picture> {
 fn coded(budget: u64) -> Vec<Vec<u8>> {
     let mut encoder = StripEncoder::new(WIDTH, HEIGHT, 60).expect("a valid size");
     let encode = |picture: &Picture| {
-        encoder.encode(picture, ByteCount::new(budget), Refresh::No).expect("encodes").bytes
+        let coded = encoder.encode(picture, ByteCount::new(budget), Refresh::No);
+        coded.expect("encodes").bytes.to_vec()
     };
     pictures().iter().map(encode).collect()
 }

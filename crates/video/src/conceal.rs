@@ -9,7 +9,7 @@ use crate::{Encoded, Error};
 
 /// Keeps one strip's stream whole for its decoder when slices are lost.
 ///
-/// Every access unit that arrives goes through [`pass`](Self::pass), in picture order, and every
+/// Every access unit that arrives goes through [`take`](Self::take), in picture order, and every
 /// one that does not is replaced by [`skip`](Self::skip): a P slice in which every macroblock is
 /// skipped, so that the strip stands still for that picture. The decoder (libavcodec, openh264,
 /// WebCodecs) then sees a complete stream: no error, a picture out for each one in, and none held
@@ -31,18 +31,12 @@ impl Concealer {
         Self::default()
     }
 
-    /// Takes an access unit that arrived and gives the bytes to hand to the decoder.
-    ///
-    /// They are the same bytes, unless the encoder's count of pictures and the receiver's have come
-    /// apart (an IDR was lost, or pictures were never coded that the receiver took for lost): then
-    /// the access unit is a copy with the `frame_num` that the decoder expects. `None` before the
-    /// first IDR: no decoder could begin there.
+    /// Reads the headers of an access unit that arrived, once for all that is asked of it.
     ///
     /// # Errors
-    /// If the access unit is damaged, or uses a part of H.264 that is not supported. It must not
-    /// be handed on; the strip is in the state before, so that [`skip`](Self::skip) can take its
-    /// place.
-    pub fn pass<'a>(&mut self, access_unit: &'a [u8]) -> Result<Option<Cow<'a, [u8]>>, Error> {
+    /// If the access unit is damaged, or uses a part of H.264 that is not supported, or needs
+    /// parameter sets that have not come. It must not be handed on.
+    pub fn parse<'a>(&self, access_unit: &'a [u8]) -> Result<ParsedAccessUnit<'a>, Error> {
         let units = nal::split(access_unit)?;
         let mut parameters = Cow::Borrowed(&self.parameters);
         for unit in &units {
@@ -58,19 +52,40 @@ impl Concealer {
             Cow::Borrowed(_) => None,
             Cow::Owned(parameters) => Some(parameters),
         };
+        Ok(ParsedAccessUnit { access_unit, units, picture, parameters })
+    }
+
+    /// Takes the next access unit and gives the bytes to hand to the decoder.
+    ///
+    /// They are the same bytes, unless the encoder's count of pictures and the receiver's have come
+    /// apart (an IDR was lost, or pictures were never coded that the receiver took for lost): then
+    /// the access unit is a copy with the `frame_num` that the decoder expects. `None` before the
+    /// first IDR: no decoder could begin there.
+    pub fn take<'a>(&mut self, parsed: ParsedAccessUnit<'a>) -> Option<Cow<'a, [u8]>> {
+        let ParsedAccessUnit { access_unit, units, picture, parameters } = parsed;
         if let Some(parameters) = parameters {
             self.parameters = parameters;
         }
         if picture.is_idr {
             self.stream = Some(Stream::begin(picture));
-            return Ok(Some(Cow::Borrowed(access_unit)));
+            return Some(Cow::Borrowed(access_unit));
         }
-        let Some(stream) = &mut self.stream else { return Ok(None) };
+        let stream = self.stream.as_mut()?;
         stream.continue_with(&picture);
         if stream.shown == Numbers::of(&picture.header) {
-            return Ok(Some(Cow::Borrowed(access_unit)));
+            return Some(Cow::Borrowed(access_unit));
         }
-        Ok(Some(Cow::Owned(renumber(&units, &picture, stream.shown))))
+        Some(Cow::Owned(renumber(&units, &picture, stream.shown)))
+    }
+
+    /// [Parses](Self::parse) and [takes](Self::take) an access unit of which nothing else is asked.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse); the strip is in the state before, so that [`skip`](Self::skip) can
+    /// take the place of the access unit.
+    pub fn pass<'a>(&mut self, access_unit: &'a [u8]) -> Result<Option<Cow<'a, [u8]>>, Error> {
+        let parsed = self.parse(access_unit)?;
+        Ok(self.take(parsed))
     }
 
     /// An access unit that repeats the strip as it was last shown, in place of a lost one.
@@ -89,29 +104,23 @@ impl Concealer {
         ))
     }
 
-    /// How many pictures are missing between the last one and this access unit, by its
+    /// Counts the pictures that are missing between the last one and this access unit, by its
     /// `frame_num`.
     ///
     /// 0 for an IDR and before the first one; 1 where the count has come apart by more than 60, as
     /// after a lost IDR.
-    ///
-    /// # Errors
-    /// As [`pass`](Self::pass).
-    pub fn missing_before(&self, access_unit: &[u8]) -> Result<u32, Error> {
-        let units = nal::split(access_unit)?;
-        if units.iter().any(|unit| unit.kind() == nal::kind::IDR_SLICE) {
-            return Ok(0);
-        }
-        let Some(stream) = &self.stream else { return Ok(0) };
-        let picture = CodedPicture::read(&units, &self.parameters)?;
+    pub fn missing_before(&self, parsed: &ParsedAccessUnit<'_>) -> u32 {
+        let Some(stream) = self.stream.as_ref().filter(|_| !parsed.picture.is_idr) else {
+            return 0;
+        };
         let expected = stream.next(stream.coded, stream.order_step);
-        let came = Numbers::of(&picture.header);
+        let came = Numbers::of(&parsed.picture.header);
         let frame_mask = (1 << stream.sequence.frame_number_bits) - 1;
         let missing = came.frame.wrapping_sub(expected.frame) & frame_mask;
-        Ok(if missing > MISSING_MAX { 1 } else { missing })
+        if missing > MISSING_MAX { 1 } else { missing }
     }
 
-    /// Takes note of the history of the picture that [`pass`](Self::pass) took last
+    /// Takes note of the history of the picture that [`take`](Self::take) took last
     /// ([`Encoded::history`]): where none of those was lost, the strip is healed.
     pub fn follows_from(&mut self, history: u8) {
         if let Some(stream) = &mut self.stream
@@ -136,6 +145,16 @@ impl Concealer {
         let [profile, constraints, level] = self.stream.as_ref()?.sequence.profile;
         Some(format!("avc1.{profile:02X}{constraints:02X}{level:02X}"))
     }
+}
+
+/// An access unit whose headers have been read.
+#[derive(Clone, Debug)]
+pub struct ParsedAccessUnit<'a> {
+    access_unit: &'a [u8],
+    units: Vec<NalUnit<'a>>,
+    picture: CodedPicture,
+    /// All that are known with those that it brings, if it brings any.
+    parameters: Option<Parameters>,
 }
 
 /// A second of pictures: more missing than this means that the count began anew.
@@ -176,6 +195,7 @@ impl Parameters {
 }
 
 /// What an access unit's slices say of their picture.
+#[derive(Clone, Debug)]
 struct CodedPicture {
     is_idr: bool,
     reference: u8,

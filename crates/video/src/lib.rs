@@ -5,6 +5,7 @@
 //! are read and shown as soon as it arrives. One coded picture of one strip is a [`Slice`]. At the
 //! receiver a [`Concealer`] for each strip puts a skip slice in the place of each lost one.
 
+mod access_unit;
 pub mod avc;
 mod backend;
 mod conceal;
@@ -31,8 +32,9 @@ mod strip;
 #[cfg(feature = "x264")]
 pub mod x264;
 
+pub use access_unit::AccessUnit;
 pub use backend::Backend;
-pub use conceal::Concealer;
+pub use conceal::{Concealer, ParsedAccessUnit};
 pub use decode::Decoder;
 pub use encode::{Encoded, Encoder, QuantizerEncoder, Quantizers, Refresh, Rows};
 pub use error::Error;

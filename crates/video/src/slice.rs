@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use tautline_units::Instant;
 
-use crate::{Error, Layout};
+use crate::{AccessUnit, Error, Layout};
 
 /// How a slice is coded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,51 +79,50 @@ pub struct Slice {
     ///
     /// On the wire it is kept to within 4.29 s of `captured_at`.
     pub encoded_at: Instant,
-    /// The access unit in Annex B form; an IDR begins with its parameter sets.
-    pub bytes: Vec<u8>,
+    /// The access unit; an IDR begins with its parameter sets.
+    pub bytes: AccessUnit,
 }
 
 impl Slice {
     /// The length of the header before the Annex B bytes.
-    pub const HEADER_BYTES: usize = 24;
+    pub const HEADER_BYTES: usize = AccessUnit::ROOM;
 
-    /// The header followed by the Annex B bytes.
+    /// Returns the header followed by the Annex B bytes, which are not copied.
     ///
     /// # Panics
     /// If the Annex B bytes are 4 GiB or more.
-    pub fn to_bytes(&self) -> Vec<u8> {
+    pub fn into_unit(self) -> Vec<u8> {
         let length = u32::try_from(self.bytes.len()).expect("a coded slice is far below 4 GiB");
         let encoding = self.encoded_at.since(self.captured_at).as_nanos();
         let encoding = u32::try_from(encoding).unwrap_or(u32::MAX);
-        let mut out = Vec::with_capacity(Self::HEADER_BYTES + self.bytes.len());
         let history = self.history.map_or(0, |pictures| pictures.saturating_add(1));
-        out.extend_from_slice(&[VERSION, self.kind.number(), self.strip, history]);
-        out.extend_from_slice(&self.picture.to_be_bytes());
-        out.extend_from_slice(&self.captured_at.as_nanos().to_be_bytes());
-        out.extend_from_slice(&encoding.to_be_bytes());
-        out.extend_from_slice(&length.to_be_bytes());
-        out.extend_from_slice(&self.bytes);
-        out
+        let mut header = [0; Self::HEADER_BYTES];
+        header[..4].copy_from_slice(&[VERSION, self.kind.number(), self.strip, history]);
+        header[4..8].copy_from_slice(&self.picture.to_be_bytes());
+        header[8..16].copy_from_slice(&self.captured_at.as_nanos().to_be_bytes());
+        header[16..20].copy_from_slice(&encoding.to_be_bytes());
+        header[20..].copy_from_slice(&length.to_be_bytes());
+        self.bytes.behind(header)
     }
 
-    /// Reads what [`to_bytes`](Self::to_bytes) wrote.
+    /// Reads what [`into_unit`](Self::into_unit) wrote, and keeps its buffer.
     ///
     /// # Errors
     /// [`Error::Truncated`] if the header or the Annex B bytes are cut; [`Error::Invalid`] for an
     /// unknown version, kind or strip, for no Annex B bytes at all, or for bytes after them.
-    pub fn parse(unit: &[u8]) -> Result<Self, Error> {
+    pub fn parse(unit: Vec<u8>) -> Result<Self, Error> {
         let Some((header, bytes)) = unit.split_first_chunk::<{ Self::HEADER_BYTES }>() else {
             return Err(Error::Truncated { what: "slice header" });
         };
-        let [version, kind, strip, history, p0, p1, p2, p3, rest @ ..] = header;
-        let [c0, c1, c2, c3, c4, c5, c6, c7, e0, e1, e2, e3, l0, l1, l2, l3] = *rest;
-        if *version != VERSION {
-            return Err(Error::Invalid { what: "slice version", value: u64::from(*version) });
+        let [version, kind, strip, history, p0, p1, p2, p3, rest @ ..] = *header;
+        let [c0, c1, c2, c3, c4, c5, c6, c7, e0, e1, e2, e3, l0, l1, l2, l3] = rest;
+        if version != VERSION {
+            return Err(Error::Invalid { what: "slice version", value: u64::from(version) });
         }
-        let kind = SliceKind::from_number(*kind)
-            .ok_or(Error::Invalid { what: "slice kind", value: u64::from(*kind) })?;
-        if usize::from(*strip) >= Layout::STRIP_COUNT {
-            return Err(Error::Invalid { what: "strip", value: u64::from(*strip) });
+        let kind = SliceKind::from_number(kind)
+            .ok_or(Error::Invalid { what: "slice kind", value: u64::from(kind) })?;
+        if usize::from(strip) >= Layout::STRIP_COUNT {
+            return Err(Error::Invalid { what: "strip", value: u64::from(strip) });
         }
         let length = u32::from_be_bytes([l0, l1, l2, l3]);
         let present = bytes.len() as u64;
@@ -135,14 +134,15 @@ impl Slice {
         }
         let captured_at = Instant::from_nanos(u64::from_be_bytes([c0, c1, c2, c3, c4, c5, c6, c7]));
         let encoding = Duration::from_nanos(u64::from(u32::from_be_bytes([e0, e1, e2, e3])));
+        let bytes = AccessUnit::in_buffer(unit).ok_or(Error::Truncated { what: "slice header" })?;
         Ok(Self {
-            picture: u32::from_be_bytes([*p0, *p1, *p2, *p3]),
-            strip: *strip,
+            picture: u32::from_be_bytes([p0, p1, p2, p3]),
+            strip,
             kind,
             history: history.checked_sub(1),
             captured_at,
             encoded_at: captured_at + encoding,
-            bytes: bytes.to_vec(),
+            bytes,
         })
     }
 }
@@ -165,7 +165,7 @@ mod tests {
             history: Some(7),
             captured_at: Instant::from_nanos(0x1112_1314_1516_1718),
             encoded_at: Instant::from_nanos(0x1112_1314_1516_1718 + 0x2122_2324),
-            bytes: vec![0, 0, 0, 1, 0x41],
+            bytes: AccessUnit::from(&[0, 0, 0, 1, 0x41][..]),
         }
     }
 
@@ -175,17 +175,18 @@ mod tests {
             1, 1, 5, 8, 1, 2, 3, 4, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x21, 0x22,
             0x23, 0x24, 0, 0, 0, 5, 0, 0, 0, 1, 0x41,
         ];
-        assert_eq!(example().to_bytes(), expected);
+        assert_eq!(example().into_unit(), expected);
     }
 
     #[test]
     fn a_cut_or_lengthened_unit_is_refused() {
-        let bytes = example().to_bytes();
+        let bytes = example().into_unit();
         for length in 0..bytes.len() {
-            assert!(matches!(Slice::parse(&bytes[..length]), Err(Error::Truncated { .. })));
+            let cut = bytes[..length].to_vec();
+            assert!(matches!(Slice::parse(cut), Err(Error::Truncated { .. })));
         }
         let longer = [bytes.as_slice(), &[0]].concat();
-        assert!(matches!(Slice::parse(&longer), Err(Error::Invalid { .. })));
+        assert!(matches!(Slice::parse(longer), Err(Error::Invalid { .. })));
     }
 
     proptest! {
@@ -207,14 +208,14 @@ mod tests {
                 history,
                 captured_at,
                 encoded_at: captured_at + Duration::from_nanos(u64::from(encoding)),
-                bytes,
+                bytes: AccessUnit::from(bytes.as_slice()),
             };
-            prop_assert_eq!(Slice::parse(&slice.to_bytes()).unwrap(), slice);
+            prop_assert_eq!(Slice::parse(slice.clone().into_unit()).unwrap(), slice);
         }
 
         #[test]
         fn any_bytes_parse_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
-            let _ = Slice::parse(&bytes);
+            let _ = Slice::parse(bytes);
         }
     }
 }

@@ -4,7 +4,7 @@
 use tautline_units::ByteCount;
 
 use crate::quantizer::{Activity, Quantizer};
-use crate::{Encoded, Error, Picture, Quantizers, Refresh, SliceKind};
+use crate::{AccessUnit, Encoded, Error, Picture, Quantizers, Refresh, SliceKind};
 
 /// A library that codes one picture at one quantizer.
 pub(crate) trait Backend: Send {
@@ -48,6 +48,7 @@ impl<B: Backend> Coder<B> {
             self.idr_due = true;
             let bytes = self.idr(rows, budget)?;
             self.idr_due = false;
+            let bytes = AccessUnit::from(bytes.as_slice());
             return Ok(Encoded { kind: SliceKind::Idr, history: Some(0), bytes });
         }
         let qp = self.quantizer.for_predicted(budget);
@@ -73,6 +74,7 @@ impl<B: Backend> Coder<B> {
             self.idr_due = true;
             let bytes = self.backend.encode(rows, i32::from(quantizers.intra), true)?.bytes;
             self.idr_due = false;
+            let bytes = AccessUnit::from(bytes.as_slice());
             return Ok(Encoded { kind: SliceKind::Idr, history: Some(0), bytes });
         }
         self.predicted(rows, i32::from(quantizers.predicted))
@@ -85,7 +87,7 @@ impl<B: Backend> Coder<B> {
         self.idr_due = false;
         let (kind, history) =
             if coded.is_idr { (SliceKind::Idr, Some(0)) } else { (SliceKind::Predicted, None) };
-        Ok(Encoded { kind, history, bytes: coded.bytes })
+        Ok(Encoded { kind, history, bytes: AccessUnit::from(coded.bytes.as_slice()) })
     }
 
     fn idr(&mut self, rows: &Picture, budget: ByteCount) -> Result<Vec<u8>, Error> {

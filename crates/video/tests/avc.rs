@@ -32,7 +32,7 @@ impl Recording {
     }
 
     fn take(&mut self, encoded: Encoded) {
-        self.units.push(encoded.bytes);
+        self.units.push(encoded.bytes.to_vec());
         self.expected.push(self.encoder.reconstruction());
     }
 

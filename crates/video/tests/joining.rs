@@ -53,7 +53,7 @@ fn joined(healing: Healing) {
             let coded = encoder.encode(&rows, given, refresh).unwrap();
             planner.done(strip, given, ByteCount::of(&coded.bytes), encoder.weight());
             shown.place(first, &encoder.reconstruction()).unwrap();
-            units.push(coded.bytes);
+            units.push(coded.bytes.to_vec());
             first += HEIGHTS[strip];
         }
         let slices: Vec<Option<&[u8]>> = units.iter().map(|unit| Some(unit.as_slice())).collect();

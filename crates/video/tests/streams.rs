@@ -227,7 +227,7 @@ impl Strip {
     }
 
     fn code(&mut self, picture: &Picture, refresh: Refresh) -> Vec<u8> {
-        self.encoder.encode(picture, ByteCount::new(1_500), refresh).unwrap().bytes
+        self.encoder.encode(picture, ByteCount::new(1_500), refresh).unwrap().bytes.to_vec()
     }
 
     /// Decodes what arrived, or a skip slice: there is always a picture and never an error.

@@ -308,7 +308,7 @@ fn code(
                 encoding,
                 decoding: Duration::ZERO,
             });
-            access_units.push(coded.bytes);
+            access_units.push(coded.bytes.to_vec());
         }
     }
     Ok((slices, access_units))

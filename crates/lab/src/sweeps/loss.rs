@@ -234,7 +234,7 @@ impl Receiver {
             bytes: coded.bytes,
         };
         let mut due = Vec::new();
-        self.downlink.handle_unit(&slice.to_bytes(), now, |shown| due.push(shown));
+        self.downlink.handle_slice(slice, now, |shown| due.push(shown));
         due.into_iter().try_for_each(|shown| self.show(shown))
     }
 
@@ -255,7 +255,7 @@ impl Receiver {
             self.stream.healing.push((number - since) as f64);
             self.hurt_at = None;
         }
-        self.stream.access_units.push(slice.bytes);
+        self.stream.access_units.push(slice.bytes.to_vec());
         Ok(())
     }
 

@@ -37,7 +37,7 @@ impl Source {
             bytes: encoded.bytes,
         };
         self.picture += 1;
-        slice.to_bytes()
+        slice.into_unit()
     }
 }
 
@@ -48,7 +48,9 @@ fn at(millis: u64) -> Instant {
 /// What is shown of `unit`: picture numbers and kinds.
 fn take(downlink: &mut Downlink, unit: &[u8], now: Instant) -> Vec<(u32, SliceKind)> {
     let mut shown = Vec::new();
-    downlink.handle_unit(unit, now, |new| shown.push((new.slice.picture, new.slice.kind)));
+    if let Some(slice) = downlink.parse(unit.to_vec()) {
+        downlink.handle_slice(slice, now, |new| shown.push((new.slice.picture, new.slice.kind)));
+    }
     shown
 }
 

@@ -4,7 +4,6 @@ use std::time::Duration;
 use tautline_message::ProbeAnswer;
 use tautline_transport::{ClockEstimate, Session, UnitNumber};
 use tautline_units::{ByteCount, Instant};
-use tautline_video::Slice;
 
 use super::{PATIENCE, Seen, Way};
 
@@ -66,16 +65,16 @@ impl Watch {
         self.refusal.clone()
     }
 
-    /// Takes a media unit that came now and was handed over at `sent_at`.
+    /// Takes a media unit that came now and was handed over at `sent_at`; `captured_at` is what it
+    /// says, if it is a slice.
     pub(crate) fn handle_unit(
         &mut self,
         number: UnitNumber,
         sent_at: Option<Instant>,
-        bytes: &[u8],
+        captured_at: Option<Instant>,
         now: Instant,
     ) {
         let Some(sent_at) = sent_at else { return };
-        let captured_at = Slice::parse(bytes).ok().map(|slice| slice.captured_at);
         if self.units.len() < NOTES_MAX {
             self.units.push(Unit { number: number.get(), sent_at, captured_at, arrived_at: now });
         }

@@ -3,6 +3,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
+use axum::body::Bytes;
 use tautline_video::avc::{Joiner, Shape};
 use tautline_video::{Layout, SliceKind};
 
@@ -58,7 +59,7 @@ enum Stream {
 /// The slices of a picture that have been shown.
 struct Held {
     picture: u32,
-    slices: [Option<Vec<u8>>; Layout::STRIP_COUNT],
+    slices: [Option<Bytes>; Layout::STRIP_COUNT],
 }
 
 impl Film {

@@ -25,7 +25,7 @@ fn what_was_shown_is_on_disk_when_the_recorder_is_gone() {
         captured_at: Instant::from_millis(1),
         shown_at: Instant::from_millis(9),
         is_whole: true,
-        bytes: vec![0, 0, 0, 1, 0x67],
+        bytes: Bytes::from_static(&[0, 0, 0, 1, 0x67]),
     });
     assert_eq!(recorder.dropped(), 0);
     drop(recorder);
@@ -106,7 +106,7 @@ impl Drive {
                 };
                 if fate == Fate::Comes {
                     let entries = &mut self.entries;
-                    self.downlink.handle_unit(&slice.to_bytes(), now, |shown| {
+                    self.downlink.handle_slice(slice, now, |shown| {
                         entries.push(entry(shown.slice, shown.is_whole));
                     });
                 }
@@ -171,6 +171,7 @@ fn wished(
 
 fn entry(slice: Slice, is_whole: bool) -> Entry {
     let Slice { picture, strip, kind, captured_at, encoded_at, bytes, .. } = slice;
+    let bytes = Bytes::copy_from_slice(&bytes);
     Entry { picture, strip, kind, captured_at, shown_at: encoded_at, is_whole, bytes }
 }
 
@@ -323,10 +324,14 @@ proptest! {
                 0 => {}
                 1 => (entry.picture, entry.strip) = (FIRST.wrapping_add(picture), strip),
                 2 => entry.kind = SliceKind::from_number(noise[0] % 3).unwrap(),
-                _ => for pair in noise.chunks(2) {
-                    let at = usize::from(pair[0]) % entry.bytes.len();
-                    entry.bytes[at] = pair[1];
-                },
+                _ => {
+                    let mut bytes = entry.bytes.to_vec();
+                    for pair in noise.chunks(2) {
+                        let at = usize::from(pair[0]) % bytes.len();
+                        bytes[at] = pair[1];
+                    }
+                    entry.bytes = bytes.into();
+                }
             }
             film.take(entry).unwrap();
         }

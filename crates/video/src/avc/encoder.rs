@@ -15,7 +15,8 @@ use super::sweep::{Healing, Reach, Sweep};
 use super::vector::Vector;
 use crate::h264::nal;
 use crate::{
-    Encoded, Encoder, Error, Picture, QuantizerEncoder, Quantizers, Refresh, Rows, SliceKind,
+    AccessUnit, Encoded, Encoder, Error, Picture, QuantizerEncoder, Quantizers, Refresh, Rows,
+    SliceKind,
 };
 
 /// What an encoder is set up for.
@@ -258,11 +259,13 @@ impl StripEncoder {
         self.unsettled = Some(Unsettled { number: self.next, idr, deblocked: header.deblocked });
         self.next += 1;
         let payload = self.writer.finish();
-        let mut bytes = Vec::with_capacity(payload.len() + payload.len() / 64 + 64);
-        if idr {
-            self.shape.write_sets(&mut bytes)?;
-        }
-        nal::write(header.unit_header(), payload, &mut bytes);
+        let bytes = AccessUnit::write(payload.len() + payload.len() / 64 + 64, |out| {
+            if idr {
+                self.shape.write_sets(out)?;
+            }
+            nal::write(header.unit_header(), payload, out);
+            Ok(())
+        })?;
         if idr {
             self.idr_id = 1 - self.idr_id;
         }

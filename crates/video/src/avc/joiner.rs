@@ -303,7 +303,7 @@ mod tests {
 
     fn code(encoder: &mut StripEncoder, refresh: Refresh) -> Vec<u8> {
         let rows = Picture::new(64, 32).unwrap();
-        encoder.encode(&rows, ByteCount::new(500), refresh).unwrap().bytes
+        encoder.encode(&rows, ByteCount::new(500), refresh).unwrap().bytes.to_vec()
     }
 
     fn shape() -> Shape {

@@ -102,7 +102,7 @@ impl Mode {
             Coded { clean: Vec::new(), errors: Vec::new(), ways: vec![Vec::new(); ways.len()] };
         for (number, source) in sources.iter().enumerate() {
             let clean = self.code_next(&mut coder, source, qp, number, Heard::Whole)?;
-            coded.clean.push(clean.bytes);
+            coded.clean.push(clean.bytes.to_vec());
             if let Some(shown) = coder.reconstruction() {
                 coded.errors.push(quality::squared_error(&shown, source)? as f64);
             }
@@ -111,7 +111,7 @@ impl Mode {
                 if let Some(coder) = &mut coders[way] {
                     let heard = receivers[way].tells(number, lost);
                     let own = self.code_next(coder, source, qp, number, heard)?;
-                    coded.ways[way].push(own.bytes);
+                    coded.ways[way].push(own.bytes.to_vec());
                     history = own.history;
                 }
                 receivers[way].take(history, lost.get(number).copied().unwrap_or(false));

@@ -12,7 +12,7 @@ use tautline_vehicle::camera::{self, Counters, Outlet};
 use tautline_vehicle::encode::{Meter, Timing, Turn, Wishes};
 use tautline_video::avc::Healing;
 use tautline_video::openh264::StripDecoder;
-use tautline_video::{Backend, Decoder, Layout, Picture, Sensor, Slice};
+use tautline_video::{AccessUnit, Backend, Decoder, Layout, Picture, Sensor, Slice};
 
 use crate::experiment::Run;
 use crate::pictures::footage::{Footage, Size};
@@ -32,7 +32,7 @@ pub(super) struct Passage {
     pub(super) encoded_at: Instant,
     /// Its rows are decoded, if a decoder was there.
     pub(super) decoded_at: Option<Instant>,
-    pub(super) bytes: Vec<u8>,
+    pub(super) bytes: AccessUnit,
 }
 
 impl Passage {

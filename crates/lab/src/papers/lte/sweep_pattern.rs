@@ -118,7 +118,7 @@ fn another(width: usize, height: usize, backend: Backend) -> Result<Vec<u8>> {
         *value = (at as u32).wrapping_mul(2_654_435_761).to_be_bytes()[0];
     }
     let mut encoder = backend.open_at(width, height, 60)?;
-    Ok(encoder.encode_at(&picture, Quantizers::both(QP), Refresh::Idr)?.bytes)
+    Ok(encoder.encode_at(&picture, Quantizers::both(QP), Refresh::Idr)?.bytes.to_vec())
 }
 
 const MODES: &[(&str, Healing)] =
