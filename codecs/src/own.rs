@@ -57,9 +57,6 @@ fn command() -> Command {
         brake: 0.0,
         gear: Gear::Drive,
         emergency_stop: false,
-        refresh_strips: 0,
-        strips: Default::default(),
-        pass_over: 0,
     }
 }
 

@@ -12,12 +12,15 @@ import { OperatorSocket } from './socket';
 import { Player } from './video/player';
 import { Screen } from './video/screen';
 import {
-  FROM_OPERATOR, commandMessage, linkActionMessage, parseHello, parsePong, parseSlice, pingMessage, refreshMessage,
+  FROM_OPERATOR, commandMessage, linkActionMessage, parseHello, parsePong, parseSlice, pingMessage,
+  videoFeedbackMessage,
 } from './wire';
 
 const TICK_MS = 20;
 const VIDEO_REPORT_MS = 200;
 const PING_MS = 250;
+// A screen that falls behind is told of as soon as that shows.
+const FEEDBACK_MS = 50;
 
 type EngineDrop = 'bad message' | 'unknown message' | 'command not sent';
 
@@ -35,7 +38,7 @@ class Engine {
 
   constructor(address: string, canvas: OffscreenCanvas) {
     this.#player = new Player(new Screen(canvas), this.#clock, (strips) => {
-      this.#socket.send(refreshMessage(strips));
+      this.#socket.send(videoFeedbackMessage(strips, this.#player.pictureInterval));
     }, (call) => requestAnimationFrame(call));
     this.#socket = new OperatorSocket(address, {
       message: (message) => this.#receive(message),
@@ -54,12 +57,13 @@ class Engine {
     setInterval(() => page.postMessage({ kind: 'tick' }), TICK_MS);
     setInterval(() => this.#ping(), PING_MS);
     setInterval(() => this.#report(), VIDEO_REPORT_MS);
+    setInterval(() => this.#feedBack(), FEEDBACK_MS);
   }
 
   request(request: Exclude<PageRequest, { kind: 'start' }>): void {
     switch (request.kind) {
       case 'command':
-        if (this.#open && !this.#socket.send(commandMessage(request.command, this.#player.passOver, this.#operatorMs()))) {
+        if (this.#open && !this.#socket.send(commandMessage(request.command, this.#operatorMs()))) {
           this.#drops.add('command not sent');
         }
         return;
@@ -119,6 +123,10 @@ class Engine {
 
   #ping(): void {
     if (this.#open) this.#socket.send(pingMessage(nowMs()));
+  }
+
+  #feedBack(): void {
+    if (this.#open) this.#socket.send(videoFeedbackMessage(0, this.#player.pictureInterval));
   }
 
   #report(): void {

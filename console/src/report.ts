@@ -147,8 +147,8 @@ export interface VideoView {
   /** Pictures of which all strips were drawn, per second. */
   pictureRate: number;
   stripRate: number;
-  /** How many pictures the camera is asked to pass over after each that it takes. */
-  passOver: number;
+  /** Frame decimation: every n-th picture is asked for. */
+  pictureInterval: number;
   bitrateBps: number;
   /** Mean time of one drawImage call, ms. */
   drawMs: number;

@@ -5,9 +5,10 @@ import { Gear } from './message/gear';
 import { LinkAction } from './message/link-action';
 import { OperatorStatus } from './message/operator-status';
 import { Telemetry } from './message/telemetry';
+import { VideoFeedback } from './message/video-feedback';
 import {
   BadMessage, FROM_OPERATOR, commandMessage, flatBuffer, linkActionMessage, parseHello, parsePong, parseSlice,
-  pingMessage, refreshMessage,
+  pingMessage, videoFeedbackMessage,
 } from './wire';
 
 const HELLO = {
@@ -198,27 +199,21 @@ describe('commandMessage', () => {
   }
 
   it('carries the wish', () => {
-    const controls = controlsOf(commandMessage(wish, 0, 1));
+    const controls = controlsOf(commandMessage(wish, 1));
     expect([controls.steering(), controls.throttle(), controls.brake()]).toEqual([-0.25, 0.5, 0.125]);
     expect([controls.gear(), controls.emergencyStop()]).toEqual([Gear.Reverse, true]);
   });
 
   it('writes the time in nanoseconds, to the microsecond', () => {
-    expect(controlsOf(commandMessage(wish, 0, 1_760_000_000_123.456)).sentAtNs()).toBe(1_760_000_000_123_456_000n);
+    expect(controlsOf(commandMessage(wish, 1_760_000_000_123.456)).sentAtNs()).toBe(1_760_000_000_123_456_000n);
   });
 
   it('writes time 0 while the operator\'s clock is not known', () => {
-    expect(controlsOf(commandMessage(wish, 0, null)).sentAtNs()).toBe(0n);
+    expect(controlsOf(commandMessage(wish, null)).sentAtNs()).toBe(0n);
   });
 
-  it('tells how many pictures to pass over', () => {
-    const buffer = new ByteBuffer(commandMessage(wish, 2, 1).subarray(1));
-    expect(Command.getRootAsCommand(buffer).passOver()).toBe(2);
-  });
-
-  it('leaves sequence and refresh to the operator', () => {
-    const controls = controlsOf(commandMessage(wish, 0, 1));
-    expect([controls.sequence(), controls.refreshStrips()]).toEqual([0n, 0]);
+  it('leaves the sequence to the operator', () => {
+    expect(controlsOf(commandMessage(wish, 1)).sequence()).toBe(0n);
   });
 });
 
@@ -229,7 +224,12 @@ describe('small messages', () => {
     expect(new DataView(ping.buffer).getFloat64(1)).toBe(1_760_000_000_000.25);
   });
 
-  it('a refresh wish is its kind and one byte of strips', () => {
-    expect([...refreshMessage(0b1000_0001)]).toEqual([4, 0b1000_0001]);
+  it('video feedback carries keyframe requests and the picture interval', () => {
+    const message = videoFeedbackMessage(0b1000_0001, 3);
+    expect(message[0]).toBe(4);
+    const buffer = new ByteBuffer(message.subarray(1));
+    expect(VideoFeedback.bufferHasIdentifier(buffer)).toBe(true);
+    const feedback = VideoFeedback.getRootAsVideoFeedback(buffer);
+    expect([feedback.keyframeStrips(), feedback.pictureInterval(), feedback.stripsLength()]).toEqual([0b1000_0001, 3, 0]);
   });
 });

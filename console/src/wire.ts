@@ -2,16 +2,17 @@
  * The WebSocket's binary messages: first byte = kind, numbers big-endian.
  *
  * Operator to console: slice, telemetry, status, pong, hello, survey. Console to operator: command,
- * link action, ping, refresh wish. Bad bytes throw a `BadMessage`, which the caller counts.
+ * link action, ping, video feedback. Bad bytes throw a `BadMessage`, which the caller counts.
  */
 import { ByteBuffer, Builder } from 'flatbuffers';
 import { Command } from './message/command';
 import { Controls } from './message/controls';
 import { LinkAction } from './message/link-action';
+import { VideoFeedback } from './message/video-feedback';
 import type { Controlled } from './report';
 
 export const FROM_OPERATOR = { slice: 1, telemetry: 2, status: 3, pong: 4, hello: 5, survey: 6 } as const;
-const TO_OPERATOR = { command: 1, linkAction: 2, ping: 3, refresh: 4 } as const;
+const TO_OPERATOR = { command: 1, linkAction: 2, ping: 3, videoFeedback: 4 } as const;
 
 /** Close code of a connection whose place a newer console has taken. */
 export const CLOSE_TAKEN_OVER = 4001;
@@ -53,7 +54,7 @@ export class BadMessage extends Error {}
 
 const SLICE_HEADER_BYTES = 24;
 const SLICE_KINDS: readonly SliceKind[] = ['idr', 'predicted', 'skip'];
-const STRIPS_MAX = 8; // The refresh wish is a mask of eight bits.
+const STRIPS_MAX = 8; // Keyframe requests are a mask of eight bits.
 const SIDE_MAX = 8192;
 
 export function parseSlice(message: ArrayBuffer): Slice {
@@ -126,16 +127,14 @@ export function flatBuffer(message: ArrayBuffer, hasIdentifier: (buffer: ByteBuf
 
 /**
  * `sentAtMs`: Unix time on the operator's clock, by which the operator drops a command that was held
- * up; null while that clock is not known yet. `passOver`: pictures for the camera to pass over after each that it
- * takes, 0 to 7. The operator's process fills in the sequence.
+ * up; null while that clock is not known yet. The operator's process fills in the sequence.
  */
-export function commandMessage(wish: Controlled, passOver: number, sentAtMs: number | null): Uint8Array<ArrayBuffer> {
+export function commandMessage(wish: Controlled, sentAtMs: number | null): Uint8Array<ArrayBuffer> {
   const sentAtNs = BigInt(Math.round((sentAtMs ?? 0) * 1000)) * 1000n;
   const builder = new Builder(64);
   Command.startCommand(builder);
   Command.addControls(builder, Controls.createControls(
-    builder, 0n, sentAtNs, wish.steering, wish.throttle, wish.brake, wish.gear, wish.emergencyStop, 0));
-  Command.addPassOver(builder, passOver);
+    builder, 0n, sentAtNs, wish.steering, wish.throttle, wish.brake, wish.gear, wish.emergencyStop));
   Command.finishCommandBuffer(builder, Command.endCommand(builder));
   return withKind(TO_OPERATOR.command, builder.asUint8Array());
 }
@@ -154,9 +153,17 @@ export function pingMessage(nowMs: number): Uint8Array<ArrayBuffer> {
   return message;
 }
 
-/** Bit n of `strips` set: strip n wants an IDR. */
-export function refreshMessage(strips: number): Uint8Array<ArrayBuffer> {
-  return Uint8Array.of(TO_OPERATOR.refresh, strips & 0xff);
+/**
+ * `keyframeStrips`: bit n set, strip n wants an IDR. `pictureInterval`: every n-th picture is to be coded, 1 to 8. The
+ * operator's process adds what it received.
+ */
+export function videoFeedbackMessage(keyframeStrips: number, pictureInterval: number): Uint8Array<ArrayBuffer> {
+  const builder = new Builder(32);
+  VideoFeedback.startVideoFeedback(builder);
+  VideoFeedback.addKeyframeStrips(builder, keyframeStrips & 0xff);
+  VideoFeedback.addPictureInterval(builder, pictureInterval);
+  VideoFeedback.finishVideoFeedbackBuffer(builder, VideoFeedback.endVideoFeedback(builder));
+  return withKind(TO_OPERATOR.videoFeedback, builder.asUint8Array());
 }
 
 function withKind(kind: number, body: Uint8Array): Uint8Array<ArrayBuffer> {

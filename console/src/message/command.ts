@@ -5,7 +5,6 @@
 import * as flatbuffers from 'flatbuffers';
 
 import { Controls } from './controls.js';
-import { StripReport } from './strip-report.js';
 
 
 /**
@@ -30,7 +29,7 @@ static getSizePrefixedRootAsCommand(bb:flatbuffers.ByteBuffer, obj?:Command):Com
 }
 
 static bufferHasIdentifier(bb:flatbuffers.ByteBuffer):boolean {
-  return bb.__has_identifier('TLC1');
+  return bb.__has_identifier('TLC2');
 }
 
 /**
@@ -41,46 +40,12 @@ controls(obj?:Controls):Controls|null {
   return offset ? (obj || new Controls()).__init(this.bb_pos + offset, this.bb!) : null;
 }
 
-/**
- * What the operator has received, so that the vehicle's encoders know.
- */
-strips(index: number, obj?:StripReport):StripReport|null {
-  const offset = this.bb!.__offset(this.bb_pos, 6);
-  return offset ? (obj || new StripReport()).__init(this.bb!.__vector(this.bb_pos + offset) + index * 8, this.bb!) : null;
-}
-
-stripsLength():number {
-  const offset = this.bb!.__offset(this.bb_pos, 6);
-  return offset ? this.bb!.__vector_len(this.bb_pos + offset) : 0;
-}
-
-/**
- * How many pictures the camera is to pass over after each that it takes, 0 to 7: what the operator's screen
- * cannot keep up with would only be late.
- */
-passOver():number {
-  const offset = this.bb!.__offset(this.bb_pos, 8);
-  return offset ? this.bb!.readUint8(this.bb_pos + offset) : 0;
-}
-
 static startCommand(builder:flatbuffers.Builder) {
-  builder.startObject(3);
+  builder.startObject(1);
 }
 
 static addControls(builder:flatbuffers.Builder, controlsOffset:flatbuffers.Offset) {
   builder.addFieldStruct(0, controlsOffset, 0);
-}
-
-static addStrips(builder:flatbuffers.Builder, stripsOffset:flatbuffers.Offset) {
-  builder.addFieldOffset(1, stripsOffset, 0);
-}
-
-static startStripsVector(builder:flatbuffers.Builder, numElems:number) {
-  builder.startVector(8, numElems, 4);
-}
-
-static addPassOver(builder:flatbuffers.Builder, passOver:number) {
-  builder.addFieldInt8(2, passOver, 0);
 }
 
 static endCommand(builder:flatbuffers.Builder):flatbuffers.Offset {
@@ -90,18 +55,16 @@ static endCommand(builder:flatbuffers.Builder):flatbuffers.Offset {
 }
 
 static finishCommandBuffer(builder:flatbuffers.Builder, offset:flatbuffers.Offset) {
-  builder.finish(offset, 'TLC1');
+  builder.finish(offset, 'TLC2');
 }
 
 static finishSizePrefixedCommandBuffer(builder:flatbuffers.Builder, offset:flatbuffers.Offset) {
-  builder.finish(offset, 'TLC1', true);
+  builder.finish(offset, 'TLC2', true);
 }
 
-static createCommand(builder:flatbuffers.Builder, controlsOffset:flatbuffers.Offset, stripsOffset:flatbuffers.Offset, passOver:number):flatbuffers.Offset {
+static createCommand(builder:flatbuffers.Builder, controlsOffset:flatbuffers.Offset):flatbuffers.Offset {
   Command.startCommand(builder);
   Command.addControls(builder, controlsOffset);
-  Command.addStrips(builder, stripsOffset);
-  Command.addPassOver(builder, passOver);
   return Command.endCommand(builder);
 }
 }

@@ -68,21 +68,13 @@ emergencyStop():boolean {
   return !!this.bb!.readInt8(this.bb_pos + 29);
 }
 
-/**
- * Bit n set: strip n's next slice should be an IDR.
- */
-refreshStrips():number {
-  return this.bb!.readUint8(this.bb_pos + 30);
-}
-
 static sizeOf():number {
   return 32;
 }
 
-static createControls(builder:flatbuffers.Builder, sequence: bigint, sent_at_ns: bigint, steering: number, throttle: number, brake: number, gear: Gear, emergency_stop: boolean, refresh_strips: number):flatbuffers.Offset {
+static createControls(builder:flatbuffers.Builder, sequence: bigint, sent_at_ns: bigint, steering: number, throttle: number, brake: number, gear: Gear, emergency_stop: boolean):flatbuffers.Offset {
   builder.prep(8, 32);
-  builder.pad(1);
-  builder.writeInt8(refresh_strips);
+  builder.pad(2);
   builder.writeInt8(Number(Boolean(emergency_stop)));
   builder.writeInt8(gear);
   builder.writeFloat32(brake);

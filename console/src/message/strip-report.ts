@@ -5,7 +5,7 @@
 import * as flatbuffers from 'flatbuffers';
 
 /**
- * What has come of one strip: fixed size too, at most eight of them.
+ * What has come of one strip: fixed size, at most eight of them.
  */
 export class StripReport {
   bb: flatbuffers.ByteBuffer|null = null;

@@ -69,8 +69,8 @@ export function rateText(video: VideoView | null, telemetry: TelemetryView | nul
   if (captured === null) return drawn === null ? '' : `${drawn} pictures/s`;
   const behind = drawn !== null && drawn < captured * BEHIND;
   const rate = behind ? `${drawn} of ${captured} pictures/s` : `${captured} pictures/s`;
-  const passOver = video?.passOver ?? 0;
-  return passOver === 0 ? rate : `${rate}, 1 in ${passOver + 1}`;
+  const interval = video?.pictureInterval ?? 1;
+  return interval === 1 ? rate : `${rate}, 1 in ${interval}`;
 }
 
 function options(size: { width: number; height: number }): uPlot.Options {

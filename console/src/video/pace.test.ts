@@ -8,53 +8,53 @@ let picture: number;
 
 beforeEach(() => { [pace, nowMs, picture] = [new Pace(), 0, 0]; });
 
-/** Slices of six strips for so long, each `tookMs(passOver)` old when decoded. */
-function run(seconds: number, tookMs: (passOver: number) => number, periodMs = PERIOD_MS): number {
+/** Slices of six strips for so long, each `tookMs(pictureInterval)` old when decoded. */
+function run(seconds: number, tookMs: (pictureInterval: number) => number, periodMs = PERIOD_MS): number {
   const untilMs = nowMs + seconds * 1_000;
   while (nowMs < untilMs) {
-    picture += 1 + pace.passOver;
-    nowMs += periodMs * (1 + pace.passOver);
+    picture += pace.pictureInterval;
+    nowMs += periodMs * pace.pictureInterval;
     const origin = { picture, capturedAtUs: nowMs * 1_000, skip: false, encodedAfterUs: 0, handedOnAfterUs: 0, fedAtMs: 0 };
-    for (let strip = 0; strip < 6; strip += 1) pace.add({ ...origin, strip }, tookMs(pace.passOver), nowMs);
+    for (let strip = 0; strip < 6; strip += 1) pace.add({ ...origin, strip }, tookMs(pace.pictureInterval), nowMs);
   }
-  return pace.passOver;
+  return pace.pictureInterval;
 }
 
-const keepsUpWithHalf = (passOver: number) => (passOver >= 1 ? 8 : 90);
+const keepsUpWithHalf = (pictureInterval: number) => (pictureInterval >= 2 ? 8 : 90);
 
 describe('pace', () => {
   it('takes every picture while slices are decoded in time', () => {
-    expect(run(60, () => 25)).toBe(0);
+    expect(run(60, () => 25)).toBe(1);
   });
 
-  it('passes over as many as the computer needs, within seconds', () => {
-    expect(run(2, keepsUpWithHalf)).toBe(1);
-    expect(run(5, (passOver) => (passOver >= 3 ? 8 : 90))).toBe(3);
+  it('leaves out as many as the computer needs, within seconds', () => {
+    expect(run(2, keepsUpWithHalf)).toBe(2);
+    expect(run(5, (pictureInterval) => (pictureInterval >= 4 ? 8 : 90))).toBe(4);
   });
 
   it('counts what was given up as late', () => {
     run(1.5, () => { pace.addLost(2); return 8; });
-    expect(pace.passOver).toBe(1);
+    expect(pace.pictureInterval).toBe(2);
   });
 
   it('is not moved by what comes late at once after an outage', () => {
     run(3, () => 5);
     run(0.4, () => 300);
-    expect(run(3, () => 5)).toBe(0);
+    expect(run(3, () => 5)).toBe(1);
   });
 
   it('leaves ten pictures a second, however late they are', () => {
-    expect(run(60, () => 500)).toBe(5);
+    expect(run(60, () => 500)).toBe(6);
     pace = new Pace();
-    expect(run(60, () => 500, 1_000 / 30)).toBe(2);
+    expect(run(60, () => 500, 1_000 / 30)).toBe(3);
   });
 
   it('tries one more after a while, and seldomer each time it fails', () => {
     run(5, keepsUpWithHalf);
     const raised: number[] = [];
-    const takes = (passOver: number) => {
-      if (passOver === 0 && nowMs - (raised.at(-1) ?? -Infinity) > 3_000) raised.push(nowMs);
-      return keepsUpWithHalf(passOver);
+    const takes = (pictureInterval: number) => {
+      if (pictureInterval === 1 && nowMs - (raised.at(-1) ?? -Infinity) > 3_000) raised.push(nowMs);
+      return keepsUpWithHalf(pictureInterval);
     };
     run(1_300, takes);
     const waits = raised.slice(1).map((atMs, at) => Math.round((atMs - raised[at]!) / 1_000));
@@ -63,7 +63,7 @@ describe('pace', () => {
 
   it('goes back to every picture when the computer has time again', () => {
     run(10, () => 90);
-    expect(pace.passOver).toBe(5);
-    expect(run(60, () => 8)).toBe(0);
+    expect(pace.pictureInterval).toBe(6);
+    expect(run(60, () => 8)).toBe(1);
   });
 });

@@ -7,24 +7,25 @@ const SPAN_MS = 500;
 const LATE_SPANS_MAX = 2;
 // With fewer than ten pictures a second nobody drives well, however fresh they are; a bit more, for clocks wobble.
 const PERIOD_MAX_MS = 105;
-// As the command has it.
-const PASS_OVER_MAX = 7;
+// As the feedback has it.
+const INTERVAL_MAX = 8;
 const PATIENCE_MS = 10_000;
 const PATIENCE_MAX_MS = 300_000;
 // So soon after it was tried, what is late is late because of it.
 const TRIAL_MS = 10_000;
 
 /**
- * How many pictures the camera is to pass over after each that it takes, so that this computer keeps up with those.
+ * Frame decimation: every n-th picture is to be coded, so that this computer keeps up with those.
  *
- * When half of the slices are late for a second, one more; after ten seconds without such a span, one fewer is tried.
+ * When half of the slices are late for a second, n grows by one; after ten seconds without such a span, one less is
+ * tried.
  * Each trial that fails doubles the time until the next.
  */
 export class Pace {
-  #passOver = 0;
+  #pictureInterval = 1;
   /** The topmost strip's newest. */
   #newest: Origin | null = null;
-  /** From one picture of the camera to the next, those passed over too. */
+  /** From one picture of the camera to the next, those left out too. */
   #periodMs: number | null = null;
   #late = 0;
   #inTime = 0;
@@ -34,8 +35,8 @@ export class Pace {
   #triedAtMs = -Infinity;
   #patienceMs = PATIENCE_MS;
 
-  get passOver(): number {
-    return this.#passOver;
+  get pictureInterval(): number {
+    return this.#pictureInterval;
   }
 
   /** A slice came out of its decoder, `tookMs` after it could have reached the page at the earliest. */
@@ -72,16 +73,16 @@ export class Pace {
     this.#lateSpans += 1;
     if (this.#lateSpans < LATE_SPANS_MAX) return;
     this.#lateSpans = 0;
-    if (this.#periodMs === null || this.#periodMs * (this.#passOver + 2) > PERIOD_MAX_MS) return;
-    this.#passOver = Math.min(this.#passOver + 1, PASS_OVER_MAX);
+    if (this.#periodMs === null || this.#periodMs * (this.#pictureInterval + 1) > PERIOD_MAX_MS) return;
+    this.#pictureInterval = Math.min(this.#pictureInterval + 1, INTERVAL_MAX);
     const tried = nowMs - this.#triedAtMs < TRIAL_MS;
     this.#patienceMs = tried ? Math.min(2 * this.#patienceMs, PATIENCE_MAX_MS) : PATIENCE_MS;
   }
 
   #handleCalmSpan(nowMs: number): void {
     this.#lateSpans = 0;
-    if (this.#passOver === 0 || nowMs - this.#calmSinceMs < this.#patienceMs) return;
-    this.#passOver -= 1;
+    if (this.#pictureInterval === 1 || nowMs - this.#calmSinceMs < this.#patienceMs) return;
+    this.#pictureInterval -= 1;
     this.#calmSinceMs = nowMs;
     this.#triedAtMs = nowMs;
   }

@@ -99,9 +99,9 @@ export class Player {
     decoder.feed(slice, now);
   }
 
-  /** How many pictures the camera is to pass over after each that it takes. */
-  get passOver(): number {
-    return this.#pace.passOver;
+  /** Frame decimation: every n-th picture is to be coded. */
+  get pictureInterval(): number {
+    return this.#pace.pictureInterval;
   }
 
   view(): VideoView {
@@ -111,7 +111,7 @@ export class Player {
       latency: this.#latency.view(now),
       pictureRate: this.#pictures.perSecond(now),
       stripRate,
-      passOver: this.passOver,
+      pictureInterval: this.pictureInterval,
       bitrateBps: this.#bits.perSecond(now),
       drawMs: stripRate > 0 ? this.#drawMs.perSecond(now) / stripRate : 0,
       stages: this.#stages.view(now),

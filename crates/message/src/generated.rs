@@ -33,6 +33,7 @@ generated! {
     survey_generated
     quorum_generated
     telemetry_generated
+    video_feedback_generated
 }
 
 pub(crate) use command_generated::tautline as command;
@@ -47,3 +48,4 @@ pub(crate) use probe_question_generated::tautline as probe_question;
 pub(crate) use quorum_generated::tautline as quorum;
 pub(crate) use survey_generated::tautline as survey;
 pub(crate) use telemetry_generated::tautline as telemetry;
+pub(crate) use video_feedback_generated::tautline as video_feedback;

@@ -48,9 +48,10 @@ mod quorum_step;
 pub mod schema;
 pub mod survey;
 mod telemetry;
+mod video_feedback;
 mod wire;
 
-pub use command::{Command, Gear, StripReport};
+pub use command::{Command, Gear};
 pub use control::{Control, Refusal, VehicleEntry, VehicleState};
 pub use error::Error;
 pub use extra::Extra;
@@ -64,4 +65,5 @@ pub use probe_question::ProbeQuestion;
 pub use quorum_step::QuorumStep;
 pub use survey::Survey;
 pub use telemetry::{Mode, Position, Telemetry};
+pub use video_feedback::{StripReport, VideoFeedback};
 pub use wire::Builder;

@@ -13,6 +13,9 @@ pub struct Schema {
 /// [`Command`](crate::Command).
 pub const COMMAND: Schema =
     Schema { name: "tautline.Command", bytes: include_bytes!("../bfbs/command.bfbs") };
+/// [`VideoFeedback`](crate::VideoFeedback).
+pub const VIDEO_FEEDBACK: Schema =
+    Schema { name: "tautline.VideoFeedback", bytes: include_bytes!("../bfbs/video_feedback.bfbs") };
 /// [`Telemetry`](crate::Telemetry).
 pub const TELEMETRY: Schema =
     Schema { name: "tautline.Telemetry", bytes: include_bytes!("../bfbs/telemetry.bfbs") };
@@ -44,8 +47,9 @@ pub const PROBE_ANSWER: Schema =
     Schema { name: "tautline.ProbeAnswer", bytes: include_bytes!("../bfbs/probe_answer.bfbs") };
 
 /// Every message's.
-pub const ALL: [Schema; 10] = [
+pub const ALL: [Schema; 11] = [
     COMMAND,
+    VIDEO_FEEDBACK,
     TELEMETRY,
     OPERATOR_STATUS,
     LINK_ACTION,

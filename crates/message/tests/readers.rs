@@ -57,9 +57,6 @@ fn messages() -> tempfile::TempDir {
         brake: 1.0,
         gear: Gear::Drive,
         emergency_stop: true,
-        refresh_strips: 0,
-        strips: Default::default(),
-        pass_over: 0,
     };
     let telemetry = Telemetry::decode(include_bytes!("evolution/telemetry.bin")).unwrap();
     let points: Vec<Point> =

@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::Context;
 use mio::{Events, Poll, Token, Waker};
 use rustix::io::Errno;
-use tautline_transport::{Class, Event, Route, Session};
+use tautline_transport::{ChannelNumber, Event, Route, Session};
 use tautline_units::{ByteCount, Instant};
 
 use crate::clock::Clock;
@@ -140,11 +140,11 @@ impl Handle {
         self.input(Input::Stop);
     }
 
-    /// Hands a unit to the transport, to arrive within `deadline` from now.
+    /// Hands a unit of `channel` to the transport, to arrive within `deadline` from now.
     ///
     /// Returns false, and the unit is gone, if the loop's bounded queue is full.
-    pub fn send(&self, class: Class, unit: Vec<u8>, deadline: Duration) -> bool {
-        self.offer(Input::Send { class, unit, deadline })
+    pub fn send(&self, channel: ChannelNumber, unit: Vec<u8>, deadline: Duration) -> bool {
+        self.offer(Input::Send { channel, unit, deadline })
     }
 
     /// Sets the largest datagram that each present link of the session may carry from here; see
@@ -174,7 +174,7 @@ impl Handle {
 enum Input {
     Start(Box<Session>),
     Stop,
-    Send { class: Class, unit: Vec<u8>, deadline: Duration },
+    Send { channel: ChannelNumber, unit: Vec<u8>, deadline: Duration },
     DatagramBytesMax(ByteCount),
     End,
 }
@@ -234,9 +234,9 @@ impl EventLoop {
             match input {
                 Input::Start(session) => self.session = Some(*session),
                 Input::Stop => self.session = None,
-                Input::Send { class, unit, deadline } => {
+                Input::Send { channel, unit, deadline } => {
                     let now = self.clock.now();
-                    let sent = self.session.as_mut().map(|s| s.send(class, &unit, deadline, now));
+                    let sent = self.session.as_mut().map(|s| s.send(channel, &unit, deadline, now));
                     if !matches!(sent, Some(Ok(_))) {
                         self.drops.unit_refused += 1;
                     }

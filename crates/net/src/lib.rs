@@ -1,5 +1,6 @@
 //! Sockets, the one clock, the event loop and the real-time link emulator.
 
+pub mod channels;
 pub mod clock;
 pub mod control;
 pub mod driver;

@@ -6,9 +6,9 @@ mod table;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tautline_message::survey::End;
+use tautline_message::survey::{End, UnitClass};
 use tautline_transport::link::{Percentiles, Spreads, State, View};
-use tautline_transport::{Class, Session, Units};
+use tautline_transport::{ChannelNumber, Session, Units};
 
 pub use message::{Way, status};
 pub use table::Table;
@@ -26,8 +26,8 @@ pub struct Survey {
     pub links: Vec<View>,
     /// How their delays were spread, in the same order.
     pub spreads: Vec<Spreads>,
-    /// Both classes, and what became of their units.
-    pub classes: [(Class, Units); Class::ALL.len()],
+    /// Every channel that was used, and what became of its units.
+    pub channels: Vec<(ChannelNumber, Units)>,
 }
 
 /// Where the newest survey of one end stands; clones share it.
@@ -69,14 +69,24 @@ impl fmt::Display for Latest {
 impl Survey {
     /// Looks at `session`, of `end`.
     pub fn of(session: &Session, end: End) -> Self {
-        let classes = Class::ALL.map(|class| (class, session.units(class)));
+        let channels = session.channels().map(|channel| (channel, session.units(channel)));
+        let channels = channels.collect();
         let (links, spreads) = (session.links().collect(), session.spreads().collect());
-        Self { end, links, spreads, classes }
+        Self { end, links, spreads, channels }
     }
 
-    /// Units of `class`.
-    pub fn units(&self, class: Class) -> &Units {
-        &self.classes[class as usize].1
+    /// Units of `channel`.
+    pub fn units(&self, channel: ChannelNumber) -> Units {
+        let found = self.channels.iter().find(|(number, _)| *number == channel);
+        found.map(|(_, units)| units.clone()).unwrap_or_default()
+    }
+
+    /// Units of media, and those of all other channels together.
+    fn classes(&self) -> [(UnitClass, Units); 2] {
+        let mut control = Units::default();
+        let others = self.channels.iter().filter(|(channel, _)| *channel != ChannelNumber::MEDIA);
+        others.for_each(|(_, units)| control.add(units));
+        [(UnitClass::Control, control), (UnitClass::Media, self.units(ChannelNumber::MEDIA))]
     }
 
     /// Adds every link by its number and every class by its name to `page`.
@@ -157,7 +167,8 @@ impl Survey {
         page.labelled_counters("link_datagrams_total", "Datagrams by link", datagrams);
         page.labelled_counters("link_bytes_total", "Bytes by link, headers included", bytes);
         page.labelled_counters("link_media_packets_total", "What became of media", packets);
-        let units = self.classes.iter().flat_map(|(class, units)| {
+        let classes = self.classes();
+        let units = classes.iter().flat_map(|(class, units)| {
             let labels = move |what| format!("class=\"{}\",what=\"{what}\"", name(*class));
             units.iter().map(move |(what, count)| (labels(what), count))
         });
@@ -171,9 +182,9 @@ impl fmt::Display for Survey {
     }
 }
 
-fn name(class: Class) -> &'static str {
+fn name(class: UnitClass) -> &'static str {
     match class {
-        Class::Control => "control",
-        Class::Media => "media",
+        UnitClass::Control => "control",
+        UnitClass::Media => "media",
     }
 }

@@ -8,7 +8,7 @@ use tautline_net::clock::Clock;
 use tautline_net::driver::{Driver, Output};
 use tautline_net::{Local, routes};
 use tautline_transport::crypto::Identity;
-use tautline_transport::{Class, Config, Event, Session};
+use tautline_transport::{ChannelNumber, Config, Event, Session};
 
 /// What a loop tells: events, and at each tick the forged datagrams so far and those nobody took.
 #[derive(Debug)]
@@ -96,9 +96,9 @@ fn pair() -> (End, End) {
     (vehicle, operator)
 }
 
-fn unit(told: Told) -> Option<(Class, Vec<u8>)> {
+fn unit(told: Told) -> Option<(ChannelNumber, Vec<u8>)> {
     match told {
-        Told::Event(Event::Unit { class, bytes, .. }) => Some((class, bytes)),
+        Told::Event(Event::Unit { channel, bytes, .. }) => Some((channel, bytes)),
         Told::Event(_) | Told::Tick { .. } => None,
     }
 }
@@ -108,10 +108,10 @@ fn units_cross_in_both_directions() {
     let (vehicle, operator) = pair();
     let slice: Vec<u8> = (0..5_000_u32).map(|byte| byte as u8).collect();
     let deadline = Duration::from_secs(2);
-    assert!(vehicle.driver.handle().send(Class::Media, slice.clone(), deadline));
-    assert_eq!(operator.await_event("slice", unit), (Class::Media, slice));
-    assert!(operator.driver.handle().send(Class::Control, b"steer".to_vec(), deadline));
-    assert_eq!(vehicle.await_event("command", unit), (Class::Control, b"steer".to_vec()));
+    assert!(vehicle.driver.handle().send(ChannelNumber::MEDIA, slice.clone(), deadline));
+    assert_eq!(operator.await_event("slice", unit), (ChannelNumber::MEDIA, slice));
+    assert!(operator.driver.handle().send(ChannelNumber::COMMAND, b"steer".to_vec(), deadline));
+    assert_eq!(vehicle.await_event("command", unit), (ChannelNumber::COMMAND, b"steer".to_vec()));
 }
 
 #[test]
@@ -126,8 +126,11 @@ fn strangers_datagrams_are_counted_and_change_nothing() {
         Told::Event(_) => None,
     });
     let deadline = Duration::from_secs(2);
-    assert!(vehicle.driver.handle().send(Class::Control, b"still here".to_vec(), deadline));
-    assert_eq!(operator.await_event("unit", unit), (Class::Control, b"still here".to_vec()));
+    assert!(vehicle.driver.handle().send(ChannelNumber::COMMAND, b"still here".to_vec(), deadline));
+    assert_eq!(
+        operator.await_event("unit", unit),
+        (ChannelNumber::COMMAND, b"still here".to_vec())
+    );
 }
 
 #[test]
@@ -135,7 +138,7 @@ fn after_a_stop_datagrams_find_no_session() {
     let (vehicle, operator) = pair();
     operator.driver.handle().stop();
     let deadline = Duration::from_secs(2);
-    vehicle.driver.handle().send(Class::Control, b"anyone?".to_vec(), deadline);
+    vehicle.driver.handle().send(ChannelNumber::COMMAND, b"anyone?".to_vec(), deadline);
     let silent = |told| match told {
         Told::Event(Event::Budget { media }) if media.bps() == 0 => Some(()),
         Told::Event(_) | Told::Tick { .. } => None,

@@ -15,7 +15,7 @@ use tautline_net::driver::{Driver, Output};
 use tautline_net::{Local, routes};
 use tautline_transport::crypto::Identity;
 use tautline_transport::link::State;
-use tautline_transport::{Class, Config, Event, Session};
+use tautline_transport::{ChannelNumber, Config, Event, Session};
 
 #[test]
 #[ignore = "needs a user namespace; make unit runs it where there is one"]
@@ -46,7 +46,7 @@ fn inside_address_goes_and_comes() {
     ip("addr add 10.77.0.1/32 dev lo");
     vehicle.await_state(State::Up);
     let deadline = Duration::from_secs(1);
-    assert!(vehicle.driver.handle().send(Class::Media, b"back".to_vec(), deadline));
+    assert!(vehicle.driver.handle().send(ChannelNumber::MEDIA, b"back".to_vec(), deadline));
     operator.await_event("unit", |event| {
         matches!(event, Event::Unit { bytes, .. } if bytes == b"back").then_some(())
     });

@@ -16,7 +16,7 @@ use axum::routing::get;
 use axum::serve::ListenerExt;
 use futures_util::{SinkExt, StreamExt};
 use rust_embed::RustEmbed;
-use tautline_message::{Command, LinkAction};
+use tautline_message::{Command, LinkAction, VideoFeedback};
 use tautline_video::{AccessUnit, Layout, SliceKind};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
@@ -38,7 +38,8 @@ pub struct Hub {
     hello: Mutex<Bytes>,
     metrics: Mutex<String>,
     wishes: mpsc::Sender<Wish>,
-    refresh: Mutex<u8>,
+    /// What the browser asks of the encoders.
+    feedback: Mutex<VideoFeedback>,
     unix_micros: Box<dyn Fn() -> u64 + Send + Sync>,
     /// Slices that the browser was too slow to take.
     pub slices_dropped: AtomicU64,
@@ -88,7 +89,7 @@ impl Hub {
             hello: Mutex::new(Bytes::new()),
             metrics: Mutex::new(String::new()),
             wishes,
-            refresh: Mutex::new(0),
+            feedback: Mutex::default(),
             unix_micros: Box::new(unix_micros),
             slices_dropped: AtomicU64::new(0),
             wishes_malformed: AtomicU64::new(0),
@@ -132,14 +133,14 @@ impl Hub {
         let Some(viewer) = viewer.as_mut() else { return };
         let bit = 1_u8 << head.strip;
         if viewer.waiting_for_idr & bit != 0 && head.kind != SliceKind::Idr {
-            *lock(&self.refresh) |= bit;
+            lock(&self.feedback).keyframe_strips |= bit;
             return;
         }
         if viewer.messages.try_send(message).is_ok() {
             viewer.waiting_for_idr &= !bit;
         } else {
             viewer.waiting_for_idr |= bit;
-            *lock(&self.refresh) |= bit;
+            lock(&self.feedback).keyframe_strips |= bit;
             self.slices_dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -159,9 +160,12 @@ impl Hub {
         self.show(kind::SURVEY, bytes);
     }
 
-    /// Takes the strips of which the browser needs an IDR, as bits.
-    pub fn take_refresh(&self) -> u8 {
-        std::mem::take(&mut *lock(&self.refresh))
+    /// What the browser asks of the encoders; its keyframe requests are given once.
+    pub fn take_feedback(&self) -> VideoFeedback {
+        let mut feedback = lock(&self.feedback);
+        let taken = *feedback;
+        feedback.keyframe_strips = 0;
+        taken
     }
 
     fn show(&self, kind: u8, bytes: &[u8]) {
@@ -178,7 +182,8 @@ impl Hub {
         if !hello.is_empty() {
             messages.try_send(hello).expect("the queue is empty");
         }
-        *lock(&self.refresh) = ALL_STRIPS;
+        *lock(&self.feedback) =
+            VideoFeedback { keyframe_strips: ALL_STRIPS, ..VideoFeedback::default() };
         *lock(&self.viewer) =
             Some(Viewer { messages, _replaced: replaced, waiting_for_idr: ALL_STRIPS });
         (receiver, replacement)
@@ -196,8 +201,14 @@ impl Hub {
                 pong.extend_from_slice(&(self.unix_micros)().to_be_bytes());
                 return Some(pong.into());
             }
-            Some((&kind::REFRESH, &[strips])) => {
-                *lock(&self.refresh) |= strips & ALL_STRIPS;
+            Some((&kind::VIDEO_FEEDBACK, rest)) => {
+                let Ok(told) = VideoFeedback::decode(rest) else {
+                    self.wishes_malformed.fetch_add(1, Ordering::Relaxed);
+                    return None;
+                };
+                let mut feedback = lock(&self.feedback);
+                feedback.keyframe_strips |= told.keyframe_strips & ALL_STRIPS;
+                feedback.picture_interval = told.picture_interval;
                 return None;
             }
             Some(_) | None => None,
@@ -358,7 +369,7 @@ mod kind {
     pub(super) const COMMAND: u8 = 1;
     pub(super) const LINK: u8 = 2;
     pub(super) const CLOCK: u8 = 3;
-    pub(super) const REFRESH: u8 = 4;
+    pub(super) const VIDEO_FEEDBACK: u8 = 4;
 }
 
 /// Constrained baseline, level 3.1, as WebCodecs names it: what every strip's stream is.
@@ -398,10 +409,10 @@ mod tests {
     fn a_viewer_sees_a_strip_from_its_first_idr_on() {
         let (hub, _wishes) = hub();
         let (mut messages, _replaced) = hub.attach();
-        assert_eq!(hub.take_refresh(), ALL_STRIPS);
+        assert_eq!(hub.take_feedback().keyframe_strips, ALL_STRIPS);
         show(&hub, head(2, SliceKind::Predicted), &[1]);
         assert!(messages.try_recv().is_err());
-        assert_eq!(hub.take_refresh(), 1 << 2);
+        assert_eq!(hub.take_feedback().keyframe_strips, 1 << 2);
         show(&hub, head(2, SliceKind::Idr), &[1]);
         show(&hub, head(2, SliceKind::Predicted), &[2]);
         let message = messages.try_recv().unwrap();
@@ -419,7 +430,7 @@ mod tests {
             show(&hub, head(1, SliceKind::Idr), &[0]);
         }
         assert!(hub.slices_dropped.load(Ordering::Relaxed) >= 1);
-        assert_eq!(hub.take_refresh() & 2, 2);
+        assert_eq!(hub.take_feedback().keyframe_strips & 2, 2);
     }
 
     #[test]

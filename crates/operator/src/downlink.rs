@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tautline_message::{Command, StripReport};
+use tautline_message::{StripReport, VideoFeedback};
 use tautline_units::Instant;
 use tautline_video::{AccessUnit, Concealer, Layout, Slice, SliceKind};
 
@@ -129,8 +129,8 @@ impl Downlink {
     }
 
     /// What has come of each strip, for the vehicle's encoders.
-    pub fn reports(&self) -> [Option<StripReport>; Command::STRIPS_MAX] {
-        let mut reports = [None; Command::STRIPS_MAX];
+    pub fn reports(&self) -> [Option<StripReport>; VideoFeedback::STRIPS_MAX] {
+        let mut reports = [None; VideoFeedback::STRIPS_MAX];
         for (report, strip) in reports.iter_mut().zip(&self.strips) {
             *report = strip.report();
         }

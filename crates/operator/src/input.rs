@@ -4,20 +4,21 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tautline_message::{Command, Gear, StripReport};
+use tautline_message::{Command, SessionState, VideoFeedback};
+use tautline_net::channels;
 use tautline_net::clock::Clock;
 use tautline_net::driver::Handle;
-use tautline_transport::Class;
+use tautline_transport::ChannelNumber;
 use tautline_units::{ByteCount, Instant};
 
 use crate::console::Hub;
-use crate::reception::{Shared, Strips};
+use crate::reception::Shared;
 
-/// Numbers and dates the console's commands, adds what has come of the strips, and sends them.
+/// Numbers and dates the console's commands and sends them, and beside them tells the vehicle what
+/// has come of the video.
 ///
-/// A console that has nothing to say sends nothing, and then the vehicle stops by itself. So that
-/// a picture also heals while nobody sits at the console, losses and wishes for IDRs then go with a
-/// command to stop.
+/// A console that has nothing to say sends no command, and then the vehicle stops by itself. Its
+/// pictures are mended all the same: the feedback is this process's own.
 #[derive(Debug)]
 pub(crate) struct Input {
     hub: Arc<Hub>,
@@ -25,12 +26,12 @@ pub(crate) struct Input {
     handle: Handle,
     clock: Clock,
     sequence: u64,
-    commanded_at: Option<Instant>,
+    fed_back: Option<(VideoFeedback, Instant)>,
 }
 
 impl Input {
     pub(crate) fn new(hub: Arc<Hub>, shared: Arc<Shared>, handle: Handle, clock: Clock) -> Self {
-        Self { hub, shared, handle, clock, sequence: 0, commanded_at: None }
+        Self { hub, shared, handle, clock, sequence: 0, fed_back: None }
     }
 
     /// Sends on what the console commands, unless it was held up on its way here: what came late
@@ -45,49 +46,44 @@ impl Input {
             self.hub.commands_stale.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        self.commanded_at = Some(now);
-        let strips = self.strips();
-        self.send(command, strips, now - age);
-    }
-
-    /// Looks whether the console is silent while strips have to heal.
-    pub(crate) fn watch(&mut self) {
-        let now = self.clock.now();
-        if self.commanded_at.is_some_and(|at| now.since(at) < CONSOLE_SILENCE) {
-            return;
-        }
-        let strips = self.strips();
-        if strips.refresh == 0 && !strips.reports.iter().flatten().any(StripReport::is_damaged) {
-            return;
-        }
-        let stop =
-            Command { brake: 1.0, gear: Gear::Drive, emergency_stop: true, ..Command::default() };
-        self.send(stop, strips, now);
-    }
-
-    fn send(&mut self, command: Command, strips: Strips, sent_at: Instant) {
         self.sequence += 1;
-        let command = Command {
-            sequence: self.sequence,
-            sent_at,
-            refresh_strips: strips.refresh,
-            strips: strips.reports,
-            ..command
-        };
-        // Without a session there is nobody to command; the loop counts what it cannot take.
-        let unit = command.encode();
-        self.shared.note_control(ByteCount::of(&unit));
-        self.handle.send(Class::Control, unit, DEADLINE);
+        let command = Command { sequence: self.sequence, sent_at: now - age, ..command };
+        self.send(channels::COMMAND, command.encode());
     }
 
-    fn strips(&self) -> Strips {
+    /// Tells the vehicle what has come of the video and what is asked of its encoders, if that is
+    /// news, and now and then all the same: what told it may be lost.
+    pub(crate) fn feed_back(&mut self) {
+        if self.shared.standing().state != SessionState::Established {
+            return;
+        }
+        let now = self.clock.now();
         let strips = self.shared.strips();
-        Strips { refresh: strips.refresh | self.hub.take_refresh(), ..strips }
+        let wished = self.hub.take_feedback();
+        let feedback = VideoFeedback {
+            strips: strips.reports,
+            keyframe_strips: strips.keyframes | wished.keyframe_strips,
+            picture_interval: wished.picture_interval,
+        };
+        let told = |(told, at): &(VideoFeedback, Instant)| {
+            *told == feedback && now.since(*at) < FEEDBACK_REPEAT
+        };
+        if self.fed_back.as_ref().is_some_and(told) {
+            return;
+        }
+        self.fed_back = Some((feedback, now));
+        self.send(channels::VIDEO_FEEDBACK, feedback.encode());
+    }
+
+    fn send(&self, channel: ChannelNumber, unit: Vec<u8>) {
+        // Without a session there is nobody to tell; the loop counts what it cannot take.
+        self.shared.note_sent(ByteCount::of(&unit));
+        self.handle.send(channel, unit, DEADLINE);
     }
 }
 
-/// The console sends fifty commands a second; so long without one means that nobody is there.
-const CONSOLE_SILENCE: Duration = Duration::from_millis(300);
 /// A command that took longer than this from the browser is not sent on.
 const AGE_MAX: Duration = Duration::from_millis(250);
 const DEADLINE: Duration = Duration::from_millis(250);
+/// Feedback that says the same again is sent so often.
+const FEEDBACK_REPEAT: Duration = Duration::from_millis(100);

@@ -59,7 +59,7 @@ pub async fn run(
     let beside = beside(&config, &hub, &shared, &latest, &driver, clock);
     let mut input = Input::new(hub.clone(), shared.clone(), driver.handle(), clock);
     let (cuts, cut) = mpsc::channel(WISHES_MAX);
-    let mut watch = tokio::time::interval(WATCH_INTERVAL);
+    let mut feedback = tokio::time::interval(FEEDBACK_INTERVAL);
     let meet = async {
         loop {
             let now = || clock.now();
@@ -77,7 +77,7 @@ pub async fn run(
                     Some(Wish::Link(action)) => { let _ = cuts.try_send(action); }
                     None => std::future::pending().await,
                 },
-                _ = watch.tick() => input.watch(),
+                _ = feedback.tick() => input.feed_back(),
             }
         }
     };
@@ -119,4 +119,5 @@ fn beside(
 const WIDTH: usize = 1280;
 const HEIGHT: usize = 720;
 const WISHES_MAX: usize = 64;
-const WATCH_INTERVAL: Duration = Duration::from_millis(50);
+/// As often as commands go: a strip that has to heal waits no longer.
+const FEEDBACK_INTERVAL: Duration = Duration::from_millis(20);

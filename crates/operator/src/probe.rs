@@ -16,10 +16,10 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use serde::{Deserialize, Serialize};
 use tautline_message::{ProbeQuestion, SessionState};
+use tautline_net::channels;
 use tautline_net::clock::Clock;
 use tautline_net::driver::Handle;
 use tautline_net::survey::Latest;
-use tautline_transport::Class;
 use tautline_transport::link::State;
 use tautline_units::ByteCount;
 
@@ -50,7 +50,7 @@ pub struct Step {
 pub struct Seen {
     /// Media units from the vehicle: from handing over there to delivery here.
     pub vehicle: Way,
-    /// Questions to the vehicle, 20 a second, as commands go: from handing over to delivery.
+    /// Questions to the vehicle, 20 a second: from handing over to delivery.
     pub operator: Way,
     /// From a question's handing over to the arrival here of the first slice whose capture began
     /// after the question came to the vehicle.
@@ -147,7 +147,7 @@ impl Probe {
 
     /// Tries one step. Dropping the future gives the configured sizes back.
     async fn run(&self, step: &Step, next: &mut u64) -> Result<Seen, String> {
-        let refused = || self.latest.get().map_or(0, |s| s.units(Class::Control).refused());
+        let refused = || self.latest.get().map_or(0, |s| s.units(channels::COMMAND).refused());
         let refused_before = refused();
         let _restore = Restore(self);
         *self.watch() = Some(Watch::new(*next));
@@ -202,8 +202,8 @@ impl Probe {
         let sequence = self.watch().as_mut().map_or(0, |watch| watch.ask(now));
         let datagram_bytes = up_bytes.map(|bytes| ByteCount::new(bytes.into()));
         let unit = ProbeQuestion { sequence, datagram_bytes, hold: HOLD }.encode();
-        self.shared.note_control(ByteCount::of(&unit));
-        self.handle.send(Class::Control, unit, PATIENCE);
+        self.shared.note_sent(ByteCount::of(&unit));
+        self.handle.send(channels::PROBE_QUESTION, unit, PATIENCE);
         sequence + 1
     }
 

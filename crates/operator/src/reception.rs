@@ -6,14 +6,15 @@ use std::time::Duration;
 
 use tautline_message::survey::End;
 use tautline_message::{
-    ClockOffset, Command, EmulatedLink, LinkStatus, OperatorStatus, ProbeAnswer, SessionState,
-    StripReport, Telemetry,
+    ClockOffset, EmulatedLink, LinkStatus, OperatorStatus, ProbeAnswer, SessionState, StripReport,
+    Telemetry, VideoFeedback,
 };
+use tautline_net::channels;
 use tautline_net::clock::Clock;
 use tautline_net::driver::{Drops, Output};
 use tautline_net::metrics::Page;
 use tautline_net::survey::{self, Latest, Survey, Way};
-use tautline_transport::{Class, Discard, Event, Session, link};
+use tautline_transport::{ChannelNumber, Discard, Event, Session, link};
 use tautline_units::{ByteCount, Instant};
 use tautline_video::AccessUnit;
 
@@ -32,6 +33,8 @@ pub(crate) struct Reception {
     latest: Latest,
     clock: Clock,
     telemetry_malformed: u64,
+    /// Units of other channels that were no messages of theirs.
+    others_malformed: u64,
     vehicle_drops: Vec<(String, u64)>,
     /// When the console was last told the survey.
     surveyed_at: Instant,
@@ -49,8 +52,8 @@ pub(crate) struct Shared {
     vehicle_survey: Mutex<Option<tautline_message::Survey>>,
     /// What a probe notes, while one runs.
     watch: Mutex<Option<Watch>>,
-    /// Bytes of all control units that were handed over.
-    control_bytes: AtomicU64,
+    /// Bytes of all units that were handed over.
+    sent_bytes: AtomicU64,
     vehicle: String,
 }
 
@@ -58,9 +61,9 @@ pub(crate) struct Shared {
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Strips {
     /// Those that need an IDR, as bits.
-    pub(crate) refresh: u8,
+    pub(crate) keyframes: u8,
     /// What has come of each.
-    pub(crate) reports: [Option<StripReport>; Command::STRIPS_MAX],
+    pub(crate) reports: [Option<StripReport>; VideoFeedback::STRIPS_MAX],
 }
 
 impl Shared {
@@ -75,7 +78,7 @@ impl Shared {
             emulated_links: Mutex::new(Vec::new()),
             vehicle_survey: Mutex::new(None),
             watch: Mutex::new(None),
-            control_bytes: AtomicU64::new(0),
+            sent_bytes: AtomicU64::new(0),
             vehicle: vehicle.to_owned(),
         }
     }
@@ -105,9 +108,9 @@ impl Shared {
         &self.watch
     }
 
-    /// Notes that a control unit of `bytes` is handed over.
-    pub(crate) fn note_control(&self, bytes: ByteCount) {
-        self.control_bytes.fetch_add(bytes.get(), Ordering::Relaxed);
+    /// Notes that a unit of `bytes` is handed over.
+    pub(crate) fn note_sent(&self, bytes: ByteCount) {
+        self.sent_bytes.fetch_add(bytes.get(), Ordering::Relaxed);
     }
 
     /// Sets what the emulator says of its links.
@@ -135,6 +138,7 @@ impl Reception {
             latest,
             clock,
             telemetry_malformed: 0,
+            others_malformed: 0,
             vehicle_drops: Vec::new(),
             surveyed_at: Instant::ZERO,
             units_bytes: 0,
@@ -151,7 +155,7 @@ impl Reception {
             }
         }
         *lock(&self.shared.strips) =
-            Strips { refresh: self.downlink.refresh_strips(), reports: self.downlink.reports() };
+            Strips { keyframes: self.downlink.refresh_strips(), reports: self.downlink.reports() };
     }
 
     fn handle_event(&mut self, event: Event, session: &Session) {
@@ -162,7 +166,7 @@ impl Reception {
                 *lock(&self.shared.vehicle_survey) = None;
                 self.watched(Watch::handle_new_session);
             }
-            Event::Unit { class: Class::Media, number, sent_at, bytes, .. } => {
+            Event::Unit { channel: channels::VIDEO, number, sent_at, bytes, .. } => {
                 let now = self.clock.now();
                 self.units_bytes += bytes.len() as u64;
                 let slice = self.downlink.parse(bytes);
@@ -177,33 +181,42 @@ impl Reception {
                 }
                 self.show_due(session);
             }
-            Event::Unit { class: Class::Control, bytes, .. } => {
+            Event::Unit { channel, bytes, .. } => {
                 self.units_bytes += bytes.len() as u64;
-                self.handle_control(&bytes);
+                self.handle_unit(channel, &bytes);
             }
-            Event::UnitLost { class: Class::Media, number, .. } => {
+            Event::UnitLost { channel: channels::VIDEO, number, .. } => {
                 self.watched(|watch| watch.handle_lost(number));
             }
             Event::Link { link, state } => tracing::info!(?link, ?state, "link"),
-            // Telemetry that was lost is followed by the next; an operator sends no media.
-            Event::UnitLost { class: Class::Control, .. } | Event::Budget { .. } => {}
+            // What was lost is followed by the next; an operator sends no media.
+            Event::UnitLost { .. } | Event::Budget { .. } => {}
         }
     }
 
     /// A browser has no verifier: only what was verified here goes on.
-    fn handle_control(&mut self, bytes: &[u8]) {
-        if let Ok(telemetry) = Telemetry::decode(bytes) {
-            self.hub.show_telemetry(bytes);
-            self.vehicle_drops = telemetry.drops;
-        } else if let Ok(survey) = tautline_message::Survey::decode(bytes)
-            && survey.end == End::Vehicle
-        {
-            self.hub.show_survey(bytes);
-            *lock(&self.shared.vehicle_survey) = Some(survey);
-        } else if let Ok(answer) = ProbeAnswer::decode(bytes) {
-            self.watched(|watch| watch.handle_answer(answer));
-        } else {
-            self.telemetry_malformed += 1;
+    fn handle_unit(&mut self, channel: ChannelNumber, bytes: &[u8]) {
+        match channel {
+            channels::TELEMETRY => match Telemetry::decode(bytes) {
+                Ok(telemetry) => {
+                    self.hub.show_telemetry(bytes);
+                    self.vehicle_drops = telemetry.drops;
+                }
+                Err(_) => self.telemetry_malformed += 1,
+            },
+            channels::SURVEY => match tautline_message::Survey::decode(bytes) {
+                Ok(survey) if survey.end == End::Vehicle => {
+                    self.hub.show_survey(bytes);
+                    *lock(&self.shared.vehicle_survey) = Some(survey);
+                }
+                Ok(_) | Err(_) => self.others_malformed += 1,
+            },
+            channels::PROBE_ANSWER => match ProbeAnswer::decode(bytes) {
+                Ok(answer) => self.watched(|watch| watch.handle_answer(answer)),
+                Err(_) => self.others_malformed += 1,
+            },
+            // A vehicle sends nothing else of ours.
+            _ => {}
         }
     }
 
@@ -260,7 +273,7 @@ impl Reception {
             self.surveyed_at = now;
             self.hub.show_survey(&survey.message().encode());
         }
-        let sent = self.shared.control_bytes.load(Ordering::Relaxed);
+        let sent = self.shared.sent_bytes.load(Ordering::Relaxed);
         let payload = ByteCount::new(self.units_bytes + sent);
         self.watched(|watch| watch.handle_tick(session, payload, now));
     }
@@ -284,7 +297,7 @@ impl Reception {
             session_state: standing.state,
             session_reason: standing.reason,
             links: links.collect(),
-            units_received: session.units(Class::Media).delivered,
+            units_received: session.units(channels::VIDEO).delivered,
             units_late: transport.discarded(Discard::UnitLate),
             units_lost: lost.into_iter().map(|reason| transport.discarded(reason)).sum(),
             slices_shown: shown.shown,
@@ -315,6 +328,7 @@ impl Reception {
             ("downlink: slice unusable", shown.unusable),
             ("downlink: slice malformed", shown.malformed),
             ("downlink: telemetry malformed", self.telemetry_malformed),
+            ("downlink: message malformed", self.others_malformed),
             ("console: slice dropped, browser too slow", count(&self.hub.slices_dropped)),
             ("console: message malformed", count(&self.hub.wishes_malformed)),
             ("console: message dropped", count(&self.hub.wishes_dropped)),

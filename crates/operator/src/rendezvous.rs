@@ -6,7 +6,7 @@ use anyhow::bail;
 use tautline_message::{Control, Refusal, SessionState};
 use tautline_net::control::{Client, Event};
 use tautline_net::driver::Driver;
-use tautline_net::random;
+use tautline_net::{channels, random};
 use tautline_transport::crypto::{Identity, PublicKey};
 use tautline_transport::{Seed, Session};
 use tautline_units::Instant;
@@ -107,7 +107,8 @@ impl Rendezvous {
                 let peer = PublicKey::from_bytes(peer_key)?;
                 let seed = Seed::from(random::seed()?);
                 let transport = config.transport.clone();
-                let session = Session::respond(transport, identity, peer, lease, seed, now)?;
+                let mut session = Session::respond(transport, identity, peer, lease, seed, now)?;
+                channels::open(&mut session)?;
                 tracing::info!(vehicle = peer_name, "introduced");
                 driver.handle().start(session);
                 Ok(Some(Standing::new(SessionState::Connecting, "introduced to the vehicle")))

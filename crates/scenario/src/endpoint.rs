@@ -196,8 +196,8 @@ impl<A: Application<T>, T: Transport> Node for Endpoint<A, T> {
 /// An event without a unit's content.
 fn line_of(event: &Event) -> String {
     match event {
-        Event::Unit { class, number, bytes, sent_at, repaired } => {
-            format!("{class:?} {number:?} {} B {sent_at:?} {repaired}", bytes.len())
+        Event::Unit { channel, number, bytes, sent_at, repaired } => {
+            format!("{channel:?} {number:?} {} B {sent_at:?} {repaired}", bytes.len())
         }
         other => format!("{other:?}"),
     }

@@ -4,7 +4,7 @@ mod source;
 
 use rand_chacha::ChaCha20Rng;
 use tautline_transport::link::State;
-use tautline_transport::{Class, Event, LossReason, Session, UnitNumber};
+use tautline_transport::{ChannelNumber, Event, LossReason, Session, UnitNumber};
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
 pub use source::{Commands, Media};
@@ -38,7 +38,7 @@ pub struct Traffic {
     pub established: u32,
 }
 
-/// The units of one class at one endpoint: those that it handed over and those that came to it.
+/// The units of one channel at one endpoint: those that it handed over and those that came to it.
 #[derive(Debug, Default)]
 pub struct Flow {
     /// Every unit handed to the session, in order.
@@ -116,14 +116,14 @@ impl Traffic {
             && now >= self.command_at
         {
             self.command_at = now + commands.interval;
-            self.offer(session, Class::Control, commands.bytes, commands.deadline, at);
+            self.offer(session, ChannelNumber::COMMAND, commands.bytes, commands.deadline, at);
         }
         if let Some(media) = self.media_source
             && now >= self.media_at
         {
             self.media_at = (self.media_at + media.interval()).max(now);
             match media.unit_bytes(self.media.offered.len() as u64, self.budget()) {
-                Some(bytes) => self.offer(session, Class::Media, bytes, media.deadline, at),
+                Some(bytes) => self.offer(session, ChannelNumber::MEDIA, bytes, media.deadline, at),
                 None => self.pauses.push(at.world()),
             }
         }
@@ -132,18 +132,18 @@ impl Traffic {
     fn offer(
         &mut self,
         session: &mut impl Transport,
-        class: Class,
+        channel: ChannelNumber,
         bytes: ByteCount,
         deadline: Duration,
         at: Moment,
     ) {
-        let flow = match class {
-            Class::Control => &mut self.commands,
-            Class::Media => &mut self.media,
+        let flow = match channel {
+            ChannelNumber::COMMAND => &mut self.commands,
+            _ => &mut self.media,
         };
         write_unit(&mut self.buffer, flow.offered.len() as u64, bytes);
         // A refused unit is missing at the far end, where units are counted.
-        let accepted = session.send(class, &self.buffer, deadline, at.local()).ok();
+        let accepted = session.send(channel, &self.buffer, deadline, at.local()).ok();
         let bytes = ByteCount::of(&self.buffer);
         flow.offered.push(Offered { at: at.world(), bytes, accepted });
     }
@@ -154,18 +154,18 @@ impl Traffic {
     /// If a unit is not what was sent.
     pub fn note(&mut self, event: Event, clock_error: Option<Duration>, at: Moment) {
         match event {
-            Event::Unit { class, number, bytes, sent_at, repaired } => {
+            Event::Unit { channel, number, bytes, sent_at, repaired } => {
                 let index = index_of(&bytes);
                 let at = at.world();
                 let received = Received { index, number, at, sent_at, clock_error, repaired };
-                match class {
-                    Class::Control => self.commands.received.push(received),
-                    Class::Media => self.media.received.push(received),
+                match channel {
+                    ChannelNumber::COMMAND => self.commands.received.push(received),
+                    _ => self.media.received.push(received),
                 }
             }
-            Event::UnitLost { class, number, reason } => match class {
-                Class::Control => self.commands.lost.push((number, reason)),
-                Class::Media => self.media.lost.push((number, reason)),
+            Event::UnitLost { channel, number, reason } => match channel {
+                ChannelNumber::COMMAND => self.commands.lost.push((number, reason)),
+                _ => self.media.lost.push((number, reason)),
             },
             Event::Budget { media } => self.budgets.push((at.world(), media)),
             Event::Link { link, state } => self.states.push((at.world(), link.get(), state)),

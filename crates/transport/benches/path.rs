@@ -11,7 +11,7 @@ use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
 use tautline_scenario::direct::Direct;
 use tautline_transport::sender::planner;
-use tautline_transport::{Class, Config, Event, Route, rate};
+use tautline_transport::{ChannelNumber, Config, Event, Route, rate};
 use tautline_units::{Bitrate, Duration, Instant};
 
 fn main() {
@@ -84,7 +84,7 @@ impl Sender {
         for _ in 0..units {
             let deadline = Duration::from_millis(100);
             let now = self.direct.now;
-            let sent = self.direct.vehicle.send(Class::Media, &self.unit, deadline, now);
+            let sent = self.direct.vehicle.send(ChannelNumber::MEDIA, &self.unit, deadline, now);
             sent.expect("the links carry it");
             self.run_until(now + self.interval);
         }

@@ -13,7 +13,7 @@ use crate::sender::{planner, protect};
 /// silence_ms = 250
 /// report_interval_ms = 10
 /// media_deadline_ms = 200
-/// control_deadline_ms = 250
+/// command_deadline_ms = 250
 /// budget_share = 0.9
 /// schedule = "quantile"   # or "earliest-delivery", "transmission-end", "round-robin",
 ///                         # "redundant", "best-link"
@@ -51,9 +51,9 @@ pub struct Config {
     /// How long a media unit is taken to be fresh before the clocks are compared; default 200 ms.
     #[serde(rename = "media_deadline_ms", deserialize_with = "millis")]
     pub media_deadline: Duration,
-    /// The same for a control unit; default 250 ms.
-    #[serde(rename = "control_deadline_ms", deserialize_with = "millis")]
-    pub control_deadline: Duration,
+    /// The same for a unit of any other channel; default 250 ms.
+    #[serde(rename = "command_deadline_ms", deserialize_with = "millis")]
+    pub command_deadline: Duration,
     /// The share of the granted rates that the budget hands out, above 0 to 1; default 0.9, so
     /// that a slice larger than its budget does not leave a queue behind.
     pub budget_share: f64,
@@ -79,7 +79,7 @@ impl Default for Config {
             silence: Duration::from_millis(250),
             report_interval: Duration::from_millis(10),
             media_deadline: Duration::from_millis(200),
-            control_deadline: Duration::from_millis(250),
+            command_deadline: Duration::from_millis(250),
             budget_share: 0.9,
             schedule: planner::Kind::Quantile,
             spread: true,
@@ -107,7 +107,7 @@ impl Config {
         })?;
         within("report_interval_ms", self.report_interval, 5, 1_000)?;
         within("media_deadline_ms", self.media_deadline, 1, 30_000)?;
-        within("control_deadline_ms", self.control_deadline, 1, 30_000)?;
+        within("command_deadline_ms", self.command_deadline, 1, 30_000)?;
         check("budget_share", self.budget_share > 0.0 && self.budget_share <= 1.0, || {
             format!("{} is not above 0 and at most 1", self.budget_share)
         })?;

@@ -1,8 +1,10 @@
 mod units;
 
+use std::collections::BTreeMap;
+
 pub use units::Units;
 
-use crate::wire::Class;
+use crate::channel::ChannelNumber;
 
 /// Something that was thrown away, by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,6 +32,8 @@ pub enum Discard {
     HandshakeLimited,
     /// A half-open handshake given up for a newer one.
     HandshakeEvicted,
+    /// A packet of a channel that was neither opened here nor announced by the peer.
+    ChannelUnknown,
     /// An authentic datagram with a malformed packet.
     PacketMalformed,
     /// A pong that answers no ping of ours.
@@ -66,12 +70,12 @@ pub enum Discard {
     UnitEvicted,
     /// A unit whose block is no unit.
     UnitMalformed,
-    /// A control unit older than the last delivered.
-    ControlSuperseded,
-    /// A control packet pushed out of a link's queue by newer ones.
-    ControlOverflow,
-    /// A control packet whose deadline passed in a link's queue.
-    ControlExpired,
+    /// A unit older than the last delivered, of a channel where the newest wins.
+    UnitSuperseded,
+    /// A packet that waits for no pace, pushed out of a link's queue by newer ones.
+    UrgentOverflow,
+    /// A packet that waits for no pace, and whose deadline passed in a link's queue.
+    UrgentExpired,
     /// A media packet whose deadline passed in a link's queue.
     MediaExpired,
     /// A media packet that no link could deliver in time, or a repair packet that would have
@@ -81,7 +85,7 @@ pub enum Discard {
     MediaSilenced,
     /// A unit refused because no link is up.
     SendNoLink,
-    /// A unit refused for its size or deadline.
+    /// A unit refused for its size, its deadline, or a channel that was not opened.
     SendInvalid,
     /// A unit refused because the queues are full.
     SendCongested,
@@ -93,7 +97,7 @@ pub enum Discard {
 
 impl Discard {
     /// Every discard, in order.
-    pub const ALL: [Self; 39] = [
+    pub const ALL: [Self; 40] = [
         Self::DatagramMalformed,
         Self::DatagramUnknownSession,
         Self::DatagramForged,
@@ -105,6 +109,7 @@ impl Discard {
         Self::HandshakeUnexpected,
         Self::HandshakeLimited,
         Self::HandshakeEvicted,
+        Self::ChannelUnknown,
         Self::PacketMalformed,
         Self::PongUnknown,
         Self::ReportImpossible,
@@ -122,9 +127,9 @@ impl Discard {
         Self::UnitLate,
         Self::UnitEvicted,
         Self::UnitMalformed,
-        Self::ControlSuperseded,
-        Self::ControlOverflow,
-        Self::ControlExpired,
+        Self::UnitSuperseded,
+        Self::UrgentOverflow,
+        Self::UrgentExpired,
         Self::MediaExpired,
         Self::MediaUnschedulable,
         Self::MediaSilenced,
@@ -149,6 +154,7 @@ impl Discard {
             Self::HandshakeUnexpected => "handshake_unexpected",
             Self::HandshakeLimited => "handshake_limited",
             Self::HandshakeEvicted => "handshake_evicted",
+            Self::ChannelUnknown => "channel_unknown",
             Self::PacketMalformed => "packet_malformed",
             Self::PongUnknown => "pong_unknown",
             Self::ReportImpossible => "report_impossible",
@@ -166,9 +172,9 @@ impl Discard {
             Self::UnitLate => "unit_late",
             Self::UnitEvicted => "unit_evicted",
             Self::UnitMalformed => "unit_malformed",
-            Self::ControlSuperseded => "control_superseded",
-            Self::ControlOverflow => "control_overflow",
-            Self::ControlExpired => "control_expired",
+            Self::UnitSuperseded => "unit_superseded",
+            Self::UrgentOverflow => "urgent_overflow",
+            Self::UrgentExpired => "urgent_expired",
             Self::MediaExpired => "media_expired",
             Self::MediaUnschedulable => "media_unschedulable",
             Self::MediaSilenced => "media_silenced",
@@ -199,7 +205,7 @@ pub struct Counters {
     pub handshakes: u64,
     /// Links that moved to another address.
     pub routes_moved: u64,
-    units: [Units; Class::ALL.len()],
+    units: BTreeMap<ChannelNumber, Units>,
     discards: [u64; Discard::ALL.len()],
 }
 
@@ -213,7 +219,7 @@ impl Counters {
             repairs_asked: 0,
             handshakes: 0,
             routes_moved: 0,
-            units: Default::default(),
+            units: BTreeMap::new(),
             discards: [0; Discard::ALL.len()],
         }
     }
@@ -229,13 +235,18 @@ impl Counters {
         }
     }
 
-    /// Units of `class`, but for those that are open: see [`crate::Session::units`].
-    pub(crate) fn units(&self, class: Class) -> &Units {
-        &self.units[class as usize]
+    /// Units of `channel`, but for those that are open: see [`crate::Session::units`].
+    pub(crate) fn units(&self, channel: ChannelNumber) -> Units {
+        self.units.get(&channel).cloned().unwrap_or_default()
     }
 
-    pub(crate) fn units_mut(&mut self, class: Class) -> &mut Units {
-        &mut self.units[class as usize]
+    /// Every channel that units were counted of, in order of their numbers.
+    pub(crate) fn channels(&self) -> impl Iterator<Item = ChannelNumber> + '_ {
+        self.units.keys().copied()
+    }
+
+    pub(crate) fn units_mut(&mut self, channel: ChannelNumber) -> &mut Units {
+        self.units.entry(channel).or_default()
     }
 
     /// How often `what` was thrown away.

@@ -35,8 +35,14 @@ pub enum SendError {
     /// No link is up: media pauses, and a command has nowhere to go.
     #[error("no link is up")]
     NoLink,
-    /// The unit is longer than its class can carry.
-    #[error("the unit has {found}, its class carries at most {most}")]
+    /// The channel was not opened.
+    #[error("{channel:?} was not opened")]
+    NotOpened {
+        /// The channel given.
+        channel: crate::ChannelNumber,
+    },
+    /// The unit is longer than its channel can carry.
+    #[error("the unit has {found}, its channel carries at most {most}")]
     TooLarge {
         /// The unit's length.
         found: ByteCount,

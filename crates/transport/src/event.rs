@@ -2,10 +2,11 @@ use std::fmt;
 
 use tautline_units::{Bitrate, Instant};
 
+use crate::channel::ChannelNumber;
 use crate::link::State;
-use crate::wire::{Class, LinkNumber};
+use crate::wire::LinkNumber;
 
-/// A unit's number within its class and session: 0, 1, 2 .. in order of hand-over.
+/// A unit's number within its channel and session: 0, 1, 2 .. in order of hand-over.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UnitNumber(u64);
 
@@ -36,9 +37,9 @@ pub enum Event {
     Established,
     /// A unit arrived in time.
     Unit {
-        /// Its class.
-        class: Class,
-        /// Its number; media units may come out of order.
+        /// Its channel.
+        channel: ChannelNumber,
+        /// Its number; those of a channel that counts every unit may come out of order.
         number: UnitNumber,
         /// Its content.
         bytes: Vec<u8>,
@@ -49,11 +50,12 @@ pub enum Event {
     },
     /// A unit that the peer sent will never be delivered.
     ///
-    /// Media units all end in exactly one `Unit` or `UnitLost`, unless the peer skips more numbers
-    /// than the receiver follows. A control unit that a newer one overtook is only counted.
+    /// The units of a channel that counts every one all end in exactly one `Unit` or `UnitLost`,
+    /// unless the peer skips more numbers than the receiver follows. Where the newest wins, a unit
+    /// that a newer one overtook is only counted.
     UnitLost {
-        /// Its class.
-        class: Class,
+        /// Its channel.
+        channel: ChannelNumber,
         /// Its number.
         number: UnitNumber,
         /// Why.

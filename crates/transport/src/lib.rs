@@ -8,6 +8,7 @@
 //! [`Session::poll_event`], re-arm the timer from [`Session::poll_timeout`].
 #![forbid(unsafe_code)]
 
+pub mod channel;
 pub mod clock;
 mod config;
 mod counters;
@@ -24,6 +25,7 @@ mod session;
 mod shared;
 pub mod wire;
 
+pub use channel::{Channel, ChannelNumber};
 pub use clock::ClockEstimate;
 pub use config::Config;
 pub use counters::{Counters, Discard, Units};
@@ -32,4 +34,4 @@ pub use error::{ConfigError, Error, SendError};
 pub use event::{Event, LossReason, Timer, UnitNumber};
 pub use link::Route;
 pub use session::Session;
-pub use wire::{Class, LinkNumber};
+pub use wire::LinkNumber;

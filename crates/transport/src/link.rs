@@ -40,7 +40,7 @@ use liveness::Liveness;
 use loss::{Loss, Told};
 use mtu::{Mtu, Pings};
 use on_time::{OnTime, Outlook};
-use pacing::{ControlQueue, Pacer};
+use pacing::{Pacer, UrgentQueue};
 use probe::{Asked, Probe};
 use route::Arrival;
 use rtt::Rtt;
@@ -64,7 +64,7 @@ pub(crate) struct Link {
     on_time: OnTime,
     /// When media last left on the link.
     media_at: Instant,
-    control: ControlQueue,
+    urgent: UrgentQueue,
     pongs: VecDeque<PongDue>,
     next_number: u64,
     media: Media,
@@ -117,7 +117,7 @@ impl Link {
             in_flight: InFlight::new(),
             on_time: OnTime::new(),
             media_at: now,
-            control: ControlQueue::default(),
+            urgent: UrgentQueue::default(),
             pongs: VecDeque::with_capacity(PONGS_MAX),
             next_number: 0,
             media: Media::default(),
@@ -591,15 +591,15 @@ impl Link {
     /// Returns whether something may have to leave that does not wait for the pace.
     pub(crate) fn is_urgent(&self, now: Instant) -> bool {
         !self.pongs.is_empty()
-            || self.control.front().is_some()
+            || self.urgent.front().is_some()
             || now >= self.probe.due_at()
             || now >= self.arrivals.report_due_at()
             || self.routing.is_moving()
     }
 
-    /// Takes a control packet; gives the one it pushed out.
-    pub(crate) fn push_control(&mut self, entry: Entry) -> Option<Entry> {
-        self.control.push(entry)
+    /// Takes an urgent packet; gives the one it pushed out.
+    pub(crate) fn push_urgent(&mut self, entry: Entry) -> Option<Entry> {
+        self.urgent.push(entry)
     }
 
     /// Appends a pong or a ping for an address that the link may have moved to, and gives that.
@@ -682,9 +682,9 @@ impl Link {
         self.mtu.size() - SEALED_HEADER_BYTES - TAG_BYTES
     }
 
-    /// Appends what else cannot wait and fits: pongs, a ping if it is due, one control packet.
+    /// Appends what else cannot wait and fits: pongs, a ping if it is due, one urgent packet.
     ///
-    /// `recycle` gets the buffers of control packets, sent or expired.
+    /// `recycle` gets the buffers of urgent packets, sent or expired.
     pub(crate) fn write_urgent(
         &mut self,
         plaintext: &mut Vec<u8>,
@@ -705,16 +705,16 @@ impl Link {
             let id = self.probe.send(route, state, config.ping_interval, now);
             Ping { id, sent_at: now }.write(plaintext);
         }
-        while let Some(control) = self.control.front() {
-            let in_time = now <= control.deadline;
+        while let Some(urgent) = self.urgent.front() {
+            let in_time = now <= urgent.deadline;
             if !in_time {
-                counters.discard(Discard::ControlExpired);
-            } else if plaintext.len() + control.plaintext.len() <= most {
-                plaintext.extend_from_slice(&control.plaintext);
+                counters.discard(Discard::UrgentExpired);
+            } else if plaintext.len() + urgent.plaintext.len() <= most {
+                plaintext.extend_from_slice(&urgent.plaintext);
             } else {
                 break;
             }
-            if let Some(entry) = self.control.pop() {
+            if let Some(entry) = self.urgent.pop() {
                 recycle(entry.plaintext);
             }
             if in_time {

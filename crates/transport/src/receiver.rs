@@ -2,27 +2,29 @@
 
 mod block;
 mod inbox;
+mod inboxes;
 mod parts;
 mod reports;
 mod stream;
 
 use tautline_units::{Duration, Instant};
 
+use crate::channel::{ChannelNumber, Order};
 use crate::clock::ClockEstimate;
 use crate::counters::Discard;
 use crate::event::{Event, Timer, UnitNumber};
 use crate::sequence::expand;
 use crate::shared::Shared;
-use crate::wire::{Class, Coded, Tally, stream as wire};
+use crate::wire::{Coded, Tally, stream as wire};
 use inbox::{Inbox, Outcome};
+use inboxes::Inboxes;
 pub(crate) use reports::Arrivals;
 use stream::Stream;
 
-/// What is on its way in: the units of each class, and the streaming code's end.
+/// What is on its way in: the units of each channel, and the streaming code's end.
 #[derive(Debug)]
 pub(crate) struct Receiver {
-    control: Inbox,
-    media: Inbox,
+    inboxes: Inboxes,
     stream: Stream,
     /// Room for what a packet brings about.
     outcomes: Vec<Outcome>,
@@ -30,12 +32,7 @@ pub(crate) struct Receiver {
 
 impl Receiver {
     pub(crate) fn new() -> Self {
-        Self {
-            control: Inbox::new(Class::Control),
-            media: Inbox::new(Class::Media),
-            stream: Stream::default(),
-            outcomes: Vec::new(),
-        }
+        Self { inboxes: Inboxes::default(), stream: Stream::default(), outcomes: Vec::new() }
     }
 
     /// Takes a packet of a block.
@@ -47,13 +44,17 @@ impl Receiver {
         shared: &mut Shared,
         now: Instant,
     ) {
-        let (inbox, span) = match coded.class {
-            Class::Control => (&mut self.control, shared.config.control_deadline),
-            Class::Media => (&mut self.media, shared.config.media_deadline),
+        let Some(channel) = shared.channels.get(coded.channel) else {
+            return shared.counters.discard(Discard::ChannelUnknown);
+        };
+        let inbox = self.inboxes.of(coded.channel, channel.order);
+        let span = match coded.channel {
+            ChannelNumber::MEDIA => shared.config.media_deadline,
+            _ => shared.config.command_deadline,
         };
         let deadline = local_deadline(coded.deadline_low, clock, span, now);
         inbox.handle(coded, deadline, &mut shared.counters, &mut self.outcomes, now);
-        tell(coded.class, &mut self.outcomes, clock, shared, now);
+        tell(coded.channel, &mut self.outcomes, clock, shared, now);
     }
 
     /// Takes a source packet of the stream, and what it makes known of others.
@@ -67,7 +68,8 @@ impl Receiver {
     ) {
         let arrived = self.stream.handle_source(source, &mut shared.counters);
         if let Some(number) = arrived {
-            let Self { media, outcomes, .. } = self;
+            let Self { inboxes, outcomes, .. } = self;
+            let media = inboxes.of(ChannelNumber::MEDIA, Order::ByDeadline);
             handle_part(media, outcomes, number, &source.part, false, clock, shared, now);
             self.recover(arrived, clock, shared, now);
         }
@@ -94,7 +96,8 @@ impl Receiver {
         shared: &mut Shared,
         now: Instant,
     ) {
-        let Self { stream, media, outcomes, .. } = self;
+        let Self { stream, inboxes, outcomes, .. } = self;
+        let media = inboxes.of(ChannelNumber::MEDIA, Order::ByDeadline);
         stream.recover(arrived, |number, part| match part {
             Ok(part) => handle_part(media, outcomes, number, &part, true, clock, shared, now),
             Err(malformed) => {
@@ -111,41 +114,38 @@ impl Receiver {
         shared: &mut Shared,
         now: Instant,
     ) {
-        let Self { control, media, outcomes, .. } = self;
-        for (class, inbox) in [(Class::Control, control), (Class::Media, media)] {
+        let Self { inboxes, outcomes, .. } = self;
+        for (channel, inbox) in inboxes.iter_mut() {
             inbox.expire(&mut shared.counters, outcomes, now);
-            tell(class, outcomes, clock, shared, now);
+            tell(channel, outcomes, clock, shared, now);
         }
     }
 
     /// Gives up every unit: nothing more of them will come.
     pub(crate) fn abandon(&mut self, shared: &mut Shared, now: Instant) {
-        let Self { control, media, outcomes, .. } = self;
-        for (class, inbox) in [(Class::Control, control), (Class::Media, media)] {
+        let Self { inboxes, outcomes, .. } = self;
+        for (channel, inbox) in inboxes.iter_mut() {
             inbox.abandon(&mut shared.counters, outcomes);
-            tell(class, outcomes, None, shared, now);
+            tell(channel, outcomes, None, shared, now);
         }
     }
 
     /// When the next unit is lost unless it becomes whole.
     pub(crate) fn next_timeout(&self) -> Option<(Instant, Timer)> {
-        let due_at = [&self.control, &self.media].into_iter().filter_map(Inbox::due_at).min()?;
+        let due_at = self.inboxes.due_at()?;
         // A unit is in time up to its deadline and lost a nanosecond later.
         let lost_at = Instant::from_nanos(due_at.as_nanos().saturating_add(1));
         Some((lost_at, Timer::Deadline))
     }
 
-    /// Units of `class` that may still be delivered.
-    pub(crate) fn open_count(&self, class: Class) -> u64 {
-        match class {
-            Class::Control => self.control.open_count(),
-            Class::Media => self.media.open_count(),
-        }
+    /// Units of `channel` that may still be delivered.
+    pub(crate) fn open_count(&self, channel: ChannelNumber) -> u64 {
+        self.inboxes.get(channel).map_or(0, Inbox::open_count)
     }
 
-    /// What became of the media units that the peer sent.
-    pub(crate) fn tally(&self) -> Tally {
-        self.media.tally()
+    /// What became of the media units that the peer sent; `None` before any came.
+    pub(crate) fn tally(&self) -> Option<Tally> {
+        self.inboxes.get(ChannelNumber::MEDIA).map(Inbox::tally)
     }
 }
 
@@ -164,12 +164,12 @@ fn handle_part(
     let deadline = local_deadline(part.deadline_low, clock, shared.config.media_deadline, now);
     let counters = &mut shared.counters;
     media.handle_part(number, part, recovered, deadline, counters, outcomes, now);
-    tell(Class::Media, outcomes, clock, shared, now);
+    tell(ChannelNumber::MEDIA, outcomes, clock, shared, now);
 }
 
-/// Turns outcomes of `class` into events.
+/// Turns outcomes of `channel` into events.
 fn tell(
-    class: Class,
+    channel: ChannelNumber,
     outcomes: &mut Vec<Outcome>,
     clock: Option<ClockEstimate>,
     shared: &mut Shared,
@@ -179,10 +179,10 @@ fn tell(
         shared.event(match outcome {
             Outcome::Unit { number, bytes, prefix, repaired } => {
                 let sent_at = clock.map(|c| c.to_local(prefix.sent_at(c.to_peer(now))));
-                Event::Unit { class, number: UnitNumber::new(number), bytes, sent_at, repaired }
+                Event::Unit { channel, number: UnitNumber::new(number), bytes, sent_at, repaired }
             }
             Outcome::Lost { number, reason } => {
-                Event::UnitLost { class, number: UnitNumber::new(number), reason }
+                Event::UnitLost { channel, number: UnitNumber::new(number), reason }
             }
         });
     }

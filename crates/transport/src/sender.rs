@@ -10,8 +10,11 @@ mod sharing;
 mod stream;
 mod tracker;
 
+use std::collections::BTreeMap;
+
 use tautline_units::{ByteCount, Duration, Instant};
 
+use crate::channel::{ChannelNumber, Priority};
 use crate::config::Config;
 use crate::counters::{Counters, Discard};
 use crate::error::SendError;
@@ -20,7 +23,7 @@ use crate::link::{Entry, Link, Settled};
 use crate::links::Links;
 use crate::shared::Shared;
 use crate::wire::stream::REPAIRED_AROUND_BYTES;
-use crate::wire::{Class, Coded, SYMBOL_AROUND_BYTES, Tally};
+use crate::wire::{Coded, SYMBOL_AROUND_BYTES, Tally};
 use budget::Budget;
 use planner::Policy;
 use planner::price::Price;
@@ -38,7 +41,8 @@ pub(crate) struct Sender {
     budget_stale: bool,
     budget_at: Instant,
     recovery: Recovery,
-    next_control: u64,
+    /// The next unit's number of each channel but media's.
+    next: BTreeMap<ChannelNumber, u64>,
     next_media: u64,
     /// Media units of this session that the peer has delivered, and given up, by its tallies.
     told: (u64, u64),
@@ -59,7 +63,7 @@ impl Sender {
             budget_stale: true,
             budget_at: now,
             recovery: Recovery::new(config, copies),
-            next_control: 0,
+            next: BTreeMap::new(),
             next_media: 0,
             told: (0, 0),
             media_span: config.media_deadline,
@@ -71,7 +75,7 @@ impl Sender {
     /// Accepts a unit: see [`crate::Session::send`].
     pub(crate) fn send(
         &mut self,
-        class: Class,
+        channel: ChannelNumber,
         unit: &[u8],
         deadline: Duration,
         links: &mut Links,
@@ -83,14 +87,18 @@ impl Sender {
         }
         let configured = shared.config.datagram_bytes_max.get() as usize;
         let datagram_bytes_max = links.datagram_bytes_max(configured);
-        let symbol_bytes_max = datagram_bytes_max - SYMBOL_AROUND_BYTES;
-        match class {
-            Class::Control => {
-                let plan = protect::plan_control(unit.len(), symbol_bytes_max);
+        let Some(priority) = shared.channels.get(channel).map(|channel| channel.priority) else {
+            return Err(SendError::NotOpened { channel });
+        };
+        let beside = Coded::header_bytes(channel) - Coded::HEADER_BYTES;
+        let symbol_bytes_max = datagram_bytes_max - SYMBOL_AROUND_BYTES - beside;
+        match priority {
+            Priority::Command | Priority::Feedback | Priority::Telemetry | Priority::Data => {
+                let plan = protect::plan_copies(unit.len(), symbol_bytes_max);
                 let plan = plan.map_err(|most| too_large(unit, most))?;
-                self.send_control(&plan, unit, now + deadline, links, shared, now)
+                self.send_copies(channel, &plan, unit, now + deadline, links, shared, now)
             }
-            Class::Media => {
+            Priority::Media => {
                 let symbol_bytes_max = match self.recovery.stream {
                     None => symbol_bytes_max,
                     Some(_) => datagram_bytes_max - REPAIRED_AROUND_BYTES,
@@ -104,8 +112,10 @@ impl Sender {
 
     /// A copy on every link that is up; if none is, on every link that has been.
     // protocol 3, life of a link
-    fn send_control(
+    #[allow(clippy::too_many_arguments)]
+    fn send_copies(
         &mut self,
+        channel: ChannelNumber,
         plan: &Plan,
         unit: &[u8],
         deadline: Instant,
@@ -118,22 +128,23 @@ impl Sender {
         if !links.iter().any(live) {
             return Err(SendError::NoLink);
         }
-        let number = self.next_control;
-        self.next_control += 1;
+        let next = self.next.entry(channel).or_default();
+        let number = *next;
+        *next += 1;
         self.recovery.encoder.encode(plan, unit, now);
         for link in links.iter_mut().filter(|link| live(link)) {
             for index in 0..plan.packet_count {
-                let header = header(Class::Control, number, index as u8, plan, deadline);
+                let header = header(channel, number, index as u8, plan, deadline);
                 let buffer = self.recovery.buffer();
                 let symbol = self.recovery.encoder.symbol(index);
                 let entry = entry(number, &header, symbol, deadline, buffer);
-                if let Some(pushed_out) = link.push_control(entry) {
-                    shared.counters.discard(Discard::ControlOverflow);
+                if let Some(pushed_out) = link.push_urgent(entry) {
+                    shared.counters.discard(Discard::UrgentOverflow);
                     self.recovery.recycle(pushed_out.plaintext);
                 }
             }
         }
-        shared.counters.units_mut(Class::Control).accepted += 1;
+        shared.counters.units_mut(channel).accepted += 1;
         Ok(UnitNumber::new(number))
     }
 
@@ -180,7 +191,7 @@ impl Sender {
             plaintext.clear();
             match &mut recovery.stream {
                 None => {
-                    let header = header(Class::Media, number, index as u8, plan, deadline);
+                    let header = header(ChannelNumber::MEDIA, number, index as u8, plan, deadline);
                     header.write_header(plaintext);
                     plaintext.extend_from_slice(recovery.encoder.symbol(index));
                 }
@@ -213,7 +224,7 @@ impl Sender {
                 }
             }
         }
-        shared.counters.units_mut(Class::Media).accepted += 1;
+        shared.counters.units_mut(ChannelNumber::MEDIA).accepted += 1;
         recovery.repair_stream(links, shared, now);
         recovery.look_after(number, deadline, links, &shared.config, now);
         Ok(UnitNumber::new(number))
@@ -224,13 +235,14 @@ impl Sender {
     pub(crate) fn on_tally(&mut self, tally: &Tally, counters: &mut Counters) {
         let (delivered, lost) = self.told;
         // One tally comes over every link, by a slow one after its successor.
-        if tally.class != Class::Media || tally.delivered < delivered || tally.lost < lost {
+        if tally.channel != ChannelNumber::MEDIA || tally.delivered < delivered || tally.lost < lost
+        {
             return;
         }
         if tally.delivered + tally.lost > self.next_media {
             return counters.discard(Discard::ReportImpossible);
         }
-        let units = counters.units_mut(Class::Media);
+        let units = counters.units_mut(ChannelNumber::MEDIA);
         units.told_delivered += tally.delivered - delivered;
         units.told_lost += tally.lost - lost;
         self.told = (tally.delivered, tally.lost);
@@ -299,9 +311,15 @@ impl Sender {
     }
 }
 
-fn header(class: Class, number: u64, index: u8, plan: &Plan, deadline: Instant) -> Coded<'static> {
+fn header(
+    channel: ChannelNumber,
+    number: u64,
+    index: u8,
+    plan: &Plan,
+    deadline: Instant,
+) -> Coded<'static> {
     Coded {
-        class,
+        channel,
         unit_low: number as u32 & 0x00ff_ffff,
         index,
         source_count: plan.source_count as u8,

@@ -9,7 +9,7 @@
 //! 2. link by link what cannot wait: a pong or ping for an address that the link may have moved to;
 //!    a ping padded to a size that is to be found out, alone in its datagram; one datagram with the
 //!    link's report, the media's tally and another link's report if they are due, with pongs, a
-//!    ping if it is due, and one control packet;
+//!    ping if it is due, and one packet of a channel that waits for no pace;
 //! 3. of the links in turn, as pace and window allow it, one media packet; padding instead where
 //!    rate control is at an experiment.
 
@@ -19,6 +19,7 @@ use std::fmt;
 
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
+use crate::channel::{Channel, ChannelNumber, OpenError};
 use crate::clock::ClockEstimate;
 use crate::config::Config;
 use crate::counters::{Counters, Discard, Units};
@@ -32,8 +33,8 @@ use crate::sender::Sender;
 use crate::sequence::Window;
 use crate::shared::Shared;
 use crate::wire::{
-    self, Class, Datagram, LinkNumber, PADDING, Packet, Packets, Ping, Pong, Report,
-    SEALED_HEADER_BYTES, TAG_BYTES, Tally,
+    self, Datagram, LinkNumber, PADDING, Packet, Packets, Ping, Pong, Report, SEALED_HEADER_BYTES,
+    TAG_BYTES, Tally,
 };
 use handshake::{HalfOpen, Handshake, Present};
 
@@ -141,15 +142,25 @@ impl Session {
 
 /// What comes in.
 impl Session {
+    /// Opens a channel, or gives one that is open another cap or descriptor.
+    ///
+    /// The command's and the media's are open from the beginning.
+    ///
+    /// # Errors
+    /// [`OpenError`]; nothing has changed then.
+    pub fn open(&mut self, channel: Channel) -> Result<(), OpenError> {
+        self.shared.channels.open(channel)
+    }
+
     /// Hands over a unit that is worthless `deadline` from now, and gives its number.
     ///
-    /// Media is queued on the links at once, control goes ahead of it; poll for datagrams next.
+    /// Media is queued on the links at once, a command goes ahead of it; poll for datagrams next.
     ///
     /// # Errors
     /// [`SendError`]; nothing of the unit is then sent, and it has no number.
     pub fn send(
         &mut self,
-        class: Class,
+        channel: ChannelNumber,
         unit: &[u8],
         deadline: Duration,
         now: Instant,
@@ -157,17 +168,19 @@ impl Session {
         self.now = self.now.max(now);
         let sent = match self.active.as_deref_mut() {
             Some(Active { sender, links, .. }) => {
-                sender.send(class, unit, deadline, links, &mut self.shared, self.now)
+                sender.send(channel, unit, deadline, links, &mut self.shared, self.now)
             }
             None => Err(SendError::NotEstablished),
         };
-        let units = self.shared.counters.units_mut(class);
+        let units = self.shared.counters.units_mut(channel);
         units.offered += 1;
         if let Err(error) = &sent {
             units.refuse(error);
             self.shared.counters.discard(match error {
                 SendError::NotEstablished | SendError::NoLink => Discard::SendNoLink,
-                SendError::TooLarge { .. } | SendError::Deadline { .. } => Discard::SendInvalid,
+                SendError::TooLarge { .. }
+                | SendError::Deadline { .. }
+                | SendError::NotOpened { .. } => Discard::SendInvalid,
                 SendError::Congested => Discard::SendCongested,
             });
         }
@@ -289,10 +302,15 @@ impl Session {
         &self.shared.counters
     }
 
-    /// Units of `class`, both ways, and what became of them.
-    pub fn units(&self, class: Class) -> Units {
-        let open = self.active.as_ref().map_or(0, |active| active.receiver.open_count(class));
-        Units { open, ..self.shared.counters.units(class).clone() }
+    /// Units of `channel`, both ways, and what became of them.
+    pub fn units(&self, channel: ChannelNumber) -> Units {
+        let open = self.active.as_ref().map_or(0, |active| active.receiver.open_count(channel));
+        Units { open, ..self.shared.counters.units(channel) }
+    }
+
+    /// Every channel of which units were handed over or heard, in order of their numbers.
+    pub fn channels(&self) -> impl Iterator<Item = ChannelNumber> + '_ {
+        self.shared.counters.channels()
     }
 
     /// The peer's clock against ours; `None` before the first pong.
@@ -481,7 +499,7 @@ impl Active {
         let clock = self.links.clock(now);
         match packet {
             Packet::Coded(coded) => {
-                if coded.class == Class::Media {
+                if coded.channel == ChannelNumber::MEDIA {
                     self.links[place].on_media(&shared.config, now);
                 }
                 self.receiver.handle_coded(&coded, clock, shared, now);
@@ -647,8 +665,9 @@ impl Active {
             return;
         }
         let most = links[place].plaintext_bytes_max();
-        let tally = receiver.tally();
-        if tally.delivered + tally.lost > 0 && plaintext.len() + Tally::BYTES <= most {
+        if let Some(tally) = receiver.tally().filter(|tally| tally.delivered + tally.lost > 0)
+            && plaintext.len() + Tally::BYTES <= most
+        {
             tally.write(plaintext);
         }
         *report_turn = (*report_turn + 1) % count;

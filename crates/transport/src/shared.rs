@@ -1,5 +1,6 @@
 use std::collections::VecDeque;
 
+use crate::channel::Channels;
 use crate::config::Config;
 use crate::counters::{Counters, Discard};
 use crate::event::Event;
@@ -9,12 +10,19 @@ use crate::event::Event;
 pub(crate) struct Shared {
     pub(crate) config: Config,
     pub(crate) counters: Counters,
+    /// The channels that were opened here.
+    pub(crate) channels: Channels,
     events: VecDeque<Event>,
 }
 
 impl Shared {
     pub(crate) fn new(config: Config) -> Self {
-        Self { config, counters: Counters::new(), events: VecDeque::new() }
+        Self {
+            config,
+            counters: Counters::new(),
+            channels: Channels::new(),
+            events: VecDeque::new(),
+        }
     }
 
     /// Keeps an event for the application.

@@ -13,7 +13,7 @@ pub mod stream;
 mod tally;
 
 pub use block::Prefix;
-pub use coded::{Class, Coded, UNIT_NUMBER_BITS};
+pub use coded::{Coded, UNIT_NUMBER_BITS};
 pub use datagram::{Datagram, LinkNumber, SEALED_HEADER_BYTES, TAG_BYTES};
 pub use datagram::{write_init_header, write_response_header, write_sealed_header};
 pub use ping::Ping;

@@ -197,7 +197,7 @@ const CATCH_UP_MAX: Duration = Duration::from_millis(250);
 mod tests {
     use std::sync::mpsc::channel;
 
-    use tautline_message::Command;
+    use tautline_message::VideoFeedback;
     use tautline_units::Bitrate;
 
     use super::*;
@@ -229,7 +229,7 @@ mod tests {
         let clock = Clock::start();
         let wishes = Arc::new(Wishes::new());
         wishes.set_budget(Bitrate::from_mbps(1), clock.now());
-        wishes.handle_command(&Command { pass_over: 2, ..Command::default() });
+        wishes.handle_feedback(&VideoFeedback { picture_interval: 3, ..VideoFeedback::default() });
         let (outlet, queues, give_back) = Outlet::new(1, wishes);
         let (counters, stop) = (Counters::default(), AtomicBool::new(false));
         let (sender, taken) = channel();

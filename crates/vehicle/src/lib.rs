@@ -19,11 +19,11 @@ use std::time::Duration;
 
 use anyhow::Context;
 use tautline_guard::Machine;
+use tautline_net::channels;
 use tautline_net::clock::Clock;
 use tautline_net::driver::{Driver, Handle};
 use tautline_net::metrics;
 use tautline_net::survey::Latest;
-use tautline_transport::Class;
 use tautline_transport::crypto::Identity;
 use tautline_video::Sensor;
 
@@ -113,7 +113,7 @@ fn start_eyes(
         let deadline = config.transport.media_deadline;
         threads.spawn("encoder", move || {
             turn.run(&queue, &give_back, &wishes, &meter, clock, |slice, _timing| {
-                handle.send(Class::Media, slice.into_unit(), deadline)
+                handle.send(channels::VIDEO, slice.into_unit(), deadline)
             });
         })?;
     }
@@ -133,21 +133,21 @@ async fn report(reporter: Reporter, handle: Handle, clock: Clock) -> anyhow::Res
     let mut lately = Lately::default();
     let mut due = tokio::time::interval(TELEMETRY_INTERVAL);
     // Without a session there is nobody to tell; the loop counts what it cannot take.
-    let tell = |unit: Vec<u8>| handle.send(Class::Control, unit, TELEMETRY_DEADLINE);
+    let tell = |channel, unit: Vec<u8>| handle.send(channel, unit, TELEMETRY_DEADLINE);
     for turn in 0_u64.. {
         due.tick().await;
         let now = clock.now();
         lately.advance(&reporter, now);
-        tell(reporter.telemetry(&lately, now).encode());
+        tell(channels::TELEMETRY, reporter.telemetry(&lately, now).encode());
         if turn % SURVEY_TURNS == 0
             && let Some(survey) = reporter.latest.get()
         {
-            tell(survey.message().encode());
+            tell(channels::SURVEY, survey.message().encode());
         }
         if let Some(turn) = reporter.probe.turn(reporter.health(now), now) {
             handle.set_datagram_bytes_max(turn.datagram_bytes_max);
             if let Some(answer) = turn.answer {
-                tell(answer.encode());
+                tell(channels::PROBE_ANSWER, answer.encode());
             }
         }
     }

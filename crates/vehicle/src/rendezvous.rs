@@ -4,7 +4,7 @@ use anyhow::bail;
 use tautline_message::Control;
 use tautline_net::control::{Client, Event};
 use tautline_net::driver::Driver;
-use tautline_net::{random, routes};
+use tautline_net::{channels, random, routes};
 use tautline_transport::crypto::{Identity, PublicKey};
 use tautline_transport::{Seed, Session};
 use tautline_units::{Bitrate, Instant};
@@ -83,7 +83,8 @@ impl Rendezvous {
                 let session =
                     Session::initiate(transport, identity, peer, lease, &routes, seed, now());
                 match session {
-                    Ok(session) => {
+                    Ok(mut session) => {
+                        channels::open(&mut session)?;
                         tracing::info!(operator = peer_name, links = routes.len(), "introduced");
                         wishes.set_budget(Bitrate::ZERO, now());
                         driver.handle().start(session);

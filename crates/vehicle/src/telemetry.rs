@@ -161,6 +161,7 @@ impl Reporter {
                 self.actuators.motion().controls_refused,
             ),
             ("uplink: command malformed", seen.commands_malformed),
+            ("uplink: message malformed", seen.others_malformed),
         ];
         drops.extend(seen.drops.iter().copied());
         drops

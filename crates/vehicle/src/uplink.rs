@@ -1,12 +1,13 @@
-//! The vehicle's end of the session: slices and telemetry go up, commands come down.
+//! The vehicle's end of the session: slices and telemetry go up, commands and feedback come down.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tautline_message::{Command, LinkStatus, ProbeQuestion};
+use tautline_message::{Command, LinkStatus, ProbeQuestion, VideoFeedback};
+use tautline_net::channels;
 use tautline_net::clock::Clock;
 use tautline_net::driver::Output;
 use tautline_net::survey::{self, Latest, Way};
-use tautline_transport::{Class, Event, Session};
+use tautline_transport::{ChannelNumber, Event, Session};
 
 use crate::actuators::Actuators;
 use crate::convert;
@@ -31,10 +32,12 @@ pub struct Seen {
     pub links: Vec<LinkStatus>,
     /// Every drop that has a name, the transport's and the event loop's.
     pub drops: Vec<(&'static str, u64)>,
-    /// Control units that the transport has refused.
+    /// Units of all channels but video's that the transport has refused.
     pub control_refused: u64,
     /// Commands that were no commands.
     pub commands_malformed: u64,
+    /// Units of other channels that were no messages of theirs.
+    pub others_malformed: u64,
 }
 
 impl Uplink {
@@ -61,7 +64,8 @@ impl Uplink {
                 let links = session.links();
                 seen.links =
                     links.map(|view| survey::status(&view, name(&view), Way::Out)).collect();
-                seen.control_refused = session.units(Class::Control).refused();
+                let others = session.channels().filter(|channel| *channel != channels::VIDEO);
+                seen.control_refused = others.map(|channel| session.units(channel).refused()).sum();
                 seen.drops = session.counters().drops().chain(drops.iter()).collect();
             }
         }
@@ -74,16 +78,29 @@ impl Uplink {
                 self.probe.handle_new_session();
                 self.wishes.handle_new_session();
             }
-            Event::Unit { class: Class::Control, bytes, .. } => {
-                match ProbeQuestion::decode(&bytes) {
-                    Ok(question) => self.probe.handle_question(&question, self.clock.now()),
-                    Err(_) => self.handle_command(&bytes, session),
-                }
-            }
+            Event::Unit { channel, bytes, .. } => self.handle_unit(channel, &bytes, session),
             Event::Budget { media } => self.wishes.set_budget(media, self.clock.now()),
-            // An operator sends no media, and a command that was lost is followed by the next.
-            Event::Unit { class: Class::Media, .. } | Event::UnitLost { .. } => {}
+            // What was lost is followed by the next.
+            Event::UnitLost { .. } => {}
             Event::Link { link, state } => tracing::debug!(?link, ?state, "link"),
+        }
+    }
+
+    fn handle_unit(&self, channel: ChannelNumber, bytes: &[u8], session: &Session) {
+        let malformed = match channel {
+            channels::COMMAND => return self.handle_command(bytes, session),
+            channels::VIDEO_FEEDBACK => VideoFeedback::decode(bytes)
+                .map(|feedback| self.wishes.handle_feedback(&feedback))
+                .err(),
+            channels::PROBE_QUESTION => ProbeQuestion::decode(bytes)
+                .map(|question| self.probe.handle_question(&question, self.clock.now()))
+                .err(),
+            // An operator sends nothing else of ours.
+            _ => return,
+        };
+        if let Some(error) = malformed {
+            tracing::debug!(%error, ?channel, "a malformed unit");
+            lock(&self.shared).others_malformed += 1;
         }
     }
 
@@ -92,7 +109,6 @@ impl Uplink {
             Ok(command) => {
                 // The command's own date counts from the operator's hand, not from the transport.
                 let sent_at = session.clock().map(|clock| clock.to_local(command.sent_at));
-                self.wishes.handle_command(&command);
                 self.actuators.handle_command(convert::demand(&command), sent_at, self.clock.now());
             }
             Err(error) => {

@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use tautline_scenario::endpoint::Transport;
-use tautline_transport::{Class, Event, Route, SendError, Session, UnitNumber};
+use tautline_transport::{ChannelNumber, Event, Route, SendError, Session, UnitNumber};
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
 /// What stands between the applications and the link.
@@ -14,7 +14,7 @@ pub(super) enum Carrier {
 pub(super) struct Plain {
     datagram_bytes_max: usize,
     route: Route,
-    /// Units sent until now, by class.
+    /// Units sent until now, by channel.
     sent: [u64; 2],
     outbox: VecDeque<Vec<u8>>,
     events: VecDeque<Event>,
@@ -36,14 +36,14 @@ impl Plain {
         }
     }
 
-    /// Datagrams begin with their class, their unit's number and the count of its datagrams.
-    fn send(&mut self, class: Class, unit: &[u8]) -> UnitNumber {
-        let number = self.sent[class as usize];
-        self.sent[class as usize] += 1;
+    /// Datagrams begin with their channel, their unit's number and the count of its datagrams.
+    fn send(&mut self, channel: ChannelNumber, unit: &[u8]) -> UnitNumber {
+        let number = self.sent[usize::from(channel.get())];
+        self.sent[usize::from(channel.get())] += 1;
         let parts = unit.chunks(self.datagram_bytes_max - HEAD_BYTES);
         let count = parts.len() as u32;
         for (part, content) in (0_u32..).zip(parts) {
-            let mut datagram = vec![class.number()];
+            let mut datagram = vec![channel.get()];
             datagram.extend_from_slice(&number.to_be_bytes());
             datagram.extend_from_slice(&count.to_be_bytes());
             datagram.extend_from_slice(&part.to_be_bytes());
@@ -59,16 +59,14 @@ impl Plain {
             head[from..to].iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
         };
         let (number, count, part) = (field(1, 9), field(9, 13), field(13, 17));
-        let Some(class) = Class::ALL.into_iter().find(|class| class.number() == head[0]) else {
-            return;
-        };
+        let channel = ChannelNumber::new(head[0]);
         let parts = self.parts.entry((head[0], number)).or_default();
         parts.insert(part as u32, content.to_vec());
         if parts.len() as u64 == count {
             let parts = self.parts.remove(&(head[0], number)).unwrap_or_default();
             let bytes = parts.into_values().flatten().collect();
             let number = UnitNumber::new(number);
-            let unit = Event::Unit { class, number, bytes, sent_at: None, repaired: false };
+            let unit = Event::Unit { channel, number, bytes, sent_at: None, repaired: false };
             self.events.push_back(unit);
         }
     }
@@ -77,14 +75,14 @@ impl Plain {
 impl Transport for Carrier {
     fn send(
         &mut self,
-        class: Class,
+        channel: ChannelNumber,
         unit: &[u8],
         deadline: Duration,
         now: Instant,
     ) -> Result<UnitNumber, SendError> {
         match self {
-            Self::Session(session) => session.send(class, unit, deadline, now),
-            Self::Plain(plain) => Ok(plain.send(class, unit)),
+            Self::Session(session) => session.send(channel, unit, deadline, now),
+            Self::Plain(plain) => Ok(plain.send(channel, unit)),
         }
     }
 
@@ -127,5 +125,5 @@ impl Transport for Carrier {
     }
 }
 
-/// Class, unit, count of parts, part.
+/// Channel, unit, count of parts, part.
 const HEAD_BYTES: usize = 17;

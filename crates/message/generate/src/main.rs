@@ -208,7 +208,7 @@ const WRITTEN: [&str; 5] = [RUST, TYPESCRIPT, CPP, PYTHON, BFBS];
 const FROZEN: &str = "crates/message/tests/evolution/schemas";
 const FINGERPRINTS: &str = "crates/message/generate/fingerprints.txt";
 /// What the browser reads and writes; the control plane never gets there.
-const CONSOLE_SCHEMAS: [&str; 7] = [
+const CONSOLE_SCHEMAS: [&str; 8] = [
     "command.fbs",
     "drop_count.fbs",
     "link_action.fbs",
@@ -216,4 +216,5 @@ const CONSOLE_SCHEMAS: [&str; 7] = [
     "operator_status.fbs",
     "survey.fbs",
     "telemetry.fbs",
+    "video_feedback.fbs",
 ];

@@ -115,7 +115,6 @@ impl ::core::fmt::Debug for Controls {
       .field("brake", &self.brake())
       .field("gear", &self.gear())
       .field("emergency_stop", &self.emergency_stop())
-      .field("refresh_strips", &self.refresh_strips())
       .finish()
   }
 }
@@ -167,7 +166,6 @@ impl<'a> Controls {
     brake: f32,
     gear: Gear,
     emergency_stop: bool,
-    refresh_strips: u8,
   ) -> Self {
     let mut s = Self([0; 32]);
     s.set_sequence(sequence);
@@ -177,7 +175,6 @@ impl<'a> Controls {
     s.set_brake(brake);
     s.set_gear(gear);
     s.set_emergency_stop(emergency_stop);
-    s.set_refresh_strips(refresh_strips);
     s
   }
 
@@ -391,232 +388,6 @@ impl<'a> Controls {
     }
   }
 
-  /// Bit n set: strip n's next slice should be an IDR.
-  pub fn refresh_strips(&self) -> u8 {
-    let mut mem = ::core::mem::MaybeUninit::<<u8 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
-    // Safety:
-    // Created from a valid Table for this object
-    // Which contains a valid value in this slot
-    ::flatbuffers::EndianScalar::from_little_endian(unsafe {
-      ::core::ptr::copy_nonoverlapping(
-        self.0[30..].as_ptr(),
-        mem.as_mut_ptr() as *mut u8,
-        ::core::mem::size_of::<<u8 as ::flatbuffers::EndianScalar>::Scalar>(),
-      );
-      mem.assume_init()
-    })
-  }
-
-  pub fn set_refresh_strips(&mut self, x: u8) {
-    let x_le = ::flatbuffers::EndianScalar::to_little_endian(x);
-    // Safety:
-    // Created from a valid Table for this object
-    // Which contains a valid value in this slot
-    unsafe {
-      ::core::ptr::copy_nonoverlapping(
-        &x_le as *const _ as *const u8,
-        self.0[30..].as_mut_ptr(),
-        ::core::mem::size_of::<<u8 as ::flatbuffers::EndianScalar>::Scalar>(),
-      );
-    }
-  }
-
-}
-
-/// What has come of one strip: fixed size too, at most eight of them.
-// struct StripReport, aligned to 4
-#[repr(transparent)]
-#[derive(Clone, Copy, PartialEq)]
-pub struct StripReport(pub [u8; 8]);
-impl Default for StripReport { 
-  fn default() -> Self { 
-    Self([0; 8])
-  }
-}
-impl ::core::fmt::Debug for StripReport {
-  fn fmt(&self, f: &mut ::core::fmt::Formatter) -> ::core::fmt::Result {
-    f.debug_struct("StripReport")
-      .field("newest", &self.newest())
-      .field("strip", &self.strip())
-      .field("whole_before", &self.whole_before())
-      .field("lost_before", &self.lost_before())
-      .finish()
-  }
-}
-
-impl ::flatbuffers::SimpleToVerifyInSlice for StripReport {}
-impl<'a> ::flatbuffers::Follow<'a> for StripReport {
-  type Inner = &'a StripReport;
-  #[inline]
-  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
-    unsafe { <&'a StripReport>::follow(buf, loc) }
-  }
-}
-impl<'a> ::flatbuffers::Follow<'a> for &'a StripReport {
-  type Inner = &'a StripReport;
-  #[inline]
-  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
-    unsafe { ::flatbuffers::follow_cast_ref::<StripReport>(buf, loc) }
-  }
-}
-impl<'b> ::flatbuffers::Push for StripReport {
-    type Output = StripReport;
-    #[inline]
-    unsafe fn push(&self, dst: &mut [u8], _written_len: usize) {
-        let src = unsafe { ::core::slice::from_raw_parts(self as *const StripReport as *const u8, <Self as ::flatbuffers::Push>::size()) };
-        dst.copy_from_slice(src);
-    }
-    #[inline]
-    fn alignment() -> ::flatbuffers::PushAlignment {
-        ::flatbuffers::PushAlignment::new(4)
-    }
-}
-
-impl<'a> ::flatbuffers::Verifiable for StripReport {
-  #[inline]
-  fn run_verifier(
-    v: &mut ::flatbuffers::Verifier, pos: usize
-  ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
-    v.in_buffer::<Self>(pos)
-  }
-}
-
-impl<'a> StripReport {
-  #[allow(clippy::too_many_arguments)]
-  pub fn new(
-    newest: u32,
-    strip: u8,
-    whole_before: u8,
-    lost_before: u8,
-  ) -> Self {
-    let mut s = Self([0; 8]);
-    s.set_newest(newest);
-    s.set_strip(strip);
-    s.set_whole_before(whole_before);
-    s.set_lost_before(lost_before);
-    s
-  }
-
-  /// Number of the newest picture shown.
-  pub fn newest(&self) -> u32 {
-    let mut mem = ::core::mem::MaybeUninit::<<u32 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
-    // Safety:
-    // Created from a valid Table for this object
-    // Which contains a valid value in this slot
-    ::flatbuffers::EndianScalar::from_little_endian(unsafe {
-      ::core::ptr::copy_nonoverlapping(
-        self.0[0..].as_ptr(),
-        mem.as_mut_ptr() as *mut u8,
-        ::core::mem::size_of::<<u32 as ::flatbuffers::EndianScalar>::Scalar>(),
-      );
-      mem.assume_init()
-    })
-  }
-
-  pub fn set_newest(&mut self, x: u32) {
-    let x_le = ::flatbuffers::EndianScalar::to_little_endian(x);
-    // Safety:
-    // Created from a valid Table for this object
-    // Which contains a valid value in this slot
-    unsafe {
-      ::core::ptr::copy_nonoverlapping(
-        &x_le as *const _ as *const u8,
-        self.0[0..].as_mut_ptr(),
-        ::core::mem::size_of::<<u32 as ::flatbuffers::EndianScalar>::Scalar>(),
-      );
-    }
-  }
-
-  /// Which strip of the pictures, 0 the topmost.
-  pub fn strip(&self) -> u8 {
-    let mut mem = ::core::mem::MaybeUninit::<<u8 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
-    // Safety:
-    // Created from a valid Table for this object
-    // Which contains a valid value in this slot
-    ::flatbuffers::EndianScalar::from_little_endian(unsafe {
-      ::core::ptr::copy_nonoverlapping(
-        self.0[4..].as_ptr(),
-        mem.as_mut_ptr() as *mut u8,
-        ::core::mem::size_of::<<u8 as ::flatbuffers::EndianScalar>::Scalar>(),
-      );
-      mem.assume_init()
-    })
-  }
-
-  pub fn set_strip(&mut self, x: u8) {
-    let x_le = ::flatbuffers::EndianScalar::to_little_endian(x);
-    // Safety:
-    // Created from a valid Table for this object
-    // Which contains a valid value in this slot
-    unsafe {
-      ::core::ptr::copy_nonoverlapping(
-        &x_le as *const _ as *const u8,
-        self.0[4..].as_mut_ptr(),
-        ::core::mem::size_of::<<u8 as ::flatbuffers::EndianScalar>::Scalar>(),
-      );
-    }
-  }
-
-  /// How many pictures before it lies the newest one that was decoded as its encoder has it; 255: more, or none.
-  pub fn whole_before(&self) -> u8 {
-    let mut mem = ::core::mem::MaybeUninit::<<u8 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
-    // Safety:
-    // Created from a valid Table for this object
-    // Which contains a valid value in this slot
-    ::flatbuffers::EndianScalar::from_little_endian(unsafe {
-      ::core::ptr::copy_nonoverlapping(
-        self.0[5..].as_ptr(),
-        mem.as_mut_ptr() as *mut u8,
-        ::core::mem::size_of::<<u8 as ::flatbuffers::EndianScalar>::Scalar>(),
-      );
-      mem.assume_init()
-    })
-  }
-
-  pub fn set_whole_before(&mut self, x: u8) {
-    let x_le = ::flatbuffers::EndianScalar::to_little_endian(x);
-    // Safety:
-    // Created from a valid Table for this object
-    // Which contains a valid value in this slot
-    unsafe {
-      ::core::ptr::copy_nonoverlapping(
-        &x_le as *const _ as *const u8,
-        self.0[5..].as_mut_ptr(),
-        ::core::mem::size_of::<<u8 as ::flatbuffers::EndianScalar>::Scalar>(),
-      );
-    }
-  }
-
-  /// How many pictures before it lies the newest one that did not come; 255: more, or none.
-  pub fn lost_before(&self) -> u8 {
-    let mut mem = ::core::mem::MaybeUninit::<<u8 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
-    // Safety:
-    // Created from a valid Table for this object
-    // Which contains a valid value in this slot
-    ::flatbuffers::EndianScalar::from_little_endian(unsafe {
-      ::core::ptr::copy_nonoverlapping(
-        self.0[6..].as_ptr(),
-        mem.as_mut_ptr() as *mut u8,
-        ::core::mem::size_of::<<u8 as ::flatbuffers::EndianScalar>::Scalar>(),
-      );
-      mem.assume_init()
-    })
-  }
-
-  pub fn set_lost_before(&mut self, x: u8) {
-    let x_le = ::flatbuffers::EndianScalar::to_little_endian(x);
-    // Safety:
-    // Created from a valid Table for this object
-    // Which contains a valid value in this slot
-    unsafe {
-      ::core::ptr::copy_nonoverlapping(
-        &x_le as *const _ as *const u8,
-        self.0[6..].as_mut_ptr(),
-        ::core::mem::size_of::<<u8 as ::flatbuffers::EndianScalar>::Scalar>(),
-      );
-    }
-  }
-
 }
 
 pub enum CommandOffset {}
@@ -637,8 +408,6 @@ impl<'a> ::flatbuffers::Follow<'a> for Command<'a> {
 
 impl<'a> Command<'a> {
   pub const VT_CONTROLS: ::flatbuffers::VOffsetT = 4;
-  pub const VT_STRIPS: ::flatbuffers::VOffsetT = 6;
-  pub const VT_PASS_OVER: ::flatbuffers::VOffsetT = 8;
 
   #[inline]
   pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
@@ -650,9 +419,7 @@ impl<'a> Command<'a> {
     args: &'args CommandArgs<'args>
   ) -> ::flatbuffers::WIPOffset<Command<'bldr>> {
     let mut builder = CommandBuilder::new(_fbb);
-    if let Some(x) = args.strips { builder.add_strips(x); }
     if let Some(x) = args.controls { builder.add_controls(x); }
-    builder.add_pass_over(args.pass_over);
     builder.finish()
   }
 
@@ -665,23 +432,6 @@ impl<'a> Command<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<Controls>(Command::VT_CONTROLS, None).unwrap()}
   }
-  /// What the operator has received, so that the vehicle's encoders know.
-  #[inline]
-  pub fn strips(&self) -> Option<::flatbuffers::Vector<'a, StripReport>> {
-    // Safety:
-    // Created from valid Table for this object
-    // which contains a valid value in this slot
-    unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, StripReport>>>(Command::VT_STRIPS, None)}
-  }
-  /// How many pictures the camera is to pass over after each that it takes, 0 to 7: what the operator's screen
-  /// cannot keep up with would only be late.
-  #[inline]
-  pub fn pass_over(&self) -> u8 {
-    // Safety:
-    // Created from valid Table for this object
-    // which contains a valid value in this slot
-    unsafe { self._tab.get::<u8>(Command::VT_PASS_OVER, Some(0)).unwrap()}
-  }
 }
 
 impl ::flatbuffers::Verifiable for Command<'_> {
@@ -691,24 +441,18 @@ impl ::flatbuffers::Verifiable for Command<'_> {
   ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
     v.visit_table(pos)?
      .visit_field::<Controls>("controls", Self::VT_CONTROLS, true)?
-     .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, StripReport>>>("strips", Self::VT_STRIPS, false)?
-     .visit_field::<u8>("pass_over", Self::VT_PASS_OVER, false)?
      .finish();
     Ok(())
   }
 }
 pub struct CommandArgs<'a> {
     pub controls: Option<&'a Controls>,
-    pub strips: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, StripReport>>>,
-    pub pass_over: u8,
 }
 impl<'a> Default for CommandArgs<'a> {
   #[inline]
   fn default() -> Self {
     CommandArgs {
       controls: None, // required field
-      strips: None,
-      pass_over: 0,
     }
   }
 }
@@ -721,14 +465,6 @@ impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> CommandBuilder<'a, 'b, A> {
   #[inline]
   pub fn add_controls(&mut self, controls: &Controls) {
     self.fbb_.push_slot_always::<&Controls>(Command::VT_CONTROLS, controls);
-  }
-  #[inline]
-  pub fn add_strips(&mut self, strips: ::flatbuffers::WIPOffset<::flatbuffers::Vector<'b , StripReport>>) {
-    self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(Command::VT_STRIPS, strips);
-  }
-  #[inline]
-  pub fn add_pass_over(&mut self, pass_over: u8) {
-    self.fbb_.push_slot::<u8>(Command::VT_PASS_OVER, pass_over, 0);
   }
   #[inline]
   pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> CommandBuilder<'a, 'b, A> {
@@ -750,8 +486,6 @@ impl ::core::fmt::Debug for Command<'_> {
   fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
     let mut ds = f.debug_struct("Command");
       ds.field("controls", &self.controls());
-      ds.field("strips", &self.strips());
-      ds.field("pass_over", &self.pass_over());
       ds.finish()
   }
 }
@@ -815,7 +549,7 @@ pub unsafe fn root_as_command_unchecked(buf: &[u8]) -> Command<'_> {
 pub unsafe fn size_prefixed_root_as_command_unchecked(buf: &[u8]) -> Command<'_> {
   unsafe { ::flatbuffers::size_prefixed_root_unchecked::<Command>(buf) }
 }
-pub const COMMAND_IDENTIFIER: &str = "TLC1";
+pub const COMMAND_IDENTIFIER: &str = "TLC2";
 
 #[inline]
 pub fn command_buffer_has_identifier(buf: &[u8]) -> bool {

@@ -6,7 +6,7 @@
 use flatbuffers::FlatBufferBuilder;
 use tautline_message::{
     Command, Extra, Fault, Gear, LinkState, LinkStatus, Mode, OperatorStatus, Position,
-    SessionState, StripReport, Telemetry,
+    SessionState, Telemetry,
 };
 use tautline_units::{Bitrate, Instant};
 
@@ -75,14 +75,10 @@ fn commands_are_read_both_ways() {
     let read = Command::decode(&bytes).unwrap();
     assert_eq!((read.sequence, read.steering, read.gear), (5, -0.5, Gear::Reverse));
     assert!(read.emergency_stop);
-    assert_eq!(read.strips, [None; Command::STRIPS_MAX]);
-    let mut told = read;
-    told.strips[5] = Some(StripReport { newest: 9, whole_before: Some(1), lost_before: Some(0) });
-    let again = told.encode();
-    assert_eq!(Command::decode(&again), Ok(told));
+    let again = read.encode();
     let old = old_command::root_as_command(&again).unwrap();
     let controls = old.controls();
-    assert_eq!((controls.sequence(), controls.steering(), controls.refresh_strips()), (5, -0.5, 3));
+    assert_eq!((controls.sequence(), controls.steering()), (5, -0.5));
     assert!(controls.emergency_stop());
 }
 
@@ -201,7 +197,7 @@ fn old_telemetry() -> Vec<u8> {
 fn old_command() -> Vec<u8> {
     let mut builder = FlatBufferBuilder::new();
     let gear = old_command::Gear::Reverse;
-    let controls = old_command::Controls::new(5, 6, -0.5, 0.25, 0.0, gear, true, 3);
+    let controls = old_command::Controls::new(5, 6, -0.5, 0.25, 0.0, gear, true);
     let arguments = old_command::CommandArgs { controls: Some(&controls) };
     let root = old_command::Command::create(&mut builder, &arguments);
     old_command::finish_command_buffer(&mut builder, root);

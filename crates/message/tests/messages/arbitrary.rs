@@ -9,32 +9,32 @@ use tautline_message::survey::{ClassSurvey, Delays, End, LinkSurvey, PacketCount
 use tautline_message::{
     ClockOffset, Command, Control, EmulatedLink, Extra, Fault, Gear, LinkAction, LinkState,
     LinkStatus, Mode, OperatorStatus, Position, ProbeAnswer, ProbeQuestion, QuorumStep, Refusal,
-    SessionState, StripReport, Survey, Telemetry, VehicleEntry, VehicleState,
+    SessionState, StripReport, Survey, Telemetry, VehicleEntry, VehicleState, VideoFeedback,
 };
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
 pub(crate) fn command() -> impl Strategy<Value = Command> {
     let gear = select(vec![Gear::Drive, Gear::Reverse]);
     let pedals = (-1.0f32..=1.0, 0.0f32..=1.0, 0.0f32..=1.0);
-    let strips = proptest::array::uniform8(option::of(strip_report()));
-    let pass_over = 0..=Command::PASS_OVER_MAX;
-    (any::<u64>(), instant(), pedals, gear, any::<bool>(), any::<u8>(), strips, pass_over).prop_map(
-        |(sequence, sent_at, pedals, gear, emergency_stop, refresh_strips, strips, pass_over)| {
-            let (steering, throttle, brake) = pedals;
-            Command {
-                sequence,
-                sent_at,
-                steering,
-                throttle,
-                brake,
-                gear,
-                emergency_stop,
-                refresh_strips,
-                strips,
-                pass_over,
-            }
+    (any::<u64>(), instant(), pedals, gear, any::<bool>()).prop_map(
+        |(sequence, sent_at, (steering, throttle, brake), gear, emergency_stop)| Command {
+            sequence,
+            sent_at,
+            steering,
+            throttle,
+            brake,
+            gear,
+            emergency_stop,
         },
     )
+}
+
+pub(crate) fn video_feedback() -> impl Strategy<Value = VideoFeedback> {
+    let strips = proptest::array::uniform8(option::of(strip_report()));
+    let interval = 1..=VideoFeedback::PICTURE_INTERVAL_MAX;
+    (strips, any::<u8>(), interval).prop_map(|(strips, keyframe_strips, picture_interval)| {
+        VideoFeedback { strips, keyframe_strips, picture_interval }
+    })
 }
 
 fn strip_report() -> impl Strategy<Value = StripReport> {

@@ -4,7 +4,7 @@ use proptest::sample::Index;
 use proptest::strategy::ValueTree;
 use tautline_message::{
     Command, Control, LinkAction, OperatorStatus, PointCloud, ProbeAnswer, ProbeQuestion,
-    QuorumStep, Survey, Telemetry,
+    QuorumStep, Survey, Telemetry, VideoFeedback,
 };
 
 use crate::arbitrary;
@@ -12,6 +12,7 @@ use crate::arbitrary;
 /// Gives `bytes` to every decoder; what they answer is no matter here.
 fn decode_as_everything(bytes: &[u8]) {
     let _ = Command::decode(bytes);
+    let _ = VideoFeedback::decode(bytes);
     let _ = LinkAction::decode(bytes);
     let _ = Telemetry::decode(bytes);
     let _ = OperatorStatus::decode(bytes);
@@ -26,6 +27,7 @@ fn decode_as_everything(bytes: &[u8]) {
 fn any_message() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         arbitrary::command().prop_map(|message| message.encode()),
+        arbitrary::video_feedback().prop_map(|message| message.encode()),
         arbitrary::link_action().prop_map(|message| message.encode()),
         arbitrary::telemetry().prop_map(|message| message.encode()),
         arbitrary::operator_status().prop_map(|message| message.encode()),
@@ -49,10 +51,12 @@ proptest! {
     #[test]
     fn no_bytes_behind_an_identifier_panic(
         bytes in vec(prop_oneof![3 => 0u8..16, 1 => any::<u8>()], 8..300),
-        kind in 0usize..9,
+        kind in 0usize..10,
     ) {
         let mut bytes = bytes;
-        let kinds = ["TLC1", "TLT1", "TLO1", "TLA1", "TLS1", "TLV1", "TLQ1", "TLN1", "TLE1"];
+        let kinds = [
+            "TLC2", "TLF1", "TLT1", "TLO1", "TLA1", "TLS1", "TLV1", "TLQ1", "TLN1", "TLE1",
+        ];
         bytes[4..8].copy_from_slice(kinds[kind].as_bytes());
         bytes[1..4].fill(0);
         decode_as_everything(&bytes);

@@ -3,7 +3,7 @@ use tautline_message::point_cloud::{Field, Number, Point, View};
 use tautline_message::{
     ClockOffset, Command, Control, EmulatedLink, Error, Extra, Fault, Gear, LinkAction, LinkState,
     LinkStatus, Mode, OperatorStatus, PointCloud, Position, ProbeAnswer, ProbeQuestion, Refusal,
-    SessionState, Telemetry,
+    SessionState, Telemetry, VideoFeedback,
 };
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
@@ -81,9 +81,6 @@ fn command() -> Command {
         brake: 0.0,
         gear: Gear::Drive,
         emergency_stop: false,
-        refresh_strips: 0,
-        strips: Default::default(),
-        pass_over: 0,
     }
 }
 
@@ -107,14 +104,22 @@ fn a_command_outside_its_range_is_refused_by_name() {
         assert_eq!(refused(Command { brake: bad, ..command() }), "brake");
     }
     assert_eq!(refused(Command { brake: -0.1, ..command() }), "brake");
-    assert_eq!(refused(Command { pass_over: 8, ..command() }), "pass_over");
+}
+
+#[test]
+fn feedback_outside_its_range_is_refused_by_name() {
+    let refused = |picture_interval| {
+        let feedback = VideoFeedback { picture_interval, ..VideoFeedback::default() };
+        field(VideoFeedback::decode(&feedback.encode()).unwrap_err())
+    };
+    assert_eq!((refused(0), refused(9)), ("picture_interval", "picture_interval"));
 }
 
 /// The code in console/src/message built these bytes.
 #[test]
 fn what_typescript_writes_is_read() {
-    let command = b"\x14\0\0\0TLC1\0\0\0\0\0\0\x06\0\x24\0\x04\0\x06\0\0\0\x4d\0\0\0\0\0\0\0\
-        \x15\xcd\x5b\x07\0\0\0\0\0\0\0\x3f\0\0\x80\x3e\0\0\0\x3e\x01\x01\x21\0";
+    let command = b"\x14\0\0\0TLC2\0\0\0\0\0\0\x06\0\x24\0\x04\0\x06\0\0\0\x4d\0\0\0\0\0\0\0\
+        \x15\xcd\x5b\x07\0\0\0\0\0\0\0\x3f\0\0\x80\x3e\0\0\0\x3e\x01\x01\0\0";
     let expected = Command {
         sequence: 77,
         sent_at: Instant::from_nanos(123_456_789),
@@ -123,9 +128,6 @@ fn what_typescript_writes_is_read() {
         brake: 0.125,
         gear: Gear::Reverse,
         emergency_stop: true,
-        refresh_strips: 0b10_0001,
-        strips: Default::default(),
-        pass_over: 0,
     };
     assert_eq!(Command::decode(command), Ok(expected));
     let action = b"\x10\0\0\0TLA1\x08\0\x08\0\x07\0\x06\0\x08\0\0\0\0\0\x01\x03";

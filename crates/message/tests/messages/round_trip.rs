@@ -4,7 +4,7 @@ use proptest::sample::Index;
 use tautline_message::point_cloud::{Point, Reader, View};
 use tautline_message::{
     Builder, Command, Control, LinkAction, OperatorStatus, PointCloud, ProbeAnswer, ProbeQuestion,
-    QuorumStep, StripReport, Survey, Telemetry,
+    QuorumStep, StripReport, Survey, Telemetry, VideoFeedback,
 };
 use tautline_units::{ByteCount, Instant};
 
@@ -31,6 +31,7 @@ macro_rules! comes_back_as_it_was {
 
 comes_back_as_it_was! {
     a_command_comes_back_as_it_was: Command of command;
+    video_feedback_comes_back_as_it_was: VideoFeedback of video_feedback;
     a_link_action_comes_back_as_it_was: LinkAction of link_action;
     telemetry_comes_back_as_it_was: Telemetry of telemetry;
     operator_status_comes_back_as_it_was: OperatorStatus of operator_status;
@@ -135,14 +136,20 @@ fn a_command_takes_56_bytes() {
         brake: 0.0,
         gear: Default::default(),
         emergency_stop: false,
-        refresh_strips: 0,
-        strips: Default::default(),
-        pass_over: 0,
     };
     assert_eq!(command.encode().len(), 56);
+}
+
+#[test]
+fn feedback_takes_8_bytes_a_strip() {
+    let nothing = VideoFeedback::default();
     let report = StripReport { newest: 7, whole_before: Some(2), lost_before: None };
-    let mut strips = [None; Command::STRIPS_MAX];
-    strips[..6].fill(Some(report));
-    assert_eq!(Command { strips, ..command }.encode().len(), 112);
-    assert_eq!(Command { strips, pass_over: 1, ..command }.encode().len(), 120);
+    let strips = |count: usize| {
+        let mut strips = [None; VideoFeedback::STRIPS_MAX];
+        strips[..count].fill(Some(report));
+        VideoFeedback { strips, ..nothing }.encode().len()
+    };
+    assert!(nothing.encode().len() <= 24, "{}", nothing.encode().len());
+    assert_eq!(strips(6) - strips(2), 32);
+    assert!(strips(8) <= 104, "{}", strips(8));
 }

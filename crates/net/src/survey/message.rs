@@ -2,8 +2,8 @@
 
 use tautline_message::survey::{ClassSurvey, Delays, LinkSurvey, PacketCounts, UnitClass};
 use tautline_message::{LinkState, LinkStatus};
+use tautline_transport::Units;
 use tautline_transport::link::{Media, Percentiles, Spreads, State, View};
-use tautline_transport::{Class, Units};
 use tautline_units::Duration;
 
 use super::Survey;
@@ -46,7 +46,7 @@ impl Survey {
         tautline_message::Survey {
             end: self.end,
             links: links.map(|(view, spreads)| link(view, spreads)).collect(),
-            classes: self.classes.iter().map(|(class, units)| of_class(*class, units)).collect(),
+            classes: self.classes().iter().map(|(class, units)| of_class(*class, units)).collect(),
         }
     }
 }
@@ -86,12 +86,9 @@ fn packets(media: &Media) -> PacketCounts {
     }
 }
 
-fn of_class(class: Class, units: &Units) -> ClassSurvey {
+fn of_class(class: UnitClass, units: &Units) -> ClassSurvey {
     ClassSurvey {
-        class: match class {
-            Class::Control => UnitClass::Control,
-            Class::Media => UnitClass::Media,
-        },
+        class,
         offered: units.offered,
         accepted: units.accepted,
         refused_no_link: units.refused_no_link,

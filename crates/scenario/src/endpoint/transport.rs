@@ -1,4 +1,4 @@
-use tautline_transport::{Class, Event, Route, SendError, Session, UnitNumber};
+use tautline_transport::{ChannelNumber, Event, Route, SendError, Session, UnitNumber};
 use tautline_units::{Duration, Instant};
 
 /// What carries an application's units: a session, or a stand-in for one.
@@ -11,7 +11,7 @@ pub trait Transport {
     /// Why the unit is refused.
     fn send(
         &mut self,
-        class: Class,
+        channel: ChannelNumber,
         unit: &[u8],
         deadline: Duration,
         now: Instant,
@@ -31,12 +31,12 @@ pub trait Transport {
 impl Transport for Session {
     fn send(
         &mut self,
-        class: Class,
+        channel: ChannelNumber,
         unit: &[u8],
         deadline: Duration,
         now: Instant,
     ) -> Result<UnitNumber, SendError> {
-        Session::send(self, class, unit, deadline, now)
+        Session::send(self, channel, unit, deadline, now)
     }
     fn handle_datagram(&mut self, route: Route, datagram: &[u8], now: Instant) {
         Session::handle_datagram(self, route, datagram, now);

@@ -1,7 +1,7 @@
 use crate::error::SendError;
 use crate::event::LossReason;
 
-/// Units of one class since the session's object was made, and what became of each.
+/// Units of one channel since the session's object was made, and what became of each.
 ///
 /// They add up. Out: `offered = accepted + refused()`, and of the accepted
 /// `told_delivered + told_lost` at most are told by the peer; the rest it has not told yet. In:
@@ -15,7 +15,7 @@ pub struct Units {
     pub accepted: u64,
     /// Units refused because there is no session or no link is up.
     pub refused_no_link: u64,
-    /// Units refused for their size or deadline.
+    /// Units refused for their size, their deadline, or a channel that was not opened.
     pub refused_invalid: u64,
     /// Units refused because the queues are full or no link can bring them in time.
     pub refused_congested: u64,
@@ -23,8 +23,8 @@ pub struct Units {
     pub told_delivered: u64,
     /// Accepted units of which the peer tells that they were lost.
     pub told_lost: u64,
-    /// Units of the peer that were heard of: a media unit by a packet of it or of a later one, a
-    /// control unit by a packet of its own.
+    /// Units of the peer that were heard of: by a packet of it, or, where every unit counts, of a
+    /// later one.
     pub heard: u64,
     /// Units heard of that may still be delivered.
     pub open: u64,
@@ -42,7 +42,7 @@ pub struct Units {
     pub evicted: u64,
     /// Units whose packets make no unit.
     pub malformed: u64,
-    /// Control units that a newer one overtook.
+    /// Units that a newer one overtook, where the newest wins.
     pub superseded: u64,
 }
 
@@ -80,10 +80,52 @@ impl Units {
         .into_iter()
     }
 
+    /// Adds what `other` counts: units of another channel.
+    pub fn add(&mut self, other: &Self) {
+        let Self {
+            offered,
+            accepted,
+            refused_no_link,
+            refused_invalid,
+            refused_congested,
+            told_delivered,
+            told_lost,
+            heard,
+            open,
+            delivered,
+            repaired,
+            missing,
+            incomplete,
+            late,
+            evicted,
+            malformed,
+            superseded,
+        } = other;
+        self.offered += offered;
+        self.accepted += accepted;
+        self.refused_no_link += refused_no_link;
+        self.refused_invalid += refused_invalid;
+        self.refused_congested += refused_congested;
+        self.told_delivered += told_delivered;
+        self.told_lost += told_lost;
+        self.heard += heard;
+        self.open += open;
+        self.delivered += delivered;
+        self.repaired += repaired;
+        self.missing += missing;
+        self.incomplete += incomplete;
+        self.late += late;
+        self.evicted += evicted;
+        self.malformed += malformed;
+        self.superseded += superseded;
+    }
+
     pub(crate) fn refuse(&mut self, error: &SendError) {
         let count = match error {
             SendError::NotEstablished | SendError::NoLink => &mut self.refused_no_link,
-            SendError::TooLarge { .. } | SendError::Deadline { .. } => &mut self.refused_invalid,
+            SendError::TooLarge { .. }
+            | SendError::Deadline { .. }
+            | SendError::NotOpened { .. } => &mut self.refused_invalid,
             SendError::Congested => &mut self.refused_congested,
         };
         *count += 1;

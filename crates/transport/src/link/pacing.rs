@@ -7,7 +7,7 @@ use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 pub(crate) struct Entry {
     pub(crate) plaintext: Vec<u8>,
     pub(crate) deadline: Instant,
-    /// The unit's number within its class.
+    /// The unit's number within its channel.
     pub(crate) unit: u64,
     /// What was known of the link when the packet was given to it: see `link/on_time.rs`.
     pub(crate) standing: u8,
@@ -136,16 +136,16 @@ impl Pacer {
     }
 }
 
-/// Control packets of one link: sent at once, the oldest dropped when there are too many.
+/// Packets of one link that wait for no pace: the oldest is dropped when there are too many.
 #[derive(Debug, Default)]
-pub(crate) struct ControlQueue {
+pub(crate) struct UrgentQueue {
     queue: VecDeque<Entry>,
 }
 
-impl ControlQueue {
+impl UrgentQueue {
     /// Takes a packet; gives the one it pushed out.
     pub(crate) fn push(&mut self, entry: Entry) -> Option<Entry> {
-        let pushed_out = match self.queue.len() >= CONTROL_MAX {
+        let pushed_out = match self.queue.len() >= URGENT_MAX {
             true => self.queue.pop_front(),
             false => None,
         };
@@ -168,7 +168,7 @@ fn datagram_bytes(entry: &Entry) -> u64 {
 
 /// The largest block eight times over; deadlines keep queues far shorter.
 const ENTRIES_MAX: usize = 2_048;
-const CONTROL_MAX: usize = 64;
+const URGENT_MAX: usize = 64;
 /// A timer of a busy machine comes a millisecond or two late.
 const BURST: Duration = Duration::from_millis(2);
 
@@ -223,8 +223,8 @@ mod tests {
             pacer.push(entry(100)).unwrap();
         }
         assert!(pacer.push(entry(100)).is_err());
-        let mut control = ControlQueue::default();
-        let pushed_out = (0..100).filter_map(|_| control.push(entry(100))).count();
-        assert_eq!(pushed_out, 100 - CONTROL_MAX);
+        let mut urgent = UrgentQueue::default();
+        let pushed_out = (0..100).filter_map(|_| urgent.push(entry(100))).count();
+        assert_eq!(pushed_out, 100 - URGENT_MAX);
     }
 }

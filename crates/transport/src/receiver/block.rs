@@ -107,10 +107,17 @@ const PACKETS_MAX: usize = 256;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::Class;
+    use crate::channel::ChannelNumber;
 
     fn packet(index: u8, symbol: &[u8]) -> Coded<'_> {
-        Coded { class: Class::Media, unit_low: 0, index, source_count: 3, deadline_low: 9, symbol }
+        Coded {
+            channel: ChannelNumber::MEDIA,
+            unit_low: 0,
+            index,
+            source_count: 3,
+            deadline_low: 9,
+            symbol,
+        }
     }
 
     #[test]

@@ -4,21 +4,24 @@ use tautline_units::Instant;
 
 use super::block::{Added, Block};
 use super::parts::Parts;
+use crate::channel::{ChannelNumber, Order};
 use crate::counters::{Counters, Discard};
 use crate::event::LossReason;
 use crate::sequence::{Verdict, Window, expand};
 use crate::wire::stream::{PART_UNIT_BITS, Part};
-use crate::wire::{Class, Coded, Prefix, Tally, UNIT_NUMBER_BITS};
+use crate::wire::{Coded, Prefix, Tally, UNIT_NUMBER_BITS};
 
-/// The units of one class that are on their way in.
+/// The units of one channel that are on their way in.
 ///
-/// Bounded: at most [`UNITS_MAX`] units and [`BYTES_MAX`] bytes, whatever arrives.
+/// Bounded: at most [`UNITS_MAX`] units and [`MEDIA_BYTES_MAX`] bytes of media, [`BYTES_MAX`] of
+/// any other channel, whatever arrives.
 #[derive(Debug)]
 pub(crate) struct Inbox {
-    class: Class,
+    channel: ChannelNumber,
+    order: Order,
     /// One past the highest unit number heard of.
     next: u64,
-    /// The newest control unit delivered.
+    /// The newest unit delivered, where the newest wins.
     delivered: Option<u64>,
     /// Units delivered, lost or overtaken: a packet of one is surplus.
     finished: Window,
@@ -54,9 +57,10 @@ pub(crate) enum Outcome {
 }
 
 impl Inbox {
-    pub(crate) fn new(class: Class) -> Self {
+    pub(crate) fn new(channel: ChannelNumber, order: Order) -> Self {
         Self {
-            class,
+            channel,
+            order,
             next: 0,
             delivered: None,
             finished: Window::new(),
@@ -69,7 +73,7 @@ impl Inbox {
 
     /// What became of the units that were followed.
     pub(crate) fn tally(&self) -> Tally {
-        Tally { class: self.class, delivered: self.tally.0, lost: self.tally.1 }
+        Tally { channel: self.channel, delivered: self.tally.0, lost: self.tally.1 }
     }
 
     /// Units that may still be delivered.
@@ -154,9 +158,9 @@ impl Inbox {
             counters.discard_many(refusal, u64::from(came));
             return false;
         }
-        if self.class == Class::Control && self.delivered.is_some_and(|newest| number < newest) {
+        if self.order == Order::NewestWins && self.delivered.is_some_and(|newest| number < newest) {
             self.finished.note(number);
-            counters.units_mut(self.class).heard += 1;
+            counters.units_mut(self.channel).heard += 1;
             self.supersede(counters);
             return false;
         }
@@ -216,12 +220,13 @@ impl Inbox {
     ) {
         if number >= self.next {
             let gap = number - self.next;
-            // Commands overtake each other: a gap among them means nothing.
-            let followed = if self.class == Class::Media { gap.min(GAP_MAX) } else { 0 };
-            if self.class == Class::Media {
+            // Where the newest wins, units overtake each other: a gap means nothing.
+            let every = self.order == Order::ByDeadline;
+            let followed = if every { gap.min(GAP_MAX) } else { 0 };
+            if every {
                 let skipped = gap - followed;
-                counters.units_mut(Class::Media).heard += gap;
-                counters.units_mut(Class::Media).lose(LossReason::Missing, skipped);
+                counters.units_mut(self.channel).heard += gap;
+                counters.units_mut(self.channel).lose(LossReason::Missing, skipped);
                 counters.discard_many(Discard::UnitMissing, skipped);
                 self.tally.1 += skipped;
                 // Were one of these to come after all, it would end twice.
@@ -234,7 +239,7 @@ impl Inbox {
             }
             self.next = number + 1;
         }
-        counters.units_mut(self.class).heard += 1;
+        counters.units_mut(self.channel).heard += 1;
         self.units.insert(number, Coming { deadline, content: Content::Nothing });
         while self.units.len() > UNITS_MAX {
             self.evict(counters, outcomes);
@@ -272,7 +277,7 @@ impl Inbox {
         }
         match added {
             Some(Added::Incomplete) => {
-                while self.bytes > BYTES_MAX {
+                while self.bytes > self.bytes_max() {
                     self.evict(counters, outcomes);
                 }
             }
@@ -282,6 +287,10 @@ impl Inbox {
             }
             Some(Added::Inconsistent) | None => counters.discard(Discard::PacketInconsistent),
         }
+    }
+
+    fn bytes_max(&self) -> usize {
+        if self.channel == ChannelNumber::MEDIA { MEDIA_BYTES_MAX } else { BYTES_MAX }
     }
 
     fn deliver(&mut self, number: u64, counters: &mut Counters, outcomes: &mut Vec<Outcome>) {
@@ -295,11 +304,11 @@ impl Inbox {
             return self.lose(number, LossReason::Malformed, counters, outcomes);
         };
         self.finish(number);
-        if self.class == Class::Control {
+        if self.order == Order::NewestWins {
             self.delivered = Some(number);
             self.overtake(number, counters);
         }
-        let units = counters.units_mut(self.class);
+        let units = counters.units_mut(self.channel);
         units.delivered += 1;
         units.repaired += u64::from(repaired);
         self.tally.0 += 1;
@@ -315,8 +324,8 @@ impl Inbox {
     }
 
     fn supersede(&self, counters: &mut Counters) {
-        counters.units_mut(self.class).superseded += 1;
-        counters.discard(Discard::ControlSuperseded);
+        counters.units_mut(self.channel).superseded += 1;
+        counters.discard(Discard::UnitSuperseded);
     }
 
     fn evict(&mut self, counters: &mut Counters, outcomes: &mut Vec<Outcome>) {
@@ -339,7 +348,7 @@ impl Inbox {
             LossReason::Evicted => Discard::UnitEvicted,
             LossReason::Malformed => Discard::UnitMalformed,
         });
-        counters.units_mut(self.class).lose(reason, 1);
+        counters.units_mut(self.channel).lose(reason, 1);
         self.finish(number);
         self.tally.1 += 1;
         outcomes.push(Outcome::Lost { number, reason });
@@ -402,7 +411,9 @@ fn join(mut content: Vec<u8>) -> Option<(Prefix, Vec<u8>)> {
 /// More than a second of slices at 60 pictures a second.
 const UNITS_MAX: usize = 512;
 /// A second at 64 Mbit/s.
-const BYTES_MAX: usize = 8 << 20;
+const MEDIA_BYTES_MAX: usize = 8 << 20;
+/// A second at 4 Mbit/s: 64 channels of them are bounded too.
+const BYTES_MAX: usize = 512 << 10;
 /// A skip of more units than this is no longer told unit by unit: 0.7 s of slices.
 const GAP_MAX: u64 = 256;
 const SPARE_MAX: usize = 1_024;

@@ -134,11 +134,12 @@ pub(crate) fn plan_stream(
     Ok(Plan { packet_count: plan.source_count + repair_count(plan.source_count), ..plan })
 }
 
-/// Plans a control unit: as few packets as can carry it, no repair; the links are its redundancy.
+/// Plans a unit of any channel but media's: as few packets as can carry it, no repair; the links
+/// are its redundancy.
 ///
 /// # Errors
 /// The largest unit that can be planned, if this one is larger.
-pub fn plan_control(unit_bytes: usize, symbol_bytes_max: usize) -> Result<Plan, ByteCount> {
+pub fn plan_copies(unit_bytes: usize, symbol_bytes_max: usize) -> Result<Plan, ByteCount> {
     plan(unit_bytes, symbol_bytes_max, 1, 1.0, CONTROL_SOURCE_MAX)
 }
 
@@ -200,8 +201,8 @@ mod tests {
 
     #[test]
     fn a_command_is_one_packet() {
-        let plan = plan_control(60, 119).unwrap();
+        let plan = plan_copies(60, 119).unwrap();
         assert_eq!(plan, Plan { source_count: 1, packet_count: 1, symbol_bytes: 68 });
-        assert_eq!(plan_control(2_000, 119), Err(ByteCount::new(16 * 119 - 8)));
+        assert_eq!(plan_copies(2_000, 119), Err(ByteCount::new(16 * 119 - 8)));
     }
 }

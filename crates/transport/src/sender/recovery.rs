@@ -5,12 +5,12 @@ use super::protect::Code;
 use super::stream::Stream;
 use super::tracker::{Lacking, Tracker};
 use super::{entry, header};
+use crate::channel::ChannelNumber;
 use crate::config::Config;
 use crate::counters::Discard;
 use crate::link::{Entry, Fate, Settled};
 use crate::links::Links;
 use crate::shared::Shared;
-use crate::wire::Class;
 
 /// What was sent of media, and what is sent again or beyond it for what is lost.
 #[derive(Debug)]
@@ -174,7 +174,7 @@ impl Recovery {
             encoder.extend(&plan, lacking.sources, &fresh);
             let mut entries = Vec::with_capacity(fresh.len());
             for (index, symbol) in fresh.zip(encoder.symbols()) {
-                let header = header(Class::Media, number, index as u8, &plan, deadline);
+                let header = header(ChannelNumber::MEDIA, number, index as u8, &plan, deadline);
                 let buffer = spare.pop().unwrap_or_default();
                 entries.push(entry(number, &header, symbol, deadline, buffer));
             }

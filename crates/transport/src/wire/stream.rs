@@ -1,20 +1,21 @@
 //! The packets of the streaming code, and the symbols that it computes with.
 
-use super::{Class, KIND_STREAM_REPAIR, KIND_STREAM_SOURCE, Malformed, take};
+use super::{KIND_STREAM_REPAIR, KIND_STREAM_SOURCE, Malformed, take};
+use crate::channel::ChannelNumber;
 
 /// A source packet of the streaming code: a part of a unit, to the end of the datagram.
 ///
 /// ```text
 ///  0               1               2               3
 /// +-------+-------+---------------+---------------+---------------+
-/// |   6   |L class| source number, low 24 bits                    |
+/// |   6   |L chan.| source number, low 24 bits                    |
 /// +-------+-------+---------------+---------------+---------------+
 /// | unit number, low 16 bits      | index         | deadline, ms ..
 /// +---------------+---------------+---------------+---------------+
 /// .. mod 65536    | payload ..
 /// ```
 ///
-/// L marks the last source packet of its unit. The class is media.
+/// L marks the last source packet of its unit. The channel is media's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Source<'a> {
     /// The low 24 bits of its running number.
@@ -37,7 +38,7 @@ pub struct Source<'a> {
 pub struct Part<'a> {
     /// Whether it is the last of its unit.
     pub last: bool,
-    /// The low 16 bits of the unit's number within its class.
+    /// The low 16 bits of the unit's number within its channel.
     pub unit_low: u16,
     /// Its place in the unit, from 0.
     pub index: u8,
@@ -52,14 +53,14 @@ pub struct Part<'a> {
 /// ```text
 ///  0               1               2               3
 /// +-------+-------+---------------+---------------+---------------+
-/// |   7   | class | number of the first source packet, low 24 bits|
+/// |   7   |channel| number of the first source packet, low 24 bits|
 /// +-------+-------+---------------+---------------+---------------+
 /// | count of source packets       | seed                          |
 /// +---------------+---------------+---------------+---------------+
 /// | sum, without the zeros at its end ..
 /// ```
 ///
-/// The class is media.
+/// The channel is media's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repair<'a> {
     /// The low 24 bits of the running number of the window's first source packet.
@@ -79,14 +80,14 @@ impl<'a> Source<'a> {
     /// Appends the packet.
     pub fn write(&self, out: &mut Vec<u8>) {
         let last = if self.part.last { LAST } else { 0 };
-        out.push(KIND_STREAM_SOURCE << 4 | last | Class::Media.number());
+        out.push(KIND_STREAM_SOURCE << 4 | last | ChannelNumber::MEDIA.get());
         out.extend_from_slice(&self.number_low.to_be_bytes()[1..]);
         self.part.write_body(out);
     }
 
     pub(super) fn parse(mut bytes: &'a [u8]) -> Result<Self, Malformed> {
         let [head, a, b, c] = take::<4>(&mut bytes)?;
-        if Class::from_number(head & 0x07) != Some(Class::Media) {
+        if head & 0x07 != ChannelNumber::MEDIA.get() {
             return Err(Malformed("no such stream"));
         }
         let part = Part::parse_body(head & LAST != 0, bytes)?;
@@ -151,7 +152,7 @@ impl<'a> Repair<'a> {
 
     /// Appends the packet.
     pub fn write(&self, out: &mut Vec<u8>) {
-        out.push(KIND_STREAM_REPAIR << 4 | Class::Media.number());
+        out.push(KIND_STREAM_REPAIR << 4 | ChannelNumber::MEDIA.get());
         out.extend_from_slice(&self.first_low.to_be_bytes()[1..]);
         out.extend_from_slice(&self.count.to_be_bytes());
         out.extend_from_slice(&self.seed.to_be_bytes());
@@ -160,7 +161,7 @@ impl<'a> Repair<'a> {
 
     pub(super) fn parse(mut bytes: &'a [u8]) -> Result<Self, Malformed> {
         let [head, a, b, c] = take::<4>(&mut bytes)?;
-        if Class::from_number(head & 0x0f) != Some(Class::Media) {
+        if head & 0x0f != ChannelNumber::MEDIA.get() {
             return Err(Malformed("no such stream"));
         }
         let count = u16::from_be_bytes(take(&mut bytes)?);

@@ -1,17 +1,18 @@
-use super::{Class, KIND_TALLY, Malformed, put_u48, take, take_u48};
+use super::{KIND_TALLY, Malformed, put_u48, take, take_u48};
+use crate::channel::ChannelNumber;
 
 /// What became of the units that the reader of this sent: totals since the session began.
 ///
 /// ```text
 ///  0               1           7          13
 /// +-------+-------+-----------+-----------+
-/// |   5   | class | delivered | lost      |
+/// |   5   |channel| delivered | lost      |
 /// +-------+-------+-----------+-----------+
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tally {
-    /// Of which class.
-    pub class: Class,
+    /// Of which channel, below 15.
+    pub channel: ChannelNumber,
     /// Units delivered whole and in time, below 2^48.
     pub delivered: u64,
     /// Units given up, below 2^48.
@@ -24,14 +25,14 @@ impl Tally {
 
     /// Appends the packet.
     pub fn write(&self, out: &mut Vec<u8>) {
-        out.push(KIND_TALLY << 4 | self.class.number());
+        out.push(KIND_TALLY << 4 | self.channel.get() & 0x0f);
         put_u48(out, self.delivered);
         put_u48(out, self.lost);
     }
 
     pub(super) fn parse(rest: &mut &[u8]) -> Result<Self, Malformed> {
         let [head] = take(rest)?;
-        let class = Class::from_number(head & 0x0f).ok_or(Malformed("unknown class"))?;
-        Ok(Self { class, delivered: take_u48(rest)?, lost: take_u48(rest)? })
+        let channel = ChannelNumber::new(head & 0x0f);
+        Ok(Self { channel, delivered: take_u48(rest)?, lost: take_u48(rest)? })
     }
 }

@@ -7,10 +7,12 @@ use rand_chacha::rand_core::Rng;
 use tautline_scenario::endpoint::{Application, Clock, Moment};
 use tautline_scenario::script::Side;
 use tautline_transport::link::State;
-use tautline_transport::{Class, Counters, Discard, Event, LinkNumber, Route, Session, Units};
+use tautline_transport::{
+    ChannelNumber, Counters, Discard, Event, LinkNumber, Route, Session, Units,
+};
 use tautline_units::{Duration, Instant};
 
-/// An application that sends units of both classes and audits its session.
+/// An application that sends units of both channels and audits its session.
 ///
 /// It holds everything that the session says against what it has seen itself.
 pub(crate) struct Auditor {
@@ -43,7 +45,7 @@ pub(crate) struct Auditor {
     pub(crate) epoch: u64,
     /// That of the peer, by the newest unit that came.
     pub(crate) heard_epoch: u64,
-    /// Of this epoch: sealed datagrams by link, units by class.
+    /// Of this epoch: sealed datagrams by link, units by channel.
     pub(crate) sealed: [u64; LinkNumber::COUNT],
     accepted: [u64; 2],
     pub(crate) media_ended: BTreeSet<u64>,
@@ -118,8 +120,8 @@ impl Auditor {
     }
 
     /// What the present session has accepted.
-    pub(crate) fn accepted(&self, class: Class) -> u64 {
-        self.accepted[class as usize]
+    pub(crate) fn accepted(&self, channel: ChannelNumber) -> u64 {
+        self.accepted[usize::from(channel.get())]
     }
 
     /// Units in gaps too long to be told one by one, by the session's own count.
@@ -136,19 +138,19 @@ impl Auditor {
 
     pub(crate) fn check_units(&self, session: &Session) {
         let counters = session.counters();
-        let units = Class::ALL.map(|class| session.units(class));
-        for (units, class) in units.iter().zip(Class::ALL) {
-            assert_eq!(units.accepted, self.accepted_ever[class as usize]);
+        let units = CHANNELS.map(|channel| session.units(channel));
+        for (units, channel) in units.iter().zip(CHANNELS) {
+            assert_eq!(units.accepted, self.accepted_ever[usize::from(channel.get())]);
             assert_eq!(units.offered, units.accepted + units.refused());
             assert!(units.told_delivered + units.told_lost <= units.accepted);
-            assert_eq!(units.delivered, self.delivered[class as usize]);
+            assert_eq!(units.delivered, self.delivered[usize::from(channel.get())]);
             assert!(units.repaired <= units.delivered);
             let ended = units.delivered + units.lost() + units.superseded;
-            assert_eq!(units.heard, ended + units.open, "{class:?}: {units:?}");
+            assert_eq!(units.heard, ended + units.open, "{channel:?}: {units:?}");
         }
         let sum = |count: fn(&Units) -> u64| units.iter().map(count).sum::<u64>();
         assert_eq!(sum(Units::lost), units_lost(counters));
-        assert_eq!(sum(|of| of.superseded), counters.discarded(Discard::ControlSuperseded));
+        assert_eq!(sum(|of| of.superseded), counters.discarded(Discard::UnitSuperseded));
         assert_eq!(sum(Units::refused), self.refused);
         assert!(units_lost(counters) >= self.lost);
         check_packets(session);
@@ -173,12 +175,12 @@ impl Auditor {
         self.truth.get().unsettled_until
     }
 
-    fn end(&mut self, class: Class, number: u64) {
-        let ended = match class {
-            Class::Control => &mut self.control_ended,
-            Class::Media => &mut self.media_ended,
+    fn end(&mut self, channel: ChannelNumber, number: u64) {
+        let ended = match channel {
+            ChannelNumber::COMMAND => &mut self.control_ended,
+            _ => &mut self.media_ended,
         };
-        assert!(ended.insert(number), "{class:?} unit {number} ended twice");
+        assert!(ended.insert(number), "{channel:?} unit {number} ended twice");
     }
 
     /// A new session begins: numbers start at zero.
@@ -195,17 +197,17 @@ impl Auditor {
     fn send(
         &mut self,
         session: &mut Session,
-        class: Class,
+        channel: ChannelNumber,
         bytes: usize,
         deadline: Duration,
         at: Moment,
     ) {
         let unit = Unit { epoch: self.epoch, sent_world: at.world(), deadline };
-        match session.send(class, &unit.write(bytes), deadline, at.local()) {
+        match session.send(channel, &unit.write(bytes), deadline, at.local()) {
             Ok(number) => {
-                assert_eq!(number.get(), self.accepted[class as usize]);
-                self.accepted[class as usize] += 1;
-                self.accepted_ever[class as usize] += 1;
+                assert_eq!(number.get(), self.accepted[usize::from(channel.get())]);
+                self.accepted[usize::from(channel.get())] += 1;
+                self.accepted_ever[usize::from(channel.get())] += 1;
             }
             Err(_) => self.refused += 1,
         }
@@ -214,18 +216,18 @@ impl Auditor {
     /// Takes a unit that came: it is the newest command or no command, and it is in time.
     fn take(
         &mut self,
-        class: Class,
+        channel: ChannelNumber,
         number: u64,
         unit: Unit,
         sent_at: Option<Instant>,
         world: Instant,
     ) {
-        self.delivered[class as usize] += 1;
-        if class == Class::Control {
+        self.delivered[usize::from(channel.get())] += 1;
+        if channel == ChannelNumber::COMMAND {
             let newest = self.command_newest.replace(number);
             assert!(newest < self.command_newest, "an older command: {number} after {newest:?}");
         }
-        self.end(class, number);
+        self.end(channel, number);
         self.heard_epoch = self.heard_epoch.max(unit.epoch);
         let unsettled = self.truth.get().unsettled_until;
         let settled = world.since(self.untrue_at.max(unsettled)) > FORGIVEN;
@@ -234,7 +236,7 @@ impl Auditor {
             let error = self.errors.iter().map(|(_, error)| *error).max().unwrap_or_default();
             let most = unit.deadline + Duration::from_millis(1) + error * 2;
             let age = world.since(unit.sent_world);
-            assert!(age <= most, "{age:?} old, {most:?} at most: {class:?} {number}");
+            assert!(age <= most, "{age:?} old, {most:?} at most: {channel:?} {number}");
             let wrong = sent_at.map(|at| self.truth.get().world(self.side, at));
             let wrong = wrong.map_or(0, |at| at.signed_nanos_since(unit.sent_world));
             assert!(wrong.unsigned_abs() <= error.as_nanos() as u64 + 10_000);
@@ -255,22 +257,22 @@ impl Application for Auditor {
         {
             self.media_at = now + interval;
             let bytes = UNIT_BYTES_MIN + rng.next_u32() as usize % 3_000;
-            self.send(session, Class::Media, bytes, self.media_deadline, at);
+            self.send(session, ChannelNumber::MEDIA, bytes, self.media_deadline, at);
         }
         if now >= self.control_at {
             self.control_at = now + Duration::from_millis(20);
-            self.send(session, Class::Control, 60, Duration::from_millis(250), at);
+            self.send(session, ChannelNumber::COMMAND, 60, Duration::from_millis(250), at);
         }
     }
 
     fn handle_event(&mut self, _session: &Session, event: Event, at: Moment) {
         match event {
-            Event::Unit { class, number, bytes, sent_at, .. } => {
-                self.take(class, number.get(), Unit::parse(&bytes), sent_at, at.world());
+            Event::Unit { channel, number, bytes, sent_at, .. } => {
+                self.take(channel, number.get(), Unit::parse(&bytes), sent_at, at.world());
             }
-            Event::UnitLost { class, number, .. } => {
+            Event::UnitLost { channel, number, .. } => {
                 self.lost += 1;
-                self.end(class, number.get());
+                self.end(channel, number.get());
             }
             Event::Established => self.forget(),
             Event::Budget { .. } | Event::Link { .. } => {}
@@ -429,6 +431,8 @@ fn units_lost(counters: &Counters) -> u64 {
     units.into_iter().map(|what| counters.discarded(what)).sum()
 }
 
+/// The channels that are used.
+const CHANNELS: [ChannelNumber; 2] = [ChannelNumber::COMMAND, ChannelNumber::MEDIA];
 /// What becomes of a datagram that is not taken.
 const FATES: [Discard; 10] = [
     Discard::DatagramMalformed,

@@ -11,7 +11,7 @@ use tautline_sim::link::{Config as LinkConfig, Drop as Lost, Jitter, Outage, Pai
 use tautline_sim::world::{self, Direction};
 use tautline_transport::sender::planner;
 use tautline_transport::sender::protect::Code;
-use tautline_transport::{Class, Config, Discard, rate};
+use tautline_transport::{ChannelNumber, Config, Discard, rate};
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
 use crate::auditor::{Auditor, Truth};
@@ -243,9 +243,10 @@ impl Ended {
             if !self.is_one_session() {
                 continue;
             }
-            let (out, into) = (from.session.units(Class::Media), to.session.units(Class::Media));
+            let (out, into) =
+                (from.session.units(ChannelNumber::MEDIA), to.session.units(ChannelNumber::MEDIA));
             let (from, receiver) = (&from.application, &to.application);
-            let accepted = from.accepted(Class::Media);
+            let accepted = from.accepted(ChannelNumber::MEDIA);
             assert!(out.told_delivered <= into.delivered || from.epoch > 1);
             assert!(out.told_lost <= into.lost() || from.epoch > 1);
             let heard = receiver.media_ended.last().map_or(0, |last| last + 1);
@@ -256,7 +257,7 @@ impl Ended {
             let all = ended + skipped >= heard || receiver.set_at() > Instant::ZERO;
             assert!(ended <= heard && all, "{ended} of {heard}, {skipped} skipped");
             let commands = receiver.control_ended.len() as u64;
-            assert!(commands <= from.accepted(Class::Control));
+            assert!(commands <= from.accepted(ChannelNumber::COMMAND));
         }
     }
 

@@ -14,7 +14,7 @@
 //! - per link: media packets given = waiting + dropped + withdrawn + sent; sent = open + in time +
 //!   late + lost; those given again are those that the session moved and repair
 //!   packets that were asked for;
-//! - per class: offered = accepted + refused by reason; the peer tells of no more than that, and of
+//! - per channel: offered = accepted + refused by reason; the peer tells of no more than that, and of
 //!   no more than it did; heard of = open + delivered + lost by reason + superseded;
 //! - units: accepted = delivered + lost by reason + skipped, each number once; refused ones are
 //!   counted; commands come in order; nothing is delivered after its deadline, as far as the

@@ -1,7 +1,7 @@
 use std::net::SocketAddr;
 
 use tautline_scenario::direct::Direct;
-use tautline_transport::{Class, Config, Event, Identity, Route, SendError, Session};
+use tautline_transport::{ChannelNumber, Config, Event, Identity, Route, SendError, Session};
 use tautline_units::{ByteCount, Duration, Instant};
 
 use crate::harness::ms;
@@ -19,8 +19,8 @@ pub(crate) fn direct(routes: &[Route]) -> Direct {
 pub(crate) fn units(session: &mut Session) -> Vec<String> {
     std::iter::from_fn(|| session.poll_event())
         .filter_map(|event| match event {
-            Event::Unit { class, bytes, .. } => {
-                Some(format!("{class:?} {}", String::from_utf8_lossy(&bytes)))
+            Event::Unit { channel, bytes, .. } => {
+                Some(format!("{channel:?} {}", String::from_utf8_lossy(&bytes)))
             }
             _ => None,
         })
@@ -34,31 +34,32 @@ fn units_cross_in_both_directions() {
     assert!(sessions.vehicle.is_established() && sessions.operator.is_established());
     let unit: Vec<u8> = (0..5_000_u32).map(|i| b'a' + (i % 26) as u8).collect();
     let (deadline, now) = (Duration::from_millis(200), sessions.now);
-    sessions.vehicle.send(Class::Media, &unit, deadline, now).unwrap();
-    sessions.operator.send(Class::Control, b"left", deadline, now).unwrap();
+    sessions.vehicle.send(ChannelNumber::MEDIA, &unit, deadline, now).unwrap();
+    sessions.operator.send(ChannelNumber::COMMAND, b"left", deadline, now).unwrap();
     sessions.run_until(ms(200));
     let sent = String::from_utf8(unit).unwrap();
-    assert_eq!(units(&mut sessions.operator), [format!("Media {sent}")]);
-    assert_eq!(units(&mut sessions.vehicle), ["Control left"]);
+    assert_eq!(units(&mut sessions.operator), [format!("channel 1 {sent}")]);
+    assert_eq!(units(&mut sessions.vehicle), ["channel 0 left"]);
 }
 
 #[test]
 fn a_unit_that_cannot_be_sent_is_refused_with_the_reason() {
     let mut sessions = direct(&[route(1)]);
     let deadline = Duration::from_millis(200);
-    let send = |sessions: &mut Direct, class, unit: &[u8], deadline| {
-        sessions.vehicle.send(class, unit, deadline, sessions.now).unwrap_err()
+    let send = |sessions: &mut Direct, channel, unit: &[u8], deadline| {
+        sessions.vehicle.send(channel, unit, deadline, sessions.now).unwrap_err()
     };
-    let early = send(&mut sessions, Class::Media, b"x", deadline);
+    let early = send(&mut sessions, ChannelNumber::MEDIA, b"x", deadline);
     assert_eq!(early, SendError::NotEstablished);
     sessions.run_until(ms(100));
-    let large = send(&mut sessions, Class::Media, &[0; 200_000], deadline);
+    let large = send(&mut sessions, ChannelNumber::MEDIA, &[0; 200_000], deadline);
     let most = ByteCount::new(128 * 1_169 - 8);
     assert_eq!(large, SendError::TooLarge { found: ByteCount::new(200_000), most });
-    let late = send(&mut sessions, Class::Control, b"x", Duration::ZERO);
+    let late = send(&mut sessions, ChannelNumber::COMMAND, b"x", Duration::ZERO);
     assert_eq!(late, SendError::Deadline { found: Duration::ZERO });
     // 100 kB in 20 ms is 40 Mbit/s and twice that with repair; 8 Mbit/s are granted.
-    let congested = send(&mut sessions, Class::Media, &[0; 100_000], Duration::from_millis(20));
+    let congested =
+        send(&mut sessions, ChannelNumber::MEDIA, &[0; 100_000], Duration::from_millis(20));
     assert_eq!(congested, SendError::Congested);
 }
 

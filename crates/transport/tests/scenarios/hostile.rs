@@ -2,7 +2,9 @@ use std::net::SocketAddr;
 
 use proptest::prelude::*;
 use tautline_scenario::faults::{Attack, Faults};
-use tautline_transport::{Class, Config, Discard, Event, Identity, Route, Session, UnitNumber};
+use tautline_transport::{
+    ChannelNumber, Config, Discard, Event, Identity, Route, Session, UnitNumber,
+};
 use tautline_units::{Duration, Instant};
 
 use crate::exchange::{direct, route, units};
@@ -67,10 +69,13 @@ fn a_replayed_init_does_not_harm_a_running_session() {
         }
     }
     assert!(reflected > 0);
-    sessions.vehicle.send(Class::Media, b"on", Duration::from_millis(200), sessions.now).unwrap();
+    sessions
+        .vehicle
+        .send(ChannelNumber::MEDIA, b"on", Duration::from_millis(200), sessions.now)
+        .unwrap();
     sessions.run_until(ms(300));
     assert_eq!(sessions.operator.counters().handshakes, 1);
-    assert_eq!(units(&mut sessions.operator), ["Media on"]);
+    assert_eq!(units(&mut sessions.operator), ["channel 1 on"]);
 }
 
 #[test]
@@ -117,8 +122,8 @@ fn an_unproved_link_is_sent_no_more_than_it_sent() {
             assert!(went <= came, "{went} sent for {came}");
         }
         let deadline = Duration::from_millis(100);
-        let _ = sessions.operator.send(Class::Media, &[1; 5_000], deadline, now);
-        let _ = sessions.operator.send(Class::Control, &[1; 50], deadline, now);
+        let _ = sessions.operator.send(ChannelNumber::MEDIA, &[1; 5_000], deadline, now);
+        let _ = sessions.operator.send(ChannelNumber::COMMAND, &[1; 50], deadline, now);
         if !sessions.step(end) {
             break;
         }
@@ -141,7 +146,7 @@ proptest! {
         let mut sessions = direct(&[route(1), route(2)]);
         sessions.run_until(ms(150));
         let mut genuine = Vec::new();
-        sessions.vehicle.send(Class::Media, b"x", Duration::from_millis(100), sessions.now).unwrap();
+        sessions.vehicle.send(ChannelNumber::MEDIA, b"x", Duration::from_millis(100), sessions.now).unwrap();
         sessions.vehicle.poll_transmit(&mut genuine, sessions.now);
         for mut datagram in datagrams {
             // Half of them begin like a datagram of this session.
@@ -162,7 +167,7 @@ proptest! {
         prop_assert!(no_unit);
         sessions.operator.handle_datagram(route(1), &genuine, sessions.now);
         sessions.run_until(ms(300));
-        prop_assert_eq!(units(&mut sessions.operator), vec!["Media x".to_string()]);
+        prop_assert_eq!(units(&mut sessions.operator), vec!["channel 1 x".to_string()]);
         prop_assert!(sessions.operator.links().all(|link| link.route.remote.port() < 9));
     }
 }

@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use tautline_scenario::script::{Script, Step};
 use tautline_scenario::traffic::Received;
 use tautline_sim::world::Clock;
-use tautline_transport::{Class, Discard, LossReason};
+use tautline_transport::{ChannelNumber, Discard, LossReason};
 use tautline_units::{Bitrate, Duration};
 
 use crate::harness::{Scenario, clean, delay_ms, delivered_share, fixed, lossy, ms};
@@ -59,7 +59,7 @@ fn ten_percent_loss_is_repaired() {
     // Fewer than 4 of 8 come with probability 0.00043.
     let share = delivered_share(&run, 500, 9_500);
     assert!(share > 0.998, "{share}");
-    assert!(run.operator().session.units(Class::Media).repaired > 500);
+    assert!(run.operator().session.units(ChannelNumber::MEDIA).repaired > 500);
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn late_units_are_never_delivered_and_each_unit_ends_once() {
     .iter()
     .sum();
     assert_eq!(told, lost.len() as u64);
-    let units = receiver.session.units(Class::Media);
+    let units = receiver.session.units(ChannelNumber::MEDIA);
     assert_eq!((units.delivered, units.lost()), (media.len() as u64, told));
     assert_eq!(units.heard, units.open + units.delivered + units.lost());
 }
@@ -168,6 +168,6 @@ fn the_newest_command_wins_on_links_of_different_delay() {
         commands.windows(2).all(|pair| pair[0].number < pair[1].number),
         "an older command came later"
     );
-    let superseded = run.vehicle().session.counters().discarded(Discard::ControlSuperseded);
+    let superseded = run.vehicle().session.counters().discarded(Discard::UnitSuperseded);
     assert!(superseded > 20, "{superseded}");
 }

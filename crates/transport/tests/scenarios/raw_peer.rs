@@ -5,7 +5,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use snow::StatelessTransportState;
 use tautline_transport::wire::{self, Coded, Ping, Pong, Prefix, Recent, Report};
-use tautline_transport::{Class, Config, Discard, Event, Identity, LinkNumber, Session};
+use tautline_transport::{ChannelNumber, Config, Discard, Event, Identity, LinkNumber, Session};
 use tautline_units::{ByteCount, Instant};
 
 use crate::exchange::route;
@@ -101,7 +101,7 @@ impl RawPeer {
 
 fn source(unit: u32, index: u8, k: u8, symbol: &[u8]) -> Vec<u8> {
     let packet = Coded {
-        class: Class::Media,
+        channel: ChannelNumber::MEDIA,
         unit_low: unit,
         index,
         source_count: k,
@@ -121,7 +121,8 @@ fn authentic_nonsense_is_counted_and_ends_nothing() {
         peer.say(nonsense, NOW);
     }
     assert!(peer.operator.is_established());
-    assert_eq!(peer.discarded(Discard::PacketMalformed), 5);
+    assert_eq!(peer.discarded(Discard::PacketMalformed), 4);
+    assert_eq!(peer.discarded(Discard::ChannelUnknown), 1);
     let block = Prefix::new(4, NOW).to_bytes();
     peer.say(&source(0, 0, 1, &block), NOW);
     assert_eq!(peer.discarded(Discard::UnitMalformed), 1);

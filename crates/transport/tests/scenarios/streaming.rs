@@ -7,7 +7,7 @@ use tautline_scenario::script::{Script, Step};
 use tautline_sim::link::{BurstLoss, Jitter, Pair};
 use tautline_transport::sender::planner;
 use tautline_transport::sender::protect::Code;
-use tautline_transport::{Class, Discard, Event, UnitNumber};
+use tautline_transport::{ChannelNumber, Discard, Event, UnitNumber};
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
 use crate::exchange::route;
@@ -45,7 +45,7 @@ fn every_unit_ends_once(run: &Run) {
     let lost = [Discard::UnitMissing, Discard::UnitIncomplete, Discard::UnitLate];
     let lost: u64 = lost.into_iter().map(|what| counters.discarded(what)).sum();
     assert_eq!(lost, media.lost.len() as u64);
-    let units = receiver.session.units(Class::Media);
+    let units = receiver.session.units(ChannelNumber::MEDIA);
     assert_eq!((units.delivered, units.lost()), (media.received.len() as u64, lost));
     assert_eq!(counters.discarded(Discard::PacketInconsistent), 0);
     assert_eq!(counters.discarded(Discard::PacketMalformed), 0);
@@ -59,7 +59,7 @@ fn a_clean_link_delivers_every_unit_and_asks_for_nothing() {
     every_unit_ends_once(&run);
     assert!(delay_ms(&run, 0.99) < 25.0, "{}", delay_ms(&run, 0.99));
     assert_eq!(run.vehicle().session.counters().repairs_asked, 0);
-    assert_eq!(run.operator().session.units(Class::Media).repaired, 0);
+    assert_eq!(run.operator().session.units(ChannelNumber::MEDIA).repaired, 0);
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn ten_and_twenty_percent_loss_are_repaired() {
         assert!(share > least, "{loss} {code_rate}: {share}");
         every_unit_ends_once(&run);
         let (sent, came) = (run.vehicle().session.counters(), run.operator().session.counters());
-        let repaired = run.operator().session.units(Class::Media).repaired;
+        let repaired = run.operator().session.units(ChannelNumber::MEDIA).repaired;
         assert!(repaired > 300 && came.sources_recovered >= repaired);
         assert!(sent.repairs_asked > 0, "{loss} {code_rate}");
     }
@@ -177,7 +177,7 @@ fn a_receiver_takes_either_code() {
     let unit: Vec<u8> = (0..5_000_u32).map(|i| b'a' + (i % 26) as u8).collect();
     let (deadline, now) = (Duration::from_millis(200), sessions.now);
     let send = |session: &mut tautline_transport::Session| {
-        session.send(tautline_transport::Class::Media, &unit, deadline, now).unwrap();
+        session.send(tautline_transport::ChannelNumber::MEDIA, &unit, deadline, now).unwrap();
     };
     send(&mut sessions.vehicle);
     send(&mut sessions.operator);

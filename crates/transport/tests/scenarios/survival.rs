@@ -3,7 +3,7 @@ use std::net::SocketAddr;
 use tautline_scenario::script::{Script, Step};
 use tautline_sim::link::{Jitter, Pair};
 use tautline_transport::link::{State, View};
-use tautline_transport::{Class, Config, Discard, Event, Identity, Route, Session};
+use tautline_transport::{ChannelNumber, Config, Discard, Event, Identity, Route, Session};
 use tautline_units::{ByteCount, Duration, Instant};
 
 use crate::harness::{Run, Scenario, clean, delivered_share, fixed, ms};
@@ -106,8 +106,9 @@ fn an_operator_whose_address_changes_is_followed_by_the_vehicle() {
         vehicle.handle_timeout(now);
         operator.handle_timeout(now);
         if now.as_millis() % 20 == 1 {
-            let _ = operator.send(Class::Control, b"steer", Duration::from_millis(100), now);
-            let _ = vehicle.send(Class::Media, &[1; 500], Duration::from_millis(100), now);
+            let _ =
+                operator.send(ChannelNumber::COMMAND, b"steer", Duration::from_millis(100), now);
+            let _ = vehicle.send(ChannelNumber::MEDIA, &[1; 500], Duration::from_millis(100), now);
         }
         for _ in 0..8 {
             while let Some(route) = vehicle.poll_transmit(&mut buffer, now) {
@@ -120,7 +121,8 @@ fn an_operator_whose_address_changes_is_followed_by_the_vehicle() {
             }
         }
         let events = std::iter::from_fn(|| operator.poll_event());
-        let media = |event: &Event| matches!(event, Event::Unit { class: Class::Media, .. });
+        let media =
+            |event: &Event| matches!(event, Event::Unit { channel: ChannelNumber::MEDIA, .. });
         came.extend(events.filter(media).map(|_| now));
     }
     assert_eq!(vehicle.counters().routes_moved, 1);

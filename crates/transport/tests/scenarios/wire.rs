@@ -4,7 +4,7 @@ use tautline_transport::wire::stream::{self, Part};
 use tautline_transport::wire::{
     Coded, Datagram, Packet, Packets, Ping, Pong, Prefix, Recent, Report, Tally,
 };
-use tautline_transport::{Class, Identity, LinkNumber};
+use tautline_transport::{ChannelNumber, Identity, LinkNumber};
 use tautline_units::{ByteCount, Duration, Instant};
 
 use crate::raw_peer::{NOW, RawPeer};
@@ -61,9 +61,9 @@ fn packets() -> Vec<(&'static str, Vec<u8>)> {
         age: Some(Duration::from_micros(2_500)),
         recent: Recent::of(12, |back| back % 3 != 0),
     };
-    let tally = Tally { class: Class::Media, delivered: 5_000, lost: 7 };
+    let tally = Tally { channel: ChannelNumber::MEDIA, delivered: 5_000, lost: 7 };
     let coded = Coded {
-        class: Class::Media,
+        channel: ChannelNumber::MEDIA,
         unit_low: 0x00ab_cdef,
         index: 5,
         source_count: 4,

@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tautline_message::{Command, StripReport};
+use tautline_message::{StripReport, VideoFeedback};
 use tautline_units::{Bitrate, Instant};
 use tautline_video::Refresh;
 
@@ -19,14 +19,14 @@ pub struct Wishes {
     reports: Mutex<Reports>,
     path_back: PathBack,
     paused: AtomicBool,
-    /// Pictures that the camera passes over after each that it takes.
-    pass_over: AtomicU8,
+    /// One picture of so many is coded.
+    picture_interval: AtomicU8,
     /// When the pause began, nanoseconds of the vehicle's clock.
     paused_at: AtomicU64,
 }
 
 /// What the operator told last of each strip.
-type Reports = [Option<StripReport>; Command::STRIPS_MAX];
+type Reports = [Option<StripReport>; VideoFeedback::STRIPS_MAX];
 
 impl Wishes {
     /// Nothing granted yet: encoders wait.
@@ -43,7 +43,7 @@ impl Wishes {
             reports: Mutex::default(),
             path_back,
             paused: AtomicBool::new(true),
-            pass_over: AtomicU8::new(0),
+            picture_interval: AtomicU8::new(1),
             paused_at: AtomicU64::new(0),
         }
     }
@@ -76,9 +76,9 @@ impl Wishes {
         self.paused.load(Ordering::Relaxed)
     }
 
-    /// One picture of so many is taken, as the operator's screen can keep up with.
+    /// Frame decimation: one picture of so many is coded, as the operator's screen keeps up with.
     pub fn picture_interval(&self) -> u32 {
-        1 + u32::from(self.pass_over.load(Ordering::Relaxed))
+        u32::from(self.picture_interval.load(Ordering::Relaxed))
     }
 
     /// Asks for an IDR of every strip whose bit is set.
@@ -87,19 +87,19 @@ impl Wishes {
     }
 
     /// Takes note that the operator is another: every strip begins anew, whatever was told before,
-    /// and every picture is taken.
+    /// and every picture is coded.
     pub fn handle_new_session(&self) {
         *self.lock() = Reports::default();
-        self.pass_over.store(0, Ordering::Relaxed);
+        self.picture_interval.store(1, Ordering::Relaxed);
         self.refresh(ALL_STRIPS);
     }
 
-    /// Takes what a command asks for and tells of the strips.
-    pub fn handle_command(&self, command: &Command) {
-        self.refresh(command.refresh_strips.into());
-        self.pass_over.store(command.pass_over, Ordering::Relaxed);
+    /// Takes what a receiver of the video asks for and tells of the strips.
+    pub fn handle_feedback(&self, feedback: &VideoFeedback) {
+        self.refresh(feedback.keyframe_strips.into());
+        self.picture_interval.store(feedback.picture_interval.max(1), Ordering::Relaxed);
         let mut reports = self.lock();
-        for (kept, told) in reports.iter_mut().zip(command.strips) {
+        for (kept, told) in reports.iter_mut().zip(feedback.strips) {
             *kept = told.or(*kept);
         }
     }
@@ -177,10 +177,14 @@ mod tests {
     fn what_a_session_told_is_forgotten_with_it() {
         let wishes = Wishes::new();
         let report = StripReport { newest: 9, whole_before: Some(0), lost_before: None };
-        let mut strips = [None; Command::STRIPS_MAX];
+        let mut strips = [None; VideoFeedback::STRIPS_MAX];
         strips[2] = Some(report);
-        wishes.handle_command(&Command { refresh_strips: 1, ..Command::default() });
-        wishes.handle_command(&Command { strips, pass_over: 2, ..Command::default() });
+        wishes.handle_feedback(&VideoFeedback { keyframe_strips: 1, ..VideoFeedback::default() });
+        wishes.handle_feedback(&VideoFeedback {
+            strips,
+            picture_interval: 3,
+            ..VideoFeedback::default()
+        });
         assert_eq!((wishes.report(2), wishes.report(3)), (Some(report), None));
         assert_eq!(wishes.picture_interval(), 3);
         wishes.handle_new_session();

@@ -17,8 +17,6 @@ namespace tautline {
 
 struct Controls;
 
-struct StripReport;
-
 struct Command;
 struct CommandBuilder;
 
@@ -65,8 +63,7 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) Controls FLATBUFFERS_FINAL_CLASS {
   float brake_;
   uint8_t gear_;
   uint8_t emergency_stop_;
-  uint8_t refresh_strips_;
-  int8_t padding0__;
+  int16_t padding0__;
 
  public:
   Controls()
@@ -77,11 +74,10 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) Controls FLATBUFFERS_FINAL_CLASS {
         brake_(0),
         gear_(0),
         emergency_stop_(0),
-        refresh_strips_(0),
         padding0__(0) {
     (void)padding0__;
   }
-  Controls(uint64_t _sequence, uint64_t _sent_at_ns, float _steering, float _throttle, float _brake, tautline::Gear _gear, bool _emergency_stop, uint8_t _refresh_strips)
+  Controls(uint64_t _sequence, uint64_t _sent_at_ns, float _steering, float _throttle, float _brake, tautline::Gear _gear, bool _emergency_stop)
       : sequence_(::flatbuffers::EndianScalar(_sequence)),
         sent_at_ns_(::flatbuffers::EndianScalar(_sent_at_ns)),
         steering_(::flatbuffers::EndianScalar(_steering)),
@@ -89,7 +85,6 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) Controls FLATBUFFERS_FINAL_CLASS {
         brake_(::flatbuffers::EndianScalar(_brake)),
         gear_(::flatbuffers::EndianScalar(static_cast<uint8_t>(_gear))),
         emergency_stop_(::flatbuffers::EndianScalar(static_cast<uint8_t>(_emergency_stop))),
-        refresh_strips_(::flatbuffers::EndianScalar(_refresh_strips)),
         padding0__(0) {
     (void)padding0__;
   }
@@ -121,86 +116,23 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) Controls FLATBUFFERS_FINAL_CLASS {
   bool emergency_stop() const {
     return ::flatbuffers::EndianScalar(emergency_stop_) != 0;
   }
-  /// Bit n set: strip n's next slice should be an IDR.
-  uint8_t refresh_strips() const {
-    return ::flatbuffers::EndianScalar(refresh_strips_);
-  }
 };
 FLATBUFFERS_STRUCT_END(Controls, 32);
-
-/// What has come of one strip: fixed size too, at most eight of them.
-FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(4) StripReport FLATBUFFERS_FINAL_CLASS {
- private:
-  uint32_t newest_;
-  uint8_t strip_;
-  uint8_t whole_before_;
-  uint8_t lost_before_;
-  int8_t padding0__;
-
- public:
-  StripReport()
-      : newest_(0),
-        strip_(0),
-        whole_before_(0),
-        lost_before_(0),
-        padding0__(0) {
-    (void)padding0__;
-  }
-  StripReport(uint32_t _newest, uint8_t _strip, uint8_t _whole_before, uint8_t _lost_before)
-      : newest_(::flatbuffers::EndianScalar(_newest)),
-        strip_(::flatbuffers::EndianScalar(_strip)),
-        whole_before_(::flatbuffers::EndianScalar(_whole_before)),
-        lost_before_(::flatbuffers::EndianScalar(_lost_before)),
-        padding0__(0) {
-    (void)padding0__;
-  }
-  /// Number of the newest picture shown.
-  uint32_t newest() const {
-    return ::flatbuffers::EndianScalar(newest_);
-  }
-  /// Which strip of the pictures, 0 the topmost.
-  uint8_t strip() const {
-    return ::flatbuffers::EndianScalar(strip_);
-  }
-  /// How many pictures before it lies the newest one that was decoded as its encoder has it; 255: more, or none.
-  uint8_t whole_before() const {
-    return ::flatbuffers::EndianScalar(whole_before_);
-  }
-  /// How many pictures before it lies the newest one that did not come; 255: more, or none.
-  uint8_t lost_before() const {
-    return ::flatbuffers::EndianScalar(lost_before_);
-  }
-};
-FLATBUFFERS_STRUCT_END(StripReport, 8);
 
 /// One command of the operator; the newest counts.
 struct Command FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef CommandBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
-    VT_CONTROLS = 4,
-    VT_STRIPS = 6,
-    VT_PASS_OVER = 8
+    VT_CONTROLS = 4
   };
   /// What to do.
   const tautline::Controls *controls() const {
     return GetStruct<const tautline::Controls *>(VT_CONTROLS);
   }
-  /// What the operator has received, so that the vehicle's encoders know.
-  const ::flatbuffers::Vector<const tautline::StripReport *> *strips() const {
-    return GetPointer<const ::flatbuffers::Vector<const tautline::StripReport *> *>(VT_STRIPS);
-  }
-  /// How many pictures the camera is to pass over after each that it takes, 0 to 7: what the operator's screen
-  /// cannot keep up with would only be late.
-  uint8_t pass_over() const {
-    return GetField<uint8_t>(VT_PASS_OVER, 0);
-  }
   template <bool B = false>
   bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyFieldRequired<tautline::Controls>(verifier, VT_CONTROLS, 8) &&
-           VerifyOffset(verifier, VT_STRIPS) &&
-           verifier.VerifyVector(strips()) &&
-           VerifyField<uint8_t>(verifier, VT_PASS_OVER, 1) &&
            verifier.EndTable();
   }
 };
@@ -211,12 +143,6 @@ struct CommandBuilder {
   ::flatbuffers::uoffset_t start_;
   void add_controls(const tautline::Controls *controls) {
     fbb_.AddStruct(Command::VT_CONTROLS, controls);
-  }
-  void add_strips(::flatbuffers::Offset<::flatbuffers::Vector<const tautline::StripReport *>> strips) {
-    fbb_.AddOffset(Command::VT_STRIPS, strips);
-  }
-  void add_pass_over(uint8_t pass_over) {
-    fbb_.AddElement<uint8_t>(Command::VT_PASS_OVER, pass_over, 0);
   }
   explicit CommandBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
@@ -232,27 +158,10 @@ struct CommandBuilder {
 
 inline ::flatbuffers::Offset<Command> CreateCommand(
     ::flatbuffers::FlatBufferBuilder &_fbb,
-    const tautline::Controls *controls = nullptr,
-    ::flatbuffers::Offset<::flatbuffers::Vector<const tautline::StripReport *>> strips = 0,
-    uint8_t pass_over = 0) {
+    const tautline::Controls *controls = nullptr) {
   CommandBuilder builder_(_fbb);
-  builder_.add_strips(strips);
   builder_.add_controls(controls);
-  builder_.add_pass_over(pass_over);
   return builder_.Finish();
-}
-
-inline ::flatbuffers::Offset<Command> CreateCommandDirect(
-    ::flatbuffers::FlatBufferBuilder &_fbb,
-    const tautline::Controls *controls = nullptr,
-    const std::vector<tautline::StripReport> *strips = nullptr,
-    uint8_t pass_over = 0) {
-  auto strips__ = strips ? _fbb.CreateVectorOfStructs<tautline::StripReport>(*strips) : 0;
-  return tautline::CreateCommand(
-      _fbb,
-      controls,
-      strips__,
-      pass_over);
 }
 
 inline const tautline::Command *GetCommand(const void *buf) {
@@ -264,7 +173,7 @@ inline const tautline::Command *GetSizePrefixedCommand(const void *buf) {
 }
 
 inline const char *CommandIdentifier() {
-  return "TLC1";
+  return "TLC2";
 }
 
 inline bool CommandBufferHasIdentifier(const void *buf) {

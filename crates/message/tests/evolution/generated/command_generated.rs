@@ -19,12 +19,15 @@ pub const ENUM_VALUES_GEAR: [Gear; 2] = [
   Gear::Reverse,
 ];
 
+/// Which way throttle pushes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(transparent)]
 pub struct Gear(pub u8);
 #[allow(non_upper_case_globals)]
 impl Gear {
+  /// Forward, along the vehicle's x.
   pub const Drive: Self = Self(0);
+  /// Backward.
   pub const Reverse: Self = Self(1);
 
   pub const ENUM_MIN: u8 = 0;
@@ -112,7 +115,6 @@ impl ::core::fmt::Debug for Controls {
       .field("brake", &self.brake())
       .field("gear", &self.gear())
       .field("emergency_stop", &self.emergency_stop())
-      .field("refresh_strips", &self.refresh_strips())
       .finish()
   }
 }
@@ -164,7 +166,6 @@ impl<'a> Controls {
     brake: f32,
     gear: Gear,
     emergency_stop: bool,
-    refresh_strips: u8,
   ) -> Self {
     let mut s = Self([0; 32]);
     s.set_sequence(sequence);
@@ -174,7 +175,6 @@ impl<'a> Controls {
     s.set_brake(brake);
     s.set_gear(gear);
     s.set_emergency_stop(emergency_stop);
-    s.set_refresh_strips(refresh_strips);
     s
   }
 
@@ -238,7 +238,7 @@ impl<'a> Controls {
     }
   }
 
-  /// -1 (full right) to 1 (full left).
+  /// Share of the steering's reach: -1 (full right) to 1 (full left), counterclockwise seen from above.
   pub fn steering(&self) -> f32 {
     let mut mem = ::core::mem::MaybeUninit::<<f32 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -268,7 +268,7 @@ impl<'a> Controls {
     }
   }
 
-  /// 0 to 1.
+  /// Share of full acceleration, 0 to 1.
   pub fn throttle(&self) -> f32 {
     let mut mem = ::core::mem::MaybeUninit::<<f32 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -298,7 +298,7 @@ impl<'a> Controls {
     }
   }
 
-  /// 0 to 1.
+  /// Share of full braking, 0 to 1.
   pub fn brake(&self) -> f32 {
     let mut mem = ::core::mem::MaybeUninit::<<f32 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -328,6 +328,7 @@ impl<'a> Controls {
     }
   }
 
+  /// Which way throttle pushes.
   pub fn gear(&self) -> Gear {
     let mut mem = ::core::mem::MaybeUninit::<<Gear as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -357,6 +358,7 @@ impl<'a> Controls {
     }
   }
 
+  /// Stop as hard as can be, whatever else is said.
   pub fn emergency_stop(&self) -> bool {
     let mut mem = ::core::mem::MaybeUninit::<<bool as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -386,41 +388,12 @@ impl<'a> Controls {
     }
   }
 
-  /// Bit n set: strip n's next slice should be an IDR.
-  pub fn refresh_strips(&self) -> u8 {
-    let mut mem = ::core::mem::MaybeUninit::<<u8 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
-    // Safety:
-    // Created from a valid Table for this object
-    // Which contains a valid value in this slot
-    ::flatbuffers::EndianScalar::from_little_endian(unsafe {
-      ::core::ptr::copy_nonoverlapping(
-        self.0[30..].as_ptr(),
-        mem.as_mut_ptr() as *mut u8,
-        ::core::mem::size_of::<<u8 as ::flatbuffers::EndianScalar>::Scalar>(),
-      );
-      mem.assume_init()
-    })
-  }
-
-  pub fn set_refresh_strips(&mut self, x: u8) {
-    let x_le = ::flatbuffers::EndianScalar::to_little_endian(x);
-    // Safety:
-    // Created from a valid Table for this object
-    // Which contains a valid value in this slot
-    unsafe {
-      ::core::ptr::copy_nonoverlapping(
-        &x_le as *const _ as *const u8,
-        self.0[30..].as_mut_ptr(),
-        ::core::mem::size_of::<<u8 as ::flatbuffers::EndianScalar>::Scalar>(),
-      );
-    }
-  }
-
 }
 
 pub enum CommandOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
+/// One command of the operator; the newest counts.
 pub struct Command<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -451,6 +424,7 @@ impl<'a> Command<'a> {
   }
 
 
+  /// What to do.
   #[inline]
   pub fn controls(&self) -> &'a Controls {
     // Safety:
@@ -575,7 +549,7 @@ pub unsafe fn root_as_command_unchecked(buf: &[u8]) -> Command<'_> {
 pub unsafe fn size_prefixed_root_as_command_unchecked(buf: &[u8]) -> Command<'_> {
   unsafe { ::flatbuffers::size_prefixed_root_unchecked::<Command>(buf) }
 }
-pub const COMMAND_IDENTIFIER: &str = "TLC1";
+pub const COMMAND_IDENTIFIER: &str = "TLC2";
 
 #[inline]
 pub fn command_buffer_has_identifier(buf: &[u8]) -> bool {

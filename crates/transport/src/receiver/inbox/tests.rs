@@ -7,17 +7,22 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(class: Class) -> Self {
-        Self { inbox: Inbox::new(class), counters: Counters::new(), outcomes: Vec::new() }
+    fn new(channel: ChannelNumber, order: Order) -> Self {
+        let inbox = Inbox::new(channel, order);
+        Self { inbox, counters: Counters::new(), outcomes: Vec::new() }
+    }
+
+    fn media() -> Self {
+        Self::new(ChannelNumber::MEDIA, Order::ByDeadline)
     }
 
     /// A packet of a two-packet unit whose content is two bytes.
     fn packet(&mut self, number: u32, index: u8, deadline: u64, now: u64) {
         let content = [&Prefix::new(2, Instant::ZERO).to_bytes()[..], b"ab"].concat();
         let symbol = &content[usize::from(index) * 5..][..5];
-        let class = self.inbox.class;
+        let channel = self.inbox.channel;
         let packet = Coded {
-            class,
+            channel,
             unit_low: number,
             index,
             source_count: 2,
@@ -59,19 +64,19 @@ impl Bench {
 
 #[test]
 fn media_units_come_in_any_order_each_once() {
-    let mut bench = Bench::new(Class::Media);
+    let mut bench = Bench::media();
     bench.packet(0, 1, 100, 1);
     bench.unit(1, 100, 2);
     bench.packet(0, 0, 100, 3);
     bench.unit(1, 100, 4);
     assert_eq!(bench.log(), ["+1", "+0"]);
     assert_eq!(bench.counters.discarded(Discard::PacketSurplus), 2);
-    assert_eq!(bench.counters.units(Class::Media).delivered, 2);
+    assert_eq!(bench.counters.units(ChannelNumber::MEDIA).delivered, 2);
 }
 
 #[test]
 fn a_unit_is_lost_once_at_its_deadline_and_never_delivered_after() {
-    let mut bench = Bench::new(Class::Media);
+    let mut bench = Bench::media();
     bench.packet(0, 0, 100, 1);
     bench.expire(100);
     assert_eq!(bench.log(), [""; 0]);
@@ -85,7 +90,7 @@ fn a_unit_is_lost_once_at_its_deadline_and_never_delivered_after() {
 
 #[test]
 fn units_of_which_nothing_came_are_told_at_their_successors_deadline() {
-    let mut bench = Bench::new(Class::Media);
+    let mut bench = Bench::media();
     bench.unit(3, 100, 1);
     assert_eq!(bench.log(), ["+3"]);
     bench.unit(1, 90, 50);
@@ -99,11 +104,11 @@ fn units_of_which_nothing_came_are_told_at_their_successors_deadline() {
 
 #[test]
 fn a_skipped_unit_whose_first_packet_is_late_is_not_delivered() {
-    let mut bench = Bench::new(Class::Media);
+    let mut bench = Bench::media();
     bench.unit(1, 200, 1);
     let content = [&Prefix::new(2, Instant::ZERO).to_bytes()[..], b"ab"].concat();
     let packet = Coded {
-        class: Class::Media,
+        channel: ChannelNumber::MEDIA,
         unit_low: 0,
         index: 0,
         source_count: 1,
@@ -117,7 +122,7 @@ fn a_skipped_unit_whose_first_packet_is_late_is_not_delivered() {
 
 #[test]
 fn the_newest_command_wins() {
-    let mut bench = Bench::new(Class::Control);
+    let mut bench = Bench::new(ChannelNumber::COMMAND, Order::NewestWins);
     bench.packet(1, 0, 100, 1);
     bench.unit(2, 100, 2);
     bench.packet(1, 1, 100, 3);
@@ -125,12 +130,12 @@ fn the_newest_command_wins() {
     bench.unit(7, 100, 4);
     bench.expire(500);
     assert_eq!(bench.log(), ["+2", "+7"]);
-    assert_eq!(bench.counters.discarded(Discard::ControlSuperseded), 2);
+    assert_eq!(bench.counters.discarded(Discard::UnitSuperseded), 2);
 }
 
 #[test]
 fn memory_is_bounded_whatever_comes() {
-    let mut bench = Bench::new(Class::Media);
+    let mut bench = Bench::media();
     for number in 0..2_000 {
         bench.packet(number, 0, 10_000, 1);
     }
@@ -140,7 +145,7 @@ fn memory_is_bounded_whatever_comes() {
     let big = vec![0; 60_000];
     for number in 2_000..2_200 {
         let packet = Coded {
-            class: Class::Media,
+            channel: ChannelNumber::MEDIA,
             unit_low: number,
             index: 0,
             source_count: 2,
@@ -154,7 +159,7 @@ fn memory_is_bounded_whatever_comes() {
             &mut bench.outcomes,
             Instant::from_millis(2),
         );
-        assert!(bench.inbox.bytes <= BYTES_MAX);
+        assert!(bench.inbox.bytes <= MEDIA_BYTES_MAX);
     }
     bench.expire(10_001);
     assert_eq!((bench.inbox.bytes, bench.inbox.units.len()), (0, 0));
@@ -162,10 +167,10 @@ fn memory_is_bounded_whatever_comes() {
 
 #[test]
 fn a_block_that_is_no_unit_is_dropped() {
-    let mut bench = Bench::new(Class::Media);
+    let mut bench = Bench::media();
     let content = [&Prefix::new(3, Instant::ZERO).to_bytes()[..], b"ab"].concat();
     let packet = Coded {
-        class: Class::Media,
+        channel: ChannelNumber::MEDIA,
         unit_low: 0,
         index: 0,
         source_count: 1,

@@ -3,8 +3,9 @@ use tautline_fec::stream::{Config, Encoder};
 use tautline_units::Instant;
 
 use super::*;
+use crate::channel::{ChannelNumber, Order};
 use crate::receiver::inbox::{Inbox, Outcome};
-use crate::wire::{Class, Packet, Packets, Prefix};
+use crate::wire::{Packet, Packets, Prefix};
 
 /// A receiver of units whose content says which they are, and the code that protects them.
 struct Bench {
@@ -24,7 +25,7 @@ impl Bench {
         Self {
             encoder: Encoder::new(Config::new(SYMBOL_BYTES, WINDOW_MOST)).unwrap(),
             stream: Stream::default(),
-            inbox: Inbox::new(Class::Media),
+            inbox: Inbox::new(ChannelNumber::MEDIA, Order::ByDeadline),
             counters: Counters::new(),
             outcomes: Vec::new(),
             now: 0,
@@ -151,7 +152,7 @@ fn a_lost_source_packet_comes_back_whatever_its_length() {
     bench.handle(&repairs[2]);
     assert_eq!(bench.log(), ["*0", "*1"]);
     assert_eq!(bench.counters.sources_recovered, 3);
-    let units = bench.counters.units(Class::Media);
+    let units = bench.counters.units(ChannelNumber::MEDIA);
     assert_eq!((units.repaired, units.delivered), (2, 2));
     // What comes after all is surplus, and a repair packet over known ones as well.
     bench.handle(&a[1]);
@@ -298,7 +299,7 @@ proptest! {
         let counters = &bench.counters;
         let lost = [Discard::UnitMissing, Discard::UnitIncomplete, Discard::UnitLate]
             .map(|what| counters.discarded(what));
-        let units = counters.units(Class::Media);
+        let units = counters.units(ChannelNumber::MEDIA);
         prop_assert_eq!(units.delivered + lost.iter().sum::<u64>(), heard);
         prop_assert_eq!((units.heard, units.lost()), (heard, lost.iter().sum()));
         prop_assert_eq!(counters.discarded(Discard::PacketInconsistent), 0);

@@ -23,7 +23,7 @@ class Command(object):
         return cls.GetRootAs(buf, offset)
     @classmethod
     def CommandBufferHasIdentifier(cls, buf, offset, size_prefixed=False):
-        return flatbuffers.util.BufferHasIdentifier(buf, offset, b"\x54\x4C\x43\x31", size_prefixed=size_prefixed)
+        return flatbuffers.util.BufferHasIdentifier(buf, offset, b"\x54\x4C\x43\x32", size_prefixed=size_prefixed)
 
     # Command
     def Init(self, buf, pos):
@@ -41,42 +41,8 @@ class Command(object):
             return obj
         return None
 
-    # What the operator has received, so that the vehicle's encoders know.
-    # Command
-    def Strips(self, j):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
-        if o != 0:
-            x = self._tab.Vector(o)
-            x += flatbuffers.number_types.UOffsetTFlags.py_type(j) * 8
-            from tautline.StripReport import StripReport
-            obj = StripReport()
-            obj.Init(self._tab.Bytes, x)
-            return obj
-        return None
-
-    # Command
-    def StripsLength(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
-        if o != 0:
-            return self._tab.VectorLen(o)
-        return 0
-
-    # Command
-    def StripsIsNone(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
-        return o == 0
-
-    # How many pictures the camera is to pass over after each that it takes, 0 to 7: what the operator's screen
-    # cannot keep up with would only be late.
-    # Command
-    def PassOver(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(8))
-        if o != 0:
-            return self._tab.Get(flatbuffers.number_types.Uint8Flags, o + self._tab.Pos)
-        return 0
-
 def CommandStart(builder):
-    builder.StartObject(3)
+    builder.StartObject(1)
 
 def Start(builder):
     CommandStart(builder)
@@ -86,34 +52,6 @@ def CommandAddControls(builder, controls):
 
 def AddControls(builder, controls):
     CommandAddControls(builder, controls)
-
-def CommandAddStrips(builder, strips):
-    builder.PrependUOffsetTRelativeSlot(1, flatbuffers.number_types.UOffsetTFlags.py_type(strips), 0)
-
-def AddStrips(builder, strips):
-    CommandAddStrips(builder, strips)
-
-def CommandStartStripsVector(builder, numElems):
-    return builder.StartVector(8, numElems, 4)
-
-def StartStripsVector(builder, numElems):
-    return CommandStartStripsVector(builder, numElems)
-
-def CommandCreateStripsVector(builder, data):
-    data = list(data)
-    builder.StartVector(8, len(data), 4)
-    for item in reversed(data):
-        item.Pack(builder)
-    return builder.EndVector()
-
-def CreateStripsVector(builder, data):
-    CommandCreateStripsVector(builder, data)
-
-def CommandAddPassOver(builder, passOver):
-    builder.PrependUint8Slot(2, passOver, 0)
-
-def AddPassOver(builder, passOver):
-    CommandAddPassOver(builder, passOver)
 
 def CommandEnd(builder):
     return builder.EndObject()

@@ -39,14 +39,10 @@ class Controls(object):
     # Stop as hard as can be, whatever else is said.
     # Controls
     def EmergencyStop(self): return self._tab.Get(flatbuffers.number_types.BoolFlags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(29))
-    # Bit n set: strip n's next slice should be an IDR.
-    # Controls
-    def RefreshStrips(self): return self._tab.Get(flatbuffers.number_types.Uint8Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(30))
 
-def CreateControls(builder, sequence, sentAtNs, steering, throttle, brake, gear, emergencyStop, refreshStrips):
+def CreateControls(builder, sequence, sentAtNs, steering, throttle, brake, gear, emergencyStop):
     builder.Prep(8, 32)
-    builder.Pad(1)
-    builder.PrependUint8(refreshStrips)
+    builder.Pad(2)
     builder.PrependBool(emergencyStop)
     builder.PrependUint8(gear)
     builder.PrependFloat32(brake)

@@ -6,7 +6,7 @@ import flatbuffers
 from flatbuffers.compat import import_numpy
 np = import_numpy()
 
-# What has come of one strip: fixed size too, at most eight of them.
+# What has come of one strip: fixed size, at most eight of them.
 class StripReport(object):
     __slots__ = ['_tab']
 

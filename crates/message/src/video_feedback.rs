@@ -1,0 +1,113 @@
+use flatbuffers::FlatBufferBuilder;
+
+use crate::Error;
+use crate::generated::video_feedback::{self as wire_feedback, VideoFeedback as Root};
+use crate::wire::{Kind, codec, length, within};
+
+/// What a receiver of video tells the encoders: what has come, and what it asks of them.
+///
+/// About 28 bytes on the wire (schemas/video_feedback.fbs), and 8 for each strip told of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct VideoFeedback {
+    /// What the receiver has of each strip, by the strip's number.
+    pub strips: [Option<StripReport>; VideoFeedback::STRIPS_MAX],
+    /// Keyframe requests: bit n set, strip n's next slice should be an IDR.
+    pub keyframe_strips: u8,
+    /// Frame decimation: every n-th picture is to be coded, 1 to
+    /// [`PICTURE_INTERVAL_MAX`](Self::PICTURE_INTERVAL_MAX). What the screen cannot keep up with
+    /// would only be late.
+    pub picture_interval: u8,
+}
+
+/// What a receiver has of one strip.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StripReport {
+    /// The newest picture shown, as the vehicle's camera numbers it.
+    pub newest: u32,
+    /// How many pictures before that one the newest lies that was decoded as its encoder has it, at
+    /// most 254; none if there is none so near.
+    pub whole_before: Option<u8>,
+    /// Likewise of the newest one that did not come.
+    pub lost_before: Option<u8>,
+}
+
+codec!(VideoFeedback);
+
+impl VideoFeedback {
+    /// The strips that can be told of.
+    pub const STRIPS_MAX: usize = 8;
+    /// With fewer pictures than one in eight nobody could drive.
+    pub const PICTURE_INTERVAL_MAX: u8 = 8;
+
+    fn write(&self, builder: &mut FlatBufferBuilder<'static>) {
+        let strips: Vec<_> = (0..)
+            .zip(&self.strips)
+            .filter_map(|(strip, report)| report.as_ref().map(|report| report.to_wire(strip)))
+            .collect();
+        let strips = (!strips.is_empty()).then(|| builder.create_vector(&strips));
+        let arguments = wire_feedback::VideoFeedbackArgs {
+            strips,
+            keyframe_strips: self.keyframe_strips,
+            picture_interval: self.picture_interval,
+        };
+        let root = Root::create(builder, &arguments);
+        wire_feedback::finish_video_feedback_buffer(builder, root);
+    }
+
+    fn read(root: Root<'_>) -> Result<Self, Error> {
+        let mut strips = [None; Self::STRIPS_MAX];
+        let reports = root.strips().unwrap_or_default();
+        length("strips", reports.len(), Self::STRIPS_MAX)?;
+        for report in reports {
+            let last = Self::STRIPS_MAX as u16 - 1;
+            let strip = within("strips.strip", report.strip().into(), 0, last)?;
+            strips[usize::from(strip)] = Some(StripReport::from_wire(report));
+        }
+        let (interval, most) = (root.picture_interval(), Self::PICTURE_INTERVAL_MAX);
+        let picture_interval =
+            within("picture_interval", interval.into(), 1, most.into()).map(|_| interval)?;
+        Ok(Self { strips, keyframe_strips: root.keyframe_strips(), picture_interval })
+    }
+}
+
+impl Default for VideoFeedback {
+    /// Nothing has come and nothing is asked for: every picture is coded.
+    fn default() -> Self {
+        Self { strips: Default::default(), keyframe_strips: 0, picture_interval: 1 }
+    }
+}
+
+impl StripReport {
+    /// Whether the newest picture shown differs from what the encoder has: nothing was decoded as
+    /// meant since the last loss.
+    pub fn is_damaged(&self) -> bool {
+        let far = |pictures: Option<u8>| pictures.unwrap_or(FAR);
+        far(self.whole_before) > far(self.lost_before)
+    }
+
+    fn to_wire(self, strip: u8) -> wire_feedback::StripReport {
+        let before = |pictures: Option<u8>| pictures.unwrap_or(FAR);
+        let (whole, lost) = (before(self.whole_before), before(self.lost_before));
+        wire_feedback::StripReport::new(self.newest, strip, whole, lost)
+    }
+
+    fn from_wire(wire: &wire_feedback::StripReport) -> Self {
+        let before = |pictures: u8| (pictures != FAR).then_some(pictures);
+        Self {
+            newest: wire.newest(),
+            whole_before: before(wire.whole_before()),
+            lost_before: before(wire.lost_before()),
+        }
+    }
+}
+
+/// Stands for no picture so near.
+const FAR: u8 = u8::MAX;
+
+const KIND: Kind = Kind {
+    name: "video feedback",
+    identifier: Some(wire_feedback::VIDEO_FEEDBACK_IDENTIFIER),
+    bytes_max: 256,
+    tables_max: 1,
+    depth_max: 1,
+};

@@ -1,0 +1,107 @@
+//! Tautline's own channels: their numbers, orders, priorities, caps and what they carry.
+//!
+//! Both ends of a session open all of them, so that a unit of any is taken from the first on. An
+//! application's own channels begin at [`APPLICATION_MIN`].
+
+use tautline_message::schema::{self, Schema};
+use tautline_transport::channel::{Channel, Descriptor, OpenError, Order, Priority};
+use tautline_transport::{ChannelNumber, Session};
+use tautline_units::Bitrate;
+
+/// How to drive: [`tautline_message::Command`], operator to vehicle.
+pub const COMMAND: ChannelNumber = ChannelNumber::COMMAND;
+/// Slices of video, vehicle to operator.
+pub const VIDEO: ChannelNumber = ChannelNumber::MEDIA;
+/// What has come of the video, and what is asked of its encoders:
+/// [`tautline_message::VideoFeedback`], operator to vehicle.
+pub const VIDEO_FEEDBACK: ChannelNumber = ChannelNumber::new(2);
+/// The state of the vehicle: [`tautline_message::Telemetry`], vehicle to operator.
+pub const TELEMETRY: ChannelNumber = ChannelNumber::new(3);
+/// What the vehicle sees of the session: [`tautline_message::Survey`], vehicle to operator.
+pub const SURVEY: ChannelNumber = ChannelNumber::new(4);
+/// What a packet-size probe asks: [`tautline_message::ProbeQuestion`], operator to vehicle.
+pub const PROBE_QUESTION: ChannelNumber = ChannelNumber::new(5);
+/// What the vehicle answers to it: [`tautline_message::ProbeAnswer`], vehicle to operator.
+pub const PROBE_ANSWER: ChannelNumber = ChannelNumber::new(6);
+/// The first number that an application may use; those below are ours.
+pub const APPLICATION_MIN: u8 = 16;
+
+/// Opens every channel of ours.
+///
+/// # Errors
+/// [`OpenError`] if the session holds other channels that leave no room.
+pub fn open(session: &mut Session) -> Result<(), OpenError> {
+    all().into_iter().try_for_each(|channel| session.open(channel))
+}
+
+/// Every channel of ours, in order of their numbers.
+///
+/// The caps are several times what each sends: they bound a fault, not the daily run.
+pub fn all() -> [Channel; 7] {
+    let newest = |number, priority, kbps, topic, schema| Channel {
+        number,
+        order: Order::NewestWins,
+        priority,
+        rate_cap: Some(Bitrate::from_kbps(kbps)),
+        descriptor: flatbuffer(topic, schema),
+    };
+    let video = Descriptor {
+        topic: "/vehicle/video".into(),
+        message_encoding: "tautline-slice".into(),
+        ..Descriptor::default()
+    };
+    [
+        Channel {
+            descriptor: flatbuffer("/operator/command", schema::COMMAND),
+            ..Channel::command()
+        },
+        Channel { descriptor: video, ..Channel::media() },
+        newest(
+            VIDEO_FEEDBACK,
+            Priority::Feedback,
+            256,
+            "/operator/video_feedback",
+            schema::VIDEO_FEEDBACK,
+        ),
+        newest(TELEMETRY, Priority::Telemetry, 512, "/vehicle/telemetry", schema::TELEMETRY),
+        newest(SURVEY, Priority::Telemetry, 256, "/vehicle/survey", schema::SURVEY),
+        newest(
+            PROBE_QUESTION,
+            Priority::Telemetry,
+            128,
+            "/operator/probe_question",
+            schema::PROBE_QUESTION,
+        ),
+        newest(
+            PROBE_ANSWER,
+            Priority::Telemetry,
+            128,
+            "/vehicle/probe_answer",
+            schema::PROBE_ANSWER,
+        ),
+    ]
+}
+
+fn flatbuffer(topic: &str, schema: Schema) -> Descriptor {
+    Descriptor {
+        topic: topic.into(),
+        message_encoding: "flatbuffer".into(),
+        schema_name: schema.name.into(),
+        schema_encoding: "flatbuffer".into(),
+        schema: schema.bytes.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_channels_cost_no_byte_of_their_own_and_have_topics_of_their_own() {
+        let all = all();
+        assert!(all.iter().all(|channel| channel.number.get() < 15));
+        let topics: std::collections::BTreeSet<_> =
+            all.iter().map(|channel| channel.descriptor.topic.as_str()).collect();
+        assert_eq!(topics.len(), all.len());
+    }
+}

@@ -1,0 +1,288 @@
+//! Channels: what an application opens in a session to send units of one kind.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use tautline_units::{Bitrate, ByteCount};
+
+/// A channel's number on the wire, within a session.
+///
+/// 0 is the command's and 1 the media's in every session. The first fifteen cost no byte of their
+/// own (docs/protocol.md, 4).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ChannelNumber(u8);
+
+impl ChannelNumber {
+    /// The channel that says how to drive.
+    pub const COMMAND: Self = Self(0);
+    /// The channel whose units are protected by a code and paced by rate control.
+    pub const MEDIA: Self = Self(1);
+
+    /// The channel `number`.
+    pub const fn new(number: u8) -> Self {
+        Self(number)
+    }
+
+    /// The number.
+    pub const fn get(self) -> u8 {
+        self.0
+    }
+}
+
+impl fmt::Debug for ChannelNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "channel {}", self.0)
+    }
+}
+
+impl fmt::Display for ChannelNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What counts among the units of a channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Order {
+    /// The newest unit: one that is older than the last delivered is dropped.
+    NewestWins,
+    /// Every unit, by its own deadline, in any order.
+    ByDeadline,
+}
+
+/// Which channel waits for which; the first goes before all others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Priority {
+    /// A copy on every live link at once, without a pace or a cap.
+    Command,
+    /// Likewise, within the channel's cap.
+    Feedback,
+    /// A copy on every live link, paced by the channel's cap.
+    Telemetry,
+    /// Protected by a code across the links, paced at their granted rates.
+    Media,
+    /// One copy, in what all others leave of the granted rates.
+    Data,
+}
+
+/// What a channel carries, in the shape in which MCAP describes a channel and its schema.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Descriptor {
+    /// What it is called, `/vehicle/telemetry`.
+    pub topic: String,
+    /// How a unit is encoded, by MCAP's name for it: `flatbuffer`, `cdr`, `json`.
+    pub message_encoding: String,
+    /// What the schema is called, `tautline.Telemetry`; empty without a schema.
+    pub schema_name: String,
+    /// How the schema is encoded, by MCAP's name for it.
+    pub schema_encoding: String,
+    /// The schema.
+    pub schema: Vec<u8>,
+}
+
+/// A channel as its sender opens it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Channel {
+    /// Its number on the wire.
+    pub number: ChannelNumber,
+    /// What counts among its units.
+    pub order: Order,
+    /// What it waits for.
+    pub priority: Priority,
+    /// The most that it sends, headers included, on each link; `None` for the command's, which has
+    /// no cap, and for media, whose cap is the budget.
+    pub rate_cap: Option<Bitrate>,
+    /// What it carries.
+    pub descriptor: Descriptor,
+}
+
+impl Channel {
+    /// The command's channel, without a descriptor.
+    pub fn command() -> Self {
+        Self {
+            number: ChannelNumber::COMMAND,
+            order: Order::NewestWins,
+            priority: Priority::Command,
+            rate_cap: None,
+            descriptor: Descriptor::default(),
+        }
+    }
+
+    /// The media's channel, without a descriptor.
+    pub fn media() -> Self {
+        Self {
+            number: ChannelNumber::MEDIA,
+            order: Order::ByDeadline,
+            priority: Priority::Media,
+            rate_cap: None,
+            descriptor: Descriptor::default(),
+        }
+    }
+
+    /// Whether its number, priority and cap go together.
+    fn is_consistent(&self) -> bool {
+        match self.priority {
+            Priority::Command => {
+                self.number == ChannelNumber::COMMAND
+                    && self.order == Order::NewestWins
+                    && self.rate_cap.is_none()
+            }
+            Priority::Media => {
+                self.number == ChannelNumber::MEDIA
+                    && self.order == Order::ByDeadline
+                    && self.rate_cap.is_none()
+            }
+            Priority::Feedback | Priority::Telemetry | Priority::Data => {
+                self.number > ChannelNumber::MEDIA
+                    && self.rate_cap.is_some_and(|cap| cap > Bitrate::ZERO)
+            }
+        }
+    }
+}
+
+impl Descriptor {
+    /// Bytes that it takes in announcements.
+    pub fn bytes(&self) -> ByteCount {
+        let texts = [&self.topic, &self.message_encoding, &self.schema_name, &self.schema_encoding];
+        let texts: usize = texts.into_iter().map(|text| 1 + text.len()).sum();
+        ByteCount::new((texts + 2 + self.schema.len()) as u64)
+    }
+}
+
+/// Why a channel cannot be opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// Its number, order, priority and cap contradict each other: channel 0 alone is the command's
+    /// and 1 alone the media's, and every other has a cap.
+    #[error("{number:?}: number, order, priority and cap do not go together")]
+    Inconsistent {
+        /// Its number.
+        number: ChannelNumber,
+    },
+    /// A text of its descriptor is longer than 255 bytes.
+    #[error("{number:?}: a name of {found}, over 255 B")]
+    TextTooLong {
+        /// Its number.
+        number: ChannelNumber,
+        /// The text's length.
+        found: ByteCount,
+    },
+    /// There are 64 channels already.
+    #[error("{number:?}: a session has at most {} channels", CHANNELS_MAX)]
+    TooMany {
+        /// Its number.
+        number: ChannelNumber,
+    },
+    /// All descriptors together are longer than 64 KiB.
+    #[error("{number:?}: descriptors of {found} in all, over 64 KiB")]
+    DescriptorsTooLong {
+        /// Its number.
+        number: ChannelNumber,
+        /// The length of all descriptors.
+        found: ByteCount,
+    },
+}
+
+/// The channels of one direction of a session, by their numbers.
+#[derive(Debug, Clone)]
+pub(crate) struct Channels {
+    channels: BTreeMap<ChannelNumber, Channel>,
+}
+
+impl Channels {
+    /// The two that every session has.
+    pub(crate) fn new() -> Self {
+        let both = [Channel::command(), Channel::media()];
+        Self { channels: both.into_iter().map(|channel| (channel.number, channel)).collect() }
+    }
+
+    /// Opens a channel, or changes one.
+    pub(crate) fn open(&mut self, channel: Channel) -> Result<(), OpenError> {
+        let number = channel.number;
+        if !channel.is_consistent() {
+            return Err(OpenError::Inconsistent { number });
+        }
+        let Descriptor { topic, message_encoding, schema_name, schema_encoding, .. } =
+            &channel.descriptor;
+        for text in [topic, message_encoding, schema_name, schema_encoding] {
+            if text.len() > TEXT_BYTES_MAX {
+                return Err(OpenError::TextTooLong {
+                    number,
+                    found: ByteCount::of(text.as_bytes()),
+                });
+            }
+        }
+        let others = || self.channels.values().filter(|other| other.number != number);
+        if others().count() >= CHANNELS_MAX {
+            return Err(OpenError::TooMany { number });
+        }
+        let bytes = others().map(|other| other.descriptor.bytes().get()).sum::<u64>()
+            + channel.descriptor.bytes().get();
+        if bytes > DESCRIPTOR_BYTES_MAX {
+            return Err(OpenError::DescriptorsTooLong { number, found: ByteCount::new(bytes) });
+        }
+        self.channels.insert(number, channel);
+        Ok(())
+    }
+
+    pub(crate) fn get(&self, number: ChannelNumber) -> Option<&Channel> {
+        self.channels.get(&number)
+    }
+}
+
+/// Channels of one direction.
+pub(crate) const CHANNELS_MAX: usize = 64;
+/// Bytes of all descriptors of one direction.
+pub(crate) const DESCRIPTOR_BYTES_MAX: u64 = 64 << 10;
+/// A text's length is one byte on the wire.
+const TEXT_BYTES_MAX: usize = 255;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data(number: u8, schema_bytes: usize) -> Channel {
+        Channel {
+            number: ChannelNumber::new(number),
+            order: Order::ByDeadline,
+            priority: Priority::Data,
+            rate_cap: Some(Bitrate::from_kbps(64)),
+            descriptor: Descriptor { schema: vec![7; schema_bytes], ..Descriptor::default() },
+        }
+    }
+
+    #[test]
+    fn channels_and_their_descriptors_are_bounded() {
+        let mut channels = Channels::new();
+        for number in 2..CHANNELS_MAX as u8 {
+            channels.open(data(number, 1_000)).unwrap();
+        }
+        let number = ChannelNumber::new(64);
+        assert_eq!(channels.open(data(64, 0)), Err(OpenError::TooMany { number }));
+        let number = ChannelNumber::new(2);
+        let refused = channels.open(data(2, 5_000));
+        assert!(
+            matches!(refused, Err(OpenError::DescriptorsTooLong { number: of, .. }) if of == number)
+        );
+        assert_eq!(channels.open(data(2, 100)), Ok(()));
+        let mut wordy = data(3, 0);
+        wordy.descriptor.topic = "a".repeat(256);
+        assert!(matches!(channels.open(wordy), Err(OpenError::TextTooLong { .. })));
+    }
+
+    #[test]
+    fn only_channel_0_commands_and_only_channel_1_is_media() {
+        let mut channels = Channels::new();
+        let inconsistent =
+            |channel| matches!(Channels::new().open(channel), Err(OpenError::Inconsistent { .. }));
+        assert!(inconsistent(Channel { priority: Priority::Command, ..data(5, 0) }));
+        assert!(inconsistent(Channel { priority: Priority::Media, ..data(5, 0) }));
+        assert!(inconsistent(Channel { rate_cap: None, ..data(5, 0) }));
+        assert!(inconsistent(data(0, 0)));
+        assert!(inconsistent(data(1, 0)));
+        let described = Descriptor { topic: "/command".into(), ..Descriptor::default() };
+        channels.open(Channel { descriptor: described.clone(), ..Channel::command() }).unwrap();
+        assert_eq!(channels.get(ChannelNumber::COMMAND).unwrap().descriptor, described);
+    }
+}

@@ -1,0 +1,34 @@
+use std::collections::BTreeMap;
+
+use tautline_units::Instant;
+
+use super::inbox::Inbox;
+use crate::channel::{ChannelNumber, Order};
+
+/// The inboxes of a session: one for each channel that a packet came of.
+#[derive(Debug, Default)]
+pub(crate) struct Inboxes {
+    inboxes: BTreeMap<ChannelNumber, Inbox>,
+}
+
+impl Inboxes {
+    /// The inbox of a channel whose units count by `order`.
+    pub(crate) fn of(&mut self, channel: ChannelNumber, order: Order) -> &mut Inbox {
+        self.inboxes.entry(channel).or_insert_with(|| Inbox::new(channel, order))
+    }
+
+    /// The inbox of a channel; `None` before anything came of it.
+    pub(crate) fn get(&self, channel: ChannelNumber) -> Option<&Inbox> {
+        self.inboxes.get(&channel)
+    }
+
+    /// Every inbox, in order of the channels' numbers.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (ChannelNumber, &mut Inbox)> {
+        self.inboxes.iter_mut().map(|(channel, inbox)| (*channel, inbox))
+    }
+
+    /// When the next unit's deadline passes.
+    pub(crate) fn due_at(&self) -> Option<Instant> {
+        self.inboxes.values().filter_map(Inbox::due_at).min()
+    }
+}
