@@ -5,7 +5,63 @@
 //! wants to be called. It opens no socket and reads no clock.
 //!
 //! After every call that changes it: drain [`Session::poll_transmit`], drain
-//! [`Session::poll_event`], re-arm the timer from [`Session::poll_timeout`].
+//! [`Session::poll_event`], re-arm the timer from [`Session::poll_timeout`]. Here two sessions, back
+//! to back, in virtual time:
+//!
+//! ```
+//! use std::net::SocketAddr;
+//!
+//! use tautline_transport::{ChannelNumber, Config, Event, Identity, Route, Session};
+//! use tautline_units::{Bitrate, Duration, Instant};
+//!
+//! let (vehicle, operator) = (Identity::from_seed(&[1; 32]), Identity::from_seed(&[2; 32]));
+//! let (config, lease, mut now) = (Config::default(), [7; 16], Instant::from_millis(1));
+//! // Two links, each a socket of ours and an address of theirs.
+//! let routes = [0, 1].map(|socket| Route {
+//!     socket,
+//!     remote: SocketAddr::from(([10, 0, 0, 1], 5_000 + u16::from(socket))),
+//! });
+//! let mut sessions = [
+//!     Session::initiate(config.clone(), &vehicle, operator.public(), lease, &routes, 1, now)?,
+//!     Session::respond(config, &operator, vehicle.public(), lease, 2, now)?,
+//! ];
+//! let (mut buffer, mut sent) = (Vec::new(), false);
+//! let slice = 'life: loop {
+//!     // Datagrams: what one writes, the other takes; a network would stand between them.
+//!     let mut quiet = false;
+//!     while !quiet {
+//!         quiet = true;
+//!         for from in [0, 1] {
+//!             while let Some(route) = sessions[from].poll_transmit(&mut buffer, now) {
+//!                 sessions[1 - from].handle_datagram(route, &buffer, now);
+//!                 quiet = false;
+//!             }
+//!         }
+//!     }
+//!     // Events: the vehicle sends a slice as soon as the links carry media.
+//!     while let Some(event) = sessions[0].poll_event() {
+//!         if let Event::Budget { media } = event && media > Bitrate::ZERO && !sent {
+//!             let deadline = Duration::from_millis(200);
+//!             sessions[0].send(ChannelNumber::MEDIA, b"a slice of a picture", deadline, now)?;
+//!             sent = true;
+//!         }
+//!     }
+//!     while let Some(event) = sessions[1].poll_event() {
+//!         if let Event::Unit { bytes, .. } = event {
+//!             break 'life bytes;
+//!         }
+//!     }
+//!     // Time: sleep until the first of both wants to be called, and call both.
+//!     let due = sessions.iter().filter_map(Session::poll_timeout).map(|(at, _)| at).min();
+//!     now = now.max(due.expect("a session always waits for something"));
+//!     sessions.iter_mut().for_each(|session| session.handle_timeout(now));
+//! };
+//! assert_eq!(slice, b"a slice of a picture");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! docs/transport.md tells how a unit goes through its parts, and what was learned of each;
+//! docs/protocol.md what is on the wire. Comments such as `// protocol 3` cite the latter's sections.
 #![forbid(unsafe_code)]
 
 pub mod channel;

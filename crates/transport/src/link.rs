@@ -6,6 +6,7 @@ mod loss;
 mod media;
 mod mtu;
 mod on_time;
+mod outgoing;
 mod pacing;
 mod probe;
 mod route;
@@ -18,9 +19,10 @@ use std::collections::VecDeque;
 pub use liveness::State;
 pub use loss::Sample;
 pub use media::Media;
+pub use on_time::OnTimeCurve;
 pub use route::Route;
 pub use spread::Percentiles;
-use tautline_units::{Bitrate, ByteCount, Duration, Instant};
+use tautline_units::{Bitrate, ByteCount, Duration, Instant, Probability};
 pub use view::{Spreads, View};
 
 pub(crate) use in_flight::{Fate, Settled};
@@ -34,12 +36,13 @@ use crate::event::Timer;
 use crate::rate::{self, Controller, Grant};
 use crate::receiver::Arrivals;
 use crate::sequence::{Verdict, Window};
-use crate::wire::{LinkNumber, PADDING, Ping, Pong, Report, SEALED_HEADER_BYTES, TAG_BYTES};
+use crate::wire::{LinkNumber, Ping, Pong, Report};
 use in_flight::InFlight;
 use liveness::Liveness;
 use loss::{Loss, Told};
-use mtu::{Mtu, Pings};
+use mtu::Mtu;
 use on_time::{OnTime, Outlook};
+use outgoing::PongDue;
 use pacing::{Pacer, UrgentQueue};
 use probe::{Asked, Probe};
 use route::Arrival;
@@ -75,14 +78,6 @@ pub(crate) struct Link {
     mtu: Mtu,
 }
 
-/// A pong to be sent: to the route that asked.
-#[derive(Debug, Clone, Copy)]
-struct PongDue {
-    route: Route,
-    id: u32,
-    received_at: Instant,
-}
-
 /// What a call changed that others go by.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Change {
@@ -90,13 +85,6 @@ pub(crate) struct Change {
     pub(crate) budget: bool,
     /// The link's state, if it is another.
     pub(crate) state: Option<State>,
-}
-
-/// A padded ping that was written: see [`Link::on_probe_sent`].
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct SizeProbe {
-    id: u32,
-    bytes: usize,
 }
 
 impl Link {
@@ -433,17 +421,22 @@ impl Link {
 impl Link {
     /// What is known of the link for a packet that would arrive `spare` before its deadline.
     pub(crate) fn standing(&self, spare: Duration, config: &Config, now: Instant) -> u8 {
-        let unheard_for = self.news_due_at(config).map_or(Duration::ZERO, |at| now.since(at));
+        let unheard_for = self.unheard_for(config, now);
         self.on_time.standing(&Outlook { unheard_for, spare }, now)
     }
 
-    /// The probability that a packet of this standing is in time.
-    pub(crate) fn on_time_probability(&self, standing: u8) -> f64 {
-        self.on_time.probability(standing)
+    /// The probability that what is given to the link now is in time.
+    pub(crate) fn on_time(&self, config: &Config, now: Instant) -> OnTimeCurve {
+        self.on_time.curve(self.unheard_for(config, now), now)
+    }
+
+    /// Since when there could have been news, although there were none.
+    fn unheard_for(&self, config: &Config, now: Instant) -> Duration {
+        self.news_due_at(config).map_or(Duration::ZERO, |at| now.since(at))
     }
 
     /// The probability that a packet is lost by chance, whatever the others do.
-    pub(crate) fn chance_loss(&self) -> f64 {
+    pub(crate) fn chance_loss(&self) -> Probability {
         self.on_time.loss()
     }
 
@@ -496,14 +489,9 @@ impl Link {
         self.grant.window
     }
 
-    /// When media last left, or was to.
+    /// When media last left.
     pub(crate) fn media_at(&self) -> Instant {
         self.media_at
-    }
-
-    /// Notes that media is about to leave so that the link shows something.
-    pub(crate) fn show(&mut self, now: Instant) {
-        self.media_at = now;
     }
 
     /// Lets `bytes` be on their way beyond the window.
@@ -586,251 +574,6 @@ impl Link {
     }
 }
 
-/// Datagrams out: what goes into each, and what its leaving means.
-impl Link {
-    /// Returns whether something may have to leave that does not wait for the pace.
-    pub(crate) fn is_urgent(&self, now: Instant) -> bool {
-        !self.pongs.is_empty()
-            || self.urgent.front().is_some()
-            || now >= self.probe.due_at()
-            || now >= self.arrivals.report_due_at()
-            || self.routing.is_moving()
-    }
-
-    /// Takes an urgent packet; gives the one it pushed out.
-    pub(crate) fn push_urgent(&mut self, entry: Entry) -> Option<Entry> {
-        self.urgent.push(entry)
-    }
-
-    /// Appends a pong or a ping for an address that the link may have moved to, and gives that.
-    // protocol 3, validation of addresses
-    pub(crate) fn write_to_candidate(
-        &mut self,
-        plaintext: &mut Vec<u8>,
-        config: &Config,
-        now: Instant,
-    ) -> Option<Route> {
-        let active = self.routing.route();
-        let interval = config.ping_interval;
-        if let Some(at) = self.pongs.iter().position(|pong| pong.route != active) {
-            let pong = self.pongs.remove(at)?;
-            pong.pong(now).write(plaintext);
-            return Some(pong.route);
-        }
-        let pinged = SEALED_HEADER_BYTES + Ping::BYTES + TAG_BYTES;
-        let route = self.routing.ping_candidate(pinged, interval, now)?;
-        let id = self.probe.send(route, self.liveness.state(), interval, now);
-        Ping { id, sent_at: now }.write(plaintext);
-        Some(route)
-    }
-
-    /// Appends a ping padded to a size that is to be found out, when a ping is due on a sound link.
-    ///
-    /// It travels alone: nothing else is lost with it.
-    // protocol 3, size of datagrams
-    pub(crate) fn write_size_probe(
-        &mut self,
-        plaintext: &mut Vec<u8>,
-        now: Instant,
-    ) -> Option<SizeProbe> {
-        if now < self.probe.due_at() || !self.is_trusted() || !self.routing.is_shown() {
-            return None;
-        }
-        let pings = self.pings();
-        let bytes = self.mtu.due(pings, now)?;
-        let id = self.probe.send_padded(self.routing.route(), now);
-        let start = plaintext.len();
-        Ping { id, sent_at: now }.write(plaintext);
-        plaintext.resize(start + bytes - SEALED_HEADER_BYTES - TAG_BYTES, PADDING);
-        Some(SizeProbe { id, bytes })
-    }
-
-    /// Notes that a padded ping left.
-    pub(crate) fn on_size_probe_sent(&mut self, probe: SizeProbe, now: Instant) {
-        self.loss.was_probe(probe.bytes);
-        self.in_flight.was_probe();
-        self.mtu.on_sent(probe.id, probe.bytes, now);
-    }
-
-    /// Takes and appends the link's own report if it is due; the next one is then due after
-    /// `pause`, at the latest.
-    // protocol 4, report
-    pub(crate) fn write_report(
-        &mut self,
-        plaintext: &mut Vec<u8>,
-        pause: Duration,
-        now: Instant,
-    ) -> bool {
-        if now < self.arrivals.report_due_at() {
-            return false;
-        }
-        self.arrivals.take_report(self.number, &self.replay, pause, now);
-        let report = self.arrivals.report();
-        if let Some(report) = report {
-            report.write(plaintext);
-        }
-        report.is_some()
-    }
-
-    /// The link's last report; `None` before anything came.
-    pub(crate) fn report(&self) -> Option<Report> {
-        self.arrivals.report()
-    }
-
-    /// The bytes of packets that one datagram may have.
-    pub(crate) fn plaintext_bytes_max(&self) -> usize {
-        self.mtu.size() - SEALED_HEADER_BYTES - TAG_BYTES
-    }
-
-    /// Appends what else cannot wait and fits: pongs, a ping if it is due, one urgent packet.
-    ///
-    /// `recycle` gets the buffers of urgent packets, sent or expired.
-    pub(crate) fn write_urgent(
-        &mut self,
-        plaintext: &mut Vec<u8>,
-        config: &Config,
-        counters: &mut Counters,
-        mut recycle: impl FnMut(Vec<u8>),
-        now: Instant,
-    ) {
-        let most = self.plaintext_bytes_max();
-        while plaintext.len() + Pong::BYTES <= most
-            && let Some(pong) = self.pongs.pop_front()
-        {
-            pong.pong(now).write(plaintext);
-        }
-        let pings = now >= self.probe.due_at() && plaintext.len() + Ping::BYTES <= most;
-        if pings {
-            let (route, state) = (self.routing.route(), self.liveness.state());
-            let id = self.probe.send(route, state, config.ping_interval, now);
-            Ping { id, sent_at: now }.write(plaintext);
-        }
-        while let Some(urgent) = self.urgent.front() {
-            let in_time = now <= urgent.deadline;
-            if !in_time {
-                counters.discard(Discard::UrgentExpired);
-            } else if plaintext.len() + urgent.plaintext.len() <= most {
-                plaintext.extend_from_slice(&urgent.plaintext);
-            } else {
-                break;
-            }
-            if let Some(entry) = self.urgent.pop() {
-                recycle(entry.plaintext);
-            }
-            if in_time {
-                // A source packet reaches to the end of its datagram.
-                break;
-            }
-        }
-        if pings && !self.is_up() && self.routing.is_shown() {
-            // So that the answer may be as long as it needs: see the rule against amplification.
-            let padded = plaintext.len().max(150 - SEALED_HEADER_BYTES - TAG_BYTES);
-            plaintext.resize(padded, PADDING);
-        }
-    }
-
-    /// The bytes of padding that fill a datagram while the rate control is at an experiment.
-    pub(crate) fn padding_bytes(&self) -> usize {
-        let bytes = (self.grant.rate * PADDING_TIME).get() as usize;
-        self.mtu.size().min(bytes).max(100) - SEALED_HEADER_BYTES - TAG_BYTES
-    }
-
-    /// Gives the number under which a datagram of `bytes` bytes may leave for `route`; `None` if
-    /// the route is not allowed so much.
-    // protocol 3, validation of addresses
-    pub(crate) fn take_number(&mut self, route: Route, bytes: usize) -> Option<u64> {
-        if !self.routing.allows(route, bytes) {
-            return None;
-        }
-        let number = self.next_number;
-        self.next_number += 1;
-        self.routing.spend(route, bytes);
-        Some(number)
-    }
-
-    /// Notes that a datagram of `bytes` bytes left, of whatever kind.
-    pub(crate) fn on_sent(&mut self, bytes: usize, now: Instant) {
-        self.loss.on_sent(bytes, now);
-        self.in_flight.push(bytes, now);
-        self.pacer.on_sent(bytes, now);
-    }
-
-    /// Notes that the datagram that just left carries `entry`.
-    pub(crate) fn on_media_sent(&mut self, entry: Entry, now: Instant) {
-        self.media_at = now;
-        self.in_flight.carry(entry);
-        self.media.sent += 1;
-    }
-
-    /// Notes that a media packet was dropped here: too late, or its route not proved.
-    pub(crate) fn on_media_dropped(&mut self) {
-        self.media.dropped += 1;
-    }
-
-    /// How the link's small pings fare: by that padded ones are judged.
-    fn pings(&self) -> Pings {
-        let rtt = self.rtt.rtt_smoothed().unwrap_or(PONG_MOST);
-        let jitter = self.rtt.jitter().unwrap_or_default();
-        let patience = (rtt * 2 + jitter * 4).clamp(PONG_LEAST, PONG_MOST);
-        Pings { patience, answered: self.probe.answered() }
-    }
-}
-
-/// What is observed.
-impl Link {
-    pub(crate) fn spreads(&self, now: Instant) -> Spreads {
-        Spreads {
-            number: self.number,
-            owd_out: self.rtt.owd_out_spread(now),
-            owd_in: self.rtt.owd_in_spread(now),
-        }
-    }
-
-    /// `budget`: see [`View::budget`].
-    pub(crate) fn view(&self, budget: Bitrate, clock: Option<ClockEstimate>) -> View {
-        View {
-            number: self.number,
-            route: self.routing.route(),
-            state: self.liveness.state(),
-            granted: self.grant.rate,
-            budget,
-            sent: self.loss.sent(),
-            received: self.loss.received(),
-            incoming: self.arrivals.rate(),
-            rtt: self.rtt.rtt_smoothed(),
-            rtt_min: self.rtt.rtt_min(),
-            owd_out: self.rtt.owd_out(clock),
-            owd_in: self.rtt.owd_in(clock),
-            jitter: self.rtt.jitter(),
-            loss_out: self.loss.recent(),
-            loss_in: self.arrivals.lost_share(),
-            datagram_bytes: ByteCount::new(self.mtu.size() as u64),
-            queued: self.pacer.queued(),
-            in_flight: self.in_flight.bytes(),
-            window: self.grant.window,
-            datagrams_sent: self.next_number,
-            media: Media {
-                given: self.pacer.given(),
-                waiting: self.pacer.waiting(),
-                open: self.in_flight.media_open(),
-                lost: self.media.lost + self.in_flight.media_forgotten(),
-                ..self.media
-            },
-            bytes_sent: self.loss.bytes_sent(),
-            datagrams_reported: self.loss.datagrams_reported(),
-            datagrams_lost: self.loss.datagrams_lost(),
-            datagrams_received: self.arrivals.datagrams(),
-            bytes_received: self.arrivals.bytes(),
-        }
-    }
-}
-
-impl PongDue {
-    fn pong(&self, now: Instant) -> Pong {
-        Pong { id: self.id, received_at: self.received_at, sent_at: now }
-    }
-}
-
 /// Pongs that wait for their turn, at most.
 const PONGS_MAX: usize = 8;
 /// A share of losses that may be those of all large datagrams.
@@ -852,8 +595,3 @@ const QUEUE_SPAN: Duration = Duration::from_millis(120);
 const QUEUE_FACTOR_LEAST: f64 = 0.25;
 /// A mobile link's usual one-way delay.
 const OWD_GUESS: Duration = Duration::from_millis(40);
-/// Padding never keeps a media packet waiting for longer.
-const PADDING_TIME: Duration = Duration::from_millis(2);
-/// How long a padded ping's pong is waited for, at least and at most.
-const PONG_LEAST: Duration = Duration::from_millis(100);
-const PONG_MOST: Duration = Duration::from_millis(1_000);

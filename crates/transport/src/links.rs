@@ -15,13 +15,17 @@ use crate::wire::{LinkNumber, Pong};
 pub(crate) struct Links {
     links: Vec<Link>,
     clock: Estimator,
+    /// By place: which links may want to be called at another time than they last said.
+    touched: u16,
+    /// What that was said under.
+    carrying: Carrying,
 }
 
 /// Which links may carry media: those that are trusted or, if none is, those that are up.
 ///
 /// Suspicion moves media to better links. Where there is none, a short stall is better waited for
 /// than answered by a pause; silence ends that.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Carrying {
     any_trusted: bool,
 }
@@ -35,13 +39,19 @@ pub(crate) struct Places {
 
 impl Links {
     pub(crate) fn new() -> Self {
-        Self { links: Vec::new(), clock: Estimator::new() }
+        Self {
+            links: Vec::new(),
+            clock: Estimator::new(),
+            touched: 0,
+            carrying: Carrying { any_trusted: false },
+        }
     }
 
     /// Adds a link that is not known and gives its place.
     pub(crate) fn insert(&mut self, link: Link) -> usize {
         let place = self.links.partition_point(|known| known.number() < link.number());
         self.links.insert(place, link);
+        self.touched = ALL;
         place
     }
 
@@ -59,6 +69,7 @@ impl Links {
     }
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Link> {
+        self.touched = ALL;
         self.links.iter_mut()
     }
 
@@ -75,6 +86,7 @@ impl Links {
         counters: &mut Counters,
         now: Instant,
     ) -> Change {
+        self.touched |= 1 << place;
         self.links[place].on_pong(pong, &mut self.clock, counters, now)
     }
 
@@ -127,7 +139,7 @@ impl Links {
         let Some((_, end, place)) = ends.min().filter(|(_, end, _)| *end <= entry.deadline) else {
             return Err(entry);
         };
-        let link = &mut self.links[place];
+        let link = &mut self[place];
         entry.standing = link.standing(entry.deadline.since(end), config, now);
         entry.again = false;
         link.push_again(entry)
@@ -135,11 +147,22 @@ impl Links {
 
     /// Drops every media packet that waits: another session takes this one's place.
     pub(crate) fn abandon(&mut self, counters: &mut Counters) {
-        for link in &mut self.links {
+        for link in self.iter_mut() {
             while link.pop().is_some() {
                 counters.discard(Discard::MediaSilenced);
             }
         }
+    }
+
+    /// Gives the places of the links that may want to be called at another time than before.
+    pub(crate) fn take_touched(&mut self) -> impl Iterator<Item = usize> + use<> {
+        let carrying = self.carrying();
+        if carrying != self.carrying {
+            (self.carrying, self.touched) = (carrying, ALL);
+        }
+        let (count, touched) = (self.links.len(), self.touched);
+        self.touched = 0;
+        (0..count).filter(move |place| touched & 1 << place != 0)
     }
 
     /// What is known of each link; `span`: for how long a media unit is worth something.
@@ -165,6 +188,7 @@ impl Index<usize> for Links {
 
 impl IndexMut<usize> for Links {
     fn index_mut(&mut self, place: usize) -> &mut Link {
+        self.touched |= 1 << place;
         &mut self.links[place]
     }
 }
@@ -180,3 +204,8 @@ impl Places {
         &self.places[..self.count]
     }
 }
+
+/// Every place.
+const ALL: u16 = u16::MAX;
+
+const _: () = assert!(LinkNumber::COUNT == 16, "a bit for each place");

@@ -6,7 +6,6 @@ mod failover;
 pub mod planner;
 pub mod protect;
 mod recovery;
-mod sharing;
 mod stream;
 mod tracker;
 
@@ -22,20 +21,16 @@ use crate::event::{Event, Timer, UnitNumber};
 use crate::link::{Entry, Link, Settled};
 use crate::links::Links;
 use crate::shared::Shared;
-use crate::wire::stream::REPAIRED_AROUND_BYTES;
-use crate::wire::{Coded, SYMBOL_AROUND_BYTES, Tally};
+use crate::wire::{Coded, LinkNumber, SYMBOL_AROUND_BYTES, Tally};
 use budget::Budget;
-use planner::Policy;
-use planner::price::Price;
+use planner::{Planner, Unit, UnitPlan};
 use protect::Plan;
 use recovery::Recovery;
 
 /// What sending needs beside the links.
 #[derive(Debug)]
 pub(crate) struct Sender {
-    /// `None`: size, repair and shares are chosen together.
-    policy: Option<Box<dyn Policy>>,
-    price: Price,
+    planner: Box<dyn Planner>,
     budget: Budget,
     /// Whether something happened that the budget depends on.
     budget_stale: bool,
@@ -54,15 +49,14 @@ pub(crate) struct Sender {
 
 impl Sender {
     pub(crate) fn new(config: &Config, now: Instant) -> Self {
-        let policy = config.schedule.policy();
-        let copies = policy.as_ref().is_some_and(|policy| policy.copies());
+        let planner = config.schedule.planner(config);
+        let recovery = Recovery::new(config, planner.copies());
         Self {
-            policy,
-            price: Price::new(config.protect.miss_target),
-            budget: Budget::new(),
+            planner,
+            budget: Budget::default(),
             budget_stale: true,
             budget_at: now,
-            recovery: Recovery::new(config, copies),
+            recovery,
             next: BTreeMap::new(),
             next_media: 0,
             told: (0, 0),
@@ -85,26 +79,15 @@ impl Sender {
         if deadline < Duration::from_millis(1) || deadline > DEADLINE_MOST {
             return Err(SendError::Deadline { found: deadline });
         }
-        let configured = shared.config.datagram_bytes_max.get() as usize;
-        let datagram_bytes_max = links.datagram_bytes_max(configured);
         let Some(priority) = shared.channels.get(channel).map(|channel| channel.priority) else {
             return Err(SendError::NotOpened { channel });
         };
-        let beside = Coded::header_bytes(channel) - Coded::HEADER_BYTES;
-        let symbol_bytes_max = datagram_bytes_max - SYMBOL_AROUND_BYTES - beside;
         match priority {
             Priority::Command | Priority::Feedback | Priority::Telemetry | Priority::Data => {
-                let plan = protect::plan_copies(unit.len(), symbol_bytes_max);
-                let plan = plan.map_err(|most| too_large(unit, most))?;
-                self.send_copies(channel, &plan, unit, now + deadline, links, shared, now)
+                self.send_copies(channel, unit, now + deadline, links, shared, now)
             }
             Priority::Media => {
-                let symbol_bytes_max = match self.recovery.stream {
-                    None => symbol_bytes_max,
-                    Some(_) => datagram_bytes_max - REPAIRED_AROUND_BYTES,
-                };
-                let plan =
-                    self.assign(unit, symbol_bytes_max, now + deadline, links, shared, now)?;
+                let plan = self.plan(unit, now + deadline, links, &shared.config, now)?;
                 self.send_media(&plan, unit, now + deadline, links, shared, now)
             }
         }
@@ -112,17 +95,20 @@ impl Sender {
 
     /// A copy on every link that is up; if none is, on every link that has been.
     // protocol 3, life of a link
-    #[allow(clippy::too_many_arguments)]
     fn send_copies(
         &mut self,
         channel: ChannelNumber,
-        plan: &Plan,
         unit: &[u8],
         deadline: Instant,
         links: &mut Links,
         shared: &mut Shared,
         now: Instant,
     ) -> Result<UnitNumber, SendError> {
+        let beside = Coded::header_bytes(channel) - Coded::HEADER_BYTES;
+        let around = SYMBOL_AROUND_BYTES + beside;
+        let symbol_bytes_max = datagram_bytes_max(links, &shared.config) - around;
+        let plan = protect::plan_copies(unit.len(), symbol_bytes_max)
+            .map_err(|most| SendError::TooLarge { found: ByteCount::of(unit), most })?;
         let any_up = links.iter().any(Link::is_up);
         let live = |link: &Link| link.is_up() || (!any_up && link.has_been_up());
         if !links.iter().any(live) {
@@ -131,10 +117,10 @@ impl Sender {
         let next = self.next.entry(channel).or_default();
         let number = *next;
         *next += 1;
-        self.recovery.encoder.encode(plan, unit, now);
+        self.recovery.encoder.encode(&plan, unit, now);
         for link in links.iter_mut().filter(|link| live(link)) {
             for index in 0..plan.packet_count {
-                let header = header(channel, number, index as u8, plan, deadline);
+                let header = header(channel, number, index as u8, &plan, deadline);
                 let buffer = self.recovery.buffer();
                 let symbol = self.recovery.encoder.symbol(index);
                 let entry = entry(number, &header, symbol, deadline, buffer);
@@ -148,6 +134,63 @@ impl Sender {
         Ok(UnitNumber::new(number))
     }
 
+    /// Plans a media unit, the links of its packets into `assignment`.
+    fn plan(
+        &mut self,
+        unit: &[u8],
+        deadline: Instant,
+        links: &mut Links,
+        config: &Config,
+        now: Instant,
+    ) -> Result<Plan, SendError> {
+        self.budget_stale = true;
+        self.media_span = deadline.since(now);
+        let places = links.carrier_places();
+        let views = self.views(links, config, now);
+        let unit = Unit { bytes: ByteCount::of(unit), deadline };
+        let Self { planner, assignment, .. } = self;
+        let planned = planner.plan(&unit, &views[..places.get().len()], now);
+        let planned = planned.map(|plan| {
+            let UnitPlan { packets, assignment: chosen } = plan;
+            assignment.clear();
+            assignment.extend(chosen.iter().map(|at| at.map(|at| places.get()[at])));
+            packets
+        });
+        for place in places.get() {
+            links[*place].set_reserve(planner.reserve());
+        }
+        planned
+    }
+
+    /// What the planner sees of the links that may carry media, in order of their numbers.
+    fn views(
+        &self,
+        links: &Links,
+        config: &Config,
+        now: Instant,
+    ) -> [planner::Link; LinkNumber::COUNT] {
+        let clock = links.clock(now);
+        let datagram_bytes = ByteCount::new(datagram_bytes_max(links, config) as u64);
+        let mut views = [planner::Link::NONE; LinkNumber::COUNT];
+        for (view, link) in views.iter_mut().zip(links.carriers()) {
+            *view = planner::Link {
+                number: link.number(),
+                free_at: link.free_at(now),
+                rate: link.rate(),
+                sustained: link.budget(self.media_span),
+                owd: link.owd_out_or_guess(clock),
+                queued: link.queued(),
+                in_flight: link.bytes_in_flight(),
+                window: link.window(),
+                on_time: link.on_time(config, now),
+                loss: link.chance_loss(),
+                media_at: link.media_at(),
+                datagram_bytes,
+            };
+        }
+        views
+    }
+
     /// Codes the unit and gives each packet to the link that was chosen.
     fn send_media(
         &mut self,
@@ -159,7 +202,7 @@ impl Sender {
         now: Instant,
     ) -> Result<UnitNumber, SendError> {
         let clock = links.clock(now);
-        let copies = self.policy.as_ref().is_some_and(|policy| policy.copies());
+        let copies = self.planner.copies();
         let carrying = links.carrying();
         self.recovery.expire_stream(links, now);
         let Self { recovery, assignment, plaintext, .. } = self;
@@ -246,7 +289,7 @@ impl Sender {
         units.told_delivered += tally.delivered - delivered;
         units.told_lost += tally.lost - lost;
         self.told = (tally.delivered, tally.lost);
-        self.price.on_tally(tally.delivered, tally.lost);
+        self.planner.on_delivery_report(tally.delivered, tally.lost);
     }
 
     /// Takes what became of media packets on the link at `place`.
@@ -294,7 +337,8 @@ impl Sender {
             return;
         }
         (self.budget_stale, self.budget_at) = (false, now);
-        let media = self.affordable(links, shared, now);
+        let views = self.views(links, &shared.config, now);
+        let media = self.planner.budget(&views[..links.carriers().count()], now);
         if let Some(media) = self.budget.update(media) {
             shared.event(Event::Budget { media });
         }
@@ -341,8 +385,9 @@ fn entry(
     plaintext.extend_from_slice(symbol);
     Entry { plaintext, deadline, unit, standing: 0, again: false }
 }
-fn too_large(unit: &[u8], most: ByteCount) -> SendError {
-    SendError::TooLarge { found: ByteCount::of(unit), most }
+/// The largest datagram that every link that is up can carry.
+fn datagram_bytes_max(links: &Links, config: &Config) -> usize {
+    links.datagram_bytes_max(config.datagram_bytes_max.get() as usize)
 }
 
 /// Half of what the wire's 16 bits of milliseconds can tell apart, with room for clock error.

@@ -14,6 +14,7 @@
 //!    rate control is at an experiment.
 
 mod handshake;
+mod timers;
 
 use std::fmt;
 
@@ -37,6 +38,7 @@ use crate::wire::{
     TAG_BYTES, Tally,
 };
 use handshake::{HalfOpen, Handshake, Present};
+use timers::{Owner, Timers};
 
 /// One session between one vehicle (the initiator) and one operator (the responder).
 ///
@@ -47,6 +49,7 @@ pub struct Session {
     shared: Shared,
     handshake: Handshake,
     active: Option<Box<Active>>,
+    timers: Timers,
     /// The packets of the datagram that is opened or written.
     plaintext: Vec<u8>,
     now: Instant,
@@ -135,8 +138,10 @@ impl Session {
     }
 
     fn new(config: Config, handshake: Handshake, now: Instant) -> Self {
+        let mut timers = Timers::new();
+        timers.set(Owner::Handshake, handshake.next_timeout());
         let (shared, plaintext) = (Shared::new(config), Vec::new());
-        Self { shared, handshake, active: None, plaintext, now }
+        Self { shared, handshake, active: None, timers, plaintext, now }
     }
 }
 
@@ -167,8 +172,11 @@ impl Session {
     ) -> Result<UnitNumber, SendError> {
         self.now = self.now.max(now);
         let sent = match self.active.as_deref_mut() {
-            Some(Active { sender, links, .. }) => {
-                sender.send(channel, unit, deadline, links, &mut self.shared, self.now)
+            Some(active) => {
+                let Active { sender, links, .. } = active;
+                let sent = sender.send(channel, unit, deadline, links, &mut self.shared, self.now);
+                active.arm_sender(&mut self.timers, &self.shared.config);
+                sent
             }
             None => Err(SendError::NotEstablished),
         };
@@ -205,6 +213,7 @@ impl Session {
         if let Err(what) = outcome {
             self.shared.counters.discard(what);
         }
+        self.arm();
     }
 
     /// Takes the kernel's word that a datagram of `length` is too large for the way to `route`.
@@ -229,6 +238,7 @@ impl Session {
             // until a new one is confirmed.
             self.handshake.call_anew(Some(active.present()), now);
         }
+        self.arm();
     }
 
     /// Sets the largest datagram that `link` may carry from us: 150 to 1500 bytes, held within.
@@ -252,15 +262,19 @@ impl Session {
     pub fn poll_transmit(&mut self, buffer: &mut Vec<u8>, now: Instant) -> Option<Route> {
         self.now = self.now.max(now);
         let now = self.now;
-        let route = match self.handshake.poll_transmit(now) {
+        let Self { handshake, active, timers, plaintext, shared, .. } = self;
+        let route = match handshake.poll_transmit(now) {
             Some((route, datagram)) => {
+                timers.set(Owner::Handshake, handshake.next_timeout());
                 buffer.clear();
                 buffer.extend_from_slice(&datagram);
                 Some(route)
             }
             None => {
-                let Self { active, plaintext, shared, .. } = self;
-                active.as_mut()?.poll_transmit(plaintext, buffer, shared, now)
+                let active = active.as_mut()?;
+                let route = active.poll_transmit(plaintext, buffer, shared, now);
+                active.arm_sender(timers, &shared.config);
+                route
             }
         };
         if route.is_some() {
@@ -278,8 +292,33 @@ impl Session {
     ///
     /// May lie in the past: then it is due now. `None` while there is nothing to wait for.
     pub fn poll_timeout(&self) -> Option<(Instant, Timer)> {
-        let active = self.active.as_ref().and_then(|active| active.poll_timeout(&self.shared));
-        self.handshake.next_timeout().into_iter().chain(active).min()
+        debug_assert_eq!(self.timers, self.timers_anew(), "who changes says so");
+        self.timers.first()
+    }
+
+    /// Asks every part that may have changed when it next wants to be called.
+    fn arm(&mut self) {
+        self.timers.set(Owner::Handshake, self.handshake.next_timeout());
+        if let Some(active) = &mut self.active {
+            self.timers.set(Owner::Receiver, active.receiver.next_timeout());
+            active.arm_sender(&mut self.timers, &self.shared.config);
+        }
+    }
+
+    /// Asks every part.
+    fn timers_anew(&self) -> Timers {
+        let mut timers = Timers::new();
+        timers.set(Owner::Handshake, self.handshake.next_timeout());
+        if let Some(Active { links, receiver, sender, .. }) = self.active.as_deref() {
+            timers.set(Owner::Receiver, receiver.next_timeout());
+            timers.set(Owner::Sender, sender.next_timeout());
+            for (place, link) in links.iter().enumerate() {
+                let may_carry = links.carrying().allows(link);
+                let due = link.next_timeout(&self.shared.config, may_carry);
+                timers.set(Owner::Link(place), Some(due));
+            }
+        }
+        timers
     }
 }
 
@@ -377,6 +416,7 @@ impl Session {
             }
         }
         self.active = Some(Box::new(active));
+        self.timers = Timers::new();
         self.shared.counters.handshakes += 1;
         self.shared.event(Event::Established);
     }
@@ -573,12 +613,15 @@ impl Active {
         sender.settle(links, shared, now);
     }
 
-    fn poll_timeout(&self, shared: &Shared) -> Option<(Instant, Timer)> {
+    /// Asks the sender, and the links that may have changed, when they next want to be called.
+    fn arm_sender(&mut self, timers: &mut Timers, config: &Config) {
+        timers.set(Owner::Sender, self.sender.next_timeout());
         let carrying = self.links.carrying();
-        let links = self.links.iter();
-        let links = links.map(|link| link.next_timeout(&shared.config, carrying.allows(link)));
-        let ends = [self.receiver.next_timeout(), self.sender.next_timeout()];
-        ends.into_iter().flatten().chain(links).min()
+        for place in self.links.take_touched() {
+            let link = &self.links[place];
+            let due = link.next_timeout(config, carrying.allows(link));
+            timers.set(Owner::Link(place), Some(due));
+        }
     }
 }
 

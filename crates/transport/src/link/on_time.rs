@@ -1,4 +1,4 @@
-use tautline_units::{Duration, Instant};
+use tautline_units::{Duration, Instant, Probability};
 
 /// How often a link has kept its word: the share of media packets that were acknowledged in time,
 /// by what was known of the link when they were given to it.
@@ -30,6 +30,22 @@ pub(crate) struct Outlook {
     pub(crate) spare: Duration,
 }
 
+/// The probability that a packet given to a link now is in time, by the time that it has to spare.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OnTimeCurve {
+    by_spare: [Probability; SPARE.len() + 1],
+}
+
+impl OnTimeCurve {
+    /// Always in time.
+    pub const SURE: Self = Self { by_spare: [Probability::ONE; SPARE.len() + 1] };
+
+    /// Returns the probability for a packet that would arrive `spare` before its deadline.
+    pub fn at(&self, spare: Duration) -> Probability {
+        self.by_spare[step(spare, &SPARE)]
+    }
+}
+
 impl OnTime {
     pub(crate) fn new() -> Self {
         let mut cells = [Cell { kept: 0.0, all: PRIOR }; CELLS];
@@ -42,20 +58,28 @@ impl OnTime {
     /// The cell for a packet given to the link now.
     pub(crate) fn standing(&self, outlook: &Outlook, now: Instant) -> u8 {
         let unheard = step(outlook.unheard_for, &UNHEARD);
-        let spare = step(outlook.spare, &SPARE);
-        let calm = self.failed_at.map_or(CALM.len(), |at| step(now.since(at), &CALM));
-        ((unheard * (SPARE.len() + 1) + spare) * (CALM.len() + 1) + calm) as u8
+        self.cell(unheard, step(outlook.spare, &SPARE), now) as u8
     }
 
-    /// The probability that a packet of this standing is in time.
-    pub(crate) fn probability(&self, standing: u8) -> f64 {
-        let cell = &self.cells[usize::from(standing) % CELLS];
-        cell.kept / cell.all
+    fn cell(&self, unheard: usize, spare: usize, now: Instant) -> usize {
+        let calm = self.failed_at.map_or(CALM.len(), |at| step(now.since(at), &CALM));
+        (unheard * (SPARE.len() + 1) + spare) * (CALM.len() + 1) + calm
+    }
+
+    /// The probabilities for packets given to the link now, which has told nothing new for
+    /// `unheard_for`.
+    pub(crate) fn curve(&self, unheard_for: Duration, now: Instant) -> OnTimeCurve {
+        let first = self.cell(step(unheard_for, &UNHEARD), 0, now);
+        let probability = |spare: usize| {
+            let cell = &self.cells[first + spare * (CALM.len() + 1)];
+            Probability::new(cell.kept / cell.all).unwrap_or(Probability::ONE)
+        };
+        OnTimeCurve { by_spare: std::array::from_fn(probability) }
     }
 
     /// The probability that a packet is lost by chance, whatever the others do.
-    pub(crate) fn loss(&self) -> f64 {
-        self.loss
+    pub(crate) fn loss(&self) -> Probability {
+        Probability::new(self.loss).unwrap_or(Probability::ZERO)
     }
 
     /// Notes whether a packet was lost by chance: alone or with a few.
@@ -114,9 +138,8 @@ mod tests {
     #[test]
     fn a_link_is_taken_for_the_worse_the_longer_it_is_silent_and_the_less_time_there_is() {
         let link = OnTime::new();
-        let p = |unheard, spare| {
-            link.probability(link.standing(&outlook(unheard, spare), Instant::ZERO))
-        };
+        let ms = Duration::from_millis;
+        let p = |unheard, spare| link.curve(ms(unheard), Instant::ZERO).at(ms(spare)).get();
         assert!(p(0, 50) > 0.98 && p(0, 50) > p(30, 50) && p(30, 50) > p(90, 50));
         assert!(p(0, 50) > p(0, 20) && p(0, 20) > p(0, 5) && p(0, 5) > p(0, 0));
     }
@@ -130,10 +153,13 @@ mod tests {
         for packet in 0..10_000 {
             link.observe(standing[0], packet % 50 != 0, now);
         }
-        assert!((link.probability(standing[0]) - 0.98).abs() < 0.002);
-        assert!((link.probability(standing[1]) - 0.95).abs() < 0.05);
+        let p =
+            |outlook: &Outlook, now| link.curve(outlook.unheard_for, now).at(outlook.spare).get();
+        let later = now + Duration::from_secs(1);
+        assert!((p(&calm, later) - 0.98).abs() < 0.002);
+        assert!((p(&late, later) - 0.95).abs() < 0.05);
         // It has just failed: another standing than before.
         assert_ne!(link.standing(&calm, now), standing[0]);
-        assert_eq!(link.standing(&calm, now + Duration::from_secs(1)), standing[0]);
+        assert_eq!(link.standing(&calm, later), standing[0]);
     }
 }

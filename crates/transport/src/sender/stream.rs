@@ -27,8 +27,6 @@ pub(crate) struct Stream {
     /// The repair packets that may say something about them, the oldest first.
     repairs: VecDeque<Sum>,
     next_repair: u64,
-    /// Repair packets that are due by the code rate; the fraction waits.
-    owed: f64,
     /// The share of packets that are lost, smoothed.
     erasure_rate: f64,
     /// The last unit's payloads end to end.
@@ -81,23 +79,12 @@ impl Stream {
             first: 0,
             repairs: VecDeque::new(),
             next_repair: 0,
-            owed: 0.0,
             erasure_rate: 0.0,
             block: Vec::new(),
             symbol: Vec::new(),
             lost: Vec::new(),
             arrived: Vec::new(),
         }
-    }
-
-    /// Gives how many repair packets are due after `source_count` more source packets; a fraction
-    /// is left for the next.
-    pub(crate) fn due(&mut self, source_count: usize, code_rate: f64) -> usize {
-        self.owed += source_count as f64 * (1.0 / code_rate - 1.0);
-        // The small term keeps six sixths at 1.
-        let due = (self.owed + 1e-9).floor();
-        self.owed = (self.owed - due).max(0.0);
-        due as usize
     }
 
     /// Takes a unit into the coding window, cut into payloads of `payload_bytes`, and gives their

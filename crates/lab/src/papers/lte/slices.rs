@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use tautline_sim::link::{Config, Jitter, Link, Outage, Retransmission, Swing};
-use tautline_transport::sender::planner::{self, Policy, TransmissionEnd};
+use tautline_transport::sender::planner::{self, Schedule};
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
 use super::block::Block;
@@ -79,14 +79,8 @@ impl Slices {
     /// Returns the link of every packet.
     pub(super) fn assign(&self, modems: &[Modem]) -> Vec<usize> {
         let datagram_bytes = ByteCount::new(self.packet_bytes as u64);
-        let mut links: Vec<planner::Link> = modems
-            .iter()
-            .map(|modem| planner::Link {
-                free_at: Instant::ZERO,
-                rate: modem.granted,
-                owd: Duration::ZERO,
-            })
-            .collect();
+        let mut links: Vec<planner::Link> =
+            modems.iter().map(|modem| planner::Link::new(modem.granted, Duration::ZERO)).collect();
         let mut assigned = Vec::new();
         let mut assignment = Vec::new();
         for number in 0..self.count() {
@@ -98,7 +92,7 @@ impl Slices {
                 spread: false,
                 now: self.sent_at(number),
             };
-            TransmissionEnd.assign(&block, &links, &mut assignment);
+            Schedule::TransmissionEnd.assign(&block, &links, &mut assignment);
             for link in assignment.iter().map(|link| link.expect("no deadline is near")) {
                 let start = links[link].free_at.max(block.now);
                 links[link].free_at = start + links[link].rate.time_for(datagram_bytes);

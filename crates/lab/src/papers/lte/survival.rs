@@ -6,7 +6,7 @@
 use anyhow::Result;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use tautline_transport::sender::planner::{self, Policy, TransmissionEnd};
+use tautline_transport::sender::planner::{self, Schedule};
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
 use super::block::Block;
@@ -98,11 +98,7 @@ impl Case {
 }
 
 fn assign(links: usize, packet_count: usize, spread: bool) -> Vec<usize> {
-    let link = planner::Link {
-        free_at: Instant::ZERO,
-        rate: Bitrate::from_mbps(8),
-        owd: Duration::from_millis(20),
-    };
+    let link = planner::Link::new(Bitrate::from_mbps(8), Duration::from_millis(20));
     let block = planner::Block {
         source_count: K,
         packet_count,
@@ -112,7 +108,7 @@ fn assign(links: usize, packet_count: usize, spread: bool) -> Vec<usize> {
         now: Instant::ZERO,
     };
     let mut assignment = Vec::new();
-    TransmissionEnd.assign(&block, &vec![link; links], &mut assignment);
+    Schedule::TransmissionEnd.assign(&block, &vec![link; links], &mut assignment);
     assignment.into_iter().flatten().collect()
 }
 

@@ -1,6 +1,7 @@
-use super::quantile::Target;
+use super::shares::Target;
 
-/// What a miss costs, led so that the misses that happen come to the target.
+/// What a miss costs, led so that the misses that happen come to the target: the multiplier of
+/// the constraint on misses (a shadow price), found by a stochastic subgradient.
 ///
 /// The links' shares say how sure a unit is if they fail independently and tomorrow is as
 /// yesterday; both are wrong by a factor that this loop learns. A miss raises the price by a step, a
@@ -25,7 +26,7 @@ impl Price {
     }
 
     /// Takes totals of units delivered and lost; older ones than before say nothing.
-    pub(crate) fn on_tally(&mut self, delivered: u64, lost: u64) {
+    pub(crate) fn on_delivery_report(&mut self, delivered: u64, lost: u64) {
         let (delivered_before, lost_before) = self.told.unwrap_or((0, 0));
         if delivered < delivered_before || lost < lost_before {
             return;
@@ -66,11 +67,11 @@ mod tests {
             } else {
                 delivered += 1;
             }
-            price.on_tally(delivered, lost);
+            price.on_delivery_report(delivered, lost);
         }
         let share = f64::from(missed) / 150_000.0;
         assert!((0.0095..0.0105).contains(&share), "{share}");
-        price.on_tally(0, 0);
+        price.on_delivery_report(0, 0);
         assert!((price.target(true).price - 30.0).abs() < 10.0, "{}", price.target(true).price);
     }
 }

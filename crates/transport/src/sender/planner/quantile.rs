@@ -1,476 +1,165 @@
-//! Size, repair and shares of a unit, chosen together.
-//!
-//! A block code makes the usable rate the quantile of the sum of what the links deliver in time,
-//! not the sum of their quantiles. Link i carries its share in time with probability u_i, or nothing
-//! of it: packets of one link are late together. Of what it carries, each packet is lost by chance.
-//! So a unit of k source packets comes with probability P(sum of what the links deliver >= k).
+use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
-use crate::sender::protect::Plan;
-use crate::wire::{LinkNumber, Prefix, SYMBOL_AROUND_BYTES};
+use super::price::Price;
+use super::rhythm::Rhythm;
+use super::shares::{self, LinkBudget, Shares};
+use super::{Link, Planner, Unit, UnitPlan};
+use crate::config::Config;
+use crate::error::SendError;
+use crate::sender::protect::Code;
+use crate::wire::stream::REPAIRED_AROUND_BYTES;
+use crate::wire::{LinkNumber, SYMBOL_AROUND_BYTES};
 
-/// A link as the planner sees it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct LinkBudget {
-    /// Bytes of datagrams that the link takes in one unit's time.
-    pub(crate) pace: f64,
-    /// Bytes that it could take now beyond that without keeping them waiting for long; negative
-    /// while more waits than that.
-    pub(crate) credit: f64,
-    /// Bytes that may still be on their way unreported; negative if more are.
-    pub(crate) room: f64,
-    /// Bytes beyond that for what would otherwise not be sent at all.
-    pub(crate) reserve: f64,
-    /// Whether nothing waits there.
-    pub(crate) idle: bool,
-    /// The probability that what is given to it now is in time.
-    pub(crate) probability: f64,
-    /// The probability that a packet is lost by chance, each for itself.
-    pub(crate) loss: f64,
+/// A planner that chooses size, repair and shares together, so that a unit comes with the
+/// probability that `protect.miss_target` asks for: docs/decisions/0012-quantile-of-the-sum.md.
+#[derive(Debug)]
+pub struct Quantile {
+    price: Price,
+    code: Code,
+    spread: bool,
+    floor: Bitrate,
+    rhythm: Rhythm,
+    reserve: ByteCount,
+    /// When a link without media was last given a packet so that it shows something.
+    probed_at: [Instant; LinkNumber::COUNT],
+    assignment: Vec<Option<usize>>,
 }
 
-impl LinkBudget {
-    pub(crate) const NONE: Self = Self {
-        pace: 0.0,
-        credit: 0.0,
-        room: 0.0,
-        reserve: 0.0,
-        idle: false,
-        probability: 0.0,
-        loss: 0.0,
-    };
-}
-
-/// The largest unit that can be planned, in bytes.
-pub(crate) fn unit_bytes_max(symbol_bytes_max: usize) -> usize {
-    SOURCES_MAX * symbol_bytes_max - Prefix::BYTES
-}
-
-/// What the plan must keep to.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Target {
-    /// What a miss costs, as a multiple of all that the links could carry.
-    pub(crate) price: f64,
-    /// The probability of a miss that needs no more repair.
-    pub(crate) risk: f64,
-    /// Whether the unit shall survive the loss of any one link.
-    pub(crate) spread: bool,
-}
-
-/// A unit's plan, and how many packets each link gets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Shares {
-    pub(crate) plan: Plan,
-    pub(crate) counts: [usize; LinkNumber::COUNT],
-}
-
-/// The unit's size, in bytes, that the links carry within the target; zero if none does.
-///
-/// Of the sums V of subsets of shares, the one with the largest V P(sum >= V) less the price of a
-/// miss; with `spread` no more than what is left without the largest share, links without room
-/// counted, for they are soon back. A bound on the risk of each unit by itself would pay for safety
-/// where it is dear as well as where it is cheap.
-///
-/// A miss that is dear makes the links carry less than they could, too: what is on its way when a
-/// link stalls is what the next units wait for.
-pub(crate) fn size(budgets: &[LinkBudget], target: &Target, symbol_bytes_max: usize) -> f64 {
-    let mut shares = [(0.0, 0.0); LinkNumber::COUNT];
-    let mut count = 0;
-    for budget in budgets {
-        let bytes = (budget.pace + budget.credit / CREDIT_UNITS).min(budget.room);
-        // As many packets as come nearly always.
-        let packets = (bytes / symbol_bytes_max as f64).max(1.0);
-        let spread = (packets * budget.loss * (1.0 - budget.loss)).sqrt();
-        let bytes = bytes * (1.0 - budget.loss - DEVIATIONS * spread / packets).max(0.1);
-        if bytes > 0.0 && budget.probability > PROBABILITY_LEAST {
-            shares[count] = (bytes, budget.probability);
-            count += 1;
+impl Quantile {
+    /// Aims at `config.protect.miss_target`.
+    pub fn new(config: &Config) -> Self {
+        Self {
+            price: Price::new(config.protect.miss_target),
+            code: config.protect.code,
+            spread: config.spread,
+            floor: config.protect.floor,
+            rhythm: Rhythm::new(config.media_deadline),
+            reserve: ByteCount::ZERO,
+            probed_at: [Instant::ZERO; LinkNumber::COUNT],
+            assignment: Vec::new(),
         }
     }
-    shares[..count].sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
-    let shares = &shares[..count.min(SUBSET_LINKS)];
-    let mut subsets = [(0.0, 1.0); 1 << SUBSET_LINKS];
-    for (index, (bytes, probability)) in shares.iter().enumerate() {
-        let (without, with) = subsets[..2 << index].split_at_mut(1 << index);
-        for (without, with) in without.iter_mut().zip(with) {
-            let (sum, p) = *without;
-            *with = (sum + bytes, p * probability);
-            without.1 = p * (1.0 - probability);
-        }
-    }
-    let subsets = &mut subsets[..1 << shares.len()];
-    subsets.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
-    let total: f64 = shares.iter().map(|(bytes, _)| bytes).sum();
-    let alive = budgets.iter().filter(|budget| budget.probability > PROBABILITY_LEAST).count();
-    let most = match (target.spread && alive > 1, shares.first()) {
-        (true, Some((largest, _))) => total - largest,
-        (true | false, _) => total,
-    };
-    let (mut sure, mut best, mut best_worth) = (0.0, 0.0, f64::NEG_INFINITY);
-    for (sum, p) in subsets.iter().filter(|(sum, _)| *sum > 0.0) {
-        sure += p;
-        let all = sum.min(most);
-        // Taken to grow with the square of the load; the outer loop finds the scale.
-        let dear = target.price * (1.0 - sure);
-        let load = if dear > 0.0 { (all / total / (2.0 * dear)).min(1.0) } else { 1.0 };
-        let bytes = all * load;
-        let worth = bytes / total * sure - dear * load * load;
-        if worth > best_worth {
-            (best, best_worth) = (bytes, worth);
-        }
-    }
-    let bytes = best;
-    // What is ours of each datagram: as many as plan() will make.
-    let packets = (bytes / (symbol_bytes_max + SYMBOL_AROUND_BYTES) as f64)
-        .ceil()
-        .max(shares.len() as f64 / 2.0);
-    (bytes - packets * SYMBOL_AROUND_BYTES as f64 - Prefix::BYTES as f64).max(0.0)
-}
 
-/// Plans a unit of `unit_bytes`; `None` if the links have no room for it at all.
-///
-/// Among the ways to cut it, the one that keeps the target with the fewest bytes. If the shares of one
-/// unit's time do not do, the links are given more, which keeps the unit and the next ones waiting;
-/// if nothing keeps the target, what comes with the largest probability, stalled links included.
-pub(crate) fn plan(
-    unit_bytes: usize,
-    symbol_bytes_max: usize,
-    budgets: &[LinkBudget],
-    target: &Target,
-) -> Option<Shares> {
-    let content = unit_bytes + Prefix::BYTES;
-    let least = content.div_ceil(symbol_bytes_max);
-    if least > SOURCES_MAX {
-        return None;
-    }
-    let finest = (content / SYMBOL_BYTES_MIN).clamp(least, (least + CUTS).min(SOURCES_MAX));
-    let mut fallback: Option<(f64, Shares)> = None;
-    for Attempt { patience, likely, reserve } in ATTEMPTS {
-        let mut cheapest: Option<(usize, Shares)> = None;
-        for source_count in least..=finest {
-            let symbol_bytes = content.div_ceil(source_count);
-            let datagram = (symbol_bytes + SYMBOL_AROUND_BYTES) as f64;
-            let mut block = Block::new(source_count, budgets, |budget| {
-                if budget.probability <= likely {
-                    return 0;
-                }
-                let room = budget.room + if reserve { budget.reserve } else { 0.0 };
-                let bytes = (budget.pace * patience + budget.credit).min(room);
-                let packets = (bytes / datagram).max(0.0) as usize;
-                // A slow link that is idle may take one, for as long as it needs.
-                packets.max(usize::from(budget.idle && room >= datagram))
-            });
-            let shares = |block: &Block| Shares {
-                plan: Plan { source_count, packet_count: block.counts.iter().sum(), symbol_bytes },
-                counts: block.counts,
+    /// What each link can take of a unit that is worth something for `span`.
+    fn budgets(
+        &self,
+        links: &[Link],
+        span: Duration,
+        now: Instant,
+    ) -> [LinkBudget; LinkNumber::COUNT] {
+        let interval = self.rhythm.interval();
+        let reserve = reserve(self.floor, span, interval);
+        let mut budgets = [LinkBudget::NONE; LinkNumber::COUNT];
+        for (budget, link) in budgets.iter_mut().zip(links) {
+            let wait = link.free_at.since(now);
+            let bytes = |time: Duration| (link.rate * time).get() as f64;
+            let spare = span.saturating_sub(wait + interval + link.owd);
+            let unreported = (link.in_flight + link.queued).get() as f64;
+            *budget = LinkBudget {
+                pace: bytes(interval),
+                credit: bytes(CREDIT_TIME) - bytes(wait),
+                room: link.window.map_or(f64::INFINITY, |most| most.get() as f64 - unreported),
+                reserve,
+                idle: wait.is_zero(),
+                probability: link.on_time.at(spare).get(),
+                loss: link.loss.get(),
             };
-            if block.fit(target) {
-                let cost = block.counts.iter().sum::<usize>()
-                    * (symbol_bytes + SYMBOL_AROUND_BYTES + IP_BYTES);
-                if cheapest.as_ref().is_none_or(|(least, _)| cost < *least) {
-                    cheapest = Some((cost, shares(&block)));
-                }
-            } else {
-                let sure = block.probability();
-                if sure > 0.0 && fallback.as_ref().is_none_or(|(best, _)| sure > *best + 1e-9) {
-                    fallback = Some((sure, shares(&block)));
-                }
-            }
         }
-        if let Some((_, shares)) = cheapest {
-            return Some(shares);
-        }
-    }
-    fallback.map(|(_, shares)| shares)
-}
-
-/// What the links may be asked for, if less does not do.
-struct Attempt {
-    /// How many units' times a link's share may take.
-    patience: f64,
-    /// A link that is no more likely in time carries no share.
-    likely: f64,
-    /// Whether links may carry more than they have room for.
-    reserve: bool,
-}
-
-/// One way to cut a unit, and what each link would carry of it.
-struct Block<'a> {
-    source_count: usize,
-    budgets: &'a [LinkBudget],
-    /// The most packets of each link.
-    most: [usize; LinkNumber::COUNT],
-    counts: [usize; LinkNumber::COUNT],
-}
-
-impl<'a> Block<'a> {
-    fn new(
-        source_count: usize,
-        budgets: &'a [LinkBudget],
-        most_of: impl Fn(&LinkBudget) -> usize,
-    ) -> Self {
-        let mut most = [0; LinkNumber::COUNT];
-        let room = (PACKETS_MAX - source_count) / budgets.len().max(1) + 1;
-        for (most, budget) in most.iter_mut().zip(budgets) {
-            // Beyond k only what replaces losses is of use.
-            let useful = match budget.loss > LOSS_LEAST {
-                true => source_count * 3 + 2,
-                false => source_count,
-            };
-            *most = most_of(budget).min(useful).min(room);
-        }
-        Self { source_count, budgets, most, counts: most }
-    }
-
-    /// Finds the least equal share that keeps the target, then takes away what is not needed; false,
-    /// with all that the links can carry, if nothing keeps it.
-    fn fit(&mut self, target: &Target) -> bool {
-        let alive = self.most.iter().filter(|most| **most > 0).count();
-        let spread = target.spread && alive > 1;
-        let risk = target.risk.max((1.0 - self.probability()) * NEARLY);
-        if !self.keeps(risk, spread) {
-            return false;
-        }
-        let (mut low, mut high) = (0, self.most.iter().max().copied().unwrap_or(0));
-        while low + 1 < high {
-            let level = (low + high) / 2;
-            self.level(level);
-            if self.keeps(risk, spread) { high = level } else { low = level }
-        }
-        self.level(high);
-        let mut order: [usize; LinkNumber::COUNT] = std::array::from_fn(|at| at);
-        let order = &mut order[..self.budgets.len()];
-        order.sort_by(|a, b| self.budgets[*a].probability.total_cmp(&self.budgets[*b].probability));
-        for at in order {
-            while self.counts[*at] > 0 {
-                self.counts[*at] -= 1;
-                if !self.keeps(risk, spread) {
-                    self.counts[*at] += 1;
-                    break;
-                }
-            }
-        }
-        true
-    }
-
-    fn level(&mut self, level: usize) {
-        for (count, most) in self.counts.iter_mut().zip(&self.most) {
-            *count = level.min(*most);
-        }
-    }
-
-    fn keeps(&self, risk: f64, spread: bool) -> bool {
-        let total: usize = self.counts.iter().sum();
-        let busiest = self.counts.iter().max().copied().unwrap_or(0);
-        let left = if spread { total - busiest } else { total };
-        left >= self.source_count && self.probability() >= 1.0 - risk
-    }
-
-    /// The probability that at least k packets come, the links failing whole and independently.
-    fn probability(&self) -> f64 {
-        match self.source_count <= SOURCES_USUAL {
-            true => self.probability_of::<{ SOURCES_USUAL + 1 }>(),
-            false => self.probability_of::<{ SOURCES_MAX + 1 }>(),
-        }
-    }
-
-    /// The same, for fewer than `SUMS` source packets.
-    fn probability_of<const SUMS: usize>(&self) -> f64 {
-        let most = self.source_count;
-        let mut sums = [0.0; SUMS];
-        sums[0] = 1.0;
-        let links = self.counts.iter().zip(self.budgets).filter(|(count, _)| **count > 0);
-        for (count, budget) in links {
-            if budget.loss > LOSS_LEAST {
-                sums = lossy(&sums, most, *count, budget);
-                continue;
-            }
-            for sum in (0..=most).rev() {
-                let p = sums[sum];
-                if p > 0.0 {
-                    sums[sum] = p * (1.0 - budget.probability);
-                    sums[(sum + count).min(most)] += p * budget.probability;
-                }
-            }
-        }
-        sums[most]
+        budgets
     }
 }
 
-/// What `sums` become with `count` packets of a link that loses some of them by chance.
-fn lossy<const SUMS: usize>(
-    sums: &[f64; SUMS],
-    most: usize,
-    count: usize,
-    budget: &LinkBudget,
-) -> [f64; SUMS] {
-    let mut after = sums.map(|p| p * (1.0 - budget.probability));
-    // Of `count` packets, P(n come); then P(n + 1 come) from it.
-    let (kept, lost) = (1.0 - budget.loss, budget.loss);
-    let mut p = budget.probability * lost.powi(count as i32);
-    for come in 0..=count {
-        for sum in 0..=most {
-            after[(sum + come).min(most)] += sums[sum] * p;
-        }
-        p *= (count - come) as f64 / (come + 1) as f64 * kept / lost;
-    }
-    after
-}
-
-/// A link that is less likely in time carries no share.
-const PROBABILITY_LEAST: f64 = 0.3;
-/// A rarer loss is left to the outer loop.
-const LOSS_LEAST: f64 = 0.002;
-/// How many standard deviations fewer packets may come than on average.
-const DEVIATIONS: f64 = 2.0;
-/// Credit is spent over so many units.
-const CREDIT_UNITS: f64 = 4.0;
-/// Subsets of so many links are looked at one by one; what smaller shares add is a bonus.
-const SUBSET_LINKS: usize = 8;
-const ATTEMPTS: [Attempt; 4] = [
-    Attempt { patience: 1.0, likely: PROBABILITY_LEAST, reserve: false },
-    Attempt { patience: 2.0, likely: PROBABILITY_LEAST, reserve: false },
-    Attempt { patience: 4.0, likely: PROBABILITY_LEAST, reserve: false },
-    Attempt { patience: 4.0, likely: 0.0, reserve: true },
-];
-const SYMBOL_BYTES_MIN: usize = 64;
-/// Ways to cut a unit beyond the coarsest.
-const CUTS: usize = 6;
-const SOURCES_MAX: usize = 128;
-/// More are seldom needed; so many probabilities fit a few registers.
-const SOURCES_USUAL: usize = 15;
-const PACKETS_MAX: usize = 256;
-/// What IPv4 and UDP add to a datagram.
-const IP_BYTES: usize = 28;
-/// Repair that lowers the risk by less than a tenth is left out.
-const NEARLY: f64 = 1.1;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn budget(pace: f64, probability: f64) -> LinkBudget {
-        LinkBudget {
-            pace,
-            credit: 0.0,
-            room: 1e9,
-            reserve: 0.0,
-            idle: false,
-            probability,
-            loss: 0.0,
-        }
-    }
-
-    const TARGET: Target = Target { price: 20.0, risk: 0.0025, spread: true };
-
-    fn probability(u: &[f64], counts: &[usize], source_count: usize) -> f64 {
-        let budgets: Vec<LinkBudget> = u.iter().map(|u| budget(1e9, *u)).collect();
-        let mut block = Block::new(source_count, &budgets, |_| source_count);
-        block.counts = [0; LinkNumber::COUNT];
-        block.counts[..counts.len()].copy_from_slice(counts);
-        block.probability()
-    }
-
-    #[test]
-    fn the_probability_of_a_block_is_that_of_the_sum_of_shares() {
-        let u = [0.98, 0.97, 0.98, 0.97];
-        let near = |p: f64, truth: f64| assert!((p - truth).abs() < 1e-9, "{p} {truth}");
-        near(probability(&u[..2], &[4, 3], 4), 0.98);
-        near(probability(&u[..2], &[4, 4], 4), 0.9994);
-        near(probability(&u[..3], &[3, 2, 2], 4), 0.998424);
-        near(probability(&u, &[2, 2, 2, 2], 4), 0.99994108);
-        near(probability(&u, &[3, 3, 3, 3], 9), 0.99641892);
-    }
-
-    #[test]
-    fn a_link_that_loses_by_chance_gets_repair_of_its_own() {
-        let lossy = [LinkBudget { loss: 0.3, ..budget(9_000.0, 1.0) }];
-        let shares = plan(1_500, 1_169, &lossy, &TARGET).unwrap();
-        let block =
-            Block { counts: shares.counts, ..Block::new(shares.plan.source_count, &lossy, |_| 0) };
-        assert!(block.probability() > 0.9975, "{shares:?} {}", block.probability());
-        // P(at least 2 of 6) = 1 - .3^6 - 6 .7 .3^5.
-        let mut six = Block::new(2, &lossy, |_| 0);
-        six.counts[0] = 6;
-        assert!((six.probability() - 0.989_065).abs() < 1e-6, "{}", six.probability());
-    }
-
-    #[test]
-    fn a_unit_over_four_good_links_carries_a_third_of_repair() {
-        let budgets = [budget(2_000.0, 0.98); 4];
-        let shares = plan(3_400, 1_169, &budgets, &TARGET).unwrap();
-        assert_eq!((shares.plan.source_count, shares.plan.packet_count), (3, 4));
-        assert_eq!(shares.counts[..4], [1, 1, 1, 1]);
-    }
-
-    #[test]
-    fn any_link_may_go_and_the_unit_still_comes() {
-        for links in 2..=6 {
-            let budgets: Vec<LinkBudget> =
-                (0..links).map(|i| budget(1_500.0 + 700.0 * i as f64, 0.99)).collect();
-            for bytes in [10, 300, 1_200, 2_500] {
-                let shares = plan(bytes, 1_169, &budgets, &TARGET).unwrap();
-                let total: usize = shares.counts.iter().sum();
-                let busiest = *shares.counts.iter().max().unwrap();
-                assert!(total - busiest >= shares.plan.source_count, "{links} {bytes} {shares:?}");
-                assert_eq!(total, shares.plan.packet_count);
-            }
-        }
-    }
-
-    #[test]
-    fn a_doubtful_link_makes_the_others_carry_more_and_a_dead_one_nothing() {
-        let sure = budget(4_000.0, 0.99);
-        let budgets = [sure, sure, sure, budget(4_000.0, 0.1)];
-        let shares = plan(3_000, 1_169, &budgets, &TARGET).unwrap();
-        assert_eq!(shares.counts[3], 0);
-        assert!(shares.counts[..3].iter().sum::<usize>() > shares.plan.source_count);
-    }
-
-    #[test]
-    fn what_does_not_fit_is_spread_over_more_time_and_at_last_sent_as_it_can() {
-        let budgets = [budget(500.0, 0.99), budget(500.0, 0.99)];
-        let shares = plan(900, 1_169, &budgets, &TARGET).unwrap();
-        assert_eq!(shares.counts[..2], [1, 1]);
-        let shares = plan(3_000, 1_169, &budgets, &TARGET).unwrap();
-        assert!(shares.plan.packet_count >= shares.plan.source_count);
-        let full = [LinkBudget { room: 100.0, ..budgets[0] }; 2];
-        assert_eq!(plan(3_000, 1_169, &full, &TARGET), None);
-        assert_eq!(plan(1 << 20, 1_169, &budgets, &TARGET), None);
-    }
-
-    #[test]
-    fn the_size_grows_with_the_links_and_falls_with_the_price() {
-        let of = |u: &[f64], price: f64, spread: bool| {
-            let budgets: Vec<LinkBudget> = u.iter().map(|u| budget(2_000.0, *u)).collect();
-            // Headers and prefix are taken off: at most an eighth here.
-            (size(&budgets, &Target { price, spread, ..TARGET }, 1_169) / 2_000.0 * 1.06).round()
+impl Planner for Quantile {
+    fn plan(
+        &mut self,
+        unit: &Unit,
+        links: &[Link],
+        now: Instant,
+    ) -> Result<UnitPlan<'_>, SendError> {
+        self.rhythm.on_unit(unit.deadline, now);
+        let Some(first) = links.first() else { return Err(SendError::NoLink) };
+        let around = match self.code {
+            Code::Block => SYMBOL_AROUND_BYTES,
+            Code::Stream => REPAIRED_AROUND_BYTES,
         };
-        // P(all four) = .92, P(three) = .9977, P(two) = .99997.
-        assert_eq!(of(&[0.98; 4], 20.0, true), 3.0);
-        assert_eq!(of(&[0.98; 4], 0.05, false), 4.0);
-        assert_eq!(of(&[0.98; 4], 0.05, true), 3.0);
-        assert_eq!(of(&[0.98; 4], 1_000.0, true), 2.0);
-        assert_eq!(of(&[0.95; 4], 20.0, true), 2.0);
-        // Nothing is sure enough: little, so that the units are not in each other's way.
-        assert_eq!(of(&[0.5; 4], 0.05, true), 2.0);
-        assert_eq!(of(&[0.5; 4], 20.0, true), 0.0);
-        assert_eq!(of(&[], 20.0, true), 0.0);
+        let (unit_bytes, symbol_bytes_max) =
+            (unit.bytes.get() as usize, first.datagram_bytes.get() as usize - around);
+        let budgets = self.budgets(links, unit.deadline.since(now), now);
+        self.reserve = ByteCount::new(budgets[0].reserve as u64);
+        let target = self.price.target(self.spread);
+        let shares = shares::plan(unit_bytes, symbol_bytes_max, &budgets[..links.len()], &target);
+        let Some(Shares { plan: mut packets, mut counts }) = shares else {
+            let most = ByteCount::new(shares::unit_bytes_max(symbol_bytes_max) as u64);
+            return Err(match unit.bytes > most {
+                true => SendError::TooLarge { found: unit.bytes, most },
+                false => SendError::Congested,
+            });
+        };
+        // A link that carries nothing shows nothing: now and then it gets a repair packet.
+        let datagram = ByteCount::new((packets.symbol_bytes + SYMBOL_AROUND_BYTES) as u64);
+        for (count, link) in counts.iter_mut().zip(links) {
+            let probed_at = &mut self.probed_at[usize::from(link.number.get())];
+            let idle = *count == 0 && now.since(link.media_at.max(*probed_at)) >= PROBE_INTERVAL;
+            let most = link.window.map(|window| window + self.reserve);
+            let has_room = most.is_none_or(|most| link.in_flight + datagram < most);
+            if idle && packets.packet_count < PACKETS_MAX && has_room {
+                *count = 1;
+                packets.packet_count += 1;
+                *probed_at = now;
+            }
+        }
+        self.assignment.clear();
+        // Each link's packets lie apart in the block, so that its failure costs sources and repairs
+        // alike.
+        while self.assignment.len() < packets.packet_count {
+            for (place, count) in counts.iter_mut().enumerate().filter(|(_, count)| **count > 0) {
+                *count -= 1;
+                self.assignment.push(Some(place));
+            }
+        }
+        Ok(UnitPlan { packets, assignment: &self.assignment })
     }
 
-    #[test]
-    fn a_link_that_stalls_does_not_make_the_other_carry_more_than_would_survive() {
-        let full = LinkBudget { room: -100.0, reserve: 3_000.0, ..budget(2_000.0, 0.98) };
-        let budgets = [budget(2_000.0, 0.98), full];
-        assert_eq!(size(&budgets, &TARGET, 1_169), 0.0);
-        assert!(size(&budgets, &Target { spread: false, ..TARGET }, 1_169) > 500.0);
-        assert!(size(&budgets[..1], &TARGET, 1_169) > 500.0);
+    fn budget(&self, links: &[Link], now: Instant) -> Bitrate {
+        let Some(first) = links.first() else { return Bitrate::ZERO };
+        let budgets = self.budgets(links, self.rhythm.span(), now);
+        let budgets = &budgets[..links.len()];
+        let room = |budget: &LinkBudget| budget.room + budget.reserve;
+        if !budgets.iter().any(|budget| room(budget) >= ROOM_LEAST) {
+            // Nothing says that what is on its way arrives: no path is confirmed.
+            return Bitrate::ZERO;
+        }
+        let target = self.price.target(self.spread);
+        let symbol_bytes = first.datagram_bytes.get() as usize - SYMBOL_AROUND_BYTES;
+        let bytes = shares::size(budgets, &target, symbol_bytes);
+        let bits = bytes * 8.0 / self.rhythm.interval().as_secs_f64();
+        Bitrate::from_bps(bits as u64).max(self.floor)
     }
 
-    #[test]
-    fn what_would_not_be_sent_at_all_takes_the_reserve_of_stalled_links() {
-        let full = LinkBudget { room: -100.0, reserve: 3_000.0, ..budget(2_000.0, 0.1) };
-        let shares = plan(100, 1_169, &[full, full], &TARGET).unwrap();
-        assert_eq!(shares.counts[..2], [1, 1]);
-        assert_eq!(plan(100, 1_169, &[LinkBudget { reserve: 200.0, ..full }], &TARGET), None);
+    fn reserve(&self) -> ByteCount {
+        self.reserve
+    }
+
+    fn on_delivery_report(&mut self, delivered: u64, lost: u64) {
+        self.price.on_delivery_report(delivered, lost);
     }
 }
+
+/// Bytes that units at the floor's rate may have on their way beyond a link's window.
+///
+/// The window stops what would only lengthen a stall. Small units lengthen it little, and those of
+/// its last `span` are in time if they wait in the link rather than here, where the end of the stall
+/// is known half a round trip late.
+fn reserve(floor: Bitrate, span: Duration, interval: Duration) -> f64 {
+    let units = span.as_secs_f64() / interval.as_secs_f64();
+    (floor * span).get() as f64 + SYMBOL_AROUND_BYTES as f64 * units
+}
+
+/// A link without media gets a packet so often.
+const PROBE_INTERVAL: Duration = Duration::from_millis(100);
+/// How long a packet may wait for its link's pace beside what one unit's time carries.
+const CREDIT_TIME: Duration = Duration::from_millis(5);
+/// A link with less room has none: bytes of a small packet.
+const ROOM_LEAST: f64 = 150.0;
+/// GF(2^8) has room for 256 packets in a block.
+const PACKETS_MAX: usize = 256;

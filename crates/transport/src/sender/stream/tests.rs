@@ -97,15 +97,6 @@ fn a_repair_packet_covers_what_may_be_missing_and_is_as_long_as_the_longest() {
 }
 
 #[test]
-fn the_code_rate_makes_whole_repair_packets_due() {
-    let mut stream = Stream::new();
-    let due: Vec<usize> = (0..8).map(|_| stream.due(1, 0.8)).collect();
-    assert_eq!(due, [0, 0, 0, 1, 0, 0, 0, 1]);
-    assert_eq!((stream.due(4, 0.5), stream.due(1, 1.0)), (4, 0));
-    assert_eq!((stream.due(6, 6.0 / 7.0), stream.due(3, 0.6)), (1, 2));
-}
-
-#[test]
 fn what_is_lost_and_not_made_up_for_asks_for_one_more_repair_packet() {
     let mut bench = Bench::new();
     let sources = bench.unit(4, LATE);

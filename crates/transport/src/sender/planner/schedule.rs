@@ -1,0 +1,262 @@
+use tautline_units::{Bitrate, ByteCount, Duration, Instant};
+
+use super::Link;
+
+/// A rule by which a block's packets find their links.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Schedule {
+    /// Takes the link whose anticipated transmission end plus one-way delay is the earliest.
+    EarliestDelivery,
+    /// Takes the link whose anticipated transmission end is the earliest ([LTE] III.B).
+    TransmissionEnd,
+    /// Takes the links in turn, whatever they are like; one that cannot be in time is left out.
+    RoundRobin {
+        /// The place of the link whose turn it is.
+        next: usize,
+    },
+    /// Sends every packet over every link.
+    Redundant,
+    /// Sends all over the one link that would deliver the block first.
+    BestLink,
+}
+
+/// A block as the scheduler sees it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Block {
+    /// k.
+    pub source_count: usize,
+    /// n.
+    pub packet_count: usize,
+    /// Bytes of each packet's datagram.
+    pub datagram_bytes: ByteCount,
+    /// When the unit must have arrived, on our clock.
+    pub deadline: Instant,
+    /// Whether the block shall survive the loss of a link.
+    pub spread: bool,
+    /// Now.
+    pub now: Instant,
+}
+
+impl Schedule {
+    /// Writes one entry per packet into `assignment`, old content replaced: the link's place in
+    /// `links`, or `None` for a packet that no link can deliver before the deadline.
+    pub fn assign(&mut self, block: &Block, links: &[Link], assignment: &mut Vec<Option<usize>>) {
+        match self {
+            Self::EarliestDelivery => cheapest(block, links, assignment, |end, owd| end + owd),
+            Self::TransmissionEnd => cheapest(block, links, assignment, |end, _owd| end),
+            Self::RoundRobin { next } => in_turn(next, block, links, assignment),
+            Self::Redundant | Self::BestLink => best(block, links, assignment),
+        }
+    }
+
+    /// Whether every packet that is assigned a link shall go over all others too.
+    pub fn copies(self) -> bool {
+        match self {
+            Self::Redundant => true,
+            Self::EarliestDelivery
+            | Self::TransmissionEnd
+            | Self::RoundRobin { .. }
+            | Self::BestLink => false,
+        }
+    }
+
+    /// How much of the links' granted rates, fastest first, media may use.
+    pub fn usable(self, granted: &[Bitrate]) -> Bitrate {
+        match self {
+            Self::EarliestDelivery | Self::TransmissionEnd | Self::RoundRobin { .. } => {
+                granted.iter().copied().sum()
+            }
+            // A copy is worth something only where it arrives: as much as the second fastest
+            // carries.
+            Self::Redundant => granted.get(1).or(granted.first()).copied().unwrap_or(Bitrate::ZERO),
+            Self::BestLink => granted.first().copied().unwrap_or(Bitrate::ZERO),
+        }
+    }
+}
+
+/// Gives the links packets in turn, beginning with `next`.
+fn in_turn(next: &mut usize, block: &Block, links: &[Link], assignment: &mut Vec<Option<usize>>) {
+    assignment.clear();
+    let mut free_at = [Instant::ZERO; LINKS_MAX];
+    for (free_at, link) in free_at.iter_mut().zip(links) {
+        *free_at = link.free_at.max(block.now);
+    }
+    let count = links.len().min(LINKS_MAX);
+    for _ in 0..block.packet_count {
+        let choice = (0..count).map(|step| (*next + step) % count).find_map(|at| {
+            let end = free_at[at] + links[at].rate.time_for(block.datagram_bytes);
+            (end + links[at].owd <= block.deadline).then_some((at, end))
+        });
+        if let Some((at, end)) = choice {
+            free_at[at] = end;
+            *next = at + 1;
+        }
+        assignment.push(choice.map(|(at, _)| at));
+    }
+}
+
+/// Gives all packets to the link that would deliver the last of them first.
+fn best(block: &Block, links: &[Link], assignment: &mut Vec<Option<usize>>) {
+    assignment.clear();
+    let bytes = ByteCount::new(block.datagram_bytes.get() * block.packet_count as u64);
+    let end = |link: &Link| link.free_at.max(block.now) + link.rate.time_for(bytes) + link.owd;
+    let best = (0..links.len()).min_by_key(|at| (end(&links[*at]), *at));
+    let best = best.filter(|at| end(&links[*at]) <= block.deadline);
+    assignment.resize(block.packet_count, best);
+}
+
+/// Gives each packet to the cheapest link that is in time.
+///
+/// A block survives the loss of a link if and only if n less the packets on the busiest link is
+/// at least k, so with `spread` a link takes n - k packets at most, as long as another link would
+/// not let them wait for more than [`PATIENCE`] of the time left: a slow link is not drowned for
+/// the sake of the rule. It takes half as many while that too can be had: then, over four links,
+/// the block survives the loss of two. Repair packets but one wait nowhere for more than half of
+/// the time left: when all links are congested, more would only delay the next block.
+fn cheapest(
+    block: &Block,
+    links: &[Link],
+    assignment: &mut Vec<Option<usize>>,
+    cost: impl Fn(Instant, Duration) -> Instant,
+) {
+    assignment.clear();
+    let mut free_at = [Instant::ZERO; LINKS_MAX];
+    let mut taken = [0; LINKS_MAX];
+    for (free_at, link) in free_at.iter_mut().zip(links) {
+        *free_at = link.free_at.max(block.now);
+    }
+    let repair_count = block.packet_count - block.source_count;
+    let patience = block.now + block.deadline.since(block.now) / PATIENCE;
+    let patience_most = block.now + block.deadline.since(block.now) / PATIENCE_MOST;
+    let needed = block.source_count + MARGIN;
+    for index in 0..block.packet_count {
+        let best = |most: usize| {
+            links
+                .iter()
+                .enumerate()
+                .take(LINKS_MAX)
+                .filter(|(at, _)| most == ANY || (taken[*at] < most && free_at[*at] <= patience))
+                .filter(|(at, _)| index < needed || free_at[*at] <= patience_most)
+                .map(|(at, link)| {
+                    (at, free_at[at] + link.rate.time_for(block.datagram_bytes), link)
+                })
+                .filter(|(_, end, link)| *end + link.owd <= block.deadline)
+                .min_by_key(|(at, end, link)| (cost(*end, link.owd), *at))
+                .map(|(at, end, _)| (at, end))
+        };
+        let choice = match block.spread && links.len() > 1 {
+            true => best(repair_count / 2).or_else(|| best(repair_count)).or_else(|| best(ANY)),
+            false => best(ANY),
+        };
+        if let Some((at, end)) = choice {
+            free_at[at] = end;
+            taken[at] += 1;
+        }
+        assignment.push(choice.map(|(at, _)| at));
+    }
+}
+
+/// No bound on a link's packets.
+const ANY: usize = usize::MAX;
+const LINKS_MAX: usize = crate::wire::LinkNumber::COUNT;
+/// A quarter of 200 ms is 50 ms: as long as the slowest mobile link's own delay.
+const PATIENCE: u32 = 4;
+const PATIENCE_MOST: u32 = 2;
+/// As many beyond k as are sent again when a link goes.
+const MARGIN: usize = crate::sender::tracker::MARGIN;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn link(wait: u64, mbps: u64, owd: u64) -> Link {
+        let link = Link::new(Bitrate::from_mbps(mbps), Duration::from_millis(owd));
+        Link { free_at: Instant::from_millis(1_000 + wait), ..link }
+    }
+
+    fn block(spread: bool) -> Block {
+        Block {
+            source_count: 4,
+            packet_count: 8,
+            datagram_bytes: ByteCount::new(400),
+            deadline: Instant::from_millis(1_200),
+            spread,
+            now: Instant::from_millis(1_000),
+        }
+    }
+
+    fn counts(schedule: &mut Schedule, block: &Block, links: &[Link]) -> Vec<usize> {
+        let mut assignment = Vec::new();
+        schedule.assign(block, links, &mut assignment);
+        assert_eq!(assignment.len(), block.packet_count);
+        (0..links.len()).map(|at| assignment.iter().filter(|a| **a == Some(at)).count()).collect()
+    }
+
+    #[test]
+    fn equal_links_share_equally() {
+        let links = [link(0, 4, 20); 4];
+        assert_eq!(counts(&mut Schedule::EarliestDelivery, &block(true), &links), [2, 2, 2, 2]);
+        assert_eq!(counts(&mut Schedule::TransmissionEnd, &block(false), &links), [2, 2, 2, 2]);
+    }
+
+    #[test]
+    fn earliest_delivery_minds_the_delay_and_transmission_end_does_not() {
+        let links = [link(0, 4, 20), link(0, 4, 60)];
+        assert_eq!(counts(&mut Schedule::EarliestDelivery, &block(false), &links), [8, 0]);
+        assert_eq!(counts(&mut Schedule::TransmissionEnd, &block(false), &links), [4, 4]);
+    }
+
+    #[test]
+    fn a_spread_block_survives_the_loss_of_any_link() {
+        let links = [link(0, 50, 10), link(0, 2, 60)];
+        assert_eq!(counts(&mut Schedule::EarliestDelivery, &block(true), &links), [4, 4]);
+    }
+
+    #[test]
+    fn a_block_over_four_links_survives_the_loss_of_the_two_fastest() {
+        let links = [link(0, 6, 20), link(0, 6, 20), link(5, 1, 40), link(30, 1, 40)];
+        assert_eq!(counts(&mut Schedule::EarliestDelivery, &block(true), &links), [2, 2, 2, 2]);
+        // The slowest would keep its packets waiting for too long: one link may still go.
+        let links = [link(0, 6, 20), link(0, 6, 20), link(5, 1, 40), link(60, 1, 40)];
+        assert_eq!(counts(&mut Schedule::EarliestDelivery, &block(true), &links), [3, 3, 2, 0]);
+    }
+
+    #[test]
+    fn round_robin_takes_turns_and_the_best_link_takes_all() {
+        let links = [link(0, 4, 60), link(0, 8, 20), link(0, 4, 20)];
+        let mut turns = Schedule::RoundRobin { next: 0 };
+        assert_eq!(counts(&mut turns, &block(false), &links), [3, 3, 2]);
+        assert_eq!(counts(&mut turns, &block(false), &links), [3, 2, 3]);
+        assert_eq!(counts(&mut Schedule::BestLink, &block(true), &links), [0, 8, 0]);
+        assert!(
+            Schedule::Redundant.copies()
+                && counts(&mut Schedule::Redundant, &block(true), &links)[1] == 8
+        );
+        let late = [link(0, 1, 300); 2];
+        assert_eq!(counts(&mut Schedule::RoundRobin { next: 0 }, &block(false), &late), [0, 0]);
+        assert_eq!(counts(&mut Schedule::BestLink, &block(false), &late), [0, 0]);
+    }
+
+    #[test]
+    fn congested_links_carry_one_repair_packet() {
+        assert_eq!(
+            counts(&mut Schedule::EarliestDelivery, &block(true), &[link(101, 4, 20); 2]),
+            [3, 2]
+        );
+    }
+
+    #[test]
+    fn a_drowned_link_is_spared_and_a_late_one_left_out() {
+        assert_eq!(
+            counts(
+                &mut Schedule::EarliestDelivery,
+                &block(true),
+                &[link(0, 50, 10), link(51, 2, 60)]
+            ),
+            [8, 0]
+        );
+        let late = [link(190, 4, 20), link(0, 1, 190)];
+        assert_eq!(counts(&mut Schedule::EarliestDelivery, &block(true), &late), [0, 3]);
+        assert_eq!(counts(&mut Schedule::EarliestDelivery, &block(true), &[]), [0; 0]);
+    }
+}
