@@ -112,7 +112,8 @@ class Engine {
       case FROM_OPERATOR.hello: {
         const hello = parseHello(message);
         this.#socket.greeted();
-        this.#player.start(hello);
+        if (hello.picture === null) this.#player.stop();
+        else this.#player.start(hello.picture);
         page.postMessage({ kind: 'hello', hello });
         return;
       }

@@ -13,6 +13,7 @@ import { Header } from './panel/header';
 import { Links } from './panel/links';
 import { PadPanel } from './panel/pad';
 import { Timing } from './panel/timing';
+import type { PictureFormat } from './wire';
 import type { Connection, Controlled, EngineReport, PageRequest, StatusView, TelemetryView, VideoView } from './report';
 
 // Figures are read by eye: faster would only cost.
@@ -76,6 +77,7 @@ class Console {
         return;
       case 'hello':
         this.#vehicle = report.hello.vehicle;
+        this.#layOut(report.hello.picture);
         return;
       case 'telemetry':
         this.#telemetry = report.telemetry;
@@ -93,6 +95,13 @@ class Console {
         this.#timing.observe(report.video.latency, nowMs());
         return;
     }
+  }
+
+  /** The canvas fills its place at the picture's own ratio of sides. */
+  #layOut(picture: PictureFormat | null): void {
+    if (picture === null) return;
+    byId('picture').style.setProperty('--ratio', String(picture.width / picture.height));
+    this.#details.showPicture(picture);
   }
 
   #tick(): void {

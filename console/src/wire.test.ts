@@ -11,10 +11,8 @@ import {
   pingMessage, videoFeedbackMessage,
 } from './wire';
 
-const HELLO = {
-  width: 1280, height: 720, strips: [[0, 240], [240, 240], [480, 240]],
-  codec: 'avc1.42c01f', vehicle: 'Kite', version: '1',
-};
+const PICTURE = { width: 640, height: 480, strips: [[0, 160], [160, 160], [320, 160]], codec: 'avc1.42c01f' };
+const HELLO = { vehicle: 'Kite', version: '1', picture: PICTURE };
 
 const PARSERS: Readonly<Record<string, (message: ArrayBuffer) => unknown>> = {
   parseSlice, parsePong, parseHello,
@@ -121,8 +119,12 @@ describe('parseHello', () => {
   it('reads a whole hello', () => expect(parseHello(helloMessage(HELLO))).toEqual(HELLO));
 
   it('does without the names of vehicle and version', () => {
-    const { width, height, strips, codec } = HELLO;
-    expect(parseHello(helloMessage({ width, height, strips, codec }))).toMatchObject({ vehicle: '', version: '' });
+    expect(parseHello(helloMessage({ picture: PICTURE }))).toMatchObject({ vehicle: '', version: '', picture: PICTURE });
+  });
+
+  it('does without a picture until its size is known', () => {
+    expect(parseHello(helloMessage({ ...HELLO, picture: null }))).toMatchObject({ vehicle: 'Kite', picture: null });
+    expect(parseHello(helloMessage({ vehicle: 'Kite' })).picture).toBeNull();
   });
 
   it('refuses a hello cut off anywhere', () => {
@@ -140,16 +142,17 @@ describe('parseHello', () => {
     ['null', null],
     ['a number', 7],
     ['a list', []],
-    ['no width', { ...HELLO, width: undefined }],
-    ['a width of zero', { ...HELLO, width: 0 }],
-    ['a broken height', { ...HELLO, height: 719.5 }],
-    ['a side beyond 8192', { ...HELLO, width: 8193 }],
-    ['no codec', { ...HELLO, codec: null }],
-    ['no strips', { ...HELLO, strips: [] }],
-    ['nine strips', { ...HELLO, strips: Array.from({ length: 9 }, () => [0, 8]) }],
-    ['a strip that is no pair', { ...HELLO, strips: [240] }],
-    ['a strip above the picture', { ...HELLO, strips: [[-8, 240]] }],
-    ['a strip below the picture', { ...HELLO, strips: [[488, 240]] }],
+    ['a picture that is no object', { ...HELLO, picture: 7 }],
+    ['no width', { ...HELLO, picture: { ...PICTURE, width: undefined } }],
+    ['a width of zero', { ...HELLO, picture: { ...PICTURE, width: 0 } }],
+    ['a broken height', { ...HELLO, picture: { ...PICTURE, height: 479.5 } }],
+    ['a side beyond 8192', { ...HELLO, picture: { ...PICTURE, width: 8193 } }],
+    ['no codec', { ...HELLO, picture: { ...PICTURE, codec: null } }],
+    ['no strips', { ...HELLO, picture: { ...PICTURE, strips: [] } }],
+    ['nine strips', { ...HELLO, picture: { ...PICTURE, strips: Array.from({ length: 9 }, () => [0, 8]) } }],
+    ['a strip that is no pair', { ...HELLO, picture: { ...PICTURE, strips: [160] } }],
+    ['a strip above the picture', { ...HELLO, picture: { ...PICTURE, strips: [[-8, 160]] } }],
+    ['a strip below the picture', { ...HELLO, picture: { ...PICTURE, strips: [[328, 160]] } }],
   ])('refuses %s', (_, hello) => {
     expect(() => parseHello(helloMessage(hello))).toThrow(BadMessage);
   });

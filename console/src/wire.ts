@@ -33,14 +33,21 @@ export interface Slice {
   bytes: Uint8Array;
 }
 
+/** What the operator says first, and again whenever the pictures become others. */
 export interface Hello {
+  vehicle: string;
+  version: string;
+  /** Null until the strips have told their sizes. */
+  picture: PictureFormat | null;
+}
+
+/** How the vehicle's pictures are laid out and coded. */
+export interface PictureFormat {
   width: number;
   height: number;
   /** Each strip's first row and row count. */
   strips: [y: number, height: number][];
   codec: string;
-  vehicle: string;
-  version: string;
 }
 
 export interface Pong {
@@ -83,8 +90,18 @@ export function parsePong(message: ArrayBuffer): Pong {
 
 export function parseHello(message: ArrayBuffer): Hello {
   const hello = parseJson(message) as Partial<Record<keyof Hello, unknown>> | null;
-  if (typeof hello !== 'object' || hello === null) throw new BadMessage('hello is no object');
-  const { width, height, strips, codec } = hello;
+  if (typeof hello !== 'object' || hello === null || Array.isArray(hello)) throw new BadMessage('hello is no object');
+  const { vehicle, version, picture } = hello;
+  return {
+    vehicle: typeof vehicle === 'string' ? vehicle : '',
+    version: typeof version === 'string' ? version : '',
+    picture: picture === undefined || picture === null ? null : pictureFormat(picture),
+  };
+}
+
+function pictureFormat(picture: unknown): PictureFormat {
+  if (typeof picture !== 'object' || picture === null) throw new BadMessage('hello: picture is no object');
+  const { width, height, strips, codec } = picture as Partial<Record<keyof PictureFormat, unknown>>;
   if (!isSide(width) || !isSide(height)) throw new BadMessage('hello: bad size');
   if (typeof codec !== 'string') throw new BadMessage('hello: no codec');
   if (!Array.isArray(strips) || strips.length === 0 || strips.length > STRIPS_MAX) {
@@ -97,15 +114,7 @@ export function parseHello(message: ArrayBuffer): Hello {
     if ((y as number) < 0 || (y as number) + rowCount > height) throw new BadMessage('hello: strip outside');
     return [y as number, rowCount];
   });
-  const { vehicle, version } = hello;
-  return {
-    width,
-    height,
-    strips: rows,
-    codec,
-    vehicle: typeof vehicle === 'string' ? vehicle : '',
-    version: typeof version === 'string' ? version : '',
-  };
+  return { width, height, strips: rows, codec };
 }
 
 /** The JSON behind the kind byte. */

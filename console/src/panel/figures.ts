@@ -1,6 +1,7 @@
 import { Fault } from '../message/fault';
 import { Gear } from '../message/gear';
 import type { StatusView, TelemetryView, VideoView } from '../report';
+import type { PictureFormat } from '../wire';
 import { byId, setText } from './element';
 import { UNKNOWN, count, megabits, ms, percent, quantity } from './format';
 import { Rows } from './rows';
@@ -63,6 +64,10 @@ export class Details {
     if (video !== null) this.#showVideo(video);
     if (telemetry !== null) this.#showVehicle(telemetry);
     if (status !== null) this.#showOperator(status);
+  }
+
+  showPicture({ width, height }: PictureFormat): void {
+    this.#page.set('picture size', `${width} x ${height}`, 'picture-size');
   }
 
   #showVideo(video: VideoView): void {

@@ -4,7 +4,7 @@ import { LatencyWindow } from '../latency';
 import { Rate } from '../rate';
 import type { VideoView } from '../report';
 import { stampAge } from '../stamp';
-import type { Hello, Slice } from '../wire';
+import type { PictureFormat, Slice } from '../wire';
 import { Pace } from './pace';
 import { Painter } from './painter';
 import type { Screen } from './screen';
@@ -56,15 +56,15 @@ export class Player {
     }, atNextFrame);
   }
 
-  /** Decoders begin anew: what came before belongs to another connection. */
-  start(hello: Hello): void {
+  /** Decoders begin anew: what came before belongs to another connection, or is of another size. */
+  start(picture: PictureFormat): void {
     this.stop();
     this.#pace = new Pace();
-    this.screen.arrange(hello);
-    this.#wished = hello.strips.map(() => -Infinity);
-    this.#decoders = hello.strips.map((_, strip) => new StripDecoder(
+    this.screen.arrange(picture);
+    this.#wished = picture.strips.map(() => -Infinity);
+    this.#decoders = picture.strips.map((_, strip) => new StripDecoder(
       strip,
-      { codec: hello.codec, optimizeForLatency: true },
+      { codec: picture.codec, optimizeForLatency: true },
       {
         frame: (frame, origin) => {
           const decoded = nowMs();

@@ -1,5 +1,5 @@
 import { STAMP_HEIGHT, STAMP_WIDTH, readStamp } from '../stamp';
-import type { Hello } from '../wire';
+import type { PictureFormat } from '../wire';
 
 /** The canvas; strips are drawn as they come. */
 export class Screen {
@@ -14,10 +14,10 @@ export class Screen {
   }
 
   /** Keeps what is shown when the size stays. */
-  arrange(hello: Hello): void {
-    this.#strips = hello.strips;
-    if (this.canvas.width !== hello.width) this.canvas.width = hello.width;
-    if (this.canvas.height !== hello.height) this.canvas.height = hello.height;
+  arrange({ width, height, strips }: PictureFormat): void {
+    this.#strips = strips;
+    if (this.canvas.width !== width) this.canvas.width = width;
+    if (this.canvas.height !== height) this.canvas.height = height;
   }
 
   /** Draws the visible part of a strip's frame at the strip's rows. */

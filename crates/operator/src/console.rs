@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
+use axum::extract::ws::{self, CloseFrame, WebSocket, WebSocketUpgrade};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -35,6 +35,7 @@ pub enum Wish {
 /// One browser drives at a time: a newer one takes over, and the older one is told so.
 pub struct Hub {
     viewer: Mutex<Option<Viewer>>,
+    vehicle: String,
     hello: Mutex<Bytes>,
     metrics: Mutex<String>,
     wishes: mpsc::Sender<Wish>,
@@ -56,6 +57,8 @@ struct Viewer {
     messages: mpsc::Sender<Bytes>,
     /// Dropping it tells the connection that another has taken over.
     _replaced: oneshot::Sender<()>,
+    /// Whether the newest hello has yet to be sent: nothing else goes before it.
+    hello_is_due: bool,
     /// Strips whose stream has a hole for this viewer until their next IDR.
     waiting_for_idr: u8,
 }
@@ -78,15 +81,17 @@ pub struct SliceHead {
 }
 
 impl Hub {
-    /// A hub nobody looks at yet. Wishes of the browser go to `wishes`; `unix_micros` reads the
-    /// operator's clock.
+    /// A hub nobody looks at yet, of `vehicle`'s pictures. Wishes of the browser go to `wishes`;
+    /// `unix_micros` reads the operator's clock.
     pub fn new(
+        vehicle: &str,
         wishes: mpsc::Sender<Wish>,
         unix_micros: impl Fn() -> u64 + Send + Sync + 'static,
     ) -> Self {
         Self {
             viewer: Mutex::new(None),
-            hello: Mutex::new(Bytes::new()),
+            vehicle: vehicle.to_owned(),
+            hello: Mutex::new(hello(vehicle, None)),
             metrics: Mutex::new(String::new()),
             wishes,
             feedback: Mutex::default(),
@@ -98,22 +103,14 @@ impl Hub {
         }
     }
 
-    /// Sets what a browser is told first: the picture's layout and the vehicle's name.
-    pub fn set_hello(&self, layout: &Layout, vehicle: &str) {
-        let strips: Vec<[usize; 2]> = (0..Layout::STRIP_COUNT)
-            .map(|strip| layout.strip_rows(strip))
-            .map(|rows| [rows.start, rows.len()])
-            .collect();
-        let json = serde_json::json!({
-            "width": layout.width(),
-            "height": layout.height(),
-            "strips": strips,
-            "codec": CODEC,
-            "vehicle": vehicle,
-            "version": env!("CARGO_PKG_VERSION"),
-        });
-        let message = tagged(kind::HELLO, json.to_string().as_bytes());
-        *lock(&self.hello) = message;
+    /// Sets how the pictures are laid out and coded, which the browser is told before the next slice:
+    /// it begins each strip anew, from an IDR.
+    pub fn set_picture(&self, layout: &Layout, codec: &str) {
+        *lock(&self.hello) = hello(&self.vehicle, Some((layout, codec)));
+        if let Some(viewer) = lock(&self.viewer).as_mut() {
+            (viewer.hello_is_due, viewer.waiting_for_idr) = (true, ALL_STRIPS);
+            self.greet(viewer);
+        }
     }
 
     /// Sets the text that `/metrics` shows.
@@ -136,7 +133,7 @@ impl Hub {
             lock(&self.feedback).keyframe_strips |= bit;
             return;
         }
-        if viewer.messages.try_send(message).is_ok() {
+        if self.greet(viewer) && viewer.messages.try_send(message).is_ok() {
             viewer.waiting_for_idr &= !bit;
         } else {
             viewer.waiting_for_idr |= bit;
@@ -169,23 +166,37 @@ impl Hub {
     }
 
     fn show(&self, kind: u8, bytes: &[u8]) {
-        if let Some(viewer) = lock(&self.viewer).as_ref() {
+        if let Some(viewer) = lock(&self.viewer).as_mut() {
+            self.greet(viewer);
             // Newer news follows within a tenth of a second.
             let _ = viewer.messages.try_send(tagged(kind, bytes));
         }
     }
 
-    fn attach(&self) -> (mpsc::Receiver<Bytes>, oneshot::Receiver<()>) {
+    /// Sends the newest hello if it is due and there is room for it; returns whether it has been sent.
+    fn greet(&self, viewer: &mut Viewer) -> bool {
+        if viewer.hello_is_due {
+            let hello = lock(&self.hello).clone();
+            viewer.hello_is_due = viewer.messages.try_send(hello).is_err();
+        }
+        !viewer.hello_is_due
+    }
+
+    /// Puts a new viewer in the place of the one before.
+    pub(crate) fn attach(&self) -> (mpsc::Receiver<Bytes>, oneshot::Receiver<()>) {
         let (messages, receiver) = mpsc::channel(MESSAGES_MAX);
         let (replaced, replacement) = oneshot::channel();
-        let hello = lock(&self.hello).clone();
-        if !hello.is_empty() {
-            messages.try_send(hello).expect("the queue is empty");
-        }
         *lock(&self.feedback) =
             VideoFeedback { keyframe_strips: ALL_STRIPS, ..VideoFeedback::default() };
-        *lock(&self.viewer) =
-            Some(Viewer { messages, _replaced: replaced, waiting_for_idr: ALL_STRIPS });
+        let mut viewer = Viewer {
+            messages,
+            _replaced: replaced,
+            hello_is_due: true,
+            waiting_for_idr: ALL_STRIPS,
+        };
+        let mut place = lock(&self.viewer);
+        self.greet(&mut viewer);
+        *place = Some(viewer);
         (receiver, replacement)
     }
 
@@ -314,19 +325,19 @@ async fn converse(socket: WebSocket, hub: Arc<Hub>) {
             biased;
             _ = &mut replaced => {
                 let reason = "another console took over".into();
-                let close = Message::Close(Some(CloseFrame { code: REPLACED, reason }));
+                let close = ws::Message::Close(Some(CloseFrame { code: REPLACED, reason }));
                 let _ = sink.send(close).await;
                 return;
             }
             incoming = stream.next() => match incoming {
-                Some(Ok(Message::Binary(bytes))) => hub.handle(&bytes),
-                Some(Ok(Message::Close(_)) | Err(_)) | None => return,
-                Some(Ok(Message::Text(_) | Message::Ping(_) | Message::Pong(_))) => None,
+                Some(Ok(ws::Message::Binary(bytes))) => hub.handle(&bytes),
+                Some(Ok(ws::Message::Close(_)) | Err(_)) | None => return,
+                Some(Ok(ws::Message::Text(_) | ws::Message::Ping(_) | ws::Message::Pong(_))) => None,
             },
             message = messages.recv() => message,
         };
         if let Some(bytes) = outgoing
-            && sink.send(Message::Binary(bytes)).await.is_err()
+            && sink.send(ws::Message::Binary(bytes)).await.is_err()
         {
             return;
         }
@@ -341,6 +352,26 @@ fn asset(path: &str) -> Response {
         }
         None => (StatusCode::NOT_FOUND, "no such file in the console\n").into_response(),
     }
+}
+
+/// Writes what a browser is told first: the vehicle's name and, once it is known, how its pictures are
+/// laid out and coded.
+fn hello(vehicle: &str, picture: Option<(&Layout, &str)>) -> Bytes {
+    let picture = picture.map(|(layout, codec)| {
+        let strips: Vec<[usize; 2]> = (0..layout.strip_count())
+            .map(|strip| layout.strip_rows(strip))
+            .map(|rows| [rows.start, rows.len()])
+            .collect();
+        serde_json::json!({
+            "width": layout.width(),
+            "height": layout.height(),
+            "strips": strips,
+            "codec": codec,
+        })
+    });
+    let version = env!("CARGO_PKG_VERSION");
+    let json = serde_json::json!({ "vehicle": vehicle, "version": version, "picture": picture });
+    tagged(kind::HELLO, json.to_string().as_bytes())
 }
 
 fn tagged(kind: u8, bytes: &[u8]) -> Bytes {
@@ -372,8 +403,6 @@ mod kind {
     pub(super) const VIDEO_FEEDBACK: u8 = 4;
 }
 
-/// Constrained baseline, level 3.1, as WebCodecs names it: what every strip's stream is.
-const CODEC: &str = "avc1.42E01F";
 const ALL_STRIPS: u8 = (1 << Layout::STRIP_COUNT) - 1;
 /// A third of a second of slices at 60 pictures a second.
 const MESSAGES_MAX: usize = 128;
@@ -381,13 +410,45 @@ const WISH_BYTES_MAX: usize = 4096;
 /// WebSocket close code: another console took over.
 const REPLACED: u16 = 4001;
 
+/// A message to the browser, as tests read it.
+#[cfg(test)]
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Message {
+    /// The size of the pictures, if it is known.
+    Hello { picture: Option<(usize, usize)> },
+    /// A slice.
+    Slice { strip: u8, kind: SliceKind },
+    /// Any other kind.
+    Other(u8),
+}
+
+#[cfg(test)]
+impl Message {
+    pub(crate) fn read(bytes: &[u8]) -> Self {
+        match bytes[0] {
+            kind::HELLO => {
+                let json: serde_json::Value = serde_json::from_slice(&bytes[1..]).expect("JSON");
+                let picture = &json["picture"];
+                let side = |name: &str| picture[name].as_u64().expect("a side") as usize;
+                let size = |_: &serde_json::Map<_, _>| (side("width"), side("height"));
+                Self::Hello { picture: picture.as_object().map(size) }
+            }
+            kind::SLICE => {
+                let kind = SliceKind::from_number(bytes[2]).expect("a kind");
+                Self::Slice { strip: bytes[1], kind }
+            }
+            other => Self::Other(other),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn hub() -> (Hub, mpsc::Receiver<Wish>) {
         let (sender, receiver) = mpsc::channel(8);
-        (Hub::new(sender, || 1_000_000), receiver)
+        (Hub::new("car-1", sender, || 1_000_000), receiver)
     }
 
     fn head(strip: u8, kind: SliceKind) -> SliceHead {
@@ -409,6 +470,8 @@ mod tests {
     fn a_viewer_sees_a_strip_from_its_first_idr_on() {
         let (hub, _wishes) = hub();
         let (mut messages, _replaced) = hub.attach();
+        let hello = messages.try_recv().unwrap();
+        assert_eq!(Message::read(&hello), Message::Hello { picture: None });
         assert_eq!(hub.take_feedback().keyframe_strips, ALL_STRIPS);
         show(&hub, head(2, SliceKind::Predicted), &[1]);
         assert!(messages.try_recv().is_err());
@@ -431,6 +494,26 @@ mod tests {
         }
         assert!(hub.slices_dropped.load(Ordering::Relaxed) >= 1);
         assert_eq!(hub.take_feedback().keyframe_strips & 2, 2);
+    }
+
+    #[test]
+    fn a_hello_that_finds_no_room_goes_before_the_next_slice() {
+        let (hub, _wishes) = hub();
+        let (mut messages, _replaced) = hub.attach();
+        (0..MESSAGES_MAX).for_each(|_| show(&hub, head(1, SliceKind::Idr), &[0]));
+        hub.set_picture(&Layout::of(640, 480).unwrap(), "avc1.42C01F");
+        while messages.try_recv().is_ok() {}
+        show(&hub, head(1, SliceKind::Predicted), &[0]);
+        assert!(messages.try_recv().is_err(), "each strip begins anew");
+        show(&hub, head(1, SliceKind::Idr), &[0]);
+        let told = [messages.try_recv().unwrap(), messages.try_recv().unwrap()];
+        assert_eq!(
+            told.map(|bytes| Message::read(&bytes)),
+            [
+                Message::Hello { picture: Some((640, 480)) },
+                Message::Slice { strip: 1, kind: SliceKind::Idr },
+            ]
+        );
     }
 
     #[test]

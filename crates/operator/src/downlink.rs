@@ -137,6 +137,28 @@ impl Downlink {
         reports
     }
 
+    /// Returns how the pictures are laid out, once every strip has told its size and all fit together.
+    pub fn layout(&self) -> Option<Layout> {
+        let (width, _) = self.strips.first()?.concealer.size()?;
+        let height = |strip: &Strip| strip.concealer.size().map(|(_, height)| height);
+        let layout =
+            Layout::of(width, self.strips.iter().map(height).sum::<Option<usize>>()?).ok()?;
+        (0..self.strips.len()).all(|strip| self.fits(strip, &layout)).then_some(layout)
+    }
+
+    /// Returns whether `strip` has the size that `layout` gives it.
+    pub fn fits(&self, strip: usize, layout: &Layout) -> bool {
+        let size = (layout.width(), layout.strip_rows(strip).len());
+        self.strips.get(strip).is_some_and(|strip| strip.concealer.size() == Some(size))
+    }
+
+    /// Returns the codec string of the most demanding strip for WebCodecs (RFC 6381), such as
+    /// `avc1.42C01F`; `None` before the first IDR.
+    pub fn codec(&self) -> Option<String> {
+        // The level stands last, and all strips have the same profile.
+        self.strips.iter().filter_map(|strip| strip.concealer.codec()).max()
+    }
+
     /// Forgets what a former session sent.
     pub fn reset(&mut self) {
         self.strips = (0..Layout::STRIP_COUNT).map(|_| Strip::new()).collect();

@@ -1,6 +1,7 @@
 //! The operator's side: downlink, console bridge, commands and recorder.
 #![forbid(unsafe_code)]
 
+mod canvas;
 mod config;
 pub mod console;
 pub mod downlink;
@@ -21,7 +22,6 @@ use tautline_net::driver::Driver;
 use tautline_net::metrics;
 use tautline_net::survey::{Latest, Table};
 use tautline_transport::crypto::Identity;
-use tautline_video::Layout;
 use tokio::sync::mpsc;
 
 pub use config::Config;
@@ -46,8 +46,8 @@ pub async fn run(
 ) -> anyhow::Result<()> {
     let clock = Clock::start();
     let (wishes, mut wished) = mpsc::channel(WISHES_MAX);
-    let hub = Arc::new(Hub::new(wishes, move || clock.unix_nanos(clock.now()) / 1_000));
-    hub.set_hello(&Layout::of(WIDTH, HEIGHT)?, &config.vehicle);
+    let hub =
+        Arc::new(Hub::new(&config.vehicle, wishes, move || clock.unix_nanos(clock.now()) / 1_000));
     let listener = console::listen(config.console).await?;
     let recorder = config.record.as_deref().map(Recorder::create).transpose()?;
     let shared = Arc::new(Shared::new(&config.vehicle));
@@ -116,8 +116,6 @@ fn beside(
     metrics::routes(&who, page, status).merge(probe.routes())
 }
 
-const WIDTH: usize = 1280;
-const HEIGHT: usize = 720;
 const WISHES_MAX: usize = 64;
 /// As often as commands go: a strip that has to heal waits no longer.
 const FEEDBACK_INTERVAL: Duration = Duration::from_millis(20);

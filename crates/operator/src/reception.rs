@@ -18,6 +18,7 @@ use tautline_transport::{ChannelNumber, Discard, Event, Session, link};
 use tautline_units::{ByteCount, Instant};
 use tautline_video::AccessUnit;
 
+use crate::canvas::Canvas;
 use crate::console::{Hub, SliceHead};
 use crate::downlink::{Downlink, Shown};
 use crate::probe::Watch;
@@ -27,6 +28,7 @@ use crate::rendezvous::Standing;
 /// What the event loop tells goes through here, on the loop's thread.
 pub(crate) struct Reception {
     downlink: Downlink,
+    canvas: Canvas,
     recorder: Option<Recorder>,
     hub: Arc<Hub>,
     shared: Arc<Shared>,
@@ -132,6 +134,7 @@ impl Reception {
         let downlink = Downlink::new(patience);
         Self {
             downlink,
+            canvas: Canvas::default(),
             recorder,
             hub,
             shared,
@@ -162,6 +165,7 @@ impl Reception {
         match event {
             Event::Established => {
                 self.downlink.reset();
+                self.canvas.handle_new_session();
                 self.shared.set_standing(Standing::new(SessionState::Established, ""));
                 *lock(&self.shared.vehicle_survey) = None;
                 self.watched(Watch::handle_new_session);
@@ -248,7 +252,7 @@ impl Reception {
             handed_on_after: now.since(captured_at),
         };
         let message = head.message(slice.bytes);
-        self.hub.show_slice(head, message.clone());
+        self.canvas.show(head, message.clone(), &self.downlink, &self.hub);
         if let Some(recorder) = &mut self.recorder {
             recorder.record(Entry {
                 picture: slice.picture,
@@ -330,6 +334,7 @@ impl Reception {
             ("downlink: telemetry malformed", self.telemetry_malformed),
             ("downlink: message malformed", self.others_malformed),
             ("console: slice dropped, browser too slow", count(&self.hub.slices_dropped)),
+            ("console: slice dropped, size of the picture not known", self.canvas.dropped()),
             ("console: message malformed", count(&self.hub.wishes_malformed)),
             ("console: message dropped", count(&self.hub.wishes_dropped)),
             ("console: command stale", count(&self.hub.commands_stale)),

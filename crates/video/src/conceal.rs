@@ -5,6 +5,7 @@ use crate::h264::bits;
 use crate::h264::nal::{self, NalUnit};
 use crate::h264::parameters::{PictureOrder, PictureParameters, Sequence};
 use crate::h264::slice_header::{self, SliceHeader};
+use crate::layout::MACROBLOCK;
 use crate::{Encoded, Error};
 
 /// Keeps one strip's stream whole for its decoder when slices are lost.
@@ -136,6 +137,16 @@ impl Concealer {
     /// True before the first IDR and from a loss until it has healed.
     pub fn is_damaged(&self) -> bool {
         self.stream.as_ref().is_none_or(|stream| stream.damaged)
+    }
+
+    /// Returns the strip's width and height in pixels, as its parameter sets tell them.
+    ///
+    /// `None` before the first IDR.
+    pub fn size(&self) -> Option<(usize, usize)> {
+        let sequence = &self.stream.as_ref()?.sequence;
+        let columns = sequence.macroblock_columns;
+        let rows = sequence.macroblock_count / columns;
+        Some((columns as usize * MACROBLOCK, rows as usize * MACROBLOCK))
     }
 
     /// The strip's codec string for WebCodecs and MSE (RFC 6381), such as `avc1.42C01F`.

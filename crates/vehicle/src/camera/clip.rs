@@ -39,7 +39,7 @@ impl ClipSensor {
         );
         let layout = Layout::within(width, height).with_context(|| {
             format!(
-                "{} has pictures of {width}x{height}: `ffmpeg -i IN -vf scale=1280:720 OUT` makes \
+                "{} has pictures of {width}x{height}: `ffmpeg -i IN -vf scale=640:480 OUT` makes \
                  one of another size",
                 path.display()
             )

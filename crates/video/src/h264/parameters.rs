@@ -12,6 +12,8 @@ pub(crate) struct Sequence {
     /// log2_max_frame_num: the length of frame_num in bits, 4 to 16.
     pub(crate) frame_number_bits: u32,
     pub(crate) order: PictureOrder,
+    /// PicWidthInMbs
+    pub(crate) macroblock_columns: u32,
     /// PicWidthInMbs * FrameHeightInMbs
     pub(crate) macroblock_count: u32,
 }
@@ -51,7 +53,14 @@ impl Sequence {
         if !reader.bit()? {
             return Err(Error::Unsupported { what: "interlaced coding" });
         }
-        Ok(Self { id, profile, frame_number_bits, order, macroblock_count: width * height })
+        Ok(Self {
+            id,
+            profile,
+            frame_number_bits,
+            order,
+            macroblock_columns: width,
+            macroblock_count: width * height,
+        })
     }
 }
 
@@ -196,7 +205,7 @@ mod tests {
             let sequence = Sequence::parse(&payload).unwrap();
             assert_eq!(sequence.order, order);
             assert_eq!(sequence.frame_number_bits, 15);
-            assert_eq!(sequence.macroblock_count, 560);
+            assert_eq!((sequence.macroblock_columns, sequence.macroblock_count), (80, 560));
             assert_eq!(sequence.profile, [0x42, 0xC0, 0x1F]);
         }
     }

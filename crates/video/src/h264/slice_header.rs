@@ -164,6 +164,7 @@ mod tests {
             profile: [66, 192, 31],
             frame_number_bits: 15,
             order,
+            macroblock_columns: 80,
             macroblock_count: 560,
         }
     }

@@ -1,0 +1,227 @@
+//! The page's canvas: laid out by the pictures that come.
+
+use std::collections::VecDeque;
+
+use axum::body::Bytes;
+use tautline_video::Layout;
+
+use crate::console::{Hub, SliceHead};
+use crate::downlink::Downlink;
+
+/// What the console's page is laid out for, and the slices that wait until it is.
+///
+/// The parameter sets of the strips tell their sizes. Until every strip has told its own, as when a
+/// session begins or a vehicle comes back with another camera, slices are held, so that none is drawn
+/// where it does not belong. Memory: at most [`HELD_MAX`] slices.
+#[derive(Debug, Default)]
+pub(crate) struct Canvas {
+    layout: Option<Layout>,
+    held: VecDeque<(SliceHead, Bytes)>,
+    dropped: u64,
+}
+
+impl Canvas {
+    /// Shows a slice that `downlink` has put in order, or holds it until the page is laid out for it;
+    /// `message` is what [`SliceHead::message`] wrote.
+    pub(crate) fn show(&mut self, head: SliceHead, message: Bytes, downlink: &Downlink, hub: &Hub) {
+        let strip = usize::from(head.strip);
+        if self.layout.is_some_and(|layout| downlink.fits(strip, &layout)) {
+            hub.show_slice(head, message);
+            return;
+        }
+        if self.held.len() == HELD_MAX {
+            self.held.pop_front();
+            self.dropped += 1;
+        }
+        self.held.push_back((head, message));
+        let (Some(layout), Some(codec)) = (downlink.layout(), downlink.codec()) else { return };
+        self.layout = Some(layout);
+        hub.set_picture(&layout, &codec);
+        for (head, message) in self.held.drain(..) {
+            hub.show_slice(head, message);
+        }
+    }
+
+    /// Forgets what is held of a former session.
+    pub(crate) fn handle_new_session(&mut self) {
+        self.dropped += self.held.len() as u64;
+        self.held.clear();
+    }
+
+    /// Returns how many slices were dropped while the size was not known.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.dropped
+    }
+}
+
+/// A third of a second of slices at 60 pictures a second: an IDR that was lost has come again by then.
+const HELD_MAX: usize = 120;
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+    use std::time::Duration;
+
+    use tautline_units::{ByteCount, Instant};
+    use tautline_video::avc::Healing;
+    use tautline_video::{Backend, Encoder, Picture, Refresh, Slice, SliceKind};
+    use tokio::sync::mpsc;
+
+    use super::*;
+    use crate::console::Message;
+    use crate::downlink::Shown;
+
+    /// A vehicle's strips, the downlink and canvas that they go through, and what the page gets.
+    struct Stand {
+        encoders: Vec<Box<dyn Encoder>>,
+        layout: Layout,
+        picture: u32,
+        downlink: Downlink,
+        canvas: Canvas,
+        hub: Hub,
+    }
+
+    impl Stand {
+        fn new(width: usize, height: usize) -> Self {
+            let (wishes, _) = mpsc::channel(1);
+            let layout = Layout::of(width, height).unwrap();
+            Self {
+                encoders: Self::encoders(&layout),
+                layout,
+                picture: 0,
+                downlink: Downlink::new(Duration::ZERO),
+                canvas: Canvas::default(),
+                hub: Hub::new("car-1", wishes, || 0),
+            }
+        }
+
+        fn encoders(layout: &Layout) -> Vec<Box<dyn Encoder>> {
+            let backend = Backend::Avc(Healing::Idr);
+            let height = |strip| layout.strip_rows(strip).len();
+            let open = |strip| backend.open(layout.width(), height(strip), 30).unwrap();
+            (0..Layout::STRIP_COUNT).map(open).collect()
+        }
+
+        /// Restarts the vehicle with pictures of another size.
+        fn restart(&mut self, width: usize, height: usize) {
+            self.layout = Layout::of(width, height).unwrap();
+            (self.encoders, self.picture) = (Self::encoders(&self.layout), 0);
+            self.downlink.reset();
+            self.canvas.handle_new_session();
+        }
+
+        /// Sends a picture, IDRs of those strips that `idrs` names, and loses those that `lost` names.
+        fn picture(&mut self, idrs: &[usize], lost: &[usize]) {
+            let Self { encoders, layout, picture, downlink, canvas, hub } = self;
+            for (strip, encoder) in encoders.iter_mut().enumerate() {
+                let rows = Picture::new(layout.width(), layout.strip_rows(strip).len()).unwrap();
+                let refresh = if idrs.contains(&strip) { Refresh::Idr } else { Refresh::No };
+                let encoded = encoder.encode(&rows, ByteCount::new(2_000), refresh).unwrap();
+                let slice = Slice {
+                    picture: *picture,
+                    strip: strip as u8,
+                    kind: encoded.kind,
+                    history: encoded.history,
+                    captured_at: Instant::ZERO,
+                    encoded_at: Instant::ZERO,
+                    bytes: encoded.bytes,
+                };
+                if lost.contains(&strip) {
+                    continue;
+                }
+                let mut due = Vec::new();
+                downlink.handle_slice(slice, Instant::ZERO, |shown| due.push(shown));
+                for Shown { slice, .. } in due {
+                    let head = SliceHead {
+                        strip: slice.strip,
+                        kind: slice.kind,
+                        picture: slice.picture,
+                        captured_unix_micros: 0,
+                        encoded_after: Duration::ZERO,
+                        handed_on_after: Duration::ZERO,
+                    };
+                    canvas.show(head, head.message(slice.bytes), downlink, hub);
+                }
+            }
+            *picture += 1;
+        }
+    }
+
+    const ALL: [usize; 6] = [0, 1, 2, 3, 4, 5];
+
+    /// Everything that waits for the page: the picture of each hello, and each slice's strip.
+    fn taken(page: &mut mpsc::Receiver<Bytes>) -> Vec<Message> {
+        std::iter::from_fn(|| page.try_recv().ok()).map(|bytes| Message::read(&bytes)).collect()
+    }
+
+    fn hello(width: usize, height: usize) -> Message {
+        Message::Hello { picture: Some((width, height)) }
+    }
+
+    #[test]
+    fn the_page_is_told_the_size_that_comes_before_its_first_slice() {
+        let mut stand = Stand::new(640, 480);
+        let (mut page, _replaced) = stand.hub.attach();
+        assert_eq!(taken(&mut page), [Message::Hello { picture: None }]);
+        stand.picture(&[], &[]);
+        let mut expected = vec![hello(640, 480)];
+        expected
+            .extend(ALL.map(|strip| Message::Slice { strip: strip as u8, kind: SliceKind::Idr }));
+        assert_eq!(taken(&mut page), expected);
+        stand.picture(&[], &[]);
+        assert_eq!(taken(&mut page).len(), 6);
+        // A page that is opened later is told at once.
+        let (mut page, _replaced) = stand.hub.attach();
+        assert_eq!(taken(&mut page), [hello(640, 480)]);
+    }
+
+    #[test]
+    fn a_lost_idr_delays_the_size_and_nothing_else() {
+        let mut stand = Stand::new(640, 480);
+        let (mut page, _replaced) = stand.hub.attach();
+        stand.picture(&[], &[4]);
+        stand.picture(&[], &[]);
+        assert_eq!(taken(&mut page), [Message::Hello { picture: None }]);
+        stand.picture(&[4], &[]);
+        let told = taken(&mut page);
+        assert_eq!(told[0], hello(640, 480));
+        assert_eq!(told.len(), 1 + 5 * 3 + 1);
+        assert_eq!(stand.canvas.dropped(), 0);
+    }
+
+    #[test]
+    fn a_vehicle_that_comes_back_with_another_size_is_laid_out_anew() {
+        let mut stand = Stand::new(640, 480);
+        let (mut page, _replaced) = stand.hub.attach();
+        stand.picture(&[], &[]);
+        stand.restart(1024, 768);
+        taken(&mut page);
+        stand.picture(&[], &[0]);
+        assert_eq!(taken(&mut page), []);
+        stand.picture(&[0], &[]);
+        let told = taken(&mut page);
+        assert_eq!(told[0], hello(1024, 768));
+        assert_eq!(told.len(), 1 + 5 * 2 + 1);
+        // The same size again needs no other layout, and nothing waits.
+        stand.restart(1024, 768);
+        stand.picture(&[], &[0]);
+        assert_eq!(taken(&mut page).len(), 5);
+    }
+
+    #[test]
+    fn what_is_held_is_bounded_and_a_strip_with_a_hole_waits_for_its_idr() {
+        let mut stand = Stand::new(640, 480);
+        let (mut page, _replaced) = stand.hub.attach();
+        stand.hub.take_feedback();
+        (0..30).for_each(|_| stand.picture(&[], &[5]));
+        assert_eq!(stand.canvas.held.len(), HELD_MAX);
+        assert_eq!(stand.canvas.dropped(), 30 * 5 - HELD_MAX as u64);
+        stand.picture(&[5], &[]);
+        assert_eq!(
+            taken(&mut page)[1..],
+            [hello(640, 480), Message::Slice { strip: 5, kind: SliceKind::Idr },]
+        );
+        assert_eq!(stand.hub.take_feedback().keyframe_strips, 0b1_1111);
+        assert_eq!(stand.hub.slices_dropped.load(Ordering::Relaxed), 0);
+    }
+}

@@ -1,0 +1,162 @@
+//! Pictures of any size, from a sensor through camera, encoders and downlink into a recording.
+
+#![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
+
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use tautline_net::clock::Clock;
+use tautline_operator::downlink::Downlink;
+use tautline_operator::recorder::{Entry, INDEX, PICTURES, Recorder};
+use tautline_units::{Bitrate, Instant};
+use tautline_vehicle::camera::{self, Counters, Outlet};
+use tautline_vehicle::encode::{Meter, Turn, Wishes};
+use tautline_video::avc::Healing;
+use tautline_video::openh264::StripDecoder;
+use tautline_video::{Backend, Decoder, Error, Layout, Picture, Sensor, Slice, SliceKind};
+
+/// A gradient that moves, thirty times a second.
+struct Gradient {
+    layout: Layout,
+    shown: usize,
+    left: usize,
+}
+
+impl Sensor for Gradient {
+    fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    fn pictures_per_second(&self) -> f64 {
+        30.0
+    }
+
+    fn next_picture(&mut self) -> Result<bool, Error> {
+        self.shown += 1;
+        Ok(self.shown <= self.left)
+    }
+
+    fn read(&mut self, strip: usize, rows: &mut Picture) {
+        let (width, top) = (rows.width(), self.layout.strip_rows(strip).start);
+        for (row, luma) in rows.planes_mut().0.chunks_exact_mut(width).enumerate() {
+            for (column, value) in luma.iter_mut().enumerate() {
+                *value = ((top + row) / 8 + column / 16 + self.shown) as u8;
+            }
+        }
+    }
+}
+
+/// Every slice that the vehicle's own threads make of `pictures` pictures.
+fn slices_of(layout: Layout, pictures: usize) -> Vec<Slice> {
+    let sensor = Gradient { layout, shown: 0, left: pictures };
+    let clock = Clock::start();
+    let wishes = Arc::new(Wishes::new());
+    wishes.set_budget(Bitrate::from_mbps(4), clock.now());
+    let (outlet, queues, give_back) = Outlet::new(2, wishes.clone());
+    let turns = Turn::all(Backend::JoinableAvc(Healing::Idr), &layout, 2, 30.0).unwrap();
+    let (meter, counters, stop) = (Meter::default(), Counters::default(), AtomicBool::new(false));
+    let (sender, slices) = channel();
+    std::thread::scope(|scope| {
+        for (turn, queue) in turns.into_iter().zip(queues) {
+            let (sender, give_back, wishes, meter) =
+                (sender.clone(), give_back.clone(), &wishes, &meter);
+            scope.spawn(move || {
+                turn.run(&queue, &give_back, wishes, meter, clock, |slice, _| {
+                    sender.send(slice).is_ok()
+                });
+            });
+        }
+        drop(sender);
+        camera::run(Box::new(sensor), outlet, &counters, clock, &stop).unwrap();
+    });
+    slices.into_iter().collect()
+}
+
+/// Takes the slices as units, in their order, and records what is shown of them.
+fn record(slices: Vec<Slice>, downlink: &mut Downlink, recorder: &mut Recorder) {
+    for slice in slices {
+        let slice = downlink.parse(slice.into_unit()).unwrap();
+        downlink.handle_slice(slice, Instant::ZERO, |shown| {
+            recorder.record(Entry {
+                picture: shown.slice.picture,
+                strip: shown.slice.strip,
+                kind: shown.slice.kind,
+                captured_at: shown.slice.captured_at,
+                shown_at: shown.slice.encoded_at,
+                is_whole: shown.is_whole,
+                bytes: shown.slice.bytes.to_vec().into(),
+            });
+        });
+    }
+}
+
+/// The width and height of the picture that an access unit decodes to.
+fn size(access_unit: &[u8]) -> (usize, usize) {
+    let picture = StripDecoder::new().unwrap().decode(access_unit).unwrap().unwrap();
+    (picture.width(), picture.height())
+}
+
+/// The first access unit of a stream of whole pictures: up to the second slice that begins at
+/// macroblock 0, whose header's first bit is then set.
+fn first_access_unit(stream: &[u8]) -> &[u8] {
+    let begins = |at: &usize| {
+        let unit = &stream[*at..];
+        unit.starts_with(&[0, 0, 1]) && matches!(unit[3] & 31, 1 | 5) && unit[4] & 0x80 != 0
+    };
+    let second = (0..stream.len() - 5).filter(begins).nth(1);
+    // A start code may have a zero more before it.
+    &stream[..second.map_or(stream.len(), |at| at - usize::from(stream[at - 1] == 0))]
+}
+
+#[test]
+fn pictures_of_any_size_come_through_to_the_recording() {
+    for (width, height) in [(640, 480), (1024, 768), (352, 96)] {
+        let layout = Layout::of(width, height).unwrap();
+        let slices = slices_of(layout, 12);
+        assert!(slices.iter().filter(|slice| slice.kind == SliceKind::Idr).count() >= 6);
+        let folder = tempfile::tempdir().unwrap();
+        let mut downlink = Downlink::new(Duration::ZERO);
+        let mut recorder = Recorder::create(folder.path()).unwrap();
+        assert_eq!(downlink.layout(), None);
+        record(slices, &mut downlink, &mut recorder);
+        assert_eq!(downlink.layout(), Some(layout));
+        assert!(downlink.codec().unwrap().starts_with("avc1.42"));
+        drop(recorder);
+        let index = fs::read_to_string(folder.path().join(INDEX)).unwrap();
+        for strip in 0..Layout::STRIP_COUNT {
+            let lines =
+                index.lines().filter(|line| line.split(',').nth(1) == Some(&strip.to_string()));
+            let bytes = lines.map(|line| line.split(',').nth(5).unwrap().parse::<usize>().unwrap());
+            let first = bytes.clone().next().unwrap();
+            assert!(bytes.count() > 1, "strip {strip} of {width}x{height}");
+            let stream = fs::read(folder.path().join(format!("strip-{strip}.h264"))).unwrap();
+            assert_eq!(size(&stream[..first]), (width, layout.strip_rows(strip).len()));
+        }
+        let stream = fs::read(folder.path().join(PICTURES)).unwrap();
+        assert_eq!(size(first_access_unit(&stream)), (width, height));
+    }
+}
+
+#[test]
+fn a_vehicle_that_comes_back_with_another_size_is_recorded_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut downlink = Downlink::new(Duration::ZERO);
+    let mut recorder = Recorder::create(folder.path()).unwrap();
+    for (width, height) in [(640, 480), (352, 192)] {
+        let layout = Layout::of(width, height).unwrap();
+        downlink.reset();
+        assert_eq!(downlink.layout(), None);
+        record(slices_of(layout, 6), &mut downlink, &mut recorder);
+        assert_eq!(downlink.layout(), Some(layout));
+    }
+    drop(recorder);
+    // One film: the second size begins with parameter sets of its own.
+    let stream = fs::read(folder.path().join(PICTURES)).unwrap();
+    assert_eq!(size(first_access_unit(&stream)), (640, 480));
+    let mut sets = (0..stream.len() - 4).filter(|at| stream[*at..].starts_with(&[0, 0, 1, 0x67]));
+    let last = sets.next_back().unwrap();
+    assert_eq!(size(first_access_unit(&stream[last - 1..])), (352, 192));
+}
