@@ -74,7 +74,7 @@ test('the counters of both ends are shown, and printed by status', async () => {
   await page.locator('#counts > summary').click();
   const cell = (table, line) => page.locator(`[data-testid=counts-${table}] tr`,
     { has: page.locator('th', { hasText: line }) }).locator('td').first().innerText();
-  await eventually(async () => Number((await cell('units', /^complete/)).replaceAll(',', '')), (count) => count > 100, 5_000);
+  await eventually(async () => Number((await cell('units', /^complete/)).replaceAll(',', '')), (count) => count > 100, 10_000);
   assert.equal(await cell('up', /^packet size/), '1200');
   await page.locator('#counts > summary').click();
   const { code, out } = await tautline('status', demo.address.slice('http://'.length));
@@ -119,7 +119,7 @@ test('killing the operator stops the car by itself', async () => {
   const speedBefore = await metric('speed_metres_per_second');
   process.kill(demo.processes.operator, 'SIGKILL');
   const killed = performance.now();
-  await eventually(() => metric('brake'), (brake) => brake === 1, 2_000, 5);
+  await eventually(() => metric('brake_ratio'), (brake) => brake === 1, 2_000, 5);
   const braking = performance.now() - killed;
   await eventually(() => metric('speed_metres_per_second'), (speed) => Math.abs(speed) < 0.05, 8_000);
   const stopped = performance.now() - killed;

@@ -6,7 +6,7 @@
  */
 import { OperatorClock, nowMs } from './clock';
 import { Counters } from './counters';
-import { readStatus, readSurvey, readTelemetry } from './reading';
+import { readSnapshot, readStatus, readTelemetry } from './reading';
 import type { EngineReport, PageRequest } from './report';
 import { OperatorSocket } from './socket';
 import { Player } from './video/player';
@@ -101,8 +101,8 @@ class Engine {
       case FROM_OPERATOR.status:
         page.postMessage({ kind: 'status', status: readStatus(message) });
         return;
-      case FROM_OPERATOR.survey:
-        page.postMessage({ kind: 'survey', survey: readSurvey(message) });
+      case FROM_OPERATOR.snapshot:
+        page.postMessage({ kind: 'snapshot', snapshot: readSnapshot(message) });
         return;
       case FROM_OPERATOR.pong: {
         const pong = parsePong(message);

@@ -3,6 +3,7 @@ import { nowMs } from './clock';
 import { Gamepads } from './input/gamepad';
 import { Keyboard } from './input/keyboard';
 import { Seat } from './input/seat';
+import { End } from './message/end';
 import { Banner, STALE_MS, type Action } from './panel/banner';
 import { Counts } from './panel/counts';
 import { Dials } from './panel/dials';
@@ -13,8 +14,10 @@ import { Header } from './panel/header';
 import { Links } from './panel/links';
 import { PadPanel } from './panel/pad';
 import { Timing } from './panel/timing';
+import type {
+  Connection, Controlled, EngineReport, PageRequest, SnapshotView, StatusView, TelemetryView, VideoView,
+} from './report';
 import type { PictureFormat } from './wire';
-import type { Connection, Controlled, EngineReport, PageRequest, StatusView, TelemetryView, VideoView } from './report';
 
 // Figures are read by eye: faster would only cost.
 const RENDER_MS = 100;
@@ -50,6 +53,9 @@ class Console {
   #telemetry: TelemetryView | null = null;
   #telemetryAtMs = 0;
   #status: StatusView | null = null;
+  #operatorSnapshot: SnapshotView | null = null;
+  #vehicleSnapshot: SnapshotView | null = null;
+  #vehicleSnapshotAtMs = 0;
   #video: VideoView | null = null;
   #sent: Controlled = this.#seat.command({ keys: this.#keyboard.keys(), pad: null, speedMps: null }, 0);
   #tickedAtMs = nowMs();
@@ -85,10 +91,9 @@ class Console {
         return;
       case 'status':
         this.#status = report.status;
-        this.#figures.observe(report.status, nowMs());
         return;
-      case 'survey':
-        this.#counts.observe(report.survey, nowMs());
+      case 'snapshot':
+        this.#takeSnapshot(report.snapshot);
         return;
       case 'video':
         this.#video = report.video;
@@ -102,6 +107,15 @@ class Console {
     if (picture === null) return;
     byId('picture').style.setProperty('--ratio', String(picture.width / picture.height));
     this.#details.showPicture(picture);
+  }
+
+  #takeSnapshot(snapshot: SnapshotView): void {
+    if (snapshot.end === End.Operator) {
+      this.#operatorSnapshot = snapshot;
+    } else {
+      this.#vehicleSnapshot = snapshot;
+      this.#vehicleSnapshotAtMs = nowMs();
+    }
   }
 
   #tick(): void {
@@ -173,13 +187,14 @@ class Console {
       release: this.#seat.released,
     });
     this.#header.show(this.#connection, this.#vehicle, this.#status, this.#seat.emergencyStopped);
-    if (this.#status !== null) this.#links.show(this.#status, this.#telemetry?.links ?? null, now);
-    if (this.#telemetry !== null) this.#figures.showTelemetry(this.#telemetry);
+    const [vehicle, operator] = [this.#vehicleSnapshot, this.#operatorSnapshot];
+    if (this.#status !== null) this.#links.show(this.#status, operator, vehicle, now);
+    this.#figures.show(vehicle, operator);
     if (this.#video !== null) this.#figures.showVideo(this.#video);
-    this.#timing.show(this.#video, this.#telemetry, now);
-    this.#drops.show(this.#status, this.#telemetry, this.#video);
-    this.#counts.show(this.#status?.links ?? [], now);
-    this.#details.show(this.#status, this.#telemetry, this.#video);
+    this.#timing.show(this.#video, now);
+    this.#drops.show(operator, vehicle, this.#video);
+    this.#counts.show(vehicle, operator, vehicle === null ? null : now - this.#vehicleSnapshotAtMs);
+    this.#details.show(this.#status, this.#telemetry, vehicle, operator, this.#video);
     this.#padPanel.show();
   }
 

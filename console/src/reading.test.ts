@@ -1,66 +1,108 @@
 import { Builder } from 'flatbuffers';
 import { describe, expect, it } from 'vitest';
-import { ClassSurvey } from './message/class-survey';
+import { ChannelStats } from './message/channel-stats';
 import { Delays } from './message/delays';
+import { DropCount } from './message/drop-count';
 import { End } from './message/end';
 import { LinkState } from './message/link-state';
-import { LinkSurvey } from './message/link-survey';
-import { Survey } from './message/survey';
-import { UnitClass } from './message/unit-class';
-import { readSurvey } from './reading';
+import { LinkStats } from './message/link-stats';
+import { ProcessStats } from './message/process-stats';
+import { SessionStats } from './message/session-stats';
+import { Snapshot } from './message/snapshot';
+import { Value } from './message/value';
+import { readSnapshot } from './reading';
 import { BadMessage, FROM_OPERATOR } from './wire';
 
-function surveyMessage({ classes = 1, end = End.Vehicle }: { classes?: number; end?: End } = {}): ArrayBuffer {
+interface Parts {
+  end?: End;
+  session?: boolean;
+  process?: boolean;
+  linkCount?: number;
+}
+
+function snapshotMessage({ end = End.Vehicle, session = true, process = true, linkCount = 1 }: Parts = {}): ArrayBuffer {
   const builder = new Builder(512);
-  LinkSurvey.startLinkSurvey(builder);
-  LinkSurvey.addLink(builder, 3);
-  LinkSurvey.addState(builder, LinkState.Up);
-  LinkSurvey.addDatagramBytes(builder, 1452);
-  LinkSurvey.addSentBps(builder, 2_900_000n);
-  LinkSurvey.addOwdOut(builder, Delays.createDelays(builder, 24, 61, 104));
-  LinkSurvey.addLossOut(builder, 0.125);
-  LinkSurvey.addPacketsLate(builder, 7n);
-  const link = LinkSurvey.endLinkSurvey(builder);
-  const units = Array.from({ length: classes }, () => {
-    ClassSurvey.startClassSurvey(builder);
-    ClassSurvey.addUnitClass(builder, UnitClass.Media);
-    ClassSurvey.addOffered(builder, 3_600n);
-    return ClassSurvey.endClassSurvey(builder);
-  });
-  const links = Survey.createLinksVector(builder, [link]);
-  const vector = Survey.createClassesVector(builder, units);
-  Survey.finishSurveyBuffer(builder, Survey.createSurvey(builder, end, links, vector));
+  const sessionStats = session ? buildSession(builder, linkCount) : 0;
+  const processStats = process ? buildProcess(builder) : 0;
+  Snapshot.startSnapshot(builder);
+  Snapshot.addEnd(builder, end);
+  if (session) Snapshot.addSession(builder, sessionStats);
+  if (process) Snapshot.addProcess(builder, processStats);
+  Snapshot.finishSnapshotBuffer(builder, Snapshot.endSnapshot(builder));
   const bytes = builder.asUint8Array();
   const message = new Uint8Array(1 + bytes.length);
-  message[0] = FROM_OPERATOR.survey;
+  message[0] = FROM_OPERATOR.snapshot;
   message.set(bytes, 1);
   return message.buffer;
 }
 
-describe('readSurvey', () => {
+function buildSession(builder: Builder, linkCount: number): number {
+  const linkName = builder.createString('north 1');
+  LinkStats.startLinkStats(builder);
+  LinkStats.addLink(builder, 3);
+  LinkStats.addName(builder, linkName);
+  LinkStats.addState(builder, LinkState.Up);
+  LinkStats.addDatagramBytes(builder, 1452);
+  LinkStats.addSentBps(builder, 2_900_000n);
+  LinkStats.addOwdOut(builder, Delays.createDelays(builder, 24, 61, 104));
+  LinkStats.addLossOut(builder, 0.125);
+  LinkStats.addPacketsLate(builder, 7n);
+  const link = LinkStats.endLinkStats(builder);
+  const links = SessionStats.createLinksVector(builder, Array.from({ length: linkCount }, () => link));
+  const channelName = builder.createString('media');
+  ChannelStats.startChannelStats(builder);
+  ChannelStats.addChannel(builder, 1);
+  ChannelStats.addName(builder, channelName);
+  ChannelStats.addOffered(builder, 3_600n);
+  const channels = SessionStats.createChannelsVector(builder, [ChannelStats.endChannelStats(builder)]);
+  return SessionStats.createSessionStats(builder, links, channels, drops(builder, 'media_expired', 5n));
+}
+
+function buildProcess(builder: Builder): number {
+  const value = Value.createValue(builder, builder.createString('battery'), 48.5, builder.createString('V'), false);
+  const values = ProcessStats.createValuesVector(builder, [value]);
+  return ProcessStats.createProcessStats(builder, values, drops(builder, 'camera: picture skipped', 2n));
+}
+
+function drops(builder: Builder, name: string, count: bigint): number {
+  const drop = DropCount.createDropCount(builder, builder.createString(name), count);
+  return SessionStats.createDropsVector(builder, [drop]);
+}
+
+describe('readSnapshot', () => {
   it('copies what is told and knows what is not', () => {
-    const survey = readSurvey(surveyMessage());
-    expect([survey.end, survey.links.length, survey.classes.length]).toEqual([End.Vehicle, 1, 1]);
-    const link = survey.links[0]!;
-    expect(link).toMatchObject({ link: 3, state: LinkState.Up, datagramBytes: 1452, sentBps: 2.9e6, lossOut: 0.125 });
+    const { end, links, channels, values, drops: told } = readSnapshot(snapshotMessage());
+    expect([end, links.length, channels.length]).toEqual([End.Vehicle, 1, 1]);
+    const link = links[0]!;
+    expect(link).toMatchObject({
+      link: 3, name: 'north 1', state: LinkState.Up, datagramBytes: 1452, sentBps: 2.9e6, lossOut: 0.125, lossIn: null,
+    });
     expect([link.owdOut, link.owdIn, link.rttMs]).toEqual([{ p50: 24, p95: 61, p99: 104 }, null, null]);
-    expect([link.packets.late, link.packets.lost]).toEqual([7, 0]);
-    expect(survey.classes[0]).toMatchObject({ class: UnitClass.Media, units: { offered: 3600, accepted: 0 } });
+    expect([link.counts.packetsLate, link.counts.packetsLost]).toEqual([7, 0]);
+    expect(channels[0]).toMatchObject({ channel: 1, name: 'media', lateOrLost: null, counts: { offered: 3600, accepted: 0 } });
+    expect(values).toEqual([{ name: 'battery', number: 48.5, unit: 'V', total: false }]);
+    expect(told).toEqual([{ name: 'camera: picture skipped', count: 2 }, { name: 'media_expired', count: 5 }]);
   });
 
-  it('refuses what no survey says', () => {
-    expect(() => readSurvey(surveyMessage({ classes: 3 }))).toThrow(BadMessage);
-    expect(() => readSurvey(surveyMessage({ end: 9 as End }))).toThrow(BadMessage);
+  it('is empty where a part is not told', () => {
+    const before = readSnapshot(snapshotMessage({ session: false }));
+    expect([before.links, before.channels, before.values.length, before.drops.length]).toEqual([[], [], 1, 1]);
+    expect(readSnapshot(snapshotMessage({ process: false })).values).toEqual([]);
+  });
+
+  it('refuses what no snapshot says', () => {
+    expect(() => readSnapshot(snapshotMessage({ linkCount: 65 }))).toThrow(BadMessage);
+    expect(() => readSnapshot(snapshotMessage({ end: 9 as End }))).toThrow(BadMessage);
   });
 
   it('throws nothing but errors on a message with any byte changed', () => {
-    const whole = surveyMessage();
+    const whole = snapshotMessage();
     for (let at = 0; at < whole.byteLength; at += 1) {
       for (const value of [0x00, 0x7f, 0x80, 0xff]) {
         const message = whole.slice(0);
         new Uint8Array(message)[at] = value;
         try {
-          readSurvey(message);
+          readSnapshot(message);
         } catch (error) {
           expect(error).toBeInstanceOf(Error);
         }

@@ -1,29 +1,30 @@
 /** Copies the FlatBuffers into plain values; throws on bytes that do not hold together. */
-import type { ClassSurvey } from './message/class-survey';
+import type { ChannelStats } from './message/channel-stats';
 import type { Delays } from './message/delays';
+import type { DropCount } from './message/drop-count';
 import { End } from './message/end';
 import { Fault } from './message/fault';
 import { Gear } from './message/gear';
 import { LinkState } from './message/link-state';
-import type { LinkStatus } from './message/link-status';
-import type { LinkSurvey } from './message/link-survey';
+import type { LinkStats } from './message/link-stats';
 import { Mode } from './message/mode';
 import { OperatorStatus } from './message/operator-status';
 import { SessionState } from './message/session-state';
-import { Survey } from './message/survey';
+import { Snapshot } from './message/snapshot';
 import { Telemetry } from './message/telemetry';
-import { UnitClass } from './message/unit-class';
+import type { Value } from './message/value';
 import type {
-  ClassSurveyView, DelaysView, LinkSurveyView, LinkView, StatusView, SurveyView, TelemetryView,
+  ChannelView, DelaysView, DropView, LinkView, SnapshotView, StatusView, TelemetryView, ValueView,
 } from './report';
+import { LINK_COUNTS, UNIT_COUNTS, readCounts } from './stats';
 import { BadMessage, flatBuffer } from './wire';
 
 // Bounds against a broken length: more is never sent.
 const LINKS_MAX = 64;
+const CHANNELS_MAX = 64;
+const VALUES_MAX = 128;
 const DROPS_MAX = 512;
-const CLASSES_MAX = 2;
 const FAULTS_MAX = 9;
-const EXTRAS_MAX = 16;
 
 export function readTelemetry(message: ArrayBuffer): TelemetryView {
   const telemetry = Telemetry.getRootAsTelemetry(flatBuffer(message, Telemetry.bufferHasIdentifier));
@@ -37,24 +38,10 @@ export function readTelemetry(message: ArrayBuffer): TelemetryView {
     brake: finite(motion.brake()),
     mode: known(Mode, telemetry.mode()),
     modeReason: telemetry.modeReason() ?? '',
-    commandAgeMs: orUnknown(telemetry.commandAgeMs()),
-    pictureRate: finite(telemetry.pictureRate()),
-    videoBudgetBps: Number(telemetry.videoBudgetBps()),
-    picturesCaptured: Number(telemetry.picturesCaptured()),
-    picturesDropped: Number(telemetry.picturesDropped()),
-    slicesSent: Number(telemetry.slicesSent()),
-    slicesDropped: Number(telemetry.slicesDropped()),
-    encodeMsP50: finite(telemetry.encodeMsP50()),
-    encodeMsP99: finite(telemetry.encodeMsP99()),
-    links: list(telemetry.linksLength(), LINKS_MAX, (index) => readLink(telemetry.links(index))),
     gear: known(Gear, telemetry.gear()),
     faults: list(telemetry.faultsLength(), FAULTS_MAX, (index) => {
       const fault = telemetry.faults(index) ?? Fault.Other;
       return fault in Fault ? fault : Fault.Other;
-    }),
-    extras: list(telemetry.extrasLength(), EXTRAS_MAX, (index) => {
-      const extra = present(telemetry.extras(index));
-      return { name: extra.name() ?? '', value: finite(extra.value()), unit: extra.unit() ?? '' };
     }),
   };
 }
@@ -67,20 +54,10 @@ export function readStatus(message: ArrayBuffer): StatusView {
     vehicleName: status.vehicleName() ?? '',
     sessionState: known(SessionState, status.sessionState()),
     sessionReason: status.sessionReason() ?? '',
-    links: list(status.linksLength(), LINKS_MAX, (index) => readLink(status.links(index))),
-    unitsReceived: Number(status.unitsReceived()),
-    unitsLate: Number(status.unitsLate()),
-    unitsLost: Number(status.unitsLost()),
-    slicesShown: Number(status.slicesShown()),
-    slicesSkipped: Number(status.slicesSkipped()),
     clock: clock === null ? null : {
       offsetMs: Number(clock.offsetNs()) / 1e6,
       errorMs: Number(clock.errorNs()) / 1e6,
     },
-    drops: list(status.dropsLength(), DROPS_MAX, (index) => {
-      const drop = present(status.drops(index));
-      return { name: drop.name() ?? '', count: Number(drop.count()) };
-    }),
     emulatedLinks: list(status.emulatedLinksLength(), LINKS_MAX, (index) => {
       const link = present(status.emulatedLinks(index));
       return { name: link.name() ?? '', cut: link.cut() };
@@ -88,44 +65,43 @@ export function readStatus(message: ArrayBuffer): StatusView {
   };
 }
 
-export function readSurvey(message: ArrayBuffer): SurveyView {
-  const survey = Survey.getRootAsSurvey(flatBuffer(message, Survey.bufferHasIdentifier));
+/** A part that is not told is empty. */
+export function readSnapshot(message: ArrayBuffer): SnapshotView {
+  const snapshot = Snapshot.getRootAsSnapshot(flatBuffer(message, Snapshot.bufferHasIdentifier));
+  const [session, process] = [snapshot.session(), snapshot.process()];
   return {
-    end: known(End, survey.end()),
-    links: list(survey.linksLength(), LINKS_MAX, (index) => readLinkSurvey(survey.links(index))),
-    classes: list(survey.classesLength(), CLASSES_MAX, (index) => readClassSurvey(survey.classes(index))),
+    end: known(End, snapshot.end()),
+    links: list(session?.linksLength() ?? 0, LINKS_MAX, (index) => readLink(session!.links(index))),
+    channels: list(session?.channelsLength() ?? 0, CHANNELS_MAX, (index) => readChannel(session!.channels(index))),
+    values: list(process?.valuesLength() ?? 0, VALUES_MAX, (index) => readValue(process!.values(index))),
+    drops: [
+      ...list(process?.dropsLength() ?? 0, DROPS_MAX, (index) => readDrop(process!.drops(index))),
+      ...list(session?.dropsLength() ?? 0, DROPS_MAX, (index) => readDrop(session!.drops(index))),
+    ],
   };
 }
 
-function readLinkSurvey(survey: LinkSurvey | null): LinkSurveyView {
-  const link = present(survey);
+function readLink(stats: LinkStats | null): LinkView {
+  const link = present(stats);
   return {
     link: link.link(),
+    name: link.name() ?? '',
     state: known(LinkState, link.state()),
     datagramBytes: link.datagramBytes(),
     budgetBps: Number(link.budgetBps()),
     grantedBps: Number(link.grantedBps()),
     sentBps: Number(link.sentBps()),
-    incomingBps: Number(link.incomingBps()),
+    receivedBps: Number(link.receivedBps()),
     rttMs: orUnknown(link.rttMs()),
+    owdMs: orUnknown(link.owdMs()),
+    jitterMs: orUnknown(link.jitterMs()),
+    lossOut: orUnknown(link.lossOut()),
+    lossIn: orUnknown(link.lossIn()),
     owdOut: readDelays(link.owdOut()),
     owdIn: readDelays(link.owdIn()),
-    lossOut: finite(link.lossOut()),
-    lossIn: finite(link.lossIn()),
     queuedBytes: link.queuedBytes(),
     inFlightBytes: link.inFlightBytes(),
-    datagramsSent: Number(link.datagramsSent()),
-    datagramsReceived: Number(link.datagramsReceived()),
-    packets: {
-      given: Number(link.packetsGiven()),
-      again: Number(link.packetsAgain()),
-      dropped: Number(link.packetsDropped()),
-      withdrawn: Number(link.packetsWithdrawn()),
-      sent: Number(link.packetsSent()),
-      inTime: Number(link.packetsInTime()),
-      late: Number(link.packetsLate()),
-      lost: Number(link.packetsLost()),
-    },
+    counts: readCounts(link, LINK_COUNTS),
   };
 }
 
@@ -134,45 +110,24 @@ function readDelays(delays: Delays | null): DelaysView | null {
   return { p50: finite(delays.p50()), p95: finite(delays.p95()), p99: finite(delays.p99()) };
 }
 
-function readClassSurvey(survey: ClassSurvey | null): ClassSurveyView {
-  const units = present(survey);
+function readChannel(stats: ChannelStats | null): ChannelView {
+  const channel = present(stats);
   return {
-    class: known(UnitClass, units.unitClass()),
-    units: {
-      offered: Number(units.offered()),
-      accepted: Number(units.accepted()),
-      refusedNoLink: Number(units.refusedNoLink()),
-      refusedInvalid: Number(units.refusedInvalid()),
-      refusedCongested: Number(units.refusedCongested()),
-      heard: Number(units.heard()),
-      delivered: Number(units.delivered()),
-      repaired: Number(units.repaired()),
-      missing: Number(units.missing()),
-      incomplete: Number(units.incomplete()),
-      late: Number(units.late()),
-      evicted: Number(units.evicted()),
-      malformed: Number(units.malformed()),
-      superseded: Number(units.superseded()),
-    },
+    channel: channel.channel(),
+    name: channel.name() ?? '',
+    lateOrLost: orUnknown(channel.lateOrLost()),
+    counts: readCounts(channel, UNIT_COUNTS),
   };
 }
 
-function readLink(status: LinkStatus | null): LinkView {
-  const link = present(status);
-  return {
-    link: link.link(),
-    name: link.name() ?? '',
-    state: known(LinkState, link.state()),
-    sendRateBps: Number(link.sendRateBps()),
-    receivedRateBps: Number(link.receivedRateBps()),
-    rttMs: orUnknown(link.rttMs()),
-    owdMs: orUnknown(link.owdMs()),
-    jitterMs: orUnknown(link.jitterMs()),
-    loss: finite(link.loss()),
-    packetsSent: Number(link.packetsSent()),
-    packetsReceived: Number(link.packetsReceived()),
-    packetsLost: Number(link.packetsLost()),
-  };
+function readValue(told: Value | null): ValueView {
+  const value = present(told);
+  return { name: value.name() ?? '', number: finite(value.number()), unit: value.unit() ?? '', total: value.total() };
+}
+
+function readDrop(told: DropCount | null): DropView {
+  const drop = present(told);
+  return { name: drop.name() ?? '', count: Number(drop.count()) };
 }
 
 function list<T>(length: number, bound: number, read: (index: number) => T): T[] {

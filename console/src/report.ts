@@ -5,7 +5,7 @@ import type { Gear } from './message/gear';
 import type { LinkState } from './message/link-state';
 import type { Mode } from './message/mode';
 import type { SessionState } from './message/session-state';
-import type { UnitClass } from './message/unit-class';
+import type { LinkCount, UnitCount } from './stats';
 import type { Hello } from './wire';
 
 /** What the person wants of the car now. */
@@ -20,23 +20,6 @@ export interface Controlled {
   emergencyStop: boolean;
 }
 
-export interface LinkView {
-  link: number;
-  name: string;
-  state: LinkState;
-  sendRateBps: number;
-  receivedRateBps: number;
-  /** Milliseconds; null: not known. */
-  rttMs: number | null;
-  owdMs: number | null;
-  jitterMs: number | null;
-  /** 0 to 1. */
-  loss: number;
-  packetsSent: number;
-  packetsReceived: number;
-  packetsLost: number;
-}
-
 /** What half, 95 and 99 of a hundred delays of the last ten seconds do not exceed, ms. */
 export interface DelaysView {
   p50: number;
@@ -44,44 +27,60 @@ export interface DelaysView {
   p99: number;
 }
 
-/** One link as one end counts it; `out` is what that end sends. */
-export interface LinkSurveyView {
+/** One link as one end observes it; `out` is what that end sends. Null: not known. */
+export interface LinkView {
   link: number;
+  name: string;
   state: LinkState;
   datagramBytes: number;
   budgetBps: number;
   grantedBps: number;
   sentBps: number;
-  incomingBps: number;
+  receivedBps: number;
   rttMs: number | null;
+  owdMs: number | null;
+  jitterMs: number | null;
+  /** 0 to 1. */
+  lossOut: number | null;
+  lossIn: number | null;
   owdOut: DelaysView | null;
   owdIn: DelaysView | null;
-  /** 0 to 1. */
-  lossOut: number;
-  lossIn: number;
   queuedBytes: number;
   inFlightBytes: number;
-  datagramsSent: number;
-  datagramsReceived: number;
-  /** Media packets. */
-  packets: Record<PacketFate, number>;
+  counts: Record<LinkCount, number>;
 }
 
-export type PacketFate = 'given' | 'again' | 'dropped' | 'withdrawn' | 'sent' | 'inTime' | 'late' | 'lost';
-
-/** Units of one class as one end counts them. */
-export interface ClassSurveyView {
-  class: UnitClass;
-  units: Record<UnitFate, number>;
+/** Units of one channel as one end observes them. */
+export interface ChannelView {
+  channel: number;
+  name: string;
+  /** Share of the last ten seconds, 0 to 1; null: none came due. */
+  lateOrLost: number | null;
+  counts: Record<UnitCount, number>;
 }
 
-export type UnitFate = 'offered' | 'accepted' | 'refusedNoLink' | 'refusedInvalid' | 'refusedCongested'
-  | 'heard' | 'delivered' | 'repaired' | 'missing' | 'incomplete' | 'late' | 'evicted' | 'malformed' | 'superseded';
+export interface DropView {
+  name: string;
+  count: number;
+}
 
-export interface SurveyView {
+/** A value that a process tells by name. */
+export interface ValueView {
+  name: string;
+  number: number;
+  /** `s`, `bit/s`, `V`; empty: a bare number. */
+  unit: string;
+  total: boolean;
+}
+
+/** What one end observes. */
+export interface SnapshotView {
   end: End;
-  links: LinkSurveyView[];
-  classes: ClassSurveyView[];
+  links: LinkView[];
+  channels: ChannelView[];
+  values: ValueView[];
+  /** Those that have happened. */
+  drops: DropView[];
 }
 
 export interface TelemetryView {
@@ -92,34 +91,15 @@ export interface TelemetryView {
   brake: number;
   mode: Mode;
   modeReason: string;
-  commandAgeMs: number | null;
-  pictureRate: number;
-  videoBudgetBps: number;
-  picturesCaptured: number;
-  picturesDropped: number;
-  slicesSent: number;
-  slicesDropped: number;
-  encodeMsP50: number;
-  encodeMsP99: number;
-  links: LinkView[];
   gear: Gear;
   faults: Fault[];
-  /** What only this kind of machine knows. */
-  extras: { name: string; value: number; unit: string }[];
 }
 
 export interface StatusView {
   vehicleName: string;
   sessionState: SessionState;
   sessionReason: string;
-  links: LinkView[];
-  unitsReceived: number;
-  unitsLate: number;
-  unitsLost: number;
-  slicesShown: number;
-  slicesSkipped: number;
   clock: { offsetMs: number; errorMs: number } | null;
-  drops: { name: string; count: number }[];
   emulatedLinks: { name: string; cut: boolean }[];
 }
 
@@ -159,7 +139,7 @@ export interface VideoView {
   /** Value of the newest in-picture stamp and its age when drawn. */
   stamp: { value: number; latencyMs: number | null } | null;
   clock: { rttMs: number; offsetMs: number } | null;
-  drops: { name: string; count: number }[];
+  drops: DropView[];
 }
 
 export type Connection =
@@ -174,7 +154,7 @@ export type EngineReport =
   | { kind: 'hello'; hello: Hello }
   | { kind: 'telemetry'; telemetry: TelemetryView }
   | { kind: 'status'; status: StatusView }
-  | { kind: 'survey'; survey: SurveyView }
+  | { kind: 'snapshot'; snapshot: SnapshotView }
   | { kind: 'video'; video: VideoView };
 
 export type PageRequest =

@@ -1,7 +1,7 @@
 /**
  * The WebSocket's binary messages: first byte = kind, numbers big-endian.
  *
- * Operator to console: slice, telemetry, status, pong, hello, survey. Console to operator: command,
+ * Operator to console: slice, telemetry, status, pong, hello, snapshot. Console to operator: command,
  * link action, ping, video feedback. Bad bytes throw a `BadMessage`, which the caller counts.
  */
 import { ByteBuffer, Builder } from 'flatbuffers';
@@ -11,7 +11,7 @@ import { LinkAction } from './message/link-action';
 import { VideoFeedback } from './message/video-feedback';
 import type { Controlled } from './report';
 
-export const FROM_OPERATOR = { slice: 1, telemetry: 2, status: 3, pong: 4, hello: 5, survey: 6 } as const;
+export const FROM_OPERATOR = { slice: 1, telemetry: 2, status: 3, pong: 4, hello: 5, snapshot: 6 } as const;
 const TO_OPERATOR = { command: 1, linkAction: 2, ping: 3, videoFeedback: 4 } as const;
 
 /** Close code of a connection whose place a newer console has taken. */

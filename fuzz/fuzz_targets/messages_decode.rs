@@ -6,7 +6,7 @@ use libfuzzer_sys::fuzz_target;
 use tautline_message::point_cloud::{Reader, View};
 use tautline_message::{
     Command, Control, LinkAction, OperatorStatus, PointCloud, ProbeAnswer, ProbeQuestion,
-    QuorumStep, Survey, Telemetry, VideoFeedback,
+    QuorumStep, Snapshot, Telemetry, VideoFeedback,
 };
 use tautline_units::Instant;
 
@@ -20,7 +20,7 @@ macro_rules! comes_back {
 
 fuzz_target!(|bytes: &[u8]| {
     comes_back!(bytes: Command Control LinkAction OperatorStatus ProbeAnswer ProbeQuestion
-        QuorumStep Survey Telemetry VideoFeedback);
+        QuorumStep Snapshot Telemetry VideoFeedback);
     comes_back!(bytes: PointCloud);
     // A reader that knows a sensor says of any bytes what one that knows none says.
     let mut reader = Reader::new();

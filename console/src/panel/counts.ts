@@ -1,8 +1,10 @@
-import { End } from '../message/end';
-import { UnitClass } from '../message/unit-class';
-import type { DelaysView, LinkSurveyView, LinkView, PacketFate, SurveyView, UnitFate } from '../report';
+import type { ChannelView, DelaysView, LinkView, SnapshotView } from '../report';
+import {
+  PACKETS, RECEIVED_DATAGRAMS, RECEIVED_UNITS, SENT_DATAGRAMS, SENT_UNITS,
+  type Counter, type LinkCount, type UnitCount,
+} from '../stats';
 import { byId, make, setData, setText } from './element';
-import { UNKNOWN, count, megabits, ms, percent } from './format';
+import { UNKNOWN, count, kilobytes, megabits, ms, percent } from './format';
 
 /** One line of a table: a cell a column. */
 export interface Line {
@@ -15,84 +17,78 @@ export interface Line {
   zero: boolean;
 }
 
+/** A link as its sending end and as its receiving end observe it; null: not told. */
 interface Both {
-  out: LinkSurveyView;
-  /** The same link as the receiving end counts it; null: not told. */
-  in: LinkSurveyView | null;
+  out: LinkView;
+  in: LinkView | null;
 }
 
 type Measure = [name: string, unit: string, hint: string, of: (link: Both) => string];
 
-const RATES: readonly Measure[] = [
-  ['sent', 'Mbit/s', 'What the sending end sent lately', ({ out }) => megabits(out.sentBps)],
-  ['arriving', 'Mbit/s', 'What arrives at the receiving end', (link) => (link.in === null ? UNKNOWN : megabits(link.in.incomingBps))],
-  ['granted', 'Mbit/s', 'What rate control grants', ({ out }) => megabits(out.grantedBps)],
+/** What no other panel shows of a link, whichever way it is looked at. */
+const MEASURES: readonly Measure[] = [
+  ['sent', 'Mbit/s', 'Sent in the last second', ({ out }) => megabits(out.sentBps)],
   ['budget', 'Mbit/s', 'What the video counts on', ({ out }) => megabits(out.budgetBps)],
   ['one way', 'ms', 'p50/p95/p99 of the last 10 s, by the comparison of the clocks', ({ out }) => delays(out.owdOut)],
-  ['lost', '%', 'Share lost of the last second', ({ out }) => percent(out.lossOut)],
   ['queue', 'kB', 'Media that waits to be sent', ({ out }) => kilobytes(out.queuedBytes)],
   ['in flight', 'kB', 'Sent, and nothing known of it yet', ({ out }) => kilobytes(out.inFlightBytes)],
   ['packet size', 'B', 'Largest datagram sent, as far as the path is known to carry', ({ out }) => String(out.datagramBytes)],
-  ['datagrams', '', 'Sent since the session began', ({ out }) => count(out.datagramsSent)],
-  ['received', '', 'Datagrams that came, each once', (link) => (link.in === null ? UNKNOWN : count(link.in.datagramsReceived))],
 ];
 
-const PACKETS: readonly [PacketFate, name: string, hint: string][] = [
-  ['given', 'packets given', 'Media packets that the link was given'],
-  ['again', 'repairing', 'Of these, in another link\'s place, or fresh for a unit that lacked some'],
-  ['dropped', 'dropped', 'Their deadline passed here'],
-  ['withdrawn', 'withdrawn', 'Taken off the link when it might carry no more'],
-  ['sent', 'sent', 'Media packets that left'],
-  ['inTime', 'in time', 'Arrived by their deadline'],
-  ['late', 'late', 'Arrived after it'],
-  ['lost', 'lost', 'Lost, as far as reports tell'],
+/** What the panel of links shows of the way from the vehicle, for the way to it. */
+const BACK: readonly Measure[] = [
+  ['arriving', 'Mbit/s', 'What came to the receiving end in the last second', (link) => (link.in === null ? UNKNOWN : megabits(link.in.receivedBps))],
+  ['granted', 'Mbit/s', 'What rate control grants', ({ out }) => megabits(out.grantedBps)],
+  ['lost', '%', 'Share lost of the last second', ({ out }) => percent(out.lossOut)],
 ];
-
-const SENDERS: readonly [UnitFate, name: string, hint: string][] = [
-  ['offered', 'offered', 'Handed over for sending'],
-  ['accepted', 'accepted', 'Accepted for sending'],
-  ['refusedNoLink', 'refused: no link', 'No session, or no link up'],
-  ['refusedInvalid', 'refused: invalid', 'Too large, or without a sensible deadline'],
-  ['refusedCongested', 'refused: congested', 'Queues full, or no link in time'],
-];
-
-const RECEIVERS: readonly [UnitFate, name: string, hint: string][] = [
-  ['delivered', 'complete', 'Whole, in time, delivered'],
-  ['repaired', 'repaired', 'Of these, units that needed a repair packet'],
-  ['late', 'late', 'The first packet came after the deadline'],
-  ['missing', 'lost: missing', 'Nothing came'],
-  ['incomplete', 'lost: incomplete', 'Too few packets at the deadline'],
-  ['evicted', 'lost: evicted', 'Given up to bound memory, or for a new session'],
-  ['malformed', 'lost: malformed', 'Packets that make no unit'],
-  ['superseded', 'superseded', 'Overtaken by a newer one'],
-];
-// These are news even as zeros.
-const ALWAYS: ReadonlySet<UnitFate> = new Set(['offered', 'accepted', 'delivered', 'late']);
 
 /** A line a measure, a column a link of `sender`; of packets only what has happened to any. */
-export function linkLines(sender: SurveyView, receiver: SurveyView | null): Line[] {
+export function linkLines(sender: SnapshotView, receiver: SnapshotView | null, way: 'up' | 'down'): Line[] {
   const links = sender.links.map((out): Both => (
     { out, in: receiver?.links.find((link) => link.link === out.link) ?? null }));
-  const rates = RATES.map(([name, unit, hint, of]): Line => (
+  const measures = (way === 'up' ? MEASURES : [...MEASURES, ...BACK]).map(([name, unit, hint, of]): Line => (
     { name, unit, hint, cells: links.map(of), starts: false, zero: false }));
-  const packets = PACKETS.map(([fate, name, hint]) => numbers(name, hint, links.map(({ out }) => out.packets[fate])));
-  const some = packets.filter((line) => !line.zero);
-  return [...rates, ...some.map((line, index) => ({ ...line, starts: index === 0 }))];
+  const counts = (list: readonly Counter<LinkCount>[], end: 'out' | 'in'): Line[] => list.map(({ name, label, hint }) => (
+    numbers(label, hint, links.map((link) => link[end]?.counts[name] ?? null))));
+  const some = counts(PACKETS, 'out').filter((line) => !line.zero);
+  return [
+    ...measures, ...counts(SENT_DATAGRAMS, 'out'), ...counts(RECEIVED_DATAGRAMS, 'in'),
+    ...some.map((line, index) => ({ ...line, starts: index === 0 })),
+  ];
 }
 
-/** A line a fate; the columns are video and telemetry to here, and commands to the vehicle. */
-export function unitLines(vehicle: SurveyView | null, operator: SurveyView | null): Line[] {
-  const columns = [
-    { sender: unitsOf(vehicle, UnitClass.Media), receiver: unitsOf(operator, UnitClass.Media) },
-    { sender: unitsOf(vehicle, UnitClass.Control), receiver: unitsOf(operator, UnitClass.Control) },
-    { sender: unitsOf(operator, UnitClass.Control), receiver: unitsOf(vehicle, UnitClass.Control) },
-  ];
-  const lines = (fates: typeof SENDERS, end: 'sender' | 'receiver'): Line[] => fates
-    .map(([fate, name, hint]) => ({ fate, line: numbers(name, hint, columns.map((column) => column[end]?.[fate] ?? null)) }))
-    .filter(({ fate, line }) => ALWAYS.has(fate) || !line.zero)
+/** A channel one way, as its sender and as its receiver observe it; null: not told. */
+interface Flow {
+  head: string;
+  sender: ChannelView | null;
+  receiver: ChannelView | null;
+}
+
+/** Heads and lines of a table with a column for each channel and way that has carried anything. */
+export function unitTable(vehicle: SnapshotView | null, operator: SnapshotView | null): { heads: string[]; lines: Line[] } {
+  const flows = [...flowsOf(vehicle, operator, 'to here'), ...flowsOf(operator, vehicle, 'to vehicle')];
+  const lines = (list: readonly Counter<UnitCount>[], end: 'sender' | 'receiver'): Line[] => list
+    .map(({ name, label, hint, always }) => (
+      { always, line: numbers(label, hint, flows.map((flow) => flow[end]?.counts[name] ?? null)) }))
+    .filter(({ always, line }) => always === true || !line.zero)
     .map(({ line }) => line);
-  const received = lines(RECEIVERS, 'receiver');
-  return [...lines(SENDERS, 'sender'), ...received.map((line, index) => ({ ...line, starts: index === 0 }))];
+  const received = lines(RECEIVED_UNITS, 'receiver');
+  return {
+    heads: flows.map(({ head }) => head),
+    lines: [...lines(SENT_UNITS, 'sender'), ...received.map((line, index) => ({ ...line, starts: index === 0 }))],
+  };
+}
+
+function flowsOf(from: SnapshotView | null, to: SnapshotView | null, way: string): Flow[] {
+  const find = (end: SnapshotView | null, number: number): ChannelView | null => (
+    end?.channels.find(({ channel }) => channel === number) ?? null);
+  const numbers = new Set([...(from?.channels ?? []), ...(to?.channels ?? [])].map(({ channel }) => channel));
+  return [...numbers].sort((one, other) => one - other).flatMap((number) => {
+    const [sender, receiver] = [find(from, number), find(to, number)];
+    const carried = (sender?.counts.offered ?? 0) + (receiver?.counts.delivered ?? 0);
+    const name = sender?.name ?? receiver?.name ?? '';
+    return carried === 0 ? [] : [{ head: `${name} ${way}`, sender, receiver }];
+  });
 }
 
 /** What both ends count, as tables; closed, it costs nothing. */
@@ -102,35 +98,26 @@ export class Counts {
   readonly #up = new Grid('Vehicle to here', 'counts-up');
   readonly #down = new Grid('Here to vehicle', 'counts-down');
   readonly #units = new Grid('Units', 'counts-units');
-  #vehicle: { survey: SurveyView; atMs: number } | null = null;
-  #operator: SurveyView | null = null;
 
   constructor() {
     byId('count-tables').append(this.#up.box, this.#down.box, this.#units.box);
   }
 
-  observe(survey: SurveyView, nowMs: number): void {
-    if (survey.end === End.Vehicle) this.#vehicle = { survey, atMs: nowMs };
-    else this.#operator = survey;
-  }
-
-  /** `links` have the names. */
-  show(links: LinkView[], nowMs: number): void {
-    const old = this.#vehicle !== null && nowMs - this.#vehicle.atMs > OLD_MS;
-    setText(this.#age, ageText(this.#vehicle === null ? null : nowMs - this.#vehicle.atMs));
+  /** `ageMs`: of the vehicle's snapshot. */
+  show(vehicle: SnapshotView | null, operator: SnapshotView | null, ageMs: number | null): void {
+    const old = ageMs !== null && ageMs > OLD_MS;
+    setText(this.#age, ageText(ageMs));
     if (!this.#card.open) return;
-    const vehicle = this.#vehicle?.survey ?? null;
-    const heads = (survey: SurveyView | null): string[] => (survey?.links ?? []).map(
-      (link) => links.find((other) => other.link === link.link)?.name ?? String(link.link));
-    this.#up.show(heads(vehicle), vehicle === null ? [] : linkLines(vehicle, this.#operator), old);
-    this.#down.show(heads(this.#operator), this.#operator === null ? [] : linkLines(this.#operator, vehicle), false);
-    this.#units.show(UNIT_HEADS, unitLines(vehicle, this.#operator), false);
+    const heads = (end: SnapshotView | null): string[] => (end?.links ?? []).map(
+      (link) => operator?.links.find((other) => other.link === link.link)?.name ?? link.name);
+    this.#up.show(heads(vehicle), vehicle === null ? [] : linkLines(vehicle, operator, 'up'), old);
+    this.#down.show(heads(operator), operator === null ? [] : linkLines(operator, vehicle, 'down'), false);
+    const units = unitTable(vehicle, operator);
+    this.#units.show(units.heads, units.lines, false);
   }
 }
 
-// An operator sends no media.
-const UNIT_HEADS = ['video', 'telemetry', 'commands'];
-// Told once a second; two may be lost.
+// Told twice a second; some may be lost.
 const OLD_MS = 3_500;
 
 /** A table that is built anew only when its heads or lines change. */
@@ -179,19 +166,11 @@ function numbers(name: string, hint: string, values: (number | null)[]): Line {
   return { name, unit: '', hint, cells: values.map((value) => (value === null ? UNKNOWN : count(value))), starts: false, zero };
 }
 
-function unitsOf(survey: SurveyView | null, unitClass: UnitClass): Record<UnitFate, number> | null {
-  return survey?.classes.find((each) => each.class === unitClass)?.units ?? null;
-}
-
 function delays(spread: DelaysView | null): string {
   return spread === null ? UNKNOWN : [spread.p50, spread.p95, spread.p99].map((each) => each.toFixed(0)).join('/');
 }
 
-function kilobytes(bytes: number): string {
-  return ms(bytes / 1000);
-}
-
 function ageText(ageMs: number | null): string {
-  if (ageMs === null) return 'by link and class, both ways';
-  return ageMs > OLD_MS ? `the vehicle's are ${(ageMs / 1000).toFixed(0)} s old` : 'by link and class, both ways';
+  const what = 'by link and channel, both ways';
+  return ageMs !== null && ageMs > OLD_MS ? `the vehicle's are ${(ageMs / 1000).toFixed(0)} s old` : what;
 }

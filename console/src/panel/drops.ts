@@ -1,5 +1,5 @@
-import type { StatusView, TelemetryView, VideoView } from '../report';
-import { byId, make, setData, setText } from './element';
+import type { DropView, SnapshotView, VideoView } from '../report';
+import { byId, make, setData, setText, slug } from './element';
 import { count } from './format';
 import { Rows } from './rows';
 
@@ -12,28 +12,17 @@ export interface Drop {
   surplus: boolean;
 }
 
-const VEHICLE_PREFIX = 'vehicle ';
 // Packets of a block that others had already recovered.
 const SURPLUS: ReadonlySet<string> = new Set(['packet_surplus']);
 const HEADINGS: Readonly<Record<DropGroup, string>> = {
   operator: 'Operator', vehicle: 'Vehicle', console: 'This page',
 };
 
-/** Every named drop by whose it is; the operator tells the vehicle's along with its own. */
+/** Every named drop by whose it is. */
 export function groupDrops(
-  status: StatusView | null, telemetry: TelemetryView | null, video: VideoView | null,
+  operator: SnapshotView | null, vehicle: SnapshotView | null, video: VideoView | null,
 ): Record<DropGroup, Drop[]> {
-  const told = status?.drops ?? [];
-  const ofVehicle = told.filter((drop) => drop.name.startsWith(VEHICLE_PREFIX))
-    .map((drop) => ({ ...drop, name: drop.name.slice(VEHICLE_PREFIX.length) }));
-  // The two sums in telemetry are of the same drops: they stand in while the names are not known.
-  const sums = telemetry === null ? [] : [
-    { name: 'pictures', count: telemetry.picturesDropped }, { name: 'slices', count: telemetry.slicesDropped }];
-  return {
-    operator: marked(told.filter((drop) => !drop.name.startsWith(VEHICLE_PREFIX))),
-    vehicle: marked(ofVehicle.length > 0 ? ofVehicle : sums),
-    console: marked(video?.drops ?? []),
-  };
+  return { operator: marked(operator?.drops), vehicle: marked(vehicle?.drops), console: marked(video?.drops) };
 }
 
 /** Real drops and surplus, apart. */
@@ -70,8 +59,8 @@ export class Drops {
     });
   }
 
-  show(status: StatusView | null, telemetry: TelemetryView | null, video: VideoView | null): void {
-    const groups = groupDrops(status, telemetry, video);
+  show(operator: SnapshotView | null, vehicle: SnapshotView | null, video: VideoView | null): void {
+    const groups = groupDrops(operator, vehicle, video);
     const { dropped, surplus } = totals(groups);
     setText(this.#total, count(dropped));
     setText(this.#surplus, surplus === 0 ? '' : `+ ${count(surplus)} surplus, not needed`);
@@ -86,10 +75,6 @@ export class Drops {
   }
 }
 
-function marked(drops: { name: string; count: number }[]): Drop[] {
+function marked(drops: DropView[] = []): Drop[] {
   return drops.map((drop) => ({ ...drop, surplus: SURPLUS.has(drop.name) }));
-}
-
-function slug(name: string): string {
-  return name.toLowerCase().replace(/[^a-z0-9]+/g, '-');
 }

@@ -22,3 +22,8 @@ export function make<K extends keyof HTMLElementTagNameMap>(
   element.append(...children);
   return element;
 }
+
+/** A name as part of an id. */
+export function slug(name: string): string {
+  return name.toLowerCase().replace(/[^a-z0-9]+/g, '-');
+}

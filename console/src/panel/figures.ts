@@ -1,37 +1,37 @@
 import { Fault } from '../message/fault';
 import { Gear } from '../message/gear';
-import type { StatusView, TelemetryView, VideoView } from '../report';
+import type { SnapshotView, StatusView, TelemetryView, ValueView, VideoView } from '../report';
 import type { PictureFormat } from '../wire';
-import { byId, setText } from './element';
-import { UNKNOWN, count, megabits, ms, percent, quantity } from './format';
+import { byId, setText, slug } from './element';
+import { UNKNOWN, megabits, ms, percent, quantity } from './format';
 import { Rows } from './rows';
-import { WindowShare } from './share';
 
-/** Rates of the video and the share of units that missed their deadline. */
+/** Values with a place of their own among the figures; all others stand under Details. */
+const PLACES: Readonly<Record<string, string>> = {
+  'picture rate': 'capture-rate',
+  'video budget': 'video-budget',
+  'slices skipped': 'slices-skipped',
+};
+const VIDEO_CHANNEL = 'video';
+
+/** What the video is granted and what comes of it. */
 export class Figures {
   readonly #pictureRate = byId('picture-rate');
-  readonly #captureRate = byId('capture-rate');
-  readonly #budget = byId('video-budget');
   readonly #rate = byId('video-rate');
   readonly #lateOrLost = byId('late-or-lost');
-  readonly #skipped = byId('slices-skipped');
-  readonly #share = new WindowShare(10_000);
 
-  observe(status: StatusView, atMs: number): void {
-    this.#share.add(status.unitsReceived, status.unitsLate + status.unitsLost, atMs);
-    const share = this.#share.share();
-    setText(this.#lateOrLost, share === null ? UNKNOWN : percent(share));
-    setText(this.#skipped, count(status.slicesSkipped));
+  show(vehicle: SnapshotView | null, operator: SnapshotView | null): void {
+    for (const value of [...(vehicle?.values ?? []), ...(operator?.values ?? [])]) {
+      const place = PLACES[value.name];
+      if (place !== undefined) setText(byId(place), quantity(value));
+    }
+    const video = operator?.channels.find(({ name }) => name === VIDEO_CHANNEL);
+    setText(this.#lateOrLost, percent(video?.lateOrLost ?? null));
   }
 
   showVideo(video: VideoView): void {
-    setText(this.#pictureRate, video.pictureRate.toFixed(0));
+    setText(this.#pictureRate, pictureRate(video));
     setText(this.#rate, megabits(video.bitrateBps));
-  }
-
-  showTelemetry(telemetry: TelemetryView): void {
-    setText(this.#captureRate, telemetry.pictureRate.toFixed(0));
-    setText(this.#budget, megabits(telemetry.videoBudgetBps));
   }
 }
 
@@ -52,18 +52,33 @@ export function faultNames(faults: Fault[]): string {
   return faults.length === 0 ? 'none' : faults.map((fault) => FAULTS[fault]).join(', ');
 }
 
-/** What explains the figures: clocks, stamp, stages, counters. */
+/** What is drawn, and whether the camera is asked for fewer pictures than it could take. */
+function pictureRate({ pictureRate: drawn, pictureInterval }: VideoView): string {
+  return pictureInterval === 1 ? drawn.toFixed(0) : `${drawn.toFixed(0)}, 1 in ${pictureInterval}`;
+}
+
+/** The values that have no place among the figures. */
+export function detailsOf(snapshot: SnapshotView): ValueView[] {
+  return snapshot.values.filter(({ name }) => PLACES[name] === undefined);
+}
+
+/** What explains the figures: clocks, stamp, stages, and what both ends tell by name. */
 export class Details {
   readonly #card = byId<HTMLDetailsElement>('details');
   readonly #page = new Rows(byId('detail-rows'), 'This page');
   readonly #vehicle = new Rows(byId('detail-rows'), 'Vehicle');
   readonly #operator = new Rows(byId('detail-rows'), 'Operator');
 
-  show(status: StatusView | null, telemetry: TelemetryView | null, video: VideoView | null): void {
+  show(
+    status: StatusView | null, telemetry: TelemetryView | null, vehicle: SnapshotView | null,
+    operator: SnapshotView | null, video: VideoView | null,
+  ): void {
     if (!this.#card.open) return;
     if (video !== null) this.#showVideo(video);
-    if (telemetry !== null) this.#showVehicle(telemetry);
-    if (status !== null) this.#showOperator(status);
+    if (telemetry !== null) this.#showMachine(telemetry);
+    if (vehicle !== null) showValues(this.#vehicle, vehicle, 'vehicle');
+    if (operator !== null) showValues(this.#operator, operator, 'operator');
+    if (status !== null) this.#showClock(status);
   }
 
   showPicture({ width, height }: PictureFormat): void {
@@ -83,28 +98,16 @@ export class Details {
     this.#page.set('draw call', `${video.drawMs.toFixed(2)} ms`, 'draw-time');
   }
 
-  #showVehicle(telemetry: TelemetryView): void {
-    this.#vehicle.set('command age', `${ms(telemetry.commandAgeMs)} ms`, 'command-age');
-    this.#vehicle.set('encode p50 / p99', `${ms(telemetry.encodeMsP50)} / ${ms(telemetry.encodeMsP99)} ms`, 'encode-time');
-    this.#vehicle.set('pictures captured', count(telemetry.picturesCaptured), 'pictures-captured');
-    this.#vehicle.set('slices sent', count(telemetry.slicesSent), 'slices-sent');
-    this.#vehicle.set('gear', telemetry.gear === Gear.Reverse ? 'reverse' : 'drive', 'machine-gear');
-    this.#vehicle.set('faults', faultNames(telemetry.faults), 'faults');
-    for (const { name, value, unit } of telemetry.extras) {
-      this.#vehicle.set(name, quantity(value, unit), `extra-${name.replaceAll(/[^a-z0-9]+/gi, '-')}`);
-    }
+  #showMachine({ gear, faults }: TelemetryView): void {
+    this.#vehicle.set('gear', gear === Gear.Reverse ? 'reverse' : 'drive', 'machine-gear');
+    this.#vehicle.set('faults', faultNames(faults), 'faults');
   }
 
-  #showOperator(status: StatusView): void {
-    const { clock } = status;
+  #showClock({ clock }: StatusView): void {
     this.#operator.set('vehicle clock', clock === null ? UNKNOWN : `${ms(clock.offsetMs)} ± ${ms(clock.errorMs)} ms`, 'vehicle-clock');
-    this.#operator.set('units received', count(status.unitsReceived), 'units-received');
-    this.#operator.set('units late', count(status.unitsLate), 'units-late');
-    this.#operator.set('units lost', count(status.unitsLost), 'units-lost');
-    this.#operator.set('slices shown', count(status.slicesShown), 'slices-shown');
-    for (const link of status.links) {
-      const packets = `${count(link.packetsReceived)} / ${count(link.packetsLost)} / ${count(link.packetsSent)}`;
-      this.#operator.set(`${link.name}: packets received / lost / sent`, packets, `packets-${link.link}`);
-    }
   }
+}
+
+function showValues(rows: Rows, snapshot: SnapshotView, end: string): void {
+  for (const value of detailsOf(snapshot)) rows.set(value.name, quantity(value), `${end}-${slug(value.name)}`);
 }

@@ -1,4 +1,6 @@
 /** Numbers as the panels show them; null is a dash. */
+import type { ValueView } from '../report';
+
 export const UNKNOWN = '–';
 
 /** Three figures at the most: 4.2, 42, 420. */
@@ -12,8 +14,13 @@ export function megabits(bps: number): string {
   return value < 99.95 ? value.toFixed(1) : value.toFixed(0);
 }
 
+export function kilobytes(bytes: number): string {
+  return ms(bytes / 1000);
+}
+
 /** Without the sign: 0, 0.04, 1.2, 35. */
-export function percent(share: number): string {
+export function percent(share: number | null): string {
+  if (share === null) return UNKNOWN;
   const value = share * 100;
   if (value === 0) return '0';
   if (value < 0.995) return value.toFixed(2);
@@ -24,10 +31,19 @@ export function count(value: number): string {
   return value.toLocaleString('en-GB');
 }
 
-/** With its unit, and three decimals at the most: 12, 48.5 V. */
-export function quantity(value: number, unit: string): string {
-  const text = value.toLocaleString('en-GB', { maximumFractionDigits: 3 });
-  return unit === '' ? text : `${text} ${unit}`;
+/** A value that is told by name, in units that people read. */
+export function quantity({ number, unit, total }: Omit<ValueView, 'name'>): string {
+  if (total) return count(number);
+  switch (unit) {
+    case 's':
+      return Math.abs(number) < 10 ? `${ms(number * 1000)} ms` : `${number.toFixed(0)} s`;
+    case 'bit/s':
+      return `${megabits(number)} Mbit/s`;
+    case 'B':
+      return `${kilobytes(number)} kB`;
+    default:
+      return `${number.toLocaleString('en-GB', { maximumFractionDigits: 3 })} ${unit}`.trimEnd();
+  }
 }
 
 /** No minus sign before a zero. */

@@ -1,5 +1,5 @@
 import { LinkState } from '../message/link-state';
-import type { LinkView, StatusView } from '../report';
+import type { LinkView, SnapshotView, StatusView } from '../report';
 import { byId, make, setData, setText } from './element';
 import { UNKNOWN, megabits, ms, percent } from './format';
 import { Sparkline } from './sparkline';
@@ -24,14 +24,15 @@ export class Links {
 
   constructor(readonly cut: CutLink) {}
 
-  /** `granted`: the vehicle's view of the same links, null without telemetry. */
-  show(status: StatusView, granted: LinkView[] | null, nowMs: number): void {
-    this.#arrange(status);
+  /** The way from the vehicle: `operator` receives, `vehicle` sends. */
+  show(status: StatusView, operator: SnapshotView | null, vehicle: SnapshotView | null, nowMs: number): void {
+    const links = operator?.links ?? [];
+    this.#arrange(status, links);
     const sample = nowMs - this.#sampledAtMs >= SAMPLE_MS;
     if (sample) this.#sampledAtMs = nowMs;
     this.#rows.forEach((row, index) => {
-      const link = status.links[index]!;
-      row.show(link, granted?.find((other) => other.link === link.link) ?? null);
+      const link = links[index]!;
+      row.show(link, vehicle?.links.find((other) => other.link === link.link) ?? null);
       if (sample) row.sample(link);
     });
     this.#switches.forEach((cutter, index) => cutter.show(status.emulatedLinks[index]!.cut));
@@ -46,12 +47,12 @@ export class Links {
   }
 
   /** Builds rows and buttons anew only when the set of links changes. */
-  #arrange(status: StatusView): void {
+  #arrange(status: StatusView, links: LinkView[]): void {
     const shape = JSON.stringify([
-      status.links.map((link) => [link.link, link.name]), status.emulatedLinks.map((link) => link.name)]);
+      links.map((link) => [link.link, link.name]), status.emulatedLinks.map((link) => link.name)]);
     if (shape === this.#shape) return;
     this.#shape = shape;
-    this.#rows = status.links.map((link) => new Row(link));
+    this.#rows = links.map((link) => new Row(link));
     this.#body.replaceChildren(...this.#rows.map((row) => row.element));
     if (this.#rows.length === 0) {
       const cell = make('td', { colspan: '7' }, 'no link yet');
@@ -59,7 +60,7 @@ export class Links {
     }
     this.#switches = status.emulatedLinks.map((link, index) => new Switch(index, link.name, this.cut));
     this.#emulated.replaceChildren();
-    status.emulatedLinks.forEach((link, index) => this.#place(link.name, index, status.links));
+    status.emulatedLinks.forEach((link, index) => this.#place(link.name, index, links));
     this.#emulated.hidden = this.#emulated.childElementCount === 0;
   }
 
@@ -106,22 +107,23 @@ class Row {
       this.action);
   }
 
-  show(link: LinkView, granted: LinkView | null): void {
+  show(link: LinkView, sender: LinkView | null): void {
     setData(this.element, 'state', STATE_WORDS[link.state]);
     setText(this.#name, link.name);
     setText(this.#state, STATE_WORDS[link.state]);
-    setText(this.#rate, megabits(link.receivedRateBps));
-    setText(this.#granted, granted === null ? '' : `of ${megabits(granted.sendRateBps)}`);
+    setText(this.#rate, megabits(link.receivedBps));
+    setText(this.#granted, sender === null ? '' : `of ${megabits(sender.grantedBps)}`);
     setText(this.#rtt, ms(link.rttMs));
     setText(this.#owd, ms(link.owdMs));
     setText(this.#jitter, link.jitterMs === null ? '' : `±${ms(link.jitterMs)}`);
-    setText(this.#loss, link.state === LinkState.Validating ? UNKNOWN : `${percent(link.loss)}%`);
-    setData(this.#loss, 'loss', link.loss > 0.1 ? 'much' : link.loss > 0.01 ? 'some' : 'little');
+    setText(this.#loss, link.state === LinkState.Validating ? UNKNOWN : `${percent(link.lossIn)}%`);
+    const loss = link.lossIn ?? 0;
+    setData(this.#loss, 'loss', loss > 0.1 ? 'much' : loss > 0.01 ? 'some' : 'little');
   }
 
   sample(link: LinkView): void {
     const up = link.state === LinkState.Up;
-    this.sparkline.push({ rateBps: link.receivedRateBps, owdMs: up ? link.owdMs : null });
+    this.sparkline.push({ rateBps: link.receivedBps, owdMs: up ? link.owdMs : null });
   }
 }
 

@@ -1,6 +1,6 @@
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
-import type { LatencyView, TelemetryView, VideoView } from '../report';
+import type { LatencyView, VideoView } from '../report';
 import { byId, setText } from './element';
 import { UNKNOWN, ms } from './format';
 
@@ -8,14 +8,11 @@ const SPAN_S = 60;
 // Five reports a second for a minute.
 const POINTS_MAX = 301;
 const DRAW_MS = 500;
-// Both rates are of one second and wobble.
-const BEHIND = 0.9;
 
 type Column = (number | null)[];
 
 /** Latency from capture to canvas: figures and a chart of the last minute. */
 export class Timing {
-  readonly #rate = byId('latency-rate');
   readonly #p50 = byId('latency-p50');
   readonly #p95 = byId('latency-p95');
   readonly #p99 = byId('latency-p99');
@@ -40,9 +37,8 @@ export class Timing {
     if (times.length > POINTS_MAX) for (const column of this.#columns) column.shift();
   }
 
-  show(video: VideoView | null, telemetry: TelemetryView | null, atMs: number): void {
+  show(video: VideoView | null, atMs: number): void {
     const latency = video?.latency ?? null;
-    setText(this.#rate, rateText(video, telemetry));
     setText(this.#p50, latency === null ? UNKNOWN : ms(latency.p50));
     setText(this.#p95, latency === null ? UNKNOWN : ms(latency.p95));
     setText(this.#p99, latency === null ? UNKNOWN : ms(latency.p99));
@@ -60,17 +56,6 @@ export class Timing {
   #size(): { width: number; height: number } {
     return { width: Math.max(80, this.#box.clientWidth), height: Math.max(60, this.#box.clientHeight) };
   }
-}
-
-/** The camera's rate, which a browser that cannot keep up falls short of; then one picture in so many is asked for. */
-export function rateText(video: VideoView | null, telemetry: TelemetryView | null): string {
-  const captured = telemetry === null ? null : Math.round(telemetry.pictureRate);
-  const drawn = video === null ? null : Math.round(video.pictureRate);
-  if (captured === null) return drawn === null ? '' : `${drawn} pictures/s`;
-  const behind = drawn !== null && drawn < captured * BEHIND;
-  const rate = behind ? `${drawn} of ${captured} pictures/s` : `${captured} pictures/s`;
-  const interval = video?.pictureInterval ?? 1;
-  return interval === 1 ? rate : `${rate}, 1 in ${interval}`;
 }
 
 function options(size: { width: number; height: number }): uPlot.Options {

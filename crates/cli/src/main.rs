@@ -12,9 +12,9 @@ mod operator;
 mod probe;
 mod settings;
 mod stand;
+mod stats;
 mod status;
 mod stop;
-mod survey;
 mod switchboard;
 mod vehicle;
 

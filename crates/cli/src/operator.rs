@@ -4,13 +4,13 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
-use tautline_message::survey::End;
+use tautline_message::snapshot::End;
 use tautline_net::Local;
-use tautline_net::survey::Latest;
+use tautline_net::stats::Latest;
 use tautline_operator::Config;
 
 use crate::settings::{load, set};
-use crate::survey::Surveys;
+use crate::stats::Stats;
 use crate::{keys, stop};
 
 /// The operator's side: downlink, commands and the browser console.
@@ -58,7 +58,7 @@ pub(crate) struct Operator {
     #[arg(long, value_name = "ADDRESS")]
     emulator: Option<SocketAddr>,
     #[command(flatten)]
-    surveys: Surveys,
+    stats: Stats,
 }
 
 impl Operator {
@@ -79,6 +79,6 @@ impl Operator {
         let identity = keys::read(&config.key)?;
         let latest = Latest::of(End::Operator);
         let work = tautline_operator::run(config, identity, latest.clone(), stop::asked());
-        self.surveys.alongside(&latest, work).await
+        self.stats.alongside(&latest, work).await
     }
 }

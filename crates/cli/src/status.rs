@@ -9,11 +9,12 @@ use tautline_net::metrics::STATUS_HEAD;
 
 use crate::{local, stop};
 
-/// Print the links and classes of a running vehicle or operator.
+/// Print what a running vehicle or operator observes.
 ///
 /// The table that both print at their end: per link rates in Mbit/s, one-way delays and RTT in
 /// milliseconds, losses, queues, what became of the media packets, and the largest datagram; per
-/// class what became of its units. An operator shows the vehicle's table too, as last told.
+/// channel what became of its units; values and drops by name. An operator shows the vehicle's table
+/// too, as last told.
 #[derive(Debug, Args)]
 pub(crate) struct Status {
     /// Address of an operator's console, or of a vehicle's metrics

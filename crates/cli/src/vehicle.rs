@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use tautline_message::survey::End;
+use tautline_message::snapshot::End;
 use tautline_net::Local;
-use tautline_net::survey::Latest;
+use tautline_net::stats::Latest;
 use tautline_vehicle::Config;
 
 use crate::coding::Coding;
 use crate::settings::{load, set};
-use crate::survey::Surveys;
+use crate::stats::Stats;
 use crate::{keys, machine, stop};
 
 /// The vehicle's side: camera, uplink, actuators and failsafe.
@@ -64,7 +64,7 @@ pub(crate) struct Vehicle {
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<SocketAddr>,
     #[command(flatten)]
-    surveys: Surveys,
+    stats: Stats,
 }
 
 impl Vehicle {
@@ -91,6 +91,6 @@ impl Vehicle {
         let (machine, sensor) = machine::open(&config)?;
         let work =
             tautline_vehicle::run(config, identity, machine, sensor, latest.clone(), stop::asked());
-        self.surveys.alongside(&latest, work).await
+        self.stats.alongside(&latest, work).await
     }
 }

@@ -61,8 +61,7 @@ impl Demo {
         {
             return 0;
         }
-        let line =
-            page.lines().find_map(|line| line.strip_prefix("tautline_operator_units_total "));
+        let line = page.lines().find_map(|line| line.strip_prefix(DELIVERED));
         line.and_then(|count| count.parse().ok()).unwrap_or(0)
     }
 
@@ -92,6 +91,9 @@ impl Drop for Demo {
         let _ = self.process.wait();
     }
 }
+
+const DELIVERED: &str =
+    "tautline_operator_channel_units_total{channel=\"video\",what=\"delivered\"} ";
 
 #[test]
 fn video_goes_on_after_either_side_restarts() {

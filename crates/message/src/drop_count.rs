@@ -6,13 +6,14 @@ use crate::wire::{NAME_BYTES_MAX, list, text};
 
 pub(crate) type Counts<'a> = Vector<'a, ForwardsUOffset<wire_drop::DropCount<'a>>>;
 
-/// Writes named counts of drops, names at most 64 bytes.
+/// Writes named counts of drops, those that have happened; names at most 64 bytes.
 pub(crate) fn write_all(
     drops: &[(String, u64)],
     builder: &mut FlatBufferBuilder<'static>,
 ) -> WIPOffset<Counts<'static>> {
     let counts: Vec<_> = drops
         .iter()
+        .filter(|(_, count)| *count > 0)
         .map(|(name, count)| {
             let name = Some(builder.create_string(name));
             let arguments = wire_drop::DropCountArgs { name, count: *count };
@@ -22,11 +23,13 @@ pub(crate) fn write_all(
     builder.create_vector(&counts)
 }
 
-/// Reads at most 128 named counts of drops.
+/// Reads at most 128 named counts of drops, those that have happened.
 pub(crate) fn read_all(counts: Counts<'_>) -> Result<Vec<(String, u64)>, Error> {
-    list("drops", counts, COUNT_MAX, |drop| {
+    let mut drops = list("drops", counts, COUNT_MAX, |drop| {
         Ok((text("drops.name", drop.name(), NAME_BYTES_MAX)?, drop.count()))
-    })
+    })?;
+    drops.retain(|(_, count)| *count > 0);
+    Ok(drops)
 }
 
 const COUNT_MAX: usize = 128;

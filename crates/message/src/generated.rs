@@ -30,8 +30,8 @@ generated! {
     point_cloud_generated
     probe_answer_generated
     probe_question_generated
-    survey_generated
     quorum_generated
+    snapshot_generated
     telemetry_generated
     video_feedback_generated
 }
@@ -46,6 +46,6 @@ pub(crate) use point_cloud_generated::foxglove as point_cloud;
 pub(crate) use probe_answer_generated::tautline as probe_answer;
 pub(crate) use probe_question_generated::tautline as probe_question;
 pub(crate) use quorum_generated::tautline as quorum;
-pub(crate) use survey_generated::tautline as survey;
+pub(crate) use snapshot_generated::tautline as snapshot;
 pub(crate) use telemetry_generated::tautline as telemetry;
 pub(crate) use video_feedback_generated::tautline as video_feedback;

@@ -17,8 +17,8 @@
 //! message if one fails:
 //!
 //! - at least 8 bytes, at most what the kind allows, and `bufferHasIdentifier`;
-//! - every list's length against its maximum before a loop over it: 16 links, 128 drops, 16
-//!   extras, 9 faults, 64 emulated links, 2 classes;
+//! - every list's length against its maximum before a loop over it: 16 links, 32 channels, 128
+//!   drops, 64 values, 16 extras, 9 faults, 64 emulated links;
 //! - parts that getters give as `null`, though the schema requires them;
 //! - `Number.isFinite` of each number, and the range that this crate's types tell;
 //! - numbers of enums that stand for nothing;
@@ -46,7 +46,7 @@ mod probe_answer;
 mod probe_question;
 mod quorum_step;
 pub mod schema;
-pub mod survey;
+pub mod snapshot;
 mod telemetry;
 mod video_feedback;
 mod wire;
@@ -63,7 +63,7 @@ pub use point_cloud::PointCloud;
 pub use probe_answer::ProbeAnswer;
 pub use probe_question::ProbeQuestion;
 pub use quorum_step::QuorumStep;
-pub use survey::Survey;
+pub use snapshot::Snapshot;
 pub use telemetry::{Mode, Position, Telemetry};
 pub use video_feedback::{StripReport, VideoFeedback};
 pub use wire::Builder;

@@ -36,9 +36,9 @@ pub const POINT_CLOUD: Schema =
 /// [`QuorumStep`](crate::QuorumStep).
 pub const QUORUM_STEP: Schema =
     Schema { name: "tautline.QuorumStep", bytes: include_bytes!("../bfbs/quorum.bfbs") };
-/// [`Survey`](crate::Survey).
-pub const SURVEY: Schema =
-    Schema { name: "tautline.Survey", bytes: include_bytes!("../bfbs/survey.bfbs") };
+/// [`Snapshot`](crate::Snapshot).
+pub const SNAPSHOT: Schema =
+    Schema { name: "tautline.Snapshot", bytes: include_bytes!("../bfbs/snapshot.bfbs") };
 /// [`ProbeQuestion`](crate::ProbeQuestion).
 pub const PROBE_QUESTION: Schema =
     Schema { name: "tautline.ProbeQuestion", bytes: include_bytes!("../bfbs/probe_question.bfbs") };
@@ -56,7 +56,7 @@ pub const ALL: [Schema; 11] = [
     CONTROL,
     POINT_CLOUD,
     QUORUM_STEP,
-    SURVEY,
+    SNAPSHOT,
     PROBE_QUESTION,
     PROBE_ANSWER,
 ];

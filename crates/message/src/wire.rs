@@ -121,6 +121,17 @@ pub(crate) fn millis_on_wire(value: Option<f32>) -> f32 {
     value.unwrap_or(-1.0)
 }
 
+/// A share of 0 to 1, where a negative one says that it is not known.
+pub(crate) fn share(field: &'static str, value: f32) -> Result<Option<f32>, Error> {
+    let value = number(field, value, f32::MIN, 1.0)?;
+    Ok((value >= 0.0).then_some(value))
+}
+
+/// What [`share`] reads back as `value`.
+pub(crate) fn share_on_wire(value: Option<f32>) -> f32 {
+    value.unwrap_or(-1.0)
+}
+
 /// `value` owned, if it is at most `max` bytes long.
 pub(crate) fn text(field: &'static str, value: &str, max: usize) -> Result<String, Error> {
     length(field, value.len(), max)?;

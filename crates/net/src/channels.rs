@@ -17,8 +17,8 @@ pub const VIDEO: ChannelNumber = ChannelNumber::MEDIA;
 pub const VIDEO_FEEDBACK: ChannelNumber = ChannelNumber::new(2);
 /// The state of the vehicle: [`tautline_message::Telemetry`], vehicle to operator.
 pub const TELEMETRY: ChannelNumber = ChannelNumber::new(3);
-/// What the vehicle sees of the session: [`tautline_message::Survey`], vehicle to operator.
-pub const SURVEY: ChannelNumber = ChannelNumber::new(4);
+/// What the vehicle observes: [`tautline_message::Snapshot`], vehicle to operator, every part.
+pub const SNAPSHOT: ChannelNumber = ChannelNumber::new(4);
 /// What a packet-size probe asks: [`tautline_message::ProbeQuestion`], operator to vehicle.
 pub const PROBE_QUESTION: ChannelNumber = ChannelNumber::new(5);
 /// What the vehicle answers to it: [`tautline_message::ProbeAnswer`], vehicle to operator.
@@ -64,7 +64,10 @@ pub fn all() -> [Channel; 7] {
             schema::VIDEO_FEEDBACK,
         ),
         newest(TELEMETRY, Priority::Telemetry, 512, "/vehicle/telemetry", schema::TELEMETRY),
-        newest(SURVEY, Priority::Telemetry, 256, "/vehicle/survey", schema::SURVEY),
+        Channel {
+            order: Order::ByDeadline,
+            ..newest(SNAPSHOT, Priority::Telemetry, 256, "/vehicle/snapshot", schema::SNAPSHOT)
+        },
         newest(
             PROBE_QUESTION,
             Priority::Telemetry,
@@ -80,6 +83,20 @@ pub fn all() -> [Channel; 7] {
             schema::PROBE_ANSWER,
         ),
     ]
+}
+
+/// Returns what people call `channel`; an application's by its number.
+pub fn name(channel: ChannelNumber) -> String {
+    match channel {
+        COMMAND => "command".to_owned(),
+        VIDEO => "video".to_owned(),
+        VIDEO_FEEDBACK => "video feedback".to_owned(),
+        TELEMETRY => "telemetry".to_owned(),
+        SNAPSHOT => "snapshot".to_owned(),
+        PROBE_QUESTION => "probe question".to_owned(),
+        PROBE_ANSWER => "probe answer".to_owned(),
+        other => other.to_string(),
+    }
 }
 
 fn flatbuffer(topic: &str, schema: Schema) -> Descriptor {

@@ -10,7 +10,7 @@ pub mod random;
 mod routes;
 mod slot;
 mod socket;
-pub mod survey;
+pub mod stats;
 mod timer;
 
 pub use routes::routes;

@@ -1,14 +1,20 @@
-//! What a process tells on request: counters and gauges in Prometheus' text form, and the table
-//! of its session for people.
+//! What a process tells on request: metrics for Prometheus, and a table for people.
 
-use std::fmt::Write;
+use std::fmt;
 use std::net::SocketAddr;
 
 use anyhow::Context;
 use axum::Router;
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
+
+pub use prometheus_client::registry::Unit;
 
 /// Serves [`routes`] on `address` until the listener fails.
 ///
@@ -29,7 +35,7 @@ pub fn routes(
     status: impl Fn() -> String + Clone + Send + Sync + 'static,
 ) -> Router {
     let head = format!("{STATUS_HEAD}{who}\n\n");
-    let metrics = move || async move { ([(CONTENT_TYPE, "text/plain; version=0.0.4")], page()) };
+    let metrics = move || async move { ([(CONTENT_TYPE, OPEN_METRICS)], page()) };
     let status = move || async move { head + &status() };
     Router::new().route("/metrics", get(metrics)).route("/status", get(status))
 }
@@ -37,107 +43,165 @@ pub fn routes(
 /// What every `/status` begins with.
 pub const STATUS_HEAD: &str = "tautline ";
 
-/// A page of metrics in the making.
+/// A page of metrics in the making, in OpenMetrics' text form.
+///
+/// Names are without the page's prefix, unit and `_total`, which are added; a name that is there
+/// already is left out, as is a family without samples.
 ///
 /// ```
-/// use tautline_net::metrics::Page;
+/// use tautline_net::metrics::{Labels, Page, Unit};
 ///
 /// let mut page = Page::new("tautline_vehicle");
-/// page.gauge("speed_metres_per_second", "Speed over ground", 3.5);
-/// page.counters("drops_total", "Drops by name", "name", [("late", 2)]);
-/// assert!(page.finish().contains("tautline_vehicle_drops_total{name=\"late\"} 2\n"));
+/// page.gauge("age", Some(Unit::Seconds), "Age of the newest command", 3.5);
+/// page.counters("drops", None, "Drops by name", [(Labels::of("name", "a \"b\""), 2)]);
+/// let text = page.finish();
+/// assert!(text.contains("tautline_vehicle_age_seconds 3.5\n"));
+/// assert!(text.contains("tautline_vehicle_drops_total{name=\"a \\\"b\\\"\"} 2\n"));
 /// ```
 #[derive(Debug)]
 pub struct Page {
     prefix: &'static str,
-    text: String,
+    families: Vec<Family>,
+}
+
+/// Labels of one sample; any text may be a value.
+#[derive(Clone, Debug)]
+pub struct Labels(Vec<(&'static str, String)>);
+
+#[derive(Debug)]
+struct Family {
+    name: String,
+    unit: Option<Unit>,
+    help: String,
+    samples: Samples,
+}
+
+#[derive(Debug)]
+enum Samples {
+    Gauges(Vec<(Labels, f64)>),
+    Counters(Vec<(Labels, u64)>),
 }
 
 impl Page {
     /// An empty page whose metrics all begin with `prefix`.
     pub fn new(prefix: &'static str) -> Self {
-        Self { prefix, text: String::new() }
+        Self { prefix, families: Vec::new() }
     }
 
     /// Adds a value that may rise and fall.
-    pub fn gauge(&mut self, name: &str, help: &str, value: f64) {
-        self.head(name, help, "gauge");
-        self.line(name, "", value);
+    pub fn gauge(&mut self, name: &str, unit: Option<Unit>, help: &str, value: f64) {
+        self.gauges(name, unit, help, [(Labels::none(), value)]);
     }
 
     /// Adds a value that only rises.
-    pub fn counter(&mut self, name: &str, help: &str, value: u64) {
-        self.head(name, help, "counter");
-        self.line(name, "", value);
+    pub fn counter(&mut self, name: &str, unit: Option<Unit>, help: &str, value: u64) {
+        self.counters(name, unit, help, [(Labels::none(), value)]);
     }
 
-    /// Adds one counter for each value of `label`.
-    pub fn counters<L: std::fmt::Display>(
+    /// Adds values that may rise and fall, each with labels of its own.
+    pub fn gauges(
         &mut self,
         name: &str,
+        unit: Option<Unit>,
         help: &str,
-        label: &str,
-        values: impl IntoIterator<Item = (L, u64)>,
+        samples: impl IntoIterator<Item = (Labels, f64)>,
     ) {
-        self.head(name, help, "counter");
-        for (of, value) in values {
-            self.line(name, &format!("{{{label}=\"{of}\"}}"), value);
-        }
+        self.add(name, unit, help, Samples::Gauges(samples.into_iter().collect()));
     }
 
-    /// Adds one gauge for each value of `label`.
-    pub fn gauges<L: std::fmt::Display>(
+    /// Adds values that only rise, each with labels of its own.
+    pub fn counters(
         &mut self,
         name: &str,
+        unit: Option<Unit>,
         help: &str,
-        label: &str,
-        values: impl IntoIterator<Item = (L, f64)>,
+        samples: impl IntoIterator<Item = (Labels, u64)>,
     ) {
-        self.head(name, help, "gauge");
-        for (of, value) in values {
-            self.line(name, &format!("{{{label}=\"{of}\"}}"), value);
-        }
-    }
-
-    /// Adds one counter for each set of labels, written as Prometheus has them: `a="1",b="2"`.
-    pub fn labelled_counters(
-        &mut self,
-        name: &str,
-        help: &str,
-        values: impl IntoIterator<Item = (String, u64)>,
-    ) {
-        self.head(name, help, "counter");
-        for (labels, value) in values {
-            self.line(name, &format!("{{{labels}}}"), value);
-        }
-    }
-
-    /// Adds one gauge for each set of labels, written as Prometheus has them: `a="1",b="2"`.
-    pub fn labelled_gauges(
-        &mut self,
-        name: &str,
-        help: &str,
-        values: impl IntoIterator<Item = (String, f64)>,
-    ) {
-        self.head(name, help, "gauge");
-        for (labels, value) in values {
-            self.line(name, &format!("{{{labels}}}"), value);
-        }
+        self.add(name, unit, help, Samples::Counters(samples.into_iter().collect()));
     }
 
     /// The page's text.
     pub fn finish(self) -> String {
-        self.text
+        let mut registry = Registry::with_prefix(self.prefix);
+        registry.register_collector(Box::new(self));
+        let mut text = String::new();
+        encode(&mut text, &registry).expect("writing to a String does not fail");
+        text
     }
 
-    fn head(&mut self, name: &str, help: &str, kind: &str) {
-        let prefix = self.prefix;
-        writeln!(self.text, "# HELP {prefix}_{name} {help}\n# TYPE {prefix}_{name} {kind}")
-            .expect("writing to a String does not fail");
-    }
-
-    fn line(&mut self, name: &str, label: &str, value: impl std::fmt::Display) {
-        writeln!(self.text, "{}_{name}{label} {value}", self.prefix)
-            .expect("writing to a String does not fail");
+    fn add(&mut self, name: &str, unit: Option<Unit>, help: &str, samples: Samples) {
+        let is_empty = match &samples {
+            Samples::Gauges(samples) => samples.is_empty(),
+            Samples::Counters(samples) => samples.is_empty(),
+        };
+        let is_there = |family: &Family| {
+            family.name == name && written(family.unit.as_ref()) == written(unit.as_ref())
+        };
+        if !is_empty && !self.families.iter().any(is_there) {
+            let (name, help) = (name.to_owned(), help.to_owned());
+            self.families.push(Family { name, unit, help, samples });
+        }
     }
 }
+
+impl Collector for Page {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        for Family { name, unit, help, samples } in &self.families {
+            let kind = match samples {
+                Samples::Gauges(_) => MetricType::Gauge,
+                Samples::Counters(_) => MetricType::Counter,
+            };
+            let mut family = encoder.encode_descriptor(name, help, unit.as_ref(), kind)?;
+            match samples {
+                Samples::Gauges(samples) => {
+                    for (labels, value) in samples {
+                        labels.encode(&mut family, |sample| sample.encode_gauge(value))?;
+                    }
+                }
+                Samples::Counters(samples) => {
+                    for (labels, value) in samples {
+                        labels.encode(&mut family, |sample| {
+                            sample.encode_counter::<NoLabelSet, _, u64>(value, None)
+                        })?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Labels {
+    /// No label at all.
+    pub fn none() -> Self {
+        Self(Vec::new())
+    }
+
+    /// One label.
+    pub fn of(name: &'static str, value: &str) -> Self {
+        Self::none().and(name, value)
+    }
+
+    /// These labels and one more.
+    pub fn and(mut self, name: &'static str, value: &str) -> Self {
+        self.0.push((name, value.to_owned()));
+        self
+    }
+
+    /// Has `write` write a sample of `family` with these labels.
+    fn encode(
+        &self,
+        family: &mut MetricEncoder<'_>,
+        write: impl FnOnce(&mut MetricEncoder<'_>) -> fmt::Result,
+    ) -> fmt::Result {
+        // An empty set would be written as braces with nothing between.
+        if self.0.is_empty() { write(family) } else { write(&mut family.encode_family(&self.0)?) }
+    }
+}
+
+fn written(unit: Option<&Unit>) -> &str {
+    unit.map_or("", Unit::as_str)
+}
+
+/// What Prometheus takes the page for.
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -152,9 +152,9 @@ impl Hub {
         self.show(kind::STATUS, bytes);
     }
 
-    /// Shows a survey, of either end.
-    pub fn show_survey(&self, bytes: &[u8]) {
-        self.show(kind::SURVEY, bytes);
+    /// Shows a snapshot, of either end.
+    pub fn show_snapshot(&self, bytes: &[u8]) {
+        self.show(kind::SNAPSHOT, bytes);
     }
 
     /// What the browser asks of the encoders; its keyframe requests are given once.
@@ -396,7 +396,7 @@ mod kind {
     pub(super) const STATUS: u8 = 3;
     pub(super) const CLOCK_PONG: u8 = 4;
     pub(super) const HELLO: u8 = 5;
-    pub(super) const SURVEY: u8 = 6;
+    pub(super) const SNAPSHOT: u8 = 6;
     pub(super) const COMMAND: u8 = 1;
     pub(super) const LINK: u8 = 2;
     pub(super) const CLOCK: u8 = 3;

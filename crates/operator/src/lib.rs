@@ -20,7 +20,7 @@ use axum::Router;
 use tautline_net::clock::Clock;
 use tautline_net::driver::Driver;
 use tautline_net::metrics;
-use tautline_net::survey::{Latest, Table};
+use tautline_net::stats::{Latest, Table};
 use tautline_transport::crypto::Identity;
 use tokio::sync::mpsc;
 
@@ -109,10 +109,8 @@ fn beside(
     let configured = config.transport.datagram_bytes_max;
     let probe = Probe::new(shared.clone(), latest.clone(), driver.handle(), clock, configured);
     let (latest, shared) = (latest.clone(), shared.clone());
-    let status = move || match shared.vehicle_survey() {
-        Some(survey) => format!("this end\n{latest}\nthe vehicle's end\n{}", Table(&survey)),
-        None => latest.to_string(),
-    };
+    let status =
+        move || format!("this end\n{latest}\nthe vehicle's end\n{}", Table(&shared.vehicle()));
     metrics::routes(&who, page, status).merge(probe.routes())
 }
 

@@ -1,7 +1,7 @@
 //! A packet-size probe: another size through a running session for a while, and what came of it.
 //!
 //! Whoever runs the probe (`tautline probe mtu`) posts a [`Step`] to [`PATH`] of the console's
-//! address and gets a [`Seen`] when the step is over, or one line that says why not. The sizes are
+//! address and gets a [`Measured`] when the step is over, or one line that says why not. The sizes are
 //! as configured again when the answer is given, and also when the asker goes away before.
 
 mod watch;
@@ -15,12 +15,11 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use serde::{Deserialize, Serialize};
-use tautline_message::{ProbeQuestion, SessionState};
+use tautline_message::{LinkState, ProbeQuestion, SessionState, Snapshot};
 use tautline_net::channels;
 use tautline_net::clock::Clock;
 use tautline_net::driver::Handle;
-use tautline_net::survey::Latest;
-use tautline_transport::link::State;
+use tautline_net::stats::Latest;
 use tautline_units::ByteCount;
 
 use crate::console;
@@ -47,7 +46,7 @@ pub struct Step {
 
 /// What came of a step. Delays are in milliseconds, in no order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Seen {
+pub struct Measured {
     /// Media units from the vehicle: from handing over there to delivery here.
     pub vehicle: Way,
     /// Questions to the vehicle, 20 a second: from handing over to delivery.
@@ -73,7 +72,7 @@ pub struct Seen {
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// Measured to its end.
-    Seen(Seen),
+    Measured(Measured),
     /// Given up on the way: why, in a few words.
     Stopped(String),
 }
@@ -136,7 +135,7 @@ impl Probe {
             return refuse(StatusCode::CONFLICT, &why);
         }
         let outcome = match self.run(&step, &mut next).await {
-            Ok(seen) => Outcome::Seen(seen),
+            Ok(measured) => Outcome::Measured(measured),
             Err(why) => Outcome::Stopped(why),
         };
         match serde_json::to_vec(&outcome) {
@@ -146,8 +145,13 @@ impl Probe {
     }
 
     /// Tries one step. Dropping the future gives the configured sizes back.
-    async fn run(&self, step: &Step, next: &mut u64) -> Result<Seen, String> {
-        let refused = || self.latest.get().map_or(0, |s| s.units(channels::COMMAND).refused());
+    async fn run(&self, step: &Step, next: &mut u64) -> Result<Measured, String> {
+        let refused = || {
+            let snapshot = self.latest.snapshot();
+            let mut channels = snapshot.channels().iter();
+            let command = channels.find(|other| other.channel == channels::COMMAND.get());
+            command.map_or(0, |channel| channel.units.refused())
+        };
         let refused_before = refused();
         let _restore = Restore(self);
         *self.watch() = Some(Watch::new(*next));
@@ -174,9 +178,9 @@ impl Probe {
             }
         }
         let watch = self.watch().take().ok_or("the probe was given up")?;
-        let mut seen = watch.seen(from, to)?;
-        (seen.up_bytes_used, seen.down_bytes_used) = (used.up, used.down);
-        Ok(seen)
+        let mut measured = watch.measured(from, to)?;
+        (measured.up_bytes_used, measured.down_bytes_used) = (used.up, used.down);
+        Ok(measured)
     }
 
     /// Whether there is a session to probe, and nothing has gone wrong with it.
@@ -186,8 +190,7 @@ impl Probe {
             let reason = if standing.reason.is_empty() { "not begun" } else { &standing.reason };
             return Err(format!("no session with the vehicle: {reason}"));
         }
-        let survey = self.latest.get().ok_or("no session with the vehicle yet")?;
-        if !survey.links.iter().any(|link| link.state == State::Up) {
+        if !self.latest.snapshot().links().iter().any(|link| link.state == LinkState::Up) {
             return Err("no link to the vehicle is up".into());
         }
         match self.watch().as_ref().and_then(Watch::refusal) {
@@ -252,15 +255,12 @@ struct Used {
 
 impl Used {
     fn note(&mut self, probe: &Probe) {
-        if let Some(survey) = probe.latest.get() {
-            let up = survey.links.iter().filter(|link| link.state == State::Up);
-            self.down = up.map(|link| link.datagram_bytes.get()).min().unwrap_or(self.down);
-        }
-        if let Some(survey) = probe.shared.vehicle_survey() {
-            let up =
-                survey.links.iter().filter(|link| link.state == tautline_message::LinkState::Up);
-            self.up = up.map(|link| link.datagram_bytes.get()).min().unwrap_or(self.up);
-        }
+        let smallest = |snapshot: &Snapshot| {
+            let up = snapshot.links().iter().filter(|link| link.state == LinkState::Up);
+            up.map(|link| link.datagram_bytes.get()).min()
+        };
+        self.down = smallest(&probe.latest.snapshot()).unwrap_or(self.down);
+        self.up = smallest(&probe.shared.vehicle()).unwrap_or(self.up);
     }
 }
 

@@ -4,16 +4,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tautline_message::survey::End;
+use tautline_message::snapshot::{End, ProcessStats, Value};
 use tautline_message::{
-    ClockOffset, EmulatedLink, LinkStatus, OperatorStatus, ProbeAnswer, SessionState, StripReport,
+    ClockOffset, EmulatedLink, OperatorStatus, ProbeAnswer, SessionState, Snapshot, StripReport,
     Telemetry, VideoFeedback,
 };
 use tautline_net::channels;
 use tautline_net::clock::Clock;
 use tautline_net::driver::{Drops, Output};
-use tautline_net::metrics::Page;
-use tautline_net::survey::{self, Latest, Survey, Way};
+use tautline_net::metrics::{Labels, Page};
+use tautline_net::stats::{self, Latest, Way};
 use tautline_transport::{ChannelNumber, Discard, Event, Session, link};
 use tautline_units::{ByteCount, Instant};
 use tautline_video::AccessUnit;
@@ -37,9 +37,8 @@ pub(crate) struct Reception {
     telemetry_malformed: u64,
     /// Units of other channels that were no messages of theirs.
     others_malformed: u64,
-    vehicle_drops: Vec<(String, u64)>,
-    /// When the console was last told the survey.
-    surveyed_at: Instant,
+    /// When the console was last told the operator's snapshot.
+    snapshot_at: Instant,
     /// Bytes of all units that came.
     units_bytes: u64,
 }
@@ -51,12 +50,12 @@ pub(crate) struct Shared {
     standing: Mutex<Standing>,
     emulated_links: Mutex<Vec<EmulatedLink>>,
     /// What the vehicle told last of its side.
-    vehicle_survey: Mutex<Option<tautline_message::Survey>>,
+    vehicle: Mutex<Snapshot>,
     /// What a probe notes, while one runs.
     watch: Mutex<Option<Watch>>,
     /// Bytes of all units that were handed over.
     sent_bytes: AtomicU64,
-    vehicle: String,
+    vehicle_name: String,
 }
 
 /// What the vehicle is to know of the strips.
@@ -78,10 +77,10 @@ impl Shared {
                 "waiting for the switchboard",
             )),
             emulated_links: Mutex::new(Vec::new()),
-            vehicle_survey: Mutex::new(None),
+            vehicle: Mutex::new(Snapshot::empty(End::Vehicle)),
             watch: Mutex::new(None),
             sent_bytes: AtomicU64::new(0),
-            vehicle: vehicle.to_owned(),
+            vehicle_name: vehicle.to_owned(),
         }
     }
 
@@ -101,8 +100,8 @@ impl Shared {
     }
 
     /// What the vehicle told last of its side of the session.
-    pub(crate) fn vehicle_survey(&self) -> Option<tautline_message::Survey> {
-        lock(&self.vehicle_survey).clone()
+    pub(crate) fn vehicle(&self) -> Snapshot {
+        lock(&self.vehicle).clone()
     }
 
     /// What a probe notes, while one runs.
@@ -142,8 +141,7 @@ impl Reception {
             clock,
             telemetry_malformed: 0,
             others_malformed: 0,
-            vehicle_drops: Vec::new(),
-            surveyed_at: Instant::ZERO,
+            snapshot_at: Instant::ZERO,
             units_bytes: 0,
         }
     }
@@ -167,7 +165,7 @@ impl Reception {
                 self.downlink.reset();
                 self.canvas.handle_new_session();
                 self.shared.set_standing(Standing::new(SessionState::Established, ""));
-                *lock(&self.shared.vehicle_survey) = None;
+                *lock(&self.shared.vehicle) = Snapshot::empty(End::Vehicle);
                 self.watched(Watch::handle_new_session);
             }
             Event::Unit { channel: channels::VIDEO, number, sent_at, bytes, .. } => {
@@ -202,16 +200,14 @@ impl Reception {
     fn handle_unit(&mut self, channel: ChannelNumber, bytes: &[u8]) {
         match channel {
             channels::TELEMETRY => match Telemetry::decode(bytes) {
-                Ok(telemetry) => {
-                    self.hub.show_telemetry(bytes);
-                    self.vehicle_drops = telemetry.drops;
-                }
+                Ok(_) => self.hub.show_telemetry(bytes),
                 Err(_) => self.telemetry_malformed += 1,
             },
-            channels::SURVEY => match tautline_message::Survey::decode(bytes) {
-                Ok(survey) if survey.end == End::Vehicle => {
-                    self.hub.show_survey(bytes);
-                    *lock(&self.shared.vehicle_survey) = Some(survey);
+            channels::SNAPSHOT => match Snapshot::decode(bytes) {
+                Ok(snapshot) if snapshot.end == End::Vehicle => {
+                    let mut vehicle = lock(&self.shared.vehicle);
+                    vehicle.update(snapshot);
+                    self.hub.show_snapshot(&vehicle.encode());
                 }
                 Ok(_) | Err(_) => self.others_malformed += 1,
             },
@@ -268,36 +264,32 @@ impl Reception {
 
     fn report(&mut self, session: &Session, loop_drops: &Drops) {
         let now = self.clock.now();
-        let drops = self.drops(session, loop_drops);
-        let status = self.status(session, &drops);
-        let survey = self.latest.take(session);
-        self.hub.set_metrics(metrics(&status, &survey));
+        let status = self.status(session);
+        self.latest.take(session, loop_drops, |view| self.link_name(view), now);
+        self.latest.set_process(self.process(), now);
+        let snapshot = self.latest.snapshot();
+        self.hub.set_metrics(metrics(&status, &snapshot, &self.shared.vehicle()));
         self.hub.show_status(&status.encode());
-        if now.since(self.surveyed_at) >= SURVEY_INTERVAL {
-            self.surveyed_at = now;
-            self.hub.show_survey(&survey.message().encode());
+        if now.since(self.snapshot_at) >= SNAPSHOT_INTERVAL {
+            self.snapshot_at = now;
+            self.hub.show_snapshot(&snapshot.encode());
         }
         let sent = self.shared.sent_bytes.load(Ordering::Relaxed);
         let payload = ByteCount::new(self.units_bytes + sent);
         self.watched(|watch| watch.handle_tick(session, payload, now));
     }
 
-    fn status(&self, session: &Session, drops: &[(&'static str, u64)]) -> OperatorStatus {
+    fn status(&self, session: &Session) -> OperatorStatus {
         let standing = self.shared.standing();
         let emulated_links = lock(&self.shared.emulated_links).clone();
         let transport = session.counters();
         let shown = self.downlink.counters();
-        let name = |index: usize, view: &link::View| match emulated_links.get(index) {
-            Some(link) => link.name.clone(),
-            None => view.route.remote.to_string(),
-        };
-        let links = session.links().map(|view| {
-            survey::status(&view, name(usize::from(view.number.get()), &view), Way::In)
-        });
+        let links =
+            session.links().map(|view| stats::status(&view, self.link_name(&view), Way::In));
         let lost = [Discard::UnitMissing, Discard::UnitIncomplete, Discard::UnitEvicted];
         OperatorStatus {
             unix_ns: self.clock.unix_nanos(self.clock.now()),
-            vehicle_name: self.shared.vehicle.clone(),
+            vehicle_name: self.shared.vehicle_name.clone(),
             session_state: standing.state,
             session_reason: standing.reason,
             links: links.collect(),
@@ -310,24 +302,33 @@ impl Reception {
                 offset_ns: clock.offset_nanos(),
                 error_ns: u64::try_from(clock.error().as_nanos()).unwrap_or(u64::MAX),
             }),
-            drops: self.named(drops),
+            drops: Vec::new(),
             emulated_links,
         }
     }
 
-    /// The operator's drops, and the vehicle's as it last told them.
-    fn named(&self, drops: &[(&'static str, u64)]) -> Vec<(String, u64)> {
-        let own = drops.iter().map(|(name, count)| ((*name).to_owned(), *count));
-        let vehicle = self.vehicle_drops.iter();
-        let vehicle = vehicle.map(|(name, count)| (format!("vehicle {name}"), *count));
-        own.chain(vehicle).take(DROPS_MAX).collect()
+    /// The emulator's name of a link, or where it leads.
+    fn link_name(&self, view: &link::View) -> String {
+        let emulated = lock(&self.shared.emulated_links);
+        let name = emulated.get(usize::from(view.number.get())).map(|link| link.name.clone());
+        name.unwrap_or_else(|| view.route.remote.to_string())
     }
 
-    /// Every drop of the operator's side that has a name.
-    fn drops(&self, session: &Session, loop_drops: &Drops) -> Vec<(&'static str, u64)> {
+    /// What the operator observes of itself.
+    fn process(&self) -> ProcessStats {
         let shown = self.downlink.counters();
-        let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
-        let mut drops = vec![
+        let values = vec![
+            Value::total("slices shown", shown.shown),
+            Value::total("slices skipped", shown.skipped),
+        ];
+        ProcessStats { values, drops: self.drops() }
+    }
+
+    /// Every drop of the operator's own that has a name; the session's stand in its stats.
+    fn drops(&self) -> Vec<(String, u64)> {
+        let shown = self.downlink.counters();
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let drops = [
             ("downlink: slice overtaken", shown.overtaken),
             ("downlink: slice unusable", shown.unusable),
             ("downlink: slice malformed", shown.malformed),
@@ -343,37 +344,22 @@ impl Reception {
                 self.recorder.as_ref().map_or(0, Recorder::dropped),
             ),
         ];
-        drops.extend(session.counters().drops());
-        drops.extend(loop_drops.iter());
-        drops
+        drops.map(|(name, count)| (name.to_owned(), count)).to_vec()
     }
 }
 
-fn metrics(status: &OperatorStatus, survey: &Survey) -> String {
+fn metrics(status: &OperatorStatus, own: &Snapshot, vehicle: &Snapshot) -> String {
     let mut page = Page::new("tautline_operator");
-    let established = status.session_state == SessionState::Established;
-    page.gauge("established", "1 while the session stands", f64::from(established));
-    page.counter("units_total", "Media units delivered in time", status.units_received);
-    page.counter("units_late_total", "Media units that came too late", status.units_late);
-    page.counter("units_lost_total", "Media units that did not come", status.units_lost);
-    page.counter("slices_shown_total", "Slices shown as they came", status.slices_shown);
-    page.counter("slices_skipped_total", "Skip slices shown", status.slices_skipped);
-    let links = || status.links.iter().map(|link| link.name.as_str());
-    let rates = status.links.iter().map(|link| link.received_rate.as_f64());
-    page.gauges("link_bits_per_second", "Arriving", "link", links().zip(rates));
-    let rtt = |link: &LinkStatus| link.rtt_ms.map_or(f64::NAN, |ms| f64::from(ms) / 1e3);
-    let rtts = status.links.iter().map(rtt);
-    page.gauges("link_rtt_seconds", "Round-trip time, smoothed", "link", links().zip(rtts));
-    let drops = status.drops.iter().map(|(name, count)| (name, *count));
-    page.counters("drops_total", "Drops by name", "name", drops);
-    survey.add_to(&mut page);
+    let established = f64::from(status.session_state == SessionState::Established);
+    page.gauge("established", None, "1 while the session stands", established);
+    stats::add_to(&mut page, own);
+    let drops = vehicle.drops().map(|(name, count)| (Labels::of("name", name), count));
+    page.counters("vehicle_drops", None, "Drops by name, as the vehicle last told", drops);
     page.finish()
 }
 
-/// Counters are read by eye, and their percentiles cost more than a status.
-const SURVEY_INTERVAL: Duration = Duration::from_secs(1);
-/// What a status message has room for.
-const DROPS_MAX: usize = 128;
+/// Counters are read by eye.
+const SNAPSHOT_INTERVAL: Duration = Duration::from_millis(500);
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

@@ -23,7 +23,7 @@ use tautline_net::channels;
 use tautline_net::clock::Clock;
 use tautline_net::driver::{Driver, Handle};
 use tautline_net::metrics;
-use tautline_net::survey::Latest;
+use tautline_net::stats::Latest;
 use tautline_transport::crypto::Identity;
 use tautline_video::Sensor;
 
@@ -34,7 +34,7 @@ use crate::camera::Outlet;
 use crate::encode::{Meter, Turn, Wishes};
 use crate::probe::Probe;
 use crate::rendezvous::Rendezvous;
-use crate::telemetry::{Lately, Reporter};
+use crate::telemetry::{Recent, Reporter};
 use crate::uplink::{Seen, Uplink};
 
 /// Runs a vehicle until `stop` resolves: moves `machine`, and shows what `sensor` sees. What it sees
@@ -128,21 +128,22 @@ fn start_eyes(
     Ok(failure)
 }
 
-/// Sends telemetry, newest wins, for ever; now and then a survey; and follows a probe.
+/// Sends telemetry, newest wins, for ever; now and then a snapshot; and follows a probe.
 async fn report(reporter: Reporter, handle: Handle, clock: Clock) -> anyhow::Result<()> {
-    let mut lately = Lately::default();
+    let mut recent = Recent::default();
     let mut due = tokio::time::interval(TELEMETRY_INTERVAL);
     // Without a session there is nobody to tell; the loop counts what it cannot take.
     let tell = |channel, unit: Vec<u8>| handle.send(channel, unit, TELEMETRY_DEADLINE);
     for turn in 0_u64.. {
         due.tick().await;
         let now = clock.now();
-        lately.advance(&reporter, now);
-        tell(channels::TELEMETRY, reporter.telemetry(&lately, now).encode());
-        if turn % SURVEY_TURNS == 0
-            && let Some(survey) = reporter.latest.get()
-        {
-            tell(channels::SURVEY, survey.message().encode());
+        recent.advance(&reporter, now);
+        reporter.latest.set_process(reporter.process(&recent, now), now);
+        tell(channels::TELEMETRY, reporter.telemetry(&recent, now).encode());
+        if turn % SNAPSHOT_TURNS == 0 {
+            for part in reporter.latest.snapshot().parts() {
+                tell(channels::SNAPSHOT, part.encode());
+            }
         }
         if let Some(turn) = reporter.probe.turn(reporter.health(now), now) {
             handle.set_datagram_bytes_max(turn.datagram_bytes_max);
@@ -197,6 +198,6 @@ impl Drop for Threads {
 /// Two encoders in turn ([LTE] IV.C).
 const ENCODER_COUNT: usize = 2;
 const TELEMETRY_INTERVAL: Duration = Duration::from_millis(50);
-/// A survey a second.
-const SURVEY_TURNS: u64 = 20;
+/// Two snapshots a second.
+const SNAPSHOT_TURNS: u64 = 10;
 const TELEMETRY_DEADLINE: Duration = Duration::from_millis(250);

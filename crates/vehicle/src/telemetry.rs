@@ -1,12 +1,13 @@
 //! What the vehicle tells of itself: to the operator, and on its metrics page.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use tautline_message::snapshot::{ProcessStats, Value};
 use tautline_message::{Mode, Telemetry};
-use tautline_net::metrics::Page;
-use tautline_net::survey::Latest;
+use tautline_net::metrics::{Page, Unit};
+use tautline_net::stats::{self, History, Latest};
 use tautline_units::Instant;
 
 use crate::actuators::Actuators;
@@ -35,45 +36,48 @@ pub struct Reporter {
     pub probe: Arc<Probe>,
 }
 
-/// Values that are measured over the time between two reports.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Lately {
+/// What is measured over the time between two reports.
+#[derive(Clone, Debug, Default)]
+pub struct Recent {
     sequence: u64,
-    pictures: u64,
-    at: Instant,
+    pictures: History<u64>,
     picture_rate: f32,
+    /// Median and 99th percentile of the last second.
     encode: (Duration, Duration),
+    measured_at: Instant,
 }
 
-impl Lately {
-    /// Measures anew if a second has passed.
+impl Recent {
+    /// Counts a report, and measures anew if a second has passed.
     pub fn advance(&mut self, reporter: &Reporter, now: Instant) {
         self.sequence += 1;
-        let elapsed = now.since(self.at);
-        if elapsed < SPAN {
+        if now.since(self.measured_at) < SPAN {
             return;
         }
         let pictures = reporter.pictures_read();
-        self.picture_rate = (pictures - self.pictures) as f32 / elapsed.as_secs_f32();
-        self.pictures = pictures;
+        let (before, elapsed) = match self.pictures.before(SPAN, now) {
+            Some((before, elapsed)) => (*before, elapsed),
+            None => (0, now.since(Instant::ZERO)),
+        };
+        self.picture_rate = (pictures - before) as f32 / elapsed.as_secs_f32();
+        self.pictures.push(pictures, now);
         self.encode = reporter.meter.take_percentiles();
-        self.at = now;
+        self.measured_at = now;
     }
 }
 
 impl Reporter {
     /// The report for the operator.
-    pub fn telemetry(&self, lately: &Lately, now: Instant) -> Telemetry {
+    pub fn telemetry(&self, recent: &Recent, now: Instant) -> Telemetry {
         let motion = self.actuators.motion();
         let (speed, steering_angle) = convert::motion(&motion.state);
         let (mode, mode_reason, command_age) = self.mode(now);
         let seen = self.seen();
-        let drops = self.drops(&seen).into_iter().filter(|(_, count)| *count > 0);
-        let drops = drops.map(|(name, count)| (name.to_owned(), count)).collect();
-        let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+        let session = seen.drops.iter().map(|(name, count)| ((*name).to_owned(), *count));
+        let drops = self.drops().into_iter().chain(session).filter(|(_, count)| *count > 0);
         let millis = |duration: Duration| duration.as_secs_f32() * 1e3;
         Telemetry {
-            sequence: lately.sequence,
+            sequence: recent.sequence,
             sent_at: now,
             speed,
             steering_angle,
@@ -85,17 +89,17 @@ impl Reporter {
             mode,
             mode_reason,
             command_age_ms: command_age.map(millis),
-            picture_rate: lately.picture_rate,
+            picture_rate: recent.picture_rate,
             video_budget: self.wishes.budget(),
             pictures_captured: count(&self.camera.pictures),
             pictures_dropped: count(&self.camera.pictures_skipped),
             slices_sent: count(&self.meter.slices_sent),
             slices_dropped: self.slices_dropped(),
-            encode_ms_p50: millis(lately.encode.0),
-            encode_ms_p99: millis(lately.encode.1),
+            encode_ms_p50: millis(recent.encode.0),
+            encode_ms_p99: millis(recent.encode.1),
             links: seen.links,
             extras: convert::extras(&motion.extras),
-            drops,
+            drops: drops.collect(),
         }
     }
 
@@ -106,46 +110,33 @@ impl Reporter {
         Health { command_age: command_age.filter(|_| mode == Mode::Driving), control_refused }
     }
 
-    /// The metrics page.
-    pub fn metrics(&self, now: Instant) -> String {
-        let motion = self.actuators.motion();
-        let (mode, _, command_age) = self.mode(now);
-        let mut page = Page::new("tautline_vehicle");
-        page.gauge("speed_metres_per_second", "Speed over ground", motion.state.speed.into());
-        page.gauge("throttle", "Throttle as applied, 0 to 1", motion.controls.throttle.into());
-        page.gauge("brake", "Brake as applied, 0 to 1", motion.controls.brake.into());
-        page.gauge(
-            "driving",
-            "1 while commands reach the actuators",
-            f64::from(mode == Mode::Driving),
-        );
-        if let Some(age) = command_age {
-            page.gauge("command_age_seconds", "Age of the newest command", age.as_secs_f64());
-        }
-        page.gauge("budget_bits_per_second", "Granted to video", self.wishes.budget().as_f64());
-        let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
-        page.counter("pictures_total", "Pictures begun", count(&self.camera.pictures));
-        page.counter("slices_total", "Slices sent", count(&self.meter.slices_sent));
-        let seen = self.seen();
-        page.counters("drops_total", "Drops by name", "name", self.drops(&seen));
-        let links = || seen.links.iter().map(|link| link.name.as_str());
-        let rates = seen.links.iter().map(|link| link.send_rate.as_f64());
-        page.gauges(
-            "link_granted_bits_per_second",
-            "Granted by rate control",
-            "link",
-            links().zip(rates),
-        );
-        if let Some(survey) = self.latest.get() {
-            survey.add_to(&mut page);
-        }
-        page.finish()
+    /// What the vehicle observes of itself.
+    pub fn process(&self, recent: &Recent, now: Instant) -> ProcessStats {
+        ProcessStats { values: self.values(recent, now), drops: self.drops() }
     }
 
-    /// Every drop of the vehicle's that has a name.
-    fn drops(&self, seen: &Seen) -> Vec<(&'static str, u64)> {
-        let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
-        let mut drops = vec![
+    /// Every value that is only looked at: the page and the metrics show each under its name.
+    fn values(&self, recent: &Recent, now: Instant) -> Vec<Value> {
+        let (_, _, command_age) = self.mode(now);
+        let motion = self.actuators.motion();
+        let mut values = Vec::new();
+        values.extend(command_age.map(|age| Value::of("command age", age.as_secs_f64(), "s")));
+        values.extend([
+            Value::of("picture rate", recent.picture_rate.into(), "/s"),
+            Value::of("video budget", self.wishes.budget().as_f64(), "bit/s"),
+            Value::of("encode p50", recent.encode.0.as_secs_f64(), "s"),
+            Value::of("encode p99", recent.encode.1.as_secs_f64(), "s"),
+            Value::total("pictures captured", count(&self.camera.pictures)),
+            Value::total("slices sent", count(&self.meter.slices_sent)),
+        ]);
+        let extras = convert::extras(&motion.extras).into_iter();
+        values.extend(extras.map(|extra| Value::of(&extra.name, extra.value, &extra.unit)));
+        values
+    }
+
+    /// Every drop of the vehicle's own that has a name; the session's stand in its stats.
+    fn drops(&self) -> Vec<(String, u64)> {
+        let drops = [
             ("camera: picture skipped", count(&self.camera.pictures_skipped)),
             (
                 "camera: picture passed over for the screen",
@@ -160,11 +151,26 @@ impl Reporter {
                 "actuators: controls refused by the machine",
                 self.actuators.motion().controls_refused,
             ),
-            ("uplink: command malformed", seen.commands_malformed),
-            ("uplink: message malformed", seen.others_malformed),
+            ("uplink: command malformed", self.seen().commands_malformed),
+            ("uplink: message malformed", self.seen().others_malformed),
         ];
-        drops.extend(seen.drops.iter().copied());
-        drops
+        drops.map(|(name, count)| (name.to_owned(), count)).to_vec()
+    }
+
+    /// The metrics page.
+    pub fn metrics(&self, now: Instant) -> String {
+        let motion = self.actuators.motion();
+        let (mode, ..) = self.mode(now);
+        let mut page = Page::new("tautline_vehicle");
+        let metres_per_second = Some(Unit::Other("metres_per_second".to_owned()));
+        page.gauge("speed", metres_per_second, "Speed over ground", motion.state.speed.into());
+        let ratio = || Some(Unit::Other("ratio".to_owned()));
+        page.gauge("throttle", ratio(), "Throttle as applied", motion.controls.throttle.into());
+        page.gauge("brake", ratio(), "Brake as applied", motion.controls.brake.into());
+        let driving = f64::from(mode == Mode::Driving);
+        page.gauge("driving", None, "1 while commands reach the actuators", driving);
+        stats::add_to(&mut page, &self.latest.snapshot());
+        page.finish()
     }
 
     fn mode(&self, now: Instant) -> (Mode, String, Option<Duration>) {
@@ -174,14 +180,12 @@ impl Reporter {
     }
 
     fn pictures_read(&self) -> u64 {
-        let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
         let unread =
             count(&self.camera.pictures_skipped) + count(&self.camera.pictures_passed_over);
         count(&self.camera.pictures).saturating_sub(unread)
     }
 
     fn slices_dropped(&self) -> u64 {
-        let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
         count(&self.camera.strips_dropped)
             + count(&self.meter.slices_failed)
             + count(&self.meter.slices_refused)
@@ -193,12 +197,17 @@ impl Reporter {
     }
 }
 
+fn count(counter: &AtomicU64) -> u64 {
+    counter.load(Ordering::Relaxed)
+}
+
 const SPAN: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {
     use tautline_guard::failsafe::Config;
-    use tautline_message::survey::End;
+    use tautline_message::Snapshot;
+    use tautline_message::snapshot::End;
     use tautline_units::ByteCount;
 
     use super::*;
@@ -219,7 +228,7 @@ mod tests {
     fn telemetry_tells_the_drops_that_have_happened() {
         let reporter = reporter();
         reporter.camera.strips_dropped.store(7, Ordering::Relaxed);
-        let telemetry = reporter.telemetry(&Lately::default(), Instant::from_millis(5));
+        let telemetry = reporter.telemetry(&Recent::default(), Instant::from_millis(5));
         assert_eq!(telemetry.drops, [("camera: strip not encoded in time".to_owned(), 7)]);
         assert_eq!(telemetry.mode, Mode::AwaitingOperator);
         let read = Telemetry::decode(&telemetry.encode()).unwrap();
@@ -227,21 +236,40 @@ mod tests {
     }
 
     #[test]
-    fn every_drop_has_a_line_on_the_metrics_page() {
-        let page = reporter().metrics(Instant::from_millis(5));
-        assert!(page.contains("tautline_vehicle_speed_metres_per_second 0\n"), "{page}");
+    fn every_drop_and_value_has_a_line_on_the_metrics_page() {
+        let reporter = reporter();
+        let now = Instant::from_millis(5);
+        reporter.latest.set_process(reporter.process(&Recent::default(), now), now);
+        let page = reporter.metrics(now);
+        assert!(page.contains("tautline_vehicle_speed_metres_per_second 0.0\n"), "{page}");
         let drop = "tautline_vehicle_drops_total{name=\"failsafe: command stale\"} 0\n";
         assert!(page.contains(drop), "{page}");
+        assert!(page.contains("tautline_vehicle_slices_sent_total 0\n"), "{page}");
+        assert!(page.contains("tautline_vehicle_video_budget_bits_per_second "), "{page}");
+    }
+
+    #[test]
+    fn every_value_has_a_name_of_its_own_and_fits_a_message() {
+        let reporter = reporter();
+        let now = Instant::from_millis(5);
+        let process = Some(reporter.process(&Recent::default(), now));
+        let mut told = Snapshot { process, ..Snapshot::empty(End::Vehicle) };
+        let read = Snapshot::decode(&told.encode()).unwrap();
+        // What never happened is not told.
+        told.process.as_mut().unwrap().drops.retain(|(_, count)| *count > 0);
+        assert_eq!(read, told);
+        let names: std::collections::BTreeSet<_> = read.values().iter().map(|v| &v.name).collect();
+        assert_eq!(names.len(), read.values().len());
     }
 
     #[test]
     fn the_picture_rate_is_of_the_pictures_read() {
-        let (reporter, mut lately) = (reporter(), Lately::default());
+        let (reporter, mut recent) = (reporter(), Recent::default());
         reporter.camera.pictures.store(120, Ordering::Relaxed);
         reporter.camera.pictures_skipped.store(15, Ordering::Relaxed);
         reporter.camera.pictures_passed_over.store(5, Ordering::Relaxed);
-        lately.advance(&reporter, Instant::from_millis(2_000));
-        let telemetry = reporter.telemetry(&lately, Instant::from_millis(2_000));
+        recent.advance(&reporter, Instant::from_millis(2_000));
+        let telemetry = reporter.telemetry(&recent, Instant::from_millis(2_000));
         assert_eq!(telemetry.picture_rate, 50.0);
     }
 }

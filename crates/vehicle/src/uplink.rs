@@ -6,7 +6,7 @@ use tautline_message::{Command, LinkStatus, ProbeQuestion, VideoFeedback};
 use tautline_net::channels;
 use tautline_net::clock::Clock;
 use tautline_net::driver::Output;
-use tautline_net::survey::{self, Latest, Way};
+use tautline_net::stats::{self, Latest, Way};
 use tautline_transport::{ChannelNumber, Event, Session};
 
 use crate::actuators::Actuators;
@@ -58,12 +58,12 @@ impl Uplink {
         match output {
             Output::Event(event, session) => self.handle_event(event, session),
             Output::Tick(session, drops) => {
-                self.latest.take(session);
-                let mut seen = lock(&self.shared);
                 let name = |view: &tautline_transport::link::View| view.route.remote.to_string();
+                self.latest.take(session, drops, name, self.clock.now());
+                let mut seen = lock(&self.shared);
                 let links = session.links();
                 seen.links =
-                    links.map(|view| survey::status(&view, name(&view), Way::Out)).collect();
+                    links.map(|view| stats::status(&view, name(&view), Way::Out)).collect();
                 let others = session.channels().filter(|channel| *channel != channels::VIDEO);
                 seen.control_refused = others.map(|channel| session.units(channel).refused()).sum();
                 seen.drops = session.counters().drops().chain(drops.iter()).collect();

@@ -9,7 +9,7 @@ use clap::Args;
 use tautline_lab::record;
 use tautline_lab::sweeps::packet_size::{Bins, Recommendation, Round, Size, Trial};
 use tautline_net::metrics::STATUS_HEAD;
-use tautline_operator::probe::{Outcome, PATH, Seen, Step, Way};
+use tautline_operator::probe::{Measured, Outcome, PATH, Step, Way};
 use tautline_units::ByteCount;
 
 use crate::lab::mtu::tell;
@@ -120,9 +120,9 @@ impl Mtu {
                     outcome = self.try_patiently(size, sweep.is_begun()) => outcome?,
                 };
                 match outcome {
-                    Outcome::Seen(seen) => {
-                        eprintln!("  {}", words(size, &seen));
-                        sweep.trials[index].rounds.push(round_of(&seen));
+                    Outcome::Measured(measured) => {
+                        eprintln!("  {}", words(size, &measured));
+                        sweep.trials[index].rounds.push(round_of(&measured));
                     }
                     Outcome::Stopped(why) => {
                         eprintln!("  left out after {TRIES} tries: {why}");
@@ -197,7 +197,7 @@ impl Sweep {
 }
 
 /// Returns a step in one line: delays in milliseconds, median and 95th percentile.
-fn words(size: Size, seen: &Seen) -> String {
+fn words(size: Size, measured: &Measured) -> String {
     let way = |way: &Way| {
         let mut delays = way.delays_ms.clone();
         delays.sort_by(f64::total_cmp);
@@ -212,24 +212,24 @@ fn words(size: Size, seen: &Seen) -> String {
         |asked: ByteCount, used: u64| if used < asked.get() { " (no more pass)" } else { "" };
     format!(
         "vehicle {}; operator {}; end to end {}; clocks to {:.1} ms; in use {}{} and {}{} B",
-        way(&seen.vehicle),
-        way(&seen.operator),
-        way(&seen.end_to_end),
-        seen.clock_error_ms,
-        seen.up_bytes_used,
-        less(size.up, seen.up_bytes_used),
-        seen.down_bytes_used,
-        less(size.down, seen.down_bytes_used),
+        way(&measured.vehicle),
+        way(&measured.operator),
+        way(&measured.end_to_end),
+        measured.clock_error_ms,
+        measured.up_bytes_used,
+        less(size.up, measured.up_bytes_used),
+        measured.down_bytes_used,
+        less(size.down, measured.down_bytes_used),
     )
 }
 
-fn round_of(seen: &Seen) -> Round {
+fn round_of(measured: &Measured) -> Round {
     Round {
-        vehicle: bins(&seen.vehicle),
-        operator: bins(&seen.operator),
-        end_to_end: bins(&seen.end_to_end),
-        wire: ByteCount::new(seen.wire_bytes),
-        payload: ByteCount::new(seen.payload_bytes),
+        vehicle: bins(&measured.vehicle),
+        operator: bins(&measured.operator),
+        end_to_end: bins(&measured.end_to_end),
+        wire: ByteCount::new(measured.wire_bytes),
+        payload: ByteCount::new(measured.payload_bytes),
     }
 }
 
@@ -256,21 +256,21 @@ const SETTLE_MS: u64 = 1_500;
 mod tests {
     use super::*;
 
-    fn seen() -> Seen {
+    fn measured() -> Measured {
         let vehicle = Way { delays_ms: vec![30.0, 10.0, 260.0, 20.0], lost: 1 };
-        Seen {
+        Measured {
             vehicle,
             wire_bytes: 100,
             payload_bytes: 80,
             up_bytes_used: 1_452,
             down_bytes_used: 1_200,
-            ..Seen::default()
+            ..Measured::default()
         }
     }
 
     #[test]
     fn a_step_is_counted_in_the_papers_bins() {
-        let round = round_of(&seen());
+        let round = round_of(&measured());
         assert_eq!(round.vehicle.shares(), Some([0.6, 0.6, 0.8, 0.8]));
         assert_eq!((round.vehicle.lost_share(), round.operator.sent()), (Some(0.2), 0));
         assert!((round.overhead_share().unwrap() - 0.2).abs() < 1e-9);
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_step_says_what_passes_where_it_is_less_than_asked_for() {
-        let line = words(size(1_500_u64, 1_200_u64), &seen());
+        let line = words(size(1_500_u64, 1_200_u64), &measured());
         assert!(line.starts_with("vehicle 20/260 ms, 1 of 5 lost; operator -/- ms"), "{line}");
         assert!(line.ends_with("in use 1452 (no more pass) and 1200 B"), "{line}");
     }
@@ -286,8 +286,8 @@ mod tests {
     #[test]
     fn of_an_interrupted_sweep_the_whole_rounds_are_kept() {
         let mut sweep = Sweep::new("up", [400_u64, 800].map(|up| size(up, 400_u64)).into_iter());
-        sweep.trials[0].rounds = vec![round_of(&seen()); 3];
-        sweep.trials[1].rounds = vec![round_of(&seen()); 2];
+        sweep.trials[0].rounds = vec![round_of(&measured()); 3];
+        sweep.trials[1].rounds = vec![round_of(&measured()); 2];
         sweep.keep_whole(2);
         assert_eq!(sweep.trials[0].rounds.len(), 2);
         sweep.keep_whole(0);

@@ -214,7 +214,7 @@ const CONSOLE_SCHEMAS: [&str; 8] = [
     "link_action.fbs",
     "link_status.fbs",
     "operator_status.fbs",
-    "survey.fbs",
+    "snapshot.fbs",
     "telemetry.fbs",
     "video_feedback.fbs",
 ];

@@ -5,11 +5,14 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 use tautline_message::point_cloud::{Field, Number, Point, PointCloud, Pose};
-use tautline_message::survey::{ClassSurvey, Delays, End, LinkSurvey, PacketCounts, UnitClass};
+use tautline_message::snapshot::{
+    ChannelStats, Delays, End, LinkStats, PacketCounts, ProcessStats, SessionStats, TrafficCounts,
+    UnitCounts, Value,
+};
 use tautline_message::{
     ClockOffset, Command, Control, EmulatedLink, Extra, Fault, Gear, LinkAction, LinkState,
     LinkStatus, Mode, OperatorStatus, Position, ProbeAnswer, ProbeQuestion, QuorumStep, Refusal,
-    SessionState, StripReport, Survey, Telemetry, VehicleEntry, VehicleState, VideoFeedback,
+    SessionState, Snapshot, StripReport, Telemetry, VehicleEntry, VehicleState, VideoFeedback,
 };
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
@@ -86,10 +89,9 @@ pub(crate) fn telemetry() -> impl Strategy<Value = Telemetry> {
     let place = (-1e7f32..=1e7, -1e7f32..=1e7, -1e6f32..=1e6);
     let state = (mode, text(256), millis(), 0.0f32..=1000.0, 0.0f32..=6e4, 0.0f32..=6e4);
     let links = vec(link_status(), 0..=16);
-    let drops = vec((text(64), any::<u64>()), 0..=128);
     let gear = select(vec![Gear::Drive, Gear::Reverse]);
     let machine = (gear, option::of(place), vec(fault(), 0..=9), vec(extra(), 0..=16));
-    (any::<[u64; 7]>(), motion, state, links, drops, machine).prop_map(
+    (any::<[u64; 7]>(), motion, state, links, drops(), machine).prop_map(
         |(counters, motion, state, links, drops, machine)| Telemetry {
             sequence: counters[0],
             sent_at: Instant::from_nanos(counters[1]),
@@ -147,11 +149,7 @@ pub(crate) fn operator_status() -> impl Strategy<Value = OperatorStatus> {
     ]);
     let session = (text(64), session_state, text(256));
     let clock = option::of((any::<i64>(), any::<u64>()));
-    let lists = (
-        vec(link_status(), 0..=16),
-        vec((text(64), any::<u64>()), 0..=128),
-        vec((text(64), any::<bool>()), 0..=64),
-    );
+    let lists = (vec(link_status(), 0..=16), drops(), vec((text(64), any::<bool>()), 0..=64));
     (any::<[u64; 6]>(), session, clock, lists).prop_map(|(counters, session, clock, lists)| {
         OperatorStatus {
             unix_ns: counters[0],
@@ -175,10 +173,19 @@ pub(crate) fn operator_status() -> impl Strategy<Value = OperatorStatus> {
     })
 }
 
-pub(crate) fn survey() -> impl Strategy<Value = Survey> {
+pub(crate) fn snapshot() -> impl Strategy<Value = Snapshot> {
     let end = select(vec![End::Operator, End::Vehicle]);
-    (end, vec(link_survey(), 0..=16), vec(class_survey(), 0..=2))
-        .prop_map(|(end, links, classes)| Survey { end, links, classes })
+    (end, instant(), option::of(session_stats()), option::of(process_stats()))
+        .prop_map(|(end, taken_at, session, process)| Snapshot { end, taken_at, session, process })
+}
+
+fn session_stats() -> impl Strategy<Value = SessionStats> {
+    (vec(link_stats(), 0..=16), vec(channel_stats(), 0..=32), drops())
+        .prop_map(|(links, channels, drops)| SessionStats { links, channels, drops })
+}
+
+fn process_stats() -> impl Strategy<Value = ProcessStats> {
+    (vec(value(), 0..=64), drops()).prop_map(|(values, drops)| ProcessStats { values, drops })
 }
 
 pub(crate) fn probe_question() -> impl Strategy<Value = ProbeQuestion> {
@@ -285,70 +292,77 @@ fn link_status() -> impl Strategy<Value = LinkStatus> {
     )
 }
 
-fn link_survey() -> impl Strategy<Value = LinkSurvey> {
+fn link_stats() -> impl Strategy<Value = LinkStats> {
     let state = select(vec![LinkState::Validating, LinkState::Up, LinkState::Silent]);
     let delays = || {
         let delay = || 0.0f32..=1e7;
         option::of((delay(), delay(), delay()).prop_map(|(p50, p95, p99)| Delays { p50, p95, p99 }))
     };
-    let loss = (0.0f32..=1.0, 0.0f32..=1.0);
-    let known = (any::<u8>(), state, millis(), delays(), delays(), loss);
-    (known, any::<u16>(), any::<[u32; 2]>(), any::<[u64; 14]>()).prop_map(
-        |((link, state, rtt_ms, owd_out, owd_in, loss), datagram_bytes, bytes, counts)| {
-            let rate = |at: usize| Bitrate::from_bps(counts[at]);
-            LinkSurvey {
-                link,
-                state,
-                datagram_bytes: ByteCount::new(datagram_bytes.into()),
-                budget: rate(0),
-                granted: rate(1),
-                sent: rate(2),
-                incoming: rate(3),
-                rtt_ms,
-                owd_out,
-                owd_in,
-                loss_out: loss.0,
-                loss_in: loss.1,
-                queued: ByteCount::new(bytes[0].into()),
-                in_flight: ByteCount::new(bytes[1].into()),
-                datagrams_sent: counts[4],
-                datagrams_received: counts[5],
-                packets: PacketCounts {
-                    given: counts[6],
-                    again: counts[7],
-                    dropped: counts[8],
-                    withdrawn: counts[9],
-                    sent: counts[10],
-                    in_time: counts[11],
-                    late: counts[12],
-                    lost: counts[13],
-                },
-            }
-        },
-    )
+    let known = (any::<u8>(), text(64), state, any::<u16>(), any::<[u64; 4]>(), any::<[u32; 2]>());
+    let may_be_known = (millis(), millis(), millis(), share(), share(), delays(), delays());
+    (known, may_be_known, counts(), counts()).prop_map(|(known, may_be_known, traffic, packets)| {
+        let (link, name, state, datagram_bytes, rates, bytes) = known;
+        let (rtt_ms, owd_ms, jitter_ms, loss_out, loss_in, owd_out, owd_in) = may_be_known;
+        let [budget, granted, sent, received] = rates.map(Bitrate::from_bps);
+        let [queued, in_flight] = bytes.map(|bytes| ByteCount::new(bytes.into()));
+        LinkStats {
+            link,
+            name,
+            state,
+            datagram_bytes: ByteCount::new(datagram_bytes.into()),
+            budget,
+            granted,
+            sent,
+            received,
+            rtt_ms,
+            owd_ms,
+            jitter_ms,
+            loss_out,
+            loss_in,
+            owd_out,
+            owd_in,
+            queued,
+            in_flight,
+            traffic: TrafficCounts::by_name(of(traffic)),
+            packets: PacketCounts::by_name(of(packets)),
+        }
+    })
 }
 
-fn class_survey() -> impl Strategy<Value = ClassSurvey> {
-    let class = select(vec![UnitClass::Control, UnitClass::Media]);
-    (class, any::<[u64; 16]>()).prop_map(|(class, counts)| ClassSurvey {
-        class,
-        offered: counts[0],
-        accepted: counts[1],
-        refused_no_link: counts[2],
-        refused_invalid: counts[3],
-        refused_congested: counts[4],
-        told_delivered: counts[5],
-        told_lost: counts[6],
-        heard: counts[7],
-        delivered: counts[8],
-        repaired: counts[9],
-        missing: counts[10],
-        incomplete: counts[11],
-        late: counts[12],
-        evicted: counts[13],
-        malformed: counts[14],
-        superseded: counts[15],
+fn channel_stats() -> impl Strategy<Value = ChannelStats> {
+    (any::<u8>(), text(64), share(), counts()).prop_map(|(channel, name, late_or_lost, counts)| {
+        ChannelStats { channel, name, late_or_lost, units: UnitCounts::by_name(of(counts)) }
     })
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    let number = any::<f64>().prop_filter("finite", |number| number.is_finite());
+    (text(64), number, text(16), any::<bool>()).prop_map(|(name, number, unit, total)| Value {
+        name,
+        number,
+        unit,
+        total,
+    })
+}
+
+/// Drops that have happened.
+fn drops() -> impl Strategy<Value = Vec<(String, u64)>> {
+    vec((text(64), 1..=u64::MAX), 0..=128)
+}
+
+/// Enough counts for any set of counters.
+fn counts() -> impl Strategy<Value = Vec<u64>> {
+    vec(any::<u64>(), 32)
+}
+
+/// One count after the other, whatever it is called.
+fn of(counts: Vec<u64>) -> impl FnMut(&'static str) -> u64 {
+    let mut counts = counts.into_iter();
+    move |_| counts.next().expect("enough for any set")
+}
+
+fn share() -> impl Strategy<Value = Option<f32>> {
+    option::of(0.0f32..=1.0)
 }
 
 fn vehicle() -> impl Strategy<Value = VehicleEntry> {

@@ -4,7 +4,7 @@ use proptest::sample::Index;
 use proptest::strategy::ValueTree;
 use tautline_message::{
     Command, Control, LinkAction, OperatorStatus, PointCloud, ProbeAnswer, ProbeQuestion,
-    QuorumStep, Survey, Telemetry, VideoFeedback,
+    QuorumStep, Snapshot, Telemetry, VideoFeedback,
 };
 
 use crate::arbitrary;
@@ -17,7 +17,7 @@ fn decode_as_everything(bytes: &[u8]) {
     let _ = Telemetry::decode(bytes);
     let _ = OperatorStatus::decode(bytes);
     let _ = Control::decode(bytes);
-    let _ = Survey::decode(bytes);
+    let _ = Snapshot::decode(bytes);
     let _ = ProbeQuestion::decode(bytes);
     let _ = ProbeAnswer::decode(bytes);
     let _ = PointCloud::decode(bytes);
@@ -32,7 +32,7 @@ fn any_message() -> impl Strategy<Value = Vec<u8>> {
         arbitrary::telemetry().prop_map(|message| message.encode()),
         arbitrary::operator_status().prop_map(|message| message.encode()),
         arbitrary::control().prop_map(|message| message.encode()),
-        arbitrary::survey().prop_map(|message| message.encode()),
+        arbitrary::snapshot().prop_map(|message| message.encode()),
         arbitrary::probe_question().prop_map(|message| message.encode()),
         arbitrary::probe_answer().prop_map(|message| message.encode()),
         arbitrary::quorum_step().prop_map(|message| message.encode()),
@@ -55,7 +55,7 @@ proptest! {
     ) {
         let mut bytes = bytes;
         let kinds = [
-            "TLC2", "TLF1", "TLT1", "TLO1", "TLA1", "TLS1", "TLV1", "TLQ1", "TLN1", "TLE1",
+            "TLC2", "TLF1", "TLT1", "TLO1", "TLA1", "TLS1", "TLV2", "TLQ1", "TLN1", "TLE1",
         ];
         bytes[4..8].copy_from_slice(kinds[kind].as_bytes());
         bytes[1..4].fill(0);
@@ -116,7 +116,7 @@ fn no_single_flipped_bit_panics() {
 fn a_list_over_its_limit_is_refused() {
     let status = crate::refusals::operator_status();
     let mut many = status.clone();
-    many.drops = vec![(String::new(), 0); 129];
+    many.drops = vec![(String::new(), 1); 129];
     assert!(OperatorStatus::decode(&many.encode()).is_err());
     many.drops.clear();
     many.links = vec![status.links[0].clone(); 17];

@@ -1,9 +1,12 @@
-use proptest::strategy::{Strategy, ValueTree};
 use tautline_message::point_cloud::{Field, Number, Point, View};
+use tautline_message::snapshot::{
+    ChannelStats, Delays, End, LinkStats, PacketCounts, ProcessStats, SessionStats, TrafficCounts,
+    UnitCounts, Value,
+};
 use tautline_message::{
     ClockOffset, Command, Control, EmulatedLink, Error, Extra, Fault, Gear, LinkAction, LinkState,
     LinkStatus, Mode, OperatorStatus, PointCloud, Position, ProbeAnswer, ProbeQuestion, Refusal,
-    SessionState, Telemetry, VideoFeedback,
+    SessionState, Snapshot, Telemetry, VideoFeedback,
 };
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
@@ -223,14 +226,134 @@ fn a_probe_asks_for_no_size_but_150_to_1500_bytes() {
     assert_eq!(field(ProbeAnswer::decode(&answer.encode()).unwrap_err()), "arrivals");
 }
 
+#[test]
+fn a_snapshot_outside_its_ranges_is_refused_by_name() {
+    let spoil = |change: fn(&mut SessionStats, &mut ProcessStats)| {
+        let mut message = snapshot(1);
+        let Snapshot { session: Some(session), process: Some(process), .. } = &mut message else {
+            panic!("both parts are there")
+        };
+        change(session, process);
+        field(Snapshot::decode(&message.encode()).unwrap_err())
+    };
+    assert_eq!(spoil(|s, _| s.links = vec![s.links[0].clone(); 17]), "links");
+    assert_eq!(spoil(|s, _| s.links[0].name = "x".repeat(65)), "links.name");
+    assert_eq!(spoil(|s, _| s.links[0].rtt_ms = Some(f32::INFINITY)), "links.rtt_ms");
+    assert_eq!(spoil(|s, _| s.links[0].owd_ms = Some(2e7)), "links.owd_ms");
+    assert_eq!(spoil(|s, _| s.links[0].jitter_ms = Some(f32::NAN)), "links.jitter_ms");
+    assert_eq!(spoil(|s, _| s.links[0].loss_out = Some(1.1)), "links.loss_out");
+    assert_eq!(spoil(|s, _| s.links[0].loss_in = Some(f32::NAN)), "links.loss_in");
+    let delays = |s: &mut SessionStats, p99| {
+        s.links[0].owd_in = Some(Delays { p50: 0.0, p95: 0.0, p99 });
+    };
+    let mut message = snapshot(1);
+    delays(message.session.as_mut().unwrap(), -1.0);
+    assert_eq!(field(Snapshot::decode(&message.encode()).unwrap_err()), "links.owd");
+    assert_eq!(spoil(|s, _| s.channels = vec![s.channels[0].clone(); 33]), "channels");
+    assert_eq!(spoil(|s, _| s.channels[0].name = "x".repeat(65)), "channels.name");
+    assert_eq!(spoil(|s, _| s.channels[0].late_or_lost = Some(2.0)), "channels.late_or_lost");
+    assert_eq!(spoil(|s, _| s.drops = vec![("a".into(), 1); 129]), "drops");
+    assert_eq!(spoil(|s, _| s.drops[0].0 = "x".repeat(65)), "drops.name");
+    assert_eq!(spoil(|_, p| p.values = vec![p.values[0].clone(); 65]), "values");
+    assert_eq!(spoil(|_, p| p.values[0].name = "x".repeat(65)), "values.name");
+    assert_eq!(spoil(|_, p| p.values[0].number = f64::NAN), "values.number");
+    assert_eq!(spoil(|_, p| p.values[0].unit = "x".repeat(17)), "values.unit");
+}
+
+#[test]
+fn what_is_not_known_is_told_by_a_negative_number() {
+    let mut message = snapshot(1);
+    let link = &mut message.session.as_mut().unwrap().links[0];
+    (link.rtt_ms, link.loss_out) = (Some(-3.0), Some(-0.5));
+    let read = Snapshot::decode(&message.encode()).unwrap();
+    assert_eq!((read.links()[0].rtt_ms, read.links()[0].loss_out), (None, None));
+}
+
+#[test]
+fn drops_that_never_happened_are_not_told() {
+    let mut message = snapshot(1);
+    message.process.as_mut().unwrap().drops = vec![("never".into(), 0), ("once".into(), 1)];
+    let read = Snapshot::decode(&message.encode()).unwrap();
+    assert_eq!(read.drops().collect::<Vec<_>>()[0], ("once", 1));
+}
+
+#[test]
+fn parts_come_together_again_in_any_order() {
+    let whole = snapshot(2);
+    let parts: Vec<_> = whole.parts().collect();
+    assert_eq!(parts.len(), 2);
+    for order in [[0, 1], [1, 0]] {
+        let mut read = Snapshot::empty(whole.end);
+        for index in order {
+            read.update(Snapshot::decode(&parts[index].encode()).unwrap());
+        }
+        assert_eq!(read, whole);
+    }
+    assert_eq!(Snapshot::empty(End::Vehicle).parts().count(), 0);
+}
+
 /// A control unit has room for 1896 bytes where datagrams have 150.
 #[test]
-fn a_survey_of_four_links_goes_in_the_smallest_packets() {
-    let mut runner = proptest::test_runner::TestRunner::deterministic();
-    for _ in 0..32 {
-        let mut survey = crate::arbitrary::survey().new_tree(&mut runner).unwrap().current();
-        survey.links.truncate(4);
-        assert!(survey.encode().len() <= 1_400, "{}", survey.encode().len());
+fn each_part_of_a_busy_snapshot_goes_in_the_smallest_packets() {
+    for part in snapshot(4).parts() {
+        assert!(part.encode().len() <= 1_896, "{}", part.encode().len());
+    }
+}
+
+/// A snapshot of a long session over as many links, all counters at work.
+fn snapshot(link_count: u8) -> Snapshot {
+    let delays = Some(Delays { p50: 24.0, p95: 61.5, p99: 104.25 });
+    let link = |link| LinkStats {
+        link,
+        name: "192.168.100.12:51234".into(),
+        state: LinkState::Up,
+        datagram_bytes: ByteCount::new(1_452),
+        budget: Bitrate::from_mbps(3),
+        granted: Bitrate::from_mbps(4),
+        sent: Bitrate::from_mbps(2),
+        received: Bitrate::from_kbps(90),
+        rtt_ms: Some(48.0),
+        owd_ms: Some(24.5),
+        jitter_ms: Some(1.5),
+        loss_out: Some(0.01),
+        loss_in: Some(0.02),
+        owd_out: delays,
+        owd_in: delays,
+        queued: ByteCount::new(1_500),
+        in_flight: ByteCount::new(23_400),
+        traffic: TrafficCounts::by_name(|_| 71_000),
+        packets: PacketCounts::by_name(|_| 60_012),
+    };
+    let channel = |channel, name: &str, units| ChannelStats {
+        channel,
+        name: name.to_owned(),
+        late_or_lost: Some(0.01),
+        units,
+    };
+    let some = ["offered", "accepted", "heard", "delivered", "late"];
+    let few = UnitCounts::by_name(|name| u64::from(some.contains(&name)) * 500);
+    let value = |index: u32| Value {
+        name: format!("a value of sorts {index}"),
+        number: 5_400.5,
+        unit: "bit/s".into(),
+        total: false,
+    };
+    let drop = |index: u32| (format!("some_packet_late_{index}"), 9);
+    Snapshot {
+        end: End::Vehicle,
+        taken_at: Instant::from_millis(5),
+        session: Some(SessionStats {
+            links: (0..link_count).map(link).collect(),
+            channels: vec![
+                channel(0, "control", few),
+                channel(1, "media", UnitCounts::by_name(|_| 9_000)),
+            ],
+            drops: (0..8).map(drop).collect(),
+        }),
+        process: Some(ProcessStats {
+            values: (0..16).map(value).collect(),
+            drops: (10..14).map(drop).collect(),
+        }),
     }
 }
 

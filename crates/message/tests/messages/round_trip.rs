@@ -4,7 +4,7 @@ use proptest::sample::Index;
 use tautline_message::point_cloud::{Point, Reader, View};
 use tautline_message::{
     Builder, Command, Control, LinkAction, OperatorStatus, PointCloud, ProbeAnswer, ProbeQuestion,
-    QuorumStep, StripReport, Survey, Telemetry, VideoFeedback,
+    QuorumStep, Snapshot, StripReport, Telemetry, VideoFeedback,
 };
 use tautline_units::{ByteCount, Instant};
 
@@ -36,7 +36,7 @@ comes_back_as_it_was! {
     telemetry_comes_back_as_it_was: Telemetry of telemetry;
     operator_status_comes_back_as_it_was: OperatorStatus of operator_status;
     control_comes_back_as_it_was: Control of control;
-    a_survey_comes_back_as_it_was: Survey of survey;
+    a_snapshot_comes_back_as_it_was: Snapshot of snapshot;
     a_probe_question_comes_back_as_it_was: ProbeQuestion of probe_question;
     a_probe_answer_comes_back_as_it_was: ProbeAnswer of probe_answer;
     a_quorum_step_comes_back_as_it_was: QuorumStep of quorum_step;

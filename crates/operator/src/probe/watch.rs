@@ -5,7 +5,7 @@ use tautline_message::ProbeAnswer;
 use tautline_transport::{ClockEstimate, Session, UnitNumber};
 use tautline_units::{ByteCount, Instant};
 
-use super::{PATIENCE, Seen, Way};
+use super::{Measured, PATIENCE, Way};
 
 /// What is noted while a step of a probe runs; bounded by [`NOTES_MAX`] of each kind.
 #[derive(Debug)]
@@ -116,7 +116,7 @@ impl Watch {
     }
 
     /// What was handed over from `from` to `to`, and what came of it.
-    pub(super) fn seen(&self, from: Instant, to: Instant) -> Result<Seen, String> {
+    pub(super) fn measured(&self, from: Instant, to: Instant) -> Result<Measured, String> {
         let clock = self.clock.ok_or("the two clocks have not been compared yet")?;
         let within = |at: &Instant| (from..to).contains(at);
         let questions = (self.first..).zip(&self.asked).filter(|(_, at)| within(at));
@@ -132,7 +132,7 @@ impl Watch {
             (Some(first), Some(last)) => (last.1 - first.1, last.2 - first.2),
             (Some(_) | None, None) | (None, Some(_)) => (0, 0),
         };
-        Ok(Seen {
+        Ok(Measured {
             vehicle: self.media(within),
             operator,
             end_to_end,

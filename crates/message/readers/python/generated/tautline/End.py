@@ -2,7 +2,7 @@
 
 # namespace: tautline
 
-# Whose count it is.
+# Whose snapshot it is.
 class End(object):
     # Where the person sits.
     Operator = 0

@@ -1,24 +1,24 @@
-//! Printing what a running session knows of its links and classes.
+//! Printing what a running vehicle or operator observes.
 
 use std::future::Future;
 use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
-use tautline_net::survey::Latest;
+use tautline_net::stats::Latest;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// When the table of links and classes is printed.
+/// Times at which the table of links and channels is printed.
 #[derive(Debug, Args)]
-pub(crate) struct Surveys {
-    /// Print the table of links and classes every so many seconds, 1 to 3600, to standard output
+pub(crate) struct Stats {
+    /// Print the table of links and channels every so many seconds, 1 to 3600, to standard output
     /// [default: on SIGUSR1, and at the end]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
-    survey_every: Option<u64>,
+    stats_every: Option<u64>,
 }
 
-impl Surveys {
-    /// Runs `work`; prints the newest survey whenever it is due or asked for, and at the end.
+impl Stats {
+    /// Runs `work`; prints the newest snapshot whenever it is due or asked for, and at the end.
     pub(crate) async fn alongside(
         &self,
         latest: &Latest,
@@ -28,7 +28,7 @@ impl Surveys {
         let mut work = std::pin::pin!(work);
         let ended = loop {
             let due = async {
-                match self.survey_every {
+                match self.stats_every {
                     Some(seconds) => tokio::time::sleep(Duration::from_secs(seconds)).await,
                     None => std::future::pending().await,
                 }

@@ -1,0 +1,340 @@
+//! What one end observes: its session stats, and what its process tells of itself.
+//!
+//! A [`Snapshot`] is told in one or two messages ([`Snapshot::parts`]): whoever receives them keeps
+//! the newest part of each kind ([`Snapshot::update`]).
+
+mod counts;
+mod link;
+
+use flatbuffers::{FlatBufferBuilder, WIPOffset};
+use tautline_units::Instant;
+
+pub use link::{Delays, LinkStats, PacketCounts, TrafficCounts};
+
+use crate::generated::snapshot::{self as wire_snapshot, Snapshot as Root};
+use crate::wire::{
+    Kind, LINK_COUNT_MAX, NAME_BYTES_MAX, choice, codec, list, number_f64, share, share_on_wire,
+    text,
+};
+use crate::{Error, drop_count};
+
+use counts::counts;
+
+/// Everything that one end observes at one time; totals only rise while a session or a process
+/// lasts.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Snapshot {
+    /// Whose it is.
+    pub end: End,
+    /// When it was taken, by that end's clock.
+    pub taken_at: Instant,
+    /// Of its session; `None` before the first, and in a message that does not tell it.
+    pub session: Option<SessionStats>,
+    /// Of its process; `None` in a message that does not tell it.
+    pub process: Option<ProcessStats>,
+}
+
+/// What one end's transport observes.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct SessionStats {
+    /// Every link of the session; at most 16.
+    pub links: Vec<LinkStats>,
+    /// Every channel of the session; at most 32.
+    pub channels: Vec<ChannelStats>,
+    /// Drops of the transport and the event loop, those that have happened; at most 128, names at
+    /// most 64 bytes.
+    pub drops: Vec<(String, u64)>,
+}
+
+/// What one end's process observes of itself.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct ProcessStats {
+    /// Values by name, in the order in which people read them; at most 64.
+    pub values: Vec<Value>,
+    /// Drops of everything but the session, those that have happened; at most 128, names at most 64
+    /// bytes.
+    pub drops: Vec<(String, u64)>,
+}
+
+/// A value that a process tells of itself.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Value {
+    /// What people call it: it stays the same, and is one of a kind in its snapshot; at most 64
+    /// bytes.
+    pub name: String,
+    /// How much of it; finite.
+    pub number: f64,
+    /// What the number counts, as it stands behind it: `s`, `bit/s`, `V`; at most 16 bytes, empty
+    /// for a bare number.
+    pub unit: String,
+    /// Whether it is a total, which only rises while the process runs.
+    pub total: bool,
+}
+
+/// Units of one channel, both ways.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ChannelStats {
+    /// The channel's number.
+    pub channel: u8,
+    /// For people, at most 64 bytes.
+    pub name: String,
+    /// Share late or lost of what the other end sent in the last ten seconds, 0 to 1; `None` if none
+    /// came due.
+    pub late_or_lost: Option<f32>,
+    /// What became of its units.
+    pub units: UnitCounts,
+}
+
+counts! {
+    /// Units of one channel since the session's object was made.
+    UnitCounts of wire_snapshot::ChannelStatsArgs<'_>, wire_snapshot::ChannelStats<'_> {
+        /// Handed over for sending.
+        offered: offered,
+        /// Accepted for sending.
+        accepted: accepted,
+        /// Refused: no session, or no link up.
+        refused_no_link: refused_no_link,
+        /// Refused: too large, or without a sensible deadline.
+        refused_invalid: refused_invalid,
+        /// Refused: queues full, or no link in time.
+        refused_congested: refused_congested,
+        /// Of ours delivered, as the other end's delivery reports tell.
+        reported_delivered: reported_delivered,
+        /// Of ours lost, likewise.
+        reported_lost: reported_lost,
+        /// Units of the other end that were heard of.
+        heard: heard,
+        /// Delivered here.
+        delivered: delivered,
+        /// Of these, units that needed a repair packet.
+        repaired: repaired,
+        /// Lost: nothing came.
+        missing: missing,
+        /// Lost: too few packets at the deadline.
+        incomplete: incomplete,
+        /// Lost: the first packet came after the deadline.
+        late: late,
+        /// Lost: given up to bound memory, or for a new session.
+        evicted: evicted,
+        /// Lost: packets that make no unit.
+        malformed: malformed,
+        /// Overtaken by a newer one, where the newest wins.
+        superseded: superseded,
+    }
+}
+
+impl UnitCounts {
+    /// Units refused for sending, for any reason.
+    pub fn refused(&self) -> u64 {
+        let reasons = [self.refused_no_link, self.refused_invalid, self.refused_congested];
+        reasons.into_iter().fold(0, u64::saturating_add)
+    }
+
+    /// The other end's units that were given up, for any reason.
+    pub fn lost(&self) -> u64 {
+        let reasons = [self.missing, self.incomplete, self.late, self.evicted, self.malformed];
+        reasons.into_iter().fold(0, u64::saturating_add)
+    }
+}
+
+/// Whose snapshot it is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub enum End {
+    /// The operator's.
+    #[default]
+    Operator,
+    /// The vehicle's.
+    Vehicle,
+}
+
+choice!(End, wire_snapshot::End, "end", [Operator, Vehicle]);
+
+codec!(Snapshot);
+
+impl Snapshot {
+    /// The snapshot of `end` before anything was observed.
+    pub fn empty(end: End) -> Self {
+        Self { end, taken_at: Instant::ZERO, session: None, process: None }
+    }
+
+    /// The snapshot as messages of one part each: together they may be too long for one unit in
+    /// small packets.
+    pub fn parts(&self) -> impl Iterator<Item = Self> + '_ {
+        let session = self.session.clone().map(|session| Self {
+            session: Some(session),
+            process: None,
+            ..*self
+        });
+        let process = self.process.clone().map(|process| Self {
+            session: None,
+            process: Some(process),
+            ..*self
+        });
+        session.into_iter().chain(process)
+    }
+
+    /// Takes the parts that `newer` tells.
+    pub fn update(&mut self, newer: Self) {
+        self.taken_at = newer.taken_at;
+        self.session = newer.session.or_else(|| self.session.take());
+        self.process = newer.process.or_else(|| self.process.take());
+    }
+
+    /// Every link; none before the first session.
+    pub fn links(&self) -> &[LinkStats] {
+        self.session.as_ref().map_or(&[], |session| &session.links)
+    }
+
+    /// Every channel; none before the first session.
+    pub fn channels(&self) -> &[ChannelStats] {
+        self.session.as_ref().map_or(&[], |session| &session.channels)
+    }
+
+    /// Every value of the process.
+    pub fn values(&self) -> &[Value] {
+        self.process.as_ref().map_or(&[], |process| &process.values)
+    }
+
+    /// Every drop that has happened, the process's first.
+    pub fn drops(&self) -> impl Iterator<Item = (&str, u64)> {
+        let process = self.process.iter().flat_map(|process| &process.drops);
+        let session = self.session.iter().flat_map(|session| &session.drops);
+        process.chain(session).map(|(name, count)| (name.as_str(), *count))
+    }
+
+    fn write(&self, builder: &mut FlatBufferBuilder<'static>) {
+        let session = self.session.as_ref().map(|session| session.write(builder));
+        let process = self.process.as_ref().map(|process| process.write(builder));
+        let arguments = wire_snapshot::SnapshotArgs {
+            end: self.end.to_wire(),
+            taken_at_ns: self.taken_at.as_nanos(),
+            session,
+            process,
+        };
+        let root = Root::create(builder, &arguments);
+        wire_snapshot::finish_snapshot_buffer(builder, root);
+    }
+
+    fn read(root: Root<'_>) -> Result<Self, Error> {
+        Ok(Self {
+            end: End::from_wire(root.end())?,
+            taken_at: Instant::from_nanos(root.taken_at_ns()),
+            session: root.session().map(SessionStats::read).transpose()?,
+            process: root.process().map(ProcessStats::read).transpose()?,
+        })
+    }
+}
+
+impl SessionStats {
+    fn write(
+        &self,
+        builder: &mut FlatBufferBuilder<'static>,
+    ) -> WIPOffset<wire_snapshot::SessionStats<'static>> {
+        let links: Vec<_> = self.links.iter().map(|link| link.write(builder)).collect();
+        let links = Some(builder.create_vector(&links));
+        let channels: Vec<_> = self.channels.iter().map(|channel| channel.write(builder)).collect();
+        let channels = Some(builder.create_vector(&channels));
+        let drops = Some(drop_count::write_all(&self.drops, builder));
+        let arguments = wire_snapshot::SessionStatsArgs { links, channels, drops };
+        wire_snapshot::SessionStats::create(builder, &arguments)
+    }
+
+    fn read(session: wire_snapshot::SessionStats<'_>) -> Result<Self, Error> {
+        Ok(Self {
+            links: list("links", session.links(), LINK_COUNT_MAX, LinkStats::read)?,
+            channels: list("channels", session.channels(), CHANNEL_COUNT_MAX, ChannelStats::read)?,
+            drops: drop_count::read_all(session.drops())?,
+        })
+    }
+}
+
+impl ProcessStats {
+    fn write(
+        &self,
+        builder: &mut FlatBufferBuilder<'static>,
+    ) -> WIPOffset<wire_snapshot::ProcessStats<'static>> {
+        let values: Vec<_> = self.values.iter().map(|value| value.write(builder)).collect();
+        let values = Some(builder.create_vector(&values));
+        let drops = Some(drop_count::write_all(&self.drops, builder));
+        let arguments = wire_snapshot::ProcessStatsArgs { values, drops };
+        wire_snapshot::ProcessStats::create(builder, &arguments)
+    }
+
+    fn read(process: wire_snapshot::ProcessStats<'_>) -> Result<Self, Error> {
+        Ok(Self {
+            values: list("values", process.values(), Value::COUNT_MAX, Value::read)?,
+            drops: drop_count::read_all(process.drops())?,
+        })
+    }
+}
+
+impl Value {
+    /// The most of one snapshot.
+    pub const COUNT_MAX: usize = 64;
+
+    /// A value that may rise and fall, in `unit`.
+    pub fn of(name: &str, number: f64, unit: &str) -> Self {
+        Self { name: name.to_owned(), number, unit: unit.to_owned(), total: false }
+    }
+
+    /// A total since the process began.
+    pub fn total(name: &str, count: u64) -> Self {
+        Self { name: name.to_owned(), number: count as f64, unit: String::new(), total: true }
+    }
+
+    fn write(
+        &self,
+        builder: &mut FlatBufferBuilder<'static>,
+    ) -> WIPOffset<wire_snapshot::Value<'static>> {
+        let name = Some(builder.create_string(&self.name));
+        let unit = (!self.unit.is_empty()).then(|| builder.create_string(&self.unit));
+        let arguments =
+            wire_snapshot::ValueArgs { name, number: self.number, unit, total: self.total };
+        wire_snapshot::Value::create(builder, &arguments)
+    }
+
+    fn read(value: wire_snapshot::Value<'_>) -> Result<Self, Error> {
+        Ok(Self {
+            name: text("values.name", value.name(), NAME_BYTES_MAX)?,
+            number: number_f64("values.number", value.number(), f64::MIN, f64::MAX)?,
+            unit: text("values.unit", value.unit().unwrap_or_default(), UNIT_BYTES_MAX)?,
+            total: value.total(),
+        })
+    }
+}
+
+impl ChannelStats {
+    fn write(
+        &self,
+        builder: &mut FlatBufferBuilder<'static>,
+    ) -> WIPOffset<wire_snapshot::ChannelStats<'static>> {
+        let mut arguments = wire_snapshot::ChannelStatsArgs {
+            channel: self.channel,
+            name: Some(builder.create_string(&self.name)),
+            late_or_lost: share_on_wire(self.late_or_lost),
+            ..Default::default()
+        };
+        self.units.write(&mut arguments);
+        wire_snapshot::ChannelStats::create(builder, &arguments)
+    }
+
+    fn read(channel: wire_snapshot::ChannelStats<'_>) -> Result<Self, Error> {
+        Ok(Self {
+            channel: channel.channel(),
+            name: text("channels.name", channel.name(), NAME_BYTES_MAX)?,
+            late_or_lost: share("channels.late_or_lost", channel.late_or_lost())?,
+            units: UnitCounts::read(channel),
+        })
+    }
+}
+
+const CHANNEL_COUNT_MAX: usize = 32;
+const UNIT_BYTES_MAX: usize = 16;
+
+const KIND: Kind = Kind {
+    name: "snapshot",
+    identifier: Some(wire_snapshot::SNAPSHOT_IDENTIFIER),
+    bytes_max: 64 * 1024,
+    tables_max: 400,
+    depth_max: 3,
+};

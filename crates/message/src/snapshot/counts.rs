@@ -1,0 +1,38 @@
+/// Declares a set of counters, and gives it its names and its way on and off the wire.
+///
+/// Each line is a field and the same counter's name in the table that flatc made.
+macro_rules! counts {
+    (
+        $(#[$about:meta])*
+        $name:ident of $arguments:ty, $table:ty {
+            $($(#[$doc:meta])* $field:ident: $wire:ident,)+
+        }
+    ) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+        pub struct $name {
+            $($(#[$doc])* pub $field: u64,)+
+        }
+
+        impl $name {
+            /// The counters, each as `count` gives it by its name.
+            pub fn by_name(mut count: impl FnMut(&'static str) -> u64) -> Self {
+                Self { $($field: count(stringify!($field)),)+ }
+            }
+
+            /// Every counter by its name, always in the same order.
+            pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+                [$((stringify!($field), self.$field),)+].into_iter()
+            }
+
+            fn write(&self, arguments: &mut $arguments) {
+                $(arguments.$wire = self.$field;)+
+            }
+
+            fn read(table: $table) -> Self {
+                Self { $($field: table.$wire(),)+ }
+            }
+        }
+    };
+}
+pub(super) use counts;

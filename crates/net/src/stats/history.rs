@@ -1,0 +1,81 @@
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use tautline_units::Instant;
+
+/// Totals of the last ten seconds: any two of them tell what happened between.
+///
+/// Every rate and share of the recent past is derived from here.
+#[derive(Clone, Debug)]
+pub struct History<T> {
+    /// In order of time.
+    totals: VecDeque<(Instant, T)>,
+}
+
+impl<T> History<T> {
+    /// Adds the totals of `now`.
+    pub fn push(&mut self, totals: T, now: Instant) {
+        // One from before the span stays, to count from.
+        while self.totals.len() >= COUNT_MAX
+            || self.totals.get(1).is_some_and(|(at, _)| now.since(*at) >= SPAN)
+        {
+            self.totals.pop_front();
+        }
+        self.totals.push_back((now, totals));
+    }
+
+    /// The newest totals that are at least `span` old, or else the oldest that there are, and how
+    /// long ago they were taken; `None` without any before `now`.
+    pub fn before(&self, span: Duration, now: Instant) -> Option<(&T, Duration)> {
+        let old = self.totals.iter().rev().find(|(at, _)| now.since(*at) >= span);
+        let (at, totals) = old.or(self.totals.front())?;
+        let elapsed = now.since(*at);
+        (!elapsed.is_zero()).then_some((totals, elapsed))
+    }
+}
+
+impl<T> Default for History<T> {
+    fn default() -> Self {
+        Self { totals: VecDeque::new() }
+    }
+}
+
+/// Part of `part` and `rest`, both of which happened between two totals; `None` if nothing did.
+pub(super) fn share(part: u64, rest: u64) -> Option<f32> {
+    let all = part.saturating_add(rest);
+    (all > 0).then(|| (part as f64 / all as f64) as f32)
+}
+
+const SPAN: Duration = Duration::from_secs(10);
+/// Ten seconds of totals taken every tenth of a second, and a few more.
+const COUNT_MAX: usize = 128;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_millis(millis)
+    }
+
+    #[test]
+    fn totals_are_found_by_their_age() {
+        let mut history = History::default();
+        assert!(history.before(Duration::from_secs(1), at(0)).is_none());
+        for tenth in 0..300_u64 {
+            history.push(tenth, at(tenth * 100));
+        }
+        let age = |span, now| history.before(Duration::from_millis(span), at(now)).unwrap();
+        assert_eq!(age(1_000, 29_900), (&289, Duration::from_secs(1)));
+        assert_eq!(age(1_050, 29_900), (&288, Duration::from_millis(1_100)));
+        assert_eq!(*age(10_000, 29_900).0, 199);
+        assert_eq!(*age(60_000, 29_900).0, 199, "one from before the span is kept, no more");
+    }
+
+    #[test]
+    fn totals_that_come_too_often_are_bounded() {
+        let mut history = History::default();
+        (0..10_000_u64).for_each(|count| history.push(count, at(count)));
+        assert_eq!(history.totals.len(), COUNT_MAX);
+    }
+}

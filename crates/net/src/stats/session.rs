@@ -1,0 +1,260 @@
+//! From a session to its stats.
+
+use tautline_message::snapshot::{
+    ChannelStats, Delays, LinkStats, PacketCounts, SessionStats, TrafficCounts, UnitCounts,
+};
+use tautline_message::{LinkState, LinkStatus};
+use tautline_transport::link::{Percentiles, Spreads, State, View};
+use tautline_transport::{ChannelNumber, Session};
+use tautline_units::{Bitrate, ByteCount, Duration, Instant};
+
+use super::history::{History, share};
+use crate::channels;
+use crate::driver::Drops;
+
+/// What rates and shares are derived from.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Totals {
+    links: Vec<(u8, LinkTotals)>,
+    /// Units delivered here, and units lost or late.
+    channels: Vec<(ChannelNumber, u64, u64)>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct LinkTotals {
+    bytes_sent: u64,
+    bytes_received: u64,
+    reported: u64,
+    lost: u64,
+}
+
+impl Totals {
+    pub(super) fn of(session: &Session) -> Self {
+        let links = session.links().map(|view| (view.number.get(), LinkTotals::of(&view)));
+        let channels = session.channels().map(|channel| {
+            let units = session.units(channel);
+            (channel, units.delivered, units.lost())
+        });
+        Self { links: links.collect(), channels: channels.collect() }
+    }
+
+    fn link(&self, number: u8) -> Option<&LinkTotals> {
+        self.links.iter().find(|(link, _)| *link == number).map(|(_, totals)| totals)
+    }
+
+    fn channel(&self, number: ChannelNumber) -> Option<(u64, u64)> {
+        let found = self.channels.iter().find(|(channel, ..)| *channel == number);
+        found.map(|(_, delivered, lost)| (*delivered, *lost))
+    }
+}
+
+impl LinkTotals {
+    fn of(view: &View) -> Self {
+        Self {
+            bytes_sent: view.bytes_sent.get(),
+            bytes_received: view.bytes_received.get(),
+            reported: view.datagrams_reported,
+            lost: view.datagrams_lost,
+        }
+    }
+}
+
+/// The stats of `session`, whose totals are `totals`, after those of `history`.
+pub(super) fn stats(
+    session: &Session,
+    drops: &Drops,
+    name: impl Fn(&View) -> String,
+    history: &History<Totals>,
+    totals: &Totals,
+    now: Instant,
+) -> SessionStats {
+    let recent = |view: &View| {
+        let (before, elapsed) = history.before(RATE_SPAN, now)?;
+        let number = view.number.get();
+        Some(Recent::between(before.link(number)?, totals.link(number)?, elapsed))
+    };
+    let links = session.links().zip(session.spreads());
+    let links = links.map(|(view, spreads)| {
+        link(&view, &spreads, name(&view), recent(&view).unwrap_or_default())
+    });
+    let channels = session.channels().map(|channel| {
+        let late_or_lost = history.before(SHARE_SPAN, now).and_then(|(before, _)| {
+            let ((delivered_before, lost_before), (delivered, lost)) =
+                (before.channel(channel)?, totals.channel(channel)?);
+            share(lost.saturating_sub(lost_before), delivered.saturating_sub(delivered_before))
+        });
+        let counts: Vec<_> = session.units(channel).iter().collect();
+        ChannelStats {
+            channel: channel.get(),
+            name: channels::name(channel),
+            late_or_lost,
+            units: UnitCounts::by_name(|name| find(&counts, name)),
+        }
+    });
+    let drops = session.counters().drops().chain(drops.iter());
+    SessionStats {
+        links: links.collect(),
+        channels: channels.take(CHANNELS_MAX).collect(),
+        drops: drops.map(|(name, count)| (name.to_owned(), count)).collect(),
+    }
+}
+
+/// What a link did in the last second.
+#[derive(Clone, Copy, Debug)]
+struct Recent {
+    sent: Bitrate,
+    received: Bitrate,
+    loss_out: Option<f32>,
+}
+
+impl Recent {
+    fn between(before: &LinkTotals, after: &LinkTotals, elapsed: Duration) -> Self {
+        let rate = |before: u64, after: u64| {
+            Bitrate::of(ByteCount::new(after.saturating_sub(before)), elapsed)
+        };
+        Self {
+            sent: rate(before.bytes_sent, after.bytes_sent),
+            received: rate(before.bytes_received, after.bytes_received),
+            loss_out: share(
+                after.lost.saturating_sub(before.lost),
+                after.reported.saturating_sub(before.reported),
+            ),
+        }
+    }
+}
+
+impl Default for Recent {
+    fn default() -> Self {
+        Self { sent: Bitrate::ZERO, received: Bitrate::ZERO, loss_out: None }
+    }
+}
+
+fn link(view: &View, spreads: &Spreads, name: String, recent: Recent) -> LinkStats {
+    let packets: Vec<_> = view.media.iter().collect();
+    LinkStats {
+        link: view.number.get(),
+        name,
+        state: state(view.state),
+        datagram_bytes: view.datagram_bytes,
+        budget: view.budget,
+        granted: view.granted,
+        sent: recent.sent,
+        received: recent.received,
+        rtt_ms: view.rtt.map(millis),
+        owd_ms: view.owd_in.map(millis),
+        jitter_ms: view.jitter.map(millis),
+        loss_out: recent.loss_out,
+        loss_in: Some(view.loss_in.get() as f32),
+        owd_out: spreads.owd_out.map(delays),
+        owd_in: spreads.owd_in.map(delays),
+        queued: view.queued,
+        in_flight: view.in_flight,
+        traffic: TrafficCounts {
+            bytes_sent: view.bytes_sent.get(),
+            bytes_received: view.bytes_received.get(),
+            datagrams_sent: view.datagrams_sent,
+            datagrams_reported: view.datagrams_reported,
+            datagrams_received: view.datagrams_received,
+        },
+        packets: PacketCounts::by_name(|name| find(&packets, name)),
+    }
+}
+
+/// Which way of a link a status tells of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// What this end sends.
+    Out,
+    /// What this end receives.
+    In,
+}
+
+/// One link in short, for the message that goes out many times a second.
+pub fn status(view: &View, name: String, way: Way) -> LinkStatus {
+    let (received_rate, owd, jitter, loss, packets_received) = match way {
+        Way::Out => (view.received, view.owd_out, None, view.loss_out, view.datagrams_reported),
+        Way::In => (view.incoming, view.owd_in, view.jitter, view.loss_in, view.datagrams_received),
+    };
+    LinkStatus {
+        link: view.number.get(),
+        name,
+        state: state(view.state),
+        send_rate: view.granted,
+        received_rate,
+        rtt_ms: view.rtt.map(millis),
+        owd_ms: owd.map(millis),
+        jitter_ms: jitter.map(millis),
+        loss: loss.get() as f32,
+        packets_sent: view.datagrams_sent,
+        packets_received,
+        packets_lost: view.datagrams_lost,
+    }
+}
+
+fn state(state: State) -> LinkState {
+    match state {
+        State::Validating => LinkState::Validating,
+        State::Up => LinkState::Up,
+        State::Silent => LinkState::Silent,
+    }
+}
+
+/// The transport's names of counts are the message's: a test holds them together.
+fn find(counts: &[(&'static str, u64)], name: &str) -> u64 {
+    counts.iter().find(|(other, _)| *other == name).map_or(0, |(_, count)| *count)
+}
+
+fn delays(Percentiles { p50, p95, p99 }: Percentiles) -> Delays {
+    Delays { p50: millis(p50), p95: millis(p95), p99: millis(p99) }
+}
+
+fn millis(duration: Duration) -> f32 {
+    duration.as_secs_f32() * 1e3
+}
+
+/// What a snapshot has room for.
+const CHANNELS_MAX: usize = 32;
+/// What is called a rate, and the share lost of what was sent: as long as an eye takes to read it.
+const RATE_SPAN: Duration = Duration::from_secs(1);
+/// Losses of units are rare: over a second their share would be nothing or much.
+const SHARE_SPAN: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use tautline_transport::Units;
+    use tautline_transport::link::Media;
+
+    use super::*;
+
+    #[test]
+    fn the_transport_counts_under_the_names_of_the_message() {
+        let names = |counts: Vec<(&'static str, u64)>| {
+            counts.into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+        };
+        let units = names(UnitCounts::default().iter().collect());
+        assert_eq!(units, names(Units::default().iter().collect()));
+        let packets = names(PacketCounts::default().iter().collect());
+        assert_eq!(packets, names(Media::default().iter().collect()));
+    }
+
+    #[test]
+    fn rates_and_losses_are_of_what_lies_between_two_totals() {
+        let before = LinkTotals { bytes_sent: 1_000, bytes_received: 0, reported: 80, lost: 20 };
+        let after =
+            LinkTotals { bytes_sent: 251_000, bytes_received: 500, reported: 170, lost: 30 };
+        let recent = Recent::between(&before, &after, Duration::from_secs(2));
+        assert_eq!(recent.sent, Bitrate::from_mbps(1));
+        assert_eq!(recent.received, Bitrate::from_kbps(2));
+        assert_eq!(recent.loss_out, Some(0.1));
+        let quiet = Recent::between(&after, &after, Duration::from_secs(1));
+        assert_eq!((quiet.sent, quiet.loss_out), (Bitrate::ZERO, None));
+    }
+
+    /// A new session counts from zero again.
+    #[test]
+    fn totals_that_fall_back_tell_of_nothing() {
+        let before = LinkTotals { bytes_sent: 9, bytes_received: 9, reported: 9, lost: 9 };
+        let recent = Recent::between(&before, &LinkTotals::default(), Duration::from_millis(1_000));
+        assert_eq!((recent.received, recent.loss_out), (Bitrate::ZERO, None));
+    }
+}
