@@ -17,18 +17,19 @@ impl ClockEstimate {
         self.offset_nanos
     }
 
-    /// The true offset lies no further away than this, if no one-way delay is negative and the
-    /// clocks drift apart by less than 200 ppm. At most half the smallest RTT, and a little drift.
+    /// Returns a bound on the error: the true offset lies no further away than this, if no one-way
+    /// delay is negative and the clocks drift apart by less than 200 ppm. At most half the smallest
+    /// RTT, and a little drift.
     pub const fn error(&self) -> Duration {
         self.error
     }
 
-    /// Our clock at the peer's `instant`; held at the clock's ends.
+    /// Returns our clock at the peer's `instant`; held at the clock's ends.
     pub fn to_local(&self, instant: Instant) -> Instant {
         instant.offset_by_nanos(self.offset_nanos.saturating_neg())
     }
 
-    /// The peer's clock at our `instant`; held at the clock's ends.
+    /// Returns the peer's clock at our `instant`; held at the clock's ends.
     pub fn to_peer(&self, instant: Instant) -> Instant {
         instant.offset_by_nanos(self.offset_nanos)
     }
@@ -109,7 +110,7 @@ impl Estimator {
         if stepped { Err(Step) } else { Ok(()) }
     }
 
-    /// The estimate at `now`; `None` before the first pong.
+    /// Returns the estimate at `now`; `None` before the first pong.
     pub(crate) fn estimate(&self, now: Instant) -> Option<ClockEstimate> {
         let (low, high) = self.bounds(now)?;
         let half = (high.saturating_sub(low)) / 2;
@@ -128,12 +129,12 @@ impl Estimator {
 }
 
 impl Bound {
-    /// The bound at `now`, as a lower one.
+    /// Returns the bound at `now`, as a lower one.
     fn least(self, now: Instant) -> i64 {
         self.nanos.saturating_sub(drift(now.since(self.at)))
     }
 
-    /// The bound at `now`, as an upper one.
+    /// Returns the bound at `now`, as an upper one.
     fn most(self, now: Instant) -> i64 {
         self.nanos.saturating_add(drift(now.since(self.at)))
     }

@@ -11,12 +11,12 @@ use crate::wire::LinkNumber;
 pub struct UnitNumber(u64);
 
 impl UnitNumber {
-    /// The number `number`, as a session or a stand-in for one gives it.
+    /// Makes the number `number`, as a session or a stand-in for one gives it.
     pub const fn new(number: u64) -> Self {
         Self(number)
     }
 
-    /// The number.
+    /// Returns the number.
     pub const fn get(self) -> u64 {
         self.0
     }
@@ -99,7 +99,7 @@ pub enum Timer {
     /// A ping, pong or report is due.
     Probe,
     /// A paced packet may leave.
-    Pace,
+    Pacing,
     /// A unit's deadline passes.
     Deadline,
     /// A link may have fallen silent.

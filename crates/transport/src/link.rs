@@ -143,7 +143,7 @@ impl Link {
         self.grant.probing
     }
 
-    /// The largest datagram that we may send.
+    /// Returns the largest datagram that we may send.
     pub(crate) fn datagram_bytes_max(&self) -> usize {
         self.mtu.size()
     }
@@ -375,7 +375,8 @@ impl Link {
         change
     }
 
-    /// When the link next wants to be served, and why; `may_carry`: whether media may leave on it.
+    /// Returns when the link next wants to be served, and why; `may_carry`: whether media may leave
+    /// on it.
     pub(crate) fn next_timeout(&self, config: &Config, may_carry: bool) -> (Instant, Timer) {
         let news = self.news_overdue_at(config).filter(|_| self.is_trusted());
         let pace = match self.grant.probing && may_carry {
@@ -384,21 +385,21 @@ impl Link {
         };
         let silence = self.liveness.due_at(self.patience(config), config.silence);
         let probe = self.probe.due_at().min(self.arrivals.report_due_at());
-        [(news, Timer::Silence), (pace, Timer::Pace), (silence, Timer::Silence)]
+        [(news, Timer::Silence), (pace, Timer::Pacing), (silence, Timer::Silence)]
             .into_iter()
             .filter_map(|(at, timer)| Some((at?, timer)))
             .fold((probe, Timer::Probe), Ord::min)
     }
 
-    /// How long a trusted link may be without a pong.
+    /// Returns how long a trusted link may be without a pong.
     // protocol 3, life of a link
     fn patience(&self, config: &Config) -> Duration {
         let jitter = self.rtt.jitter().unwrap_or_default();
         PATIENCE_LEAST.max(config.ping_interval * PONGS_MISSED + jitter * JITTERS)
     }
 
-    /// When reports on what is on its way are overdue: later than a round trip after the oldest
-    /// left, or than a pause that jitter explains after the last news.
+    /// Returns when reports on what is on its way are overdue: later than a round trip after the
+    /// oldest left, or than a pause that jitter explains after the last news.
     fn news_overdue_at(&self, config: &Config) -> Option<Instant> {
         let jitter = self.rtt.jitter().unwrap_or_default();
         Some(self.news_due_at(config)? + config.report_interval + NEWS_PAUSE + jitter * JITTERS)
@@ -409,7 +410,7 @@ impl Link {
         self.news_due_at(config).is_some_and(|at| now > at + config.report_interval)
     }
 
-    /// When the next report on what is on its way may be expected.
+    /// Returns when the next report on what is on its way may be expected.
     fn news_due_at(&self, config: &Config) -> Option<Instant> {
         let trip = self.rtt.rtt_min()? + config.report_interval;
         self.in_flight.news_due_at(trip)
@@ -419,35 +420,36 @@ impl Link {
 /// Media: what a packet given to the link may expect, and the packets that wait and are on their
 /// way.
 impl Link {
-    /// What is known of the link for a packet that would arrive `spare` before its deadline.
+    /// Returns what is known of the link for a packet that would arrive `spare` before its
+    /// deadline.
     pub(crate) fn standing(&self, spare: Duration, config: &Config, now: Instant) -> u8 {
         let unheard_for = self.unheard_for(config, now);
         self.on_time.standing(&Outlook { unheard_for, spare }, now)
     }
 
-    /// The probability that what is given to the link now is in time.
+    /// Returns the probability that what is given to the link now is in time.
     pub(crate) fn on_time(&self, config: &Config, now: Instant) -> OnTimeCurve {
         self.on_time.curve(self.unheard_for(config, now), now)
     }
 
-    /// Since when there could have been news, although there were none.
+    /// Returns for how long there could have been news, although there were none.
     fn unheard_for(&self, config: &Config, now: Instant) -> Duration {
         self.news_due_at(config).map_or(Duration::ZERO, |at| now.since(at))
     }
 
-    /// The probability that a packet is lost by chance, whatever the others do.
+    /// Returns the probability that a packet is lost by chance, whatever the others do.
     pub(crate) fn chance_loss(&self) -> Probability {
         self.on_time.loss()
     }
 
-    /// The delay that a packet will see; half the RTT, or a mobile link's usual, before it is
-    /// known.
+    /// Returns the delay that a packet will see; half the RTT, or a mobile link's usual, before it
+    /// is known.
     pub(crate) fn owd_out_or_guess(&self, clock: Option<ClockEstimate>) -> Duration {
         let half = self.rtt.rtt_smoothed().map(|rtt| rtt / 2);
         self.rtt.owd_out(clock).or(half).unwrap_or(OWD_GUESS)
     }
 
-    /// The least delay that a packet can see, the clock estimate's error in its favour.
+    /// Returns the least delay that a packet can see, the clock estimate's error in its favour.
     pub(crate) fn owd_out_least(&self, clock: Option<ClockEstimate>) -> Duration {
         match (clock, self.rtt.owd_out(clock)) {
             (Some(clock), Some(owd)) => owd.saturating_sub(clock.error()),
@@ -459,37 +461,37 @@ impl Link {
         self.rtt.rtt_min()
     }
 
-    /// The rate at which media is paced.
+    /// Returns the rate at which media is paced.
     pub(crate) fn rate(&self) -> Bitrate {
         self.pacer.rate()
     }
 
-    /// When all that waits will have been sent.
+    /// Returns when all that waits will have been sent.
     pub(crate) fn free_at(&self, now: Instant) -> Instant {
         self.pacer.free_at(now)
     }
 
-    /// When the link will have sent all that waits and is due by `deadline`.
+    /// Returns when the link will have sent all that waits and is due by `deadline`.
     pub(crate) fn free_before(&self, deadline: Instant, now: Instant) -> Instant {
         self.pacer.free_before(deadline, now)
     }
 
-    /// Media bytes that wait.
+    /// Returns the media bytes that wait.
     pub(crate) fn queued(&self) -> ByteCount {
         self.pacer.queued()
     }
 
-    /// Bytes that left and that no report has settled.
+    /// Returns the bytes that left and that no report has settled.
     pub(crate) fn bytes_in_flight(&self) -> ByteCount {
         self.in_flight.bytes()
     }
 
-    /// The most that may be on its way unreported, if there is a bound.
+    /// Returns the most that may be on its way unreported, if there is a bound.
     pub(crate) fn window(&self) -> Option<ByteCount> {
         self.grant.window
     }
 
-    /// When media last left.
+    /// Returns when media last left.
     pub(crate) fn media_at(&self) -> Instant {
         self.media_at
     }
@@ -515,8 +517,8 @@ impl Link {
         (self.grant.probing || self.pacer.next_bytes().is_some()) && self.pacer.is_ready(now)
     }
 
-    /// The rate that the budget may count on: what is left beside the work of emptying, within
-    /// [`BACKLOG_TIME`], a queue of more than a quarter of `span`.
+    /// Returns the rate that the budget may count on: what is left beside the work of emptying,
+    /// within [`BACKLOG_TIME`], a queue of more than a quarter of `span`.
     pub(crate) fn budget(&self, span: Duration) -> Bitrate {
         let sustained = self.grant.sustained.scale(self.queue_factor());
         let backlog = self.pacer.queued() - sustained * (span / 4);
@@ -547,12 +549,13 @@ impl Link {
         Some(entry)
     }
 
-    /// The media packets that may still be on their way and were not sent again, oldest first.
+    /// Returns the media packets that may still be on their way and were not sent again, oldest
+    /// first.
     pub(crate) fn doubtful(&mut self) -> impl Iterator<Item = &mut Entry> {
         self.in_flight.doubtful()
     }
 
-    /// How many packets of a unit wait here or are on their way.
+    /// Returns how many packets of a unit wait here or are on their way.
     pub(crate) fn expected(&self, unit: u64) -> usize {
         self.in_flight.carried(unit) + self.pacer.holds(unit)
     }
@@ -563,7 +566,7 @@ impl Link {
         self.pacer.set_rate(self.grant.rate.scale(self.queue_factor()), now);
     }
 
-    /// The share of the granted rate that a standing queue leaves.
+    /// Returns the share of the granted rate that a standing queue leaves.
     fn queue_factor(&self) -> f64 {
         if !self.controller.spares_queues() {
             return 1.0;

@@ -59,7 +59,7 @@ impl Links {
         self.links.len()
     }
 
-    /// The place of link `number`.
+    /// Returns the place of link `number`.
     pub(crate) fn place(&self, number: LinkNumber) -> Option<usize> {
         self.links.iter().position(|link| link.number() == number)
     }
@@ -73,7 +73,7 @@ impl Links {
         self.links.iter_mut()
     }
 
-    /// The peer's clock against ours; `None` before the first pong.
+    /// Returns the peer's clock against ours; `None` before the first pong.
     pub(crate) fn clock(&self, now: Instant) -> Option<ClockEstimate> {
         self.clock.estimate(now)
     }
@@ -94,13 +94,13 @@ impl Links {
         Carrying { any_trusted: self.links.iter().any(Link::is_trusted) }
     }
 
-    /// The links that may carry media.
+    /// Returns the links that may carry media.
     pub(crate) fn carriers(&self) -> impl Iterator<Item = &Link> {
         let carrying = self.carrying();
         self.links.iter().filter(move |link| carrying.allows(link))
     }
 
-    /// The places of the links that may carry media.
+    /// Returns the places of the links that may carry media.
     pub(crate) fn carrier_places(&self) -> Places {
         let carrying = self.carrying();
         let mut found = Places { places: [0; LinkNumber::COUNT], count: 0 };
@@ -112,7 +112,7 @@ impl Links {
         found
     }
 
-    /// The largest datagram that every link that is up can carry; `configured` if none is.
+    /// Returns the largest datagram that every link that is up can carry; `configured` if none is.
     // protocol 3, size of datagrams
     pub(crate) fn datagram_bytes_max(&self, configured: usize) -> usize {
         let up = self.links.iter().filter(|link| link.is_up());
@@ -165,7 +165,7 @@ impl Links {
         (0..count).filter(move |place| touched & 1 << place != 0)
     }
 
-    /// What is known of each link; `span`: for how long a media unit is worth something.
+    /// Returns what is known of each link; `span`: for how long a media unit is worth something.
     pub(crate) fn views(&self, span: Duration, now: Instant) -> impl Iterator<Item = link::View> {
         let (clock, carrying) = (self.clock(now), self.carrying());
         self.links.iter().map(move |link| {

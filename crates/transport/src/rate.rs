@@ -21,7 +21,7 @@ pub use crate::link::Sample;
 
 /// A policy that grants one link's rate.
 pub trait Controller: Debug + Send {
-    /// What is granted before the first report.
+    /// Returns what is granted before the first report.
     fn initial(&self) -> Grant;
 
     /// Decides on one report, about every 10 ms while media is sent.
@@ -36,7 +36,8 @@ pub trait Controller: Debug + Send {
         self.on_silence(now)
     }
 
-    /// Whether pacing may stay below the grant while a queue stands in the link; yes by default.
+    /// Returns whether pacing may stay below the grant while a queue stands in the link; yes by
+    /// default.
     fn spares_queues(&self) -> bool {
         true
     }
@@ -127,7 +128,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// A controller for one link.
+    /// Makes a controller for one link.
     pub fn controller(&self) -> Box<dyn Controller> {
         match self.controller {
             Kind::TwoState => Box::new(TwoState::new(self.initial, self.floor, self.ceiling)),

@@ -130,7 +130,7 @@ impl Receiver {
         }
     }
 
-    /// When the next unit is lost unless it becomes whole.
+    /// Returns when the next unit is lost unless it becomes whole.
     pub(crate) fn next_timeout(&self) -> Option<(Instant, Timer)> {
         let due_at = self.inboxes.due_at()?;
         // A unit is in time up to its deadline and lost a nanosecond later.
@@ -138,12 +138,12 @@ impl Receiver {
         Some((lost_at, Timer::Deadline))
     }
 
-    /// Units of `channel` that may still be delivered.
+    /// Returns how many units of `channel` may still be delivered.
     pub(crate) fn open_count(&self, channel: ChannelNumber) -> u64 {
         self.inboxes.get(channel).map_or(0, Inbox::open_count)
     }
 
-    /// What became of the media units that the peer sent; `None` before any came.
+    /// Returns what became of the media units that the peer sent; `None` before any came.
     pub(crate) fn tally(&self) -> Option<Tally> {
         self.inboxes.get(ChannelNumber::MEDIA).map(Inbox::tally)
     }
@@ -188,7 +188,7 @@ fn tell(
     }
 }
 
-/// A deadline on our clock; while the clocks have not been compared, `span` from now.
+/// Returns a deadline on our clock; while the clocks have not been compared, `span` from now.
 // protocol 4, source or repair packet
 fn local_deadline(low: u16, clock: Option<ClockEstimate>, span: Duration, now: Instant) -> Instant {
     match clock {

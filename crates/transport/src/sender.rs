@@ -93,7 +93,7 @@ impl Sender {
         }
     }
 
-    /// A copy on every link that is up; if none is, on every link that has been.
+    /// Queues a copy on every link that is up; if none is, on every link that has been.
     // protocol 3, life of a link
     fn send_copies(
         &mut self,
@@ -162,7 +162,7 @@ impl Sender {
         planned
     }
 
-    /// What the planner sees of the links that may carry media, in order of their numbers.
+    /// Returns what the planner sees of the links that may carry media, in order of their numbers.
     fn views(
         &self,
         links: &Links,
@@ -324,7 +324,7 @@ impl Sender {
         self.recovery.look(links, shared, now);
     }
 
-    /// When a unit is to be looked after.
+    /// Returns when a unit is to be looked after.
     pub(crate) fn next_timeout(&self) -> Option<(Instant, Timer)> {
         self.recovery.look_due_at().map(|at| (at, Timer::Deadline))
     }
@@ -349,7 +349,7 @@ impl Sender {
         self.budget.is_told()
     }
 
-    /// For how long a media unit is worth something.
+    /// Returns for how long a media unit is worth something.
     pub(crate) fn media_span(&self) -> Duration {
         self.media_span
     }
@@ -372,7 +372,7 @@ fn header(
     }
 }
 
-/// A packet in `plaintext`, old content replaced.
+/// Writes a packet into `plaintext`, old content replaced.
 fn entry(
     unit: u64,
     header: &Coded<'_>,
@@ -385,7 +385,7 @@ fn entry(
     plaintext.extend_from_slice(symbol);
     Entry { plaintext, deadline, unit, standing: 0, again: false }
 }
-/// The largest datagram that every link that is up can carry.
+/// Returns the largest datagram that every link that is up can carry.
 fn datagram_bytes_max(links: &Links, config: &Config) -> usize {
     links.datagram_bytes_max(config.datagram_bytes_max.get() as usize)
 }

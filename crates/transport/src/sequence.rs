@@ -13,9 +13,9 @@ pub(crate) struct Window {
 /// What the window says to a packet number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Never seen.
+    /// It never came.
     New,
-    /// Seen before.
+    /// It came before.
     Replayed,
     /// Too old to be known.
     Stale,
@@ -29,12 +29,12 @@ impl Window {
         Self { next: 0, seen: [0; WORDS] }
     }
 
-    /// The full number whose low 32 bits are `low`: the one nearest to the next expected.
+    /// Returns the full number whose low 32 bits are `low`: the one nearest to the next expected.
     pub(crate) fn expand(&self, low: u32) -> u64 {
         expand(self.next, u64::from(low), 32)
     }
 
-    /// The highest number seen.
+    /// Returns the highest number seen.
     pub(crate) fn highest(&self) -> Option<u64> {
         self.next.checked_sub(1)
     }
@@ -51,7 +51,7 @@ impl Window {
         if self.seen[word] & bit == 0 { Verdict::New } else { Verdict::Replayed }
     }
 
-    /// Whether `number` is known to have arrived.
+    /// Returns whether `number` is known to have arrived.
     pub(crate) fn has(&self, number: u64) -> bool {
         self.check(number) == Verdict::Replayed
     }
@@ -74,7 +74,7 @@ impl Window {
     }
 }
 
-/// The number nearest to `expected` whose low `bits` bits are `low`.
+/// Returns the number nearest to `expected` whose low `bits` bits are `low`.
 pub(crate) fn expand(expected: u64, low: u64, bits: u32) -> u64 {
     let span = 1_u64 << bits;
     let candidate = (expected & !(span - 1)) | low;

@@ -15,6 +15,7 @@
 
 mod handshake;
 mod timers;
+mod transmit;
 
 use std::fmt;
 
@@ -33,12 +34,10 @@ use crate::receiver::Receiver;
 use crate::sender::Sender;
 use crate::sequence::Window;
 use crate::shared::Shared;
-use crate::wire::{
-    self, Datagram, LinkNumber, PADDING, Packet, Packets, Ping, Pong, Report, SEALED_HEADER_BYTES,
-    TAG_BYTES, Tally,
-};
+use crate::wire::{Datagram, LinkNumber, Packet, Packets, Ping, Pong, Report};
 use handshake::{HalfOpen, Handshake, Present};
 use timers::{Owner, Timers};
+use transmit::Sealer;
 
 /// One session between one vehicle (the initiator) and one operator (the responder).
 ///
@@ -74,14 +73,6 @@ struct Active {
     report_turn: usize,
     /// Room for the media packets that a report tells of.
     settled: Vec<Settled>,
-}
-
-/// What turns plaintext into datagrams of a session.
-#[derive(Debug)]
-struct Sealer {
-    keys: Keys,
-    /// The id by which we call the peer.
-    peer_session: u16,
 }
 
 /// A sealed datagram as it came.
@@ -324,40 +315,40 @@ impl Session {
 
 /// What is observed.
 impl Session {
-    /// What is known of each link, in order of their numbers; none before the handshake.
+    /// Returns what is known of each link, in order of their numbers; none before the handshake.
     pub fn links(&self) -> impl Iterator<Item = link::View> + '_ {
         let active = self.active.iter();
         active.flat_map(|active| active.links.views(active.sender.media_span(), self.now))
     }
 
-    /// How each link's delays were spread of late, in the order of [`Session::links`].
+    /// Returns how each link's delays were spread of late, in the order of [`Session::links`].
     pub fn spreads(&self) -> impl Iterator<Item = link::Spreads> + '_ {
         let active = self.active.iter();
         active.flat_map(|active| active.links.iter().map(|link| link.spreads(self.now)))
     }
 
-    /// What was done and what was thrown away.
+    /// Returns what was done and what was thrown away.
     pub fn counters(&self) -> &Counters {
         &self.shared.counters
     }
 
-    /// Units of `channel`, both ways, and what became of them.
+    /// Returns the units of `channel`, both ways, and what became of them.
     pub fn units(&self, channel: ChannelNumber) -> Units {
         let open = self.active.as_ref().map_or(0, |active| active.receiver.open_count(channel));
         Units { open, ..self.shared.counters.units(channel) }
     }
 
-    /// Every channel of which units were handed over or heard, in order of their numbers.
+    /// Returns every channel of which units were handed over or heard, in order of their numbers.
     pub fn channels(&self) -> impl Iterator<Item = ChannelNumber> + '_ {
         self.shared.counters.channels()
     }
 
-    /// The peer's clock against ours; `None` before the first pong.
+    /// Returns the peer's clock against ours; `None` before the first pong.
     pub fn clock(&self) -> Option<ClockEstimate> {
         self.active.as_ref()?.links.clock(self.now)
     }
 
-    /// Whether the handshake is complete.
+    /// Returns whether the handshake is complete.
     pub fn is_established(&self) -> bool {
         self.active.is_some()
     }
@@ -423,7 +414,7 @@ impl Session {
 }
 
 impl Active {
-    /// The initiator's: every route is a link.
+    /// Makes the initiator's session: every route is a link.
     fn initiated(
         accepted: Accepted,
         session: u16,
@@ -442,7 +433,7 @@ impl Active {
         active
     }
 
-    /// The responder's: links come with their datagrams.
+    /// Makes the responder's session: links come with their datagrams.
     fn responded(half: HalfOpen, config: &Config, now: Instant) -> Self {
         let sealer = Sealer { keys: half.keys, peer_session: half.peer_session };
         Self::new(sealer, half.session, Some((half.init, half.response)), config, now)
@@ -656,141 +647,9 @@ impl Active {
         }
         None
     }
-
-    /// What cannot wait, of one link.
-    fn transmit_urgent(
-        &mut self,
-        place: usize,
-        plaintext: &mut Vec<u8>,
-        buffer: &mut Vec<u8>,
-        shared: &mut Shared,
-        now: Instant,
-    ) -> Option<Route> {
-        plaintext.clear();
-        let Self { links, sealer, .. } = self;
-        let link = &mut links[place];
-        let Shared { config, counters, .. } = shared;
-        if let Some(route) = link.write_to_candidate(plaintext, config, now)
-            && sealer.seal(link, route, plaintext, buffer, counters, now)
-        {
-            return Some(route);
-        }
-        plaintext.clear();
-        let route = link.route();
-        if let Some(probe) = link.write_size_probe(plaintext, now)
-            && sealer.seal(link, route, plaintext, buffer, counters, now)
-        {
-            link.on_size_probe_sent(probe, now);
-            return Some(route);
-        }
-        plaintext.clear();
-        self.write_reports(place, plaintext, config, now);
-        let Self { links, sealer, sender, .. } = self;
-        let link = &mut links[place];
-        let recycle = |buffer| sender.recycle(buffer);
-        link.write_urgent(plaintext, config, counters, recycle, now);
-        sealer.seal(link, route, plaintext, buffer, counters, now).then_some(route)
-    }
-
-    /// What arrived on a link, if that is due; and on another one in turn, in case the way back of
-    /// that one fails.
-    // protocol 4, report
-    fn write_reports(
-        &mut self,
-        place: usize,
-        plaintext: &mut Vec<u8>,
-        config: &Config,
-        now: Instant,
-    ) {
-        let Self { links, receiver, report_turn, .. } = self;
-        let (count, pause) = (links.len(), config.report_interval * IDLE_REPORT_INTERVALS);
-        if !links[place].write_report(plaintext, pause, now) {
-            return;
-        }
-        let most = links[place].plaintext_bytes_max();
-        if let Some(tally) = receiver.tally().filter(|tally| tally.delivered + tally.lost > 0)
-            && plaintext.len() + Tally::BYTES <= most
-        {
-            tally.write(plaintext);
-        }
-        *report_turn = (*report_turn + 1) % count;
-        let other = (place + 1 + *report_turn) % count;
-        if other != place
-            && let Some(report) = links[other].report()
-            && plaintext.len() + report.bytes_on_wire() <= most
-        {
-            report.write(plaintext);
-        }
-    }
-
-    /// The next media packet of one link that has it; padding if the link probes.
-    fn transmit_media(
-        &mut self,
-        place: usize,
-        buffer: &mut Vec<u8>,
-        shared: &mut Shared,
-        now: Instant,
-    ) -> Option<Route> {
-        let Self { links, sealer, sender, .. } = self;
-        let clock = links.clock(now);
-        let link = &mut links[place];
-        let route = link.route();
-        let owd = link.owd_out_least(clock);
-        let counters = &mut shared.counters;
-        while link.may_send_next()
-            && let Some(entry) = link.pop()
-        {
-            let in_time = now + owd <= entry.deadline;
-            if in_time && sealer.seal(link, route, &entry.plaintext, buffer, counters, now) {
-                link.on_media_sent(entry, now);
-                return Some(route);
-            }
-            link.on_media_dropped();
-            if !in_time {
-                counters.discard(Discard::MediaExpired);
-            }
-            sender.write_off(entry);
-        }
-        if !link.is_rate_probing() {
-            return None;
-        }
-        let padding = [PADDING; 1_500];
-        let padding = &padding[..link.padding_bytes()];
-        sealer.seal(link, route, padding, buffer, counters, now).then_some(route)
-    }
 }
 
-impl Sealer {
-    /// Seals `plaintext` into `buffer` for `route`; false if it is empty or the route is not
-    /// allowed so much.
-    // protocol 3
-    fn seal(
-        &self,
-        link: &mut Link,
-        route: Route,
-        plaintext: &[u8],
-        buffer: &mut Vec<u8>,
-        counters: &mut Counters,
-        now: Instant,
-    ) -> bool {
-        if plaintext.is_empty() {
-            return false;
-        }
-        let bytes = SEALED_HEADER_BYTES + plaintext.len() + TAG_BYTES;
-        let Some(number) = link.take_number(route, bytes) else {
-            counters.discard(Discard::AmplificationHeld);
-            return false;
-        };
-        buffer.clear();
-        wire::write_sealed_header(buffer, link.number(), self.peer_session, number);
-        self.keys.seal(link.number(), number, plaintext, buffer);
-        link.on_sent(bytes, now);
-        tracing::trace!(link = link.number().get(), number, bytes, "sent");
-        true
-    }
-}
-
-/// Whether `sealed` opens with `keys` as the first datagram of its link.
+/// Returns whether `sealed` opens with `keys` as the first datagram of its link.
 fn opens(keys: &Keys, sealed: &Sealed<'_>) -> bool {
     let number = Window::new().expand(sealed.number_low);
     keys.open(sealed.link, number, sealed.ciphertext, &mut Vec::new())
@@ -808,7 +667,7 @@ fn note(change: Change, link: LinkNumber, sender: &mut Sender, shared: &mut Shar
 }
 
 impl fmt::Debug for Session {
-    /// Neither keys nor the lease.
+    /// Writes neither keys nor the lease.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session")
             .field("identity", self.handshake.identity())
@@ -821,5 +680,3 @@ impl fmt::Debug for Session {
 /// With every link silent for so long, the initiator tries a new handshake beside the old session.
 // protocol 2
 const CALL_ANEW_AFTER: Duration = Duration::from_secs(2);
-/// A link that brings no media is reported so much more seldom.
-const IDLE_REPORT_INTERVALS: u32 = 10;

@@ -41,7 +41,7 @@ impl Doorman {
         Self { key }
     }
 
-    /// Whether `init` ends in the right tag.
+    /// Returns whether `init` ends in the right tag.
     pub(crate) fn admits(&self, init: &[u8]) -> bool {
         let Some((message, tag)) = init.split_last_chunk::<DOOR_TAG_BYTES>() else { return false };
         let differing = self.tag(message).iter().zip(tag).fold(0, |all, (a, b)| all | (a ^ b));
@@ -119,7 +119,7 @@ impl Initiator {
         Self { state: Box::new(state), message }
     }
 
-    /// Noise message 1 and its tag, the same on every link and at every resend.
+    /// Returns Noise message 1 and its tag, the same on every link and at every resend.
     pub(crate) fn message(&self) -> &[u8] {
         &self.message
     }

@@ -42,34 +42,34 @@ pub enum KeyError {
 }
 
 impl Identity {
-    /// The identity that grows from 32 random bytes.
+    /// Makes the identity that grows from 32 random bytes.
     pub fn from_seed(seed: &[u8; 32]) -> Self {
         Self { signing: SigningKey::from_bytes(seed) }
     }
 
-    /// The public half.
+    /// Returns the public half.
     pub fn public(&self) -> PublicKey {
         PublicKey(self.signing.verifying_key().to_bytes())
     }
 
-    /// The secret's text form.
+    /// Returns the secret's text form.
     pub fn to_text(&self) -> Zeroizing<String> {
         Zeroizing::new(format!("{MARK}{}", hex(&self.signing.to_bytes())))
     }
 
-    /// The X25519 secret for Noise: the clamped first half of SHA-512 of the seed.
+    /// Returns the X25519 secret for Noise: the clamped first half of SHA-512 of the seed.
     pub fn noise_secret(&self) -> Zeroizing<[u8; 32]> {
         Zeroizing::new(self.signing.to_scalar_bytes())
     }
 
-    /// The Ed25519 seed, for signing in TLS.
+    /// Returns the Ed25519 seed, for signing in TLS.
     pub fn signing_seed(&self) -> Zeroizing<[u8; 32]> {
         Zeroizing::new(self.signing.to_bytes())
     }
 }
 
 impl PublicKey {
-    /// The key of these 32 bytes.
+    /// Makes the key of these 32 bytes.
     ///
     /// # Errors
     /// [`KeyError::Point`] if they name no point of the curve.
@@ -80,12 +80,12 @@ impl PublicKey {
         }
     }
 
-    /// The 32 bytes of the Ed25519 key.
+    /// Returns the 32 bytes of the Ed25519 key.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// The X25519 public key for Noise: the same point in Montgomery form.
+    /// Returns the X25519 public key for Noise: the same point in Montgomery form.
     pub fn noise_public(&self) -> [u8; 32] {
         VerifyingKey::from_bytes(&self.0)
             .expect("every constructor checked that this is a point")

@@ -240,7 +240,8 @@ impl InFlight {
         }
     }
 
-    /// The media packets that may still be on their way and were not sent again, oldest first.
+    /// Returns the media packets that may still be on their way and were not sent again, oldest
+    /// first.
     pub(crate) fn doubtful(&mut self) -> impl Iterator<Item = &mut Entry> {
         let from = self.settled.saturating_sub(self.first) as usize;
         let flying = self.records.range_mut(from.min(self.records.len())..);
@@ -249,7 +250,7 @@ impl InFlight {
             .filter_map(|record| record.entry.as_mut().filter(|entry| !entry.again))
     }
 
-    /// How many packets of a unit are on their way.
+    /// Returns how many packets of a unit are on their way.
     pub(crate) fn carried(&self, unit: u64) -> usize {
         let from = self.settled.saturating_sub(self.first) as usize;
         let flying = self.records.range(from.min(self.records.len())..);
@@ -257,29 +258,30 @@ impl InFlight {
         flying.filter(|r| r.entry.as_ref().is_some_and(|entry| entry.unit == unit)).count()
     }
 
-    /// Bytes that have left and that no report has settled.
+    /// Returns the bytes that have left and that no report has settled.
     pub(crate) fn bytes(&self) -> ByteCount {
         ByteCount::new(self.bytes)
     }
 
-    /// Media packets of which nothing is known yet.
+    /// Returns how many media packets nothing is known of yet.
     pub(crate) fn media_open(&self) -> u64 {
         self.open
     }
 
-    /// Media packets that were pushed out before anything was known of them: lost, to all effect.
+    /// Returns how many media packets were pushed out before anything was known of them: lost, to
+    /// all effect.
     pub(crate) fn media_forgotten(&self) -> u64 {
         self.forgotten
     }
 
-    /// When news of media is due at the latest, if the oldest unsettled packet is answered within
-    /// `trip` and news come without a pause; `None` while no media is on its way.
+    /// Returns when news of media is due at the latest, if the oldest unsettled packet is answered
+    /// within `trip` and news come without a pause; `None` while no media is on its way.
     pub(crate) fn news_due_at(&self, trip: Duration) -> Option<Instant> {
         let due_at = self.oldest_media? + trip;
         Some(self.news_at.map_or(due_at, |news| news.max(due_at)))
     }
 
-    /// When a datagram left, while it is remembered.
+    /// Returns when a datagram left, while it is remembered.
     pub(crate) fn sent_at(&self, number: u64) -> Option<Instant> {
         let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
         self.records.get(at).map(|record| record.sent_at)

@@ -46,7 +46,7 @@ impl Liveness {
         self.state() == State::Up
     }
 
-    /// Whether the link is up and its pongs come as they should.
+    /// Returns whether the link is up and its pongs come as they should.
     pub(crate) fn is_trusted(&self) -> bool {
         self.life == Life::Trusted
     }
@@ -98,7 +98,7 @@ impl Liveness {
         }
     }
 
-    /// When a link that is up will be suspect or silent unless a pong comes.
+    /// Returns when a link that is up will be suspect or silent unless a pong comes.
     pub(crate) fn due_at(&self, patience: Duration, silence: Duration) -> Option<Instant> {
         match self.life {
             Life::Trusted => Some(self.heard_at + patience.min(silence)),
@@ -107,7 +107,7 @@ impl Liveness {
         }
     }
 
-    /// When a link that is up will be silent unless a pong comes.
+    /// Returns when a link that is up will be silent unless a pong comes.
     pub(crate) fn silent_at(&self, silence: Duration) -> Option<Instant> {
         self.is_up().then(|| self.heard_at + silence)
     }

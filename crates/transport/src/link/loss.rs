@@ -133,7 +133,7 @@ impl Loss {
         self.received
     }
 
-    /// The share lost over the reports kept: the last second or so.
+    /// Returns the share lost over the reports kept: the last second or so.
     pub(crate) fn recent(&self) -> Probability {
         let (Some(first), Some(last)) = (self.reports.front(), self.reports.back()) else {
             return Probability::ZERO;
@@ -147,7 +147,7 @@ impl Loss {
         ByteCount::new(self.bytes_sent + self.probe_bytes)
     }
 
-    /// Bytes sent that speak of the link's rate: without probes.
+    /// Returns the bytes sent that speak of the link's rate: without probes.
     pub(crate) fn bytes_counted(&self) -> ByteCount {
         ByteCount::new(self.bytes_sent)
     }
@@ -160,7 +160,8 @@ impl Loss {
         self.newest.map_or(0, |report| (report.highest + 1).saturating_sub(report.datagrams))
     }
 
-    /// Bytes sent until `when`, between two entries of the log by the line that joins them.
+    /// Returns the bytes sent until `when`, between two entries of the log by the line that joins
+    /// them.
     fn sent_until(&self, when: Instant) -> u64 {
         let after = self.log.partition_point(|(at, _)| *at <= when);
         match (after.checked_sub(1).and_then(|i| self.log.get(i)), self.log.get(after)) {

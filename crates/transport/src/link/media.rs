@@ -32,7 +32,7 @@ pub struct Media {
 }
 
 impl Media {
-    /// Every count that only rises, by a name stable for metrics, always in the same order.
+    /// Returns every count that only rises, by a name stable for metrics, always in the same order.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
         [
             ("given", self.given),

@@ -72,7 +72,7 @@ impl Mtu {
         }
     }
 
-    /// The largest datagram to send, in bytes of UDP payload.
+    /// Returns the largest datagram to send, in bytes of UDP payload.
     pub(crate) fn size(&self) -> usize {
         self.size
     }
@@ -110,7 +110,7 @@ impl Mtu {
         }
     }
 
-    /// The size of the probe to send now, if one is due; then call [`Mtu::on_sent`].
+    /// Returns the size of the probe to send now, if one is due; then call [`Mtu::on_sent`].
     pub(crate) fn due(&mut self, pings: Pings, now: Instant) -> Option<usize> {
         if let Some(trial) = self.trial {
             if now.since(trial.sent_at) < pings.patience {
@@ -195,7 +195,7 @@ impl Mtu {
         self.failures = 0;
     }
 
-    /// The next size worth a probe.
+    /// Returns the next size worth a probe.
     fn candidate(&self) -> Option<usize> {
         match self.failed {
             Some(failed) if failed <= self.most => {
@@ -207,7 +207,8 @@ impl Mtu {
     }
 }
 
-/// So many in a row that chance would do it once in a hundred thousand times, three at least.
+/// Returns so many in a row that chance would do it once in a hundred thousand times, three at
+/// least.
 fn failures_needed(answered: f64) -> u32 {
     let lost = (1.0 - answered).clamp(0.001, 0.999);
     let needed = (CHANCE.ln() / lost.ln()).ceil() as u32;

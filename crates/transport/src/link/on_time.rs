@@ -55,7 +55,7 @@ impl OnTime {
         Self { cells, failed_at: None, loss: 0.0 }
     }
 
-    /// The cell for a packet given to the link now.
+    /// Returns the cell for a packet given to the link now.
     pub(crate) fn standing(&self, outlook: &Outlook, now: Instant) -> u8 {
         let unheard = step(outlook.unheard_for, &UNHEARD);
         self.cell(unheard, step(outlook.spare, &SPARE), now) as u8
@@ -66,7 +66,7 @@ impl OnTime {
         (unheard * (SPARE.len() + 1) + spare) * (CALM.len() + 1) + calm
     }
 
-    /// The probabilities for packets given to the link now, which has told nothing new for
+    /// Returns the probabilities for packets given to the link now, which has told nothing new for
     /// `unheard_for`.
     pub(crate) fn curve(&self, unheard_for: Duration, now: Instant) -> OnTimeCurve {
         let first = self.cell(step(unheard_for, &UNHEARD), 0, now);
@@ -77,7 +77,7 @@ impl OnTime {
         OnTimeCurve { by_spare: std::array::from_fn(probability) }
     }
 
-    /// The probability that a packet is lost by chance, whatever the others do.
+    /// Returns the probability that a packet is lost by chance, whatever the others do.
     pub(crate) fn loss(&self) -> Probability {
         Probability::new(self.loss).unwrap_or(Probability::ZERO)
     }
@@ -99,13 +99,13 @@ impl OnTime {
     }
 }
 
-/// How many of the bounds `value` has reached.
+/// Returns how many of the bounds `value` has reached.
 fn step(value: Duration, bounds: &[u64]) -> usize {
     let millis = value.as_millis();
     bounds.iter().take_while(|bound| millis >= u128::from(**bound)).count()
 }
 
-/// What a cell is taken for before anything is known.
+/// Returns what a cell is taken for before anything is known.
 fn expected(at: usize) -> f64 {
     let (rest, calm) = (at / (CALM.len() + 1), at % (CALM.len() + 1));
     let (unheard, spare) = (rest / (SPARE.len() + 1), rest % (SPARE.len() + 1));

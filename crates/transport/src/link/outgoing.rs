@@ -108,12 +108,12 @@ impl Link {
         report.is_some()
     }
 
-    /// The link's last report; `None` before anything came.
+    /// Returns the link's last report; `None` before anything came.
     pub(crate) fn report(&self) -> Option<Report> {
         self.arrivals.report()
     }
 
-    /// The bytes of packets that one datagram may have.
+    /// Returns the bytes of packets that one datagram may have.
     pub(crate) fn plaintext_bytes_max(&self) -> usize {
         self.mtu.size() - SEALED_HEADER_BYTES - TAG_BYTES
     }
@@ -165,7 +165,8 @@ impl Link {
         }
     }
 
-    /// The bytes of padding that fill a datagram while the rate control is at an experiment.
+    /// Returns the bytes of padding that fill a datagram while the rate control is at an
+    /// experiment.
     pub(crate) fn padding_bytes(&self) -> usize {
         let bytes = (self.grant.rate * PADDING_TIME).get() as usize;
         self.mtu.size().min(bytes).max(100) - SEALED_HEADER_BYTES - TAG_BYTES
@@ -203,7 +204,7 @@ impl Link {
         self.media.dropped += 1;
     }
 
-    /// How the link's small pings fare: by that padded ones are judged.
+    /// Returns how the link's small pings fare: by that padded ones are judged.
     fn pings(&self) -> Pings {
         let rtt = self.rtt.rtt_smoothed().unwrap_or(PONG_MOST);
         let jitter = self.rtt.jitter().unwrap_or_default();

@@ -16,7 +16,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// Bytes of its datagram.
+    /// Returns the bytes of its datagram.
     pub(crate) fn datagram_bytes(&self) -> ByteCount {
         let around = crate::wire::SEALED_HEADER_BYTES + crate::wire::TAG_BYTES;
         ByteCount::new((self.plaintext.len() + around) as u64)
@@ -58,17 +58,18 @@ impl Pacer {
         ByteCount::new(self.queued)
     }
 
-    /// Packets that were taken, ever.
+    /// Returns how many packets were taken, ever.
     pub(crate) fn given(&self) -> u64 {
         self.given
     }
 
-    /// Packets that wait.
+    /// Returns how many packets wait.
     pub(crate) fn waiting(&self) -> u64 {
         self.queue.len() as u64
     }
 
-    /// When the link will have sent all that waits: the paper's anticipated transmission end.
+    /// Returns when the link will have sent all that waits: the paper's anticipated transmission
+    /// end.
     pub(crate) fn free_at(&self, now: Instant) -> Instant {
         self.next_at.max(now) + self.rate.time_for(self.queued())
     }
@@ -88,39 +89,39 @@ impl Pacer {
         Ok(())
     }
 
-    /// When the link will have sent all that waits and is due by `deadline`.
+    /// Returns when the link will have sent all that waits and is due by `deadline`.
     pub(crate) fn free_before(&self, deadline: Instant, now: Instant) -> Instant {
         let ahead = self.queue.iter().take_while(|entry| entry.deadline <= deadline);
         let bytes = ByteCount::new(ahead.map(datagram_bytes).sum());
         self.next_at.max(now) + self.rate.time_for(bytes)
     }
 
-    /// Whether the rate allows a datagram now.
+    /// Returns whether the rate allows a datagram now.
     pub(crate) fn is_ready(&self, now: Instant) -> bool {
         now >= self.next_at
     }
 
-    /// When the rate allows the next datagram; `None` if nothing waits.
+    /// Returns when the rate allows the next datagram; `None` if nothing waits.
     pub(crate) fn due_at(&self) -> Option<Instant> {
         (!self.queue.is_empty()).then_some(self.next_at)
     }
 
-    /// When the rate allows the next datagram, whether or not one waits.
+    /// Returns when the rate allows the next datagram, whether or not one waits.
     pub(crate) fn next_at(&self) -> Instant {
         self.next_at
     }
 
-    /// How many packets of a unit wait.
+    /// Returns how many packets of a unit wait.
     pub(crate) fn holds(&self, unit: u64) -> usize {
         self.queue.iter().filter(|entry| entry.unit == unit).count()
     }
 
-    /// Bytes of the next packet's datagram.
+    /// Returns the bytes of the next packet's datagram.
     pub(crate) fn next_bytes(&self) -> Option<ByteCount> {
         self.queue.front().map(Entry::datagram_bytes)
     }
 
-    /// The next packet.
+    /// Takes the next packet off the queue.
     pub(crate) fn pop(&mut self) -> Option<Entry> {
         let entry = self.queue.pop_front()?;
         self.queued -= datagram_bytes(&entry);

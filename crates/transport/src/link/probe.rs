@@ -72,7 +72,7 @@ impl Probe {
         self.enter(route, true, now)
     }
 
-    /// The share of small pings of late that were answered; 0 to 1.
+    /// Returns the share of small pings of late that were answered; 0 to 1.
     pub(crate) fn answered(&self) -> f64 {
         self.answered
     }

@@ -54,12 +54,12 @@ pub(crate) enum Arrival {
 }
 
 impl Routing {
-    /// The initiator's: given by the application.
+    /// Makes the initiator's routing, given by the application.
     pub(crate) fn given(route: Route, now: Instant) -> Self {
         Self { active: Leg::new(route, Proof::Shown, now), candidate: None }
     }
 
-    /// The responder's: learned from a datagram, not yet proved.
+    /// Makes the responder's routing, learned from a datagram, not yet proved.
     pub(crate) fn learned(route: Route, now: Instant) -> Self {
         let proof = Proof::Owed { received: 0, sent: 0 };
         Self { active: Leg::new(route, proof, now), candidate: None }
@@ -108,17 +108,18 @@ impl Routing {
         }
     }
 
-    /// Whether `bytes` may be sent to `route` now.
+    /// Returns whether `bytes` may be sent to `route` now.
     pub(crate) fn allows(&self, route: Route, bytes: usize) -> bool {
         self.leg(route).is_some_and(|leg| leg.room() >= bytes as u64)
     }
 
-    /// Whether there is a candidate.
+    /// Returns whether there is a candidate.
     pub(crate) fn is_moving(&self) -> bool {
         self.candidate.is_some()
     }
 
-    /// The candidate, if a ping of `bytes` bytes may go there now; at most one per `interval`.
+    /// Returns the candidate, if a ping of `bytes` bytes may go there now; at most one per
+    /// `interval`.
     pub(crate) fn ping_candidate(
         &mut self,
         bytes: usize,

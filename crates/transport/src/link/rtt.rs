@@ -94,27 +94,27 @@ impl Rtt {
         self.rtt_floor.least()
     }
 
-    /// How long the latest ping or its pong waited in queues: its RTT less the least.
+    /// Returns how long the latest ping or its pong waited in queues: its RTT less the least.
     pub(crate) fn queueing_latest(&self) -> Option<Duration> {
         self.rtt_min().map(|least| self.rtt_latest.saturating_sub(least))
     }
 
-    /// From us to the peer.
+    /// Returns the smoothed delay from us to the peer.
     pub(crate) fn owd_out(&self, clock: Option<ClockEstimate>) -> Option<Duration> {
         Some(nanos(self.out.nanos? - clock?.offset_nanos() as f64))
     }
 
-    /// From the peer to us.
+    /// Returns the smoothed delay from the peer to us.
     pub(crate) fn owd_in(&self, clock: Option<ClockEstimate>) -> Option<Duration> {
         Some(nanos(self.back.nanos? + clock?.offset_nanos() as f64))
     }
 
-    /// How delays from us to the peer were spread of late.
+    /// Returns how delays from us to the peer were spread of late.
     pub(crate) fn owd_out_spread(&self, now: Instant) -> Option<Percentiles> {
         self.out_spread.percentiles(now)
     }
 
-    /// How delays from the peer to us were spread of late.
+    /// Returns how delays from the peer to us were spread of late.
     pub(crate) fn owd_in_spread(&self, now: Instant) -> Option<Percentiles> {
         self.back_spread.percentiles(now)
     }
@@ -159,7 +159,8 @@ impl Floor {
     }
 }
 
-/// Negative delays, which only an error of the clock estimate makes, are none.
+/// Returns the duration; negative delays, which only an error of the clock estimate makes, are
+/// none.
 fn nanos(value: f64) -> Duration {
     Duration::from_nanos(value as u64)
 }

@@ -42,7 +42,7 @@ impl Spread {
         *count = count.saturating_add(1);
     }
 
-    /// The percentiles; `None` if there was no sample in the last ten seconds.
+    /// Returns the percentiles; `None` if there was no sample in the last ten seconds.
     pub(crate) fn percentiles(&self, now: Instant) -> Option<Percentiles> {
         let oldest = second(now).saturating_sub(SECONDS as u64 - 1);
         let fresh = || self.slots.iter().filter(|slot| slot.second >= oldest);
@@ -72,7 +72,7 @@ fn second(now: Instant) -> u64 {
     now.as_millis() / 1_000
 }
 
-/// The place of a delay: 16 bins for the first 65 microseconds, then 16 for each doubling.
+/// Returns the place of a delay: 16 bins for the first 65 microseconds, then 16 for each doubling.
 fn bin(nanos: u64) -> usize {
     let value = nanos >> GRAIN_BITS;
     let octave = (value.max(1).ilog2() as usize).saturating_sub(STEP_BITS);
@@ -80,7 +80,7 @@ fn bin(nanos: u64) -> usize {
     (octave * STEPS + step).min(BINS - 1)
 }
 
-/// The delay in the middle of a bin.
+/// Returns the delay in the middle of a bin.
 fn middle(bin: usize) -> Duration {
     let octave = (bin / STEPS).saturating_sub(1);
     let step = (bin - octave * STEPS) as u64;

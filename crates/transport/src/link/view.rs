@@ -87,7 +87,7 @@ impl Link {
         }
     }
 
-    /// `budget`: see [`View::budget`].
+    /// Returns all that is known of it; `budget`: see [`View::budget`].
     pub(crate) fn view(&self, budget: Bitrate, clock: Option<ClockEstimate>) -> View {
         View {
             number: self.number,

@@ -72,7 +72,7 @@ impl DelayRate {
         Grant { rate, sustained: rate, window: Some(window), probing: false }
     }
 
-    /// How long datagrams wait in the link's queue.
+    /// Measures how long datagrams wait in the link's queue.
     fn measure_queue(&mut self, view: &View) {
         if let Some(transit) = view.transit {
             self.least.observe(transit, view.now);
@@ -89,7 +89,8 @@ impl DelayRate {
         }
     }
 
-    /// A queue that stays although little is sent is none: the way has become longer.
+    /// Forgets the least delay where a queue stays although little is sent: the way has become
+    /// longer.
     fn rebase(&mut self, received: f64, now: Instant) {
         let stuck = self.queue > QUEUE_FREE && received < STUCK_SHARE * self.capacity;
         if !stuck {
@@ -148,12 +149,12 @@ impl Controller for DelayRate {
         self.grant()
     }
 
-    /// What it knows of the capacity stays: what comes next will show.
+    /// Keeps what it knows of the capacity: what comes next will show.
     fn on_stall(&mut self, _now: Instant) -> Grant {
         self.grant()
     }
 
-    /// It sees to queues itself.
+    /// Returns false: it sees to queues itself.
     fn spares_queues(&self) -> bool {
         false
     }

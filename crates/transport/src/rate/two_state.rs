@@ -225,7 +225,7 @@ impl Controller for TwoState {
     }
 }
 
-/// The mean of samples `from..=to`; zero if there are none.
+/// Returns the mean of samples `from..=to`; zero if there are none.
 fn mean(samples: &VecDeque<f64>, from: usize, to: usize) -> f64 {
     let count = samples.len().min(to + 1).saturating_sub(from);
     if count == 0 {

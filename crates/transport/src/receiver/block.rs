@@ -27,7 +27,7 @@ pub(crate) enum Added {
 }
 
 impl Block {
-    /// An empty block of the shape that `packet` claims.
+    /// Makes an empty block of the shape that `packet` claims.
     pub(crate) fn of(packet: &Coded<'_>) -> Self {
         Self {
             source_count: usize::from(packet.source_count),
@@ -38,7 +38,7 @@ impl Block {
         }
     }
 
-    /// Bytes that it holds.
+    /// Returns the bytes that it holds.
     pub(crate) fn bytes(&self) -> usize {
         self.packets.len() * self.symbol_bytes
     }
@@ -63,12 +63,13 @@ impl Block {
         if self.packets.len() < self.source_count { Added::Incomplete } else { Added::Complete }
     }
 
-    /// Whether a repair packet is among those that recover it.
+    /// Returns whether a repair packet is among those that recover it.
     pub(crate) fn needs_repair(&self) -> bool {
         self.packets.iter().any(|(index, _)| usize::from(*index) >= self.source_count)
     }
 
-    /// The block's content: the source packets end to end; `None` if there are too few packets.
+    /// Returns the block's content: the source packets end to end; `None` if there are too few
+    /// packets.
     pub(crate) fn recover(&self) -> Option<Vec<u8>> {
         let mut content = vec![0; self.source_count * self.symbol_bytes];
         let mut slots: Vec<Option<&mut [u8]>> =

@@ -71,17 +71,17 @@ impl Inbox {
         }
     }
 
-    /// What became of the units that were followed.
+    /// Returns what became of the units that were followed.
     pub(crate) fn tally(&self) -> Tally {
         Tally { channel: self.channel, delivered: self.tally.0, lost: self.tally.1 }
     }
 
-    /// Units that may still be delivered.
+    /// Returns how many units may still be delivered.
     pub(crate) fn open_count(&self) -> u64 {
         self.units.len() as u64
     }
 
-    /// When the next unit's deadline passes.
+    /// Returns when the next unit's deadline passes.
     pub(crate) fn due_at(&self) -> Option<Instant> {
         self.units.values().map(|coming| coming.deadline).min()
     }
@@ -128,8 +128,8 @@ impl Inbox {
         }
     }
 
-    /// Whether a unit takes packets; one that was not heard of is opened. `came`: whether a packet
-    /// is discarded, and so counted, if not.
+    /// Finds out whether a unit takes packets; one that was not heard of is opened. `came`: whether a
+    /// packet is discarded, and so counted, if not.
     fn admit(
         &mut self,
         number: u64,
@@ -168,7 +168,7 @@ impl Inbox {
         self.is_fresh(number, deadline, came, counters, outcomes, now)
     }
 
-    /// Whether a unit of which nothing has come is in time; if not, it is given up.
+    /// Finds out whether a unit of which nothing has come is in time; if not, gives it up.
     fn is_fresh(
         &mut self,
         number: u64,
@@ -246,7 +246,7 @@ impl Inbox {
         }
     }
 
-    /// What has come of a unit, and buffers; `deadline` is what a packet of it says.
+    /// Returns what has come of a unit, and buffers; `deadline` is what a packet of it says.
     fn content(
         &mut self,
         number: u64,
@@ -373,7 +373,8 @@ impl Inbox {
 }
 
 impl Content {
-    /// The unit's block, begun by `packet` if nothing has come; `None` if the unit has none.
+    /// Returns the unit's block, begun by `packet` if nothing has come; `None` if the unit has
+    /// none.
     fn block(&mut self, packet: &Coded<'_>) -> Option<&mut Block> {
         if let Self::Nothing = self {
             *self = Self::Block(Block::of(packet));
@@ -384,7 +385,7 @@ impl Content {
         }
     }
 
-    /// The unit's parts, begun by `part` if nothing has come; `None` if the unit has none.
+    /// Returns the unit's parts, begun by `part` if nothing has come; `None` if the unit has none.
     fn parts(&mut self, source: u64, part: &Part<'_>) -> Option<&mut Parts> {
         if let Self::Nothing = self {
             *self = Self::Parts(Parts::of(source, part)?);

@@ -12,22 +12,22 @@ pub(crate) struct Inboxes {
 }
 
 impl Inboxes {
-    /// The inbox of a channel whose units count by `order`.
+    /// Returns the inbox of a channel whose units count by `order`.
     pub(crate) fn of(&mut self, channel: ChannelNumber, order: Order) -> &mut Inbox {
         self.inboxes.entry(channel).or_insert_with(|| Inbox::new(channel, order))
     }
 
-    /// The inbox of a channel; `None` before anything came of it.
+    /// Returns the inbox of a channel; `None` before anything came of it.
     pub(crate) fn get(&self, channel: ChannelNumber) -> Option<&Inbox> {
         self.inboxes.get(&channel)
     }
 
-    /// Every inbox, in order of the channels' numbers.
+    /// Returns every inbox, in order of the channels' numbers.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (ChannelNumber, &mut Inbox)> {
         self.inboxes.iter_mut().map(|(channel, inbox)| (*channel, inbox))
     }
 
-    /// When the next unit's deadline passes.
+    /// Returns when the next unit's deadline passes.
     pub(crate) fn due_at(&self) -> Option<Instant> {
         self.inboxes.values().filter_map(Inbox::due_at).min()
     }

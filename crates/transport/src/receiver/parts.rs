@@ -18,8 +18,8 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// The parts of a unit of which `part` is known, as source packet `source`; `None` if it would
-    /// begin before the stream.
+    /// Makes the parts of a unit of which `part` is known, as source packet `source`; `None` if it
+    /// would begin before the stream.
     pub(crate) fn of(source: u64, part: &Part<'_>) -> Option<Self> {
         Some(Self {
             first: source.checked_sub(u64::from(part.index))?,
@@ -33,7 +33,7 @@ impl Parts {
         })
     }
 
-    /// Bytes that it holds.
+    /// Returns the bytes that it holds.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -76,12 +76,12 @@ impl Parts {
         }
     }
 
-    /// Whether one of them was recovered.
+    /// Returns whether one of them was recovered.
     pub(crate) fn needed_repair(&self) -> bool {
         self.needed_repair
     }
 
-    /// The payloads end to end.
+    /// Returns the payloads end to end.
     pub(crate) fn join(&self) -> Vec<u8> {
         let mut places: Vec<&(u8, Vec<u8>)> = self.parts.iter().collect();
         places.sort_unstable_by_key(|(index, _)| *index);

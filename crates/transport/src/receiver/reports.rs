@@ -51,7 +51,7 @@ impl Arrivals {
         gap
     }
 
-    /// When the next report is due.
+    /// Returns when the next report is due.
     pub(crate) fn report_due_at(&self) -> Instant {
         self.report_due_at
     }
@@ -108,7 +108,7 @@ impl Arrivals {
         });
     }
 
-    /// The last report; `None` before anything came.
+    /// Returns the last report; `None` before anything came.
     pub(crate) fn report(&self) -> Option<Report> {
         self.report
     }
@@ -125,7 +125,7 @@ impl Arrivals {
         ByteCount::new(self.bytes)
     }
 
-    /// The share of numbers up to the highest that never came.
+    /// Returns the share of numbers up to the highest that never came.
     pub(crate) fn lost_share(&self) -> Probability {
         let expected = if self.datagrams == 0 { 0 } else { self.highest + 1 };
         Probability::share(expected.saturating_sub(self.datagrams), expected)

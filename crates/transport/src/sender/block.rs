@@ -29,7 +29,7 @@ impl Encoder {
         code.encode(&sources, &mut repairs).expect("counts and lengths are those of the plan");
     }
 
-    /// The source packets of the last unit end to end.
+    /// Returns the source packets of the last unit end to end.
     pub(crate) fn sources(&self, plan: &Plan) -> &[u8] {
         &self.block[..plan.source_count * plan.symbol_bytes]
     }
@@ -47,12 +47,12 @@ impl Encoder {
         self.block.drain(..(fresh.start - plan.source_count) * plan.symbol_bytes);
     }
 
-    /// The symbol of packet `index` of the last unit.
+    /// Returns the symbol of packet `index` of the last unit.
     pub(crate) fn symbol(&self, index: usize) -> &[u8] {
         &self.block[index * self.symbol_bytes..][..self.symbol_bytes]
     }
 
-    /// The symbols of the last unit's packets, in order of their index.
+    /// Returns the symbols of the last unit's packets, in order of their index.
     pub(crate) fn symbols(&self) -> impl Iterator<Item = &[u8]> {
         self.block.chunks_exact(self.symbol_bytes)
     }

@@ -7,12 +7,12 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// Whether the application was last told more than zero.
+    /// Returns whether the application was last told more than zero.
     pub(super) fn is_told(&self) -> bool {
         self.told.is_some_and(|told| told > Bitrate::ZERO)
     }
 
-    /// The budget, when it is news: it began, ended, or moved by a fiftieth.
+    /// Returns the budget, when it is news: it began, ended, or moved by a fiftieth.
     pub(super) fn update(&mut self, media: Bitrate) -> Option<Bitrate> {
         let news = match self.told {
             None => media != Bitrate::ZERO,

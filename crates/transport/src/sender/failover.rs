@@ -69,7 +69,7 @@ struct Allowance {
 }
 
 impl Allowance {
-    /// `units`: that of each packet in doubt, in any order.
+    /// Makes the allowance; `units`: that of each packet in doubt, in any order.
     fn new(mut units: Vec<u64>, tracker: &mut Tracker) -> Self {
         units.sort_unstable();
         let units = units

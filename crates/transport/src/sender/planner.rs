@@ -40,10 +40,10 @@ pub trait Planner: Debug + Send {
         now: Instant,
     ) -> Result<UnitPlan<'_>, SendError>;
 
-    /// The source bits per second that the application may send over `links`.
+    /// Returns the source bits per second that the application may send over `links`.
     fn budget(&self, links: &[Link], now: Instant) -> Bitrate;
 
-    /// The bytes that may be on their way beyond each link's window, since the last unit.
+    /// Returns the bytes that may be on their way beyond each link's window, since the last unit.
     fn reserve(&self) -> ByteCount {
         ByteCount::ZERO
     }
@@ -52,7 +52,7 @@ pub trait Planner: Debug + Send {
     /// nothing.
     fn on_delivery_report(&mut self, _delivered: u64, _lost: u64) {}
 
-    /// Whether every packet that is assigned a link shall go over all others too.
+    /// Returns whether every packet that is assigned a link shall go over all others too.
     fn copies(&self) -> bool {
         false
     }

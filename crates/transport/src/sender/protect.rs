@@ -62,7 +62,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The least number of source packets for a unit of `unit_bytes`.
+    /// Returns the least number of source packets for a unit of `unit_bytes`.
     pub fn source_count_for(&self, unit_bytes: usize) -> usize {
         if self.code == Code::Stream {
             return 1;

@@ -38,7 +38,7 @@ impl Recovery {
         }
     }
 
-    /// An empty buffer.
+    /// Returns an empty buffer.
     pub(super) fn buffer(&mut self) -> Vec<u8> {
         let mut buffer = self.spare.pop().unwrap_or_default();
         buffer.clear();
@@ -155,7 +155,7 @@ impl Recovery {
         }
     }
 
-    /// When the next unit is to be looked after.
+    /// Returns when the next unit is to be looked after.
     pub(super) fn look_due_at(&self) -> Option<Instant> {
         self.tracker.look_due_at()
     }

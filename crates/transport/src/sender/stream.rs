@@ -160,7 +160,8 @@ impl Stream {
         self.next_repair += 1;
     }
 
-    /// When the oldest unit in the coding window is worthless; `None` if nothing may be missing.
+    /// Returns when the oldest unit in the coding window is worthless; `None` if nothing may be
+    /// missing.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.units.front().map(|unit| unit.deadline)
     }
@@ -270,7 +271,7 @@ impl Stream {
         missing
     }
 
-    /// Bytes of the longest symbol in the coding window below `end`.
+    /// Returns the bytes of the longest symbol in the coding window below `end`.
     fn longest(&self, end: u64) -> usize {
         let units = self.units.iter().take_while(|unit| unit.first < end);
         let longest = units.map(|unit| unit.payload_bytes).max();
@@ -299,7 +300,8 @@ impl Stream {
     }
 }
 
-/// The probability that of `count` packets, each of which arrives with `probability`, `needed` do.
+/// Returns the probability that of `count` packets, each of which arrives with `probability`,
+/// `needed` do.
 fn at_least(needed: usize, count: usize, probability: f64) -> f64 {
     if needed > count || probability <= 0.0 {
         return 0.0;
@@ -318,7 +320,7 @@ fn at_least(needed: usize, count: usize, probability: f64) -> f64 {
     sum
 }
 
-/// Part `index` of a unit whose content is `block`.
+/// Returns part `index` of a unit whose content is `block`.
 fn part<'a>(unit: &Unit, block: &'a [u8], index: usize) -> Part<'a> {
     let start = index * unit.payload_bytes;
     let last = unit.first + index as u64 + 1 == unit.end;

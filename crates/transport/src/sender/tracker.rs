@@ -83,14 +83,14 @@ impl Tracker {
         }
     }
 
-    /// When the next unit is to be looked after.
+    /// Returns when the next unit is to be looked after.
     pub(crate) fn look_due_at(&self) -> Option<Instant> {
         self.looks.first().map(|(at, _)| *at)
     }
 
-    /// The next unit that was to be looked after by `now` and of which fewer than k packets have
-    /// arrived or are still expected, which `expected` counts; as many fresh ones as it lacks are
-    /// hoped for from now on.
+    /// Takes the next unit that was to be looked after by `now` and of which fewer than k packets
+    /// have arrived or are still expected, which `expected` counts; as many fresh ones as it lacks
+    /// are hoped for from now on.
     pub(crate) fn look(
         &mut self,
         expected: impl Fn(u64) -> usize,
@@ -132,8 +132,8 @@ impl Tracker {
         }
     }
 
-    /// How many of `doubtful` packets of a unit must be sent again, so that k and [`MARGIN`] of
-    /// all are hoped for; the others are written off.
+    /// Finds out how many of `doubtful` packets of a unit must be sent again, so that k and
+    /// [`MARGIN`] of all are hoped for; the others are written off.
     pub(crate) fn save(&mut self, number: u64, doubtful: usize) -> usize {
         let Some(unit) = self.find(number) else { return 0 };
         if unit.arrived >= unit.plan.source_count {

@@ -40,7 +40,7 @@ pub(super) struct Present<'a> {
 }
 
 impl Handshake {
-    /// The initiator's, which begins at once.
+    /// Makes the initiator's handshake, which begins at once.
     pub(super) fn initiate(
         identity: &Identity,
         peer: PublicKey,
@@ -55,7 +55,7 @@ impl Handshake {
         handshake
     }
 
-    /// The responder's, which waits.
+    /// Makes the responder's handshake, which waits.
     pub(super) fn respond(
         identity: &Identity,
         peer: PublicKey,
@@ -80,7 +80,7 @@ impl Handshake {
         &self.peer
     }
 
-    /// The initiator's routes; none of the responder's.
+    /// Returns the initiator's routes; none of the responder's.
     pub(super) fn routes(&self) -> &[Route] {
         match &self.role {
             Role::Initiator { routes, .. } => routes,
@@ -128,7 +128,7 @@ impl Handshake {
         self.outbox.pop_front()
     }
 
-    /// When the first message is due again.
+    /// Returns when the first message is due again.
     pub(super) fn next_timeout(&self) -> Option<(Instant, Timer)> {
         match &self.role {
             Role::Initiator { calling: Some(calling), .. } => {
@@ -332,7 +332,7 @@ impl Limiter {
     }
 }
 
-/// A session id that is neither zero nor taken.
+/// Returns a session id that is neither zero nor taken.
 fn fresh_id(rng: &mut ChaCha20Rng, taken: impl Fn(u16) -> bool) -> u16 {
     loop {
         let id = rng.next_u32() as u16;

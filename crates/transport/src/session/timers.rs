@@ -56,11 +56,11 @@ mod tests {
         let mut timers = Timers::new();
         assert_eq!(timers.first(), None);
         timers.set(Owner::Receiver, Some((at(7), Timer::Deadline)));
-        timers.set(Owner::Link(15), Some((at(5), Timer::Pace)));
+        timers.set(Owner::Link(15), Some((at(5), Timer::Pacing)));
         timers.set(Owner::Link(0), Some((at(5), Timer::Probe)));
         assert_eq!(timers.first(), Some((at(5), Timer::Probe)));
         timers.set(Owner::Link(0), Some((at(9), Timer::Probe)));
-        assert_eq!(timers.first(), Some((at(5), Timer::Pace)));
+        assert_eq!(timers.first(), Some((at(5), Timer::Pacing)));
         timers.set(Owner::Link(15), None);
         assert_eq!(timers.first(), Some((at(7), Timer::Deadline)));
     }

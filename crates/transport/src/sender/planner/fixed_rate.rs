@@ -37,8 +37,8 @@ impl FixedRate {
         }
     }
 
-    /// Source bits per second of what is granted: the code rate's part, less our own bytes around
-    /// at least k source packets for every unit.
+    /// Returns the source bits per second of what is granted: the code rate's part, less our own
+    /// bytes around at least k source packets for every unit.
     fn source(&self, granted: Bitrate, datagram_bytes: ByteCount) -> Bitrate {
         let source = granted.as_f64() * self.budget_share * self.protect.code_rate;
         let share = source * SYMBOL_AROUND_BYTES as f64 / datagram_bytes.get() as f64;

@@ -19,7 +19,7 @@ impl Price {
         Self { target, log: (PRICE_FIRST / target).ln(), told: None }
     }
 
-    /// What a unit shall keep to.
+    /// Returns what a unit shall keep to.
     pub(crate) fn target(&self, spread: bool) -> Target {
         let price = self.log.exp();
         Target { price, risk: (LITTLE / price).min(self.target / 2.0), spread }

@@ -40,7 +40,7 @@ impl Quantile {
         }
     }
 
-    /// What each link can take of a unit that is worth something for `span`.
+    /// Returns what each link can take of a unit that is worth something for `span`.
     fn budgets(
         &self,
         links: &[Link],
@@ -145,7 +145,7 @@ impl Planner for Quantile {
     }
 }
 
-/// Bytes that units at the floor's rate may have on their way beyond a link's window.
+/// Returns the bytes that units at the floor's rate may have on their way beyond a link's window.
 ///
 /// The window stops what would only lengthen a stall. Small units lengthen it little, and those of
 /// its last `span` are in time if they wait in the link rather than here, where the end of the stall

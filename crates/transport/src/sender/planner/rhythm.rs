@@ -11,7 +11,7 @@ pub(super) struct Rhythm {
 }
 
 impl Rhythm {
-    /// `span`: what a unit is taken to be worth before one came.
+    /// Makes a rhythm that is not known; `span`: what a unit is taken to be worth before one came.
     pub(super) fn new(span: Duration) -> Self {
         Self { interval: None, unit_at: None, span }
     }
@@ -34,13 +34,13 @@ impl Rhythm {
         self.interval.filter(|interval| *interval > 0.0)
     }
 
-    /// Between two units; a slice's time before it is known.
+    /// Returns the time between two units; a slice's time before it is known.
     pub(super) fn interval(&self) -> Duration {
         let seconds = self.interval.unwrap_or(INTERVAL_GUESS);
         Duration::from_secs_f64(seconds).clamp(INTERVAL_LEAST, PAUSE)
     }
 
-    /// For how long the last unit is worth something.
+    /// Returns for how long the last unit is worth something.
     pub(super) fn span(&self) -> Duration {
         self.span
     }

@@ -49,7 +49,7 @@ impl Schedule {
         }
     }
 
-    /// Whether every packet that is assigned a link shall go over all others too.
+    /// Returns whether every packet that is assigned a link shall go over all others too.
     pub fn copies(self) -> bool {
         match self {
             Self::Redundant => true,
@@ -60,7 +60,7 @@ impl Schedule {
         }
     }
 
-    /// How much of the links' granted rates, fastest first, media may use.
+    /// Returns how much of the links' granted rates, fastest first, media may use.
     pub fn usable(self, granted: &[Bitrate]) -> Bitrate {
         match self {
             Self::EarliestDelivery | Self::TransmissionEnd | Self::RoundRobin { .. } => {

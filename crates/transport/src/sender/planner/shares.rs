@@ -40,7 +40,7 @@ impl LinkBudget {
     };
 }
 
-/// The largest unit that can be planned, in bytes.
+/// Returns the largest unit that can be planned, in bytes.
 pub(crate) fn unit_bytes_max(symbol_bytes_max: usize) -> usize {
     SOURCES_MAX * symbol_bytes_max - Prefix::BYTES
 }
@@ -63,7 +63,7 @@ pub(crate) struct Shares {
     pub(crate) counts: [usize; LinkNumber::COUNT],
 }
 
-/// The unit's size, in bytes, that the links carry within the target; zero if none does.
+/// Returns the unit's size, in bytes, that the links carry within the target; zero if none does.
 ///
 /// Of the sums V of subsets of shares, the one with the largest V P(sum >= V) less the price of a
 /// miss; with `spread` no more than what is left without the largest share, links without room
@@ -265,7 +265,8 @@ impl<'a> Block<'a> {
         left >= self.source_count && self.probability() >= 1.0 - risk
     }
 
-    /// The probability that at least k packets come, the links failing whole and independently.
+    /// Returns the probability that at least k packets come, the links failing whole and
+    /// independently.
     fn probability(&self) -> f64 {
         match self.source_count <= SOURCES_USUAL {
             true => self.probability_of::<{ SOURCES_USUAL + 1 }>(),
@@ -273,7 +274,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// The same, for fewer than `SUMS` source packets.
+    /// Returns the same, for fewer than `SUMS` source packets.
     fn probability_of<const SUMS: usize>(&self) -> f64 {
         let most = self.source_count;
         let mut sums = [0.0; SUMS];
@@ -296,7 +297,7 @@ impl<'a> Block<'a> {
     }
 }
 
-/// What `sums` become with `count` packets of a link that loses some of them by chance.
+/// Returns what `sums` become with `count` packets of a link that loses some of them by chance.
 fn lossy<const SUMS: usize>(
     sums: &[f64; SUMS],
     most: usize,

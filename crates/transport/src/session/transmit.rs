@@ -1,0 +1,156 @@
+//! What goes into the next datagram of one link, and its sealing.
+
+use tautline_units::Instant;
+
+use super::Active;
+use crate::config::Config;
+use crate::counters::{Counters, Discard};
+use crate::crypto::Keys;
+use crate::link::{Link, Route};
+use crate::shared::Shared;
+use crate::wire::{self, PADDING, SEALED_HEADER_BYTES, TAG_BYTES, Tally};
+
+/// What turns plaintext into datagrams of a session.
+#[derive(Debug)]
+pub(super) struct Sealer {
+    pub(super) keys: Keys,
+    /// The id by which we call the peer.
+    pub(super) peer_session: u16,
+}
+
+impl Active {
+    /// Writes what cannot wait, of one link.
+    pub(super) fn transmit_urgent(
+        &mut self,
+        place: usize,
+        plaintext: &mut Vec<u8>,
+        buffer: &mut Vec<u8>,
+        shared: &mut Shared,
+        now: Instant,
+    ) -> Option<Route> {
+        plaintext.clear();
+        let Self { links, sealer, .. } = self;
+        let link = &mut links[place];
+        let Shared { config, counters, .. } = shared;
+        if let Some(route) = link.write_to_candidate(plaintext, config, now)
+            && sealer.seal(link, route, plaintext, buffer, counters, now)
+        {
+            return Some(route);
+        }
+        plaintext.clear();
+        let route = link.route();
+        if let Some(probe) = link.write_size_probe(plaintext, now)
+            && sealer.seal(link, route, plaintext, buffer, counters, now)
+        {
+            link.on_size_probe_sent(probe, now);
+            return Some(route);
+        }
+        plaintext.clear();
+        self.write_reports(place, plaintext, config, now);
+        let Self { links, sealer, sender, .. } = self;
+        let link = &mut links[place];
+        let recycle = |buffer| sender.recycle(buffer);
+        link.write_urgent(plaintext, config, counters, recycle, now);
+        sealer.seal(link, route, plaintext, buffer, counters, now).then_some(route)
+    }
+
+    /// Writes what arrived on a link, if that is due; and on another one in turn, in case the way
+    /// back of that one fails.
+    // protocol 4, report
+    fn write_reports(
+        &mut self,
+        place: usize,
+        plaintext: &mut Vec<u8>,
+        config: &Config,
+        now: Instant,
+    ) {
+        let Self { links, receiver, report_turn, .. } = self;
+        let (count, pause) = (links.len(), config.report_interval * IDLE_REPORT_INTERVALS);
+        if !links[place].write_report(plaintext, pause, now) {
+            return;
+        }
+        let most = links[place].plaintext_bytes_max();
+        if let Some(tally) = receiver.tally().filter(|tally| tally.delivered + tally.lost > 0)
+            && plaintext.len() + Tally::BYTES <= most
+        {
+            tally.write(plaintext);
+        }
+        *report_turn = (*report_turn + 1) % count;
+        let other = (place + 1 + *report_turn) % count;
+        if other != place
+            && let Some(report) = links[other].report()
+            && plaintext.len() + report.bytes_on_wire() <= most
+        {
+            report.write(plaintext);
+        }
+    }
+
+    /// Writes the next media packet of one link that has it; padding if the link probes.
+    pub(super) fn transmit_media(
+        &mut self,
+        place: usize,
+        buffer: &mut Vec<u8>,
+        shared: &mut Shared,
+        now: Instant,
+    ) -> Option<Route> {
+        let Self { links, sealer, sender, .. } = self;
+        let clock = links.clock(now);
+        let link = &mut links[place];
+        let route = link.route();
+        let owd = link.owd_out_least(clock);
+        let counters = &mut shared.counters;
+        while link.may_send_next()
+            && let Some(entry) = link.pop()
+        {
+            let in_time = now + owd <= entry.deadline;
+            if in_time && sealer.seal(link, route, &entry.plaintext, buffer, counters, now) {
+                link.on_media_sent(entry, now);
+                return Some(route);
+            }
+            link.on_media_dropped();
+            if !in_time {
+                counters.discard(Discard::MediaExpired);
+            }
+            sender.write_off(entry);
+        }
+        if !link.is_rate_probing() {
+            return None;
+        }
+        let padding = [PADDING; 1_500];
+        let padding = &padding[..link.padding_bytes()];
+        sealer.seal(link, route, padding, buffer, counters, now).then_some(route)
+    }
+}
+
+impl Sealer {
+    /// Seals `plaintext` into `buffer` for `route`; false if it is empty or the route is not
+    /// allowed so much.
+    // protocol 3
+    fn seal(
+        &self,
+        link: &mut Link,
+        route: Route,
+        plaintext: &[u8],
+        buffer: &mut Vec<u8>,
+        counters: &mut Counters,
+        now: Instant,
+    ) -> bool {
+        if plaintext.is_empty() {
+            return false;
+        }
+        let bytes = SEALED_HEADER_BYTES + plaintext.len() + TAG_BYTES;
+        let Some(number) = link.take_number(route, bytes) else {
+            counters.discard(Discard::AmplificationHeld);
+            return false;
+        };
+        buffer.clear();
+        wire::write_sealed_header(buffer, link.number(), self.peer_session, number);
+        self.keys.seal(link.number(), number, plaintext, buffer);
+        link.on_sent(bytes, now);
+        tracing::trace!(link = link.number().get(), number, bytes, "sent");
+        true
+    }
+}
+
+/// A link that brings no media is reported so much more seldom.
+const IDLE_REPORT_INTERVALS: u32 = 10;
