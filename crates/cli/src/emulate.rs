@@ -26,7 +26,7 @@ pub(crate) struct Emulate {
     #[arg(long, env = "TAUTLINE_CONFIG", conflicts_with_all = ["preset", "links", "listen", "target", "seed"])]
     config: Option<PathBuf>,
     /// Model of every link: lan, lte, lte-driving, lte-town, lte-countryside or model
-    #[arg(long, default_value = "lte-driving", value_parser = Preset::parse)]
+    #[arg(long, default_value = "lte-driving")]
     preset: Preset,
     /// Number of links, 1 to 16
     #[arg(long, default_value_t = 4, value_name = "N")]

@@ -79,5 +79,5 @@ fn whole(path: &Path) -> String {
 }
 
 fn preset_names() -> String {
-    crate::preset::Preset::ALL.map(crate::preset::Preset::name).join(", ")
+    <crate::preset::Preset as strum::VariantNames>::VARIANTS.join(", ")
 }

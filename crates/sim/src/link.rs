@@ -21,11 +21,11 @@ mod replay;
 mod wander;
 
 use std::collections::VecDeque;
-use std::fmt;
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
+use strum::VariantArray;
 use tautline_units::{ByteCount, Instant};
 
 pub use common::{Common, Dip};
@@ -97,7 +97,20 @@ impl Seeds {
 }
 
 /// Why a packet did not get through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    strum::Display,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[strum(serialize_all = "snake_case")]
 pub enum Drop {
     /// The queue was full.
     Queue,
@@ -109,28 +122,6 @@ pub enum Drop {
     Cut,
     /// It was larger than the link carries.
     Size,
-}
-
-impl Drop {
-    /// Every kind.
-    pub const ALL: [Self; 5] = [Self::Queue, Self::Loss, Self::Outage, Self::Cut, Self::Size];
-
-    /// Returns the name in logs and counters.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Queue => "queue",
-            Self::Loss => "loss",
-            Self::Outage => "outage",
-            Self::Cut => "cut",
-            Self::Size => "size",
-        }
-    }
-}
-
-impl fmt::Display for Drop {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
 }
 
 /// What a link has done so far.
@@ -146,7 +137,7 @@ pub struct Counters {
     pub delivered: u64,
     /// Bytes that got through, without overhead.
     pub delivered_bytes: ByteCount,
-    dropped: [u64; Drop::ALL.len()],
+    dropped: [u64; Drop::VARIANTS.len()],
 }
 
 impl Counters {
@@ -162,7 +153,7 @@ impl Counters {
 
     /// Returns every reason by name, with its count.
     pub fn drops(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-        Drop::ALL.iter().map(|reason| (reason.name(), self.dropped(*reason)))
+        Drop::VARIANTS.iter().map(|reason| (reason.into(), self.dropped(*reason)))
     }
 }
 

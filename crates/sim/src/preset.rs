@@ -4,9 +4,6 @@
 //! "vnperf" two carriers in one car, second by second, and "cicv5g" the vehicle-to-cloud echoes of
 //! data/delay; "traces" the LTE recordings of data/links. Where a number is a choice and no measurement, it says so.
 
-use std::fmt;
-use std::str::FromStr;
-
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -15,9 +12,21 @@ use tautline_units::Bitrate;
 use crate::Error;
 use crate::link::{Common, Config, Handover, Jitter, Outage, Pair, Retransmission, Swing};
 
-/// A kind of link by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A kind of link by name; another name's error lists those that there are.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    strum::Display,
+    strum::EnumString,
+    strum::VariantNames,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case", parse_err_fn = unknown, parse_err_ty = Error)]
 pub enum Preset {
     /// [`lan`].
     Lan,
@@ -56,31 +65,6 @@ impl Carrier {
 }
 
 impl Preset {
-    /// Every preset.
-    pub const ALL: [Self; 6] =
-        [Self::Lan, Self::Lte, Self::LteDriving, Self::LteTown, Self::LteCountryside, Self::Model];
-
-    /// Returns the name in configuration and on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Lan => "lan",
-            Self::Lte => "lte",
-            Self::LteDriving => "lte-driving",
-            Self::LteTown => "lte-town",
-            Self::LteCountryside => "lte-countryside",
-            Self::Model => "model",
-        }
-    }
-
-    /// Returns the preset of this name.
-    ///
-    /// # Errors
-    /// [`Error::UnknownPreset`], which lists the names.
-    pub fn parse(name: &str) -> Result<Self, Error> {
-        let found = Self::ALL.into_iter().find(|preset| preset.name() == name);
-        found.ok_or_else(|| Error::UnknownPreset { name: name.to_owned() })
-    }
-
     /// Returns both directions with the preset's own numbers, as carrier A has them.
     pub fn pair(self) -> Pair {
         self.pair_at(Carrier::A)
@@ -125,17 +109,8 @@ impl Preset {
     }
 }
 
-impl FromStr for Preset {
-    type Err = Error;
-    fn from_str(name: &str) -> Result<Self, Error> {
-        Self::parse(name)
-    }
-}
-
-impl fmt::Display for Preset {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
+fn unknown(name: &str) -> Error {
+    Error::UnknownPreset { name: name.to_owned() }
 }
 
 /// Returns a wired network in one building: nothing in the way.
@@ -296,6 +271,7 @@ fn rounded(value: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use strum::VariantNames;
     use tautline_units::{ByteCount, Instant};
 
     use super::*;
@@ -303,15 +279,16 @@ mod tests {
 
     #[test]
     fn presets_are_found_by_name_and_sound() {
-        for preset in Preset::ALL {
-            assert_eq!(Preset::parse(preset.name()).expect("known"), preset);
+        for name in Preset::VARIANTS {
+            let preset: Preset = name.parse().expect("known");
+            assert_eq!(preset.to_string(), *name);
             for (carrier, seed) in [(Carrier::A, 0), (Carrier::A, 1), (Carrier::B, 2)] {
                 let pair = preset.pair_of(carrier, seed);
                 pair.links::<()>(seed).expect("sound");
                 assert_eq!(pair, preset.pair_of(carrier, seed));
             }
         }
-        let error = Preset::parse("5g").expect_err("unknown");
+        let error = "5g".parse::<Preset>().expect_err("unknown");
         let names = "lan, lte, lte-driving, lte-town, lte-countryside, model";
         assert_eq!(error.to_string(), format!("unknown preset \"5g\": choose one of {names}"));
     }

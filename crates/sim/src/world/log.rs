@@ -118,7 +118,7 @@ impl fmt::Display for Told {
         let bytes = self.bytes;
         match self.passage {
             Passage::Taken { link, direction, fate } => {
-                let fate = fate.map_or_else(|reason| reason.name(), |()| "goes");
+                let fate = fate.map_or_else(|reason| reason.into(), |()| "goes");
                 write!(f, "link {link} {direction:?} takes {bytes} B: {fate}")
             }
             Passage::Arrived { link, direction } => {
