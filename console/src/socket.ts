@@ -7,7 +7,7 @@ export interface SocketEvents {
 }
 
 // The operator's status comes ten times a second: this long without a byte, the connection is dead.
-const SILENCE_MS = 3_000;
+const OPERATOR_TIMEOUT_MS = 3_000;
 const RETRY_FIRST_MS = 250;
 const RETRY_LAST_MS = 5_000;
 // Some 40 commands: what waits longer than that is stale, and the next one is 20 ms away.
@@ -68,8 +68,8 @@ export class OperatorSocket {
   }
 
   #watch(): void {
-    if (this.#socket === null || performance.now() - this.#heardAtMs < SILENCE_MS) return;
-    this.#closed(0, `nothing heard for ${SILENCE_MS / 1000} s`);
+    if (this.#socket === null || performance.now() - this.#heardAtMs < OPERATOR_TIMEOUT_MS) return;
+    this.#closed(0, `nothing heard for ${OPERATOR_TIMEOUT_MS / 1000} s`);
   }
 
   /** A dead peer's close may take minutes: the old socket is let go of at once. */

@@ -36,7 +36,7 @@ pub(crate) struct Switchboard {
     operators: Vec<(String, PublicKey)>,
     /// Milliseconds that a lease outlives its operator's connection [default: 10000]
     #[arg(long, value_name = "MS")]
-    grace_ms: Option<u64>,
+    lease_grace_ms: Option<u64>,
 }
 
 impl Switchboard {
@@ -45,7 +45,7 @@ impl Switchboard {
         let mut config: Config = load(self.config.as_deref())?;
         set(&mut config.listen, self.listen);
         set(&mut config.key, self.key);
-        set(&mut config.grace_ms, self.grace_ms);
+        set(&mut config.lease_grace_ms, self.lease_grace_ms);
         config.vehicles.extend(self.vehicles);
         config.operators.extend(self.operators);
         config.validate()?;

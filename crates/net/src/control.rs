@@ -69,7 +69,7 @@ mod frame;
 mod listener;
 mod tls;
 
-pub use client::{Client, Event, Handle, SILENCE_MAX};
+pub use client::{Client, Event, Handle, SERVER_TIMEOUT};
 pub use connection::{Connection, Receiver, Sender};
 pub use error::Error;
 pub use frame::BODY_BYTES_MAX;

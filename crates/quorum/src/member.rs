@@ -101,7 +101,7 @@ impl Member {
             counters: Counters::default(),
         };
         // It may have answered a leader right before it died, and has forgotten.
-        member.silent_until = now + member.silence();
+        member.silent_until = now + member.leader_timeout();
         member.reseed();
         Ok(member)
     }
@@ -143,7 +143,7 @@ impl Member {
             self.counters.refused += 1;
         } else if self.node.raft.state == StateRole::Follower && self.node.raft.leader_id == from {
             // Raft forgets its leader when it hears of a later term; the promise to it still stands.
-            self.silent_until = now + self.silence();
+            self.silent_until = now + self.leader_timeout();
         }
         self.settle(now);
     }
@@ -257,7 +257,7 @@ impl Member {
     }
 
     /// Returns for how long a member votes for nobody once it has heard its leader: longer than a lease.
-    fn silence(&self) -> Duration {
+    fn leader_timeout(&self) -> Duration {
         self.config.heartbeat * u32::from(self.config.patience) * DRIFT / (DRIFT - 1)
     }
 

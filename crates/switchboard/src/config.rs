@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::ensure;
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
-use tautline_net::control::SILENCE_MAX;
+use tautline_net::control::SERVER_TIMEOUT;
 use tautline_transport::crypto::PublicKey;
 
 /// A switchboard's settings.
@@ -34,11 +34,11 @@ pub struct Config {
     /// Secret key file.
     pub key: PathBuf,
     /// Milliseconds for which the lease of an operator that has lost its connection is kept.
-    pub grace_ms: u64,
+    pub lease_grace_ms: u64,
     /// Milliseconds from one ping to the next, on each connection.
     pub ping_interval_ms: u64,
     /// Milliseconds without a word after which a connection is given up.
-    pub silence_ms: u64,
+    pub connection_timeout_ms: u64,
     /// The vehicles that are served: name and public key.
     #[serde(deserialize_with = "vehicles")]
     pub vehicles: BTreeMap<String, PublicKey>,
@@ -52,9 +52,9 @@ impl Default for Config {
         Self {
             listen: (Ipv4Addr::UNSPECIFIED, 7443).into(),
             key: "switchboard.key".into(),
-            grace_ms: 10_000,
+            lease_grace_ms: 10_000,
             ping_interval_ms: 1_000,
-            silence_ms: 3_000,
+            connection_timeout_ms: 3_000,
             vehicles: BTreeMap::new(),
             operators: BTreeMap::new(),
         }
@@ -67,21 +67,22 @@ impl Config {
     /// # Errors
     /// One line that names the field and what is wrong.
     pub fn validate(&self) -> anyhow::Result<()> {
-        let ping_max = u64::try_from(SILENCE_MAX.as_millis()).unwrap_or(u64::MAX) / 2;
+        let ping_max = u64::try_from(SERVER_TIMEOUT.as_millis()).unwrap_or(u64::MAX) / 2;
         ensure!(
             (1..=ping_max).contains(&self.ping_interval_ms),
             "ping_interval_ms = {}: must be 1 to {ping_max}, or clients take the switchboard for dead",
             self.ping_interval_ms
         );
         ensure!(
-            self.silence_ms >= 2 * self.ping_interval_ms && self.silence_ms <= TIME_MS_MAX,
-            "silence_ms = {}: must be twice ping_interval_ms to {TIME_MS_MAX}",
-            self.silence_ms
+            self.connection_timeout_ms >= 2 * self.ping_interval_ms
+                && self.connection_timeout_ms <= TIME_MS_MAX,
+            "connection_timeout_ms = {}: must be twice ping_interval_ms to {TIME_MS_MAX}",
+            self.connection_timeout_ms
         );
         ensure!(
-            self.grace_ms <= TIME_MS_MAX,
-            "grace_ms = {}: must be 0 to {TIME_MS_MAX}",
-            self.grace_ms
+            self.lease_grace_ms <= TIME_MS_MAX,
+            "lease_grace_ms = {}: must be 0 to {TIME_MS_MAX}",
+            self.lease_grace_ms
         );
         let mut owners = BTreeMap::new();
         for (table, entries) in [("vehicles", &self.vehicles), ("operators", &self.operators)] {
@@ -106,8 +107,8 @@ impl Config {
     }
 
     /// Returns how long the lease of an operator that has lost its connection is kept.
-    pub fn grace(&self) -> Duration {
-        Duration::from_millis(self.grace_ms)
+    pub fn lease_grace(&self) -> Duration {
+        Duration::from_millis(self.lease_grace_ms)
     }
 
     /// Returns the time from one ping to the next, on each connection.
@@ -116,8 +117,8 @@ impl Config {
     }
 
     /// Returns how long a connection may be without a word.
-    pub fn silence(&self) -> Duration {
-        Duration::from_millis(self.silence_ms)
+    pub fn connection_timeout(&self) -> Duration {
+        Duration::from_millis(self.connection_timeout_ms)
     }
 }
 
@@ -195,8 +196,10 @@ mod tests {
         };
         assert!(wrong(|c| c.ping_interval_ms = 0).starts_with("ping_interval_ms = 0:"));
         assert!(wrong(|c| c.ping_interval_ms = 2_000).starts_with("ping_interval_ms = 2000:"));
-        assert!(wrong(|c| c.silence_ms = 1_000).starts_with("silence_ms = 1000:"));
-        assert!(wrong(|c| c.grace_ms = u64::MAX).starts_with("grace_ms = "));
+        assert!(
+            wrong(|c| c.connection_timeout_ms = 1_000).starts_with("connection_timeout_ms = 1000:")
+        );
+        assert!(wrong(|c| c.lease_grace_ms = u64::MAX).starts_with("lease_grace_ms = "));
         let mut config = Config::default();
         config.vehicles.insert("rover".into(), key(1));
         config.operators.insert("anna".into(), key(1));

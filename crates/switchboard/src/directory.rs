@@ -31,9 +31,9 @@ use connection::{Connection, Role};
 /// lease are registered and one of them is so anew, both are introduced with a new lease name.
 #[derive(Debug)]
 pub struct Directory {
-    grace: Duration,
+    lease_grace: Duration,
     ping_interval: Duration,
-    silence: Duration,
+    connection_timeout: Duration,
     rng: ChaCha20Rng,
     connections: BTreeMap<ConnectionId, Connection>,
     vehicles: BTreeMap<String, Vehicle>,
@@ -68,9 +68,9 @@ pub enum Timer {
     /// A ping is due.
     Ping,
     /// A connection has been without a word, or without a registration, for too long.
-    Silence,
+    ConnectionTimeout,
     /// A grace time ends.
-    Grace,
+    LeaseGrace,
 }
 
 /// A vehicle of the settings.
@@ -116,9 +116,9 @@ impl Directory {
             |&key: &PublicKey| Vehicle { key, presence: None, lease: None, pending_release: None };
         let operator = |&key: &PublicKey| Operator { key, presence: None };
         Self {
-            grace: config.grace(),
+            lease_grace: config.lease_grace(),
             ping_interval: config.ping_interval(),
-            silence: config.silence(),
+            connection_timeout: config.connection_timeout(),
             rng: ChaCha20Rng::from_seed(seed),
             connections: BTreeMap::new(),
             vehicles: config.vehicles.iter().map(|(n, k)| (n.clone(), vehicle(k))).collect(),
@@ -214,7 +214,7 @@ impl Directory {
                 {
                     operator.presence = None;
                     tracing::info!(operator = name, "operator away");
-                    let ends_at = now + self.grace;
+                    let ends_at = now + self.lease_grace;
                     if let Some(lease) = self.lease_of(&name) {
                         lease.ends_at = Some(ends_at);
                     }
@@ -233,11 +233,11 @@ impl Directory {
         let connections = self.connections.values().flat_map(|connection| {
             [
                 (connection.ping_at, Timer::Ping),
-                (connection.silent_at(self.silence), Timer::Silence),
+                (connection.times_out_at(self.connection_timeout), Timer::ConnectionTimeout),
             ]
         });
         let leases = self.vehicles.values().filter_map(|vehicle| vehicle.lease.as_ref());
-        let graces = leases.filter_map(|lease| Some((lease.ends_at?, Timer::Grace)));
+        let graces = leases.filter_map(|lease| Some((lease.ends_at?, Timer::LeaseGrace)));
         connections.chain(graces).min()
     }
 
@@ -246,7 +246,7 @@ impl Directory {
         let ids: Vec<ConnectionId> = self.connections.keys().copied().collect();
         for id in ids {
             let Some(connection) = self.connections.get_mut(&id) else { continue };
-            if connection.silent_at(self.silence) <= now {
+            if connection.times_out_at(self.connection_timeout) <= now {
                 tracing::info!(remote = %connection.remote, "a silent connection was given up");
                 self.close(id, now);
             } else if connection.ping_at <= now {
@@ -262,7 +262,7 @@ impl Directory {
             .map(|lease| lease.operator.clone())
             .collect();
         for operator in over {
-            let away = self.grace.as_secs_f64();
+            let away = self.lease_grace.as_secs_f64();
             self.release(&operator, &format!("operator {operator} has been away for {away} s"));
         }
     }

@@ -169,7 +169,7 @@ impl Switchboard {
         let key = |seed| identity(seed).public();
         let config = Config {
             listen: (Ipv4Addr::LOCALHOST, port).into(),
-            grace_ms: 500,
+            lease_grace_ms: 500,
             ping_interval_ms: 50,
             vehicles: [("rover".into(), key(ROVER))].into(),
             operators: [("anna".into(), key(ANNA)), ("bert".into(), key(BERT))].into(),

@@ -10,7 +10,7 @@ use crate::sender::{planner, protect};
 /// ```toml
 /// datagram_bytes_max = 1200   # UDP payload, 150 to 1500
 /// ping_interval_ms = 20
-/// silence_ms = 250
+/// link_timeout_ms = 250
 /// report_interval_ms = 10
 /// media_deadline_ms = 200
 /// command_deadline_ms = 250
@@ -42,8 +42,8 @@ pub struct Config {
     /// Without a pong for so long a link is silent and carries no media; default 250 ms. Other links
     /// take over its media earlier: after three ping intervals and four times the jitter, 60 ms at
     /// least.
-    #[serde(rename = "silence_ms", deserialize_with = "millis")]
-    pub silence: Duration,
+    #[serde(rename = "link_timeout_ms", deserialize_with = "millis")]
+    pub link_timeout: Duration,
     /// Between two reports of a link that brings media; 5 ms to 1 s, default 10 ms. Others are
     /// reported ten times more seldom.
     #[serde(rename = "report_interval_ms", deserialize_with = "millis")]
@@ -76,7 +76,7 @@ impl Default for Config {
         Self {
             datagram_bytes_max: ByteCount::new(1_200),
             ping_interval: Duration::from_millis(20),
-            silence: Duration::from_millis(250),
+            link_timeout: Duration::from_millis(250),
             report_interval: Duration::from_millis(10),
             media_deadline: Duration::from_millis(200),
             command_deadline: Duration::from_millis(250),
@@ -101,8 +101,8 @@ impl Config {
             format!("{bytes} is not within 150 to 1500")
         })?;
         within("ping_interval_ms", self.ping_interval, 5, 1_000)?;
-        within("silence_ms", self.silence, 20, 10_000)?;
-        check("silence_ms", self.silence >= self.ping_interval * 2, || {
+        within("link_timeout_ms", self.link_timeout, 20, 10_000)?;
+        check("link_timeout_ms", self.link_timeout >= self.ping_interval * 2, || {
             "must be at least two ping intervals".into()
         })?;
         within("report_interval_ms", self.report_interval, 5, 1_000)?;
@@ -150,10 +150,10 @@ mod tests {
 
     #[test]
     fn a_file_sets_what_it_names_and_leaves_the_rest() {
-        let text = "silence_ms = 300.5\nschedule = \"transmission-end\"\n\
+        let text = "link_timeout_ms = 300.5\nschedule = \"transmission-end\"\n\
                     [rate]\ncontroller = \"fixed\"\ninitial_kbps = 2000";
         let config: Config = toml::from_str(text).unwrap();
-        assert_eq!(config.silence, Duration::from_micros(300_500));
+        assert_eq!(config.link_timeout, Duration::from_micros(300_500));
         assert_eq!(config.schedule, planner::Kind::TransmissionEnd);
         assert_eq!(config.rate.initial, tautline_units::Bitrate::from_mbps(2));
         assert_eq!(config.protect, protect::Config::default());
@@ -173,8 +173,8 @@ mod tests {
             "transport.datagram_bytes_max: 149 is not within 150 to 1500"
         );
         assert_eq!(
-            wrong(|c| c.silence = Duration::from_millis(30)),
-            "transport.silence_ms: must be at least two ping intervals"
+            wrong(|c| c.link_timeout = Duration::from_millis(30)),
+            "transport.link_timeout_ms: must be at least two ping intervals"
         );
         assert_eq!(
             wrong(|c| c.budget_share = f64::NAN),

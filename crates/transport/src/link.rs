@@ -366,7 +366,7 @@ impl Link {
                 self.pace(now);
             }
         }
-        change.state = self.liveness.on_time(config.silence, now);
+        change.state = self.liveness.on_time(config.link_timeout, now);
         if change.state.is_some() {
             change.budget = true;
             self.grant = self.controller.on_silence(now);
@@ -383,7 +383,7 @@ impl Link {
             true => Some(self.pacer.next_at()),
             false => self.pacer.due_at().filter(|_| self.may_send_next()),
         };
-        let silence = self.liveness.due_at(self.patience(config), config.silence);
+        let silence = self.liveness.due_at(self.patience(config), config.link_timeout);
         let probe = self.probe.due_at().min(self.arrivals.report_due_at());
         [(news, Timer::Silence), (pace, Timer::Pacing), (silence, Timer::Silence)]
             .into_iter()

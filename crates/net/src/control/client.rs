@@ -18,7 +18,7 @@ use super::{Connection, Error, Receiver, Sender, error, tls};
 /// A client that connects, and connects again, for as long as it lives.
 ///
 /// It tries again 200 ms after a failure, then after 400 ms, 800 ms and so on up to 3 s; a
-/// connection that lasted 3 s sets this back. A server that says nothing for [`SILENCE_MAX`] is
+/// connection that lasted 3 s sets this back. A server that says nothing for [`SERVER_TIMEOUT`] is
 /// given up, so it must speak at least once a second or so; whatever is sent to it counts for
 /// nothing.
 ///
@@ -84,7 +84,7 @@ impl Client {
             identity,
             greeting,
             Box::new(answer),
-            SILENCE_MAX,
+            SERVER_TIMEOUT,
         )
     }
 
@@ -95,7 +95,7 @@ impl Client {
         identity: &Identity,
         greeting: Vec<Vec<u8>>,
         answer: Answer,
-        silence_max: Duration,
+        server_timeout: Duration,
     ) -> Result<(Self, mpsc::Receiver<Event>), Error> {
         let config = Arc::new(tls::client(identity, server_key)?);
         let (inputs, input_receiver) = mpsc::channel(QUEUE_FRAMES_MAX);
@@ -108,7 +108,7 @@ impl Client {
             address,
             config,
             answer,
-            silence_max,
+            server_timeout,
             inputs: input_receiver,
             events,
             shared: Arc::clone(&shared),
@@ -190,7 +190,7 @@ struct Task {
     address: String,
     config: Arc<ClientConfig>,
     answer: Answer,
-    silence_max: Duration,
+    server_timeout: Duration,
     inputs: mpsc::Receiver<Input>,
     events: mpsc::Sender<Event>,
     shared: Arc<Shared>,
@@ -249,7 +249,7 @@ impl Task {
         sender: &mut Sender,
         receiver: &mut Receiver,
     ) -> Result<Error, Ended> {
-        let mut silence = pin!(sleep(self.silence_max));
+        let mut silence = pin!(sleep(self.server_timeout));
         let mut settled = pin!(sleep(SETTLED));
         let mut is_settled = false;
         loop {
@@ -260,7 +260,7 @@ impl Task {
                         Ok(None) => return Ok(Error::Closed),
                         Err(error) => return Ok(error),
                     };
-                    silence.set(sleep(self.silence_max));
+                    silence.set(sleep(self.server_timeout));
                     match (self.answer)(&frame) {
                         None => self.tell(Event::Frame(frame)).await?,
                         Some(answer) => if let Err(error) = send(sender, &answer).await {
@@ -278,7 +278,7 @@ impl Task {
                     is_settled = true;
                     self.backoff = Backoff::default();
                 }
-                () = &mut silence => return Ok(Error::Silent { after: self.silence_max }),
+                () = &mut silence => return Ok(Error::Silent { after: self.server_timeout }),
             }
         }
     }
@@ -303,9 +303,9 @@ async fn connect(address: &str, config: &Arc<ClientConfig>) -> Result<Connection
 
 /// Sends one frame, or finds that the other end takes nothing any more.
 async fn send(sender: &mut Sender, frame: &[u8]) -> Result<(), Error> {
-    match timeout(SILENCE_MAX, sender.send(frame)).await {
+    match timeout(SERVER_TIMEOUT, sender.send(frame)).await {
         Ok(sent) => sent,
-        Err(_) => Err(Error::Silent { after: SILENCE_MAX }),
+        Err(_) => Err(Error::Silent { after: SERVER_TIMEOUT }),
     }
 }
 
@@ -331,7 +331,7 @@ impl Backoff {
 
 /// A server that says nothing for this long is given up. It pings once a second: two lost pings
 /// and one late one are borne.
-pub const SILENCE_MAX: Duration = Duration::from_secs(3);
+pub const SERVER_TIMEOUT: Duration = Duration::from_secs(3);
 /// Short enough that a server's restart is hardly noticed.
 const RETRY_MIN: Duration = Duration::from_millis(200);
 /// Long enough that a server that is away is not battered.

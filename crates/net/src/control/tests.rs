@@ -164,7 +164,7 @@ async fn a_server_that_is_not_there_is_told_in_one_line() {
     let listener = listen().await;
     let address = listener.local();
     drop(listener);
-    let (_client, mut events) = start_at(address, SERVER, vec![], SILENCE_MAX);
+    let (_client, mut events) = start_at(address, SERVER, vec![], SERVER_TIMEOUT);
     let Some(Event::Disconnected { error, .. }) = events.recv().await else { panic!() };
     assert_eq!(
         error.to_string(),
@@ -226,28 +226,28 @@ fn start(
     server: u8,
     greeting: Vec<Vec<u8>>,
 ) -> (Client, mpsc::Receiver<Event>) {
-    start_at(listener.local(), server, greeting, SILENCE_MAX)
+    start_at(listener.local(), server, greeting, SERVER_TIMEOUT)
 }
 
 fn start_with(
     listener: &Listener,
     server: u8,
     greeting: Vec<Vec<u8>>,
-    silence_max: Duration,
+    server_timeout: Duration,
 ) -> (Client, mpsc::Receiver<Event>) {
-    start_at(listener.local(), server, greeting, silence_max)
+    start_at(listener.local(), server, greeting, server_timeout)
 }
 
 fn start_at(
     address: SocketAddr,
     server: u8,
     greeting: Vec<Vec<u8>>,
-    silence_max: Duration,
+    server_timeout: Duration,
 ) -> (Client, mpsc::Receiver<Event>) {
     let server_key: PublicKey = identity(server).public();
     let answer = Box::new(|frame: &[u8]| (frame == b"ping").then(|| b"pong".to_vec()));
     let address = address.to_string();
-    Client::start_with(address, server_key, &identity(CLIENT), greeting, answer, silence_max)
+    Client::start_with(address, server_key, &identity(CLIENT), greeting, answer, server_timeout)
         .unwrap()
 }
 

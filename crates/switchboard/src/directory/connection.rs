@@ -51,10 +51,10 @@ impl Connection {
     /// Returns when this connection is to be given up, if nothing is heard until then.
     ///
     /// Who does not register is given up as well, whatever else it says.
-    pub(super) fn silent_at(&self, silence: Duration) -> Instant {
+    pub(super) fn times_out_at(&self, timeout: Duration) -> Instant {
         match self.role {
-            Role::Unregistered => self.connected_at + silence,
-            Role::Vehicle(_) | Role::Operator(_) => self.heard_at + silence,
+            Role::Unregistered => self.connected_at + timeout,
+            Role::Vehicle(_) | Role::Operator(_) => self.heard_at + timeout,
         }
     }
 

@@ -158,7 +158,7 @@ fn config(rng: &mut Draws) -> Config {
     let mut config = Config {
         datagram_bytes_max: ByteCount::new(150 + rng.below(1_351)),
         ping_interval: Duration::from_millis(5 + rng.below(40)),
-        silence: Duration::from_millis(100 + rng.below(300)),
+        link_timeout: Duration::from_millis(100 + rng.below(300)),
         report_interval: Duration::from_millis(10 + rng.below(100)),
         spread: rng.one_in(2),
         schedule: rng.pick(&SCHEDULES),
