@@ -7,7 +7,7 @@ use tautline_scenario::endpoint::{Clock, Endpoint};
 use tautline_scenario::faults::{Faults, Random, Rates};
 use tautline_scenario::run::{Run, Setup};
 use tautline_scenario::script::{Script, Side, Step};
-use tautline_sim::link::{Config as LinkConfig, Drop as Lost, Jitter, Outage, Pair};
+use tautline_sim::link::{Config as LinkConfig, Jitter, Outage, Pair};
 use tautline_sim::world::{self, Direction};
 use tautline_transport::sender::planner;
 use tautline_transport::sender::protect::Code;
@@ -201,7 +201,7 @@ impl Ended {
             let mut delivered = 0;
             for link in self.run.links() {
                 let model = world.counters(*link, direction);
-                let dropped: u64 = Lost::ALL.into_iter().map(|why| model.dropped(why)).sum();
+                let dropped = model.dropped_total();
                 let flying = world.in_flight(*link, direction);
                 assert_eq!(model.pushed, model.delivered + dropped + flying, "{direction:?}");
                 pushed += model.pushed;
