@@ -346,6 +346,11 @@ impl Link {
 
 /// Time.
 impl Link {
+    /// Returns whether there is something to give up: see [`Link::expire`].
+    pub(crate) fn is_expiring(&self, now: Instant) -> bool {
+        self.routing.is_expiring(now) || self.in_flight.is_expiring(now)
+    }
+
     /// Gives up an address that has not proved itself, and what nothing was heard of for long.
     pub(crate) fn expire(&mut self, settled: &mut Vec<Settled>, now: Instant) {
         self.routing.expire(now);
@@ -494,6 +499,11 @@ impl Link {
     /// Returns when media last left.
     pub(crate) fn media_at(&self) -> Instant {
         self.media_at
+    }
+
+    /// Returns what may be on its way beyond the window.
+    pub(crate) fn reserve(&self) -> ByteCount {
+        self.reserve
     }
 
     /// Lets `bytes` be on their way beyond the window.

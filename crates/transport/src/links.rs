@@ -5,6 +5,7 @@ use tautline_units::{Bitrate, Duration, Instant};
 use crate::clock::{ClockEstimate, Estimator};
 use crate::config::Config;
 use crate::counters::{Counters, Discard};
+use crate::event::Timer;
 use crate::link::{self, Change, Entry, Link};
 use crate::wire::{LinkNumber, Pong};
 
@@ -154,15 +155,21 @@ impl Links {
         }
     }
 
-    /// Gives the places of the links that may want to be called at another time than before.
-    pub(crate) fn take_touched(&mut self) -> impl Iterator<Item = usize> + use<> {
+    /// Gives the places of the links that may want to be called at another time than before, and
+    /// that time.
+    pub(crate) fn take_timeouts(
+        &mut self,
+        config: &Config,
+    ) -> impl Iterator<Item = (usize, (Instant, Timer))> {
         let carrying = self.carrying();
         if carrying != self.carrying {
             (self.carrying, self.touched) = (carrying, ALL);
         }
-        let (count, touched) = (self.links.len(), self.touched);
-        self.touched = 0;
-        (0..count).filter(move |place| touched & 1 << place != 0)
+        let touched = std::mem::replace(&mut self.touched, 0);
+        let links = self.links.iter().enumerate();
+        links
+            .filter(move |(place, _)| touched & 1 << place != 0)
+            .map(move |(place, link)| (place, link.next_timeout(config, carrying.allows(link))))
     }
 
     /// Returns what is known of each link; `span`: for how long a media unit is worth something.

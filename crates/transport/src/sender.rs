@@ -156,8 +156,11 @@ impl Sender {
             assignment.extend(chosen.iter().map(|at| at.map(|at| places.get()[at])));
             packets
         });
-        for place in places.get() {
-            links[*place].set_reserve(planner.reserve());
+        let reserve = planner.reserve();
+        for place in places.get().iter().copied() {
+            if links[place].reserve() != reserve {
+                links[place].set_reserve(reserve);
+            }
         }
         planned
     }

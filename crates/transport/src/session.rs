@@ -223,7 +223,7 @@ impl Session {
         self.now = self.now.max(now);
         let now = self.now;
         let Some(active) = &mut self.active else { return };
-        active.handle_timeout(&mut self.shared, now);
+        active.handle_timeout(&self.timers, &mut self.shared, now);
         if now.since(active.heard_at) > CALL_ANEW_AFTER {
             // The responder may have begun anew and forgotten us; the present session stays
             // until a new one is confirmed.
@@ -589,16 +589,20 @@ impl Active {
 
     /// Does what time demands: first what units and packets wait for in vain, then links that
     /// should have been heard of, then what must be sent again for either.
-    fn handle_timeout(&mut self, shared: &mut Shared, now: Instant) {
+    fn handle_timeout(&mut self, timers: &Timers, shared: &mut Shared, now: Instant) {
         let Self { links, receiver, sender, settled, .. } = self;
         receiver.handle_timeout(links.clock(now), shared, now);
         for place in 0..links.len() {
-            links[place].expire(settled, now);
+            if links[place].is_expiring(now) {
+                links[place].expire(settled, now);
+            }
             sender.on_settled(place, settled, links, shared, now);
         }
-        for link in links.iter_mut() {
-            let change = link.on_timeout(&shared.config, now);
-            note(change, link.number(), sender, shared);
+        for place in 0..links.len() {
+            if timers.is_due(Owner::Link(place), now) {
+                let change = links[place].on_timeout(&shared.config, now);
+                note(change, links[place].number(), sender, shared);
+            }
         }
         sender.handle_timeout(links, shared, now);
         sender.settle(links, shared, now);
@@ -607,10 +611,7 @@ impl Active {
     /// Asks the sender, and the links that may have changed, when they next want to be called.
     fn arm_sender(&mut self, timers: &mut Timers, config: &Config) {
         timers.set(Owner::Sender, self.sender.next_timeout());
-        let carrying = self.links.carrying();
-        for place in self.links.take_touched() {
-            let link = &self.links[place];
-            let due = link.next_timeout(config, carrying.allows(link));
+        for (place, due) in self.links.take_timeouts(config) {
             timers.set(Owner::Link(place), Some(due));
         }
     }

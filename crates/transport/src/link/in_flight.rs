@@ -211,6 +211,11 @@ impl InFlight {
         }
     }
 
+    /// Returns whether nothing has been heard of something for [`GIVEN_UP_AFTER`].
+    pub(crate) fn is_expiring(&self, now: Instant) -> bool {
+        self.records.front().is_some_and(|record| now.since(record.sent_at) >= GIVEN_UP_AFTER)
+    }
+
     /// Gives up what nothing has been heard of for [`GIVEN_UP_AFTER`].
     pub(crate) fn expire(&mut self, settled: &mut Vec<Settled>, now: Instant) {
         while let Some(record) = self.records.front_mut() {

@@ -162,9 +162,14 @@ impl Routing {
         true
     }
 
+    /// Returns whether there is a candidate that has not proved itself in time.
+    pub(crate) fn is_expiring(&self, now: Instant) -> bool {
+        self.candidate.is_some_and(|leg| now.since(leg.since) > CANDIDATE_LIFE)
+    }
+
     /// Forgets a candidate that has not proved itself in time.
     pub(crate) fn expire(&mut self, now: Instant) {
-        if self.candidate.is_some_and(|leg| now.since(leg.since) > CANDIDATE_LIFE) {
+        if self.is_expiring(now) {
             self.candidate = None;
         }
     }

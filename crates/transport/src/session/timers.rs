@@ -28,18 +28,28 @@ impl Timers {
 
     /// Takes when `owner` next wants to be called; `None` if it does not.
     pub(super) fn set(&mut self, owner: Owner, due: Option<(Instant, Timer)>) {
-        let slot = match owner {
-            Owner::Handshake => 0,
-            Owner::Receiver => 1,
-            Owner::Sender => 2,
-            Owner::Link(place) => LINKS_FROM + place,
-        };
-        self.due[slot] = due;
+        self.due[owner.slot()] = due;
+    }
+
+    /// Returns whether the time has come for which `owner` asked.
+    pub(super) fn is_due(&self, owner: Owner, now: Instant) -> bool {
+        self.due[owner.slot()].is_some_and(|(at, _)| at <= now)
     }
 
     /// Gives the earliest of all.
     pub(super) fn first(&self) -> Option<(Instant, Timer)> {
         self.due.iter().flatten().min().copied()
+    }
+}
+
+impl Owner {
+    fn slot(self) -> usize {
+        match self {
+            Self::Handshake => 0,
+            Self::Receiver => 1,
+            Self::Sender => 2,
+            Self::Link(place) => LINKS_FROM + place,
+        }
     }
 }
 
@@ -59,6 +69,7 @@ mod tests {
         timers.set(Owner::Link(15), Some((at(5), Timer::Pacing)));
         timers.set(Owner::Link(0), Some((at(5), Timer::Probe)));
         assert_eq!(timers.first(), Some((at(5), Timer::Probe)));
+        assert!(timers.is_due(Owner::Link(0), at(5)) && !timers.is_due(Owner::Receiver, at(5)));
         timers.set(Owner::Link(0), Some((at(9), Timer::Probe)));
         assert_eq!(timers.first(), Some((at(5), Timer::Pacing)));
         timers.set(Owner::Link(15), None);
