@@ -13,12 +13,12 @@ pub struct Autopilot {
 }
 
 impl Autopilot {
-    /// A driver that keeps under `speed_max` m/s as well as under the line's speed.
+    /// Returns a driver that keeps under `speed_max` m/s as well as under the line's speed.
     pub fn new(speed_max: f64) -> Self {
         Self { speed_max: if speed_max.is_nan() { 0.0 } else { speed_max.max(0.0) } }
     }
 
-    /// What the driver does now.
+    /// Returns what the driver does now.
     pub fn controls(&self, course: &Course, car: &CarState) -> Controls {
         let place = course.nearest(car.x, car.y);
         let ahead = (2.5 + 0.45 * car.speed.abs()).clamp(3.0, 12.0);
@@ -40,7 +40,7 @@ impl Autopilot {
 }
 
 impl Default for Autopilot {
-    /// A driver with no limit but the line's, 15 m/s.
+    /// Returns a driver with no limit but the line's, 15 m/s.
     fn default() -> Self {
         Self::new(f64::INFINITY)
     }

@@ -83,8 +83,8 @@ const HORIZON: f32 = 0.41;
 const SUN_AZIMUTH: f64 = 0.8;
 
 impl Camera {
-    /// A camera that takes pictures of `width` by `height` pixels. Takes some 100 ms: the sky is
-    /// painted once.
+    /// Returns a camera that takes pictures of `width` by `height` pixels. Takes some 100 ms: the
+    /// sky is painted once.
     ///
     /// # Errors
     /// [`Error::Dimensions`] unless both are multiples of 16 between 16 and 8192.
@@ -104,12 +104,12 @@ impl Camera {
         Ok(Self { width, height, focal, parts: Arc::new(parts) })
     }
 
-    /// Pixels in a row.
+    /// Returns the pixels in a row.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// Rows of a whole picture.
+    /// Returns the rows of a whole picture.
     pub fn height(&self) -> usize {
         self.height
     }
@@ -185,12 +185,12 @@ impl Camera {
 }
 
 impl Pose {
-    /// The first row that shows ground.
+    /// Returns the first row that shows ground.
     fn ground_from(&self) -> usize {
         (self.horizon + 0.5).max(0.0) as usize
     }
 
-    /// How far ahead the point (`x`, `y`) is, if within `depths` and about in the picture.
+    /// Returns how far ahead the point (`x`, `y`) is, if within `depths` and about in the picture.
     fn sees(&self, x: f32, y: f32, depths: (f32, f32)) -> Option<f32> {
         let (dx, dy) = (x - self.x, y - self.y);
         let depth = dx * self.cos + dy * self.sin;
@@ -199,7 +199,7 @@ impl Pose {
         (depth > depths.0 && depth < depths.1 && side < depth * slope + 6.0).then_some(depth)
     }
 
-    /// The picture of the point (`x`, `y`, `z`); depths are held above 0.3 m.
+    /// Returns the picture of the point (`x`, `y`, `z`); depths are held above 0.3 m.
     fn project(&self, [x, y, z]: [f32; 3]) -> Projected {
         let (dx, dy) = (x - self.x, y - self.y);
         let depth = (dx * self.cos + dy * self.sin).max(0.3);
@@ -219,14 +219,14 @@ impl Strip<'_> {
         &mut self.luma[start..start + self.width]
     }
 
-    /// The chroma rows of the luma rows `row` and `row + 1`; `row` is even.
+    /// Returns the chroma rows of the luma rows `row` and `row + 1`; `row` is even.
     fn chroma_rows(&mut self, row: usize) -> (&mut [u8], &mut [u8]) {
         let half = self.width / 2;
         let start = (row - self.rows.start) / 2 * half;
         (&mut self.cb[start..start + half], &mut self.cr[start..start + half])
     }
 
-    /// The rows and columns of the strip within a box, as (rows, columns); often empty.
+    /// Returns the rows and columns of the strip within a box, as (rows, columns); often empty.
     fn within(&self, left: f32, right: f32, top: f32, bottom: f32) -> (Range<usize>, Range<usize>) {
         // Casts saturate: what lies outside, or is not a number, becomes the nearest end.
         let first_row = (top.max(0.0) as usize).clamp(self.rows.start, self.rows.end);
@@ -237,7 +237,7 @@ impl Strip<'_> {
     }
 }
 
-/// `value` rounded and held within a byte. Vectorises: no branch and no conversion.
+/// Returns `value` rounded and held within a byte. Vectorises: no branch and no conversion.
 #[inline(always)]
 fn to_u8(value: f32) -> u8 {
     let value = if value > 0.0 { value } else { 0.0 };
@@ -246,7 +246,7 @@ fn to_u8(value: f32) -> u8 {
     (value + 8_388_608.0).to_bits() as u8
 }
 
-/// `value` held within 0 and 1; NaN gives 0.
+/// Returns `value` held within 0 and 1; NaN gives 0.
 #[inline(always)]
 fn unit(value: f32) -> f32 {
     let value = if value > 0.0 { value } else { 0.0 };

@@ -72,7 +72,7 @@ const PITCH: f64 = 0.0026;
 const SUSPENSION: (f64, f64) = (9.0, 0.55);
 
 impl CarState {
-    /// A car at rest.
+    /// Returns a car at rest.
     pub(crate) fn at(x: f64, y: f64, heading: f64) -> Self {
         Self {
             x,
@@ -119,7 +119,7 @@ impl CarState {
         self.steering_angle += change.clamp(-most, most);
     }
 
-    /// Engine, brake and resistance along the car.
+    /// Applies engine, brake and resistance along the car.
     fn roll(&mut self, controls: &Controls, seconds: f64) {
         let before = self.speed;
         let direction = match controls.gear {
@@ -144,7 +144,7 @@ impl CarState {
         self.acceleration = (self.speed - before) / seconds;
     }
 
-    /// The body nods on its springs.
+    /// Lets the body nod on its springs.
     fn nod(&mut self, seconds: f64) {
         let (frequency, damping) = SUSPENSION;
         let target = -PITCH * self.acceleration;

@@ -84,7 +84,7 @@ impl Cone {
         first
     }
 
-    /// Whether the moving car touches the cone; if so, the cone takes its push.
+    /// Returns whether the moving car touches the cone; if so, the cone takes its push.
     fn strike(&mut self, car: &CarState) -> bool {
         let (dx, dy) = (self.position[0] - car.x, self.position[1] - car.y);
         if dx * dx + dy * dy > 25.0 || car.speed == 0.0 {

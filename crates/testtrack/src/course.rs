@@ -78,18 +78,18 @@ impl Course {
         generate::course(seed)
     }
 
-    /// Metres once around.
+    /// Returns the metres once around.
     pub fn length(&self) -> f64 {
         self.length
     }
 
-    /// The cones' places when they all stand: metres east and north.
+    /// Returns the cones' places when they all stand: metres east and north.
     pub fn cones(&self) -> &[(f64, f64)] {
         &self.cones
     }
 
-    /// The point `distance` metres past the start line and `lateral` metres left of the centre
-    /// line. Distances wrap around the course.
+    /// Returns the point `distance` metres past the start line and `lateral` metres left of the
+    /// centre line. Distances wrap around the course.
     pub fn point(&self, distance: f64, lateral: f64) -> Waypoint {
         let (a, b, t) = self.between(distance);
         let mix = |from: f64, to: f64| from + (to - from) * t;
@@ -103,15 +103,15 @@ impl Course {
         }
     }
 
-    /// The point that a good driver passes `distance` metres past the start line: in the right
-    /// lane, around the slalom's cones and through the gates.
+    /// Returns the point that a good driver passes `distance` metres past the start line: in the
+    /// right lane, around the slalom's cones and through the gates.
     pub fn line(&self, distance: f64) -> Waypoint {
         let (a, b, t) = self.between(distance);
         self.point(distance, a.line + (b.line - a.line) * t)
     }
 
-    /// The place on the course nearest to the point (`x`, `y`). Looks at the whole centre line:
-    /// a few microseconds.
+    /// Returns the place on the course nearest to the point (`x`, `y`). Looks at the whole centre
+    /// line: a few microseconds.
     pub fn nearest(&self, x: f64, y: f64) -> Place {
         let square = |s: &Sample| (s.x - x) * (s.x - x) + (s.y - y) * (s.y - y);
         let mut best = (0, f64::INFINITY);
@@ -131,7 +131,7 @@ impl Course {
         }
     }
 
-    /// Whether the point (`x`, `y`) is on asphalt or kerb.
+    /// Returns whether the point (`x`, `y`) is on asphalt or kerb.
     pub fn is_road(&self, x: f64, y: f64) -> bool {
         let lateral = f64::from(self.map.lateral(x as f32, y as f32));
         lateral.abs() <= ROAD_HALF_WIDTH + KERB_WIDTH

@@ -5,7 +5,7 @@
 
 use std::f64::consts::{FRAC_PI_2, PI, TAU};
 
-/// Sine and cosine of `angle` (rad), within 1e-12 for |angle| < 1000.
+/// Returns the sine and cosine of `angle` (rad), within 1e-12 for |angle| < 1000.
 pub(crate) fn sin_cos(angle: f64) -> (f64, f64) {
     let quadrant = (angle / FRAC_PI_2).round();
     let rest = angle - quadrant * FRAC_PI_2;
@@ -20,7 +20,7 @@ pub(crate) fn sin_cos(angle: f64) -> (f64, f64) {
     }
 }
 
-/// Arc tangent of `ratio` (rad), within 1e-12.
+/// Returns the arc tangent of `ratio` (rad), within 1e-12.
 pub(crate) fn atan(ratio: f64) -> f64 {
     if ratio.abs() > 1.0 {
         return FRAC_PI_2.copysign(ratio) - atan(1.0 / ratio);
@@ -36,7 +36,7 @@ pub(crate) fn atan(ratio: f64) -> f64 {
     4.0 * x * sum
 }
 
-/// The angle of the direction (`x`, `y`) counter-clockwise from x, in (-π, π].
+/// Returns the angle of the direction (`x`, `y`) counter-clockwise from x, in (-π, π].
 pub(crate) fn atan2(y: f64, x: f64) -> f64 {
     if x.abs() >= y.abs() {
         let angle = if x == 0.0 { 0.0 } else { atan(y / x) };
@@ -50,7 +50,7 @@ pub(crate) fn atan2(y: f64, x: f64) -> f64 {
     }
 }
 
-/// `angle` brought into [-π, π].
+/// Returns `angle` brought into [-π, π].
 pub(crate) fn wrap(angle: f64) -> f64 {
     angle - TAU * (angle / TAU).round()
 }

@@ -46,12 +46,12 @@ impl World {
     /// dropped, so that a call is always short.
     pub const STEP_MAX: Duration = Duration::from_secs(1);
 
-    /// The world of `seed`, the car at rest before the start line.
+    /// Returns the world of `seed`, the car at rest before the start line.
     pub fn new(seed: u64) -> Self {
         Self::on(Arc::new(Course::generate(seed)))
     }
 
-    /// A world on `course`, the car at rest before the start line.
+    /// Returns a world on `course`, the car at rest before the start line.
     pub fn on(course: Arc<Course>) -> Self {
         let cones = course.cones().iter().map(|&(x, y)| Cone::standing_at(x, y)).collect();
         let car = start(&course);
@@ -72,17 +72,17 @@ impl World {
         }
     }
 
-    /// The course.
+    /// Returns the course.
     pub fn course(&self) -> &Arc<Course> {
         &self.course
     }
 
-    /// The car.
+    /// Returns the car.
     pub fn car(&self) -> &CarState {
         &self.car
     }
 
-    /// How many cones the car has knocked over.
+    /// Returns how many cones the car has knocked over.
     pub fn cones_hit(&self) -> u32 {
         self.cones_hit
     }
@@ -102,8 +102,8 @@ impl World {
         self.car = CarState::at(point.x, point.y, point.heading);
     }
 
-    /// What a camera in the car sees now. The car's pose is carried on by the time that the
-    /// sub-steps have not used yet, so that motion is smooth at any picture rate.
+    /// Returns what a camera in the car sees now. The car's pose is carried on by the time that
+    /// the sub-steps have not used yet, so that motion is smooth at any picture rate.
     pub fn view(&self) -> Viewpoint {
         let car = &self.car;
         let rest = self.rest.as_secs_f64();
@@ -127,8 +127,8 @@ fn start(course: &Course) -> CarState {
     CarState::at(point.x, point.y, point.heading)
 }
 
-/// What unevenness does to the camera: pitch (rad) and height (m). Grass shakes the car, asphalt
-/// hardly; both are functions of the way driven, and still when the car is.
+/// Returns what unevenness does to the camera: pitch (rad) and height (m). Grass shakes the car,
+/// asphalt hardly; both are functions of the way driven, and still when the car is.
 fn shake(car: &CarState) -> (f64, f64) {
     let size = if car.on_grass { 1.0 } else { 0.06 } * (car.speed.abs() / 6.0).min(1.0);
     let (a, _) = trig::sin_cos(car.odometer * 3.7);

@@ -73,12 +73,12 @@ impl Actuators {
         self.failsafe().handle_command(demand, sent_at, now);
     }
 
-    /// The failsafe itself, to ask for its mode and counters.
+    /// Returns the failsafe itself, to ask for its mode and counters.
     pub fn failsafe(&self) -> MutexGuard<'_, Failsafe> {
         lock(&self.failsafe)
     }
 
-    /// What the machine was told last, and what it said.
+    /// Returns what the machine was told last, and what it said.
     pub fn motion(&self) -> Motion {
         lock(&self.motion).clone()
     }

@@ -128,7 +128,7 @@ impl Config {
         Ok(self.transport.validate()?)
     }
 
-    /// The encoder of a strip.
+    /// Returns the encoder of a strip.
     pub fn backend(&self) -> Backend {
         let (period, references) = (self.refresh_period, self.references);
         let healing = match self.healing {
@@ -146,7 +146,7 @@ impl Config {
         }
     }
 
-    /// The operators' keys.
+    /// Returns the operators' keys.
     ///
     /// # Errors
     /// One line that names the malformed key.
@@ -157,7 +157,7 @@ impl Config {
             .collect()
     }
 
-    /// The switchboard's key.
+    /// Returns the switchboard's key.
     ///
     /// # Errors
     /// One line that says that it is missing or malformed.

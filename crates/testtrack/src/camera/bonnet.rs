@@ -45,7 +45,7 @@ impl Bonnet {
         Self { width, top, texels, spans }
     }
 
-    /// The columns of `row` that the bonnet hides.
+    /// Returns the columns of `row` that the bonnet hides.
     pub(super) fn hides(&self, row: usize) -> Range<usize> {
         match row.checked_sub(self.top).and_then(|row| self.spans.get(row)) {
             Some((_, hidden)) => hidden.clone(),
@@ -80,7 +80,7 @@ fn blend(under: u8, over: u8, opacity: u8) -> u8 {
     ((over * opacity + under * (255 - opacity) + 127) / 255) as u8
 }
 
-/// The row where the bonnet begins at `u` picture widths from the left.
+/// Returns the row where the bonnet begins at `u` picture widths from the left.
 fn edge(u: f32, height: f32) -> f32 {
     let aside = (u - 0.5).abs() * 2.0;
     let square = aside * aside;
@@ -90,8 +90,8 @@ fn edge(u: f32, height: f32) -> f32 {
     height * (0.893 + fall - bulge)
 }
 
-/// The colour at `aside` picture widths from the middle and `below` picture heights under the
-/// bonnet's edge.
+/// Returns the colour at `aside` picture widths from the middle and `below` picture heights under
+/// the bonnet's edge.
 fn shade(aside: f32, below: f32) -> Colour {
     let below = if below > 0.0 { below } else { 0.0 };
     // The far edge mirrors the sky at a grazing angle.

@@ -9,7 +9,7 @@ pub(super) struct Colour {
 }
 
 impl Colour {
-    /// The colour of red, green and blue from 0 to 255.
+    /// Returns the colour of red, green and blue from 0 to 255.
     pub(super) const fn rgb(r: f32, g: f32, b: f32) -> Self {
         Self {
             y: 16.0 + 0.256_788 * r + 0.504_129 * g + 0.097_906 * b,
@@ -32,7 +32,7 @@ impl Colour {
 /// What distance fades to.
 pub(super) const HAZE: Colour = Colour::rgb(182.0, 202.0, 214.0);
 
-/// The share of a thing's own colour that is left after `metres` of air.
+/// Returns the share of a thing's own colour that is left after `metres` of air.
 #[inline(always)]
 pub(super) fn clear(metres: f32) -> f32 {
     let part = metres * (1.0 / 280.0);

@@ -42,7 +42,7 @@ fn along(cone: &cone::Pose, metres: f32) -> [f32; 3] {
     [0, 1, 2].map(|i| cone.base[i] + cone.axis[i] * metres)
 }
 
-/// The plate's corners in the picture, `height` metres along the axis.
+/// Returns the plate's corners in the picture, `height` metres along the axis.
 fn plate_corners(pose: &Pose, cone: &cone::Pose, height: f32) -> [Projected; 4] {
     let [ax, ay, az] = cone.axis;
     // Two directions across the axis: one level, one at right angles to both.
@@ -103,7 +103,7 @@ impl Body {
         let tip = pose.project(along(cone, cone::HEIGHT as f32));
         let (dx, dy) = (tip.x - foot.x, tip.y - foot.y);
         let length = (dx * dx + dy * dy).sqrt();
-        // Seen along its axis a cone is a disc: keep a direction and some length.
+        // Along its axis a cone is a disc: keep a direction and some length.
         let radius_foot = RADIUS_BASE * pose.focal / foot.depth;
         let up = if length > 0.5 { (dx / length, dy / length) } else { (0.0, -1.0) };
         let length = length.max(0.6 * radius_foot);
@@ -122,7 +122,7 @@ impl Body {
         paint(strip, (left, right, top, bottom), |x, y| self.shade(x, y));
     }
 
-    /// Opacity and colour at a point of the picture.
+    /// Returns the opacity and colour at a point of the picture.
     fn shade(&self, x: f32, y: f32) -> (f32, Colour) {
         let (dx, dy) = (x - self.foot.x, y - self.foot.y);
         let height = (dx * self.up.0 + dy * self.up.1) / self.length;

@@ -112,7 +112,7 @@ impl Ground {
         (self.start.0 + self.step.0 * column, self.start.1 + self.step.1 * column)
     }
 
-    /// How many metres a pixel spans in the direction of the unit vector (`x`, `y`).
+    /// Returns how many metres a pixel spans in the direction of the unit vector (`x`, `y`).
     fn footprint(&self, (x, y): (f32, f32)) -> f32 {
         let (fx, fy) = self.forward;
         (x * fy - y * fx).abs() * self.across + (x * fx + y * fy).abs() * self.ahead
@@ -315,13 +315,13 @@ fn asphalt((a, b): (&Point, &Point), brush: &Brush, pixels: &mut Pixels) {
     pixels.cr = [brush.asphalt.cr; SEGMENT];
 }
 
-/// How dark the tyres have made the asphalt: two tracks in each lane, 0 to 1.
+/// Returns how dark the tyres have made the asphalt: two tracks in each lane, 0 to 1.
 fn wear(point: &Point) -> f32 {
     let from_lane = (point.road.lateral.abs() - 1.85).abs();
     unit(1.0 - (from_lane - 0.75).abs() * 1.6)
 }
 
-/// A segment with any of: road edge, kerb, earth, lines, start line.
+/// Draws a segment with any of: road edge, kerb, earth, lines, start line.
 fn mixed(ends: (&Point, &Point), brush: &Brush, course: &Course, pixels: &mut Pixels) {
     let (a, b) = ends;
     let mut under = Pixels { fine: pixels.fine, ..Pixels::textured(&[0.0; 5]) };
@@ -372,7 +372,7 @@ fn mixed(ends: (&Point, &Point), brush: &Brush, course: &Course, pixels: &mut Pi
     }
 }
 
-/// The chequered line across the road at distance 0.
+/// Draws the chequered line across the road at distance 0.
 fn start_line(across: (f32, f32, f32), along: (f32, f32, f32), brush: &Brush, pixels: &mut Pixels) {
     let columns = Wave::new(2.0 * START.1, 0.5, across.2);
     let rows = Wave::new(2.0 * START.1, 0.5, along.2);
@@ -428,7 +428,8 @@ struct Walk {
 }
 
 impl Walk {
-    /// Every `stride` pixels, at `texel` metres a texel, from a corner of the tile named `corner`.
+    /// Samples every `stride` pixels, at `texel` metres a texel, from a corner of the tile named
+    /// `corner`.
     fn new(ground: &Ground, stride: usize, texel: f32, corner: u32) -> Self {
         let scale = 65536.0 / f64::from(texel);
         let fixed = |metres: f32| (f64::from(metres) * scale) as i64 as u32;
@@ -469,7 +470,7 @@ fn fine_texture(tile: &Tile, ground: &Ground, out: &mut [f32]) {
     }
 }
 
-/// A row with nothing on it.
+/// Draws a row with nothing on it.
 fn plain(brush: &Brush, row: usize, strip: &mut Strip<'_>) {
     strip.luma_row(row).fill(to_u8(brush.grass.y));
     if row.is_multiple_of(2) {

@@ -94,7 +94,8 @@ impl Sky {
         }
     }
 
-    /// What of the panorama lies behind each picture column, looking at column `ahead` (16.16).
+    /// Returns what of the panorama lies behind each picture column, looking at column `ahead`
+    /// (16.16).
     fn look(&self, ahead: u32) -> Look {
         let columns: Vec<u16> = self
             .columns

@@ -92,7 +92,7 @@ struct Line<'a> {
 }
 
 impl Scaled<'_> {
-    /// What a row of the picture shows of the sprite, if anything.
+    /// Returns what a row of the picture shows of the sprite, if anything.
     fn row(&self, row: f32, columns: &Range<usize>) -> Option<Line<'_>> {
         let line = ((row - self.top) * self.step).max(0.0) as usize;
         let span = self.sprite.spans.get(line)?;
@@ -170,7 +170,7 @@ fn paint(kind: u64) -> Sprite {
     Sprite::new(width, height, texels)
 }
 
-/// A ball of leaves, lighter at its upper left.
+/// Paints a ball of leaves, lighter at its upper left.
 fn stamp(texels: &mut [[u8; 2]], (x, y): (f32, f32), radius: f32, luma: f32) {
     let (width, height) = SPRITE;
     for row in 0..height {
@@ -191,7 +191,7 @@ fn stamp(texels: &mut [[u8; 2]], (x, y): (f32, f32), radius: f32, luma: f32) {
     }
 }
 
-/// The sprite and its halves, quarters, and so on down to 8 rows.
+/// Returns the sprite and its halves, quarters, and so on down to 8 rows.
 fn sizes(sprite: Sprite) -> Vec<Sprite> {
     let mut sizes = vec![sprite];
     while sizes[sizes.len() - 1].height > 8 {
@@ -218,7 +218,7 @@ impl Sprite {
         Self { width, height, texels, spans }
     }
 
-    /// Mean opacity, and mean luma weighted by opacity, of four texels.
+    /// Returns the mean opacity, and mean luma weighted by opacity, of four texels.
     fn average(&self, column: usize, row: usize) -> [u8; 2] {
         let four = [(0, 0), (1, 0), (0, 1), (1, 1)]
             .map(|(dx, dy)| self.texels[(row + dy) * self.width + column + dx].map(u32::from));

@@ -34,8 +34,8 @@ pub(super) fn course(seed: u64) -> Course {
     Course { samples, length, cones, trees, map }
 }
 
-/// A closed curve around the origin, its radius a sum of a few waves; `None` if it bends too
-/// sharply or comes too near itself.
+/// Returns a closed curve around the origin, its radius a sum of a few waves; `None` if it bends
+/// too sharply or comes too near itself.
 fn centre_line(seed: u64, bend: f64) -> Option<(Vec<Sample>, f64)> {
     let waves: Vec<(f64, f64, f64)> = [(2, 0.24), (3, 0.20), (4, 0.10), (5, 0.07), (6, 0.03)]
         .iter()
@@ -60,7 +60,7 @@ fn centre_line(seed: u64, bend: f64) -> Option<(Vec<Sample>, f64)> {
     (gentle && keeps_clear(&samples, length)).then_some((samples, length))
 }
 
-/// The closed polyline `fine` scaled to a whole number of patterns, in equal steps.
+/// Returns the closed polyline `fine` scaled to a whole number of patterns, in equal steps.
 fn resample(fine: &[(f64, f64)]) -> (Vec<(f64, f64)>, f64) {
     let step = |i: usize| {
         let (a, b) = (fine[i], fine[(i + 1) % fine.len()]);
@@ -153,7 +153,7 @@ impl<'a> Layout<'a> {
         self.line.push((self.length, LANE));
     }
 
-    /// Six cones on the centre line, passed left and right in turn.
+    /// Sets six cones on the centre line, passed left and right in turn.
     fn slalom(&mut self, from: f64) -> f64 {
         let mut side = if noise::hash(self.seed, from as u64) & 1 == 0 { 1.0 } else { -1.0 };
         self.line.push((from, LANE));
@@ -166,7 +166,7 @@ impl<'a> Layout<'a> {
         from + 16.0 * 2.0 + 19.0 * 5.0
     }
 
-    /// Four gates, left and right of the centre in turn.
+    /// Sets four gates, left and right of the centre in turn.
     fn gates(&mut self, from: f64) -> f64 {
         let mut side = if noise::hash(self.seed, from as u64) & 1 == 0 { 1.3 } else { -1.3 };
         self.line.push((from, LANE));
@@ -181,7 +181,8 @@ impl<'a> Layout<'a> {
         from + 18.0 * 2.0 + 24.0 * 3.0
     }
 
-    /// A row of cones along the inside of the bend, and one down the middle that parts the lanes.
+    /// Sets a row of cones along the inside of the bend, and one down the middle that parts the
+    /// lanes.
     fn bend_markers(&mut self, from: f64) -> f64 {
         self.line.push((from, LANE));
         for marker in 0..12 {

@@ -67,7 +67,7 @@ impl GroundMap {
         map
     }
 
-    /// The road's coordinates at (`x`, `y`); anything outside the map is far to the right.
+    /// Returns the road's coordinates at (`x`, `y`); anything outside the map is far to the right.
     #[inline(always)]
     pub(crate) fn lookup(&self, x: f32, y: f32) -> RoadPoint {
         let (fx, fy) = (x - self.origin.0, y - self.origin.1);
@@ -91,17 +91,17 @@ impl GroundMap {
         RoadPoint { lateral, turn: a.turn.wrapping_add(turn as i32 as u32), left }
     }
 
-    /// Metres left of the centre line at (`x`, `y`), at most [`FAR`] either way.
+    /// Returns the metres left of the centre line at (`x`, `y`), at most [`FAR`] either way.
     pub(crate) fn lateral(&self, x: f32, y: f32) -> f32 {
         self.lookup(x, y).lateral
     }
 
-    /// Metres per unit of [`RoadPoint::turn`].
+    /// Returns the metres per unit of [`RoadPoint::turn`].
     pub(crate) fn scale(&self) -> f32 {
         self.scale
     }
 
-    /// The share of kerb at `turn`, 0 to 1.
+    /// Returns the share of kerb at `turn`, 0 to 1.
     #[inline(always)]
     pub(crate) fn kerb(&self, turn: u32) -> f32 {
         self.kerbs[(turn >> KERB_SHIFT) as usize]
@@ -179,8 +179,8 @@ fn kerbs(samples: &[Sample]) -> Vec<f32> {
         .collect()
 }
 
-/// The projection of (`x`, `y`) on the centre line near sample `index`: the place in samples, and
-/// the metres to its left.
+/// Returns the projection of (`x`, `y`) on the centre line near sample `index`: the place in
+/// samples, and the metres to its left.
 fn project_near(samples: &[Sample], index: usize, x: f64, y: f64) -> (f64, f64) {
     let count = samples.len();
     let mut best = (0.0, f64::INFINITY);
