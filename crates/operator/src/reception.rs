@@ -191,6 +191,17 @@ impl Reception {
                 self.watched(|watch| watch.handle_lost(number));
             }
             Event::Link { link, state } => tracing::info!(?link, ?state, "link"),
+            Event::Refused { mismatch } => {
+                let why = mismatch.told("the vehicle");
+                tracing::warn!("no session: {why}");
+                // A session that stands goes on.
+                if self.shared.standing().state != SessionState::Established {
+                    self.shared.set_standing(Standing::new(SessionState::Connecting, &why));
+                }
+            }
+            Event::Announced { channel, descriptor } => {
+                tracing::info!(?channel, topic = descriptor.topic, "announced");
+            }
             // What was lost is followed by the next; an operator sends no media.
             Event::UnitLost { .. } | Event::Budget { .. } => {}
         }

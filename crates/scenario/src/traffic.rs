@@ -170,6 +170,7 @@ impl Traffic {
             Event::Budget { media } => self.budgets.push((at.world(), media)),
             Event::Link { link, state } => self.states.push((at.world(), link.get(), state)),
             Event::Established => self.established += 1,
+            Event::Refused { .. } | Event::Announced { .. } => {}
         }
     }
 

@@ -226,6 +226,11 @@ impl Channels {
         Ok(())
     }
 
+    /// Every channel, in order of their numbers.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Channel> {
+        self.channels.values()
+    }
+
     pub(crate) fn get(&self, number: ChannelNumber) -> Option<&Channel> {
         self.channels.get(&number)
     }

@@ -4,6 +4,7 @@ use tautline_units::{ByteCount, Duration};
 use crate::error::ConfigError;
 use crate::rate;
 use crate::sender::{planner, protect};
+use crate::wire::Versions;
 
 /// How a session behaves; every field has a default, units stand in the TOML names.
 ///
@@ -69,6 +70,9 @@ pub struct Config {
     pub protect: protect::Config,
     /// How fast each link may send.
     pub rate: rate::Config,
+    /// The versions of the protocol that this end speaks: this build's, but in tests.
+    #[serde(skip)]
+    pub versions: Versions,
 }
 
 impl Default for Config {
@@ -86,6 +90,7 @@ impl Default for Config {
             retransmit: true,
             protect: protect::Config::default(),
             rate: rate::Config::default(),
+            versions: Versions::OURS,
         }
     }
 }

@@ -26,6 +26,8 @@ pub enum Discard {
     HandshakeForged,
     /// A handshake of another machine than the expected one.
     HandshakeWrongPeer,
+    /// A handshake of a machine with no version in common, and a refusal for the same reason.
+    HandshakeVersion,
     /// A handshake message that nobody waits for.
     HandshakeUnexpected,
     /// A first handshake message above the rate at which they are answered.
@@ -34,6 +36,16 @@ pub enum Discard {
     HandshakeEvicted,
     /// A packet of a channel that was neither opened here nor announced by the peer.
     ChannelUnknown,
+    /// A packet of a kind that this version does not know.
+    PacketUnknown,
+    /// Fields of a packet that this version does not know.
+    FieldsUnknown,
+    /// An announcement that gives a channel another order or priority than it has.
+    AnnouncementInconsistent,
+    /// A whole descriptor that is none.
+    AnnouncementMalformed,
+    /// An announcement of more channels, or longer descriptors, than a session has room for.
+    AnnouncementOverflow,
     /// An authentic datagram with a malformed packet.
     PacketMalformed,
     /// A pong that answers no ping of ours.
@@ -97,7 +109,7 @@ pub enum Discard {
 
 impl Discard {
     /// Every discard, in order.
-    pub const ALL: [Self; 40] = [
+    pub const ALL: [Self; 46] = [
         Self::DatagramMalformed,
         Self::DatagramUnknownSession,
         Self::DatagramForged,
@@ -106,10 +118,16 @@ impl Discard {
         Self::DatagramUnknownLink,
         Self::HandshakeForged,
         Self::HandshakeWrongPeer,
+        Self::HandshakeVersion,
         Self::HandshakeUnexpected,
         Self::HandshakeLimited,
         Self::HandshakeEvicted,
         Self::ChannelUnknown,
+        Self::PacketUnknown,
+        Self::FieldsUnknown,
+        Self::AnnouncementInconsistent,
+        Self::AnnouncementMalformed,
+        Self::AnnouncementOverflow,
         Self::PacketMalformed,
         Self::PongUnknown,
         Self::ReportImpossible,
@@ -151,10 +169,16 @@ impl Discard {
             Self::DatagramUnknownLink => "datagram_unknown_link",
             Self::HandshakeForged => "handshake_forged",
             Self::HandshakeWrongPeer => "handshake_wrong_peer",
+            Self::HandshakeVersion => "handshake_version",
             Self::HandshakeUnexpected => "handshake_unexpected",
             Self::HandshakeLimited => "handshake_limited",
             Self::HandshakeEvicted => "handshake_evicted",
             Self::ChannelUnknown => "channel_unknown",
+            Self::PacketUnknown => "packet_unknown",
+            Self::FieldsUnknown => "fields_unknown",
+            Self::AnnouncementInconsistent => "announcement_inconsistent",
+            Self::AnnouncementMalformed => "announcement_malformed",
+            Self::AnnouncementOverflow => "announcement_overflow",
             Self::PacketMalformed => "packet_malformed",
             Self::PongUnknown => "pong_unknown",
             Self::ReportImpossible => "report_impossible",

@@ -2,9 +2,9 @@ use std::fmt;
 
 use tautline_units::{Bitrate, Instant};
 
-use crate::channel::ChannelNumber;
+use crate::channel::{ChannelNumber, Descriptor};
 use crate::link::State;
-use crate::wire::LinkNumber;
+use crate::wire::{LinkNumber, VersionMismatch};
 
 /// A unit's number within its channel and session: 0, 1, 2 .. in order of hand-over.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,6 +35,19 @@ pub enum Event {
     ///
     /// Comes again if the peer began anew: unit numbers start at zero in both directions.
     Established,
+    /// The peer and this end speak no version in common: there will be no session before one of
+    /// them is updated. A present session goes on. Told once, and again if the peer has changed.
+    Refused {
+        /// Who speaks what, and which end to update.
+        mismatch: VersionMismatch,
+    },
+    /// The peer announced one of its channels. Told once in a session.
+    Announced {
+        /// The channel.
+        channel: ChannelNumber,
+        /// What it carries.
+        descriptor: Descriptor,
+    },
     /// A unit arrived in time.
     Unit {
         /// Its channel.
@@ -98,6 +111,8 @@ pub enum Timer {
     Handshake,
     /// A ping, pong or report is due.
     Probe,
+    /// A part of a channel's announcement is due.
+    Announce,
     /// A paced packet may leave.
     Pacing,
     /// A unit's deadline passes.

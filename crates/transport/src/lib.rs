@@ -90,4 +90,4 @@ pub use error::{ConfigError, Error, SendError};
 pub use event::{Event, LossReason, Timer, UnitNumber};
 pub use link::Route;
 pub use session::Session;
-pub use wire::LinkNumber;
+pub use wire::{LinkNumber, VersionMismatch, Versions};

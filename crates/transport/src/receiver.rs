@@ -1,5 +1,6 @@
 //! The receiving half: packets to blocks, blocks to units, or a counted drop at the deadline.
 
+mod announced;
 mod block;
 mod inbox;
 mod inboxes;
@@ -9,13 +10,14 @@ mod stream;
 
 use tautline_units::{Duration, Instant};
 
-use crate::channel::{ChannelNumber, Order};
+use crate::channel::{ChannelNumber, Order, Priority};
 use crate::clock::ClockEstimate;
 use crate::counters::Discard;
 use crate::event::{Event, Timer, UnitNumber};
 use crate::sequence::expand;
 use crate::shared::Shared;
-use crate::wire::{Coded, Tally, stream as wire};
+use crate::wire::{Acknowledgement, Announcement, Coded, Tally, stream as wire};
+use announced::Announced;
 use inbox::{Inbox, Outcome};
 use inboxes::Inboxes;
 pub(crate) use reports::Arrivals;
@@ -25,6 +27,8 @@ use stream::Stream;
 #[derive(Debug)]
 pub(crate) struct Receiver {
     inboxes: Inboxes,
+    /// What the peer has told of its channels.
+    announced: Announced,
     stream: Stream,
     /// Room for what a packet brings about.
     outcomes: Vec<Outcome>,
@@ -32,7 +36,12 @@ pub(crate) struct Receiver {
 
 impl Receiver {
     pub(crate) fn new() -> Self {
-        Self { inboxes: Inboxes::default(), stream: Stream::default(), outcomes: Vec::new() }
+        Self {
+            inboxes: Inboxes::default(),
+            announced: Announced::default(),
+            stream: Stream::default(),
+            outcomes: Vec::new(),
+        }
     }
 
     /// Takes a packet of a block.
@@ -44,10 +53,10 @@ impl Receiver {
         shared: &mut Shared,
         now: Instant,
     ) {
-        let Some(channel) = shared.channels.get(coded.channel) else {
+        let Some((order, _)) = self.treatment(coded.channel, shared) else {
             return shared.counters.discard(Discard::ChannelUnknown);
         };
-        let inbox = self.inboxes.of(coded.channel, channel.order);
+        let inbox = self.inboxes.of(coded.channel, order);
         let span = match coded.channel {
             ChannelNumber::MEDIA => shared.config.media_deadline,
             _ => shared.config.command_deadline,
@@ -55,6 +64,39 @@ impl Receiver {
         let deadline = local_deadline(coded.deadline_low, clock, span, now);
         inbox.handle(coded, deadline, &mut shared.counters, &mut self.outcomes, now);
         tell(coded.channel, &mut self.outcomes, clock, shared, now);
+    }
+
+    /// How units of a channel are treated: as the peer announced, or else as it was opened here;
+    /// `None` if neither.
+    pub(crate) fn treatment(
+        &self,
+        channel: ChannelNumber,
+        shared: &Shared,
+    ) -> Option<(Order, Priority)> {
+        let opened = || shared.channels.get(channel).map(|opened| (opened.order, opened.priority));
+        self.announced.get(channel).or_else(opened)
+    }
+
+    /// Takes a part of what the peer tells of one of its channels.
+    // protocol 4, announcement
+    pub(crate) fn handle_announcement(&mut self, part: &Announcement<'_>, shared: &mut Shared) {
+        match self.announced.handle(part) {
+            Ok(Some(descriptor)) => {
+                shared.event(Event::Announced { channel: part.channel, descriptor });
+            }
+            Ok(None) => {}
+            Err(what) => shared.counters.discard(what),
+        }
+    }
+
+    /// Returns whether an announcement is to be acknowledged.
+    pub(crate) fn owes_acknowledgement(&self) -> bool {
+        self.announced.owes()
+    }
+
+    /// The next acknowledgement that is due.
+    pub(crate) fn acknowledge(&mut self) -> Option<Acknowledgement> {
+        self.announced.acknowledge()
     }
 
     /// Takes a source packet of the stream, and what it makes known of others.

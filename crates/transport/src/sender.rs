@@ -1,5 +1,6 @@
 //! The sending half: unit to packets, packets to links, links to their pace.
 
+mod announcer;
 mod block;
 mod budget;
 mod failover;
@@ -13,7 +14,7 @@ use std::collections::BTreeMap;
 
 use tautline_units::{ByteCount, Duration, Instant};
 
-use crate::channel::{ChannelNumber, Priority};
+use crate::channel::{Channel, ChannelNumber, Channels, Priority};
 use crate::config::Config;
 use crate::counters::{Counters, Discard};
 use crate::error::SendError;
@@ -21,7 +22,8 @@ use crate::event::{Event, Timer, UnitNumber};
 use crate::link::{Entry, Link, Settled};
 use crate::links::Links;
 use crate::shared::Shared;
-use crate::wire::{Coded, LinkNumber, SYMBOL_AROUND_BYTES, Tally};
+use crate::wire::{Acknowledgement, Coded, LinkNumber, SYMBOL_AROUND_BYTES, Tally};
+use announcer::Announcer;
 use budget::Budget;
 use planner::{Planner, Unit, UnitPlan};
 use protect::Plan;
@@ -36,6 +38,8 @@ pub(crate) struct Sender {
     budget_stale: bool,
     budget_at: Instant,
     recovery: Recovery,
+    /// What the peer is still to be told of our channels.
+    announcer: Announcer,
     /// The next unit's number of each channel but media's.
     next: BTreeMap<ChannelNumber, u64>,
     next_media: u64,
@@ -48,7 +52,7 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    pub(crate) fn new(config: &Config, now: Instant) -> Self {
+    pub(crate) fn new(config: &Config, channels: &Channels, now: Instant) -> Self {
         let planner = config.schedule.planner(config);
         let recovery = Recovery::new(config, planner.copies());
         Self {
@@ -57,6 +61,7 @@ impl Sender {
             budget_stale: true,
             budget_at: now,
             recovery,
+            announcer: Announcer::new(channels.iter(), now),
             next: BTreeMap::new(),
             next_media: 0,
             told: (0, 0),
@@ -276,6 +281,27 @@ impl Sender {
         Ok(UnitNumber::new(number))
     }
 
+    /// Tells the peer of a channel.
+    pub(crate) fn announce(&mut self, channel: &Channel) {
+        self.announcer.add(channel);
+    }
+
+    /// Takes what the peer has of a channel's announcement.
+    // protocol 4, acknowledgement
+    pub(crate) fn on_acknowledged(&mut self, told: Acknowledgement) {
+        self.announcer.on_acknowledged(told);
+    }
+
+    /// When the next part of an announcement is due; `None` once the peer knows everything.
+    pub(crate) fn announcement_due_at(&self) -> Option<Instant> {
+        self.announcer.due_at()
+    }
+
+    /// Writes the part of an announcement that is due.
+    pub(crate) fn write_announcement(&mut self, plaintext: &mut Vec<u8>, now: Instant) -> bool {
+        self.announcer.write_due(plaintext, now)
+    }
+
     /// Takes what the peer says became of our media units.
     // protocol 4, tally
     pub(crate) fn on_tally(&mut self, tally: &Tally, counters: &mut Counters) {
@@ -325,11 +351,16 @@ impl Sender {
     /// Sends fresh packets of units that lack some.
     pub(crate) fn handle_timeout(&mut self, links: &mut Links, shared: &mut Shared, now: Instant) {
         self.recovery.look(links, shared, now);
+        if !links.iter().any(Link::is_up) {
+            self.announcer.wait(now);
+        }
     }
 
-    /// Returns when a unit is to be looked after.
+    /// Returns when a unit is to be looked after, or a part of an announcement to leave.
     pub(crate) fn next_timeout(&self) -> Option<(Instant, Timer)> {
-        self.recovery.look_due_at().map(|at| (at, Timer::Deadline))
+        let look = self.recovery.look_due_at().map(|at| (at, Timer::Deadline));
+        let announcement = self.announcer.due_at().map(|at| (at, Timer::Announce));
+        look.into_iter().chain(announcement).min()
     }
 
     /// Moves media off links that may not carry it, and tells the budget if it has changed: what

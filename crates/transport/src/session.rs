@@ -10,7 +10,8 @@
 //!    a ping padded to a size that is to be found out, alone in its datagram; one datagram with the
 //!    link's report, the media's tally and another link's report if they are due, with pongs, a
 //!    ping if it is due, and one packet of a channel that waits for no pace;
-//! 3. of the links in turn, as pace and window allow it, one media packet; padding instead where
+//! 3. a part of what the peer is to know of our channels, or what we know of its own;
+//! 4. of the links in turn, as pace and window allow it, one media packet; padding instead where
 //!    rate control is at an experiment.
 
 mod handshake;
@@ -34,7 +35,9 @@ use crate::receiver::Receiver;
 use crate::sender::Sender;
 use crate::sequence::Window;
 use crate::shared::Shared;
-use crate::wire::{Datagram, LinkNumber, Packet, Packets, Ping, Pong, Report};
+use crate::wire::{
+    Datagram, LinkNumber, Packet, Packets, Ping, Pong, REFUSAL_TAG_BYTES, Report, Versions,
+};
 use handshake::{HalfOpen, Handshake, Present};
 use timers::{Owner, Timers};
 use transmit::Sealer;
@@ -71,6 +74,8 @@ struct Active {
     media_turn: usize,
     /// The link whose report another one carries next.
     report_turn: usize,
+    /// The link that told of channels last.
+    announce_turn: usize,
     /// Room for the media packets that a report tells of.
     settled: Vec<Settled>,
 }
@@ -107,7 +112,8 @@ impl Session {
             return Err(Error::Routes { found: routes.len() });
         }
         config.validate()?;
-        let handshake = Handshake::initiate(identity, peer, lease, routes, seed.into(), now);
+        let (versions, seed) = (config.versions, seed.into());
+        let handshake = Handshake::initiate(identity, peer, lease, routes, versions, seed, now);
         Ok(Self::new(config, handshake, now))
     }
 
@@ -124,7 +130,7 @@ impl Session {
         now: Instant,
     ) -> Result<Self, Error> {
         config.validate()?;
-        let handshake = Handshake::respond(identity, peer, lease, seed.into());
+        let handshake = Handshake::respond(identity, peer, lease, config.versions, seed.into());
         Ok(Self::new(config, handshake, now))
     }
 
@@ -140,12 +146,20 @@ impl Session {
 impl Session {
     /// Opens a channel, or gives one that is open another cap or descriptor.
     ///
-    /// The command's and the media's are open from the beginning.
+    /// The command's and the media's are open from the beginning. The peer is told of the channel
+    /// once in a session; it takes units of a channel that it has not opened itself from then on.
     ///
     /// # Errors
     /// [`OpenError`]; nothing has changed then.
     pub fn open(&mut self, channel: Channel) -> Result<(), OpenError> {
-        self.shared.channels.open(channel)
+        let number = channel.number;
+        self.shared.channels.open(channel)?;
+        let opened = self.shared.channels.get(number);
+        if let Some((active, channel)) = self.active.as_mut().zip(opened) {
+            active.sender.announce(channel);
+            active.arm_sender(&mut self.timers, &self.shared.config);
+        }
+        Ok(())
     }
 
     /// Hands over a unit that is worthless `deadline` from now, and gives its number.
@@ -194,6 +208,9 @@ impl Session {
             Ok(Datagram::Init { link, message }) => self.handle_init(route, link, message),
             Ok(Datagram::Response { session, message, .. }) => {
                 self.handle_response(route, session, message)
+            }
+            Ok(Datagram::Refusal { session, versions, tag }) => {
+                self.handle_refusal(session, versions, tag)
             }
             Ok(Datagram::Sealed { link, session, number_low, ciphertext }) => {
                 let sealed = Sealed { route, link, number_low, ciphertext, bytes: datagram.len() };
@@ -365,7 +382,28 @@ impl Session {
     ) -> Result<(), Discard> {
         let present = self.active.as_ref().map(|active| active.present());
         let counters = &mut self.shared.counters;
-        self.handshake.handle_init(route, link, message, present, counters, self.now)
+        let handled = self.handshake.handle_init(route, link, message, present, counters, self.now);
+        self.tell_refused();
+        handled
+    }
+
+    /// Takes the responder's word that there is no version in common. A present session goes on, and
+    /// so does the calling, for the peer may be updated.
+    fn handle_refusal(
+        &mut self,
+        session: u16,
+        theirs: Versions,
+        tag: &[u8; REFUSAL_TAG_BYTES],
+    ) -> Result<(), Discard> {
+        let handled = self.handshake.handle_refusal(session, theirs, tag);
+        self.tell_refused();
+        handled
+    }
+
+    fn tell_refused(&mut self) {
+        if let Some(mismatch) = self.handshake.take_mismatch() {
+            self.shared.event(Event::Refused { mismatch });
+        }
     }
 
     fn handle_response(
@@ -375,9 +413,10 @@ impl Session {
         message: &[u8],
     ) -> Result<(), Discard> {
         let accepted = self.handshake.handle_response(session, message)?;
-        tracing::info!(session, remote = %route.remote, "session established");
-        let (routes, config) = (self.handshake.routes(), &self.shared.config);
-        self.begin(Active::initiated(accepted, session, routes, config, self.now));
+        let version = accepted.version;
+        tracing::info!(session, version, remote = %route.remote, "session established");
+        let routes = self.handshake.routes();
+        self.begin(Active::initiated(accepted, session, routes, &self.shared, self.now));
         Ok(())
     }
 
@@ -386,8 +425,9 @@ impl Session {
         let known = self.active.as_ref().is_some_and(|active| active.session == session);
         if !known {
             let half = self.handshake.confirm(session, |keys| opens(keys, sealed))?;
-            tracing::info!(session, remote = %sealed.route.remote, "session established");
-            self.begin(Active::responded(half, &self.shared.config, now));
+            let (version, remote) = (half.version, sealed.route.remote);
+            tracing::info!(session, version, %remote, "session established");
+            self.begin(Active::responded(half, &self.shared, now));
         }
         let Some(active) = &mut self.active else { return Ok(()) };
         let place = active.open(sealed, &mut self.plaintext, &self.shared.config, now)?;
@@ -419,31 +459,31 @@ impl Active {
         accepted: Accepted,
         session: u16,
         routes: &[Route],
-        config: &Config,
+        shared: &Shared,
         now: Instant,
     ) -> Self {
         let sealer = Sealer { keys: accepted.keys, peer_session: accepted.peer_session };
-        let mut active = Self::new(sealer, session, None, config, now);
+        let mut active = Self::new(sealer, session, None, shared, now);
         for (number, route) in (0..).zip(routes) {
             if let Some(number) = LinkNumber::new(number) {
                 let routing = Routing::given(*route, now);
-                active.links.insert(Link::new(number, routing, config, now));
+                active.links.insert(Link::new(number, routing, &shared.config, now));
             }
         }
         active
     }
 
     /// Makes the responder's session: links come with their datagrams.
-    fn responded(half: HalfOpen, config: &Config, now: Instant) -> Self {
+    fn responded(half: HalfOpen, shared: &Shared, now: Instant) -> Self {
         let sealer = Sealer { keys: half.keys, peer_session: half.peer_session };
-        Self::new(sealer, half.session, Some((half.init, half.response)), config, now)
+        Self::new(sealer, half.session, Some((half.init, half.response)), shared, now)
     }
 
     fn new(
         sealer: Sealer,
         session: u16,
         begun_by: Option<(Vec<u8>, Vec<u8>)>,
-        config: &Config,
+        shared: &Shared,
         now: Instant,
     ) -> Self {
         Self {
@@ -452,10 +492,11 @@ impl Active {
             begun_by,
             links: Links::new(),
             receiver: Receiver::new(),
-            sender: Sender::new(config, now),
+            sender: Sender::new(&shared.config, &shared.channels, now),
             heard_at: now,
             media_turn: 0,
             report_turn: 0,
+            announce_turn: 0,
             settled: Vec::new(),
         }
     }
@@ -547,6 +588,13 @@ impl Active {
             Packet::Pong(pong) => self.handle_pong(place, &pong, shared, now),
             Packet::Report(report) => self.handle_report(&report, shared, now),
             Packet::Tally(tally) => self.sender.on_tally(&tally, &mut shared.counters),
+            Packet::Announcement(part) => self.receiver.handle_announcement(&part, shared),
+            Packet::Acknowledgement(told) => self.sender.on_acknowledged(told),
+            Packet::Unknown { kind } => {
+                tracing::debug!(kind, "a packet of a later version");
+                shared.counters.discard(Discard::PacketUnknown);
+            }
+            Packet::UnknownFields => shared.counters.discard(Discard::FieldsUnknown),
         }
     }
 
@@ -633,6 +681,9 @@ impl Active {
             {
                 return Some(route);
             }
+        }
+        if let Some(route) = self.transmit_announcement(plaintext, buffer, shared, now) {
+            return Some(route);
         }
         let carrying = self.links.carrying();
         for step in 0..count {

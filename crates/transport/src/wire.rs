@@ -3,6 +3,7 @@
 //! A datagram is `type | link`, a session id and, when sealed, a packet number and one AEAD
 //! ciphertext; the plaintext is a row of packets. All numbers are big-endian.
 
+mod announcement;
 mod block;
 mod coded;
 mod datagram;
@@ -11,15 +12,20 @@ mod pong;
 mod report;
 pub mod stream;
 mod tally;
+mod versions;
 
+pub use announcement::{Acknowledgement, Announcement};
 pub use block::Prefix;
 pub use coded::{Coded, UNIT_NUMBER_BITS};
 pub use datagram::{Datagram, LinkNumber, SEALED_HEADER_BYTES, TAG_BYTES};
-pub use datagram::{write_init_header, write_response_header, write_sealed_header};
+pub use datagram::{
+    REFUSAL_TAG_BYTES, write_init_header, write_refusal, write_response_header, write_sealed_header,
+};
 pub use ping::Ping;
 pub use pong::Pong;
 pub use report::{Recent, Report};
 pub use tally::Tally;
+pub use versions::{VersionMismatch, Versions};
 
 /// One packet of a sealed datagram's plaintext.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +44,17 @@ pub enum Packet<'a> {
     Source(stream::Source<'a>),
     /// A repair packet of the streaming code; always the last of its datagram.
     Repair(stream::Repair<'a>),
+    /// A part of a channel's announcement.
+    Announcement(Announcement<'a>),
+    /// What has come of an announcement.
+    Acknowledgement(Acknowledgement),
+    /// A packet of a kind that this version does not know, stepped over.
+    Unknown {
+        /// Its kind, 10 to 14.
+        kind: u8,
+    },
+    /// Fields of the packet before it that this version does not know, stepped over.
+    UnknownFields,
 }
 
 /// Bytes that are no packet of this protocol.
@@ -47,22 +64,23 @@ pub struct Malformed(pub &'static str);
 
 /// The packets of a plaintext, in order; ends after the first malformed one.
 ///
-/// Padding (kind 0) ends the row: everything after it is ignored.
+/// Padding (kind 0) ends the row: everything after it is ignored. Kinds from 8 on tell their length.
 #[derive(Debug, Clone)]
 pub struct Packets<'a> {
     rest: &'a [u8],
+    /// Whether the last packet has fields that were not understood.
+    fields: bool,
 }
 
 impl<'a> Packets<'a> {
     /// The packets of `plaintext`.
     pub fn of(plaintext: &'a [u8]) -> Self {
-        Self { rest: plaintext }
+        Self { rest: plaintext, fields: false }
     }
 
     fn parse(&mut self, head: u8) -> Result<Option<Packet<'a>>, Malformed> {
-        let low = head & 0x0f;
         match head >> 4 {
-            KIND_PADDING if low == 0 => {
+            KIND_PADDING => {
                 self.rest = &[];
                 Ok(None)
             }
@@ -70,8 +88,8 @@ impl<'a> Packets<'a> {
                 let packet = Coded::parse(std::mem::take(&mut self.rest))?;
                 Ok(Some(Packet::Coded(packet)))
             }
-            KIND_PING if low == 0 => Ok(Some(Packet::Ping(Ping::parse(&mut self.rest)?))),
-            KIND_PONG if low == 0 => Ok(Some(Packet::Pong(Pong::parse(&mut self.rest)?))),
+            KIND_PING => Ok(Some(Packet::Ping(Ping::parse(&mut self.rest)?))),
+            KIND_PONG => Ok(Some(Packet::Pong(Pong::parse(&mut self.rest)?))),
             KIND_REPORT => Ok(Some(Packet::Report(Report::parse(&mut self.rest)?))),
             KIND_TALLY => Ok(Some(Packet::Tally(Tally::parse(&mut self.rest)?))),
             KIND_STREAM_SOURCE => {
@@ -82,9 +100,36 @@ impl<'a> Packets<'a> {
                 let repair = stream::Repair::parse(std::mem::take(&mut self.rest))?;
                 Ok(Some(Packet::Repair(repair)))
             }
-            0..=15 => Err(Malformed("unknown packet kind")),
+            KIND_ANNOUNCEMENT => {
+                let body = self.take_body()?;
+                Ok(Some(Packet::Announcement(Announcement::parse(body)?)))
+            }
+            KIND_ACKNOWLEDGEMENT => {
+                let mut body = self.take_body()?;
+                let packet = Acknowledgement::parse(&mut body)?;
+                self.fields = !body.is_empty();
+                Ok(Some(Packet::Acknowledgement(packet)))
+            }
+            KIND_FIELDS => {
+                self.take_body()?;
+                Ok(Some(Packet::UnknownFields))
+            }
+            kind @ 10..=14 => {
+                self.take_body()?;
+                Ok(Some(Packet::Unknown { kind }))
+            }
             16.. => unreachable!("a nibble is at most 15"),
         }
+    }
+
+    /// Takes a packet of a kind that tells its length, and gives what stands behind the length.
+    fn take_body(&mut self) -> Result<&'a [u8], Malformed> {
+        let [_kind, high, low] = take(&mut self.rest)?;
+        let length = usize::from(u16::from_be_bytes([high, low]));
+        let (body, tail) =
+            self.rest.split_at_checked(length).ok_or(Malformed("truncated packet"))?;
+        self.rest = tail;
+        Ok(body)
     }
 }
 
@@ -92,6 +137,9 @@ impl<'a> Iterator for Packets<'a> {
     type Item = Result<Packet<'a>, Malformed>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        if std::mem::take(&mut self.fields) {
+            return Some(Ok(Packet::UnknownFields));
+        }
         let head = *self.rest.first()?;
         match self.parse(head) {
             Ok(packet) => packet.map(Ok),
@@ -116,6 +164,12 @@ fn take_u48(rest: &mut &[u8]) -> Result<u64, Malformed> {
     Ok(u64::from_be_bytes([0, 0, a, b, c, d, e, f]))
 }
 
+/// The length of what follows in a packet of a kind that tells it.
+fn put_length(out: &mut Vec<u8>, length: usize) {
+    let length = u16::try_from(length).expect("a packet is shorter than a datagram");
+    out.extend_from_slice(&length.to_be_bytes());
+}
+
 /// The low 48 bits of `value`, big-endian.
 fn put_u48(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(&value.to_be_bytes()[2..]);
@@ -129,6 +183,9 @@ const KIND_REPORT: u8 = 4;
 const KIND_TALLY: u8 = 5;
 const KIND_STREAM_SOURCE: u8 = 6;
 const KIND_STREAM_REPAIR: u8 = 7;
+const KIND_ANNOUNCEMENT: u8 = 8;
+const KIND_ACKNOWLEDGEMENT: u8 = 9;
+const KIND_FIELDS: u8 = 15;
 
 /// Our bytes around the symbol of a source or repair packet: header, packet header and tag.
 pub const SYMBOL_AROUND_BYTES: usize = SEALED_HEADER_BYTES + Coded::HEADER_BYTES + TAG_BYTES;

@@ -83,6 +83,12 @@ impl Uplink {
             // What was lost is followed by the next.
             Event::UnitLost { .. } => {}
             Event::Link { link, state } => tracing::debug!(?link, ?state, "link"),
+            Event::Refused { mismatch } => {
+                tracing::warn!("no session: {}", mismatch.told("the operator"));
+            }
+            Event::Announced { channel, descriptor } => {
+                tracing::info!(?channel, topic = descriptor.topic, "announced");
+            }
         }
     }
 

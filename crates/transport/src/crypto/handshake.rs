@@ -7,14 +7,18 @@ use snow::{Builder, HandshakeState};
 use zeroize::Zeroizing;
 
 use super::{Identity, Keys, PublicKey};
+use crate::wire::Versions;
 
 /// The initiator's half of the handshake: one message out, one message in.
 ///
-/// Noise_IK_25519_ChaChaPoly_BLAKE2s with the prologue `tautline/1` and the lease id: both sides
-/// prove their static keys, and a handshake of another lease fails.
+/// Noise_IK_25519_ChaChaPoly_BLAKE2s with the prologue `tautline/2` and the lease id: both sides
+/// prove their static keys, and a handshake of another lease fails. The payloads agree on a
+/// version: its form is the same in all versions from 2 on.
 pub(crate) struct Initiator {
     state: Box<HandshakeState>,
     message: Vec<u8>,
+    versions: Versions,
+    doorman: Doorman,
 }
 
 /// Tells a first message of this lease from noise without a key agreement.
@@ -48,6 +52,13 @@ impl Doorman {
         init.len() == INIT_MESSAGE_BYTES && differing == 0
     }
 
+    /// The tag of a refusal of `init` by an end that speaks `versions`.
+    pub(crate) fn refuse(&self, init: &[u8], versions: Versions) -> [u8; REFUSAL_TAG_BYTES] {
+        let mut refused = vec![versions.lowest, versions.highest];
+        refused.extend_from_slice(init);
+        self.tag(&refused)
+    }
+
     fn tag(&self, message: &[u8]) -> [u8; DOOR_TAG_BYTES] {
         let mut hash =
             DefaultResolver.resolve_hash(&HashChoice::Blake2s).expect("the pattern uses BLAKE2s");
@@ -69,6 +80,8 @@ pub(crate) struct Accepted {
     pub(crate) keys: Keys,
     /// The responder's session id.
     pub(crate) peer_session: u16,
+    /// The version that is spoken.
+    pub(crate) version: u8,
 }
 
 /// What an accepted first message gives the responder.
@@ -79,6 +92,8 @@ pub(crate) struct Answer {
     pub(crate) peer_session: u16,
     /// Noise message 2.
     pub(crate) message: Vec<u8>,
+    /// The version that is spoken.
+    pub(crate) version: u8,
 }
 
 /// Why a first message is not answered.
@@ -88,6 +103,13 @@ pub(crate) enum Refusal {
     Forged,
     /// Authentic, but of another machine than the expected one.
     WrongPeer,
+    /// Authentic, but without a version in common.
+    NoVersion {
+        /// The initiator's session id.
+        peer_session: u16,
+        /// What it speaks.
+        theirs: Versions,
+    },
 }
 
 impl Initiator {
@@ -97,11 +119,12 @@ impl Initiator {
         peer: &PublicKey,
         lease: &[u8; 16],
         session: u16,
+        versions: Versions,
         rng: &mut ChaCha20Rng,
     ) -> Self {
         let secret = identity.noise_secret();
         let doorman = Doorman::new(lease, peer);
-        let (peer, prologue) = (peer.noise_public(), prologue(lease));
+        let (peer, prologue) = (peer.noise_public(), prologue(PROTOCOL, lease));
         let mut state = builder(rng)
             .local_private_key(&*secret)
             .and_then(|b| b.remote_public_key(&peer))
@@ -110,13 +133,14 @@ impl Initiator {
             .expect("the pattern is known and both keys are 32 bytes");
         let mut payload = [0; INIT_PAYLOAD_BYTES];
         payload[..2].copy_from_slice(&session.to_be_bytes());
+        payload[2..4].copy_from_slice(&[versions.lowest, versions.highest]);
         let mut message = vec![0; INIT_NOISE_BYTES];
         let length = state
             .write_message(&payload, &mut message)
             .expect("the initiator speaks first and the buffer has room");
         assert_eq!(length, INIT_NOISE_BYTES, "IK message 1 has a fixed size");
         message.extend_from_slice(&doorman.tag(&message));
-        Self { state: Box::new(state), message }
+        Self { state: Box::new(state), message, versions, doorman }
     }
 
     /// Returns Noise message 1 and its tag, the same on every link and at every resend.
@@ -132,8 +156,17 @@ impl Initiator {
         {
             return Err(self);
         }
+        let [high, low, version] = payload;
         let state = self.state.into_stateless_transport_mode().expect("IK has two messages");
-        Ok(Accepted { keys: Keys::new(state), peer_session: u16::from_be_bytes(payload) })
+        let peer_session = u16::from_be_bytes([high, low]);
+        Ok(Accepted { keys: Keys::new(state), peer_session, version })
+    }
+
+    /// Whether a refusal by an end that speaks `versions` answers this first message.
+    pub(crate) fn is_refused(&self, versions: Versions, tag: &[u8; REFUSAL_TAG_BYTES]) -> bool {
+        let expected = self.doorman.refuse(&self.message, versions);
+        expected.iter().zip(tag).fold(0, |all, (a, b)| all | (a ^ b)) == 0
+            && self.versions.common(versions).is_none()
     }
 }
 
@@ -146,26 +179,41 @@ pub(crate) fn answer(
     peer: &PublicKey,
     lease: &[u8; 16],
     session: u16,
+    versions: Versions,
     init: &[u8],
     rng: &mut ChaCha20Rng,
 ) -> Result<Answer, Refusal> {
     let Some(init) = init.get(..INIT_NOISE_BYTES) else { return Err(Refusal::Forged) };
-    let (secret, prologue) = (identity.noise_secret(), prologue(lease));
-    let mut state = builder(rng)
-        .local_private_key(&*secret)
-        .and_then(|b| b.prologue(&prologue))
-        .and_then(|b| b.build_responder())
-        .expect("the pattern is known and the key is 32 bytes");
     let mut payload = [0; INIT_PAYLOAD_BYTES];
-    state.read_message(init, &mut payload).map_err(|_| Refusal::Forged)?;
-    if state.get_remote_static() != Some(&peer.noise_public()[..]) {
-        return Err(Refusal::WrongPeer);
-    }
+    let mut read = |protocol| {
+        let (secret, prologue) = (identity.noise_secret(), prologue(protocol, lease));
+        let mut state = builder(rng)
+            .local_private_key(&*secret)
+            .and_then(|b| b.prologue(&prologue))
+            .and_then(|b| b.build_responder())
+            .expect("the pattern is known and the key is 32 bytes");
+        state.read_message(init, &mut payload).map_err(|_| Refusal::Forged)?;
+        match state.get_remote_static() == Some(&peer.noise_public()[..]) {
+            true => Ok(state),
+            false => Err(Refusal::WrongPeer),
+        }
+    };
+    let read_now = read(PROTOCOL);
+    let of_version_1 = matches!(read_now, Err(Refusal::Forged)) && read(PROTOCOL_1).is_ok();
     let peer_session = u16::from_be_bytes([payload[0], payload[1]]);
+    if of_version_1 {
+        return Err(Refusal::NoVersion { peer_session, theirs: Versions::UNSAID });
+    }
+    let mut state = read_now?;
+    let theirs = Versions::new(payload[2], payload[3]).ok_or(Refusal::Forged)?;
+    let Some(version) = versions.common(theirs) else {
+        return Err(Refusal::NoVersion { peer_session, theirs });
+    };
     let mut message = vec![0; RESPONSE_MESSAGE_BYTES];
-    state.write_message(&session.to_be_bytes(), &mut message).map_err(|_| Refusal::Forged)?;
+    let [high, low] = session.to_be_bytes();
+    state.write_message(&[high, low, version], &mut message).map_err(|_| Refusal::Forged)?;
     let state = state.into_stateless_transport_mode().map_err(|_| Refusal::Forged)?;
-    Ok(Answer { keys: Keys::new(state), peer_session, message })
+    Ok(Answer { keys: Keys::new(state), peer_session, message, version })
 }
 
 fn builder<'a>(rng: &mut ChaCha20Rng) -> Builder<'a> {
@@ -175,9 +223,9 @@ fn builder<'a>(rng: &mut ChaCha20Rng) -> Builder<'a> {
     Builder::with_resolver(params, Box::new(Resolver { seed }))
 }
 
-fn prologue(lease: &[u8; 16]) -> [u8; 26] {
+fn prologue(protocol: &[u8; 10], lease: &[u8; 16]) -> [u8; 26] {
     let mut prologue = [0; 26];
-    prologue[..10].copy_from_slice(PROTOCOL);
+    prologue[..10].copy_from_slice(protocol);
     prologue[10..].copy_from_slice(lease);
     prologue
 }
@@ -216,7 +264,9 @@ impl Random for Seeded {
 }
 
 const PATTERN: &str = "Noise_IK_25519_ChaChaPoly_BLAKE2s";
-const PROTOCOL: &[u8; 10] = b"tautline/1";
+const PROTOCOL: &[u8; 10] = b"tautline/2";
+/// What a build of version 1 says, which names no versions: known, to be refused by name.
+const PROTOCOL_1: &[u8; 10] = b"tautline/1";
 
 /// Bytes of the first message: ephemeral, sealed static, sealed payload, tag.
 ///
@@ -224,11 +274,12 @@ const PROTOCOL: &[u8; 10] = b"tautline/1";
 /// and more than twice the response: nobody gains by reflecting it.
 pub(crate) const INIT_MESSAGE_BYTES: usize = 147;
 const DOOR_TAG_BYTES: usize = 16;
+const REFUSAL_TAG_BYTES: usize = crate::wire::REFUSAL_TAG_BYTES;
 const INIT_NOISE_BYTES: usize = INIT_MESSAGE_BYTES - DOOR_TAG_BYTES;
 const INIT_PAYLOAD_BYTES: usize = INIT_NOISE_BYTES - 32 - 48 - 16;
 /// Bytes of Noise message 2: ephemeral, sealed payload.
 const RESPONSE_MESSAGE_BYTES: usize = 32 + RESPONSE_PAYLOAD_BYTES + 16;
-const RESPONSE_PAYLOAD_BYTES: usize = 2;
+const RESPONSE_PAYLOAD_BYTES: usize = 3;
 
 #[cfg(test)]
 mod tests {
@@ -244,9 +295,18 @@ mod tests {
     fn both_sides_agree_on_keys_and_ids() {
         let (vehicle, operator, mut rng) = pair();
         let lease = [9; 16];
-        let init = Initiator::new(&vehicle, &operator.public(), &lease, 7, &mut rng);
-        let answer =
-            answer(&operator, &vehicle.public(), &lease, 8, init.message(), &mut rng).unwrap();
+        let init =
+            Initiator::new(&vehicle, &operator.public(), &lease, 7, Versions::OURS, &mut rng);
+        let answer = answer(
+            &operator,
+            &vehicle.public(),
+            &lease,
+            8,
+            Versions::OURS,
+            init.message(),
+            &mut rng,
+        )
+        .unwrap();
         assert!(answer.message.len() < init.message().len());
         let accepted = init.accept(&answer.message).unwrap();
         assert_eq!((answer.peer_session, accepted.peer_session), (7, 8));
@@ -263,10 +323,12 @@ mod tests {
     fn another_machine_another_lease_or_a_flipped_bit_is_refused() {
         let (vehicle, operator, mut rng) = pair();
         let (lease, stranger) = ([9; 16], Identity::from_seed(&[5; 32]));
-        let init = Initiator::new(&vehicle, &operator.public(), &lease, 7, &mut rng);
+        let init =
+            Initiator::new(&vehicle, &operator.public(), &lease, 7, Versions::OURS, &mut rng);
         let message = init.message().to_vec();
         let mut try_answer = |peer: &Identity, lease: &[u8; 16], message: &[u8]| {
-            answer(&operator, &peer.public(), lease, 8, message, &mut rng).map(|_| ())
+            answer(&operator, &peer.public(), lease, 8, Versions::OURS, message, &mut rng)
+                .map(|_| ())
         };
         assert_eq!(try_answer(&stranger, &lease, &message), Err(Refusal::WrongPeer));
         assert_eq!(try_answer(&vehicle, &[8; 16], &message), Err(Refusal::Forged));
@@ -286,12 +348,70 @@ mod tests {
     }
 
     #[test]
+    fn the_highest_common_version_is_agreed_on_and_none_is_refused_by_name() {
+        let (vehicle, operator, mut rng) = pair();
+        let lease = [9; 16];
+        let of = |lowest, highest| Versions::new(lowest, highest).unwrap();
+        let init = Initiator::new(&vehicle, &operator.public(), &lease, 7, of(2, 5), &mut rng);
+        let mut try_answer = |versions| {
+            answer(&operator, &vehicle.public(), &lease, 8, versions, init.message(), &mut rng)
+        };
+        assert_eq!(try_answer(of(3, 9)).unwrap().version, 5);
+        let refusal = Refusal::NoVersion { peer_session: 7, theirs: of(2, 5) };
+        assert_eq!(try_answer(of(6, 9)).unwrap_err(), refusal);
+        let response = try_answer(of(2, 4)).unwrap();
+        let doorman = Doorman::new(&lease, &operator.public());
+        let tag = doorman.refuse(init.message(), of(6, 9));
+        assert!(init.is_refused(of(6, 9), &tag));
+        assert!(!init.is_refused(of(7, 9), &tag));
+        // Whoever claims versions in common does not refuse.
+        let contradiction = doorman.refuse(init.message(), of(4, 9));
+        assert!(!init.is_refused(of(4, 9), &contradiction));
+        assert_eq!(init.accept(&response.message).unwrap().version, 4);
+    }
+
+    #[test]
+    fn a_first_message_of_version_1_is_known_for_what_it_is() {
+        let (vehicle, operator, mut rng) = pair();
+        let lease = [9; 16];
+        let (secret, public) = (vehicle.noise_secret(), operator.public().noise_public());
+        let prologue = prologue(PROTOCOL_1, &lease);
+        let mut state = builder(&mut rng)
+            .local_private_key(&*secret)
+            .and_then(|b| b.remote_public_key(&public)?.prologue(&prologue)?.build_initiator())
+            .unwrap();
+        let mut payload = [0; INIT_PAYLOAD_BYTES];
+        payload[1] = 7;
+        let mut init = vec![0; INIT_NOISE_BYTES];
+        state.write_message(&payload, &mut init).unwrap();
+        let doorman = Doorman::new(&lease, &operator.public());
+        init.extend_from_slice(&doorman.tag(&init));
+        assert!(doorman.admits(&init));
+        let mut try_answer = |peer: &Identity| {
+            let peer = peer.public();
+            answer(&operator, &peer, &lease, 8, Versions::OURS, &init, &mut rng).unwrap_err()
+        };
+        let refusal = Refusal::NoVersion { peer_session: 7, theirs: Versions::UNSAID };
+        assert_eq!(try_answer(&vehicle), refusal);
+        assert_eq!(try_answer(&Identity::from_seed(&[5; 32])), Refusal::Forged);
+    }
+
+    #[test]
     fn a_forged_response_leaves_the_handshake_open_for_the_true_one() {
         let (vehicle, operator, mut rng) = pair();
         let lease = [9; 16];
-        let init = Initiator::new(&vehicle, &operator.public(), &lease, 7, &mut rng);
-        let answer =
-            answer(&operator, &vehicle.public(), &lease, 8, init.message(), &mut rng).unwrap();
+        let init =
+            Initiator::new(&vehicle, &operator.public(), &lease, 7, Versions::OURS, &mut rng);
+        let answer = answer(
+            &operator,
+            &vehicle.public(),
+            &lease,
+            8,
+            Versions::OURS,
+            init.message(),
+            &mut rng,
+        )
+        .unwrap();
         let mut forged = answer.message.clone();
         forged[40] ^= 1;
         let init = init.accept(&forged).unwrap_err();

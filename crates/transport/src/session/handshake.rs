@@ -11,7 +11,7 @@ use crate::crypto::{
 };
 use crate::event::Timer;
 use crate::link::Route;
-use crate::wire::{self, LinkNumber};
+use crate::wire::{self, LinkNumber, REFUSAL_TAG_BYTES, VersionMismatch, Versions};
 
 /// How two machines agree on a session's keys.
 // protocol 2
@@ -21,6 +21,12 @@ pub(super) struct Handshake {
     lease: [u8; 16],
     rng: ChaCha20Rng,
     role: Role,
+    /// What this end speaks.
+    versions: Versions,
+    /// What the peer speaks, if that was found to have none in common with ours.
+    refused: Option<Versions>,
+    /// Likewise, until it is told.
+    mismatch: Option<VersionMismatch>,
     /// Datagrams that are ready to leave.
     outbox: VecDeque<(Route, Vec<u8>)>,
 }
@@ -46,11 +52,12 @@ impl Handshake {
         peer: PublicKey,
         lease: [u8; 16],
         routes: &[Route],
+        versions: Versions,
         seed: Seed,
         now: Instant,
     ) -> Self {
         let role = Role::Initiator { routes: routes.to_vec(), calling: None };
-        let mut handshake = Self::new(identity, peer, lease, seed, role);
+        let mut handshake = Self::new(identity, peer, lease, versions, seed, role);
         handshake.call(None, now);
         handshake
     }
@@ -60,16 +67,25 @@ impl Handshake {
         identity: &Identity,
         peer: PublicKey,
         lease: [u8; 16],
+        versions: Versions,
         seed: Seed,
     ) -> Self {
         let doorman = Doorman::new(&lease, &identity.public());
         let role = Role::Responder { half_open: Vec::new(), limiter: Limiter::new(), doorman };
-        Self::new(identity, peer, lease, seed, role)
+        Self::new(identity, peer, lease, versions, seed, role)
     }
 
-    fn new(identity: &Identity, peer: PublicKey, lease: [u8; 16], seed: Seed, role: Role) -> Self {
-        let (identity, rng) = (identity.clone(), seed.into_rng());
-        Self { identity, peer, lease, rng, role, outbox: VecDeque::new() }
+    fn new(
+        identity: &Identity,
+        peer: PublicKey,
+        lease: [u8; 16],
+        versions: Versions,
+        seed: Seed,
+        role: Role,
+    ) -> Self {
+        let (identity, rng, outbox) = (identity.clone(), seed.into_rng(), VecDeque::new());
+        let (refused, mismatch) = (None, None);
+        Self { identity, peer, lease, rng, role, versions, refused, mismatch, outbox }
     }
 
     pub(super) fn identity(&self) -> &Identity {
@@ -100,7 +116,8 @@ impl Handshake {
     fn call(&mut self, taken: Option<u16>, now: Instant) {
         let id = fresh_id(&mut self.rng, |id| Some(id) == taken);
         let Role::Initiator { calling, .. } = &mut self.role else { return };
-        let initiator = Initiator::new(&self.identity, &self.peer, &self.lease, id, &mut self.rng);
+        let Self { identity, peer, lease, versions, rng, .. } = self;
+        let initiator = Initiator::new(identity, peer, lease, id, *versions, rng);
         *calling = Some(Calling::new(initiator, id, now));
     }
 
@@ -179,13 +196,23 @@ impl Handshake {
             &self.peer,
             &self.lease,
             session,
+            self.versions,
             message,
             &mut self.rng,
-        )
-        .map_err(|refusal| match refusal {
-            Refusal::Forged => Discard::HandshakeForged,
-            Refusal::WrongPeer => Discard::HandshakeWrongPeer,
-        })?;
+        );
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(Refusal::Forged) => return Err(Discard::HandshakeForged),
+            Err(Refusal::WrongPeer) => return Err(Discard::HandshakeWrongPeer),
+            Err(Refusal::NoVersion { peer_session, theirs }) => {
+                let tag = doorman.refuse(message, self.versions);
+                let mut datagram = Vec::with_capacity(32);
+                wire::write_refusal(&mut datagram, link, peer_session, self.versions, &tag);
+                push_response(&mut self.outbox, route, datagram)?;
+                self.on_refused(theirs);
+                return Err(Discard::HandshakeVersion);
+            }
+        };
         let datagram = response_datagram(link, answer.peer_session, &answer.message);
         if half_open.len() == HALF_OPEN_MAX {
             half_open.remove(0);
@@ -197,8 +224,44 @@ impl Handshake {
             keys: answer.keys,
             session,
             peer_session: answer.peer_session,
+            version: answer.version,
         });
         push_response(&mut self.outbox, route, datagram)
+    }
+
+    /// Takes the responder's refusal of the first message that is out.
+    ///
+    /// # Errors
+    /// [`Discard::HandshakeVersion`], or why it is none.
+    pub(super) fn handle_refusal(
+        &mut self,
+        session: u16,
+        theirs: Versions,
+        tag: &[u8; REFUSAL_TAG_BYTES],
+    ) -> Result<(), Discard> {
+        let Role::Initiator { calling: Some(calling), .. } = &self.role else {
+            return Err(Discard::HandshakeUnexpected);
+        };
+        let initiator = calling.initiator.as_ref().filter(|_| calling.session == session);
+        let initiator = initiator.ok_or(Discard::HandshakeUnexpected)?;
+        if !initiator.is_refused(theirs, tag) {
+            return Err(Discard::HandshakeForged);
+        }
+        self.on_refused(theirs);
+        Err(Discard::HandshakeVersion)
+    }
+
+    /// Gives, once for each range that the peer is found to speak, that there is no version in
+    /// common.
+    pub(super) fn take_mismatch(&mut self) -> Option<VersionMismatch> {
+        self.mismatch.take()
+    }
+
+    fn on_refused(&mut self, theirs: Versions) {
+        if self.refused != Some(theirs) {
+            self.refused = Some(theirs);
+            self.mismatch = VersionMismatch::of(self.versions, theirs);
+        }
     }
 
     /// Takes the answer to the first message that is out.
@@ -222,6 +285,7 @@ impl Handshake {
         match initiator.accept(message) {
             Ok(accepted) => {
                 *slot = None;
+                self.refused = None;
                 self.outbox.clear();
                 Ok(accepted)
             }
@@ -248,7 +312,10 @@ impl Handshake {
             return Err(Discard::DatagramUnknownSession);
         };
         match opens(&half_open[at].keys) {
-            true => Ok(half_open.remove(at)),
+            true => {
+                self.refused = None;
+                Ok(half_open.remove(at))
+            }
             false => Err(Discard::DatagramForged),
         }
     }
@@ -306,6 +373,8 @@ pub(super) struct HalfOpen {
     pub(super) session: u16,
     /// The id by which we call the initiator.
     pub(super) peer_session: u16,
+    /// The version that is spoken.
+    pub(super) version: u8,
 }
 
 /// How many first messages may be answered: each costs key agreements.

@@ -54,6 +54,39 @@ impl Active {
         sealer.seal(link, route, plaintext, buffer, counters, now).then_some(route)
     }
 
+    /// Writes what the peer is to know of our channels, and what we know of its own, over the links
+    /// that are up in turn.
+    // protocol 4, announcement
+    pub(super) fn transmit_announcement(
+        &mut self,
+        plaintext: &mut Vec<u8>,
+        buffer: &mut Vec<u8>,
+        shared: &mut Shared,
+        now: Instant,
+    ) -> Option<Route> {
+        let due = self.sender.announcement_due_at().is_some_and(|at| now >= at);
+        if !(due || self.receiver.owes_acknowledgement()) {
+            return None;
+        }
+        let count = self.links.len();
+        let mut turns = (1..=count).map(|step| (self.announce_turn + step) % count);
+        let place = turns.find(|place| self.links[*place].is_up())?;
+        self.announce_turn = place;
+        plaintext.clear();
+        while plaintext.len() < ACKNOWLEDGEMENTS_MAX
+            && let Some(acknowledgement) = self.receiver.acknowledge()
+        {
+            acknowledgement.write(plaintext);
+        }
+        if plaintext.is_empty() {
+            self.sender.write_announcement(plaintext, now);
+        }
+        let link = &mut self.links[place];
+        let route = link.route();
+        let counters = &mut shared.counters;
+        self.sealer.seal(link, route, plaintext, buffer, counters, now).then_some(route)
+    }
+
     /// Writes what arrived on a link, if that is due; and on another one in turn, in case the way
     /// back of that one fails.
     // protocol 4, report
@@ -152,5 +185,7 @@ impl Sealer {
     }
 }
 
+/// Bytes of acknowledgements in one datagram.
+const ACKNOWLEDGEMENTS_MAX: usize = 90;
 /// A link that brings no media is reported so much more seldom.
 const IDLE_REPORT_INTERVALS: u32 = 10;

@@ -1,4 +1,4 @@
-use super::Malformed;
+use super::{Malformed, Versions, take};
 
 /// A link's number within its session: 0 to 15, chosen by the initiator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -31,7 +31,8 @@ impl LinkNumber {
 /// | Noise message (types 1, 2) or ciphertext and 16-byte tag (3) ..
 /// ```
 ///
-/// Type 1 is the handshake's first message (session id 0), 2 its second, 3 sealed.
+/// Type 1 is the handshake's first message (session id 0), 2 its second, 3 sealed, 4 a refusal: the
+/// lowest and the highest version that its sender speaks, a byte each, and a tag of 16 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Datagram<'a> {
     /// The initiator's handshake message.
@@ -49,6 +50,15 @@ pub enum Datagram<'a> {
         session: u16,
         /// Noise message 2.
         message: &'a [u8],
+    },
+    /// The responder's refusal: no version in common.
+    Refusal {
+        /// The initiator's session id.
+        session: u16,
+        /// What the responder speaks.
+        versions: Versions,
+        /// Who does not know the lease cannot make it.
+        tag: &'a [u8; REFUSAL_TAG_BYTES],
     },
     /// Packets under the session's key.
     Sealed {
@@ -85,6 +95,14 @@ impl<'a> Datagram<'a> {
                 let number_low = u32::from_be_bytes(*number);
                 Ok(Self::Sealed { link, session, number_low, ciphertext })
             }
+            TYPE_REFUSAL => {
+                let mut rest = rest;
+                let [lowest, highest] = take(&mut rest)?;
+                let versions = Versions::new(lowest, highest);
+                let versions = versions.ok_or(Malformed("a range of versions that is none"))?;
+                let tag = rest.first_chunk().ok_or(Malformed("truncated datagram"))?;
+                Ok(Self::Refusal { session, versions, tag })
+            }
             0..=15 => Err(Malformed("unknown datagram type")),
             16.. => unreachable!("a nibble is at most 15"),
         }
@@ -102,6 +120,20 @@ pub fn write_response_header(out: &mut Vec<u8>, link: LinkNumber, session: u16) 
     out.extend_from_slice(&[TYPE_RESPONSE << 4 | link.0, high, low]);
 }
 
+/// Appends a refusal; `session` is the initiator's id.
+pub fn write_refusal(
+    out: &mut Vec<u8>,
+    link: LinkNumber,
+    session: u16,
+    versions: Versions,
+    tag: &[u8; REFUSAL_TAG_BYTES],
+) {
+    let [high, low] = session.to_be_bytes();
+    out.extend_from_slice(&[TYPE_REFUSAL << 4 | link.0, high, low]);
+    out.extend_from_slice(&[versions.lowest, versions.highest]);
+    out.extend_from_slice(tag);
+}
+
 /// Appends the header of a sealed datagram; `session` is the receiver's id.
 pub fn write_sealed_header(out: &mut Vec<u8>, link: LinkNumber, session: u16, number: u64) {
     let [high, low] = session.to_be_bytes();
@@ -111,9 +143,12 @@ pub fn write_sealed_header(out: &mut Vec<u8>, link: LinkNumber, session: u16, nu
 
 /// Bytes in front of a sealed datagram's ciphertext.
 pub const SEALED_HEADER_BYTES: usize = 7;
+/// Bytes of a refusal's tag.
+pub const REFUSAL_TAG_BYTES: usize = 16;
 /// Bytes of the AEAD's tag.
 pub const TAG_BYTES: usize = 16;
 
 const TYPE_INIT: u8 = 1;
 const TYPE_RESPONSE: u8 = 2;
 const TYPE_SEALED: u8 = 3;
+const TYPE_REFUSAL: u8 = 4;

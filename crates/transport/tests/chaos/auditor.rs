@@ -275,7 +275,10 @@ impl Application for Auditor {
                 self.end(channel, number.get());
             }
             Event::Established => self.forget(),
-            Event::Budget { .. } | Event::Link { .. } => {}
+            Event::Budget { .. }
+            | Event::Link { .. }
+            | Event::Refused { .. }
+            | Event::Announced { .. } => {}
         }
     }
 

@@ -3,13 +3,14 @@
 //! A failing scenario prints `SIM_SEED=..`; setting that variable runs it with that seed again.
 #![allow(clippy::unwrap_used, reason = "a scenario that cannot be set up has failed")]
 
+mod channels;
 mod cuts;
 mod exchange;
 mod harness;
 mod hostile;
 mod links;
 mod media;
-
+mod negotiation;
 mod rates;
 mod raw_peer;
 mod streaming;

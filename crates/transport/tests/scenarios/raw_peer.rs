@@ -46,7 +46,7 @@ impl RawPeer {
         rng.fill_bytes(&mut seed);
         let mut ephemeral = [0; 32];
         ChaCha20Rng::from_seed(seed).fill_bytes(&mut ephemeral);
-        let prologue = [&b"tautline/1"[..], &lease].concat();
+        let prologue = [&b"tautline/2"[..], &lease].concat();
         let mut state = snow::Builder::new("Noise_IK_25519_ChaChaPoly_BLAKE2s".parse().unwrap())
             .local_private_key(&*a.noise_secret())
             .and_then(|b2| {
@@ -58,13 +58,16 @@ impl RawPeer {
             .unwrap();
         let mut payload = [0; 35];
         payload[..2].copy_from_slice(&session.to_be_bytes());
+        payload[2..4].copy_from_slice(&[2, 2]);
         let mut message = [0; 131];
         assert_eq!(state.write_message(&payload, &mut message), Ok(131));
         assert_eq!(message, init[3..134], "the peer speaks as the vehicle did");
-        let mut id = [0; 2];
-        state.read_message(&response[3..], &mut id).unwrap();
+        let mut answer = [0; 3];
+        state.read_message(&response[3..], &mut answer).unwrap();
+        let [high, low, version] = answer;
+        assert_eq!(version, 2);
         let state = state.into_stateless_transport_mode().unwrap();
-        let peer_session = u16::from_be_bytes(id);
+        let peer_session = u16::from_be_bytes([high, low]);
         Self { operator, state, peer_session, next: 0, ephemeral, session, init, response }
     }
 
@@ -79,7 +82,7 @@ impl RawPeer {
         datagram
     }
 
-    fn say(&mut self, plaintext: &[u8], now: Instant) {
+    pub(crate) fn say(&mut self, plaintext: &[u8], now: Instant) {
         let datagram = self.seal(0, self.next, plaintext);
         self.next += 1;
         self.operator.handle_datagram(route(1), &datagram, now);
@@ -88,7 +91,7 @@ impl RawPeer {
         while self.operator.poll_transmit(&mut buffer, now).is_some() {}
     }
 
-    fn discarded(&self, what: Discard) -> u64 {
+    pub(crate) fn discarded(&self, what: Discard) -> u64 {
         self.operator.counters().discarded(what)
     }
 

@@ -1,8 +1,11 @@
 use std::fmt::Write;
 
+use proptest::prelude::*;
+use tautline_transport::channel::{Descriptor, Order, Priority};
 use tautline_transport::wire::stream::{self, Part};
 use tautline_transport::wire::{
-    Coded, Datagram, Packet, Packets, Ping, Pong, Prefix, Recent, Report, Tally,
+    Acknowledgement, Announcement, Coded, Datagram, Packet, Packets, Ping, Pong, Prefix, Recent,
+    Report, Tally,
 };
 use tautline_transport::{ChannelNumber, Identity, LinkNumber};
 use tautline_units::{ByteCount, Duration, Instant};
@@ -88,6 +91,36 @@ fn packets() -> Vec<(&'static str, Vec<u8>)> {
         coded.write_header(out);
         out.extend_from_slice(coded.symbol);
     });
+    let beside = ChannelNumber::new(200);
+    let coded = Coded { channel: beside, ..coded };
+    add("repair packet of channel 200", Packet::Coded(coded), &|out| {
+        coded.write_header(out);
+        out.extend_from_slice(coded.symbol);
+    });
+    let announcement = Announcement {
+        channel: beside,
+        order: Order::ByDeadline,
+        priority: Priority::Data,
+        total: 40,
+        at: 0,
+        bytes: b"\x05/scan\x03cd",
+    };
+    add("announcement", Packet::Announcement(announcement), &|out| announcement.write(out));
+    let acknowledgement = Acknowledgement { channel: beside, received: 9 };
+    add("acknowledgement", Packet::Acknowledgement(acknowledgement), &|out| {
+        acknowledgement.write(out);
+    });
+    let descriptor = Descriptor {
+        topic: "/scan".into(),
+        message_encoding: "cdr".into(),
+        schema_name: "Scan".into(),
+        schema_encoding: "ros2msg".into(),
+        schema: b"float32 x".into(),
+    };
+    let mut bytes = Vec::new();
+    descriptor.write(&mut bytes);
+    assert_eq!(Descriptor::parse(&bytes), Ok(descriptor));
+    all.push(("descriptor", bytes));
     all.push(("block prefix", prefix.to_bytes().to_vec()));
     let part =
         Part { last: true, unit_low: 0xcdef, index: 2, deadline_low: 0x1234, payload: b"payload" };
@@ -133,7 +166,22 @@ fn any_truncation_of_a_packet_is_malformed() {
     for length in 0..24 {
         assert!(Datagram::parse(&[0x35; 24][..length]).is_err());
     }
-    for kind in [0x00, 0x40, 0xf0] {
+    for kind in [0x00, 0x50, 0xf0] {
         assert!(Datagram::parse(&[kind; 64]).is_err());
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_a_row_of_packets_or_end_one(
+        bytes in prop::collection::vec(prop_oneof![any::<u8>(), (0_u8..16).prop_map(|kind| kind << 4)], 0..400),
+    ) {
+        let packets: Vec<_> = Packets::of(&bytes).collect();
+        // Every packet but the fields behind one takes three bytes or more of its own.
+        prop_assert!(packets.len() <= bytes.len() + 1);
+        for (at, packet) in packets.iter().enumerate() {
+            prop_assert!(packet.is_ok() || at + 1 == packets.len());
+        }
+        let _ = Datagram::parse(&bytes);
     }
 }

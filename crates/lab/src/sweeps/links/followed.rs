@@ -80,6 +80,7 @@ impl Application for Followed {
 fn sealed(datagram: &[u8]) -> Option<Sealed> {
     match Datagram::parse(datagram) {
         Ok(Datagram::Sealed { link, number_low, .. }) => Some((link, number_low)),
-        Ok(Datagram::Init { .. } | Datagram::Response { .. }) | Err(_) => None,
+        Ok(Datagram::Init { .. } | Datagram::Response { .. } | Datagram::Refusal { .. })
+        | Err(_) => None,
     }
 }

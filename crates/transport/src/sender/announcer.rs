@@ -1,0 +1,194 @@
+use std::collections::BTreeMap;
+
+use tautline_units::{Bitrate, ByteCount, Duration, Instant};
+
+use crate::channel::{Channel, ChannelNumber, Descriptor, Order, Priority};
+use crate::wire::{Acknowledgement, Announcement};
+
+/// Announces channels to the peer, part by part, until it has acknowledged all of each.
+///
+/// First the beginning of every one, so that the peer takes its units; then the rest. Paced, so
+/// that nothing of it is felt.
+#[derive(Debug)]
+pub(crate) struct Announcer {
+    channels: BTreeMap<ChannelNumber, Announcing>,
+    /// When the next part may leave.
+    due_at: Instant,
+}
+
+/// A channel that the peer does not know all of.
+#[derive(Debug)]
+struct Announcing {
+    order: Order,
+    priority: Priority,
+    descriptor: Vec<u8>,
+    /// What the peer has of it.
+    acknowledged: usize,
+    /// Up to where it was sent since the last round began; `None` before anything was.
+    sent: Option<usize>,
+    /// Acknowledgements in a row that told nothing new: a part before what they answer is missing.
+    stuck: u8,
+}
+
+impl Announcer {
+    /// Begins to announce `channels`.
+    pub(crate) fn new<'a>(channels: impl Iterator<Item = &'a Channel>, now: Instant) -> Self {
+        let mut announcer = Self { channels: BTreeMap::new(), due_at: now };
+        channels.for_each(|channel| announcer.add(channel));
+        announcer
+    }
+
+    /// Announces one more; the two that every session has only if there is something to say.
+    pub(crate) fn add(&mut self, channel: &Channel) {
+        let given = matches!(channel.priority, Priority::Command | Priority::Media);
+        if given && channel.descriptor == Descriptor::default() {
+            return;
+        }
+        let mut descriptor = Vec::new();
+        channel.descriptor.write(&mut descriptor);
+        let Channel { order, priority, .. } = *channel;
+        let announcing =
+            Announcing { order, priority, descriptor, acknowledged: 0, sent: None, stuck: 0 };
+        self.channels.insert(channel.number, announcing);
+    }
+
+    /// When the next part is due; `None` once the peer knows everything.
+    pub(crate) fn due_at(&self) -> Option<Instant> {
+        (!self.channels.is_empty()).then_some(self.due_at)
+    }
+
+    /// Waits: there is no link to announce over.
+    pub(crate) fn wait(&mut self, now: Instant) {
+        if self.due_at <= now {
+            self.due_at = now + LINK_PAUSE;
+        }
+    }
+
+    /// Writes the part that is due now.
+    pub(crate) fn write_due(&mut self, out: &mut Vec<u8>, now: Instant) -> bool {
+        if now < self.due_at {
+            return false;
+        }
+        let place = |announcing: &Announcing| announcing.sent.unwrap_or(0);
+        let fresh = self.channels.iter().find(|(_, announcing)| announcing.sent.is_none());
+        let unsent = |(_, announcing): &(&ChannelNumber, &Announcing)| {
+            place(announcing) < announcing.descriptor.len()
+        };
+        let next = fresh.or_else(|| self.channels.iter().find(unsent)).map(|(channel, _)| *channel);
+        let next = next.and_then(|channel| Some((channel, self.channels.get_mut(&channel)?)));
+        let Some((channel, announcing)) = next else {
+            // All was sent: after a while, again what nobody has acknowledged.
+            for announcing in self.channels.values_mut() {
+                announcing.sent = Some(announcing.acknowledged);
+            }
+            self.due_at = now + ROUND_PAUSE;
+            return false;
+        };
+        let at = announcing.sent.unwrap_or(0);
+        let end = (at + PART_BYTES).min(announcing.descriptor.len());
+        announcing.sent = Some(end);
+        let before = out.len();
+        Announcement {
+            channel,
+            order: announcing.order,
+            priority: announcing.priority,
+            total: announcing.descriptor.len() as u16,
+            at: at as u16,
+            bytes: &announcing.descriptor[at..end],
+        }
+        .write(out);
+        self.due_at = now + RATE.time_for(ByteCount::new((out.len() - before) as u64));
+        true
+    }
+
+    /// Takes what the peer has of a channel's announcement.
+    pub(crate) fn on_acknowledged(&mut self, told: Acknowledgement) {
+        let Some(announcing) = self.channels.get_mut(&told.channel) else { return };
+        let received = usize::from(told.received).min(announcing.descriptor.len());
+        if received > announcing.acknowledged {
+            (announcing.acknowledged, announcing.stuck) = (received, 0);
+        } else {
+            announcing.stuck += 1;
+        }
+        if announcing.stuck == STUCK_MAX {
+            (announcing.sent, announcing.stuck) = (Some(announcing.acknowledged), 0);
+        }
+        if announcing.acknowledged >= announcing.descriptor.len() {
+            self.channels.remove(&told.channel);
+        }
+    }
+}
+
+/// Bytes of a descriptor in one part: 3 ms of a link of 1 Mbit/s, and it fits the smallest
+/// datagram beside nothing else.
+const PART_BYTES: usize = 110;
+/// All schemas of ours within four seconds; a sixteenth of a link of 1 Mbit/s.
+const RATE: Bitrate = Bitrate::from_kbps(64);
+/// Until it is looked again whether a link is up.
+const LINK_PAUSE: Duration = Duration::from_millis(20);
+/// As TCP has it: fewer are parts that overtook each other.
+const STUCK_MAX: u8 = 3;
+/// A slow link's round trip.
+const ROUND_PAUSE: Duration = Duration::from_millis(300);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{Packet, Packets};
+
+    fn channel(number: u8, schema_bytes: usize) -> Channel {
+        Channel {
+            number: ChannelNumber::new(number),
+            order: Order::ByDeadline,
+            priority: Priority::Data,
+            rate_cap: Some(Bitrate::from_kbps(64)),
+            descriptor: Descriptor {
+                topic: format!("/{number}"),
+                schema: vec![number; schema_bytes],
+                ..Descriptor::default()
+            },
+        }
+    }
+
+    #[test]
+    fn the_peer_knows_every_channel_at_last_though_half_of_the_parts_are_lost() {
+        let channels = [channel(2, 3_000), channel(3, 0), channel(200, 20_000)];
+        let mut announcer = Announcer::new(channels.iter(), Instant::ZERO);
+        // What the peer has: bytes without a gap, by channel.
+        let mut known: BTreeMap<ChannelNumber, Vec<u8>> = BTreeMap::new();
+        let (mut sent, mut bytes) = (0, Vec::new());
+        while let Some(at) = announcer.due_at() {
+            bytes.clear();
+            if !announcer.write_due(&mut bytes, at) {
+                continue;
+            }
+            sent += 1;
+            assert!(sent < 4_000, "it never ends");
+            // Every other part is lost, and every third acknowledgement.
+            if (sent / 3) % 2 == 0 {
+                continue;
+            }
+            let Some(Ok(Packet::Announcement(part))) = Packets::of(&bytes).next() else {
+                panic!("no announcement")
+            };
+            let received = known.entry(part.channel).or_default();
+            if received.len() == usize::from(part.at) {
+                received.extend_from_slice(part.bytes);
+            }
+            if sent % 3 != 0 {
+                let received = received.len() as u16;
+                announcer.on_acknowledged(Acknowledgement { channel: part.channel, received });
+            }
+        }
+        for channel in channels {
+            let descriptor = Descriptor::parse(&known[&channel.number]);
+            assert_eq!(descriptor, Ok(channel.descriptor));
+        }
+    }
+
+    #[test]
+    fn a_channel_that_says_nothing_new_is_not_announced() {
+        let given = [Channel::command(), Channel::media()];
+        assert_eq!(Announcer::new(given.iter(), Instant::ZERO).due_at(), None);
+    }
+}
