@@ -192,7 +192,7 @@ describe.each(Object.entries(PARSERS))('%s', (_, parse) => {
 });
 
 describe('commandMessage', () => {
-  const wish = { steering: -0.25, throttle: 0.5, brake: 0.125, gear: Gear.Reverse, emergencyStop: true };
+  const demand = { steering: -0.25, throttle: 0.5, brake: 0.125, gear: Gear.Reverse, emergencyStop: true };
 
   function controlsOf(message: Uint8Array) {
     expect(message[0]).toBe(1);
@@ -201,22 +201,22 @@ describe('commandMessage', () => {
     return Command.getRootAsCommand(buffer).controls()!;
   }
 
-  it('carries the wish', () => {
-    const controls = controlsOf(commandMessage(wish, 1));
+  it('carries what is asked of the vehicle', () => {
+    const controls = controlsOf(commandMessage(demand, 1));
     expect([controls.steering(), controls.throttle(), controls.brake()]).toEqual([-0.25, 0.5, 0.125]);
     expect([controls.gear(), controls.emergencyStop()]).toEqual([Gear.Reverse, true]);
   });
 
   it('writes the time in nanoseconds, to the microsecond', () => {
-    expect(controlsOf(commandMessage(wish, 1_760_000_000_123.456)).sentAtNs()).toBe(1_760_000_000_123_456_000n);
+    expect(controlsOf(commandMessage(demand, 1_760_000_000_123.456)).sentAtNs()).toBe(1_760_000_000_123_456_000n);
   });
 
   it('writes time 0 while the operator\'s clock is not known', () => {
-    expect(controlsOf(commandMessage(wish, null)).sentAtNs()).toBe(0n);
+    expect(controlsOf(commandMessage(demand, null)).sentAtNs()).toBe(0n);
   });
 
   it('leaves the sequence to the operator', () => {
-    expect(controlsOf(commandMessage(wish, 1)).sequence()).toBe(0n);
+    expect(controlsOf(commandMessage(demand, 1)).sequence()).toBe(0n);
   });
 });
 

@@ -138,12 +138,12 @@ export function flatBuffer(message: ArrayBuffer, hasIdentifier: (buffer: ByteBuf
  * `sentAtMs`: Unix time on the operator's clock, by which the operator drops a command that was held
  * up; null while that clock is not known yet. The operator's process fills in the sequence.
  */
-export function commandMessage(wish: Controlled, sentAtMs: number | null): Uint8Array<ArrayBuffer> {
+export function commandMessage(demand: Controlled, sentAtMs: number | null): Uint8Array<ArrayBuffer> {
   const sentAtNs = BigInt(Math.round((sentAtMs ?? 0) * 1000)) * 1000n;
   const builder = new Builder(64);
   Command.startCommand(builder);
   Command.addControls(builder, Controls.createControls(
-    builder, 0n, sentAtNs, wish.steering, wish.throttle, wish.brake, wish.gear, wish.emergencyStop));
+    builder, 0n, sentAtNs, demand.steering, demand.throttle, demand.brake, demand.gear, demand.emergencyStop));
   Command.finishCommandBuffer(builder, Command.endCommand(builder));
   return withKind(TO_OPERATOR.command, builder.asUint8Array());
 }

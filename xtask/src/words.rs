@@ -1,11 +1,11 @@
 //! Words that docs/glossary.md refuses, in names and in text.
 //!
 //! What stands in code font in the last column of its table is refused in any form (`heal` refuses
-//! "healed" and `healing_period`); a word with a capital is refused as a type's name only. What
-//! stands there otherwise depends on the sentence and is left to readers.
+//! "healed" and `healing_period`); a word with a capital is refused as the name of a type in Rust
+//! only. What stands there otherwise depends on the sentence and is left to readers.
 
 use crate::fault;
-use crate::source::Source;
+use crate::source::{Language, Source};
 
 /// A word, or a phrase of several, and what is said in its place.
 #[derive(Debug, PartialEq, Eq)]
@@ -46,9 +46,11 @@ pub(crate) fn refused(glossary: &str) -> Vec<Refused> {
 /// Names every line that says a refused word where no exception allows it.
 pub(crate) fn faults(source: &Source, refused: &[Refused]) -> Vec<String> {
     let mut faults = Vec::new();
+    let code = if source.language == Language::Rust { source.code() } else { Vec::new() };
     for (index, line) in source.text.lines().enumerate() {
         let said = words(line);
-        let names = || line.split(|c: char| !c.is_alphanumeric() && c != '_');
+        let code = code.get(index).map_or("", String::as_str);
+        let names = || code.split(|c: char| !c.is_alphanumeric() && c != '_');
         for refused in refused {
             let is_said = if refused.is_type {
                 names().any(|name| name == refused.words[0])
@@ -114,6 +116,8 @@ const EXCEPTIONS: &[Exception] = &[
     Exception { place: "CHANGELOG.md", word: "" },
     // Its tests need bad samples.
     Exception { place: "xtask/src/", word: "" },
+    // So the crate `reed-solomon-simd` calls its functions.
+    Exception { place: "peers/src/block/reed_solomon_simd.rs", word: "shard" },
 ];
 
 #[cfg(test)]

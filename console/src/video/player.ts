@@ -5,7 +5,7 @@ import { Rate } from '../rate';
 import type { VideoView } from '../report';
 import { stampAge } from '../stamp';
 import type { PictureFormat, Slice } from '../wire';
-import { Pace } from './pace';
+import { LoadAdaptation } from './load-adaptation';
 import { Painter } from './painter';
 import type { Screen } from './screen';
 import { Stages } from './stages';
@@ -15,8 +15,8 @@ const WINDOW_MS = 10_000;
 // Eight strips at 120 pictures/s for ten seconds.
 const SAMPLES_MAX = 9_600;
 const STAMP_EVERY_MS = 1_000;
-// A wish takes a round trip and an encoder's turn: asking more often only makes more IDRs.
-const WISH_EVERY_MS = 250;
+// A request takes a round trip and an encoder's turn: asking more often only makes more IDRs.
+const REQUEST_EVERY_MS = 250;
 // Pictures whose strips are still coming; more than that never complete.
 const OPEN_PICTURES_MAX = 32;
 
@@ -27,7 +27,7 @@ const DROPS: readonly PlayerDrop[] = [
 /** Takes slices, shows strips, and knows how late they were. */
 export class Player {
   #decoders: StripDecoder[] = [];
-  #wished: number[] = [];
+  #requestedAtMs: number[] = [];
   readonly #drops = new Counters<PlayerDrop>(DROPS);
   readonly #latency = new LatencyWindow(WINDOW_MS, SAMPLES_MAX);
   readonly #stages = new Stages(WINDOW_MS, SAMPLES_MAX);
@@ -39,15 +39,15 @@ export class Player {
   /** Picture number to the mask of its drawn strips. */
   readonly #open = new Map<number, number>();
   readonly #painter: Painter;
-  #pace = new Pace();
+  #load = new LoadAdaptation();
   #stamp: VideoView['stamp'] = null;
   #stampedAtMs = 0;
 
-  /** `wish`: bit n set, strip n wants an IDR. `atNextFrame`: calls once, before the screen's next frame. */
+  /** `requestKeyframe`: bit n set, strip n wants an IDR. `atNextFrame`: calls once, before the screen's next frame. */
   constructor(
     readonly screen: Screen,
     readonly clock: OperatorClock,
-    readonly wish: (strips: number) => void,
+    readonly requestKeyframe: (strips: number) => void,
     atNextFrame: (call: () => void) => void,
   ) {
     this.#painter = new Painter({
@@ -59,9 +59,9 @@ export class Player {
   /** Decoders begin anew: what came before belongs to another connection, or is of another size. */
   start(picture: PictureFormat): void {
     this.stop();
-    this.#pace = new Pace();
+    this.#load = new LoadAdaptation();
     this.screen.arrange(picture);
-    this.#wished = picture.strips.map(() => -Infinity);
+    this.#requestedAtMs = picture.strips.map(() => -Infinity);
     this.#decoders = picture.strips.map((_, strip) => new StripDecoder(
       strip,
       { codec: picture.codec, optimizeForLatency: true },
@@ -74,9 +74,9 @@ export class Player {
         },
         drop: (name, count) => {
           this.#drops.add(name, count);
-          if (name === 'decoder behind') this.#pace.addLost(count);
+          if (name === 'decoder behind') this.#load.addLost(count);
         },
-        wish: () => this.#want(strip),
+        requestKeyframe: () => this.#want(strip),
       },
     ));
   }
@@ -101,7 +101,7 @@ export class Player {
 
   /** Frame decimation: every n-th picture is to be coded. */
   get pictureInterval(): number {
-    return this.#pace.pictureInterval;
+    return this.#load.pictureInterval;
   }
 
   view(): VideoView {
@@ -127,7 +127,7 @@ export class Player {
     if (origin.skip || clock === null) return;
     // A page may be far from the operator's process: that is no fault of its computer.
     const arrivesAtMs = handedOnAtMs(origin, clock.offsetMs) + clock.rttMs / 2;
-    this.#pace.add(origin, decodedAtMs - arrivesAtMs, decodedAtMs);
+    this.#load.add(origin, decodedAtMs - arrivesAtMs, decodedAtMs);
   }
 
   #draw(frame: VideoFrame, origin: Origin): void {
@@ -168,8 +168,8 @@ export class Player {
 
   #want(strip: number): void {
     const now = nowMs();
-    if (now - (this.#wished[strip] ?? -Infinity) < WISH_EVERY_MS) return;
-    this.#wished[strip] = now;
-    this.wish(1 << strip);
+    if (now - (this.#requestedAtMs[strip] ?? -Infinity) < REQUEST_EVERY_MS) return;
+    this.#requestedAtMs[strip] = now;
+    this.requestKeyframe(1 << strip);
   }
 }

@@ -65,7 +65,7 @@ class FakeChunk {
 
 let shown: Origin[];
 let drops: Record<string, number>;
-let wishes: number;
+let requests: number;
 let pictures: number;
 
 beforeEach(() => {
@@ -73,7 +73,7 @@ beforeEach(() => {
   vi.stubGlobal('EncodedVideoChunk', FakeChunk);
   FakeVideoDecoder.opened = [];
   FakeVideoDecoder.refusesConfig = false;
-  [shown, drops, wishes, pictures] = [[], {}, 0, 0];
+  [shown, drops, requests, pictures] = [[], {}, 0, 0];
 });
 afterEach(() => vi.unstubAllGlobals());
 
@@ -81,7 +81,7 @@ function makeStrip(): StripDecoder {
   return new StripDecoder(2, { codec: 'avc1.42c01f' }, {
     frame: (_, origin) => shown.push(origin),
     drop: (name, count) => { drops[name] = (drops[name] ?? 0) + count; },
-    wish: () => { wishes += 1; },
+    requestKeyframe: () => { requests += 1; },
   });
 }
 
@@ -97,7 +97,7 @@ describe('the start', () => {
   it('drops and counts all before the first IDR, asks for one, and opens no decoder', () => {
     const strip = makeStrip();
     for (const kind of ['predicted', 'skip', 'predicted'] as const) strip.feed(slice(kind), 0);
-    expect([drops, wishes, opened.opened.length]).toEqual([{ 'awaiting IDR': 3 }, 3, 0]);
+    expect([drops, requests, opened.opened.length]).toEqual([{ 'awaiting IDR': 3 }, 3, 0]);
   });
 
   it('decodes from the IDR on, a key chunk first, with timestamps that rise', () => {
@@ -106,7 +106,7 @@ describe('the start', () => {
     expect(newest().waiting.map((chunk) => chunk.type)).toEqual(['key', 'delta', 'delta', 'key']);
     const timestamps = newest().waiting.map((chunk) => chunk.timestamp);
     expect(timestamps).toEqual([...new Set(timestamps)].sort((a, b) => a - b));
-    expect([drops, wishes, opened.opened.length]).toEqual([{}, 0, 1]);
+    expect([drops, requests, opened.opened.length]).toEqual([{}, 0, 1]);
   });
 });
 
@@ -151,16 +151,16 @@ describe('a decoder error', () => {
     const strip = makeStrip();
     strip.feed(slice('idr'), 0);
     newest().fail();
-    expect([drops, wishes, newest().state]).toEqual([{ 'decoder error': 1 }, 1, 'closed']);
+    expect([drops, requests, newest().state]).toEqual([{ 'decoder error': 1 }, 1, 'closed']);
   });
 
-  it('is followed by drops and wishes until an IDR, which opens a new decoder', () => {
+  it('is followed by drops and requests until an IDR, which opens a new decoder', () => {
     const strip = makeStrip();
     strip.feed(slice('idr'), 0);
     newest().fail();
     strip.feed(slice('predicted'), 10);
     strip.feed(slice('predicted'), 20);
-    expect([drops, wishes]).toEqual([{ 'decoder error': 1, 'awaiting IDR': 2 }, 3]);
+    expect([drops, requests]).toEqual([{ 'decoder error': 1, 'awaiting IDR': 2 }, 3]);
     expect(opened.opened.length).toBe(1);
     strip.feed(slice('idr'), 30);
     strip.feed(slice('predicted'), 40);
@@ -178,7 +178,7 @@ describe('a decoder error', () => {
     strip.feed(slice('idr'), 10);
     before.fail();
     strip.feed(slice('predicted'), 20);
-    expect([drops, wishes, newest().waiting.length]).toEqual([{ 'decoder error': 1 }, 1, 2]);
+    expect([drops, requests, newest().waiting.length]).toEqual([{ 'decoder error': 1 }, 1, 2]);
   });
 
   it('thrown by decode counts the same', () => {
@@ -186,7 +186,7 @@ describe('a decoder error', () => {
     strip.feed(slice('idr'), 0);
     newest().throwsOnDecode = true;
     strip.feed(slice('predicted'), 10);
-    expect([drops, wishes, newest().state]).toEqual([{ 'decoder error': 1 }, 1, 'closed']);
+    expect([drops, requests, newest().state]).toEqual([{ 'decoder error': 1 }, 1, 'closed']);
     strip.feed(slice('predicted'), 20);
     expect(drops).toEqual({ 'decoder error': 1, 'awaiting IDR': 1 });
   });
@@ -196,7 +196,7 @@ describe('a decoder error', () => {
     opened.refusesConfig = true;
     strip.feed(slice('idr'), 0);
     strip.feed(slice('idr'), 10);
-    expect([drops, wishes]).toEqual([{ 'decoder error': 2 }, 2]);
+    expect([drops, requests]).toEqual([{ 'decoder error': 2 }, 2]);
     opened.refusesConfig = false;
     strip.feed(slice('idr'), 20);
     expect(newest().waiting.length).toBe(1);
@@ -212,9 +212,9 @@ describe('falling behind', () => {
     expect(drops).toEqual({});
     const slow = newest();
     strip.feed(slice('predicted'), 131);
-    expect([drops, wishes, slow.state]).toEqual([{ 'decoder behind': 4 }, 1, 'closed']);
+    expect([drops, requests, slow.state]).toEqual([{ 'decoder behind': 4 }, 1, 'closed']);
     strip.feed(slice('predicted'), 140);
-    expect([drops, wishes]).toEqual([{ 'decoder behind': 4, 'awaiting IDR': 1 }, 2]);
+    expect([drops, requests]).toEqual([{ 'decoder behind': 4, 'awaiting IDR': 1 }, 2]);
     strip.feed(slice('idr'), 150);
     newest().putOut();
     expect(opened.opened.length).toBe(2);
@@ -236,7 +236,7 @@ describe('falling behind', () => {
     newest().putOut();
     newest().putOut();
     strip.feed(slice('predicted'), 1_040);
-    expect([drops, wishes]).toEqual([{}, 0]);
+    expect([drops, requests]).toEqual([{}, 0]);
   });
 
   it('is not a burst after an outage', () => {
@@ -250,7 +250,7 @@ describe('falling behind', () => {
     const strip = makeStrip();
     strip.feed(slice('idr'), 0);
     for (let count = 1; count <= 60; count += 1) strip.feed(slice('predicted'), 0);
-    expect([drops, wishes]).toEqual([{ 'decoder behind': 61 }, 1]);
+    expect([drops, requests]).toEqual([{ 'decoder behind': 61 }, 1]);
   });
 });
 

@@ -26,7 +26,7 @@ export interface StripEvents {
   frame(frame: VideoFrame, origin: Origin): void;
   drop(name: StripDrop, count: number): void;
   /** This strip wants an IDR. */
-  wish(): void;
+  requestKeyframe(): void;
 }
 
 // What waits longer to be decoded is better skipped. In time, not in slices: after an outage dozens come at once,
@@ -65,7 +65,7 @@ export class StripDecoder {
       this.#startOver();
     } else if (this.#awaitingIdr && slice.kind !== 'idr') {
       this.events.drop('awaiting IDR', 1);
-      this.events.wish();
+      this.events.requestKeyframe();
     } else {
       this.#decode(slice, nowMs);
     }
@@ -152,6 +152,6 @@ export class StripDecoder {
   #startOver(): void {
     this.close();
     this.#awaitingIdr = true;
-    this.events.wish();
+    this.events.requestKeyframe();
   }
 }

@@ -4,7 +4,7 @@ use crate::Error;
 use crate::generated::link_action::{self as wire_action, LinkAction as Root};
 use crate::wire::{Kind, codec};
 
-/// The console's wish to cut or restore an emulated link.
+/// What the console asks of an emulated link: to be cut or restored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LinkAction {
     /// Index into [`OperatorStatus::emulated_links`](crate::OperatorStatus::emulated_links).

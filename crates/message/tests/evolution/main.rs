@@ -94,9 +94,9 @@ fn operator_status_is_read_both_ways() {
     assert_eq!((old.units_received(), old.slices_shown()), (40, 38));
 }
 
-/// What a later version appends, an old reader passes over; what it lacks, a new one fills in.
+/// What a later version appends, an old reader skips; what it lacks, a new one fills in.
 #[test]
-fn a_field_that_is_not_known_is_passed_over() {
+fn a_field_that_is_not_known_is_skipped() {
     let mut builder = FlatBufferBuilder::new();
     let name = builder.create_string("modem");
     let table = builder.start_table();

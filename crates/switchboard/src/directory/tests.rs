@@ -275,7 +275,7 @@ fn only_listed_keys_under_their_own_names_are_served() {
 }
 
 #[test]
-fn what_only_a_switchboard_says_and_nonsense_end_the_connection() {
+fn what_only_a_switchboard_says_and_malformed_bytes_end_the_connection() {
     let mut scene = Scene::new();
     for id in [1, 2] {
         scene.act(Call(id, ROVER));

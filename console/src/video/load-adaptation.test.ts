@@ -1,28 +1,28 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { Pace } from './pace';
+import { LoadAdaptation } from './load-adaptation';
 
 const PERIOD_MS = 1_000 / 60;
-let pace: Pace;
+let load: LoadAdaptation;
 let nowMs: number;
 let picture: number;
 
-beforeEach(() => { [pace, nowMs, picture] = [new Pace(), 0, 0]; });
+beforeEach(() => { [load, nowMs, picture] = [new LoadAdaptation(), 0, 0]; });
 
 /** Slices of six strips for so long, each `tookMs(pictureInterval)` old when decoded. */
 function run(seconds: number, tookMs: (pictureInterval: number) => number, periodMs = PERIOD_MS): number {
   const untilMs = nowMs + seconds * 1_000;
   while (nowMs < untilMs) {
-    picture += pace.pictureInterval;
-    nowMs += periodMs * pace.pictureInterval;
+    picture += load.pictureInterval;
+    nowMs += periodMs * load.pictureInterval;
     const origin = { picture, capturedAtUs: nowMs * 1_000, skip: false, encodedAfterUs: 0, handedOnAfterUs: 0, fedAtMs: 0 };
-    for (let strip = 0; strip < 6; strip += 1) pace.add({ ...origin, strip }, tookMs(pace.pictureInterval), nowMs);
+    for (let strip = 0; strip < 6; strip += 1) load.add({ ...origin, strip }, tookMs(load.pictureInterval), nowMs);
   }
-  return pace.pictureInterval;
+  return load.pictureInterval;
 }
 
 const keepsUpWithHalf = (pictureInterval: number) => (pictureInterval >= 2 ? 8 : 90);
 
-describe('pace', () => {
+describe('load adaptation', () => {
   it('takes every picture while slices are decoded in time', () => {
     expect(run(60, () => 25)).toBe(1);
   });
@@ -33,8 +33,8 @@ describe('pace', () => {
   });
 
   it('counts what was given up as late', () => {
-    run(1.5, () => { pace.addLost(2); return 8; });
-    expect(pace.pictureInterval).toBe(2);
+    run(1.5, () => { load.addLost(2); return 8; });
+    expect(load.pictureInterval).toBe(2);
   });
 
   it('is not moved by what comes late at once after an outage', () => {
@@ -45,7 +45,7 @@ describe('pace', () => {
 
   it('leaves ten pictures a second, however late they are', () => {
     expect(run(60, () => 500)).toBe(6);
-    pace = new Pace();
+    load = new LoadAdaptation();
     expect(run(60, () => 500, 1_000 / 30)).toBe(3);
   });
 
@@ -63,7 +63,7 @@ describe('pace', () => {
 
   it('goes back to every picture when the computer has time again', () => {
     run(10, () => 90);
-    expect(pace.pictureInterval).toBe(6);
+    expect(load.pictureInterval).toBe(6);
     expect(run(60, () => 8)).toBe(1);
   });
 });

@@ -21,7 +21,7 @@ const TRIAL_MS = 10_000;
  * tried.
  * Each trial that fails doubles the time until the next.
  */
-export class Pace {
+export class LoadAdaptation {
   #pictureInterval = 1;
   /** The topmost strip's newest. */
   #newest: Origin | null = null;
