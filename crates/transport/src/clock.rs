@@ -35,7 +35,7 @@ impl ClockEstimate {
     }
 }
 
-/// Keeps the tightest bounds on the offset that any link has shown of late.
+/// The tightest bounds on the offset that any link has shown of late.
 ///
 /// A pong with times t0 (ours), t1, t2 (peer's), t3 (ours) says t2 - t3 <= offset <= t1 - t0, as
 /// no delay is negative. The smallest t1 - t0 and the largest t2 - t3 over all links within

@@ -78,7 +78,7 @@ pub(crate) struct Link {
     mtu: Mtu,
 }
 
-/// What a call changed that others go by.
+/// Changes by one call that others go by.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Change {
     /// Whether the application's budget may be another.

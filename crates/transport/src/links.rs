@@ -22,7 +22,8 @@ pub(crate) struct Links {
     carrying: Carrying,
 }
 
-/// Which links may carry media: those that are trusted or, if none is, those that are up.
+/// The rule for which links may carry media: those that are trusted or, if none is, those that are
+/// up.
 ///
 /// Suspicion moves media to better links. Where there is none, a short stall is better waited for
 /// than answered by a pause; silence ends that.

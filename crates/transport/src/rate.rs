@@ -43,7 +43,7 @@ pub trait Controller: Debug + Send {
     }
 }
 
-/// What a controller sees when a report comes.
+/// A controller's view when a report comes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct View {
     /// The rates of the last tenth of a second, once for each.
@@ -71,7 +71,7 @@ pub struct View {
     pub now: Instant,
 }
 
-/// What a controller grants.
+/// A controller's decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grant {
     /// The rate at which to pace.
@@ -86,7 +86,7 @@ pub struct Grant {
     pub probing: bool,
 }
 
-/// Which controller, and its numbers.
+/// The choice of a controller, and its numbers.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {

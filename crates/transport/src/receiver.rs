@@ -23,7 +23,7 @@ use inboxes::Inboxes;
 pub(crate) use reports::Arrivals;
 use stream::Stream;
 
-/// What is on its way in: the units of each channel, and the streaming code's end.
+/// The receiving half of a session: the units of each channel, and the streaming code's end.
 #[derive(Debug)]
 pub(crate) struct Receiver {
     inboxes: Inboxes,

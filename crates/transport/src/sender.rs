@@ -29,7 +29,7 @@ use planner::{Planner, Unit, UnitPlan};
 use protect::Plan;
 use recovery::Recovery;
 
-/// What sending needs beside the links.
+/// The sending half of a session.
 #[derive(Debug)]
 pub(crate) struct Sender {
     planner: Box<dyn Planner>,

@@ -1,4 +1,4 @@
-/// Which packet numbers of one link and direction have arrived.
+/// A window of the numbers that have arrived: packets of one link and direction, or units.
 ///
 /// Remembers the [`Window::SPAN`] numbers up to the highest; anything older is refused, because it
 /// cannot be told from a replay. 256 bytes, O(1) but for a jump ahead.
@@ -10,7 +10,7 @@ pub(crate) struct Window {
     seen: [u64; WORDS],
 }
 
-/// What the window says to a packet number.
+/// The window's word on a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// It never came.

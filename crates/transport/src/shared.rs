@@ -5,7 +5,7 @@ use crate::config::Config;
 use crate::counters::{Counters, Discard};
 use crate::event::Event;
 
-/// What every part of a session goes by and writes to.
+/// The configuration, counters and events that every part of a session shares.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) config: Config,

@@ -21,7 +21,7 @@ pub(crate) struct Initiator {
     doorman: Doorman,
 }
 
-/// Tells a first message of this lease from noise without a key agreement.
+/// A check that tells a first message of this lease from noise without a key agreement.
 ///
 /// A first message ends in a tag: HMAC-BLAKE2s over the Noise message, cut to 16 bytes, under the
 /// lease id and the responder's X25519 key. Who does not know the lease cannot make the responder
@@ -74,7 +74,7 @@ impl std::fmt::Debug for Initiator {
     }
 }
 
-/// What a completed handshake gives the initiator.
+/// The initiator's outcome of a completed handshake.
 #[derive(Debug)]
 pub(crate) struct Accepted {
     pub(crate) keys: Keys,
@@ -84,7 +84,7 @@ pub(crate) struct Accepted {
     pub(crate) version: u8,
 }
 
-/// What an accepted first message gives the responder.
+/// The responder's outcome of an accepted first message.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) keys: Keys,
@@ -96,7 +96,7 @@ pub(crate) struct Answer {
     pub(crate) version: u8,
 }
 
-/// Why a first message is not answered.
+/// A reason why a first message is not answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
     /// Not a first message for this key and lease.

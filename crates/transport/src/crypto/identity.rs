@@ -13,13 +13,13 @@ pub struct Identity {
     signing: SigningKey,
 }
 
-/// Who a machine is to others: the Ed25519 key that answers to its [`Identity`].
+/// A machine's name to others: the Ed25519 key that answers to its [`Identity`].
 ///
 /// Text form: 64 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PublicKey([u8; 32]);
 
-/// Why a text is no key.
+/// A reason why a text is no key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {

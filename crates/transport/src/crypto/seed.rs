@@ -4,7 +4,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use zeroize::Zeroizing;
 
-/// Where a session's randomness comes from: ephemeral keys, session ids, jitter.
+/// The source of a session's randomness: ephemeral keys, session ids, jitter.
 ///
 /// A real session takes 32 bytes from the operating system, fresh for every session: two sessions
 /// of the same two machines that share a seed would share their keys. A test takes a number.

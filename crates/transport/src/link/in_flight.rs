@@ -39,7 +39,7 @@ struct Record {
     entry: Option<Entry>,
 }
 
-/// What is known of a datagram.
+/// Knowledge of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Known {
     Flying,
@@ -54,7 +54,7 @@ pub(crate) struct Settled {
     pub(crate) fate: Fate,
 }
 
-/// What became of a media packet.
+/// The fate of a media packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// It arrived by its deadline, to half a report interval.

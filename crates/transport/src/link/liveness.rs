@@ -1,6 +1,6 @@
 use tautline_units::{Duration, Instant};
 
-/// Whether a link is alive ([UGV]: no video on a path that does not answer).
+/// The life of a link ([UGV]: no video on a path that does not answer).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum State {
     /// No pong has come yet: pings only.
@@ -11,7 +11,7 @@ pub enum State {
     Silent,
 }
 
-/// Keeps a link's state.
+/// The liveness of one link.
 #[derive(Debug, Clone)]
 pub(crate) struct Liveness {
     life: Life,

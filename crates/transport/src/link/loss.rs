@@ -4,7 +4,7 @@ use tautline_units::{Bitrate, ByteCount, Duration, Instant, Probability};
 
 use crate::wire::Report;
 
-/// What was sent on a link, and what the peer's reports say of it.
+/// A record of what was sent on a link, and of what the peer's reports say of it.
 #[derive(Debug, Clone)]
 pub(crate) struct Loss {
     /// Bytes sent up to a time, coarsened to [`LOG_STEP`].
@@ -26,7 +26,7 @@ struct Known {
     bytes_sent: u64,
 }
 
-/// What the reports of a tenth of a second tell.
+/// Rates of a tenth of a second, by its reports.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
     /// The rate at which those datagrams were sent.
@@ -35,7 +35,7 @@ pub struct Sample {
     pub received: Bitrate,
 }
 
-/// What a report is to the sender.
+/// A report's meaning for the sender.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Told {
     /// News; with a sample if a tenth of a second has passed since the last.

@@ -29,7 +29,7 @@ pub(crate) struct Mtu {
     confirmed_at: Instant,
 }
 
-/// What probes are for.
+/// The purpose of probes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     /// To confirm the size in use, which is only believed.
@@ -50,7 +50,7 @@ struct Trial {
     sent_at: Instant,
 }
 
-/// How a link's small pings fare.
+/// The record of a link's small pings.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pings {
     /// How long to wait for a pong before it counts as lost.

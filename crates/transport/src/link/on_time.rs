@@ -1,7 +1,7 @@
 use tautline_units::{Duration, Instant, Probability};
 
-/// How often a link has kept its word: the share of media packets that were acknowledged in time,
-/// by what was known of the link when they were given to it.
+/// The on-time probability of a link: the share of media packets that were acknowledged in time, by
+/// what was known of the link when they were given to it.
 ///
 /// Three things are known: for how long the link has told nothing new, how much time there is to
 /// spare until the deadline, and how long ago the link last failed. Each combination is a cell that
@@ -21,7 +21,7 @@ struct Cell {
     all: f64,
 }
 
-/// What is known of a link when a packet is given to it.
+/// Circumstances in which a packet is given to a link.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Outlook {
     /// Since the last news, although there could have been some.

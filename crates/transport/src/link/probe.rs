@@ -4,7 +4,7 @@ use tautline_units::{Duration, Instant};
 
 use super::{Route, State};
 
-/// When to ping, and which pings wait for their pong.
+/// The rhythm of pings, and those that wait for their pong.
 #[derive(Debug, Clone)]
 pub(crate) struct Probe {
     next_id: u32,

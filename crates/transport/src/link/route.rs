@@ -2,7 +2,7 @@ use std::net::SocketAddr;
 
 use tautline_units::{Duration, Instant};
 
-/// Where a link's datagrams go: a local socket and the address at the other end.
+/// A link's way to the peer: a local socket and the address at the other end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Route {
     /// The local socket's index; the application numbers its sockets.
@@ -31,7 +31,7 @@ struct Leg {
     pinged_at: Option<Instant>,
 }
 
-/// Whether the machine behind a route is known to be there.
+/// Proof that the machine behind a route is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Proof {
     /// It may be sent as many bytes as it sent, and has been sent `sent`.
@@ -40,7 +40,7 @@ enum Proof {
     Shown,
 }
 
-/// What a newly authenticated datagram means for the route.
+/// The meaning of a newly authenticated datagram for the route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arrival {
     /// By the active route.

@@ -1,6 +1,6 @@
 use tautline_units::{Duration, Instant};
 
-/// How one-way delays of the last ten seconds are spread: a logarithmic histogram by the second.
+/// The spread of the one-way delays of the last ten seconds: a logarithmic histogram by the second.
 ///
 /// Fixed: about 6 kB, nothing allocated after its making. O(1) for a sample. A delay is known to a
 /// 32nd part of itself, which is finer than the clock estimate on any link in use.

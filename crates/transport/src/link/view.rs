@@ -4,7 +4,7 @@ use super::{Link, Media, Percentiles, Route, State};
 use crate::clock::ClockEstimate;
 use crate::wire::LinkNumber;
 
-/// What is known of one link: for policies, for the operator, for records.
+/// A view of one link for policies, for the operator, for records.
 ///
 /// `out` is our sending, `in` our receiving.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,8 +65,8 @@ pub struct View {
     pub bytes_received: ByteCount,
 }
 
-/// How one link's delays were spread over the last ten seconds: for people and records, too much
-/// work for every datagram.
+/// The spread of one link's delays over the last ten seconds: for people and records, too much work
+/// for every datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Spreads {

@@ -160,7 +160,7 @@ impl Controller for DelayRate {
     }
 }
 
-/// Bytes that were counted at instants of the last [`SPAN`].
+/// Counts of bytes at instants of the last [`SPAN`].
 #[derive(Debug, Clone, Default)]
 struct Meter {
     totals: VecDeque<(Instant, u64)>,

@@ -2,7 +2,7 @@ use tautline_units::{Bitrate, Instant};
 
 use super::{Controller, Grant, View};
 
-/// Grants the configured rate, whatever the reports say.
+/// A controller that grants the configured rate, whatever the reports say.
 #[derive(Debug, Clone)]
 pub struct Fixed {
     rate: Bitrate,

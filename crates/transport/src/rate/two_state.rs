@@ -49,7 +49,7 @@ pub struct TwoState {
     sent: VecDeque<f64>,
 }
 
-/// What the last probation showed.
+/// The outcome of the last probation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rising {
     /// There was none since the rate fell.

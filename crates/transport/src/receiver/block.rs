@@ -13,7 +13,7 @@ pub(crate) struct Block {
     seen: [u64; 4],
 }
 
-/// What became of a packet.
+/// The outcome of adding a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Added {
     /// One more; more are needed.

@@ -39,7 +39,7 @@ struct Coming {
     content: Content,
 }
 
-/// What has come of a unit, by its code.
+/// The packets of a unit that have come, by its code.
 #[derive(Debug)]
 enum Content {
     Nothing,
@@ -47,7 +47,7 @@ enum Content {
     Parts(Parts),
 }
 
-/// What became of a unit.
+/// The end of a unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// It is whole and in time.

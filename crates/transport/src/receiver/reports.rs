@@ -3,7 +3,7 @@ use tautline_units::{Bitrate, ByteCount, Duration, Instant, Probability};
 use crate::sequence::Window;
 use crate::wire::{LinkNumber, Recent, Report};
 
-/// What has arrived on one link, and when that is worth a report.
+/// Arrivals on one link, and the time of the next report of them.
 #[derive(Debug, Clone)]
 pub(crate) struct Arrivals {
     highest: u64,

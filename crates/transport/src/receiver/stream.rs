@@ -7,7 +7,7 @@ use crate::sequence::expand;
 use crate::wire::Malformed;
 use crate::wire::stream::{Part, Repair, SOURCE_NUMBER_BITS, SYMBOL_BYTES, Source, WINDOW_MOST};
 
-/// What the streaming code needs to know of the packets that arrived, and what it makes of them.
+/// The streaming code's knowledge of the packets that arrived, and what it makes of them.
 ///
 /// Its 2.3 MB are taken when the first packet of a stream comes, and do not grow.
 #[derive(Debug, Default)]

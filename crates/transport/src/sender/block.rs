@@ -6,7 +6,7 @@ use tautline_units::Instant;
 use super::protect::Plan;
 use crate::wire::Prefix;
 
-/// Turns units into the symbols of their packets; keeps its buffer.
+/// An encoder of units into the symbols of their packets; keeps its buffer.
 #[derive(Debug, Default)]
 pub(crate) struct Encoder {
     block: Vec<u8>,

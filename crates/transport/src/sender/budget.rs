@@ -1,6 +1,6 @@
 use tautline_units::Bitrate;
 
-/// What the application was told that it may send, and when another figure is news.
+/// The budget as the application was last told it.
 #[derive(Debug, Default)]
 pub(super) struct Budget {
     told: Option<Bitrate>,

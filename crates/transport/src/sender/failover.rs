@@ -63,7 +63,7 @@ pub(super) fn fail_over(
     }
 }
 
-/// How many packets of each unit are worth sending again, in order of the units' numbers.
+/// Counts of packets of each unit that are worth sending again, in order of the units' numbers.
 struct Allowance {
     units: Vec<(u64, usize)>,
 }

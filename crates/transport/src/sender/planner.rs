@@ -67,7 +67,7 @@ pub struct Unit {
     pub deadline: Instant,
 }
 
-/// How a unit is sent.
+/// A decision how a unit is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnitPlan<'a> {
     /// How it is cut and protected.

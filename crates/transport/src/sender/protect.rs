@@ -7,7 +7,7 @@ use crate::config::check;
 use crate::error::ConfigError;
 use crate::wire::Prefix;
 
-/// How media units are coded: at a fixed code rate ([LTE]), or as the schedule `quantile` finds
+/// The coding of media units: at a fixed code rate ([LTE]), or as the schedule `quantile` finds
 /// that they must be.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -96,7 +96,7 @@ impl Config {
     }
 }
 
-/// How a unit is sent: k source packets of equal length, n packets in all.
+/// The packets of a unit: k source packets of equal length, n packets in all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plan {
     /// k.

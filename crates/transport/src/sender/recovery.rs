@@ -12,7 +12,7 @@ use crate::link::{Entry, Fate, Settled};
 use crate::links::Links;
 use crate::shared::Shared;
 
-/// What was sent of media, and what is sent again or beyond it for what is lost.
+/// The recovery of lost media: what was sent, and what is sent again or beyond it.
 #[derive(Debug)]
 pub(super) struct Recovery {
     pub(super) encoder: Encoder,

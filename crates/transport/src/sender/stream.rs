@@ -11,8 +11,8 @@ use crate::wire::stream::{
 };
 use crate::wire::{Packet, Packets, Prefix};
 
-/// Numbers the source packets of one channel, makes the repair packets over those that may be
-/// missing, and keeps count of what became of each.
+/// The sender's end of a stream: numbers its source packets, makes repair packets over those that
+/// may be missing, and keeps count of what became of each.
 ///
 /// Its 1.5 MB are taken at once and do not grow.
 #[derive(Debug)]

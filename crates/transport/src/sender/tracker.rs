@@ -6,8 +6,8 @@ use tautline_units::Instant;
 
 use super::protect::Plan;
 
-/// How many packets of each fresh unit have arrived or may yet arrive, and the units themselves,
-/// as long as more packets of them can be in time.
+/// The sent-packet tracker: how many packets of each fresh unit have arrived or may yet arrive, and
+/// the units themselves, as long as more packets of them can be in time.
 ///
 /// Bounded by [`UNITS_MAX`], the oldest giving way.
 #[derive(Debug, Default)]

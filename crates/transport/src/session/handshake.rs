@@ -13,7 +13,7 @@ use crate::event::Timer;
 use crate::link::Route;
 use crate::wire::{self, LinkNumber, REFUSAL_TAG_BYTES, VersionMismatch, Versions};
 
-/// How two machines agree on a session's keys.
+/// One end of the agreement on a session's keys.
 // protocol 2
 pub(super) struct Handshake {
     identity: Identity,
@@ -377,7 +377,7 @@ pub(super) struct HalfOpen {
     pub(super) version: u8,
 }
 
-/// How many first messages may be answered: each costs key agreements.
+/// A limit on the first messages that are answered: each costs key agreements.
 #[derive(Debug)]
 struct Limiter {
     answered_at: VecDeque<Instant>,

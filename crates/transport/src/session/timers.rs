@@ -3,7 +3,7 @@ use tautline_units::Instant;
 use crate::event::Timer;
 use crate::wire::LinkNumber;
 
-/// When each part of a session next wants to be called, and why.
+/// A table of when each part of a session next wants to be called, and why.
 ///
 /// A part says so whenever that may have changed; the table gives the earliest. Fixed: 450 bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use crate::link::{Link, Route};
 use crate::shared::Shared;
 use crate::wire::{self, PADDING, SEALED_HEADER_BYTES, TAG_BYTES, Tally};
 
-/// What turns plaintext into datagrams of a session.
+/// A maker of datagrams out of plaintext.
 #[derive(Debug)]
 pub(super) struct Sealer {
     pub(super) keys: Keys,

@@ -1,7 +1,7 @@
 use super::shares::Target;
 
-/// What a miss costs, led so that the misses that happen come to the target: the multiplier of
-/// the constraint on misses (a shadow price), found by a stochastic subgradient.
+/// The cost of a miss, led so that the misses that happen come to the target: the multiplier of the
+/// constraint on misses (a shadow price), found by a stochastic subgradient.
 ///
 /// The links' shares say how sure a unit is if they fail independently and tomorrow is as
 /// yesterday; both are wrong by a factor that this loop learns. A miss raises the price by a step, a

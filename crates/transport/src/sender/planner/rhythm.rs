@@ -1,7 +1,7 @@
 use tautline_units::{Duration, Instant};
 
-/// How the application's media units come: how far apart, and for how long each is worth
-/// something.
+/// The rhythm of the application's media units: how far apart they come, and for how long each is
+/// worth something.
 #[derive(Debug, Clone)]
 pub(super) struct Rhythm {
     /// Between two units, smoothed, in seconds.

@@ -8,7 +8,7 @@
 use crate::sender::protect::Plan;
 use crate::wire::{LinkNumber, Prefix, SYMBOL_AROUND_BYTES};
 
-/// What a link can take of one unit.
+/// The budget of one link for one unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct LinkBudget {
     /// Bytes of datagrams that the link takes in one unit's time.
@@ -45,7 +45,7 @@ pub(crate) fn unit_bytes_max(symbol_bytes_max: usize) -> usize {
     SOURCES_MAX * symbol_bytes_max - Prefix::BYTES
 }
 
-/// What the plan must keep to.
+/// The target that a plan keeps to.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Target {
     /// What a miss costs, as a multiple of all that the links could carry.
@@ -183,7 +183,7 @@ pub(crate) fn plan(
     fallback.map(|(_, shares)| shares)
 }
 
-/// What the links may be asked for, if less does not do.
+/// Demands on the links, one after the other if less does not do.
 struct Attempt {
     /// How many units' times a link's share may take.
     patience: f64,
