@@ -47,7 +47,7 @@ fn write(packet: &Packet<'_>, out: &mut Vec<u8>) {
         Packet::Ping(ping) => ping.write(out),
         Packet::Pong(pong) => pong.write(out),
         Packet::Report(report) => report.write(out),
-        Packet::Tally(tally) => tally.write(out),
+        Packet::DeliveryReport(report) => report.write(out),
         Packet::Source(source) => source.write(out),
         Packet::Repair(repair) => repair.write(out),
         Packet::Announcement(announcement) => announcement.write(out),

@@ -16,7 +16,7 @@ use crate::counters::Discard;
 use crate::event::{Event, Timer, UnitNumber};
 use crate::sequence::expand;
 use crate::shared::Shared;
-use crate::wire::{Acknowledgement, Announcement, Coded, Tally, stream as wire};
+use crate::wire::{Acknowledgement, Announcement, Coded, DeliveryReport, stream as wire};
 use announced::Announced;
 use inbox::{Inbox, Outcome};
 use inboxes::Inboxes;
@@ -186,8 +186,8 @@ impl Receiver {
     }
 
     /// Returns what became of the media units that the peer sent; `None` before any came.
-    pub(crate) fn tally(&self) -> Option<Tally> {
-        self.inboxes.get(ChannelNumber::MEDIA).map(Inbox::tally)
+    pub(crate) fn delivery_report(&self) -> Option<DeliveryReport> {
+        self.inboxes.get(ChannelNumber::MEDIA).map(Inbox::delivery_report)
     }
 }
 

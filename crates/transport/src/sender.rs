@@ -22,7 +22,7 @@ use crate::event::{Event, Timer, UnitNumber};
 use crate::link::{Entry, Link, Settled};
 use crate::links::Links;
 use crate::shared::Shared;
-use crate::wire::{Acknowledgement, Coded, LinkNumber, SYMBOL_AROUND_BYTES, Tally};
+use crate::wire::{Acknowledgement, Coded, DeliveryReport, LinkNumber, SYMBOL_AROUND_BYTES};
 use announcer::Announcer;
 use budget::Budget;
 use planner::{Planner, Unit, UnitPlan};
@@ -303,22 +303,24 @@ impl Sender {
     }
 
     /// Takes what the peer says became of our media units.
-    // protocol 4, tally
-    pub(crate) fn on_tally(&mut self, tally: &Tally, counters: &mut Counters) {
+    // protocol 4, delivery report
+    pub(crate) fn on_delivery_report(&mut self, report: &DeliveryReport, counters: &mut Counters) {
         let (delivered, lost) = self.told;
-        // One tally comes over every link, by a slow one after its successor.
-        if tally.channel != ChannelNumber::MEDIA || tally.delivered < delivered || tally.lost < lost
+        // One report comes over every link, by a slow one after its successor.
+        if report.channel != ChannelNumber::MEDIA
+            || report.delivered < delivered
+            || report.lost < lost
         {
             return;
         }
-        if tally.delivered + tally.lost > self.next_media {
+        if report.delivered + report.lost > self.next_media {
             return counters.discard(Discard::ReportImpossible);
         }
         let units = counters.units_mut(ChannelNumber::MEDIA);
-        units.told_delivered += tally.delivered - delivered;
-        units.told_lost += tally.lost - lost;
-        self.told = (tally.delivered, tally.lost);
-        self.planner.on_delivery_report(tally.delivered, tally.lost);
+        units.told_delivered += report.delivered - delivered;
+        units.told_lost += report.lost - lost;
+        self.told = (report.delivered, report.lost);
+        self.planner.on_delivery_report(report.delivered, report.lost);
     }
 
     /// Takes what became of media packets on the link at `place`.

@@ -8,8 +8,8 @@
 //! 1. datagrams of a handshake;
 //! 2. link by link what cannot wait: a pong or ping for an address that the link may have moved to;
 //!    a ping padded to a size that is to be found out, alone in its datagram; one datagram with the
-//!    link's report, the media's tally and another link's report if they are due, with pongs, a
-//!    ping if it is due, and one packet of a channel that waits for no pace;
+//!    link's report, the media's delivery report and another link's report if they are due, with
+//!    pongs, a ping if it is due, and one packet of a channel that waits for no pace;
 //! 3. a part of what the peer is to know of our channels, or what we know of its own;
 //! 4. of the links in turn, as pace and window allow it, one media packet; padding instead where
 //!    rate control is at an experiment.
@@ -587,7 +587,9 @@ impl Active {
             Packet::Ping(ping) => self.handle_ping(place, route, &ping, shared, now),
             Packet::Pong(pong) => self.handle_pong(place, &pong, shared, now),
             Packet::Report(report) => self.handle_report(&report, shared, now),
-            Packet::Tally(tally) => self.sender.on_tally(&tally, &mut shared.counters),
+            Packet::DeliveryReport(report) => {
+                self.sender.on_delivery_report(&report, &mut shared.counters);
+            }
             Packet::Announcement(part) => self.receiver.handle_announcement(&part, shared),
             Packet::Acknowledgement(told) => self.sender.on_acknowledged(told),
             Packet::Unknown { kind } => {

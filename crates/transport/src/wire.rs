@@ -7,11 +7,11 @@ mod announcement;
 mod block;
 mod coded;
 mod datagram;
+mod delivery_report;
 mod ping;
 mod pong;
 mod report;
 pub mod stream;
-mod tally;
 mod versions;
 
 pub use announcement::{Acknowledgement, Announcement};
@@ -21,10 +21,10 @@ pub use datagram::{Datagram, LinkNumber, SEALED_HEADER_BYTES, TAG_BYTES};
 pub use datagram::{
     REFUSAL_TAG_BYTES, write_init_header, write_refusal, write_response_header, write_sealed_header,
 };
+pub use delivery_report::DeliveryReport;
 pub use ping::Ping;
 pub use pong::Pong;
 pub use report::{Recent, Report};
-pub use tally::Tally;
 pub use versions::{VersionMismatch, Versions};
 
 /// One packet of a sealed datagram's plaintext.
@@ -39,7 +39,7 @@ pub enum Packet<'a> {
     /// What arrived on a link.
     Report(Report),
     /// What became of units.
-    Tally(Tally),
+    DeliveryReport(DeliveryReport),
     /// A source packet of the streaming code; always the last of its datagram.
     Source(stream::Source<'a>),
     /// A repair packet of the streaming code; always the last of its datagram.
@@ -91,7 +91,10 @@ impl<'a> Packets<'a> {
             KIND_PING => Ok(Some(Packet::Ping(Ping::parse(&mut self.rest)?))),
             KIND_PONG => Ok(Some(Packet::Pong(Pong::parse(&mut self.rest)?))),
             KIND_REPORT => Ok(Some(Packet::Report(Report::parse(&mut self.rest)?))),
-            KIND_TALLY => Ok(Some(Packet::Tally(Tally::parse(&mut self.rest)?))),
+            KIND_DELIVERY_REPORT => {
+                let report = DeliveryReport::parse(&mut self.rest)?;
+                Ok(Some(Packet::DeliveryReport(report)))
+            }
             KIND_STREAM_SOURCE => {
                 let source = stream::Source::parse(std::mem::take(&mut self.rest))?;
                 Ok(Some(Packet::Source(source)))
@@ -180,7 +183,7 @@ const KIND_CODED: u8 = 1;
 const KIND_PING: u8 = 2;
 const KIND_PONG: u8 = 3;
 const KIND_REPORT: u8 = 4;
-const KIND_TALLY: u8 = 5;
+const KIND_DELIVERY_REPORT: u8 = 5;
 const KIND_STREAM_SOURCE: u8 = 6;
 const KIND_STREAM_REPAIR: u8 = 7;
 const KIND_ANNOUNCEMENT: u8 = 8;

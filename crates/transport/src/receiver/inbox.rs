@@ -9,7 +9,7 @@ use crate::counters::{Counters, Discard};
 use crate::event::LossReason;
 use crate::sequence::{Verdict, Window, expand};
 use crate::wire::stream::{PART_UNIT_BITS, Part};
-use crate::wire::{Coded, Prefix, Tally, UNIT_NUMBER_BITS};
+use crate::wire::{Coded, DeliveryReport, Prefix, UNIT_NUMBER_BITS};
 
 /// The units of one channel that are on their way in.
 ///
@@ -29,7 +29,7 @@ pub(crate) struct Inbox {
     bytes: usize,
     spare: Vec<Vec<u8>>,
     /// Units delivered, and given up, since the session began.
-    tally: (u64, u64),
+    totals: (u64, u64),
 }
 
 /// A unit on its way in.
@@ -67,13 +67,13 @@ impl Inbox {
             units: BTreeMap::new(),
             bytes: 0,
             spare: Vec::new(),
-            tally: (0, 0),
+            totals: (0, 0),
         }
     }
 
     /// Returns what became of the units that were followed.
-    pub(crate) fn tally(&self) -> Tally {
-        Tally { channel: self.channel, delivered: self.tally.0, lost: self.tally.1 }
+    pub(crate) fn delivery_report(&self) -> DeliveryReport {
+        DeliveryReport { channel: self.channel, delivered: self.totals.0, lost: self.totals.1 }
     }
 
     /// Returns how many units may still be delivered.
@@ -228,7 +228,7 @@ impl Inbox {
                 counters.units_mut(self.channel).heard += gap;
                 counters.units_mut(self.channel).lose(LossReason::Missing, skipped);
                 counters.discard_many(Discard::UnitMissing, skipped);
-                self.tally.1 += skipped;
+                self.totals.1 += skipped;
                 // Were one of these to come after all, it would end twice.
                 let last = number - followed;
                 let first = self.next.max(last.saturating_sub(Window::SPAN));
@@ -311,7 +311,7 @@ impl Inbox {
         let units = counters.units_mut(self.channel);
         units.delivered += 1;
         units.repaired += u64::from(repaired);
-        self.tally.0 += 1;
+        self.totals.0 += 1;
         outcomes.push(Outcome::Unit { number, bytes, prefix, repaired });
     }
 
@@ -350,7 +350,7 @@ impl Inbox {
         });
         counters.units_mut(self.channel).lose(reason, 1);
         self.finish(number);
-        self.tally.1 += 1;
+        self.totals.1 += 1;
         outcomes.push(Outcome::Lost { number, reason });
     }
 

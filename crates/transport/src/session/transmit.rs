@@ -8,7 +8,7 @@ use crate::counters::{Counters, Discard};
 use crate::crypto::Keys;
 use crate::link::{Link, Route};
 use crate::shared::Shared;
-use crate::wire::{self, PADDING, SEALED_HEADER_BYTES, TAG_BYTES, Tally};
+use crate::wire::{self, DeliveryReport, PADDING, SEALED_HEADER_BYTES, TAG_BYTES};
 
 /// A maker of datagrams out of plaintext.
 #[derive(Debug)]
@@ -103,10 +103,11 @@ impl Active {
             return;
         }
         let most = links[place].plaintext_bytes_max();
-        if let Some(tally) = receiver.tally().filter(|tally| tally.delivered + tally.lost > 0)
-            && plaintext.len() + Tally::BYTES <= most
+        if let Some(report) = receiver.delivery_report()
+            && report.delivered + report.lost > 0
+            && plaintext.len() + DeliveryReport::BYTES <= most
         {
-            tally.write(plaintext);
+            report.write(plaintext);
         }
         *report_turn = (*report_turn + 1) % count;
         let other = (place + 1 + *report_turn) % count;

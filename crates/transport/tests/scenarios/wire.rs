@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use tautline_transport::channel::{Descriptor, Order, Priority};
 use tautline_transport::wire::stream::{self, Part};
 use tautline_transport::wire::{
-    Acknowledgement, Announcement, Coded, Datagram, Packet, Packets, Ping, Pong, Prefix, Recent,
-    Report, Tally,
+    Acknowledgement, Announcement, Coded, Datagram, DeliveryReport, Packet, Packets, Ping, Pong,
+    Prefix, Recent, Report,
 };
 use tautline_transport::{ChannelNumber, Identity, LinkNumber};
 use tautline_units::{ByteCount, Duration, Instant};
@@ -64,7 +64,8 @@ fn packets() -> Vec<(&'static str, Vec<u8>)> {
         age: Some(Duration::from_micros(2_500)),
         recent: Recent::of(12, |back| back % 3 != 0),
     };
-    let tally = Tally { channel: ChannelNumber::MEDIA, delivered: 5_000, lost: 7 };
+    let delivery_report =
+        DeliveryReport { channel: ChannelNumber::MEDIA, delivered: 5_000, lost: 7 };
     let coded = Coded {
         channel: ChannelNumber::MEDIA,
         unit_low: 0x00ab_cdef,
@@ -86,7 +87,9 @@ fn packets() -> Vec<(&'static str, Vec<u8>)> {
     add("ping", Packet::Ping(ping), &|out| ping.write(out));
     add("pong", Packet::Pong(pong), &|out| pong.write(out));
     add("report", Packet::Report(report), &|out| report.write(out));
-    add("tally", Packet::Tally(tally), &|out| tally.write(out));
+    add("delivery_report", Packet::DeliveryReport(delivery_report), &|out| {
+        delivery_report.write(out);
+    });
     add("repair packet", Packet::Coded(coded), &|out| {
         coded.write_header(out);
         out.extend_from_slice(coded.symbol);

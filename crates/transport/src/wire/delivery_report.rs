@@ -1,4 +1,4 @@
-use super::{KIND_TALLY, Malformed, put_u48, take, take_u48};
+use super::{KIND_DELIVERY_REPORT, Malformed, put_u48, take, take_u48};
 use crate::channel::ChannelNumber;
 
 /// What became of the units that the reader of this sent: totals since the session began.
@@ -10,7 +10,7 @@ use crate::channel::ChannelNumber;
 /// +-------+-------+-----------+-----------+
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tally {
+pub struct DeliveryReport {
     /// Of which channel, below 15.
     pub channel: ChannelNumber,
     /// Units delivered whole and in time, below 2^48.
@@ -19,13 +19,13 @@ pub struct Tally {
     pub lost: u64,
 }
 
-impl Tally {
+impl DeliveryReport {
     /// Its length on the wire.
     pub const BYTES: usize = 13;
 
     /// Appends the packet.
     pub fn write(&self, out: &mut Vec<u8>) {
-        out.push(KIND_TALLY << 4 | self.channel.get() & 0x0f);
+        out.push(KIND_DELIVERY_REPORT << 4 | self.channel.get() & 0x0f);
         put_u48(out, self.delivered);
         put_u48(out, self.lost);
     }
