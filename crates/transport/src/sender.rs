@@ -43,7 +43,7 @@ pub(crate) struct Sender {
     /// The next unit's number of each channel but media's.
     next: BTreeMap<ChannelNumber, u64>,
     next_media: u64,
-    /// Media units of this session that the peer has delivered, and given up, by its tallies.
+    /// Media units of this session that the peer has delivered, and given up, by its delivery reports.
     told: (u64, u64),
     /// The time that the last media unit was given.
     media_span: Duration,

@@ -163,3 +163,72 @@ const CREDIT_TIME: Duration = Duration::from_millis(5);
 const ROOM_LEAST: f64 = 150.0;
 /// GF(2^8) has room for 256 packets in a block.
 const PACKETS_MAX: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SPAN: Duration = Duration::from_millis(200);
+
+    fn unit(bytes: u64, now: Instant) -> Unit {
+        Unit { bytes: ByteCount::new(bytes), deadline: now + SPAN }
+    }
+
+    /// How many packets of a unit each link gets.
+    fn counts(planner: &mut Quantile, bytes: u64, links: &[Link], now: Instant) -> Vec<usize> {
+        let plan = planner.plan(&unit(bytes, now), links, now).unwrap();
+        assert_eq!(plan.assignment.len(), plan.packets.packet_count);
+        let of = |place| plan.assignment.iter().filter(|at| **at == Some(place)).count();
+        (0..links.len()).map(of).collect()
+    }
+
+    fn link(number: u8, free_at: Instant) -> Link {
+        let link = Link::new(Bitrate::from_mbps(8), Duration::from_millis(20));
+        Link { number: LinkNumber::new(number).unwrap(), free_at, ..link }
+    }
+
+    #[test]
+    fn a_link_without_media_is_given_a_packet_every_100_ms() {
+        let mut planner = Quantile::new(&Config::default());
+        let begin = Instant::from_millis(1_000);
+        let given: Vec<u64> = (0..30)
+            .map(|unit| unit * 10)
+            .filter(|millis| {
+                let now = begin + Duration::from_millis(*millis);
+                // The third has more waiting than a unit's time carries.
+                let busy = link(2, now + Duration::from_millis(150));
+                let links = [link(0, now), link(1, now), busy];
+                match counts(&mut planner, 1_000, &links, now)[2] {
+                    0 => false,
+                    count => {
+                        assert_eq!(count, 1);
+                        true
+                    }
+                }
+            })
+            .collect();
+        assert_eq!(given, [0, 100, 200]);
+    }
+
+    #[test]
+    fn a_unit_outlives_any_link_and_a_refusal_says_why() {
+        let mut planner = Quantile::new(&Config::default());
+        let now = Instant::from_millis(1_000);
+        let links = [link(0, now), link(1, now), link(2, now)];
+        let plan = planner.plan(&unit(1_000, now), &links, now).unwrap().packets;
+        let counts = counts(&mut planner, 1_000, &links, now);
+        assert!(plan.packet_count - counts.iter().max().unwrap() >= plan.source_count);
+        assert_eq!(planner.plan(&unit(1_000, now), &[], now), Err(SendError::NoLink));
+        let large = planner.plan(&unit(1 << 20, now), &links, now);
+        assert!(matches!(large, Err(SendError::TooLarge { .. })), "{large:?}");
+        let full = links.map(|link| Link {
+            window: Some(ByteCount::ZERO),
+            in_flight: ByteCount::new(100_000),
+            ..link
+        });
+        assert_eq!(planner.plan(&unit(1_000, now), &full, now), Err(SendError::Congested));
+        assert!(planner.reserve() > ByteCount::ZERO);
+        assert_eq!(planner.budget(&full, now), Bitrate::ZERO);
+        assert!(planner.budget(&links, now) > Bitrate::from_mbps(1));
+    }
+}
