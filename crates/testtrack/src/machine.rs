@@ -129,7 +129,13 @@ mod tests {
 
     #[test]
     fn cones_that_were_hit_are_told_by_name() {
-        let car = SimulatedCar::new(1);
+        let mut car = SimulatedCar::new(1);
         assert_eq!(car.extras(), [Extra { name: "cones hit", value: 0.0, unit: "" }]);
+        let (x, y) = car.world.course().cones()[0];
+        let place = car.world.course().nearest(x, y);
+        car.world.place_car(place.distance - 8.0, place.lateral);
+        let throttle = Controls { throttle: 1.0, ..Controls::default() };
+        drive(&mut car, &throttle, Instant::ZERO, 3, PERIOD);
+        assert!(car.extras()[0].value >= 1.0, "{:?}", car.extras());
     }
 }
