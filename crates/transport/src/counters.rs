@@ -84,6 +84,10 @@ pub enum Discard {
     UnitMalformed,
     /// A unit older than the last delivered, of a channel where the newest wins.
     UnitSuperseded,
+    /// A unit that a newer one displaced before it left, of a channel where the newest wins.
+    UnitDisplaced,
+    /// A unit whose deadline passed while it waited for its channel's cap, or for what links spare.
+    UnitExpired,
     /// A packet that waits for no pace, pushed out of a link's queue by newer ones.
     UrgentOverflow,
     /// A packet that waits for no pace, and whose deadline passed in a link's queue.
@@ -109,7 +113,7 @@ pub enum Discard {
 
 impl Discard {
     /// Every discard, in order.
-    pub const ALL: [Self; 46] = [
+    pub const ALL: [Self; 48] = [
         Self::DatagramMalformed,
         Self::DatagramUnknownSession,
         Self::DatagramForged,
@@ -146,6 +150,8 @@ impl Discard {
         Self::UnitEvicted,
         Self::UnitMalformed,
         Self::UnitSuperseded,
+        Self::UnitDisplaced,
+        Self::UnitExpired,
         Self::UrgentOverflow,
         Self::UrgentExpired,
         Self::MediaExpired,
@@ -197,6 +203,8 @@ impl Discard {
             Self::UnitEvicted => "unit_evicted",
             Self::UnitMalformed => "unit_malformed",
             Self::UnitSuperseded => "unit_superseded",
+            Self::UnitDisplaced => "unit_displaced",
+            Self::UnitExpired => "unit_expired",
             Self::UrgentOverflow => "urgent_overflow",
             Self::UrgentExpired => "urgent_expired",
             Self::MediaExpired => "media_expired",

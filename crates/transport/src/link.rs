@@ -11,6 +11,7 @@ mod pacing;
 mod probe;
 mod route;
 mod rtt;
+mod spare;
 mod spread;
 mod view;
 
@@ -47,6 +48,7 @@ use pacing::{Pacer, UrgentQueue};
 use probe::{Asked, Probe};
 use route::Arrival;
 use rtt::Rtt;
+use spare::Spare;
 
 /// All that a session keeps of one link, and how it behaves.
 #[derive(Debug)]
@@ -63,6 +65,7 @@ pub(crate) struct Link {
     /// What units of the floor may have on their way beyond the window.
     reserve: ByteCount,
     pacer: Pacer,
+    spare: Spare,
     in_flight: InFlight,
     on_time: OnTime,
     /// When media last left on the link.
@@ -102,6 +105,7 @@ impl Link {
             grant,
             reserve: ByteCount::ZERO,
             pacer: Pacer::new(grant.rate, now),
+            spare: Spare::new(now),
             in_flight: InFlight::new(),
             on_time: OnTime::new(),
             media_at: now,
@@ -311,6 +315,7 @@ impl Link {
             if let Some(transit) = transit {
                 self.rtt.on_transit(transit, clock, now);
             }
+            self.spare.on_report(report.highest, transit, now);
             let rtt = self.rtt.rtt_smoothed().zip(self.rtt.rtt_min());
             self.grant = self.controller.on_report(&rate::View {
                 sample,
@@ -488,7 +493,27 @@ impl Link {
 
     /// Returns the bytes that left and that no report has settled.
     pub(crate) fn bytes_in_flight(&self) -> ByteCount {
-        self.in_flight.bytes()
+        self.in_flight.bytes() - self.spare.in_flight()
+    }
+
+    /// Returns whether `bytes` more of data may be on their way, beside all that is.
+    pub(crate) fn has_room_for_data(&self, bytes: ByteCount) -> bool {
+        self.grant.window.is_none_or(|most| self.in_flight.bytes() + bytes < most)
+    }
+
+    /// Returns when the next datagram of data may leave, as far as the link has something to spare.
+    pub(crate) fn data_free_at(&self) -> Instant {
+        self.spare.free_at()
+    }
+
+    /// Returns the rate that data may take.
+    pub(crate) fn data_rate(&self) -> Bitrate {
+        self.spare.rate(self.grant.rate)
+    }
+
+    /// Returns the largest datagram of data that the link should carry.
+    pub(crate) fn data_bytes_max(&self) -> ByteCount {
+        self.spare.datagram_bytes_max()
     }
 
     /// Returns the most that may be on its way unreported, if there is a bound.
@@ -514,7 +539,7 @@ impl Link {
     /// Returns whether `bytes` more may be on their way unreported.
     pub(crate) fn has_room(&self, bytes: ByteCount) -> bool {
         let most = self.grant.window.map(|window| window + self.reserve);
-        most.is_none_or(|most| self.in_flight.bytes() + bytes < most)
+        most.is_none_or(|most| self.bytes_in_flight() + bytes < most)
     }
 
     /// Returns whether the packet that is next in the queue may leave as far as the window goes.

@@ -4,6 +4,7 @@ mod announcer;
 mod block;
 mod budget;
 mod failover;
+mod lanes;
 pub mod planner;
 pub mod protect;
 mod recovery;
@@ -12,7 +13,7 @@ mod tracker;
 
 use std::collections::BTreeMap;
 
-use tautline_units::{ByteCount, Duration, Instant};
+use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
 use crate::channel::{Channel, ChannelNumber, Channels, Priority};
 use crate::config::Config;
@@ -25,6 +26,7 @@ use crate::shared::Shared;
 use crate::wire::{Acknowledgement, Coded, DeliveryReport, LinkNumber, SYMBOL_AROUND_BYTES};
 use announcer::Announcer;
 use budget::Budget;
+use lanes::{BESIDE_COMMANDS, COPIES_RATE, Lanes};
 use planner::{Planner, Unit, UnitPlan};
 use protect::Plan;
 use recovery::Recovery;
@@ -40,6 +42,10 @@ pub(crate) struct Sender {
     recovery: Recovery,
     /// What the peer is still to be told of our channels.
     announcer: Announcer,
+    /// What waits for its channel's cap.
+    lanes: Lanes,
+    /// When the last command was handed over.
+    commanded_at: Option<Instant>,
     /// The next unit's number of each channel but media's.
     next: BTreeMap<ChannelNumber, u64>,
     next_media: u64,
@@ -62,6 +68,8 @@ impl Sender {
             budget_at: now,
             recovery,
             announcer: Announcer::new(channels.iter(), now),
+            lanes: Lanes::new(now),
+            commanded_at: None,
             next: BTreeMap::new(),
             next_media: 0,
             told: (0, 0),
@@ -88,8 +96,12 @@ impl Sender {
             return Err(SendError::NotOpened { channel });
         };
         match priority {
-            Priority::Command | Priority::Feedback | Priority::Telemetry | Priority::Data => {
+            Priority::Command => {
+                self.commanded_at = Some(now);
                 self.send_copies(channel, unit, now + deadline, links, shared, now)
+            }
+            Priority::Feedback | Priority::Telemetry | Priority::Data => {
+                self.send_capped(channel, unit, now + deadline, links, shared, now)
             }
             Priority::Media => {
                 let plan = self.plan(unit, now + deadline, links, &shared.config, now)?;
@@ -137,6 +149,106 @@ impl Sender {
         }
         shared.counters.units_mut(channel).accepted += 1;
         Ok(UnitNumber::new(number))
+    }
+
+    /// Takes a unit of a channel that has a cap: it waits in the channel's lane.
+    fn send_capped(
+        &mut self,
+        channel: ChannelNumber,
+        unit: &[u8],
+        deadline: Instant,
+        links: &mut Links,
+        shared: &mut Shared,
+        now: Instant,
+    ) -> Result<UnitNumber, SendError> {
+        let Some(opened) = shared.channels.get(channel) else {
+            return Err(SendError::NotOpened { channel });
+        };
+        let commands = self.commanded_at.is_some_and(|at| now.since(at) < COMMANDING);
+        let beside = if commands { BESIDE_COMMANDS.get() as usize } else { usize::MAX };
+        let (spare, rate) = match opened.priority {
+            Priority::Data => {
+                let rate = links.carriers().fold(0, |sum, link| sum + link.data_rate().bps());
+                let spare = links.carriers().map(|link| link.data_bytes_max().get()).min();
+                (spare, Bitrate::from_bps(rate))
+            }
+            _ => (None, COPIES_RATE),
+        };
+        let most = datagram_bytes_max(links, &shared.config).min(beside);
+        let most = spare.map_or(most, |spare| most.min(spare as usize));
+        let around = SYMBOL_AROUND_BYTES + Coded::header_bytes(channel) - Coded::HEADER_BYTES;
+        let plan = protect::plan_parts(unit.len(), most - around)
+            .map_err(|most| SendError::TooLarge { found: ByteCount::of(unit), most })?;
+        if !links.iter().any(|link| link.is_up() || link.has_been_up()) {
+            return Err(SendError::NoLink);
+        }
+        let next = self.next.entry(channel).or_default();
+        let number = *next;
+        self.recovery.encoder.encode(&plan, unit, now);
+        let packets = (0..plan.packet_count).map(|index| {
+            let header = header(channel, number, index as u8, &plan, deadline);
+            let symbol = self.recovery.encoder.symbol(index);
+            entry(number, &header, symbol, deadline, Vec::new())
+        });
+        let packets = packets.collect();
+        if !self.lanes.push(opened, packets, rate, &mut shared.counters, now) {
+            return Err(SendError::Congested);
+        }
+        *next += 1;
+        shared.counters.units_mut(channel).accepted += 1;
+        Ok(UnitNumber::new(number))
+    }
+
+    /// Gives every live link a copy of the feedback and telemetry that may leave now.
+    // protocol 3, life of a link
+    pub(crate) fn release_copies(
+        &mut self,
+        links: &mut Links,
+        counters: &mut Counters,
+        now: Instant,
+    ) {
+        let due = |lanes: &Lanes| lanes.copies_due_at().is_some_and(|at| now >= at);
+        while due(&self.lanes) {
+            let slowest = links.iter().filter(|link| link.is_up()).map(Link::rate).min();
+            let rate = slowest.map_or(COPIES_RATE, |slowest| COPIES_RATE.min(slowest.scale(0.5)));
+            let Some(packet) = self.lanes.pop_copies(rate, counters, now) else { break };
+            let any_up = links.iter().any(Link::is_up);
+            let live = |link: &Link| link.is_up() || (!any_up && link.has_been_up());
+            for link in links.iter_mut().filter(|link| live(link)) {
+                let mut plaintext = self.recovery.buffer();
+                plaintext.extend_from_slice(&packet.plaintext);
+                if let Some(pushed_out) = link.push_urgent(Entry { plaintext, ..packet }) {
+                    counters.discard(Discard::UrgentOverflow);
+                    self.recovery.recycle(pushed_out.plaintext);
+                }
+            }
+            self.recovery.recycle(packet.plaintext);
+        }
+    }
+
+    /// Returns whether a data packet may leave now, as far as caps go and links were not found busy.
+    pub(crate) fn has_data(&self, now: Instant) -> bool {
+        self.lanes.data_due_at().is_some_and(|at| now >= at)
+    }
+
+    /// Gives the next data packet that `fits`.
+    pub(crate) fn pop_data(
+        &mut self,
+        fits: impl Fn(&Entry) -> bool,
+        counters: &mut Counters,
+        now: Instant,
+    ) -> Option<Entry> {
+        self.lanes.pop_data(fits, counters, now)
+    }
+
+    /// Notes that no link has anything to spare for data before `until`.
+    pub(crate) fn hold_data(&mut self, until: Instant) {
+        self.lanes.hold_data(until);
+    }
+
+    /// Gives up what waits: another session takes this one's place.
+    pub(crate) fn abandon(&mut self, counters: &mut Counters) {
+        self.lanes.abandon(counters);
     }
 
     /// Plans a media unit, the links of its packets into `assignment`.
@@ -362,7 +474,9 @@ impl Sender {
     pub(crate) fn next_timeout(&self) -> Option<(Instant, Timer)> {
         let look = self.recovery.look_due_at().map(|at| (at, Timer::Deadline));
         let announcement = self.announcer.due_at().map(|at| (at, Timer::Announce));
-        look.into_iter().chain(announcement).min()
+        let lanes = [self.lanes.copies_due_at(), self.lanes.data_due_at()];
+        let lanes = lanes.into_iter().flatten().map(|at| (at, Timer::Pacing));
+        look.into_iter().chain(announcement).chain(lanes).min()
     }
 
     /// Moves media off links that may not carry it, and tells the budget if it has changed: what
@@ -426,6 +540,8 @@ fn datagram_bytes_max(links: &Links, config: &Config) -> usize {
     links.datagram_bytes_max(config.datagram_bytes_max.get() as usize)
 }
 
+/// An end that has commanded within so long commands: its other packets are kept small.
+const COMMANDING: Duration = Duration::from_secs(2);
 /// Half of what the wire's 16 bits of milliseconds can tell apart, with room for clock error.
 const DEADLINE_MOST: Duration = Duration::from_secs(30);
 /// Shorter than a slice's time: the budget is never older.

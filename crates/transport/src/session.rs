@@ -12,7 +12,8 @@
 //!    pongs, a ping if it is due, and one packet of a channel that waits for no pace;
 //! 3. a part of what the peer is to know of our channels, or what we know of its own;
 //! 4. of the links in turn, as pace and window allow it, one media packet; padding instead where
-//!    rate control is at an experiment.
+//!    rate control is at an experiment;
+//! 5. data, on the link that has something to spare first.
 
 mod handshake;
 mod timers;
@@ -22,7 +23,7 @@ use std::fmt;
 
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
-use crate::channel::{Channel, ChannelNumber, OpenError};
+use crate::channel::{Channel, ChannelNumber, OpenError, Priority};
 use crate::clock::ClockEstimate;
 use crate::config::Config;
 use crate::counters::{Counters, Discard, Units};
@@ -441,6 +442,7 @@ impl Session {
         if let Some(old) = &mut self.active {
             old.receiver.abandon(&mut self.shared, self.now);
             old.links.abandon(&mut self.shared.counters);
+            old.sender.abandon(&mut self.shared.counters);
             if old.sender.is_budget_told() {
                 // No link of the new session is up yet.
                 self.shared.event(Event::Budget { media: Bitrate::ZERO });
@@ -571,7 +573,9 @@ impl Active {
         let clock = self.links.clock(now);
         match packet {
             Packet::Coded(coded) => {
-                if coded.channel == ChannelNumber::MEDIA {
+                let treatment = self.receiver.treatment(coded.channel, shared);
+                let news = [Priority::Media, Priority::Data];
+                if treatment.is_some_and(|(_, priority)| news.contains(&priority)) {
                     self.links[place].on_media(&shared.config, now);
                 }
                 self.receiver.handle_coded(&coded, clock, shared, now);
@@ -677,6 +681,7 @@ impl Active {
         now: Instant,
     ) -> Option<Route> {
         let count = self.links.len();
+        self.sender.release_copies(&mut self.links, &mut shared.counters, now);
         for place in 0..count {
             if self.links[place].is_urgent(now)
                 && let Some(route) = self.transmit_urgent(place, plaintext, buffer, shared, now)
@@ -699,7 +704,7 @@ impl Active {
                 return Some(route);
             }
         }
-        None
+        self.transmit_data(buffer, shared, now)
     }
 }
 

@@ -19,6 +19,10 @@ pub struct Units {
     pub refused_invalid: u64,
     /// Units refused because the queues are full or no link can bring them in time.
     pub refused_congested: u64,
+    /// Accepted units that a newer one displaced before any of them left.
+    pub displaced: u64,
+    /// Accepted units whose deadline passed before all of them had left.
+    pub expired: u64,
     /// Accepted units of which the peer tells that they were delivered. It tells of media only.
     pub told_delivered: u64,
     /// Accepted units of which the peer tells that they were lost.
@@ -65,6 +69,8 @@ impl Units {
             ("refused_no_link", self.refused_no_link),
             ("refused_invalid", self.refused_invalid),
             ("refused_congested", self.refused_congested),
+            ("displaced", self.displaced),
+            ("expired", self.expired),
             ("reported_delivered", self.told_delivered),
             ("reported_lost", self.told_lost),
             ("heard", self.heard),
@@ -88,6 +94,8 @@ impl Units {
             refused_no_link,
             refused_invalid,
             refused_congested,
+            displaced,
+            expired,
             told_delivered,
             told_lost,
             heard,
@@ -106,6 +114,8 @@ impl Units {
         self.refused_no_link += refused_no_link;
         self.refused_invalid += refused_invalid;
         self.refused_congested += refused_congested;
+        self.displaced += displaced;
+        self.expired += expired;
         self.told_delivered += told_delivered;
         self.told_lost += told_lost;
         self.heard += heard;

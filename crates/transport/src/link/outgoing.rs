@@ -192,9 +192,18 @@ impl Link {
         self.pacer.on_sent(bytes, now);
     }
 
+    /// Notes that the datagram of `bytes` bytes that just left is data: media's pace does not wait
+    /// for it.
+    pub(crate) fn on_data_sent(&mut self, bytes: usize, now: Instant) {
+        self.pacer.unsend(bytes);
+        let number = self.next_number.saturating_sub(1);
+        self.spare.on_sent(number, bytes, self.grant.rate, now);
+    }
+
     /// Notes that the datagram that just left carries `entry`.
     pub(crate) fn on_media_sent(&mut self, entry: Entry, now: Instant) {
         self.media_at = now;
+        self.spare.on_media(entry.datagram_bytes().get() as usize, now);
         self.in_flight.carry(entry);
         self.media.sent += 1;
     }

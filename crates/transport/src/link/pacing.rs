@@ -135,6 +135,11 @@ impl Pacer {
         let from = self.next_at.max(now - BURST);
         self.next_at = from + self.rate.time_for(ByteCount::new(bytes as u64));
     }
+
+    /// Takes back that the last datagram, of `bytes` bytes, took some of the rate.
+    pub(crate) fn unsend(&mut self, bytes: usize) {
+        self.next_at = self.next_at - self.rate.time_for(ByteCount::new(bytes as u64));
+    }
 }
 
 /// Packets of one link that wait for no pace: the oldest is dropped when there are too many.

@@ -134,13 +134,20 @@ pub(crate) fn plan_stream(
     Ok(Plan { packet_count: plan.source_count + repair_count(plan.source_count), ..plan })
 }
 
-/// Plans a unit of any channel but media's: as few packets as can carry it, no repair; the links
-/// are its redundancy.
+/// Plans a unit of a channel with a cap: as few packets as can carry it, no repair.
+///
+/// # Errors
+/// The largest unit that can be planned, if this one is larger.
+pub fn plan_parts(unit_bytes: usize, symbol_bytes_max: usize) -> Result<Plan, ByteCount> {
+    plan(unit_bytes, symbol_bytes_max, 1, 1.0, PARTS_MAX)
+}
+
+/// Plans a command: as few packets as can carry it, no repair; the links are its redundancy.
 ///
 /// # Errors
 /// The largest unit that can be planned, if this one is larger.
 pub fn plan_copies(unit_bytes: usize, symbol_bytes_max: usize) -> Result<Plan, ByteCount> {
-    plan(unit_bytes, symbol_bytes_max, 1, 1.0, CONTROL_SOURCE_MAX)
+    plan(unit_bytes, symbol_bytes_max, 1, 1.0, COMMAND_SOURCE_MAX)
 }
 
 fn plan(
@@ -173,7 +180,9 @@ const PACKETS_MAX: usize = 256;
 /// k is one byte on the wire.
 const MEDIA_SOURCE_MAX: usize = 255;
 /// A copy goes over every link: large units belong to media.
-const CONTROL_SOURCE_MAX: usize = 16;
+const COMMAND_SOURCE_MAX: usize = 16;
+/// Packets of a unit with a cap: 46 kB of telemetry in small packets.
+const PARTS_MAX: usize = 128;
 
 #[cfg(test)]
 mod tests {

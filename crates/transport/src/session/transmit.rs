@@ -1,12 +1,12 @@
 //! What goes into the next datagram of one link, and its sealing.
 
-use tautline_units::Instant;
+use tautline_units::{Duration, Instant};
 
 use super::Active;
 use crate::config::Config;
 use crate::counters::{Counters, Discard};
 use crate::crypto::Keys;
-use crate::link::{Link, Route};
+use crate::link::{Entry, Link, Route};
 use crate::shared::Shared;
 use crate::wire::{self, DeliveryReport, PADDING, SEALED_HEADER_BYTES, TAG_BYTES};
 
@@ -156,6 +156,47 @@ impl Active {
     }
 }
 
+impl Active {
+    /// Writes the next data packet, on the link that has something to spare first.
+    pub(super) fn transmit_data(
+        &mut self,
+        buffer: &mut Vec<u8>,
+        shared: &mut Shared,
+        now: Instant,
+    ) -> Option<Route> {
+        let Self { links, sealer, sender, .. } = self;
+        if !sender.has_data(now) {
+            return None;
+        }
+        let (clock, carrying) = (links.clock(now), links.carrying());
+        let free = |place: &usize| links[*place].data_free_at();
+        let places = (0..links.len()).filter(|place| carrying.allows(&links[*place]));
+        let place = places.min_by_key(free);
+        let ready = place.filter(|place| now >= free(place));
+        let counters = &mut shared.counters;
+        let Some(place) = ready else {
+            sender.hold_data(place.map_or(now + BUSY_PAUSE, |place| free(&place)));
+            return None;
+        };
+        let link = &links[place];
+        let (route, arrives) = (link.route(), now + link.owd_out_least(clock));
+        let fits = |entry: &Entry| {
+            arrives <= entry.deadline && link.has_room_for_data(entry.datagram_bytes())
+        };
+        let Some(entry) = sender.pop_data(fits, counters, now) else {
+            sender.hold_data(now + BUSY_PAUSE);
+            return None;
+        };
+        let link = &mut links[place];
+        let sealed = sealer.seal(link, route, &entry.plaintext, buffer, counters, now);
+        if sealed {
+            link.on_data_sent(buffer.len(), now);
+        }
+        sender.recycle(entry.plaintext);
+        sealed.then_some(route)
+    }
+}
+
 impl Sealer {
     /// Seals `plaintext` into `buffer` for `route`; false if it is empty or the route is not
     /// allowed so much.
@@ -186,6 +227,8 @@ impl Sealer {
     }
 }
 
+/// Until it is looked again whether a link has something to spare for data.
+const BUSY_PAUSE: Duration = Duration::from_millis(5);
 /// Bytes of acknowledgements in one datagram.
 const ACKNOWLEDGEMENTS_MAX: usize = 90;
 /// A link that brings no media is reported so much more seldom.

@@ -11,6 +11,7 @@ mod hostile;
 mod links;
 mod media;
 mod negotiation;
+mod priorities;
 mod rates;
 mod raw_peer;
 mod streaming;

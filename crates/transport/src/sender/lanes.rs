@@ -1,0 +1,312 @@
+use std::collections::{BTreeMap, VecDeque};
+
+use tautline_units::{Bitrate, ByteCount, Duration, Instant};
+
+use crate::channel::{Channel, ChannelNumber, Order, Priority};
+use crate::counters::{Counters, Discard};
+use crate::link::Entry;
+
+/// Units of the channels that have a cap, waiting for their pace: all but commands and media.
+///
+/// Bounded: [`BYTES_MAX`] and [`ENTRIES_MAX`] for each channel.
+#[derive(Debug)]
+pub(crate) struct Lanes {
+    lanes: BTreeMap<ChannelNumber, Lane>,
+    /// Returns when the next packet that goes over every link may leave, whatever its channel.
+    copies_at: Instant,
+    /// When a link may have something to spare for data again.
+    data_at: Instant,
+}
+
+/// What waits of one channel.
+#[derive(Debug)]
+struct Lane {
+    order: Order,
+    priority: Priority,
+    cap: Bitrate,
+    queue: VecDeque<Waiting>,
+    bytes: usize,
+    /// When the channel's cap allows the next packet.
+    free_at: Instant,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    entry: Entry,
+    /// Whether a packet of the same unit has left.
+    begun: bool,
+}
+
+impl Lanes {
+    pub(crate) fn new(now: Instant) -> Self {
+        Self { lanes: BTreeMap::new(), copies_at: now, data_at: now }
+    }
+
+    /// Takes the packets of a unit, all of one number; false if there is no room for them, or if at
+    /// `rate` and the channel's cap what waits before them leaves them no time: else all units of a
+    /// channel that is offered more than it carries would be given up half sent.
+    ///
+    /// Where the newest wins, older units of the channel give way, unless a part of one has left:
+    /// were it given up too, units that come faster than the cap would all be given up half sent.
+    pub(crate) fn push(
+        &mut self,
+        channel: &Channel,
+        unit: Vec<Entry>,
+        rate: Bitrate,
+        counters: &mut Counters,
+        now: Instant,
+    ) -> bool {
+        let Some(cap) = channel.rate_cap else { return false };
+        let (order, priority) = (channel.order, channel.priority);
+        let lane = self.lanes.entry(channel.number).or_insert_with(|| Lane {
+            order,
+            priority,
+            cap,
+            queue: VecDeque::new(),
+            bytes: 0,
+            free_at: now,
+        });
+        lane.cap = cap;
+        if lane.order == Order::NewestWins {
+            let displaced = lane.remove(|waiting| !waiting.begun);
+            counters.units_mut(channel.number).displaced += displaced;
+            counters.discard_many(Discard::UnitDisplaced, displaced);
+        }
+        let bytes = unit.iter().map(|entry| entry.plaintext.len()).sum::<usize>();
+        if lane.bytes + bytes > BYTES_MAX || lane.queue.len() + unit.len() > ENTRIES_MAX {
+            return false;
+        }
+        let before = unit.first().map_or(0, |first| lane.datagram_bytes_before(first.deadline));
+        let after: u64 = unit.iter().map(|entry| entry.datagram_bytes().get()).sum();
+        let time = rate.min(cap).time_for(ByteCount::new(before + after));
+        // The way takes time too, and the rate may fall.
+        let life = unit.first().map_or(Duration::ZERO, |first| first.deadline.since(now));
+        if before > 0 && lane.free_at.since(now) + time > life / 2 {
+            return false;
+        }
+        lane.bytes += bytes;
+        for entry in unit {
+            let later = lane.queue.iter().rev();
+            let later = later.take_while(|other| other.entry.deadline > entry.deadline).count();
+            let place = lane.queue.len() - later;
+            lane.queue.insert(place, Waiting { entry, begun: false });
+        }
+        true
+    }
+
+    /// Gives the next packet that may go over every link now: feedback before telemetry. `rate` is what
+    /// all of them together may take.
+    pub(crate) fn pop_copies(
+        &mut self,
+        rate: Bitrate,
+        counters: &mut Counters,
+        now: Instant,
+    ) -> Option<Entry> {
+        self.expire(counters, now);
+        if now < self.copies_at {
+            return None;
+        }
+        let entry = self.pop(|priority| priority != Priority::Data, |_| true, now)?;
+        self.copies_at = now + rate.time_for(entry.datagram_bytes());
+        Some(entry)
+    }
+
+    /// Gives the next data packet that its channel's cap allows now and that `fits`.
+    pub(crate) fn pop_data(
+        &mut self,
+        fits: impl Fn(&Entry) -> bool,
+        counters: &mut Counters,
+        now: Instant,
+    ) -> Option<Entry> {
+        self.expire(counters, now);
+        self.pop(|priority| priority == Priority::Data, fits, now)
+    }
+
+    /// When the next packet that goes over every link may leave.
+    pub(crate) fn copies_due_at(&self) -> Option<Instant> {
+        Some(self.due_at(|priority| priority != Priority::Data)?.max(self.copies_at))
+    }
+
+    /// Returns when the next data packet may leave.
+    pub(crate) fn data_due_at(&self) -> Option<Instant> {
+        Some(self.due_at(|priority| priority == Priority::Data)?.max(self.data_at))
+    }
+
+    /// Notes that no link has anything to spare before `until`.
+    pub(crate) fn hold_data(&mut self, until: Instant) {
+        self.data_at = until;
+    }
+
+    /// Gives up everything.
+    pub(crate) fn abandon(&mut self, counters: &mut Counters) {
+        for (channel, lane) in &mut self.lanes {
+            let expired = lane.remove(|_| true);
+            counters.units_mut(*channel).expired += expired;
+            counters.discard_many(Discard::UnitExpired, expired);
+        }
+    }
+
+    /// Gives up units whose deadline has passed.
+    fn expire(&mut self, counters: &mut Counters, now: Instant) {
+        for (channel, lane) in &mut self.lanes {
+            let expired = lane.remove(|waiting| waiting.entry.deadline < now);
+            counters.units_mut(*channel).expired += expired;
+            counters.discard_many(Discard::UnitExpired, expired);
+        }
+    }
+
+    fn due_at(&self, of: impl Fn(Priority) -> bool) -> Option<Instant> {
+        let waiting =
+            self.lanes.values().filter(|lane| of(lane.priority) && !lane.queue.is_empty());
+        waiting.map(|lane| lane.free_at).min()
+    }
+
+    fn pop(
+        &mut self,
+        of: impl Fn(Priority) -> bool,
+        fits: impl Fn(&Entry) -> bool,
+        now: Instant,
+    ) -> Option<Entry> {
+        let ready = self.lanes.values_mut().filter(|lane| {
+            let first = lane.queue.front().is_some_and(|waiting| fits(&waiting.entry));
+            of(lane.priority) && first && lane.free_at <= now
+        });
+        // Among equals the one that has waited for longest.
+        ready.min_by_key(|lane| (lane.priority, lane.free_at))?.pop(now)
+    }
+}
+
+impl Lane {
+    fn pop(&mut self, now: Instant) -> Option<Entry> {
+        let Waiting { entry, .. } = self.queue.pop_front()?;
+        self.bytes -= entry.plaintext.len();
+        let rest = self.queue.iter_mut().filter(|waiting| waiting.entry.unit == entry.unit);
+        rest.for_each(|waiting| waiting.begun = true);
+        let time = self.cap.time_for(entry.datagram_bytes());
+        self.free_at = self.free_at.max(now - BURST) + time;
+        Some(entry)
+    }
+
+    /// Returns the bytes of what waits and is due by `deadline`.
+    fn datagram_bytes_before(&self, deadline: Instant) -> u64 {
+        let before = self.queue.iter().filter(|waiting| waiting.entry.deadline <= deadline);
+        before.map(|waiting| waiting.entry.datagram_bytes().get()).sum()
+    }
+
+    /// Removes packets, and gives how many units they were of.
+    fn remove(&mut self, which: impl Fn(&Waiting) -> bool) -> u64 {
+        let (mut units, mut last) = (0, None);
+        let bytes = &mut self.bytes;
+        self.queue.retain(|waiting| {
+            let gone = which(waiting);
+            if gone {
+                *bytes -= waiting.entry.plaintext.len();
+                units += u64::from(last != Some(waiting.entry.unit));
+                last = Some(waiting.entry.unit);
+            }
+            !gone
+        });
+        units
+    }
+}
+
+/// What all channels that go over every link may take together: half of a link of 1 Mbit/s.
+pub(crate) const COPIES_RATE: Bitrate = Bitrate::from_kbps(512);
+/// The largest datagram of a capped channel at an end that commands: 3 ms of a link of 1 Mbit/s,
+/// for one may be on its way when a command comes.
+pub(crate) const BESIDE_COMMANDS: ByteCount = ByteCount::new(400);
+/// A tick that comes late may be caught up with.
+const BURST: Duration = Duration::from_millis(10);
+const BYTES_MAX: usize = 256 << 10;
+const ENTRIES_MAX: usize = 1_024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::channel::Descriptor;
+
+    fn channel(number: u8, order: Order, priority: Priority) -> Channel {
+        Channel {
+            number: ChannelNumber::new(number),
+            order,
+            priority,
+            rate_cap: Some(Bitrate::from_kbps(80)),
+            descriptor: Descriptor::default(),
+        }
+    }
+
+    fn unit(number: u64, packets: usize, deadline: u64) -> Vec<Entry> {
+        let entry = || Entry {
+            plaintext: vec![0; 77],
+            deadline: Instant::from_millis(deadline),
+            unit: number,
+            standing: 0,
+            again: false,
+        };
+        (0..packets).map(|_| entry()).collect()
+    }
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_millis(1_000 + millis)
+    }
+
+    #[test]
+    fn a_newer_unit_displaces_an_older_one_that_has_not_begun() {
+        let mut counters = Counters::new();
+        let survey = channel(4, Order::NewestWins, Priority::Telemetry);
+        let mut lanes = Lanes::new(at(0));
+        let mut left = Vec::new();
+        for number in 0..40 {
+            let now = at(number * 5);
+            assert!(lanes.push(&survey, unit(number, 2, 9_000), COPIES_RATE, &mut counters, now));
+            left.extend(lanes.pop_copies(COPIES_RATE, &mut counters, now).map(|entry| entry.unit));
+        }
+        // 100 bytes at 80 kbit/s every 10 ms; every unit that began was sent to its end.
+        assert!(left.len() >= 20, "{left:?}");
+        assert!(left.chunks_exact(2).all(|pair| pair[0] == pair[1]), "{left:?}");
+        let displaced = counters.units(survey.number).displaced;
+        assert!(displaced > 25 && displaced == counters.discarded(Discard::UnitDisplaced));
+    }
+
+    #[test]
+    fn feedback_goes_before_telemetry_and_each_within_its_cap() {
+        let mut counters = Counters::new();
+        let telemetry = channel(3, Order::ByDeadline, Priority::Telemetry);
+        let feedback = channel(9, Order::ByDeadline, Priority::Feedback);
+        let mut lanes = Lanes::new(at(0));
+        lanes.push(&telemetry, unit(0, 30, 9_000), COPIES_RATE, &mut counters, at(0));
+        lanes.push(&feedback, unit(0, 30, 9_000), COPIES_RATE, &mut counters, at(0));
+        let mut left = 0;
+        for millis in 0..100 {
+            left += usize::from(
+                lanes.pop_copies(Bitrate::from_mbps(100), &mut counters, at(millis)).is_some(),
+            );
+        }
+        // Two channels, 10 ms a packet, and one ahead of its time each.
+        assert!((20..=24).contains(&left), "{left}");
+        assert_eq!(lanes.data_due_at(), None);
+    }
+
+    #[test]
+    fn what_waits_is_bounded_and_dies_at_its_deadline() {
+        let mut counters = Counters::new();
+        let data = channel(20, Order::ByDeadline, Priority::Data);
+        let mut lanes = Lanes::new(at(0));
+        let taken = (0..3_000)
+            .filter(|number| {
+                lanes.push(
+                    &data,
+                    unit(*number, 1, 300_000),
+                    Bitrate::from_mbps(1),
+                    &mut counters,
+                    at(0),
+                )
+            })
+            .count();
+        assert_eq!(taken, ENTRIES_MAX);
+        assert!(lanes.pop_data(|_| true, &mut counters, at(0)).is_some());
+        assert!(lanes.pop_data(|_| true, &mut counters, at(300_000)).is_none());
+        assert_eq!(counters.units(data.number).expired, ENTRIES_MAX as u64 - 1);
+        assert_eq!(lanes.data_due_at(), None);
+    }
+}

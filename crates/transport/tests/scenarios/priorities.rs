@@ -1,0 +1,179 @@
+//! What the channels of a session do to each other on a link of 1 Mbit/s.
+
+use rand_chacha::ChaCha20Rng;
+use tautline_scenario::endpoint::{Application, Moment};
+use tautline_scenario::measure::{self, delays_ms, quantile};
+use tautline_scenario::run::{Run, Setup};
+use tautline_scenario::traffic::{Commands, Media, Traffic};
+use tautline_transport::channel::{Order, Priority};
+use tautline_transport::{ChannelNumber, Event, Session};
+use tautline_units::{Bitrate, Duration, Instant};
+
+use crate::channels::channel;
+use crate::harness::{clean, ms};
+
+/// Commands and media as a scenario has them, and units of other channels beside.
+struct Loaded {
+    traffic: Traffic,
+    flows: Vec<Flow>,
+    opened: bool,
+    /// Units of other channels that came, and their bytes.
+    came: Vec<(ChannelNumber, usize)>,
+}
+
+/// Units of one channel at even intervals.
+struct Flow {
+    opened: tautline_transport::Channel,
+    bytes: usize,
+    interval: Duration,
+    at: Instant,
+}
+
+impl Loaded {
+    fn new(traffic: Traffic, flows: Vec<Flow>) -> Self {
+        Self { traffic, flows, opened: false, came: Vec::new() }
+    }
+
+    /// Bytes of `channel` that came.
+    fn bytes(&self, channel: u8) -> usize {
+        let of = self.came.iter().filter(|(number, _)| number.get() == channel);
+        of.map(|(_, bytes)| bytes).sum()
+    }
+}
+
+impl Application for Loaded {
+    fn next_at(&self) -> Option<Instant> {
+        self.flows.iter().map(|flow| flow.at).chain(self.traffic.next_at()).min()
+    }
+
+    fn produce(&mut self, session: &mut Session, _rng: &mut ChaCha20Rng, at: Moment) {
+        if !self.opened {
+            self.opened = true;
+            self.flows.iter().for_each(|flow| session.open(flow.opened.clone()).unwrap());
+        }
+        for flow in &mut self.flows {
+            while flow.at <= at.local() {
+                flow.at = flow.at + flow.interval;
+                let (number, unit) = (flow.opened.number, vec![7; flow.bytes]);
+                // What is refused does not come, and that is counted.
+                let _ = session.send(number, &unit, Duration::from_millis(250), at.local());
+            }
+        }
+        self.traffic.produce(session, at);
+    }
+
+    fn handle_event(&mut self, session: &Session, event: Event, at: Moment) {
+        match event {
+            Event::Unit { channel, bytes, .. } if channel > ChannelNumber::MEDIA => {
+                self.came.push((channel, bytes.len()));
+            }
+            Event::UnitLost { channel, .. } if channel > ChannelNumber::MEDIA => {}
+            event => self.traffic.note(event, session.clock().map(|clock| clock.error()), at),
+        }
+    }
+
+    fn begin(&mut self, start: Instant) {
+        self.traffic.begin(start);
+        self.flows.iter_mut().for_each(|flow| flow.at = start);
+    }
+}
+
+fn flow(
+    (number, order, priority): (u8, Order, Priority),
+    cap_kbps: u64,
+    bytes: usize,
+    interval: Duration,
+) -> Flow {
+    let opened = channel(number, order, priority, cap_kbps);
+    Flow { opened, bytes, interval, at: Instant::ZERO }
+}
+
+/// Far more of everything than fits: 40 Mbit/s.
+fn everything() -> Vec<Flow> {
+    let millis = Duration::from_millis;
+    vec![
+        flow((2, Order::NewestWins, Priority::Feedback), 256, 120, millis(1)),
+        flow((3, Order::NewestWins, Priority::Telemetry), 512, 1_000, millis(1)),
+        flow((4, Order::NewestWins, Priority::Telemetry), 256, 2_000, millis(2)),
+        flow((5, Order::NewestWins, Priority::Telemetry), 128, 40, millis(1)),
+        data(20, 20_000),
+        data(21, 20_000),
+    ]
+}
+
+fn data(number: u8, cap_kbps: u64) -> Flow {
+    let treatment = (number, Order::ByDeadline, Priority::Data);
+    flow(treatment, cap_kbps, 2_000, Duration::from_millis(2))
+}
+
+/// The delays of commands in milliseconds from 5 to 20 s, and how many were lost; and the run.
+fn commands(flows: Vec<Flow>) -> (Vec<f64>, usize, Run<Loaded>) {
+    let setup = Setup::new(7, vec![clean(1.0, 20.0)]);
+    let operator = Traffic::default().with_commands(Commands::default());
+    let vehicle = Loaded::new(Traffic::default(), Vec::new());
+    let mut run = setup.start(vehicle, Loaded::new(operator, flows)).unwrap();
+    run.until(ms(20_000));
+    let (from, to) = (&run.operator().application, &run.vehicle().application);
+    let units = measure::units(&from.traffic.commands.offered, &to.traffic.commands.received);
+    let steady: Vec<_> = measure::within(&units, ms(5_000)..ms(19_000)).collect();
+    let lost = steady.iter().filter(|unit| unit.delay().is_none()).count();
+    (delays_ms(steady), lost, run)
+}
+
+#[test]
+fn no_other_channel_at_any_rate_delays_a_command() {
+    let (mut unloaded, _, _) = commands(Vec::new());
+    let (mut loaded, lost, run) = commands(everything());
+    assert_eq!(lost, 0);
+    let (before, after) = (quantile(&mut unloaded, 0.99), quantile(&mut loaded, 0.99));
+    assert!(after - before <= 5.0, "p99 {before:.1} ms alone, {after:.1} ms beside all others");
+    let vehicle = &run.vehicle().application;
+    for number in [2, 3, 4, 5] {
+        assert!(vehicle.bytes(number) > 20_000, "{number}: {} B", vehicle.bytes(number));
+    }
+    // What did not go is told by name.
+    let session = &run.operator().session;
+    assert!(session.units(ChannelNumber::new(3)).displaced > 10_000);
+    let data = session.units(ChannelNumber::new(20));
+    assert!(data.refused_congested + data.expired > 5_000, "{data:?}");
+    assert_eq!(data.offered, data.accepted + data.refused());
+}
+
+#[test]
+fn data_alone_takes_most_of_a_link_and_delays_no_command() {
+    let (mut unloaded, _, _) = commands(Vec::new());
+    let (mut loaded, lost, run) = commands(vec![data(20, 20_000)]);
+    assert_eq!(lost, 0);
+    let (before, after) = (quantile(&mut unloaded, 0.99), quantile(&mut loaded, 0.99));
+    assert!(after - before <= 5.0, "p99 {before:.1} ms alone, {after:.1} ms beside data");
+    let bytes = run.vehicle().application.bytes(20);
+    let rate = Bitrate::of(tautline_units::ByteCount::new(bytes as u64), Duration::from_secs(20));
+    assert!(rate > Bitrate::from_kbps(350), "{rate} of 1 Mbit/s");
+}
+
+/// The share of media units that are in time from 5 to 20 s, and the data that came, in bytes.
+fn media(flows: Vec<Flow>) -> (f64, f64, usize) {
+    let setup = Setup::new(9, vec![clean(1.0, 20.0), clean(2.0, 30.0)]);
+    let media = Media::slices(180, Bitrate::from_kbps(600));
+    let deadline = media.deadline;
+    let vehicle = Loaded::new(Traffic::default().with_media(media), flows);
+    let operator = Traffic::default().with_commands(Commands::default());
+    let mut run = setup.start(vehicle, Loaded::new(operator, Vec::new())).unwrap();
+    run.until(ms(20_000));
+    let (from, to) = (&run.vehicle().application, &run.operator().application);
+    let units = measure::units(&from.traffic.media.offered, &to.traffic.media.received);
+    let steady: Vec<_> = measure::within(&units, ms(5_000)..ms(19_000)).collect();
+    let on_time = steady.iter().filter(|unit| unit.on_time(deadline).is_some()).count();
+    let bytes: u64 = steady.iter().map(|unit| unit.offered.bytes.get()).sum();
+    (on_time as f64 / steady.len() as f64, bytes as f64, to.bytes(20) + to.bytes(21))
+}
+
+#[test]
+fn data_leaves_medias_on_time_share_where_it_was() {
+    let (alone, bytes_alone, _) = media(Vec::new());
+    let (beside, bytes_beside, data) = media(vec![data(20, 20_000), data(21, 20_000)]);
+    assert!(beside >= alone - 0.002, "{alone} of media in time alone, {beside} beside data");
+    // Nor does media shrink to make room for it.
+    assert!(bytes_beside > bytes_alone * 0.97, "{bytes_alone} B alone, {bytes_beside} B beside");
+    assert!(data > 100_000, "{data} B of data went through what media left");
+}
