@@ -128,7 +128,7 @@ lossOut():number {
 }
 
 /**
- * Share lost of what the other end has sent, 0 to 1.
+ * Share lost of what the other end sent in the last second, 0 to 1.
  */
 lossIn():number {
   const offset = this.bb!.__offset(this.bb_pos, 28);

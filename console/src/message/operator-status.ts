@@ -5,14 +5,12 @@
 import * as flatbuffers from 'flatbuffers';
 
 import { ClockOffset } from './clock-offset.js';
-import { DropCount } from './drop-count.js';
 import { EmulatedLink } from './emulated-link.js';
-import { LinkStatus } from './link-status.js';
 import { SessionState } from './session-state.js';
 
 
 /**
- * The operator's end as a whole.
+ * How far the operator's process has come.
  */
 export class OperatorStatus {
   bb: flatbuffers.ByteBuffer|null = null;
@@ -33,7 +31,7 @@ static getSizePrefixedRootAsOperatorStatus(bb:flatbuffers.ByteBuffer, obj?:Opera
 }
 
 static bufferHasIdentifier(bb:flatbuffers.ByteBuffer):boolean {
-  return bb.__has_identifier('TLO1');
+  return bb.__has_identifier('TLO2');
 }
 
 /**
@@ -73,94 +71,28 @@ sessionReason(optionalEncoding?:any):string|Uint8Array|null {
 }
 
 /**
- * The operator's view, with what it receives.
- */
-links(index: number, obj?:LinkStatus):LinkStatus|null {
-  const offset = this.bb!.__offset(this.bb_pos, 12);
-  return offset ? (obj || new LinkStatus()).__init(this.bb!.__indirect(this.bb!.__vector(this.bb_pos + offset) + index * 4), this.bb!) : null;
-}
-
-linksLength():number {
-  const offset = this.bb!.__offset(this.bb_pos, 12);
-  return offset ? this.bb!.__vector_len(this.bb_pos + offset) : 0;
-}
-
-/**
- * Whole and in time, since the session began, as all that follow.
- */
-unitsReceived():bigint {
-  const offset = this.bb!.__offset(this.bb_pos, 14);
-  return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');
-}
-
-/**
- * Whole, but after their deadline.
- */
-unitsLate():bigint {
-  const offset = this.bb!.__offset(this.bb_pos, 16);
-  return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');
-}
-
-/**
- * Never whole.
- */
-unitsLost():bigint {
-  const offset = this.bb!.__offset(this.bb_pos, 18);
-  return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');
-}
-
-/**
- * Slices handed to the console as they came.
- */
-slicesShown():bigint {
-  const offset = this.bb!.__offset(this.bb_pos, 20);
-  return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');
-}
-
-/**
- * Slices that a P-skip slice stood in for.
- */
-slicesSkipped():bigint {
-  const offset = this.bb!.__offset(this.bb_pos, 22);
-  return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');
-}
-
-/**
  * How far the clocks are apart; absent: not yet estimated.
  */
 clock(obj?:ClockOffset):ClockOffset|null {
-  const offset = this.bb!.__offset(this.bb_pos, 24);
+  const offset = this.bb!.__offset(this.bb_pos, 12);
   return offset ? (obj || new ClockOffset()).__init(this.bb_pos + offset, this.bb!) : null;
-}
-
-/**
- * Named drops at the operator, those that have happened.
- */
-drops(index: number, obj?:DropCount):DropCount|null {
-  const offset = this.bb!.__offset(this.bb_pos, 26);
-  return offset ? (obj || new DropCount()).__init(this.bb!.__indirect(this.bb!.__vector(this.bb_pos + offset) + index * 4), this.bb!) : null;
-}
-
-dropsLength():number {
-  const offset = this.bb!.__offset(this.bb_pos, 26);
-  return offset ? this.bb!.__vector_len(this.bb_pos + offset) : 0;
 }
 
 /**
  * Empty: links are real.
  */
 emulatedLinks(index: number, obj?:EmulatedLink):EmulatedLink|null {
-  const offset = this.bb!.__offset(this.bb_pos, 28);
+  const offset = this.bb!.__offset(this.bb_pos, 14);
   return offset ? (obj || new EmulatedLink()).__init(this.bb!.__indirect(this.bb!.__vector(this.bb_pos + offset) + index * 4), this.bb!) : null;
 }
 
 emulatedLinksLength():number {
-  const offset = this.bb!.__offset(this.bb_pos, 28);
+  const offset = this.bb!.__offset(this.bb_pos, 14);
   return offset ? this.bb!.__vector_len(this.bb_pos + offset) : 0;
 }
 
 static startOperatorStatus(builder:flatbuffers.Builder) {
-  builder.startObject(13);
+  builder.startObject(6);
 }
 
 static addUnixNs(builder:flatbuffers.Builder, unixNs:bigint) {
@@ -179,64 +111,12 @@ static addSessionReason(builder:flatbuffers.Builder, sessionReasonOffset:flatbuf
   builder.addFieldOffset(3, sessionReasonOffset, 0);
 }
 
-static addLinks(builder:flatbuffers.Builder, linksOffset:flatbuffers.Offset) {
-  builder.addFieldOffset(4, linksOffset, 0);
-}
-
-static createLinksVector(builder:flatbuffers.Builder, data:flatbuffers.Offset[]):flatbuffers.Offset {
-  builder.startVector(4, data.length, 4);
-  for (let i = data.length - 1; i >= 0; i--) {
-    builder.addOffset(data[i]!);
-  }
-  return builder.endVector();
-}
-
-static startLinksVector(builder:flatbuffers.Builder, numElems:number) {
-  builder.startVector(4, numElems, 4);
-}
-
-static addUnitsReceived(builder:flatbuffers.Builder, unitsReceived:bigint) {
-  builder.addFieldInt64(5, unitsReceived, BigInt('0'));
-}
-
-static addUnitsLate(builder:flatbuffers.Builder, unitsLate:bigint) {
-  builder.addFieldInt64(6, unitsLate, BigInt('0'));
-}
-
-static addUnitsLost(builder:flatbuffers.Builder, unitsLost:bigint) {
-  builder.addFieldInt64(7, unitsLost, BigInt('0'));
-}
-
-static addSlicesShown(builder:flatbuffers.Builder, slicesShown:bigint) {
-  builder.addFieldInt64(8, slicesShown, BigInt('0'));
-}
-
-static addSlicesSkipped(builder:flatbuffers.Builder, slicesSkipped:bigint) {
-  builder.addFieldInt64(9, slicesSkipped, BigInt('0'));
-}
-
 static addClock(builder:flatbuffers.Builder, clockOffset:flatbuffers.Offset) {
-  builder.addFieldStruct(10, clockOffset, 0);
-}
-
-static addDrops(builder:flatbuffers.Builder, dropsOffset:flatbuffers.Offset) {
-  builder.addFieldOffset(11, dropsOffset, 0);
-}
-
-static createDropsVector(builder:flatbuffers.Builder, data:flatbuffers.Offset[]):flatbuffers.Offset {
-  builder.startVector(4, data.length, 4);
-  for (let i = data.length - 1; i >= 0; i--) {
-    builder.addOffset(data[i]!);
-  }
-  return builder.endVector();
-}
-
-static startDropsVector(builder:flatbuffers.Builder, numElems:number) {
-  builder.startVector(4, numElems, 4);
+  builder.addFieldStruct(4, clockOffset, 0);
 }
 
 static addEmulatedLinks(builder:flatbuffers.Builder, emulatedLinksOffset:flatbuffers.Offset) {
-  builder.addFieldOffset(12, emulatedLinksOffset, 0);
+  builder.addFieldOffset(5, emulatedLinksOffset, 0);
 }
 
 static createEmulatedLinksVector(builder:flatbuffers.Builder, data:flatbuffers.Offset[]):flatbuffers.Offset {
@@ -255,18 +135,16 @@ static endOperatorStatus(builder:flatbuffers.Builder):flatbuffers.Offset {
   const offset = builder.endObject();
   builder.requiredField(offset, 6) // vehicle_name
   builder.requiredField(offset, 10) // session_reason
-  builder.requiredField(offset, 12) // links
-  builder.requiredField(offset, 26) // drops
-  builder.requiredField(offset, 28) // emulated_links
+  builder.requiredField(offset, 14) // emulated_links
   return offset;
 }
 
 static finishOperatorStatusBuffer(builder:flatbuffers.Builder, offset:flatbuffers.Offset) {
-  builder.finish(offset, 'TLO1');
+  builder.finish(offset, 'TLO2');
 }
 
 static finishSizePrefixedOperatorStatusBuffer(builder:flatbuffers.Builder, offset:flatbuffers.Offset) {
-  builder.finish(offset, 'TLO1', true);
+  builder.finish(offset, 'TLO2', true);
 }
 
 }

@@ -27,7 +27,7 @@ export enum SessionState {
   Established = 3,
 
   /**
-   * Nothing has come from the vehicle on any link lately.
+   * Nothing has come from the vehicle on any link for a while.
    */
   Lost = 4
 }

@@ -4,17 +4,14 @@
 
 import * as flatbuffers from 'flatbuffers';
 
-import { DropCount } from './drop-count.js';
-import { Extra } from './extra.js';
 import { Fault } from './fault.js';
 import { Gear } from './gear.js';
-import { LinkStatus } from './link-status.js';
 import { Mode } from './mode.js';
 import { Motion } from './motion.js';
 
 
 /**
- * The vehicle as a whole, lately.
+ * How the vehicle moves and who moves it: what a person drives by. What is only looked at, a `Snapshot` tells.
  */
 export class Telemetry {
   bb: flatbuffers.ByteBuffer|null = null;
@@ -35,7 +32,7 @@ static getSizePrefixedRootAsTelemetry(bb:flatbuffers.ByteBuffer, obj?:Telemetry)
 }
 
 static bufferHasIdentifier(bb:flatbuffers.ByteBuffer):boolean {
-  return bb.__has_identifier('TLT1');
+  return bb.__has_identifier('TLT2');
 }
 
 /**
@@ -81,121 +78,10 @@ modeReason(optionalEncoding?:any):string|Uint8Array|null {
 }
 
 /**
- * Age of the newest authentic command, ms; negative: none yet.
- */
-commandAgeMs():number {
-  const offset = this.bb!.__offset(this.bb_pos, 14);
-  return offset ? this.bb!.readFloat32(this.bb_pos + offset) : -1.0;
-}
-
-/**
- * Pictures captured per second, lately.
- */
-pictureRate():number {
-  const offset = this.bb!.__offset(this.bb_pos, 16);
-  return offset ? this.bb!.readFloat32(this.bb_pos + offset) : 0.0;
-}
-
-/**
- * What transport grants the video, bit/s.
- */
-videoBudgetBps():bigint {
-  const offset = this.bb!.__offset(this.bb_pos, 18);
-  return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');
-}
-
-/**
- * Since the process began, as all counts that follow.
- */
-picturesCaptured():bigint {
-  const offset = this.bb!.__offset(this.bb_pos, 20);
-  return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');
-}
-
-/**
- * Of these, those of which no strip was read.
- */
-picturesDropped():bigint {
-  const offset = this.bb!.__offset(this.bb_pos, 22);
-  return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');
-}
-
-/**
- * Handed to transport.
- */
-slicesSent():bigint {
-  const offset = this.bb!.__offset(this.bb_pos, 24);
-  return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');
-}
-
-/**
- * Strips that no encoder had time for or could encode, and slices that transport refused.
- */
-slicesDropped():bigint {
-  const offset = this.bb!.__offset(this.bb_pos, 26);
-  return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');
-}
-
-/**
- * What half of the slices of the last second took to encode at most, ms.
- */
-encodeMsP50():number {
-  const offset = this.bb!.__offset(this.bb_pos, 28);
-  return offset ? this.bb!.readFloat32(this.bb_pos + offset) : 0.0;
-}
-
-/**
- * The same of 99 in a hundred.
- */
-encodeMsP99():number {
-  const offset = this.bb!.__offset(this.bb_pos, 30);
-  return offset ? this.bb!.readFloat32(this.bb_pos + offset) : 0.0;
-}
-
-/**
- * The vehicle's sending side.
- */
-links(index: number, obj?:LinkStatus):LinkStatus|null {
-  const offset = this.bb!.__offset(this.bb_pos, 32);
-  return offset ? (obj || new LinkStatus()).__init(this.bb!.__indirect(this.bb!.__vector(this.bb_pos + offset) + index * 4), this.bb!) : null;
-}
-
-linksLength():number {
-  const offset = this.bb!.__offset(this.bb_pos, 32);
-  return offset ? this.bb!.__vector_len(this.bb_pos + offset) : 0;
-}
-
-/**
- * Named drops on the vehicle, those that have happened.
- */
-drops(index: number, obj?:DropCount):DropCount|null {
-  const offset = this.bb!.__offset(this.bb_pos, 36);
-  return offset ? (obj || new DropCount()).__init(this.bb!.__indirect(this.bb!.__vector(this.bb_pos + offset) + index * 4), this.bb!) : null;
-}
-
-dropsLength():number {
-  const offset = this.bb!.__offset(this.bb_pos, 36);
-  return offset ? this.bb!.__vector_len(this.bb_pos + offset) : 0;
-}
-
-/**
- * What only this kind of machine knows.
- */
-extras(index: number, obj?:Extra):Extra|null {
-  const offset = this.bb!.__offset(this.bb_pos, 38);
-  return offset ? (obj || new Extra()).__init(this.bb!.__indirect(this.bb!.__vector(this.bb_pos + offset) + index * 4), this.bb!) : null;
-}
-
-extrasLength():number {
-  const offset = this.bb!.__offset(this.bb_pos, 38);
-  return offset ? this.bb!.__vector_len(this.bb_pos + offset) : 0;
-}
-
-/**
  * Which way throttle pushes, as the machine says.
  */
 gear():Gear {
-  const offset = this.bb!.__offset(this.bb_pos, 40);
+  const offset = this.bb!.__offset(this.bb_pos, 14);
   return offset ? this.bb!.readUint8(this.bb_pos + offset) : Gear.Drive;
 }
 
@@ -203,17 +89,17 @@ gear():Gear {
  * What of the machine does not work.
  */
 faults(index: number):Fault|null {
-  const offset = this.bb!.__offset(this.bb_pos, 42);
+  const offset = this.bb!.__offset(this.bb_pos, 16);
   return offset ? this.bb!.readUint8(this.bb!.__vector(this.bb_pos + offset) + index) : null;
 }
 
 faultsLength():number {
-  const offset = this.bb!.__offset(this.bb_pos, 42);
+  const offset = this.bb!.__offset(this.bb_pos, 16);
   return offset ? this.bb!.__vector_len(this.bb_pos + offset) : 0;
 }
 
 faultsArray():Uint8Array|null {
-  const offset = this.bb!.__offset(this.bb_pos, 42);
+  const offset = this.bb!.__offset(this.bb_pos, 16);
   return offset ? new Uint8Array(this.bb!.bytes().buffer, this.bb!.bytes().byteOffset + this.bb!.__vector(this.bb_pos + offset), this.bb!.__vector_len(this.bb_pos + offset)) : null;
 }
 
@@ -221,12 +107,12 @@ faultsArray():Uint8Array|null {
  * Set: the machine does not know where it is, and x, y and heading mean nothing.
  */
 unlocated():boolean {
-  const offset = this.bb!.__offset(this.bb_pos, 44);
+  const offset = this.bb!.__offset(this.bb_pos, 18);
   return offset ? !!this.bb!.readInt8(this.bb_pos + offset) : false;
 }
 
 static startTelemetry(builder:flatbuffers.Builder) {
-  builder.startObject(21);
+  builder.startObject(8);
 }
 
 static addSequence(builder:flatbuffers.Builder, sequence:bigint) {
@@ -249,96 +135,12 @@ static addModeReason(builder:flatbuffers.Builder, modeReasonOffset:flatbuffers.O
   builder.addFieldOffset(4, modeReasonOffset, 0);
 }
 
-static addCommandAgeMs(builder:flatbuffers.Builder, commandAgeMs:number) {
-  builder.addFieldFloat32(5, commandAgeMs, -1.0);
-}
-
-static addPictureRate(builder:flatbuffers.Builder, pictureRate:number) {
-  builder.addFieldFloat32(6, pictureRate, 0.0);
-}
-
-static addVideoBudgetBps(builder:flatbuffers.Builder, videoBudgetBps:bigint) {
-  builder.addFieldInt64(7, videoBudgetBps, BigInt('0'));
-}
-
-static addPicturesCaptured(builder:flatbuffers.Builder, picturesCaptured:bigint) {
-  builder.addFieldInt64(8, picturesCaptured, BigInt('0'));
-}
-
-static addPicturesDropped(builder:flatbuffers.Builder, picturesDropped:bigint) {
-  builder.addFieldInt64(9, picturesDropped, BigInt('0'));
-}
-
-static addSlicesSent(builder:flatbuffers.Builder, slicesSent:bigint) {
-  builder.addFieldInt64(10, slicesSent, BigInt('0'));
-}
-
-static addSlicesDropped(builder:flatbuffers.Builder, slicesDropped:bigint) {
-  builder.addFieldInt64(11, slicesDropped, BigInt('0'));
-}
-
-static addEncodeMsP50(builder:flatbuffers.Builder, encodeMsP50:number) {
-  builder.addFieldFloat32(12, encodeMsP50, 0.0);
-}
-
-static addEncodeMsP99(builder:flatbuffers.Builder, encodeMsP99:number) {
-  builder.addFieldFloat32(13, encodeMsP99, 0.0);
-}
-
-static addLinks(builder:flatbuffers.Builder, linksOffset:flatbuffers.Offset) {
-  builder.addFieldOffset(14, linksOffset, 0);
-}
-
-static createLinksVector(builder:flatbuffers.Builder, data:flatbuffers.Offset[]):flatbuffers.Offset {
-  builder.startVector(4, data.length, 4);
-  for (let i = data.length - 1; i >= 0; i--) {
-    builder.addOffset(data[i]!);
-  }
-  return builder.endVector();
-}
-
-static startLinksVector(builder:flatbuffers.Builder, numElems:number) {
-  builder.startVector(4, numElems, 4);
-}
-
-static addDrops(builder:flatbuffers.Builder, dropsOffset:flatbuffers.Offset) {
-  builder.addFieldOffset(16, dropsOffset, 0);
-}
-
-static createDropsVector(builder:flatbuffers.Builder, data:flatbuffers.Offset[]):flatbuffers.Offset {
-  builder.startVector(4, data.length, 4);
-  for (let i = data.length - 1; i >= 0; i--) {
-    builder.addOffset(data[i]!);
-  }
-  return builder.endVector();
-}
-
-static startDropsVector(builder:flatbuffers.Builder, numElems:number) {
-  builder.startVector(4, numElems, 4);
-}
-
-static addExtras(builder:flatbuffers.Builder, extrasOffset:flatbuffers.Offset) {
-  builder.addFieldOffset(17, extrasOffset, 0);
-}
-
-static createExtrasVector(builder:flatbuffers.Builder, data:flatbuffers.Offset[]):flatbuffers.Offset {
-  builder.startVector(4, data.length, 4);
-  for (let i = data.length - 1; i >= 0; i--) {
-    builder.addOffset(data[i]!);
-  }
-  return builder.endVector();
-}
-
-static startExtrasVector(builder:flatbuffers.Builder, numElems:number) {
-  builder.startVector(4, numElems, 4);
-}
-
 static addGear(builder:flatbuffers.Builder, gear:Gear) {
-  builder.addFieldInt8(18, gear, Gear.Drive);
+  builder.addFieldInt8(5, gear, Gear.Drive);
 }
 
 static addFaults(builder:flatbuffers.Builder, faultsOffset:flatbuffers.Offset) {
-  builder.addFieldOffset(19, faultsOffset, 0);
+  builder.addFieldOffset(6, faultsOffset, 0);
 }
 
 static createFaultsVector(builder:flatbuffers.Builder, data:Fault[]):flatbuffers.Offset {
@@ -354,23 +156,22 @@ static startFaultsVector(builder:flatbuffers.Builder, numElems:number) {
 }
 
 static addUnlocated(builder:flatbuffers.Builder, unlocated:boolean) {
-  builder.addFieldInt8(20, +unlocated, +false);
+  builder.addFieldInt8(7, +unlocated, +false);
 }
 
 static endTelemetry(builder:flatbuffers.Builder):flatbuffers.Offset {
   const offset = builder.endObject();
   builder.requiredField(offset, 8) // motion
   builder.requiredField(offset, 12) // mode_reason
-  builder.requiredField(offset, 32) // links
   return offset;
 }
 
 static finishTelemetryBuffer(builder:flatbuffers.Builder, offset:flatbuffers.Offset) {
-  builder.finish(offset, 'TLT1');
+  builder.finish(offset, 'TLT2');
 }
 
 static finishSizePrefixedTelemetryBuffer(builder:flatbuffers.Builder, offset:flatbuffers.Offset) {
-  builder.finish(offset, 'TLT1', true);
+  builder.finish(offset, 'TLT2', true);
 }
 
 }

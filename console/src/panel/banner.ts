@@ -159,13 +159,15 @@ export class Banner {
     this.#button.hidden = notice?.action === undefined;
     this.#action = notice?.action?.name ?? null;
     setData(this.#stage, 'stale', String(facts.connection.state !== 'open'));
-    this.#showMode(facts);
+    this.#showMode(facts, notice);
   }
 
-  #showMode({ telemetry }: Facts): void {
+  /** The reason stands once: here only while the banner tells of something else. */
+  #showMode({ telemetry }: Facts, notice: Notice | null): void {
     const [data, text] = telemetry === null ? ['none', '–'] : MODE_WORDS[telemetry.mode];
     setData(this.#mode, 'mode', data);
     setText(this.#mode, text);
-    setText(this.#reason, telemetry === null || telemetry.mode === Mode.Driving ? '' : telemetry.modeReason);
+    const reason = telemetry === null || telemetry.mode === Mode.Driving ? '' : telemetry.modeReason;
+    setText(this.#reason, notice?.detail === reason ? '' : reason);
   }
 }

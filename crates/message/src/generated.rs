@@ -25,7 +25,6 @@ generated! {
     control_generated
     drop_count_generated
     link_action_generated
-    link_status_generated
     operator_status_generated
     point_cloud_generated
     probe_answer_generated
@@ -40,7 +39,6 @@ pub(crate) use command_generated::tautline as command;
 pub(crate) use control_generated::tautline as control;
 pub(crate) use drop_count_generated::tautline as drop_count;
 pub(crate) use link_action_generated::tautline as link_action;
-pub(crate) use link_status_generated::tautline as link_status;
 pub(crate) use operator_status_generated::tautline as operator_status;
 pub(crate) use point_cloud_generated::foxglove as point_cloud;
 pub(crate) use probe_answer_generated::tautline as probe_answer;

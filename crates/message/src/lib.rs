@@ -18,7 +18,7 @@
 //!
 //! - at least 8 bytes, at most what the kind allows, and `bufferHasIdentifier`;
 //! - every list's length against its maximum before a loop over it: 16 links, 32 channels, 128
-//!   drops, 64 values, 16 extras, 9 faults, 64 emulated links;
+//!   drops, 64 values, 9 faults, 64 emulated links;
 //! - parts that getters give as `null`, though the schema requires them;
 //! - `Number.isFinite` of each number, and the range that this crate's types tell;
 //! - numbers of enums that stand for nothing;
@@ -35,11 +35,9 @@ mod command;
 mod control;
 mod drop_count;
 mod error;
-mod extra;
 mod fault;
 mod generated;
 mod link_action;
-mod link_status;
 mod operator_status;
 pub mod point_cloud;
 mod probe_answer;
@@ -54,16 +52,14 @@ mod wire;
 pub use command::{Command, Gear};
 pub use control::{Control, Refusal, VehicleEntry, VehicleState};
 pub use error::Error;
-pub use extra::Extra;
 pub use fault::Fault;
 pub use link_action::LinkAction;
-pub use link_status::{LinkState, LinkStatus};
 pub use operator_status::{ClockOffset, EmulatedLink, OperatorStatus, SessionState};
 pub use point_cloud::PointCloud;
 pub use probe_answer::ProbeAnswer;
 pub use probe_question::ProbeQuestion;
 pub use quorum_step::QuorumStep;
-pub use snapshot::Snapshot;
+pub use snapshot::{LinkState, Snapshot};
 pub use telemetry::{Mode, Position, Telemetry};
 pub use video_feedback::{StripReport, VideoFeedback};
 pub use wire::Builder;

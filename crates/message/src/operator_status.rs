@@ -1,8 +1,8 @@
 use flatbuffers::FlatBufferBuilder;
 
+use crate::Error;
 use crate::generated::operator_status::{self as wire_operator, OperatorStatus as Root};
 use crate::wire::{Kind, NAME_BYTES_MAX, TEXT_BYTES_MAX, choice, codec, list, text};
-use crate::{Error, LinkStatus, drop_count};
 
 /// What the operator's process tells its console, ten times a second.
 #[derive(Clone, PartialEq, Debug)]
@@ -15,22 +15,8 @@ pub struct OperatorStatus {
     pub session_state: SessionState,
     /// Why the session's state is what it is; at most 256 bytes, empty when there is nothing to say.
     pub session_reason: String,
-    /// The operator's view, with what it receives; at most 16.
-    pub links: Vec<LinkStatus>,
-    /// Units that came whole and in time.
-    pub units_received: u64,
-    /// Units that came whole after their deadline.
-    pub units_late: u64,
-    /// Units that never came whole.
-    pub units_lost: u64,
-    /// Slices handed to the console as they came.
-    pub slices_shown: u64,
-    /// Slices that a P-skip slice stood in for.
-    pub slices_skipped: u64,
     /// The vehicle's clock against the operator's; `None` until estimated.
     pub clock: Option<ClockOffset>,
-    /// How often each named drop has happened; at most 128, names at most 64 bytes.
-    pub drops: Vec<(String, u64)>,
     /// The emulator's links, if this session runs over one; at most 64.
     pub emulated_links: Vec<EmulatedLink>,
 }
@@ -39,8 +25,6 @@ codec!(OperatorStatus);
 
 impl OperatorStatus {
     fn write(&self, builder: &mut FlatBufferBuilder<'static>) {
-        let links = LinkStatus::write_all(&self.links, builder);
-        let drops = drop_count::write_all(&self.drops, builder);
         let emulated_links: Vec<_> = self
             .emulated_links
             .iter()
@@ -61,14 +45,7 @@ impl OperatorStatus {
             vehicle_name: Some(vehicle_name),
             session_state: self.session_state.to_wire(),
             session_reason: Some(session_reason),
-            links: Some(links),
-            units_received: self.units_received,
-            units_late: self.units_late,
-            units_lost: self.units_lost,
-            slices_shown: self.slices_shown,
-            slices_skipped: self.slices_skipped,
             clock: clock.as_ref(),
-            drops: Some(drops),
             emulated_links: Some(emulated_links),
         };
         let root = Root::create(builder, &arguments);
@@ -81,17 +58,10 @@ impl OperatorStatus {
             vehicle_name: text("vehicle_name", root.vehicle_name(), NAME_BYTES_MAX)?,
             session_state: SessionState::from_wire(root.session_state())?,
             session_reason: text("session_reason", root.session_reason(), TEXT_BYTES_MAX)?,
-            links: LinkStatus::read_all(root.links())?,
-            units_received: root.units_received(),
-            units_late: root.units_late(),
-            units_lost: root.units_lost(),
-            slices_shown: root.slices_shown(),
-            slices_skipped: root.slices_skipped(),
             clock: root.clock().map(|clock| ClockOffset {
                 offset_ns: clock.offset_ns(),
                 error_ns: clock.error_ns(),
             }),
-            drops: drop_count::read_all(root.drops())?,
             emulated_links: list(
                 "emulated_links",
                 root.emulated_links(),
@@ -135,7 +105,7 @@ pub enum SessionState {
     Connecting,
     /// Commands and video flow.
     Established,
-    /// Nothing has come from the vehicle on any link lately.
+    /// Nothing has come from the vehicle on any link for a while.
     Lost,
 }
 
@@ -152,6 +122,6 @@ const KIND: Kind = Kind {
     name: "operator status",
     identifier: Some(wire_operator::OPERATOR_STATUS_IDENTIFIER),
     bytes_max: 64 * 1024,
-    tables_max: 256,
+    tables_max: 65,
     depth_max: 2,
 };

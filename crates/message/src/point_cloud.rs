@@ -47,7 +47,7 @@ pub struct PointCloud {
 }
 
 impl PointCloud {
-    /// No points yet, in the layout of [`Point`].
+    /// Returns a cloud without points, in the layout of [`Point`].
     pub fn new(captured_at: Instant, frame_id: &str) -> Self {
         Self {
             captured_at,
@@ -70,12 +70,12 @@ impl PointCloud {
         point::write_all(points, &mut self.data);
     }
 
-    /// The message's bytes.
+    /// Returns the message's bytes.
     pub fn encode(&self) -> Vec<u8> {
         self.encode_into(&mut Builder::new()).to_vec()
     }
 
-    /// The message's bytes, in `builder`'s buffer until its next use.
+    /// Returns the message's bytes, in `builder`'s buffer until its next use.
     pub fn encode_into<'b>(&self, builder: &'b mut Builder) -> &'b [u8] {
         let head = self.head(self.stride, &self.fields);
         let data = builder.bulk.begin(&head, self.captured_at, self.data.len());
@@ -104,7 +104,7 @@ impl PointCloud {
         builder.bulk.message()
     }
 
-    /// The point cloud that `bytes` carry, verified and checked, with a copy of its data.
+    /// Returns the point cloud that `bytes` carry, verified and checked, with a copy of its data.
     ///
     /// # Errors
     /// As [`View::of`].

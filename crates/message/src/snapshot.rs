@@ -9,7 +9,7 @@ mod link;
 use flatbuffers::{FlatBufferBuilder, WIPOffset};
 use tautline_units::Instant;
 
-pub use link::{Delays, LinkStats, PacketCounts, TrafficCounts};
+pub use link::{Delays, LinkState, LinkStats, PacketCounts, TrafficCounts};
 
 use crate::generated::snapshot::{self as wire_snapshot, Snapshot as Root};
 use crate::wire::{
@@ -78,8 +78,8 @@ pub struct ChannelStats {
     pub channel: u8,
     /// For people, at most 64 bytes.
     pub name: String,
-    /// Share late or lost of what the other end sent in the last ten seconds, 0 to 1; `None` if none
-    /// came due.
+    /// Share late or lost of what the other end sent in the last ten seconds, 0 to 1; `None` if
+    /// none came due.
     pub late_or_lost: Option<f32>,
     /// What became of its units.
     pub units: UnitCounts,
@@ -124,13 +124,13 @@ counts! {
 }
 
 impl UnitCounts {
-    /// Units refused for sending, for any reason.
+    /// Returns units refused for sending, for any reason.
     pub fn refused(&self) -> u64 {
         let reasons = [self.refused_no_link, self.refused_invalid, self.refused_congested];
         reasons.into_iter().fold(0, u64::saturating_add)
     }
 
-    /// The other end's units that were given up, for any reason.
+    /// Returns the other end's units that were given up, for any reason.
     pub fn lost(&self) -> u64 {
         let reasons = [self.missing, self.incomplete, self.late, self.evicted, self.malformed];
         reasons.into_iter().fold(0, u64::saturating_add)
@@ -152,13 +152,13 @@ choice!(End, wire_snapshot::End, "end", [Operator, Vehicle]);
 codec!(Snapshot);
 
 impl Snapshot {
-    /// The snapshot of `end` before anything was observed.
+    /// Returns the snapshot of `end` before anything was observed.
     pub fn empty(end: End) -> Self {
         Self { end, taken_at: Instant::ZERO, session: None, process: None }
     }
 
-    /// The snapshot as messages of one part each: together they may be too long for one unit in
-    /// small packets.
+    /// Returns the snapshot as messages of one part each: together they may be too long for one
+    /// unit in small packets.
     pub fn parts(&self) -> impl Iterator<Item = Self> + '_ {
         let session = self.session.clone().map(|session| Self {
             session: Some(session),
@@ -180,22 +180,22 @@ impl Snapshot {
         self.process = newer.process.or_else(|| self.process.take());
     }
 
-    /// Every link; none before the first session.
+    /// Returns every link; none before the first session.
     pub fn links(&self) -> &[LinkStats] {
         self.session.as_ref().map_or(&[], |session| &session.links)
     }
 
-    /// Every channel; none before the first session.
+    /// Returns every channel; none before the first session.
     pub fn channels(&self) -> &[ChannelStats] {
         self.session.as_ref().map_or(&[], |session| &session.channels)
     }
 
-    /// Every value of the process.
+    /// Returns every value of the process.
     pub fn values(&self) -> &[Value] {
         self.process.as_ref().map_or(&[], |process| &process.values)
     }
 
-    /// Every drop that has happened, the process's first.
+    /// Returns every drop that has happened, the process's first.
     pub fn drops(&self) -> impl Iterator<Item = (&str, u64)> {
         let process = self.process.iter().flat_map(|process| &process.drops);
         let session = self.session.iter().flat_map(|session| &session.drops);
@@ -272,14 +272,21 @@ impl Value {
     /// The most of one snapshot.
     pub const COUNT_MAX: usize = 64;
 
-    /// A value that may rise and fall, in `unit`.
+    /// Returns a value that may rise and fall, in `unit`.
     pub fn of(name: &str, number: f64, unit: &str) -> Self {
         Self { name: name.to_owned(), number, unit: unit.to_owned(), total: false }
     }
 
-    /// A total since the process began.
+    /// Returns a total since the process began.
     pub fn total(name: &str, count: u64) -> Self {
         Self { name: name.to_owned(), number: count as f64, unit: String::new(), total: true }
+    }
+
+    /// Returns whether a message has room for it.
+    pub fn is_possible(&self) -> bool {
+        self.number.is_finite()
+            && self.name.len() <= NAME_BYTES_MAX
+            && self.unit.len() <= UNIT_BYTES_MAX
     }
 
     fn write(

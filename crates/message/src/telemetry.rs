@@ -1,11 +1,13 @@
 use flatbuffers::FlatBufferBuilder;
-use tautline_units::{Bitrate, Instant};
+use tautline_units::Instant;
 
 use crate::generated::telemetry::{self as wire_telemetry, Telemetry as Root};
-use crate::wire::{Kind, TEXT_BYTES_MAX, choice, codec, millis, millis_on_wire, number, text};
-use crate::{Error, Extra, Fault, Gear, LinkStatus, drop_count};
+use crate::wire::{Kind, TEXT_BYTES_MAX, choice, codec, number, text};
+use crate::{Error, Fault, Gear};
 
-/// What the vehicle tells the operator about itself.
+/// How the vehicle moves and who moves it: what a person drives by.
+///
+/// What is only looked at, a [`Snapshot`](crate::Snapshot) tells.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Telemetry {
     /// Counts up by one with each telemetry message of a session.
@@ -30,30 +32,6 @@ pub struct Telemetry {
     pub mode: Mode,
     /// Why the mode is what it is, for the operator's eyes; at most 256 bytes.
     pub mode_reason: String,
-    /// Age of the newest authentic command in milliseconds; `None` before the first.
-    pub command_age_ms: Option<f32>,
-    /// Pictures captured per second, lately; at most 1000.
-    pub picture_rate: f32,
-    /// What transport grants the video; zero pauses it.
-    pub video_budget: Bitrate,
-    /// Pictures captured since the vehicle started.
-    pub pictures_captured: u64,
-    /// Pictures dropped before encoding.
-    pub pictures_dropped: u64,
-    /// Slices handed to transport.
-    pub slices_sent: u64,
-    /// Slices dropped before transport.
-    pub slices_dropped: u64,
-    /// Milliseconds to encode one slice, median of the last second.
-    pub encode_ms_p50: f32,
-    /// Milliseconds to encode one slice, 99th percentile of the last second.
-    pub encode_ms_p99: f32,
-    /// The vehicle's sending side, at most 16.
-    pub links: Vec<LinkStatus>,
-    /// What only this kind of machine knows; at most 16.
-    pub extras: Vec<Extra>,
-    /// Named drops on the vehicle, those that have happened; at most 128, names at most 64 bytes.
-    pub drops: Vec<(String, u64)>,
 }
 
 codec!(Telemetry);
@@ -63,10 +41,7 @@ impl Telemetry {
     pub const SPEED_MAX: f32 = 200.0;
 
     fn write(&self, builder: &mut FlatBufferBuilder<'static>) {
-        let links = LinkStatus::write_all(&self.links, builder);
-        let drops = drop_count::write_all(&self.drops, builder);
         let mode_reason = builder.create_string(&self.mode_reason);
-        let extras = Extra::write_all(&self.extras, builder);
         let faults = Fault::write_all(&self.faults, builder);
         let position = self.position.unwrap_or_default();
         let motion = wire_telemetry::Motion::new(
@@ -84,18 +59,6 @@ impl Telemetry {
             motion: Some(&motion),
             mode: self.mode.to_wire(),
             mode_reason: Some(mode_reason),
-            command_age_ms: millis_on_wire(self.command_age_ms),
-            picture_rate: self.picture_rate,
-            video_budget_bps: self.video_budget.bps(),
-            pictures_captured: self.pictures_captured,
-            pictures_dropped: self.pictures_dropped,
-            slices_sent: self.slices_sent,
-            slices_dropped: self.slices_dropped,
-            encode_ms_p50: self.encode_ms_p50,
-            encode_ms_p99: self.encode_ms_p99,
-            links: Some(links),
-            drops: Some(drops),
-            extras: Some(extras),
             gear: self.gear.to_wire(),
             faults: Some(faults),
             unlocated: self.position.is_none(),
@@ -126,18 +89,6 @@ impl Telemetry {
             faults: root.faults().map_or_else(|| Ok(Vec::new()), Fault::read_all)?,
             mode: Mode::from_wire(root.mode())?,
             mode_reason: text("mode_reason", root.mode_reason(), TEXT_BYTES_MAX)?,
-            command_age_ms: millis("command_age_ms", root.command_age_ms())?,
-            picture_rate: number("picture_rate", root.picture_rate(), 0.0, PICTURE_RATE_MAX)?,
-            video_budget: Bitrate::from_bps(root.video_budget_bps()),
-            pictures_captured: root.pictures_captured(),
-            pictures_dropped: root.pictures_dropped(),
-            slices_sent: root.slices_sent(),
-            slices_dropped: root.slices_dropped(),
-            encode_ms_p50: number("encode_ms_p50", root.encode_ms_p50(), 0.0, ENCODE_MS_MAX)?,
-            encode_ms_p99: number("encode_ms_p99", root.encode_ms_p99(), 0.0, ENCODE_MS_MAX)?,
-            links: LinkStatus::read_all(root.links())?,
-            extras: root.extras().map_or_else(|| Ok(Vec::new()), Extra::read_all)?,
-            drops: root.drops().map_or_else(|| Ok(Vec::new()), drop_count::read_all)?,
         })
     }
 }
@@ -195,14 +146,11 @@ choice!(
 const METRES_MAX: f32 = 1e7;
 /// Beyond this, single precision no longer tells sixteenths of a radian apart.
 const HEADING_MAX: f32 = 1e6;
-const PICTURE_RATE_MAX: f32 = 1000.0;
-/// A minute: slower than any encoder that still runs.
-const ENCODE_MS_MAX: f32 = 60_000.0;
 
 const KIND: Kind = Kind {
     name: "telemetry",
     identifier: Some(wire_telemetry::TELEMETRY_IDENTIFIER),
-    bytes_max: 32 * 1024,
-    tables_max: 176,
-    depth_max: 2,
+    bytes_max: 1024,
+    tables_max: 1,
+    depth_max: 1,
 };

@@ -78,8 +78,8 @@ impl Default for VideoFeedback {
 }
 
 impl StripReport {
-    /// Whether the newest picture shown differs from what the encoder has: nothing was decoded as
-    /// meant since the last loss.
+    /// Returns whether the newest picture shown differs from what the encoder has: nothing was
+    /// decoded as meant since the last loss.
     pub fn is_damaged(&self) -> bool {
         let far = |pictures: Option<u8>| pictures.unwrap_or(FAR);
         far(self.whole_before) > far(self.lost_before)

@@ -15,7 +15,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// An empty builder; grows to the longest message it has encoded.
+    /// Returns an empty builder; grows to the longest message it has encoded.
     pub fn new() -> Self {
         let flat = FlatBufferBuilder::with_capacity(CAPACITY_BYTES);
         Self { flat, bulk: crate::point_cloud::Bulk::default() }
@@ -54,7 +54,7 @@ pub(crate) struct Kind {
     pub(crate) depth_max: usize,
 }
 
-/// The root of `bytes`, once its length, identifier and structure have been verified.
+/// Returns the root of `bytes`, once its length, identifier and structure have been verified.
 pub(crate) fn root<'a, T>(kind: &Kind, bytes: &'a [u8]) -> Result<T::Inner, Error>
 where
     T: Follow<'a> + Verifiable + 'a,
@@ -79,7 +79,7 @@ where
         .map_err(|cause| Error::Malformed { kind: kind.name, cause })
 }
 
-/// `value`, if it lies within `min` to `max`; NaN does not.
+/// Returns `value`, if it lies within `min` to `max`; NaN does not.
 pub(crate) fn number(field: &'static str, value: f32, min: f32, max: f32) -> Result<f32, Error> {
     if (min..=max).contains(&value) {
         return Ok(value);
@@ -110,35 +110,35 @@ pub(crate) fn number_f64(
     Err(Error::OutOfRange { field, value, min, max })
 }
 
-/// A time in milliseconds, where a negative one says that it is not known.
+/// Returns a time in milliseconds, where a negative one says that it is not known.
 pub(crate) fn millis(field: &'static str, value: f32) -> Result<Option<f32>, Error> {
     let value = number(field, value, f32::MIN, MILLIS_MAX)?;
     Ok((value >= 0.0).then_some(value))
 }
 
-/// What [`millis`] reads back as `value`.
+/// Returns what [`millis`] reads back as `value`.
 pub(crate) fn millis_on_wire(value: Option<f32>) -> f32 {
     value.unwrap_or(-1.0)
 }
 
-/// A share of 0 to 1, where a negative one says that it is not known.
+/// Returns a share of 0 to 1, where a negative one says that it is not known.
 pub(crate) fn share(field: &'static str, value: f32) -> Result<Option<f32>, Error> {
     let value = number(field, value, f32::MIN, 1.0)?;
     Ok((value >= 0.0).then_some(value))
 }
 
-/// What [`share`] reads back as `value`.
+/// Returns what [`share`] reads back as `value`.
 pub(crate) fn share_on_wire(value: Option<f32>) -> f32 {
     value.unwrap_or(-1.0)
 }
 
-/// `value` owned, if it is at most `max` bytes long.
+/// Returns `value` owned, if it is at most `max` bytes long.
 pub(crate) fn text(field: &'static str, value: &str, max: usize) -> Result<String, Error> {
     length(field, value.len(), max)?;
     Ok(value.to_owned())
 }
 
-/// Every item of `vector` as `read` gives it, if there are at most `max`.
+/// Returns every item of `vector` as `read` gives it, if there are at most `max`.
 pub(crate) fn list<'a, T, Owned>(
     field: &'static str,
     vector: Vector<'a, ForwardsUOffset<T>>,
@@ -157,7 +157,7 @@ pub(crate) fn length(field: &'static str, length: usize, max: usize) -> Result<(
     if length > max { Err(Error::TooLong { field, length, max }) } else { Ok(()) }
 }
 
-/// A vector of strings in `builder`.
+/// Returns a vector of strings in `builder`.
 pub(crate) fn strings(
     builder: &mut FlatBufferBuilder<'static>,
     strings: &[String],
@@ -170,19 +170,19 @@ pub(crate) fn strings(
 macro_rules! codec {
     ($message:ident) => {
         impl $message {
-            /// The message's bytes.
+            /// Returns the message's bytes.
             pub fn encode(&self) -> Vec<u8> {
                 self.encode_into(&mut $crate::Builder::new()).to_vec()
             }
 
-            /// The message's bytes, in `builder`'s buffer until its next use.
+            /// Returns the message's bytes, in `builder`'s buffer until its next use.
             pub fn encode_into<'b>(&self, builder: &'b mut $crate::Builder) -> &'b [u8] {
                 let builder = builder.fresh();
                 self.write(builder);
                 builder.finished_data()
             }
 
-            /// The message that `bytes` carry, verified and checked.
+            /// Returns the message that `bytes` carry, verified and checked.
             ///
             /// # Errors
             /// When the bytes are not such a message, or a value of it makes no sense: see

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command as Process;
 
 use tautline_message::point_cloud::Point;
-use tautline_message::{Command, Gear, PointCloud, Telemetry, schema};
+use tautline_message::snapshot::{End, ProcessStats, Value};
+use tautline_message::{Command, Gear, PointCloud, Snapshot, Telemetry, schema};
 use tautline_units::Instant;
 
 #[test]
@@ -66,6 +67,9 @@ fn messages() -> tempfile::TempDir {
     let write = |name: &str, bytes: Vec<u8>| fs::write(folder.path().join(name), bytes).unwrap();
     write("command.bin", command.encode());
     write("telemetry.bin", telemetry.encode());
+    let values = vec![Value::of("battery", 48.5, "V")];
+    let process = Some(ProcessStats { values, drops: Vec::new() });
+    write("snapshot.bin", Snapshot { process, ..Snapshot::empty(End::Vehicle) }.encode());
     write("cloud.bin", cloud.encode());
     folder
 }
@@ -105,7 +109,7 @@ fn output(mut process: Process) -> String {
 
 const EXPECTED: &str = "command 77 -0.5 1\n\
     telemetry 9 1.5 commands are fresh\n\
-    link modem 48 1000\n\
+    value battery 48.5 V\n\
     cloud 100 5100\n";
 const FLATC: &str = "flatc-fork-0.6.0";
 const VERSION: [&str; 3] = [

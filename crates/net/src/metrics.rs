@@ -27,8 +27,8 @@ pub async fn serve(address: SocketAddr, routes: Router) -> anyhow::Result<()> {
     axum::serve(listener, routes).await.context("the listener for metrics failed")
 }
 
-/// `/metrics` with the text of `page`, and `/status` with the text of `status` after a line that
-/// names the process: `tautline WHO`.
+/// Serves `/metrics` with the text of `page`, and `/status` with the text of `status` after a line
+/// that names the process: `tautline WHO`.
 pub fn routes(
     who: &str,
     page: impl Fn() -> String + Clone + Send + Sync + 'static,
@@ -83,7 +83,7 @@ enum Samples {
 }
 
 impl Page {
-    /// An empty page whose metrics all begin with `prefix`.
+    /// Returns an empty page whose metrics all begin with `prefix`.
     pub fn new(prefix: &'static str) -> Self {
         Self { prefix, families: Vec::new() }
     }
@@ -120,7 +120,7 @@ impl Page {
         self.add(name, unit, help, Samples::Counters(samples.into_iter().collect()));
     }
 
-    /// The page's text.
+    /// Returns the page's text.
     pub fn finish(self) -> String {
         let mut registry = Registry::with_prefix(self.prefix);
         registry.register_collector(Box::new(self));
@@ -172,17 +172,17 @@ impl Collector for Page {
 }
 
 impl Labels {
-    /// No label at all.
+    /// Returns no label at all.
     pub fn none() -> Self {
         Self(Vec::new())
     }
 
-    /// One label.
+    /// Returns one label.
     pub fn of(name: &'static str, value: &str) -> Self {
         Self::none().and(name, value)
     }
 
-    /// These labels and one more.
+    /// Returns these labels and one more.
     pub fn and(mut self, name: &'static str, value: &str) -> Self {
         self.0.push((name, value.to_owned()));
         self

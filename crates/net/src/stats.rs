@@ -18,7 +18,6 @@ use tautline_units::Instant;
 
 pub use history::History;
 pub use prometheus::add_to;
-pub use session::{Way, status};
 pub use table::Table;
 
 use crate::driver::Drops;
@@ -37,7 +36,7 @@ struct Shared {
 }
 
 impl Latest {
-    /// Nothing observed yet by `end`.
+    /// Returns what stands before anything was observed by `end`.
     pub fn of(end: End) -> Self {
         let shared = Shared { snapshot: Snapshot::empty(end), totals: History::default() };
         Self { shared: Arc::new(Mutex::new(shared)) }
@@ -68,7 +67,7 @@ impl Latest {
         shared.snapshot.taken_at = now;
     }
 
-    /// The newest snapshot.
+    /// Returns the newest snapshot.
     pub fn snapshot(&self) -> Snapshot {
         self.shared().snapshot.clone()
     }
@@ -79,7 +78,7 @@ impl Latest {
 }
 
 impl fmt::Display for Latest {
-    /// The newest snapshot's table.
+    /// Returns the newest snapshot's table.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Table(&self.snapshot()).fmt(f)
     }

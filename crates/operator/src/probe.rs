@@ -109,7 +109,7 @@ impl Probe {
         Self { turn: Arc::default(), shared, latest, handle, clock, configured }
     }
 
-    /// The route to post steps to.
+    /// Returns the route to post steps to.
     pub(crate) fn routes(self) -> Router {
         Router::new().route(
             PATH,
@@ -183,7 +183,7 @@ impl Probe {
         Ok(measured)
     }
 
-    /// Whether there is a session to probe, and nothing has gone wrong with it.
+    /// Returns whether there is a session to probe, and nothing has gone wrong with it.
     fn ready(&self) -> Result<(), String> {
         let standing = self.shared.standing();
         if standing.state != SessionState::Established {

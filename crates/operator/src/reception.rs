@@ -13,8 +13,8 @@ use tautline_net::channels;
 use tautline_net::clock::Clock;
 use tautline_net::driver::{Drops, Output};
 use tautline_net::metrics::{Labels, Page};
-use tautline_net::stats::{self, Latest, Way};
-use tautline_transport::{ChannelNumber, Discard, Event, Session, link};
+use tautline_net::stats::{self, Latest};
+use tautline_transport::{ChannelNumber, Event, Session, link};
 use tautline_units::{ByteCount, Instant};
 use tautline_video::AccessUnit;
 
@@ -68,7 +68,7 @@ pub(crate) struct Strips {
 }
 
 impl Shared {
-    /// Nothing known yet of the session with `vehicle`.
+    /// Returns what is known before the session with `vehicle`: nothing.
     pub(crate) fn new(vehicle: &str) -> Self {
         Self {
             strips: Mutex::default(),
@@ -84,7 +84,7 @@ impl Shared {
         }
     }
 
-    /// What has come of the strips, and which need an IDR.
+    /// Returns what has come of the strips, and which need an IDR.
     pub(crate) fn strips(&self) -> Strips {
         *lock(&self.strips)
     }
@@ -94,17 +94,17 @@ impl Shared {
         *lock(&self.standing) = standing;
     }
 
-    /// Where the session stands.
+    /// Returns where the session stands.
     pub(crate) fn standing(&self) -> Standing {
         lock(&self.standing).clone()
     }
 
-    /// What the vehicle told last of its side of the session.
+    /// Returns what the vehicle told last of its side of the session.
     pub(crate) fn vehicle(&self) -> Snapshot {
         lock(&self.vehicle).clone()
     }
 
-    /// What a probe notes, while one runs.
+    /// Returns what a probe notes, while one runs.
     pub(crate) fn watch(&self) -> &Mutex<Option<Watch>> {
         &self.watch
     }
@@ -121,7 +121,8 @@ impl Shared {
 }
 
 impl Reception {
-    /// A reception that has seen nothing yet; a lost slice's successors wait for `patience`.
+    /// Returns a reception that has seen nothing yet; a lost slice's successors wait for
+    /// `patience`.
     pub(crate) fn new(
         patience: Duration,
         recorder: Option<Recorder>,
@@ -207,7 +208,7 @@ impl Reception {
         }
     }
 
-    /// A browser has no verifier: only what was verified here goes on.
+    /// Passes on what was verified here: a browser has no verifier.
     fn handle_unit(&mut self, channel: ChannelNumber, bytes: &[u8]) {
         match channel {
             channels::TELEMETRY => match Telemetry::decode(bytes) {
@@ -293,39 +294,27 @@ impl Reception {
     fn status(&self, session: &Session) -> OperatorStatus {
         let standing = self.shared.standing();
         let emulated_links = lock(&self.shared.emulated_links).clone();
-        let transport = session.counters();
-        let shown = self.downlink.counters();
-        let links =
-            session.links().map(|view| stats::status(&view, self.link_name(&view), Way::In));
-        let lost = [Discard::UnitMissing, Discard::UnitIncomplete, Discard::UnitEvicted];
         OperatorStatus {
             unix_ns: self.clock.unix_nanos(self.clock.now()),
             vehicle_name: self.shared.vehicle_name.clone(),
             session_state: standing.state,
             session_reason: standing.reason,
-            links: links.collect(),
-            units_received: session.units(channels::VIDEO).delivered,
-            units_late: transport.discarded(Discard::UnitLate),
-            units_lost: lost.into_iter().map(|reason| transport.discarded(reason)).sum(),
-            slices_shown: shown.shown,
-            slices_skipped: shown.skipped,
             clock: session.clock().map(|clock| ClockOffset {
                 offset_ns: clock.offset_nanos(),
                 error_ns: u64::try_from(clock.error().as_nanos()).unwrap_or(u64::MAX),
             }),
-            drops: Vec::new(),
             emulated_links,
         }
     }
 
-    /// The emulator's name of a link, or where it leads.
+    /// Returns the emulator's name of a link, or where it leads.
     fn link_name(&self, view: &link::View) -> String {
         let emulated = lock(&self.shared.emulated_links);
         let name = emulated.get(usize::from(view.number.get())).map(|link| link.name.clone());
         name.unwrap_or_else(|| view.route.remote.to_string())
     }
 
-    /// What the operator observes of itself.
+    /// Returns what the operator observes of itself.
     fn process(&self) -> ProcessStats {
         let shown = self.downlink.counters();
         let values = vec![
@@ -335,7 +324,7 @@ impl Reception {
         ProcessStats { values, drops: self.drops() }
     }
 
-    /// Every drop of the operator's own that has a name; the session's stand in its stats.
+    /// Returns every drop of the operator's own that has a name; the session's stand in its stats.
     fn drops(&self) -> Vec<(String, u64)> {
         let shown = self.downlink.counters();
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);

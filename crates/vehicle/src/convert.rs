@@ -5,6 +5,7 @@ use std::f32::consts::PI;
 use tautline_guard::failsafe::{Config, Demand, Mode, Reason};
 use tautline_guard::{Controls, Extra, Fault, Gear, MachineState, Position};
 use tautline_message as message;
+use tautline_message::snapshot::Value;
 
 /// Returns what a command demands of the machine.
 pub(crate) fn demand(command: &message::Command) -> Demand {
@@ -82,14 +83,10 @@ pub(crate) fn faults(state: &MachineState) -> Vec<message::Fault> {
     faults.iter().map(convert).collect()
 }
 
-/// Returns those of the extras that a message has room for.
-pub(crate) fn extras(extras: &[Extra]) -> Vec<message::Extra> {
-    let extras = extras.iter().map(|extra| message::Extra {
-        name: extra.name.to_owned(),
-        value: extra.value,
-        unit: extra.unit.to_owned(),
-    });
-    extras.filter(message::Extra::is_possible).take(message::Extra::COUNT_MAX).collect()
+/// Returns those of the extras that a message has room for, as values.
+pub(crate) fn extras(extras: &[Extra]) -> impl Iterator<Item = Value> + '_ {
+    let values = extras.iter().map(|extra| Value::of(extra.name, extra.value, extra.unit));
+    values.filter(Value::is_possible).take(Extra::COUNT_MAX)
 }
 
 #[cfg(test)]
@@ -97,6 +94,7 @@ mod tests {
     use std::time::Duration;
 
     use tautline_guard::Faults;
+    use tautline_message::snapshot::{End, ProcessStats};
 
     use super::*;
 
@@ -140,12 +138,16 @@ mod tests {
                     steering_angle,
                     position: position(&state),
                     faults: faults(&state),
-                    extras: extras(
-                        &[&given[..], &[Extra { name: "b", value, unit: "V" }; 20]].concat(),
-                    ),
                     ..message::Telemetry::default()
                 };
                 assert_eq!(message::Telemetry::decode(&telemetry.encode()), Ok(telemetry));
+                let given = [&given[..], &[Extra { name: "b", value, unit: "V" }; 20]].concat();
+                let process = ProcessStats { values: extras(&given).collect(), drops: vec![] };
+                let snapshot = message::Snapshot {
+                    process: Some(process),
+                    ..message::Snapshot::empty(End::Vehicle)
+                };
+                assert_eq!(message::Snapshot::decode(&snapshot.encode()), Ok(snapshot));
             }
         }
         let unknown = MachineState { speed: f32::NAN, ..MachineState::default() };

@@ -12,8 +12,8 @@ pub mod telemetry;
 pub mod uplink;
 
 use std::future::Future;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ use crate::encode::{Meter, Turn, Wishes};
 use crate::probe::Probe;
 use crate::rendezvous::Rendezvous;
 use crate::telemetry::{Recent, Reporter};
-use crate::uplink::{Seen, Uplink};
+use crate::uplink::Uplink;
 
 /// Runs a vehicle until `stop` resolves: moves `machine`, and shows what `sensor` sees. What it sees
 /// of its links stands in `latest`.
@@ -58,7 +58,7 @@ pub async fn run(
         wishes: Arc::new(Wishes::with(config.path_back)),
         meter: Arc::new(Meter::default()),
         camera: Arc::new(camera::Counters::default()),
-        seen: Arc::new(Mutex::new(Seen::default())),
+        uplink: Arc::new(uplink::Counters::default()),
         latest,
         probe: Arc::new(Probe::new(
             config.transport.datagram_bytes_max,

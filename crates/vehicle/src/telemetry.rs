@@ -1,11 +1,12 @@
 //! What the vehicle tells of itself: to the operator, and on its metrics page.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tautline_message::snapshot::{ProcessStats, Value};
 use tautline_message::{Mode, Telemetry};
+use tautline_net::channels;
 use tautline_net::metrics::{Page, Unit};
 use tautline_net::stats::{self, History, Latest};
 use tautline_units::Instant;
@@ -15,7 +16,7 @@ use crate::camera;
 use crate::convert;
 use crate::encode::{Meter, Wishes};
 use crate::probe::{Health, Probe};
-use crate::uplink::Seen;
+use crate::uplink;
 
 /// Everything that telemetry tells of.
 #[derive(Clone)]
@@ -28,9 +29,9 @@ pub struct Reporter {
     pub meter: Arc<Meter>,
     /// What the camera did.
     pub camera: Arc<camera::Counters>,
-    /// What the session looks like.
-    pub seen: Arc<Mutex<Seen>>,
-    /// What the session's links and classes look like.
+    /// What came from the operator and was no message.
+    pub uplink: Arc<uplink::Counters>,
+    /// The newest snapshot.
     pub latest: Latest,
     /// What an operator tries out.
     pub probe: Arc<Probe>,
@@ -67,15 +68,11 @@ impl Recent {
 }
 
 impl Reporter {
-    /// The report for the operator.
+    /// Returns the report for the operator.
     pub fn telemetry(&self, recent: &Recent, now: Instant) -> Telemetry {
         let motion = self.actuators.motion();
         let (speed, steering_angle) = convert::motion(&motion.state);
-        let (mode, mode_reason, command_age) = self.mode(now);
-        let seen = self.seen();
-        let session = seen.drops.iter().map(|(name, count)| ((*name).to_owned(), *count));
-        let drops = self.drops().into_iter().chain(session).filter(|(_, count)| *count > 0);
-        let millis = |duration: Duration| duration.as_secs_f32() * 1e3;
+        let (mode, mode_reason, _) = self.mode(now);
         Telemetry {
             sequence: recent.sequence,
             sent_at: now,
@@ -88,34 +85,28 @@ impl Reporter {
             faults: convert::faults(&motion.state),
             mode,
             mode_reason,
-            command_age_ms: command_age.map(millis),
-            picture_rate: recent.picture_rate,
-            video_budget: self.wishes.budget(),
-            pictures_captured: count(&self.camera.pictures),
-            pictures_dropped: count(&self.camera.pictures_skipped),
-            slices_sent: count(&self.meter.slices_sent),
-            slices_dropped: self.slices_dropped(),
-            encode_ms_p50: millis(recent.encode.0),
-            encode_ms_p99: millis(recent.encode.1),
-            links: seen.links,
-            extras: convert::extras(&motion.extras),
-            drops: drops.collect(),
         }
     }
 
-    /// How commands and telemetry fare, for the probe.
+    /// Returns how commands and telemetry fare, for the probe.
     pub fn health(&self, now: Instant) -> Health {
         let (mode, _, command_age) = self.mode(now);
-        let control_refused = self.seen().control_refused;
+        let snapshot = self.latest.snapshot();
+        let video = channels::VIDEO.get();
+        let others = snapshot.channels().iter().filter(|channel| channel.channel != video);
+        let control_refused = others.map(|channel| channel.units.refused()).sum();
         Health { command_age: command_age.filter(|_| mode == Mode::Driving), control_refused }
     }
 
-    /// What the vehicle observes of itself.
+    /// Returns what the vehicle observes of itself.
     pub fn process(&self, recent: &Recent, now: Instant) -> ProcessStats {
         ProcessStats { values: self.values(recent, now), drops: self.drops() }
     }
 
-    /// Every value that is only looked at: the page and the metrics show each under its name.
+    /// Returns every value that is only looked at, in the order in which people read them.
+    ///
+    /// The page, the metrics and `tautline status` show each under its name: a line here is all that
+    /// another one takes. What only one kind of machine knows comes from the machine's own list.
     fn values(&self, recent: &Recent, now: Instant) -> Vec<Value> {
         let (_, _, command_age) = self.mode(now);
         let motion = self.actuators.motion();
@@ -129,12 +120,11 @@ impl Reporter {
             Value::total("pictures captured", count(&self.camera.pictures)),
             Value::total("slices sent", count(&self.meter.slices_sent)),
         ]);
-        let extras = convert::extras(&motion.extras).into_iter();
-        values.extend(extras.map(|extra| Value::of(&extra.name, extra.value, &extra.unit)));
+        values.extend(convert::extras(&motion.extras));
         values
     }
 
-    /// Every drop of the vehicle's own that has a name; the session's stand in its stats.
+    /// Returns every drop of the vehicle's own that has a name; the session's stand in its stats.
     fn drops(&self) -> Vec<(String, u64)> {
         let drops = [
             ("camera: picture skipped", count(&self.camera.pictures_skipped)),
@@ -151,13 +141,13 @@ impl Reporter {
                 "actuators: controls refused by the machine",
                 self.actuators.motion().controls_refused,
             ),
-            ("uplink: command malformed", self.seen().commands_malformed),
-            ("uplink: message malformed", self.seen().others_malformed),
+            ("uplink: command malformed", count(&self.uplink.commands_malformed)),
+            ("uplink: message malformed", count(&self.uplink.others_malformed)),
         ];
         drops.map(|(name, count)| (name.to_owned(), count)).to_vec()
     }
 
-    /// The metrics page.
+    /// Returns the metrics page.
     pub fn metrics(&self, now: Instant) -> String {
         let motion = self.actuators.motion();
         let (mode, ..) = self.mode(now);
@@ -184,17 +174,6 @@ impl Reporter {
             count(&self.camera.pictures_skipped) + count(&self.camera.pictures_passed_over);
         count(&self.camera.pictures).saturating_sub(unread)
     }
-
-    fn slices_dropped(&self) -> u64 {
-        count(&self.camera.strips_dropped)
-            + count(&self.meter.slices_failed)
-            + count(&self.meter.slices_refused)
-    }
-
-    /// A copy, so that nothing is locked while the rest is gathered.
-    fn seen(&self) -> Seen {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
 }
 
 fn count(counter: &AtomicU64) -> u64 {
@@ -218,21 +197,17 @@ mod tests {
             wishes: Arc::default(),
             meter: Arc::default(),
             camera: Arc::default(),
-            seen: Arc::default(),
+            uplink: Arc::default(),
             latest: Latest::of(End::Vehicle),
             probe: Arc::new(Probe::new(ByteCount::new(1_200), Duration::from_millis(300))),
         }
     }
 
     #[test]
-    fn telemetry_tells_the_drops_that_have_happened() {
-        let reporter = reporter();
-        reporter.camera.strips_dropped.store(7, Ordering::Relaxed);
-        let telemetry = reporter.telemetry(&Recent::default(), Instant::from_millis(5));
-        assert_eq!(telemetry.drops, [("camera: strip not encoded in time".to_owned(), 7)]);
+    fn telemetry_tells_who_moves_the_machine() {
+        let telemetry = reporter().telemetry(&Recent::default(), Instant::from_millis(5));
         assert_eq!(telemetry.mode, Mode::AwaitingOperator);
-        let read = Telemetry::decode(&telemetry.encode()).unwrap();
-        assert_eq!(read, telemetry);
+        assert_eq!(Telemetry::decode(&telemetry.encode()), Ok(telemetry));
     }
 
     #[test]
@@ -269,7 +244,7 @@ mod tests {
         reporter.camera.pictures_skipped.store(15, Ordering::Relaxed);
         reporter.camera.pictures_passed_over.store(5, Ordering::Relaxed);
         recent.advance(&reporter, Instant::from_millis(2_000));
-        let telemetry = reporter.telemetry(&recent, Instant::from_millis(2_000));
-        assert_eq!(telemetry.picture_rate, 50.0);
+        let values = reporter.values(&recent, Instant::from_millis(2_000));
+        assert!(values.contains(&Value::of("picture rate", 50.0, "/s")), "{values:?}");
     }
 }

@@ -1,12 +1,13 @@
 //! The vehicle's end of the session: slices and telemetry go up, commands and feedback come down.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use tautline_message::{Command, LinkStatus, ProbeQuestion, VideoFeedback};
+use tautline_message::{Command, ProbeQuestion, VideoFeedback};
 use tautline_net::channels;
 use tautline_net::clock::Clock;
 use tautline_net::driver::Output;
-use tautline_net::stats::{self, Latest, Way};
+use tautline_net::stats::Latest;
 use tautline_transport::{ChannelNumber, Event, Session};
 
 use crate::actuators::Actuators;
@@ -21,34 +22,29 @@ pub struct Uplink {
     wishes: Arc<Wishes>,
     probe: Arc<Probe>,
     clock: Clock,
-    shared: Arc<Mutex<Seen>>,
+    counters: Arc<Counters>,
     latest: Latest,
 }
 
-/// What was last seen of the session.
-#[derive(Clone, Debug, Default)]
-pub struct Seen {
-    /// Every link, from the sending side.
-    pub links: Vec<LinkStatus>,
-    /// Every drop that has a name, the transport's and the event loop's.
-    pub drops: Vec<(&'static str, u64)>,
-    /// Units of all channels but video's that the transport has refused.
-    pub control_refused: u64,
+/// Units that were no messages.
+#[derive(Debug, Default)]
+pub struct Counters {
     /// Commands that were no commands.
-    pub commands_malformed: u64,
+    pub commands_malformed: AtomicU64,
     /// Units of other channels that were no messages of theirs.
-    pub others_malformed: u64,
+    pub others_malformed: AtomicU64,
 }
 
 impl Uplink {
-    /// An uplink to the reporter's actuators and encoders; what it sees stands in the reporter.
+    /// Returns an uplink to the reporter's actuators and encoders; what it counts stands in the
+    /// reporter.
     pub fn new(reporter: &Reporter, clock: Clock) -> Self {
         Self {
             actuators: reporter.actuators.clone(),
             wishes: reporter.wishes.clone(),
             probe: reporter.probe.clone(),
             clock,
-            shared: reporter.seen.clone(),
+            counters: reporter.uplink.clone(),
             latest: reporter.latest.clone(),
         }
     }
@@ -60,13 +56,6 @@ impl Uplink {
             Output::Tick(session, drops) => {
                 let name = |view: &tautline_transport::link::View| view.route.remote.to_string();
                 self.latest.take(session, drops, name, self.clock.now());
-                let mut seen = lock(&self.shared);
-                let links = session.links();
-                seen.links =
-                    links.map(|view| stats::status(&view, name(&view), Way::Out)).collect();
-                let others = session.channels().filter(|channel| *channel != channels::VIDEO);
-                seen.control_refused = others.map(|channel| session.units(channel).refused()).sum();
-                seen.drops = session.counters().drops().chain(drops.iter()).collect();
             }
         }
     }
@@ -106,7 +95,7 @@ impl Uplink {
         };
         if let Some(error) = malformed {
             tracing::debug!(%error, ?channel, "a malformed unit");
-            lock(&self.shared).others_malformed += 1;
+            self.counters.others_malformed.fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -119,12 +108,8 @@ impl Uplink {
             }
             Err(error) => {
                 tracing::debug!(%error, "a malformed command");
-                lock(&self.shared).commands_malformed += 1;
+                self.counters.commands_malformed.fetch_add(1, Ordering::Relaxed);
             }
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -208,11 +208,10 @@ const WRITTEN: [&str; 5] = [RUST, TYPESCRIPT, CPP, PYTHON, BFBS];
 const FROZEN: &str = "crates/message/tests/evolution/schemas";
 const FINGERPRINTS: &str = "crates/message/generate/fingerprints.txt";
 /// What the browser reads and writes; the control plane never gets there.
-const CONSOLE_SCHEMAS: [&str; 8] = [
+const CONSOLE_SCHEMAS: [&str; 7] = [
     "command.fbs",
     "drop_count.fbs",
     "link_action.fbs",
-    "link_status.fbs",
     "operator_status.fbs",
     "snapshot.fbs",
     "telemetry.fbs",

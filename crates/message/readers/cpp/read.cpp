@@ -12,6 +12,7 @@
 
 #include "generated/command_generated.h"
 #include "generated/point_cloud_generated.h"
+#include "generated/snapshot_generated.h"
 #include "generated/telemetry_generated.h"
 
 static std::vector<uint8_t> bytes_of(const std::string &path) {
@@ -36,9 +37,12 @@ int main(int count, char **arguments) {
   const auto *telemetry = tautline::GetTelemetry(told.data());
   std::printf("telemetry %llu %.9g %s\n", static_cast<unsigned long long>(telemetry->sequence()),
               telemetry->motion()->speed(), telemetry->mode_reason()->c_str());
-  for (const auto *link : *telemetry->links())
-    std::printf("link %s %.9g %llu\n", link->name()->c_str(), link->rtt_ms(),
-                static_cast<unsigned long long>(link->packets_sent()));
+
+  const auto observed = bytes_of(folder + "snapshot.bin");
+  flatbuffers::Verifier of_observed(observed.data(), observed.size());
+  if (!tautline::VerifySnapshotBuffer(of_observed)) return 1;
+  for (const auto *value : *tautline::GetSnapshot(observed.data())->process()->values())
+    std::printf("value %s %.9g %s\n", value->name()->c_str(), value->number(), value->unit()->c_str());
 
   const auto bytes = bytes_of(folder + "cloud.bin");
   flatbuffers::Verifier of_cloud(bytes.data(), bytes.size());

@@ -12,6 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent / "generated"))
 
 from foxglove.PointCloud import PointCloud
 from tautline.Command import Command
+from tautline.Snapshot import Snapshot
 from tautline.Telemetry import Telemetry
 
 
@@ -23,9 +24,10 @@ def main(folder):
 
     telemetry = Telemetry.GetRootAs(bytes_of("telemetry.bin"))
     print("telemetry", telemetry.Sequence(), telemetry.Motion().Speed(), telemetry.ModeReason().decode())
-    for index in range(telemetry.LinksLength()):
-        link = telemetry.Links(index)
-        print("link", link.Name().decode(), "%.9g" % link.RttMs(), link.PacketsSent())
+
+    process = Snapshot.GetRootAs(bytes_of("snapshot.bin")).Process()
+    for value in map(process.Values, range(process.ValuesLength())):
+        print("value", value.Name().decode(), "%.9g" % value.Number(), value.Unit().decode())
 
     # Length times stride is checked before a point is read.
     cloud = PointCloud.GetRootAs(bytes_of("cloud.bin"))

@@ -41,7 +41,7 @@ pub(super) fn write(control: &Control, builder: &mut Fbb) -> (ControlMessage, Me
     }
 }
 
-/// The variant that a verified root carries.
+/// Returns the variant that a verified root carries.
 pub(super) fn read(root: wire_control::Control<'_>) -> Result<Control, Error> {
     let read = match root.message_type() {
         ControlMessage::RegisterVehicle => root.message_as_register_vehicle().map(|table| {

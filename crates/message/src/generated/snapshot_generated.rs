@@ -2,14 +2,12 @@
 // @generated
 
 use crate::generated::drop_count_generated::tautline::*;
-use crate::generated::link_status_generated::tautline::*;
 extern crate alloc;
 
 #[allow(unused_imports, dead_code)]
 pub mod tautline {
 
   use crate::generated::drop_count_generated::tautline::*;
-  use crate::generated::link_status_generated::tautline::*;
 extern crate alloc;
 
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
@@ -99,6 +97,98 @@ impl<'a> ::flatbuffers::Verifiable for End {
 }
 
 impl ::flatbuffers::SimpleToVerifyInSlice for End {}
+#[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
+pub const ENUM_MIN_LINK_STATE: u8 = 0;
+#[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
+pub const ENUM_MAX_LINK_STATE: u8 = 2;
+#[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
+#[allow(non_camel_case_types)]
+pub const ENUM_VALUES_LINK_STATE: [LinkState; 3] = [
+  LinkState::Validating,
+  LinkState::Up,
+  LinkState::Silent,
+];
+
+/// What a link is good for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[repr(transparent)]
+pub struct LinkState(pub u8);
+#[allow(non_upper_case_globals)]
+impl LinkState {
+  /// Its address has not yet proved that it answers.
+  pub const Validating: Self = Self(0);
+  /// It carries packets.
+  pub const Up: Self = Self(1);
+  /// Its pongs have stopped.
+  pub const Silent: Self = Self(2);
+
+  pub const ENUM_MIN: u8 = 0;
+  pub const ENUM_MAX: u8 = 2;
+  pub const ENUM_VALUES: &'static [Self] = &[
+    Self::Validating,
+    Self::Up,
+    Self::Silent,
+  ];
+  /// Returns the variant's name or "" if unknown.
+  pub fn variant_name(self) -> Option<&'static str> {
+    match self {
+      Self::Validating => Some("Validating"),
+      Self::Up => Some("Up"),
+      Self::Silent => Some("Silent"),
+      _ => None,
+    }
+  }
+}
+impl ::core::fmt::Debug for LinkState {
+  fn fmt(&self, f: &mut ::core::fmt::Formatter) -> ::core::fmt::Result {
+    if let Some(name) = self.variant_name() {
+      f.write_str(name)
+    } else {
+      f.write_fmt(format_args!("<UNKNOWN {:?}>", self.0))
+    }
+  }
+}
+impl<'a> ::flatbuffers::Follow<'a> for LinkState {
+  type Inner = Self;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    let b = unsafe { ::flatbuffers::read_scalar_at::<u8>(buf, loc) };
+    Self(b)
+  }
+}
+
+impl ::flatbuffers::Push for LinkState {
+    type Output = LinkState;
+    #[inline]
+    unsafe fn push(&self, dst: &mut [u8], _written_len: usize) {
+        unsafe { ::flatbuffers::emplace_scalar::<u8>(dst, self.0) };
+    }
+}
+
+impl ::flatbuffers::EndianScalar for LinkState {
+  type Scalar = u8;
+  #[inline]
+  fn to_little_endian(self) -> u8 {
+    self.0.to_le()
+  }
+  #[inline]
+  #[allow(clippy::wrong_self_convention)]
+  fn from_little_endian(v: u8) -> Self {
+    let b = u8::from_le(v);
+    Self(b)
+  }
+}
+
+impl<'a> ::flatbuffers::Verifiable for LinkState {
+  #[inline]
+  fn run_verifier(
+    v: &mut ::flatbuffers::Verifier, pos: usize
+  ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+    u8::run_verifier(v, pos)
+  }
+}
+
+impl ::flatbuffers::SimpleToVerifyInSlice for LinkState {}
 /// What half, 95 and 99 of a hundred one-way delays of the last ten seconds do not exceed, ms.
 // struct Delays, aligned to 4
 #[repr(transparent)]
@@ -450,7 +540,7 @@ impl<'a> LinkStats<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<f32>(LinkStats::VT_LOSS_OUT, Some(-1.0)).unwrap()}
   }
-  /// Share lost of what the other end has sent, 0 to 1.
+  /// Share lost of what the other end sent in the last second, 0 to 1.
   #[inline]
   pub fn loss_in(&self) -> f32 {
     // Safety:

@@ -61,7 +61,7 @@ impl Bulk {
         data
     }
 
-    /// The message that was written last.
+    /// Returns the message that was written last.
     pub(super) fn message(&self) -> &[u8] {
         &self.message
     }
@@ -115,7 +115,7 @@ fn time_at(bytes: &[u8]) -> Option<usize> {
     place(root.timestamp()?.0.as_slice(), bytes)
 }
 
-/// Where `part`, a part of `whole`, begins in it.
+/// Returns where `part`, a part of `whole`, begins in it.
 pub(super) fn place(part: &[u8], whole: &[u8]) -> Option<usize> {
     (part.as_ptr() as usize).checked_sub(whole.as_ptr() as usize)
 }

@@ -17,7 +17,7 @@ pub struct Field {
 }
 
 impl Field {
-    /// The field, if it lies within a record of `stride`.
+    /// Returns the field, if it lies within a record of `stride`.
     pub(super) fn read(
         field: wire_cloud::PackedElementField<'_>,
         stride: ByteCount,
@@ -49,7 +49,7 @@ pub struct FieldView<'a> {
 }
 
 impl FieldView<'_> {
-    /// The field with a name of its own.
+    /// Returns the field with a name of its own.
     pub fn to_owned(&self) -> Field {
         Field { name: self.name.to_owned(), offset: self.offset, number: self.number }
     }
@@ -99,7 +99,7 @@ impl Number {
         })
     }
 
-    /// The number at the start of `bytes`; `None` if they are too few.
+    /// Returns the number at the start of `bytes`; `None` if they are too few.
     pub fn read(self, bytes: &[u8]) -> Option<f64> {
         Some(match self {
             Self::U8 => f64::from(u8::from_le_bytes(*bytes.first_chunk()?)),

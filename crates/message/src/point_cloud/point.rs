@@ -10,14 +10,14 @@ pub trait Record: Copy {
     /// What a record holds, in the order of the numbers of [`from_numbers`](Self::from_numbers).
     const FIELDS: &'static [FieldView<'static>];
 
-    /// The record, laid out as [`FIELDS`](Self::FIELDS) tell; bytes of no field are zero.
+    /// Returns the record, laid out as [`FIELDS`](Self::FIELDS) tell; bytes of no field are zero.
     fn to_bytes(self) -> [u8; STRIDE];
 
-    /// The point of a record that is laid out so.
+    /// Returns the point of a record that is laid out so.
     fn from_bytes(bytes: &[u8; STRIDE]) -> Self;
 
-    /// The point of a record that is laid out otherwise: a number for each field, zero for those
-    /// that it lacks.
+    /// Returns the point of a record that is laid out otherwise: a number for each field, zero for
+    /// those that it lacks.
     fn from_numbers(numbers: &[f64]) -> Self;
 }
 
@@ -107,12 +107,12 @@ fn read(field: &Field, record: &[u8]) -> Option<f64> {
     field.number.read(record.get(field.offset.get() as usize..)?)
 }
 
-/// The fields of an `R`, owned.
+/// Returns the fields of an `R`, owned.
 pub(super) fn fields<R: Record>() -> Vec<Field> {
     R::FIELDS.iter().map(FieldView::to_owned).collect()
 }
 
-/// Whether `fields` and `stride` say that a record is an `R`.
+/// Returns whether `fields` and `stride` say that a record is an `R`.
 pub(super) fn is_layout<R: Record>(stride: ByteCount, fields: &[Field]) -> bool {
     stride.get() == STRIDE as u64
         && fields.len() == R::FIELDS.len()

@@ -18,12 +18,12 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// A reader that knows no sensor yet.
+    /// Returns a reader that knows no sensor yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The point cloud that `bytes` carry, in some ten nanoseconds if it is like the last.
+    /// Returns the point cloud that `bytes` carry, in some ten nanoseconds if it is like the last.
     ///
     /// # Errors
     /// As [`View::of`].
@@ -49,7 +49,7 @@ struct Known {
 }
 
 impl Known {
-    /// What to remember of a message, if all but its points stands before them.
+    /// Returns what to remember of a message, if all but its points stands before them.
     fn of(bytes: &[u8], root: Root<'_>, view: &View<'_>) -> Option<Self> {
         let time_at = place(&root.timestamp()?.0, bytes)?;
         let data_at = place(root.data()?.bytes(), bytes)?;

@@ -28,7 +28,7 @@ pub(super) struct Head {
 }
 
 impl<'a> View<'a> {
-    /// The point cloud that `bytes` carry; its cost does not grow with the points.
+    /// Returns the point cloud that `bytes` carry; its cost does not grow with the points.
     ///
     /// For many clouds of one sensor a [`Reader`](super::Reader) is ten times faster.
     ///
@@ -54,42 +54,42 @@ impl<'a> View<'a> {
         Ok(Self { captured_at, head: Cow::Owned(Head { frame_id, pose, stride, fields }), data })
     }
 
-    /// When the points were captured, vehicle's clock.
+    /// Returns when the points were captured, vehicle's clock.
     pub fn captured_at(&self) -> Instant {
         self.captured_at
     }
 
-    /// The coordinate frame's name.
+    /// Returns the coordinate frame's name.
     pub fn frame_id(&self) -> &str {
         &self.head.frame_id
     }
 
-    /// Where the points' origin lies in the frame.
+    /// Returns where the points' origin lies in the frame.
     pub fn pose(&self) -> Pose {
         self.head.pose
     }
 
-    /// From one record to the next.
+    /// Returns from one record to the next.
     pub fn stride(&self) -> ByteCount {
         self.head.stride
     }
 
-    /// What a record holds; each field lies within the stride.
+    /// Returns what a record holds; each field lies within the stride.
     pub fn fields(&self) -> &[Field] {
         &self.head.fields
     }
 
-    /// The records: a whole number of strides.
+    /// Returns the records: a whole number of strides.
     pub fn data(&self) -> &'a [u8] {
         self.data
     }
 
-    /// Number of points.
+    /// Returns number of points.
     pub fn point_count(&self) -> usize {
         self.data.len() / self.head.stride.get() as usize
     }
 
-    /// Every point, read as it is asked for; `None` if records are not laid out as an `R`.
+    /// Returns every point, read as it is asked for; `None` if records are not laid out as an `R`.
     pub fn records<R: Record>(&self) -> Option<impl ExactSizeIterator<Item = R> + use<'a, R>> {
         if !point::is_layout::<R>(self.head.stride, &self.head.fields) {
             return None;
@@ -98,7 +98,8 @@ impl<'a> View<'a> {
         Some(records.iter().map(R::from_bytes))
     }
 
-    /// The point of that place; `None` if there is none, or records are not laid out as an `R`.
+    /// Returns the point of that place; `None` if there is none, or records are not laid out as an
+    /// `R`.
     pub fn point<R: Record>(&self, index: usize) -> Option<R> {
         if !point::is_layout::<R>(self.head.stride, &self.head.fields) {
             return None;
@@ -120,7 +121,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The same with a copy of the data.
+    /// Returns the same with a copy of the data.
     pub fn to_owned(&self) -> PointCloud {
         let Head { frame_id, pose, stride, fields } = self.head.clone().into_owned();
         let data = self.data.to_vec();
@@ -128,7 +129,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// `data`, if they are whole records and not too many.
+/// Returns `data`, if they are whole records and not too many.
 pub(super) fn whole_records(data: &[u8], stride: ByteCount) -> Result<&[u8], Error> {
     length("data", data.len(), DATA_BYTES_MAX)?;
     if !ByteCount::of(data).get().is_multiple_of(stride.get()) {

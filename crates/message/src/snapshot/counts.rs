@@ -15,12 +15,12 @@ macro_rules! counts {
         }
 
         impl $name {
-            /// The counters, each as `count` gives it by its name.
+            /// Returns the counters, each as `count` gives it by its name.
             pub fn by_name(mut count: impl FnMut(&'static str) -> u64) -> Self {
                 Self { $($field: count(stringify!($field)),)+ }
             }
 
-            /// Every counter by its name, always in the same order.
+            /// Returns every counter by its name, always in the same order.
             pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
                 [$((stringify!($field), self.$field),)+].into_iter()
             }

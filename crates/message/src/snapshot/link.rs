@@ -3,9 +3,10 @@ use tautline_units::{Bitrate, ByteCount};
 
 use super::counts::counts;
 use crate::Error;
-use crate::LinkState;
 use crate::generated::snapshot as wire_snapshot;
-use crate::wire::{NAME_BYTES_MAX, millis, millis_on_wire, number, share, share_on_wire, text};
+use crate::wire::{
+    NAME_BYTES_MAX, choice, millis, millis_on_wire, number, share, share_on_wire, text,
+};
 
 /// One link: `out` is what this end sends, `in` what it receives.
 #[derive(Clone, PartialEq, Debug)]
@@ -34,7 +35,7 @@ pub struct LinkStats {
     pub jitter_ms: Option<f32>,
     /// Share lost of what was sent and reported in the last second, 0 to 1, if anything was.
     pub loss_out: Option<f32>,
-    /// Share lost of what the other end has sent, 0 to 1, if known.
+    /// Share lost of what the other end sent in the last second, 0 to 1, if anything came.
     pub loss_in: Option<f32>,
     /// One-way delays to the other end, if known.
     pub owd_out: Option<Delays>,
@@ -49,6 +50,20 @@ pub struct LinkStats {
     /// Media packets on their way out.
     pub packets: PacketCounts,
 }
+
+/// Whether a link carries anything.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub enum LinkState {
+    /// Its address has not yet proved that it answers.
+    #[default]
+    Validating,
+    /// It carries packets.
+    Up,
+    /// Its pongs have stopped.
+    Silent,
+}
+
+choice!(LinkState, wire_snapshot::LinkState, "links.state", [Validating, Up, Silent]);
 
 /// What half, 95 and 99 of a hundred delays of the last ten seconds do not exceed, milliseconds.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -4,11 +4,12 @@
 //! `generate/` asks flatc as well whether today's schemas are later versions of those.
 
 use flatbuffers::FlatBufferBuilder;
+use tautline_message::snapshot::{End, ProcessStats, Value};
 use tautline_message::{
-    Command, Extra, Fault, Gear, LinkState, LinkStatus, Mode, OperatorStatus, Position,
-    SessionState, Telemetry,
+    Command, Fault, Gear, LinkState, Mode, OperatorStatus, Position, SessionState, Snapshot,
+    Telemetry,
 };
-use tautline_units::{Bitrate, Instant};
+use tautline_units::Instant;
 
 /// The old side, where its own code looks for itself.
 #[rustfmt::skip]
@@ -17,15 +18,15 @@ use tautline_units::{Bitrate, Instant};
 mod generated {
     pub(crate) mod command_generated;
     pub(crate) mod drop_count_generated;
-    pub(crate) mod link_status_generated;
     pub(crate) mod operator_status_generated;
+    pub(crate) mod snapshot_generated;
     pub(crate) mod telemetry_generated;
 }
 
 use generated::command_generated::tautline as old_command;
 use generated::drop_count_generated::tautline as old_drop;
-use generated::link_status_generated::tautline as old_link;
 use generated::operator_status_generated::tautline as old_status;
+use generated::snapshot_generated::tautline as old_snapshot;
 use generated::telemetry_generated::tautline as old_telemetry;
 
 #[test]
@@ -35,20 +36,12 @@ fn a_new_reader_reads_telemetry_of_an_old_writer() {
     assert_eq!((told.speed, told.steering_angle), (1.5, -0.25));
     assert_eq!(told.position, Some(Position { x: 10.0, y: -20.0, heading: 3.0 }));
     assert_eq!((told.mode, told.mode_reason.as_str()), (Mode::Driving, "commands are fresh"));
-    assert_eq!(told.command_age_ms, Some(12.0));
-    // What an old writer knows of cones is told by name since.
-    assert_eq!((told.extras, told.faults, told.gear), (vec![], vec![], Gear::Drive));
-    assert_eq!(told.video_budget, Bitrate::from_bps(3_000_000));
-    assert_eq!(told.drops, [("late".to_owned(), 7)]);
-    let [link] = &told.links[..] else { panic!("one link was written") };
-    assert_eq!((link.name.as_str(), link.state, link.rtt_ms), ("modem", LinkState::Up, Some(48.0)));
-    assert_eq!((link.packets_sent, link.packets_lost), (1000, 10));
+    assert_eq!((told.faults, told.gear), (vec![], Gear::Reverse));
 }
 
 #[test]
 fn an_old_reader_reads_telemetry_of_a_new_writer() {
     let mut told = Telemetry::decode(&old_telemetry()).unwrap();
-    told.extras = vec![Extra { name: "cones hit".into(), value: 4.0, unit: String::new() }];
     told.faults = vec![Fault::Steering];
     let bytes = told.encode();
     let old = old_telemetry::root_as_telemetry(&bytes).unwrap();
@@ -57,16 +50,31 @@ fn an_old_reader_reads_telemetry_of_a_new_writer() {
         (old.mode(), old.mode_reason()),
         (old_telemetry::Mode::Driving, "commands are fresh")
     );
-    assert_eq!((old.command_age_ms(), old.cones_hit()), (12.0, 0));
-    let link = old.links().get(0);
-    assert_eq!((link.name(), link.rtt_ms(), link.packets_lost()), ("modem", 48.0, 10));
-    assert_eq!(old.drops().unwrap().get(0).count(), 7);
+    assert_eq!(old.faults().unwrap().get(0), old_telemetry::Fault::Steering);
 }
 
 /// The other bench of small messages reads this file, whatever the schema has become.
 #[test]
 fn the_telemetry_that_was_kept_is_what_the_old_writer_writes() {
     assert_eq!(include_bytes!("telemetry.bin")[..], old_telemetry());
+}
+
+#[test]
+fn snapshots_are_read_both_ways() {
+    let read = Snapshot::decode(&old_snapshot()).unwrap();
+    assert_eq!((read.end, read.taken_at), (End::Vehicle, Instant::from_nanos(7)));
+    let [link] = read.links() else { panic!("one link was written") };
+    assert_eq!((link.name.as_str(), link.state, link.rtt_ms), ("modem", LinkState::Up, Some(48.0)));
+    assert_eq!((link.packets.sent, link.packets.lost, link.loss_out), (1000, 10, None));
+    assert_eq!(read.drops().collect::<Vec<_>>(), [("late", 7)]);
+    let values = vec![Value::of("battery", 48.5, "V")];
+    let process = Some(ProcessStats { values, drops: Vec::new() });
+    let bytes = Snapshot { process, ..read }.encode();
+    let old = old_snapshot::root_as_snapshot(&bytes).unwrap();
+    let link = old.session().unwrap().links().get(0);
+    assert_eq!((link.name(), link.rtt_ms(), link.packets_lost()), ("modem", 48.0, 10));
+    let value = old.process().unwrap().values().get(0);
+    assert_eq!((value.name(), value.number(), value.unit()), ("battery", 48.5, Some("V")));
 }
 
 #[test]
@@ -86,89 +94,31 @@ fn commands_are_read_both_ways() {
 fn operator_status_is_read_both_ways() {
     let bytes = old_status();
     let read = OperatorStatus::decode(&bytes).unwrap();
-    assert_eq!(read.session_state, SessionState::Established);
-    assert_eq!((read.units_received, read.slices_shown), (40, 38));
+    assert_eq!((read.session_state, read.unix_ns), (SessionState::Established, 40));
     let again = read.encode();
     let old = old_status::root_as_operator_status(&again).unwrap();
     assert_eq!((old.vehicle_name(), old.session_reason()), ("rover", "both ends answer"));
-    assert_eq!((old.units_received(), old.slices_shown()), (40, 38));
+    assert_eq!((old.session_state(), old.unix_ns()), (old_status::SessionState::Established, 40));
 }
 
 /// What a later version appends, an old reader skips; what it lacks, a new one fills in.
 #[test]
 fn a_field_that_is_not_known_is_skipped() {
     let mut builder = FlatBufferBuilder::new();
-    let name = builder.create_string("modem");
-    let table = builder.start_table();
-    builder.push_slot_always(old_link::LinkStatus::VT_NAME, name);
-    builder.push_slot_always(4 + 2 * 60, 0xABCD_u32);
-    let link = builder.end_table(table);
-    builder.required(link, old_link::LinkStatus::VT_NAME, "name");
-    let link = flatbuffers::WIPOffset::<old_link::LinkStatus<'_>>::new(link.value());
     let motion = old_telemetry::Motion::default();
-    let links = builder.create_vector(&[link]);
     let reason = builder.create_string("");
     let table = builder.start_table();
     builder.push_slot_always(old_telemetry::Telemetry::VT_MOTION, motion);
     builder.push_slot_always(old_telemetry::Telemetry::VT_MODE_REASON, reason);
-    builder.push_slot_always(old_telemetry::Telemetry::VT_LINKS, links);
     builder.push_slot_always(4 + 2 * 100, 77_u64);
     let root = builder.end_table(table);
     builder.finish(root, Some(old_telemetry::TELEMETRY_IDENTIFIER));
     let read = Telemetry::decode(builder.finished_data()).unwrap();
-    assert_eq!((read.links.as_slice(), read.sequence), (&[unknown_link()][..], 0));
-    assert_eq!(read.command_age_ms, None);
-}
-
-fn unknown_link() -> LinkStatus {
-    // As an old writer that knows only the name writes it.
-    let mut builder = FlatBufferBuilder::new();
-    let name = builder.create_string("modem");
-    let arguments = old_link::LinkStatusArgs { name: Some(name), ..Default::default() };
-    let link = old_link::LinkStatus::create(&mut builder, &arguments);
-    telemetry_with(&mut builder, link).links.remove(0)
-}
-
-fn telemetry_with<'a>(
-    builder: &mut FlatBufferBuilder<'a>,
-    link: flatbuffers::WIPOffset<old_link::LinkStatus<'a>>,
-) -> Telemetry {
-    let motion = old_telemetry::Motion::default();
-    let links = builder.create_vector(&[link]);
-    let reason = builder.create_string("");
-    let arguments = old_telemetry::TelemetryArgs {
-        motion: Some(&motion),
-        mode_reason: Some(reason),
-        links: Some(links),
-        ..Default::default()
-    };
-    let root = old_telemetry::Telemetry::create(builder, &arguments);
-    old_telemetry::finish_telemetry_buffer(builder, root);
-    Telemetry::decode(builder.finished_data()).expect("what was written is read")
+    assert_eq!((read.sequence, read.gear), (0, Gear::Drive));
 }
 
 fn old_telemetry() -> Vec<u8> {
     let mut builder = FlatBufferBuilder::new();
-    let name = Some(builder.create_string("modem"));
-    let link = old_link::LinkStatusArgs {
-        name,
-        state: old_link::LinkState::Up,
-        send_rate_bps: 3_000_000,
-        received_rate_bps: 90_000,
-        rtt_ms: 48.0,
-        owd_ms: 27.0,
-        loss: 0.01,
-        packets_sent: 1000,
-        packets_received: 200,
-        packets_lost: 10,
-        ..Default::default()
-    };
-    let link = old_link::LinkStatus::create(&mut builder, &link);
-    let links = builder.create_vector(&[link]);
-    let name = Some(builder.create_string("late"));
-    let drop = old_drop::DropCountArgs { name, count: 7 };
-    let drop = old_drop::DropCount::create(&mut builder, &drop);
-    let drops = builder.create_vector(&[drop]);
     let reason = builder.create_string("commands are fresh");
     let motion = old_telemetry::Motion::new(1.5, -0.25, 0.5, 0.0, 10.0, -20.0, 3.0);
     let arguments = old_telemetry::TelemetryArgs {
@@ -177,20 +127,39 @@ fn old_telemetry() -> Vec<u8> {
         motion: Some(&motion),
         mode: old_telemetry::Mode::Driving,
         mode_reason: Some(reason),
-        command_age_ms: 12.0,
-        picture_rate: 60.0,
-        video_budget_bps: 3_000_000,
-        pictures_captured: 600,
-        slices_sent: 3600,
-        encode_ms_p50: 1.0,
-        encode_ms_p99: 2.0,
-        links: Some(links),
-        cones_hit: 4,
-        drops: Some(drops),
+        gear: old_command::Gear::Reverse,
         ..Default::default()
     };
     let root = old_telemetry::Telemetry::create(&mut builder, &arguments);
     old_telemetry::finish_telemetry_buffer(&mut builder, root);
+    builder.finished_data().to_vec()
+}
+
+fn old_snapshot() -> Vec<u8> {
+    let mut builder = FlatBufferBuilder::new();
+    let name = Some(builder.create_string("modem"));
+    let link = old_snapshot::LinkStatsArgs {
+        name,
+        state: old_snapshot::LinkState::Up,
+        rtt_ms: 48.0,
+        packets_sent: 1000,
+        packets_lost: 10,
+        ..Default::default()
+    };
+    let link = old_snapshot::LinkStats::create(&mut builder, &link);
+    let links = Some(builder.create_vector(&[link]));
+    let channels: [flatbuffers::WIPOffset<old_snapshot::ChannelStats<'_>>; 0] = [];
+    let channels = Some(builder.create_vector(&channels));
+    let name = Some(builder.create_string("late"));
+    let drop =
+        old_drop::DropCount::create(&mut builder, &old_drop::DropCountArgs { name, count: 7 });
+    let drops = Some(builder.create_vector(&[drop]));
+    let session = old_snapshot::SessionStatsArgs { links, channels, drops };
+    let session = Some(old_snapshot::SessionStats::create(&mut builder, &session));
+    let end = old_snapshot::End::Vehicle;
+    let arguments = old_snapshot::SnapshotArgs { end, taken_at_ns: 7, session, process: None };
+    let root = old_snapshot::Snapshot::create(&mut builder, &arguments);
+    old_snapshot::finish_snapshot_buffer(&mut builder, root);
     builder.finished_data().to_vec()
 }
 
@@ -208,20 +177,13 @@ fn old_status() -> Vec<u8> {
     let mut builder = FlatBufferBuilder::new();
     let vehicle_name = Some(builder.create_string("rover"));
     let session_reason = Some(builder.create_string("both ends answer"));
-    let links: [flatbuffers::WIPOffset<old_link::LinkStatus<'_>>; 0] = [];
-    let links = Some(builder.create_vector(&links));
-    let drops: [flatbuffers::WIPOffset<old_drop::DropCount<'_>>; 0] = [];
-    let drops = Some(builder.create_vector(&drops));
     let emulated: [flatbuffers::WIPOffset<old_status::EmulatedLink<'_>>; 0] = [];
     let emulated_links = Some(builder.create_vector(&emulated));
     let arguments = old_status::OperatorStatusArgs {
+        unix_ns: 40,
         vehicle_name,
         session_state: old_status::SessionState::Established,
         session_reason,
-        links,
-        units_received: 40,
-        slices_shown: 38,
-        drops,
         emulated_links,
         ..Default::default()
     };

@@ -10,9 +10,9 @@ use tautline_message::snapshot::{
     UnitCounts, Value,
 };
 use tautline_message::{
-    ClockOffset, Command, Control, EmulatedLink, Extra, Fault, Gear, LinkAction, LinkState,
-    LinkStatus, Mode, OperatorStatus, Position, ProbeAnswer, ProbeQuestion, QuorumStep, Refusal,
-    SessionState, Snapshot, StripReport, Telemetry, VehicleEntry, VehicleState, VideoFeedback,
+    ClockOffset, Command, Control, EmulatedLink, Fault, Gear, LinkAction, LinkState, Mode,
+    OperatorStatus, Position, ProbeAnswer, ProbeQuestion, QuorumStep, Refusal, SessionState,
+    Snapshot, StripReport, Telemetry, VehicleEntry, VehicleState, VideoFeedback,
 };
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
@@ -87,35 +87,21 @@ pub(crate) fn telemetry() -> impl Strategy<Value = Telemetry> {
     ]);
     let motion = (-200.0f32..=200.0, -3.0f32..=3.0, 0.0f32..=1.0, 0.0f32..=1.0);
     let place = (-1e7f32..=1e7, -1e7f32..=1e7, -1e6f32..=1e6);
-    let state = (mode, text(256), millis(), 0.0f32..=1000.0, 0.0f32..=6e4, 0.0f32..=6e4);
-    let links = vec(link_status(), 0..=16);
     let gear = select(vec![Gear::Drive, Gear::Reverse]);
-    let machine = (gear, option::of(place), vec(fault(), 0..=9), vec(extra(), 0..=16));
-    (any::<[u64; 7]>(), motion, state, links, drops(), machine).prop_map(
-        |(counters, motion, state, links, drops, machine)| Telemetry {
-            sequence: counters[0],
-            sent_at: Instant::from_nanos(counters[1]),
+    let machine = (gear, option::of(place), vec(fault(), 0..=9));
+    (any::<u64>(), instant(), motion, mode, text(256), machine).prop_map(
+        |(sequence, sent_at, motion, mode, mode_reason, (gear, place, faults))| Telemetry {
+            sequence,
+            sent_at,
             speed: motion.0,
             steering_angle: motion.1,
             throttle: motion.2,
             brake: motion.3,
-            gear: machine.0,
-            position: machine.1.map(|(x, y, heading)| Position { x, y, heading }),
-            faults: machine.2,
-            mode: state.0,
-            mode_reason: state.1,
-            command_age_ms: state.2,
-            picture_rate: state.3,
-            video_budget: Bitrate::from_bps(counters[2]),
-            pictures_captured: counters[3],
-            pictures_dropped: counters[4],
-            slices_sent: counters[5],
-            slices_dropped: counters[6],
-            encode_ms_p50: state.4,
-            encode_ms_p99: state.5,
-            links,
-            extras: machine.3,
-            drops,
+            gear,
+            position: place.map(|(x, y, heading)| Position { x, y, heading }),
+            faults,
+            mode,
+            mode_reason,
         },
     )
 }
@@ -134,11 +120,6 @@ fn fault() -> impl Strategy<Value = Fault> {
     ])
 }
 
-fn extra() -> impl Strategy<Value = Extra> {
-    let value = any::<f64>().prop_filter("finite", |value| value.is_finite());
-    (text(64), value, text(16)).prop_map(|(name, value, unit)| Extra { name, value, unit })
-}
-
 pub(crate) fn operator_status() -> impl Strategy<Value = OperatorStatus> {
     let session_state = select(vec![
         SessionState::Registering,
@@ -149,28 +130,20 @@ pub(crate) fn operator_status() -> impl Strategy<Value = OperatorStatus> {
     ]);
     let session = (text(64), session_state, text(256));
     let clock = option::of((any::<i64>(), any::<u64>()));
-    let lists = (vec(link_status(), 0..=16), drops(), vec((text(64), any::<bool>()), 0..=64));
-    (any::<[u64; 6]>(), session, clock, lists).prop_map(|(counters, session, clock, lists)| {
-        OperatorStatus {
-            unix_ns: counters[0],
+    let emulated_links = vec((text(64), any::<bool>()), 0..=64);
+    (any::<u64>(), session, clock, emulated_links).prop_map(
+        |(unix_ns, session, clock, emulated_links)| OperatorStatus {
+            unix_ns,
             vehicle_name: session.0,
             session_state: session.1,
             session_reason: session.2,
-            links: lists.0,
-            units_received: counters[1],
-            units_late: counters[2],
-            units_lost: counters[3],
-            slices_shown: counters[4],
-            slices_skipped: counters[5],
             clock: clock.map(|(offset_ns, error_ns)| ClockOffset { offset_ns, error_ns }),
-            drops: lists.1,
-            emulated_links: lists
-                .2
+            emulated_links: emulated_links
                 .into_iter()
                 .map(|(name, cut)| EmulatedLink { name, cut })
                 .collect(),
-        }
-    })
+        },
+    )
 }
 
 pub(crate) fn snapshot() -> impl Strategy<Value = Snapshot> {
@@ -269,27 +242,6 @@ pub(crate) fn points() -> impl Strategy<Value = Vec<Point>> {
     let point = (number.clone(), number.clone(), number.clone(), number)
         .prop_map(|(x, y, z, intensity)| Point { x, y, z, intensity });
     vec(point, 0..=600)
-}
-
-fn link_status() -> impl Strategy<Value = LinkStatus> {
-    let state = select(vec![LinkState::Validating, LinkState::Up, LinkState::Silent]);
-    let delays = (millis(), millis(), millis());
-    (any::<u8>(), text(64), state, delays, 0.0f32..=1.0, any::<[u64; 5]>()).prop_map(
-        |(link, name, state, (rtt_ms, owd_ms, jitter_ms), loss, counters)| LinkStatus {
-            link,
-            name,
-            state,
-            send_rate: Bitrate::from_bps(counters[0]),
-            received_rate: Bitrate::from_bps(counters[1]),
-            rtt_ms,
-            owd_ms,
-            jitter_ms,
-            loss,
-            packets_sent: counters[2],
-            packets_received: counters[3],
-            packets_lost: counters[4],
-        },
-    )
 }
 
 fn link_stats() -> impl Strategy<Value = LinkStats> {

@@ -55,7 +55,7 @@ proptest! {
     ) {
         let mut bytes = bytes;
         let kinds = [
-            "TLC2", "TLF1", "TLT1", "TLO1", "TLA1", "TLS1", "TLV2", "TLQ1", "TLN1", "TLE1",
+            "TLC2", "TLF1", "TLT2", "TLO2", "TLA1", "TLS1", "TLV2", "TLQ1", "TLN1", "TLE1",
         ];
         bytes[4..8].copy_from_slice(kinds[kind].as_bytes());
         bytes[1..4].fill(0);
@@ -110,15 +110,4 @@ fn no_single_flipped_bit_panics() {
             flip_all(message);
         }
     }
-}
-
-#[test]
-fn a_list_over_its_limit_is_refused() {
-    let status = crate::refusals::operator_status();
-    let mut many = status.clone();
-    many.drops = vec![(String::new(), 1); 129];
-    assert!(OperatorStatus::decode(&many.encode()).is_err());
-    many.drops.clear();
-    many.links = vec![status.links[0].clone(); 17];
-    assert!(OperatorStatus::decode(&many.encode()).is_err());
 }

@@ -24,8 +24,8 @@ impl<T> History<T> {
         self.totals.push_back((now, totals));
     }
 
-    /// The newest totals that are at least `span` old, or else the oldest that there are, and how
-    /// long ago they were taken; `None` without any before `now`.
+    /// Returns the newest totals that are at least `span` old, or else the oldest that there are,
+    /// and how long ago they were taken; `None` without any before `now`.
     pub fn before(&self, span: Duration, now: Instant) -> Option<(&T, Duration)> {
         let old = self.totals.iter().rev().find(|(at, _)| now.since(*at) >= span);
         let (at, totals) = old.or(self.totals.front())?;
@@ -40,7 +40,8 @@ impl<T> Default for History<T> {
     }
 }
 
-/// Part of `part` and `rest`, both of which happened between two totals; `None` if nothing did.
+/// Returns the share of `part` in `part` and `rest`, both of which happened between two totals;
+/// `None` if nothing did.
 pub(super) fn share(part: u64, rest: u64) -> Option<f32> {
     let all = part.saturating_add(rest);
     (all > 0).then(|| (part as f64 / all as f64) as f32)

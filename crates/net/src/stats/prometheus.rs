@@ -34,7 +34,7 @@ fn add_links(page: &mut Page, links: &[LinkStats]) {
     gauges("link_loss_out", ratio.clone(), "Lost of what was sent in the last second", |link| {
         link.loss_out.map(f64::from)
     });
-    gauges("link_loss_in", ratio, "Lost of what the other end has sent", |link| {
+    gauges("link_loss_in", ratio, "Lost of what the other end sent in the last second", |link| {
         link.loss_in.map(f64::from)
     });
     gauges("link_queue", Some(Unit::Bytes), "Media that waits here", |link| {
@@ -100,7 +100,7 @@ fn add_totals(page: &mut Page, snapshot: &Snapshot) {
     page.counters("channel_units", None, "Units by channel, what became of them", units);
 }
 
-/// A metric of the value's own: its name in snake case, then its unit.
+/// Adds a metric of the value's own: its name in snake case, then its unit.
 fn add_value(page: &mut Page, value: &Value) {
     let name = snake(&value.name);
     if name.is_empty() {
@@ -137,8 +137,8 @@ fn unit(unit: &str) -> Option<Unit> {
     (!words.is_empty()).then_some(Unit::Other(words))
 }
 
-/// Lower-case letters, digits and single underscores, a letter first: what every metric may be
-/// called.
+/// Returns lower-case letters, digits and single underscores, a letter first: what every metric may
+/// be called.
 fn snake(words: &str) -> String {
     let mut snake = String::with_capacity(words.len());
     for character in words.chars() {

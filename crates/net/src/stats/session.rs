@@ -1,9 +1,9 @@
 //! From a session to its stats.
 
+use tautline_message::LinkState;
 use tautline_message::snapshot::{
     ChannelStats, Delays, LinkStats, PacketCounts, SessionStats, TrafficCounts, UnitCounts,
 };
-use tautline_message::{LinkState, LinkStatus};
 use tautline_transport::link::{Percentiles, Spreads, State, View};
 use tautline_transport::{ChannelNumber, Session};
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
@@ -26,6 +26,8 @@ struct LinkTotals {
     bytes_received: u64,
     reported: u64,
     lost: u64,
+    received: u64,
+    missing: u64,
 }
 
 impl Totals {
@@ -55,11 +57,13 @@ impl LinkTotals {
             bytes_received: view.bytes_received.get(),
             reported: view.datagrams_reported,
             lost: view.datagrams_lost,
+            received: view.datagrams_received,
+            missing: view.datagrams_missing,
         }
     }
 }
 
-/// The stats of `session`, whose totals are `totals`, after those of `history`.
+/// Returns the stats of `session`, whose totals are `totals`, after those of `history`.
 pub(super) fn stats(
     session: &Session,
     drops: &Drops,
@@ -105,6 +109,7 @@ struct Recent {
     sent: Bitrate,
     received: Bitrate,
     loss_out: Option<f32>,
+    loss_in: Option<f32>,
 }
 
 impl Recent {
@@ -119,13 +124,17 @@ impl Recent {
                 after.lost.saturating_sub(before.lost),
                 after.reported.saturating_sub(before.reported),
             ),
+            loss_in: share(
+                after.missing.saturating_sub(before.missing),
+                after.received.saturating_sub(before.received),
+            ),
         }
     }
 }
 
 impl Default for Recent {
     fn default() -> Self {
-        Self { sent: Bitrate::ZERO, received: Bitrate::ZERO, loss_out: None }
+        Self { sent: Bitrate::ZERO, received: Bitrate::ZERO, loss_out: None, loss_in: None }
     }
 }
 
@@ -144,7 +153,7 @@ fn link(view: &View, spreads: &Spreads, name: String, recent: Recent) -> LinkSta
         owd_ms: view.owd_in.map(millis),
         jitter_ms: view.jitter.map(millis),
         loss_out: recent.loss_out,
-        loss_in: Some(view.loss_in.get() as f32),
+        loss_in: recent.loss_in,
         owd_out: spreads.owd_out.map(delays),
         owd_in: spreads.owd_in.map(delays),
         queued: view.queued,
@@ -160,37 +169,6 @@ fn link(view: &View, spreads: &Spreads, name: String, recent: Recent) -> LinkSta
     }
 }
 
-/// Which way of a link a status tells of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// What this end sends.
-    Out,
-    /// What this end receives.
-    In,
-}
-
-/// One link in short, for the message that goes out many times a second.
-pub fn status(view: &View, name: String, way: Way) -> LinkStatus {
-    let (received_rate, owd, jitter, loss, packets_received) = match way {
-        Way::Out => (view.received, view.owd_out, None, view.loss_out, view.datagrams_reported),
-        Way::In => (view.incoming, view.owd_in, view.jitter, view.loss_in, view.datagrams_received),
-    };
-    LinkStatus {
-        link: view.number.get(),
-        name,
-        state: state(view.state),
-        send_rate: view.granted,
-        received_rate,
-        rtt_ms: view.rtt.map(millis),
-        owd_ms: owd.map(millis),
-        jitter_ms: jitter.map(millis),
-        loss: loss.get() as f32,
-        packets_sent: view.datagrams_sent,
-        packets_received,
-        packets_lost: view.datagrams_lost,
-    }
-}
-
 fn state(state: State) -> LinkState {
     match state {
         State::Validating => LinkState::Validating,
@@ -199,7 +177,8 @@ fn state(state: State) -> LinkState {
     }
 }
 
-/// The transport's names of counts are the message's: a test holds them together.
+/// Returns the count of a name: the transport's names are the message's, which a test holds
+/// together.
 fn find(counts: &[(&'static str, u64)], name: &str) -> u64 {
     counts.iter().find(|(other, _)| *other == name).map_or(0, |(_, count)| *count)
 }
@@ -239,13 +218,25 @@ mod tests {
 
     #[test]
     fn rates_and_losses_are_of_what_lies_between_two_totals() {
-        let before = LinkTotals { bytes_sent: 1_000, bytes_received: 0, reported: 80, lost: 20 };
-        let after =
-            LinkTotals { bytes_sent: 251_000, bytes_received: 500, reported: 170, lost: 30 };
+        let before = LinkTotals {
+            bytes_sent: 1_000,
+            reported: 80,
+            lost: 20,
+            received: 10,
+            ..LinkTotals::default()
+        };
+        let after = LinkTotals {
+            bytes_sent: 251_000,
+            bytes_received: 500,
+            reported: 170,
+            lost: 30,
+            received: 13,
+            missing: 1,
+        };
         let recent = Recent::between(&before, &after, Duration::from_secs(2));
         assert_eq!(recent.sent, Bitrate::from_mbps(1));
         assert_eq!(recent.received, Bitrate::from_kbps(2));
-        assert_eq!(recent.loss_out, Some(0.1));
+        assert_eq!((recent.loss_out, recent.loss_in), (Some(0.1), Some(0.25)));
         let quiet = Recent::between(&after, &after, Duration::from_secs(1));
         assert_eq!((quiet.sent, quiet.loss_out), (Bitrate::ZERO, None));
     }
@@ -253,7 +244,14 @@ mod tests {
     /// A new session counts from zero again.
     #[test]
     fn totals_that_fall_back_tell_of_nothing() {
-        let before = LinkTotals { bytes_sent: 9, bytes_received: 9, reported: 9, lost: 9 };
+        let before = LinkTotals {
+            bytes_sent: 9,
+            bytes_received: 9,
+            reported: 9,
+            lost: 9,
+            received: 9,
+            missing: 9,
+        };
         let recent = Recent::between(&before, &LinkTotals::default(), Duration::from_millis(1_000));
         assert_eq!((recent.received, recent.loss_out), (Bitrate::ZERO, None));
     }

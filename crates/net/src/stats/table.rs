@@ -151,19 +151,19 @@ fn write_channel(channel: &ChannelStats, f: &mut fmt::Formatter<'_>) -> fmt::Res
     )
 }
 
-/// The sum of all, and the reasons that there are.
+/// Returns the sum of all, and the reasons that there are.
 fn with_reasons(sum: u64, counts: &[(&str, u64)]) -> String {
     let some = counts.iter().filter(|(_, count)| *count > 0);
     let words: Vec<_> = some.map(|(what, count)| format!("{what} {count}")).collect();
     if words.is_empty() { sum.to_string() } else { format!("{sum} ({})", words.join(", ")) }
 }
 
-/// Without what would move a terminal's cursor: names come from the other end too.
+/// Replaces what would move a terminal's cursor: names come from the other end too.
 fn printable(name: &str) -> String {
     name.chars().map(|letter| if letter.is_control() { '\u{FFFD}' } else { letter }).collect()
 }
 
-/// A whole number as it is, others to four decimals at the most.
+/// Returns a whole number as it is, others to four decimals at the most.
 fn rounded(number: f64) -> String {
     let text = format!("{number:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

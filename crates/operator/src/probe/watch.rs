@@ -55,12 +55,12 @@ impl Watch {
         self.next() - 1
     }
 
-    /// Sequence of the next question.
+    /// Returns sequence of the next question.
     pub(super) fn next(&self) -> u64 {
         self.first + self.asked.len() as u64
     }
 
-    /// Why the probe cannot go on, if it cannot.
+    /// Returns why the probe cannot go on, if it cannot.
     pub(super) fn refusal(&self) -> Option<String> {
         self.refusal.clone()
     }
@@ -115,7 +115,7 @@ impl Watch {
         }
     }
 
-    /// What was handed over from `from` to `to`, and what came of it.
+    /// Returns what was handed over from `from` to `to`, and what came of it.
     pub(super) fn measured(&self, from: Instant, to: Instant) -> Result<Measured, String> {
         let clock = self.clock.ok_or("the two clocks have not been compared yet")?;
         let within = |at: &Instant| (from..to).contains(at);
@@ -144,7 +144,7 @@ impl Watch {
         })
     }
 
-    /// Units handed over in time, and those lost between the first and the last of them.
+    /// Returns units handed over in time, and those lost between the first and the last of them.
     fn media(&self, within: impl Fn(&Instant) -> bool) -> Way {
         let units: Vec<&Unit> = self.units.iter().filter(|unit| within(&unit.sent_at)).collect();
         let mut way = Way::default();
@@ -159,7 +159,8 @@ impl Watch {
         way
     }
 
-    /// When the first slice came here whose capture began at `came` of the vehicle's clock or after.
+    /// Returns when the first slice came here whose capture began at `came` of the vehicle's clock
+    /// or after.
     fn shown_after(&self, came: Instant) -> Option<Instant> {
         let after = |unit: &&Unit| unit.captured_at.is_some_and(|at| at >= came);
         self.units.iter().filter(after).map(|unit| unit.arrived_at).min()

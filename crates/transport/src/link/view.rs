@@ -39,8 +39,8 @@ pub struct View {
     pub jitter: Option<Duration>,
     /// Share of our datagrams of the last second or so that the peer has not received.
     pub loss_out: Probability,
-    /// Share of the peer's datagrams that have not arrived, since the session began.
-    pub loss_in: Probability,
+    /// The peer's datagrams that have not arrived, though later ones have.
+    pub datagrams_missing: u64,
     /// The size that our datagrams may have, as far as probing has come.
     pub datagram_bytes: ByteCount,
     /// Media bytes that wait here.
@@ -104,7 +104,7 @@ impl Link {
             owd_in: self.rtt.owd_in(clock),
             jitter: self.rtt.jitter(),
             loss_out: self.loss.recent(),
-            loss_in: self.arrivals.lost_share(),
+            datagrams_missing: self.arrivals.missing(),
             datagram_bytes: ByteCount::new(self.mtu.size() as u64),
             queued: self.pacer.queued(),
             in_flight: self.in_flight.bytes(),

@@ -1,4 +1,4 @@
-use tautline_units::{Bitrate, ByteCount, Duration, Instant, Probability};
+use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
 use crate::sequence::Window;
 use crate::wire::{LinkNumber, Recent, Report};
@@ -125,10 +125,10 @@ impl Arrivals {
         ByteCount::new(self.bytes)
     }
 
-    /// Returns the share of numbers up to the highest that never came.
-    pub(crate) fn lost_share(&self) -> Probability {
+    /// Returns how many numbers up to the highest have not come.
+    pub(crate) fn missing(&self) -> u64 {
         let expected = if self.datagrams == 0 { 0 } else { self.highest + 1 };
-        Probability::share(expected.saturating_sub(self.datagrams), expected)
+        expected.saturating_sub(self.datagrams)
     }
 }
 
@@ -151,7 +151,7 @@ mod tests {
         let (mut arrivals, mut window) = (Arrivals::new(Instant::ZERO), Window::new());
         arrivals.take_report(link, &window, Duration::from_millis(100), Instant::ZERO);
         assert_eq!(arrivals.report(), None);
-        assert_eq!(arrivals.lost_share(), Probability::ZERO);
+        assert_eq!(arrivals.missing(), 0);
         for number in [0, 1, 3, 4] {
             window.note(number);
             let gap = arrivals.note(number, 250, Instant::from_millis(90 + number));
@@ -160,7 +160,7 @@ mod tests {
         let now = Instant::from_millis(100);
         arrivals.take_report(link, &window, Duration::from_millis(100), now);
         assert_eq!(arrivals.rate(), Bitrate::from_kbps(80));
-        assert_eq!(arrivals.lost_share().get(), 0.2);
+        assert_eq!(arrivals.missing(), 1);
         let report = arrivals.report().unwrap();
         assert_eq!((report.highest, report.datagrams, report.bytes.get()), (4, 4, 1_000));
         assert_eq!(report.age, Some(Duration::from_millis(6)));

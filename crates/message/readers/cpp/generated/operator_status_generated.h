@@ -13,9 +13,6 @@ static_assert(FLATBUFFERS_VERSION_MAJOR == 25 &&
               FLATBUFFERS_VERSION_REVISION == 19,
              "Non-compatible flatbuffers version included");
 
-#include "drop_count_generated.h"
-#include "link_status_generated.h"
-
 namespace tautline {
 
 struct ClockOffset;
@@ -36,7 +33,7 @@ enum class SessionState : uint8_t {
   Connecting = 2,
   /// Commands and video flow.
   Established = 3,
-  /// Nothing has come from the vehicle on any link lately.
+  /// Nothing has come from the vehicle on any link for a while.
   Lost = 4,
   MIN = Registering,
   MAX = Lost
@@ -165,7 +162,7 @@ inline ::flatbuffers::Offset<EmulatedLink> CreateEmulatedLinkDirect(
       cut);
 }
 
-/// The operator's end as a whole.
+/// How far the operator's process has come.
 struct OperatorStatus FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef OperatorStatusBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -173,15 +170,8 @@ struct OperatorStatus FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
     VT_VEHICLE_NAME = 6,
     VT_SESSION_STATE = 8,
     VT_SESSION_REASON = 10,
-    VT_LINKS = 12,
-    VT_UNITS_RECEIVED = 14,
-    VT_UNITS_LATE = 16,
-    VT_UNITS_LOST = 18,
-    VT_SLICES_SHOWN = 20,
-    VT_SLICES_SKIPPED = 22,
-    VT_CLOCK = 24,
-    VT_DROPS = 26,
-    VT_EMULATED_LINKS = 28
+    VT_CLOCK = 12,
+    VT_EMULATED_LINKS = 14
   };
   /// Nanoseconds since 1970, operator's clock.
   uint64_t unix_ns() const {
@@ -199,37 +189,9 @@ struct OperatorStatus FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   const ::flatbuffers::String *session_reason() const {
     return GetPointer<const ::flatbuffers::String *>(VT_SESSION_REASON);
   }
-  /// The operator's view, with what it receives.
-  const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::LinkStatus>> *links() const {
-    return GetPointer<const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::LinkStatus>> *>(VT_LINKS);
-  }
-  /// Whole and in time, since the session began, as all that follow.
-  uint64_t units_received() const {
-    return GetField<uint64_t>(VT_UNITS_RECEIVED, 0);
-  }
-  /// Whole, but after their deadline.
-  uint64_t units_late() const {
-    return GetField<uint64_t>(VT_UNITS_LATE, 0);
-  }
-  /// Never whole.
-  uint64_t units_lost() const {
-    return GetField<uint64_t>(VT_UNITS_LOST, 0);
-  }
-  /// Slices handed to the console as they came.
-  uint64_t slices_shown() const {
-    return GetField<uint64_t>(VT_SLICES_SHOWN, 0);
-  }
-  /// Slices that a P-skip slice stood in for.
-  uint64_t slices_skipped() const {
-    return GetField<uint64_t>(VT_SLICES_SKIPPED, 0);
-  }
   /// How far the clocks are apart; absent: not yet estimated.
   const tautline::ClockOffset *clock() const {
     return GetStruct<const tautline::ClockOffset *>(VT_CLOCK);
-  }
-  /// Named drops at the operator, those that have happened.
-  const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::DropCount>> *drops() const {
-    return GetPointer<const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::DropCount>> *>(VT_DROPS);
   }
   /// Empty: links are real.
   const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::EmulatedLink>> *emulated_links() const {
@@ -244,18 +206,7 @@ struct OperatorStatus FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
            VerifyField<uint8_t>(verifier, VT_SESSION_STATE, 1) &&
            VerifyOffsetRequired(verifier, VT_SESSION_REASON) &&
            verifier.VerifyString(session_reason()) &&
-           VerifyOffsetRequired(verifier, VT_LINKS) &&
-           verifier.VerifyVector(links()) &&
-           verifier.VerifyVectorOfTables(links()) &&
-           VerifyField<uint64_t>(verifier, VT_UNITS_RECEIVED, 8) &&
-           VerifyField<uint64_t>(verifier, VT_UNITS_LATE, 8) &&
-           VerifyField<uint64_t>(verifier, VT_UNITS_LOST, 8) &&
-           VerifyField<uint64_t>(verifier, VT_SLICES_SHOWN, 8) &&
-           VerifyField<uint64_t>(verifier, VT_SLICES_SKIPPED, 8) &&
            VerifyField<tautline::ClockOffset>(verifier, VT_CLOCK, 8) &&
-           VerifyOffsetRequired(verifier, VT_DROPS) &&
-           verifier.VerifyVector(drops()) &&
-           verifier.VerifyVectorOfTables(drops()) &&
            VerifyOffsetRequired(verifier, VT_EMULATED_LINKS) &&
            verifier.VerifyVector(emulated_links()) &&
            verifier.VerifyVectorOfTables(emulated_links()) &&
@@ -279,29 +230,8 @@ struct OperatorStatusBuilder {
   void add_session_reason(::flatbuffers::Offset<::flatbuffers::String> session_reason) {
     fbb_.AddOffset(OperatorStatus::VT_SESSION_REASON, session_reason);
   }
-  void add_links(::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::LinkStatus>>> links) {
-    fbb_.AddOffset(OperatorStatus::VT_LINKS, links);
-  }
-  void add_units_received(uint64_t units_received) {
-    fbb_.AddElement<uint64_t>(OperatorStatus::VT_UNITS_RECEIVED, units_received, 0);
-  }
-  void add_units_late(uint64_t units_late) {
-    fbb_.AddElement<uint64_t>(OperatorStatus::VT_UNITS_LATE, units_late, 0);
-  }
-  void add_units_lost(uint64_t units_lost) {
-    fbb_.AddElement<uint64_t>(OperatorStatus::VT_UNITS_LOST, units_lost, 0);
-  }
-  void add_slices_shown(uint64_t slices_shown) {
-    fbb_.AddElement<uint64_t>(OperatorStatus::VT_SLICES_SHOWN, slices_shown, 0);
-  }
-  void add_slices_skipped(uint64_t slices_skipped) {
-    fbb_.AddElement<uint64_t>(OperatorStatus::VT_SLICES_SKIPPED, slices_skipped, 0);
-  }
   void add_clock(const tautline::ClockOffset *clock) {
     fbb_.AddStruct(OperatorStatus::VT_CLOCK, clock);
-  }
-  void add_drops(::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::DropCount>>> drops) {
-    fbb_.AddOffset(OperatorStatus::VT_DROPS, drops);
   }
   void add_emulated_links(::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::EmulatedLink>>> emulated_links) {
     fbb_.AddOffset(OperatorStatus::VT_EMULATED_LINKS, emulated_links);
@@ -315,8 +245,6 @@ struct OperatorStatusBuilder {
     auto o = ::flatbuffers::Offset<OperatorStatus>(end);
     fbb_.Required(o, OperatorStatus::VT_VEHICLE_NAME);
     fbb_.Required(o, OperatorStatus::VT_SESSION_REASON);
-    fbb_.Required(o, OperatorStatus::VT_LINKS);
-    fbb_.Required(o, OperatorStatus::VT_DROPS);
     fbb_.Required(o, OperatorStatus::VT_EMULATED_LINKS);
     return o;
   }
@@ -328,26 +256,12 @@ inline ::flatbuffers::Offset<OperatorStatus> CreateOperatorStatus(
     ::flatbuffers::Offset<::flatbuffers::String> vehicle_name = 0,
     tautline::SessionState session_state = tautline::SessionState::Registering,
     ::flatbuffers::Offset<::flatbuffers::String> session_reason = 0,
-    ::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::LinkStatus>>> links = 0,
-    uint64_t units_received = 0,
-    uint64_t units_late = 0,
-    uint64_t units_lost = 0,
-    uint64_t slices_shown = 0,
-    uint64_t slices_skipped = 0,
     const tautline::ClockOffset *clock = nullptr,
-    ::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::DropCount>>> drops = 0,
     ::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::EmulatedLink>>> emulated_links = 0) {
   OperatorStatusBuilder builder_(_fbb);
-  builder_.add_slices_skipped(slices_skipped);
-  builder_.add_slices_shown(slices_shown);
-  builder_.add_units_lost(units_lost);
-  builder_.add_units_late(units_late);
-  builder_.add_units_received(units_received);
   builder_.add_unix_ns(unix_ns);
   builder_.add_emulated_links(emulated_links);
-  builder_.add_drops(drops);
   builder_.add_clock(clock);
-  builder_.add_links(links);
   builder_.add_session_reason(session_reason);
   builder_.add_vehicle_name(vehicle_name);
   builder_.add_session_state(session_state);
@@ -360,19 +274,10 @@ inline ::flatbuffers::Offset<OperatorStatus> CreateOperatorStatusDirect(
     const char *vehicle_name = nullptr,
     tautline::SessionState session_state = tautline::SessionState::Registering,
     const char *session_reason = nullptr,
-    const std::vector<::flatbuffers::Offset<tautline::LinkStatus>> *links = nullptr,
-    uint64_t units_received = 0,
-    uint64_t units_late = 0,
-    uint64_t units_lost = 0,
-    uint64_t slices_shown = 0,
-    uint64_t slices_skipped = 0,
     const tautline::ClockOffset *clock = nullptr,
-    const std::vector<::flatbuffers::Offset<tautline::DropCount>> *drops = nullptr,
     const std::vector<::flatbuffers::Offset<tautline::EmulatedLink>> *emulated_links = nullptr) {
   auto vehicle_name__ = vehicle_name ? _fbb.CreateString(vehicle_name) : 0;
   auto session_reason__ = session_reason ? _fbb.CreateString(session_reason) : 0;
-  auto links__ = links ? _fbb.CreateVector<::flatbuffers::Offset<tautline::LinkStatus>>(*links) : 0;
-  auto drops__ = drops ? _fbb.CreateVector<::flatbuffers::Offset<tautline::DropCount>>(*drops) : 0;
   auto emulated_links__ = emulated_links ? _fbb.CreateVector<::flatbuffers::Offset<tautline::EmulatedLink>>(*emulated_links) : 0;
   return tautline::CreateOperatorStatus(
       _fbb,
@@ -380,14 +285,7 @@ inline ::flatbuffers::Offset<OperatorStatus> CreateOperatorStatusDirect(
       vehicle_name__,
       session_state,
       session_reason__,
-      links__,
-      units_received,
-      units_late,
-      units_lost,
-      slices_shown,
-      slices_skipped,
       clock,
-      drops__,
       emulated_links__);
 }
 
@@ -400,7 +298,7 @@ inline const tautline::OperatorStatus *GetSizePrefixedOperatorStatus(const void 
 }
 
 inline const char *OperatorStatusIdentifier() {
-  return "TLO1";
+  return "TLO2";
 }
 
 inline bool OperatorStatusBufferHasIdentifier(const void *buf) {

@@ -14,7 +14,6 @@ static_assert(FLATBUFFERS_VERSION_MAJOR == 25 &&
              "Non-compatible flatbuffers version included");
 
 #include "drop_count_generated.h"
-#include "link_status_generated.h"
 
 namespace tautline {
 
@@ -69,6 +68,43 @@ inline const char *EnumNameEnd(End e) {
   if (::flatbuffers::IsOutRange(e, End::Operator, End::Vehicle)) return "";
   const size_t index = static_cast<size_t>(e);
   return EnumNamesEnd()[index];
+}
+
+/// What a link is good for.
+enum class LinkState : uint8_t {
+  /// Its address has not yet proved that it answers.
+  Validating = 0,
+  /// It carries packets.
+  Up = 1,
+  /// Its pongs have stopped.
+  Silent = 2,
+  MIN = Validating,
+  MAX = Silent
+};
+
+inline const LinkState (&EnumValuesLinkState())[3] {
+  static const LinkState values[] = {
+    LinkState::Validating,
+    LinkState::Up,
+    LinkState::Silent
+  };
+  return values;
+}
+
+inline const char * const *EnumNamesLinkState() {
+  static const char * const names[4] = {
+    "Validating",
+    "Up",
+    "Silent",
+    nullptr
+  };
+  return names;
+}
+
+inline const char *EnumNameLinkState(LinkState e) {
+  if (::flatbuffers::IsOutRange(e, LinkState::Validating, LinkState::Silent)) return "";
+  const size_t index = static_cast<size_t>(e);
+  return EnumNamesLinkState()[index];
 }
 
 /// What half, 95 and 99 of a hundred one-way delays of the last ten seconds do not exceed, ms.
@@ -187,7 +223,7 @@ struct LinkStats FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   float loss_out() const {
     return GetField<float>(VT_LOSS_OUT, -1.0f);
   }
-  /// Share lost of what the other end has sent, 0 to 1.
+  /// Share lost of what the other end sent in the last second, 0 to 1.
   float loss_in() const {
     return GetField<float>(VT_LOSS_IN, -1.0f);
   }

@@ -14,13 +14,8 @@ static_assert(FLATBUFFERS_VERSION_MAJOR == 25 &&
              "Non-compatible flatbuffers version included");
 
 #include "command_generated.h"
-#include "drop_count_generated.h"
-#include "link_status_generated.h"
 
 namespace tautline {
-
-struct Extra;
-struct ExtraBuilder;
 
 struct Motion;
 
@@ -187,90 +182,7 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(4) Motion FLATBUFFERS_FINAL_CLASS {
 };
 FLATBUFFERS_STRUCT_END(Motion, 28);
 
-/// A value that only this kind of machine has.
-struct Extra FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
-  typedef ExtraBuilder Builder;
-  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
-    VT_NAME = 4,
-    VT_VALUE = 6,
-    VT_UNIT = 8
-  };
-  /// What it is, in words that stay the same.
-  const ::flatbuffers::String *name() const {
-    return GetPointer<const ::flatbuffers::String *>(VT_NAME);
-  }
-  /// How much of it.
-  double value() const {
-    return GetField<double>(VT_VALUE, 0.0);
-  }
-  /// What the value counts, as it stands behind the number; absent: a bare number.
-  const ::flatbuffers::String *unit() const {
-    return GetPointer<const ::flatbuffers::String *>(VT_UNIT);
-  }
-  template <bool B = false>
-  bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
-    return VerifyTableStart(verifier) &&
-           VerifyOffsetRequired(verifier, VT_NAME) &&
-           verifier.VerifyString(name()) &&
-           VerifyField<double>(verifier, VT_VALUE, 8) &&
-           VerifyOffset(verifier, VT_UNIT) &&
-           verifier.VerifyString(unit()) &&
-           verifier.EndTable();
-  }
-};
-
-struct ExtraBuilder {
-  typedef Extra Table;
-  ::flatbuffers::FlatBufferBuilder &fbb_;
-  ::flatbuffers::uoffset_t start_;
-  void add_name(::flatbuffers::Offset<::flatbuffers::String> name) {
-    fbb_.AddOffset(Extra::VT_NAME, name);
-  }
-  void add_value(double value) {
-    fbb_.AddElement<double>(Extra::VT_VALUE, value, 0.0);
-  }
-  void add_unit(::flatbuffers::Offset<::flatbuffers::String> unit) {
-    fbb_.AddOffset(Extra::VT_UNIT, unit);
-  }
-  explicit ExtraBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
-        : fbb_(_fbb) {
-    start_ = fbb_.StartTable();
-  }
-  ::flatbuffers::Offset<Extra> Finish() {
-    const auto end = fbb_.EndTable(start_);
-    auto o = ::flatbuffers::Offset<Extra>(end);
-    fbb_.Required(o, Extra::VT_NAME);
-    return o;
-  }
-};
-
-inline ::flatbuffers::Offset<Extra> CreateExtra(
-    ::flatbuffers::FlatBufferBuilder &_fbb,
-    ::flatbuffers::Offset<::flatbuffers::String> name = 0,
-    double value = 0.0,
-    ::flatbuffers::Offset<::flatbuffers::String> unit = 0) {
-  ExtraBuilder builder_(_fbb);
-  builder_.add_value(value);
-  builder_.add_unit(unit);
-  builder_.add_name(name);
-  return builder_.Finish();
-}
-
-inline ::flatbuffers::Offset<Extra> CreateExtraDirect(
-    ::flatbuffers::FlatBufferBuilder &_fbb,
-    const char *name = nullptr,
-    double value = 0.0,
-    const char *unit = nullptr) {
-  auto name__ = name ? _fbb.CreateString(name) : 0;
-  auto unit__ = unit ? _fbb.CreateString(unit) : 0;
-  return tautline::CreateExtra(
-      _fbb,
-      name__,
-      value,
-      unit__);
-}
-
-/// The vehicle as a whole, lately.
+/// How the vehicle moves and who moves it: what a person drives by. What is only looked at, a `Snapshot` tells.
 struct Telemetry FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef TelemetryBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -279,21 +191,9 @@ struct Telemetry FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
     VT_MOTION = 8,
     VT_MODE = 10,
     VT_MODE_REASON = 12,
-    VT_COMMAND_AGE_MS = 14,
-    VT_PICTURE_RATE = 16,
-    VT_VIDEO_BUDGET_BPS = 18,
-    VT_PICTURES_CAPTURED = 20,
-    VT_PICTURES_DROPPED = 22,
-    VT_SLICES_SENT = 24,
-    VT_SLICES_DROPPED = 26,
-    VT_ENCODE_MS_P50 = 28,
-    VT_ENCODE_MS_P99 = 30,
-    VT_LINKS = 32,
-    VT_DROPS = 36,
-    VT_EXTRAS = 38,
-    VT_GEAR = 40,
-    VT_FAULTS = 42,
-    VT_UNLOCATED = 44
+    VT_GEAR = 14,
+    VT_FAULTS = 16,
+    VT_UNLOCATED = 18
   };
   /// Counts up by one with each telemetry message of a session.
   uint64_t sequence() const {
@@ -314,54 +214,6 @@ struct Telemetry FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   /// Why the mode is what it is, for the operator's eyes.
   const ::flatbuffers::String *mode_reason() const {
     return GetPointer<const ::flatbuffers::String *>(VT_MODE_REASON);
-  }
-  /// Age of the newest authentic command, ms; negative: none yet.
-  float command_age_ms() const {
-    return GetField<float>(VT_COMMAND_AGE_MS, -1.0f);
-  }
-  /// Pictures captured per second, lately.
-  float picture_rate() const {
-    return GetField<float>(VT_PICTURE_RATE, 0.0f);
-  }
-  /// What transport grants the video, bit/s.
-  uint64_t video_budget_bps() const {
-    return GetField<uint64_t>(VT_VIDEO_BUDGET_BPS, 0);
-  }
-  /// Since the process began, as all counts that follow.
-  uint64_t pictures_captured() const {
-    return GetField<uint64_t>(VT_PICTURES_CAPTURED, 0);
-  }
-  /// Of these, those of which no strip was read.
-  uint64_t pictures_dropped() const {
-    return GetField<uint64_t>(VT_PICTURES_DROPPED, 0);
-  }
-  /// Handed to transport.
-  uint64_t slices_sent() const {
-    return GetField<uint64_t>(VT_SLICES_SENT, 0);
-  }
-  /// Strips that no encoder had time for or could encode, and slices that transport refused.
-  uint64_t slices_dropped() const {
-    return GetField<uint64_t>(VT_SLICES_DROPPED, 0);
-  }
-  /// What half of the slices of the last second took to encode at most, ms.
-  float encode_ms_p50() const {
-    return GetField<float>(VT_ENCODE_MS_P50, 0.0f);
-  }
-  /// The same of 99 in a hundred.
-  float encode_ms_p99() const {
-    return GetField<float>(VT_ENCODE_MS_P99, 0.0f);
-  }
-  /// The vehicle's sending side.
-  const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::LinkStatus>> *links() const {
-    return GetPointer<const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::LinkStatus>> *>(VT_LINKS);
-  }
-  /// Named drops on the vehicle, those that have happened.
-  const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::DropCount>> *drops() const {
-    return GetPointer<const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::DropCount>> *>(VT_DROPS);
-  }
-  /// What only this kind of machine knows.
-  const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::Extra>> *extras() const {
-    return GetPointer<const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::Extra>> *>(VT_EXTRAS);
   }
   /// Which way throttle pushes, as the machine says.
   tautline::Gear gear() const {
@@ -384,24 +236,6 @@ struct Telemetry FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
            VerifyField<uint8_t>(verifier, VT_MODE, 1) &&
            VerifyOffsetRequired(verifier, VT_MODE_REASON) &&
            verifier.VerifyString(mode_reason()) &&
-           VerifyField<float>(verifier, VT_COMMAND_AGE_MS, 4) &&
-           VerifyField<float>(verifier, VT_PICTURE_RATE, 4) &&
-           VerifyField<uint64_t>(verifier, VT_VIDEO_BUDGET_BPS, 8) &&
-           VerifyField<uint64_t>(verifier, VT_PICTURES_CAPTURED, 8) &&
-           VerifyField<uint64_t>(verifier, VT_PICTURES_DROPPED, 8) &&
-           VerifyField<uint64_t>(verifier, VT_SLICES_SENT, 8) &&
-           VerifyField<uint64_t>(verifier, VT_SLICES_DROPPED, 8) &&
-           VerifyField<float>(verifier, VT_ENCODE_MS_P50, 4) &&
-           VerifyField<float>(verifier, VT_ENCODE_MS_P99, 4) &&
-           VerifyOffsetRequired(verifier, VT_LINKS) &&
-           verifier.VerifyVector(links()) &&
-           verifier.VerifyVectorOfTables(links()) &&
-           VerifyOffset(verifier, VT_DROPS) &&
-           verifier.VerifyVector(drops()) &&
-           verifier.VerifyVectorOfTables(drops()) &&
-           VerifyOffset(verifier, VT_EXTRAS) &&
-           verifier.VerifyVector(extras()) &&
-           verifier.VerifyVectorOfTables(extras()) &&
            VerifyField<uint8_t>(verifier, VT_GEAR, 1) &&
            VerifyOffset(verifier, VT_FAULTS) &&
            verifier.VerifyVector(faults()) &&
@@ -429,42 +263,6 @@ struct TelemetryBuilder {
   void add_mode_reason(::flatbuffers::Offset<::flatbuffers::String> mode_reason) {
     fbb_.AddOffset(Telemetry::VT_MODE_REASON, mode_reason);
   }
-  void add_command_age_ms(float command_age_ms) {
-    fbb_.AddElement<float>(Telemetry::VT_COMMAND_AGE_MS, command_age_ms, -1.0f);
-  }
-  void add_picture_rate(float picture_rate) {
-    fbb_.AddElement<float>(Telemetry::VT_PICTURE_RATE, picture_rate, 0.0f);
-  }
-  void add_video_budget_bps(uint64_t video_budget_bps) {
-    fbb_.AddElement<uint64_t>(Telemetry::VT_VIDEO_BUDGET_BPS, video_budget_bps, 0);
-  }
-  void add_pictures_captured(uint64_t pictures_captured) {
-    fbb_.AddElement<uint64_t>(Telemetry::VT_PICTURES_CAPTURED, pictures_captured, 0);
-  }
-  void add_pictures_dropped(uint64_t pictures_dropped) {
-    fbb_.AddElement<uint64_t>(Telemetry::VT_PICTURES_DROPPED, pictures_dropped, 0);
-  }
-  void add_slices_sent(uint64_t slices_sent) {
-    fbb_.AddElement<uint64_t>(Telemetry::VT_SLICES_SENT, slices_sent, 0);
-  }
-  void add_slices_dropped(uint64_t slices_dropped) {
-    fbb_.AddElement<uint64_t>(Telemetry::VT_SLICES_DROPPED, slices_dropped, 0);
-  }
-  void add_encode_ms_p50(float encode_ms_p50) {
-    fbb_.AddElement<float>(Telemetry::VT_ENCODE_MS_P50, encode_ms_p50, 0.0f);
-  }
-  void add_encode_ms_p99(float encode_ms_p99) {
-    fbb_.AddElement<float>(Telemetry::VT_ENCODE_MS_P99, encode_ms_p99, 0.0f);
-  }
-  void add_links(::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::LinkStatus>>> links) {
-    fbb_.AddOffset(Telemetry::VT_LINKS, links);
-  }
-  void add_drops(::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::DropCount>>> drops) {
-    fbb_.AddOffset(Telemetry::VT_DROPS, drops);
-  }
-  void add_extras(::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::Extra>>> extras) {
-    fbb_.AddOffset(Telemetry::VT_EXTRAS, extras);
-  }
   void add_gear(tautline::Gear gear) {
     fbb_.AddElement<uint8_t>(Telemetry::VT_GEAR, static_cast<uint8_t>(gear), 0);
   }
@@ -483,7 +281,6 @@ struct TelemetryBuilder {
     auto o = ::flatbuffers::Offset<Telemetry>(end);
     fbb_.Required(o, Telemetry::VT_MOTION);
     fbb_.Required(o, Telemetry::VT_MODE_REASON);
-    fbb_.Required(o, Telemetry::VT_LINKS);
     return o;
   }
 };
@@ -495,37 +292,13 @@ inline ::flatbuffers::Offset<Telemetry> CreateTelemetry(
     const tautline::Motion *motion = nullptr,
     tautline::Mode mode = tautline::Mode::AwaitingOperator,
     ::flatbuffers::Offset<::flatbuffers::String> mode_reason = 0,
-    float command_age_ms = -1.0f,
-    float picture_rate = 0.0f,
-    uint64_t video_budget_bps = 0,
-    uint64_t pictures_captured = 0,
-    uint64_t pictures_dropped = 0,
-    uint64_t slices_sent = 0,
-    uint64_t slices_dropped = 0,
-    float encode_ms_p50 = 0.0f,
-    float encode_ms_p99 = 0.0f,
-    ::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::LinkStatus>>> links = 0,
-    ::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::DropCount>>> drops = 0,
-    ::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::Extra>>> extras = 0,
     tautline::Gear gear = tautline::Gear::Drive,
     ::flatbuffers::Offset<::flatbuffers::Vector<tautline::Fault>> faults = 0,
     bool unlocated = false) {
   TelemetryBuilder builder_(_fbb);
-  builder_.add_slices_dropped(slices_dropped);
-  builder_.add_slices_sent(slices_sent);
-  builder_.add_pictures_dropped(pictures_dropped);
-  builder_.add_pictures_captured(pictures_captured);
-  builder_.add_video_budget_bps(video_budget_bps);
   builder_.add_sent_at_ns(sent_at_ns);
   builder_.add_sequence(sequence);
   builder_.add_faults(faults);
-  builder_.add_extras(extras);
-  builder_.add_drops(drops);
-  builder_.add_links(links);
-  builder_.add_encode_ms_p99(encode_ms_p99);
-  builder_.add_encode_ms_p50(encode_ms_p50);
-  builder_.add_picture_rate(picture_rate);
-  builder_.add_command_age_ms(command_age_ms);
   builder_.add_mode_reason(mode_reason);
   builder_.add_motion(motion);
   builder_.add_unlocated(unlocated);
@@ -541,25 +314,10 @@ inline ::flatbuffers::Offset<Telemetry> CreateTelemetryDirect(
     const tautline::Motion *motion = nullptr,
     tautline::Mode mode = tautline::Mode::AwaitingOperator,
     const char *mode_reason = nullptr,
-    float command_age_ms = -1.0f,
-    float picture_rate = 0.0f,
-    uint64_t video_budget_bps = 0,
-    uint64_t pictures_captured = 0,
-    uint64_t pictures_dropped = 0,
-    uint64_t slices_sent = 0,
-    uint64_t slices_dropped = 0,
-    float encode_ms_p50 = 0.0f,
-    float encode_ms_p99 = 0.0f,
-    const std::vector<::flatbuffers::Offset<tautline::LinkStatus>> *links = nullptr,
-    const std::vector<::flatbuffers::Offset<tautline::DropCount>> *drops = nullptr,
-    const std::vector<::flatbuffers::Offset<tautline::Extra>> *extras = nullptr,
     tautline::Gear gear = tautline::Gear::Drive,
     const std::vector<tautline::Fault> *faults = nullptr,
     bool unlocated = false) {
   auto mode_reason__ = mode_reason ? _fbb.CreateString(mode_reason) : 0;
-  auto links__ = links ? _fbb.CreateVector<::flatbuffers::Offset<tautline::LinkStatus>>(*links) : 0;
-  auto drops__ = drops ? _fbb.CreateVector<::flatbuffers::Offset<tautline::DropCount>>(*drops) : 0;
-  auto extras__ = extras ? _fbb.CreateVector<::flatbuffers::Offset<tautline::Extra>>(*extras) : 0;
   auto faults__ = faults ? _fbb.CreateVector<tautline::Fault>(*faults) : 0;
   return tautline::CreateTelemetry(
       _fbb,
@@ -568,18 +326,6 @@ inline ::flatbuffers::Offset<Telemetry> CreateTelemetryDirect(
       motion,
       mode,
       mode_reason__,
-      command_age_ms,
-      picture_rate,
-      video_budget_bps,
-      pictures_captured,
-      pictures_dropped,
-      slices_sent,
-      slices_dropped,
-      encode_ms_p50,
-      encode_ms_p99,
-      links__,
-      drops__,
-      extras__,
       gear,
       faults__,
       unlocated);
@@ -594,7 +340,7 @@ inline const tautline::Telemetry *GetSizePrefixedTelemetry(const void *buf) {
 }
 
 inline const char *TelemetryIdentifier() {
-  return "TLT1";
+  return "TLT2";
 }
 
 inline bool TelemetryBufferHasIdentifier(const void *buf) {

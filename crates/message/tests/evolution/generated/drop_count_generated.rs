@@ -44,6 +44,7 @@ impl<'a> DropCount<'a> {
   }
 
 
+  /// What is dropped and why, in words that stay the same.
   #[inline]
   pub fn name(&self) -> &'a str {
     // Safety:
@@ -51,6 +52,7 @@ impl<'a> DropCount<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(DropCount::VT_NAME, None).unwrap()}
   }
+  /// Since the process began.
   #[inline]
   pub fn count(&self) -> u64 {
     // Safety:

@@ -23,7 +23,7 @@ class EmulatedLink(object):
         return cls.GetRootAs(buf, offset)
     @classmethod
     def EmulatedLinkBufferHasIdentifier(cls, buf, offset, size_prefixed=False):
-        return flatbuffers.util.BufferHasIdentifier(buf, offset, b"\x54\x4C\x4F\x31", size_prefixed=size_prefixed)
+        return flatbuffers.util.BufferHasIdentifier(buf, offset, b"\x54\x4C\x4F\x32", size_prefixed=size_prefixed)
 
     # EmulatedLink
     def Init(self, buf, pos):

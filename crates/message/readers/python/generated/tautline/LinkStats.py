@@ -125,7 +125,7 @@ class LinkStats(object):
             return self._tab.Get(flatbuffers.number_types.Float32Flags, o + self._tab.Pos)
         return -1.0
 
-    # Share lost of what the other end has sent, 0 to 1.
+    # Share lost of what the other end sent in the last second, 0 to 1.
     # LinkStats
     def LossIn(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(28))

@@ -6,7 +6,7 @@ import flatbuffers
 from flatbuffers.compat import import_numpy
 np = import_numpy()
 
-# The operator's end as a whole.
+# How far the operator's process has come.
 class OperatorStatus(object):
     __slots__ = ['_tab']
 
@@ -23,7 +23,7 @@ class OperatorStatus(object):
         return cls.GetRootAs(buf, offset)
     @classmethod
     def OperatorStatusBufferHasIdentifier(cls, buf, offset, size_prefixed=False):
-        return flatbuffers.util.BufferHasIdentifier(buf, offset, b"\x54\x4C\x4F\x31", size_prefixed=size_prefixed)
+        return flatbuffers.util.BufferHasIdentifier(buf, offset, b"\x54\x4C\x4F\x32", size_prefixed=size_prefixed)
 
     # OperatorStatus
     def Init(self, buf, pos):
@@ -61,76 +61,10 @@ class OperatorStatus(object):
             return self._tab.String(o + self._tab.Pos)
         return None
 
-    # The operator's view, with what it receives.
-    # OperatorStatus
-    def Links(self, j):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(12))
-        if o != 0:
-            x = self._tab.Vector(o)
-            x += flatbuffers.number_types.UOffsetTFlags.py_type(j) * 4
-            x = self._tab.Indirect(x)
-            from tautline.LinkStatus import LinkStatus
-            obj = LinkStatus()
-            obj.Init(self._tab.Bytes, x)
-            return obj
-        return None
-
-    # OperatorStatus
-    def LinksLength(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(12))
-        if o != 0:
-            return self._tab.VectorLen(o)
-        return 0
-
-    # OperatorStatus
-    def LinksIsNone(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(12))
-        return o == 0
-
-    # Whole and in time, since the session began, as all that follow.
-    # OperatorStatus
-    def UnitsReceived(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(14))
-        if o != 0:
-            return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
-        return 0
-
-    # Whole, but after their deadline.
-    # OperatorStatus
-    def UnitsLate(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(16))
-        if o != 0:
-            return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
-        return 0
-
-    # Never whole.
-    # OperatorStatus
-    def UnitsLost(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(18))
-        if o != 0:
-            return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
-        return 0
-
-    # Slices handed to the console as they came.
-    # OperatorStatus
-    def SlicesShown(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(20))
-        if o != 0:
-            return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
-        return 0
-
-    # Slices that a P-skip slice stood in for.
-    # OperatorStatus
-    def SlicesSkipped(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(22))
-        if o != 0:
-            return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
-        return 0
-
     # How far the clocks are apart; absent: not yet estimated.
     # OperatorStatus
     def Clock(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(24))
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(12))
         if o != 0:
             x = o + self._tab.Pos
             from tautline.ClockOffset import ClockOffset
@@ -139,36 +73,10 @@ class OperatorStatus(object):
             return obj
         return None
 
-    # Named drops at the operator, those that have happened.
-    # OperatorStatus
-    def Drops(self, j):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(26))
-        if o != 0:
-            x = self._tab.Vector(o)
-            x += flatbuffers.number_types.UOffsetTFlags.py_type(j) * 4
-            x = self._tab.Indirect(x)
-            from tautline.DropCount import DropCount
-            obj = DropCount()
-            obj.Init(self._tab.Bytes, x)
-            return obj
-        return None
-
-    # OperatorStatus
-    def DropsLength(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(26))
-        if o != 0:
-            return self._tab.VectorLen(o)
-        return 0
-
-    # OperatorStatus
-    def DropsIsNone(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(26))
-        return o == 0
-
     # Empty: links are real.
     # OperatorStatus
     def EmulatedLinks(self, j):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(28))
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(14))
         if o != 0:
             x = self._tab.Vector(o)
             x += flatbuffers.number_types.UOffsetTFlags.py_type(j) * 4
@@ -181,18 +89,18 @@ class OperatorStatus(object):
 
     # OperatorStatus
     def EmulatedLinksLength(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(28))
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(14))
         if o != 0:
             return self._tab.VectorLen(o)
         return 0
 
     # OperatorStatus
     def EmulatedLinksIsNone(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(28))
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(14))
         return o == 0
 
 def OperatorStatusStart(builder):
-    builder.StartObject(13)
+    builder.StartObject(6)
 
 def Start(builder):
     OperatorStatusStart(builder)
@@ -221,80 +129,14 @@ def OperatorStatusAddSessionReason(builder, sessionReason):
 def AddSessionReason(builder, sessionReason):
     OperatorStatusAddSessionReason(builder, sessionReason)
 
-def OperatorStatusAddLinks(builder, links):
-    builder.PrependUOffsetTRelativeSlot(4, flatbuffers.number_types.UOffsetTFlags.py_type(links), 0)
-
-def AddLinks(builder, links):
-    OperatorStatusAddLinks(builder, links)
-
-def OperatorStatusStartLinksVector(builder, numElems):
-    return builder.StartVector(4, numElems, 4)
-
-def StartLinksVector(builder, numElems):
-    return OperatorStatusStartLinksVector(builder, numElems)
-
-def OperatorStatusCreateLinksVector(builder, data):
-    return builder.CreateVectorOfTables(data)
-
-def CreateLinksVector(builder, data):
-    OperatorStatusCreateLinksVector(builder, data)
-
-def OperatorStatusAddUnitsReceived(builder, unitsReceived):
-    builder.PrependUint64Slot(5, unitsReceived, 0)
-
-def AddUnitsReceived(builder, unitsReceived):
-    OperatorStatusAddUnitsReceived(builder, unitsReceived)
-
-def OperatorStatusAddUnitsLate(builder, unitsLate):
-    builder.PrependUint64Slot(6, unitsLate, 0)
-
-def AddUnitsLate(builder, unitsLate):
-    OperatorStatusAddUnitsLate(builder, unitsLate)
-
-def OperatorStatusAddUnitsLost(builder, unitsLost):
-    builder.PrependUint64Slot(7, unitsLost, 0)
-
-def AddUnitsLost(builder, unitsLost):
-    OperatorStatusAddUnitsLost(builder, unitsLost)
-
-def OperatorStatusAddSlicesShown(builder, slicesShown):
-    builder.PrependUint64Slot(8, slicesShown, 0)
-
-def AddSlicesShown(builder, slicesShown):
-    OperatorStatusAddSlicesShown(builder, slicesShown)
-
-def OperatorStatusAddSlicesSkipped(builder, slicesSkipped):
-    builder.PrependUint64Slot(9, slicesSkipped, 0)
-
-def AddSlicesSkipped(builder, slicesSkipped):
-    OperatorStatusAddSlicesSkipped(builder, slicesSkipped)
-
 def OperatorStatusAddClock(builder, clock):
-    builder.PrependStructSlot(10, flatbuffers.number_types.UOffsetTFlags.py_type(clock), 0)
+    builder.PrependStructSlot(4, flatbuffers.number_types.UOffsetTFlags.py_type(clock), 0)
 
 def AddClock(builder, clock):
     OperatorStatusAddClock(builder, clock)
 
-def OperatorStatusAddDrops(builder, drops):
-    builder.PrependUOffsetTRelativeSlot(11, flatbuffers.number_types.UOffsetTFlags.py_type(drops), 0)
-
-def AddDrops(builder, drops):
-    OperatorStatusAddDrops(builder, drops)
-
-def OperatorStatusStartDropsVector(builder, numElems):
-    return builder.StartVector(4, numElems, 4)
-
-def StartDropsVector(builder, numElems):
-    return OperatorStatusStartDropsVector(builder, numElems)
-
-def OperatorStatusCreateDropsVector(builder, data):
-    return builder.CreateVectorOfTables(data)
-
-def CreateDropsVector(builder, data):
-    OperatorStatusCreateDropsVector(builder, data)
-
 def OperatorStatusAddEmulatedLinks(builder, emulatedLinks):
-    builder.PrependUOffsetTRelativeSlot(12, flatbuffers.number_types.UOffsetTFlags.py_type(emulatedLinks), 0)
+    builder.PrependUOffsetTRelativeSlot(5, flatbuffers.number_types.UOffsetTFlags.py_type(emulatedLinks), 0)
 
 def AddEmulatedLinks(builder, emulatedLinks):
     OperatorStatusAddEmulatedLinks(builder, emulatedLinks)

@@ -12,5 +12,5 @@ class SessionState(object):
     Connecting = 2
     # Commands and video flow.
     Established = 3
-    # Nothing has come from the vehicle on any link lately.
+    # Nothing has come from the vehicle on any link for a while.
     Lost = 4

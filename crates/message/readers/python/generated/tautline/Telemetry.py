@@ -6,7 +6,7 @@ import flatbuffers
 from flatbuffers.compat import import_numpy
 np = import_numpy()
 
-# The vehicle as a whole, lately.
+# How the vehicle moves and who moves it: what a person drives by. What is only looked at, a `Snapshot` tells.
 class Telemetry(object):
     __slots__ = ['_tab']
 
@@ -23,7 +23,7 @@ class Telemetry(object):
         return cls.GetRootAs(buf, offset)
     @classmethod
     def TelemetryBufferHasIdentifier(cls, buf, offset, size_prefixed=False):
-        return flatbuffers.util.BufferHasIdentifier(buf, offset, b"\x54\x4C\x54\x31", size_prefixed=size_prefixed)
+        return flatbuffers.util.BufferHasIdentifier(buf, offset, b"\x54\x4C\x54\x32", size_prefixed=size_prefixed)
 
     # Telemetry
     def Init(self, buf, pos):
@@ -73,160 +73,10 @@ class Telemetry(object):
             return self._tab.String(o + self._tab.Pos)
         return None
 
-    # Age of the newest authentic command, ms; negative: none yet.
-    # Telemetry
-    def CommandAgeMs(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(14))
-        if o != 0:
-            return self._tab.Get(flatbuffers.number_types.Float32Flags, o + self._tab.Pos)
-        return -1.0
-
-    # Pictures captured per second, lately.
-    # Telemetry
-    def PictureRate(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(16))
-        if o != 0:
-            return self._tab.Get(flatbuffers.number_types.Float32Flags, o + self._tab.Pos)
-        return 0.0
-
-    # What transport grants the video, bit/s.
-    # Telemetry
-    def VideoBudgetBps(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(18))
-        if o != 0:
-            return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
-        return 0
-
-    # Since the process began, as all counts that follow.
-    # Telemetry
-    def PicturesCaptured(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(20))
-        if o != 0:
-            return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
-        return 0
-
-    # Of these, those of which no strip was read.
-    # Telemetry
-    def PicturesDropped(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(22))
-        if o != 0:
-            return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
-        return 0
-
-    # Handed to transport.
-    # Telemetry
-    def SlicesSent(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(24))
-        if o != 0:
-            return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
-        return 0
-
-    # Strips that no encoder had time for or could encode, and slices that transport refused.
-    # Telemetry
-    def SlicesDropped(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(26))
-        if o != 0:
-            return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
-        return 0
-
-    # What half of the slices of the last second took to encode at most, ms.
-    # Telemetry
-    def EncodeMsP50(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(28))
-        if o != 0:
-            return self._tab.Get(flatbuffers.number_types.Float32Flags, o + self._tab.Pos)
-        return 0.0
-
-    # The same of 99 in a hundred.
-    # Telemetry
-    def EncodeMsP99(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(30))
-        if o != 0:
-            return self._tab.Get(flatbuffers.number_types.Float32Flags, o + self._tab.Pos)
-        return 0.0
-
-    # The vehicle's sending side.
-    # Telemetry
-    def Links(self, j):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(32))
-        if o != 0:
-            x = self._tab.Vector(o)
-            x += flatbuffers.number_types.UOffsetTFlags.py_type(j) * 4
-            x = self._tab.Indirect(x)
-            from tautline.LinkStatus import LinkStatus
-            obj = LinkStatus()
-            obj.Init(self._tab.Bytes, x)
-            return obj
-        return None
-
-    # Telemetry
-    def LinksLength(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(32))
-        if o != 0:
-            return self._tab.VectorLen(o)
-        return 0
-
-    # Telemetry
-    def LinksIsNone(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(32))
-        return o == 0
-
-    # Named drops on the vehicle, those that have happened.
-    # Telemetry
-    def Drops(self, j):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(36))
-        if o != 0:
-            x = self._tab.Vector(o)
-            x += flatbuffers.number_types.UOffsetTFlags.py_type(j) * 4
-            x = self._tab.Indirect(x)
-            from tautline.DropCount import DropCount
-            obj = DropCount()
-            obj.Init(self._tab.Bytes, x)
-            return obj
-        return None
-
-    # Telemetry
-    def DropsLength(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(36))
-        if o != 0:
-            return self._tab.VectorLen(o)
-        return 0
-
-    # Telemetry
-    def DropsIsNone(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(36))
-        return o == 0
-
-    # What only this kind of machine knows.
-    # Telemetry
-    def Extras(self, j):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(38))
-        if o != 0:
-            x = self._tab.Vector(o)
-            x += flatbuffers.number_types.UOffsetTFlags.py_type(j) * 4
-            x = self._tab.Indirect(x)
-            from tautline.Extra import Extra
-            obj = Extra()
-            obj.Init(self._tab.Bytes, x)
-            return obj
-        return None
-
-    # Telemetry
-    def ExtrasLength(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(38))
-        if o != 0:
-            return self._tab.VectorLen(o)
-        return 0
-
-    # Telemetry
-    def ExtrasIsNone(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(38))
-        return o == 0
-
     # Which way throttle pushes, as the machine says.
     # Telemetry
     def Gear(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(40))
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(14))
         if o != 0:
             return self._tab.Get(flatbuffers.number_types.Uint8Flags, o + self._tab.Pos)
         return 0
@@ -234,7 +84,7 @@ class Telemetry(object):
     # What of the machine does not work.
     # Telemetry
     def Faults(self, j):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(42))
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(16))
         if o != 0:
             a = self._tab.Vector(o)
             return self._tab.Get(flatbuffers.number_types.Uint8Flags, a + flatbuffers.number_types.UOffsetTFlags.py_type(j * 1))
@@ -242,33 +92,33 @@ class Telemetry(object):
 
     # Telemetry
     def FaultsAsNumpy(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(42))
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(16))
         if o != 0:
             return self._tab.GetVectorAsNumpy(flatbuffers.number_types.Uint8Flags, o)
         return 0
 
     # Telemetry
     def FaultsLength(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(42))
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(16))
         if o != 0:
             return self._tab.VectorLen(o)
         return 0
 
     # Telemetry
     def FaultsIsNone(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(42))
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(16))
         return o == 0
 
     # Set: the machine does not know where it is, and x, y and heading mean nothing.
     # Telemetry
     def Unlocated(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(44))
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(18))
         if o != 0:
             return bool(self._tab.Get(flatbuffers.number_types.BoolFlags, o + self._tab.Pos))
         return False
 
 def TelemetryStart(builder):
-    builder.StartObject(21)
+    builder.StartObject(8)
 
 def Start(builder):
     TelemetryStart(builder)
@@ -303,122 +153,14 @@ def TelemetryAddModeReason(builder, modeReason):
 def AddModeReason(builder, modeReason):
     TelemetryAddModeReason(builder, modeReason)
 
-def TelemetryAddCommandAgeMs(builder, commandAgeMs):
-    builder.PrependFloat32Slot(5, commandAgeMs, -1.0)
-
-def AddCommandAgeMs(builder, commandAgeMs):
-    TelemetryAddCommandAgeMs(builder, commandAgeMs)
-
-def TelemetryAddPictureRate(builder, pictureRate):
-    builder.PrependFloat32Slot(6, pictureRate, 0.0)
-
-def AddPictureRate(builder, pictureRate):
-    TelemetryAddPictureRate(builder, pictureRate)
-
-def TelemetryAddVideoBudgetBps(builder, videoBudgetBps):
-    builder.PrependUint64Slot(7, videoBudgetBps, 0)
-
-def AddVideoBudgetBps(builder, videoBudgetBps):
-    TelemetryAddVideoBudgetBps(builder, videoBudgetBps)
-
-def TelemetryAddPicturesCaptured(builder, picturesCaptured):
-    builder.PrependUint64Slot(8, picturesCaptured, 0)
-
-def AddPicturesCaptured(builder, picturesCaptured):
-    TelemetryAddPicturesCaptured(builder, picturesCaptured)
-
-def TelemetryAddPicturesDropped(builder, picturesDropped):
-    builder.PrependUint64Slot(9, picturesDropped, 0)
-
-def AddPicturesDropped(builder, picturesDropped):
-    TelemetryAddPicturesDropped(builder, picturesDropped)
-
-def TelemetryAddSlicesSent(builder, slicesSent):
-    builder.PrependUint64Slot(10, slicesSent, 0)
-
-def AddSlicesSent(builder, slicesSent):
-    TelemetryAddSlicesSent(builder, slicesSent)
-
-def TelemetryAddSlicesDropped(builder, slicesDropped):
-    builder.PrependUint64Slot(11, slicesDropped, 0)
-
-def AddSlicesDropped(builder, slicesDropped):
-    TelemetryAddSlicesDropped(builder, slicesDropped)
-
-def TelemetryAddEncodeMsP50(builder, encodeMsP50):
-    builder.PrependFloat32Slot(12, encodeMsP50, 0.0)
-
-def AddEncodeMsP50(builder, encodeMsP50):
-    TelemetryAddEncodeMsP50(builder, encodeMsP50)
-
-def TelemetryAddEncodeMsP99(builder, encodeMsP99):
-    builder.PrependFloat32Slot(13, encodeMsP99, 0.0)
-
-def AddEncodeMsP99(builder, encodeMsP99):
-    TelemetryAddEncodeMsP99(builder, encodeMsP99)
-
-def TelemetryAddLinks(builder, links):
-    builder.PrependUOffsetTRelativeSlot(14, flatbuffers.number_types.UOffsetTFlags.py_type(links), 0)
-
-def AddLinks(builder, links):
-    TelemetryAddLinks(builder, links)
-
-def TelemetryStartLinksVector(builder, numElems):
-    return builder.StartVector(4, numElems, 4)
-
-def StartLinksVector(builder, numElems):
-    return TelemetryStartLinksVector(builder, numElems)
-
-def TelemetryCreateLinksVector(builder, data):
-    return builder.CreateVectorOfTables(data)
-
-def CreateLinksVector(builder, data):
-    TelemetryCreateLinksVector(builder, data)
-
-def TelemetryAddDrops(builder, drops):
-    builder.PrependUOffsetTRelativeSlot(16, flatbuffers.number_types.UOffsetTFlags.py_type(drops), 0)
-
-def AddDrops(builder, drops):
-    TelemetryAddDrops(builder, drops)
-
-def TelemetryStartDropsVector(builder, numElems):
-    return builder.StartVector(4, numElems, 4)
-
-def StartDropsVector(builder, numElems):
-    return TelemetryStartDropsVector(builder, numElems)
-
-def TelemetryCreateDropsVector(builder, data):
-    return builder.CreateVectorOfTables(data)
-
-def CreateDropsVector(builder, data):
-    TelemetryCreateDropsVector(builder, data)
-
-def TelemetryAddExtras(builder, extras):
-    builder.PrependUOffsetTRelativeSlot(17, flatbuffers.number_types.UOffsetTFlags.py_type(extras), 0)
-
-def AddExtras(builder, extras):
-    TelemetryAddExtras(builder, extras)
-
-def TelemetryStartExtrasVector(builder, numElems):
-    return builder.StartVector(4, numElems, 4)
-
-def StartExtrasVector(builder, numElems):
-    return TelemetryStartExtrasVector(builder, numElems)
-
-def TelemetryCreateExtrasVector(builder, data):
-    return builder.CreateVectorOfTables(data)
-
-def CreateExtrasVector(builder, data):
-    TelemetryCreateExtrasVector(builder, data)
-
 def TelemetryAddGear(builder, gear):
-    builder.PrependUint8Slot(18, gear, 0)
+    builder.PrependUint8Slot(5, gear, 0)
 
 def AddGear(builder, gear):
     TelemetryAddGear(builder, gear)
 
 def TelemetryAddFaults(builder, faults):
-    builder.PrependUOffsetTRelativeSlot(19, flatbuffers.number_types.UOffsetTFlags.py_type(faults), 0)
+    builder.PrependUOffsetTRelativeSlot(6, flatbuffers.number_types.UOffsetTFlags.py_type(faults), 0)
 
 def AddFaults(builder, faults):
     TelemetryAddFaults(builder, faults)
@@ -440,7 +182,7 @@ def CreateFaultsVector(builder, data):
     TelemetryCreateFaultsVector(builder, data)
 
 def TelemetryAddUnlocated(builder, unlocated):
-    builder.PrependBoolSlot(20, unlocated, 0)
+    builder.PrependBoolSlot(7, unlocated, 0)
 
 def AddUnlocated(builder, unlocated):
     TelemetryAddUnlocated(builder, unlocated)
