@@ -48,12 +48,14 @@ peers:
 	@./setup c++ isal
 	cargo run --release --locked --manifest-path peers/Cargo.toml
 
-# The lab shows what this writes.
+# The lab shows what this writes, and on which machine.
 DATA ?= ../shared/data
 bench-messages:
 	@./setup codecs
 	cargo run --release --locked --manifest-path codecs/Cargo.toml --features c,cpp,go,java -- --data "$(DATA)" --csv crates/lab/src/papers/serialization/codecs.csv
-	@sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -1 | tr -d '\n' >crates/lab/src/papers/serialization/codecs.processor.txt
+	@printf '{\n  "machine": { "processor": "%s", "kernel": "%s" },\n  "date": "%s"\n}\n' \
+		"$$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -1)" "$$(uname -r)" "$$(date -u +%F)" \
+		>crates/lab/src/papers/serialization/codecs.machine.json
 
 # A failing run prints SIM_SEED=..; with that variable set it comes again, alone.
 chaos:

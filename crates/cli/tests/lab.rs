@@ -21,7 +21,8 @@ fn complaint(arguments: &[&str]) -> String {
 
 #[test]
 fn the_list_names_every_experiment_and_its_source() {
-    let output = lab(&["list"]);
+    let folder = tempfile::tempdir().unwrap();
+    let output = lab(&["list", "--out", folder.path().to_str().unwrap()]);
     assert!(output.status.success());
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.starts_with("key "), "{text}");
@@ -49,6 +50,25 @@ fn a_run_leaves_numbers_plots_and_rows_and_a_page_shows_them() {
     assert!(output.status.success());
     let page = fs::read_to_string(out.join("report.html")).unwrap();
     assert!(page.contains("[LTE] Fig. 2") && page.contains("src=\"data:image/svg+xml,"));
+}
+
+#[test]
+fn what_was_read_from_a_committed_measurement_says_so_and_is_not_judged() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let output = lab(&["run", "timing-reaction", "lte-fig-2", "--quick", "--out", out]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let words = String::from_utf8(output.stdout).unwrap();
+    let (read, measured) = words.split_once("lte-fig-2").map(|(a, b)| (b, a)).unwrap();
+    assert!(!read.contains("Not judged.") && read.contains("within"), "{read}");
+    assert!(measured.contains("`make bench-messages` measured on 20"), "{measured}");
+    assert!(measured.contains("Not judged.") && !measured.contains("within"), "{measured}");
+
+    let list = String::from_utf8(lab(&["list", "--out", out]).stdout).unwrap();
+    let line = |key: &str| list.lines().find(|line| line.starts_with(key)).unwrap().to_owned();
+    assert!(line("timing-reaction").contains(" read, of 20"), "{list}");
+    assert!(line("lte-fig-2 ").contains(" within "), "{list}");
+    assert!(line("lte-fig-3 ").contains(" -  "), "{list}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ mod table;
 
 use anyhow::Result;
 
-pub use outcome::Outcome;
+pub use outcome::{Findings, Measurement, Outcome, Skipped};
 pub use row::{Row, Tolerance, Verdict};
 pub use table::{Cell, Table};
 
@@ -21,8 +21,8 @@ pub struct Experiment {
     pub title: &'static str,
     /// Paper and place, `[LTE] Table II`; the word in brackets stands in docs/papers.md.
     pub source: &'static str,
-    /// The measurement. An `Err` means that nothing could be measured; a result that differs from the
-    /// paper's is an outcome like any other.
+    /// The measurement. An `Err` means that it failed; a result that differs from the paper's is an
+    /// outcome like any other, and so is one that was skipped because something is missing.
     pub run: fn(&Run<'_>) -> Result<Outcome>,
 }
 

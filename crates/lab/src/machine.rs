@@ -1,4 +1,34 @@
-//! On what a measurement ran.
+//! The machine that measured.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// What a timing depends on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// The processor's name, as far as the system tells it.
+    pub processor: String,
+    /// The kernel's release, where it is known.
+    pub kernel: Option<String>,
+}
+
+impl Machine {
+    /// The machine that runs this.
+    pub fn here() -> Self {
+        let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").ok();
+        Self { processor: processor(), kernel: kernel.map(|release| release.trim().to_owned()) }
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kernel {
+            Some(kernel) => write!(f, "{}, kernel {kernel}", self.processor),
+            None => write!(f, "{}, kernel not recorded", self.processor),
+        }
+    }
+}
 
 /// Returns the processor's name, as far as the system tells it.
 pub fn processor() -> String {

@@ -3,6 +3,8 @@
 //! A folder for each paper, a file for each experiment, with its key, title and source on top. Files
 //! without one hold what several experiments of a paper share.
 
+use strsim::levenshtein;
+
 use crate::experiment::Experiment;
 
 pub use lte::qp_table::of_clip as qp_table;
@@ -85,27 +87,11 @@ pub fn find(key: &str) -> Option<&'static Experiment> {
 /// Returns the keys that look like a mistyped one, the nearest first.
 pub fn near(key: &str) -> Vec<&'static str> {
     let mut near: Vec<(usize, &str)> = all()
-        .map(|experiment| (distance(key, experiment.key), experiment.key))
+        .map(|experiment| (levenshtein(key, experiment.key), experiment.key))
         .filter(|(distance, known)| *distance <= 3 || (key.len() >= 3 && known.contains(key)))
         .collect();
     near.sort_unstable();
     near.into_iter().map(|(_, key)| key).take(NEAR_MAX).collect()
-}
-
-/// Counts the characters to insert, remove or replace between two words.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut above: Vec<usize> = (0..=b.len()).collect();
-    for (row, a) in a.chars().enumerate() {
-        let mut diagonal = above[0];
-        above[0] = row + 1;
-        for (column, b) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(a != *b);
-            diagonal = above[column + 1];
-            above[column + 1] = replaced.min(diagonal + 1).min(above[column] + 1);
-        }
-    }
-    above[b.len()]
 }
 
 /// Every experiment, paper by paper, in the order of the papers.
@@ -179,13 +165,5 @@ mod tests {
             assert!(near(&key[1..]).contains(key), "{key}");
         }
         assert!(near("something-else-entirely").is_empty());
-    }
-
-    #[test]
-    fn distance_counts_edits() {
-        assert_eq!(distance("", "abc"), 3);
-        assert_eq!(distance("lte-table2", "lte-table-2"), 1);
-        assert_eq!(distance("kitten", "sitting"), 3);
-        assert_eq!(distance("same", "same"), 0);
     }
 }

@@ -1,21 +1,23 @@
 //! What a run leaves in its folder, and how it is read again.
 //!
 //! ```text
-//! OUT/<key>/result.json    everything but tables and pictures
+//! OUT/<key>/result.json    everything but tables and pictures; what was skipped has nothing else
 //! OUT/<key>/rows.csv       the judged rows
 //! OUT/<key>/<table>.csv    the numbers
 //! OUT/<key>/<plot>.svg     the pictures
 //! ```
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
+use std::{fmt, fs};
 
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::{Experiment, Outcome, Row, Run, Table, Verdict};
-use crate::machine;
+use crate::experiment::{
+    Experiment, Findings, Measurement, Outcome, Row, Run, Skipped, Table, Verdict,
+};
+use crate::machine::{self, Machine};
 use crate::notation::is_name;
 use crate::plot::Plot;
 
@@ -34,11 +36,11 @@ pub struct Record {
     pub seed: u64,
     /// The version of Tautline that ran, and how it was built.
     pub version: String,
-    /// The processor that ran it.
-    pub processor: String,
-    /// [`Outcome::rows`].
+    /// Where the figures come from, with the machine that measured them.
+    pub origin: Origin,
+    /// [`Findings::rows`].
     pub rows: Vec<Row>,
-    /// [`Outcome::notes`].
+    /// [`Findings::notes`].
     pub notes: Vec<String>,
     /// The names of the CSV files, without `.csv`.
     pub tables: Vec<String>,
@@ -47,6 +49,21 @@ pub struct Record {
     pub captions: BTreeMap<String, String>,
     /// The pictures.
     pub plots: Vec<Picture>,
+}
+
+/// Where a record's figures come from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum Origin {
+    /// This run.
+    Measured {
+        /// The machine that ran it.
+        machine: Machine,
+    },
+    /// A measurement that was committed.
+    Committed(Measurement),
+    /// Nowhere: nothing was measured.
+    Skipped(Skipped),
 }
 
 /// One SVG file.
@@ -62,41 +79,47 @@ impl Record {
     /// Writes an outcome into `<out>/<key>/`, in the place of an earlier one.
     ///
     /// # Errors
-    /// When a file cannot be written, or the outcome lacks rows, tables or plots.
+    /// When a file cannot be written, or findings lack rows, tables or plots.
     pub fn write(
         out: &Path,
         experiment: &Experiment,
         run: &Run<'_>,
         outcome: Outcome,
     ) -> Result<Record> {
-        let key = experiment.key;
-        ensure!(!outcome.rows.is_empty(), "{key} gave no rows");
-        ensure!(!outcome.tables.is_empty(), "{key} gave no tables");
-        ensure!(!outcome.plots.is_empty(), "{key} gave no plots");
-        let folder = out.join(key);
+        let folder = out.join(experiment.key);
         create(&folder)?;
-        write_tables(&folder, &outcome.tables)?;
-        write_plots(&folder, &outcome.plots)?;
-        write(&folder.join("rows.csv"), &rows_table(&outcome.rows).to_csv())?;
+        let (origin, findings) = match outcome {
+            Outcome::Measured(findings) => {
+                (Origin::Measured { machine: Machine::here() }, Some(findings))
+            }
+            Outcome::Committed(measurement, findings) => {
+                (Origin::Committed(measurement), Some(findings))
+            }
+            Outcome::Skipped(skipped) => (Origin::Skipped(skipped), None),
+        };
+        if let Some(findings) = &findings {
+            write_findings(&folder, findings).context(experiment.key)?;
+        }
+        let findings = findings.unwrap_or_default();
         let picture =
             |plot: &Plot| Picture { name: plot.name().to_owned(), title: plot.title().to_owned() };
-        let captions = outcome
+        let captions = findings
             .tables
             .iter()
             .filter_map(|table| Some((table.name().to_owned(), table.caption()?.to_owned())));
         let record = Record {
-            key: key.to_owned(),
+            key: experiment.key.to_owned(),
             title: experiment.title.to_owned(),
             source: experiment.source.to_owned(),
             quick: run.quick,
             seed: run.seed,
             version: machine::version(),
-            processor: machine::processor(),
-            tables: outcome.tables.iter().map(|table| table.name().to_owned()).collect(),
+            origin,
+            tables: findings.tables.iter().map(|table| table.name().to_owned()).collect(),
             captions: captions.collect(),
-            plots: outcome.plots.iter().map(picture).collect(),
-            rows: outcome.rows,
-            notes: outcome.notes,
+            plots: findings.plots.iter().map(picture).collect(),
+            rows: findings.rows,
+            notes: findings.notes,
         };
         write(&folder.join(RESULT), &(serde_json::to_string_pretty(&record)? + "\n"))?;
         Ok(record)
@@ -124,13 +147,47 @@ impl Record {
 
     /// Returns the command that makes this record again.
     pub fn command(&self) -> String {
+        if let Origin::Committed(measurement) = &self.origin {
+            return measurement.command.clone();
+        }
         let quick = if self.quick { " --quick" } else { "" };
         format!("tautline lab run {}{quick} --seed {}", self.key, self.seed)
+    }
+
+    /// Returns what came of it in a few words: how many rows hold, or why none is judged.
+    pub fn summary(&self) -> String {
+        match &self.origin {
+            Origin::Measured { .. } => {
+                let judged = self.judged().count();
+                format!("{} of {judged} within", judged - self.out_of_tolerance().count())
+            }
+            Origin::Committed(measurement) => format!("read, of {}", measurement.date),
+            Origin::Skipped(_) => "skipped".to_owned(),
+        }
+    }
+
+    /// Returns the rows that are judged.
+    pub fn judged(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(|row| row.verdict() != Verdict::Shown)
     }
 
     /// Returns the rows that are out of their tolerance.
     pub fn out_of_tolerance(&self) -> impl Iterator<Item = &Row> {
         self.rows.iter().filter(|row| row.verdict() == Verdict::Out)
+    }
+}
+
+/// A sentence for people.
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Measured { machine } => write!(f, "Measured on {machine}."),
+            Self::Committed(Measurement { file, command, machine, date }) => write!(
+                f,
+                "Read from {file}, which `{command}` measured on {date}: {machine}. Not judged."
+            ),
+            Self::Skipped(Skipped { missing, remedy }) => write!(f, "Skipped: {missing}. {remedy}"),
+        }
     }
 }
 
@@ -165,6 +222,16 @@ pub fn write_plots(folder: &Path, plots: &[Plot]) -> Result<()> {
     plots.try_for_each(|plot| {
         write(&folder.join(plot.name()).with_extension("svg"), &plot.to_svg()?)
     })
+}
+
+fn write_findings(folder: &Path, findings: &Findings) -> Result<()> {
+    let Findings { tables, plots, rows, .. } = findings;
+    ensure!(!rows.is_empty(), "no rows");
+    ensure!(!tables.is_empty(), "no tables");
+    ensure!(!plots.is_empty(), "no plots");
+    write_tables(folder, tables)?;
+    write_plots(folder, plots)?;
+    write(&folder.join("rows.csv"), &rows_table(rows).to_csv())
 }
 
 fn write(file: &Path, text: &str) -> Result<()> {

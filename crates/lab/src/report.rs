@@ -5,10 +5,11 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use percent_encoding::{AsciiSet, CONTROLS, PercentEncode, utf8_percent_encode};
 
 use crate::experiment::{Experiment, Row, Verdict};
 use crate::notation::number;
-use crate::record::Record;
+use crate::record::{Origin, Record};
 
 /// Writes `report.html` into `out`, of each of `experiments` that left a result there, and returns
 /// their records.
@@ -52,24 +53,43 @@ fn contents(html: &mut String, records: &[Record]) {
         _ => format!("{out} of {} judged rows are out of tolerance.", within + out),
     };
     let _ = writeln!(html, "<p class=\"{}\">{words}</p>", if out == 0 { "good" } else { "bad" });
-    html.push_str("<table class=\"contents\"><thead><tr><th>Source<th>Experiment<th>Rows within");
+    let not_judged = |what: &str, is: fn(&Origin) -> bool| match records
+        .iter()
+        .filter(|record| is(&record.origin))
+        .count()
+    {
+        0 => String::new(),
+        count => format!("<p class=\"plain\">{count} {what}</p>\n"),
+    };
+    html.push_str(&not_judged("read from committed measurements, not judged.", |origin| {
+        matches!(origin, Origin::Committed(_))
+    }));
+    html.push_str(&not_judged("skipped, because something is missing.", |origin| {
+        matches!(origin, Origin::Skipped(_))
+    }));
+    html.push_str("<table class=\"contents\"><thead><tr><th>Source<th>Experiment<th>Rows");
     html.push_str("<th>Run</tr></thead><tbody>\n");
     for record in records {
-        let judged = record.rows.iter().filter(|row| row.verdict() != Verdict::Shown).count();
-        let out = record.out_of_tolerance().count();
+        let (tone, effort) = match &record.origin {
+            Origin::Measured { .. } => (tone(record), if record.quick { "quick" } else { "full" }),
+            Origin::Committed(_) => ("read", "committed"),
+            Origin::Skipped(_) => ("skipped", "–"),
+        };
         let _ = writeln!(
             html,
             "<tr><td>{source}<td><a href=\"#{key}\">{title}</a>\
-             <td class=\"{tone}\">{within} of {judged}<td>{effort}</tr>",
+             <td class=\"{tone}\">{summary}<td>{effort}</tr>",
             source = escape(&record.source),
             key = escape(&record.key),
             title = escape(&record.title),
-            tone = if out == 0 { "good" } else { "bad" },
-            within = judged - out,
-            effort = if record.quick { "quick" } else { "full" },
+            summary = escape(&record.summary()),
         );
     }
     html.push_str("</tbody></table>\n");
+}
+
+fn tone(record: &Record) -> &'static str {
+    if record.out_of_tolerance().next().is_none() { "good" } else { "bad" }
 }
 
 fn section(html: &mut String, out: &Path, record: &Record) -> Result<()> {
@@ -85,6 +105,13 @@ fn section(html: &mut String, out: &Path, record: &Record) -> Result<()> {
         source = escape(&record.source),
         title = escape(&record.title)
     );
+    if let Some(look) = look(&record.origin) {
+        let _ = writeln!(html, "<p class=\"{look}\">{}</p>", escape(&record.origin.to_string()));
+    }
+    if matches!(record.origin, Origin::Skipped(_)) {
+        html.push_str("</section>\n");
+        return Ok(());
+    }
     let many = if record.plots.len() > PLOTS_FEW { " many" } else { "" };
     let _ = writeln!(html, "<div class=\"plots{many}\">");
     for plot in &record.plots {
@@ -102,7 +129,7 @@ fn section(html: &mut String, out: &Path, record: &Record) -> Result<()> {
                 .with_context(|| format!("{name}.csv of {}", record.key))?;
         }
     }
-    rows(html, &record.rows);
+    rows(html, &record.rows, matches!(record.origin, Origin::Measured { .. }));
     html.push_str("<ul class=\"notes\">\n");
     for note in &record.notes {
         let _ = writeln!(html, "<li>{}</li>", escape(note));
@@ -118,21 +145,36 @@ fn section(html: &mut String, out: &Path, record: &Record) -> Result<()> {
     }
     let _ = writeln!(
         html,
-        "</p>\n<p class=\"again\">Again: <code>{}</code> <small>Tautline {}, {}</small></p>\
-         </section>",
+        "</p>\n<p class=\"again\">Again: <code>{}</code>{}</p></section>",
         escape(&record.command()),
-        escape(&record.version),
-        escape(&record.processor)
+        match &record.origin {
+            Origin::Measured { machine } => format!(
+                " <small>Tautline {}, {}</small>",
+                escape(&record.version),
+                escape(&machine.to_string())
+            ),
+            Origin::Committed(_) | Origin::Skipped(_) => String::new(),
+        }
     );
     Ok(())
 }
 
-fn rows(html: &mut String, rows: &[Row]) {
+/// The banner of what this run did not measure.
+fn look(origin: &Origin) -> Option<&'static str> {
+    match origin {
+        Origin::Measured { .. } => None,
+        Origin::Committed(_) => Some("banner read"),
+        Origin::Skipped(_) => Some("banner skipped"),
+    }
+}
+
+/// Rows that are not judged have no columns for tolerance and verdict.
+fn rows(html: &mut String, rows: &[Row], is_judged: bool) {
     let any = |has: fn(&Row) -> bool| rows.iter().any(has);
     let (reference, note) = (any(|row| row.reference.is_some()), any(|row| !row.note.is_empty()));
     html.push_str("<div class=\"wide\"><table><thead><tr><th>Quantity<th>Unit<th>Published");
     html.push_str(if reference { "<th>Reference" } else { "" });
-    html.push_str("<th>Measured<th>Tolerance<th>Verdict");
+    html.push_str(if is_judged { "<th>Measured<th>Tolerance<th>Verdict" } else { "<th>Read" });
     html.push_str(if note { "<th>Note" } else { "" });
     html.push_str("</tr></thead><tbody>\n");
     for row in rows {
@@ -152,12 +194,10 @@ fn rows(html: &mut String, rows: &[Row]) {
         if reference {
             let _ = write!(html, "<td class=\"n\">{}", optional(row.reference));
         }
-        let _ = write!(
-            html,
-            "<td class=\"n\"><b>{}</b><td class=\"n\">{}<td class=\"{tone}\">{verdict}",
-            number(row.measured),
-            row.tolerance
-        );
+        let _ = write!(html, "<td class=\"n\"><b>{}</b>", number(row.measured));
+        if is_judged {
+            let _ = write!(html, "<td class=\"n\">{}<td class=\"{tone}\">{verdict}", row.tolerance);
+        }
         if note {
             let _ = write!(html, "<td class=\"note\">{}", escape(&row.note));
         }
@@ -210,20 +250,8 @@ fn escape(text: &str) -> String {
 }
 
 /// Makes any text a part of a `data:` address within a quoted attribute.
-fn percent_encode(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len() * 5 / 4);
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' => encoded.push(char::from(byte)),
-            b'-' | b'.' | b'_' | b'~' | b' ' | b'=' | b'/' | b':' | b',' | b';' | b'(' | b')' => {
-                encoded.push(char::from(byte));
-            }
-            _ => {
-                let _ = write!(encoded, "%{byte:02X}");
-            }
-        }
-    }
-    encoded
+fn percent_encode(text: &str) -> PercentEncode<'_> {
+    utf8_percent_encode(text, ENCODED)
 }
 
 /// More plots than this stand side by side.
@@ -231,5 +259,9 @@ const PLOTS_FEW: usize = 6;
 
 /// The page's name within the folder of results.
 pub const FILE: &str = "report.html";
+
+/// All that could end a `data:` address or its attribute.
+const ENCODED: &AsciiSet =
+    &CONTROLS.add(b'"').add(b'#').add(b'%').add(b'&').add(b'\'').add(b'<').add(b'>').add(b'?');
 
 const HEAD: &str = include_str!("report/head.html");

@@ -5,8 +5,8 @@
 use std::fs;
 use std::path::Path;
 
-use tautline_lab::experiment::{Experiment, Run, Verdict};
-use tautline_lab::record::Record;
+use tautline_lab::experiment::{Experiment, Run};
+use tautline_lab::record::{Origin, Record};
 use tautline_lab::{papers, report};
 
 #[test]
@@ -18,8 +18,12 @@ fn every_experiment_holds_and_leaves_files_that_can_be_read() {
         let read = Record::read(out.path(), experiment.key).unwrap().unwrap();
         assert_eq!(format!("{read:?}"), format!("{record:?}"), "read as it was written");
         check_files(&out.path().join(experiment.key), &record);
-        let judged = record.rows.iter().filter(|row| row.verdict() != Verdict::Shown).count();
-        assert!(judged > 0, "{} judges nothing", experiment.key);
+        let (key, judged) = (experiment.key, record.judged().count());
+        match &record.origin {
+            Origin::Measured { .. } => assert!(judged > 0, "{key} judges nothing"),
+            Origin::Committed(_) => assert_eq!(judged, 0, "{key} judges what it did not measure"),
+            Origin::Skipped(_) => panic!("{key}: {}", record.origin),
+        }
         faults.extend(record.out_of_tolerance().cloned());
     }
     assert!(faults.is_empty(), "out of tolerance: {faults:#?}");
@@ -27,7 +31,8 @@ fn every_experiment_holds_and_leaves_files_that_can_be_read() {
     report::write(out.path(), papers::all()).unwrap();
     let page = fs::read_to_string(out.path().join(report::FILE)).unwrap();
     for Experiment { key, .. } in papers::all() {
-        assert!(page.contains(&format!("tautline lab run {key} --quick --seed 1")), "{key}");
+        let command = Record::read(out.path(), key).unwrap().unwrap().command();
+        assert!(page.contains(&format!("id=\"{key}\"")) && page.contains(&command), "{key}");
     }
     for beyond in ["src=\"http", "href=\"http", "url(", "@import", "<script", "<link"] {
         assert!(!page.contains(beyond), "the page needs more than itself: {beyond}");

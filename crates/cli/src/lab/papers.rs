@@ -6,15 +6,19 @@ use anyhow::{Context, bail};
 use clap::Args;
 use tautline_lab::experiment::{self, Experiment, Row};
 use tautline_lab::notation::number;
-use tautline_lab::record::{self, Record};
+use tautline_lab::record::{self, Origin, Record};
 use tautline_lab::{papers, report};
 
 use super::progress::Line;
 use super::table::print;
 
-/// List the tables and figures of the papers that can be measured again
+/// List the tables and figures of the papers that can be measured again, and what the last run of each
+/// gave
 #[derive(Debug, Args)]
-pub(crate) struct List {}
+pub(crate) struct List {
+    #[command(flatten)]
+    folder: Folder,
+}
 
 /// Measure tables and figures of the papers again, and judge what comes out
 ///
@@ -53,12 +57,15 @@ struct Folder {
 }
 
 impl List {
-    /// Prints the registry.
+    /// Prints the registry, with what the folder of results holds.
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let lines = papers::all().map(|experiment| {
-            [experiment.key, experiment.source, experiment.title].map(str::to_owned)
+        let lines = papers::all().map(|Experiment { key, source, title, .. }| {
+            let record = Record::read(&self.folder.out, key)?;
+            let last = record.map_or_else(|| "-".to_owned(), |record| record.summary());
+            anyhow::Ok([(*key).to_owned(), (*source).to_owned(), last, (*title).to_owned()])
         });
-        print(&["key", "source", "what is measured"], lines.collect(), &[])
+        let lines = lines.collect::<Result<_, _>>()?;
+        print(&["key", "source", "last run", "what is measured"], lines, &[])
     }
 }
 
@@ -88,8 +95,14 @@ impl Run {
         let outcome = (experiment.run)(&run);
         line.clear();
         let record = Record::write(&self.folder.out, experiment, &run, outcome.context(*key)?)?;
-        let heads = ["quantity", "unit", "published", "reference", "measured", "may be", "verdict"];
-        print(&heads, record.rows.iter().map(cells).collect(), &[2, 3, 4])?;
+        if !matches!(record.origin, Origin::Measured { .. }) {
+            println!("{}", record.origin);
+        }
+        if !record.rows.is_empty() {
+            let heads =
+                ["quantity", "unit", "published", "reference", "measured", "may be", "verdict"];
+            print(&heads, record.rows.iter().map(cells).collect(), &[2, 3, 4])?;
+        }
         println!("{}\n", self.folder.out.join(key).display());
         Ok(record)
     }

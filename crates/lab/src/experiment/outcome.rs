@@ -1,15 +1,29 @@
-//! What an experiment gives: tables, plots, and rows that are judged.
+//! What an experiment gives, and where its figures come from.
 
-use super::row::Row;
+use serde::{Deserialize, Serialize};
+
+use super::row::{Row, Tolerance};
 use super::table::Table;
+use crate::machine::Machine;
 use crate::plot::Plot;
+
+/// What came of one experiment.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// Measured by this run on this machine; the rows are judged.
+    Measured(Findings),
+    /// Read from a measurement that was committed, perhaps of another machine; shown, never judged.
+    Committed(Measurement, Findings),
+    /// Nothing was measured, because something is missing.
+    Skipped(Skipped),
+}
 
 /// What one experiment found.
 ///
 /// All three lists must have something in them: every experiment gives its numbers as CSV, its
 /// picture as SVG, and says how it compares.
 #[derive(Clone, Debug, Default)]
-pub struct Outcome {
+pub struct Findings {
     /// Every number behind the plots, as CSV files.
     pub tables: Vec<Table>,
     /// The figures, as SVG files.
@@ -18,4 +32,65 @@ pub struct Outcome {
     pub rows: Vec<Row>,
     /// What a reader must know: conditions, machine, where the paper errs. One sentence or two each.
     pub notes: Vec<String>,
+}
+
+/// A measurement that was committed: what it stands in, and what it was made on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Measurement {
+    /// The file, from the repository's root.
+    pub file: String,
+    /// The command that makes it anew.
+    pub command: String,
+    /// The machine that measured.
+    pub machine: Machine,
+    /// The day of the measurement, `2026-11-22`.
+    pub date: String,
+}
+
+/// Why nothing was measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Skipped {
+    /// What is missing.
+    pub missing: String,
+    /// How to get it.
+    pub remedy: String,
+}
+
+impl Outcome {
+    /// Findings of a committed measurement, without the tolerances of their rows: what another machine
+    /// measured on another day says nothing about this run.
+    pub fn committed(measurement: Measurement, mut findings: Findings) -> Self {
+        findings.rows.iter_mut().for_each(|row| row.tolerance = Tolerance::None);
+        Self::Committed(measurement, findings)
+    }
+
+    /// The outcome of an experiment that lacks something.
+    pub fn skipped(missing: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self::Skipped(Skipped { missing: missing.into(), remedy: remedy.into() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Verdict;
+
+    #[test]
+    fn what_is_read_from_a_committed_measurement_is_not_judged() {
+        let measurement = Measurement {
+            file: "figures.csv".to_owned(),
+            command: "make figures".to_owned(),
+            machine: Machine::here(),
+            date: "2026-11-22".to_owned(),
+        };
+        let rows = vec![
+            Row::new("worse than published", "ms", 9.0).published(1.0).at_most(1.0),
+            Row::new("as published", "ms", 1.0).published(1.0).within(0.1),
+        ];
+        let findings = Findings { rows, ..Findings::default() };
+        let Outcome::Committed(_, findings) = Outcome::committed(measurement, findings) else {
+            panic!("committed");
+        };
+        assert_eq!([0, 1].map(|at: usize| findings.rows[at].verdict()), [Verdict::Shown; 2]);
+    }
 }

@@ -1,7 +1,5 @@
 //! Tables of numbers, as CSV.
 
-use std::fmt::Write as _;
-
 use crate::notation::is_name;
 
 /// A table of numbers, written as a CSV file: the first line names the columns.
@@ -69,13 +67,13 @@ impl Table {
 
     /// Writes the table as CSV (RFC 4180, with plain line feeds).
     pub fn to_csv(&self) -> String {
-        let mut csv = String::new();
-        write_line(&mut csv, self.columns.iter().map(String::as_str));
-        for row in &self.rows {
-            let fields: Vec<String> = row.iter().map(Cell::to_field).collect();
-            write_line(&mut csv, fields.iter().map(String::as_str));
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        let lines = self.rows.iter().map(|row| row.iter().map(Cell::to_field).collect());
+        for line in std::iter::once(self.columns.clone()).chain(lines) {
+            writer.write_record(&line).expect("a vector takes lines of one length");
         }
-        csv
+        let bytes = writer.into_inner().expect("a vector takes all");
+        String::from_utf8(bytes).expect("fields are UTF-8")
     }
 }
 
@@ -124,18 +122,6 @@ impl From<usize> for Cell {
     fn from(count: usize) -> Self {
         Cell::Count(count as u64)
     }
-}
-
-fn write_line<'a>(csv: &mut String, fields: impl Iterator<Item = &'a str>) {
-    for (position, field) in fields.enumerate() {
-        let comma = if position == 0 { "" } else { "," };
-        if field.contains([',', '"', '\n', '\r']) {
-            let _ = write!(csv, "{comma}\"{}\"", field.replace('"', "\"\""));
-        } else {
-            let _ = write!(csv, "{comma}{field}");
-        }
-    }
-    csv.push('\n');
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use rand_distr::{Distribution, Normal};
 use tautline_fec::theory::{Gaussian, OrderStatistic};
 
 use super::block::Block;
-use crate::experiment::{Experiment, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
 use crate::plot::{Axis, Plot, Series};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -24,7 +24,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     let coded = Curve { place: K, count: N, name: "6 of 8, coded", simulated: Vec::new() };
     let mut curves = [uncoded, coded];
     simulate(run, &mut curves)?;
-    Ok(Outcome {
+    Ok(Outcome::Measured(Findings {
         tables: vec![table(&curves)?],
         plots: vec![plot(&curves)?],
         rows: rows(run, &curves)?,
@@ -42,7 +42,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
              that of 6. With 10 and the same code rate the gain is larger."
                 .to_owned(),
         ],
-    })
+    }))
 }
 
 /// K and N of the figure.

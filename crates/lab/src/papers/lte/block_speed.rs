@@ -10,7 +10,7 @@ use tautline_fec::block::{Code, Scheme};
 use tautline_fec::kernel::{Kernel, Scalar};
 use tautline_net::clock::Clock;
 
-use crate::experiment::{Cell, Experiment, Outcome, Row, Run, Table};
+use crate::experiment::{Cell, Experiment, Findings, Outcome, Row, Run, Table};
 use crate::machine;
 use crate::notation::number;
 use crate::plot::{Axis, Plot, Series};
@@ -40,7 +40,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
         }
     }
     let best = Kernel::best();
-    Ok(Outcome {
+    Ok(Outcome::Measured(Findings {
         tables: vec![table(&speeds)],
         plots: vec![
             plot("encode", "Encoder, 100 packets of 1296 bytes", &speeds, encode),
@@ -48,7 +48,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
         ],
         rows: rows(run, best, &speeds),
         notes: notes(best),
-    })
+    }))
 }
 
 /// Is one line of the paper's table.

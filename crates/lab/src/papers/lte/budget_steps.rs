@@ -6,7 +6,7 @@ use tautline_vehicle::encode::Plan;
 use tautline_video::{Backend, Layout, Refresh};
 
 use super::rig::{self, RATE};
-use crate::experiment::{Experiment, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
 use crate::pictures::coding::{self, Coder, mean, quantile, sorted};
 use crate::pictures::footage::{Footage, Size, clips};
 use crate::plot::{Axis, Plot, Series};
@@ -25,18 +25,18 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
         [10, 1, 10, 1, 10].map(Bitrate::from_mbps),
     );
     let each = run.choose(12, 30);
-    let mut outcome = Outcome { tables: vec![table(), around()], ..Outcome::default() };
-    for footage in footages(run, each * levels.len(), &mut outcome.notes)? {
+    let mut findings = Findings { tables: vec![table(), around()], ..Findings::default() };
+    for footage in footages(run, each * levels.len(), &mut findings.notes)? {
         let mut curves = Vec::new();
         for (done, backend) in coding::backends().into_iter().enumerate() {
             run.progress(done as u64, 3, &format!("{}, {backend}", footage.name));
             let slices = code(&footage, backend, &levels, each)?;
             for slice in &slices {
-                slice.list(&footage, backend, &mut outcome.tables[0]);
+                slice.list(&footage, backend, &mut findings.tables[0]);
             }
             // A skipped slice of a small picture may be larger than the least share.
             let most = run.choose(1.5, 1.0);
-            outcome.rows.extend(rows(&footage, backend, &slices, most, &mut outcome.tables[1]));
+            findings.rows.extend(rows(&footage, backend, &slices, most, &mut findings.tables[1]));
             let points = slices.iter().filter(|slice| slice.is_predicted());
             let points = points.map(|slice| (slice.at_picture(), slice.share())).collect();
             curves.push(Series::line(backend.to_string(), points));
@@ -55,15 +55,15 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
         for step in 1..levels.len() {
             plot = plot.mark_x((step * each) as f64 + 0.5, "");
         }
-        outcome.plots.push(plot);
+        findings.plots.push(plot);
     }
-    outcome.notes.push(format!(
+    findings.notes.push(format!(
         "Each level lasts {each} pictures; it changes between the third slice of a picture and the \
          fourth. Our own has its share of each picture by need, others equal shares. Sizes are over \
          the budget that holds when the slice begins. A slice after a step up cannot use all of it at once where the quantizer moves \
          by bounded steps: how much it does is told."
     ));
-    Ok(outcome)
+    Ok(Outcome::Measured(findings))
 }
 
 fn footages(run: &Run<'_>, count: usize, notes: &mut Vec<String>) -> Result<Vec<Footage>> {

@@ -5,7 +5,7 @@ use anyhow::Result;
 
 use super::latencies::Latencies;
 use super::slices::{APPLICATION, Modem, Slices, model_note};
-use crate::experiment::{Experiment, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
 use crate::plot::{Axis, Plot, Series};
 
 pub(crate) const ONE_LINK: Experiment = Experiment {
@@ -156,7 +156,7 @@ fn outcome(name: &str, over: &str, streams: &[Stream], rows: Vec<Row>) -> Result
         ]);
     }
     let runs = streams[0].runs;
-    Ok(Outcome {
+    Ok(Outcome::Measured(Findings {
         tables: vec![lags, summary, over_time_table(streams)],
         plots: vec![
             over_time(&format!("{name}-latency"), over, streams),
@@ -174,7 +174,7 @@ fn outcome(name: &str, over: &str, streams: &[Stream], rows: Vec<Row>) -> Result
              autocorrelation falls to about 1 / l of that of one link, not to zero."
                 .to_owned(),
         ],
-    })
+    }))
 }
 
 /// Returns the autocorrelation from lag 0 to [`LAGS`].

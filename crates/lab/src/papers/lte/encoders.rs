@@ -5,7 +5,7 @@ use tautline_units::Bitrate;
 use tautline_video::Backend;
 use tautline_video::avc::Healing;
 
-use crate::experiment::{Experiment, Outcome, Row, Run};
+use crate::experiment::{Experiment, Findings, Outcome, Row, Run};
 use crate::machine;
 use crate::pictures::footage::clips;
 use crate::pictures::vmaf;
@@ -20,27 +20,27 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 
 /// Codes every footage with every backend of this build.
 fn run(run: &Run<'_>) -> Result<Outcome> {
-    let mut outcome = Outcome::default();
+    let mut findings = Findings::default();
     if !vmaf::is_installed() {
-        outcome.notes.push("Skipped: VMAF, which this ffmpeg lacks (libvmaf).".to_owned());
+        findings.notes.push("Skipped: VMAF, which this ffmpeg lacks (libvmaf).".to_owned());
     }
     let terms = terms(run);
-    let scenes = scenes(run, &mut outcome.notes);
+    let scenes = scenes(run, &mut findings.notes);
     let mut comparisons = Vec::new();
     for (number, scene) in scenes.iter().enumerate() {
         run.progress(number as u64, scenes.len() as u64, &scene.name());
         let comparison = Comparison::of(run, scene, &terms)?;
         let is_hd = matches!(scene, Scene::Simulated | Scene::Clip(_));
-        outcome.plots.push(comparison.plot());
-        outcome.rows.extend(comparison.backends().iter().flat_map(|backend| {
+        findings.plots.push(comparison.plot());
+        findings.rows.extend(comparison.backends().iter().flat_map(|backend| {
             let subject = Subject { comparison: &comparison, backend: *backend, is_hd };
             subject.rows(run, &terms)
         }));
         comparisons.push(comparison);
     }
-    outcome.tables.push(Comparison::table(&comparisons));
-    outcome.notes.extend(notes(comparisons.first().and_then(Comparison::anchor)));
-    Ok(outcome)
+    findings.tables.push(Comparison::table(&comparisons));
+    findings.notes.extend(notes(comparisons.first().and_then(Comparison::anchor)));
+    Ok(Outcome::Measured(findings))
 }
 
 fn terms(run: &Run<'_>) -> Terms {

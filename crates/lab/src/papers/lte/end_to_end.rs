@@ -8,7 +8,7 @@ use tautline_video::Layout;
 
 use super::rig::{self, Behind, Passage, Rig};
 use super::slices::{Modem, Slices, bytes_a_second, model_note};
-use crate::experiment::{Experiment, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
 use crate::pictures::coding::{quantile, sorted};
 use crate::plot::{Axis, Plot, Series};
 
@@ -67,7 +67,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     .with(steps("by counting pictures", &by_counting))
     .with(steps("by the stamp", &by_stamp))
     .mark_x(90.0, "published mean");
-    Ok(Outcome {
+    Ok(Outcome::Measured(Findings {
         tables: vec![table],
         plots: vec![plot],
         rows,
@@ -82,7 +82,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
                 model_note()
             ),
         ],
-    })
+    }))
 }
 
 /// Is a slice that has come to the screen.

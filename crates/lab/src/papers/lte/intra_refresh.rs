@@ -6,7 +6,7 @@ use tautline_video::Picture;
 use super::curves::{self, Average, Curves, QUALITY_DB};
 use super::healing::{self, Coded, INTER, INTRA, Mode, Strips, psnr};
 use super::trials::{self, Plan};
-use crate::experiment::{Experiment, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "lte-fig-10",
@@ -18,17 +18,17 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 /// Codes every footage in every mode at several quantizers, loses a slice, and decodes.
 fn run(run: &Run<'_>) -> Result<Outcome> {
     let tables = vec![table(), curves::claims("one slice of 16 lost"), rates(), best()];
-    let mut outcome = Outcome { tables, ..Outcome::default() };
+    let mut findings = Findings { tables, ..Findings::default() };
     let plan = Plan {
         // What comes before the sixteen lets a sweep settle.
         pictures: WARM_UP + SLICES,
         quantizers: run.choose(&[24, 32, 40], &[20, 24, 28, 32, 36, 40, 44]),
     };
     let none =
-        trials::each(run, plan, trial, |footage, trials| list(footage, trials, &mut outcome))?;
-    outcome.notes.extend(none);
-    outcome.notes.extend([note(), trials::CLAIM.to_owned()]);
-    Ok(outcome)
+        trials::each(run, plan, trial, |footage, trials| list(footage, trials, &mut findings))?;
+    findings.notes.extend(none);
+    findings.notes.extend([note(), trials::CLAIM.to_owned()]);
+    Ok(Outcome::Measured(findings))
 }
 
 /// Is one mode at one quantizer over one footage, all losses averaged.
@@ -42,26 +42,26 @@ struct Trial {
     by_pictures: f64,
 }
 
-fn list(footage: &Strips, trials: &[Trial], outcome: &mut Outcome) {
-    trials.iter().for_each(|trial| trial.list(footage, &mut outcome.tables[0]));
+fn list(footage: &Strips, trials: &[Trial], findings: &mut Findings) {
+    trials.iter().for_each(|trial| trial.list(footage, &mut findings.tables[0]));
     for average in Average::ALL {
         let curves = Curves::new(&footage.name, average, trials, |trial| match average {
             Average::Slices => (trial.by_slices, trial.mbps),
             Average::Pictures => (trial.by_pictures, trial.mbps),
         });
-        curves.list_claims(&mut outcome.tables[1]);
-        curves.list(curves.rates(QUALITY_DB), &mut outcome.tables[2]);
-        curves.list(curves.best(), &mut outcome.tables[3]);
-        outcome.rows.push(curves.claim());
+        curves.list_claims(&mut findings.tables[1]);
+        curves.list(curves.rates(QUALITY_DB), &mut findings.tables[2]);
+        curves.list(curves.best(), &mut findings.tables[3]);
+        findings.rows.push(curves.claim());
         // What holds in every footage: without any healing a loss outlasts the finest quantizer.
         let gain = curves::of(curves.best(), INTRA) - curves::of(curves.best(), INTER);
-        outcome.rows.push(
+        findings.rows.push(
             Row::new(curves.named("best PSNR, intra over inter"), "dB", gain)
                 .reference(0.5)
                 .at_least(1.0)
                 .note("The paper: a loss stays for good where nothing is ever refreshed."),
         );
-        outcome.plots.push(curves.plot("One slice of 16 lost"));
+        findings.plots.push(curves.plot("One slice of 16 lost"));
     }
 }
 

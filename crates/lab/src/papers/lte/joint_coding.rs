@@ -10,7 +10,7 @@ use anyhow::Result;
 
 use super::latencies::Latencies;
 use super::slices::{APPLICATION, Modem, SOURCES, Slices, model_note};
-use crate::experiment::{Experiment, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
 use crate::plot::{Axis, Plot, Series};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -32,7 +32,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     let outages = Point::measure(run, UTILISATION, true)?;
     let at = UTILISATIONS.iter().position(|utilisation| *utilisation == UTILISATION);
     let middle = &points[at.expect("the reference's utilisation is one of them")];
-    Ok(Outcome {
+    Ok(Outcome::Measured(Findings {
         rows: rows(run, &points, middle, &outages),
         tables: vec![
             curves_table("latency", middle),
@@ -66,7 +66,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
              is 7/4 of theirs; the code pays where a packet is lost, or the links are less loaded."
                 .to_owned(),
         ],
-    })
+    }))
 }
 
 /// Of the modems' loads over their mean capacities: round the reference's.

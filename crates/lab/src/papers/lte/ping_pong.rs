@@ -5,7 +5,7 @@ use tautline_units::{Bitrate, Duration, Instant};
 use tautline_video::Layout;
 
 use super::rig::{self, Behind, Passage, Rig};
-use crate::experiment::{Experiment, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
 use crate::pictures::coding::{quantile, sorted};
 use crate::plot::{Axis, Plot, Series};
 
@@ -21,7 +21,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     let footage = rig::footage(run)?;
     let pictures = run.choose(30, 600);
     let bitrate = run.choose(Bitrate::from_kbps(1_000), Bitrate::from_mbps(10));
-    let mut outcome = Outcome { tables: vec![table()], ..Outcome::default() };
+    let mut findings = Findings { tables: vec![table()], ..Findings::default() };
     for (done, workers) in [1, 2].into_iter().enumerate() {
         run.progress(done as u64, 2, &format!("{workers} at work"));
         let rig = Rig {
@@ -35,12 +35,12 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
         let watched = rig.watch(&footage)?;
         let passages = rig::settled(&watched.passages);
         for passage in passages {
-            list(&mut outcome.tables[0], workers, passage);
+            list(&mut findings.tables[0], workers, passage);
         }
-        outcome.plots.push(diagram(workers, passages));
-        outcome.rows.extend(rows(run, workers, passages));
+        findings.plots.push(diagram(workers, passages));
+        findings.rows.extend(rows(run, workers, passages));
     }
-    outcome.notes = vec![
+    findings.notes = vec![
         format!(
             "{} at 60 pictures a second, {} pictures of {}x{}, {} Mbit/s, on a machine that does \
              other things too. The paper's encoders took up to two slices' time each, which is why \
@@ -55,7 +55,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
         "A buffer is in use from the first row that is read into it until its slice is coded."
             .to_owned(),
     ];
-    Ok(outcome)
+    Ok(Outcome::Measured(findings))
 }
 
 fn rows(run: &Run<'_>, workers: usize, passages: &[Passage]) -> Vec<Row> {

@@ -7,7 +7,7 @@ use tautline_units::ByteCount;
 use tautline_video::openh264::StripDecoder;
 use tautline_video::{Backend, Decoder, Layout, QpTable, Quantizers, Refresh, quality};
 
-use crate::experiment::{Experiment, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
 use crate::pictures::footage::{Footage, Size, clips};
 use crate::plot::{Axis, Plot, Series};
 
@@ -64,7 +64,12 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
         PERIOD - 1
     )];
     notes.extend(none);
-    Ok(Outcome { tables: vec![points, statistics.listed()], plots: vec![plot], rows, notes })
+    Ok(Outcome::Measured(Findings {
+        tables: vec![points, statistics.listed()],
+        plots: vec![plot],
+        rows,
+        notes,
+    }))
 }
 
 /// Makes the table of one clip, as `tautline lab qp-table` writes it.

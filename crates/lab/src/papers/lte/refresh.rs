@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use super::curves::{self, Average, Curves, QUALITY_DB};
 use super::healing::{self, INTER, Mode, SWEEP, Strips, psnr};
 use super::trials::{self, Plan};
-use crate::experiment::{Experiment, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "lte-refresh",
@@ -20,7 +20,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 fn run(run: &Run<'_>) -> Result<Outcome> {
     let claims = curves::claims("one slice in 20 lost");
     let tables = vec![table(), claims, without_loss(), at_that_rate(), with_loss()];
-    let mut outcome = Outcome { tables, ..Outcome::default() };
+    let mut findings = Findings { tables, ..Findings::default() };
     let plan = Plan {
         pictures: run.choose(WARM_UP + 20, WARM_UP + 100),
         quantizers: run.choose(&[24, 32, 40], &[24, 28, 32, 36, 40]),
@@ -30,11 +30,11 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
         run,
         plan,
         |footage, mode, qp| trial(footage, mode, qp, seed),
-        |footage, trials| list(footage, trials, &mut outcome),
+        |footage, trials| list(footage, trials, &mut findings),
     )?;
-    outcome.notes.extend(none);
-    outcome.notes.extend([note(), trials::CLAIM.to_owned()]);
-    Ok(outcome)
+    findings.notes.extend(none);
+    findings.notes.extend([note(), trials::CLAIM.to_owned()]);
+    Ok(Outcome::Measured(findings))
 }
 
 /// Is one mode at one quantizer over one footage.
@@ -65,8 +65,8 @@ impl Quality {
     }
 }
 
-fn list(footage: &Strips, trials: &[Trial], outcome: &mut Outcome) {
-    trials.iter().for_each(|trial| trial.list(footage, &mut outcome.tables[0]));
+fn list(footage: &Strips, trials: &[Trial], findings: &mut Findings) {
+    trials.iter().for_each(|trial| trial.list(footage, &mut findings.tables[0]));
     for average in Average::ALL {
         let curves = |of: fn(&Trial) -> Quality| {
             Curves::new(&footage.name, average, trials, move |trial| of(trial).by(average))
@@ -74,16 +74,16 @@ fn list(footage: &Strips, trials: &[Trial], outcome: &mut Outcome) {
         let (clean, lossy) = (curves(|trial| trial.clean), curves(|trial| trial.lossy));
         let rates = clean.rates(QUALITY_DB);
         let shown = lossy.qualities(rates);
-        lossy.list_claims(&mut outcome.tables[1]);
-        clean.list(rates, &mut outcome.tables[2]);
-        lossy.list(shown, &mut outcome.tables[3]);
-        lossy.list(lossy.rates(QUALITY_DB), &mut outcome.tables[4]);
-        outcome.rows.push(lossy.claim());
+        lossy.list_claims(&mut findings.tables[1]);
+        clean.list(rates, &mut findings.tables[2]);
+        lossy.list(shown, &mut findings.tables[3]);
+        lossy.list(lossy.rates(QUALITY_DB), &mut findings.tables[4]);
+        findings.rows.push(lossy.claim());
         // Whatever the footage: what never heals is the worst.
         let gain = curves::of(shown, SWEEP) - curves::of(shown, INTER);
         let row = Row::new(lossy.named("sweep over inter at 36 dB's rate"), "dB", gain);
-        outcome.rows.push(row.reference(0.5).at_least(1.0));
-        outcome.plots.push(lossy.plot("One slice in 20 lost"));
+        findings.rows.push(row.reference(0.5).at_least(1.0));
+        findings.plots.push(lossy.plot("One slice in 20 lost"));
     }
 }
 

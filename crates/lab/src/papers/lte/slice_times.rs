@@ -4,7 +4,7 @@ use anyhow::Result;
 use tautline_units::Bitrate;
 
 use super::rig::{self, Behind, RATE, Rig, Watched, settled};
-use crate::experiment::{Cell, Experiment, Outcome, Row, Run, Table};
+use crate::experiment::{Cell, Experiment, Findings, Outcome, Row, Run, Table};
 use crate::machine;
 use crate::pictures::coding::{self, quantile, sorted};
 use crate::pictures::footage::{Footage, Size, clips};
@@ -19,8 +19,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 
 /// Runs camera and encoders by six strips and by twelve, alone and with each decoder behind.
 fn run(run: &Run<'_>) -> Result<Outcome> {
-    let mut outcome = Outcome { tables: vec![table()], ..Outcome::default() };
-    let footages = footages(run, &mut outcome.notes)?;
+    let mut findings = Findings { tables: vec![table()], ..Findings::default() };
+    let footages = footages(run, &mut findings.notes)?;
     let setups = setups(run);
     let turns = run.choose(1, 3);
     let total = (footages.len() * turns * setups.len()) as u64;
@@ -33,14 +33,14 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
                 run.progress(done, total, &what);
                 done += 1;
                 let times = Times::of(&rig.watch(footage)?);
-                times.list(footage, rig, turn, &mut outcome.tables[0]);
+                times.list(footage, rig, turn, &mut findings.tables[0]);
                 taken.push(times);
             }
         }
         let mut curves = Vec::new();
         for (rig, taken) in setups.iter().zip(&taken) {
             let quietest = quietest(taken);
-            outcome.rows.extend(quietest.rows(run, footage, rig));
+            findings.rows.extend(quietest.rows(run, footage, rig));
             if rig.behind == Behind::Nothing {
                 curves.push(quietest.curve(rig));
             }
@@ -49,9 +49,9 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
         let title = format!("From the first row of a slice to the slice: {}", footage.name);
         let share = Axis::linear("share of slices").range(0.0, 1.0);
         let plot = Plot::new(&name, &title, Axis::linear("ms"), share).with_all(curves);
-        outcome.plots.push(plot.mark_x(PUBLISHED, "published"));
+        findings.plots.push(plot.mark_x(PUBLISHED, "published"));
     }
-    outcome.notes.push(format!(
+    findings.notes.push(format!(
         "{}. Camera, two encoders in turn and the decoder are threads that run in real time, {} \
          pictures at 60 a second and {} Mbit/s, shown there and back again. A slice's time begins when \
          the sensor begins its first row, whatever the threads do; rows are read over the slice's \
@@ -61,11 +61,11 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
         setups[0].pictures,
         setups[0].bitrate.as_f64() / 1e6
     ));
-    outcome.notes.push(format!(
+    findings.notes.push(format!(
         "Of {turns} such runs of each, in turns, the rows and the plot tell the one with the least p99: \
          a shared machine's host takes time from it for seconds on end. The table has them all."
     ));
-    Ok(outcome)
+    Ok(Outcome::Measured(findings))
 }
 
 /// The run from which the machine took the least.

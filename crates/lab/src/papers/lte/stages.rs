@@ -6,7 +6,7 @@ use tautline_video::Layout;
 
 use super::rig::{self, Behind, Rig};
 use super::slices::{Modem, Slices, bytes_a_second, model_note};
-use crate::experiment::{Cell, Experiment, Outcome, Row, Run, Table};
+use crate::experiment::{Cell, Experiment, Findings, Outcome, Row, Run, Table};
 use crate::pictures::coding::{quantile, sorted};
 use crate::plot::{Axis, Plot, Series};
 
@@ -60,7 +60,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
             .at_most(slower),
     );
     rows.push(Row::new("camera to decompressed, sum of p99", "ms", sum(0.99)).published(469.0));
-    Ok(Outcome {
+    Ok(Outcome::Measured(Findings {
         tables: vec![table(&stages)],
         plots: vec![plot(&stages)],
         rows,
@@ -76,7 +76,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
                 .to_owned(),
             format!("Network: slices of 8 packets for 4 over four modems. {}", model_note()),
         ],
-    })
+    }))
 }
 
 /// Is one stage and its times in ms, ascending.

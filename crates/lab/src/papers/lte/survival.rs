@@ -10,7 +10,7 @@ use tautline_transport::sender::planner::{self, Schedule};
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
 use super::block::Block;
-use crate::experiment::{Experiment, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
 use crate::plot::{Axis, Plot, Series};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -31,7 +31,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
             }
         }
     }
-    Ok(Outcome {
+    Ok(Outcome::Measured(Findings {
         rows: rows(&cases),
         tables: vec![table(&cases)],
         plots: vec![plot(&cases)],
@@ -47,7 +47,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
                  Taking packets to fail independently would overstate how safe a block is."
             ),
         ],
-    })
+    }))
 }
 
 const K: usize = 4;

@@ -5,7 +5,7 @@ use tautline_video::avc::Healing;
 use tautline_video::openh264::StripDecoder;
 use tautline_video::{Backend, Concealer, Decoder, Layout, Picture, Quantizers, Refresh};
 
-use crate::experiment::{Experiment, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
 use crate::pictures::footage::{Footage, Size};
 use crate::plot::{Axis, Plot, Series};
 
@@ -46,7 +46,12 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
          come out alike are intra. Single intra macroblocks that the encoder chose are not counted."
             .to_owned(),
     ];
-    Ok(Outcome { tables: vec![table], plots, rows: rows_of(&found, size.width / 16), notes })
+    Ok(Outcome::Measured(Findings {
+        tables: vec![table],
+        plots,
+        rows: rows_of(&found, size.width / 16),
+        notes,
+    }))
 }
 
 /// `found`: by mode, picture by picture, the intra columns.

@@ -1,12 +1,18 @@
 //! What `make bench-messages` measured last: the lab itself links none of those codecs.
 
 use anyhow::{Context, Result};
+use serde::Deserialize;
 
-/// Every figure of the codecs' own program, as it was committed with its processor's name.
+use crate::experiment::Measurement;
+use crate::machine::Machine;
+
+/// Every figure of the codecs' own program, as it was committed, and what it was measured on.
 pub(super) struct Codecs {
     figures: Vec<Figure>,
+    pub(super) measurement: Measurement,
 }
 
+#[derive(Deserialize)]
 struct Figure {
     part: String,
     codec: String,
@@ -45,8 +51,25 @@ fn line(text: &'static str) -> Option<Published> {
 
 impl Codecs {
     pub(super) fn read() -> Result<Self> {
-        let figures = MEASURED.lines().skip(1).map(figure).collect::<Option<_>>();
-        Ok(Self { figures: figures.context("codecs.csv has a line that is no figure")? })
+        #[derive(Deserialize)]
+        struct Made {
+            machine: Machine,
+            date: String,
+        }
+        let Made { machine, date } =
+            serde_json::from_str(MADE).context("codecs.machine.json tells no machine")?;
+        let measurement = Measurement {
+            file: FILE.to_owned(),
+            command: "make bench-messages".to_owned(),
+            machine,
+            date,
+        };
+        let figures = csv::Reader::from_reader(MEASURED.as_bytes()).into_deserialize().collect();
+        let figures: Result<_, csv::Error> = figures;
+        Ok(Self {
+            figures: figures.context("codecs.csv has a line that is no figure")?,
+            measurement,
+        })
     }
 
     /// Microseconds of a codec in a metric.
@@ -81,24 +104,15 @@ impl Codecs {
     }
 }
 
-fn figure(line: &str) -> Option<Figure> {
-    let (part, rest) = line.split_once(",\"")?;
-    let (codec, rest) = rest.split_once("\",")?;
-    let mut fields = rest.split(',');
-    let (case, metric, value) = (fields.next()?, fields.next()?, fields.next()?);
-    let [part, codec, case, metric] = [part, codec, case, metric].map(str::to_owned);
-    Some(Figure { part, codec, case, metric, value: value.parse().ok()? })
-}
-
 /// What a reader must know of these figures.
 pub(super) fn note() -> String {
-    format!(
-        "Measured by `make bench-messages` on {PROCESSOR}: the least of many turns, codecs in \
-         turns, data in the second-level cache. The paper's machine is an i5-6200U of 2015; what \
-         is compared is the order and the ratio to memcpy."
-    )
+    "The least of many turns, codecs in turns, data in the second-level cache. The paper's machine is \
+     an i5-6200U of 2015; what can be compared is the order and the ratio to memcpy."
+        .to_owned()
 }
 
 const PUBLISHED: &str = include_str!("published.csv");
 const MEASURED: &str = include_str!("codecs.csv");
-const PROCESSOR: &str = include_str!("codecs.processor.txt");
+const MADE: &str = include_str!("codecs.machine.json");
+/// Where a reader of the report finds them.
+const FILE: &str = "crates/lab/src/papers/serialization/codecs.csv";

@@ -11,7 +11,7 @@ use tautline_net::clock::Clock;
 use tautline_units::Instant;
 
 use self::trial::{FAULTS, Fault, PATIENCE, Trial, Trust};
-use crate::experiment::{Experiment, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
 use crate::machine;
 use crate::plot::{Axis, Plot, Series};
 
@@ -74,7 +74,12 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     for (fault, curve) in curves {
         plot = plot.with(Series::marked(name(fault), curve));
     }
-    Ok(Outcome { tables: vec![table, budgets], plots: vec![plot], rows, notes: notes() })
+    Ok(Outcome::Measured(Findings {
+        tables: vec![table, budgets],
+        plots: vec![plot],
+        rows,
+        notes: notes(),
+    }))
 }
 
 /// One storm of faults; the number of reigns, if no two of them were at once.

@@ -6,7 +6,7 @@ use super::block::Repairs;
 use super::link::Transfer;
 use super::rows::{delay_rows, link_note};
 use super::trial::{Protection, Trial};
-use crate::experiment::{Experiment, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
 use crate::plot::{Axis, Plot, Series};
 
 /// Source packets of a block.
@@ -58,7 +58,7 @@ fn against_retransmission(run: &Run<'_>) -> Result<Outcome> {
         );
         rows.push(best_row(curve, given));
     }
-    Ok(Outcome {
+    Ok(Outcome::Measured(Findings {
         tables: vec![table(&curves, &measured)],
         plots: vec![plot(
             "fig-2",
@@ -79,7 +79,7 @@ fn against_retransmission(run: &Run<'_>) -> Result<Outcome> {
              round trip."
                 .to_owned(),
         ],
-    })
+    }))
 }
 
 pub(crate) const AGAINST_STREAMING: Experiment = Experiment {
@@ -127,7 +127,7 @@ fn against_streaming(run: &Run<'_>) -> Result<Outcome> {
         );
     }
     let title = "The streaming code against blocks, 10 % loss, redundancy of 15 %";
-    Ok(Outcome {
+    Ok(Outcome::Measured(Findings {
         tables: vec![table(&curves, &measured)],
         plots: vec![plot("fig-9", title, 4.0, &curves, &measured)],
         rows,
@@ -138,7 +138,7 @@ fn against_streaming(run: &Run<'_>) -> Result<Outcome> {
              are shown."
                 .to_owned(),
         ],
-    })
+    }))
 }
 
 /// Is what was measured of a [`Curve`].

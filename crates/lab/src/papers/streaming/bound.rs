@@ -5,7 +5,7 @@ use tautline_fec::theory::Stream;
 
 use super::link::Transfer;
 use super::trial::{Protection, Trial};
-use crate::experiment::{Experiment, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
 use crate::plot::{Axis, Plot, Series};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -32,7 +32,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
         }
     }
     run.progress(total, total, "");
-    Ok(Outcome {
+    Ok(Outcome::Measured(Findings {
         tables: vec![table(&points)],
         plots: LINES.iter().map(|(erasure_rate, _)| plot(*erasure_rate, &points)).collect(),
         rows: rows(run, &points),
@@ -48,7 +48,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
              l = 2, and nearly so near the capacity, where busy times are long."
                 .to_owned(),
         ],
-    })
+    }))
 }
 
 /// Erasure rates, and the intervals that are simulated, loads up to .8.

@@ -6,7 +6,7 @@ use super::block::Repairs;
 use super::link::Transfer;
 use super::rows::{burst_name, link_note};
 use super::trial::{Protection, Trial};
-use crate::experiment::{Experiment, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
 use crate::plot::{Axis, Plot, Series};
 
 const ERASURE_RATE: f64 = 0.1;
@@ -40,7 +40,7 @@ fn bursts(run: &Run<'_>) -> Result<Outcome> {
         let title = format!("10 % loss, {}, with feedback", burst_name(burst));
         plots.push(sweep.plot(&format!("fig-8-bursts-{burst}"), &title));
     }
-    Ok(Outcome {
+    Ok(Outcome::Measured(Findings {
         tables: vec![tables],
         plots,
         rows,
@@ -54,7 +54,7 @@ fn bursts(run: &Run<'_>) -> Result<Outcome> {
              always mean a lower code rate."
                 .to_owned(),
         ],
-    })
+    }))
 }
 
 pub(crate) const RATES: Experiment = Experiment {
@@ -85,7 +85,7 @@ fn rates(run: &Run<'_>) -> Result<Outcome> {
     let mut table = Table::new("delay", COLUMNS);
     sweep.fill(&mut table);
     let title = "Delay over effective code rate, 10 % loss, with feedback";
-    Ok(Outcome {
+    Ok(Outcome::Measured(Findings {
         tables: vec![table],
         plots: vec![sweep.plot("fig-10", title)],
         rows,
@@ -96,7 +96,7 @@ fn rates(run: &Run<'_>) -> Result<Outcome> {
              .77 up; below, smaller blocks are faster."
                 .to_owned(),
         ],
-    })
+    }))
 }
 
 /// One repair packet after every six source packets.

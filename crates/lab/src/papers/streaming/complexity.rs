@@ -5,7 +5,7 @@ use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use tautline_fec::theory::Stream;
 
-use crate::experiment::{Experiment, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
 use crate::plot::{Axis, Plot, Series};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -27,7 +27,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
             cells.push(cell);
         }
     }
-    Ok(Outcome {
+    Ok(Outcome::Measured(Findings {
         rows: cells.iter().flat_map(|cell| cell.rows(run)).collect(),
         tables: vec![table(&cells)],
         plots: vec![plot(&cells)],
@@ -44,7 +44,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
              to .7 are judged."
                 .to_owned(),
         ],
-    })
+    }))
 }
 
 const LOADS: [f64; 5] = [0.5, 0.6, 0.7, 0.8, 0.9];

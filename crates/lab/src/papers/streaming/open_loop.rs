@@ -8,7 +8,7 @@ use super::link::Transfer;
 use super::residual::BlockLosses;
 use super::rows::burst_name;
 use super::trial::{Protection, Trial};
-use crate::experiment::{Experiment, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
 use crate::plot::{Axis, Plot, Series};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -40,7 +40,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     let mut rows = stream_rows(run, &links);
     rows.extend(advantage_rows(run, &independent));
     rows.extend(sensitivity_rows(&links));
-    Ok(Outcome {
+    Ok(Outcome::Measured(Findings {
         tables: vec![table(&links)],
         plots: independent.iter().chain(&bursts).map(|measured| measured.plot()).collect(),
         rows,
@@ -54,7 +54,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
              stay lost. The streaming code loses none."
                 .to_owned(),
         ],
-    })
+    }))
 }
 
 /// Is a link, and the streams that are sent over it.

@@ -6,7 +6,7 @@ use super::block::Repairs;
 use super::link::{SLOT_MS, Transfer};
 use super::rows::{delay_rows, link_note};
 use super::trial::{Protection, Trial};
-use crate::experiment::{Experiment, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
 use crate::plot::{Axis, Plot, Series};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -33,7 +33,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
         rows.extend((case.claims)(transfer));
         rows
     });
-    Ok(Outcome {
+    Ok(Outcome::Measured(Findings {
         rows: rows.collect(),
         tables: vec![summary(&cases), distribution(&cases)],
         plots: vec![
@@ -49,7 +49,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
              for a round trip. What the paper says of the figure holds from n - k = 16 on."
                 .to_owned(),
         ],
-    })
+    }))
 }
 
 /// Is one way to send the file, and what is known of it.

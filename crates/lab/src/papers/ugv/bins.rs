@@ -5,7 +5,7 @@ use tautline_sim::link::{Config, Outage, Pair, Swing};
 use tautline_units::{Bitrate, ByteCount, Duration};
 
 use super::published::{self, Column};
-use crate::experiment::{Experiment, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
 use crate::plot::{Plot, Series};
 use crate::sweeps::packet_size::sweep::{Sweep, Ways, wired};
 use crate::sweeps::packet_size::{self, CHOSEN_BY, LIMITS, Recommendation, Size, Trial};
@@ -51,7 +51,7 @@ fn outcome(run: &Run<'_>, name: &str, up: u64, published: &[Column]) -> Result<O
     let upward = |size: Size| size.up.get() as f64;
     let title = format!("Messages in time, {up} B from the vehicle");
     let told_title = format!("Messages in time, {up} B to the vehicle");
-    Ok(Outcome {
+    Ok(Outcome::Measured(Findings {
         rows,
         tables: vec![
             published_table(up, published),
@@ -71,7 +71,7 @@ fn outcome(run: &Run<'_>, name: &str, up: u64, published: &[Column]) -> Result<O
             fields(name, published),
         ],
         notes: notes(run, up, published, &tabled, &told)?,
-    })
+    }))
 }
 
 fn size(up: u64, down: u64) -> Size {

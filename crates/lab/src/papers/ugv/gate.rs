@@ -8,7 +8,7 @@ use tautline_transport::rate;
 use tautline_transport::sender::planner;
 use tautline_units::{Bitrate, ByteCount, Duration};
 
-use crate::experiment::{Experiment, Outcome, Row, Run, Table};
+use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
 use crate::plot::{Axis, Plot, Series};
 use crate::relayed::{Carriage, LATEST, Sent, Setup, camera_of_2011};
 
@@ -28,7 +28,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
         measured.push(Measured::of(way, runs, run.seed)?);
     }
     let [off, gate, session] = &measured[..] else { unreachable!("three ways") };
-    Ok(Outcome {
+    Ok(Outcome::Measured(Findings {
         rows: rows(run, off, gate, session),
         tables: vec![summary(&measured), over_time_table(&measured)],
         plots: vec![
@@ -37,7 +37,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
             cumulative(&measured),
         ],
         notes: notes(runs),
-    })
+    }))
 }
 
 /// As long as the paper's baseline test.

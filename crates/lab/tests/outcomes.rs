@@ -1,0 +1,123 @@
+//! What was not measured by a run: told apart in its record, its list and the report, and never judged.
+
+#![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
+
+use std::fs;
+
+use tautline_lab::experiment::{
+    Experiment, Findings, Measurement, Outcome, Row, Run, Skipped, Table, Verdict,
+};
+use tautline_lab::machine::Machine;
+use tautline_lab::plot::{Axis, Plot, Series};
+use tautline_lab::record::{Origin, Record};
+use tautline_lab::report;
+
+const MEASURED: Experiment = Experiment {
+    key: "measured",
+    title: "Twice what was published",
+    source: "[LTE] I",
+    run: |_| Ok(Outcome::Measured(findings())),
+};
+
+const COMMITTED: Experiment = Experiment {
+    key: "committed",
+    title: "The same, of another day",
+    source: "[LTE] II",
+    run: |_| Ok(Outcome::committed(measurement(), findings())),
+};
+
+const SKIPPED: Experiment = Experiment {
+    key: "skipped",
+    title: "What nobody could measure",
+    source: "[LTE] III",
+    run: |_| Ok(Outcome::skipped("no <modem> is here", "Buy one.")),
+};
+
+/// A row that is out of its tolerance, whoever judges it.
+fn findings() -> Findings {
+    let mut table = Table::new("delay", ["case", "delay_ms"]);
+    table.push(["only".into(), 20.0.into()]);
+    let plot = Plot::new("delay", "Delay", Axis::linear("case"), Axis::linear("ms"))
+        .with(Series::marked("here", vec![(1.0, 20.0), (2.0, 21.0)]));
+    let rows = vec![Row::new("delay", "ms", 20.0).published(10.0).within(0.1)];
+    Findings { tables: vec![table], plots: vec![plot], rows, notes: vec!["A note.".to_owned()] }
+}
+
+fn measurement() -> Measurement {
+    Measurement {
+        file: "figures/delay.csv".to_owned(),
+        command: "make delay".to_owned(),
+        machine: Machine { processor: "Abacus 9".to_owned(), kernel: None },
+        date: "2026-02-03".to_owned(),
+    }
+}
+
+fn run(experiment: &Experiment, out: &std::path::Path) -> Record {
+    let run = Run::silent(true, 1);
+    let record = Record::write(out, experiment, &run, (experiment.run)(&run).unwrap()).unwrap();
+    assert_eq!(Record::read(out, experiment.key).unwrap().unwrap(), record);
+    record
+}
+
+#[test]
+fn a_record_names_the_machine_that_measured() {
+    let out = tempfile::tempdir().unwrap();
+    let measured = run(&MEASURED, out.path());
+    assert_eq!(measured.origin, Origin::Measured { machine: Machine::here() });
+    assert_eq!((measured.judged().count(), measured.out_of_tolerance().count()), (1, 1));
+    assert_eq!(measured.summary(), "0 of 1 within");
+
+    let committed = run(&COMMITTED, out.path());
+    assert_eq!(committed.origin, Origin::Committed(measurement()));
+    let json = fs::read_to_string(out.path().join("committed/result.json")).unwrap();
+    assert!(json.contains("\"processor\": \"Abacus 9\""), "{json}");
+    assert!(!json.contains(&Machine::here().processor), "of another machine: {json}");
+}
+
+#[test]
+fn committed_rows_are_shown_and_never_judged() {
+    let out = tempfile::tempdir().unwrap();
+    let record = run(&COMMITTED, out.path());
+    assert_eq!(record.rows[0].verdict(), Verdict::Shown);
+    assert_eq!((record.judged().count(), record.out_of_tolerance().count()), (0, 0));
+    assert_eq!(record.summary(), "read, of 2026-02-03");
+    assert_eq!(record.command(), "make delay");
+    let csv = fs::read_to_string(out.path().join("committed/rows.csv")).unwrap();
+    assert!(csv.contains("delay,ms,10,,20,,-,"), "{csv}");
+}
+
+#[test]
+fn what_is_skipped_leaves_a_record_that_says_how_to_get_it() {
+    let out = tempfile::tempdir().unwrap();
+    let record = run(&SKIPPED, out.path());
+    let skipped =
+        Skipped { missing: "no <modem> is here".to_owned(), remedy: "Buy one.".to_owned() };
+    assert_eq!(record.origin, Origin::Skipped(skipped));
+    assert_eq!(record.summary(), "skipped");
+    assert!(record.rows.is_empty() && record.tables.is_empty() && record.plots.is_empty());
+}
+
+#[test]
+fn the_report_gives_each_outcome_its_own_look() {
+    let out = tempfile::tempdir().unwrap();
+    let all = [MEASURED, COMMITTED, SKIPPED];
+    all.iter().for_each(|experiment| drop(run(experiment, out.path())));
+    report::write(out.path(), all.iter()).unwrap();
+    let page = fs::read_to_string(out.path().join(report::FILE)).unwrap();
+    assert!(page.contains("1 of 1 judged rows are out of tolerance."), "{page}");
+    assert!(page.contains("1 read from committed measurements, not judged."), "{page}");
+    assert!(page.contains("1 skipped, because something is missing."), "{page}");
+    for (key, look, words) in [
+        (
+            "committed",
+            "banner read",
+            "Read from figures/delay.csv, which `make delay` measured on \
+          2026-02-03: Abacus 9, kernel not recorded. Not judged.",
+        ),
+        ("skipped", "banner skipped", "Skipped: no &lt;modem&gt; is here. Buy one."),
+    ] {
+        let section = page.split("<section id=\"").find(|part| part.starts_with(key)).unwrap();
+        assert!(section.contains(&format!("<p class=\"{look}\">{words}</p>")), "{section}");
+        assert!(!section.contains("within") && !section.contains("✗ out"), "{section}");
+    }
+}
