@@ -119,7 +119,7 @@ fn rows(run: &Run<'_>, [uncoded, coded]: &[Curve; 2]) -> Result<Vec<Row>> {
         Row::new("gain at 0.95, simulated", "ms", simulated)
             .published(6.0)
             .reference(5.827_689)
-            .within(run.choose(0.05, 0.005)),
+            .within(run.choose(0.03, 0.005)),
         Row::new("gain at 0.95 with 10 packets, 10 of 13", "ms", ten)
             .reference(6.78)
             .within(0.001)
@@ -133,10 +133,10 @@ fn rows(run: &Run<'_>, [uncoded, coded]: &[Curve; 2]) -> Result<Vec<Row>> {
                 .within(1e-7),
             Row::new(name("95 %, simulated"), "ms", curve.simulated_quantile(LEVEL))
                 .reference(p95)
-                .within(run.choose(0.01, 0.001)),
+                .within(run.choose(0.005, 0.001)),
             Row::new(name("mean, simulated"), "ms", curve.simulated_mean())
                 .reference(mean)
-                .within(run.choose(0.01, 0.001)),
+                .within(run.choose(0.005, 0.001)),
         ]);
     }
     Ok(rows)

@@ -35,7 +35,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
                 slice.list(&footage, backend, &mut findings.tables[0]);
             }
             // A skipped slice of a small picture may be larger than the least share.
-            let most = run.choose(1.5, 1.0);
+            let most = run.choose(1.05, 1.0);
             findings.rows.extend(rows(&footage, backend, &slices, most, &mut findings.tables[1]));
             let points = slices.iter().filter(|slice| slice.is_predicted());
             let points = points.map(|slice| (slice.at_picture(), slice.share())).collect();

@@ -51,7 +51,7 @@ fn many_links(run: &Run<'_>) -> Result<Outcome> {
         rows.push(
             Row::new(format!("{links} links: autocorrelation over that of one"), "", of_one)
                 .reference(1.0 / links)
-                .within_absolute(run.choose(0.2, 0.12))
+                .within_absolute(0.12)
                 .note("A packet's follower on the same link comes 1 / links as often."),
         );
     }
@@ -124,7 +124,7 @@ fn correlation_row(run: &Run<'_>, stream: &Stream) -> Row {
     let name = format!("{}: mean autocorrelation, lags 1 to {LAGS}", stream.name());
     let row = Row::new(name, "", stream.correlation)
         .reference(REFERENCE[stream.links - 1])
-        .within_absolute(run.choose(0.2, 0.1));
+        .within_absolute(run.choose(0.12, 0.1));
     match stream.links {
         4 => row.published(0.0).note("The paper: no correlation at all."),
         _ => row,

@@ -118,7 +118,7 @@ impl Subject<'_> {
         if is_judged {
             return vec![mean.reference(0.9).at_least(1.0), p99.reference(1.05).at_most(1.0)];
         }
-        vec![mean.reference(1.0).within(run.choose(0.4, 0.3)), p99]
+        vec![mean.reference(1.0).within(run.choose(0.25, 0.3)), p99]
     }
 
     fn times(&self, trial: &Trial, is_judged: bool) -> [Row; 3] {

@@ -144,10 +144,10 @@ impl Case {
         let tail = match (self.exposed, run.quick) {
             (true, true) => None,
             (true, false) => Some(0.6),
-            (false, true) => Some(0.25),
+            (false, true) => Some(0.15),
             (false, false) => Some(0.06),
         };
-        let near = run.choose(0.08, if self.exposed { 0.04 } else { 0.015 });
+        let near = run.choose(2.0, 1.0) * if self.exposed { 0.04 } else { 0.015 };
         let middle = if self.exposed && run.quick { None } else { Some(near) };
         vec![
             row("mean", latencies.mean(), mean, middle),

@@ -56,7 +56,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
                 rows.push(
                     Row::new(format!("failover, leader {name}, median"), "ms", median)
                         .reference(f64::from(PATIENCE) * heartbeat as f64)
-                        .at_most(3.0)
+                        .at_most(2.0)
                         .note("heartbeat 10 ms; the reference is the patience of 5 of them"),
                 );
             }

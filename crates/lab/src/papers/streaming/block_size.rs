@@ -54,7 +54,7 @@ fn against_retransmission(run: &Run<'_>) -> Result<Outcome> {
         rows.push(
             Row::new(format!("{}: mean delay", curve.other_name), "ms", given.other.mean_ms())
                 .reference(mean)
-                .within(run.choose(0.15, 0.03)),
+                .within(run.choose(0.04, 0.03)),
         );
         rows.push(best_row(curve, given));
     }
@@ -111,7 +111,7 @@ fn against_streaming(run: &Run<'_>) -> Result<Outcome> {
     let streaming = [[13.5, 1.9, 67.0, 115.0], [6.05, 0.48, 32.0, 70.0]];
     let mut rows = Vec::new();
     for ((curve, given), streaming) in curves.iter().zip(&measured).zip(streaming) {
-        rows.extend(delay_rows(curve.other_name, &given.other, streaming, run.choose(0.25, 0.1)));
+        rows.extend(delay_rows(curve.other_name, &given.other, streaming, run.choose(0.15, 0.1)));
         rows.extend(block_rows(run, curve, given));
         rows.push(best_row(curve, given));
         let best = given.blocks.iter().map(Transfer::mean_ms).fold(f64::INFINITY, f64::min);
@@ -183,7 +183,7 @@ fn block_rows(run: &Run<'_>, curve: &Curve, given: &Measured) -> Vec<Row> {
     let row = |((size, transfer), reference): ((&u64, &Transfer), f64)| {
         Row::new(format!("{}, k = {size}: mean delay", curve.name), "ms", transfer.mean_ms())
             .reference(reference)
-            .within(run.choose(0.15, 0.06))
+            .within(run.choose(0.08, 0.06))
     };
     points.map(row).collect()
 }

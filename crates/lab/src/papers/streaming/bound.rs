@@ -63,7 +63,7 @@ fn rows(run: &Run<'_>, points: &[(Stream, Transfer)]) -> Vec<Row> {
             format!("{what}, l = {}, {} loss", stream.interval(), stream.erasure_rate())
         };
         // The nearer the capacity, the rarer and longer the busy times that carry the mean.
-        let tolerance = run.choose(0.2, 0.03) * (1.0 + 4.0 * stream.load().powi(4));
+        let tolerance = run.choose(0.15, 0.03) * (1.0 + 4.0 * stream.load().powi(4));
         let row = Row::new(name("mean delay"), "slots", mean).reference(delay.mean());
         let judged = stream.load() < run.choose(0.65, 0.85);
         rows.push(if judged { row.within(tolerance) } else { row });
@@ -82,7 +82,7 @@ fn rows(run: &Run<'_>, points: &[(Stream, Transfer)]) -> Vec<Row> {
             })
             .published(1.0)
             .reference(2.0)
-            .within(run.choose(0.2, 0.03))
+            .within(run.choose(0.06, 0.03))
             .note("A bound would keep this at 1 or below."),
         );
     }

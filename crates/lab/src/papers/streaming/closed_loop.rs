@@ -33,7 +33,7 @@ fn bursts(run: &Run<'_>) -> Result<Outcome> {
             let burst = burst_name(burst);
             let quantity = format!("{}, {burst}, 1/6 repair: mean delay", curve.name);
             let row = Row::new(quantity, "ms", given.mean_ms());
-            rows.push(row.reference(mean).within(run.choose(0.3, 0.08)));
+            rows.push(row.reference(mean).within(run.choose(0.2, 0.08)));
         }
         rows.push(sweep.advantage_row(&format!("{}: ", burst_name(burst))));
         sweep.fill(&mut tables);
@@ -76,9 +76,9 @@ fn rates(run: &Run<'_>) -> Result<Outcome> {
             let given = sweep.curve(name).at(share);
             let what = format!("{name}, {share:.4} repair");
             let row = Row::new(format!("{what}: effective code rate"), "", given.effective_rate());
-            rows.push(row.reference(rate).within_absolute(run.choose(0.012, 0.004)));
+            rows.push(row.reference(rate).within_absolute(0.004));
             let row = Row::new(format!("{what}: mean delay"), "ms", given.mean_ms());
-            rows.push(row.reference(mean).within(run.choose(0.3, 0.08)));
+            rows.push(row.reference(mean).within(run.choose(0.2, 0.08)));
         }
     }
     rows.push(sweep.advantage_row(""));

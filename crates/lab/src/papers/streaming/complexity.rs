@@ -101,7 +101,7 @@ impl<'a> Cell<'a> {
                 .published(published)
                 .reference(corrected)
                 .within(2e-6),
-            if judged { simulated.within(run.choose(0.4, 0.06)) } else { simulated },
+            if judged { simulated.within(run.choose(0.2, 0.06)) } else { simulated },
         ]
     }
 }

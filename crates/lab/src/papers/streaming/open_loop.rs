@@ -220,7 +220,7 @@ fn stream_rows(run: &Run<'_>, links: &[Measured]) -> Vec<Row> {
         for (interval, [mean, p95, p99]) in measured.link.reference {
             let delays = &measured.stream(*interval).given.delays;
             let name = |what| format!("streaming, l = {interval}, {}: {what}", measured.name());
-            let tolerance = run.choose(0.6, 0.05);
+            let tolerance = run.choose(0.3, 0.05);
             // A percentile is a whole number of slots.
             let near = |row: Row, value: f64| row.within_absolute((value * tolerance).max(1.0));
             let row = |what, measured: f64, value: f64| {
@@ -262,10 +262,10 @@ fn advantage_rows(run: &Run<'_>, independent: &[&Measured]) -> Vec<Row> {
         rows.push(match target {
             // Blocks of a few packets: which ones there are decides.
             0 => least,
-            1 => least.within(run.choose(0.5, 0.15)),
+            1 => least.within(0.15),
             _ => least.at_least(1.0),
         });
-        rows.push(row("most", ratios.last(), high).within(run.choose(0.5, 0.15)));
+        rows.push(row("most", ratios.last(), high).within(0.15));
     }
     rows
 }

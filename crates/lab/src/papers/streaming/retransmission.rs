@@ -27,7 +27,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
         cases.push((case, trial.files(run, files)?));
     }
     run.progress(CASES.len() as u64, CASES.len() as u64, "");
-    let tolerance = run.choose(0.15, 0.05);
+    let tolerance = run.choose(0.08, 0.05);
     let rows = cases.iter().flat_map(|(case, transfer)| {
         let mut rows = delay_rows(case.name, transfer, case.reference, tolerance);
         rows.extend((case.claims)(transfer));

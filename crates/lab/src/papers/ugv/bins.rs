@@ -183,7 +183,7 @@ fn measured_rows(
     let mut rows = vec![
         Row::new("ours: range over sizes to the vehicle, share below 250 ms", "", high - low)
             .reference(0.0)
-            .within_absolute(run.choose(0.1, 0.03))
+            .within_absolute(0.03)
             .note(
                 "Commands and answers are smaller than 150 bytes: their packets' size changes \
                  nothing, if nothing else changes.",
