@@ -26,6 +26,10 @@ MINUTES ?= 1
 ENCODER ?=
 PICTURES ?= 10000
 FUZZ_BYTES := 4096
+# What a command needs beyond the demo.
+FEATURES ?=
+# All that needs no library of others: `make test` builds everything once, with these.
+FEATURES_TESTED := quorum
 X86_FEATURES := +ssse3,+avx2,+gfni,+avx512f,+avx512bw
 BINARY := $(or $(CARGO_TARGET_DIR),target)/release/tautline
 
@@ -82,9 +86,11 @@ nightly:
 	@rustup run nightly cargo miri --version 2>/dev/null || \
 		{ echo "this needs a nightly compiler: rustup toolchain install nightly --component miri,rust-src"; exit 2; }
 
+lab: FEATURES := quorum
 lab: build
 	@$(BINARY) lab run all $(if $(QUICK),--quick); status=$$?; $(BINARY) lab report && exit $$status
 
+numbers: FEATURES := lab
 numbers: build
 	@test -n "$(CLIP)" || { echo "say which clip: make numbers CLIP=file.mp4"; exit 2; }
 	@./setup ffmpeg
@@ -93,16 +99,18 @@ numbers: build
 
 # Over no emulated link, unless one is named.
 latency: LINKS := direct
+latency: FEATURES := $(filter openh264,$(ENCODER))
 latency: build
 	@./setup chromium
 	cd console && TAUTLINE=$(abspath $(BINARY)) MINUTES=$(MINUTES) PICTURES_PER_SECOND=$(RATE) ENCODER=$(ENCODER) LINKS=$(LINKS) node soak/latency.mjs
 
+loss: FEATURES := lab
 loss: build
 	@./setup ffmpeg chromium
 	cd console && TAUTLINE=$(abspath $(BINARY)) PICTURES=$(PICTURES) node --test e2e/decode.test.mjs
 
 build: console
-	cargo build --release --package tautline
+	cargo build --release --package tautline --features "$(FEATURES)"
 
 console: console/dist/index.html
 
@@ -119,13 +127,15 @@ tools:
 
 lint: console bare outside
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy --workspace --all-targets --locked --features "$(FEATURES_TESTED)" -- -D warnings
 	cargo xtask tidy
 	cd console && npm run --silent check
 
 # What stands outside the workspace, and outside its default features, still fits it.
 outside:
 	@./setup c++ isal x264
+	cargo clippy --locked --package tautline --all-targets -- -D warnings
+	cargo clippy --locked --package tautline --features lab -- -D warnings
 	cargo clippy --locked --package tautline-video --features x264 --all-targets -- -D warnings
 	cargo check --locked --manifest-path fuzz/Cargo.toml
 	cargo check --locked --manifest-path peers/Cargo.toml
@@ -146,20 +156,21 @@ deny:
 	cargo deny --all-features --locked check --hide-inclusion-graph licenses bans sources
 
 # `cargo test` alone counts as ignored what needs more than this workspace; here it runs.
+unit: TEST := cargo test --workspace --locked --features "$(FEATURES_TESTED)"
 unit: console
 	@./setup c++ ffmpeg flatbuffers
-	cargo test --workspace --locked
-	cargo test --workspace --locked --test readers -- --ignored
+	$(TEST)
+	$(TEST) --test readers -- --ignored
 	@if unshare -rn ip link >/dev/null 2>&1; then \
-		cargo test --workspace --locked --test interfaces -- --ignored --skip inside; \
+		$(TEST) --test interfaces -- --ignored --skip inside; \
 	else echo "not run: the tests of interfaces that go and come need user namespaces (unshare -rn ip link)"; fi
 	@if [ -d ../shared/data/links ]; then \
-		cargo test --workspace --locked --lib -- --ignored record; \
+		$(TEST) --lib -- --ignored record; \
 	else echo "not run: the tests on recordings need those in ../shared/data"; fi
 	cd console && npm test --silent
 
 # The binary that `unit` has built: another profile would build everything once more.
 browser: console
 	@./setup ffmpeg chromium
-	cargo build --locked --package tautline
+	cargo build --locked --package tautline --features "$(FEATURES_TESTED)"
 	cd console && TAUTLINE=$(abspath $(or $(CARGO_TARGET_DIR),target))/debug/tautline npm run --silent e2e

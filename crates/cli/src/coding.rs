@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use anyhow::ensure;
 use clap::Args;
 use tautline_vehicle::{Coder, Config, Healing, PathBack};
 
@@ -44,6 +45,22 @@ impl Coding {
         set(&mut config.references, self.references);
         set(&mut config.joinable, self.joinable.then_some(true));
         set(&mut config.path_back, self.path_back);
+    }
+
+    /// Checks that this binary has the encoder.
+    ///
+    /// # Errors
+    /// One line that says how to build one that has it.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        let mut config = Config::default();
+        self.set(&mut config);
+        ensure!(
+            config.backend().is_built(),
+            "--encoder {0} is not in this binary: \
+             cargo build --release --package tautline --features {0}",
+            config.encoder
+        );
+        Ok(())
     }
 
     /// Returns what is given as a settings file has it.

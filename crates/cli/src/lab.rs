@@ -2,6 +2,7 @@
 
 mod clip;
 mod encoders;
+#[cfg(feature = "quorum")]
 mod leader;
 mod links;
 mod loss;
@@ -30,7 +31,12 @@ enum Task {
     /// Send a clip through the whole system and compare what came with what was sent
     Clip(clip::Clip),
     Encoders(encoders::Encoders),
+    #[cfg(feature = "quorum")]
     Leader(leader::Leader),
+    /// Run three redundant steering processes of which one acts [not in this binary]
+    #[cfg(not(feature = "quorum"))]
+    Leader(crate::missing::Missing),
+    #[cfg(feature = "quorum")]
     #[command(hide = true)]
     LeaderMember(leader::LeaderMember),
     Links(links::Links),
@@ -48,7 +54,11 @@ impl Lab {
             Task::Report(report) => report.run(),
             Task::Clip(clip) => stop::block_on(clip.run()),
             Task::Encoders(encoders) => encoders.run(),
+            #[cfg(feature = "quorum")]
             Task::Leader(leader) => leader.run(),
+            #[cfg(not(feature = "quorum"))]
+            Task::Leader(leader) => leader.run("lab leader", "quorum"),
+            #[cfg(feature = "quorum")]
             Task::LeaderMember(member) => member.run(),
             Task::Links(links) => links.run(),
             Task::Loss(loss) => loss.run(),

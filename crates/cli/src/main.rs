@@ -5,10 +5,14 @@ mod coding;
 mod demo;
 mod emulate;
 mod keys;
+#[cfg(feature = "lab")]
 mod lab;
 mod local;
 mod machine;
+#[cfg(any(test, not(feature = "quorum")))]
+mod missing;
 mod operator;
+#[cfg(feature = "lab")]
 mod probe;
 mod settings;
 mod stand;
@@ -45,9 +49,17 @@ enum Command {
     /// Emulate mobile links as a UDP relay
     Emulate(emulate::Emulate),
     Status(status::Status),
+    #[cfg(feature = "lab")]
     Probe(probe::Probe),
+    /// Try something out on a running session [not in this binary]
+    #[cfg(not(feature = "lab"))]
+    Probe(missing::Missing),
     Keys(keys::Keys),
+    #[cfg(feature = "lab")]
     Lab(lab::Lab),
+    /// Measure: the papers' tables and figures, and the whole system [not in this binary]
+    #[cfg(not(feature = "lab"))]
+    Lab(missing::Missing),
 }
 
 fn main() -> ExitCode {
@@ -74,9 +86,15 @@ fn main() -> ExitCode {
         Command::Switchboard(switchboard) => stop::block_on(switchboard.run()),
         Command::Emulate(emulate) => stop::block_on(emulate.run()),
         Command::Status(status) => stop::block_on(status.run()),
+        #[cfg(feature = "lab")]
         Command::Probe(probe) => probe.run(),
+        #[cfg(not(feature = "lab"))]
+        Command::Probe(probe) => probe.run("probe", "lab"),
         Command::Keys(keys) => keys.run(),
+        #[cfg(feature = "lab")]
         Command::Lab(lab) => lab.run(),
+        #[cfg(not(feature = "lab"))]
+        Command::Lab(lab) => lab.run("lab", "lab"),
     };
     match ended {
         Ok(()) => ExitCode::SUCCESS,

@@ -72,6 +72,7 @@ impl Stand {
     /// # Errors
     /// When a process ends at once: its own words say why.
     pub(crate) async fn raise(setup: &Setup) -> anyhow::Result<Self> {
+        setup.coding.check()?;
         // A taken port is the person's to solve, before anything is started.
         let console = TcpListener::bind(setup.console)
             .and_then(|listener| listener.local_addr())

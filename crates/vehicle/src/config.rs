@@ -113,6 +113,11 @@ impl Config {
             self.references
         );
         ensure!(
+            self.backend().is_built(),
+            "encoder: this binary was built without {0}: build it with --features {0}",
+            self.encoder
+        );
+        ensure!(
             !self.joinable || self.encoder == Coder::Own,
             "joinable: encoder = {} cannot: give our own with --encoder own",
             self.encoder

@@ -10,8 +10,7 @@ pub enum Backend {
     Avc(crate::avc::Healing),
     /// The same with strips that can be joined: see [`Config::joinable`](crate::avc::Config::joinable).
     JoinableAvc(crate::avc::Healing),
-    /// Cisco's library.
-    #[cfg(feature = "openh264")]
+    /// Cisco's library, in a build with the feature `openh264`.
     Openh264,
     /// VideoLAN's library.
     #[cfg(feature = "x264")]
@@ -41,11 +40,16 @@ impl Backend {
         ]
     }
 
+    /// Says whether this build has it.
+    pub fn is_built(self) -> bool {
+        self != Self::Openh264 || cfg!(feature = "openh264")
+    }
+
     /// An encoder of strips of `width` by `height` pixels, `pictures_per_second` of them.
     ///
     /// # Errors
     /// As the backend's own constructor: [`Error::Dimensions`], [`Error::Invalid`] for the rate, or
-    /// [`Error::Encoder`].
+    /// [`Error::Encoder`]; [`Error::NotBuilt`] for one that this build lacks.
     pub fn open(
         self,
         width: usize,
@@ -83,6 +87,8 @@ impl Backend {
                 height,
                 pictures_per_second,
             )?)),
+            #[cfg(not(feature = "openh264"))]
+            Self::Openh264 => Err(Error::NotBuilt { feature: "openh264" }),
             #[cfg(feature = "x264")]
             Self::X264(settings) => Ok(Box::new(crate::x264::StripEncoder::new(
                 width,
@@ -99,7 +105,6 @@ impl fmt::Display for Backend {
         match self {
             Self::Avc(healing) => write!(f, "own{healing}"),
             Self::JoinableAvc(healing) => write!(f, "own{healing} joinable"),
-            #[cfg(feature = "openh264")]
             Self::Openh264 => f.write_str("openh264"),
             #[cfg(feature = "x264")]
             Self::X264(settings) => {

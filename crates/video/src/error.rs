@@ -12,6 +12,12 @@ pub enum Error {
         /// Rows.
         height: usize,
     },
+    /// A codec that this build lacks.
+    #[error("this binary was built without {feature}: build it with --features {feature}")]
+    NotBuilt {
+        /// The feature of the build that has it.
+        feature: &'static str,
+    },
     /// A picture has fewer macroblock rows than strips.
     #[error("a picture of {height} rows cannot be cut into six strips: 96 rows are the least")]
     TooFewRows {

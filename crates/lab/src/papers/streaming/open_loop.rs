@@ -38,7 +38,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     let (independent, bursts): (Vec<_>, Vec<_>) =
         links.iter().partition(|measured| measured.link.burst == 1.0);
     let mut rows = stream_rows(run, &links);
-    rows.extend(advantage_rows(run, &independent));
+    rows.extend(advantage_rows(&independent));
     rows.extend(sensitivity_rows(&links));
     Ok(Outcome::Measured(Findings {
         tables: vec![table(&links)],
@@ -236,7 +236,7 @@ fn stream_rows(run: &Run<'_>, links: &[Measured]) -> Vec<Row> {
 
 /// The paper's "on the order of a magnitude or more", by what may stay lost: over the loads from
 /// .4 up, below which blocks are of a few packets.
-fn advantage_rows(run: &Run<'_>, independent: &[&Measured]) -> Vec<Row> {
+fn advantage_rows(independent: &[&Measured]) -> Vec<Row> {
     let ratios = |target: usize| {
         let mut ratios = Vec::new();
         for measured in independent {

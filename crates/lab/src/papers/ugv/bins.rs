@@ -46,7 +46,7 @@ fn outcome(run: &Run<'_>, name: &str, up: u64, published: &[Column]) -> Result<O
     let tabled = sweep.trials(&as_tabled, half(0))?;
     let told = sweep.trials(&as_told, half(1))?;
     let mut rows = published_rows(up, published);
-    rows.extend(measured_rows(run, published, &tabled, &told)?);
+    rows.extend(measured_rows(published, &tabled, &told)?);
     let down = |size: Size| size.down.get() as f64;
     let upward = |size: Size| size.up.get() as f64;
     let title = format!("Messages in time, {up} B from the vehicle");
@@ -166,12 +166,7 @@ fn range(published: &[Column], way: usize, limit: usize) -> (f64, f64) {
     (low, values.fold(f64::NEG_INFINITY, f64::max))
 }
 
-fn measured_rows(
-    run: &Run<'_>,
-    published: &[Column],
-    tabled: &[Trial],
-    told: &[Trial],
-) -> Result<Vec<Row>> {
+fn measured_rows(published: &[Column], tabled: &[Trial], told: &[Trial]) -> Result<Vec<Row>> {
     let shares = |trial: &Trial| {
         trial.total().end_to_end.shares().context("a size without messages end to end")
     };
