@@ -120,9 +120,9 @@ const THREADS: &[&str] = &[
     "xtask/",
     "crates/lab/src/workers.rs",
     // One clip's pictures are made by ffmpeg and taken at the same time.
-    "crates/lab/src/footage.rs",
+    "crates/lab/src/pictures/footage.rs",
     // Camera, encoders and decoder as the vehicle's threads.
-    "crates/lab/src/remote_driving/rig.rs",
+    "crates/lab/src/papers/lte/rig.rs",
     "crates/transport/tests/",
 ];
 

@@ -48,12 +48,12 @@ pub struct Progress<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// A run that tells `progress` how far it is.
+    /// Returns a run that tells `progress` how far it is.
     pub fn new(quick: bool, seed: u64, progress: &'a dyn Fn(Progress<'_>)) -> Self {
         Self { quick, seed, progress }
     }
 
-    /// A run that tells nobody.
+    /// Returns a run that tells nobody.
     pub fn silent(quick: bool, seed: u64) -> Run<'static> {
         Run { quick, seed, progress: &|_| {} }
     }

@@ -14,7 +14,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The machine that runs this.
+    /// Returns the machine that runs this.
     pub fn here() -> Self {
         let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").ok();
         Self { processor: processor(), kernel: kernel.map(|release| release.trim().to_owned()) }

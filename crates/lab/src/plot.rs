@@ -11,7 +11,7 @@ pub use axis::Axis;
 
 use crate::notation::is_name;
 
-/// Is one figure: two axes and what stands between them.
+/// One figure: two axes and what stands between them.
 ///
 /// ```
 /// use tautline_lab::plot::{Axis, Plot, Series};
@@ -33,7 +33,7 @@ pub struct Plot {
     marks: Vec<Mark>,
 }
 
-/// Is one curve, cloud or row of bars, with its entry in the legend.
+/// One curve, cloud or row of bars, with its entry in the legend.
 #[derive(Clone, Debug)]
 pub struct Series {
     label: String,
@@ -58,7 +58,7 @@ enum Form {
     Spans,
 }
 
-/// Is a thin line across the plot.
+/// A thin line across the plot.
 #[derive(Clone, Debug)]
 enum Mark {
     X(f64, String),
@@ -66,7 +66,7 @@ enum Mark {
 }
 
 impl Plot {
-    /// An empty plot that becomes `<name>.svg`.
+    /// Returns an empty plot that becomes `<name>.svg`.
     ///
     /// # Panics
     /// When the name is not one of lower-case letters, digits and hyphens.
@@ -124,12 +124,12 @@ impl Plot {
 }
 
 impl Series {
-    /// A line through the points.
+    /// Returns a line through the points.
     pub fn line(label: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
         Self::new(label, points, Form::Line)
     }
 
-    /// A line through the points with a marker on each: few points, each of them a measurement.
+    /// Returns a line through the points with a marker on each: few points, each of them a measurement.
     pub fn marked(label: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
         Self::new(label, points, Form::Marked)
     }

@@ -159,7 +159,7 @@ fn section(html: &mut String, out: &Path, record: &Record) -> Result<()> {
     Ok(())
 }
 
-/// The banner of what this run did not measure.
+/// Returns the banner of what this run did not measure.
 fn look(origin: &Origin) -> Option<&'static str> {
     match origin {
         Origin::Measured { .. } => None,

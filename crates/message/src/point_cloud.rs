@@ -1,5 +1,8 @@
 //! A lidar's points: records in bulk, never a table a point.
 //!
+//! No session carries one so far: the programs in `codecs/` and `benches/points.rs` measure it for
+//! the experiments `timing-*` of [TIMING], and `readers/` reads it in C++ and Python.
+//!
 //! On the wire it is foxglove.PointCloud (schemas/point_cloud.fbs), so that its readers read ours.
 //!
 //! ```text

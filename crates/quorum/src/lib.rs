@@ -7,6 +7,10 @@
 //! about equally fast. So a new leader begins after the old one's lease has run out, even if the old
 //! one was stopped, cut off, or believes in itself.
 //!
+//! It serves the lab alone so far: the experiment `timing-leader` runs it in virtual time,
+//! `tautline lab leader` in three processes, both in a build with the feature `quorum`. A vehicle with
+//! several computers would use it as it is; no vehicle does.
+//!
 //! Nothing here knows a socket or a clock: datagrams and the time are arguments. Whoever runs a
 //! member keeps what [`Member::poll_keep`] gives, through a power failure, before it sends what
 //! [`Member::poll_transmit`] gives.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tautline_units::Instant;
 
-/// Is one report: as large on the wire as WebRTC's, two bytes a packet and a little more.
+/// One report: as large on the wire as WebRTC's, two bytes a packet and a little more.
 pub(crate) struct Feedback {
     first: u32,
     base: Instant,

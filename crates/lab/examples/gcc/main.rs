@@ -42,7 +42,7 @@ struct Options {
     out: PathBuf,
 }
 
-/// Is what one sender did on one recording, all seeds together.
+/// What one sender did on one recording, all seeds together.
 struct Seen {
     sender: &'static str,
     /// Bytes that arrived over bytes that the link could have carried.
@@ -103,7 +103,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Every sender on one recording: libwebrtc's first.
+/// Runs every sender on one recording: libwebrtc's first.
 fn compare(set: &Set, options: &Options) -> Result<Vec<Seen>> {
     let length = Duration::from_secs(options.seconds);
     let mut calls = Vec::new();

@@ -39,7 +39,7 @@ pub(crate) struct Sender {
     in_flight: i64,
 }
 
-/// Is a burst that the controller asked for.
+/// A burst that the controller asked for.
 struct Probe {
     config: ProbeClusterConfig,
     packets: i32,

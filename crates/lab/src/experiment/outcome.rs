@@ -64,7 +64,7 @@ impl Outcome {
         Self::Committed(measurement, findings)
     }
 
-    /// The outcome of an experiment that lacks something.
+    /// Returns the outcome of an experiment that lacks something.
     pub fn skipped(missing: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self::Skipped(Skipped { missing: missing.into(), remedy: remedy.into() })
     }

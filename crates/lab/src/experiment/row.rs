@@ -61,7 +61,7 @@ pub enum Verdict {
 }
 
 impl Row {
-    /// A measured quantity that nothing is known about yet: it is shown, not judged.
+    /// Returns a measured quantity that nothing is known about yet: it is shown, not judged.
     pub fn new(quantity: impl Into<String>, unit: &str, measured: f64) -> Self {
         Self {
             quantity: quantity.into(),

@@ -23,7 +23,7 @@ pub enum Cell {
 }
 
 impl Table {
-    /// An empty table that becomes `<name>.csv`; columns say their unit, `delay_ms`.
+    /// Returns an empty table that becomes `<name>.csv`; columns say their unit, `delay_ms`.
     ///
     /// # Panics
     /// When the name is not one of lower-case letters, digits and hyphens.

@@ -196,7 +196,7 @@ impl Recording {
         Ok(recording)
     }
 
-    /// The first and the last picture of which every strip was shown as it was sent.
+    /// Returns the first and the last picture of which every strip was shown as it was sent.
     fn whole(&self) -> Option<(u32, u32)> {
         let mut sent = BTreeMap::<u32, usize>::new();
         for ((picture, _), slices) in &self.slices {

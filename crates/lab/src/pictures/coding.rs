@@ -14,7 +14,7 @@ use tautline_video::{
 
 use crate::pictures::footage::Footage;
 
-/// Is one strip's encoder.
+/// One strip's encoder.
 pub(crate) enum Coder {
     /// Ours, which tells more of itself than others.
     Own(Box<avc::StripEncoder>),
@@ -45,7 +45,7 @@ impl Coder {
         }
     }
 
-    /// The last picture as its decoder has it, byte for byte; ours alone tells.
+    /// Returns the last picture as its decoder has it, byte for byte; ours alone tells.
     pub(crate) fn reconstruction(&mut self) -> Option<Picture> {
         match self {
             Self::Own(encoder) => Some(encoder.reconstruction()),
@@ -61,7 +61,7 @@ impl Coder {
         }
     }
 
-    /// The share of a strip of a picture that may take `budget`: by need where the encoder tells it,
+    /// Returns the share of a strip of a picture that may take `budget`: by need where the encoder tells it,
     /// as ours does; equal to the others' otherwise.
     pub(crate) fn share(
         &self,
@@ -100,14 +100,14 @@ impl Coder {
     }
 }
 
-/// Is what decides how large a slice becomes.
+/// What decides how large a slice becomes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Size {
     Budget(ByteCount),
     Quantizer(u8),
 }
 
-/// Is what all slices together are to take.
+/// What all slices together are to take.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Rate {
     /// Every picture has its share of it.
@@ -116,7 +116,7 @@ pub(crate) enum Rate {
     Quantizer(u8),
 }
 
-/// Is footage as one encoder a strip coded it at one rate.
+/// Footage as one encoder a strip coded it at one rate.
 pub(crate) struct Coding {
     pub(crate) backend: Backend,
     pub(crate) rate: Rate,
@@ -125,7 +125,7 @@ pub(crate) struct Coding {
     access_units: Vec<Vec<u8>>,
 }
 
-/// Is what came of footage at one rate, once it is decoded.
+/// What came of footage at one rate, once it is decoded.
 pub(crate) struct Coded {
     pub(crate) slices: Vec<Slice>,
     /// Pictures as they come back.
@@ -135,7 +135,7 @@ pub(crate) struct Coded {
     seconds: f64,
 }
 
-/// Is one slice that was coded.
+/// One slice that was coded.
 pub(crate) struct Slice {
     pub(crate) picture: usize,
     pub(crate) bytes: usize,
@@ -194,7 +194,7 @@ impl Coding {
 }
 
 impl Rate {
-    /// What one picture is to take; none at a quantizer.
+    /// Returns what one picture is to take; none at a quantizer.
     fn picture_budget(self, footage: &Footage) -> Option<ByteCount> {
         match self {
             Self::Held(bitrate) => {

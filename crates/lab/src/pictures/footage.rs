@@ -13,7 +13,7 @@ use rand_distr::{Distribution, Normal};
 use tautline_testtrack::{Autopilot, Camera, World};
 use tautline_video::Picture;
 
-/// Is a run of pictures, all of one size.
+/// A run of pictures, all of one size.
 pub(crate) struct Footage {
     /// Names it in tables; a file's name in lower-case letters, digits and hyphens.
     pub(crate) name: String,
@@ -23,7 +23,7 @@ pub(crate) struct Footage {
 }
 
 impl Footage {
-    /// What the simulated camera sees of a drive on the course of `seed`, from its fifth second on.
+    /// Returns what the simulated camera sees of a drive on the course of `seed`, from its fifth second on.
     pub(crate) fn simulated(size: Size, rate: u32, count: usize, seed: u64) -> Result<Self> {
         let camera = Camera::new(size.width, size.height)?;
         let mut world = World::new(seed);
@@ -44,7 +44,7 @@ impl Footage {
         Ok(Self { name: "simulated".to_owned(), pictures, rate })
     }
 
-    /// The first `count` pictures of a clip, scaled, with those that it lacks for `rate` made by
+    /// Returns the first `count` pictures of a clip, scaled, with those that it lacks for `rate` made by
     /// interpolation along the motion.
     pub(crate) fn clip(path: &Path, size: Size, rate: u32, count: usize) -> Result<Self> {
         let Size { width, height } = size;
@@ -125,7 +125,7 @@ impl Footage {
     }
 }
 
-/// Is the size of pictures, both sides multiples of 16.
+/// The size of pictures, both sides multiples of 16.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Size {
     pub(crate) width: usize,

@@ -6,7 +6,7 @@ use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, Value
 
 use crate::notation::number;
 
-/// Is one axis of a plot.
+/// One axis of a plot.
 #[derive(Clone, Debug)]
 pub struct Axis {
     pub(super) label: String,
@@ -22,7 +22,7 @@ enum Scale {
     Categories(Vec<String>),
 }
 
-/// Is an axis laid over data: positions are linear in the picture.
+/// An axis laid over data: positions are linear in the picture.
 #[derive(Clone, Debug)]
 pub(super) struct Laid {
     pub(super) low: f64,
@@ -35,17 +35,17 @@ pub(super) struct Laid {
 }
 
 impl Axis {
-    /// An even axis; the label names the quantity and its unit, `delay, ms`.
+    /// Returns an even axis; the label names the quantity and its unit, `delay, ms`.
     pub fn linear(label: &str) -> Self {
         Self::new(label, Scale::Linear)
     }
 
-    /// A logarithmic axis; values that are not positive are not drawn.
+    /// Returns a logarithmic axis; values that are not positive are not drawn.
     pub fn log(label: &str) -> Self {
         Self::new(label, Scale::Log)
     }
 
-    /// An axis of names: the first stands at x = 0, the next at 1.
+    /// Returns an axis of names: the first stands at x = 0, the next at 1.
     pub fn categories<S: Into<String>>(label: &str, names: impl IntoIterator<Item = S>) -> Self {
         Self::new(label, Scale::Categories(names.into_iter().map(Into::into).collect()))
     }

@@ -333,7 +333,7 @@ fn clip_segment(
     (enter <= leave).then_some((start, end))
 }
 
-/// Is how one series looks.
+/// How one series looks.
 #[derive(Clone, Copy)]
 struct Look {
     colour: RGBColor,

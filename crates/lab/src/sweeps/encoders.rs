@@ -14,7 +14,7 @@ use crate::pictures::footage::{Footage, Size};
 use crate::pictures::vmaf;
 use crate::plot::{Axis, Plot, Series};
 
-/// Is what is coded.
+/// What is coded.
 #[derive(Clone, Debug)]
 pub enum Scene {
     /// What the simulated camera sees, at 1280x720 and 60 pictures a second.
@@ -27,7 +27,7 @@ pub enum Scene {
     Clip(PathBuf),
 }
 
-/// Is how scenes are coded.
+/// How scenes are coded.
 #[derive(Clone, Debug)]
 pub struct Terms {
     /// Pictures of each scene; at least two.
@@ -44,7 +44,7 @@ pub struct Terms {
     pub repeats: usize,
 }
 
-/// Is what came of one scene.
+/// What came of one scene.
 #[derive(Clone, Debug)]
 pub struct Comparison {
     /// The footage's name.
@@ -53,7 +53,7 @@ pub struct Comparison {
     pub trials: Vec<Trial>,
 }
 
-/// Is one footage by one encoder at one rate.
+/// One footage by one encoder at one rate.
 #[derive(Clone, Debug)]
 pub struct Trial {
     /// The encoder.
@@ -124,24 +124,24 @@ impl Comparison {
         Ok(Self { footage: footage.name, trials })
     }
 
-    /// The encoder that BD-rates are against.
+    /// Returns the encoder that BD-rates are against.
     pub fn anchor(&self) -> Option<Backend> {
         self.trials.first().map(|trial| trial.backend)
     }
 
-    /// Every encoder, the anchor first.
+    /// Returns every encoder, the anchor first.
     pub fn backends(&self) -> Vec<Backend> {
         let mut backends: Vec<Backend> = self.trials.iter().map(|trial| trial.backend).collect();
         backends.dedup();
         backends
     }
 
-    /// An encoder at a rate.
+    /// Returns an encoder at a rate.
     pub fn held(&self, backend: Backend, bitrate: Bitrate) -> Option<&Trial> {
         self.of_backend(backend).find(|trial| trial.wanted == Some(bitrate))
     }
 
-    /// How much more an encoder needs than the anchor for the same PSNR, a share: first held to the
+    /// Returns how much more an encoder needs than the anchor for the same PSNR, a share: first held to the
     /// rates, then at the quantizers.
     pub fn excess(&self, backend: Backend) -> [Option<f64>; 2] {
         let curve = |backend: Backend, held: bool| -> Vec<Point> {
@@ -169,7 +169,7 @@ impl Comparison {
             .with_all(self.backends().iter().map(curve))
     }
 
-    /// Every trial of some comparisons, as CSV.
+    /// Tabulates every trial of some comparisons.
     pub fn table(comparisons: &[Self]) -> Table {
         let columns = [
             "footage",
@@ -259,7 +259,7 @@ impl Scene {
 }
 
 impl Default for Terms {
-    /// A second and a half with noise, six strips, at rates around the paper's 8 to 12 Mbit/s.
+    /// Returns a second and a half with noise, six strips, at rates around the paper's 8 to 12 Mbit/s.
     fn default() -> Self {
         Self {
             pictures: 90,
@@ -298,17 +298,17 @@ impl Trial {
         })
     }
 
-    /// The mean of the slices' sizes over what each was given; not a number at a quantizer.
+    /// Returns the mean of the slices' sizes over what each was given; not a number at a quantizer.
     pub fn mean_size(&self) -> f64 {
         mean(&self.sizes)
     }
 
-    /// The time of a slice that `share` of them do not exceed, ms.
+    /// Returns the time of a slice that `share` of them do not exceed, ms.
     pub fn encoding_at(&self, share: f64) -> f64 {
         quantile(&self.encoding, share)
     }
 
-    /// The size over what was given that `share` of the slices do not exceed.
+    /// Returns the size over what was given that `share` of the slices do not exceed.
     pub fn size_at(&self, share: f64) -> f64 {
         quantile(&self.sizes, share)
     }
@@ -359,7 +359,7 @@ impl fmt::Display for Trial {
     }
 }
 
-/// The anchor first; x264's other presets last.
+/// Returns the encoders compared: the anchor first, x264's other presets last.
 fn backends() -> Vec<Backend> {
     let backends = coding::backends();
     #[cfg(feature = "x264")]

@@ -24,7 +24,7 @@ use tautline_video::{
 use crate::pictures::coding::{quantile, sorted};
 use crate::pictures::footage::{Footage, Size};
 
-/// Is how many pictures, and how many of them are lost.
+/// How many pictures, and how many of them are lost.
 #[derive(Clone, Copy, Debug)]
 pub struct Weather {
     /// Pictures of the strip.
@@ -37,7 +37,7 @@ pub struct Weather {
     pub seed: u64,
 }
 
-/// Is how one way of coding came through.
+/// How one way of coding came through.
 #[derive(Clone, Debug)]
 pub struct Passed {
     /// The encoder and how it heals.
@@ -104,7 +104,7 @@ impl fmt::Display for Passed {
     }
 }
 
-/// Is one way of coding and healing.
+/// One way of coding and healing.
 struct Way {
     backend: Backend,
     /// Whether the vehicle hears what the operator tells.
@@ -113,7 +113,8 @@ struct Way {
     most: Option<usize>,
 }
 
-/// A loss is seen when the next picture comes, and what is told of it is known a round trip after that.
+/// Returns every way of this build and what it may take: a loss is seen when the next picture comes, and
+/// what is told of it is known a round trip after that.
 fn ways(round_trip: usize) -> Vec<Way> {
     let (period, references) = (PERIOD, 16);
     let known = 1 + round_trip;
@@ -135,7 +136,7 @@ fn ways(round_trip: usize) -> Vec<Way> {
     all.map(|(backend, hears, most)| Way { backend, hears, most }).collect()
 }
 
-/// Is a stream as it came to the decoder.
+/// A stream as it came to the decoder.
 struct Stream {
     access_units: Vec<Vec<u8>>,
     lost: usize,
@@ -190,7 +191,7 @@ impl Stream {
     }
 }
 
-/// Is one strip at the operator, beside one that lost nothing.
+/// One strip at the operator, beside one that lost nothing.
 struct Receiver {
     downlink: Downlink,
     decoder: StripDecoder,
@@ -259,7 +260,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// What the operator would tell now, and whether it asks for an IDR.
+    /// Returns what the operator would tell now, and whether it asks for an IDR.
     fn report(&self) -> (Option<StripReport>, bool) {
         (self.downlink.reports()[0], self.downlink.refresh_strips() & 1 != 0)
     }

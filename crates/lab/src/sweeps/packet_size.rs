@@ -84,7 +84,7 @@ impl Bins {
     }
 }
 
-/// Is the largest datagram in each direction.
+/// The largest datagram in each direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
     /// From vehicle to operator.
@@ -99,7 +99,7 @@ impl fmt::Display for Size {
     }
 }
 
-/// Is what one round of a trial saw.
+/// What one round of a trial saw.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Round {
     /// Messages on the vehicle's way alone: to the switchboard, or to the operator if none stands
@@ -115,7 +115,7 @@ pub struct Round {
     pub payload: ByteCount,
 }
 
-/// Is one size and what came of it, round by round.
+/// One size and what came of it, round by round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trial {
     /// The size tried.

@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use tautline_fec::Error;
 use tautline_fec::block::Code;
 
-/// Is one block's packets, sent again and again.
+/// One block's packets, sent again and again.
 pub(super) struct Block {
     code: Code,
     packets: Vec<Vec<u8>>,
@@ -14,7 +14,7 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// A block of `source_count` random packets and the repair packets that make
+    /// Returns a block of `source_count` random packets and the repair packets that make
     /// `packet_count` of them.
     pub(super) fn new(
         source_count: usize,

@@ -55,7 +55,7 @@ const LEVEL: f64 = 0.95;
 /// Bytes of a simulated packet: the delays do not depend on them.
 const PACKET_BYTES: usize = 8;
 
-/// Is one way to send a block: complete with the `place`-th of `count` packets.
+/// One way to send a block: complete with the `place`-th of `count` packets.
 struct Curve {
     place: u32,
     count: u32,
@@ -142,7 +142,7 @@ fn rows(run: &Run<'_>, [uncoded, coded]: &[Curve; 2]) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// The probabilities at which both are told and drawn.
+/// Returns the probabilities at which both are told and drawn.
 fn levels() -> impl Iterator<Item = f64> {
     (1..1000).map(|thousandth| f64::from(thousandth) / 1000.0)
 }

@@ -51,21 +51,21 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     }))
 }
 
-/// Is one line of the paper's table.
+/// One line of the paper's table.
 struct Shape {
     /// M: repair packets, and lost source packets.
     repairs: usize,
     published: Rates,
 }
 
-/// Is what a code does, in Mbit/s of source packets.
+/// What a code does, in Mbit/s of source packets.
 #[derive(Clone, Copy)]
 struct Rates {
     encode: f64,
     decode: f64,
 }
 
-/// Is what one code does on one kernel in one shape.
+/// What one code does on one kernel in one shape.
 struct Speed<'a> {
     scheme: Scheme,
     kernel: Kernel,
@@ -83,7 +83,7 @@ impl<'a> Speed<'a> {
     }
 }
 
-/// Is a block with arbitrary source packets and their repair packets.
+/// A block with arbitrary source packets and their repair packets.
 struct Block {
     code: Code,
     /// All packets, source packets first.

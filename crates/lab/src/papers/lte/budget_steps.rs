@@ -79,7 +79,7 @@ fn footages(run: &Run<'_>, count: usize, notes: &mut Vec<String>) -> Result<Vec<
     Ok(footages)
 }
 
-/// Is one slice beside its budget.
+/// One slice beside its budget.
 struct Slice {
     picture: usize,
     strip: usize,

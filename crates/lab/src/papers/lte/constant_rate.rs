@@ -68,7 +68,7 @@ const UTILISATION: f64 = 0.675;
 /// As many packets as the paper takes for its lower graph.
 const BEST: usize = 500;
 
-/// Is the stream over so many links, run after run.
+/// The stream over so many links, run after run.
 struct Stream {
     links: usize,
     /// The first run's latencies in ms, in the order of sending.
@@ -200,7 +200,7 @@ fn calmest(latencies: &[f64]) -> &[f64] {
     stretches.min_by(|a, b| sum(a).total_cmp(&sum(b))).unwrap_or(latencies)
 }
 
-/// The largest latency of each tenth of a second of the first run: what an eye sees of a curve of
+/// Returns the largest latency of each tenth of a second of the first run: what an eye sees of a curve of
 /// 86,400 points.
 fn tenths(stream: &Stream) -> Vec<(f64, f64)> {
     let tenth = (stream.first.len() as f64 / SECONDS / 10.0) as usize;

@@ -4,7 +4,7 @@ use super::healing::{COLUMNS, INTER, INTRA, MODES, SWEEP, modes};
 use crate::experiment::{Cell, Row, Table};
 use crate::plot::{Axis, Plot, Series};
 
-/// Is what each mode needs for its quality on one footage.
+/// What each mode needs for its quality on one footage.
 pub(super) struct Curves<'a> {
     footage: &'a str,
     average: Average,
@@ -12,7 +12,7 @@ pub(super) struct Curves<'a> {
     modes: [Vec<(f64, f64)>; MODES],
 }
 
-/// Is what a mean PSNR is of.
+/// What a mean PSNR is of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Average {
     /// Single slices, as in the paper.
@@ -21,7 +21,7 @@ pub(super) enum Average {
     Pictures,
 }
 
-/// Is whether a curve comes to a quality, and where.
+/// Whether a curve comes to a quality, and where.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Reach {
     /// At this rate, Mbit/s.
@@ -56,17 +56,17 @@ impl<'a> Curves<'a> {
         Self { footage, average, modes: std::array::from_fn(curve) }
     }
 
-    /// What each mode needs for a quality, Mbit/s; none if it does not come to it.
+    /// Returns what each mode needs for a quality, Mbit/s; none if it does not come to it.
     pub(super) fn rates(&self, quality: f64) -> [Option<f64>; MODES] {
         self.modes.each_ref().map(|curve| rate_at(curve, quality))
     }
 
-    /// The quality that each mode has at a rate of its own, dB.
+    /// Returns the quality that each mode has at a rate of its own, dB.
     pub(super) fn qualities(&self, rates: [Option<f64>; MODES]) -> [Option<f64>; MODES] {
         std::array::from_fn(|mode| value_at(&self.modes[mode], rates[mode]?))
     }
 
-    /// The best quality of each mode at any rate, dB.
+    /// Returns the best quality of each mode at any rate, dB.
     pub(super) fn best(&self) -> [Option<f64>; MODES] {
         self.modes.each_ref().map(|curve| curve.iter().map(|point| point.0).max_by(f64::total_cmp))
     }
@@ -114,12 +114,12 @@ impl<'a> Curves<'a> {
         }
     }
 
-    /// A quantity's name, with what it is of.
+    /// Returns a quantity's name, with what it is of.
     pub(super) fn named(&self, quantity: &str) -> String {
         format!("{quantity}, by {}, {}", self.average.name(), self.footage)
     }
 
-    /// Whether refresh needs less than intra and inter alone.
+    /// Returns whether refresh needs less than intra and inter alone.
     fn judge(&self, quality: f64) -> &'static str {
         let least = |names: [&str; 2]| {
             let rates = names.iter().filter_map(|name| match self.reach(name, quality) {
@@ -146,7 +146,7 @@ impl<'a> Curves<'a> {
         }
     }
 
-    /// The quality at the highest rate at which the better of sweep and columns is above intra; none if
+    /// Returns the quality at the highest rate at which the better of sweep and columns is above intra; none if
     /// it never is.
     fn crossing(&self) -> Option<f64> {
         let intra = &self.modes[index(INTRA)];
@@ -177,7 +177,7 @@ impl<'a> Curves<'a> {
     }
 }
 
-/// A table with a column for each mode, for [`Curves::list`].
+/// Returns a table with a column for each mode, for [`Curves::list`].
 pub(super) fn table(name: &str, caption: &str) -> Table {
     let modes = modes();
     let columns: [&str; MODES + 2] = std::array::from_fn(|column| match column {
@@ -188,12 +188,12 @@ pub(super) fn table(name: &str, caption: &str) -> Table {
     Table::new(name, columns).shown(caption)
 }
 
-/// The value of the mode of that name; not a number for none.
+/// Returns the value of the mode of that name; not a number for none.
 pub(super) fn of(values: [Option<f64>; MODES], name: &str) -> f64 {
     values[index(name)].unwrap_or(f64::NAN)
 }
 
-/// A table for [`Curves::list_claims`].
+/// Returns a table for [`Curves::list_claims`].
 pub(super) fn claims(loss: &str) -> Table {
     let columns = [
         "footage",
@@ -215,14 +215,14 @@ fn index(name: &str) -> usize {
     modes.position(|mode| mode.name == name).expect("it is one of the modes")
 }
 
-/// Where a curve of (value, rate) has a value, between measurements by the rate's logarithm.
+/// Returns where a curve of (value, rate) has a value, between measurements by the rate's logarithm.
 fn rate_at(curve: &[(f64, f64)], value: f64) -> Option<f64> {
     let pair = curve.windows(2).find(|pair| (pair[0].0 >= value) != (pair[1].0 >= value))?;
     let share = (value - pair[0].0) / (pair[1].0 - pair[0].0);
     Some((pair[0].1.ln() + share * (pair[1].1.ln() - pair[0].1.ln())).exp())
 }
 
-/// The value that a curve of (value, rate) has at a rate.
+/// Returns the value that a curve of (value, rate) has at a rate.
 fn value_at(curve: &[(f64, f64)], rate: f64) -> Option<f64> {
     let pair = curve.windows(2).find(|pair| (pair[0].1 >= rate) != (pair[1].1 >= rate))?;
     let share = (rate / pair[0].1).ln() / (pair[1].1 / pair[0].1).ln();

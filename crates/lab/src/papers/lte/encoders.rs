@@ -62,7 +62,7 @@ fn scenes(run: &Run<'_>, notes: &mut Vec<String>) -> Vec<Scene> {
     simulated.into_iter().chain(clips.into_iter().map(Scene::Clip)).collect()
 }
 
-/// Is one encoder in one comparison.
+/// One encoder in one comparison.
 struct Subject<'a> {
     comparison: &'a Comparison,
     backend: Backend,

@@ -85,7 +85,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     }))
 }
 
-/// Is a slice that has come to the screen.
+/// A slice that has come to the screen.
 struct Shown {
     captured_at: Instant,
     /// Its rows are decoded.

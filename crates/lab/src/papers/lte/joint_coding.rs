@@ -86,7 +86,7 @@ fn seconds(run: &Run<'_>) -> f64 {
     run.choose(60.0, 600.0)
 }
 
-/// Is everything at one utilisation.
+/// Everything at one utilisation.
 struct Point {
     utilisation: f64,
     coded: Latencies,
@@ -195,7 +195,7 @@ fn levels() -> impl Iterator<Item = f64> {
     (1..1000).map(|thousandth| f64::from(thousandth) / 1000.0)
 }
 
-/// Is a curve's name, and its quantile at a probability.
+/// A curve's name, and its quantile at a probability.
 type Curve = (&'static str, fn(&Point, f64) -> f64);
 
 const CURVES: [Curve; 5] = [

@@ -1,6 +1,6 @@
 //! Many latencies and what is told of them.
 
-/// Is a collection of latencies in ms, ascending; not empty.
+/// A collection of latencies in ms, ascending; not empty.
 pub(super) struct Latencies {
     sorted: Vec<f64>,
 }

@@ -66,7 +66,7 @@ fn seconds(run: &Run<'_>) -> f64 {
     run.choose(60.0, 600.0)
 }
 
-/// Is one number of modems and one code, with what the reference says.
+/// One number of modems and one code, with what the reference says.
 struct Case {
     name: &'static str,
     links: usize,
@@ -178,7 +178,7 @@ fn summary(measured: &[(&Case, Latencies)]) -> Table {
     table
 }
 
-/// Share of slices in each half millisecond, at its middle.
+/// Returns the share of slices in each half millisecond, at its middle.
 fn bins(latencies: &Latencies) -> Vec<(f64, f64)> {
     let below = |ms: f64| latencies.share_below(ms);
     (30..90)

@@ -98,7 +98,7 @@ fn footage(run: &Run<'_>) -> Result<(Vec<Footage>, Option<String>)> {
     Ok((all, none))
 }
 
-/// Is what slices came to at every pair of quantizers.
+/// What slices came to at every pair of quantizers.
 struct Statistics {
     pairs: BTreeMap<Quantizers, Sizes>,
 }
@@ -141,7 +141,7 @@ impl Statistics {
         Ok(Self { pairs })
     }
 
-    /// The pairs along the best quality for a size.
+    /// Returns the pairs along the best quality for a size.
     fn table(&self) -> Result<QpTable> {
         let mut by_size: Vec<(&Quantizers, &Sizes)> = self.pairs.iter().collect();
         by_size.sort_by(|a, b| a.1.mean().total_cmp(&b.1.mean()));
@@ -156,7 +156,7 @@ impl Statistics {
         QpTable::new(entries).context("no quantizer was measured")
     }
 
-    /// Every slice's size over the mean of its pair, ascending, for the pairs of the table.
+    /// Returns every slice's size over the mean of its pair, ascending, for the pairs of the table.
     fn shares(&self, table: &QpTable) -> Vec<f64> {
         let of = |quantizers: Quantizers| &self.pairs[&quantizers];
         let shares = table.entries().flat_map(|(_, quantizers)| {

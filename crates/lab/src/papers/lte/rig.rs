@@ -17,7 +17,7 @@ use tautline_video::{AccessUnit, Backend, Decoder, Layout, Picture, Sensor, Slic
 use crate::experiment::Run;
 use crate::pictures::footage::{Footage, Size};
 
-/// Is one slice on its way out of the vehicle, by the rig's clock.
+/// One slice on its way out of the vehicle, by the rig's clock.
 #[derive(Clone, Debug)]
 pub(super) struct Passage {
     pub(super) picture: u32,
@@ -63,7 +63,7 @@ pub(super) fn footage(run: &Run<'_>) -> Result<Footage> {
     Footage::simulated(size, RATE, run.choose(12, 60), run.seed)?.with_noise(run.seed)
 }
 
-/// Is what runs.
+/// What runs.
 #[derive(Clone, Copy)]
 pub(super) struct Rig {
     pub(super) backend: Backend,
@@ -75,7 +75,7 @@ pub(super) struct Rig {
     pub(super) behind: Behind,
 }
 
-/// Is the decoder that takes each slice as it comes, on a thread of its own.
+/// The decoder that takes each slice as it comes, on a thread of its own.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Behind {
     Nothing,
@@ -85,7 +85,7 @@ pub(super) enum Behind {
 }
 
 impl Behind {
-    /// The decoders of this build.
+    /// Returns the decoders of this build.
     pub(super) fn all() -> Vec<Self> {
         vec![
             Self::Openh264,
@@ -113,7 +113,7 @@ impl Behind {
     }
 }
 
-/// Is what came out of a rig.
+/// What came out of a rig.
 pub(super) struct Watched {
     /// Every slice, in the order of reading.
     pub(super) passages: Vec<Passage>,

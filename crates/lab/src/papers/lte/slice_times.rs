@@ -68,7 +68,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     Ok(Outcome::Measured(findings))
 }
 
-/// The run from which the machine took the least.
+/// Returns the run from which the machine took the least.
 fn quietest(taken: &[Times]) -> &Times {
     let p99 = |times: &&Times| quantile(times.last(), 0.99);
     taken.iter().min_by(|a, b| p99(a).total_cmp(&p99(b))).expect("there is one at least")
@@ -100,7 +100,7 @@ fn setups(run: &Run<'_>) -> Vec<Rig> {
     setups
 }
 
-/// Is what slices took, in ms, ascending.
+/// What slices took, in ms, ascending.
 struct Times {
     /// From the sensor's first row to the whole slice.
     coded: Vec<f64>,
@@ -122,7 +122,7 @@ impl Times {
         }
     }
 
-    /// What counts: with a decoder, the decoded rows.
+    /// Returns what counts: with a decoder, the decoded rows.
     fn last(&self) -> &[f64] {
         if self.decoded.is_empty() { &self.coded } else { &self.decoded }
     }
@@ -184,7 +184,7 @@ impl Times {
     }
 }
 
-/// Is what is asked for, ms.
+/// What is asked for, ms.
 struct Asked {
     p50: f64,
     p99: f64,

@@ -9,7 +9,7 @@ use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
 use super::block::Block;
 
-/// Is a stream of equal slices, each coded as a block.
+/// A stream of equal slices, each coded as a block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slices {
     /// K.
@@ -23,7 +23,7 @@ pub(super) struct Slices {
     pub(super) seconds: f64,
 }
 
-/// Is one modem as the sender sees it, and as it is.
+/// One modem as the sender sees it, and as it is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Modem {
     /// The mean of what it can carry.
@@ -42,7 +42,7 @@ pub(super) const PER_SECOND: f64 = 360.0;
 pub(super) const SOURCES: usize = 4;
 
 impl Slices {
-    /// The paper's stream: 1 MB/s before coding, in slices of K = 4 packets.
+    /// Returns the paper's stream: 1 MB/s before coding, in slices of K = 4 packets.
     pub(super) fn of_paper(packet_count: usize, seconds: f64) -> Self {
         let packet_bytes = (APPLICATION / PER_SECOND / SOURCES as f64).round() as usize;
         Self { source_count: SOURCES, packet_count, per_second: PER_SECOND, packet_bytes, seconds }
@@ -133,19 +133,19 @@ impl Slices {
 }
 
 impl Modem {
-    /// A modem whose mean capacity the scheduler knows.
+    /// Returns a modem whose mean capacity the scheduler knows.
     pub(super) fn known(capacity: Bitrate) -> Self {
         Self { capacity, granted: capacity, outages: true }
     }
 
-    /// A modem that is granted what it has to carry, `load` bytes a second, which is a share
+    /// Returns a modem that is granted what it has to carry, `load` bytes a second, which is a share
     /// `utilisation` of what it can.
     pub(super) fn loaded(load: f64, utilisation: f64) -> Self {
         let capacity = bytes_a_second(load / utilisation);
         Self { capacity, granted: bytes_a_second(load), outages: true }
     }
 
-    /// The link model of the paper's reproduction, from the reference page: the logarithm of the
+    /// Returns the link model of the paper's reproduction, from the reference page: the logarithm of the
     /// capacity is an Ornstein-Uhlenbeck process round its mean, outages hold packets, delays
     /// wander, the radio repeats itself, and packets stay in order.
     fn model(&self) -> Config {
@@ -162,7 +162,7 @@ impl Modem {
     }
 }
 
-/// What a reader must know of the links in every experiment that uses them.
+/// Returns what a reader must know of the links in every experiment that uses them.
 pub(super) fn model_note() -> String {
     "Links: logarithm of the capacity Ornstein-Uhlenbeck, sigma .25, time constant 80 ms; outages \
      that hold, one in 20 s, 60 ms in the mean; delay 15 ms + |AR(1), sigma 2 ms, 1 s|; HARQ + 8 \
@@ -175,7 +175,7 @@ pub(super) fn bytes_a_second(bytes: f64) -> Bitrate {
     Bitrate::from_bps((bytes * 8.0).round() as u64)
 }
 
-/// The golden ratio's bits spread neighbouring numbers over all seeds.
+/// Returns the seed of one link: the golden ratio's bits take neighbouring numbers far apart.
 fn link_seed(seed: u64, link: usize) -> u64 {
     seed ^ (link as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }

@@ -79,7 +79,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     }))
 }
 
-/// Is one stage and its times in ms, ascending.
+/// One stage and its times in ms, ascending.
 struct Stage {
     name: &'static str,
     /// The least of the paper's range.

@@ -56,7 +56,7 @@ const PACKET_BYTES: usize = 64;
 /// Probabilities that a link delivers its share in time: the reference's.
 const DELIVERS: [f64; 4] = [0.98, 0.97, 0.98, 0.97];
 
-/// Is one block's shares, and what becomes of it without each of its links.
+/// One block's shares, and what becomes of it without each of its links.
 struct Case {
     links: usize,
     packet_count: usize,

@@ -116,7 +116,7 @@ fn columns(sources: &[Picture], backend: Backend) -> Result<Vec<Vec<usize>>> {
     Ok(found)
 }
 
-/// An IDR that looks like nothing that a camera sees.
+/// Returns an IDR that looks like nothing that a camera sees.
 fn another(width: usize, height: usize, backend: Backend) -> Result<Vec<u8>> {
     let mut picture = Picture::new(width, height)?;
     for (at, value) in picture.planes_mut().0.iter_mut().enumerate() {

@@ -7,7 +7,7 @@ use crate::experiment::Run;
 use crate::pictures::footage::{Footage, Size, clips};
 use crate::workers;
 
-/// Is over how much, and how finely, every mode is tried.
+/// How much every mode is tried on, and how finely.
 #[derive(Clone, Copy)]
 pub(super) struct Plan {
     /// Pictures of each footage.

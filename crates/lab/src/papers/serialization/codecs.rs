@@ -33,7 +33,7 @@ pub(super) struct Published {
     pub(super) why: &'static str,
 }
 
-/// All eleven, in the paper's order.
+/// Returns all eleven, in the paper's order.
 pub(super) fn published() -> Result<Vec<Published>> {
     let lines = PUBLISHED.lines().skip(1).map(line).collect::<Option<_>>();
     lines.context("published.csv has a line that is none of Table 1")
@@ -72,7 +72,7 @@ impl Codecs {
         })
     }
 
-    /// Microseconds of a codec in a metric.
+    /// Returns microseconds of a codec in a metric.
     pub(super) fn micros(&self, part: &str, codec: &str, case: &str, metric: &str) -> Option<f64> {
         let is = |figure: &&Figure| {
             figure.part == part
@@ -83,7 +83,7 @@ impl Codecs {
         self.figures.iter().find(is).map(|figure| figure.value * 1e6)
     }
 
-    /// Every codec of a part, in the order of the program.
+    /// Returns every codec of a part, in the order of the program.
     pub(super) fn names(&self, part: &str) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         for figure in self.figures.iter().filter(|figure| figure.part == part) {
@@ -94,7 +94,7 @@ impl Codecs {
         names
     }
 
-    /// How many mutated messages ended a codec otherwise than by a message or a refusal.
+    /// Returns how many mutated messages ended a codec otherwise than by a message or a refusal.
     pub(super) fn harmed(&self, codec: &str) -> Option<f64> {
         let of = |figure: &&Figure| figure.part == "hostile" && figure.codec == codec;
         let mut figures = self.figures.iter().filter(of).peekable();
@@ -104,7 +104,7 @@ impl Codecs {
     }
 }
 
-/// What a reader must know of these figures.
+/// Returns what a reader must know of these figures.
 pub(super) fn note() -> String {
     "The least of many turns, codecs in turns, data in the second-level cache. The paper's machine is \
      an i5-6200U of 2015; what can be compared is the order and the ratio to memcpy."

@@ -89,7 +89,7 @@ fn place(order: &[usize], index: usize) -> Result<u64> {
     Ok(place as u64 + 1)
 }
 
-/// What the paper says of its figure, then and now.
+/// Shows what the paper says of its figure, then and now.
 fn claims(trips: &[Trip]) -> Result<Vec<Row>> {
     let of = |paper: &str| {
         let trip = trips.iter().find(|trip| trip.line.paper == paper);
@@ -126,7 +126,7 @@ fn claims(trips: &[Trip]) -> Result<Vec<Row>> {
     ])
 }
 
-/// The bars, as marks: the paper's order from left to right.
+/// Returns the bars, as marks: the paper's order from left to right.
 fn plot(trips: &[Trip]) -> Plot {
     let at = |of: fn(&Trip) -> f64| (1..).map(f64::from).zip(trips.iter().map(of)).collect();
     let names: Vec<&str> = trips.iter().map(|trip| trip.line.paper).collect();

@@ -64,7 +64,7 @@ fn run(_: &Run<'_>) -> Result<Outcome> {
     Ok(Outcome::committed(codecs.measurement, Findings { tables, plots, rows, notes }))
 }
 
-/// The two steps each way of codecs with structures of their own.
+/// Returns the two steps each way of codecs with structures of their own.
 fn phases(codecs: &Codecs) -> Table {
     let mut table = Table::new("phases", ["codec", "fill_us", "write_us", "parse_us", "normal_us"]);
     for name in codecs.names("phases") {
@@ -89,7 +89,7 @@ fn metrics(codecs: &Codecs) -> Result<Plot> {
     Ok(plot)
 }
 
-/// The bars that Tautline's own message is held to.
+/// Shows Tautline's own message beside what it should take.
 fn ours(codecs: &Codecs, memcpy: f64) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for (metric, aim) in [("encode", 2.4), ("decode", 1.1)] {

@@ -36,7 +36,7 @@ pub(super) struct Block {
     rng: ChaCha8Rng,
 }
 
-/// Is how many repair packets follow the source packets of a block.
+/// How many repair packets follow the source packets of a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Repairs {
     /// The same number each time.
@@ -45,7 +45,7 @@ pub(super) enum Repairs {
     Share(f64),
 }
 
-/// Is a block as the receiver has it.
+/// A block as the receiver has it.
 #[derive(Debug)]
 struct State {
     size: u64,
@@ -56,7 +56,7 @@ struct State {
     rank: u64,
 }
 
-/// Is a number of repair packets of one block, sent one after another.
+/// A number of repair packets of one block, sent one after another.
 #[derive(Debug)]
 struct Round {
     block: u64,
@@ -181,7 +181,7 @@ impl Block {
 }
 
 impl State {
-    /// Whether all source packets were sent once.
+    /// Returns whether all source packets were sent once.
     fn is_sent(&self) -> bool {
         self.came.len() as u64 == self.size
     }

@@ -12,7 +12,7 @@ use crate::plot::{Axis, Plot, Series};
 /// Source packets of a block.
 const SIZES: [u64; 8] = [2, 4, 8, 16, 32, 64, 128, 256];
 
-/// Is the mean delay, in ms, over the size of a block, and beside it the one without blocks.
+/// The mean delay, in ms, over the size of a block, and beside it the one without blocks.
 struct Curve {
     erasure_rate: f64,
     /// Repair packets per source packet.
@@ -141,7 +141,7 @@ fn against_streaming(run: &Run<'_>) -> Result<Outcome> {
     }))
 }
 
-/// Is what was measured of a [`Curve`].
+/// What was measured of a [`Curve`].
 struct Measured {
     blocks: Vec<Transfer>,
     other: Transfer,
@@ -188,7 +188,7 @@ fn block_rows(run: &Run<'_>, curve: &Curve, given: &Measured) -> Vec<Row> {
     points.map(row).collect()
 }
 
-/// The minimum that the paper shows: at k = 32 to 64.
+/// Judges the minimum that the paper shows: at k = 32 to 64.
 fn best_row(curve: &Curve, given: &Measured) -> Row {
     let means = SIZES.iter().zip(&given.blocks);
     let best = means.min_by(|a, b| a.1.mean_ms().total_cmp(&b.1.mean_ms()));

@@ -116,7 +116,7 @@ const RATES_REFERENCE: [(f64, [(f64, f64); 3]); 4] = [
 const COLUMNS: [&str; 6] =
     ["scheme", "burst_packets", "repair_per_source", "effective_code_rate", "mean_ms", "p99_ms"];
 
-/// Is how delay and rate of several schemes change with the repair packets sent anyway.
+/// How delay and rate of several schemes change with the repair packets sent anyway.
 struct Sweep {
     burst: f64,
     /// The streaming code first.
@@ -164,7 +164,7 @@ impl Sweep {
         self.curves.iter().find(|curve| curve.name == name).expect("a scheme of the sweep")
     }
 
-    /// The paper's claim: the streaming code is faster than the best block at any code rate.
+    /// Judges the paper's claim: the streaming code is faster than the best block at any code rate.
     fn advantage_row(&self, prefix: &str) -> Row {
         let (streaming, blocks) = self.curves.split_first().expect("the streaming code");
         let ratios = streaming.points.iter().filter_map(|(_, given)| {

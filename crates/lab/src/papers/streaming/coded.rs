@@ -93,7 +93,7 @@ impl Coded {
         }
     }
 
-    /// Whether what is on its way will not make up for what was missing a round trip ago and what
+    /// Returns whether what is on its way will not make up for what was missing a round trip ago and what
     /// is expected to be lost since.
     fn lacks(&self) -> bool {
         let Some(erasure_rate) = self.feedback else { return false };

@@ -49,7 +49,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
 
 const LOADS: [f64; 5] = [0.5, 0.6, 0.7, 0.8, 0.9];
 
-/// Is one line of the table.
+/// One line of the table.
 struct Line {
     erasure_rate: f64,
     published: [f64; 5],

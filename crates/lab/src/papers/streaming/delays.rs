@@ -1,6 +1,6 @@
 //! Many delays, counted by their number of slots.
 
-/// Is a collection of delays in slots.
+/// A collection of delays in slots.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Delays {
     /// How many have each delay.

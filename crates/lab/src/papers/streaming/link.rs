@@ -22,7 +22,7 @@ pub(super) const RTT_SLOTS: u64 = 125;
 /// The paper's file of 25 MB.
 pub(super) const FILE_PACKETS: u64 = 16_667;
 
-/// Is a way to get source packets over a link, with sender and receiver in one.
+/// A way to get source packets over a link, with sender and receiver in one.
 ///
 /// The sender's choices rest on what was received a round trip ago and before, never on more.
 pub(super) trait Scheme {
@@ -32,7 +32,7 @@ pub(super) trait Scheme {
     fn slot(&mut self, now: u64, erased: bool, log: &mut Log) -> Result<()>;
 }
 
-/// Is how much is sent.
+/// How much is sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Length {
     /// So many source packets, until all of them are delivered.
@@ -61,7 +61,7 @@ pub(super) fn transfer(
     Ok(log.transfer)
 }
 
-/// Is what a transfer gave.
+/// What a transfer gave.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Transfer {
     /// Of each source packet that was delivered.

@@ -57,7 +57,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     }))
 }
 
-/// Is a link, and the streams that are sent over it.
+/// A link, and the streams that are sent over it.
 struct Link {
     erasure_rate: f64,
     burst: f64,
@@ -234,7 +234,7 @@ fn stream_rows(run: &Run<'_>, links: &[Measured]) -> Vec<Row> {
     rows
 }
 
-/// The paper's "on the order of a magnitude or more", by what may stay lost: over the loads from
+/// Judges the paper's "on the order of a magnitude or more", by what may stay lost: over the loads from
 /// .4 up, below which blocks are of a few packets.
 fn advantage_rows(independent: &[&Measured]) -> Vec<Row> {
     let ratios = |target: usize| {
@@ -273,7 +273,7 @@ fn advantage_rows(independent: &[&Measured]) -> Vec<Row> {
 /// Of the claims about an advantage: l e.
 const LOAD_MIN: f64 = 0.4;
 
-/// The paper: the block code's delay is much more sensitive to bursts than the streaming code's.
+/// Judges what the paper says: the block code's delay is much more sensitive to bursts than the streaming code's.
 fn sensitivity_rows(links: &[Measured]) -> Vec<Row> {
     let at = |burst: f64| {
         let mut same = links.iter().filter(|measured| measured.link.burst == burst);

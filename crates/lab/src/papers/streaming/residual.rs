@@ -2,7 +2,7 @@
 
 use super::link::chain;
 
-/// Is a block of the size so far, and how many of its packets a link loses.
+/// A block of the size so far, and how many of its packets a link loses.
 ///
 /// Erasures as of [`chain`]; any k packets are taken to suffice. Exact: the number of losses among
 /// source packets, and then among repair packets, is followed slot by slot.
@@ -13,11 +13,11 @@ pub(super) struct BlockLosses {
     repairs: [Losses; 2],
 }
 
-/// Is the probability of each number of losses, by whether the last packet is lost.
+/// The probability of each number of losses, by whether the last packet is lost.
 struct Losses([Vec<f64>; 2]);
 
 impl BlockLosses {
-    /// A block without any packets.
+    /// Returns a block without any packets.
     pub(super) fn new(erasure_rate: f64, burst: f64) -> BlockLosses {
         BlockLosses {
             after: chain(erasure_rate, burst),

@@ -52,7 +52,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     }))
 }
 
-/// Is one way to send the file, and what is known of it.
+/// One way to send the file, and what is known of it.
 struct Case {
     name: &'static str,
     protection: Protection,

@@ -8,7 +8,7 @@ use super::coded::Coded;
 use super::link::{Erasures, FILE_PACKETS, Length, Scheme, Transfer, transfer};
 use crate::experiment::Run;
 
-/// Is how source packets are got over.
+/// How source packets are got over.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Protection {
     /// Retransmission alone.
@@ -19,7 +19,7 @@ pub(super) enum Protection {
     Stream(f64),
 }
 
-/// Is one point of an experiment: a protection on a link that erases.
+/// One point of an experiment: a protection on a link that erases.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trial {
     pub(super) protection: Protection,

@@ -78,7 +78,7 @@ fn size(up: u64, down: u64) -> Size {
     Size { up: ByteCount::new(up), down: ByteCount::new(down) }
 }
 
-/// The paper's second configuration: a 3G modem in the vehicle, the operator wired.
+/// Returns the paper's second configuration: a 3G modem in the vehicle, the operator wired.
 fn sweep(run: &Run<'_>) -> Sweep {
     let outage = Outage { every_s: 10.0, mean_ms: 250.0 };
     let of = |kbps, delay_ms| Config {
@@ -103,7 +103,7 @@ fn sweep(run: &Run<'_>) -> Sweep {
     }
 }
 
-/// What can be judged of the paper's numbers: whether they bear its conclusion.
+/// Returns what can be judged of the paper's numbers: whether they bear its conclusion.
 fn published_rows(up: u64, published: &[Column]) -> Vec<Row> {
     let end_to_end = |column: &Column| column.percent[2][CHOSEN_BY];
     let best = published.iter().reduce(|a, b| if end_to_end(b) > end_to_end(a) { b } else { a });

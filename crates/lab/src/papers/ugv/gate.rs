@@ -48,7 +48,7 @@ const MESSAGE_INTERVAL: Duration = Duration::from_micros(132_353);
 const SPIKE: f64 = 1000.0;
 const SPIKE_WITH_GATE: f64 = 400.0;
 
-/// Is one way to send video.
+/// One way to send video.
 struct Way {
     name: &'static str,
     carriage: fn() -> Carriage,
@@ -65,8 +65,8 @@ const WAYS: [Way; 3] = [
     Way { name: "Tautline as it is", carriage: || Carriage::Session(Box::default()), adapts: true },
 ];
 
-/// A session of which nothing is at work but the gate: a fixed rate far above the video's, no
-/// repair packets, nothing sent again.
+/// Returns the configuration in which nothing is at work but the gate: a fixed rate far above the
+/// video's, no repair packets, nothing sent again.
 fn gate_alone() -> tautline_transport::Config {
     let mut config = tautline_transport::Config {
         schedule: planner::Kind::TransmissionEnd,
@@ -83,7 +83,7 @@ fn gate_alone() -> tautline_transport::Config {
     config
 }
 
-/// One end's 3G modem: `up` is from it. The outages of its two directions are the same.
+/// Returns one end's 3G modem: `up` is from it. The outages of its two directions are the same.
 fn modem() -> Pair {
     let outage = Outage { every_s: OUTAGE_EVERY_S, mean_ms: OUTAGE_MEAN_MS };
     let of = |kbps, delay_ms| Config {
@@ -99,7 +99,7 @@ const UP_KBPS: u64 = 583;
 const OUTAGE_EVERY_S: f64 = 10.0;
 const OUTAGE_MEAN_MS: f64 = 500.0;
 
-/// Is what came of one way, over all runs.
+/// What came of one way, over all runs.
 struct Measured {
     name: &'static str,
     /// Latencies of each run's messages in ms, in the order of sending, with when they were sent.

@@ -1,6 +1,6 @@
 //! The paper's Tables 1 and 2, as printed.
 
-/// Is one column: a switchboard's packet size, and what was measured with it.
+/// One column: a switchboard's packet size, and what was measured with it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Column {
     /// Bytes from the switchboard to the vehicle.

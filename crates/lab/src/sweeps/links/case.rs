@@ -8,7 +8,7 @@ use tautline_units::{Duration, Instant};
 
 use super::drive::{Cut, Drive};
 
-/// Is one kind of trouble.
+/// One kind of trouble.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Case {
     /// None but the links' own.
@@ -26,7 +26,7 @@ impl Case {
     /// Every case.
     pub const ALL: [Self; 4] = [Self::Plain, Self::Blackout, Self::Swing, Self::Carriers];
 
-    /// The name in tables and on the command line.
+    /// Returns the name in tables and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Plain => "plain",

@@ -6,7 +6,7 @@ use tautline_transport::sender::planner::{self, Kind::*};
 use tautline_transport::sender::protect::Code;
 use tautline_units::Bitrate;
 
-/// Is one way of sending.
+/// One way of sending.
 #[derive(Clone, Copy, Debug)]
 pub struct Combo {
     /// `controller/schedule/code`.
@@ -17,14 +17,14 @@ pub struct Combo {
 }
 
 impl Combo {
-    /// The transport's configuration.
+    /// Returns the transport's configuration.
     pub fn transport(&self) -> Config {
         let mut config = Config::default();
         (self.configure)(&mut config);
         config
     }
 
-    /// Whether it codes 4 packets into 9 whatever happens: what the others are held against.
+    /// Returns whether it codes 4 packets into 9 whatever happens: what the others are held against.
     pub fn is_four_of_nine(&self) -> bool {
         self.name.ends_with("/4-of-9")
     }

@@ -89,7 +89,7 @@ pub(super) struct Carried {
 }
 
 impl Drive {
-    /// A run over `links` with everything else at its default: 30 s, 65 ms, 360 units a second.
+    /// Returns a run over `links` with everything else at its default: 30 s, 65 ms, 360 units a second.
     pub fn new(links: Vec<Pair>, transport: Config, seed: u64) -> Self {
         Self {
             links,
@@ -137,7 +137,7 @@ impl Drive {
         Ok((of(self, &trail), passages))
     }
 
-    /// The first cut, if there is one.
+    /// Returns the first cut, if there is one.
     pub(super) fn first_cut(&self) -> Option<Cut> {
         let mut steps = self.script.steps().iter();
         let (from, link) = steps.find_map(|(at, step)| match step {

@@ -135,7 +135,7 @@ fn outage(drive: &Drive, trail: &Trail, cut: Cut) -> Outage {
     }
 }
 
-/// The share of the time that lies between whole pictures too far apart.
+/// Returns the share of the time that lies between whole pictures too far apart.
 fn frozen(drive: &Drive, trail: &Trail, from: Instant, to: Instant) -> f64 {
     let usual = Duration::from_nanos(1_000_000_000 * PICTURE_UNITS as u64)
         / u32::try_from(drive.units_per_second.max(1)).unwrap_or(u32::MAX);

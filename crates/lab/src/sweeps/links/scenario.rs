@@ -12,7 +12,7 @@ use super::drive::Drive;
 use super::measure::Measures;
 use crate::experiment::Row;
 
-/// Is one scenario.
+/// One scenario.
 #[derive(Clone, Copy, Debug)]
 pub struct Scenario {
     /// Names it on the command line.
@@ -132,7 +132,7 @@ pub const ALL: &[Scenario] = &[
     },
 ];
 
-/// The units missed beyond one deadline after a cut, and the time to notice it.
+/// Returns the units missed beyond one deadline after a cut, and the time to notice it.
 fn outages(runs: &[Measures]) -> (Row, Row) {
     let outages = || runs.iter().filter_map(|run| run.outage);
     let beyond: u64 = outages().map(|outage| outage.missed_beyond).sum();

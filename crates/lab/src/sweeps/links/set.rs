@@ -11,7 +11,7 @@ use tautline_sim::preset::{Carrier, Preset};
 use tautline_sim::trace::{OPPORTUNITY_BYTES, Trace};
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
-/// Is a set of links by name.
+/// A set of links by name.
 #[derive(Clone, Debug)]
 pub struct Set {
     /// Names it in tables and on the command line.
@@ -19,7 +19,7 @@ pub struct Set {
     links: Vec<Source>,
 }
 
-/// Is where a link comes from.
+/// Where a link comes from.
 #[derive(Clone, Debug)]
 struct Source {
     name: String,
@@ -35,7 +35,7 @@ enum Kind {
 }
 
 impl Set {
-    /// The models' sets: driving LTE modems of two carriers, and wandering links.
+    /// Returns the models' sets: driving LTE modems of two carriers, and wandering links.
     pub fn models() -> Vec<Set> {
         let driving = |count: usize| {
             let carriers = [Carrier::A, Carrier::B, Carrier::A, Carrier::B];
@@ -60,7 +60,7 @@ impl Set {
         ]
     }
 
-    /// The recordings' sets: two, three and four links, and each four of five.
+    /// Returns the recordings' sets: two, three and four links, and each four of five.
     ///
     /// # Errors
     /// For a file that is missing in `folder`, or is no recording.
@@ -81,7 +81,7 @@ impl Set {
         Ok(sets)
     }
 
-    /// Every recording alone: the five and two more that are slower still.
+    /// Returns every recording alone: the five and two more that are slower still.
     ///
     /// # Errors
     /// As [`Set::recorded`].
@@ -91,7 +91,7 @@ impl Set {
         all.map(|recording| Ok(set(recording.load(folder)?))).collect()
     }
 
-    /// What a recorded link could carry between two instants of a run of that seed, IP and UDP
+    /// Returns what a recorded link could carry between two instants of a run of that seed, IP and UDP
     /// headers included; `None` for a model, and where there is no such link.
     pub fn capacity(
         &self,
@@ -111,22 +111,22 @@ impl Set {
         Some(ByteCount::new((chances(to) - chances(from)) * OPPORTUNITY_BYTES.get()))
     }
 
-    /// How many links there are.
+    /// Returns how many links there are.
     pub fn len(&self) -> usize {
         self.links.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.links.is_empty()
     }
 
-    /// The links' names, in order.
+    /// Returns the links' names, in order.
     pub fn link_names(&self) -> impl Iterator<Item = &str> {
         self.links.iter().map(|source| source.name.as_str())
     }
 
-    /// The links as a run of that seed meets them: every recording starts elsewhere.
+    /// Returns the links as a run of that seed meets them: every recording starts elsewhere.
     pub fn pairs(&self, seed: u64) -> Vec<Pair> {
         let pair = |(at, source): (usize, &Source)| source.pair(seed, at as u64);
         self.links.iter().enumerate().map(pair).collect()
@@ -143,7 +143,7 @@ impl Source {
     }
 }
 
-/// The recorded uplink behind a modem's queue; the way back is roomy.
+/// Returns the recorded uplink behind a modem's queue; the way back is roomy.
 fn recorded(trace: &Arc<Trace>, seed: u64, at: u64) -> Pair {
     let mut up = Config::of_trace(Arc::clone(trace)).with_delay(DELAY);
     up.queue_bytes = QUEUE_BYTES;
@@ -153,14 +153,14 @@ fn recorded(trace: &Arc<Trace>, seed: u64, at: u64) -> Pair {
     Pair { up, down: roomy() }
 }
 
-/// Where in its recording a link of that place starts.
+/// Returns where a link of that place starts in its recording.
 fn start_ms(trace: &Trace, seed: u64, at: u64) -> u64 {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(START_STREAM + at);
     rng.random_range(0..trace.period().as_millis() as u64)
 }
 
-/// The reference page's link: its capacity's logarithm wanders, its delay too.
+/// Returns the reference page's link: its capacity's logarithm wanders, its delay too.
 fn wandering(mbps: f64) -> Pair {
     let up = Config {
         rate_mbps: Some(mbps),

@@ -9,7 +9,7 @@ use super::sweep::Found;
 use crate::experiment::{Cell, Table};
 use crate::plot::{Axis, Plot, Series};
 
-/// Is one line of the summary: all seeds of one combo on one set, case and deadline.
+/// One line of the summary: all seeds of one combo on one set, case and deadline.
 #[derive(Clone, Debug)]
 pub struct Summary {
     /// The set.
@@ -125,13 +125,13 @@ fn line(runs: &[&Found], best: &[&Found]) -> Summary {
 }
 
 impl Summary {
-    /// The combo's name, and whether one link alone is meant.
+    /// Returns the combo's name, and whether one link alone is meant.
     pub fn label(&self) -> String {
         if self.alone { format!("{}, best link alone", self.combo) } else { self.combo.to_owned() }
     }
 }
 
-/// Every run as a table.
+/// Returns every run as a table.
 pub fn runs_table(found: &[Found]) -> Table {
     let mut table = Table::new(
         "runs",
@@ -199,7 +199,7 @@ pub fn runs_table(found: &[Found]) -> Table {
     table
 }
 
-/// The summary as a table.
+/// Returns the summary as a table.
 pub fn summary_table(lines: &[Summary]) -> Table {
     let mut table = Table::new(
         "summary",
@@ -247,7 +247,7 @@ pub fn summary_table(lines: &[Summary]) -> Table {
     table
 }
 
-/// One plot per set, case and deadline: goodput against share missed, a mark per combo; and one
+/// Returns one plot per set, case and deadline: goodput against share missed, a mark per combo; and one
 /// of the seconds' 5th percentile.
 pub fn plots(lines: &[Summary]) -> Vec<Plot> {
     let same =

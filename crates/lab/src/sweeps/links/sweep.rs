@@ -11,7 +11,7 @@ use super::set::Set;
 use crate::experiment::Progress;
 use crate::workers;
 
-/// Is what to compare, on what, and for how long.
+/// What to compare, on what, and for how long.
 #[derive(Clone, Debug)]
 pub struct Sweep {
     /// The ways of sending.
@@ -34,7 +34,7 @@ pub struct Sweep {
     pub threads: usize,
 }
 
-/// Is one run's place in a sweep, with what it showed.
+/// One run's place in a sweep, with what it showed.
 #[derive(Clone, Debug)]
 pub struct Found {
     /// [`Set::name`].
@@ -53,7 +53,7 @@ pub struct Found {
     pub measures: Measures,
 }
 
-/// Is one run to be made.
+/// One run to be made.
 struct Job<'a> {
     set: &'a Set,
     case: Case,
@@ -64,7 +64,7 @@ struct Job<'a> {
 }
 
 impl Sweep {
-    /// How many runs this is.
+    /// Returns how many runs this is.
     pub fn run_count(&self) -> usize {
         self.jobs().len()
     }

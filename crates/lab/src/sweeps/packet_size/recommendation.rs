@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{CHOSEN_BY, LIMITS, Size, Trial};
 
-/// Is a size, and what speaks for it.
+/// A size, and what speaks for it.
 ///
 /// The paper takes the largest share of messages within 250 ms, whatever the difference. Here sizes
 /// that cannot be told from the best are equal, and of these the one with the fewest bytes of
@@ -82,7 +82,7 @@ impl fmt::Display for Recommendation {
     }
 }
 
-/// Is a trial that has something to be judged by.
+/// A trial that has something to be judged by.
 struct Judged<'a> {
     trial: &'a Trial,
     within: f64,
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
     use crate::sweeps::packet_size::Round;
 
-    /// A trial of `bytes` with so many of 100 messages in time in each round.
+    /// Returns a trial of `bytes` with so many of 100 messages in time in each round.
     fn trial(bytes: u64, in_time: &[u64], overhead_percent: u64) -> Trial {
         let round = |in_time: &u64| {
             let mut round = Round::default();

@@ -8,7 +8,7 @@ use tautline_units::{Bitrate, ByteCount, Duration};
 use super::{Bins, Round, Size, Trial};
 use crate::relayed::{Carriage, LATEST, MESSAGE_BYTES, Seen, Sent, Setup};
 
-/// Is a sweep before it is made: the same rounds for every size.
+/// A sweep before it is made: the same rounds for every size.
 #[derive(Clone, Debug)]
 pub struct Sweep {
     /// The vehicle's link to the switchboard; up is from it.
@@ -33,7 +33,7 @@ pub struct Sweep {
     pub seed: u64,
 }
 
-/// Is what the three kinds of messages are.
+/// What the three kinds of messages are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ways {
     /// As the paper has it: datagrams from each end to the switchboard, and messages from the
@@ -45,7 +45,7 @@ pub enum Ways {
 }
 
 impl Sweep {
-    /// A sweep over one link, the operator being wired to the switchboard.
+    /// Returns a sweep over one link, the operator being wired to the switchboard.
     pub fn over(vehicle_link: Pair, rounds: u64, length: Duration, seed: u64) -> Self {
         Self {
             vehicle_link,
@@ -106,7 +106,7 @@ impl Sweep {
     }
 }
 
-/// A wired way to the switchboard, through copper and fibre: 15 ms and no end of capacity.
+/// Returns a wired way to the switchboard, through copper and fibre: 15 ms and no end of capacity.
 pub fn wired() -> Pair {
     let config = Config::of_rate(Bitrate::from_mbps(1_000));
     Pair::symmetric(config.with_delay(Duration::from_millis(15)))

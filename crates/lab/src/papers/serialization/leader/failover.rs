@@ -73,7 +73,7 @@ pub(super) fn run(run: &Run<'_>) -> Result<Outcome> {
     }))
 }
 
-/// One storm of faults; the number of reigns, if no two of them were at once.
+/// Makes one storm of faults and returns the number of reigns, if no two of them were at once.
 fn storm_of(seed: u64, heartbeat_ms: u64, trust: &Trust) -> Result<u64> {
     let mut trial = Trial::new(seed, Duration::from_millis(heartbeat_ms), true, trust)?;
     trial.storm(FAULTS_A_STORM);
@@ -82,7 +82,7 @@ fn storm_of(seed: u64, heartbeat_ms: u64, trust: &Trust) -> Result<u64> {
     Ok(trial.reign_count() as u64)
 }
 
-/// Milliseconds of so many failovers, and how long nobody acted in each, both sorted.
+/// Returns how long so many failovers took and nobody acted in each, both sorted, ms.
 fn failovers(seed: u64, heartbeat: u64, fault: Fault, count: u64) -> Result<(Vec<f64>, Vec<f64>)> {
     let (mut durations, mut unled) = (Vec::new(), Vec::new());
     for at in 0..count {
@@ -104,7 +104,7 @@ fn quantile(sorted: &[f64], share: f64) -> f64 {
     sorted.get((last as f64 * share).round() as usize).copied().unwrap_or(f64::NAN)
 }
 
-/// What a message may cost, and how soon a failure can be noticed for a thousandth of a core.
+/// Returns what a message may cost, and how soon a failure can be noticed for a thousandth of a core.
 fn budgets(ours: f64, rows: &mut Vec<Row>) -> Table {
     let mut table =
         Table::new("budget", ["codec", "message_us", "heartbeat_ms_at_least", "patience_ms"]);
@@ -176,7 +176,7 @@ const COLUMNS: [&str; 5] =
 mod tests {
     use super::*;
 
-    /// The first storm in which two act at once, as the checker tells it.
+    /// Returns the first storm in which two act at once, as the checker tells it.
     fn first_clash(trust: &Trust) -> Option<String> {
         let storms = (0..60).map(|seed| storm_of(seed, 10, trust));
         storms.filter_map(Result::err).map(|error| error.to_string()).next()

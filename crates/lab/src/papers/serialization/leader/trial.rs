@@ -216,7 +216,7 @@ impl Trial {
         })
     }
 
-    /// How many reigns there were.
+    /// Returns how many reigns there were.
     pub(super) fn reign_count(&self) -> usize {
         self.reigns.len()
     }
