@@ -46,10 +46,8 @@ const KEY: &str = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f7075
 
 #[test]
 fn a_missing_clip() {
-    for command in [&["demo", "--console", "127.0.0.1:0"][..], &["lab", "encoders"]] {
-        let words = complaint(&[command, &["--clip", "/no/such.mp4"]].concat());
-        assert!(words.contains("there is no clip /no/such.mp4"), "{words}");
-    }
+    let words = complaint(&["demo", "--console", "127.0.0.1:0", "--clip", "/no/such.mp4"]);
+    assert!(words.contains("there is no clip /no/such.mp4"), "{words}");
 }
 
 #[test]
@@ -159,28 +157,60 @@ fn a_transport_setting_out_of_bounds_is_named_once() {
 }
 
 #[test]
-fn a_status_or_probe_of_nothing_or_a_stranger() {
+fn a_status_of_nothing_or_a_stranger() {
+    let closed = {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.local_addr().unwrap().to_string()
+    };
+    let words = complaint(&["status", &closed]);
+    assert!(words.contains(&closed) && words.contains("nothing listens"), "{words}");
+    let address = stranger();
+    let words = complaint(&["status", &address]);
+    assert!(words.contains(&address), "{words}");
+}
+
+#[test]
+#[cfg(feature = "lab")]
+fn a_probe_of_nothing_or_a_stranger_and_a_missing_clip_of_the_lab() {
     let closed = {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.local_addr().unwrap().to_string()
     };
     let folder = Folder::new();
     let out = folder.path("out");
+    let out_text = out.to_str().unwrap();
     let probe = |at: &str| {
-        complaint(&[
-            "probe",
-            "mtu",
-            "--operator",
-            at,
-            "--sizes",
-            "400",
-            "--out",
-            out.to_str().unwrap(),
-        ])
+        complaint(&["probe", "mtu", "--operator", at, "--sizes", "400", "--out", out_text])
     };
-    for words in [complaint(&["status", &closed]), probe(&closed)] {
-        assert!(words.contains(&closed) && words.contains("nothing listens"), "{words}");
+    let words = probe(&closed);
+    assert!(words.contains(&closed) && words.contains("nothing listens"), "{words}");
+    let address = stranger();
+    let words = probe(&address);
+    assert!(words.contains(&address), "{words}");
+    assert!(!out.exists());
+    let words = complaint(&["lab", "encoders", "--clip", "/no/such.mp4"]);
+    assert!(words.contains("there is no clip /no/such.mp4"), "{words}");
+}
+
+#[test]
+#[cfg(not(feature = "lab"))]
+fn a_lab_or_an_encoder_that_this_binary_lacks() {
+    for arguments in [&["lab"][..], &["lab", "run", "all", "--quick"], &["probe", "mtu", "--help"]]
+    {
+        let words = complaint(arguments);
+        assert!(
+            words.contains("cargo build --release --package tautline --features lab"),
+            "{words}"
+        );
     }
+    if cfg!(not(feature = "openh264")) {
+        let words = complaint(&["demo", "--console", "127.0.0.1:0", "--encoder", "openh264"]);
+        assert!(words.contains("--package tautline --features openh264"), "{words}");
+    }
+}
+
+/// Returns the address of a server of something else.
+fn stranger() -> String {
     let stranger = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = stranger.local_addr().unwrap().to_string();
     std::thread::spawn(move || {
@@ -188,10 +218,7 @@ fn a_status_or_probe_of_nothing_or_a_stranger() {
             connection.unwrap().write_all(b"SSH-2.0-OpenSSH_10.0\r\n").unwrap();
         }
     });
-    for words in [complaint(&["status", &address]), probe(&address)] {
-        assert!(words.contains(&address), "{words}");
-    }
-    assert!(!out.exists());
+    address
 }
 
 /// A running switchboard that knows `operator-1` and `operator-2`, and no vehicle but `car-1`.
