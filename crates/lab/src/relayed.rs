@@ -93,7 +93,7 @@ impl Sent {
     }
 }
 
-/// A camera as a tele-operated vehicle of 2011 may have had it; the paper does not say. Ours: 15
+/// Returns a camera as a tele-operated vehicle of 2011 may have had it; the paper does not say. Ours: 15
 /// pictures a second, 480 kbit/s, a key picture every other second that is three times as large;
 /// its rate is set by hand.
 pub(crate) fn camera_of_2011() -> Media {

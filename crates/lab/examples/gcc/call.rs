@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::Result;
-use tautline_lab::sweeps::links::drive::{Passage, WARM_UP};
+use tautline_lab::sweeps::links::trail::{Passage, WARM_UP};
 use tautline_sim::link::Pair;
 use tautline_sim::world::{Clock, End, Node, Route, World};
 use tautline_units::Instant;

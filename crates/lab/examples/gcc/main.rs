@@ -18,8 +18,9 @@ use tautline_lab::experiment::Table;
 use tautline_lab::plot::{Axis, Plot, Series};
 use tautline_lab::record;
 use tautline_lab::sweeps::links::combo::{self, Combo};
-use tautline_lab::sweeps::links::drive::{Drive, Passage, WARM_UP};
+use tautline_lab::sweeps::links::drive::Drive;
 use tautline_lab::sweeps::links::set::Set;
+use tautline_lab::sweeps::links::trail::{Passage, WARM_UP};
 use tautline_units::Instant;
 
 /// Hold Tautline's rate control beside libwebrtc's on recorded links

@@ -10,7 +10,7 @@ use goog_cc::transport::{
 };
 use goog_cc::units::{DataRate, DataSize, Timestamp};
 use goog_cc::{GoogCcConfig, GoogCcNetworkController};
-use tautline_lab::sweeps::links::drive::Passage;
+use tautline_lab::sweeps::links::trail::Passage;
 use tautline_units::{ByteCount, Instant};
 
 use crate::feedback::Feedback;

@@ -14,3 +14,4 @@ pub mod scenario;
 pub mod set;
 pub mod summary;
 pub mod sweep;
+pub mod trail;

@@ -6,7 +6,8 @@ use tautline_sim::link::{Jitter, Pair};
 use tautline_sim::preset::{self, Carrier};
 use tautline_units::{Duration, Instant};
 
-use super::drive::{Cut, Drive};
+use super::drive::Drive;
+use super::trail::Cut;
 
 /// One kind of trouble.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

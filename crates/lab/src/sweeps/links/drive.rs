@@ -1,9 +1,7 @@
 //! One run: two sessions in a world, over given links, and what is seen of it.
 
-use std::collections::HashMap;
-
 use anyhow::Result;
-use tautline_scenario::measure::{self, Unit};
+use tautline_scenario::measure::units;
 use tautline_scenario::run::{Run, Setup};
 use tautline_scenario::script::{Script, Step};
 use tautline_scenario::traffic::{Commands, Media, Traffic};
@@ -12,8 +10,9 @@ use tautline_sim::world::{Clock, Direction};
 use tautline_transport::Config;
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
-use super::followed::{Departure, Followed, Sealed};
-use super::measure::{Measures, of};
+use super::followed::Followed;
+use super::measure::{self, Measures};
+use super::trail::{Carried, Cut, Passage, Trail, WARM_UP};
 
 /// One run, before it is made.
 #[derive(Clone, Debug)]
@@ -37,55 +36,6 @@ pub struct Drive {
     pub seed: u64,
     /// What happens to links.
     pub script: Script,
-}
-
-/// A link cut from one instant to another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cut {
-    /// The link, by its place in [`Drive::links`].
-    pub link: usize,
-    /// Its beginning.
-    pub from: Instant,
-    /// Its end.
-    pub to: Instant,
-}
-
-/// One datagram on its way from vehicle to operator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Passage {
-    /// When it left, in the world's time.
-    pub at: Instant,
-    /// UDP payload.
-    pub bytes: ByteCount,
-    /// Whether it held a media packet.
-    pub media: bool,
-    /// When it arrived, if it did.
-    pub arrived: Option<Instant>,
-}
-
-/// What was seen of a run.
-#[derive(Debug)]
-pub(super) struct Trail {
-    /// Every media unit that the vehicle handed over.
-    pub(super) units: Vec<Unit>,
-    /// Every instant at which a unit was due and the budget zero.
-    pub(super) pauses: Vec<Instant>,
-    pub(super) departures: Vec<Departure>,
-    arrivals: Vec<(Sealed, Instant)>,
-    /// Every command that the operator handed over.
-    pub(super) commands: Vec<Unit>,
-    /// Per link, what it took in the media's direction from the warm-up's end on.
-    pub(super) carried: Vec<Carried>,
-    /// A digest of everything that happened.
-    pub(super) digest: u64,
-}
-
-/// What a link took.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Carried {
-    pub(super) datagrams: u64,
-    /// UDP payload.
-    pub(super) bytes: ByteCount,
 }
 
 impl Drive {
@@ -114,7 +64,7 @@ impl Drive {
     /// # Errors
     /// For a transport or a link that cannot be configured so.
     pub fn run(&self) -> Result<Measures> {
-        Ok(of(self, &self.trail(!self.script.is_empty())?))
+        Ok(measure::of(&self.trail(!self.script.is_empty())?))
     }
 
     /// Makes the run, measures it, and gives every datagram of the session that left after the
@@ -124,21 +74,11 @@ impl Drive {
     /// As [`Drive::run`].
     pub fn run_following(&self) -> Result<(Measures, Vec<Passage>)> {
         let trail = self.trail(true)?;
-        let arrived: HashMap<Sealed, Instant> = trail.arrivals.iter().copied().collect();
-        let measured = Instant::ZERO + WARM_UP..Instant::ZERO + self.length;
-        let departures = trail.departures.iter().filter(|d| measured.contains(&d.at));
-        let passages = departures.map(|departure| Passage {
-            at: departure.at,
-            bytes: departure.bytes,
-            media: departure.media,
-            arrived: arrived.get(&departure.sealed).copied(),
-        });
-        let passages = passages.collect();
-        Ok((of(self, &trail), passages))
+        Ok((measure::of(&trail), trail.passages()))
     }
 
     /// Returns the first cut, if there is one.
-    pub(super) fn first_cut(&self) -> Option<Cut> {
+    fn first_cut(&self) -> Option<Cut> {
         let mut steps = self.script.steps().iter();
         let (from, link) = steps.find_map(|(at, step)| match step {
             Step::Cut(link) => Some((*at, *link)),
@@ -158,7 +98,25 @@ impl Drive {
         let after = carried(&run);
         // The last units have their time as well.
         run.until(end + self.deadline);
-        Ok(trail(&run, &before, &after))
+        let carried = before.iter().zip(after).map(|(before, after)| Carried {
+            datagrams: after.datagrams - before.datagrams,
+            bytes: after.bytes - before.bytes,
+        });
+        let (vehicle, operator) = (&run.vehicle().application, &run.operator().application);
+        let (sent, came) = (&vehicle.traffic, &operator.traffic);
+        Ok(Trail {
+            length: self.length,
+            deadline: self.deadline,
+            units_per_second: self.units_per_second,
+            cut: self.first_cut(),
+            units: units(&sent.media.offered, &came.media.received),
+            pauses: sent.pauses.clone(),
+            departures: vehicle.departures.clone(),
+            arrivals: operator.arrivals.clone(),
+            commands: units(&came.commands.offered, &sent.commands.received),
+            carried: carried.collect(),
+            digest: run.world.log().digest(),
+        })
     }
 
     fn start(&self, follows: bool) -> Result<Run<Followed>> {
@@ -187,25 +145,5 @@ fn carried(run: &Run<Followed>) -> Vec<Carried> {
     counters.map(|up| Carried { datagrams: up.pushed, bytes: up.pushed_bytes }).collect()
 }
 
-fn trail(run: &Run<Followed>, before: &[Carried], after: &[Carried]) -> Trail {
-    let carried = before.iter().zip(after).map(|(before, after)| Carried {
-        datagrams: after.datagrams - before.datagrams,
-        bytes: after.bytes - before.bytes,
-    });
-    let (vehicle, operator) = (&run.vehicle().application, &run.operator().application);
-    let (sent, came) = (&vehicle.traffic, &operator.traffic);
-    Trail {
-        units: measure::units(&sent.media.offered, &came.media.received),
-        pauses: sent.pauses.clone(),
-        departures: vehicle.departures.clone(),
-        arrivals: operator.arrivals.clone(),
-        commands: measure::units(&came.commands.offered, &sent.commands.received),
-        carried: carried.collect(),
-        digest: run.world.log().digest(),
-    }
-}
-
-/// Not measured: the first handshake, pings and steps of the rate control.
-pub const WARM_UP: Duration = Duration::from_secs(2);
 /// A unit's number.
 const UNIT_BYTES_MIN: ByteCount = ByteCount::new(8);

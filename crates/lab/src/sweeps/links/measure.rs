@@ -5,7 +5,7 @@ use tautline_scenario::measure::{
 };
 use tautline_units::{Duration, Instant};
 
-use super::drive::{Cut, Drive, Trail, WARM_UP};
+use super::trail::{Cut, Trail, WARM_UP};
 
 /// What one run showed, after its warm-up of two seconds.
 ///
@@ -62,8 +62,8 @@ pub struct Outage {
 }
 
 /// Measures a run.
-pub(super) fn of(drive: &Drive, trail: &Trail) -> Measures {
-    let (from, to) = (Instant::ZERO + WARM_UP, Instant::ZERO + drive.length);
+pub(super) fn of(trail: &Trail) -> Measures {
+    let (from, to) = (Instant::ZERO + WARM_UP, Instant::ZERO + trail.length);
     let seconds = to.since(from).as_secs_f64();
     let within = |at: Instant| (from..to).contains(&at);
     let mut windows = vec![0_u64; seconds as usize];
@@ -73,7 +73,7 @@ pub(super) fn of(drive: &Drive, trail: &Trail) -> Measures {
         offered += 1;
         refused += u64::from(unit.offered.accepted.is_none());
         delays.extend(unit.delay().map(millis));
-        match unit.on_time(drive.deadline) {
+        match unit.on_time(trail.deadline) {
             Some(_) => {
                 payload += unit.offered.bytes.get();
                 let second = unit.offered.at.since(from).as_secs() as usize;
@@ -90,7 +90,7 @@ pub(super) fn of(drive: &Drive, trail: &Trail) -> Measures {
     let came = |command: &&Unit| command.received.is_some_and(|received| within(received.at));
     let mut command_ms = delays_ms(trail.commands.iter().filter(came));
     let commands = trail.commands.iter().filter_map(|command| command.received);
-    let on_time = trail.units.iter().filter_map(|unit| unit.on_time(drive.deadline));
+    let on_time = trail.units.iter().filter_map(|unit| unit.on_time(trail.deadline));
     let share = |count: u64, of: u64| if of == 0 { 0.0 } else { count as f64 / of as f64 };
     Measures {
         goodput_mbps: payload as f64 * 8.0 / 1e6 / seconds,
@@ -102,30 +102,30 @@ pub(super) fn of(drive: &Drive, trail: &Trail) -> Measures {
         overhead: wire as f64 / payload as f64,
         delay_ms: [0.5, 0.95, 0.99, 1.0].map(|q| quantile(&mut delays, q)),
         gap_ms: millis(longest_gap(on_time, from..to)),
-        frozen: frozen(drive, trail, from, to),
+        frozen: frozen(trail, from, to),
         datagrams: trail.carried.iter().map(|carried| carried.datagrams).collect(),
         command_p99_ms: quantile(&mut command_ms, 0.99),
         command_gap_ms: millis(longest_gap(commands.map(|received| received.at), from..to)),
-        outage: drive.first_cut().map(|cut| outage(drive, trail, cut)),
+        outage: trail.cut.map(|cut| outage(trail, cut)),
         digest: trail.digest,
     }
 }
 
-fn outage(drive: &Drive, trail: &Trail, cut: Cut) -> Outage {
+fn outage(trail: &Trail, cut: Cut) -> Outage {
     let of_link = || trail.departures.iter().filter(|d| d.media && usize::from(d.link) == cut.link);
     let carried = |from: Instant, to: Instant| -> u64 {
         of_link().filter(|d| (from..to).contains(&d.at)).map(|d| d.bytes.get()).sum()
     };
     let before = carried(cut.from - FORMER, cut.from) as f64 / FORMER.as_secs_f64();
     let last = of_link().rev().find(|d| (cut.from..cut.to).contains(&d.at));
-    let end = Instant::ZERO + drive.length;
+    let end = Instant::ZERO + trail.length;
     let mut at = cut.to + CARRIES;
     while at < end && (carried(at - CARRIES, at) as f64) < before / 2.0 * CARRIES.as_secs_f64() {
         at += STEP;
     }
-    let beyond = cut.from + drive.deadline..cut.to;
+    let beyond = cut.from + trail.deadline..cut.to;
     let missed =
-        units_within(&trail.units, beyond).filter(|unit| unit.on_time(drive.deadline).is_none());
+        units_within(&trail.units, beyond).filter(|unit| unit.on_time(trail.deadline).is_none());
     let in_use = before > 0.0;
     let notice_ms = last.map_or(0.0, |last| millis(last.at.since(cut.from)));
     Outage {
@@ -136,12 +136,12 @@ fn outage(drive: &Drive, trail: &Trail, cut: Cut) -> Outage {
 }
 
 /// Returns the share of the time that lies between whole pictures too far apart.
-fn frozen(drive: &Drive, trail: &Trail, from: Instant, to: Instant) -> f64 {
+fn frozen(trail: &Trail, from: Instant, to: Instant) -> f64 {
     let usual = Duration::from_nanos(1_000_000_000 * PICTURE_UNITS as u64)
-        / u32::try_from(drive.units_per_second.max(1)).unwrap_or(u32::MAX);
+        / u32::try_from(trail.units_per_second.max(1)).unwrap_or(u32::MAX);
     let bound = (usual * 3).max(usual + Duration::from_millis(150));
     let whole = trail.units.chunks_exact(PICTURE_UNITS).filter_map(|picture| {
-        let came = picture.iter().map(|unit| unit.on_time(drive.deadline));
+        let came = picture.iter().map(|unit| unit.on_time(trail.deadline));
         came.collect::<Option<Vec<Instant>>>()?.into_iter().max()
     });
     let frozen = gaps(whole, from..to).into_iter().filter(|gap| *gap > bound);
