@@ -30,6 +30,7 @@ FUZZ_BYTES := 4096
 FEATURES ?=
 # All that needs no library of others: `make test` builds everything once, with these.
 FEATURES_TESTED := quorum
+TEST := cargo test --workspace --locked --features "$(FEATURES_TESTED)"
 X86_FEATURES := +ssse3,+avx2,+gfni,+avx512f,+avx512bw
 BINARY := $(or $(CARGO_TARGET_DIR),target)/release/tautline
 
@@ -110,6 +111,7 @@ loss: build
 	cd console && TAUTLINE=$(abspath $(BINARY)) PICTURES=$(PICTURES) node --test e2e/decode.test.mjs
 
 build: console
+	@$(if $(FEATURES),./setup nasm)
 	cargo build --release --package tautline --features "$(FEATURES)"
 
 console: console/dist/index.html
@@ -121,9 +123,9 @@ console/node_modules/.package-lock.json: console/package-lock.json | tools
 console/dist/index.html: console/node_modules/.package-lock.json $(shell find console/src console/index.html console/*.json console/*.ts -type f 2>/dev/null)
 	cd console && npm run --silent build
 
-# What a fresh machine lacks: a C++ compiler for the H.264 encoder and nasm for its speed.
+# What a fresh machine lacks; openh264, in every feature, is fast by nasm alone.
 tools:
-	@./setup c++ nasm
+	@./setup c++
 
 lint: console bare outside
 	cargo fmt --all --check
@@ -133,7 +135,7 @@ lint: console bare outside
 
 # What stands outside the workspace, and outside its default features, still fits it.
 outside:
-	@./setup c++ isal x264
+	@./setup c++ nasm isal x264
 	cargo clippy --locked --package tautline --all-targets -- -D warnings
 	cargo clippy --locked --package tautline --features lab -- -D warnings
 	cargo clippy --locked --package tautline-video --features x264 --all-targets -- -D warnings
@@ -156,9 +158,8 @@ deny:
 	cargo deny --all-features --locked check --hide-inclusion-graph licenses bans sources
 
 # `cargo test` alone counts as ignored what needs more than this workspace; here it runs.
-unit: TEST := cargo test --workspace --locked --features "$(FEATURES_TESTED)"
 unit: console
-	@./setup c++ ffmpeg flatbuffers
+	@./setup c++ nasm ffmpeg flatbuffers
 	$(TEST)
 	$(TEST) --test readers -- --ignored
 	@if unshare -rn ip link >/dev/null 2>&1; then \
@@ -169,8 +170,9 @@ unit: console
 	else echo "not run: the tests on recordings need those in ../shared/data"; fi
 	cd console && npm test --silent
 
-# The binary that `unit` has built: another profile would build everything once more.
+# The binary that `unit` has built: another profile, or another set of features, would build much once
+# more. One of its own tests brings it.
 browser: console
 	@./setup ffmpeg chromium
-	cargo build --locked --package tautline --features "$(FEATURES_TESTED)"
+	$(TEST) --test restart --no-run
 	cd console && TAUTLINE=$(abspath $(or $(CARGO_TARGET_DIR),target))/debug/tautline npm run --silent e2e
