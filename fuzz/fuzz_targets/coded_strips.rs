@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use tautline_fuzz::Input;
 use tautline_units::ByteCount;
-use tautline_video::avc::{Config, Healing, Joiner, Shape, StripEncoder};
+use tautline_video::avc::{Config, LossRecovery, Joiner, Shape, StripEncoder};
 use tautline_video::{
     Concealer, Encoder, Picture, QuantizerEncoder, Quantizers, Refresh, SliceKind,
 };
@@ -13,13 +13,13 @@ use tautline_video::{
 fuzz_target!(|bytes: &[u8]| code(&mut Input(bytes)));
 
 fn code(input: &mut Input<'_>) {
-    let healing = match input.up_to(5) {
-        0 => Healing::Idr,
-        1 => Healing::Sweep { period: input.byte() },
-        2 => Healing::Columns { spacing: input.byte() },
-        3 => Healing::OnLoss { period: input.byte() },
-        4 => Healing::Acknowledged { references: input.byte() },
-        _ => Healing::Recall { references: input.byte() },
+    let loss_recovery = match input.up_to(5) {
+        0 => LossRecovery::Idr,
+        1 => LossRecovery::IntraRefresh { period: input.byte() },
+        2 => LossRecovery::IntraColumns { spacing: input.byte() },
+        3 => LossRecovery::IntraRefreshOnLoss { period: input.byte() },
+        4 => LossRecovery::AcknowledgedReferences { references: input.byte() },
+        _ => LossRecovery::ReferenceSelection { references: input.byte() },
     };
     let (width, height) = (16 * (1 + input.up_to(5)), 16 * (1 + input.up_to(2)));
     let joinable = input.byte() & 1 == 1;
@@ -28,7 +28,7 @@ fn code(input: &mut Input<'_>) {
         height,
         cropped: [usize::from(input.byte()), usize::from(input.byte())],
         pictures_per_second: input.byte().into(),
-        healing,
+        loss_recovery,
         joinable,
     };
     let Ok(mut encoder) = StripEncoder::new(config) else { return };
@@ -41,7 +41,7 @@ fn code(input: &mut Input<'_>) {
         let picture = picture(input, width, height);
         let refresh = match input.up_to(5) {
             0 => Refresh::Idr,
-            1 => Refresh::Heal,
+            1 => Refresh::Recover,
             _ => Refresh::No,
         };
         let coded = match input.up_to(4) {

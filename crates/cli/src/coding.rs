@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use anyhow::ensure;
 use clap::Args;
-use tautline_vehicle::{Coder, Config, Healing, PathBack};
+use tautline_vehicle::{Coder, Config, LossRecovery, PathBack};
 
 use crate::settings::set;
 
@@ -14,15 +14,17 @@ pub(crate) struct Coding {
     /// Encoder of the strips: own or openh264 [default: own]
     #[arg(long, env = "TAUTLINE_ENCODER", value_name = "NAME")]
     encoder: Option<Coder>,
-    /// What our own encoder does about losses: idr, sweep, columns, on-loss, acknowledged or recall
-    /// [default: recall]
-    #[arg(long, env = "TAUTLINE_HEALING", value_name = "WAY")]
-    healing: Option<Healing>,
-    /// Pictures that a sweep takes, and columns from one that is refreshed to the next, 2 to 250
-    /// [default: 8]
+    /// What our own encoder does about lost slices: idr, intra-refresh, intra-columns,
+    /// intra-refresh-on-loss, acknowledged-references or reference-selection
+    /// [default: reference-selection]
+    #[arg(long, env = "TAUTLINE_LOSS_RECOVERY", value_name = "WAY")]
+    loss_recovery: Option<LossRecovery>,
+    /// Pictures that an intra refresh takes, and columns from one that is refreshed to the next, 2 to
+    /// 250 [default: 8]
     #[arg(long, value_name = "PICTURES")]
     refresh_period: Option<u8>,
-    /// How many pictures back one may refer with acknowledged and recall, 1 to 16 [default: 16]
+    /// How many pictures back one may refer with acknowledged-references and reference-selection, 1 to
+    /// 16 [default: 16]
     #[arg(long, value_name = "PICTURES")]
     references: Option<u8>,
     /// Have our own encoder make strips that an operator's --record also joins to whole pictures, for
@@ -30,8 +32,8 @@ pub(crate) struct Coding {
     /// rate at the same quality, most where much moves up or down from strip to strip
     #[arg(long)]
     joinable: bool,
-    /// What follows a pause without any link: heal, each strip in its encoder's own way, or idr
-    /// [default: heal]
+    /// What follows a pause without any link: recover, each strip in its encoder's own way, or idr
+    /// [default: recover]
     #[arg(long, value_name = "WAY")]
     path_back: Option<PathBack>,
 }
@@ -40,7 +42,7 @@ impl Coding {
     /// Puts what is given into the settings.
     pub(crate) fn set(&self, config: &mut Config) {
         set(&mut config.encoder, self.encoder);
-        set(&mut config.healing, self.healing);
+        set(&mut config.loss_recovery, self.loss_recovery);
         set(&mut config.refresh_period, self.refresh_period);
         set(&mut config.references, self.references);
         set(&mut config.joinable, self.joinable.then_some(true));
@@ -72,7 +74,7 @@ impl Coding {
             }
         };
         line("encoder", self.encoder.map(|name| format!("\"{name}\"")));
-        line("healing", self.healing.map(|name| format!("\"{name}\"")));
+        line("loss_recovery", self.loss_recovery.map(|name| format!("\"{name}\"")));
         line("refresh_period", self.refresh_period.map(|count| count.to_string()));
         line("references", self.references.map(|count| count.to_string()));
         line("joinable", self.joinable.then(|| "true".into()));
@@ -95,8 +97,15 @@ mod tests {
 
     #[test]
     fn flags_and_file_say_the_same() {
-        let flags =
-            ["tautline", "--encoder", "own", "--healing", "on-loss", "--refresh-period", "5"];
+        let flags = [
+            "tautline",
+            "--encoder",
+            "own",
+            "--loss-recovery",
+            "intra-refresh-on-loss",
+            "--refresh-period",
+            "5",
+        ];
         let flags =
             flags.into_iter().chain(["--references", "3", "--path-back", "idr", "--joinable"]);
         let coding = Flags::try_parse_from(flags).unwrap().coding;
@@ -106,8 +115,14 @@ mod tests {
         assert_eq!(flagged.backend(), filed.backend());
         assert!(filed.joinable);
         assert_eq!(
-            (filed.encoder, filed.healing, filed.refresh_period, filed.references, filed.path_back),
-            (Coder::Own, Healing::OnLoss, 5, 3, PathBack::Idr)
+            (
+                filed.encoder,
+                filed.loss_recovery,
+                filed.refresh_period,
+                filed.references,
+                filed.path_back
+            ),
+            (Coder::Own, LossRecovery::IntraRefreshOnLoss, 5, 3, PathBack::Idr)
         );
     }
 

@@ -63,7 +63,7 @@ mod tests {
     use std::time::Duration;
 
     use tautline_units::{ByteCount, Instant};
-    use tautline_video::avc::Healing;
+    use tautline_video::avc::LossRecovery;
     use tautline_video::{Backend, Encoder, Picture, Refresh, Slice, SliceKind};
     use tokio::sync::mpsc;
 
@@ -96,7 +96,7 @@ mod tests {
         }
 
         fn encoders(layout: &Layout) -> Vec<Box<dyn Encoder>> {
-            let backend = Backend::Avc(Healing::Idr);
+            let backend = Backend::Avc(LossRecovery::Idr);
             let height = |strip| layout.strip_rows(strip).len();
             let open = |strip| backend.open(layout.width(), height(strip), 30).unwrap();
             (0..Layout::STRIP_COUNT).map(open).collect()

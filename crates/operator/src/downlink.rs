@@ -184,7 +184,7 @@ impl Strip {
     }
 
     fn needs_idr(&self) -> bool {
-        self.concealer.is_damaged() && (!self.heals || self.since_lost > HEALING_MAX)
+        self.concealer.is_corrupt() && (!self.heals || self.since_lost > HEALING_MAX)
     }
 
     fn report(&self) -> Option<StripReport> {
@@ -242,7 +242,7 @@ impl Strip {
             let (kind, bytes) = (SliceKind::Skip, AccessUnit::from(bytes.as_slice()));
             show(Shown { slice: Slice { picture, kind, bytes, ..held.slice }, is_whole: false });
         }
-        let was_damaged = self.concealer.is_damaged();
+        let was_corrupt = self.concealer.is_corrupt();
         let renumbered = match self.concealer.take(parsed) {
             Some(Cow::Borrowed(_)) => None,
             Some(Cow::Owned(bytes)) => Some(AccessUnit::from(bytes.as_slice())),
@@ -258,12 +258,12 @@ impl Strip {
         if let Some(history) = slice.history {
             self.concealer.follows_from(history);
         }
-        let is_whole = !self.concealer.is_damaged();
+        let is_whole = !self.concealer.is_corrupt();
         self.newest = Some(picture);
         self.since_lost = self.since_lost.saturating_add(1);
         if is_whole {
             self.whole = Some(picture);
-        } else if !was_damaged {
+        } else if !was_corrupt {
             // It follows from none that came: an IDR before it was lost.
             (self.lost, self.since_lost) = (Some(picture), 0);
         }

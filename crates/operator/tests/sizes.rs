@@ -14,7 +14,7 @@ use tautline_operator::recorder::{Entry, INDEX, PICTURES, Recorder};
 use tautline_units::{Bitrate, Instant};
 use tautline_vehicle::camera::{self, Counters, Outlet};
 use tautline_vehicle::encode::{Meter, Turn, Wishes};
-use tautline_video::avc::Healing;
+use tautline_video::avc::LossRecovery;
 use tautline_video::openh264::StripDecoder;
 use tautline_video::{Backend, Decoder, Error, Layout, Picture, Sensor, Slice, SliceKind};
 
@@ -56,7 +56,7 @@ fn slices_of(layout: Layout, pictures: usize) -> Vec<Slice> {
     let wishes = Arc::new(Wishes::new());
     wishes.set_budget(Bitrate::from_mbps(4), clock.now());
     let (outlet, queues, give_back) = Outlet::new(2, wishes.clone());
-    let turns = Turn::all(Backend::JoinableAvc(Healing::Idr), &layout, 2, 30.0).unwrap();
+    let turns = Turn::all(Backend::JoinableAvc(LossRecovery::Idr), &layout, 2, 30.0).unwrap();
     let (meter, counters, stop) = (Meter::default(), Counters::default(), AtomicBool::new(false));
     let (sender, slices) = channel();
     std::thread::scope(|scope| {

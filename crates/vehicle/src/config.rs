@@ -36,11 +36,11 @@ pub struct Config {
     pub pictures_per_second: f64,
     /// How the strips are coded.
     pub encoder: Coder,
-    /// What our own encoder does about losses.
-    pub healing: Healing,
-    /// Pictures of a sweep, and columns from one that is refreshed to the next.
+    /// What our own encoder does about lost slices.
+    pub loss_recovery: LossRecovery,
+    /// Pictures of an intra refresh, and columns from one that is refreshed to the next.
     pub refresh_period: u8,
-    /// How many pictures back one may refer, where acknowledged ones are.
+    /// How many pictures back one may refer, with reference picture selection.
     pub references: u8,
     /// Whether our own encoder makes strips that an operator can record as whole pictures.
     pub joinable: bool,
@@ -69,7 +69,7 @@ impl Default for Config {
             camera: None,
             pictures_per_second: 60.0,
             encoder: Coder::default(),
-            healing: Healing::default(),
+            loss_recovery: LossRecovery::default(),
             refresh_period: 8,
             references: 16,
             joinable: false,
@@ -136,18 +136,22 @@ impl Config {
     /// Returns the encoder of a strip.
     pub fn backend(&self) -> Backend {
         let (period, references) = (self.refresh_period, self.references);
-        let healing = match self.healing {
-            Healing::Idr => avc::Healing::Idr,
-            Healing::Sweep => avc::Healing::Sweep { period },
-            Healing::Columns => avc::Healing::Columns { spacing: period },
-            Healing::OnLoss => avc::Healing::OnLoss { period },
-            Healing::Acknowledged => avc::Healing::Acknowledged { references },
-            Healing::Recall => avc::Healing::Recall { references },
+        let loss_recovery = match self.loss_recovery {
+            LossRecovery::Idr => avc::LossRecovery::Idr,
+            LossRecovery::IntraRefresh => avc::LossRecovery::IntraRefresh { period },
+            LossRecovery::IntraColumns => avc::LossRecovery::IntraColumns { spacing: period },
+            LossRecovery::IntraRefreshOnLoss => avc::LossRecovery::IntraRefreshOnLoss { period },
+            LossRecovery::AcknowledgedReferences => {
+                avc::LossRecovery::AcknowledgedReferences { references }
+            }
+            LossRecovery::ReferenceSelection => {
+                avc::LossRecovery::ReferenceSelection { references }
+            }
         };
         match self.encoder {
             Coder::Openh264 => Backend::Openh264,
-            Coder::Own if self.joinable => Backend::JoinableAvc(healing),
-            Coder::Own => Backend::Avc(healing),
+            Coder::Own if self.joinable => Backend::JoinableAvc(loss_recovery),
+            Coder::Own => Backend::Avc(loss_recovery),
         }
     }
 
@@ -208,33 +212,34 @@ pub enum Coder {
     /// By Tautline's own encoder.
     #[default]
     Own,
-    /// By Cisco's library: it heals by IDRs.
+    /// By Cisco's library: it recovers from losses by IDRs.
     Openh264,
 }
 
 named!(Coder: "own" Own, "openh264" Openh264);
 
-/// What Tautline's own encoder does about losses: see [`avc::Healing`].
+/// Loss recovery of Tautline's own encoder: see [`avc::LossRecovery`].
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Healing {
+pub enum LossRecovery {
     /// An IDR for each loss that is reported.
     Idr,
     /// A band of refreshed columns that crosses the picture, again and again.
-    Sweep,
+    IntraRefresh,
     /// Refreshed columns all over the picture, which move by one each time.
-    Columns,
-    /// One sweep for each loss that is reported.
-    OnLoss,
+    IntraColumns,
+    /// One intra refresh for each loss that is reported.
+    IntraRefreshOnLoss,
     /// Prediction from acknowledged pictures alone.
-    Acknowledged,
+    AcknowledgedReferences,
     /// Prediction from an acknowledged picture once for each loss that is reported.
     #[default]
-    Recall,
+    ReferenceSelection,
 }
 
-named!(Healing: "idr" Idr, "sweep" Sweep, "columns" Columns, "on-loss" OnLoss,
-    "acknowledged" Acknowledged, "recall" Recall);
+named!(LossRecovery: "idr" Idr, "intra-refresh" IntraRefresh, "intra-columns" IntraColumns,
+    "intra-refresh-on-loss" IntraRefreshOnLoss, "acknowledged-references" AcknowledgedReferences,
+    "reference-selection" ReferenceSelection);
 
 /// What follows a pause in which nothing could be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
@@ -255,22 +260,39 @@ mod tests {
 
     #[test]
     fn what_codes_a_strip_is_named() {
-        let named = |encoder: &str, healing: &str| {
-            let (encoder, healing) = (encoder.parse().unwrap(), healing.parse().unwrap());
-            Config { encoder, healing, ..Config::default() }.backend()
+        let named = |encoder: &str, loss_recovery: &str| {
+            let (encoder, loss_recovery) =
+                (encoder.parse().unwrap(), loss_recovery.parse().unwrap());
+            Config { encoder, loss_recovery, ..Config::default() }.backend()
         };
-        assert_eq!(named("openh264", "sweep"), Backend::Openh264);
-        assert_eq!(named("own", "on-loss"), Backend::Avc(avc::Healing::OnLoss { period: 8 }));
-        assert_eq!(named("own", "recall"), Backend::Avc(avc::Healing::Recall { references: 16 }));
+        assert_eq!(named("openh264", "intra-refresh"), Backend::Openh264);
+        assert_eq!(
+            named("own", "intra-refresh-on-loss"),
+            Backend::Avc(avc::LossRecovery::IntraRefreshOnLoss { period: 8 })
+        );
+        assert_eq!(
+            named("own", "reference-selection"),
+            Backend::Avc(avc::LossRecovery::ReferenceSelection { references: 16 })
+        );
         let encoder = Coder::Openh264;
         let joinable = Config { encoder, joinable: true, ..Config::default() };
         assert!(joinable.validate().unwrap_err().to_string().contains("--encoder own"));
         let joinable = Config { encoder: Coder::Own, ..joinable };
-        assert!(matches!(joinable.backend(), Backend::JoinableAvc(avc::Healing::Recall { .. })));
+        assert!(matches!(
+            joinable.backend(),
+            Backend::JoinableAvc(avc::LossRecovery::ReferenceSelection { .. })
+        ));
         let refused = "x265".parse::<Coder>().unwrap_err().to_string();
         assert_eq!(refused, "\"x265\" is none of own, openh264");
-        for name in ["idr", "sweep", "columns", "on-loss", "acknowledged", "recall"] {
-            assert_eq!(name.parse::<Healing>().unwrap().to_string(), name);
+        for name in [
+            "idr",
+            "intra-refresh",
+            "intra-columns",
+            "intra-refresh-on-loss",
+            "acknowledged-references",
+            "reference-selection",
+        ] {
+            assert_eq!(name.parse::<LossRecovery>().unwrap().to_string(), name);
         }
     }
 }

@@ -99,7 +99,7 @@ impl Turn {
                     wishes.refresh(1 << strip);
                 }
             }
-            self.strips[strip / self.turn_count].settle();
+            self.strips[strip / self.turn_count].finish_reconstruction();
             // A buffer more or less: the camera makes a new one when none comes back.
             if let Some(rows) = readout.into_rows() {
                 let _ = give_back.try_send(rows);

@@ -27,7 +27,7 @@ use tautline_net::stats::Latest;
 use tautline_transport::crypto::Identity;
 use tautline_video::Sensor;
 
-pub use config::{Coder, Config, Healing, PathBack};
+pub use config::{Coder, Config, LossRecovery, PathBack};
 
 use crate::actuators::Actuators;
 use crate::camera::Outlet;

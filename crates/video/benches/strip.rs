@@ -46,7 +46,7 @@ fn encode_predicted(bencher: Bencher<'_, '_>, budget: u64) {
 #[divan::bench(args = BUDGETS, sample_count = 400, sample_size = 1)]
 fn encode_predicted_own(bencher: Bencher<'_, '_>, budget: u64) {
     let pictures = pictures();
-    let backend = Backend::Avc(avc::Healing::Idr);
+    let backend = Backend::Avc(avc::LossRecovery::Idr);
     let mut encoder = backend.open(WIDTH, HEIGHT, 60).expect("a valid size");
     let mut next = (0..pictures.len()).cycle();
     bencher.counter(BytesCount::new(WIDTH * HEIGHT * 3 / 2)).bench_local(|| {

@@ -2,14 +2,14 @@ use std::fmt;
 
 use crate::{Encoder, Error, QuantizerEncoder};
 
-/// Which encoder codes a strip.
+/// Choice of the encoder of a strip.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Backend {
     /// Tautline's own, with what it does about losses.
-    Avc(crate::avc::Healing),
+    Avc(crate::avc::LossRecovery),
     /// The same with strips that can be joined: see [`Config::joinable`](crate::avc::Config::joinable).
-    JoinableAvc(crate::avc::Healing),
+    JoinableAvc(crate::avc::LossRecovery),
     /// Cisco's library, in a build with the feature `openh264`.
     Openh264,
     /// VideoLAN's library.
@@ -18,23 +18,23 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// Every backend that this build has, in its plainest form.
+    /// Returns every backend that this build has, in its plainest form.
     pub fn all() -> Vec<Self> {
         vec![
             #[cfg(feature = "openh264")]
             Self::Openh264,
             #[cfg(feature = "x264")]
             Self::X264(crate::x264::Settings::default()),
-            Self::Avc(crate::avc::Healing::Idr),
+            Self::Avc(crate::avc::LossRecovery::Idr),
         ]
     }
 
-    /// The backends of this build that refresh a strip within about `period` pictures without being
+    /// Returns the backends of this build that refresh a strip within about `period` pictures without being
     /// asked, again and again.
     pub fn refreshing(period: u8) -> Vec<Self> {
         vec![
-            Self::Avc(crate::avc::Healing::Sweep { period }),
-            Self::Avc(crate::avc::Healing::Columns { spacing: period }),
+            Self::Avc(crate::avc::LossRecovery::IntraRefresh { period }),
+            Self::Avc(crate::avc::LossRecovery::IntraColumns { spacing: period }),
             #[cfg(feature = "x264")]
             Self::X264(crate::x264::Settings { refresh_period: period, ..Default::default() }),
         ]
@@ -45,7 +45,7 @@ impl Backend {
         self != Self::Openh264 || cfg!(feature = "openh264")
     }
 
-    /// An encoder of strips of `width` by `height` pixels, `pictures_per_second` of them.
+    /// Makes an encoder of strips of `width` by `height` pixels, `pictures_per_second` of them.
     ///
     /// # Errors
     /// As the backend's own constructor: [`Error::Dimensions`], [`Error::Invalid`] for the rate, or
@@ -70,13 +70,13 @@ impl Backend {
         pictures_per_second: u32,
     ) -> Result<Box<dyn QuantizerEncoder>, Error> {
         match self {
-            Self::Avc(healing) | Self::JoinableAvc(healing) => {
+            Self::Avc(loss_recovery) | Self::JoinableAvc(loss_recovery) => {
                 let config = crate::avc::Config {
                     width,
                     height,
                     cropped: [0, 0],
                     pictures_per_second,
-                    healing,
+                    loss_recovery,
                     joinable: matches!(self, Self::JoinableAvc(_)),
                 };
                 Ok(Box::new(crate::avc::StripEncoder::new(config)?))
@@ -103,8 +103,8 @@ impl Backend {
 impl fmt::Display for Backend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Avc(healing) => write!(f, "own{healing}"),
-            Self::JoinableAvc(healing) => write!(f, "own{healing} joinable"),
+            Self::Avc(loss_recovery) => write!(f, "own{loss_recovery}"),
+            Self::JoinableAvc(loss_recovery) => write!(f, "own{loss_recovery} joinable"),
             Self::Openh264 => f.write_str("openh264"),
             #[cfg(feature = "x264")]
             Self::X264(settings) => {
@@ -114,7 +114,7 @@ impl fmt::Display for Backend {
                 }
                 match settings.refresh_period {
                     0 => Ok(()),
-                    period => write!(f, " sweep {period}"),
+                    period => write!(f, " intra refresh {period}"),
                 }
             }
         }

@@ -8,7 +8,7 @@ use crate::h264::slice_header::{self, SliceHeader};
 use crate::layout::MACROBLOCK;
 use crate::{Encoded, Error};
 
-/// Keeps one strip's stream whole for its decoder when slices are lost.
+/// Loss concealment of one strip: a stream without holes for its decoder when slices are lost.
 ///
 /// Every access unit that arrives goes through [`take`](Self::take), in picture order, and every
 /// one that does not is replaced by [`skip`](Self::skip): a P slice in which every macroblock is
@@ -18,7 +18,7 @@ use crate::{Encoded, Error};
 /// 30 pictures.
 ///
 /// What follows a loss is predicted from a picture that never came, so the strip
-/// [is damaged](Self::is_damaged) until the next IDR arrives, or a picture of which it is
+/// [is corrupt](Self::is_corrupt) until the next IDR arrives, or a picture of which it is
 /// [known](Self::follows_from) that nothing it follows from was lost.
 #[derive(Clone, Default, Debug)]
 pub struct Concealer {
@@ -27,7 +27,7 @@ pub struct Concealer {
 }
 
 impl Concealer {
-    /// A concealer that has seen nothing yet.
+    /// Makes a concealer that has seen nothing yet.
     pub fn new() -> Self {
         Self::default()
     }
@@ -35,7 +35,7 @@ impl Concealer {
     /// Reads the headers of an access unit that arrived, once for all that is asked of it.
     ///
     /// # Errors
-    /// If the access unit is damaged, or uses a part of H.264 that is not supported, or needs
+    /// If the access unit is malformed, or uses a part of H.264 that is not supported, or needs
     /// parameter sets that have not come. It must not be handed on.
     pub fn parse<'a>(&self, access_unit: &'a [u8]) -> Result<ParsedAccessUnit<'a>, Error> {
         let units = nal::split(access_unit)?;
@@ -89,7 +89,7 @@ impl Concealer {
         Ok(self.take(parsed))
     }
 
-    /// An access unit that repeats the strip as it was last shown, in place of a lost one.
+    /// Returns an access unit that repeats the strip as it was last shown, in place of a lost one.
     ///
     /// To be called once for each picture that does not come; the next picture that does then
     /// continues after it. `None` before the first IDR.
@@ -122,21 +122,21 @@ impl Concealer {
     }
 
     /// Takes note of the history of the picture that [`take`](Self::take) took last
-    /// ([`Encoded::history`]): where none of those was lost, the strip is healed.
+    /// ([`Encoded::history`]): where none of those was lost, the strip is clean again.
     pub fn follows_from(&mut self, history: u8) {
         if let Some(stream) = &mut self.stream
             && history < Encoded::LONG
             && stream.unbroken > u32::from(history)
         {
-            stream.damaged = false;
+            stream.corrupt = false;
         }
     }
 
-    /// Whether the strip may differ from what the encoder has.
+    /// Whether the strip is corrupt: it may differ from what the encoder has.
     ///
-    /// True before the first IDR and from a loss until it has healed.
-    pub fn is_damaged(&self) -> bool {
-        self.stream.as_ref().is_none_or(|stream| stream.damaged)
+    /// True before the first IDR and from a loss until the encoder has recovered from it.
+    pub fn is_corrupt(&self) -> bool {
+        self.stream.as_ref().is_none_or(|stream| stream.corrupt)
     }
 
     /// Returns the strip's width and height in pixels, as its parameter sets tell them.
@@ -149,7 +149,7 @@ impl Concealer {
         Some((columns as usize * MACROBLOCK, rows as usize * MACROBLOCK))
     }
 
-    /// The strip's codec string for WebCodecs and MSE (RFC 6381), such as `avc1.42C01F`.
+    /// Returns the strip's codec string for WebCodecs and MSE (RFC 6381), such as `avc1.42C01F`.
     ///
     /// `None` before the first IDR.
     pub fn codec(&self) -> Option<String> {
@@ -205,7 +205,7 @@ impl Parameters {
     }
 }
 
-/// What an access unit's slices say of their picture.
+/// Facts of a picture that its access unit's slices tell.
 #[derive(Clone, Debug)]
 struct CodedPicture {
     is_idr: bool,
@@ -268,7 +268,7 @@ struct Stream {
     follows: bool,
     /// Pictures that came in a row, up to the last one.
     unbroken: u32,
-    damaged: bool,
+    corrupt: bool,
 }
 
 impl Stream {
@@ -283,7 +283,7 @@ impl Stream {
             order_step: 2,
             follows: true,
             unbroken: 1,
-            damaged: false,
+            corrupt: false,
         }
     }
 
@@ -294,7 +294,7 @@ impl Stream {
         let expected = self.next(self.coded, self.order_step);
         self.unbroken = self.unbroken.saturating_add(1);
         if came.frame != expected.frame || !same_format {
-            (self.unbroken, self.damaged) = (1, true);
+            (self.unbroken, self.corrupt) = (1, true);
         } else if self.follows {
             self.order_step = came.order.wrapping_sub(self.coded.order) & self.order_mask();
         }
@@ -310,7 +310,7 @@ impl Stream {
         self.coded = self.next(self.coded, self.order_step);
         self.shown = self.next(self.shown, self.order_step);
         self.follows = false;
-        (self.unbroken, self.damaged) = (0, true);
+        (self.unbroken, self.corrupt) = (0, true);
     }
 
     fn next(&self, numbers: Numbers, order_step: u32) -> Numbers {
@@ -329,7 +329,7 @@ impl Stream {
     }
 }
 
-/// How a slice header counts its picture.
+/// Numbers by which a slice header counts its picture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Numbers {
     /// frame_num
@@ -348,7 +348,7 @@ fn is_slice(unit: &NalUnit<'_>) -> bool {
     matches!(unit.kind(), nal::kind::SLICE | nal::kind::IDR_SLICE)
 }
 
-/// A copy of an access unit whose slices carry `shown` as their numbers.
+/// Returns a copy of an access unit whose slices carry `shown` as their numbers.
 fn renumber(units: &[NalUnit<'_>], picture: &CodedPicture, shown: Numbers) -> Vec<u8> {
     let mut out = Vec::new();
     for unit in units {

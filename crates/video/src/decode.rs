@@ -1,6 +1,6 @@
 use crate::{Error, Picture};
 
-/// Decodes one strip: one access unit in, one picture out, without delay.
+/// Decoder of one strip: one access unit in, one picture out, without delay.
 pub trait Decoder: Send {
     /// Decodes one access unit in Annex B form.
     ///

@@ -4,19 +4,19 @@ use crate::{AccessUnit, Error, Picture, SliceKind};
 
 /// A strip's rows while the sensor reads them.
 pub trait Rows {
-    /// Waits until the first `count` rows have been read, or all, and gives the strip: rows further
-    /// down may still be of an earlier picture.
+    /// Waits until the first `count` rows have been read, or all, and gives the strip: what stands in
+    /// rows further down means nothing yet.
     fn read(&mut self, count: usize) -> &Picture;
 }
 
-/// A strip that has been read whole.
+/// Rows of a strip that has been read to its end.
 impl Rows for &Picture {
     fn read(&mut self, _count: usize) -> &Picture {
         self
     }
 }
 
-/// Codes one strip, picture by picture.
+/// Encoder of one strip, picture by picture.
 ///
 /// The strip is an H.264 stream of its own. Every picture refers to the one before it alone, and
 /// none is held back: what goes in comes out at once.
@@ -24,7 +24,7 @@ pub trait Encoder: Send {
     /// Codes the strip's next picture into about `budget` bytes.
     ///
     /// The budget may change at every call, by any factor. Sizes follow it in the mean; a single
-    /// slice may be larger, as may one that carries a whole refreshed strip.
+    /// slice may be larger, as may an IDR.
     ///
     /// # Errors
     /// [`Error::SizeMismatch`] if `rows` has not the encoder's size; [`Error::Encoder`] if the
@@ -52,10 +52,10 @@ pub trait Encoder: Send {
 
     /// Does the work on the last picture that the next one needs and its slice did not: of use
     /// between sending a slice and having the next rows. Without it the next picture begins with it.
-    fn settle(&mut self) {}
+    fn finish_reconstruction(&mut self) {}
 }
 
-/// Codes one strip at quantizers that are told: to measure what a quantizer costs and gives.
+/// Encoder of one strip at quantizers that are told: to measure what a quantizer costs and gives.
 pub trait QuantizerEncoder: Encoder {
     /// Codes the strip's next picture at `quantizers`, whatever its size becomes.
     ///
@@ -82,21 +82,21 @@ impl Quantizers {
     /// The coarsest quantizer that H.264 has for 8 bits.
     pub const MAX: u8 = 51;
 
-    /// The same quantizer for both.
+    /// Returns the same quantizer for both.
     pub const fn both(qp: u8) -> Self {
         Self { intra: qp, predicted: qp }
     }
 }
 
-/// Whether a picture must be decodable without any before it.
+/// Encoder control of one picture: what it may be predicted from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refresh {
     /// Predict from the picture before, if there is one.
     No,
     /// Code an IDR with its parameter sets.
     Idr,
-    /// A loss was reported: begin to heal it in the encoder's own way, with an IDR if it has none.
-    Heal,
+    /// Recover from a loss that was reported, in the encoder's own way; with an IDR if it has none.
+    Recover,
 }
 
 /// One coded picture of a strip.

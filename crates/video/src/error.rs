@@ -1,4 +1,4 @@
-/// What can go wrong with pictures and their coding.
+/// Failures of pictures and their coding.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -5,7 +5,7 @@ use crate::Error;
 /// The side of a macroblock in luma pixels.
 pub(crate) const MACROBLOCK: usize = 16;
 
-/// How a picture is cut into strips: whole macroblock rows, as equal as possible.
+/// Partition of a picture into strips: whole macroblock rows, as equal as possible.
 ///
 /// Strip `i` of `k`, of `n` macroblock rows, begins at row `i * n / k`, rounded down: 7, 8, 7, 8, 7, 8
 /// for six of the 45 of a 1280x720 picture.
@@ -21,8 +21,8 @@ impl Layout {
     /// time, as in the first paper, section IV.
     pub const STRIP_COUNT: usize = 6;
 
-    /// The layout of pictures of `width` by `height` pixels in [`STRIP_COUNT`](Self::STRIP_COUNT)
-    /// strips.
+    /// Returns the layout of pictures of `width` by `height` pixels in
+    /// [`STRIP_COUNT`](Self::STRIP_COUNT) strips.
     ///
     /// # Errors
     /// As [`with_strips`](Self::with_strips).
@@ -39,7 +39,7 @@ impl Layout {
         Self::of(width - width % MACROBLOCK, height - height % MACROBLOCK)
     }
 
-    /// The layout of pictures of `width` by `height` pixels in `strips` strips.
+    /// Returns the layout of pictures of `width` by `height` pixels in `strips` strips.
     ///
     /// # Errors
     /// [`Error::Dimensions`] unless both sides are multiples of 16 from 16 to 8192;
@@ -63,7 +63,7 @@ impl Layout {
         self.width
     }
 
-    /// Rows of the picture.
+    /// Returns rows of the picture.
     pub fn height(&self) -> usize {
         self.height
     }
@@ -73,7 +73,7 @@ impl Layout {
         self.strips
     }
 
-    /// The pixel rows of strip `strip`, counted from the top of the picture.
+    /// Returns the pixel rows of strip `strip`, counted from the top of the picture.
     ///
     /// # Panics
     /// If `strip` is not below [`strip_count`](Self::strip_count).

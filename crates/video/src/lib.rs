@@ -8,6 +8,8 @@
 mod access_unit;
 pub mod avc;
 mod backend;
+#[cfg(any(feature = "openh264", feature = "x264"))]
+mod budgeted;
 mod conceal;
 mod decode;
 mod encode;
@@ -27,8 +29,6 @@ mod quantizer;
 mod sensor;
 mod slice;
 pub mod stamp;
-#[cfg(any(feature = "openh264", feature = "x264"))]
-mod strip;
 #[cfg(feature = "x264")]
 pub mod x264;
 

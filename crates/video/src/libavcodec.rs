@@ -8,7 +8,7 @@ use ffmpeg_next::util::frame::Video as Frame;
 
 use crate::{Decoder, Error, Picture};
 
-/// Decodes one strip with libavcodec, on the calling thread.
+/// libavcodec's decoder for one strip, on the calling thread.
 ///
 /// It conceals nothing by itself: that is the [`Concealer`](crate::Concealer)'s part. With one access
 /// unit a call it gives each picture at once. libavcodec told to take single slices
@@ -20,7 +20,7 @@ pub struct StripDecoder {
 }
 
 impl StripDecoder {
-    /// A decoder that waits for its first IDR.
+    /// Makes a decoder that waits for its first IDR.
     ///
     /// # Errors
     /// [`Error::Decoder`] if the library has no H.264 decoder, or no memory for it.

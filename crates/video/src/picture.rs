@@ -16,7 +16,7 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// A black picture of `width` by `height` pixels.
+    /// Makes a black picture of `width` by `height` pixels.
     ///
     /// # Errors
     /// [`Error::Dimensions`] unless both are multiples of 16 between 16 and 8192.
@@ -45,27 +45,27 @@ impl Picture {
         self.height
     }
 
-    /// The luma plane, row by row.
+    /// Returns the luma plane, row by row.
     pub fn luma(&self) -> &[u8] {
         &self.luma
     }
 
-    /// The blue-difference plane, half as wide and half as high.
+    /// Returns the blue-difference plane, half as wide and half as high.
     pub fn cb(&self) -> &[u8] {
         &self.cb
     }
 
-    /// The red-difference plane, half as wide and half as high.
+    /// Returns the red-difference plane, half as wide and half as high.
     pub fn cr(&self) -> &[u8] {
         &self.cr
     }
 
-    /// The three planes (luma, cb, cr) to write to.
+    /// Returns the three planes (luma, cb, cr) to write to.
     pub fn planes_mut(&mut self) -> (&mut [u8], &mut [u8], &mut [u8]) {
         (&mut self.luma, &mut self.cb, &mut self.cr)
     }
 
-    /// A copy of the rows `rows`, as a picture of its own.
+    /// Returns a copy of the rows `rows`, as a picture of its own.
     ///
     /// # Errors
     /// [`Error::Rows`] unless the rows are whole macroblock rows of this picture, at least one.

@@ -2,7 +2,7 @@
 
 use crate::{Error, Picture};
 
-/// How a camera lays out its pixels; all limited-range YUV in 8 bits, rows without padding.
+/// Layout of a camera's pixels; all limited-range YUV in 8 bits, rows without padding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
     /// 4:2:2, two pixels in four bytes: luma, blue, luma, red.
@@ -14,7 +14,8 @@ pub enum Format {
 }
 
 impl Format {
-    /// The bytes of a picture of `width` by `height` pixels, or `None` unless both are even.
+    /// Returns the bytes of a picture of `width` by `height` pixels, or `None` unless both are
+    /// even.
     pub fn bytes(self, width: usize, height: usize) -> Option<usize> {
         if !width.is_multiple_of(2) || !height.is_multiple_of(2) {
             return None;

@@ -2,7 +2,7 @@ use tautline_units::ByteCount;
 
 use crate::{Error, Quantizers};
 
-/// Which quantizers make slices of a size: the first paper's look-up table ([LTE] IV.B).
+/// Look-up table of the quantizers that make slices of a size ([LTE] IV.B).
 ///
 /// Made from the mean sizes of real video; what a single slice takes differs by a factor of 2.7 (99th
 /// percentile).
@@ -13,14 +13,15 @@ pub struct QpTable {
 }
 
 impl QpTable {
-    /// A table of mean sizes; `None` without any. Of equal sizes the first counts.
+    /// Makes a table of mean sizes; `None` without any. Of equal sizes the first counts.
     pub fn new(mut entries: Vec<(ByteCount, Quantizers)>) -> Option<Self> {
         entries.sort_by_key(|(bytes, _)| *bytes);
         entries.dedup_by_key(|(bytes, _)| *bytes);
         (!entries.is_empty()).then_some(Self { entries })
     }
 
-    /// The quantizers of the largest size that does not exceed `budget`, or else of the smallest.
+    /// Returns the quantizers of the largest size that does not exceed `budget`, or else of the
+    /// smallest.
     pub fn look_up(&self, budget: ByteCount) -> Quantizers {
         let above = self.entries.partition_point(|(bytes, _)| *bytes <= budget);
         self.entries[above.saturating_sub(1)].1
@@ -31,7 +32,8 @@ impl QpTable {
         self.entries.iter().copied()
     }
 
-    /// The table as CSV: a line of names, then a line each of bytes and the quantizers of I and P.
+    /// Returns the table as CSV: a line of names, then a line each of bytes and the quantizers of I
+    /// and P.
     pub fn to_csv(&self) -> String {
         let mut csv = format!("{HEAD}\n");
         for (bytes, Quantizers { intra, predicted }) in self.entries() {

@@ -6,7 +6,7 @@ pub use bjontegaard::{Point, bd_rate};
 
 use crate::{Error, Picture};
 
-/// The peak signal-to-noise ratio of the luma planes in dB; infinity for equal ones.
+/// Returns the peak signal-to-noise ratio of the luma planes in dB; infinity for equal ones.
 ///
 /// # Errors
 /// [`Error::SizeMismatch`] if the pictures differ in size.
@@ -15,7 +15,7 @@ pub fn psnr(picture: &Picture, reference: &Picture) -> Result<f64, Error> {
     Ok(decibels(mean_square(picture.luma(), reference.luma())))
 }
 
-/// The sum of the squared differences of the luma planes.
+/// Returns the sum of the squared differences of the luma planes.
 ///
 /// # Errors
 /// [`Error::SizeMismatch`] if the pictures differ in size.
@@ -24,7 +24,8 @@ pub fn squared_error(picture: &Picture, reference: &Picture) -> Result<u64, Erro
     Ok(squares(picture.luma(), reference.luma()))
 }
 
-/// The peak signal-to-noise ratio of all three planes in dB, luma weighing six parts of eight.
+/// Returns the peak signal-to-noise ratio of all three planes in dB, luma weighing six parts of
+/// eight.
 ///
 /// # Errors
 /// [`Error::SizeMismatch`] if the pictures differ in size.
@@ -36,7 +37,7 @@ pub fn psnr_weighted(picture: &Picture, reference: &Picture) -> Result<f64, Erro
     Ok((6.0 * luma + cb + cr) / 8.0)
 }
 
-/// The structural similarity of the luma planes, 1 for equal ones.
+/// Returns the structural similarity of the luma planes, 1 for equal ones.
 ///
 /// The mean over windows of 8x8 pixels, 4 apart, with uniform weights and the constants of Wang et
 /// al. (2004): `(0.01 * 255)^2` and `(0.03 * 255)^2`. Pictures' sides are at least 16, so there is
@@ -84,16 +85,16 @@ fn mean_square(a: &[u8], b: &[u8]) -> f64 {
     squares(a, b) as f64 / a.len() as f64
 }
 
-/// The sum of squared differences: of some samples at a time in 32 bits, which compilers make
-/// vectors of.
+/// Returns the sum of squared differences: of some samples at a time in 32 bits, which compilers
+/// make vectors of.
 fn squares(a: &[u8], b: &[u8]) -> u64 {
     let square = |(&a, &b): (&u8, &u8)| u32::from(a.abs_diff(b)).pow(2);
     let sum = |(a, b): (&[u8], &[u8])| u64::from(a.iter().zip(b).map(square).sum::<u32>());
     a.chunks(SQUARES).zip(b.chunks(SQUARES)).map(sum).sum()
 }
 
-/// The peak signal-to-noise ratio in dB of samples whose squared errors have this mean; infinity for
-/// none.
+/// Returns the peak signal-to-noise ratio in dB of samples whose squared errors have this mean;
+/// infinity for none.
 pub fn decibels(mean_square: f64) -> f64 {
     10.0 * (255.0 * 255.0 / mean_square).log10()
 }

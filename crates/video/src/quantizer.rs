@@ -40,7 +40,7 @@ pub(crate) struct Quantizer {
 }
 
 impl Quantizer {
-    /// The model of a strip of which nothing is known.
+    /// Returns the model of a strip of which nothing is known.
     pub(crate) fn new(width: usize, height: usize) -> Self {
         let macroblocks = (width / 16 * (height / 16)) as f64;
         Self {
@@ -69,7 +69,7 @@ impl Quantizer {
         self.samples = samples;
     }
 
-    /// The quantizer of a predicted slice of about `budget`.
+    /// Returns the quantizer of a predicted slice of about `budget`.
     pub(crate) fn for_predicted(&self, budget: ByteCount) -> i32 {
         let target = (self.target(budget) - self.fixed()).max(1.0).log2();
         let miss = |qp: i32| (self.level() + self.change - self.fall(qp) - target).abs();
@@ -88,7 +88,7 @@ impl Quantizer {
         self.levels[usize::from(self.still)] += LEARNING * surprise.max(-1.0);
     }
 
-    /// The quantizer of an IDR slice of about [`INTRA_BUDGETS`] budgets.
+    /// Returns the quantizer of an IDR slice of about [`INTRA_BUDGETS`] budgets.
     pub(crate) fn for_intra(&self, activity: &Activity, budget: ByteCount) -> i32 {
         let allowed = budget.get() as f64 * INTRA_BUDGETS / self.intra_scale;
         (QP_MIN..QP_MAX).find(|&qp| activity.bytes(qp) <= allowed).unwrap_or(QP_MAX)
@@ -109,7 +109,7 @@ impl Quantizer {
     }
 
     /// Books a slice that is sent.
-    pub(crate) fn settle(&mut self, qp: i32, size: ByteCount, budget: ByteCount) {
+    pub(crate) fn slice_done(&mut self, qp: i32, size: ByteCount, budget: ByteCount) {
         self.last_qp = qp;
         let budget = budget.get() as f64;
         // Little is saved up, so that a quiet strip cannot burst; an IDR's excess is paid back.
@@ -120,19 +120,20 @@ impl Quantizer {
         self.levels[usize::from(self.still)]
     }
 
-    /// The bytes to aim at: the budget, less a share of the debt.
+    /// Returns the bytes to aim at: the budget, less a share of the debt.
     fn target(&self, budget: ByteCount) -> f64 {
         let budget = budget.get() as f64;
         (budget - self.debt / PAYBACK_SLICES).clamp(0.5 * budget, 1.2 * budget)
     }
 
-    /// The octaves by which `qp` makes a predicted slice smaller than QP 0 would.
+    /// Returns the octaves by which `qp` makes a predicted slice smaller than QP 0 would.
     fn fall(&self, qp: i32) -> f64 {
         let step = (qp - self.last_qp).clamp(-FINER_STEP, FINER_STEP);
         f64::from(qp) / 6.0 + f64::from(step) / 10.0
     }
 
-    /// Bytes of a predicted slice whatever its quantizer: headers and runs of skipped macroblocks.
+    /// Returns bytes of a predicted slice whatever its quantizer: headers and runs of skipped
+    /// macroblocks.
     fn fixed(&self) -> f64 {
         8.0 + self.macroblocks / 64.0
     }
@@ -170,7 +171,7 @@ mod tests {
             let qp = quantizer.for_predicted(budget);
             let size = ByteCount::new(bytes(qp) as u64);
             quantizer.predicted_done(qp, size);
-            quantizer.settle(qp, size, budget);
+            quantizer.slice_done(qp, size, budget);
             sizes.push(size.get());
         }
         sizes
@@ -191,7 +192,7 @@ mod tests {
         for budget in [ByteCount::ZERO, ByteCount::new(1)] {
             assert_eq!(quantizer.for_predicted(budget), 51);
             quantizer.predicted_done(51, ByteCount::new(500));
-            quantizer.settle(51, ByteCount::new(500), budget);
+            quantizer.slice_done(51, ByteCount::new(500), budget);
         }
         let quantizer = Quantizer::new(1280, 128);
         let huge = quantizer.for_predicted(ByteCount::new(u64::MAX));

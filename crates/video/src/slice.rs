@@ -4,7 +4,7 @@ use tautline_units::Instant;
 
 use crate::{AccessUnit, Error, Layout};
 
-/// How a slice is coded.
+/// Kind of a coded slice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SliceKind {
     /// Without any picture before it, with its parameter sets.
@@ -16,7 +16,7 @@ pub enum SliceKind {
 }
 
 impl SliceKind {
-    /// The number of this kind on the wire: 0 IDR, 1 predicted, 2 skip.
+    /// Returns the number of this kind on the wire: 0 IDR, 1 predicted, 2 skip.
     pub const fn number(self) -> u8 {
         match self {
             Self::Idr => 0,
@@ -25,7 +25,7 @@ impl SliceKind {
         }
     }
 
-    /// The kind with this number on the wire.
+    /// Returns the kind with this number on the wire.
     pub const fn from_number(number: u8) -> Option<Self> {
         match number {
             0 => Some(Self::Idr),

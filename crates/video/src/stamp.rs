@@ -65,12 +65,12 @@ pub fn read(luma: &[u8], stride: usize) -> Option<u32> {
     (cells == pattern(value)).then_some(value)
 }
 
-/// The cells of `value`, the first in bit 41, white as 1.
+/// Returns the cells of `value`, the first in bit 41, white as 1.
 fn pattern(value: u32) -> u64 {
     0b10 << 40 | u64::from(value) << 8 | u64::from(checksum(value))
 }
 
-/// CRC-8 with polynomial 0x07 and initial value 0.
+/// Returns CRC-8 with polynomial 0x07 and initial value 0.
 fn checksum(value: u32) -> u8 {
     value.to_be_bytes().iter().fold(0, |crc, byte| {
         (0..8).fold(crc ^ byte, |crc, _| crc << 1 ^ if crc & 0x80 == 0 { 0 } else { 0x07 })

@@ -11,24 +11,24 @@ use std::fmt;
 use tautline_units::ByteCount;
 
 use self::native::Native;
-use crate::strip::Coder;
+use crate::budgeted::Budgeted;
 use crate::{Encoded, Encoder, Error, Picture, QuantizerEncoder, Quantizers, Refresh};
 
-/// Codes one strip with x264: one slice a picture, one reference, one thread, no delay.
+/// x264 for one strip: one slice a picture, one reference, one thread, no delay.
 ///
 /// Sizes follow the budget as those of openh264 do, so that the two can be compared. Quantizers
 /// below 11 are taken as 11. What is refreshed takes the predicted quantizer.
 pub struct StripEncoder {
-    coder: Coder<Native>,
+    coder: Budgeted<Native>,
 }
 
-/// How x264 codes.
+/// Parameters of x264.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Settings {
     /// Time against quality.
     pub preset: Preset,
-    /// Pictures in which a contiguous sweep of intra columns crosses the strip; 0 for none. x264
-    /// does not keep what is refreshed from reading what is not, so healing takes longer.
+    /// Pictures in which intra refresh, a contiguous band of intra columns, crosses the strip; 0 for
+    /// none. x264 does not keep what is refreshed from reading what is not, so recovery takes longer.
     pub refresh_period: u8,
     /// CABAC in the place of CAVLC: main profile, and no stream for the
     /// [`Concealer`](crate::Concealer).
@@ -68,7 +68,7 @@ impl Default for Settings {
 }
 
 impl StripEncoder {
-    /// An encoder of strips of `width` by `height` pixels, `pictures_per_second` of them.
+    /// Makes an encoder of strips of `width` by `height` pixels, `pictures_per_second` of them.
     ///
     /// # Errors
     /// [`Error::Dimensions`] unless both sides are multiples of 16 from 16 to 8192;
@@ -88,7 +88,7 @@ impl StripEncoder {
             return Err(Error::Invalid { what: "picture rate", value });
         }
         let native = Native::new(width, height, pictures_per_second, settings)?;
-        Ok(Self { coder: Coder::new(native, width, height) })
+        Ok(Self { coder: Budgeted::new(native, width, height) })
     }
 }
 

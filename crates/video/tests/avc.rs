@@ -12,7 +12,7 @@ use openh264::decoder::{Decoder as Native, DecoderConfig, Flush};
 use openh264::formats::YUVSource;
 use scene::Scene;
 use tautline_units::ByteCount;
-use tautline_video::avc::{Config, Healing, StripEncoder};
+use tautline_video::avc::{Config, LossRecovery, StripEncoder};
 use tautline_video::{
     Encoded, Encoder, Error, Picture, QuantizerEncoder, Quantizers, Refresh, SliceKind,
 };
@@ -141,7 +141,7 @@ fn config(width: usize, height: usize) -> Config {
         height,
         cropped: [0, 0],
         pictures_per_second: 60,
-        healing: Healing::Idr,
+        loss_recovery: LossRecovery::Idr,
         joinable: false,
     }
 }

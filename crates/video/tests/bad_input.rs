@@ -1,4 +1,4 @@
-//! What cannot be coded or decoded is refused in one line, and harms nothing after it.
+//! What cannot be coded or decoded is refused in one line, and what follows it is coded and decoded as ever.
 
 #![allow(clippy::unwrap_used)]
 
@@ -70,7 +70,7 @@ fn truncated_units_are_errors_and_an_idr_follows_them() {
         }
         let again = coded(2, Refresh::Idr);
         let handed_on = concealer.pass(&again).unwrap().unwrap();
-        assert!(!concealer.is_damaged());
+        assert!(!concealer.is_corrupt());
         let mut fresh = StripDecoder::new().unwrap();
         let wanted = fresh.decode(&again).unwrap();
         assert!(wanted.is_some());

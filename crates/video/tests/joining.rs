@@ -9,29 +9,30 @@ use std::process::Command;
 
 use scene::Scene;
 use tautline_units::ByteCount;
-use tautline_video::avc::{Config, Healing, Joined, Joiner, Planner, Shape, StripEncoder};
+use tautline_video::avc::{Config, Joined, Joiner, LossRecovery, Planner, Shape, StripEncoder};
 use tautline_video::openh264::StripDecoder;
 use tautline_video::{Decoder, Encoder, Picture, Refresh, SliceKind};
 
 const WIDTH: usize = 176;
 const HEIGHTS: [usize; 6] = [32, 48, 16, 48, 32, 48];
 
-fn config(healing: Healing, height: usize) -> Config {
+fn config(loss_recovery: LossRecovery, height: usize) -> Config {
     Config {
         width: WIDTH,
         height,
         cropped: [0, 0],
         pictures_per_second: 60,
-        healing,
+        loss_recovery,
         joinable: true,
     }
 }
 
 /// Codes strips by a planner and joins them; the joined picture decodes to the strips' own.
-fn joined(healing: Healing) {
+fn joined(loss_recovery: LossRecovery) {
     let height = HEIGHTS.iter().sum();
     let scene = Scene::new(WIDTH, height, 17);
-    let mut encoders = HEIGHTS.map(|height| StripEncoder::new(config(healing, height)).unwrap());
+    let mut encoders =
+        HEIGHTS.map(|height| StripEncoder::new(config(loss_recovery, height)).unwrap());
     let mut planner = Planner::new(HEIGHTS.len(), 2.5);
     let mut joiner = None;
     let mut decoder = StripDecoder::new().unwrap();
@@ -45,8 +46,8 @@ fn joined(healing: Healing) {
             let rows = source.rows(first..first + HEIGHTS[strip]).unwrap();
             let refresh = match (number, strip) {
                 (20, 2) => Refresh::Idr,
-                // Two strips alone begin to heal.
-                (10, 1) | (12, 4) => Refresh::Heal,
+                // Two strips alone recover from a loss.
+                (10, 1) | (12, 4) => Refresh::Recover,
                 _ => Refresh::No,
             };
             let given = planner.give(strip);
@@ -68,13 +69,13 @@ fn joined(healing: Healing) {
             assert!(bytes.len() <= 6_100, "picture {number}: {}", bytes.len());
         }
         let decoded = decoder.decode(&bytes).unwrap().expect("one in, one out");
-        assert!(decoded == shown, "{healing:?}: picture {number}");
+        assert!(decoded == shown, "{loss_recovery:?}: picture {number}");
         recording.extend_from_slice(&bytes);
         for plane in [shown.luma(), shown.cb(), shown.cr()] {
             expected.extend_from_slice(plane);
         }
     }
-    assert!(ffmpeg(&recording) == expected, "{healing:?}: ffmpeg");
+    assert!(ffmpeg(&recording) == expected, "{loss_recovery:?}: ffmpeg");
 }
 
 /// Has ffmpeg decode a stream into raw pictures, with all its threads, strictly.
@@ -94,15 +95,15 @@ fn ffmpeg(stream: &[u8]) -> Vec<u8> {
 
 #[test]
 fn strips_joined_to_one_picture_decode_to_the_same() {
-    joined(Healing::Idr);
+    joined(LossRecovery::Idr);
 }
 
 #[test]
 fn swept_strips_joined_to_one_picture_decode_to_the_same() {
-    joined(Healing::Columns { spacing: 4 });
+    joined(LossRecovery::IntraColumns { spacing: 4 });
 }
 
 #[test]
 fn strips_of_which_some_are_swept_joined_to_one_picture_decode_to_the_same() {
-    joined(Healing::OnLoss { period: 5 });
+    joined(LossRecovery::IntraRefreshOnLoss { period: 5 });
 }

@@ -54,13 +54,13 @@ fn every_picture_comes_out_when_slices_are_lost() {
         let coded = strip.encode(number, Refresh::No);
         let lost = number > 0 && random.next().is_multiple_of(4);
         let arrived = (!lost).then_some(coded.as_slice());
-        assert_eq!((strip.show(arrived).width(), strip.damaged()), (320, strip.lost_any));
+        assert_eq!((strip.show(arrived).width(), strip.is_corrupt()), (320, strip.lost_any));
     }
     assert!(strip.lost_any);
 }
 
 #[test]
-fn a_requested_idr_heals_the_strip_exactly() {
+fn after_a_requested_idr_the_strip_is_exact_again() {
     let mut strip = Strip::new(320, 64);
     let mut clean = StripDecoder::new().unwrap();
     for number in 0..60 {
@@ -71,10 +71,10 @@ fn a_requested_idr_heals_the_strip_exactly() {
         let expected = clean.decode(&coded).unwrap().unwrap();
         if !(10..30).contains(&number) {
             assert_eq!(shown, expected, "picture {number}");
-            assert!(!strip.damaged());
+            assert!(!strip.is_corrupt());
         } else {
             assert_ne!(shown, expected, "picture {number}");
-            assert!(strip.damaged());
+            assert!(strip.is_corrupt());
         }
     }
 }
@@ -99,7 +99,7 @@ fn a_lost_idr_leaves_a_stream_that_decodes() {
         let coded = strip.encode(number, refresh);
         let lost = number == 20 || number == 40 || number == 41;
         strip.show((!lost).then_some(coded.as_slice()));
-        assert_eq!(strip.damaged(), (20..60).contains(&number), "picture {number}");
+        assert_eq!(strip.is_corrupt(), (20..60).contains(&number), "picture {number}");
     }
 }
 
@@ -114,7 +114,7 @@ fn pictures_that_were_never_coded_may_be_skipped_too() {
         let coded = strip.encode(number, Refresh::No);
         strip.show(Some(&coded));
     }
-    assert!(strip.damaged());
+    assert!(strip.is_corrupt());
 }
 
 #[test]
@@ -152,14 +152,14 @@ fn nothing_is_handed_on_before_the_first_idr() {
     let second = strip.encode(1, Refresh::No);
     let mut late = Concealer::new();
     assert!(late.skip().is_none());
-    assert!(late.is_damaged());
+    assert!(late.is_corrupt());
     assert_eq!(late.codec(), None);
     // Without parameter sets the slice cannot even be read.
     assert!(late.pass(&second).is_err());
     assert!(matches!(late.pass(&first).unwrap(), Some(Cow::Borrowed(_))));
     assert_eq!(late.codec().as_deref(), Some("avc1.42C01F"));
     assert!(matches!(late.pass(&second).unwrap(), Some(Cow::Borrowed(_))));
-    assert!(!late.is_damaged());
+    assert!(!late.is_corrupt());
 }
 
 #[test]
@@ -241,7 +241,7 @@ impl Strip {
         self.decoder.decode(&bytes).unwrap().expect("one in, one out")
     }
 
-    fn damaged(&self) -> bool {
-        self.concealer.is_damaged()
+    fn is_corrupt(&self) -> bool {
+        self.concealer.is_corrupt()
     }
 }

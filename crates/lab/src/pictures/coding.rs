@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use tautline_net::clock::thread_time;
 use tautline_units::{Bitrate, ByteCount};
 use tautline_vehicle::encode::Plan;
-use tautline_video::avc::{self, Healing};
+use tautline_video::avc::{self, LossRecovery};
 use tautline_video::openh264::StripDecoder;
 use tautline_video::{
     Backend, Decoder, Encoded, Layout, Picture, QuantizerEncoder, Quantizers, Refresh, quality,
@@ -23,7 +23,7 @@ pub(crate) enum Coder {
 
 impl Coder {
     pub(crate) fn open(backend: Backend, width: usize, height: usize, rate: u32) -> Result<Self> {
-        let Backend::Avc(healing) = backend else {
+        let Backend::Avc(loss_recovery) = backend else {
             return Ok(Self::Other(backend.open_at(width, height, rate)?));
         };
         let config = avc::Config {
@@ -31,7 +31,7 @@ impl Coder {
             height,
             cropped: [0, 0],
             pictures_per_second: rate,
-            healing,
+            loss_recovery,
             joinable: false,
         };
         Ok(Self::Own(Box::new(avc::StripEncoder::new(config)?)))
@@ -263,7 +263,7 @@ impl Coded {
 /// x264 where this build has it.
 pub(crate) fn backends() -> Vec<Backend> {
     let mut backends = Backend::all();
-    let is_own = |backend: &Backend| *backend == Backend::Avc(Healing::Idr);
+    let is_own = |backend: &Backend| *backend == Backend::Avc(LossRecovery::Idr);
     #[cfg(feature = "x264")]
     backends.sort_by_key(|backend| (!matches!(backend, Backend::X264(_)), is_own(backend)));
     #[cfg(not(feature = "x264"))]

@@ -15,7 +15,7 @@ use tautline_message::StripReport;
 use tautline_operator::downlink::{Downlink, Shown};
 use tautline_units::{ByteCount, Instant};
 use tautline_vehicle::encode::{Plan, Strip};
-use tautline_video::avc::Healing;
+use tautline_video::avc::LossRecovery;
 use tautline_video::openh264::StripDecoder;
 use tautline_video::{
     Backend, Decoder, Encoded, Layout, Picture, Refresh, Slice, SliceKind, quality,
@@ -120,11 +120,11 @@ fn ways(round_trip: usize) -> Vec<Way> {
     let known = 1 + round_trip;
     let swept = usize::from(period);
     let own = [
-        (Healing::Sweep { period }, false, swept),
-        (Healing::Columns { spacing: period }, false, swept),
-        (Healing::OnLoss { period }, true, known + swept - 1),
-        (Healing::Acknowledged { references }, true, 1),
-        (Healing::Recall { references }, true, known),
+        (LossRecovery::IntraRefresh { period }, false, swept),
+        (LossRecovery::IntraColumns { spacing: period }, false, swept),
+        (LossRecovery::IntraRefreshOnLoss { period }, true, known + swept - 1),
+        (LossRecovery::AcknowledgedReferences { references }, true, 1),
+        (LossRecovery::ReferenceSelection { references }, true, known),
     ];
     let own = own.map(|(healing, hears, most)| (Backend::Avc(healing), hears, Some(most)));
     let idrs = Backend::all().into_iter().map(|backend| (backend, true, Some(known)));

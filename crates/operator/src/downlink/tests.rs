@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 use tautline_units::ByteCount;
-use tautline_video::avc::Healing;
+use tautline_video::avc::LossRecovery;
 use tautline_video::{Backend, Encoder, Picture, Refresh};
 
 use super::*;
@@ -95,8 +95,8 @@ fn lost_slices_become_skip_slices_and_an_idr_heals() {
     let expected = [(1, SliceKind::Skip), (2, SliceKind::Skip), (3, SliceKind::Predicted)];
     assert_eq!(shown, expected);
     assert_eq!(downlink.refresh_strips() & 0b100, 0b100);
-    let healing = source.next(Refresh::Idr);
-    assert_eq!(take(&mut downlink, &healing, at(90)), [(4, SliceKind::Idr)]);
+    let loss_recovery = source.next(Refresh::Idr);
+    assert_eq!(take(&mut downlink, &loss_recovery, at(90)), [(4, SliceKind::Idr)]);
     assert_eq!(downlink.refresh_strips() & 0b100, 0);
 }
 
@@ -110,8 +110,10 @@ fn told(downlink: &Downlink) -> (u32, Option<u32>, Option<u32>) {
 
 #[test]
 fn a_stream_that_heals_is_told_of_its_loss_and_asked_for_no_idr() {
-    let (mut source, mut downlink) =
-        (Source::of(Backend::Avc(Healing::OnLoss { period: 3 })), Downlink::new(Duration::ZERO));
+    let (mut source, mut downlink) = (
+        Source::of(Backend::Avc(LossRecovery::IntraRefreshOnLoss { period: 3 })),
+        Downlink::new(Duration::ZERO),
+    );
     assert_eq!(downlink.reports()[2], None);
     for number in 0..6 {
         let unit = source.next(Refresh::No);
@@ -122,7 +124,7 @@ fn a_stream_that_heals_is_told_of_its_loss_and_asked_for_no_idr() {
     }
     assert_eq!(told(&downlink), (5, Some(2), Some(3)));
     assert!(downlink.reports()[2].unwrap().is_damaged());
-    for (refresh, whole) in [(Refresh::Heal, 2), (Refresh::No, 2), (Refresh::No, 8)] {
+    for (refresh, whole) in [(Refresh::Recover, 2), (Refresh::No, 2), (Refresh::No, 8)] {
         let unit = source.next(refresh);
         take(&mut downlink, &unit, at(9));
         assert_eq!(told(&downlink).1, Some(whole));
@@ -133,8 +135,10 @@ fn a_stream_that_heals_is_told_of_its_loss_and_asked_for_no_idr() {
 
 #[test]
 fn a_sweep_heals_without_being_told() {
-    let (mut source, mut downlink) =
-        (Source::of(Backend::Avc(Healing::Sweep { period: 4 })), Downlink::new(Duration::ZERO));
+    let (mut source, mut downlink) = (
+        Source::of(Backend::Avc(LossRecovery::IntraRefresh { period: 4 })),
+        Downlink::new(Duration::ZERO),
+    );
     for number in 0..20 {
         let unit = source.next(Refresh::No);
         if number != 9 {
@@ -148,8 +152,10 @@ fn a_sweep_heals_without_being_told() {
 
 #[test]
 fn a_strip_that_does_not_heal_in_a_second_begins_anew() {
-    let (mut source, mut downlink) =
-        (Source::of(Backend::Avc(Healing::OnLoss { period: 3 })), Downlink::new(Duration::ZERO));
+    let (mut source, mut downlink) = (
+        Source::of(Backend::Avc(LossRecovery::IntraRefreshOnLoss { period: 3 })),
+        Downlink::new(Duration::ZERO),
+    );
     for number in 0..65 {
         let unit = source.next(Refresh::No);
         if number != 3 {
@@ -158,15 +164,17 @@ fn a_strip_that_does_not_heal_in_a_second_begins_anew() {
         let asked = downlink.refresh_strips() & 0b100 != 0;
         assert_eq!(asked, number > 3 + u64::from(HEALING_MAX), "{number}");
     }
-    let healing = source.next(Refresh::Idr);
-    take(&mut downlink, &healing, at(70));
+    let loss_recovery = source.next(Refresh::Idr);
+    take(&mut downlink, &loss_recovery, at(70));
     assert_eq!(downlink.refresh_strips() & 0b100, 0);
 }
 
 #[test]
 fn an_idr_that_was_lost_is_told_as_a_loss() {
-    let (mut source, mut downlink) =
-        (Source::of(Backend::Avc(Healing::OnLoss { period: 3 })), Downlink::new(Duration::ZERO));
+    let (mut source, mut downlink) = (
+        Source::of(Backend::Avc(LossRecovery::IntraRefreshOnLoss { period: 3 })),
+        Downlink::new(Duration::ZERO),
+    );
     for number in 0..10 {
         let unit = source.next(if number == 5 { Refresh::Idr } else { Refresh::No });
         if number != 5 {
@@ -192,10 +200,10 @@ fn a_slice_whose_place_was_given_up_is_not_shown() {
 fn an_idr_does_not_wait_for_what_was_lost_before_it() {
     let (mut source, mut downlink) = (Source::new(), Downlink::new(PATIENCE));
     let units: Vec<_> = (0..3).map(|_| source.next(Refresh::No)).collect();
-    let healing = source.next(Refresh::Idr);
+    let loss_recovery = source.next(Refresh::Idr);
     take(&mut downlink, &units[0], at(1));
     take(&mut downlink, &units[2], at(20));
-    assert_eq!(take(&mut downlink, &healing, at(25)), [(3, SliceKind::Idr)]);
+    assert_eq!(take(&mut downlink, &loss_recovery, at(25)), [(3, SliceKind::Idr)]);
     assert_eq!(downlink.counters().overtaken, 1);
 }
 

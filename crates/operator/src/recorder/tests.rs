@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use tautline_message::StripReport;
 use tautline_units::ByteCount;
-use tautline_video::avc::{Config, Healing, StripEncoder};
+use tautline_video::avc::{Config, LossRecovery, StripEncoder};
 use tautline_video::openh264::StripDecoder;
 use tautline_video::{Decoder, Encoder, Picture, Refresh, Slice};
 
@@ -60,13 +60,14 @@ struct Drive {
 }
 
 impl Drive {
-    fn new(healing: Healing, joinable: bool) -> Self {
+    fn new(loss_recovery: LossRecovery, joinable: bool) -> Self {
         let layout = Layout::of(WIDTH, HEIGHT).unwrap();
         let encoder = |strip| {
             let height = layout.strip_rows(strip).len();
             let (cropped, pictures_per_second) = ([0, 0], 60);
             let width = WIDTH;
-            let config = Config { width, height, cropped, pictures_per_second, healing, joinable };
+            let config =
+                Config { width, height, cropped, pictures_per_second, loss_recovery, joinable };
             StripEncoder::new(config).unwrap()
         };
         Self {
@@ -164,7 +165,7 @@ fn wished(
     }
     match report {
         _ if idr => Refresh::Idr,
-        Some(report) if report.is_damaged() => Refresh::Heal,
+        Some(report) if report.is_damaged() => Refresh::Recover,
         Some(_) | None => Refresh::No,
     }
 }
@@ -231,8 +232,11 @@ fn check(stream: &[u8], expected: &[Picture]) {
 
 #[test]
 fn without_loss_a_recording_shows_what_the_encoders_have() {
-    for healing in [Healing::Recall { references: 16 }, Healing::Columns { spacing: 4 }] {
-        let mut drive = Drive::new(healing, true);
+    for loss_recovery in [
+        LossRecovery::ReferenceSelection { references: 16 },
+        LossRecovery::IntraColumns { spacing: 4 },
+    ] {
+        let mut drive = Drive::new(loss_recovery, true);
         let own: Vec<_> = (0..40).map(|number| drive.picture(number, |_| Fate::Comes)).collect();
         check(&drive.record().unwrap(), &own);
     }
@@ -240,15 +244,15 @@ fn without_loss_a_recording_shows_what_the_encoders_have() {
 
 #[test]
 fn with_losses_a_recording_shows_what_the_strips_show() {
-    for (seed, healing) in [
-        (1, Healing::Recall { references: 16 }),
-        (2, Healing::Recall { references: 7 }),
-        (3, Healing::Acknowledged { references: 16 }),
-        (4, Healing::OnLoss { period: 4 }),
-        (5, Healing::Idr),
+    for (seed, loss_recovery) in [
+        (1, LossRecovery::ReferenceSelection { references: 16 }),
+        (2, LossRecovery::ReferenceSelection { references: 7 }),
+        (3, LossRecovery::AcknowledgedReferences { references: 16 }),
+        (4, LossRecovery::IntraRefreshOnLoss { period: 4 }),
+        (5, LossRecovery::Idr),
     ] {
         let mut state = 0x9E37_79B9_7F4A_7C15_u64.wrapping_mul(seed);
-        let mut drive = Drive::new(healing, true);
+        let mut drive = Drive::new(loss_recovery, true);
         for number in 0..80 {
             drive.picture(number, |strip| {
                 state ^= state << 13;
@@ -271,17 +275,17 @@ fn with_losses_a_recording_shows_what_the_strips_show() {
 
 #[test]
 fn strips_that_cannot_be_joined_are_not() {
-    let mut drive = Drive::new(Healing::Idr, false);
+    let mut drive = Drive::new(LossRecovery::Idr, false);
     (0..3).for_each(|number| drop(drive.picture(number, |_| Fate::Comes)));
     assert_eq!(drive.record(), None);
 }
 
 #[test]
 fn a_new_session_begins_a_film_anew() {
-    let mut drive = Drive::new(Healing::Idr, true);
+    let mut drive = Drive::new(LossRecovery::Idr, true);
     let mut own: Vec<_> = (0..5).map(|number| drive.picture(number, |_| Fate::Comes)).collect();
     let entries = drive.entries;
-    let mut drive = Drive::new(Healing::Recall { references: 3 }, true);
+    let mut drive = Drive::new(LossRecovery::ReferenceSelection { references: 3 }, true);
     own.extend((0..5).map(|number| drive.picture(number, |_| Fate::Comes)));
     drive.entries.splice(0..0, entries);
     check(&drive.record().unwrap(), &own);
@@ -290,7 +294,7 @@ fn a_new_session_begins_a_film_anew() {
 #[test]
 fn a_strip_that_stops_stops_no_other() {
     let most = HELD_MAX as u32;
-    let mut drive = Drive::new(Healing::Idr, true);
+    let mut drive = Drive::new(LossRecovery::Idr, true);
     (0..most + 10).for_each(|number| drop(drive.picture(number, |_| Fate::Comes)));
     let folder = tempfile::tempdir().unwrap();
     let mut film = Film::new(folder.path().join(PICTURES));
@@ -314,7 +318,7 @@ proptest! {
             0..60,
         ),
     ) {
-        let mut drive = Drive::new(Healing::Recall { references: 2 }, true);
+        let mut drive = Drive::new(LossRecovery::ReferenceSelection { references: 2 }, true);
         (0..4).for_each(|number| drop(drive.picture(number, |_| Fate::Comes)));
         let folder = tempfile::tempdir().unwrap();
         let mut film = Film::new(folder.path().join(PICTURES));

@@ -44,13 +44,13 @@ impl Strip {
     ) -> anyhow::Result<Self> {
         let (width, height) = (layout.width(), layout.strip_rows(index).len());
         let coder = match backend {
-            Backend::Avc(healing) | Backend::JoinableAvc(healing) => {
+            Backend::Avc(loss_recovery) | Backend::JoinableAvc(loss_recovery) => {
                 let config = avc::Config {
                     width,
                     height,
                     cropped: [0, 0],
                     pictures_per_second,
-                    healing,
+                    loss_recovery,
                     joinable: matches!(backend, Backend::JoinableAvc(_)),
                 };
                 let encoder = Box::new(avc::StripEncoder::new(config)?);
@@ -94,8 +94,8 @@ impl Strip {
         let due = self.idr_at.is_none_or(|at| now.since(at) >= IDR_INTERVAL_MIN);
         let refresh = match wished {
             Refresh::Idr if due => Refresh::Idr,
-            Refresh::Heal => Refresh::Heal,
-            Refresh::Idr | Refresh::No if self.hurt => Refresh::Heal,
+            Refresh::Recover => Refresh::Recover,
+            Refresh::Idr | Refresh::No if self.hurt => Refresh::Recover,
             Refresh::Idr | Refresh::No => Refresh::No,
         };
         let encoded = match &mut self.coder {
@@ -115,17 +115,17 @@ impl Strip {
         if encoded.kind == SliceKind::Idr {
             self.idr_at = Some(now);
         }
-        if encoded.kind == SliceKind::Idr || refresh == Refresh::Heal {
+        if encoded.kind == SliceKind::Idr || refresh == Refresh::Recover {
             (self.hurt, self.healing_from) = (false, Some(picture));
         }
         Ok(encoded)
     }
 
     /// Does what the next picture needs and the last slice did not.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn finish_reconstruction(&mut self) {
         match &mut self.coder {
-            Coder::Own { encoder, .. } => encoder.settle(),
-            Coder::Other(encoder) => encoder.settle(),
+            Coder::Own { encoder, .. } => encoder.finish_reconstruction(),
+            Coder::Other(encoder) => encoder.finish_reconstruction(),
         }
     }
 }
@@ -143,7 +143,7 @@ const IDR_INTERVAL_MIN: Duration = Duration::from_millis(200);
 #[cfg(test)]
 mod tests {
     use tautline_video::Picture;
-    use tautline_video::avc::Healing;
+    use tautline_video::avc::LossRecovery;
 
     use super::*;
 
@@ -185,7 +185,9 @@ mod tests {
 
     #[test]
     fn one_loss_is_healed_once_however_often_it_is_told() {
-        for backend in [Backend::Avc(Healing::OnLoss { period: 4 }), Backend::Openh264] {
+        for backend in
+            [Backend::Avc(LossRecovery::IntraRefreshOnLoss { period: 4 }), Backend::Openh264]
+        {
             let mut drive = Drive::new(backend);
             for _ in 0..4 {
                 drive.next(Refresh::No);
@@ -206,7 +208,8 @@ mod tests {
 
     #[test]
     fn a_picture_known_to_be_whole_is_referred_to_again() {
-        let mut drive = Drive::new(Backend::Avc(Healing::Recall { references: 16 }));
+        let mut drive =
+            Drive::new(Backend::Avc(LossRecovery::ReferenceSelection { references: 16 }));
         let (first, encoded) = drive.next(Refresh::No);
         assert_eq!(encoded.history, Some(0));
         for _ in 0..5 {
@@ -220,7 +223,7 @@ mod tests {
 
     #[test]
     fn an_idr_that_is_wished_again_and_again_is_not_coded_at_each_wish() {
-        let mut drive = Drive::new(Backend::Avc(Healing::OnLoss { period: 4 }));
+        let mut drive = Drive::new(Backend::Avc(LossRecovery::IntraRefreshOnLoss { period: 4 }));
         let idrs = (0..30).filter(|_| drive.next(Refresh::Idr).1.kind == SliceKind::Idr).count();
         assert_eq!(idrs, 3);
     }

@@ -115,7 +115,7 @@ impl Wishes {
         let take = |strips: &AtomicU64| strips.fetch_and(!bit, Ordering::Relaxed) & bit != 0;
         match (take(&self.idr_strips), take(&self.heal_strips)) {
             (true, _) => Refresh::Idr,
-            (false, true) => Refresh::Heal,
+            (false, true) => Refresh::Recover,
             (false, false) => Refresh::No,
         }
     }
@@ -158,7 +158,8 @@ mod tests {
 
     #[test]
     fn a_rate_after_a_long_pause_heals_every_strip_as_the_settings_say() {
-        for (path_back, refresh) in [(PathBack::Heal, Refresh::Heal), (PathBack::Idr, Refresh::Idr)]
+        for (path_back, refresh) in
+            [(PathBack::Heal, Refresh::Recover), (PathBack::Idr, Refresh::Idr)]
         {
             let wishes = Wishes::with(path_back);
             for strip in 0..Layout::STRIP_COUNT {

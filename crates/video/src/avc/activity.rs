@@ -24,15 +24,16 @@ impl<K: Kernel> Slice<'_, K> {
             };
             let place = [x as i32, y as i32];
             let sad = |vector: Vector| reference.sad_whole(self.kernel, at(y), place, vector);
-            let past = self.past[row * columns + column].rounded();
+            let co_located = self.co_located[row * columns + column].rounded();
             let mut least = sad(Vector::default());
-            if past != Vector::default() && self.reach.window(column).permits(place, [16, 16], past)
+            if co_located != Vector::default()
+                && self.reach.window(column).permits(place, [16, 16], co_located)
             {
-                least = least.min(sad(past));
+                least = least.min(sad(co_located));
             }
             *activity = (f64::from(least) / 256.0 + NOISE).powf(POWER);
         }
-        self.pace.look(row, activity);
+        self.rate_control.look(row, activity);
     }
 }
 

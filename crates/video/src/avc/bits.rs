@@ -1,6 +1,6 @@
 //! The fast bit writer of slice data: a word of 64 bits that is emptied four bytes at a time.
 
-/// Writes bits, most significant first (7.2).
+/// Writer of bits, most significant first (7.2).
 #[derive(Clone, Default, Debug)]
 pub(super) struct BitWriter {
     bytes: Vec<u8>,
@@ -25,12 +25,12 @@ impl BitWriter {
         self.pending = 0;
     }
 
-    /// The number of bits written.
+    /// Returns the number of bits written.
     pub(super) fn bit_count(&self) -> usize {
         self.bytes.len() * 8 + self.pending as usize
     }
 
-    /// u(n), n up to 32; `value` has no bit above them.
+    /// Writes u(n), n up to 32; `value` has no bit above them.
     #[inline]
     pub(super) fn put(&mut self, value: u32, count: u32) {
         debug_assert!(count <= 32 && u64::from(value) < 1 << count);
@@ -43,20 +43,20 @@ impl BitWriter {
         }
     }
 
-    /// ue(v), `value` below 2^16 - 1 (9.1).
+    /// Writes ue(v), `value` below 2^16 - 1 (9.1).
     #[inline]
     pub(super) fn unsigned(&mut self, value: u32) {
         debug_assert!(value < 0xFFFF);
         self.put(value + 1, unsigned_length(value));
     }
 
-    /// se(v), `value` within 15 bits (9.1.1).
+    /// Writes se(v), `value` within 15 bits (9.1.1).
     #[inline]
     pub(super) fn signed(&mut self, value: i32) {
         self.unsigned(signed_code(value));
     }
 
-    /// Where the stream stands.
+    /// Returns where the stream stands.
     pub(super) fn mark(&self) -> Mark {
         Mark { length: self.bytes.len(), word: self.word, pending: self.pending }
     }
@@ -85,13 +85,13 @@ impl BitWriter {
     }
 }
 
-/// The bits of ue(v).
+/// Returns the bits of ue(v).
 #[inline]
 pub(super) fn unsigned_length(value: u32) -> u32 {
     2 * (value + 1).ilog2() + 1
 }
 
-/// The bits of se(v).
+/// Returns the bits of se(v).
 #[inline]
 pub(super) fn signed_length(value: i32) -> u32 {
     // A positive value's code is one less than a negative one's, and as long.

@@ -20,8 +20,8 @@ pub(super) struct Levels {
     pub(super) mask: u16,
 }
 
-/// Which part of a macroblock a block belongs to: how many coefficients it has and where its
-/// code tables are.
+/// Part of a macroblock that a block belongs to: how many coefficients it has and where its code
+/// tables are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Part {
     /// All 16, or the 16 of `Intra16x16DCLevel`, with nC.
@@ -84,8 +84,8 @@ pub(super) fn write_block(writer: &mut BitWriter, levels: &Levels, part: Part) -
     total as u8
 }
 
-/// The number of levels of magnitude 1 that come last, at most three; their signs, a bit each; and
-/// the mask of the other levels.
+/// Returns the number of levels of magnitude 1 that come last, at most three; their signs, a bit
+/// each; and the mask of the other levels.
 fn trailing_ones(values: &[i16; 16], first: usize, mut mask: u32) -> (u32, u32, u32) {
     let (mut ones, mut signs) = (0, 0);
     while ones < 3 && mask != 0 {
@@ -101,7 +101,7 @@ fn trailing_ones(values: &[i16; 16], first: usize, mut mask: u32) -> (u32, u32, 
     (ones, signs, mask)
 }
 
-/// `level_prefix` and `level_suffix` of the levels before the trailing ones (9.2.2).
+/// Returns `level_prefix` and `level_suffix` of the levels before the trailing ones (9.2.2).
 fn write_levels(
     writer: &mut BitWriter,
     values: &[i16; 16],

@@ -2,20 +2,20 @@
 
 use super::kernel::{Edge, Kernel};
 use super::macroblock::{Kind, Macroblock};
-use super::plane::Frame;
+use super::plane::Reconstruction;
 use super::quantize::chroma_qp;
 
 /// Filters all edges within the slice, macroblock by macroblock.
 pub(super) fn deblock(
     kernel: impl Kernel,
-    frame: &mut Frame,
-    field: &[Macroblock],
+    reconstruction: &mut Reconstruction,
+    macroblocks: &[Macroblock],
     columns: usize,
 ) {
-    for (index, own) in field.iter().enumerate() {
+    for (index, own) in macroblocks.iter().enumerate() {
         let (column, row) = (index % columns, index / columns);
-        let left = (column > 0).then(|| &field[index - 1]);
-        let above = index.checked_sub(columns).map(|above| &field[above]);
+        let left = (column > 0).then(|| &macroblocks[index - 1]);
+        let above = index.checked_sub(columns).map(|above| &macroblocks[above]);
         let inner =
             if own.kind == Kind::Inter && own.coded == 0 && own.moves_as_one() { 1 } else { 4 };
         for (other, direction) in [(left, Direction::Vertical), (above, Direction::Horizontal)] {
@@ -25,7 +25,14 @@ pub(super) fn deblock(
                 let strengths = strengths(own, other, number, direction);
                 if strengths != [0; 4] {
                     let at = [column as i32 * 16, row as i32 * 16];
-                    filter(kernel, frame, at, (own, other), (number, direction), strengths);
+                    filter(
+                        kernel,
+                        reconstruction,
+                        at,
+                        (own, other),
+                        (number, direction),
+                        strengths,
+                    );
                 }
             }
         }
@@ -39,7 +46,7 @@ enum Direction {
     Horizontal,
 }
 
-/// bS of the four parts of an edge (8.7.2.1).
+/// Returns bS of the four parts of an edge (8.7.2.1).
 #[inline]
 fn strengths(own: &Macroblock, other: &Macroblock, number: usize, direction: Direction) -> [u8; 4] {
     let across = number == 0;
@@ -74,7 +81,7 @@ fn strengths(own: &Macroblock, other: &Macroblock, number: usize, direction: Dir
 
 fn filter(
     kernel: impl Kernel,
-    frame: &mut Frame,
+    reconstruction: &mut Reconstruction,
     [x, y]: [i32; 2],
     (own, other): (&Macroblock, &Macroblock),
     (number, direction): (usize, Direction),
@@ -89,7 +96,7 @@ fn filter(
         Direction::Horizontal => (stride, 1),
     };
     if let Some(edge) = edge([own.qp, other.qp], strengths) {
-        let plane = &mut frame.luma;
+        let plane = &mut reconstruction.luma;
         let (dx, dy) = offset(4 * number as i32);
         let (at, (across, along)) = (plane.at(x + dx, y + dy), steps(plane.stride()));
         kernel.deblock_luma(plane.samples_mut(), at, across, along, &edge);
@@ -98,7 +105,7 @@ fn filter(
         return;
     }
     if let Some(edge) = edge([own.qp, other.qp].map(chroma_qp), strengths) {
-        for plane in [&mut frame.cb, &mut frame.cr] {
+        for plane in [&mut reconstruction.cb, &mut reconstruction.cr] {
             let (dx, dy) = offset(2 * number as i32);
             let (at, (across, along)) = (plane.at(x / 2 + dx, y / 2 + dy), steps(plane.stride()));
             kernel.deblock_chroma(plane.samples_mut(), at, across, along, &edge);
@@ -106,7 +113,7 @@ fn filter(
     }
 }
 
-/// The thresholds for two quantizers (8.7.2.2); none where nothing is filtered.
+/// Returns the thresholds for two quantizers (8.7.2.2); none where nothing is filtered.
 #[inline]
 fn edge(qps: [u8; 2], strengths: [u8; 4]) -> Option<Edge> {
     let index = usize::from((qps[0] + qps[1]).div_ceil(2));

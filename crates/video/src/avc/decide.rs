@@ -16,7 +16,7 @@ impl<K: Kernel> Slice<'_, K> {
     pub(super) fn macroblock(&mut self, current: &mut Current) {
         let refreshed = self.reach.is_refreshed(current.index % self.columns);
         let Some(reference) = self.reference.filter(|_| !refreshed) else {
-            if self.pace.is_exhausted() {
+            if self.rate_control.is_exhausted() {
                 self.mean(current);
             } else {
                 self.intra_if_below(current, u32::MAX);
@@ -27,7 +27,7 @@ impl<K: Kernel> Slice<'_, K> {
         let skip = neighbours.skip();
         let skip_allowed = current.window.permits([current.x, current.y], [16, 16], skip);
         let skip = skip_allowed.then_some(skip);
-        if self.pace.is_exhausted() {
+        if self.rate_control.is_exhausted() {
             return self.cheapest(current, &reference, &neighbours, skip);
         }
         if let Some(skip) = skip
@@ -68,7 +68,8 @@ impl<K: Kernel> Slice<'_, K> {
         residual.chroma_pattern == 0
     }
 
-    /// Where no bits are left: skipped if that is allowed, otherwise standing still.
+    /// Codes a macroblock where no bits are left: skipped if that is allowed, otherwise standing
+    /// still.
     fn cheapest(
         &mut self,
         current: &mut Current,
@@ -96,7 +97,7 @@ impl<K: Kernel> Slice<'_, K> {
 }
 
 impl Current {
-    /// What `bits` cost.
+    /// Returns what `bits` cost.
     #[inline]
     fn bits(&self, bits: u32) -> u32 {
         (self.lambda * bits) >> 4

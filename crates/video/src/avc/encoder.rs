@@ -5,13 +5,14 @@ use tautline_units::ByteCount;
 use super::bits::BitWriter;
 use super::deblock::deblock;
 use super::headers::{Header, Shape};
+use super::intra_refresh::{IntraRefresh, Reach};
 use super::kernel::{self, Kernel};
+use super::loss_recovery::LossRecovery;
 use super::macroblock::{Kind, Macroblock};
-use super::pace::{Model, Order, Pace};
-use super::plane::{Frame, Halves};
+use super::plane::{Halves, Reconstruction};
+use super::rate_control::{Model, Order, RateControl};
 use super::reference::Reference;
 use super::slice::Slice;
-use super::sweep::{Healing, Reach, Sweep};
 use super::vector::Vector;
 use crate::h264::nal;
 use crate::{
@@ -19,7 +20,7 @@ use crate::{
     SliceKind,
 };
 
-/// What an encoder is set up for.
+/// Parameters of an encoder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Config {
     /// Pixels in a row, a multiple of 16.
@@ -31,30 +32,30 @@ pub struct Config {
     pub cropped: [usize; 2],
     /// 1 to 240.
     pub pictures_per_second: u32,
-    /// What is done about losses.
-    pub healing: Healing,
+    /// What is done about lost slices.
+    pub loss_recovery: LossRecovery,
     /// Whether vectors stay within the strip, so that a [`Joiner`](super::Joiner) can make one
     /// picture of several strips. No macroblock is then coded as samples.
     pub joinable: bool,
 }
 
-/// What there is still to do on a coded picture.
+/// A coded picture of which the next one's reference is yet to be made.
 #[derive(Clone, Copy)]
-struct Unsettled {
+struct Unfinished {
     number: u64,
     idr: bool,
     deblocked: bool,
 }
 
-/// Codes one strip: constrained baseline, one slice a picture, no picture held back.
+/// Encoder of one strip: constrained baseline, one slice a picture, no picture held back.
 #[derive(Clone)]
 pub struct StripEncoder {
     config: Config,
     shape: Shape,
     kernel: kernel::Choice,
-    frame: Frame,
+    reconstruction: Reconstruction,
     /// What decoders keep, the last picture first, with the picture's number.
-    kept: VecDeque<(u64, Frame)>,
+    kept: VecDeque<(u64, Reconstruction)>,
     /// Samples half way of the kept picture with this number.
     halves: (u64, Halves),
     /// The number of the next picture, from 0 on.
@@ -63,17 +64,18 @@ pub struct StripEncoder {
     acknowledged: u64,
     /// Whether it has told since the last IDR.
     told: bool,
-    /// With [`Healing::Recall`], whether the next picture refers to the acknowledged one.
-    recalls: bool,
-    sweep: Sweep,
-    field: Vec<Macroblock>,
-    past: Vec<Vector>,
+    /// With [`LossRecovery::ReferenceSelection`], whether the next picture refers to the acknowledged
+    /// one.
+    selects: bool,
+    intra_refresh: IntraRefresh,
+    macroblocks: Vec<Macroblock>,
+    co_located: Vec<Vector>,
     model: Model,
     /// How much there was to be coded in each macroblock of the last predicted picture, and of the
     /// last IDR.
     activity: [Vec<f64>; 2],
     /// The last picture, while it lacks what only the next one needs.
-    unsettled: Option<Unsettled>,
+    unfinished: Option<Unfinished>,
     writer: BitWriter,
     /// frame_num of the next picture.
     number: u16,
@@ -81,14 +83,14 @@ pub struct StripEncoder {
 }
 
 impl StripEncoder {
-    /// An encoder that begins with an IDR.
+    /// Makes an encoder that begins with an IDR.
     ///
     /// # Errors
     /// [`Error::Dimensions`] unless both sides are multiples of 16 from 16 to 8192 that a level of
     /// H.264 has at that rate; [`Error::Invalid`] for a rate of 0 or above 240, or a cropping that
     /// is odd or above 14.
     pub fn new(config: Config) -> Result<Self, Error> {
-        let Config { width, height, cropped, pictures_per_second, healing, .. } = config;
+        let Config { width, height, cropped, pictures_per_second, loss_recovery, .. } = config;
         // Checks the sides.
         Picture::new(width, height)?;
         if pictures_per_second == 0 || pictures_per_second > 240 {
@@ -98,9 +100,9 @@ impl StripEncoder {
         if let Some(&value) = cropped.iter().find(|&&side| side % 2 != 0 || side > 14) {
             return Err(Error::Invalid { what: "cropping", value: value as u64 });
         }
-        healing.check()?;
+        loss_recovery.check()?;
         let (columns, rows) = (width / 16, height / 16);
-        let references = healing.references();
+        let references = loss_recovery.references();
         let contained = config.joinable;
         let shape = Shape { columns, rows, cropped, pictures_per_second, references, contained };
         shape.level()?;
@@ -109,65 +111,65 @@ impl StripEncoder {
             config,
             shape,
             kernel: kernel::Choice::best(),
-            frame: Frame::new(width, height),
+            reconstruction: Reconstruction::new(width, height),
             kept: VecDeque::with_capacity(references as usize + 1),
             halves: (u64::MAX, Halves::new(width, height)),
             next: 0,
             acknowledged: 0,
             told: false,
-            recalls: false,
-            sweep: Sweep::new(healing, columns, config.joinable),
-            field: vec![Macroblock::new(Kind::Intra, 0); count],
-            past: vec![Vector::default(); count],
+            selects: false,
+            intra_refresh: IntraRefresh::new(loss_recovery, columns, config.joinable),
+            macroblocks: vec![Macroblock::new(Kind::Intra, 0); count],
+            co_located: vec![Vector::default(); count],
             model: Model::new(columns, rows),
             activity: [vec![1.0; count], vec![INTRA_ACTIVITY; count]],
-            unsettled: None,
+            unfinished: None,
             writer: BitWriter::default(),
             number: 0,
             idr_id: 0,
         })
     }
 
-    /// The last picture as its decoder has it; black before the first.
+    /// Returns the last picture as its decoder has it; black before the first.
     pub fn reconstruction(&mut self) -> Picture {
-        self.settle();
+        self.finish_reconstruction();
         let mut picture =
             Picture::new(self.config.width, self.config.height).expect("checked at construction");
-        if let Some((_, frame)) = self.kept.front() {
+        if let Some((_, reconstruction)) = self.kept.front() {
             let (luma, cb, cr) = picture.planes_mut();
-            frame.luma.copy_to(luma);
-            frame.cb.copy_to(cb);
-            frame.cr.copy_to(cr);
+            reconstruction.luma.copy_to(luma);
+            reconstruction.cb.copy_to(cb);
+            reconstruction.cr.copy_to(cr);
         }
         picture
     }
 
-    /// The number of the picture that is coded next: 0 for the first.
+    /// Returns the number of the picture that is coded next: 0 for the first.
     pub fn next_picture(&self) -> u64 {
         self.next
     }
 
     /// Takes note that the receiver has decoded a picture as it was meant.
     ///
-    /// Of use with [`Healing::Acknowledged`] and [`Healing::Recall`] alone. Pictures that were never
-    /// coded or came before the last IDR are passed over.
+    /// Of use with [`LossRecovery::AcknowledgedReferences`] and [`LossRecovery::ReferenceSelection`]
+    /// alone. Pictures that were never coded or came before the last IDR are ignored.
     pub fn acknowledge(&mut self, picture: u64) {
-        self.settle();
+        self.finish_reconstruction();
         if self.kept.iter().any(|(number, _)| *number == picture) {
             self.acknowledged = self.acknowledged.max(picture);
             self.told = true;
         }
     }
 
-    /// What the last predicted slice would have taken at QP 0, in bits: for a
+    /// Returns what the last predicted slice would have taken at QP 0, in bits: for a
     /// [`Planner`](super::Planner).
     pub fn weight(&self) -> f64 {
         self.model.weight(&self.activity[0], self.shape.columns)
     }
 
-    /// How many pictures before the last one the next one's reference lies; none if there is none
-    /// that it may refer to.
-    fn back(&self) -> Option<usize> {
+    /// Returns the next picture's reference index: how many pictures before the last one its reference
+    /// lies; none if there is none that it may refer to.
+    fn reference_index(&self) -> Option<usize> {
         let last = (!self.kept.is_empty()).then_some(0);
         if !self.refers_to_acknowledged() {
             return last;
@@ -178,32 +180,33 @@ impl StripEncoder {
     }
 
     fn refers_to_acknowledged(&self) -> bool {
-        matches!(self.config.healing, Healing::Acknowledged { .. }) || self.recalls
+        matches!(self.config.loss_recovery, LossRecovery::AcknowledgedReferences { .. })
+            || self.selects
     }
 
     /// Whether the next picture is an IDR; a loss that is reported is noted.
     fn is_idr(&mut self, refresh: Refresh) -> bool {
-        let heals = match self.config.healing {
-            Healing::Idr => false,
-            Healing::Sweep { .. } | Healing::Columns { .. } => true,
+        let recovers = match self.config.loss_recovery {
+            LossRecovery::Idr => false,
+            LossRecovery::IntraRefresh { .. } | LossRecovery::IntraColumns { .. } => true,
             // Without a word since the last IDR, that may be what was lost.
-            Healing::Acknowledged { .. } => self.told,
-            Healing::Recall { .. } => {
-                self.recalls = refresh == Refresh::Heal;
+            LossRecovery::AcknowledgedReferences { .. } => self.told,
+            LossRecovery::ReferenceSelection { .. } => {
+                self.selects = refresh == Refresh::Recover;
                 self.told
             }
-            Healing::OnLoss { .. } => {
-                if refresh == Refresh::Heal {
-                    self.sweep.heal();
+            LossRecovery::IntraRefreshOnLoss { .. } => {
+                if refresh == Refresh::Recover {
+                    self.intra_refresh.on_loss();
                 }
                 true
             }
         };
-        self.back().is_none()
+        self.reference_index().is_none()
             || match refresh {
                 Refresh::No => false,
                 Refresh::Idr => true,
-                Refresh::Heal => !heals,
+                Refresh::Recover => !recovers,
             }
     }
 
@@ -224,7 +227,7 @@ impl StripEncoder {
         &mut self,
         rows: &mut dyn Rows,
         idr: bool,
-        pace: &mut Pace,
+        rate_control: &mut RateControl,
     ) -> Result<Encoded, Error> {
         if idr {
             self.number = 0;
@@ -232,31 +235,36 @@ impl StripEncoder {
             self.told = false;
         }
         if self.told && self.refers_to_acknowledged() {
-            self.sweep.begin_anew();
+            self.intra_refresh.begin_anew();
         }
-        let reach = self.sweep.next(idr, self.config.width, self.config.height);
+        let reach = self.intra_refresh.next(idr, self.config.width, self.config.height);
         // An I slice is the same either way; openh264 wants one set for all slices of a picture.
-        let swept = matches!(self.config.healing, Healing::Sweep { .. } | Healing::Columns { .. });
+        let refreshes = matches!(
+            self.config.loss_recovery,
+            LossRecovery::IntraRefresh { .. } | LossRecovery::IntraColumns { .. }
+        );
         let header = Header {
             first: 0,
             idr: idr.then_some(self.idr_id),
             predicted: !idr,
-            constrained: swept || reach.is_constrained(),
+            constrained: refreshes || reach.is_constrained(),
             number: self.number,
-            back: self.back().unwrap_or(0) as u32,
-            qp: pace.first(),
-            deblocked: !reach.is_swept(),
+            reference_index: self.reference_index().unwrap_or(0) as u32,
+            qp: rate_control.first(),
+            deblocked: !reach.is_refreshing(),
             mixed: false,
         };
         self.writer.clear();
         header.write(&mut self.writer);
-        pace.start(self.writer.bit_count());
+        rate_control.start(self.writer.bit_count());
         match self.kernel {
-            kernel::Choice::Scalar(kernel) => self.slice(kernel, rows, &header, &reach, pace),
+            kernel::Choice::Scalar(kernel) => {
+                self.slice(kernel, rows, &header, &reach, rate_control)
+            }
             #[cfg(target_arch = "x86_64")]
-            kernel::Choice::Avx2(kernel) => self.slice(kernel, rows, &header, &reach, pace),
+            kernel::Choice::Avx2(kernel) => self.slice(kernel, rows, &header, &reach, rate_control),
         }
-        self.unsettled = Some(Unsettled { number: self.next, idr, deblocked: header.deblocked });
+        self.unfinished = Some(Unfinished { number: self.next, idr, deblocked: header.deblocked });
         self.next += 1;
         let payload = self.writer.finish();
         let bytes = AccessUnit::write(payload.len() + payload.len() / 64 + 64, |out| {
@@ -271,7 +279,7 @@ impl StripEncoder {
         }
         self.number = self.number.wrapping_add(1);
         let kind = if idr { SliceKind::Idr } else { SliceKind::Predicted };
-        Ok(Encoded { kind, history: Some(self.sweep.history()), bytes })
+        Ok(Encoded { kind, history: Some(self.intra_refresh.history()), bytes })
     }
 
     /// Codes the slice's data.
@@ -281,24 +289,24 @@ impl StripEncoder {
         rows: &mut dyn Rows,
         header: &Header,
         reach: &Reach,
-        pace: &mut Pace,
+        rate_control: &mut RateControl,
     ) {
-        let back = header.back as usize;
+        let reference_index = header.reference_index as usize;
         if header.predicted {
-            self.interpolate(kernel, back);
+            self.interpolate(kernel, reference_index);
         }
         let reference =
-            header.predicted.then(|| Reference::new(&self.kept[back].1, &self.halves.1));
+            header.predicted.then(|| Reference::new(&self.kept[reference_index].1, &self.halves.1));
         Slice {
             kernel,
             rows,
             activity: &mut self.activity[usize::from(!header.predicted)],
             reference,
-            frame: &mut self.frame,
-            field: &mut self.field,
-            past: &self.past,
+            reconstruction: &mut self.reconstruction,
+            macroblocks: &mut self.macroblocks,
+            co_located: &self.co_located,
             writer: &mut self.writer,
-            pace,
+            rate_control,
             reach,
             columns: self.shape.columns,
             qp: header.qp,
@@ -308,17 +316,17 @@ impl StripEncoder {
     }
 
     /// Makes the last picture ready to be referred to.
-    fn settle_by(&mut self, kernel: impl Kernel) {
-        let Some(Unsettled { number, idr, deblocked }) = self.unsettled.take() else { return };
+    fn finish_reconstruction_by(&mut self, kernel: impl Kernel) {
+        let Some(Unfinished { number, idr, deblocked }) = self.unfinished.take() else { return };
         if deblocked {
-            deblock(kernel, &mut self.frame, &self.field, self.shape.columns);
+            deblock(kernel, &mut self.reconstruction, &self.macroblocks, self.shape.columns);
         }
-        for (past, macroblock) in self.past.iter_mut().zip(&self.field) {
-            *past = macroblock.vectors[0];
+        for (co_located, macroblock) in self.co_located.iter_mut().zip(&self.macroblocks) {
+            *co_located = macroblock.vectors[0];
         }
-        self.frame.extend();
+        self.reconstruction.extend();
         self.keep(number, idr);
-        if !matches!(self.config.healing, Healing::Acknowledged { .. }) {
+        if !matches!(self.config.loss_recovery, LossRecovery::AcknowledgedReferences { .. }) {
             self.interpolate(kernel, 0);
         }
     }
@@ -331,17 +339,17 @@ impl StripEncoder {
             free = self.kept.pop_back();
         }
         let free = match free {
-            Some((_, frame)) => frame,
-            None => Frame::new(self.config.width, self.config.height),
+            Some((_, reconstruction)) => reconstruction,
+            None => Reconstruction::new(self.config.width, self.config.height),
         };
-        self.kept.push_front((number, std::mem::replace(&mut self.frame, free)));
+        self.kept.push_front((number, std::mem::replace(&mut self.reconstruction, free)));
     }
 
     /// Makes the samples half way of a kept picture, if they are not there.
-    fn interpolate(&mut self, kernel: impl Kernel, back: usize) {
-        let (number, frame) = &self.kept[back];
+    fn interpolate(&mut self, kernel: impl Kernel, reference_index: usize) {
+        let (number, reconstruction) = &self.kept[reference_index];
         if self.halves.0 != *number {
-            kernel.halves(&frame.luma, &mut self.halves.1);
+            kernel.halves(&reconstruction.luma, &mut self.halves.1);
             self.halves.0 = *number;
         }
     }
@@ -364,7 +372,7 @@ impl Encoder for StripEncoder {
         refresh: Refresh,
     ) -> Result<Encoded, Error> {
         self.check_size(rows.read(0))?;
-        self.settle();
+        self.finish_reconstruction();
         let idr = self.is_idr(refresh);
         let budgets = if idr { IDR_BUDGETS } else { 1.0 };
         let ceiling = (budget.get() as f64 * 8.0 * budgets - UNIT_BITS) * (1.0 - ESCAPED);
@@ -373,20 +381,21 @@ impl Encoder for StripEncoder {
             target: ceiling * TARGET,
             ceiling,
             floor: QP_MIN,
-            reserve: if idr { 7.0 } else { self.sweep.reserve() },
+            reserve: if idr { 7.0 } else { self.intra_refresh.reserve() },
         };
         let activity = usize::from(idr);
-        let mut pace = self.model.begin(order, &self.activity[activity], self.shape.columns);
-        let encoded = self.picture(rows, idr, &mut pace)?;
-        self.model.learn(&pace, &self.activity[activity]);
+        let mut rate_control =
+            self.model.begin(order, &self.activity[activity], self.shape.columns);
+        let encoded = self.picture(rows, idr, &mut rate_control)?;
+        self.model.learn(&rate_control, &self.activity[activity]);
         Ok(encoded)
     }
 
-    fn settle(&mut self) {
+    fn finish_reconstruction(&mut self) {
         match self.kernel {
-            kernel::Choice::Scalar(kernel) => self.settle_by(kernel),
+            kernel::Choice::Scalar(kernel) => self.finish_reconstruction_by(kernel),
             #[cfg(target_arch = "x86_64")]
-            kernel::Choice::Avx2(kernel) => self.settle_by(kernel),
+            kernel::Choice::Avx2(kernel) => self.finish_reconstruction_by(kernel),
         }
     }
 }
@@ -399,13 +408,13 @@ impl QuantizerEncoder for StripEncoder {
         refresh: Refresh,
     ) -> Result<Encoded, Error> {
         self.check_size(rows)?;
-        self.settle();
+        self.finish_reconstruction();
         let idr = self.is_idr(refresh);
         let qp = if idr { quantizers.intra } else { quantizers.predicted };
         if qp > Quantizers::MAX {
             return Err(Error::Invalid { what: "quantizer", value: qp.into() });
         }
-        self.picture(&mut rows, idr, &mut Pace::fixed(qp))
+        self.picture(&mut rows, idr, &mut RateControl::fixed(qp))
     }
 }
 

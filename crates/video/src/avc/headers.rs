@@ -69,7 +69,7 @@ impl Shape {
         Err(Error::Unsupported { what: "another encoder's parameter sets" })
     }
 
-    /// Reads what differs between our sequence parameter sets and passes over the rest.
+    /// Reads what differs between our sequence parameter sets and skips the rest.
     fn read_sequence(payload: &[u8]) -> Result<Self, Error> {
         let mut reader = Reader::new(payload, "sequence parameter set");
         reader.bits(24)?;
@@ -96,12 +96,12 @@ impl Shape {
         Ok(Self { columns, rows, cropped, pictures_per_second, references, contained })
     }
 
-    /// The macroblocks of a picture.
+    /// Returns the macroblocks of a picture.
     pub(super) fn macroblocks(&self) -> u32 {
         (self.columns * self.rows) as u32
     }
 
-    /// The lowest level that such pictures have, 3.1 at least.
+    /// Returns the lowest level that such pictures have, 3.1 at least.
     ///
     /// # Errors
     /// [`Error::Dimensions`] if there is none.
@@ -160,7 +160,7 @@ impl Shape {
         writer.finish()
     }
 
-    /// vui_parameters (E.1.1): that nothing is reordered, so that no decoder waits.
+    /// Writes vui_parameters (E.1.1): that nothing is reordered, so that no decoder waits.
     fn usability(&self, writer: &mut Writer) {
         writer.bits(0, 4); // aspect ratio, overscan, signal type, chroma place: not told
         writer.bit(true); // timing_info_present_flag
@@ -199,7 +199,7 @@ fn picture_set(id: u32) -> Vec<u8> {
     writer.finish()
 }
 
-/// What a slice header tells.
+/// Fields of a slice header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Header {
     /// The number of the first macroblock.
@@ -211,8 +211,8 @@ pub(super) struct Header {
     pub(super) constrained: bool,
     /// frame_num
     pub(super) number: u16,
-    /// How many pictures further back than the last one the reference lies.
-    pub(super) back: u32,
+    /// The reference's index: how many pictures before the last one it lies.
+    pub(super) reference_index: u32,
     pub(super) qp: u8,
     /// Whether edges within the slice are filtered.
     pub(super) deblocked: bool,
@@ -221,7 +221,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// nal_ref_idc and nal_unit_type.
+    /// Returns nal_ref_idc and nal_unit_type.
     pub(super) fn unit_header(&self) -> u8 {
         let kind = if self.idr.is_some() { nal::kind::IDR_SLICE } else { nal::kind::SLICE };
         3 << 5 | kind
@@ -238,11 +238,11 @@ impl Header {
         }
         if self.predicted {
             writer.put(0, 1); // num_ref_idx_active_override_flag
-            writer.put(u32::from(self.back > 0), 1); // ref_pic_list_modification_flag_l0
-            if self.back > 0 {
+            writer.put(u32::from(self.reference_index > 0), 1); // ref_pic_list_modification_flag_l0
+            if self.reference_index > 0 {
                 writer.unsigned(0); // modification_of_pic_nums_idc: subtract
                 // PicNumPred is that of this picture; the last one is 1 less (8.2.4.3.1).
-                writer.unsigned(self.back); // abs_diff_pic_num_minus1
+                writer.unsigned(self.reference_index); // abs_diff_pic_num_minus1
                 writer.unsigned(3);
             }
         }

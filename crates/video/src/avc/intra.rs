@@ -3,7 +3,7 @@
 use super::kernel::Kernel;
 use super::plane::Plane;
 
-/// Which neighbours of a block may be predicted from.
+/// Neighbours that a block may be predicted from.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Near {
     pub(super) left: bool,
@@ -13,7 +13,7 @@ pub(super) struct Near {
     pub(super) beyond: bool,
 }
 
-/// How a whole macroblock is predicted; the discriminants are those of table 8-4.
+/// Intra prediction of a whole macroblock; the discriminants are those of table 8-4.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Whole {
     Vertical = 0,
@@ -23,7 +23,7 @@ pub(super) enum Whole {
 }
 
 impl Whole {
-    /// Those that `near` permits.
+    /// Returns those that `near` permits.
     pub(super) fn permitted(near: Near) -> impl Iterator<Item = Self> {
         let all = near.left && near.above && near.corner;
         [
@@ -36,7 +36,7 @@ impl Whole {
         .filter_map(|(mode, permitted)| permitted.then_some(mode))
     }
 
-    /// `intra_chroma_pred_mode` (table 8-5).
+    /// Returns `intra_chroma_pred_mode` (table 8-5).
     pub(super) fn chroma_number(self) -> u32 {
         match self {
             Self::Mean => 0,
@@ -165,7 +165,7 @@ pub(super) const MEAN4: u8 = 2;
 /// All modes of 4x4 blocks, a bit for each.
 pub(super) const ALL4: u16 = (1 << MODES4) - 1;
 
-/// The modes of 4x4 blocks that `near` permits: a bit for each.
+/// Returns the modes of 4x4 blocks that `near` permits: a bit for each.
 pub(super) fn permitted4(near: Near) -> u16 {
     const ABOVE: u16 = 1 << 0 | 1 << 3 | 1 << 7;
     const LEFT: u16 = 1 << 1 | 1 << 8;

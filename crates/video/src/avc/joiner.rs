@@ -6,7 +6,7 @@ use crate::h264::bits::Reader;
 use crate::h264::nal::{self, NalUnit};
 use crate::{Error, SliceKind};
 
-/// Makes one standard picture of several slices out of the slices of strips, for recordings and
+/// Maker of one standard picture of several slices out of the slices of strips, for recordings and
 /// ordinary players.
 ///
 /// The slices' data stay as they are; their headers are written anew, with the number of their first
@@ -51,7 +51,7 @@ struct Strip {
 type Slice = (Header, Vec<u8>, usize);
 
 impl Joiner {
-    /// A joiner of strips of these shapes, from the top.
+    /// Makes a joiner of strips of these shapes, from the top.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for strips whose vectors leave them, or that differ in more than their
@@ -123,7 +123,7 @@ impl Joiner {
             predicted: !idr,
             constrained,
             number: self.number,
-            back: 0,
+            reference_index: 0,
             qp: 26,
             deblocked: false,
             mixed: true,
@@ -168,8 +168,8 @@ impl Strip {
         let still = Header { first: self.first, ..still };
         if let Some((header, payload, position)) = slice {
             let Header { predicted, qp, deblocked, .. } = *header;
-            let back = if predicted { self.back(header) } else { 0 };
-            Header { predicted, qp, deblocked, back, ..still }.write(writer);
+            let reference_index = if predicted { self.reference_index(header) } else { 0 };
+            Header { predicted, qp, deblocked, reference_index, ..still }.write(writer);
             copy_bits(writer, payload, *position);
         } else {
             still.write(writer);
@@ -181,10 +181,10 @@ impl Strip {
         }
     }
 
-    /// How many joined pictures further back than the last one a slice's reference is; where it is in
-    /// none that decoders keep, the last one stands in.
-    fn back(&self, header: &Header) -> u32 {
-        let reference = header.number.wrapping_sub(1 + header.back as u16);
+    /// Returns how many joined pictures further back than the last one a slice's reference is;
+    /// where it is in none that decoders keep, the last one stands in.
+    fn reference_index(&self, header: &Header) -> u32 {
+        let reference = header.number.wrapping_sub(1 + header.reference_index as u16);
         self.shown.iter().position(|shown| *shown == reference).unwrap_or(0) as u32
     }
 
@@ -205,7 +205,7 @@ impl Strip {
 /// mb_qp_delta 0, and no level.
 const GREY: u32 = 0b0010_0111;
 
-/// The slice of an access unit: its header, its payload, and the bit after the header.
+/// Returns the slice of an access unit: its header, its payload, and the bit after the header.
 fn read(access_unit: &[u8]) -> Result<(Header, Vec<u8>, usize), Error> {
     let units = nal::split(access_unit)?;
     let is_slice =
@@ -233,14 +233,14 @@ fn read_header(payload: &[u8], idr: bool) -> Result<(Header, usize), Error> {
     let constrained = reader.at_most(1, "pic_parameter_set_id")? == 1;
     let number = reader.bits(FRAME_NUMBER_BITS)? as u16;
     let idr = if idr { Some(reader.at_most(65_534, "idr_pic_id")? as u16) } else { None };
-    let mut back = 0;
+    let mut reference_index = 0;
     if predicted {
         if reader.bit()? {
             return Err(Error::Unsupported { what: "a number of references of its own" });
         }
         if reader.bit()? {
             let kind = reader.at_most(3, "modification_of_pic_nums_idc")?;
-            back = reader.at_most(15, "abs_diff_pic_num_minus1")?;
+            reference_index = reader.at_most(15, "abs_diff_pic_num_minus1")?;
             if kind != 0 || reader.at_most(3, "modification_of_pic_nums_idc")? != 3 {
                 return Err(Error::Unsupported { what: "another order of references" });
             }
@@ -255,8 +255,17 @@ fn read_header(payload: &[u8], idr: bool) -> Result<(Header, usize), Error> {
         reader.signed()?;
         reader.signed()?;
     }
-    let header =
-        Header { first, idr, predicted, constrained, number, back, qp, deblocked, mixed: false };
+    let header = Header {
+        first,
+        idr,
+        predicted,
+        constrained,
+        number,
+        reference_index,
+        qp,
+        deblocked,
+        mixed: false,
+    };
     Ok((header, reader.position()))
 }
 
@@ -279,7 +288,7 @@ mod tests {
     use tautline_units::ByteCount;
 
     use super::*;
-    use crate::avc::{Config, Healing, StripEncoder};
+    use crate::avc::{Config, LossRecovery, StripEncoder};
     use crate::{Encoder, Picture, Refresh};
 
     fn config() -> Config {
@@ -288,7 +297,7 @@ mod tests {
             height: 32,
             cropped: [0, 0],
             pictures_per_second: 60,
-            healing: Healing::Idr,
+            loss_recovery: LossRecovery::Idr,
             joinable: true,
         }
     }
@@ -345,7 +354,8 @@ mod tests {
         assert!(matches!(refused([&begin, &ours]), Ok(0)));
         assert!(matches!(refused([&begin, &next]), Ok(1)));
         assert!(refused([&next, &next]).is_err());
-        let swept = idr(Config { healing: Healing::Sweep { period: 4 }, ..config() });
+        let swept =
+            idr(Config { loss_recovery: LossRecovery::IntraRefresh { period: 4 }, ..config() });
         let unlike = [
             idr(Config { pictures_per_second: 30, ..config() }),
             idr(Config { joinable: false, ..config() }),

@@ -29,7 +29,7 @@ pub(super) struct Row(pub(super) [i16; 64]);
 impl Row {
     pub(super) const ZERO: Self = Self([0; 64]);
 
-    /// Where the coefficient of a block in `row` and `column` of it lies.
+    /// Returns where the coefficient of a block in `row` and `column` of it lies.
     #[inline]
     pub(super) const fn at(block: usize, row: usize, column: usize) -> usize {
         column * 16 + block * 4 + row
@@ -43,7 +43,7 @@ impl Row {
     }
 }
 
-/// How the samples across an edge are filtered (8.7.2).
+/// Filter of the samples across an edge (8.7.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Edge {
     pub(super) alpha: u8,
@@ -54,16 +54,16 @@ pub(super) struct Edge {
 
 /// The operations that a macroblock spends its time in.
 pub(super) trait Kernel: Copy {
-    /// The sum of absolute differences of two blocks, `width` 8 or 16.
+    /// Returns the sum of absolute differences of two blocks, `width` 8 or 16.
     fn sad(self, width: usize, height: usize, a: Block<'_>, b: Block<'_>) -> u32;
 
-    /// [`sad`](Self::sad) of a block from the mean of two others.
+    /// Returns [`sad`](Self::sad) of a block from the mean of two others.
     fn sad_mean(self, size: [usize; 2], block: Block<'_>, means: [Block<'_>; 2]) -> u32;
 
-    /// [`sad`](Self::sad) of a block from four others.
+    /// Returns [`sad`](Self::sad) of a block from four others.
     fn sad_four(self, size: [usize; 2], block: Block<'_>, others: [Block<'_>; 4]) -> [u32; 4];
 
-    /// [`sad`](Self::sad) of a block from the means of four and four others.
+    /// Returns [`sad`](Self::sad) of a block from the means of four and four others.
     fn sad_mean_four(
         self,
         size: [usize; 2],
@@ -72,19 +72,19 @@ pub(super) trait Kernel: Copy {
         seconds: [Block<'_>; 4],
     ) -> [u32; 4];
 
-    /// Half the sum of the absolute values of the 4x4 Hadamard transforms of the differences of two
-    /// blocks, `width` 4, 8 or 16, `height` a multiple of 4.
+    /// Returns half the sum of the absolute values of the 4x4 Hadamard transforms of the
+    /// differences of two blocks, `width` 4, 8 or 16, `height` a multiple of 4.
     fn satd(self, width: usize, height: usize, a: Block<'_>, b: Block<'_>) -> u32;
 
-    /// [`satd`](Self::satd) of a block of 4x4 from each prediction that its border makes, whether or
-    /// not the border is known.
+    /// Returns [`satd`](Self::satd) of a block of 4x4 from each prediction that its border makes,
+    /// whether or not the border is known.
     fn satd_modes(self, block: Block<'_>, border: &Border4) -> [u32; MODES4];
 
-    /// What a block's border becomes smoothed: from 0 on the weighted means of each sample and the
-    /// two after it, from 16 on those of each and the one after it.
+    /// Returns what a block's border becomes smoothed: from 0 on the weighted means of each sample
+    /// and the two after it, from 16 on those of each and the one after it.
     fn smooth(self, line: &[u8; 32]) -> [u8; 32];
 
-    /// The bytes of `from` at 16 `places`, each below 32.
+    /// Returns the bytes of `from` at 16 `places`, each below 32.
     fn pick(self, from: &[u8; 32], places: &[u8; 16]) -> [u8; 16];
 
     /// Writes `(a + b + 1) >> 1`, sample by sample, in rows of 16; `width` 8 or 16.
@@ -110,7 +110,7 @@ pub(super) trait Kernel: Copy {
         coefficients: &mut Coefficients,
     ) -> Levels;
 
-    /// The transforms of four blocks side by side: 16 by 4 samples.
+    /// Returns the transforms of four blocks side by side: 16 by 4 samples.
     fn forward_row(self, blocks: Block<'_>, predicted: Block<'_>, out: &mut Row);
 
     /// Quantizes four blocks: gives each one's levels in zig-zag order and leaves in `row` what

@@ -29,7 +29,7 @@ pub(super) struct Macroblock {
 }
 
 impl Macroblock {
-    /// A macroblock of a kind without coefficients or motion.
+    /// Makes a macroblock of a kind without coefficients or motion.
     pub(super) fn new(kind: Kind, qp: u8) -> Self {
         let vectors = [Vector::default(); 4];
         Self { kind, qp, counts: [0; 24], coded: 0, vectors, modes: [MEAN4; 16] }

@@ -6,7 +6,7 @@ use super::kernel::Kernel;
 /// Samples around a luma plane; a chroma plane has half as many.
 pub(super) const MARGIN: usize = 32;
 
-/// One plane of a reconstructed picture.
+/// One plane of a picture, with a margin.
 #[derive(Clone, Debug)]
 pub(super) struct Plane {
     samples: Vec<u8>,
@@ -36,7 +36,7 @@ impl Plane {
         self.height
     }
 
-    /// The index of a sample, which may lie in the margin.
+    /// Returns the index of a sample, which may lie in the margin.
     #[inline]
     pub(super) fn at(&self, x: i32, y: i32) -> usize {
         let (column, row) = (x + self.margin as i32, y + self.margin as i32);
@@ -52,7 +52,7 @@ impl Plane {
         &mut self.samples
     }
 
-    /// The samples from a place on.
+    /// Returns the samples from a place on.
     #[inline]
     pub(super) fn from(&self, x: i32, y: i32) -> Block<'_> {
         Block { samples: &self.samples[self.at(x, y)..], stride: self.stride }
@@ -104,15 +104,15 @@ pub(super) struct Block<'a> {
     pub(super) stride: usize,
 }
 
-/// The three planes of a reconstructed picture.
+/// Planes of a reconstructed picture.
 #[derive(Clone, Debug)]
-pub(super) struct Frame {
+pub(super) struct Reconstruction {
     pub(super) luma: Plane,
     pub(super) cb: Plane,
     pub(super) cr: Plane,
 }
 
-impl Frame {
+impl Reconstruction {
     pub(super) fn new(width: usize, height: usize) -> Self {
         let chroma = Plane::new(width / 2, height / 2, MARGIN / 2);
         Self { luma: Plane::new(width, height, MARGIN), cb: chroma.clone(), cr: chroma }

@@ -1,6 +1,6 @@
 use tautline_units::ByteCount;
 
-/// Shares a picture's budget among its strips so that all have about one quantizer.
+/// Planner that shares a picture's budget among its strips so that all have about one quantizer.
 ///
 /// Bytes fall alike with the quantizer in all strips, so one quantizer for all means shares in
 /// proportion to what each strip's last slice would have taken at one quantizer: its
@@ -18,8 +18,8 @@ pub struct Planner {
 }
 
 impl Planner {
-    /// A planner for `strips` strips (at least one), each of which gets at most `ceiling` (at least
-    /// one) equal shares.
+    /// Makes a planner for `strips` strips (at least one), each of which gets at most `ceiling` (at
+    /// least one) equal shares.
     pub fn new(strips: usize, ceiling: f64) -> Self {
         let ceiling = ceiling.max(1.0);
         let strips = strips.max(1);
@@ -45,7 +45,8 @@ impl Planner {
         self.equal = to.get() as f64 / self.weights.len() as f64;
     }
 
-    /// The budget of a strip, which is coded next; strips come in any order, each once a picture.
+    /// Returns the budget of a strip, which is coded next; strips come in any order, each once a
+    /// picture.
     ///
     /// # Panics
     /// If there is no such strip.

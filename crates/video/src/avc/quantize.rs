@@ -21,14 +21,14 @@ pub(super) struct Quantizer {
 /// The quantizers of qP 0 to 51.
 pub(super) static QUANTIZERS: [Quantizer; 52] = quantizers();
 
-/// QPc for a luma quantizer with `chroma_qp_index_offset` 0 (table 8-15).
+/// Returns QPc for a luma quantizer with `chroma_qp_index_offset` 0 (table 8-15).
 pub(super) const fn chroma_qp(qp: u8) -> u8 {
     const ABOVE: [u8; 22] =
         [29, 30, 31, 32, 32, 33, 34, 34, 35, 35, 36, 36, 37, 37, 37, 38, 38, 38, 39, 39, 39, 39];
     if qp < 30 { qp } else { ABOVE[qp as usize - 30] }
 }
 
-/// What a bit costs in sums of transformed differences, sixteenths: `2^((qp - 12) / 6)`.
+/// Returns what a bit costs in sums of transformed differences, sixteenths: `2^((qp - 12) / 6)`.
 pub(super) const fn lambda(qp: u8) -> u32 {
     const SIXTHS: [u32; 6] = [16, 18, 20, 23, 25, 29];
     let lambda = (SIXTHS[qp as usize % 6] << (qp as usize / 6)) >> 2;

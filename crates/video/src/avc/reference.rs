@@ -1,13 +1,13 @@
 //! Prediction from another picture (8.4.2).
 
 use super::kernel::Kernel;
-use super::plane::{Block, Frame, Halves, Plane};
+use super::plane::{Block, Halves, Plane, Reconstruction};
 use super::vector::Vector;
 
 /// The picture that is predicted from.
 #[derive(Clone, Copy)]
 pub(super) struct Reference<'a> {
-    frame: &'a Frame,
+    reconstruction: &'a Reconstruction,
     /// Luma as table 8-12 names it: whole samples G, then b, h and j of figure 8-4, all of one
     /// size.
     planes: [&'a Plane; 4],
@@ -22,7 +22,7 @@ pub(super) struct Area {
     pub(super) height: usize,
 }
 
-/// Where the samples of a quarter position are: a plane, and the step to the next column or row.
+/// Place of the samples of a quarter position: a plane, and the step to the next column or row.
 #[derive(Clone, Copy)]
 struct Place {
     plane: usize,
@@ -50,11 +50,11 @@ static QUARTERS: [[(Place, Option<Place>); 4]; 4] = {
 };
 
 impl<'a> Reference<'a> {
-    pub(super) fn new(frame: &'a Frame, halves: &'a Halves) -> Self {
-        Self { frame, planes: [&frame.luma, &halves.b, &halves.h, &halves.j] }
+    pub(super) fn new(reconstruction: &'a Reconstruction, halves: &'a Halves) -> Self {
+        Self { reconstruction, planes: [&reconstruction.luma, &halves.b, &halves.h, &halves.j] }
     }
 
-    /// The luma samples that a block moved by `vector` is the mean of.
+    /// Returns the luma samples that a block moved by `vector` is the mean of.
     #[inline(always)]
     fn quarter(&self, x: i32, y: i32, vector: Vector) -> (Block<'a>, Option<Block<'a>>) {
         let (x, y) = (x + i32::from(vector.x >> 2), y + i32::from(vector.y >> 2));
@@ -71,7 +71,8 @@ impl<'a> Reference<'a> {
         Block { samples: &plane.samples()[start + place.row * stride + place.column..], stride }
     }
 
-    /// The sum of absolute differences of a macroblock from the reference moved by whole samples.
+    /// Returns the sum of absolute differences of a macroblock from the reference moved by whole
+    /// samples.
     pub(super) fn sad_whole(
         &self,
         kernel: impl Kernel,
@@ -83,7 +84,7 @@ impl<'a> Reference<'a> {
         kernel.sad(16, 16, source, self.planes[0].from(x, y))
     }
 
-    /// The sum of absolute differences of `source` from the reference moved by `vector`.
+    /// Returns the sum of absolute differences of `source` from the reference moved by `vector`.
     #[inline]
     pub(super) fn sad(
         &self,
@@ -99,7 +100,7 @@ impl<'a> Reference<'a> {
         kernel.sad_mean([area.width, area.height], source, [first, second])
     }
 
-    /// [`sad`](Self::sad) with four vectors.
+    /// Returns [`sad`](Self::sad) with four vectors.
     #[inline]
     pub(super) fn sad_four(
         &self,
@@ -159,7 +160,7 @@ impl<'a> Reference<'a> {
         let y = area.y / 2 + i32::from(vector.y >> 3);
         let eighths = [vector.x as u16 & 7, vector.y as u16 & 7];
         let size = [area.width / 2, area.height / 2];
-        kernel.chroma(size, self.frame.cb.from(x, y), eighths, out);
-        kernel.chroma(size, self.frame.cr.from(x, y), eighths, &mut out[8..]);
+        kernel.chroma(size, self.reconstruction.cb.from(x, y), eighths, out);
+        kernel.chroma(size, self.reconstruction.cr.from(x, y), eighths, &mut out[8..]);
     }
 }

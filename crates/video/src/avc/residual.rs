@@ -25,7 +25,7 @@ impl Samples {
     }
 }
 
-/// Four blocks side by side, the `row`-th four of a macroblock.
+/// Returns four blocks side by side, the `row`-th four of a macroblock.
 fn rows(samples: &[u8], row: usize) -> Block<'_> {
     Block { samples: &samples[row * 64..], stride: 16 }
 }
@@ -37,7 +37,7 @@ fn add_rows(kernel: impl Kernel, coefficients: &[Row], samples: &mut [u8]) {
     }
 }
 
-/// Where a 4x4 block (by rows) begins in rows of 16.
+/// Returns where a 4x4 block (by rows) begins in rows of 16.
 pub(super) const fn block_start(block: usize) -> usize {
     block / 4 * 64 + block % 4 * 4
 }
@@ -69,7 +69,7 @@ impl Residual {
         }
     }
 
-    /// coded_block_pattern
+    /// Returns coded_block_pattern
     pub(super) fn pattern(&self) -> u8 {
         self.chroma_pattern << 4 | self.luma_pattern
     }
@@ -199,8 +199,8 @@ impl Residual {
     }
 }
 
-/// How much a block's levels are worth: one that is greater than 1 always is, ones less the further
-/// apart they are.
+/// Returns how much a block's levels are worth: one that is greater than 1 always is, ones less the
+/// further apart they are.
 fn score(levels: &Levels) -> u32 {
     const WORTH: [u8; 16] = [3, 2, 2, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     let mut mask = levels.mask;
@@ -223,7 +223,7 @@ const SCORE_QUARTER: u32 = 4;
 const SCORE_MACROBLOCK: u32 = 6;
 const SCORE_CHROMA: u32 = 7;
 
-/// The Hadamard transform of a 4x4 matrix, its own inverse but for a factor (8-328).
+/// Transforms a 4x4 matrix by Hadamard's, its own inverse but for a factor (8-328).
 fn hadamard16(values: &mut [i32; 16]) {
     let mut butterfly = |start: usize, step: usize| {
         let [a, b, c, d] = std::array::from_fn(|i| values[start + i * step]);
@@ -240,7 +240,7 @@ fn hadamard16(values: &mut [i32; 16]) {
     }
 }
 
-/// What a transformed level of Intra16x16DCLevel stands for (8.5.10).
+/// Returns what a transformed level of Intra16x16DCLevel stands for (8.5.10).
 fn whole_mean(level: i32, by: &Quantizer) -> i16 {
     let scaled = level * by.mean_scale * 16;
     (match by.shift {
@@ -266,7 +266,7 @@ fn quantize_means(levels: &mut Levels, means: [i32; 4], by: &Quantizer, intra: b
     hadamard4(quantized).map(|level| (((level * by.mean_scale * 16) << by.shift) >> 5) as i16)
 }
 
-/// The Hadamard transform of a 2x2 matrix (8-329).
+/// Returns the Hadamard transform of a 2x2 matrix (8-329).
 fn hadamard4([a, b, c, d]: [i32; 4]) -> [i32; 4] {
     [a + b + c + d, a - b + c - d, a + b - c - d, a - b - c + d]
 }

@@ -12,7 +12,7 @@ pub(super) struct Found {
     pub(super) cost: u32,
 }
 
-/// What a search looks for and where.
+/// Motion search of one part of a macroblock.
 #[derive(Clone, Copy)]
 pub(super) struct Search<'a, K> {
     pub(super) kernel: K,
@@ -27,7 +27,7 @@ pub(super) struct Search<'a, K> {
 }
 
 impl<K: Kernel> Search<'_, K> {
-    /// The best vector that a walk from `candidates` finds.
+    /// Returns the best vector that a walk from `candidates` finds.
     ///
     /// `None` if the window permits not even standing still and no candidate.
     pub(super) fn run(&self, candidates: &[Vector]) -> Option<Found> {
@@ -35,7 +35,7 @@ impl<K: Kernel> Search<'_, K> {
         Some(self.refine(whole))
     }
 
-    /// The vector's cost, or none where it must not point.
+    /// Returns the vector's cost, or none where it must not point.
     fn cost(&self, vector: Vector) -> Option<u32> {
         let Area { x, y, width, height } = self.area;
         if !self.window.permits([x, y], [width as i32, height as i32], vector) {
@@ -49,7 +49,7 @@ impl<K: Kernel> Search<'_, K> {
         (self.lambda * bits) >> 4
     }
 
-    /// The best of a vector and the small diamond of the four `step` quarters beside it.
+    /// Returns the best of a vector and the small diamond of the four `step` quarters beside it.
     fn around(&self, best: Found, step: i16) -> Found {
         let Area { x, y, width, height } = self.area;
         let centre = best.vector;

@@ -2,19 +2,19 @@
 
 use super::bits::BitWriter;
 use super::intra::Near;
+use super::intra_refresh::Reach;
 use super::kernel::Kernel;
 use super::macroblock::{Kind, Macroblock};
-use super::pace::Pace;
-use super::plane::{Block, Frame};
+use super::plane::{Block, Reconstruction};
 use super::quantize::lambda;
+use super::rate_control::RateControl;
 use super::reference::{Area, Reference};
 use super::residual::{Residual, Samples};
-use super::sweep::Reach;
 use super::syntax::{Beside, Choice, Shape, write_macroblock, write_samples};
 use super::vector::{Neighbour, Neighbours, Part, Vector, Window};
 use crate::Rows;
 
-/// What a slice is coded from and into.
+/// State of a slice that is being coded.
 pub(super) struct Slice<'a, K> {
     pub(super) kernel: K,
     pub(super) rows: &'a mut dyn Rows,
@@ -24,13 +24,13 @@ pub(super) struct Slice<'a, K> {
     /// What is predicted from; none in an I slice.
     pub(super) reference: Option<Reference<'a>>,
     /// What the decoder will have, before deblocking.
-    pub(super) frame: &'a mut Frame,
+    pub(super) reconstruction: &'a mut Reconstruction,
     /// The macroblocks of this picture.
-    pub(super) field: &'a mut [Macroblock],
+    pub(super) macroblocks: &'a mut [Macroblock],
     /// The vectors of the picture before.
-    pub(super) past: &'a [Vector],
+    pub(super) co_located: &'a [Vector],
     pub(super) writer: &'a mut BitWriter,
-    pub(super) pace: &'a mut Pace,
+    pub(super) rate_control: &'a mut RateControl,
     /// Which macroblocks must be intra coded and where the others may point.
     pub(super) reach: &'a Reach,
     pub(super) columns: usize,
@@ -57,19 +57,21 @@ impl<K: Kernel> Slice<'_, K> {
     /// Codes all macroblocks.
     pub(super) fn run(&mut self) {
         let mut current = Current::new();
-        for index in 0..self.field.len() {
+        for index in 0..self.macroblocks.len() {
             self.begin(&mut current, index);
             let before = (self.writer.mark(), self.skip_run, self.qp);
             self.macroblock(&mut current);
-            while self.pace.is_over(index, self.writer.bit_count()) && !self.pace.is_exhausted() {
+            while self.rate_control.is_over(index, self.writer.bit_count())
+                && !self.rate_control.is_exhausted()
+            {
                 // It does not fit: once more, coarser, and at last with as little as it can take.
                 self.writer.rewind(before.0);
                 (self.skip_run, self.qp) = (before.1, before.2);
-                let qp = self.pace.tighten(index);
+                let qp = self.rate_control.tighten(index);
                 self.set_quantizer(&mut current, qp);
                 self.macroblock(&mut current);
             }
-            self.pace.done(index, self.writer.bit_count());
+            self.rate_control.done(index, self.writer.bit_count());
         }
         if self.skip_run > 0 {
             self.writer.unsigned(self.skip_run);
@@ -83,7 +85,7 @@ impl<K: Kernel> Slice<'_, K> {
         }
         current.index = index;
         (current.x, current.y) = (column as i32 * 16, row as i32 * 16);
-        let qp = self.pace.quantizer(index, self.writer.bit_count());
+        let qp = self.rate_control.quantizer(index, self.writer.bit_count());
         self.set_quantizer(current, qp);
         current.window = self.reach.window(column);
         let source = self.rows.read(row * 16 + 16);
@@ -98,24 +100,24 @@ impl<K: Kernel> Slice<'_, K> {
         }
     }
 
-    /// mb_qp_delta is from -26 to 25 (7.4.5).
+    /// Sets the quantizer as near as mb_qp_delta allows: -26 to 25 (7.4.5).
     fn set_quantizer(&self, current: &mut Current, qp: u8) {
         current.qp = qp.clamp(self.qp.saturating_sub(26), self.qp + 25);
         current.lambda = lambda(current.qp);
     }
 
-    /// The coded neighbours of a macroblock.
+    /// Returns the coded neighbours of a macroblock.
     pub(super) fn beside(&self, index: usize) -> Beside<'_> {
         Beside {
-            left: (!index.is_multiple_of(self.columns)).then(|| &self.field[index - 1]),
-            above: index.checked_sub(self.columns).map(|above| &self.field[above]),
+            left: (!index.is_multiple_of(self.columns)).then(|| &self.macroblocks[index - 1]),
+            above: index.checked_sub(self.columns).map(|above| &self.macroblocks[above]),
         }
     }
 
-    /// Which neighbours may be predicted from within the picture (6.4.9, 8.3).
+    /// Returns which neighbours may be predicted from within the picture (6.4.9, 8.3).
     pub(super) fn near(&self, index: usize) -> Near {
         let constrained = self.reach.is_constrained();
-        let usable = |at: usize| !constrained || self.field[at].kind == Kind::Intra;
+        let usable = |at: usize| !constrained || self.macroblocks[at].kind == Kind::Intra;
         let column = index % self.columns;
         let above = index >= self.columns;
         Near {
@@ -126,9 +128,9 @@ impl<K: Kernel> Slice<'_, K> {
         }
     }
 
-    /// What the neighbours say of motion.
+    /// Returns what the neighbours say of motion.
     pub(super) fn neighbours(&self, index: usize) -> Neighbours {
-        let quarter = |at: usize, quarter: usize| match &self.field[at] {
+        let quarter = |at: usize, quarter: usize| match &self.macroblocks[at] {
             Macroblock { kind: Kind::Intra, .. } => Neighbour::Still,
             moved => Neighbour::Moved(moved.vectors[quarter]),
         };
@@ -169,8 +171,8 @@ impl<K: Kernel> Slice<'_, K> {
         let delta = i32::from(qp) - i32::from(self.qp);
         let beside = Beside {
             left: (!current.index.is_multiple_of(self.columns))
-                .then(|| &self.field[current.index - 1]),
-            above: current.index.checked_sub(self.columns).map(|above| &self.field[above]),
+                .then(|| &self.macroblocks[current.index - 1]),
+            above: current.index.checked_sub(self.columns).map(|above| &self.macroblocks[above]),
         };
         own.qp = qp;
         let header = (predicted_slice, delta);
@@ -202,13 +204,13 @@ impl<K: Kernel> Slice<'_, K> {
 
     fn keep(&mut self, current: &Current, own: Macroblock) {
         let (x, y) = (current.x, current.y);
-        self.field[current.index] = own;
+        self.macroblocks[current.index] = own;
         let [cb, cr] =
             [0, 8].map(|start| Block { samples: &current.samples.chroma[start..], stride: 16 });
         let kernel = self.kernel;
-        self.frame.luma.place(kernel, [x, y], [16, 16], current.samples.luma_block(0));
-        self.frame.cb.place(kernel, [x / 2, y / 2], [8, 8], cb);
-        self.frame.cr.place(kernel, [x / 2, y / 2], [8, 8], cr);
+        self.reconstruction.luma.place(kernel, [x, y], [16, 16], current.samples.luma_block(0));
+        self.reconstruction.cb.place(kernel, [x / 2, y / 2], [8, 8], cb);
+        self.reconstruction.cr.place(kernel, [x / 2, y / 2], [8, 8], cr);
     }
 }
 
@@ -227,7 +229,7 @@ impl Current {
         }
     }
 
-    /// The luma area of a part of the macroblock.
+    /// Returns the luma area of a part of the macroblock.
     pub(super) fn area(&self, part: Part) -> Area {
         Area {
             x: self.x + 8 * part.x as i32,

@@ -7,7 +7,7 @@ use super::macroblock::{BLOCKS, Kind, Macroblock};
 use super::residual::{Residual, Samples};
 use super::vector::{Part, Vector};
 
-/// How a macroblock is cut for motion (table 7-13).
+/// Partition of a macroblock for motion (table 7-13).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Shape {
     Whole,
@@ -19,7 +19,7 @@ pub(super) enum Shape {
 }
 
 impl Shape {
-    /// Its parts in the order of coding.
+    /// Returns its parts in the order of coding.
     pub(super) fn parts(self) -> &'static [Part] {
         const fn parts<const COUNT: usize>(places: [[usize; 4]; COUNT]) -> [Part; COUNT] {
             let mut parts = [Part::WHOLE; COUNT];
@@ -41,7 +41,7 @@ impl Shape {
         }
     }
 
-    /// mb_type in a P slice.
+    /// Returns mb_type in a P slice.
     pub(super) fn number(self) -> u32 {
         match self {
             Self::Whole => 0,
@@ -52,7 +52,7 @@ impl Shape {
     }
 }
 
-/// What a macroblock is coded as, without its residual.
+/// Coding of a macroblock, without its residual.
 #[derive(Clone, Debug)]
 pub(super) enum Choice {
     /// I_NxN: each block's mode, and the one predicted for it.
@@ -63,7 +63,7 @@ pub(super) enum Choice {
     Moved { shape: Shape, differences: [Vector; 4] },
 }
 
-/// Where the macroblocks beside one are, for the contexts of CAVLC.
+/// Macroblocks beside one, for the contexts of CAVLC.
 #[derive(Clone, Copy)]
 pub(super) struct Beside<'a> {
     pub(super) left: Option<&'a Macroblock>,
@@ -171,7 +171,7 @@ fn write_residual(
     }
 }
 
-/// nC of a luma block (9.2.1).
+/// Returns nC of a luma block (9.2.1).
 fn context_luma(own: &Macroblock, beside: Beside<'_>, block: usize) -> u8 {
     let left = match block % 4 {
         0 => beside.left.map(|left| left.counts[block + 3]),
@@ -204,8 +204,8 @@ fn context(left: Option<u8>, above: Option<u8>) -> u8 {
     }
 }
 
-/// Intra4x4PredMode as predicted from the neighbours (8.3.1.1); with `constrained`, inter coded
-/// ones count as missing.
+/// Predicts Intra4x4PredMode from the neighbours (8.3.1.1); with `constrained`, inter coded ones
+/// count as missing.
 pub(super) fn predicted_mode(
     modes: &[u8; 16],
     beside: Beside<'_>,

@@ -10,19 +10,19 @@ pub(super) struct Vector {
 }
 
 impl Vector {
-    /// The whole samples nearest to it, still in quarters.
+    /// Returns the whole samples nearest to it, still in quarters.
     pub(super) fn rounded(self) -> Self {
         Self { x: (self.x + 2) & !3, y: (self.y + 2) & !3 }
     }
 
-    /// The four `step` quarters beside it: above, below, left and right.
+    /// Returns the four `step` quarters beside it: above, below, left and right.
     #[inline]
     pub(super) fn around(self, step: i16) -> [Self; 4] {
         let Self { x, y } = self;
         [(x, y - step), (x, y + step), (x - step, y), (x + step, y)].map(|(x, y)| Self { x, y })
     }
 
-    /// The [`bits`](Self::bits) of each of them.
+    /// Returns the [`bits`](Self::bits) of each of them.
     #[inline]
     pub(super) fn bits_around(self, step: i16, predicted: Self) -> [u32; 4] {
         let step = i32::from(step);
@@ -41,7 +41,7 @@ impl Vector {
         Self { x: self.x - other.x, y: self.y - other.y }
     }
 
-    /// The bits of its difference from `predicted`.
+    /// Returns the bits of its difference from `predicted`.
     #[inline]
     pub(super) fn bits(self, predicted: Self) -> u32 {
         signed_length(i32::from(self.x) - i32::from(predicted.x))
@@ -56,7 +56,7 @@ impl Vector {
     }
 }
 
-/// What a quarter of a neighbouring macroblock says of motion.
+/// Motion of a quarter of a neighbouring macroblock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Neighbour {
     /// Outside the slice or not yet coded.
@@ -96,7 +96,7 @@ impl Part {
 }
 
 impl Neighbours {
-    /// The vector predicted for a part (8.4.1.3).
+    /// Returns the vector predicted for a part (8.4.1.3).
     pub(super) fn predict(&self, part: Part) -> Vector {
         let (row, column) = (part.y + 1, part.x + 1);
         let a = self.cells[row][column - 1];
@@ -117,7 +117,7 @@ impl Neighbours {
         median(a, b, c)
     }
 
-    /// The vector of a skipped macroblock (8.4.1.1).
+    /// Returns the vector of a skipped macroblock (8.4.1.1).
     pub(super) fn skip(&self) -> Vector {
         let (a, b) = (self.cells[1][0], self.cells[0][1]);
         let still = |side: Neighbour| {

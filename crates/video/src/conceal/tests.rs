@@ -110,12 +110,12 @@ fn pictures_are_renumbered_where_the_counts_have_come_apart() {
     let mut concealer = Concealer::new();
     concealer.pass(&idr(low_bits, 5)).unwrap().unwrap();
     concealer.pass(&predicted(1, 2, 5)).unwrap().unwrap();
-    assert!(!concealer.is_damaged());
+    assert!(!concealer.is_corrupt());
     // An IDR was lost: the encoder counts from 1 again.
     concealer.skip().unwrap();
     let bytes = concealer.pass(&predicted(1, 2, 5)).unwrap().unwrap().into_owned();
     assert_eq!(numbers(&concealer, &bytes), (3, 6));
-    assert!(concealer.is_damaged());
+    assert!(concealer.is_corrupt());
     // The rest of the slice is as it came.
     let tail = |bytes: &[u8]| nal::split(bytes).unwrap()[0].payload()[3..].to_vec();
     assert_eq!(tail(&bytes), tail(&predicted(1, 2, 5)));
@@ -123,7 +123,7 @@ fn pictures_are_renumbered_where_the_counts_have_come_apart() {
     let bytes = concealer.pass(&predicted(7, 14, 5)).unwrap().unwrap().into_owned();
     assert_eq!(numbers(&concealer, &bytes), (4, 8));
     concealer.pass(&idr(low_bits, 5)).unwrap().unwrap();
-    assert!(!concealer.is_damaged());
+    assert!(!concealer.is_corrupt());
     assert!(matches!(concealer.pass(&predicted(1, 2, 5)).unwrap(), Some(Cow::Borrowed(_))));
 }
 

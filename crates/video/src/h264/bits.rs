@@ -2,7 +2,7 @@
 
 use crate::Error;
 
-/// Reads bits; past the end every read is an error.
+/// Reader of bits; past the end every read is an error.
 #[derive(Clone, Debug)]
 pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
@@ -16,12 +16,12 @@ impl<'a> Reader<'a> {
         Self { bytes, position: 0, what }
     }
 
-    /// The number of bits read so far.
+    /// Returns the number of bits read so far.
     pub(crate) fn position(&self) -> usize {
         self.position
     }
 
-    /// u(1)
+    /// Reads u(1)
     pub(crate) fn bit(&mut self) -> Result<bool, Error> {
         let byte = self.bytes.get(self.position / 8).ok_or(Error::Truncated { what: self.what })?;
         let bit = byte >> (7 - self.position % 8) & 1;
@@ -29,7 +29,7 @@ impl<'a> Reader<'a> {
         Ok(bit == 1)
     }
 
-    /// u(n), n up to 32.
+    /// Reads u(n), n up to 32.
     pub(crate) fn bits(&mut self, count: u32) -> Result<u32, Error> {
         let mut value = 0;
         for _ in 0..count {
@@ -38,7 +38,7 @@ impl<'a> Reader<'a> {
         Ok(value)
     }
 
-    /// ue(v), at most 2^32 - 2 (9.1).
+    /// Reads ue(v), at most 2^32 - 2 (9.1).
     pub(crate) fn unsigned(&mut self) -> Result<u32, Error> {
         let mut zeros = 0;
         while !self.bit()? {
@@ -50,7 +50,7 @@ impl<'a> Reader<'a> {
         Ok(((1u64 << zeros) - 1) as u32 + self.bits(zeros)?)
     }
 
-    /// ue(v), an error if above `highest`.
+    /// Reads ue(v), an error if above `highest`.
     pub(crate) fn at_most(&mut self, highest: u32, what: &'static str) -> Result<u32, Error> {
         let value = self.unsigned()?;
         if value > highest {
@@ -59,14 +59,14 @@ impl<'a> Reader<'a> {
         Ok(value)
     }
 
-    /// se(v) (9.1.1).
+    /// Reads se(v) (9.1.1).
     pub(crate) fn signed(&mut self) -> Result<i64, Error> {
         let code = i64::from(self.unsigned()?);
         Ok(if code % 2 == 0 { -(code / 2) } else { code / 2 + 1 })
     }
 }
 
-/// Writes bits.
+/// Writer of bits.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Writer {
     bytes: Vec<u8>,
@@ -74,7 +74,7 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// u(1)
+    /// Writes u(1)
     pub(crate) fn bit(&mut self, bit: bool) {
         if self.bit_count.is_multiple_of(8) {
             self.bytes.push(0);
@@ -85,14 +85,14 @@ impl Writer {
         self.bit_count += 1;
     }
 
-    /// u(n), n up to 32.
+    /// Writes u(n), n up to 32.
     pub(crate) fn bits(&mut self, value: u32, count: u32) {
         for index in (0..count).rev() {
             self.bit(value >> index & 1 == 1);
         }
     }
 
-    /// ue(v), at most 2^32 - 2 (9.1).
+    /// Writes ue(v), at most 2^32 - 2 (9.1).
     pub(crate) fn unsigned(&mut self, value: u32) {
         let code = u64::from(value) + 1;
         let length = code.ilog2();
@@ -101,7 +101,7 @@ impl Writer {
         self.bits(code as u32, length);
     }
 
-    /// se(v) (9.1.1).
+    /// Writes se(v) (9.1.1).
     pub(crate) fn signed(&mut self, value: i32) {
         let magnitude = value.unsigned_abs();
         self.unsigned(if value > 0 { 2 * magnitude - 1 } else { 2 * magnitude });

@@ -17,17 +17,17 @@ pub(crate) struct NalUnit<'a> {
 }
 
 impl<'a> NalUnit<'a> {
-    /// nal_unit_type: 1 to 31.
+    /// Returns nal_unit_type: 1 to 31.
     pub(crate) fn kind(&self) -> u8 {
         self.bytes[0] & 0x1F
     }
 
-    /// nal_ref_idc: 0 if no later picture may refer to this one.
+    /// Returns nal_ref_idc: 0 if no later picture may refer to this one.
     pub(crate) fn reference(&self) -> u8 {
         self.bytes[0] >> 5
     }
 
-    /// The NAL unit's header byte.
+    /// Returns the NAL unit's header byte.
     pub(crate) fn header(&self) -> u8 {
         self.bytes[0]
     }
@@ -37,7 +37,8 @@ impl<'a> NalUnit<'a> {
         self.bytes.len() < count
     }
 
-    /// The raw byte sequence payload: what follows the header, without emulation prevention.
+    /// Returns the raw byte sequence payload: what follows the header, without emulation
+    /// prevention.
     pub(crate) fn payload(&self) -> Vec<u8> {
         let mut payload = Vec::with_capacity(self.bytes.len());
         let mut zeros = 0;
@@ -52,7 +53,7 @@ impl<'a> NalUnit<'a> {
         payload
     }
 
-    /// The payload's first bytes, as many as `count` bytes of the stream give.
+    /// Returns the payload's first bytes, as many as `count` bytes of the stream give.
     ///
     /// A slice header is read from it without a copy of the whole slice.
     pub(crate) fn payload_start(&self, count: usize) -> Vec<u8> {
@@ -112,7 +113,7 @@ pub(crate) fn write(header: u8, payload: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Where each start code begins (its three bytes 0, 0, 1) and where it ends.
+/// Returns where each start code begins (its three bytes 0, 0, 1) and where it ends.
 fn start_codes(bytes: &[u8]) -> Vec<(usize, usize)> {
     let mut starts = Vec::new();
     let mut at = 0;
@@ -147,8 +148,8 @@ mod tests {
     }
 
     #[test]
-    fn damaged_access_units_are_refused() {
-        let damaged: [&[u8]; 10] = [
+    fn malformed_access_units_are_refused() {
+        let malformed: [&[u8]; 10] = [
             &[0, 0, 1, 0x41, 1, 0, 0, 3],
             &[],
             &[0, 0],
@@ -160,7 +161,7 @@ mod tests {
             &[0, 0, 1, 0x65, 1, 0],
             &[0, 0, 1, 0, 0, 1, 0x65, 1],
         ];
-        for bytes in damaged {
+        for bytes in malformed {
             assert!(split(bytes).is_err(), "{bytes:?}");
         }
     }

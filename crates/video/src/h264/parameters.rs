@@ -3,7 +3,7 @@
 use super::bits::Reader;
 use crate::Error;
 
-/// What a sequence parameter set says of slice headers.
+/// Fields of a sequence parameter set that slice headers depend on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Sequence {
     pub(crate) id: u32,
@@ -18,7 +18,7 @@ pub(crate) struct Sequence {
     pub(crate) macroblock_count: u32,
 }
 
-/// How a slice header tells the order of output (pic_order_cnt_type).
+/// Coding of the order of output in slice headers (pic_order_cnt_type).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum PictureOrder {
     /// Type 0: its low bits, this many.
@@ -64,7 +64,7 @@ impl Sequence {
     }
 }
 
-/// What a picture parameter set says of slice headers.
+/// Fields of a picture parameter set that slice headers depend on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct PictureParameters {
     pub(crate) id: u32,

@@ -27,7 +27,7 @@ pub(crate) struct SliceHeader {
 }
 
 impl SliceHeader {
-    /// The picture parameter set that the slice refers to.
+    /// Returns the picture parameter set that the slice refers to.
     pub(crate) fn parameters_id(payload: &[u8]) -> Result<u32, Error> {
         let mut reader = Reader::new(payload, "slice header");
         reader.unsigned()?;

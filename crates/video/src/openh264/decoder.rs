@@ -4,13 +4,13 @@ use openh264::formats::YUVSource;
 
 use crate::{Decoder, Error, Picture};
 
-/// Decodes one strip with openh264, on the calling thread.
+/// openh264's decoder for one strip, on the calling thread.
 pub struct StripDecoder {
     native: Native,
 }
 
 impl StripDecoder {
-    /// A decoder that waits for its first IDR.
+    /// Makes a decoder that waits for its first IDR.
     ///
     /// # Errors
     /// [`Error::Decoder`] if the library has no memory for it.

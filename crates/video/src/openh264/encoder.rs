@@ -1,19 +1,18 @@
 use tautline_units::ByteCount;
 
 use super::native::Native;
-use crate::strip::Coder;
+use crate::budgeted::Budgeted;
 use crate::{Encoded, Encoder, Error, Picture, QuantizerEncoder, Quantizers, Refresh};
 
-/// Codes one strip with openh264: constrained baseline, one slice a picture, one reference, one
-/// thread.
+/// openh264 for one strip: constrained baseline, one slice a picture, one reference, one thread.
 ///
 /// Sizes follow the budget by one quantizer a picture, chosen from a model of past sizes.
 pub struct StripEncoder {
-    coder: Coder<Native>,
+    coder: Budgeted<Native>,
 }
 
 impl StripEncoder {
-    /// An encoder of strips of `width` by `height` pixels, `pictures_per_second` of them.
+    /// Makes an encoder of strips of `width` by `height` pixels, `pictures_per_second` of them.
     ///
     /// # Errors
     /// [`Error::Dimensions`] unless both sides are multiples of 16 that openh264 takes (3840 the
@@ -30,7 +29,7 @@ impl StripEncoder {
             return Err(Error::Invalid { what: "picture rate", value });
         }
         let native = Native::new(width, height, pictures_per_second as f32)?;
-        Ok(Self { coder: Coder::new(native, width, height) })
+        Ok(Self { coder: Budgeted::new(native, width, height) })
     }
 }
 

@@ -12,7 +12,7 @@ use openh264_sys2::{
     videoFrameTypeP,
 };
 
-use crate::strip::{Backend, Coded};
+use crate::budgeted::{Coded, Library};
 use crate::{Error, Picture, Quantizers};
 
 /// One openh264 encoder, initialized, whose quantizer is set picture by picture.
@@ -121,7 +121,7 @@ impl Native {
     }
 }
 
-impl Backend for Native {
+impl Library for Native {
     fn encode(&mut self, picture: &Picture, qp: i32, idr: bool) -> Result<Coded, Error> {
         assert_eq!((picture.width(), picture.height()), (self.width, self.height));
         if idr {

@@ -11,8 +11,8 @@ pub struct Point {
     pub quality: f64,
 }
 
-/// The mean excess of `test`'s bitrate over `anchor`'s at the same quality, as a share: .1 is 10 %
-/// more.
+/// Returns the mean excess of `test`'s bitrate over `anchor`'s at the same quality, as a share: .1
+/// is 10 % more.
 ///
 /// Both curves are monotone cubics (Fritsch and Butland, as JVET-Q's spreadsheets have them) of the
 /// logarithm of the bitrate over the quality, compared where both have measurements. The points may
@@ -63,7 +63,7 @@ impl Curve {
         self.quality[self.quality.len() - 1]
     }
 
-    /// The integral between two qualities that the curve has.
+    /// Returns the integral between two qualities that the curve has.
     fn integral(&self, from: f64, to: f64) -> f64 {
         (0..self.quality.len() - 1)
             .map(|piece| {
@@ -74,7 +74,7 @@ impl Curve {
             .sum()
     }
 
-    /// The integral of a piece from its left end on, over `width`.
+    /// Returns the integral of a piece from its left end on, over `width`.
     fn primitive(&self, piece: usize, width: f64) -> f64 {
         let step = self.quality[piece + 1] - self.quality[piece];
         let secant = (self.log_rate[piece + 1] - self.log_rate[piece]) / step;
@@ -87,7 +87,7 @@ impl Curve {
     }
 }
 
-/// The slopes of the monotone cubic in every point.
+/// Returns the slopes of the monotone cubic in every point.
 fn slopes(x: &[f64], y: &[f64]) -> Vec<f64> {
     let step: Vec<f64> = x.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let secant: Vec<f64> =
@@ -110,7 +110,7 @@ fn slopes(x: &[f64], y: &[f64]) -> Vec<f64> {
     slopes
 }
 
-/// The slope in an end point, by three points, held so that the curve stays monotone.
+/// Returns the slope in an end point, by three points, held so that the curve stays monotone.
 fn end_slope(step: f64, next_step: f64, secant: f64, next_secant: f64) -> f64 {
     let slope = ((2.0 * step + next_step) * secant - step * next_secant) / (step + next_step);
     if slope * secant <= 0.0 {

@@ -2,8 +2,8 @@
 
 use crate::Picture;
 
-/// How many transform coefficients survive at each quantizer, were the strip coded without
-/// prediction from another picture.
+/// Counts of the transform coefficients that survive at each quantizer, were the strip coded
+/// without prediction from another picture.
 #[derive(Clone, Debug)]
 pub(crate) struct Activity {
     /// Coefficients whose highest quantizer that keeps them is the index.
@@ -34,7 +34,8 @@ impl Activity {
         }
     }
 
-    /// The bytes that an intra slice takes at `qp`, roughly: it is compared with what came out.
+    /// Returns the bytes that an intra slice takes at `qp`, roughly: it is compared with what came
+    /// out.
     pub(super) fn bytes(&self, qp: i32) -> f64 {
         let bits: f64 = self
             .counts

@@ -4,11 +4,11 @@
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr::{self, NonNull};
 
-use crate::strip::{Backend, Coded};
+use crate::budgeted::{Coded, Library};
 use crate::x264::Settings;
 use crate::{Error, Picture};
 
-/// Is what the shim keeps of one encoder.
+/// State of one encoder that the shim keeps.
 #[repr(C)]
 struct Shim {
     _private: [u8; 0],
@@ -72,7 +72,7 @@ impl Native {
     }
 }
 
-impl Backend for Native {
+impl Library for Native {
     fn encode(&mut self, picture: &Picture, qp: i32, idr: bool) -> Result<Coded, Error> {
         assert_eq!((picture.width(), picture.height()), (self.width, self.height));
         let (mut bytes, mut is_idr) = (ptr::null(), 0);

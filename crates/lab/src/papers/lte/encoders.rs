@@ -3,7 +3,7 @@
 use anyhow::Result;
 use tautline_units::Bitrate;
 use tautline_video::Backend;
-use tautline_video::avc::Healing;
+use tautline_video::avc::LossRecovery;
 
 use crate::experiment::{Experiment, Findings, Outcome, Row, Run};
 use crate::machine;
@@ -71,7 +71,7 @@ struct Subject<'a> {
 
 impl Subject<'_> {
     fn rows(&self, run: &Run<'_>, terms: &Terms) -> Vec<Row> {
-        let is_own = self.backend == Backend::Avc(Healing::Idr);
+        let is_own = self.backend == Backend::Avc(LossRecovery::Idr);
         let mut rows = self.excess(is_own);
         for &bitrate in &terms.bitrates {
             let Some(trial) = self.comparison.held(self.backend, bitrate) else { continue };

@@ -1,7 +1,7 @@
 //! Ways to heal, in a closed loop: what is lost is known at the encoder a round trip later.
 
 use anyhow::{Context, Result};
-use tautline_video::avc::Healing;
+use tautline_video::avc::LossRecovery;
 use tautline_video::openh264::StripDecoder;
 use tautline_video::{Backend, Concealer, Decoder, Encoded, Layout, Picture, Refresh, quality};
 
@@ -80,7 +80,7 @@ impl Coded {
 impl Mode {
     /// Whether the mode heals only by what an encoder does at its stream's beginning.
     pub(super) fn never_heals(&self) -> bool {
-        self.answer == Answer::None && self.backend == Backend::Avc(Healing::Idr)
+        self.answer == Answer::None && self.backend == Backend::Avc(LossRecovery::Idr)
     }
 
     /// Codes a strip at one quantizer, in each of several ways of slices not arriving (none beyond a
@@ -144,7 +144,7 @@ impl Mode {
         let refresh = match (self.answer, heard) {
             (Answer::IntraOnly, _) => Refresh::Idr,
             (Answer::Refresh(refresh), Heard::Lost) => refresh,
-            (Answer::Acknowledged, Heard::Lost) => Refresh::Heal,
+            (Answer::Acknowledged, Heard::Lost) => Refresh::Recover,
             (Answer::Acknowledged, Heard::Whole) => {
                 if let Some(picture) = number.checked_sub(ROUND_TRIP) {
                     coder.acknowledge(picture as u64);
@@ -200,25 +200,27 @@ impl Receiver {
 /// Our own encoder in every way that it has, after intra and inter alone; x264's sweep, if there is
 /// x264.
 pub(super) fn modes() -> [Mode; MODES] {
-    let own = |name: &'static str, healing: Healing, answer: Answer| Mode {
+    let own = |name: &'static str, healing: LossRecovery, answer: Answer| Mode {
         name,
         backend: Backend::Avc(healing),
         answer,
     };
-    let (sweep, columns) =
-        (Healing::Sweep { period: PERIOD }, Healing::Columns { spacing: PERIOD });
+    let (sweep, columns) = (
+        LossRecovery::IntraRefresh { period: PERIOD },
+        LossRecovery::IntraColumns { spacing: PERIOD },
+    );
     let (on_loss, acknowledged, recall) = (
-        Healing::OnLoss { period: PERIOD },
-        Healing::Acknowledged { references: REFERENCES },
-        Healing::Recall { references: REFERENCES },
+        LossRecovery::IntraRefreshOnLoss { period: PERIOD },
+        LossRecovery::AcknowledgedReferences { references: REFERENCES },
+        LossRecovery::ReferenceSelection { references: REFERENCES },
     );
     [
-        own(INTRA, Healing::Idr, Answer::IntraOnly),
-        own(INTER, Healing::Idr, Answer::None),
-        own("idr on loss", Healing::Idr, Answer::Refresh(Refresh::Idr)),
+        own(INTRA, LossRecovery::Idr, Answer::IntraOnly),
+        own(INTER, LossRecovery::Idr, Answer::None),
+        own("idr on loss", LossRecovery::Idr, Answer::Refresh(Refresh::Idr)),
         own(SWEEP, sweep, Answer::None),
         own(COLUMNS, columns, Answer::None),
-        own("refresh: on loss", on_loss, Answer::Refresh(Refresh::Heal)),
+        own("refresh: on loss", on_loss, Answer::Refresh(Refresh::Recover)),
         own("acknowledged", acknowledged, Answer::Acknowledged),
         own("recall on loss", recall, Answer::Acknowledged),
         #[cfg(feature = "x264")]

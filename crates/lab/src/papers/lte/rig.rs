@@ -10,7 +10,7 @@ use tautline_net::clock::{Clock, thread_time};
 use tautline_units::{Bitrate, Instant};
 use tautline_vehicle::camera::{self, Counters, Outlet};
 use tautline_vehicle::encode::{Meter, Timing, Turn, Wishes};
-use tautline_video::avc::Healing;
+use tautline_video::avc::LossRecovery;
 use tautline_video::openh264::StripDecoder;
 use tautline_video::{AccessUnit, Backend, Decoder, Layout, Picture, Sensor, Slice};
 
@@ -247,6 +247,6 @@ impl Sensor for Replay {
 /// The paper's pictures a second.
 pub(super) const RATE: u32 = 60;
 /// What is measured, unless it is said: our own.
-pub(super) const BACKEND: Backend = Backend::Avc(Healing::Idr);
+pub(super) const BACKEND: Backend = Backend::Avc(LossRecovery::Idr);
 /// An IDR may come twice while encoders warm up.
 const SETTLING_PICTURES: u32 = 6;

@@ -1,7 +1,7 @@
 //! Fig. 9: which macroblocks of a P slice are intra coded, picture by picture.
 
 use anyhow::{Context, Result};
-use tautline_video::avc::Healing;
+use tautline_video::avc::LossRecovery;
 use tautline_video::openh264::StripDecoder;
 use tautline_video::{Backend, Concealer, Decoder, Layout, Picture, Quantizers, Refresh};
 
@@ -126,8 +126,10 @@ fn another(width: usize, height: usize, backend: Backend) -> Result<Vec<u8>> {
     Ok(encoder.encode_at(&picture, Quantizers::both(QP), Refresh::Idr)?.bytes.to_vec())
 }
 
-const MODES: &[(&str, Healing)] =
-    &[("columns", Healing::Columns { spacing: 16 }), ("sweep", Healing::Sweep { period: 16 })];
+const MODES: &[(&str, LossRecovery)] = &[
+    ("columns", LossRecovery::IntraColumns { spacing: 16 }),
+    ("sweep", LossRecovery::IntraRefresh { period: 16 }),
+];
 const PICTURES: usize = 16;
 const MIDDLE_STRIP: usize = 2;
 const QP: u8 = 28;

@@ -40,7 +40,7 @@ impl<K: Kernel> Slice<'_, K> {
         }
         let ahead = [current.index, current.index + 1, current.index + self.columns];
         for at in ahead {
-            if let Some(&vector) = self.past.get(at) {
+            if let Some(&vector) = self.co_located.get(at) {
                 candidates[count] = vector;
                 count += 1;
             }

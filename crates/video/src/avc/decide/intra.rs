@@ -36,7 +36,7 @@ impl<K: Kernel> Slice<'_, K> {
         let near = self.near(current.index);
         let (mut whole, mut whole_cost) = (Whole::Mean, u32::MAX);
         let mut samples = [0; 256];
-        let border = Border::of(&self.frame.luma, [current.x, current.y], near);
+        let border = Border::of(&self.reconstruction.luma, [current.x, current.y], near);
         for mode in Whole::permitted(near) {
             // The plane, the dearest to try, is seldom much better than the others.
             if mode == Whole::Plane && whole_cost - whole_cost / 4 > limit {
@@ -90,7 +90,8 @@ impl<K: Kernel> Slice<'_, K> {
         let (x, y) = (current.x / 2, current.y / 2);
         let (mut best, mut best_cost) = (Whole::Mean, u32::MAX);
         let mut predicted = [0; 128];
-        let borders = [&self.frame.cb, &self.frame.cr].map(|plane| Border::of(plane, [x, y], near));
+        let borders = [&self.reconstruction.cb, &self.reconstruction.cr]
+            .map(|plane| Border::of(plane, [x, y], near));
         for mode in Whole::permitted(near) {
             borders[0].predict_chroma(mode, &mut predicted);
             borders[1].predict_chroma(mode, &mut predicted[8..]);
@@ -123,7 +124,7 @@ impl<K: Kernel> Slice<'_, K> {
                 predicted_mode(&blocks.modes, self.beside(current.index), block, constrained);
             let (x, y) = (current.x + block as i32 % 4 * 4, current.y + block as i32 / 4 * 4);
             let near = near_block(near, block);
-            let border = Border4::of(self.kernel, &self.frame.luma, [x, y], near);
+            let border = Border4::of(self.kernel, &self.reconstruction.luma, [x, y], near);
             let source = current.source.luma_block(block);
             let (mode, mut samples, cost) =
                 self.best_mode(current, &border, near, source, predicted);
@@ -140,7 +141,7 @@ impl<K: Kernel> Slice<'_, K> {
                 self.kernel.add_inverse(&coefficients, &mut samples, 4);
             }
             let kept = Block { samples: &samples, stride: 4 };
-            self.frame.luma.place(self.kernel, [x, y], [4, 4], kept);
+            self.reconstruction.luma.place(self.kernel, [x, y], [4, 4], kept);
             for (row, line) in samples.chunks_exact(4).enumerate() {
                 blocks.samples[block_start(block) + row * 16..][..4].copy_from_slice(line);
             }
@@ -174,14 +175,14 @@ impl<K: Kernel> Slice<'_, K> {
         (mode, border.predict(self.kernel, mode), best >> 4)
     }
 
-    /// Intra coded with nothing but the mean of its neighbours.
+    /// Codes a macroblock intra with nothing but the mean of its neighbours.
     pub(super) fn mean(&mut self, current: &mut Current) {
         let near = self.near(current.index);
         let (x, y) = (current.x, current.y);
         let mode = Whole::Mean;
-        let border = Border::of(&self.frame.luma, [x, y], near);
+        let border = Border::of(&self.reconstruction.luma, [x, y], near);
         border.predict_luma(mode, &mut current.samples.luma);
-        for (plane, start) in [(&self.frame.cb, 0), (&self.frame.cr, 8)] {
+        for (plane, start) in [(&self.reconstruction.cb, 0), (&self.reconstruction.cr, 8)] {
             let out = &mut current.samples.chroma[start..];
             Border::of(plane, [x / 2, y / 2], near).predict_chroma(mode, out);
         }
@@ -192,7 +193,8 @@ impl<K: Kernel> Slice<'_, K> {
     }
 }
 
-/// Which neighbours of a 4x4 block may be predicted from, if those of its macroblock are `near`.
+/// Returns which neighbours of a 4x4 block may be predicted from, if those of its macroblock are
+/// `near`.
 fn near_block(near: Near, block: usize) -> Near {
     /// Blocks below the first row whose block above and to the right is coded before them.
     const BEYOND: u16 = 0b0101_0111_0101_0000;

@@ -1,4 +1,4 @@
-//! Losses heal when they are said to, byte for byte: lost slices are replaced by skip slices and
+//! Losses are gone when they are said to be, byte for byte: lost slices are replaced by skip slices and
 //! decoded by openh264.
 
 #![allow(clippy::unwrap_used)]
@@ -13,7 +13,7 @@ mod scene;
 use random::Random;
 use scene::Scene;
 use tautline_units::ByteCount;
-use tautline_video::avc::{Config, Healing, StripEncoder};
+use tautline_video::avc::{Config, LossRecovery, StripEncoder};
 use tautline_video::openh264::StripDecoder;
 use tautline_video::{Concealer, Decoder, Encoder, Picture, Refresh, SliceKind};
 
@@ -31,13 +31,13 @@ struct Strip {
 }
 
 impl Strip {
-    fn new(healing: Healing) -> Self {
+    fn new(loss_recovery: LossRecovery) -> Self {
         let config = Config {
             width: WIDTH,
             height: HEIGHT,
             cropped: [0, 0],
             pictures_per_second: 60,
-            healing,
+            loss_recovery,
             joinable: false,
         };
         Self {
@@ -51,7 +51,7 @@ impl Strip {
     }
 
     /// Codes the next picture, loses it or not, and tells how it was coded and whether what is shown
-    /// is what the encoder has. What the concealer takes for whole always is.
+    /// is what the encoder has. What the concealer takes for clean always is.
     fn next(&mut self, lost: bool, budget: u64, refresh: Refresh) -> (SliceKind, bool) {
         let picture = self.picture();
         let coded = self.encoder.encode(&picture, ByteCount::new(budget), refresh).unwrap();
@@ -65,7 +65,7 @@ impl Strip {
         self.recording.extend_from_slice(&bytes);
         let shown = self.decoder.decode(&bytes).unwrap().expect("one in, one out");
         let exact = shown == self.encoder.reconstruction();
-        assert!(exact || self.concealer.is_damaged(), "picture {}", self.number);
+        assert!(exact || self.concealer.is_corrupt(), "picture {}", self.number);
         (coded.kind, exact)
     }
 
@@ -82,10 +82,10 @@ impl Strip {
 }
 
 /// Random losses: each picture is exact if none was lost in the period before it.
-fn heals_within(healing: Healing, period: u32, seed: u64, budget: u64) {
-    let mut strip = Strip::new(healing);
+fn recovers_within(loss_recovery: LossRecovery, period: u32, seed: u64, budget: u64) {
+    let mut strip = Strip::new(loss_recovery);
     let mut random = Random(seed);
-    let (mut last_loss, mut harmed, mut healed) = (None, 0, 0);
+    let (mut last_loss, mut corrupt, mut clean) = (None, 0, 0);
     for number in 0..period * 14 + 30 {
         let lost = number > 0 && random.next().is_multiple_of(u64::from(period) * 3 / 2);
         if lost {
@@ -94,39 +94,39 @@ fn heals_within(healing: Healing, period: u32, seed: u64, budget: u64) {
         let (kind, exact) = strip.next(lost, budget, Refresh::No);
         assert_eq!(kind == SliceKind::Idr, number == 0);
         match last_loss {
-            Some(loss) if number < loss + period => harmed += u32::from(!exact),
+            Some(loss) if number < loss + period => corrupt += u32::from(!exact),
             Some(_) => {
-                healed += 1;
-                assert!(!strip.concealer.is_damaged(), "{healing:?}: picture {number}");
-                assert!(exact, "{healing:?}: picture {number} after a loss at {last_loss:?}");
+                clean += 1;
+                assert!(!strip.concealer.is_corrupt(), "{loss_recovery:?}: picture {number}");
+                assert!(exact, "{loss_recovery:?}: picture {number} after a loss at {last_loss:?}");
             }
             None => assert!(exact),
         }
     }
-    assert!(harmed > 0 && healed > 0, "{healing:?}: {harmed} {healed}");
+    assert!(corrupt > 0 && clean > 0, "{loss_recovery:?}: {corrupt} {clean}");
     let pictures = strip.number as usize;
     ffmpeg::check(&strip.recording, pictures);
 }
 
 #[test]
-fn a_contiguous_sweep_heals_any_loss_in_one_period() {
+fn after_one_period_of_contiguous_refresh_any_loss_is_gone() {
     for (period, seed, budget) in [(8, 1, 1_500), (16, 2, 1_500), (5, 3, 400), (32, 4, 3_000)] {
-        heals_within(Healing::Sweep { period }, period.into(), seed, budget);
+        recovers_within(LossRecovery::IntraRefresh { period }, period.into(), seed, budget);
     }
 }
 
 #[test]
-fn the_papers_columns_heal_any_loss_in_one_period() {
+fn after_one_period_of_the_papers_columns_any_loss_is_gone() {
     for (spacing, seed, budget) in [(8, 5, 1_500), (16, 6, 1_500), (3, 7, 400)] {
-        heals_within(Healing::Columns { spacing }, spacing.into(), seed, budget);
+        recovers_within(LossRecovery::IntraColumns { spacing }, spacing.into(), seed, budget);
     }
 }
 
 #[test]
-fn a_reported_loss_is_healed_by_one_sweep() {
+fn after_one_refresh_a_reported_loss_is_gone() {
     const PERIOD: u32 = 8;
     const REPORT: u32 = 4;
-    let mut strip = Strip::new(Healing::OnLoss { period: PERIOD as u8 });
+    let mut strip = Strip::new(LossRecovery::IntraRefreshOnLoss { period: PERIOD as u8 });
     let mut random = Random(9);
     let mut last_report = None;
     let mut reports = Vec::new();
@@ -135,15 +135,15 @@ fn a_reported_loss_is_healed_by_one_sweep() {
         if lost {
             reports.push(number + REPORT);
         }
-        let refresh = if reports.contains(&number) { Refresh::Heal } else { Refresh::No };
-        if refresh == Refresh::Heal {
+        let refresh = if reports.contains(&number) { Refresh::Recover } else { Refresh::No };
+        if refresh == Refresh::Recover {
             last_report = Some(number);
         }
         let (kind, exact) = strip.next(lost, 1_500, refresh);
         assert_eq!(kind == SliceKind::Idr, number == 0);
         let under_way = reports.last().is_some_and(|report| number < report + PERIOD - 1);
         if !under_way {
-            assert!(!strip.concealer.is_damaged(), "picture {number}");
+            assert!(!strip.concealer.is_corrupt(), "picture {number}");
             assert!(exact, "picture {number}, last report {last_report:?}");
         }
     }
@@ -152,9 +152,9 @@ fn a_reported_loss_is_healed_by_one_sweep() {
 }
 
 #[test]
-fn what_is_predicted_from_acknowledged_pictures_is_harmed_by_no_other_loss() {
+fn what_is_predicted_from_acknowledged_pictures_is_corrupted_by_no_other_loss() {
     const DELAY: u64 = 6;
-    let mut strip = Strip::new(Healing::Acknowledged { references: 16 });
+    let mut strip = Strip::new(LossRecovery::AcknowledgedReferences { references: 16 });
     let mut random = Random(12);
     let mut acknowledgements = std::collections::VecDeque::new();
     let mut lost_count = 0;
@@ -167,7 +167,7 @@ fn what_is_predicted_from_acknowledged_pictures_is_harmed_by_no_other_loss() {
         let (kind, exact) = strip.next(lost, 1_500, Refresh::No);
         assert_eq!(kind == SliceKind::Idr, number == 0);
         assert_eq!(exact, !lost, "picture {number}");
-        assert_eq!(strip.concealer.is_damaged(), lost, "picture {number}");
+        assert_eq!(strip.concealer.is_corrupt(), lost, "picture {number}");
         if lost {
             lost_count += 1;
         } else {
@@ -179,11 +179,11 @@ fn what_is_predicted_from_acknowledged_pictures_is_harmed_by_no_other_loss() {
 }
 
 #[test]
-fn a_recalled_picture_heals_a_loss_as_soon_as_it_is_known() {
+fn reference_selection_ends_a_loss_as_soon_as_it_is_known() {
     const DELAY: u64 = 6;
-    let mut strip = Strip::new(Healing::Recall { references: 16 });
+    let mut strip = Strip::new(LossRecovery::ReferenceSelection { references: 16 });
     let mut random = Random(14);
-    // What the receiver tells of each picture: whether it has it whole.
+    // What the receiver tells of each picture: whether it has it clean.
     let mut told = std::collections::VecDeque::new();
     let (mut lost_at, mut asked_at, mut idrs) = (None, None, 0);
     for number in 0..400u64 {
@@ -191,14 +191,14 @@ fn a_recalled_picture_heals_a_loss_as_soon_as_it_is_known() {
         while told.front().is_some_and(|(picture, _)| picture + DELAY <= number) {
             match told.pop_front().unwrap() {
                 (picture, true) => strip.encoder.acknowledge(picture),
-                // A loss that came after the last recall is a new one.
+                // A loss that came after the last selected reference is a new one.
                 (picture, false) if asked_at.is_none_or(|at| picture >= at) => {
-                    refresh = Refresh::Heal;
+                    refresh = Refresh::Recover;
                 }
                 (_, false) => {}
             }
         }
-        if refresh == Refresh::Heal {
+        if refresh == Refresh::Recover {
             asked_at = Some(number);
         }
         let lost = number > 0 && random.next().is_multiple_of(12);
@@ -207,36 +207,36 @@ fn a_recalled_picture_heals_a_loss_as_soon_as_it_is_known() {
         if lost {
             lost_at = Some(number);
         }
-        // Each loss harms until one delay later, where the recalled picture comes.
-        let healed = lost_at.is_none_or(|at| number >= at + DELAY);
-        assert!(exact || !healed, "picture {number}, lost {lost_at:?}");
-        assert!(!healed || !strip.concealer.is_damaged(), "picture {number}, lost {lost_at:?}");
-        told.push_back((number, !strip.concealer.is_damaged()));
+        // Each loss shows until one delay later, where the picture of the selected reference comes.
+        let recovered = lost_at.is_none_or(|at| number >= at + DELAY);
+        assert!(exact || !recovered, "picture {number}, lost {lost_at:?}");
+        assert!(!recovered || !strip.concealer.is_corrupt(), "picture {number}, lost {lost_at:?}");
+        told.push_back((number, !strip.concealer.is_corrupt()));
     }
     assert_eq!(idrs, 1);
     ffmpeg::check(&strip.recording, 400);
 }
 
 #[test]
-fn a_recall_without_an_acknowledged_picture_is_an_idr() {
-    let mut strip = Strip::new(Healing::Recall { references: 4 });
+fn reference_selection_without_an_acknowledged_picture_is_an_idr() {
+    let mut strip = Strip::new(LossRecovery::ReferenceSelection { references: 4 });
     strip.next(false, 1_500, Refresh::No);
-    assert_eq!(strip.next(false, 1_500, Refresh::Heal).0, SliceKind::Idr);
+    assert_eq!(strip.next(false, 1_500, Refresh::Recover).0, SliceKind::Idr);
     for _ in 0..2 {
         let known = strip.encoder.next_picture() - 1;
         strip.encoder.acknowledge(known);
         strip.next(false, 1_500, Refresh::No);
     }
-    assert_eq!(strip.next(false, 1_500, Refresh::Heal).0, SliceKind::Predicted);
+    assert_eq!(strip.next(false, 1_500, Refresh::Recover).0, SliceKind::Predicted);
     for _ in 0..4 {
         strip.next(false, 1_500, Refresh::No);
     }
-    assert_eq!(strip.next(false, 1_500, Refresh::Heal).0, SliceKind::Idr);
+    assert_eq!(strip.next(false, 1_500, Refresh::Recover).0, SliceKind::Idr);
 }
 
 #[test]
 fn where_nobody_acknowledges_no_idr_is_coded_again_and_again() {
-    let mut strip = Strip::new(Healing::Acknowledged { references: 4 });
+    let mut strip = Strip::new(LossRecovery::AcknowledgedReferences { references: 4 });
     let next = |strip: &mut Strip, lost: bool| {
         let (kind, exact) = strip.next(lost, 1_500, Refresh::No);
         (kind == SliceKind::Idr, exact)
@@ -250,54 +250,54 @@ fn where_nobody_acknowledges_no_idr_is_coded_again_and_again() {
     }
     assert_eq!(next(&mut strip, true), (false, false));
     assert_eq!(next(&mut strip, false), (false, false));
-    // The first word heals, and what follows is predicted from what is known to have come.
+    // After the first word the strip is clean, and what follows is predicted from what is known to have come.
     strip.encoder.acknowledge(10);
     assert_eq!(next(&mut strip, false), (false, true));
-    assert!(!strip.concealer.is_damaged());
+    assert!(!strip.concealer.is_corrupt());
     assert_eq!(next(&mut strip, true), (false, false));
     assert_eq!(next(&mut strip, false), (true, true));
 }
 
 #[test]
-fn a_loss_before_any_acknowledgement_is_healed_by_an_idr() {
-    let mut strip = Strip::new(Healing::Acknowledged { references: 4 });
+fn a_loss_before_any_acknowledgement_brings_an_idr() {
+    let mut strip = Strip::new(LossRecovery::AcknowledgedReferences { references: 4 });
     for _ in 0..7 {
         strip.next(false, 1_500, Refresh::No);
     }
     strip.next(true, 1_500, Refresh::No);
-    assert_eq!(strip.next(false, 1_500, Refresh::Heal), (SliceKind::Idr, true));
+    assert_eq!(strip.next(false, 1_500, Refresh::Recover), (SliceKind::Idr, true));
 }
 
 #[test]
-fn a_loss_that_is_reported_brings_an_idr_where_nothing_else_heals() {
-    let mut strip = Strip::new(Healing::Idr);
+fn a_loss_that_is_reported_brings_an_idr_where_there_is_no_other_recovery() {
+    let mut strip = Strip::new(LossRecovery::Idr);
     strip.next(false, 1_500, Refresh::No);
-    assert_eq!(strip.next(false, 1_500, Refresh::Heal).0, SliceKind::Idr);
-    let mut strip = Strip::new(Healing::Sweep { period: 8 });
+    assert_eq!(strip.next(false, 1_500, Refresh::Recover).0, SliceKind::Idr);
+    let mut strip = Strip::new(LossRecovery::IntraRefresh { period: 8 });
     strip.next(false, 1_500, Refresh::No);
-    assert_eq!(strip.next(false, 1_500, Refresh::Heal).0, SliceKind::Predicted);
+    assert_eq!(strip.next(false, 1_500, Refresh::Recover).0, SliceKind::Predicted);
     assert_eq!(strip.next(false, 1_500, Refresh::Idr).0, SliceKind::Idr);
 }
 
 #[test]
 fn impossible_periods_are_refused() {
-    let healings = [
-        Healing::Sweep { period: 1 },
-        Healing::Columns { spacing: 0 },
-        Healing::OnLoss { period: 251 },
-        Healing::Acknowledged { references: 0 },
-        Healing::Acknowledged { references: 17 },
-        Healing::Recall { references: 0 },
+    let ways = [
+        LossRecovery::IntraRefresh { period: 1 },
+        LossRecovery::IntraColumns { spacing: 0 },
+        LossRecovery::IntraRefreshOnLoss { period: 251 },
+        LossRecovery::AcknowledgedReferences { references: 0 },
+        LossRecovery::AcknowledgedReferences { references: 17 },
+        LossRecovery::ReferenceSelection { references: 0 },
     ];
-    for healing in healings {
+    for loss_recovery in ways {
         let config = Config {
             width: 64,
             height: 64,
             cropped: [0, 0],
             pictures_per_second: 60,
-            healing,
+            loss_recovery,
             joinable: false,
         };
-        assert!(StripEncoder::new(config).is_err(), "{healing:?}");
+        assert!(StripEncoder::new(config).is_err(), "{loss_recovery:?}");
     }
 }

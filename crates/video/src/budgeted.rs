@@ -6,21 +6,21 @@ use tautline_units::ByteCount;
 use crate::quantizer::{Activity, Quantizer};
 use crate::{AccessUnit, Encoded, Error, Picture, Quantizers, Refresh, SliceKind};
 
-/// A library that codes one picture at one quantizer.
-pub(crate) trait Backend: Send {
-    /// Codes a picture of the backend's size; as an IDR where told so.
+/// Encoder of another's library that codes one picture at one quantizer.
+pub(crate) trait Library: Send {
+    /// Codes a picture of the library's size; as an IDR where told so.
     fn encode(&mut self, picture: &Picture, qp: i32, idr: bool) -> Result<Coded, Error>;
 }
 
-/// What a backend made of a picture.
+/// One picture as a library coded it.
 pub(crate) struct Coded {
     pub(crate) is_idr: bool,
     pub(crate) bytes: Vec<u8>,
 }
 
-/// One strip's backend and the model of its sizes.
-pub(crate) struct Coder<B> {
-    backend: B,
+/// One strip's library and the model of its sizes.
+pub(crate) struct Budgeted<L> {
+    library: L,
     quantizer: Quantizer,
     width: usize,
     height: usize,
@@ -28,11 +28,11 @@ pub(crate) struct Coder<B> {
     idr_due: bool,
 }
 
-impl<B: Backend> Coder<B> {
-    /// A coder whose first picture is an IDR.
-    pub(crate) fn new(backend: B, width: usize, height: usize) -> Self {
+impl<L: Library> Budgeted<L> {
+    /// Makes an encoder whose first picture is an IDR.
+    pub(crate) fn new(library: L, width: usize, height: usize) -> Self {
         let quantizer = Quantizer::new(width, height);
-        Self { backend, quantizer, width, height, idr_due: true }
+        Self { library, quantizer, width, height, idr_due: true }
     }
 
     /// As [`Encoder::encode`](crate::Encoder::encode).
@@ -58,7 +58,7 @@ impl<B: Backend> Coder<B> {
             SliceKind::Idr => {}
             SliceKind::Predicted | SliceKind::Skip => self.quantizer.predicted_done(qp, size),
         }
-        self.quantizer.settle(qp, size, budget);
+        self.quantizer.slice_done(qp, size, budget);
         Ok(coded)
     }
 
@@ -72,7 +72,7 @@ impl<B: Backend> Coder<B> {
         self.check_size(rows)?;
         if self.idr_due || refresh != Refresh::No {
             self.idr_due = true;
-            let bytes = self.backend.encode(rows, i32::from(quantizers.intra), true)?.bytes;
+            let bytes = self.library.encode(rows, i32::from(quantizers.intra), true)?.bytes;
             self.idr_due = false;
             let bytes = AccessUnit::from(bytes.as_slice());
             return Ok(Encoded { kind: SliceKind::Idr, history: Some(0), bytes });
@@ -83,7 +83,7 @@ impl<B: Backend> Coder<B> {
     fn predicted(&mut self, rows: &Picture, qp: i32) -> Result<Encoded, Error> {
         // Until it has gone well: after a failure the decoder's picture is not the encoder's.
         self.idr_due = true;
-        let coded = self.backend.encode(rows, qp, false)?;
+        let coded = self.library.encode(rows, qp, false)?;
         self.idr_due = false;
         let (kind, history) =
             if coded.is_idr { (SliceKind::Idr, Some(0)) } else { (SliceKind::Predicted, None) };
@@ -93,7 +93,7 @@ impl<B: Backend> Coder<B> {
     fn idr(&mut self, rows: &Picture, budget: ByteCount) -> Result<Vec<u8>, Error> {
         let activity = Activity::of(rows);
         let mut qp = self.quantizer.for_intra(&activity, budget);
-        let mut coded = self.backend.encode(rows, qp, true)?.bytes;
+        let mut coded = self.library.encode(rows, qp, true)?.bytes;
         // An IDR depends on nothing before it, so one that is too large is thrown away and made
         // again. A predicted picture's encoder could not go back.
         for _ in 0..IDR_RETRIES {
@@ -102,9 +102,9 @@ impl<B: Backend> Coder<B> {
                 break;
             };
             qp = higher;
-            coded = self.backend.encode(rows, qp, true)?.bytes;
+            coded = self.library.encode(rows, qp, true)?.bytes;
         }
-        self.quantizer.settle(qp, ByteCount::of(&coded), budget);
+        self.quantizer.slice_done(qp, ByteCount::of(&coded), budget);
         Ok(coded)
     }
 

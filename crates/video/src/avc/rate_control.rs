@@ -1,10 +1,10 @@
-//! The quantizer inside a slice: chosen so that the slice ends at the size that is wanted.
+//! Rate control inside a slice: its quantizer is chosen so that the slice ends at the size that is wanted.
 //!
 //! What each macroblock will take is foretold from its row in the picture before and from how much
 //! the source has changed there; what was taken so far corrects the rest of the slice. Bits are
 //! taken to fall by half every [`OCTAVE`] quantizers.
 
-/// What a strip's past slices tell of the next.
+/// Model of a strip's slices, from those before.
 #[derive(Clone, Debug)]
 pub(super) struct Model {
     /// Bits of each row of macroblocks at QP 0 for an activity of 1: of predicted slices, then of
@@ -14,7 +14,7 @@ pub(super) struct Model {
     qp: f64,
 }
 
-/// How a slice is to be coded.
+/// Target of one slice.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Order {
     pub(super) intra: bool,
@@ -27,9 +27,9 @@ pub(super) struct Order {
     pub(super) reserve: f64,
 }
 
-/// The pace of one slice.
+/// Rate control of one slice.
 #[derive(Clone, Debug)]
-pub(super) struct Pace {
+pub(super) struct RateControl {
     order: Order,
     columns: usize,
     /// Whether the quantizer stays as it is whatever comes out.
@@ -55,18 +55,18 @@ pub(super) struct Pace {
 }
 
 impl Model {
-    /// The model of a strip of which nothing is known.
+    /// Makes the model of a strip of which nothing is known.
     pub(super) fn new(columns: usize, rows: usize) -> Self {
         let predicted = vec![FIRST_PREDICTED * columns as f64; rows];
         Self { rows: [predicted, vec![FIRST_INTRA * columns as f64; rows]], qp: 30.0 }
     }
 
-    /// Bits of a predicted slice of this activity at QP 0.
+    /// Returns the bits of a predicted slice of this activity at QP 0.
     pub(super) fn weight(&self, activity: &[f64], columns: usize) -> f64 {
         self.weights(false, activity, columns).sum()
     }
 
-    /// Bits of each macroblock at QP 0.
+    /// Returns the bits of each macroblock at QP 0.
     fn weights(&self, intra: bool, activity: &[f64], columns: usize) -> impl Iterator<Item = f64> {
         let rows = self.rows[usize::from(intra)].iter().zip(activity.chunks_exact(columns));
         rows.flat_map(move |(row, activity)| {
@@ -75,14 +75,14 @@ impl Model {
     }
 
     /// Begins a slice whose macroblocks have this activity.
-    pub(super) fn begin(&self, order: Order, activity: &[f64], columns: usize) -> Pace {
+    pub(super) fn begin(&self, order: Order, activity: &[f64], columns: usize) -> RateControl {
         let weights: Vec<f64> = self.weights(order.intra, activity, columns).collect();
         let total: f64 = weights.iter().sum();
         let wanted = quantizer_for(total, order.target);
         // A far finer quantizer has all the detail of the slices before to add.
         let finest = if order.intra { 0.0 } else { self.qp - FINER_STEP };
         let qp = wanted.max(finest).clamp(f64::from(order.floor), QP_MAX).round();
-        Pace {
+        RateControl {
             order,
             columns,
             fixed: false,
@@ -102,29 +102,29 @@ impl Model {
     }
 
     /// Learns from a slice of this activity.
-    pub(super) fn learn(&mut self, pace: &Pace, activity: &[f64]) {
-        if pace.fixed {
+    pub(super) fn learn(&mut self, rate_control: &RateControl, activity: &[f64]) {
+        if rate_control.fixed {
             return;
         }
-        self.qp = pace.quantizers / pace.weights.len() as f64;
-        let rows = &mut self.rows[usize::from(pace.order.intra)];
-        let activity = activity.chunks_exact(pace.columns);
-        let seen = rows.iter_mut().zip(&pace.measured).zip(activity).enumerate();
+        self.qp = rate_control.quantizers / rate_control.weights.len() as f64;
+        let rows = &mut self.rows[usize::from(rate_control.order.intra)];
+        let activity = activity.chunks_exact(rate_control.columns);
+        let seen = rows.iter_mut().zip(&rate_control.measured).zip(activity).enumerate();
         for (index, ((row, measured), activity)) in seen {
-            if pace.short_from.is_some_and(|short| index >= short) {
+            if rate_control.short_from.is_some_and(|short| index >= short) {
                 // What was cut short tells nothing, but that more was needed than foretold.
-                *row = (*row * SHORT_GROWTH).max(FIRST_PREDICTED * pace.columns as f64);
+                *row = (*row * SHORT_GROWTH).max(FIRST_PREDICTED * rate_control.columns as f64);
                 continue;
             }
-            let mean = activity.iter().sum::<f64>() / pace.columns as f64;
+            let mean = activity.iter().sum::<f64>() / rate_control.columns as f64;
             let seen = (measured / mean).max(1.0);
             *row = row.powf(1.0 - LEARNING) * seen.powf(LEARNING);
         }
     }
 }
 
-impl Pace {
-    /// One quantizer throughout.
+impl RateControl {
+    /// Keeps one quantizer throughout.
     pub(super) fn fixed(qp: u8) -> Self {
         let order = Order { intra: false, target: 0.0, ceiling: f64::MAX, floor: qp, reserve: 0.0 };
         Self {
@@ -146,7 +146,7 @@ impl Pace {
         }
     }
 
-    /// The quantizer that the slice begins with.
+    /// Returns the quantizer that the slice begins with.
     pub(super) fn first(&self) -> u8 {
         self.qp
     }
@@ -171,7 +171,7 @@ impl Pace {
         }
     }
 
-    /// The quantizer of the macroblock `index`, when `bits` have been written.
+    /// Returns the quantizer of the macroblock `index`, when `bits` have been written.
     pub(super) fn quantizer(&mut self, index: usize, bits: usize) -> u8 {
         let column = index % self.columns;
         if !self.fixed && index > 0 && column.is_multiple_of(STEP) {
@@ -216,7 +216,7 @@ impl Pace {
         self.exhausted
     }
 
-    /// How many times more was taken than was foretold.
+    /// Returns how many times more was taken than was foretold.
     fn correction(&self) -> f64 {
         let prior = PRIOR * self.order.target.max(1.0);
         (self.last_bits - self.start + prior) / (self.foretold + prior)
@@ -241,12 +241,12 @@ impl Pace {
     }
 }
 
-/// Bits of a macroblock at QP 0.
+/// Returns the bits of a macroblock at QP 0.
 fn weight(row: f64, activity: f64, columns: usize) -> f64 {
     (row * activity / columns as f64).max(1e-4)
 }
 
-/// The quantizer at which a weight takes that many bits.
+/// Returns the quantizer at which a weight takes that many bits.
 pub(super) fn quantizer_for(weight: f64, bits: f64) -> f64 {
     if bits <= 0.0 {
         return QP_MAX;
