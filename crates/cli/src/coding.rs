@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use anyhow::ensure;
 use clap::Args;
-use tautline_vehicle::{Coder, Config, LossRecovery, PathBack};
+use tautline_vehicle::{AfterPause, Config, EncoderChoice, LossRecovery};
 
 use crate::settings::set;
 
@@ -13,7 +13,7 @@ use crate::settings::set;
 pub(crate) struct Coding {
     /// Encoder of the strips: own or openh264 [default: own]
     #[arg(long, env = "TAUTLINE_ENCODER", value_name = "NAME")]
-    encoder: Option<Coder>,
+    encoder: Option<EncoderChoice>,
     /// What our own encoder does about lost slices: idr, intra-refresh, intra-columns,
     /// intra-refresh-on-loss, acknowledged-references or reference-selection
     /// [default: reference-selection]
@@ -35,7 +35,7 @@ pub(crate) struct Coding {
     /// What follows a pause without any link: recover, each strip in its encoder's own way, or idr
     /// [default: recover]
     #[arg(long, value_name = "WAY")]
-    path_back: Option<PathBack>,
+    after_pause: Option<AfterPause>,
 }
 
 impl Coding {
@@ -46,7 +46,7 @@ impl Coding {
         set(&mut config.refresh_period, self.refresh_period);
         set(&mut config.references, self.references);
         set(&mut config.joinable, self.joinable.then_some(true));
-        set(&mut config.path_back, self.path_back);
+        set(&mut config.after_pause, self.after_pause);
     }
 
     /// Checks that this binary has the encoder.
@@ -78,7 +78,7 @@ impl Coding {
         line("refresh_period", self.refresh_period.map(|count| count.to_string()));
         line("references", self.references.map(|count| count.to_string()));
         line("joinable", self.joinable.then(|| "true".into()));
-        line("path_back", self.path_back.map(|name| format!("\"{name}\"")));
+        line("after_pause", self.after_pause.map(|name| format!("\"{name}\"")));
         text
     }
 }
@@ -107,7 +107,7 @@ mod tests {
             "5",
         ];
         let flags =
-            flags.into_iter().chain(["--references", "3", "--path-back", "idr", "--joinable"]);
+            flags.into_iter().chain(["--references", "3", "--after-pause", "idr", "--joinable"]);
         let coding = Flags::try_parse_from(flags).unwrap().coding;
         let mut flagged = Config::default();
         coding.set(&mut flagged);
@@ -120,9 +120,9 @@ mod tests {
                 filed.loss_recovery,
                 filed.refresh_period,
                 filed.references,
-                filed.path_back
+                filed.after_pause
             ),
-            (Coder::Own, LossRecovery::IntraRefreshOnLoss, 5, 3, PathBack::Idr)
+            (EncoderChoice::Own, LossRecovery::IntraRefreshOnLoss, 5, 3, AfterPause::Idr)
         );
     }
 

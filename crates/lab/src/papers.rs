@@ -19,10 +19,10 @@ pub(crate) mod lte {
     mod curves;
     pub(super) mod encoders;
     pub(super) mod end_to_end;
-    mod healing;
     pub(super) mod intra_refresh;
     pub(super) mod joint_coding;
     mod latencies;
+    mod loss_recovery;
     pub(super) mod modem_count;
     pub(super) mod ping_pong;
     pub(super) mod qp_table;

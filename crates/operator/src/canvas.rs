@@ -83,7 +83,7 @@ mod tests {
 
     impl Stand {
         fn new(width: usize, height: usize) -> Self {
-            let (wishes, _) = mpsc::channel(1);
+            let (requests, _) = mpsc::channel(1);
             let layout = Layout::of(width, height).unwrap();
             Self {
                 encoders: Self::encoders(&layout),
@@ -91,7 +91,7 @@ mod tests {
                 picture: 0,
                 downlink: Downlink::new(Duration::ZERO),
                 canvas: Canvas::default(),
-                hub: Hub::new("car-1", wishes, || 0),
+                hub: Hub::new("car-1", requests, || 0),
             }
         }
 

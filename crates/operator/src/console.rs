@@ -23,7 +23,7 @@ use tokio::sync::{mpsc, oneshot};
 
 /// What the browser asks for.
 #[derive(Debug)]
-pub enum Wish {
+pub enum Request {
     /// Where the wheel and the pedals are.
     Command(Command),
     /// Cut or restore an emulated link.
@@ -38,16 +38,16 @@ pub struct Hub {
     vehicle: String,
     hello: Mutex<Bytes>,
     metrics: Mutex<String>,
-    wishes: mpsc::Sender<Wish>,
+    requests: mpsc::Sender<Request>,
     /// What the browser asks of the encoders.
     feedback: Mutex<VideoFeedback>,
     unix_micros: Box<dyn Fn() -> u64 + Send + Sync>,
     /// Slices that the browser was too slow to take.
     pub slices_dropped: AtomicU64,
     /// Messages of the browser that made no sense.
-    pub wishes_malformed: AtomicU64,
-    /// Wishes that came faster than they could be carried out.
-    pub wishes_dropped: AtomicU64,
+    pub messages_malformed: AtomicU64,
+    /// Requests that came faster than they could be carried out.
+    pub requests_dropped: AtomicU64,
     /// Commands that were held up between the browser and here.
     pub commands_stale: AtomicU64,
 }
@@ -81,11 +81,11 @@ pub struct SliceHead {
 }
 
 impl Hub {
-    /// A hub nobody looks at yet, of `vehicle`'s pictures. Wishes of the browser go to `wishes`;
+    /// A hub nobody looks at yet, of `vehicle`'s pictures. Requests of the browser go to `requests`;
     /// `unix_micros` reads the operator's clock.
     pub fn new(
         vehicle: &str,
-        wishes: mpsc::Sender<Wish>,
+        requests: mpsc::Sender<Request>,
         unix_micros: impl Fn() -> u64 + Send + Sync + 'static,
     ) -> Self {
         Self {
@@ -93,12 +93,12 @@ impl Hub {
             vehicle: vehicle.to_owned(),
             hello: Mutex::new(hello(vehicle, None)),
             metrics: Mutex::new(String::new()),
-            wishes,
+            requests,
             feedback: Mutex::default(),
             unix_micros: Box::new(unix_micros),
             slices_dropped: AtomicU64::new(0),
-            wishes_malformed: AtomicU64::new(0),
-            wishes_dropped: AtomicU64::new(0),
+            messages_malformed: AtomicU64::new(0),
+            requests_dropped: AtomicU64::new(0),
             commands_stale: AtomicU64::new(0),
         }
     }
@@ -202,9 +202,9 @@ impl Hub {
 
     /// Acts on a message of the browser; gives the answer if it needs one.
     fn handle(&self, message: &[u8]) -> Option<Bytes> {
-        let wish = match message.split_first() {
-            Some((&kind::COMMAND, rest)) => Command::decode(rest).ok().map(Wish::Command),
-            Some((&kind::LINK, rest)) => LinkAction::decode(rest).ok().map(Wish::Link),
+        let request = match message.split_first() {
+            Some((&kind::COMMAND, rest)) => Command::decode(rest).ok().map(Request::Command),
+            Some((&kind::LINK, rest)) => LinkAction::decode(rest).ok().map(Request::Link),
             Some((&kind::CLOCK, rest)) if rest.len() == 8 => {
                 let mut pong = Vec::with_capacity(17);
                 pong.push(kind::CLOCK_PONG);
@@ -214,7 +214,7 @@ impl Hub {
             }
             Some((&kind::VIDEO_FEEDBACK, rest)) => {
                 let Ok(told) = VideoFeedback::decode(rest) else {
-                    self.wishes_malformed.fetch_add(1, Ordering::Relaxed);
+                    self.messages_malformed.fetch_add(1, Ordering::Relaxed);
                     return None;
                 };
                 let mut feedback = lock(&self.feedback);
@@ -224,13 +224,13 @@ impl Hub {
             }
             Some(_) | None => None,
         };
-        match wish.map(|wish| self.wishes.try_send(wish)) {
+        match request.map(|request| self.requests.try_send(request)) {
             Some(Ok(())) => {}
             Some(Err(_)) => {
-                self.wishes_dropped.fetch_add(1, Ordering::Relaxed);
+                self.requests_dropped.fetch_add(1, Ordering::Relaxed);
             }
             None => {
-                self.wishes_malformed.fetch_add(1, Ordering::Relaxed);
+                self.messages_malformed.fetch_add(1, Ordering::Relaxed);
             }
         }
         None
@@ -301,8 +301,8 @@ async fn upgrade(
         return (StatusCode::FORBIDDEN, "open the console at its own address\n").into_response();
     }
     upgrade
-        .max_message_size(WISH_BYTES_MAX)
-        .max_frame_size(WISH_BYTES_MAX)
+        .max_message_size(REQUEST_BYTES_MAX)
+        .max_frame_size(REQUEST_BYTES_MAX)
         .on_upgrade(|socket| converse(socket, hub))
 }
 
@@ -406,7 +406,7 @@ mod kind {
 const ALL_STRIPS: u8 = (1 << Layout::STRIP_COUNT) - 1;
 /// A third of a second of slices at 60 pictures a second.
 const MESSAGES_MAX: usize = 128;
-const WISH_BYTES_MAX: usize = 4096;
+const REQUEST_BYTES_MAX: usize = 4096;
 /// WebSocket close code: another console took over.
 const REPLACED: u16 = 4001;
 
@@ -446,7 +446,7 @@ impl Message {
 mod tests {
     use super::*;
 
-    fn hub() -> (Hub, mpsc::Receiver<Wish>) {
+    fn hub() -> (Hub, mpsc::Receiver<Request>) {
         let (sender, receiver) = mpsc::channel(8);
         (Hub::new("car-1", sender, || 1_000_000), receiver)
     }
@@ -468,7 +468,7 @@ mod tests {
 
     #[test]
     fn a_viewer_sees_a_strip_from_its_first_idr_on() {
-        let (hub, _wishes) = hub();
+        let (hub, _requests) = hub();
         let (mut messages, _replaced) = hub.attach();
         let hello = messages.try_recv().unwrap();
         assert_eq!(Message::read(&hello), Message::Hello { picture: None });
@@ -487,7 +487,7 @@ mod tests {
 
     #[test]
     fn a_slow_viewer_loses_a_strip_until_its_next_idr() {
-        let (hub, _wishes) = hub();
+        let (hub, _requests) = hub();
         let (_messages, _replaced) = hub.attach();
         for _ in 0..=MESSAGES_MAX {
             show(&hub, head(1, SliceKind::Idr), &[0]);
@@ -498,7 +498,7 @@ mod tests {
 
     #[test]
     fn a_hello_that_finds_no_room_goes_before_the_next_slice() {
-        let (hub, _wishes) = hub();
+        let (hub, _requests) = hub();
         let (mut messages, _replaced) = hub.attach();
         (0..MESSAGES_MAX).for_each(|_| show(&hub, head(1, SliceKind::Idr), &[0]));
         hub.set_picture(&Layout::of(640, 480).unwrap(), "avc1.42C01F");
@@ -518,7 +518,7 @@ mod tests {
 
     #[test]
     fn a_newer_console_takes_over() {
-        let (hub, _wishes) = hub();
+        let (hub, _requests) = hub();
         let (_first, mut replaced) = hub.attach();
         let _second = hub.attach();
         assert_eq!(replaced.try_recv(), Err(oneshot::error::TryRecvError::Closed));
@@ -526,12 +526,12 @@ mod tests {
 
     #[test]
     fn nonsense_from_the_browser_is_counted() {
-        let (hub, mut wishes) = hub();
+        let (hub, mut requests) = hub();
         for message in [&[][..], &[9], &[1, 2, 3], &[2], &[3, 1]] {
             assert_eq!(hub.handle(message), None);
         }
-        assert_eq!(hub.wishes_malformed.load(Ordering::Relaxed), 5);
-        assert!(wishes.try_recv().is_err());
+        assert_eq!(hub.messages_malformed.load(Ordering::Relaxed), 5);
+        assert!(requests.try_recv().is_err());
     }
 
     #[test]
@@ -549,7 +549,7 @@ mod tests {
 
     #[test]
     fn a_clock_ping_is_answered_with_the_operators_time() {
-        let (hub, _wishes) = hub();
+        let (hub, _requests) = hub();
         let pong = hub.handle(&[3, 0, 0, 0, 0, 0, 0, 0, 5]).unwrap();
         assert_eq!(pong[..9], [4, 0, 0, 0, 0, 0, 0, 0, 5]);
         assert_eq!(pong[9..], 1_000_000_u64.to_be_bytes());

@@ -17,7 +17,7 @@ pub struct Counters {
     pub skipped: u64,
     /// Came after their place had been given up.
     pub overtaken: u64,
-    /// Came before the strip's first IDR, or are damaged.
+    /// Came before the strip's first IDR, or cannot be parsed.
     pub unusable: u64,
     /// Were no slice at all.
     pub malformed: u64,
@@ -29,7 +29,7 @@ pub struct Shown {
     /// As it goes to the decoder.
     pub slice: Slice,
     /// Whether the strip then is as its encoder has it: nothing it follows from was lost.
-    pub is_whole: bool,
+    pub is_clean: bool,
 }
 
 /// Puts each strip's slices in order, and skip slices in the place of lost ones.
@@ -37,30 +37,30 @@ pub struct Shown {
 /// A slice is shown at once if none is missing before it. If one is, it waits for `patience`, in
 /// case the missing one is only late; then as many skip slices as are missing go before it. So each
 /// loss holds up the strip's next slice for as long, and those after it less; nothing waits longer.
-/// What was lost is [told](Self::reports) to the vehicle, whose encoder heals the strip; of a stream
-/// that does not say how it heals, an IDR is [asked for](Self::refresh_strips).
+/// What was lost is [told](Self::reports) to the vehicle, whose encoder recovers from it; of a stream
+/// that does not say how it recovers, an IDR is [asked for](Self::keyframe_strips).
 /// Memory: at most [`HELD_MAX`] slices a strip.
 #[derive(Debug)]
 pub struct Downlink {
-    strips: Vec<Strip>,
+    strips: Vec<ReorderBuffer>,
     patience: Duration,
     counters: Counters,
 }
 
 #[derive(Debug)]
-struct Strip {
+struct ReorderBuffer {
     concealer: Concealer,
     held: BTreeMap<u32, Held>,
     /// Picture of the newest slice shown.
     newest: Option<u32>,
     /// The newest picture that was decoded as its encoder has it.
-    whole: Option<u32>,
+    clean: Option<u32>,
     /// The newest one that did not come.
     lost: Option<u32>,
     /// Slices shown since then.
     since_lost: u32,
-    /// Whether slices tell their history: then their encoder heals without an IDR.
-    heals: bool,
+    /// Whether slices tell their history: then their encoder recovers without an IDR.
+    recovers: bool,
 }
 
 #[derive(Debug)]
@@ -72,7 +72,7 @@ struct Held {
 impl Downlink {
     /// A downlink that has seen nothing yet.
     pub fn new(patience: Duration) -> Self {
-        let strips = (0..Layout::STRIP_COUNT).map(|_| Strip::new()).collect();
+        let strips = (0..Layout::STRIP_COUNT).map(|_| ReorderBuffer::new()).collect();
         Self { strips, patience, counters: Counters::default() }
     }
 
@@ -123,8 +123,8 @@ impl Downlink {
     }
 
     /// The strips that need an IDR, as bits.
-    pub fn refresh_strips(&self) -> u8 {
-        let bit = |(index, strip): (usize, &Strip)| u8::from(strip.needs_idr()) << index;
+    pub fn keyframe_strips(&self) -> u8 {
+        let bit = |(index, strip): (usize, &ReorderBuffer)| u8::from(strip.needs_idr()) << index;
         self.strips.iter().enumerate().map(bit).fold(0, |bits, bit| bits | bit)
     }
 
@@ -140,7 +140,7 @@ impl Downlink {
     /// Returns how the pictures are laid out, once every strip has told its size and all fit together.
     pub fn layout(&self) -> Option<Layout> {
         let (width, _) = self.strips.first()?.concealer.size()?;
-        let height = |strip: &Strip| strip.concealer.size().map(|(_, height)| height);
+        let height = |strip: &ReorderBuffer| strip.concealer.size().map(|(_, height)| height);
         let layout =
             Layout::of(width, self.strips.iter().map(height).sum::<Option<usize>>()?).ok()?;
         (0..self.strips.len()).all(|strip| self.fits(strip, &layout)).then_some(layout)
@@ -161,7 +161,7 @@ impl Downlink {
 
     /// Forgets what a former session sent.
     pub fn reset(&mut self) {
-        self.strips = (0..Layout::STRIP_COUNT).map(|_| Strip::new()).collect();
+        self.strips = (0..Layout::STRIP_COUNT).map(|_| ReorderBuffer::new()).collect();
     }
 
     /// What happened so far.
@@ -170,21 +170,21 @@ impl Downlink {
     }
 }
 
-impl Strip {
+impl ReorderBuffer {
     fn new() -> Self {
         Self {
             concealer: Concealer::new(),
             held: BTreeMap::new(),
             newest: None,
-            whole: None,
+            clean: None,
             lost: None,
             since_lost: 0,
-            heals: false,
+            recovers: false,
         }
     }
 
     fn needs_idr(&self) -> bool {
-        self.concealer.is_corrupt() && (!self.heals || self.since_lost > HEALING_MAX)
+        self.concealer.is_corrupt() && (!self.recovers || self.since_lost > RECOVERY_MAX)
     }
 
     fn report(&self) -> Option<StripReport> {
@@ -193,7 +193,7 @@ impl Strip {
         let before = |picture: Option<u32>| {
             u8::try_from(newest.wrapping_sub(picture?)).ok().filter(|before| *before < u8::MAX)
         };
-        let (whole_before, lost_before) = (before(self.whole), before(self.lost));
+        let (whole_before, lost_before) = (before(self.clean), before(self.lost));
         Some(StripReport { newest, whole_before, lost_before })
     }
 
@@ -240,7 +240,7 @@ impl Strip {
             let picture = picture.wrapping_sub(missing - place);
             (self.lost, self.since_lost) = (Some(picture), 0);
             let (kind, bytes) = (SliceKind::Skip, AccessUnit::from(bytes.as_slice()));
-            show(Shown { slice: Slice { picture, kind, bytes, ..held.slice }, is_whole: false });
+            show(Shown { slice: Slice { picture, kind, bytes, ..held.slice }, is_clean: false });
         }
         let was_corrupt = self.concealer.is_corrupt();
         let renumbered = match self.concealer.take(parsed) {
@@ -258,20 +258,20 @@ impl Strip {
         if let Some(history) = slice.history {
             self.concealer.follows_from(history);
         }
-        let is_whole = !self.concealer.is_corrupt();
+        let is_clean = !self.concealer.is_corrupt();
         self.newest = Some(picture);
         self.since_lost = self.since_lost.saturating_add(1);
-        if is_whole {
-            self.whole = Some(picture);
+        if is_clean {
+            self.clean = Some(picture);
         } else if !was_corrupt {
             // It follows from none that came: an IDR before it was lost.
             (self.lost, self.since_lost) = (Some(picture), 0);
         }
         if slice.kind != SliceKind::Idr {
-            self.heals = slice.history.is_some();
+            self.recovers = slice.history.is_some();
         }
         counters.shown += 1;
-        show(Shown { slice, is_whole });
+        show(Shown { slice, is_clean });
         None
     }
 }
@@ -283,9 +283,9 @@ fn is_after(a: u32, b: u32) -> bool {
 
 /// Slices of one strip that may wait: more than arrive within any sensible patience.
 pub const HELD_MAX: usize = 16;
-/// A strip that has not healed within so many slices never got what was to heal it: a second at 60
-/// a second, and several times what any healing takes.
-const HEALING_MAX: u32 = 60;
+/// A strip that is still corrupt after so many slices never got what was to end the loss: a second
+/// at 60 a second, and several times what any recovery takes.
+const RECOVERY_MAX: u32 = 60;
 
 #[cfg(test)]
 mod tests;

@@ -59,11 +59,11 @@ impl Input {
         }
         let now = self.clock.now();
         let strips = self.shared.strips();
-        let wished = self.hub.take_feedback();
+        let asked = self.hub.take_feedback();
         let feedback = VideoFeedback {
             strips: strips.reports,
-            keyframe_strips: strips.keyframes | wished.keyframe_strips,
-            picture_interval: wished.picture_interval,
+            keyframe_strips: strips.keyframes | asked.keyframe_strips,
+            picture_interval: asked.picture_interval,
         };
         let told = |(told, at): &(VideoFeedback, Instant)| {
             *told == feedback && now.since(*at) < FEEDBACK_REPEAT

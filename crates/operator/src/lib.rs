@@ -26,7 +26,7 @@ use tokio::sync::mpsc;
 
 pub use config::Config;
 
-use crate::console::{Hub, Wish};
+use crate::console::{Hub, Request};
 use crate::input::Input;
 use crate::probe::Probe;
 use crate::reception::{Reception, Shared};
@@ -45,9 +45,10 @@ pub async fn run(
     stop: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
     let clock = Clock::start();
-    let (wishes, mut wished) = mpsc::channel(WISHES_MAX);
-    let hub =
-        Arc::new(Hub::new(&config.vehicle, wishes, move || clock.unix_nanos(clock.now()) / 1_000));
+    let (requests, mut asked) = mpsc::channel(REQUESTS_MAX);
+    let hub = Arc::new(Hub::new(&config.vehicle, requests, move || {
+        clock.unix_nanos(clock.now()) / 1_000
+    }));
     let listener = console::listen(config.console).await?;
     let recorder = config.record.as_deref().map(Recorder::create).transpose()?;
     let shared = Arc::new(Shared::new(&config.vehicle));
@@ -58,7 +59,7 @@ pub async fn run(
     let mut rendezvous = Rendezvous::start(&config, &identity, driver.local_addresses())?;
     let beside = beside(&config, &hub, &shared, &latest, &driver, clock);
     let mut input = Input::new(hub.clone(), shared.clone(), driver.handle(), clock);
-    let (cuts, cut) = mpsc::channel(WISHES_MAX);
+    let (cuts, cut) = mpsc::channel(REQUESTS_MAX);
     let mut feedback = tokio::time::interval(FEEDBACK_INTERVAL);
     let meet = async {
         loop {
@@ -71,10 +72,10 @@ pub async fn run(
     let listen = async {
         loop {
             tokio::select! {
-                wish = wished.recv() => match wish {
-                    Some(Wish::Command(command)) => input.handle_command(command),
-                    // A full queue means that the emulator does not answer: the wish is stale.
-                    Some(Wish::Link(action)) => { let _ = cuts.try_send(action); }
+                request = asked.recv() => match request {
+                    Some(Request::Command(command)) => input.handle_command(command),
+                    // A full queue means that the emulator does not answer: the request is stale.
+                    Some(Request::Link(action)) => { let _ = cuts.try_send(action); }
                     None => std::future::pending().await,
                 },
                 _ = feedback.tick() => input.feed_back(),
@@ -114,6 +115,6 @@ fn beside(
     metrics::routes(&who, page, status).merge(probe.routes())
 }
 
-const WISHES_MAX: usize = 64;
-/// As often as commands go: a strip that has to heal waits no longer.
+const REQUESTS_MAX: usize = 64;
+/// As often as commands go: a corrupt strip waits no longer.
 const FEEDBACK_INTERVAL: Duration = Duration::from_millis(20);

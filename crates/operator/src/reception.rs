@@ -157,7 +157,7 @@ impl Reception {
             }
         }
         *lock(&self.shared.strips) =
-            Strips { keyframes: self.downlink.refresh_strips(), reports: self.downlink.reports() };
+            Strips { keyframes: self.downlink.keyframe_strips(), reports: self.downlink.reports() };
     }
 
     fn handle_event(&mut self, event: Event, session: &Session) {
@@ -248,7 +248,7 @@ impl Reception {
         }
     }
 
-    fn show(&mut self, Shown { slice, is_whole }: Shown, session: &Session, now: Instant) {
+    fn show(&mut self, Shown { slice, is_clean }: Shown, session: &Session, now: Instant) {
         let local = |at| session.clock().map_or(now, |clock| clock.to_local(at));
         let captured_at = local(slice.captured_at);
         let head = SliceHead {
@@ -268,7 +268,7 @@ impl Reception {
                 kind: slice.kind,
                 captured_at,
                 shown_at: now,
-                is_whole,
+                is_clean,
                 bytes: message.slice(AccessUnit::ROOM..),
             });
         }
@@ -336,8 +336,8 @@ impl Reception {
             ("downlink: message malformed", self.others_malformed),
             ("console: slice dropped, browser too slow", count(&self.hub.slices_dropped)),
             ("console: slice dropped, size of the picture not known", self.canvas.dropped()),
-            ("console: message malformed", count(&self.hub.wishes_malformed)),
-            ("console: message dropped", count(&self.hub.wishes_dropped)),
+            ("console: message malformed", count(&self.hub.messages_malformed)),
+            ("console: message dropped", count(&self.hub.requests_dropped)),
             ("console: command stale", count(&self.hub.commands_stale)),
             (
                 "recorder: slice dropped, disk too slow",

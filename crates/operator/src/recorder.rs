@@ -29,7 +29,7 @@ pub struct Entry {
     /// When it was handed to the console, by the operator's clock.
     pub shown_at: Instant,
     /// Whether the strip then was as its encoder had it.
-    pub is_whole: bool,
+    pub is_clean: bool,
     /// Annex B bytes, shared with the console's message.
     pub bytes: Bytes,
 }
@@ -123,7 +123,7 @@ fn write(
             entry.captured_at.as_micros(),
             entry.shown_at.as_micros(),
             entry.bytes.len(),
-            u8::from(entry.is_whole)
+            u8::from(entry.is_clean)
         )?;
         film.take(entry)?;
     }
@@ -135,7 +135,7 @@ fn write(
 /// The file with a line a slice.
 pub const INDEX: &str = "slices.csv";
 /// Its first line.
-pub const INDEX_HEAD: &str = "picture,strip,kind,captured_us,shown_us,bytes,whole";
+pub const INDEX_HEAD: &str = "picture,strip,kind,captured_us,shown_us,bytes,clean";
 /// The file with whole pictures.
 pub const PICTURES: &str = "picture.h264";
 /// A second and a half of slices at 60 pictures a second.

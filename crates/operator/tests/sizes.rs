@@ -13,7 +13,7 @@ use tautline_operator::downlink::Downlink;
 use tautline_operator::recorder::{Entry, INDEX, PICTURES, Recorder};
 use tautline_units::{Bitrate, Instant};
 use tautline_vehicle::camera::{self, Counters, Outlet};
-use tautline_vehicle::encode::{Meter, Turn, Wishes};
+use tautline_vehicle::encode::{EncoderControl, Meter, Turn};
 use tautline_video::avc::LossRecovery;
 use tautline_video::openh264::StripDecoder;
 use tautline_video::{Backend, Decoder, Error, Layout, Picture, Sensor, Slice, SliceKind};
@@ -53,18 +53,18 @@ impl Sensor for Gradient {
 fn slices_of(layout: Layout, pictures: usize) -> Vec<Slice> {
     let sensor = Gradient { layout, shown: 0, left: pictures };
     let clock = Clock::start();
-    let wishes = Arc::new(Wishes::new());
-    wishes.set_budget(Bitrate::from_mbps(4), clock.now());
-    let (outlet, queues, give_back) = Outlet::new(2, wishes.clone());
+    let control = Arc::new(EncoderControl::new());
+    control.set_budget(Bitrate::from_mbps(4), clock.now());
+    let (outlet, queues, give_back) = Outlet::new(2, control.clone());
     let turns = Turn::all(Backend::JoinableAvc(LossRecovery::Idr), &layout, 2, 30.0).unwrap();
     let (meter, counters, stop) = (Meter::default(), Counters::default(), AtomicBool::new(false));
     let (sender, slices) = channel();
     std::thread::scope(|scope| {
         for (turn, queue) in turns.into_iter().zip(queues) {
-            let (sender, give_back, wishes, meter) =
-                (sender.clone(), give_back.clone(), &wishes, &meter);
+            let (sender, give_back, control, meter) =
+                (sender.clone(), give_back.clone(), &control, &meter);
             scope.spawn(move || {
-                turn.run(&queue, &give_back, wishes, meter, clock, |slice, _| {
+                turn.run(&queue, &give_back, control, meter, clock, |slice, _| {
                     sender.send(slice).is_ok()
                 });
             });
@@ -86,7 +86,7 @@ fn record(slices: Vec<Slice>, downlink: &mut Downlink, recorder: &mut Recorder) 
                 kind: shown.slice.kind,
                 captured_at: shown.slice.captured_at,
                 shown_at: shown.slice.encoded_at,
-                is_whole: shown.is_whole,
+                is_clean: shown.is_clean,
                 bytes: shown.slice.bytes.to_vec().into(),
             });
         });

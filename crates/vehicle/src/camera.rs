@@ -20,7 +20,7 @@ pub use readout::Readout;
 use readout::{BAND_ROWS, Source};
 
 use crate::config::Config;
-use crate::encode::Wishes;
+use crate::encode::EncoderControl;
 
 /// Opens the source that the configuration names, if it names one.
 ///
@@ -45,36 +45,37 @@ pub struct Counters {
     pub pictures: AtomicU64,
     /// Pictures of which no strip was read, because the last one was still being read.
     pub pictures_skipped: AtomicU64,
-    /// Pictures of which no strip was read, because the operator's screen cannot keep up with so many.
-    pub pictures_passed_over: AtomicU64,
+    /// Pictures of which no strip was read, by frame decimation: the operator's screen cannot keep up
+    /// with so many.
+    pub pictures_decimated: AtomicU64,
     /// Strips that no encoder had time for.
     pub strips_dropped: AtomicU64,
     /// Strips not encoded because the transport granted no rate.
     pub strips_paused: AtomicU64,
 }
 
-/// Where readouts go: one bounded queue an encoder, strips dealt out in turn, and the buffers
+/// Way of readouts to the encoders: one bounded queue an encoder, strips dealt out in turn, and the buffers
 /// that come back.
 #[derive(Debug)]
 pub struct Outlet {
     encoders: Vec<SyncSender<Readout>>,
     empties: Receiver<Picture>,
     free: Vec<Picture>,
-    wishes: Arc<Wishes>,
+    control: Arc<EncoderControl>,
     /// Whether encoders get rows as they are read, or strips whole.
     by_rows: bool,
 }
 
 impl Outlet {
-    /// An outlet to `encoder_count` encoders: gives also each one's queue and the way back for
-    /// buffers. Nothing is handed on that `wishes` rules out.
+    /// Makes an outlet to `encoder_count` encoders; gives also each one's queue and the way back for
+    /// buffers. Nothing is handed on that `control` rules out.
     pub fn new(
         encoder_count: usize,
-        wishes: Arc<Wishes>,
+        control: Arc<EncoderControl>,
     ) -> (Self, Vec<Receiver<Readout>>, SyncSender<Picture>) {
         let (encoders, queues) = (0..encoder_count).map(|_| sync_channel(QUEUE_MAX)).unzip();
         let (give_back, empties) = sync_channel(QUEUE_MAX * encoder_count * 2);
-        (Self { encoders, empties, free: Vec::new(), wishes, by_rows: true }, queues, give_back)
+        (Self { encoders, empties, free: Vec::new(), control, by_rows: true }, queues, give_back)
     }
 
     /// Hands strips on whole: for encoders that cannot begin with their first rows.
@@ -98,8 +99,8 @@ impl Outlet {
 ///
 /// A strip takes its share of the picture's time to read, as from a rolling shutter. Its encoder has
 /// it from the first row on, and the rows as they are read; of a sensor that gives whole pictures,
-/// all at once. A camera that cannot keep up skips whole pictures, and passes over those that the
-/// operator's screen cannot keep up with.
+/// all at once. A camera that cannot keep up skips whole pictures. Of the others, frame decimation
+/// leaves one in every picture interval.
 ///
 /// # Errors
 /// When the pictures are narrower than the stamp, or the sensor fails.
@@ -128,8 +129,8 @@ pub fn run(
             due = clock.now();
         }
         clock.sleep_until(due);
-        if !picture.is_multiple_of(outlet.wishes.picture_interval()) {
-            counters.pictures_passed_over.fetch_add(1, Ordering::Relaxed);
+        if !picture.is_multiple_of(outlet.control.picture_interval()) {
+            counters.pictures_decimated.fetch_add(1, Ordering::Relaxed);
         } else if clock.now().since(due) < period {
             for strip in 0..layout.strip_count() {
                 let begun = due + slot * strip as u32;
@@ -172,7 +173,7 @@ fn begin(
     counters: &Counters,
     clock: Clock,
 ) -> Option<Source> {
-    if outlet.wishes.is_paused() {
+    if outlet.control.is_paused() {
         counters.strips_paused.fetch_add(1, Ordering::Relaxed);
         return None;
     }
@@ -227,10 +228,10 @@ mod tests {
     #[test]
     fn pictures_that_the_screen_cannot_keep_up_with_are_not_taken() {
         let clock = Clock::start();
-        let wishes = Arc::new(Wishes::new());
-        wishes.set_budget(Bitrate::from_mbps(1), clock.now());
-        wishes.handle_feedback(&VideoFeedback { picture_interval: 3, ..VideoFeedback::default() });
-        let (outlet, queues, give_back) = Outlet::new(1, wishes);
+        let control = Arc::new(EncoderControl::new());
+        control.set_budget(Bitrate::from_mbps(1), clock.now());
+        control.handle_feedback(&VideoFeedback { picture_interval: 3, ..VideoFeedback::default() });
+        let (outlet, queues, give_back) = Outlet::new(1, control);
         let (counters, stop) = (Counters::default(), AtomicBool::new(false));
         let (sender, taken) = channel();
         let encoder = std::thread::spawn(move || {
@@ -244,7 +245,7 @@ mod tests {
         run(Box::new(Grey { left: 61 }), outlet, &counters, clock, &stop).unwrap();
         encoder.join().unwrap();
         assert_eq!(counters.pictures.load(Ordering::Relaxed), 60);
-        assert_eq!(counters.pictures_passed_over.load(Ordering::Relaxed), 40);
+        assert_eq!(counters.pictures_decimated.load(Ordering::Relaxed), 40);
         let taken: Vec<u32> = taken.iter().collect();
         assert!(!taken.is_empty());
         assert!(taken.iter().all(|picture| picture.is_multiple_of(3)), "{taken:?}");

@@ -35,7 +35,7 @@ pub struct Config {
     /// Pictures a second of the simulated camera, and asked of a device; a clip has its own.
     pub pictures_per_second: f64,
     /// How the strips are coded.
-    pub encoder: Coder,
+    pub encoder: EncoderChoice,
     /// What our own encoder does about lost slices.
     pub loss_recovery: LossRecovery,
     /// Pictures of an intra refresh, and columns from one that is refreshed to the next.
@@ -45,7 +45,7 @@ pub struct Config {
     /// Whether our own encoder makes strips that an operator can record as whole pictures.
     pub joinable: bool,
     /// What follows a pause in which nothing could be sent.
-    pub path_back: PathBack,
+    pub after_pause: AfterPause,
     /// Seed of a simulated machine.
     pub seed: u64,
     /// Where `/metrics` is served; nowhere if not given.
@@ -68,12 +68,12 @@ impl Default for Config {
             clip: None,
             camera: None,
             pictures_per_second: 60.0,
-            encoder: Coder::default(),
+            encoder: EncoderChoice::default(),
             loss_recovery: LossRecovery::default(),
             refresh_period: 8,
             references: 16,
             joinable: false,
-            path_back: PathBack::default(),
+            after_pause: AfterPause::default(),
             seed: 1,
             metrics: None,
             failsafe: failsafe::Config::default(),
@@ -118,7 +118,7 @@ impl Config {
             self.encoder
         );
         ensure!(
-            !self.joinable || self.encoder == Coder::Own,
+            !self.joinable || self.encoder == EncoderChoice::Own,
             "joinable: encoder = {} cannot: give our own with --encoder own",
             self.encoder
         );
@@ -149,9 +149,9 @@ impl Config {
             }
         };
         match self.encoder {
-            Coder::Openh264 => Backend::Openh264,
-            Coder::Own if self.joinable => Backend::JoinableAvc(loss_recovery),
-            Coder::Own => Backend::Avc(loss_recovery),
+            EncoderChoice::Openh264 => Backend::Openh264,
+            EncoderChoice::Own if self.joinable => Backend::JoinableAvc(loss_recovery),
+            EncoderChoice::Own => Backend::Avc(loss_recovery),
         }
     }
 
@@ -205,10 +205,10 @@ macro_rules! named {
     };
 }
 
-/// How the strips are coded.
+/// Choice of the strips' encoder.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Coder {
+pub enum EncoderChoice {
     /// By Tautline's own encoder.
     #[default]
     Own,
@@ -216,7 +216,7 @@ pub enum Coder {
     Openh264,
 }
 
-named!(Coder: "own" Own, "openh264" Openh264);
+named!(EncoderChoice: "own" Own, "openh264" Openh264);
 
 /// Loss recovery of Tautline's own encoder: see [`avc::LossRecovery`].
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
@@ -244,15 +244,15 @@ named!(LossRecovery: "idr" Idr, "intra-refresh" IntraRefresh, "intra-columns" In
 /// What follows a pause in which nothing could be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum PathBack {
-    /// Each strip heals in its encoder's own way, within its budget.
+pub enum AfterPause {
+    /// Each strip recovers in its encoder's own way, within its budget.
     #[default]
-    Heal,
+    Recover,
     /// An IDR of each strip.
     Idr,
 }
 
-named!(PathBack: "heal" Heal, "idr" Idr);
+named!(AfterPause: "recover" Recover, "idr" Idr);
 
 #[cfg(test)]
 mod tests {
@@ -274,15 +274,15 @@ mod tests {
             named("own", "reference-selection"),
             Backend::Avc(avc::LossRecovery::ReferenceSelection { references: 16 })
         );
-        let encoder = Coder::Openh264;
+        let encoder = EncoderChoice::Openh264;
         let joinable = Config { encoder, joinable: true, ..Config::default() };
         assert!(joinable.validate().unwrap_err().to_string().contains("--encoder own"));
-        let joinable = Config { encoder: Coder::Own, ..joinable };
+        let joinable = Config { encoder: EncoderChoice::Own, ..joinable };
         assert!(matches!(
             joinable.backend(),
             Backend::JoinableAvc(avc::LossRecovery::ReferenceSelection { .. })
         ));
-        let refused = "x265".parse::<Coder>().unwrap_err().to_string();
+        let refused = "x265".parse::<EncoderChoice>().unwrap_err().to_string();
         assert_eq!(refused, "\"x265\" is none of own, openh264");
         for name in [
             "idr",

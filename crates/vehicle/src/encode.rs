@@ -1,9 +1,9 @@
 //! The encoders: strips in turn, each strip a stream of its own, sized to what the links carry.
 
+mod control;
 mod meter;
 mod plan;
 mod strip;
-mod wishes;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,16 +15,16 @@ use tautline_net::clock::Clock;
 use tautline_units::{Bitrate, ByteCount, Instant};
 use tautline_video::{Backend, Layout, Picture, Slice};
 
+pub use control::EncoderControl;
 pub use meter::Meter;
 pub use plan::Plan;
-pub use strip::Strip;
-pub use wishes::Wishes;
+pub use strip::StripCoder;
 
 use crate::camera::Readout;
 
 /// One of the encoders that take strips in turn.
 pub struct Turn {
-    strips: Vec<Strip>,
+    strips: Vec<StripCoder>,
     turn_count: usize,
     plan: Arc<Plan>,
     pictures_per_second: f64,
@@ -56,7 +56,7 @@ impl Turn {
         let rate = pictures_per_second.round() as u32;
         let turn = |index: usize| {
             let strips = (index..layout.strip_count()).step_by(count);
-            let strips = strips.map(|strip| Strip::new(backend, layout, strip, rate));
+            let strips = strips.map(|strip| StripCoder::new(backend, layout, strip, rate));
             let strips = strips.collect::<anyhow::Result<_>>()?;
             Ok(Self { strips, turn_count: count, plan: plan.clone(), pictures_per_second })
         };
@@ -69,14 +69,14 @@ impl Turn {
         mut self,
         readouts: &Receiver<Readout>,
         give_back: &SyncSender<Picture>,
-        wishes: &Wishes,
+        control: &EncoderControl,
         meter: &Meter,
         clock: Clock,
         mut send: impl FnMut(Slice, Timing) -> bool,
     ) {
         while let Ok(mut readout) = readouts.recv() {
             let strip = readout.strip;
-            let encoded = self.encode(&mut readout, wishes, clock);
+            let encoded = self.encode(&mut readout, control, clock);
             let timing = Timing {
                 read_at: readout.read_at(),
                 begun_at: readout.begun_at().unwrap_or(readout.captured_at),
@@ -96,7 +96,7 @@ impl Turn {
                 Err(error) => {
                     tracing::warn!(strip, %error, "a strip was not encoded");
                     meter.slices_failed.fetch_add(1, Ordering::Relaxed);
-                    wishes.refresh(1 << strip);
+                    control.request_keyframes(1 << strip);
                 }
             }
             self.strips[strip / self.turn_count].finish_reconstruction();
@@ -110,18 +110,19 @@ impl Turn {
     fn encode(
         &mut self,
         readout: &mut Readout,
-        wishes: &Wishes,
+        control: &EncoderControl,
         clock: Clock,
     ) -> Result<Slice, tautline_video::Error> {
         let (picture, strip, captured_at) = (readout.picture, readout.strip, readout.captured_at);
-        let coder = &mut self.strips[strip / self.turn_count];
-        if let Some(report) = wishes.report(strip) {
-            coder.handle_report(&report);
+        let strip_coder = &mut self.strips[strip / self.turn_count];
+        if let Some(report) = control.report(strip) {
+            strip_coder.handle_report(&report);
         }
-        let wished = wishes.take_refresh(strip);
-        let rate = self.pictures_per_second / f64::from(wishes.picture_interval());
-        let budget = picture_budget(wishes.budget(), rate);
-        let encoded = coder.encode(readout, picture, budget, &self.plan, wished, clock.now())?;
+        let requested = control.take_refresh(strip);
+        let rate = self.pictures_per_second / f64::from(control.picture_interval());
+        let budget = picture_budget(control.budget(), rate);
+        let encoded =
+            strip_coder.encode(readout, picture, budget, &self.plan, requested, clock.now())?;
         Ok(Slice {
             picture,
             strip: strip as u8,

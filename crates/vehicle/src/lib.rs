@@ -27,11 +27,11 @@ use tautline_net::stats::Latest;
 use tautline_transport::crypto::Identity;
 use tautline_video::Sensor;
 
-pub use config::{Coder, Config, LossRecovery, PathBack};
+pub use config::{AfterPause, Config, EncoderChoice, LossRecovery};
 
 use crate::actuators::Actuators;
 use crate::camera::Outlet;
-use crate::encode::{Meter, Turn, Wishes};
+use crate::encode::{EncoderControl, Meter, Turn};
 use crate::probe::Probe;
 use crate::rendezvous::Rendezvous;
 use crate::telemetry::{Recent, Reporter};
@@ -55,7 +55,7 @@ pub async fn run(
     let actuators = Arc::new(Actuators::new(config.failsafe));
     let reporter = Reporter {
         actuators: actuators.clone(),
-        wishes: Arc::new(Wishes::with(config.path_back)),
+        control: Arc::new(EncoderControl::with(config.after_pause)),
         meter: Arc::new(Meter::default()),
         camera: Arc::new(camera::Counters::default()),
         uplink: Arc::new(uplink::Counters::default()),
@@ -82,7 +82,7 @@ pub async fn run(
         refused = async {
             loop {
                 let now = || clock.now();
-                rendezvous.step(&config, &identity, &driver, &reporter.wishes, now).await?;
+                rendezvous.step(&config, &identity, &driver, &reporter.control, now).await?;
             }
         } => refused,
     };
@@ -101,18 +101,18 @@ fn start_eyes(
     clock: Clock,
 ) -> anyhow::Result<tokio::sync::oneshot::Receiver<anyhow::Result<()>>> {
     let (layout, rate) = (sensor.layout(), sensor.pictures_per_second());
-    let (outlet, queues, give_back) = Outlet::new(ENCODER_COUNT, reporter.wishes.clone());
+    let (outlet, queues, give_back) = Outlet::new(ENCODER_COUNT, reporter.control.clone());
     let outlet = match config.encoder {
-        Coder::Own => outlet,
-        Coder::Openh264 => outlet.by_strips(),
+        EncoderChoice::Own => outlet,
+        EncoderChoice::Openh264 => outlet.by_strips(),
     };
     let turns = Turn::all(config.backend(), &layout, ENCODER_COUNT, rate)?;
     for (turn, queue) in turns.into_iter().zip(queues) {
         let (give_back, handle) = (give_back.clone(), driver.handle());
-        let (wishes, meter) = (reporter.wishes.clone(), reporter.meter.clone());
+        let (control, meter) = (reporter.control.clone(), reporter.meter.clone());
         let deadline = config.transport.media_deadline;
         threads.spawn("encoder", move || {
-            turn.run(&queue, &give_back, &wishes, &meter, clock, |slice, _timing| {
+            turn.run(&queue, &give_back, &control, &meter, clock, |slice, _timing| {
                 handle.send(channels::VIDEO, slice.into_unit(), deadline)
             });
         })?;

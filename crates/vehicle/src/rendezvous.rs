@@ -11,7 +11,7 @@ use tautline_units::{Bitrate, Instant};
 use tokio::sync::mpsc;
 
 use crate::config::Config;
-use crate::encode::Wishes;
+use crate::encode::EncoderControl;
 
 /// The connection to the switchboard, and what follows from what it says.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl Rendezvous {
         config: &Config,
         identity: &Identity,
         driver: &Driver,
-        wishes: &Wishes,
+        control: &EncoderControl,
         now: impl Fn() -> Instant,
     ) -> anyhow::Result<()> {
         let frame = match self.events.recv().await {
@@ -86,7 +86,7 @@ impl Rendezvous {
                     Ok(mut session) => {
                         channels::open(&mut session)?;
                         tracing::info!(operator = peer_name, links = routes.len(), "introduced");
-                        wishes.set_budget(Bitrate::ZERO, now());
+                        control.set_budget(Bitrate::ZERO, now());
                         driver.handle().start(session);
                     }
                     Err(error) => tracing::warn!(operator = peer_name, %error, "no session"),
@@ -95,7 +95,7 @@ impl Rendezvous {
             Ok(Control::Released { reason, .. }) => {
                 tracing::info!(reason, "released");
                 driver.handle().stop();
-                wishes.set_budget(Bitrate::ZERO, now());
+                control.set_budget(Bitrate::ZERO, now());
             }
             Ok(Control::Refused { text, .. }) => bail!("the switchboard refuses: {text}"),
             Ok(_) => {}

@@ -14,7 +14,7 @@ use tautline_units::Instant;
 use crate::actuators::Actuators;
 use crate::camera;
 use crate::convert;
-use crate::encode::{Meter, Wishes};
+use crate::encode::{EncoderControl, Meter};
 use crate::probe::{Health, Probe};
 use crate::uplink;
 
@@ -24,7 +24,7 @@ pub struct Reporter {
     /// The machine behind its failsafe.
     pub actuators: Arc<Actuators>,
     /// What is asked of the encoders.
-    pub wishes: Arc<Wishes>,
+    pub control: Arc<EncoderControl>,
     /// What the encoders did.
     pub meter: Arc<Meter>,
     /// What the camera did.
@@ -114,7 +114,7 @@ impl Reporter {
         values.extend(command_age.map(|age| Value::of("command age", age.as_secs_f64(), "s")));
         values.extend([
             Value::of("picture rate", recent.picture_rate.into(), "/s"),
-            Value::of("video budget", self.wishes.budget().as_f64(), "bit/s"),
+            Value::of("video budget", self.control.budget().as_f64(), "bit/s"),
             Value::of("encode p50", recent.encode.0.as_secs_f64(), "s"),
             Value::of("encode p99", recent.encode.1.as_secs_f64(), "s"),
             Value::total("pictures captured", count(&self.camera.pictures)),
@@ -128,10 +128,7 @@ impl Reporter {
     fn drops(&self) -> Vec<(String, u64)> {
         let drops = [
             ("camera: picture skipped", count(&self.camera.pictures_skipped)),
-            (
-                "camera: picture passed over for the screen",
-                count(&self.camera.pictures_passed_over),
-            ),
+            ("camera: picture decimated for the screen", count(&self.camera.pictures_decimated)),
             ("camera: strip not encoded in time", count(&self.camera.strips_dropped)),
             ("camera: strip paused, no rate", count(&self.camera.strips_paused)),
             ("encoder: slice failed", count(&self.meter.slices_failed)),
@@ -170,8 +167,7 @@ impl Reporter {
     }
 
     fn pictures_read(&self) -> u64 {
-        let unread =
-            count(&self.camera.pictures_skipped) + count(&self.camera.pictures_passed_over);
+        let unread = count(&self.camera.pictures_skipped) + count(&self.camera.pictures_decimated);
         count(&self.camera.pictures).saturating_sub(unread)
     }
 }
@@ -194,7 +190,7 @@ mod tests {
     fn reporter() -> Reporter {
         Reporter {
             actuators: Arc::new(Actuators::new(Config::default())),
-            wishes: Arc::default(),
+            control: Arc::default(),
             meter: Arc::default(),
             camera: Arc::default(),
             uplink: Arc::default(),
@@ -242,7 +238,7 @@ mod tests {
         let (reporter, mut recent) = (reporter(), Recent::default());
         reporter.camera.pictures.store(120, Ordering::Relaxed);
         reporter.camera.pictures_skipped.store(15, Ordering::Relaxed);
-        reporter.camera.pictures_passed_over.store(5, Ordering::Relaxed);
+        reporter.camera.pictures_decimated.store(5, Ordering::Relaxed);
         recent.advance(&reporter, Instant::from_millis(2_000));
         let values = reporter.values(&recent, Instant::from_millis(2_000));
         assert!(values.contains(&Value::of("picture rate", 50.0, "/s")), "{values:?}");

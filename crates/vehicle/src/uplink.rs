@@ -12,14 +12,14 @@ use tautline_transport::{ChannelNumber, Event, Session};
 
 use crate::actuators::Actuators;
 use crate::convert;
-use crate::encode::Wishes;
+use crate::encode::EncoderControl;
 use crate::probe::Probe;
 use crate::telemetry::Reporter;
 
 /// What the event loop tells goes through here to the failsafe and the encoders.
 pub struct Uplink {
     actuators: Arc<Actuators>,
-    wishes: Arc<Wishes>,
+    control: Arc<EncoderControl>,
     probe: Arc<Probe>,
     clock: Clock,
     counters: Arc<Counters>,
@@ -41,7 +41,7 @@ impl Uplink {
     pub fn new(reporter: &Reporter, clock: Clock) -> Self {
         Self {
             actuators: reporter.actuators.clone(),
-            wishes: reporter.wishes.clone(),
+            control: reporter.control.clone(),
             probe: reporter.probe.clone(),
             clock,
             counters: reporter.uplink.clone(),
@@ -65,10 +65,10 @@ impl Uplink {
             Event::Established => {
                 self.actuators.failsafe().handle_new_session();
                 self.probe.handle_new_session();
-                self.wishes.handle_new_session();
+                self.control.handle_new_session();
             }
             Event::Unit { channel, bytes, .. } => self.handle_unit(channel, &bytes, session),
-            Event::Budget { media } => self.wishes.set_budget(media, self.clock.now()),
+            Event::Budget { media } => self.control.set_budget(media, self.clock.now()),
             // What was lost is followed by the next.
             Event::UnitLost { .. } => {}
             Event::Link { link, state } => tracing::debug!(?link, ?state, "link"),
@@ -85,7 +85,7 @@ impl Uplink {
         let malformed = match channel {
             channels::COMMAND => return self.handle_command(bytes, session),
             channels::VIDEO_FEEDBACK => VideoFeedback::decode(bytes)
-                .map(|feedback| self.wishes.handle_feedback(&feedback))
+                .map(|feedback| self.control.handle_feedback(&feedback))
                 .err(),
             channels::PROBE_QUESTION => ProbeQuestion::decode(bytes)
                 .map(|question| self.probe.handle_question(&question, self.clock.now()))

@@ -6,9 +6,9 @@ use anyhow::ensure;
 use clap::Args;
 use tautline_lab::sweeps::loss::{self, Weather};
 
-/// Lose slices at random and check that no decoder ever stops, and that each strip heals
+/// Lose slices at random and check that no decoder ever stops, and that each strip recovers
 ///
-/// Every encoder of this build codes a strip, and heals in each of its ways by what the receiver tells;
+/// Every encoder of this build codes a strip, and recovers in each of its ways by what the receiver tells;
 /// openh264 and ffmpeg decode what is left.
 #[derive(Debug, Args)]
 pub(crate) struct Loss {

@@ -25,9 +25,9 @@ pub struct Figures {
     /// Skip slices shown in the place of lost ones.
     pub slices_skipped: u64,
     /// Slices shown, skip slices among them, while the strip was not as its encoder had it.
-    pub slices_damaged: u64,
+    pub slices_corrupt: u64,
     /// Of each loss, pictures from it until the strip was again as its encoder had it, ascending.
-    pub healing: Vec<u32>,
+    pub recovery: Vec<u32>,
     /// Luma PSNR in dB of each picture as the operator saw it, ascending. A strip of which
     /// nothing new came counts with what stood there.
     pub psnr: Vec<f64>,
@@ -58,24 +58,24 @@ pub fn compare(clip: &Path, folder: &Path) -> anyhow::Result<Figures> {
         slices: (u64::from(last - first) + 1) * Layout::STRIP_COUNT as u64,
         slices_in_time: 0,
         slices_skipped: 0,
-        slices_damaged: 0,
-        healing: Vec::new(),
+        slices_corrupt: 0,
+        recovery: Vec::new(),
         psnr: Vec::new(),
         latency: Vec::new(),
         bytes: 0,
         pictures_per_second: source.pictures_per_second(),
     };
-    let mut damaged_since = [None; Layout::STRIP_COUNT];
+    let mut corrupt_since = [None; Layout::STRIP_COUNT];
     for picture in 0..=last {
         ensure!(source.next_picture()?, "{} ended early", clip.display());
         let counts = picture >= first;
         let mut error = 0.0;
-        for (strip, damaged_since) in damaged_since.iter_mut().enumerate() {
+        for (strip, corrupt_since) in corrupt_since.iter_mut().enumerate() {
             for slice in shown.slices.get(&(picture, strip)).into_iter().flatten() {
                 screen.show(strip, &slice.bytes)?;
                 if counts {
                     figures.count(slice);
-                    figures.follow(picture, slice.whole, damaged_since);
+                    figures.follow(picture, slice.clean, corrupt_since);
                 }
             }
             if counts {
@@ -90,7 +90,7 @@ pub fn compare(clip: &Path, folder: &Path) -> anyhow::Result<Figures> {
     }
     figures.psnr.sort_by(f64::total_cmp);
     figures.latency.sort_unstable();
-    figures.healing.sort_unstable();
+    figures.recovery.sort_unstable();
     Ok(figures)
 }
 
@@ -106,12 +106,12 @@ impl Figures {
         }
     }
 
-    fn follow(&mut self, picture: u32, is_whole: bool, damaged_since: &mut Option<u32>) {
-        if is_whole {
-            self.healing.extend(damaged_since.take().map(|since| picture - since));
+    fn follow(&mut self, picture: u32, is_clean: bool, corrupt_since: &mut Option<u32>) {
+        if is_clean {
+            self.recovery.extend(corrupt_since.take().map(|since| picture - since));
         } else {
-            self.slices_damaged += 1;
-            damaged_since.get_or_insert(picture);
+            self.slices_corrupt += 1;
+            corrupt_since.get_or_insert(picture);
         }
     }
 }
@@ -134,15 +134,15 @@ impl fmt::Display for Figures {
             self.slices
         )?;
         writeln!(f, "skip slices shown      {:8.2} %", share(self.slices_skipped))?;
-        let healing = |percent| percentile(&self.healing, percent).copied().unwrap_or_default();
+        let recovery = |percent| percentile(&self.recovery, percent).copied().unwrap_or_default();
         writeln!(
             f,
-            "slices damaged         {:8.2} %   healed in {} pictures p50, {} p90, {} worst, of {}",
-            share(self.slices_damaged),
-            healing(50),
-            healing(90),
-            healing(100),
-            self.healing.len()
+            "slices corrupt         {:8.2} %   recovered in {} pictures p50, {} p90, {} worst, of {}",
+            share(self.slices_corrupt),
+            recovery(50),
+            recovery(90),
+            recovery(100),
+            self.recovery.len()
         )?;
         writeln!(f, "H.264 shown            {:8.2} Mbit/s", self.bytes as f64 * 8e-6 / seconds)?;
         writeln!(f, "luma PSNR, mean        {mean:8.2} dB")?;
@@ -162,7 +162,7 @@ struct Slice {
     /// From the start of its readout until it was shown; `None` for a skip slice.
     latency: Option<Duration>,
     /// Whether the strip then was as its encoder had it.
-    whole: bool,
+    clean: bool,
     bytes: Vec<u8>,
 }
 
@@ -191,7 +191,7 @@ impl Recording {
             *position += entry.bytes;
             let latency = (!entry.skip).then(|| Duration::from_micros(entry.latency_us));
             let slices = recording.slices.entry((entry.picture, entry.strip)).or_default();
-            slices.push(Slice { latency, whole: entry.whole, bytes });
+            slices.push(Slice { latency, clean: entry.clean, bytes });
         }
         Ok(recording)
     }
@@ -216,13 +216,13 @@ struct Entry {
     skip: bool,
     latency_us: u64,
     bytes: usize,
-    whole: bool,
+    clean: bool,
 }
 
 impl Entry {
     fn parse(line: &str) -> Option<Self> {
         let fields: Vec<&str> = line.split(',').collect();
-        let [picture, strip, kind, captured, shown, bytes, whole] = fields[..] else { return None };
+        let [picture, strip, kind, captured, shown, bytes, clean] = fields[..] else { return None };
         let (captured, shown): (u64, u64) = (captured.parse().ok()?, shown.parse().ok()?);
         Some(Self {
             picture: picture.parse().ok()?,
@@ -230,7 +230,7 @@ impl Entry {
             skip: kind == "skip",
             latency_us: shown.saturating_sub(captured),
             bytes: bytes.parse().ok()?,
-            whole: whole == "1",
+            clean: clean == "1",
         })
     }
 }

@@ -1,5 +1,5 @@
 //! Strips' streams with slices lost at random, from the vehicle's encoder through the operator's downlink
-//! into decoders: none of them may ever stop, and each heals.
+//! into decoders: none of them may ever stop, and each loss is recovered from.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -14,7 +14,7 @@ use rand_chacha::ChaCha8Rng;
 use tautline_message::StripReport;
 use tautline_operator::downlink::{Downlink, Shown};
 use tautline_units::{ByteCount, Instant};
-use tautline_vehicle::encode::{Plan, Strip};
+use tautline_vehicle::encode::{Plan, StripCoder};
 use tautline_video::avc::LossRecovery;
 use tautline_video::openh264::StripDecoder;
 use tautline_video::{
@@ -40,13 +40,13 @@ pub struct Weather {
 /// How one way of coding came through.
 #[derive(Clone, Debug)]
 pub struct Passed {
-    /// The encoder and how it heals.
+    /// The encoder and its loss recovery.
     pub name: String,
     /// Slices lost.
     pub lost: usize,
     /// Pictures of each loss until the strip is again as its encoder has it, ascending; one that
     /// another loss overtook is not counted.
-    pub healing: Vec<f64>,
+    pub recovery: Vec<f64>,
     /// IDRs coded, the first among them.
     pub idrs: usize,
     /// Whether ffmpeg was there to decode it too.
@@ -61,7 +61,7 @@ pub struct Passed {
 ///
 /// # Errors
 /// When a decoder gives an error, or fewer pictures than went in; when a strip is said to be whole and is
-/// not, or takes longer to heal than its way promises; when a file cannot be written.
+/// not, or takes longer to recover from a loss than its way promises; when a file cannot be written.
 pub fn run(weather: Weather, folder: Option<&Path>) -> Result<Vec<Passed>> {
     let footage = Footage::simulated(Size::SMALL, RATE, FOOTAGE_PICTURES, weather.seed)?;
     let layout = Layout::of(Size::SMALL.width, Size::SMALL.height)?;
@@ -76,40 +76,43 @@ pub fn run(weather: Weather, folder: Option<&Path>) -> Result<Vec<Passed>> {
         if let Some(folder) = folder {
             stream.keep(&name, folder, number)?;
         }
-        let (lost, healing) = (stream.lost, sorted(stream.healing.into_iter()));
-        let worst = healing.last().copied().unwrap_or_default();
+        let (lost, recovery) = (stream.lost, sorted(stream.recovery.into_iter()));
+        let worst = recovery.last().copied().unwrap_or_default();
         if let Some(most) = way.most {
-            ensure!(worst <= most as f64, "{name}: healed in {worst} pictures, more than {most}");
+            ensure!(
+                worst <= most as f64,
+                "{name}: recovered in {worst} pictures, more than {most}"
+            );
         }
-        passed.push(Passed { name, lost, healing, idrs: stream.idrs, by_ffmpeg });
+        passed.push(Passed { name, lost, recovery, idrs: stream.idrs, by_ffmpeg });
     }
     Ok(passed)
 }
 
 impl fmt::Display for Passed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let heal = |share| quantile(&self.healing, share);
+        let recovery = |share| quantile(&self.recovery, share);
         write!(
             f,
-            "{}: {} lost, every picture out; healed in {} pictures p50, {} p90, {} worst, of {}; {} IDRs{}",
+            "{}: {} lost, every picture out; recovered in {} pictures p50, {} p90, {} worst, of {}; {} IDRs{}",
             self.name,
             self.lost,
-            heal(0.5),
-            heal(0.9),
-            heal(1.0),
-            self.healing.len(),
+            recovery(0.5),
+            recovery(0.9),
+            recovery(1.0),
+            self.recovery.len(),
             self.idrs,
             if self.by_ffmpeg { "" } else { " (skipped: ffmpeg is not installed)" }
         )
     }
 }
 
-/// One way of coding and healing.
+/// One way of coding and of loss recovery.
 struct Way {
     backend: Backend,
     /// Whether the vehicle hears what the operator tells.
     hears: bool,
-    /// Pictures that a loss takes to heal at most, if none follows it.
+    /// Pictures that a loss shows at most, if none follows it.
     most: Option<usize>,
 }
 
@@ -126,7 +129,7 @@ fn ways(round_trip: usize) -> Vec<Way> {
         (LossRecovery::AcknowledgedReferences { references }, true, 1),
         (LossRecovery::ReferenceSelection { references }, true, known),
     ];
-    let own = own.map(|(healing, hears, most)| (Backend::Avc(healing), hears, Some(most)));
+    let own = own.map(|(way, hears, most)| (Backend::Avc(way), hears, Some(most)));
     let idrs = Backend::all().into_iter().map(|backend| (backend, true, Some(known)));
     let others = Backend::refreshing(period).into_iter();
     let others = others.filter(|backend| !matches!(backend, Backend::Avc(_)));
@@ -141,14 +144,14 @@ struct Stream {
     access_units: Vec<Vec<u8>>,
     lost: usize,
     idrs: usize,
-    healing: Vec<f64>,
+    recovery: Vec<f64>,
 }
 
 impl Stream {
     fn of(way: &Way, sources: &[Picture], weather: Weather) -> Result<Self> {
         let first = sources.first().context("no pictures")?;
         let layout = Layout::with_strips(first.width(), first.height(), 1)?;
-        let (mut sender, plan) = (Strip::new(way.backend, &layout, 0, RATE)?, Plan::new(1));
+        let (mut sender, plan) = (StripCoder::new(way.backend, &layout, 0, RATE)?, Plan::new(1));
         let mut receiver = Receiver::new()?;
         let mut told = VecDeque::new();
         let mut random = ChaCha8Rng::seed_from_u64(weather.seed);
@@ -156,17 +159,17 @@ impl Stream {
             // There and back again: the camera never jumps.
             let turn = number % (2 * sources.len() - 2);
             let mut source = &sources[turn.min(2 * sources.len() - 2 - turn)];
-            let mut wished = Refresh::No;
+            let mut asked = Refresh::No;
             if way.hears && told.len() >= weather.round_trip.max(1) {
                 let (report, needs_idr): (Option<StripReport>, bool) =
                     told.pop_front().expect("it was looked at");
                 if let Some(report) = report {
                     sender.handle_report(&report);
                 }
-                wished = if needs_idr { Refresh::Idr } else { Refresh::No };
+                asked = if needs_idr { Refresh::Idr } else { Refresh::No };
             }
             let now = Instant::ZERO + PERIOD_OF_PICTURES * number as u32;
-            let coded = sender.encode(&mut source, number as u32, BUDGET, &plan, wished, now)?;
+            let coded = sender.encode(&mut source, number as u32, BUDGET, &plan, asked, now)?;
             let lost = number > 0 && random.random_bool(weather.loss);
             receiver.handle(number, coded, lost, now)?;
             told.push_back(receiver.report());
@@ -199,8 +202,8 @@ struct Receiver {
     /// What the clean one shows of pictures that have yet to be shown.
     wanted: VecDeque<(usize, Picture)>,
     stream: Stream,
-    /// The picture of the last loss, until it has healed.
-    hurt_at: Option<usize>,
+    /// The picture of the last loss, until the strip is clean.
+    corrupt_from: Option<usize>,
 }
 
 impl Receiver {
@@ -210,8 +213,8 @@ impl Receiver {
             decoder: StripDecoder::new()?,
             clean: StripDecoder::new()?,
             wanted: VecDeque::new(),
-            stream: Stream { access_units: Vec::new(), lost: 0, idrs: 0, healing: Vec::new() },
-            hurt_at: None,
+            stream: Stream { access_units: Vec::new(), lost: 0, idrs: 0, recovery: Vec::new() },
+            corrupt_from: None,
         })
     }
 
@@ -222,7 +225,7 @@ impl Receiver {
         self.stream.idrs += usize::from(coded.kind == SliceKind::Idr);
         if lost {
             self.stream.lost += 1;
-            self.hurt_at = Some(number);
+            self.corrupt_from = Some(number);
             return Ok(());
         }
         let slice = Slice {
@@ -239,7 +242,7 @@ impl Receiver {
         due.into_iter().try_for_each(|shown| self.show(shown))
     }
 
-    fn show(&mut self, Shown { slice, is_whole }: Shown) -> Result<()> {
+    fn show(&mut self, Shown { slice, is_clean }: Shown) -> Result<()> {
         let number = slice.picture as usize;
         // Nothing is shown for what was lost before an IDR.
         while self.wanted.front().is_some_and(|(wanted, _)| *wanted < number) {
@@ -249,12 +252,12 @@ impl Receiver {
         let (_, wanted) = wanted.with_context(|| format!("picture {number} comes twice"))?;
         let shown = self.decoder.decode(&slice.bytes)?;
         let shown = shown.with_context(|| format!("picture {number} did not come out"))?;
-        ensure!(!is_whole || shown == wanted, "picture {number} was said to be whole and is not");
-        if let Some(since) = self.hurt_at.filter(|since| number >= *since)
-            && quality::psnr(&shown, &wanted)? > HEALED_DB
+        ensure!(!is_clean || shown == wanted, "picture {number} was said to be clean and is not");
+        if let Some(since) = self.corrupt_from.filter(|since| number >= *since)
+            && quality::psnr(&shown, &wanted)? > RECOVERED_DB
         {
-            self.stream.healing.push((number - since) as f64);
-            self.hurt_at = None;
+            self.stream.recovery.push((number - since) as f64);
+            self.corrupt_from = None;
         }
         self.stream.access_units.push(slice.bytes.to_vec());
         Ok(())
@@ -262,7 +265,7 @@ impl Receiver {
 
     /// Returns what the operator would tell now, and whether it asks for an IDR.
     fn report(&self) -> (Option<StripReport>, bool) {
-        (self.downlink.reports()[0], self.downlink.refresh_strips() & 1 != 0)
+        (self.downlink.reports()[0], self.downlink.keyframe_strips() & 1 != 0)
     }
 }
 
@@ -296,18 +299,18 @@ const BUDGET: ByteCount = ByteCount::new(900);
 const PERIOD_OF_PICTURES: Duration = Duration::from_nanos(1_000_000_000 / RATE as u64);
 const PERIOD: u8 = 8;
 /// Against the encoder's own picture, where what is left is below what can be seen.
-const HEALED_DB: f64 = 50.0;
+const RECOVERED_DB: f64 = 50.0;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn losses_stop_no_decoder_and_each_heals_as_soon_as_its_way_promises() {
+    fn losses_stop_no_decoder_and_each_is_gone_as_soon_as_its_way_promises() {
         let weather = Weather { pictures: 300, loss: 0.1, round_trip: 3, seed: 5 };
         let passed = run(weather, None).unwrap();
         for way in passed {
-            assert!(way.lost > 10 && !way.healing.is_empty(), "{way}");
+            assert!(way.lost > 10 && !way.recovery.is_empty(), "{way}");
         }
     }
 }

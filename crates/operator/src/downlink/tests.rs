@@ -63,10 +63,10 @@ fn wait(downlink: &mut Downlink, now: Instant) -> Vec<(u32, SliceKind)> {
 #[test]
 fn slices_in_order_are_shown_at_once() {
     let (mut source, mut downlink) = (Source::new(), Downlink::new(PATIENCE));
-    assert_eq!(downlink.refresh_strips(), 0b11_1111);
+    assert_eq!(downlink.keyframe_strips(), 0b11_1111);
     let first = source.next(Refresh::Idr);
     assert_eq!(take(&mut downlink, &first, at(1)), [(0, SliceKind::Idr)]);
-    assert_eq!(downlink.refresh_strips(), 0b11_1011);
+    assert_eq!(downlink.keyframe_strips(), 0b11_1011);
     let second = source.next(Refresh::No);
     assert_eq!(take(&mut downlink, &second, at(2)), [(1, SliceKind::Predicted)]);
     assert_eq!(downlink.poll_timeout(), None);
@@ -85,7 +85,7 @@ fn a_late_slice_within_patience_takes_its_place() {
 }
 
 #[test]
-fn lost_slices_become_skip_slices_and_an_idr_heals() {
+fn lost_slices_become_skip_slices_until_an_idr() {
     let (mut source, mut downlink) = (Source::new(), Downlink::new(PATIENCE));
     let units: Vec<_> = (0..4).map(|_| source.next(Refresh::No)).collect();
     take(&mut downlink, &units[0], at(1));
@@ -94,13 +94,13 @@ fn lost_slices_become_skip_slices_and_an_idr_heals() {
     let shown = wait(&mut downlink, at(80));
     let expected = [(1, SliceKind::Skip), (2, SliceKind::Skip), (3, SliceKind::Predicted)];
     assert_eq!(shown, expected);
-    assert_eq!(downlink.refresh_strips() & 0b100, 0b100);
+    assert_eq!(downlink.keyframe_strips() & 0b100, 0b100);
     let loss_recovery = source.next(Refresh::Idr);
     assert_eq!(take(&mut downlink, &loss_recovery, at(90)), [(4, SliceKind::Idr)]);
-    assert_eq!(downlink.refresh_strips() & 0b100, 0);
+    assert_eq!(downlink.keyframe_strips() & 0b100, 0);
 }
 
-/// What is told of strip 2: the newest picture, the newest whole one, and the newest lost.
+/// What is told of strip 2: the newest picture, the newest clean one, and the newest lost.
 fn told(downlink: &Downlink) -> (u32, Option<u32>, Option<u32>) {
     let report = downlink.reports()[2].unwrap();
     let before =
@@ -109,7 +109,7 @@ fn told(downlink: &Downlink) -> (u32, Option<u32>, Option<u32>) {
 }
 
 #[test]
-fn a_stream_that_heals_is_told_of_its_loss_and_asked_for_no_idr() {
+fn a_stream_that_recovers_is_told_of_its_loss_and_asked_for_no_idr() {
     let (mut source, mut downlink) = (
         Source::of(Backend::Avc(LossRecovery::IntraRefreshOnLoss { period: 3 })),
         Downlink::new(Duration::ZERO),
@@ -120,21 +120,21 @@ fn a_stream_that_heals_is_told_of_its_loss_and_asked_for_no_idr() {
         if number != 3 {
             take(&mut downlink, &unit, at(number));
         }
-        assert_eq!(downlink.refresh_strips() & 0b100, 0);
+        assert_eq!(downlink.keyframe_strips() & 0b100, 0);
     }
     assert_eq!(told(&downlink), (5, Some(2), Some(3)));
     assert!(downlink.reports()[2].unwrap().is_damaged());
-    for (refresh, whole) in [(Refresh::Recover, 2), (Refresh::No, 2), (Refresh::No, 8)] {
+    for (refresh, clean) in [(Refresh::Recover, 2), (Refresh::No, 2), (Refresh::No, 8)] {
         let unit = source.next(refresh);
         take(&mut downlink, &unit, at(9));
-        assert_eq!(told(&downlink).1, Some(whole));
-        assert_eq!(downlink.refresh_strips() & 0b100, 0);
+        assert_eq!(told(&downlink).1, Some(clean));
+        assert_eq!(downlink.keyframe_strips() & 0b100, 0);
     }
     assert!(!downlink.reports()[2].unwrap().is_damaged());
 }
 
 #[test]
-fn a_sweep_heals_without_being_told() {
+fn intra_refresh_ends_a_loss_without_being_told() {
     let (mut source, mut downlink) = (
         Source::of(Backend::Avc(LossRecovery::IntraRefresh { period: 4 })),
         Downlink::new(Duration::ZERO),
@@ -143,15 +143,15 @@ fn a_sweep_heals_without_being_told() {
         let unit = source.next(Refresh::No);
         if number != 9 {
             take(&mut downlink, &unit, at(number));
-            let is_whole = told(&downlink).1 == Some(number as u32);
-            assert_eq!(is_whole, !(10..13).contains(&number), "{number}");
+            let is_clean = told(&downlink).1 == Some(number as u32);
+            assert_eq!(is_clean, !(10..13).contains(&number), "{number}");
         }
     }
-    assert_eq!(downlink.refresh_strips() & 0b100, 0);
+    assert_eq!(downlink.keyframe_strips() & 0b100, 0);
 }
 
 #[test]
-fn a_strip_that_does_not_heal_in_a_second_begins_anew() {
+fn a_strip_that_is_corrupt_for_a_second_begins_anew() {
     let (mut source, mut downlink) = (
         Source::of(Backend::Avc(LossRecovery::IntraRefreshOnLoss { period: 3 })),
         Downlink::new(Duration::ZERO),
@@ -161,12 +161,12 @@ fn a_strip_that_does_not_heal_in_a_second_begins_anew() {
         if number != 3 {
             take(&mut downlink, &unit, at(number));
         }
-        let asked = downlink.refresh_strips() & 0b100 != 0;
-        assert_eq!(asked, number > 3 + u64::from(HEALING_MAX), "{number}");
+        let asked = downlink.keyframe_strips() & 0b100 != 0;
+        assert_eq!(asked, number > 3 + u64::from(RECOVERY_MAX), "{number}");
     }
     let loss_recovery = source.next(Refresh::Idr);
     take(&mut downlink, &loss_recovery, at(70));
-    assert_eq!(downlink.refresh_strips() & 0b100, 0);
+    assert_eq!(downlink.keyframe_strips() & 0b100, 0);
 }
 
 #[test]

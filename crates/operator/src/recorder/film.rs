@@ -18,7 +18,7 @@ pub(super) struct Film {
     /// Made with the first picture: without one there is no file.
     file: Option<BufWriter<File>>,
     joiner: Option<Joiner>,
-    strips: [Strip; Layout::STRIP_COUNT],
+    strips: [Progress; Layout::STRIP_COUNT],
     /// Pictures of which slices may be to come, the oldest first.
     held: VecDeque<Held>,
     /// The newest picture that was written or given up.
@@ -41,7 +41,7 @@ pub(super) struct Counters {
 }
 
 #[derive(Clone, Copy, Default)]
-struct Strip {
+struct Progress {
     stream: Stream,
     /// Picture of its newest slice.
     newest: Option<u32>,
@@ -83,7 +83,7 @@ impl Film {
     /// When the file cannot be written.
     pub(super) fn take(&mut self, entry: Entry) -> io::Result<()> {
         let index = usize::from(entry.strip);
-        let Some(&Strip { stream, newest }) = self.strips.get(index) else { return Ok(()) };
+        let Some(&Progress { stream, newest }) = self.strips.get(index) else { return Ok(()) };
         let begins = match entry.kind {
             SliceKind::Idr => match Shape::read(&entry.bytes) {
                 Ok(shape) => Stream::Ours(shape),
@@ -99,7 +99,7 @@ impl Film {
         if counts_anew || (stream != Stream::Unknown && begins != stream) {
             self.end_session()?;
         }
-        self.strips[index] = Strip { stream: begins, newest: Some(entry.picture) };
+        self.strips[index] = Progress { stream: begins, newest: Some(entry.picture) };
         self.hold(entry);
         self.write_complete()
     }
@@ -153,8 +153,9 @@ impl Film {
 
     fn write_complete(&mut self) -> io::Result<()> {
         while let Some(first) = self.held.front() {
-            let is_past =
-                |strip: &Strip| strip.newest.is_some_and(|newest| !is_after(first.picture, newest));
+            let is_past = |strip: &Progress| {
+                strip.newest.is_some_and(|newest| !is_after(first.picture, newest))
+            };
             if !self.strips.iter().all(is_past) && self.held.len() <= HELD_MAX {
                 break;
             }

@@ -24,7 +24,7 @@ fn what_was_shown_is_on_disk_when_the_recorder_is_gone() {
         kind: SliceKind::Idr,
         captured_at: Instant::from_millis(1),
         shown_at: Instant::from_millis(9),
-        is_whole: true,
+        is_clean: true,
         bytes: Bytes::from_static(&[0, 0, 0, 1, 0x67]),
     });
     assert_eq!(recorder.dropped(), 0);
@@ -83,7 +83,7 @@ impl Drive {
     fn picture(&mut self, number: u32, mut fate: impl FnMut(usize) -> Fate) -> Picture {
         let (source, picture) = (scene(number), FIRST.wrapping_add(number));
         let now = Instant::from_millis(1_000 + u64::from(number) * 16);
-        let (refresh, reports) = (self.downlink.refresh_strips(), self.downlink.reports());
+        let (refresh, reports) = (self.downlink.keyframe_strips(), self.downlink.reports());
         let mut own = Picture::new(WIDTH, HEIGHT).unwrap();
         for (strip, encoder) in self.encoders.iter_mut().enumerate() {
             let rows = self.layout.strip_rows(strip);
@@ -91,11 +91,11 @@ impl Drive {
             if fate != Fate::NeverCoded {
                 let idr = number.is_multiple_of(8) && refresh >> strip & 1 == 1;
                 let report = reports[strip].filter(|_| number.is_multiple_of(4));
-                let wished = wished(idr, report, &self.coded[strip], encoder);
+                let asked = request(idr, report, &self.coded[strip], encoder);
                 self.coded[strip].push_front((picture, encoder.next_picture()));
                 self.coded[strip].truncate(32);
                 let source = source.rows(rows.clone()).unwrap();
-                let encoded = encoder.encode(&source, ByteCount::new(400), wished).unwrap();
+                let encoded = encoder.encode(&source, ByteCount::new(400), asked).unwrap();
                 let slice = Slice {
                     picture,
                     strip: strip as u8,
@@ -108,14 +108,14 @@ impl Drive {
                 if fate == Fate::Comes {
                     let entries = &mut self.entries;
                     self.downlink.handle_slice(slice, now, |shown| {
-                        entries.push(entry(shown.slice, shown.is_whole));
+                        entries.push(entry(shown.slice, shown.is_clean));
                     });
                 }
             }
             own.place(rows.start, &encoder.reconstruction()).unwrap();
         }
         let entries = &mut self.entries;
-        self.downlink.handle_timeout(now, |shown| entries.push(entry(shown.slice, shown.is_whole)));
+        self.downlink.handle_timeout(now, |shown| entries.push(entry(shown.slice, shown.is_clean)));
         own
     }
 
@@ -153,14 +153,14 @@ impl Drive {
 }
 
 /// What the operator's word of a strip asks of its next picture.
-fn wished(
+fn request(
     idr: bool,
     report: Option<StripReport>,
     coded: &VecDeque<(u32, u64)>,
     encoder: &mut StripEncoder,
 ) -> Refresh {
-    let whole = report.and_then(|it| Some(it.newest.wrapping_sub(it.whole_before?.into())));
-    if let Some((_, number)) = coded.iter().find(|(picture, _)| Some(*picture) == whole) {
+    let clean = report.and_then(|it| Some(it.newest.wrapping_sub(it.whole_before?.into())));
+    if let Some((_, number)) = coded.iter().find(|(picture, _)| Some(*picture) == clean) {
         encoder.acknowledge(*number);
     }
     match report {
@@ -170,10 +170,10 @@ fn wished(
     }
 }
 
-fn entry(slice: Slice, is_whole: bool) -> Entry {
+fn entry(slice: Slice, is_clean: bool) -> Entry {
     let Slice { picture, strip, kind, captured_at, encoded_at, bytes, .. } = slice;
     let bytes = Bytes::copy_from_slice(&bytes);
-    Entry { picture, strip, kind, captured_at, shown_at: encoded_at, is_whole, bytes }
+    Entry { picture, strip, kind, captured_at, shown_at: encoded_at, is_clean, bytes }
 }
 
 /// A texture that moves right and down.

@@ -186,7 +186,7 @@ mod tests {
 
     use super::*;
     use crate::camera::{self, Counters, Outlet};
-    use crate::encode::Wishes;
+    use crate::encode::EncoderControl;
 
     #[test]
     fn the_rate_of_a_clip_is_a_fraction() {
@@ -242,9 +242,9 @@ mod tests {
         }
         sensor.reader.ffmpeg.kill().unwrap();
         let clock = Clock::start();
-        let wishes = Arc::new(Wishes::new());
-        wishes.set_budget(Bitrate::from_mbps(1), clock.now());
-        let (outlet, queues, _give_back) = Outlet::new(1, wishes);
+        let control = Arc::new(EncoderControl::new());
+        control.set_budget(Bitrate::from_mbps(1), clock.now());
+        let (outlet, queues, _give_back) = Outlet::new(1, control);
         let (counters, stop) = (Counters::default(), AtomicBool::new(false));
         let reader = std::thread::spawn(move || queues[0].iter().count());
         let ended = camera::run(Box::new(sensor), outlet, &counters, clock, &stop);

@@ -8,17 +8,17 @@ use tautline_video::{Backend, Encoded, Encoder, Error, Layout, Refresh, Rows, Sl
 use super::plan::Plan;
 
 /// One strip's encoder, and what is known of how its slices arrive.
-pub struct Strip {
+pub struct StripCoder {
     index: usize,
-    coder: Coder,
+    codec: Codec,
     idr_at: Option<Instant>,
-    /// Whether the operator told of a loss that has yet to be healed.
-    hurt: bool,
-    /// The picture with which the last healing began.
-    healing_from: Option<u32>,
+    /// Whether the operator told of a loss from which no recovery has begun yet.
+    corrupt: bool,
+    /// The picture with which the last recovery began.
+    recovering_from: Option<u32>,
 }
 
-enum Coder {
+enum Codec {
     /// Tautline's own: the picture's budget is shared, and it learns what has arrived.
     Own { encoder: Box<avc::StripEncoder>, coded: VecDeque<Coded> },
     /// One that knows of its own strip alone.
@@ -31,7 +31,7 @@ struct Coded {
     number: u64,
 }
 
-impl Strip {
+impl StripCoder {
     /// The encoder of strip `index` of the layout, by `backend`.
     ///
     /// # Errors
@@ -43,7 +43,7 @@ impl Strip {
         pictures_per_second: u32,
     ) -> anyhow::Result<Self> {
         let (width, height) = (layout.width(), layout.strip_rows(index).len());
-        let coder = match backend {
+        let codec = match backend {
             Backend::Avc(loss_recovery) | Backend::JoinableAvc(loss_recovery) => {
                 let config = avc::Config {
                     width,
@@ -54,31 +54,31 @@ impl Strip {
                     joinable: matches!(backend, Backend::JoinableAvc(_)),
                 };
                 let encoder = Box::new(avc::StripEncoder::new(config)?);
-                Coder::Own { encoder, coded: VecDeque::with_capacity(CODED_MAX) }
+                Codec::Own { encoder, coded: VecDeque::with_capacity(CODED_MAX) }
             }
-            other => Coder::Other(other.open(width, height, pictures_per_second)?),
+            other => Codec::Other(other.open(width, height, pictures_per_second)?),
         };
-        Ok(Self { index, coder, idr_at: None, hurt: false, healing_from: None })
+        Ok(Self { index, codec, idr_at: None, corrupt: false, recovering_from: None })
     }
 
-    /// Takes what the operator told last of this strip: of a loss that no healing has followed yet,
+    /// Takes what the operator told last of this strip: of a loss that no recovery has followed yet,
     /// the next picture begins one.
     pub fn handle_report(&mut self, report: &StripReport) {
         let back = |before: Option<u8>| Some(report.newest.wrapping_sub(before?.into()));
-        if let (Coder::Own { encoder, coded }, Some(whole)) =
-            (&mut self.coder, back(report.whole_before))
-            && let Some(coded) = coded.iter().find(|coded| coded.picture == whole)
+        if let (Codec::Own { encoder, coded }, Some(clean)) =
+            (&mut self.codec, back(report.whole_before))
+            && let Some(coded) = coded.iter().find(|coded| coded.picture == clean)
         {
             encoder.acknowledge(coded.number);
         }
         let lost = back(report.lost_before).filter(|_| report.is_damaged());
-        self.hurt =
-            lost.is_some_and(|lost| self.healing_from.is_none_or(|from| !is_before(lost, from)));
+        self.corrupt =
+            lost.is_some_and(|lost| self.recovering_from.is_none_or(|from| !is_before(lost, from)));
     }
 
     /// Codes the strip's next picture, which may take its share of `budget`.
     ///
-    /// An IDR that is wished is coded at once, but no oftener than the wish is repeated.
+    /// An IDR that is requested is coded at once, but no oftener than the request is repeated.
     ///
     /// # Errors
     /// As the encoder.
@@ -88,18 +88,18 @@ impl Strip {
         picture: u32,
         budget: ByteCount,
         plan: &Plan,
-        wished: Refresh,
+        requested: Refresh,
         now: Instant,
     ) -> Result<Encoded, Error> {
         let due = self.idr_at.is_none_or(|at| now.since(at) >= IDR_INTERVAL_MIN);
-        let refresh = match wished {
+        let refresh = match requested {
             Refresh::Idr if due => Refresh::Idr,
             Refresh::Recover => Refresh::Recover,
-            Refresh::Idr | Refresh::No if self.hurt => Refresh::Recover,
+            Refresh::Idr | Refresh::No if self.corrupt => Refresh::Recover,
             Refresh::Idr | Refresh::No => Refresh::No,
         };
-        let encoded = match &mut self.coder {
-            Coder::Own { encoder, coded } => {
+        let encoded = match &mut self.codec {
+            Codec::Own { encoder, coded } => {
                 let given = plan.give(picture, self.index, budget);
                 if coded.len() == CODED_MAX {
                     coded.pop_front();
@@ -110,22 +110,22 @@ impl Strip {
                 plan.done(picture, self.index, sizes, encoder.weight());
                 encoded
             }
-            Coder::Other(encoder) => encoder.encode_rows(rows, plan.equal(budget), refresh)?,
+            Codec::Other(encoder) => encoder.encode_rows(rows, plan.equal(budget), refresh)?,
         };
         if encoded.kind == SliceKind::Idr {
             self.idr_at = Some(now);
         }
         if encoded.kind == SliceKind::Idr || refresh == Refresh::Recover {
-            (self.hurt, self.healing_from) = (false, Some(picture));
+            (self.corrupt, self.recovering_from) = (false, Some(picture));
         }
         Ok(encoded)
     }
 
     /// Does what the next picture needs and the last slice did not.
     pub(super) fn finish_reconstruction(&mut self) {
-        match &mut self.coder {
-            Coder::Own { encoder, .. } => encoder.finish_reconstruction(),
-            Coder::Other(encoder) => encoder.finish_reconstruction(),
+        match &mut self.codec {
+            Codec::Own { encoder, .. } => encoder.finish_reconstruction(),
+            Codec::Other(encoder) => encoder.finish_reconstruction(),
         }
     }
 }
@@ -137,7 +137,7 @@ fn is_before(a: u32, b: u32) -> bool {
 
 /// As many pictures as an encoder may refer back to, and as many again that the camera kept.
 const CODED_MAX: usize = 32;
-/// The wish for an IDR is repeated until one arrives; this is longer than such a round trip.
+/// A keyframe request is repeated until an IDR arrives; this is longer than such a round trip.
 const IDR_INTERVAL_MIN: Duration = Duration::from_millis(200);
 
 #[cfg(test)]
@@ -149,7 +149,7 @@ mod tests {
 
     /// A strip that codes grey pictures, one every 16 ms, and tells how.
     struct Drive {
-        strip: Strip,
+        strip: StripCoder,
         plan: Plan,
         picture: u32,
     }
@@ -157,21 +157,21 @@ mod tests {
     impl Drive {
         fn new(backend: Backend) -> Self {
             let layout = Layout::of(64, 96).unwrap();
-            let strip = Strip::new(backend, &layout, 2, 60).unwrap();
+            let strip = StripCoder::new(backend, &layout, 2, 60).unwrap();
             // Close to where the camera's count wraps.
             Self { strip, plan: Plan::new(6), picture: u32::MAX - 2 }
         }
 
-        fn next(&mut self, wished: Refresh) -> (u32, Encoded) {
+        fn next(&mut self, requested: Refresh) -> (u32, Encoded) {
             let rows = Picture::new(64, 16).unwrap();
             let (picture, budget) = (self.picture, ByteCount::new(6_000));
             self.picture = picture.wrapping_add(1);
             let now = Instant::from_millis(u64::from(picture.wrapping_sub(u32::MAX - 2)) * 16);
             let plan = &self.plan;
-            (picture, self.strip.encode(&mut &rows, picture, budget, plan, wished, now).unwrap())
+            (picture, self.strip.encode(&mut &rows, picture, budget, plan, requested, now).unwrap())
         }
 
-        /// Whether a report brings a new healing.
+        /// Whether a report brings a new recovery.
         fn report(&mut self, newest: u32, whole_before: u8, lost_before: u8) -> bool {
             let report = StripReport {
                 newest,
@@ -179,12 +179,12 @@ mod tests {
                 lost_before: Some(lost_before),
             };
             self.strip.handle_report(&report);
-            self.strip.hurt
+            self.strip.corrupt
         }
     }
 
     #[test]
-    fn one_loss_is_healed_once_however_often_it_is_told() {
+    fn one_loss_is_recovered_from_once_however_often_it_is_told() {
         for backend in
             [Backend::Avc(LossRecovery::IntraRefreshOnLoss { period: 4 }), Backend::Openh264]
         {
@@ -197,7 +197,7 @@ mod tests {
             let (began, _) = drive.next(Refresh::No);
             assert!(!drive.report(newest, 3, 1));
             assert!(!drive.report(began, 4, 2));
-            // What begins the healing is lost as well.
+            // What begins the recovery is lost as well.
             let (newest, _) = drive.next(Refresh::No);
             assert!(drive.report(newest, 5, 1));
             drive.next(Refresh::No);
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idr_that_is_wished_again_and_again_is_not_coded_at_each_wish() {
+    fn an_idr_that_is_requested_again_and_again_is_not_coded_at_each_request() {
         let mut drive = Drive::new(Backend::Avc(LossRecovery::IntraRefreshOnLoss { period: 4 }));
         let idrs = (0..30).filter(|_| drive.next(Refresh::Idr).1.kind == SliceKind::Idr).count();
         assert_eq!(idrs, 3);

@@ -1,6 +1,6 @@
 //! Quality at rate of every mode, and whether refresh is the best of what the paper compared.
 
-use super::healing::{COLUMNS, INTER, INTRA, MODES, SWEEP, modes};
+use super::loss_recovery::{COLUMNS, INTER, INTRA, MODES, SWEEP, modes};
 use crate::experiment::{Cell, Row, Table};
 use crate::plot::{Axis, Plot, Series};
 

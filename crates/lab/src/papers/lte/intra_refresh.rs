@@ -4,7 +4,7 @@ use anyhow::Result;
 use tautline_video::Picture;
 
 use super::curves::{self, Average, Curves, QUALITY_DB};
-use super::healing::{self, Coded, INTER, INTRA, Mode, Strips, psnr};
+use super::loss_recovery::{self, Coded, INTER, INTRA, Mode, Strips, psnr};
 use super::trials::{self, Plan};
 use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
 
@@ -53,7 +53,7 @@ fn list(footage: &Strips, trials: &[Trial], findings: &mut Findings) {
         curves.list(curves.rates(QUALITY_DB), &mut findings.tables[2]);
         curves.list(curves.best(), &mut findings.tables[3]);
         findings.rows.push(curves.claim());
-        // What holds in every footage: without any healing a loss outlasts the finest quantizer.
+        // What holds in every footage: without any recovery a loss outlasts the finest quantizer.
         let gain = curves::of(curves.best(), INTRA) - curves::of(curves.best(), INTER);
         findings.rows.push(
             Row::new(curves.named("best PSNR, intra over inter"), "dB", gain)
@@ -80,7 +80,7 @@ impl Trial {
 
 /// Codes the strips' slices, and decodes them once for every strip and place of the loss.
 fn trial(footage: &Strips, mode: Mode, qp: u8) -> Result<Trial> {
-    let first = if mode.never_heals() { 0 } else { WARM_UP };
+    let first = if mode.never_recovers() { 0 } else { WARM_UP };
     let ways = LOST.map(|place| {
         let mut lost = vec![false; first + SLICES];
         lost[first + place] = true;
@@ -97,7 +97,7 @@ fn trial(footage: &Strips, mode: Mode, qp: u8) -> Result<Trial> {
         let samples = (sources[0].width() * sources[0].height()) as f64;
         for (way, lost) in ways.iter().enumerate() {
             let slices = coded.way(way);
-            let shown = healing::errors(&slices, lost, sources)?;
+            let shown = loss_recovery::errors(&slices, lost, sources)?;
             for number in first..first + SLICES {
                 bytes += slices[number].len();
                 slice_sum += psnr(shown[number], samples);
@@ -136,10 +136,10 @@ fn note() -> String {
          turn, every strip; rates are of six strips. \"By slices\" averages the strip's PSNR, as the \
          paper does; \"by pictures\" that of whole pictures in which the other five strips are \
          whole. Inter begins with the stream's I; the others are taken from their middle. What \
-         answers a loss hears of it {} pictures later: sixteen slices hardly see it heal, \
+         answers a loss hears of it {} pictures later: sixteen slices hardly see it recover, \
          `lte-refresh` does. All are our own encoder's unless x264's is said. Empty fields: no rate \
          is enough.",
-        healing::ROUND_TRIP
+        loss_recovery::ROUND_TRIP
     )
 }
 

@@ -1,17 +1,17 @@
-//! Beyond Fig. 10: every way of healing through losses at random, over seconds, with what it hears.
+//! Beyond Fig. 10: every way of loss recovery through losses at random, over seconds, with what it hears.
 
 use anyhow::Result;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::curves::{self, Average, Curves, QUALITY_DB};
-use super::healing::{self, INTER, Mode, SWEEP, Strips, psnr};
+use super::loss_recovery::{self, INTER, Mode, SWEEP, Strips, psnr};
 use super::trials::{self, Plan};
 use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "lte-refresh",
-    title: "Every way of healing, one slice in 20 lost",
+    title: "Every way of loss recovery, one slice in 20 lost",
     source: "[LTE] IV",
     run,
 };
@@ -79,7 +79,7 @@ fn list(footage: &Strips, trials: &[Trial], findings: &mut Findings) {
         lossy.list(shown, &mut findings.tables[3]);
         lossy.list(lossy.rates(QUALITY_DB), &mut findings.tables[4]);
         findings.rows.push(lossy.claim());
-        // Whatever the footage: what never heals is the worst.
+        // Whatever the footage: what never recovers is the worst.
         let gain = curves::of(shown, SWEEP) - curves::of(shown, INTER);
         let row = Row::new(lossy.named("sweep over inter at 36 dB's rate"), "dB", gain);
         findings.rows.push(row.reference(0.5).at_least(1.0));
@@ -113,7 +113,7 @@ fn trial(footage: &Strips, mode: Mode, qp: u8, seed: u64) -> Result<Trial> {
             (0..pictures).map(|number| random.random_bool(LOSS) && number > 0).collect();
         let coded = mode.code(sources, qp, footage.rate, std::slice::from_ref(&lost))?;
         let samples = (sources[0].width() * sources[0].height()) as f64;
-        let lossy = healing::errors(&coded.way(0), &lost, sources)?;
+        let lossy = loss_recovery::errors(&coded.way(0), &lost, sources)?;
         let ways = [(coded.clean(), &coded.errors), (coded.way(0), &lossy)];
         for (way, (slices, shown)) in ways.into_iter().enumerate() {
             for number in WARM_UP..pictures {
@@ -174,7 +174,7 @@ fn note() -> String {
          every quantizer, and shows the one before in its place; the first {WARM_UP} pictures are not \
          measured. Losses and arrivals are heard of {} pictures later. Rates are of six strips, and \
          with losses also of what they make the encoder send. Empty fields: no rate is enough.",
-        healing::ROUND_TRIP
+        loss_recovery::ROUND_TRIP
     )
 }
 

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 use tautline_net::clock::{Clock, thread_time};
 use tautline_units::{Bitrate, Instant};
 use tautline_vehicle::camera::{self, Counters, Outlet};
-use tautline_vehicle::encode::{Meter, Timing, Turn, Wishes};
+use tautline_vehicle::encode::{EncoderControl, Meter, Timing, Turn};
 use tautline_video::avc::LossRecovery;
 use tautline_video::openh264::StripDecoder;
 use tautline_video::{AccessUnit, Backend, Decoder, Layout, Picture, Sensor, Slice};
@@ -131,9 +131,9 @@ impl Rig {
         let first = footage.pictures.first().context("no pictures")?;
         let layout = Layout::with_strips(first.width(), first.height(), strips)?;
         let clock = Clock::start();
-        let wishes = Arc::new(Wishes::new());
-        wishes.set_budget(bitrate, clock.now());
-        let (outlet, queues, give_back) = Outlet::new(workers, wishes.clone());
+        let control = Arc::new(EncoderControl::new());
+        control.set_budget(bitrate, clock.now());
+        let (outlet, queues, give_back) = Outlet::new(workers, control.clone());
         let (meter, counters, stop) =
             (Meter::default(), Counters::default(), AtomicBool::new(false));
         let sensor = Box::new(Replay::of(footage, layout, pictures));
@@ -142,10 +142,10 @@ impl Rig {
         let (sender, receiver) = channel();
         let mut passages = std::thread::scope(|scope| {
             for (worker, (turn, queue)) in turns.into_iter().zip(queues).enumerate() {
-                let (sender, give_back, wishes, meter) =
-                    (sender.clone(), give_back.clone(), &wishes, &meter);
+                let (sender, give_back, control, meter) =
+                    (sender.clone(), give_back.clone(), &control, &meter);
                 scope.spawn(move || {
-                    turn.run(&queue, &give_back, wishes, meter, clock, |slice, timing| {
+                    turn.run(&queue, &give_back, control, meter, clock, |slice, timing| {
                         sender.send(Passage::of(slice, timing, worker)).is_ok()
                     });
                 });

@@ -27,8 +27,8 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     let sources = sources.collect::<Result<Vec<_>, _>>()?;
     let mut table = Table::new("columns", ["mode", "picture", "column"]);
     let (mut plots, mut found) = (Vec::new(), Vec::new());
-    for (name, healing) in MODES {
-        let columns = columns(&sources, Backend::Avc(*healing))?;
+    for (name, way) in MODES {
+        let columns = columns(&sources, Backend::Avc(*way))?;
         let points = columns.iter().enumerate().flat_map(|(picture, columns)| {
             columns.iter().map(move |column| (*column as f64, picture as f64 + 1.0))
         });

@@ -1,8 +1,8 @@
-//! Trials of every way to heal, at several quantizers, over every footage.
+//! Trials of every way of loss recovery, at several quantizers, over every footage.
 
 use anyhow::{Context, Result};
 
-use super::healing::{Mode, Strips, modes};
+use super::loss_recovery::{Mode, Strips, modes};
 use crate::experiment::Run;
 use crate::pictures::footage::{Footage, Size, clips};
 use crate::workers;

@@ -1,4 +1,4 @@
-//! Ways to heal, in a closed loop: what is lost is known at the encoder a round trip later.
+//! Ways of loss recovery, in a closed loop: what is lost is known at the encoder a round trip later.
 
 use anyhow::{Context, Result};
 use tautline_video::avc::LossRecovery;
@@ -33,7 +33,7 @@ impl Strips {
     }
 }
 
-/// Is a way to code, and to heal.
+/// One way of coding and of loss recovery.
 #[derive(Clone, Copy)]
 pub(super) struct Mode {
     pub(super) name: &'static str,
@@ -50,7 +50,7 @@ enum Answer {
     IntraOnly,
     /// This, when a loss is heard of.
     Refresh(Refresh),
-    /// It knows what it hears to have come, and begins to heal when a loss is heard of.
+    /// It knows what it hears to have come, and begins to recover when a loss is heard of.
     Acknowledged,
 }
 
@@ -78,8 +78,8 @@ impl Coded {
 }
 
 impl Mode {
-    /// Whether the mode heals only by what an encoder does at its stream's beginning.
-    pub(super) fn never_heals(&self) -> bool {
+    /// Whether the mode recovers only by what an encoder does at its stream's beginning.
+    pub(super) fn never_recovers(&self) -> bool {
         self.answer == Answer::None && self.backend == Backend::Avc(LossRecovery::Idr)
     }
 
@@ -172,7 +172,7 @@ enum Heard {
 struct Receiver {
     /// Pictures that came in a row.
     unbroken: u32,
-    damaged: bool,
+    corrupt: bool,
     /// Of each picture, whether it was as its encoder has it.
     whole: Vec<bool>,
 }
@@ -181,9 +181,9 @@ impl Receiver {
     fn take(&mut self, history: Option<u8>, lost: bool) {
         self.unbroken = if lost { 0 } else { self.unbroken + 1 };
         let history = history.filter(|history| *history < Encoded::LONG);
-        let heals = history.is_some_and(|history| self.unbroken > u32::from(history));
-        self.damaged = lost || self.damaged && !heals;
-        self.whole.push(!self.damaged);
+        let recovers = history.is_some_and(|history| self.unbroken > u32::from(history));
+        self.corrupt = lost || self.corrupt && !recovers;
+        self.whole.push(!self.corrupt);
     }
 
     /// What is heard before picture `number` is coded.
@@ -200,16 +200,16 @@ impl Receiver {
 /// Our own encoder in every way that it has, after intra and inter alone; x264's sweep, if there is
 /// x264.
 pub(super) fn modes() -> [Mode; MODES] {
-    let own = |name: &'static str, healing: LossRecovery, answer: Answer| Mode {
+    let own = |name: &'static str, way: LossRecovery, answer: Answer| Mode {
         name,
-        backend: Backend::Avc(healing),
+        backend: Backend::Avc(way),
         answer,
     };
     let (sweep, columns) = (
         LossRecovery::IntraRefresh { period: PERIOD },
         LossRecovery::IntraColumns { spacing: PERIOD },
     );
-    let (on_loss, acknowledged, recall) = (
+    let (on_loss, acknowledged, selection) = (
         LossRecovery::IntraRefreshOnLoss { period: PERIOD },
         LossRecovery::AcknowledgedReferences { references: REFERENCES },
         LossRecovery::ReferenceSelection { references: REFERENCES },
@@ -222,7 +222,7 @@ pub(super) fn modes() -> [Mode; MODES] {
         own(COLUMNS, columns, Answer::None),
         own("refresh: on loss", on_loss, Answer::Refresh(Refresh::Recover)),
         own("acknowledged", acknowledged, Answer::Acknowledged),
-        own("recall on loss", recall, Answer::Acknowledged),
+        own("reference selection on loss", selection, Answer::Acknowledged),
         #[cfg(feature = "x264")]
         Mode {
             name: "refresh: x264 sweep",
@@ -262,7 +262,7 @@ pub(super) const SWEEP: &str = "refresh: sweep";
 pub(super) const COLUMNS: &str = "refresh: columns";
 /// How many there are.
 pub(super) const MODES: usize = if cfg!(feature = "x264") { 9 } else { 8 };
-/// The paper's: a loss heals within so many pictures.
+/// The paper's: a loss is gone within so many pictures.
 pub(super) const PERIOD: u8 = 16;
 /// Pictures until a loss is heard of: 100 ms at 60 a second.
 pub(super) const ROUND_TRIP: usize = 6;
