@@ -17,6 +17,7 @@ pub(crate) mod lte {
     pub(super) mod budget_steps;
     pub(super) mod constant_rate;
     mod curves;
+    pub(super) mod cuts;
     pub(super) mod encoders;
     pub(super) mod end_to_end;
     pub(super) mod intra_refresh;
@@ -101,6 +102,7 @@ const ALL: &[Experiment] = &[
     lte::constant_rate::ONE_LINK,
     lte::block_speed::EXPERIMENT,
     lte::survival::EXPERIMENT,
+    lte::cuts::EXPERIMENT,
     lte::constant_rate::MANY_LINKS,
     lte::joint_coding::EXPERIMENT,
     lte::sweep_pattern::EXPERIMENT,

@@ -25,7 +25,7 @@ pub enum Choice {
 
 /// What the operator saw of one run or more; delays and gaps in ms, rates in Mbit/s.
 #[derive(Debug, Clone, Default)]
-pub struct Seen {
+pub struct Measures {
     /// The longest time without a delivered unit during each cut.
     pub gaps: Vec<f64>,
     /// Units that the session took within the second after each cut.
@@ -42,7 +42,7 @@ pub struct Seen {
     pub granted: Vec<f64>,
 }
 
-impl Seen {
+impl Measures {
     /// Makes one run of 52 s, with four cuts.
     ///
     /// # Errors
@@ -56,7 +56,7 @@ impl Seen {
         let vehicle = Traffic::default().with_media(media);
         let operator = Traffic::default().with_commands(Commands::default());
         let mut run = setup.start(vehicle, operator)?;
-        let mut seen = Self::default();
+        let mut measures = Self::default();
         for cycle in 0..CUTS {
             let at = FIRST + CYCLE * cycle;
             run.until(at);
@@ -64,14 +64,14 @@ impl Seen {
             cut.iter().for_each(|link| run.step(Step::Cut(*link)));
             run.until(at + CUT);
             cut.iter().for_each(|link| run.step(Step::Restore(*link)));
-            seen.note_cut(&run, at);
+            measures.note_cut(&run, at);
         }
         run.until(FIRST + CYCLE * CUTS);
-        seen.note_all(&run);
-        Ok(seen)
+        measures.note_all(&run);
+        Ok(measures)
     }
 
-    /// Adds what was seen of other runs.
+    /// Adds the measures of other runs.
     pub fn add(&mut self, other: Self) {
         self.gaps.extend(other.gaps);
         self.sent_after += other.sent_after;

@@ -1,4 +1,4 @@
-use tautline_scenario::cuts::{Choice, Seen};
+use tautline_scenario::cuts::{Choice, Measures};
 use tautline_scenario::measure::quantile;
 use tautline_scenario::script::{Script, Step};
 use tautline_transport::Config;
@@ -23,13 +23,13 @@ fn media_moves_off_a_link_whose_pongs_stop_and_no_unit_is_lost() {
 /// `tautline lab run lte-cuts` has the whole table: every choice, and more seeds.
 #[test]
 fn a_cut_of_the_two_best_of_four_driving_links_does_not_freeze_the_picture() {
-    let mut seen = Seen::default();
+    let mut measures = Measures::default();
     for seed in 0..3 {
-        seen.add(Seen::of(Config::default(), Choice::Best(2), seed).unwrap());
+        measures.add(Measures::of(Config::default(), Choice::Best(2), seed).unwrap());
     }
     // Both survivors may stall at once: with seed 58 their last pongs come 10 and 44 ms after a
     // cut, the next ones 328 and 351 ms after it.
-    assert!(quantile(&mut seen.gaps, 1.0) < 450.0, "{:?}", seen.gaps);
-    assert!(quantile(&mut seen.gaps, 0.9) < 200.0, "{:?}", seen.gaps);
-    assert!(seen.share_after() > 0.97, "{}", seen.share_after());
+    assert!(quantile(&mut measures.gaps, 1.0) < 450.0, "{:?}", measures.gaps);
+    assert!(quantile(&mut measures.gaps, 0.9) < 200.0, "{:?}", measures.gaps);
+    assert!(measures.share_after() > 0.97, "{}", measures.share_after());
 }

@@ -118,10 +118,10 @@ fn source(unit: u32, index: u8, k: u8, symbol: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn authentic_nonsense_is_counted_and_ends_nothing() {
+fn authentic_malformed_packets_are_counted_and_end_nothing() {
     let mut peer = RawPeer::new();
-    for nonsense in [&[0x90_u8][..], &[0x20, 1], &[0x1f; 30], &[0x10; 8], &[0x21; 40]] {
-        peer.say(nonsense, NOW);
+    for malformed in [&[0x90_u8][..], &[0x20, 1], &[0x1f; 30], &[0x10; 8], &[0x21; 40]] {
+        peer.say(malformed, NOW);
     }
     assert!(peer.operator.is_established());
     assert_eq!(peer.discarded(Discard::PacketMalformed), 4);
