@@ -54,7 +54,7 @@ pub(crate) enum Carriage {
 
 /// What was seen of a run, from the end of the warm-up to its length.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct Observed {
     /// Messages from the vehicle.
     pub(crate) reports: Vec<Sent>,
     /// Messages from the operator.
@@ -112,7 +112,7 @@ impl Setup {
     ///
     /// # Errors
     /// For a session or a link that cannot be configured so.
-    pub(crate) fn run(&self) -> Result<Seen> {
+    pub(crate) fn run(&self) -> Result<Observed> {
         let mut world = World::new(self.seed);
         world.log_mut().keep(0);
         let middle = world.add(Place::Switchboard(Switchboard::default()), Clock::default());
@@ -170,7 +170,7 @@ impl Setup {
         Ok(Carrier::Session(Box::new(session)))
     }
 
-    fn seen(&self, vehicle: &Counted, operator: &Counted, middle: &Switchboard) -> Seen {
+    fn seen(&self, vehicle: &Counted, operator: &Counted, middle: &Switchboard) -> Observed {
         let (begin, end) = (Instant::ZERO + WARM_UP, Instant::ZERO + self.length);
         let units = |offered, received| -> Vec<Sent> {
             let units = measure::units(offered, received);
@@ -184,14 +184,14 @@ impl Setup {
             sent.filter(|sent| (begin..end).contains(&sent.at)).collect()
         };
         let (up, down) = (&vehicle.traffic, &operator.traffic);
-        let mut seen = Seen {
+        let mut seen = Observed {
             reports: units(&up.commands.offered, &down.commands.received),
             commands: units(&down.commands.offered, &up.commands.received),
             media: units(&up.media.offered, &down.media.received),
             vehicle_leg: leg(vehicle, 0),
             operator_leg: leg(operator, 1),
             paused: up.pauses.iter().filter(|at| **at >= begin).count() as u64,
-            ..Seen::default()
+            ..Observed::default()
         };
         let headers = ByteCount::new(HEADERS);
         for sent in seen.vehicle_leg.iter().chain(&seen.operator_leg) {

@@ -6,7 +6,7 @@ use tautline_sim::link::{Config, Pair};
 use tautline_units::{Bitrate, ByteCount, Duration};
 
 use super::{Bins, Round, Size, Trial};
-use crate::relayed::{Carriage, LATEST, MESSAGE_BYTES, Seen, Sent, Setup};
+use crate::relayed::{Carriage, LATEST, MESSAGE_BYTES, Observed, Sent, Setup};
 
 /// A sweep before it is made: the same rounds for every size.
 #[derive(Clone, Debug)]
@@ -113,7 +113,7 @@ pub fn wired() -> Pair {
 }
 
 impl Ways {
-    fn round(self, seen: &Seen) -> Round {
+    fn round(self, seen: &Observed) -> Round {
         let (vehicle, operator, end_to_end) = match self {
             Self::Legs => (bins(&seen.vehicle_leg), bins(&seen.operator_leg), bins(&seen.commands)),
             Self::Control => (bins(&seen.media), bins(&seen.commands), answers(seen)),
@@ -134,7 +134,7 @@ fn bins(sent: &[Sent]) -> Bins {
 }
 
 /// Counts, for each command, how long until the operator has what shows its effect.
-fn answers(seen: &Seen) -> Bins {
+fn answers(seen: &Observed) -> Bins {
     let mut bins = Bins::default();
     for command in &seen.commands {
         let shown = command.arrived.and_then(|acted| {
@@ -169,10 +169,10 @@ mod tests {
 
     #[test]
     fn a_command_is_answered_by_the_first_unit_after_it_that_comes() {
-        let seen = Seen {
+        let seen = Observed {
             commands: vec![sent(0, Some(40)), sent(50, None), sent(100, Some(140))],
             media: vec![sent(39, Some(60)), sent(41, None), sent(60, Some(130))],
-            ..Seen::default()
+            ..Observed::default()
         };
         let answers = answers(&seen);
         assert_eq!((answers.sent(), answers.lost_share()), (3, Some(2.0 / 3.0)));
