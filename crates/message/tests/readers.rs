@@ -74,19 +74,23 @@ fn messages() -> tempfile::TempDir {
     folder
 }
 
-/// The Python that `./setup flatbuffers` gives the module to.
+/// Returns the Python that `./setup flatbuffers` gives the module to.
 fn python() -> PathBuf {
     let build = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
     build.join("python/bin/python3")
 }
 
-/// The headers that come with the crate that holds flatc, or the system's.
+/// Returns the headers that come with the crate that holds flatc, or the system's.
 fn headers() -> PathBuf {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home =
         home.unwrap_or_else(|| PathBuf::from(std::env::var_os("HOME").unwrap()).join(".cargo"));
-    let registries = fs::read_dir(home.join("registry/src")).into_iter().flatten().flatten();
-    let flatcs = registries.map(|entry| entry.path().join(FLATC).join("flatbuffers/include"));
+    let folders = |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().flatten();
+    // What a version was built from stands behind it: flatc-fork-0.6.0+25.12.19-..
+    let flatcs = folders(home.join("registry/src"))
+        .flat_map(|registry| folders(registry.path()))
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with(FLATC))
+        .map(|entry| entry.path().join("flatbuffers/include"));
     let mut places = flatcs.chain(["/usr/include".into(), "/usr/local/include".into()]);
     let place = places.find(|place| {
         fs::read_to_string(place.join("flatbuffers/base.h"))
