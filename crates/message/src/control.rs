@@ -7,6 +7,15 @@ use crate::wire::{Kind, choice, codec};
 
 mod variants;
 
+/// The versions of the protocol between vehicle and operator that one of them speaks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ProtocolVersions {
+    /// The lowest, at least 1.
+    pub lowest: u8,
+    /// The highest, not below the lowest.
+    pub highest: u8,
+}
+
 /// What switchboard, vehicles and operators say to each other.
 ///
 /// Names are at most 64 bytes, texts and reasons 256, addresses 64 bytes each and at most 32.
@@ -18,6 +27,8 @@ pub enum Control {
         name: String,
         /// Where it can be reached: `host:port`.
         addresses: Vec<String>,
+        /// What it speaks with its peer; `None` from a build of version 1.
+        versions: Option<ProtocolVersions>,
     },
     /// Operator to switchboard: it is there.
     RegisterOperator {
@@ -25,6 +36,8 @@ pub enum Control {
         name: String,
         /// Where it can be reached: `host:port`.
         addresses: Vec<String>,
+        /// What it speaks with its peer; `None` from a build of version 1.
+        versions: Option<ProtocolVersions>,
     },
     /// Operator to switchboard: who is there?
     ListVehicles,
@@ -50,6 +63,8 @@ pub enum Control {
         peer_key: [u8; 32],
         /// Where the peer can be reached: `host:port`.
         peer_addresses: Vec<String>,
+        /// What the peer speaks; `None` from an older switchboard.
+        peer_versions: Option<ProtocolVersions>,
     },
     /// Switchboard to both: the lease has ended.
     Released {

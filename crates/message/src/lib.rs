@@ -50,7 +50,7 @@ mod video_feedback;
 mod wire;
 
 pub use command::{Command, Gear};
-pub use control::{Control, Refusal, VehicleEntry, VehicleState};
+pub use control::{Control, ProtocolVersions, Refusal, VehicleEntry, VehicleState};
 pub use error::Error;
 pub use fault::Fault;
 pub use link_action::LinkAction;

@@ -3,9 +3,10 @@
 //! Both ends of a session open all of them, so that a unit of any is taken from the first on. An
 //! application's own channels begin at [`APPLICATION_MIN`].
 
+use tautline_message::ProtocolVersions;
 use tautline_message::schema::{self, Schema};
 use tautline_transport::channel::{Channel, Descriptor, OpenError, Order, Priority};
-use tautline_transport::{ChannelNumber, Session};
+use tautline_transport::{ChannelNumber, Session, VersionMismatch, Versions};
 use tautline_units::Bitrate;
 
 /// How to drive: [`tautline_message::Command`], operator to vehicle.
@@ -25,6 +26,18 @@ pub const PROBE_QUESTION: ChannelNumber = ChannelNumber::new(5);
 pub const PROBE_ANSWER: ChannelNumber = ChannelNumber::new(6);
 /// The first number that an application may use; those below are ours.
 pub const APPLICATION_MIN: u8 = 16;
+
+/// Returns what this build speaks with its peer, for the switchboard.
+pub fn versions() -> Option<ProtocolVersions> {
+    let Versions { lowest, highest } = Versions::OURS;
+    Some(ProtocolVersions { lowest, highest })
+}
+
+/// Returns the mismatch, if the switchboard says of the peer that no version is common.
+pub fn mismatch(peer: Option<ProtocolVersions>) -> Option<VersionMismatch> {
+    let peer = Versions::new(peer?.lowest, peer?.highest)?;
+    VersionMismatch::of(Versions::OURS, peer)
+}
 
 /// Opens every channel of ours.
 ///
@@ -112,6 +125,15 @@ fn flatbuffer(topic: &str, schema: Schema) -> Descriptor {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_build_that_says_nothing_of_versions_is_the_one_to_update() {
+        let unsaid = Some(ProtocolVersions { lowest: 1, highest: 1 });
+        let told = mismatch(unsaid).unwrap().told("the vehicle");
+        assert_eq!(told, "this end speaks version 2, the vehicle version 1: update the vehicle");
+        // An older switchboard does not say, and our own build speaks with itself.
+        assert_eq!((mismatch(None), mismatch(versions())), (None, None));
+    }
 
     #[test]
     fn our_channels_cost_no_byte_of_their_own_and_have_topics_of_their_own() {

@@ -1,5 +1,6 @@
 //! The event loop: one thread that owns the sockets and drives one session at a time.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use std::time::Duration;
 use anyhow::Context;
 use mio::{Events, Poll, Token, Waker};
 use rustix::io::Errno;
-use tautline_transport::{ChannelNumber, Event, Route, Session};
+use tautline_transport::{Channel, ChannelNumber, Event, Route, Session};
 use tautline_units::{ByteCount, Instant};
 
 use crate::clock::Clock;
@@ -98,6 +99,7 @@ impl Driver {
             clock,
             sink: Box::new(sink),
             session: None,
+            opened: BTreeMap::new(),
             drops: Drops::default(),
             tick_at: clock.now(),
             datagram: Vec::with_capacity(DATAGRAM_BYTES_MAX),
@@ -133,6 +135,14 @@ impl Handle {
     /// Puts `session` in the place of the running one.
     pub fn start(&self, session: Session) {
         self.input(Input::Start(Box::new(session)));
+    }
+
+    /// Opens a channel in the running session, and in every one to come.
+    ///
+    /// Numbers from [`crate::channels::APPLICATION_MIN`] on are an application's. One that a session
+    /// has no room for is logged, and its units are refused.
+    pub fn open(&self, channel: Channel) {
+        self.input(Input::Open(Box::new(channel)));
     }
 
     /// Ends the running session, if there is one.
@@ -173,6 +183,7 @@ impl Handle {
 #[derive(Debug)]
 enum Input {
     Start(Box<Session>),
+    Open(Box<Channel>),
     Stop,
     Send { channel: ChannelNumber, unit: Vec<u8>, deadline: Duration },
     DatagramBytesMax(ByteCount),
@@ -187,6 +198,8 @@ struct EventLoop {
     clock: Clock,
     sink: Box<dyn FnMut(Output<'_>) + Send>,
     session: Option<Session>,
+    /// What the application opened, for sessions to come: 256 channels at most.
+    opened: BTreeMap<ChannelNumber, Channel>,
     drops: Drops,
     tick_at: Instant,
     datagram: Vec<u8>,
@@ -232,7 +245,16 @@ impl EventLoop {
         for _ in 0..INPUTS_MAX {
             let Ok(input) = self.inputs.try_recv() else { break };
             match input {
-                Input::Start(session) => self.session = Some(*session),
+                Input::Start(mut session) => {
+                    self.opened.values().for_each(|channel| open(&mut session, channel));
+                    self.session = Some(*session);
+                }
+                Input::Open(channel) => {
+                    if let Some(session) = &mut self.session {
+                        open(session, &channel);
+                    }
+                    self.opened.insert(channel.number, *channel);
+                }
                 Input::Stop => self.session = None,
                 Input::Send { channel, unit, deadline } => {
                     let now = self.clock.now();
@@ -333,6 +355,12 @@ impl EventLoop {
         if let Some(session) = &self.session {
             (self.sink)(Output::Tick(session, &self.drops));
         }
+    }
+}
+
+fn open(session: &mut Session, channel: &Channel) {
+    if let Err(error) = session.open(channel.clone()) {
+        tracing::warn!(%error, "a channel is not opened");
     }
 }
 

@@ -4,11 +4,14 @@ use std::net::UdpSocket;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+use tautline_net::channels::APPLICATION_MIN;
 use tautline_net::clock::Clock;
 use tautline_net::driver::{Driver, Output};
 use tautline_net::{Local, routes};
+use tautline_transport::channel::{Channel, Descriptor, Order, Priority};
 use tautline_transport::crypto::Identity;
 use tautline_transport::{ChannelNumber, Config, Event, Session};
+use tautline_units::Bitrate;
 
 /// What a loop tells: events, and at each tick the forged datagrams so far and those nobody took.
 #[derive(Debug)]
@@ -112,6 +115,28 @@ fn units_cross_in_both_directions() {
     assert_eq!(operator.await_event("slice", unit), (ChannelNumber::MEDIA, slice));
     assert!(operator.driver.handle().send(ChannelNumber::COMMAND, b"steer".to_vec(), deadline));
     assert_eq!(vehicle.await_event("command", unit), (ChannelNumber::COMMAND, b"steer".to_vec()));
+}
+
+#[test]
+fn an_application_opens_a_channel_of_its_own() {
+    let (vehicle, operator) = pair();
+    let descriptor = Descriptor { topic: "/scan".into(), ..Descriptor::default() };
+    let number = ChannelNumber::new(APPLICATION_MIN);
+    vehicle.driver.handle().open(Channel {
+        number,
+        order: Order::ByDeadline,
+        priority: Priority::Data,
+        rate_cap: Some(Bitrate::from_mbps(1)),
+        descriptor: descriptor.clone(),
+    });
+    let announced = |told| match told {
+        Told::Event(Event::Announced { channel, descriptor }) => Some((channel, descriptor)),
+        Told::Event(_) | Told::Tick { .. } => None,
+    };
+    assert_eq!(operator.await_event("announcement", announced), (number, descriptor));
+    let deadline = Duration::from_secs(2);
+    assert!(vehicle.driver.handle().send(number, b"scan".to_vec(), deadline));
+    assert_eq!(operator.await_event("scan", unit), (number, b"scan".to_vec()));
 }
 
 #[test]

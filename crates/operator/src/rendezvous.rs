@@ -45,7 +45,11 @@ impl Rendezvous {
     ) -> anyhow::Result<Self> {
         let advertise = if config.advertise.is_empty() { locals } else { &config.advertise };
         let addresses = advertise.iter().map(ToString::to_string).collect();
-        let register = Control::RegisterOperator { name: config.name.clone(), addresses };
+        let register = Control::RegisterOperator {
+            name: config.name.clone(),
+            addresses,
+            versions: channels::versions(),
+        };
         let take = Control::Take { vehicle_name: config.vehicle.clone() }.encode();
         let (client, events) = Client::start(
             config.switchboard.as_str(),
@@ -103,7 +107,7 @@ impl Rendezvous {
     ) -> anyhow::Result<Option<Standing>> {
         let handle = self.client.handle();
         match Control::decode(frame) {
-            Ok(Control::Introduce { lease, peer_name, peer_key, .. }) => {
+            Ok(Control::Introduce { lease, peer_name, peer_key, peer_versions, .. }) => {
                 let peer = PublicKey::from_bytes(peer_key)?;
                 let seed = Seed::from(random::seed()?);
                 let transport = config.transport.clone();
@@ -111,7 +115,10 @@ impl Rendezvous {
                 channels::open(&mut session)?;
                 tracing::info!(vehicle = peer_name, "introduced");
                 driver.handle().start(session);
-                Ok(Some(Standing::new(SessionState::Connecting, "introduced to the vehicle")))
+                let mismatch = channels::mismatch(peer_versions);
+                let why = mismatch.map(|mismatch| mismatch.told("the vehicle"));
+                let why = why.as_deref().unwrap_or("introduced to the vehicle");
+                Ok(Some(Standing::new(SessionState::Connecting, why)))
             }
             Ok(Control::Released { reason, .. }) => {
                 tracing::warn!(reason, "released");

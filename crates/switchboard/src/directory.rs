@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha20Rng;
-use tautline_message::{Control, Refusal, VehicleEntry, VehicleState};
+use tautline_message::{Control, ProtocolVersions, Refusal, VehicleEntry, VehicleState};
 use tautline_transport::crypto::PublicKey;
 use tautline_units::Instant;
 
@@ -95,6 +95,8 @@ struct Operator {
 struct Presence {
     id: ConnectionId,
     addresses: Vec<SocketAddr>,
+    /// What it speaks with its peer.
+    versions: ProtocolVersions,
 }
 
 /// An operator's right to drive a vehicle.
@@ -153,11 +155,11 @@ impl Directory {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         connection.heard_at = now;
         match message {
-            Control::RegisterVehicle { name, addresses } => {
-                self.register_vehicle(id, &name, &addresses, now);
+            Control::RegisterVehicle { name, addresses, versions } => {
+                self.register_vehicle(id, &name, &addresses, versions, now);
             }
-            Control::RegisterOperator { name, addresses } => {
-                self.register_operator(id, &name, &addresses, now);
+            Control::RegisterOperator { name, addresses, versions } => {
+                self.register_operator(id, &name, &addresses, versions, now);
             }
             Control::ListVehicles => {
                 if self.operator_of(id).is_some() {
@@ -272,6 +274,7 @@ impl Directory {
         id: ConnectionId,
         name: &str,
         addresses: &[String],
+        versions: Option<ProtocolVersions>,
         now: Instant,
     ) {
         let Some((key, remote, addresses)) = self.admit(id, addresses, now) else { return };
@@ -283,7 +286,7 @@ impl Directory {
             return self.refuse_name(id, "vehicle", &own, name, now);
         }
         let vehicle = self.vehicles.get_mut(&own).expect("found just now");
-        let presence = Presence { id, addresses };
+        let presence = Presence { id, addresses, versions: versions.unwrap_or(UNSAID) };
         if vehicle.presence.as_ref().is_some_and(|old| old.same(&presence)) {
             return;
         }
@@ -303,6 +306,7 @@ impl Directory {
         id: ConnectionId,
         name: &str,
         addresses: &[String],
+        versions: Option<ProtocolVersions>,
         now: Instant,
     ) {
         let Some((key, remote, addresses)) = self.admit(id, addresses, now) else { return };
@@ -318,7 +322,7 @@ impl Directory {
             return self.turn_away(id, Refusal::BadRequest, text, now);
         }
         let operator = self.operators.get_mut(&own).expect("found just now");
-        let presence = Presence { id, addresses };
+        let presence = Presence { id, addresses, versions: versions.unwrap_or(UNSAID) };
         if operator.presence.as_ref().is_some_and(|old| old.same(&presence)) {
             return;
         }
@@ -427,6 +431,7 @@ impl Directory {
                 peer_name: peer_name.to_owned(),
                 peer_key: *peer_key.as_bytes(),
                 peer_addresses: peer.addresses.iter().map(SocketAddr::to_string).collect(),
+                peer_versions: Some(peer.versions),
             };
         tracing::info!(vehicle = name, operator = lease.operator, "introduced");
         // The operator first: it waits for the vehicle's first datagram.
@@ -539,10 +544,12 @@ impl Directory {
 
 impl Presence {
     fn same(&self, other: &Self) -> bool {
-        self.id == other.id && self.addresses == other.addresses
+        self.id == other.id && self.addresses == other.addresses && self.versions == other.versions
     }
 }
 
+/// What a build speaks that says nothing of versions.
+const UNSAID: ProtocolVersions = ProtocolVersions { lowest: 1, highest: 1 };
 /// The longest text that a message may carry.
 const TEXT_BYTES_MAX: usize = 256;
 

@@ -105,8 +105,11 @@ async fn an_unknown_key_is_told_what_to_add() {
 async fn frames_that_are_no_message_are_refused_and_harm_nobody() {
     let switchboard = Switchboard::start(0).await;
     let mut rover = switchboard.vehicle("10.0.0.1:7000");
-    let register =
-        Control::RegisterOperator { name: "anna".into(), addresses: vec!["10.0.0.2:8000".into()] };
+    let register = Control::RegisterOperator {
+        name: "anna".into(),
+        addresses: vec!["10.0.0.2:8000".into()],
+        versions: None,
+    };
     let good = register.encode();
     let mut malformed = vec![vec![], vec![0; 7], vec![0xff; 65_536]];
     malformed.extend((1..good.len()).step_by(7).map(|end| good[..end].to_vec()));
@@ -190,12 +193,18 @@ impl Switchboard {
 
     fn vehicle(&self, address: &str) -> Peer {
         let (name, addresses) = ("rover".into(), vec![address.into()]);
-        self.client(ROVER, vec![Control::RegisterVehicle { name, addresses }.encode()])
+        self.client(
+            ROVER,
+            vec![Control::RegisterVehicle { name, addresses, versions: None }.encode()],
+        )
     }
 
     fn operator(&self, seed: u8, name: &str, address: &str) -> Peer {
         let (name, addresses) = (name.into(), vec![address.into()]);
-        self.client(seed, vec![Control::RegisterOperator { name, addresses }.encode()])
+        self.client(
+            seed,
+            vec![Control::RegisterOperator { name, addresses, versions: None }.encode()],
+        )
     }
 
     fn client(&self, seed: u8, greeting: Vec<Vec<u8>>) -> Peer {
@@ -270,7 +279,7 @@ impl Peer {
             // It came back before the vehicle did.
             message = self.next().await;
         }
-        let Control::Introduce { lease, peer_name, peer_key, peer_addresses } = message else {
+        let Control::Introduce { lease, peer_name, peer_key, peer_addresses, .. } = message else {
             panic!("{message:?} instead of an introduction")
         };
         assert_eq!((&*peer_name, &peer_key), (name, identity(seed).public().as_bytes()));

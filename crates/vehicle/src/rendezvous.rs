@@ -32,7 +32,11 @@ impl Rendezvous {
         driver: &Driver,
     ) -> anyhow::Result<Self> {
         let addresses = driver.local_addresses().iter().map(ToString::to_string).collect();
-        let register = Control::RegisterVehicle { name: config.name.clone(), addresses };
+        let register = Control::RegisterVehicle {
+            name: config.name.clone(),
+            addresses,
+            versions: channels::versions(),
+        };
         let key = config.switchboard_public_key()?;
         let (client, events) = Client::start(
             config.switchboard.as_str(),
@@ -72,7 +76,16 @@ impl Rendezvous {
             None => bail!("the connection to the switchboard ended"),
         };
         match Control::decode(&frame) {
-            Ok(Control::Introduce { lease, peer_name, peer_key, peer_addresses }) => {
+            Ok(Control::Introduce {
+                lease,
+                peer_name,
+                peer_key,
+                peer_addresses,
+                peer_versions,
+            }) => {
+                if let Some(mismatch) = channels::mismatch(peer_versions) {
+                    tracing::warn!("no session: {}", mismatch.told("the operator"));
+                }
                 let Some(peer) = self.known_operator(peer_key) else {
                     tracing::warn!(operator = peer_name, "introduced to an operator not listed");
                     return Ok(());

@@ -3,10 +3,12 @@
 use flatbuffers::{FlatBufferBuilder, ForwardsUOffset, UnionWIPOffset, Vector, WIPOffset};
 use tautline_units::Instant;
 
-use super::{Control, Refusal, VehicleEntry, VehicleState};
+use super::{Control, ProtocolVersions, Refusal, VehicleEntry, VehicleState};
 use crate::Error;
 use crate::generated::control::{self as wire_control, ControlMessage};
-use crate::wire::{NAME_BYTES_MAX, TEXT_BYTES_MAX, list, millis, millis_on_wire, strings, text};
+use crate::wire::{
+    NAME_BYTES_MAX, TEXT_BYTES_MAX, list, millis, millis_on_wire, strings, text, within,
+};
 
 type Fbb = FlatBufferBuilder<'static>;
 type Message = WIPOffset<UnionWIPOffset>;
@@ -14,21 +16,22 @@ type Message = WIPOffset<UnionWIPOffset>;
 /// Writes `control`'s table and tells its type.
 pub(super) fn write(control: &Control, builder: &mut Fbb) -> (ControlMessage, Message) {
     match control {
-        Control::RegisterVehicle { name, addresses } => {
-            (ControlMessage::RegisterVehicle, register_vehicle(builder, name, addresses))
+        Control::RegisterVehicle { name, addresses, versions } => {
+            (ControlMessage::RegisterVehicle, register_vehicle(builder, name, addresses, *versions))
         }
-        Control::RegisterOperator { name, addresses } => {
-            (ControlMessage::RegisterOperator, register_operator(builder, name, addresses))
-        }
+        Control::RegisterOperator { name, addresses, versions } => (
+            ControlMessage::RegisterOperator,
+            register_operator(builder, name, addresses, *versions),
+        ),
         Control::ListVehicles => (ControlMessage::ListVehicles, list_vehicles(builder)),
         Control::VehicleList { vehicles } => {
             (ControlMessage::VehicleList, vehicle_list(builder, vehicles))
         }
         Control::Take { vehicle_name } => (ControlMessage::Take, take(builder, vehicle_name)),
         Control::Release => (ControlMessage::Release, release(builder)),
-        Control::Introduce { lease, peer_name, peer_key, peer_addresses } => (
+        Control::Introduce { lease, peer_name, peer_key, peer_addresses, peer_versions } => (
             ControlMessage::Introduce,
-            introduce(builder, lease, peer_name, peer_key, peer_addresses),
+            introduce(builder, lease, peer_name, peer_key, peer_addresses, *peer_versions),
         ),
         Control::Released { lease, reason } => {
             (ControlMessage::Released, released(builder, lease, reason))
@@ -46,11 +49,21 @@ pub(super) fn read(root: wire_control::Control<'_>) -> Result<Control, Error> {
     let read = match root.message_type() {
         ControlMessage::RegisterVehicle => root.message_as_register_vehicle().map(|table| {
             let name = text("name", table.name(), NAME_BYTES_MAX)?;
-            Ok(Control::RegisterVehicle { name, addresses: addresses(table.addresses())? })
+            let versions = read_versions(table.versions())?;
+            Ok(Control::RegisterVehicle {
+                name,
+                addresses: addresses(table.addresses())?,
+                versions,
+            })
         }),
         ControlMessage::RegisterOperator => root.message_as_register_operator().map(|table| {
             let name = text("name", table.name(), NAME_BYTES_MAX)?;
-            Ok(Control::RegisterOperator { name, addresses: addresses(table.addresses())? })
+            let versions = read_versions(table.versions())?;
+            Ok(Control::RegisterOperator {
+                name,
+                addresses: addresses(table.addresses())?,
+                versions,
+            })
         }),
         ControlMessage::ListVehicles => {
             root.message_as_list_vehicles().map(|_| Ok(Control::ListVehicles))
@@ -84,18 +97,32 @@ pub(super) fn read(root: wire_control::Control<'_>) -> Result<Control, Error> {
     read.unwrap_or(Err(Error::Missing { field: "message" }))
 }
 
-fn register_vehicle(builder: &mut Fbb, name: &str, addresses: &[String]) -> Message {
+fn register_vehicle(
+    builder: &mut Fbb,
+    name: &str,
+    addresses: &[String],
+    versions: Option<ProtocolVersions>,
+) -> Message {
+    let versions = versions.map(to_wire);
     let arguments = wire_control::RegisterVehicleArgs {
         name: Some(builder.create_string(name)),
         addresses: Some(strings(builder, addresses)),
+        versions: versions.as_ref(),
     };
     wire_control::RegisterVehicle::create(builder, &arguments).as_union_value()
 }
 
-fn register_operator(builder: &mut Fbb, name: &str, addresses: &[String]) -> Message {
+fn register_operator(
+    builder: &mut Fbb,
+    name: &str,
+    addresses: &[String],
+    versions: Option<ProtocolVersions>,
+) -> Message {
+    let versions = versions.map(to_wire);
     let arguments = wire_control::RegisterOperatorArgs {
         name: Some(builder.create_string(name)),
         addresses: Some(strings(builder, addresses)),
+        versions: versions.as_ref(),
     };
     wire_control::RegisterOperator::create(builder, &arguments).as_union_value()
 }
@@ -139,12 +166,15 @@ fn introduce(
     peer_name: &str,
     peer_key: &[u8; 32],
     peer_addresses: &[String],
+    peer_versions: Option<ProtocolVersions>,
 ) -> Message {
+    let peer_versions = peer_versions.map(to_wire);
     let arguments = wire_control::IntroduceArgs {
         lease: Some(&wire_control::Lease::new(lease)),
         peer_name: Some(builder.create_string(peer_name)),
         peer_key: Some(&wire_control::Key::new(peer_key)),
         peer_addresses: Some(strings(builder, peer_addresses)),
+        peer_versions: peer_versions.as_ref(),
     };
     wire_control::Introduce::create(builder, &arguments).as_union_value()
 }
@@ -181,7 +211,21 @@ fn read_introduce(table: wire_control::Introduce<'_>) -> Result<Control, Error> 
         peer_name: text("peer_name", table.peer_name(), NAME_BYTES_MAX)?,
         peer_key: table.peer_key().bytes().into(),
         peer_addresses: addresses(table.peer_addresses())?,
+        peer_versions: read_versions(table.peer_versions())?,
     })
+}
+
+fn to_wire(versions: ProtocolVersions) -> wire_control::Versions {
+    wire_control::Versions::new(versions.lowest, versions.highest)
+}
+
+fn read_versions(
+    versions: Option<&wire_control::Versions>,
+) -> Result<Option<ProtocolVersions>, Error> {
+    let Some(versions) = versions else { return Ok(None) };
+    let (lowest, highest) = (versions.lowest(), versions.highest());
+    within("versions.lowest", lowest.into(), 1, highest.into())?;
+    Ok(Some(ProtocolVersions { lowest, highest }))
 }
 
 fn read_vehicle(entry: wire_control::VehicleEntry<'_>) -> Result<VehicleEntry, Error> {

@@ -510,6 +510,136 @@ impl<'a> Lease {
 
 }
 
+/// The versions of the protocol between vehicle and operator that one of them speaks.
+// struct Versions, aligned to 1
+#[repr(transparent)]
+#[derive(Clone, Copy, PartialEq)]
+pub struct Versions(pub [u8; 2]);
+impl Default for Versions { 
+  fn default() -> Self { 
+    Self([0; 2])
+  }
+}
+impl ::core::fmt::Debug for Versions {
+  fn fmt(&self, f: &mut ::core::fmt::Formatter) -> ::core::fmt::Result {
+    f.debug_struct("Versions")
+      .field("lowest", &self.lowest())
+      .field("highest", &self.highest())
+      .finish()
+  }
+}
+
+impl ::flatbuffers::SimpleToVerifyInSlice for Versions {}
+impl<'a> ::flatbuffers::Follow<'a> for Versions {
+  type Inner = &'a Versions;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    unsafe { <&'a Versions>::follow(buf, loc) }
+  }
+}
+impl<'a> ::flatbuffers::Follow<'a> for &'a Versions {
+  type Inner = &'a Versions;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    unsafe { ::flatbuffers::follow_cast_ref::<Versions>(buf, loc) }
+  }
+}
+impl<'b> ::flatbuffers::Push for Versions {
+    type Output = Versions;
+    #[inline]
+    unsafe fn push(&self, dst: &mut [u8], _written_len: usize) {
+        let src = unsafe { ::core::slice::from_raw_parts(self as *const Versions as *const u8, <Self as ::flatbuffers::Push>::size()) };
+        dst.copy_from_slice(src);
+    }
+    #[inline]
+    fn alignment() -> ::flatbuffers::PushAlignment {
+        ::flatbuffers::PushAlignment::new(1)
+    }
+}
+
+impl<'a> ::flatbuffers::Verifiable for Versions {
+  #[inline]
+  fn run_verifier(
+    v: &mut ::flatbuffers::Verifier, pos: usize
+  ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+    v.in_buffer::<Self>(pos)
+  }
+}
+
+impl<'a> Versions {
+  #[allow(clippy::too_many_arguments)]
+  pub fn new(
+    lowest: u8,
+    highest: u8,
+  ) -> Self {
+    let mut s = Self([0; 2]);
+    s.set_lowest(lowest);
+    s.set_highest(highest);
+    s
+  }
+
+  /// At least 1.
+  pub fn lowest(&self) -> u8 {
+    let mut mem = ::core::mem::MaybeUninit::<<u8 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    ::flatbuffers::EndianScalar::from_little_endian(unsafe {
+      ::core::ptr::copy_nonoverlapping(
+        self.0[0..].as_ptr(),
+        mem.as_mut_ptr() as *mut u8,
+        ::core::mem::size_of::<<u8 as ::flatbuffers::EndianScalar>::Scalar>(),
+      );
+      mem.assume_init()
+    })
+  }
+
+  pub fn set_lowest(&mut self, x: u8) {
+    let x_le = ::flatbuffers::EndianScalar::to_little_endian(x);
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    unsafe {
+      ::core::ptr::copy_nonoverlapping(
+        &x_le as *const _ as *const u8,
+        self.0[0..].as_mut_ptr(),
+        ::core::mem::size_of::<<u8 as ::flatbuffers::EndianScalar>::Scalar>(),
+      );
+    }
+  }
+
+  /// Not below the lowest.
+  pub fn highest(&self) -> u8 {
+    let mut mem = ::core::mem::MaybeUninit::<<u8 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    ::flatbuffers::EndianScalar::from_little_endian(unsafe {
+      ::core::ptr::copy_nonoverlapping(
+        self.0[1..].as_ptr(),
+        mem.as_mut_ptr() as *mut u8,
+        ::core::mem::size_of::<<u8 as ::flatbuffers::EndianScalar>::Scalar>(),
+      );
+      mem.assume_init()
+    })
+  }
+
+  pub fn set_highest(&mut self, x: u8) {
+    let x_le = ::flatbuffers::EndianScalar::to_little_endian(x);
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    unsafe {
+      ::core::ptr::copy_nonoverlapping(
+        &x_le as *const _ as *const u8,
+        self.0[1..].as_mut_ptr(),
+        ::core::mem::size_of::<<u8 as ::flatbuffers::EndianScalar>::Scalar>(),
+      );
+    }
+  }
+
+}
+
 pub enum RegisterVehicleOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
@@ -529,6 +659,7 @@ impl<'a> ::flatbuffers::Follow<'a> for RegisterVehicle<'a> {
 impl<'a> RegisterVehicle<'a> {
   pub const VT_NAME: ::flatbuffers::VOffsetT = 4;
   pub const VT_ADDRESSES: ::flatbuffers::VOffsetT = 6;
+  pub const VT_VERSIONS: ::flatbuffers::VOffsetT = 8;
 
   #[inline]
   pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
@@ -540,6 +671,7 @@ impl<'a> RegisterVehicle<'a> {
     args: &'args RegisterVehicleArgs<'args>
   ) -> ::flatbuffers::WIPOffset<RegisterVehicle<'bldr>> {
     let mut builder = RegisterVehicleBuilder::new(_fbb);
+    if let Some(x) = args.versions { builder.add_versions(x); }
     if let Some(x) = args.addresses { builder.add_addresses(x); }
     if let Some(x) = args.name { builder.add_name(x); }
     builder.finish()
@@ -562,6 +694,14 @@ impl<'a> RegisterVehicle<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<&'a str>>>>(RegisterVehicle::VT_ADDRESSES, None).unwrap()}
   }
+  /// What it speaks; a build of version 1 does not say.
+  #[inline]
+  pub fn versions(&self) -> Option<&'a Versions> {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<Versions>(RegisterVehicle::VT_VERSIONS, None)}
+  }
 }
 
 impl ::flatbuffers::Verifiable for RegisterVehicle<'_> {
@@ -572,6 +712,7 @@ impl ::flatbuffers::Verifiable for RegisterVehicle<'_> {
     v.visit_table(pos)?
      .visit_field::<::flatbuffers::ForwardsUOffset<&str>>("name", Self::VT_NAME, true)?
      .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<&'_ str>>>>("addresses", Self::VT_ADDRESSES, true)?
+     .visit_field::<Versions>("versions", Self::VT_VERSIONS, false)?
      .finish();
     Ok(())
   }
@@ -579,6 +720,7 @@ impl ::flatbuffers::Verifiable for RegisterVehicle<'_> {
 pub struct RegisterVehicleArgs<'a> {
     pub name: Option<::flatbuffers::WIPOffset<&'a str>>,
     pub addresses: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<&'a str>>>>,
+    pub versions: Option<&'a Versions>,
 }
 impl<'a> Default for RegisterVehicleArgs<'a> {
   #[inline]
@@ -586,6 +728,7 @@ impl<'a> Default for RegisterVehicleArgs<'a> {
     RegisterVehicleArgs {
       name: None, // required field
       addresses: None, // required field
+      versions: None,
     }
   }
 }
@@ -602,6 +745,10 @@ impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> RegisterVehicleBuilder<'a, 'b
   #[inline]
   pub fn add_addresses(&mut self, addresses: ::flatbuffers::WIPOffset<::flatbuffers::Vector<'b , ::flatbuffers::ForwardsUOffset<&'b  str>>>) {
     self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(RegisterVehicle::VT_ADDRESSES, addresses);
+  }
+  #[inline]
+  pub fn add_versions(&mut self, versions: &Versions) {
+    self.fbb_.push_slot_always::<&Versions>(RegisterVehicle::VT_VERSIONS, versions);
   }
   #[inline]
   pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> RegisterVehicleBuilder<'a, 'b, A> {
@@ -625,6 +772,7 @@ impl ::core::fmt::Debug for RegisterVehicle<'_> {
     let mut ds = f.debug_struct("RegisterVehicle");
       ds.field("name", &self.name());
       ds.field("addresses", &self.addresses());
+      ds.field("versions", &self.versions());
       ds.finish()
   }
 }
@@ -647,6 +795,7 @@ impl<'a> ::flatbuffers::Follow<'a> for RegisterOperator<'a> {
 impl<'a> RegisterOperator<'a> {
   pub const VT_NAME: ::flatbuffers::VOffsetT = 4;
   pub const VT_ADDRESSES: ::flatbuffers::VOffsetT = 6;
+  pub const VT_VERSIONS: ::flatbuffers::VOffsetT = 8;
 
   #[inline]
   pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
@@ -658,6 +807,7 @@ impl<'a> RegisterOperator<'a> {
     args: &'args RegisterOperatorArgs<'args>
   ) -> ::flatbuffers::WIPOffset<RegisterOperator<'bldr>> {
     let mut builder = RegisterOperatorBuilder::new(_fbb);
+    if let Some(x) = args.versions { builder.add_versions(x); }
     if let Some(x) = args.addresses { builder.add_addresses(x); }
     if let Some(x) = args.name { builder.add_name(x); }
     builder.finish()
@@ -680,6 +830,14 @@ impl<'a> RegisterOperator<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<&'a str>>>>(RegisterOperator::VT_ADDRESSES, None).unwrap()}
   }
+  /// What it speaks; a build of version 1 does not say.
+  #[inline]
+  pub fn versions(&self) -> Option<&'a Versions> {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<Versions>(RegisterOperator::VT_VERSIONS, None)}
+  }
 }
 
 impl ::flatbuffers::Verifiable for RegisterOperator<'_> {
@@ -690,6 +848,7 @@ impl ::flatbuffers::Verifiable for RegisterOperator<'_> {
     v.visit_table(pos)?
      .visit_field::<::flatbuffers::ForwardsUOffset<&str>>("name", Self::VT_NAME, true)?
      .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<&'_ str>>>>("addresses", Self::VT_ADDRESSES, true)?
+     .visit_field::<Versions>("versions", Self::VT_VERSIONS, false)?
      .finish();
     Ok(())
   }
@@ -697,6 +856,7 @@ impl ::flatbuffers::Verifiable for RegisterOperator<'_> {
 pub struct RegisterOperatorArgs<'a> {
     pub name: Option<::flatbuffers::WIPOffset<&'a str>>,
     pub addresses: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<&'a str>>>>,
+    pub versions: Option<&'a Versions>,
 }
 impl<'a> Default for RegisterOperatorArgs<'a> {
   #[inline]
@@ -704,6 +864,7 @@ impl<'a> Default for RegisterOperatorArgs<'a> {
     RegisterOperatorArgs {
       name: None, // required field
       addresses: None, // required field
+      versions: None,
     }
   }
 }
@@ -720,6 +881,10 @@ impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> RegisterOperatorBuilder<'a, '
   #[inline]
   pub fn add_addresses(&mut self, addresses: ::flatbuffers::WIPOffset<::flatbuffers::Vector<'b , ::flatbuffers::ForwardsUOffset<&'b  str>>>) {
     self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(RegisterOperator::VT_ADDRESSES, addresses);
+  }
+  #[inline]
+  pub fn add_versions(&mut self, versions: &Versions) {
+    self.fbb_.push_slot_always::<&Versions>(RegisterOperator::VT_VERSIONS, versions);
   }
   #[inline]
   pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> RegisterOperatorBuilder<'a, 'b, A> {
@@ -743,6 +908,7 @@ impl ::core::fmt::Debug for RegisterOperator<'_> {
     let mut ds = f.debug_struct("RegisterOperator");
       ds.field("name", &self.name());
       ds.field("addresses", &self.addresses());
+      ds.field("versions", &self.versions());
       ds.finish()
   }
 }
@@ -1277,6 +1443,7 @@ impl<'a> Introduce<'a> {
   pub const VT_PEER_NAME: ::flatbuffers::VOffsetT = 6;
   pub const VT_PEER_KEY: ::flatbuffers::VOffsetT = 8;
   pub const VT_PEER_ADDRESSES: ::flatbuffers::VOffsetT = 10;
+  pub const VT_PEER_VERSIONS: ::flatbuffers::VOffsetT = 12;
 
   #[inline]
   pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
@@ -1288,6 +1455,7 @@ impl<'a> Introduce<'a> {
     args: &'args IntroduceArgs<'args>
   ) -> ::flatbuffers::WIPOffset<Introduce<'bldr>> {
     let mut builder = IntroduceBuilder::new(_fbb);
+    if let Some(x) = args.peer_versions { builder.add_peer_versions(x); }
     if let Some(x) = args.peer_addresses { builder.add_peer_addresses(x); }
     if let Some(x) = args.peer_key { builder.add_peer_key(x); }
     if let Some(x) = args.peer_name { builder.add_peer_name(x); }
@@ -1328,6 +1496,14 @@ impl<'a> Introduce<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<&'a str>>>>(Introduce::VT_PEER_ADDRESSES, None).unwrap()}
   }
+  /// What the other speaks; an older switchboard does not say.
+  #[inline]
+  pub fn peer_versions(&self) -> Option<&'a Versions> {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<Versions>(Introduce::VT_PEER_VERSIONS, None)}
+  }
 }
 
 impl ::flatbuffers::Verifiable for Introduce<'_> {
@@ -1340,6 +1516,7 @@ impl ::flatbuffers::Verifiable for Introduce<'_> {
      .visit_field::<::flatbuffers::ForwardsUOffset<&str>>("peer_name", Self::VT_PEER_NAME, true)?
      .visit_field::<Key>("peer_key", Self::VT_PEER_KEY, true)?
      .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<&'_ str>>>>("peer_addresses", Self::VT_PEER_ADDRESSES, true)?
+     .visit_field::<Versions>("peer_versions", Self::VT_PEER_VERSIONS, false)?
      .finish();
     Ok(())
   }
@@ -1349,6 +1526,7 @@ pub struct IntroduceArgs<'a> {
     pub peer_name: Option<::flatbuffers::WIPOffset<&'a str>>,
     pub peer_key: Option<&'a Key>,
     pub peer_addresses: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<&'a str>>>>,
+    pub peer_versions: Option<&'a Versions>,
 }
 impl<'a> Default for IntroduceArgs<'a> {
   #[inline]
@@ -1358,6 +1536,7 @@ impl<'a> Default for IntroduceArgs<'a> {
       peer_name: None, // required field
       peer_key: None, // required field
       peer_addresses: None, // required field
+      peer_versions: None,
     }
   }
 }
@@ -1382,6 +1561,10 @@ impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> IntroduceBuilder<'a, 'b, A> {
   #[inline]
   pub fn add_peer_addresses(&mut self, peer_addresses: ::flatbuffers::WIPOffset<::flatbuffers::Vector<'b , ::flatbuffers::ForwardsUOffset<&'b  str>>>) {
     self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(Introduce::VT_PEER_ADDRESSES, peer_addresses);
+  }
+  #[inline]
+  pub fn add_peer_versions(&mut self, peer_versions: &Versions) {
+    self.fbb_.push_slot_always::<&Versions>(Introduce::VT_PEER_VERSIONS, peer_versions);
   }
   #[inline]
   pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> IntroduceBuilder<'a, 'b, A> {
@@ -1409,6 +1592,7 @@ impl ::core::fmt::Debug for Introduce<'_> {
       ds.field("peer_name", &self.peer_name());
       ds.field("peer_key", &self.peer_key());
       ds.field("peer_addresses", &self.peer_addresses());
+      ds.field("peer_versions", &self.peer_versions());
       ds.finish()
   }
 }

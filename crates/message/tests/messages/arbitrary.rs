@@ -11,8 +11,8 @@ use tautline_message::snapshot::{
 };
 use tautline_message::{
     ClockOffset, Command, Control, EmulatedLink, Fault, Gear, LinkAction, LinkState, Mode,
-    OperatorStatus, Position, ProbeAnswer, ProbeQuestion, QuorumStep, Refusal, SessionState,
-    Snapshot, StripReport, Telemetry, VehicleEntry, VehicleState, VideoFeedback,
+    OperatorStatus, Position, ProbeAnswer, ProbeQuestion, ProtocolVersions, QuorumStep, Refusal,
+    SessionState, Snapshot, StripReport, Telemetry, VehicleEntry, VehicleState, VideoFeedback,
 };
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
@@ -173,24 +173,29 @@ pub(crate) fn probe_answer() -> impl Strategy<Value = ProbeAnswer> {
         .prop_map(|(arrivals, refusal)| ProbeAnswer { arrivals, refusal })
 }
 
+fn versions() -> impl Strategy<Value = ProtocolVersions> {
+    (1..=u8::MAX, any::<u8>()).prop_map(|(lowest, more)| ProtocolVersions {
+        lowest,
+        highest: lowest.saturating_add(more),
+    })
+}
+
 pub(crate) fn control() -> impl Strategy<Value = Control> {
     prop_oneof![
-        (text(64), addresses())
-            .prop_map(|(name, addresses)| Control::RegisterVehicle { name, addresses }),
-        (text(64), addresses())
-            .prop_map(|(name, addresses)| Control::RegisterOperator { name, addresses }),
+        (text(64), addresses(), option::of(versions())).prop_map(|(name, addresses, versions)| {
+            Control::RegisterVehicle { name, addresses, versions }
+        }),
+        (text(64), addresses(), option::of(versions())).prop_map(|(name, addresses, versions)| {
+            Control::RegisterOperator { name, addresses, versions }
+        }),
         Just(Control::ListVehicles),
         vec(vehicle(), 0..=256).prop_map(|vehicles| Control::VehicleList { vehicles }),
         text(64).prop_map(|vehicle_name| Control::Take { vehicle_name }),
         Just(Control::Release),
-        (any::<[u8; 16]>(), text(64), any::<[u8; 32]>(), addresses()).prop_map(
-            |(lease, peer_name, peer_key, peer_addresses)| Control::Introduce {
-                lease,
-                peer_name,
-                peer_key,
-                peer_addresses,
-            }
-        ),
+        (any::<[u8; 16]>(), text(64), any::<[u8; 32]>(), addresses(), option::of(versions()))
+            .prop_map(|(lease, peer_name, peer_key, peer_addresses, peer_versions)| {
+                Control::Introduce { lease, peer_name, peer_key, peer_addresses, peer_versions }
+            }),
         (any::<[u8; 16]>(), text(256))
             .prop_map(|(lease, reason)| Control::Released { lease, reason }),
         (refusal(), text(256))

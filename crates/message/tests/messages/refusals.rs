@@ -5,8 +5,8 @@ use tautline_message::snapshot::{
 };
 use tautline_message::{
     ClockOffset, Command, Control, EmulatedLink, Error, Fault, Gear, LinkAction, LinkState, Mode,
-    OperatorStatus, PointCloud, Position, ProbeAnswer, ProbeQuestion, Refusal, SessionState,
-    Snapshot, Telemetry, VideoFeedback,
+    OperatorStatus, PointCloud, Position, ProbeAnswer, ProbeQuestion, ProtocolVersions, Refusal,
+    SessionState, Snapshot, Telemetry, VideoFeedback,
 };
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
@@ -305,9 +305,18 @@ fn control_over_its_lengths_is_refused_by_name() {
     let name = "x".repeat(65);
     assert_eq!(refused(Control::Take { vehicle_name: name.clone() }), "vehicle_name");
     let addresses = vec![String::new(); 33];
-    assert_eq!(refused(Control::RegisterVehicle { name, addresses: vec![] }), "name");
-    assert_eq!(refused(Control::RegisterOperator { name: "a".into(), addresses }), "addresses");
+    assert_eq!(
+        refused(Control::RegisterVehicle { name, addresses: vec![], versions: None }),
+        "name"
+    );
+    assert_eq!(
+        refused(Control::RegisterOperator { name: "a".into(), addresses, versions: None }),
+        "addresses"
+    );
     let text = "x".repeat(257);
+    let versions = Some(ProtocolVersions { lowest: 3, highest: 2 });
+    let register = Control::RegisterVehicle { name: "a".into(), addresses: vec![], versions };
+    assert_eq!(refused(register), "versions.lowest");
     assert_eq!(refused(Control::Released { lease: [1; 16], reason: text.clone() }), "reason");
     assert_eq!(refused(Control::Refused { reason_code: Refusal::Full, text }), "text");
 }

@@ -15,6 +15,8 @@ enum Step<'a> {
     Vehicle(u64, &'a str, &'a str),
     /// It registers as this operator, at this address.
     Operator(u64, &'a str, &'a str),
+    /// Likewise, of a build that says which versions it speaks.
+    Newer(u64, &'a str, &'a str),
     List(u64),
     Take(u64, &'a str),
     Release(u64),
@@ -50,6 +52,23 @@ fn an_operator_takes_a_vehicle_and_both_are_introduced() {
         ),
         (Release(2), &[]),
         (List(2), &["2: mule away, rover free"]),
+    ]);
+}
+
+#[test]
+fn each_end_is_told_what_the_other_speaks_and_version_1_of_who_says_nothing() {
+    play(&[
+        (Call(1, ROVER), &[]),
+        (Vehicle(1, "rover", "10.0.0.1:7000"), &[]),
+        (Call(2, ANNA), &[]),
+        (Newer(2, "anna", "10.0.0.2:8000"), &[]),
+        (
+            Take(2, "rover"),
+            &[
+                "2: meet rover at 10.0.0.1:7000, lease A",
+                "1: meet anna at 10.0.0.2:8000, lease A, 2 to 3",
+            ],
+        ),
     ]);
 }
 
@@ -423,11 +442,16 @@ impl Scene {
             }
             Vehicle(id, name, address) => {
                 let (name, addresses) = (name.to_owned(), vec![address.to_owned()]);
-                self.say(id, Control::RegisterVehicle { name, addresses });
+                self.say(id, Control::RegisterVehicle { name, addresses, versions: None });
             }
             Operator(id, name, address) => {
                 let (name, addresses) = (name.to_owned(), vec![address.to_owned()]);
-                self.say(id, Control::RegisterOperator { name, addresses });
+                self.say(id, Control::RegisterOperator { name, addresses, versions: None });
+            }
+            Newer(id, name, address) => {
+                let (name, addresses) = (name.to_owned(), vec![address.to_owned()]);
+                let versions = Some(ProtocolVersions { lowest: 2, highest: 3 });
+                self.say(id, Control::RegisterOperator { name, addresses, versions });
             }
             List(id) => self.say(id, Control::ListVehicles),
             Take(id, name) => self.say(id, Control::Take { vehicle_name: name.to_owned() }),
@@ -512,9 +536,13 @@ impl Scene {
 
     fn line(&mut self, message: &Control) -> String {
         match message {
-            Control::Introduce { lease, peer_name, peer_addresses, .. } => {
+            Control::Introduce { lease, peer_name, peer_addresses, peer_versions, .. } => {
                 let lease = self.letter(lease);
-                format!("meet {peer_name} at {}, lease {lease}", peer_addresses.join(" "))
+                let speaks = match peer_versions.expect("the switchboard knows") {
+                    UNSAID => String::new(),
+                    ProtocolVersions { lowest, highest } => format!(", {lowest} to {highest}"),
+                };
+                format!("meet {peer_name} at {}, lease {lease}{speaks}", peer_addresses.join(" "))
             }
             Control::Released { lease, reason } => {
                 format!("lease {} over, {reason}", self.letter(lease))

@@ -19,6 +19,8 @@ struct Key;
 
 struct Lease;
 
+struct Versions;
+
 struct RegisterVehicle;
 struct RegisterVehicleBuilder;
 
@@ -304,12 +306,39 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(1) Lease FLATBUFFERS_FINAL_CLASS {
 };
 FLATBUFFERS_STRUCT_END(Lease, 16);
 
+/// The versions of the protocol between vehicle and operator that one of them speaks.
+FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(1) Versions FLATBUFFERS_FINAL_CLASS {
+ private:
+  uint8_t lowest_;
+  uint8_t highest_;
+
+ public:
+  Versions()
+      : lowest_(0),
+        highest_(0) {
+  }
+  Versions(uint8_t _lowest, uint8_t _highest)
+      : lowest_(::flatbuffers::EndianScalar(_lowest)),
+        highest_(::flatbuffers::EndianScalar(_highest)) {
+  }
+  /// At least 1.
+  uint8_t lowest() const {
+    return ::flatbuffers::EndianScalar(lowest_);
+  }
+  /// Not below the lowest.
+  uint8_t highest() const {
+    return ::flatbuffers::EndianScalar(highest_);
+  }
+};
+FLATBUFFERS_STRUCT_END(Versions, 2);
+
 /// A vehicle says that it is there.
 struct RegisterVehicle FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef RegisterVehicleBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_NAME = 4,
-    VT_ADDRESSES = 6
+    VT_ADDRESSES = 6,
+    VT_VERSIONS = 8
   };
   /// What operators call it.
   const ::flatbuffers::String *name() const {
@@ -319,6 +348,10 @@ struct RegisterVehicle FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   const ::flatbuffers::Vector<::flatbuffers::Offset<::flatbuffers::String>> *addresses() const {
     return GetPointer<const ::flatbuffers::Vector<::flatbuffers::Offset<::flatbuffers::String>> *>(VT_ADDRESSES);
   }
+  /// What it speaks; a build of version 1 does not say.
+  const tautline::Versions *versions() const {
+    return GetStruct<const tautline::Versions *>(VT_VERSIONS);
+  }
   template <bool B = false>
   bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
     return VerifyTableStart(verifier) &&
@@ -327,6 +360,7 @@ struct RegisterVehicle FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
            VerifyOffsetRequired(verifier, VT_ADDRESSES) &&
            verifier.VerifyVector(addresses()) &&
            verifier.VerifyVectorOfStrings(addresses()) &&
+           VerifyField<tautline::Versions>(verifier, VT_VERSIONS, 1) &&
            verifier.EndTable();
   }
 };
@@ -340,6 +374,9 @@ struct RegisterVehicleBuilder {
   }
   void add_addresses(::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<::flatbuffers::String>>> addresses) {
     fbb_.AddOffset(RegisterVehicle::VT_ADDRESSES, addresses);
+  }
+  void add_versions(const tautline::Versions *versions) {
+    fbb_.AddStruct(RegisterVehicle::VT_VERSIONS, versions);
   }
   explicit RegisterVehicleBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
@@ -357,8 +394,10 @@ struct RegisterVehicleBuilder {
 inline ::flatbuffers::Offset<RegisterVehicle> CreateRegisterVehicle(
     ::flatbuffers::FlatBufferBuilder &_fbb,
     ::flatbuffers::Offset<::flatbuffers::String> name = 0,
-    ::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<::flatbuffers::String>>> addresses = 0) {
+    ::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<::flatbuffers::String>>> addresses = 0,
+    const tautline::Versions *versions = nullptr) {
   RegisterVehicleBuilder builder_(_fbb);
+  builder_.add_versions(versions);
   builder_.add_addresses(addresses);
   builder_.add_name(name);
   return builder_.Finish();
@@ -367,13 +406,15 @@ inline ::flatbuffers::Offset<RegisterVehicle> CreateRegisterVehicle(
 inline ::flatbuffers::Offset<RegisterVehicle> CreateRegisterVehicleDirect(
     ::flatbuffers::FlatBufferBuilder &_fbb,
     const char *name = nullptr,
-    const std::vector<::flatbuffers::Offset<::flatbuffers::String>> *addresses = nullptr) {
+    const std::vector<::flatbuffers::Offset<::flatbuffers::String>> *addresses = nullptr,
+    const tautline::Versions *versions = nullptr) {
   auto name__ = name ? _fbb.CreateString(name) : 0;
   auto addresses__ = addresses ? _fbb.CreateVector<::flatbuffers::Offset<::flatbuffers::String>>(*addresses) : 0;
   return tautline::CreateRegisterVehicle(
       _fbb,
       name__,
-      addresses__);
+      addresses__,
+      versions);
 }
 
 /// An operator says that it is there.
@@ -381,7 +422,8 @@ struct RegisterOperator FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef RegisterOperatorBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_NAME = 4,
-    VT_ADDRESSES = 6
+    VT_ADDRESSES = 6,
+    VT_VERSIONS = 8
   };
   /// What vehicles know it by.
   const ::flatbuffers::String *name() const {
@@ -391,6 +433,10 @@ struct RegisterOperator FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   const ::flatbuffers::Vector<::flatbuffers::Offset<::flatbuffers::String>> *addresses() const {
     return GetPointer<const ::flatbuffers::Vector<::flatbuffers::Offset<::flatbuffers::String>> *>(VT_ADDRESSES);
   }
+  /// What it speaks; a build of version 1 does not say.
+  const tautline::Versions *versions() const {
+    return GetStruct<const tautline::Versions *>(VT_VERSIONS);
+  }
   template <bool B = false>
   bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
     return VerifyTableStart(verifier) &&
@@ -399,6 +445,7 @@ struct RegisterOperator FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
            VerifyOffsetRequired(verifier, VT_ADDRESSES) &&
            verifier.VerifyVector(addresses()) &&
            verifier.VerifyVectorOfStrings(addresses()) &&
+           VerifyField<tautline::Versions>(verifier, VT_VERSIONS, 1) &&
            verifier.EndTable();
   }
 };
@@ -412,6 +459,9 @@ struct RegisterOperatorBuilder {
   }
   void add_addresses(::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<::flatbuffers::String>>> addresses) {
     fbb_.AddOffset(RegisterOperator::VT_ADDRESSES, addresses);
+  }
+  void add_versions(const tautline::Versions *versions) {
+    fbb_.AddStruct(RegisterOperator::VT_VERSIONS, versions);
   }
   explicit RegisterOperatorBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
@@ -429,8 +479,10 @@ struct RegisterOperatorBuilder {
 inline ::flatbuffers::Offset<RegisterOperator> CreateRegisterOperator(
     ::flatbuffers::FlatBufferBuilder &_fbb,
     ::flatbuffers::Offset<::flatbuffers::String> name = 0,
-    ::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<::flatbuffers::String>>> addresses = 0) {
+    ::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<::flatbuffers::String>>> addresses = 0,
+    const tautline::Versions *versions = nullptr) {
   RegisterOperatorBuilder builder_(_fbb);
+  builder_.add_versions(versions);
   builder_.add_addresses(addresses);
   builder_.add_name(name);
   return builder_.Finish();
@@ -439,13 +491,15 @@ inline ::flatbuffers::Offset<RegisterOperator> CreateRegisterOperator(
 inline ::flatbuffers::Offset<RegisterOperator> CreateRegisterOperatorDirect(
     ::flatbuffers::FlatBufferBuilder &_fbb,
     const char *name = nullptr,
-    const std::vector<::flatbuffers::Offset<::flatbuffers::String>> *addresses = nullptr) {
+    const std::vector<::flatbuffers::Offset<::flatbuffers::String>> *addresses = nullptr,
+    const tautline::Versions *versions = nullptr) {
   auto name__ = name ? _fbb.CreateString(name) : 0;
   auto addresses__ = addresses ? _fbb.CreateVector<::flatbuffers::Offset<::flatbuffers::String>>(*addresses) : 0;
   return tautline::CreateRegisterOperator(
       _fbb,
       name__,
-      addresses__);
+      addresses__,
+      versions);
 }
 
 /// Asks for a VehicleList.
@@ -723,7 +777,8 @@ struct Introduce FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
     VT_LEASE = 4,
     VT_PEER_NAME = 6,
     VT_PEER_KEY = 8,
-    VT_PEER_ADDRESSES = 10
+    VT_PEER_ADDRESSES = 10,
+    VT_PEER_VERSIONS = 12
   };
   /// Names what has been agreed.
   const tautline::Lease *lease() const {
@@ -741,6 +796,10 @@ struct Introduce FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   const ::flatbuffers::Vector<::flatbuffers::Offset<::flatbuffers::String>> *peer_addresses() const {
     return GetPointer<const ::flatbuffers::Vector<::flatbuffers::Offset<::flatbuffers::String>> *>(VT_PEER_ADDRESSES);
   }
+  /// What the other speaks; an older switchboard does not say.
+  const tautline::Versions *peer_versions() const {
+    return GetStruct<const tautline::Versions *>(VT_PEER_VERSIONS);
+  }
   template <bool B = false>
   bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
     return VerifyTableStart(verifier) &&
@@ -751,6 +810,7 @@ struct Introduce FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
            VerifyOffsetRequired(verifier, VT_PEER_ADDRESSES) &&
            verifier.VerifyVector(peer_addresses()) &&
            verifier.VerifyVectorOfStrings(peer_addresses()) &&
+           VerifyField<tautline::Versions>(verifier, VT_PEER_VERSIONS, 1) &&
            verifier.EndTable();
   }
 };
@@ -770,6 +830,9 @@ struct IntroduceBuilder {
   }
   void add_peer_addresses(::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<::flatbuffers::String>>> peer_addresses) {
     fbb_.AddOffset(Introduce::VT_PEER_ADDRESSES, peer_addresses);
+  }
+  void add_peer_versions(const tautline::Versions *peer_versions) {
+    fbb_.AddStruct(Introduce::VT_PEER_VERSIONS, peer_versions);
   }
   explicit IntroduceBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
@@ -791,8 +854,10 @@ inline ::flatbuffers::Offset<Introduce> CreateIntroduce(
     const tautline::Lease *lease = nullptr,
     ::flatbuffers::Offset<::flatbuffers::String> peer_name = 0,
     const tautline::Key *peer_key = nullptr,
-    ::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<::flatbuffers::String>>> peer_addresses = 0) {
+    ::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<::flatbuffers::String>>> peer_addresses = 0,
+    const tautline::Versions *peer_versions = nullptr) {
   IntroduceBuilder builder_(_fbb);
+  builder_.add_peer_versions(peer_versions);
   builder_.add_peer_addresses(peer_addresses);
   builder_.add_peer_key(peer_key);
   builder_.add_peer_name(peer_name);
@@ -805,7 +870,8 @@ inline ::flatbuffers::Offset<Introduce> CreateIntroduceDirect(
     const tautline::Lease *lease = nullptr,
     const char *peer_name = nullptr,
     const tautline::Key *peer_key = nullptr,
-    const std::vector<::flatbuffers::Offset<::flatbuffers::String>> *peer_addresses = nullptr) {
+    const std::vector<::flatbuffers::Offset<::flatbuffers::String>> *peer_addresses = nullptr,
+    const tautline::Versions *peer_versions = nullptr) {
   auto peer_name__ = peer_name ? _fbb.CreateString(peer_name) : 0;
   auto peer_addresses__ = peer_addresses ? _fbb.CreateVector<::flatbuffers::Offset<::flatbuffers::String>>(*peer_addresses) : 0;
   return tautline::CreateIntroduce(
@@ -813,7 +879,8 @@ inline ::flatbuffers::Offset<Introduce> CreateIntroduceDirect(
       lease,
       peer_name__,
       peer_key,
-      peer_addresses__);
+      peer_addresses__,
+      peer_versions);
 }
 
 /// A lease has ended.

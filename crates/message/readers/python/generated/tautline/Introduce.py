@@ -82,8 +82,20 @@ class Introduce(object):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(10))
         return o == 0
 
+    # What the other speaks; an older switchboard does not say.
+    # Introduce
+    def PeerVersions(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(12))
+        if o != 0:
+            x = o + self._tab.Pos
+            from tautline.Versions import Versions
+            obj = Versions()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
 def IntroduceStart(builder):
-    builder.StartObject(4)
+    builder.StartObject(5)
 
 def Start(builder):
     IntroduceStart(builder)
@@ -123,6 +135,12 @@ def IntroduceCreatePeerAddressesVector(builder, data):
 
 def CreatePeerAddressesVector(builder, data):
     IntroduceCreatePeerAddressesVector(builder, data)
+
+def IntroduceAddPeerVersions(builder, peerVersions):
+    builder.PrependStructSlot(4, flatbuffers.number_types.UOffsetTFlags.py_type(peerVersions), 0)
+
+def AddPeerVersions(builder, peerVersions):
+    IntroduceAddPeerVersions(builder, peerVersions)
 
 def IntroduceEnd(builder):
     return builder.EndObject()

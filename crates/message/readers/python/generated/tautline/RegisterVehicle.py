@@ -58,8 +58,20 @@ class RegisterVehicle(object):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
         return o == 0
 
+    # What it speaks; a build of version 1 does not say.
+    # RegisterVehicle
+    def Versions(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(8))
+        if o != 0:
+            x = o + self._tab.Pos
+            from tautline.Versions import Versions
+            obj = Versions()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
 def RegisterVehicleStart(builder):
-    builder.StartObject(2)
+    builder.StartObject(3)
 
 def Start(builder):
     RegisterVehicleStart(builder)
@@ -87,6 +99,12 @@ def RegisterVehicleCreateAddressesVector(builder, data):
 
 def CreateAddressesVector(builder, data):
     RegisterVehicleCreateAddressesVector(builder, data)
+
+def RegisterVehicleAddVersions(builder, versions):
+    builder.PrependStructSlot(2, flatbuffers.number_types.UOffsetTFlags.py_type(versions), 0)
+
+def AddVersions(builder, versions):
+    RegisterVehicleAddVersions(builder, versions)
 
 def RegisterVehicleEnd(builder):
     return builder.EndObject()
