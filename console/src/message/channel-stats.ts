@@ -179,8 +179,24 @@ superseded():bigint {
   return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');
 }
 
+/**
+ * Accepted, and displaced by a newer one before any of it left.
+ */
+displaced():bigint {
+  const offset = this.bb!.__offset(this.bb_pos, 42);
+  return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');
+}
+
+/**
+ * Accepted, and given up at its deadline before all of it had left.
+ */
+expired():bigint {
+  const offset = this.bb!.__offset(this.bb_pos, 44);
+  return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');
+}
+
 static startChannelStats(builder:flatbuffers.Builder) {
-  builder.startObject(19);
+  builder.startObject(21);
 }
 
 static addChannel(builder:flatbuffers.Builder, channel:number) {
@@ -259,13 +275,21 @@ static addSuperseded(builder:flatbuffers.Builder, superseded:bigint) {
   builder.addFieldInt64(18, superseded, BigInt('0'));
 }
 
+static addDisplaced(builder:flatbuffers.Builder, displaced:bigint) {
+  builder.addFieldInt64(19, displaced, BigInt('0'));
+}
+
+static addExpired(builder:flatbuffers.Builder, expired:bigint) {
+  builder.addFieldInt64(20, expired, BigInt('0'));
+}
+
 static endChannelStats(builder:flatbuffers.Builder):flatbuffers.Offset {
   const offset = builder.endObject();
   builder.requiredField(offset, 6) // name
   return offset;
 }
 
-static createChannelStats(builder:flatbuffers.Builder, channel:number, nameOffset:flatbuffers.Offset, lateOrLost:number, offered:bigint, accepted:bigint, refusedNoLink:bigint, refusedInvalid:bigint, refusedCongested:bigint, reportedDelivered:bigint, reportedLost:bigint, heard:bigint, delivered:bigint, repaired:bigint, missing:bigint, incomplete:bigint, late:bigint, evicted:bigint, malformed:bigint, superseded:bigint):flatbuffers.Offset {
+static createChannelStats(builder:flatbuffers.Builder, channel:number, nameOffset:flatbuffers.Offset, lateOrLost:number, offered:bigint, accepted:bigint, refusedNoLink:bigint, refusedInvalid:bigint, refusedCongested:bigint, reportedDelivered:bigint, reportedLost:bigint, heard:bigint, delivered:bigint, repaired:bigint, missing:bigint, incomplete:bigint, late:bigint, evicted:bigint, malformed:bigint, superseded:bigint, displaced:bigint, expired:bigint):flatbuffers.Offset {
   ChannelStats.startChannelStats(builder);
   ChannelStats.addChannel(builder, channel);
   ChannelStats.addName(builder, nameOffset);
@@ -286,6 +310,8 @@ static createChannelStats(builder:flatbuffers.Builder, channel:number, nameOffse
   ChannelStats.addEvicted(builder, evicted);
   ChannelStats.addMalformed(builder, malformed);
   ChannelStats.addSuperseded(builder, superseded);
+  ChannelStats.addDisplaced(builder, displaced);
+  ChannelStats.addExpired(builder, expired);
   return ChannelStats.endChannelStats(builder);
 }
 }

@@ -98,6 +98,10 @@ counts! {
         refused_invalid: refused_invalid,
         /// Refused: queues full, or no link in time.
         refused_congested: refused_congested,
+        /// Accepted, and displaced by a newer one before any of it left.
+        displaced: displaced,
+        /// Accepted, and given up at its deadline before all of it had left.
+        expired: expired,
         /// Of ours delivered, as the other end's delivery reports tell.
         reported_delivered: reported_delivered,
         /// Of ours lost, likewise.

@@ -1009,6 +1009,8 @@ impl<'a> ChannelStats<'a> {
   pub const VT_EVICTED: ::flatbuffers::VOffsetT = 36;
   pub const VT_MALFORMED: ::flatbuffers::VOffsetT = 38;
   pub const VT_SUPERSEDED: ::flatbuffers::VOffsetT = 40;
+  pub const VT_DISPLACED: ::flatbuffers::VOffsetT = 42;
+  pub const VT_EXPIRED: ::flatbuffers::VOffsetT = 44;
 
   #[inline]
   pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
@@ -1020,6 +1022,8 @@ impl<'a> ChannelStats<'a> {
     args: &'args ChannelStatsArgs<'args>
   ) -> ::flatbuffers::WIPOffset<ChannelStats<'bldr>> {
     let mut builder = ChannelStatsBuilder::new(_fbb);
+    builder.add_expired(args.expired);
+    builder.add_displaced(args.displaced);
     builder.add_superseded(args.superseded);
     builder.add_malformed(args.malformed);
     builder.add_evicted(args.evicted);
@@ -1195,6 +1199,22 @@ impl<'a> ChannelStats<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<u64>(ChannelStats::VT_SUPERSEDED, Some(0)).unwrap()}
   }
+  /// Accepted, and displaced by a newer one before any of it left.
+  #[inline]
+  pub fn displaced(&self) -> u64 {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<u64>(ChannelStats::VT_DISPLACED, Some(0)).unwrap()}
+  }
+  /// Accepted, and given up at its deadline before all of it had left.
+  #[inline]
+  pub fn expired(&self) -> u64 {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<u64>(ChannelStats::VT_EXPIRED, Some(0)).unwrap()}
+  }
 }
 
 impl ::flatbuffers::Verifiable for ChannelStats<'_> {
@@ -1222,6 +1242,8 @@ impl ::flatbuffers::Verifiable for ChannelStats<'_> {
      .visit_field::<u64>("evicted", Self::VT_EVICTED, false)?
      .visit_field::<u64>("malformed", Self::VT_MALFORMED, false)?
      .visit_field::<u64>("superseded", Self::VT_SUPERSEDED, false)?
+     .visit_field::<u64>("displaced", Self::VT_DISPLACED, false)?
+     .visit_field::<u64>("expired", Self::VT_EXPIRED, false)?
      .finish();
     Ok(())
   }
@@ -1246,6 +1268,8 @@ pub struct ChannelStatsArgs<'a> {
     pub evicted: u64,
     pub malformed: u64,
     pub superseded: u64,
+    pub displaced: u64,
+    pub expired: u64,
 }
 impl<'a> Default for ChannelStatsArgs<'a> {
   #[inline]
@@ -1270,6 +1294,8 @@ impl<'a> Default for ChannelStatsArgs<'a> {
       evicted: 0,
       malformed: 0,
       superseded: 0,
+      displaced: 0,
+      expired: 0,
     }
   }
 }
@@ -1356,6 +1382,14 @@ impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> ChannelStatsBuilder<'a, 'b, A
     self.fbb_.push_slot::<u64>(ChannelStats::VT_SUPERSEDED, superseded, 0);
   }
   #[inline]
+  pub fn add_displaced(&mut self, displaced: u64) {
+    self.fbb_.push_slot::<u64>(ChannelStats::VT_DISPLACED, displaced, 0);
+  }
+  #[inline]
+  pub fn add_expired(&mut self, expired: u64) {
+    self.fbb_.push_slot::<u64>(ChannelStats::VT_EXPIRED, expired, 0);
+  }
+  #[inline]
   pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> ChannelStatsBuilder<'a, 'b, A> {
     let start = _fbb.start_table();
     ChannelStatsBuilder {
@@ -1393,6 +1427,8 @@ impl ::core::fmt::Debug for ChannelStats<'_> {
       ds.field("evicted", &self.evicted());
       ds.field("malformed", &self.malformed());
       ds.field("superseded", &self.superseded());
+      ds.field("displaced", &self.displaced());
+      ds.field("expired", &self.expired());
       ds.finish()
   }
 }

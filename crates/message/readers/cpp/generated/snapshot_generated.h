@@ -594,7 +594,9 @@ struct ChannelStats FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
     VT_LATE = 34,
     VT_EVICTED = 36,
     VT_MALFORMED = 38,
-    VT_SUPERSEDED = 40
+    VT_SUPERSEDED = 40,
+    VT_DISPLACED = 42,
+    VT_EXPIRED = 44
   };
   /// The channel's number.
   uint8_t channel() const {
@@ -672,6 +674,14 @@ struct ChannelStats FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   uint64_t superseded() const {
     return GetField<uint64_t>(VT_SUPERSEDED, 0);
   }
+  /// Accepted, and displaced by a newer one before any of it left.
+  uint64_t displaced() const {
+    return GetField<uint64_t>(VT_DISPLACED, 0);
+  }
+  /// Accepted, and given up at its deadline before all of it had left.
+  uint64_t expired() const {
+    return GetField<uint64_t>(VT_EXPIRED, 0);
+  }
   template <bool B = false>
   bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
     return VerifyTableStart(verifier) &&
@@ -695,6 +705,8 @@ struct ChannelStats FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
            VerifyField<uint64_t>(verifier, VT_EVICTED, 8) &&
            VerifyField<uint64_t>(verifier, VT_MALFORMED, 8) &&
            VerifyField<uint64_t>(verifier, VT_SUPERSEDED, 8) &&
+           VerifyField<uint64_t>(verifier, VT_DISPLACED, 8) &&
+           VerifyField<uint64_t>(verifier, VT_EXPIRED, 8) &&
            verifier.EndTable();
   }
 };
@@ -760,6 +772,12 @@ struct ChannelStatsBuilder {
   void add_superseded(uint64_t superseded) {
     fbb_.AddElement<uint64_t>(ChannelStats::VT_SUPERSEDED, superseded, 0);
   }
+  void add_displaced(uint64_t displaced) {
+    fbb_.AddElement<uint64_t>(ChannelStats::VT_DISPLACED, displaced, 0);
+  }
+  void add_expired(uint64_t expired) {
+    fbb_.AddElement<uint64_t>(ChannelStats::VT_EXPIRED, expired, 0);
+  }
   explicit ChannelStatsBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -792,8 +810,12 @@ inline ::flatbuffers::Offset<ChannelStats> CreateChannelStats(
     uint64_t late = 0,
     uint64_t evicted = 0,
     uint64_t malformed = 0,
-    uint64_t superseded = 0) {
+    uint64_t superseded = 0,
+    uint64_t displaced = 0,
+    uint64_t expired = 0) {
   ChannelStatsBuilder builder_(_fbb);
+  builder_.add_expired(expired);
+  builder_.add_displaced(displaced);
   builder_.add_superseded(superseded);
   builder_.add_malformed(malformed);
   builder_.add_evicted(evicted);
@@ -836,7 +858,9 @@ inline ::flatbuffers::Offset<ChannelStats> CreateChannelStatsDirect(
     uint64_t late = 0,
     uint64_t evicted = 0,
     uint64_t malformed = 0,
-    uint64_t superseded = 0) {
+    uint64_t superseded = 0,
+    uint64_t displaced = 0,
+    uint64_t expired = 0) {
   auto name__ = name ? _fbb.CreateString(name) : 0;
   return tautline::CreateChannelStats(
       _fbb,
@@ -858,7 +882,9 @@ inline ::flatbuffers::Offset<ChannelStats> CreateChannelStatsDirect(
       late,
       evicted,
       malformed,
-      superseded);
+      superseded,
+      displaced,
+      expired);
 }
 
 /// What one end's transport observes.

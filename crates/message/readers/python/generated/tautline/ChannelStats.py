@@ -181,8 +181,24 @@ class ChannelStats(object):
             return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
         return 0
 
+    # Accepted, and displaced by a newer one before any of it left.
+    # ChannelStats
+    def Displaced(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(42))
+        if o != 0:
+            return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
+        return 0
+
+    # Accepted, and given up at its deadline before all of it had left.
+    # ChannelStats
+    def Expired(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(44))
+        if o != 0:
+            return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
+        return 0
+
 def ChannelStatsStart(builder):
-    builder.StartObject(19)
+    builder.StartObject(21)
 
 def Start(builder):
     ChannelStatsStart(builder)
@@ -300,6 +316,18 @@ def ChannelStatsAddSuperseded(builder, superseded):
 
 def AddSuperseded(builder, superseded):
     ChannelStatsAddSuperseded(builder, superseded)
+
+def ChannelStatsAddDisplaced(builder, displaced):
+    builder.PrependUint64Slot(19, displaced, 0)
+
+def AddDisplaced(builder, displaced):
+    ChannelStatsAddDisplaced(builder, displaced)
+
+def ChannelStatsAddExpired(builder, expired):
+    builder.PrependUint64Slot(20, expired, 0)
+
+def AddExpired(builder, expired):
+    ChannelStatsAddExpired(builder, expired)
 
 def ChannelStatsEnd(builder):
     return builder.EndObject()
