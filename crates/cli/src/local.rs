@@ -21,6 +21,7 @@ pub(crate) async fn get(address: SocketAddr, path: &str) -> anyhow::Result<Strin
 ///
 /// # Errors
 /// As for [`get`], or the process's own word why it will not.
+#[cfg(feature = "lab")]
 pub(crate) async fn post(
     address: SocketAddr,
     path: &str,

@@ -525,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_from_the_browser_is_counted() {
+    fn malformed_messages_of_the_browser_are_counted() {
         let (hub, mut requests) = hub();
         for message in [&[][..], &[9], &[1, 2, 3], &[2], &[3, 1]] {
             assert_eq!(hub.handle(message), None);

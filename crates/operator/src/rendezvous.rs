@@ -143,7 +143,7 @@ impl Rendezvous {
             }
             Ok(_) => Ok(None),
             Err(error) => {
-                tracing::warn!(%error, "the switchboard sent nonsense");
+                tracing::warn!(%error, "the switchboard sent a malformed message");
                 Ok(None)
             }
         }

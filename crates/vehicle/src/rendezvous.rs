@@ -112,7 +112,7 @@ impl Rendezvous {
             }
             Ok(Control::Refused { text, .. }) => bail!("the switchboard refuses: {text}"),
             Ok(_) => {}
-            Err(error) => tracing::warn!(%error, "the switchboard sent nonsense"),
+            Err(error) => tracing::warn!(%error, "the switchboard sent a malformed message"),
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::ensure;
 use clap::Args;
-use tautline_lab::sweeps::loss::{self, Weather};
+use tautline_lab::sweeps::loss::{self, Faults};
 
 /// Lose slices at random and check that no decoder ever stops, and that each strip recovers
 ///
@@ -35,8 +35,8 @@ impl Loss {
         ensure!((0.0..=0.9).contains(&self.loss), "--loss {}: must be 0 to 0.9", self.loss);
         ensure!(self.round_trip <= 60, "--round-trip {}: must be 0 to 60", self.round_trip);
         let Self { pictures, loss, round_trip, seed, .. } = self;
-        let weather = Weather { pictures, loss, round_trip, seed };
-        for way in loss::run(weather, self.keep.as_deref())? {
+        let faults = Faults { pictures, loss, round_trip, seed };
+        for way in loss::run(faults, self.keep.as_deref())? {
             println!("{way}");
         }
         Ok(())

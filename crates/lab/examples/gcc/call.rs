@@ -20,13 +20,15 @@ pub(crate) fn passages(link: &Pair, seed: u64, length: Duration) -> Result<Vec<P
     let mut world = World::new(seed);
     world.log_mut().keep(0);
     let receiver = Receiver { collector: Collector::default(), came: Vec::new(), report_at: None };
-    let receiver = world.add(Party::Receiver(receiver), Clock::default());
-    let sender = world.add(Party::Sender(Box::new(Sender::new())), Clock::default());
+    let receiver = world.add(Endpoint::Receiver(receiver), Clock::default());
+    let sender = world.add(Endpoint::Sender(Box::new(Sender::new())), Clock::default());
     world.link(End::new(sender, 0, here()), End::new(receiver, 0, there()), link)?;
     // The last packets have their time as well, however long the queue.
     world.run_until(Instant::ZERO + length + AFTERWARDS);
-    let Party::Sender(sender) = world.node(sender) else { unreachable!("it was put there") };
-    let Party::Receiver(receiver) = world.node(receiver) else { unreachable!("it was put there") };
+    let Endpoint::Sender(sender) = world.node(sender) else { unreachable!("it was put there") };
+    let Endpoint::Receiver(receiver) = world.node(receiver) else {
+        unreachable!("it was put there")
+    };
     let mut passages = sender.passages.clone();
     for (number, at) in &receiver.came {
         passages[*number as usize].arrived = Some(*at);
@@ -36,7 +38,7 @@ pub(crate) fn passages(link: &Pair, seed: u64, length: Duration) -> Result<Vec<P
     Ok(passages)
 }
 
-enum Party {
+enum Endpoint {
     Sender(Box<Sender>),
     Receiver(Receiver),
 }
@@ -48,7 +50,7 @@ struct Receiver {
     report_at: Option<Instant>,
 }
 
-impl Node for Party {
+impl Node for Endpoint {
     fn handle_datagram(&mut self, _route: Route, datagram: &[u8], now: Instant) {
         match self {
             Self::Sender(sender) => {

@@ -44,7 +44,7 @@ struct Options {
 }
 
 /// What one sender did on one recording, all seeds together.
-struct Seen {
+struct Measured {
     sender: &'static str,
     /// Bytes that arrived over bytes that the link could have carried.
     utilisation: f64,
@@ -105,7 +105,7 @@ fn main() -> Result<()> {
 }
 
 /// Runs every sender on one recording: libwebrtc's first.
-fn compare(set: &Set, options: &Options) -> Result<Vec<Seen>> {
+fn compare(set: &Set, options: &Options) -> Result<Vec<Measured>> {
     let length = Duration::from_secs(options.seconds);
     let mut calls = Vec::new();
     for seed in 1..=options.seeds {
@@ -127,7 +127,12 @@ fn compare(set: &Set, options: &Options) -> Result<Vec<Seen>> {
     Ok(all)
 }
 
-fn seen(sender: &'static str, passages: &[Passage], set: &Set, options: &Options) -> Result<Seen> {
+fn seen(
+    sender: &'static str,
+    passages: &[Passage],
+    set: &Set,
+    options: &Options,
+) -> Result<Measured> {
     let (from, to) = (Instant::ZERO + WARM_UP, Instant::from_millis(options.seconds * 1_000));
     let mut capacity = 0;
     for seed in 1..=options.seeds {
@@ -156,7 +161,7 @@ fn seen(sender: &'static str, passages: &[Passage], set: &Set, options: &Options
     let last = delays.len().saturating_sub(1) as f64;
     let quantile = |q: f64| delays.get((last * q).round() as usize).copied().unwrap_or(f64::NAN);
     let mbps = |bytes: u64| bytes as f64 * 8.0 / 1e6 / seconds;
-    Ok(Seen {
+    Ok(Measured {
         sender,
         utilisation: received as f64 / capacity as f64,
         received_mbps: mbps(received),
@@ -167,7 +172,7 @@ fn seen(sender: &'static str, passages: &[Passage], set: &Set, options: &Options
     })
 }
 
-fn print(seen: &Seen) {
+fn print(seen: &Measured) {
     let [p50, p95, p99] = seen.delay_ms;
     println!(
         "  {:30} utilisation {:.2}, {:6.3} Mbit/s, {:6.3} within 100 ms; \
@@ -182,14 +187,14 @@ fn print(seen: &Seen) {
 }
 
 /// Says whether the last one carries more at no higher 95th percentile than the first.
-fn verdict(all: &[Seen]) {
+fn verdict(all: &[Measured]) {
     let (Some(gcc), Some(ours)) = (all.first(), all.last()) else { return };
     let more = if ours.utilisation > gcc.utilisation { "higher" } else { "LOWER" };
     let sooner = if ours.delay_ms[1] <= gcc.delay_ms[1] { "no higher" } else { "HIGHER" };
     println!("  {}: {more} utilisation, {sooner} p95 than libwebrtc's\n", ours.sender);
 }
 
-fn plot(name: &str, all: &[Seen]) -> Plot {
+fn plot(name: &str, all: &[Measured]) -> Plot {
     let marks = all
         .iter()
         .map(|seen| Series::points(seen.sender, vec![(seen.delay_ms[1], seen.utilisation)]));

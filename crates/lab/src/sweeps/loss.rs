@@ -26,7 +26,7 @@ use crate::pictures::footage::{Footage, Size};
 
 /// How many pictures, and how many of them are lost.
 #[derive(Clone, Copy, Debug)]
-pub struct Weather {
+pub struct Faults {
     /// Pictures of the strip.
     pub pictures: usize,
     /// The probability of a slice to be lost.
@@ -62,16 +62,16 @@ pub struct Passed {
 /// # Errors
 /// When a decoder gives an error, or fewer pictures than went in; when a strip is said to be whole and is
 /// not, or takes longer to recover from a loss than its way promises; when a file cannot be written.
-pub fn run(weather: Weather, folder: Option<&Path>) -> Result<Vec<Passed>> {
-    let footage = Footage::simulated(Size::SMALL, RATE, FOOTAGE_PICTURES, weather.seed)?;
+pub fn run(faults: Faults, folder: Option<&Path>) -> Result<Vec<Passed>> {
+    let footage = Footage::simulated(Size::SMALL, RATE, FOOTAGE_PICTURES, faults.seed)?;
     let layout = Layout::of(Size::SMALL.width, Size::SMALL.height)?;
     let rows = layout.strip_rows(MIDDLE_STRIP);
     let sources = footage.pictures.iter().map(|picture| picture.rows(rows.clone()));
     let sources = sources.collect::<Result<Vec<_>, _>>()?;
     let mut passed = Vec::new();
-    for (number, way) in ways(weather.round_trip).into_iter().enumerate() {
+    for (number, way) in ways(faults.round_trip).into_iter().enumerate() {
         let name = way.backend.to_string();
-        let stream = Stream::of(&way, &sources, weather).with_context(|| name.clone())?;
+        let stream = Stream::of(&way, &sources, faults).with_context(|| name.clone())?;
         let by_ffmpeg = check_with_ffmpeg(&stream).with_context(|| format!("{name}, ffmpeg"))?;
         if let Some(folder) = folder {
             stream.keep(&name, folder, number)?;
@@ -148,19 +148,19 @@ struct Stream {
 }
 
 impl Stream {
-    fn of(way: &Way, sources: &[Picture], weather: Weather) -> Result<Self> {
+    fn of(way: &Way, sources: &[Picture], faults: Faults) -> Result<Self> {
         let first = sources.first().context("no pictures")?;
         let layout = Layout::with_strips(first.width(), first.height(), 1)?;
         let (mut sender, plan) = (StripCoder::new(way.backend, &layout, 0, RATE)?, Plan::new(1));
         let mut receiver = Receiver::new()?;
         let mut told = VecDeque::new();
-        let mut random = ChaCha8Rng::seed_from_u64(weather.seed);
-        for number in 0..weather.pictures {
+        let mut random = ChaCha8Rng::seed_from_u64(faults.seed);
+        for number in 0..faults.pictures {
             // There and back again: the camera never jumps.
             let turn = number % (2 * sources.len() - 2);
             let mut source = &sources[turn.min(2 * sources.len() - 2 - turn)];
             let mut asked = Refresh::No;
-            if way.hears && told.len() >= weather.round_trip.max(1) {
+            if way.hears && told.len() >= faults.round_trip.max(1) {
                 let (report, needs_idr): (Option<StripReport>, bool) =
                     told.pop_front().expect("it was looked at");
                 if let Some(report) = report {
@@ -170,7 +170,7 @@ impl Stream {
             }
             let now = Instant::ZERO + PERIOD_OF_PICTURES * number as u32;
             let coded = sender.encode(&mut source, number as u32, BUDGET, &plan, asked, now)?;
-            let lost = number > 0 && random.random_bool(weather.loss);
+            let lost = number > 0 && random.random_bool(faults.loss);
             receiver.handle(number, coded, lost, now)?;
             told.push_back(receiver.report());
         }
@@ -307,8 +307,8 @@ mod tests {
 
     #[test]
     fn losses_stop_no_decoder_and_each_is_gone_as_soon_as_its_way_promises() {
-        let weather = Weather { pictures: 300, loss: 0.1, round_trip: 3, seed: 5 };
-        let passed = run(weather, None).unwrap();
+        let faults = Faults { pictures: 300, loss: 0.1, round_trip: 3, seed: 5 };
+        let passed = run(faults, None).unwrap();
         for way in passed {
             assert!(way.lost > 10 && !way.recovery.is_empty(), "{way}");
         }

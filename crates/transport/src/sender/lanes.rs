@@ -253,18 +253,18 @@ mod tests {
     #[test]
     fn a_newer_unit_displaces_an_older_one_that_has_not_begun() {
         let mut counters = Counters::new();
-        let survey = channel(4, Order::NewestWins, Priority::Telemetry);
+        let snapshot = channel(4, Order::NewestWins, Priority::Telemetry);
         let mut lanes = Lanes::new(at(0));
         let mut left = Vec::new();
         for number in 0..40 {
             let now = at(number * 5);
-            assert!(lanes.push(&survey, unit(number, 2, 9_000), COPIES_RATE, &mut counters, now));
+            assert!(lanes.push(&snapshot, unit(number, 2, 9_000), COPIES_RATE, &mut counters, now));
             left.extend(lanes.pop_copies(COPIES_RATE, &mut counters, now).map(|entry| entry.unit));
         }
         // 100 bytes at 80 kbit/s every 10 ms; every unit that began was sent to its end.
         assert!(left.len() >= 20, "{left:?}");
         assert!(left.chunks_exact(2).all(|pair| pair[0] == pair[1]), "{left:?}");
-        let displaced = counters.units(survey.number).displaced;
+        let displaced = counters.units(snapshot.number).displaced;
         assert!(displaced > 25 && displaced == counters.discarded(Discard::UnitDisplaced));
     }
 

@@ -97,20 +97,20 @@ fn the_newest_wins_on_its_own_channel_and_on_no_other() {
     for channel in [3, 4, 5] {
         announce(&mut peer, channel, Order::NewestWins);
     }
-    // A survey in two packets, newer telemetry between them, and a probe's question before a
+    // A snapshot in two packets, newer telemetry between them, and a probe's question before a
     // command that was sent earlier.
-    peer.say(&packet(4, 0, 0, b"survey", 2), NOW);
+    peer.say(&packet(4, 0, 0, b"report", 2), NOW);
     for unit in 1..40 {
         peer.say(&packet(3, unit, 0, b"telemetry", 1), NOW);
     }
     peer.say(&packet(5, 900, 0, b"question", 1), NOW);
-    peer.say(&packet(4, 0, 1, b"survey", 2), NOW);
+    peer.say(&packet(4, 0, 1, b"report", 2), NOW);
     peer.say(&packet(0, 7, 0, b"command", 1), NOW);
     peer.say(&packet(3, 12, 0, b"stale", 1), NOW);
     peer.say(&packet(0, 6, 0, b"stale", 1), NOW);
     let came = units(&mut peer.operator);
     assert_eq!(came.len(), 39 + 3);
-    for unit in ["channel 4 survey", "channel 5 question", "channel 0 command"] {
+    for unit in ["channel 4 report", "channel 5 question", "channel 0 command"] {
         assert!(came.iter().any(|came| came == unit), "{unit}");
     }
     assert_eq!(peer.operator.units(ChannelNumber::COMMAND).superseded, 1);

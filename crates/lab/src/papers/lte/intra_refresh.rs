@@ -31,7 +31,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     Ok(Outcome::Measured(findings))
 }
 
-/// Is one mode at one quantizer over one footage, all losses averaged.
+/// One mode at one quantizer over one footage, all losses averaged.
 struct Trial {
     mode: Mode,
     qp: u8,

@@ -8,7 +8,7 @@ use tautline_video::{Backend, Concealer, Decoder, Encoded, Layout, Picture, Refr
 use crate::pictures::coding::{Coder, Size};
 use crate::pictures::footage::Footage;
 
-/// Is footage cut into its strips.
+/// Footage cut into its strips.
 pub(super) struct Strips {
     pub(super) name: String,
     /// Every strip's pictures, from the top.
@@ -41,7 +41,7 @@ pub(super) struct Mode {
     answer: Answer,
 }
 
-/// Is what the encoder does about what it hears.
+/// What the encoder does about what it hears.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Answer {
     /// Nothing.
@@ -54,7 +54,7 @@ enum Answer {
     Acknowledged,
 }
 
-/// Is a strip as it is coded where nothing is lost, and in each of several ways of losing slices.
+/// A strip as it is coded where nothing is lost, and in each of several ways of losing slices.
 pub(super) struct Coded {
     clean: Vec<Vec<u8>>,
     /// Each picture's sum of squared differences of the luma, where nothing is lost.
@@ -157,7 +157,7 @@ impl Mode {
     }
 }
 
-/// Is what is heard of the picture a round trip ago.
+/// What is heard of the picture a round trip ago.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Heard {
     Lost,
@@ -167,7 +167,7 @@ enum Heard {
     Whole,
 }
 
-/// Is what a receiver knows of its strip, by the histories of slices.
+/// What a receiver knows of its strip, by the histories of slices.
 #[derive(Clone, Default)]
 struct Receiver {
     /// Pictures that came in a row.

@@ -37,7 +37,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     Ok(Outcome::Measured(findings))
 }
 
-/// Is one mode at one quantizer over one footage.
+/// One mode at one quantizer over one footage.
 struct Trial {
     mode: Mode,
     qp: u8,
@@ -45,7 +45,7 @@ struct Trial {
     lossy: Quality,
 }
 
-/// Is what was sent and how it was shown.
+/// What was sent and how it was shown.
 #[derive(Clone, Copy)]
 struct Quality {
     mbps: f64,

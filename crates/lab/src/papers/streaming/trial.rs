@@ -29,9 +29,9 @@ pub(super) struct Trial {
 }
 
 impl Trial {
-    /// Sends the paper's file `count` times with feedback, in `count` different weathers.
+    /// Sends the paper's file `count` times with feedback, under `count` different losses.
     ///
-    /// The weathers depend on the run's seed alone, so that all trials of a run meet the same.
+    /// The losses depend on the run's seed alone, so that all trials of a run meet the same.
     pub(super) fn files(&self, run: &Run<'_>, count: u64) -> Result<Transfer> {
         let mut all = Transfer::default();
         for number in 0..count {

@@ -13,28 +13,28 @@ use crate::experiment::{Findings, Outcome, Row, Run, Table};
 use crate::machine;
 use crate::plot::{Axis, Plot, Series};
 
-/// Storms of faults for safety, then failovers by heartbeat and fault for speed.
+/// Chaos tests for safety, then failovers by heartbeat and fault for speed.
 pub(super) fn run(run: &Run<'_>) -> Result<Outcome> {
-    let storms = run.choose(60, 10_000);
+    let tests = run.choose(60, 10_000);
     let mut reigns = 0;
-    for storm in 0..storms {
-        if storm % 100 == 0 {
-            run.progress(storm, storms + HEARTBEATS_MS.len() as u64, "storms of faults");
+    for test in 0..tests {
+        if test % 100 == 0 {
+            run.progress(test, tests + HEARTBEATS_MS.len() as u64, "chaos tests");
         }
-        let seed = run.seed.wrapping_mul(1_000_003).wrapping_add(storm);
-        let heartbeat = HEARTBEATS_MS[storm as usize % HEARTBEATS_MS.len()];
-        reigns += storm_of(seed, heartbeat, &Trust::SOUND)?;
+        let seed = run.seed.wrapping_mul(1_000_003).wrapping_add(test);
+        let heartbeat = HEARTBEATS_MS[test as usize % HEARTBEATS_MS.len()];
+        reigns += chaos_test(seed, heartbeat, &Trust::SOUND)?;
     }
     let mut table = Table::new("failover", COLUMNS);
     let mut curves: Vec<(Fault, Vec<(f64, f64)>)> = FAULTS.map(|fault| (fault, vec![])).to_vec();
     let mut rows = vec![
-        Row::new("storms in which two act at once", "", 0.0)
+        Row::new("chaos tests in which two act at once", "", 0.0)
             .reference(0.0)
             .within_absolute(0.0)
-            .note(format!("{storms} seeds, {reigns} reigns, {FAULTS_A_STORM} faults each")),
+            .note(format!("{tests} seeds, {reigns} reigns, {FAULTS_A_TEST} faults each")),
     ];
     for (done, heartbeat) in HEARTBEATS_MS.into_iter().enumerate() {
-        run.progress(storms + done as u64, storms + HEARTBEATS_MS.len() as u64, "failovers");
+        run.progress(tests + done as u64, tests + HEARTBEATS_MS.len() as u64, "failovers");
         for (fault, curve) in &mut curves {
             let count = run.choose(8, 200);
             let (durations, unled) = failovers(run.seed, heartbeat, *fault, count)?;
@@ -73,10 +73,10 @@ pub(super) fn run(run: &Run<'_>) -> Result<Outcome> {
     }))
 }
 
-/// Makes one storm of faults and returns the number of reigns, if no two of them were at once.
-fn storm_of(seed: u64, heartbeat_ms: u64, trust: &Trust) -> Result<u64> {
+/// Makes one chaos test and returns the number of reigns, if no two of them were at once.
+fn chaos_test(seed: u64, heartbeat_ms: u64, trust: &Trust) -> Result<u64> {
     let mut trial = Trial::new(seed, Duration::from_millis(heartbeat_ms), true, trust)?;
-    trial.storm(FAULTS_A_STORM);
+    trial.befall(FAULTS_A_TEST);
     let overlap = trial.overlap();
     ensure!(overlap.is_none(), "two act at once: SIM_SEED={seed}, {overlap:?}");
     Ok(trial.reign_count() as u64)
@@ -150,7 +150,7 @@ fn notes() -> Vec<String> {
     vec![
         format!(
             "Processor: {}. Members run in virtual time with clocks that differ by up to 200 ppm; \
-             storms lose up to a fifth of the datagrams and kill, pause and cut off members at any \
+             chaos tests lose up to a fifth of the datagrams and kill, pause and cut off members at any \
              moment.",
             machine::processor()
         ),
@@ -165,7 +165,7 @@ fn notes() -> Vec<String> {
 
 const HEARTBEATS_MS: [u64; 6] = [2, 5, 10, 20, 50, 100];
 const SHOWN_MS: u64 = 10;
-const FAULTS_A_STORM: u32 = 8;
+const FAULTS_A_TEST: u32 = 8;
 const STEPS: u32 = 100;
 /// Of one core, for messages between the members.
 const SHARE_OF_CORE: f64 = 0.001;
@@ -176,10 +176,10 @@ const COLUMNS: [&str; 5] =
 mod tests {
     use super::*;
 
-    /// Returns the first storm in which two act at once, as the checker tells it.
+    /// Returns the first chaos test in which two act at once, as the checker tells it.
     fn first_clash(trust: &Trust) -> Option<String> {
-        let storms = (0..60).map(|seed| storm_of(seed, 10, trust));
-        storms.filter_map(Result::err).map(|error| error.to_string()).next()
+        let tests = (0..60).map(|seed| chaos_test(seed, 10, trust));
+        tests.filter_map(Result::err).map(|error| error.to_string()).next()
     }
 
     #[test]
@@ -190,14 +190,14 @@ mod tests {
     #[test]
     fn a_lease_longer_than_the_others_wait_is_caught_with_its_seed() {
         let told = first_clash(&Trust { patience: [10, 5, 5], ..Trust::SOUND });
-        let told = told.expect("one of the storms shows two leaders");
+        let told = told.expect("one of the chaos tests shows two leaders");
         assert!(told.starts_with("two act at once: SIM_SEED="), "{told}");
     }
 
     #[test]
     fn clocks_beyond_what_a_lease_allows_for_are_caught_with_their_seed() {
         let told = first_clash(&Trust { drift_ppm: 400_000.0, ..Trust::SOUND });
-        let told = told.expect("one of the storms shows two leaders");
+        let told = told.expect("one of the chaos tests shows two leaders");
         assert!(told.starts_with("two act at once: SIM_SEED="), "{told}");
     }
 }

@@ -145,7 +145,7 @@ impl Trial {
         let now = self.world.now();
         let old = self.reigns.iter().rev().find(|reign| reign.member == leader)?;
         let ended = if fault == Fault::Killed { struck_at } else { old.until.min(now) };
-        self.heal(leader, fault);
+        self.mend(leader, fault);
         Some(Failover { duration: now.since(struck_at), unled: now.since(ended) })
     }
 
@@ -163,7 +163,7 @@ impl Trial {
     }
 
     /// Faults of all kinds on all members, whenever the seed says.
-    pub(super) fn storm(&mut self, faults: u32) {
+    pub(super) fn befall(&mut self, faults: u32) {
         for _ in 0..faults {
             let calm = Duration::from_millis(self.random.random_range(0..400));
             self.run_until(self.world.now() + calm);
@@ -174,7 +174,7 @@ impl Trial {
             self.strike(whom, fault);
             let lasting = Duration::from_millis(self.random.random_range(0..400));
             self.run_until(self.world.now() + lasting);
-            self.heal(whom, fault);
+            self.mend(whom, fault);
         }
         self.run_until(self.world.now() + Duration::from_secs(1));
     }
@@ -188,7 +188,7 @@ impl Trial {
         self.note();
     }
 
-    fn heal(&mut self, member: usize, fault: Fault) {
+    fn mend(&mut self, member: usize, fault: Fault) {
         match fault {
             Fault::Killed => self.world.act(self.nodes[member], Seat::start),
             Fault::Paused => self.world.act(self.nodes[member], Seat::resume),
