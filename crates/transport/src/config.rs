@@ -3,7 +3,9 @@ use tautline_units::{ByteCount, Duration};
 
 use crate::error::ConfigError;
 use crate::rate;
-use crate::sender::{planner, protect};
+use crate::sender::planner::kind::Kind;
+use crate::sender::protect;
+use crate::setting::{bytes, check, millis, within};
 use crate::wire::Versions;
 
 /// How a session behaves; every field has a default, units stand in the TOML names.
@@ -59,7 +61,7 @@ pub struct Config {
     /// that a slice larger than its budget does not leave a queue behind.
     pub budget_share: f64,
     /// How packets find their links.
-    pub schedule: planner::Kind,
+    pub schedule: Kind,
     /// Whether a block shall survive the loss of a link, of two where there are four, as far as
     /// the shares allow it; default true.
     pub spread: bool,
@@ -85,7 +87,7 @@ impl Default for Config {
             media_deadline: Duration::from_millis(200),
             command_deadline: Duration::from_millis(250),
             budget_share: 0.9,
-            schedule: planner::Kind::Quantile,
+            schedule: Kind::Quantile,
             spread: true,
             retransmit: true,
             protect: protect::Config::default(),
@@ -121,29 +123,6 @@ impl Config {
     }
 }
 
-pub(crate) fn check(
-    field: &'static str,
-    holds: bool,
-    wrong: impl FnOnce() -> String,
-) -> Result<(), ConfigError> {
-    if holds { Ok(()) } else { Err(ConfigError { field, wrong: wrong() }) }
-}
-
-fn within(field: &'static str, value: Duration, least: u64, most: u64) -> Result<(), ConfigError> {
-    let holds = value >= Duration::from_millis(least) && value <= Duration::from_millis(most);
-    check(field, holds, || format!("{value:?} is not within {least} to {most} ms"))
-}
-
-/// Reads a number of milliseconds, fractions allowed.
-pub(crate) fn millis<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
-    let millis = f64::deserialize(from)?;
-    Duration::try_from_secs_f64(millis / 1e3).map_err(serde::de::Error::custom)
-}
-
-fn bytes<'de, D: serde::Deserializer<'de>>(from: D) -> Result<ByteCount, D::Error> {
-    u64::deserialize(from).map(ByteCount::new)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -159,7 +138,7 @@ mod tests {
                     [rate]\ncontroller = \"fixed\"\ninitial_kbps = 2000";
         let config: Config = toml::from_str(text).unwrap();
         assert_eq!(config.link_timeout, Duration::from_micros(300_500));
-        assert_eq!(config.schedule, planner::Kind::TransmissionEnd);
+        assert_eq!(config.schedule, Kind::TransmissionEnd);
         assert_eq!(config.rate.initial, tautline_units::Bitrate::from_mbps(2));
         assert_eq!(config.protect, protect::Config::default());
         let wrong = toml::from_str::<Config>("ping_intervall_ms = 20").unwrap_err();

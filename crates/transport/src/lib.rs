@@ -78,6 +78,7 @@ mod receiver;
 pub mod sender;
 mod sequence;
 mod session;
+mod setting;
 mod shared;
 pub mod wire;
 

@@ -1,11 +1,11 @@
 //! One link: its route, what is known of it, and what waits to be sent on it.
 
 mod in_flight;
-mod liveness;
-mod loss;
+pub(crate) mod liveness;
+pub(crate) mod loss;
 mod media;
 mod mtu;
-mod on_time;
+pub(crate) mod on_time;
 mod outgoing;
 mod pacing;
 mod probe;

@@ -15,9 +15,9 @@ use serde::Deserialize;
 use tautline_units::{Bitrate, ByteCount, Duration, Instant, Probability};
 pub use two_state::TwoState;
 
-use crate::config::check;
 use crate::error::ConfigError;
-pub use crate::link::Sample;
+pub use crate::link::loss::Sample;
+use crate::setting::{check, kbps};
 
 /// A policy that grants one link's rate.
 pub trait Controller: Debug + Send {
@@ -151,13 +151,5 @@ impl Config {
         check("rate.ceiling_kbps", self.ceiling >= self.initial, || {
             format!("{} is below the initial rate of {}", self.ceiling, self.initial)
         })
-    }
-}
-
-pub(crate) fn kbps<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Bitrate, D::Error> {
-    let kilobits = u64::deserialize(from)?;
-    match kilobits.checked_mul(1_000) {
-        Some(bits) => Ok(Bitrate::from_bps(bits)),
-        None => Err(serde::de::Error::custom("more kbit/s than can be counted")),
     }
 }

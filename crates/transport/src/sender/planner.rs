@@ -6,6 +6,7 @@
 //! [`Schedule`]. docs/transport.md tells what was learned of each.
 
 mod fixed_rate;
+pub(crate) mod kind;
 mod price;
 mod quantile;
 mod rhythm;
@@ -14,17 +15,17 @@ mod shares;
 
 use std::fmt::Debug;
 
-use serde::Deserialize;
 use tautline_units::{Bitrate, ByteCount, Duration, Instant, Probability};
 
 pub use fixed_rate::FixedRate;
+pub use kind::Kind;
 pub use quantile::Quantile;
 pub use schedule::{Block, Schedule};
 
 use super::protect::Plan;
 use crate::config::Config;
 use crate::error::SendError;
-pub use crate::link::OnTimeCurve;
+pub use crate::link::on_time::OnTimeCurve;
 use crate::wire::LinkNumber;
 
 /// A policy that plans media units.
@@ -126,24 +127,6 @@ impl Link {
     pub fn new(rate: Bitrate, owd: Duration) -> Self {
         Self { rate, sustained: rate, owd, ..Self::NONE }
     }
-}
-
-/// The name of a planner.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// [`Quantile`].
-    Quantile,
-    /// [`FixedRate`] by [`Schedule::EarliestDelivery`].
-    EarliestDelivery,
-    /// [`FixedRate`] by [`Schedule::TransmissionEnd`].
-    TransmissionEnd,
-    /// [`FixedRate`] by [`Schedule::RoundRobin`].
-    RoundRobin,
-    /// [`FixedRate`] by [`Schedule::Redundant`].
-    Redundant,
-    /// [`FixedRate`] by [`Schedule::BestLink`].
-    BestLink,
 }
 
 impl Kind {

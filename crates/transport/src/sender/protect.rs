@@ -3,8 +3,8 @@
 use serde::Deserialize;
 use tautline_units::{Bitrate, ByteCount};
 
-use crate::config::check;
 use crate::error::ConfigError;
+use crate::setting::check;
 use crate::wire::Prefix;
 
 /// The coding of media units: at a fixed code rate ([LTE]), or as the schedule `quantile` finds
@@ -31,7 +31,7 @@ pub struct Config {
     pub miss_target: f64,
     /// What `quantile` lets the application send as long as a link is up, however unsure it is to
     /// arrive, so that a bad minute still gives a picture; default 400 kbit/s.
-    #[serde(rename = "floor_kbps", deserialize_with = "crate::rate::kbps")]
+    #[serde(rename = "floor_kbps", deserialize_with = "crate::setting::kbps")]
     pub floor: Bitrate,
 }
 

@@ -1,0 +1,49 @@
+//! How a setting is read from a file and checked.
+
+use serde::Deserialize;
+use tautline_units::{Bitrate, ByteCount, Duration};
+
+use crate::error::ConfigError;
+
+/// Checks that a field holds.
+///
+/// # Errors
+/// [`ConfigError`] that names the field and says what is wrong.
+pub(crate) fn check(
+    field: &'static str,
+    holds: bool,
+    wrong: impl FnOnce() -> String,
+) -> Result<(), ConfigError> {
+    if holds { Ok(()) } else { Err(ConfigError { field, wrong: wrong() }) }
+}
+
+/// Checks that a field lies within `least` to `most` milliseconds.
+pub(crate) fn within(
+    field: &'static str,
+    value: Duration,
+    least: u64,
+    most: u64,
+) -> Result<(), ConfigError> {
+    let holds = value >= Duration::from_millis(least) && value <= Duration::from_millis(most);
+    check(field, holds, || format!("{value:?} is not within {least} to {most} ms"))
+}
+
+/// Reads a number of milliseconds, fractions allowed.
+pub(crate) fn millis<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+    let millis = f64::deserialize(from)?;
+    Duration::try_from_secs_f64(millis / 1e3).map_err(serde::de::Error::custom)
+}
+
+/// Reads a number of bytes.
+pub(crate) fn bytes<'de, D: serde::Deserializer<'de>>(from: D) -> Result<ByteCount, D::Error> {
+    u64::deserialize(from).map(ByteCount::new)
+}
+
+/// Reads a number of kbit/s.
+pub(crate) fn kbps<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Bitrate, D::Error> {
+    let kilobits = u64::deserialize(from)?;
+    match kilobits.checked_mul(1_000) {
+        Some(bits) => Ok(Bitrate::from_bps(bits)),
+        None => Err(serde::de::Error::custom("more kbit/s than can be counted")),
+    }
+}
