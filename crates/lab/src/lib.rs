@@ -28,7 +28,7 @@
 //! `cargo test -p tautline-lab` runs it quickly with all others; it needs no test of its own.
 //!
 //! ```
-//! use tautline_lab::experiment::{Outcome, Row, Run, Table, Verdict};
+//! use tautline_lab::experiment::{Findings, Outcome, Row, Run, Table, Verdict};
 //! use tautline_lab::plot::{Axis, Plot, Series};
 //!
 //! fn squares(run: &Run<'_>) -> anyhow::Result<Outcome> {
@@ -41,10 +41,11 @@
 //!     let plot = Plot::new("squares", "Squares", Axis::linear("side, m"), Axis::linear("area, m²"))
 //!         .with(Series::marked("squares", points.clone()));
 //!     let row = Row::new("area of side 3", "m²", points[3].1).published(9.0).within(0.01);
-//!     Ok(Outcome { tables: vec![table], plots: vec![plot], rows: vec![row], notes: vec![] })
+//!     let (tables, plots, rows) = (vec![table], vec![plot], vec![row]);
+//!     Ok(Outcome::Measured(Findings { tables, plots, rows, notes: vec![] }))
 //! }
-//! let outcome = squares(&Run::silent(true, 1))?;
-//! assert_eq!(outcome.rows[0].verdict(), Verdict::Within);
+//! let Outcome::Measured(found) = squares(&Run::silent(true, 1))? else { unreachable!() };
+//! assert_eq!(found.rows[0].verdict(), Verdict::Within);
 //! # Ok::<(), anyhow::Error>(())
 //! ```
 #![forbid(unsafe_code)]

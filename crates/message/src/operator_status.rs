@@ -122,6 +122,6 @@ const KIND: Kind = Kind {
     name: "operator status",
     identifier: Some(wire_operator::OPERATOR_STATUS_IDENTIFIER),
     bytes_max: 64 * 1024,
-    tables_max: 65,
+    tables_max: 128,
     depth_max: 2,
 };
