@@ -79,7 +79,7 @@ test('the counters of both ends are shown, and printed by status', async () => {
   await page.locator('#counts > summary').click();
   const { code, out } = await tautline('status', demo.address.slice('http://'.length));
   assert.equal(code, 0);
-  assert.match(out, /^tautline operator operator-1 of car-1\n\nthis end\n[^]*\nthe vehicle's end\n[^]*media +out: offered \d/);
+  assert.match(out, /^tautline operator operator-1 of car-1\n\nthis end\n[^]*\nthe vehicle's end\n[^]*\nvideo +out: offered \d/);
 });
 
 test('a probe tries packet sizes and gives the former ones back', async () => {

@@ -42,7 +42,7 @@ fn has(line: &str, token: &str) -> bool {
         let before = line[..at].chars().next_back();
         let after = line[at + token.len()..].chars().next();
         let joins = |c: Option<char>| c.is_some_and(is_name);
-        !(joins(before) && token.starts_with(is_name)) && !joins(after)
+        !(joins(after) || joins(before) && token.starts_with(is_name))
     })
 }
 

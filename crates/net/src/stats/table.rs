@@ -131,7 +131,7 @@ fn write_channel(channel: &ChannelStats, f: &mut fmt::Formatter<'_>) -> fmt::Res
     ];
     writeln!(
         f,
-        "{:<8} out: offered {}, accepted {}, refused {}{reported}",
+        "{:<14} out: offered {}, accepted {}, refused {}{reported}",
         printable(&channel.name),
         units.offered,
         units.accepted,
@@ -142,7 +142,7 @@ fn write_channel(channel: &ChannelStats, f: &mut fmt::Formatter<'_>) -> fmt::Res
         .map_or(String::new(), |share| format!("; late or lost in 10 s {:.2} %", share * 100.0));
     writeln!(
         f,
-        "         in:  heard of {}, delivered {} ({} repaired), lost {}, superseded {}{share}",
+        "               in:  heard of {}, delivered {} ({} repaired), lost {}, superseded {}{share}",
         units.heard,
         units.delivered,
         units.repaired,

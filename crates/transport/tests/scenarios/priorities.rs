@@ -53,7 +53,7 @@ impl Application for Loaded {
         }
         for flow in &mut self.flows {
             while flow.at <= at.local() {
-                flow.at = flow.at + flow.interval;
+                flow.at += flow.interval;
                 let (number, unit) = (flow.opened.number, vec![7; flow.bytes]);
                 // What is refused does not come, and that is counted.
                 let _ = session.send(number, &unit, Duration::from_millis(250), at.local());
