@@ -42,6 +42,8 @@ export const PACKETS = [
 export const SENT_UNITS = [
   { name: 'offered', label: 'offered', hint: 'Handed over for sending', always: true },
   { name: 'accepted', label: 'accepted', hint: 'Accepted for sending', always: true },
+  { name: 'displaced', label: 'displaced', hint: 'Accepted, and displaced by a newer one before any of it left' },
+  { name: 'expired', label: 'expired', hint: 'Accepted, and given up at its deadline before all of it had left' },
   { name: 'refusedNoLink', label: 'refused: no link', hint: 'No session, or no link up' },
   { name: 'refusedInvalid', label: 'refused: invalid', hint: 'Too large, or without a sensible deadline' },
   { name: 'refusedCongested', label: 'refused: congested', hint: 'Queues full, or no link in time' },

@@ -122,6 +122,10 @@ fn write_channel(channel: &ChannelStats, f: &mut fmt::Formatter<'_>) -> fmt::Res
         ("invalid", units.refused_invalid),
         ("congested", units.refused_congested),
     ];
+    let unsent = match (units.displaced, units.expired) {
+        (0, 0) => String::new(),
+        (displaced, expired) => format!(", displaced {displaced}, expired {expired}"),
+    };
     let lost = [
         ("missing", units.missing),
         ("incomplete", units.incomplete),
@@ -131,7 +135,7 @@ fn write_channel(channel: &ChannelStats, f: &mut fmt::Formatter<'_>) -> fmt::Res
     ];
     writeln!(
         f,
-        "{:<14} out: offered {}, accepted {}, refused {}{reported}",
+        "{:<14} out: offered {}, accepted {}, refused {}{unsent}{reported}",
         printable(&channel.name),
         units.offered,
         units.accepted,
@@ -262,7 +266,7 @@ pub(super) mod tests {
             channel: 1,
             name: "media".to_owned(),
             late_or_lost: Some(0.008),
-            units: UnitCounts { reported_delivered: 12, ..units },
+            units: UnitCounts { displaced: 2, reported_delivered: 12, ..units },
         };
         let value = |name: &str, number, unit: &str, total| Value {
             name: name.to_owned(),
