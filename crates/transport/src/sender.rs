@@ -23,7 +23,7 @@ use crate::event::{Event, Timer, UnitNumber};
 use crate::link::{Entry, Link, Settled};
 use crate::links::Links;
 use crate::shared::Shared;
-use crate::wire::{Acknowledgement, Coded, DeliveryReport, LinkNumber, SYMBOL_AROUND_BYTES};
+use crate::wire::{Acknowledgement, Coded, DeliveryReport, SYMBOL_AROUND_BYTES};
 use announcer::Announcer;
 use budget::Budget;
 use lanes::{BESIDE_COMMANDS, COPIES_RATE, Lanes};
@@ -53,6 +53,8 @@ pub(crate) struct Sender {
     told: (u64, u64),
     /// The time that the last media unit was given.
     media_span: Duration,
+    /// What the planner saw of the links last.
+    views: Vec<planner::Link>,
     assignment: Vec<Option<usize>>,
     plaintext: Vec<u8>,
 }
@@ -74,6 +76,7 @@ impl Sender {
             next_media: 0,
             told: (0, 0),
             media_span: config.media_deadline,
+            views: Vec::new(),
             assignment: Vec::new(),
             plaintext: Vec::new(),
         }
@@ -263,10 +266,10 @@ impl Sender {
         self.budget_stale = true;
         self.media_span = deadline.since(now);
         let places = links.carrier_places();
-        let views = self.views(links, config, now);
+        self.view(links, config, now);
         let unit = Unit { bytes: ByteCount::of(unit), deadline };
-        let Self { planner, assignment, .. } = self;
-        let planned = planner.plan(&unit, &views[..places.get().len()], now);
+        let Self { planner, views, assignment, .. } = self;
+        let planned = planner.plan(&unit, views, now);
         let planned = planned.map(|plan| {
             let UnitPlan { packets, assignment: chosen } = plan;
             assignment.clear();
@@ -282,33 +285,26 @@ impl Sender {
         planned
     }
 
-    /// Returns what the planner sees of the links that may carry media, in order of their numbers.
-    fn views(
-        &self,
-        links: &Links,
-        config: &Config,
-        now: Instant,
-    ) -> [planner::Link; LinkNumber::COUNT] {
+    /// Notes what the planner sees of the links that may carry media, in order of their numbers.
+    fn view(&mut self, links: &Links, config: &Config, now: Instant) {
         let clock = links.clock(now);
         let datagram_bytes = ByteCount::new(datagram_bytes_max(links, config) as u64);
-        let mut views = [planner::Link::NONE; LinkNumber::COUNT];
-        for (view, link) in views.iter_mut().zip(links.carriers()) {
-            *view = planner::Link {
-                number: link.number(),
-                free_at: link.free_at(now),
-                rate: link.rate(),
-                sustained: link.budget(self.media_span),
-                owd: link.owd_out_or_guess(clock),
-                queued: link.queued(),
-                in_flight: link.bytes_in_flight(),
-                window: link.window(),
-                on_time: link.on_time(config, now),
-                loss: link.chance_loss(),
-                media_at: link.media_at(),
-                datagram_bytes,
-            };
-        }
-        views
+        let media_span = self.media_span;
+        self.views.clear();
+        self.views.extend(links.carriers().map(|link| planner::Link {
+            number: link.number(),
+            free_at: link.free_at(now),
+            rate: link.rate(),
+            sustained: link.budget(media_span),
+            owd: link.owd_out_or_guess(clock),
+            queued: link.queued(),
+            in_flight: link.bytes_in_flight(),
+            window: link.window(),
+            on_time: link.on_time(config, now),
+            loss: link.chance_loss(),
+            media_at: link.media_at(),
+            datagram_bytes,
+        }));
     }
 
     /// Codes the unit and gives each packet to the link that was chosen.
@@ -487,8 +483,8 @@ impl Sender {
             return;
         }
         (self.budget_stale, self.budget_at) = (false, now);
-        let views = self.views(links, &shared.config, now);
-        let media = self.planner.budget(&views[..links.carriers().count()], now);
+        self.view(links, &shared.config, now);
+        let media = self.planner.budget(&self.views, now);
         if let Some(media) = self.budget.update(media) {
             shared.event(Event::Budget { media });
         }
