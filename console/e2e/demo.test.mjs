@@ -19,7 +19,7 @@ const PICTURES_PER_SECOND = process.env.PICTURES_PER_SECOND ?? '30';
 // takes twice as long has changed, not only met a busy machine.
 const LATENCY_P50_MAX = 250; // 66 to 118
 const LATENCY_P95_MAX = 1_000; // 148 to 492, the first seconds after loading among them
-const FREEZE_MAX = 250; // 67 to 123
+const FREEZE_MAX = 400; // 67 to 208: either some 70, or what a slice lost in the cut holds back until its deadline
 // 300 of silence, to which a machine adds 25 at the most: of that, four times.
 const BRAKE_MAX = 400; // 255 to 325
 /** Longer without an animation frame, and the page has not run: that is the machine's, not the links'. */
