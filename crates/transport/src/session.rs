@@ -53,6 +53,8 @@ pub struct Session {
     handshake: Handshake,
     active: Option<Box<Active>>,
     timers: Timers,
+    /// True while a part may want to be called at another time than the table has.
+    timers_stale: bool,
     /// The packets of the datagram that is opened or written.
     plaintext: Vec<u8>,
     now: Instant,
@@ -136,10 +138,9 @@ impl Session {
     }
 
     fn new(config: Config, handshake: Handshake, now: Instant) -> Self {
-        let mut timers = Timers::new();
-        timers.set(Owner::Handshake, handshake.next_timeout());
         let (shared, plaintext) = (Shared::new(config), Vec::new());
-        Self { shared, handshake, active: None, timers, plaintext, now }
+        let (timers, timers_stale) = (Timers::new(), true);
+        Self { shared, handshake, active: None, timers, timers_stale, plaintext, now }
     }
 }
 
@@ -158,7 +159,7 @@ impl Session {
         let opened = self.shared.channels.get(number);
         if let Some((active, channel)) = self.active.as_mut().zip(opened) {
             active.sender.announce(channel);
-            active.arm_sender(&mut self.timers, &self.shared.config);
+            self.timers_stale = true;
         }
         Ok(())
     }
@@ -180,9 +181,8 @@ impl Session {
         let sent = match self.active.as_deref_mut() {
             Some(active) => {
                 let Active { sender, links, .. } = active;
-                let sent = sender.send(channel, unit, deadline, links, &mut self.shared, self.now);
-                active.arm_sender(&mut self.timers, &self.shared.config);
-                sent
+                self.timers_stale = true;
+                sender.send(channel, unit, deadline, links, &mut self.shared, self.now)
             }
             None => Err(SendError::NotEstablished),
         };
@@ -222,7 +222,7 @@ impl Session {
         if let Err(what) = outcome {
             self.shared.counters.discard(what);
         }
-        self.arm();
+        self.timers_stale = true;
     }
 
     /// Takes the kernel's word that a datagram of `length` is too large for the way to `route`.
@@ -234,12 +234,15 @@ impl Session {
         for link in active.links.iter_mut().filter(|link| link.route() == route) {
             link.on_too_large(length.get() as usize, self.now);
         }
+        self.timers_stale = true;
     }
 
     /// Does what time demands: deadlines, silence, reports. Poll for datagrams and events next.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.now = self.now.max(now);
         let now = self.now;
+        self.arm();
+        self.timers_stale = true;
         let Some(active) = &mut self.active else { return };
         active.handle_timeout(&self.timers, &mut self.shared, now);
         if now.since(active.heard_at) > CALL_ANEW_AFTER {
@@ -247,7 +250,6 @@ impl Session {
             // until a new one is confirmed.
             self.handshake.call_anew(Some(active.present()), now);
         }
-        self.arm();
     }
 
     /// Sets the largest datagram that `link` may carry from us: 150 to 1500 bytes, held within.
@@ -259,6 +261,7 @@ impl Session {
         let Some(place) = active.links.place(link) else { return false };
         let most = most.get().clamp(150, 1_500) as usize;
         active.links[place].set_datagram_bytes_max(most, self.now);
+        self.timers_stale = true;
         true
     }
 }
@@ -271,23 +274,24 @@ impl Session {
     pub fn poll_transmit(&mut self, buffer: &mut Vec<u8>, now: Instant) -> Option<Route> {
         self.now = self.now.max(now);
         let now = self.now;
-        let Self { handshake, active, timers, plaintext, shared, .. } = self;
+        let Self { handshake, active, plaintext, shared, .. } = self;
         let route = match handshake.poll_transmit(now) {
             Some((route, datagram)) => {
-                timers.set(Owner::Handshake, handshake.next_timeout());
                 buffer.clear();
                 buffer.extend_from_slice(&datagram);
                 Some(route)
             }
-            None => {
-                let active = active.as_mut()?;
-                let route = active.poll_transmit(plaintext, buffer, shared, now);
-                active.arm_sender(timers, &shared.config);
-                route
-            }
+            None => match active {
+                Some(active) => active.poll_transmit(plaintext, buffer, shared, now),
+                None => None,
+            },
         };
-        if route.is_some() {
-            self.shared.counters.datagrams_sent += 1;
+        match route {
+            Some(_) => {
+                self.timers_stale = true;
+                self.shared.counters.datagrams_sent += 1;
+            }
+            None => self.arm(),
         }
         route
     }
@@ -301,16 +305,26 @@ impl Session {
     ///
     /// May lie in the past: then it is due now. `None` while there is nothing to wait for.
     pub fn poll_timeout(&self) -> Option<(Instant, Timer)> {
+        if self.timers_stale {
+            return self.timers_anew().first();
+        }
         debug_assert_eq!(self.timers, self.timers_anew(), "who changes says so");
         self.timers.first()
     }
 
-    /// Asks every part that may have changed when it next wants to be called.
+    /// Brings the table of timers up to date: every part that may have changed is asked when it next
+    /// wants to be called. Once for all that came in and went out, not once a datagram.
     fn arm(&mut self) {
+        if !std::mem::replace(&mut self.timers_stale, false) {
+            return;
+        }
         self.timers.set(Owner::Handshake, self.handshake.next_timeout());
-        if let Some(active) = &mut self.active {
-            self.timers.set(Owner::Receiver, active.receiver.next_timeout());
-            active.arm_sender(&mut self.timers, &self.shared.config);
+        if let Some(Active { links, receiver, sender, .. }) = self.active.as_deref_mut() {
+            self.timers.set(Owner::Receiver, receiver.next_timeout());
+            self.timers.set(Owner::Sender, sender.next_timeout());
+            for (place, due) in links.take_timeouts(&self.shared.config) {
+                self.timers.set(Owner::Link(place), Some(due));
+            }
         }
     }
 
@@ -449,7 +463,7 @@ impl Session {
             }
         }
         self.active = Some(Box::new(active));
-        self.timers = Timers::new();
+        (self.timers, self.timers_stale) = (Timers::new(), true);
         self.shared.counters.handshakes += 1;
         self.shared.event(Event::Established);
     }
@@ -660,14 +674,6 @@ impl Active {
         }
         sender.handle_timeout(links, shared, now);
         sender.settle(links, shared, now);
-    }
-
-    /// Asks the sender, and the links that may have changed, when they next want to be called.
-    fn arm_sender(&mut self, timers: &mut Timers, config: &Config) {
-        timers.set(Owner::Sender, self.sender.next_timeout());
-        for (place, due) in self.links.take_timeouts(config) {
-            timers.set(Owner::Link(place), Some(due));
-        }
     }
 }
 
