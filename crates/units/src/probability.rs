@@ -10,6 +10,7 @@ impl Probability {
     pub const ONE: Self = Self(1.0);
 
     /// Returns the probability `value`, or `None` outside 0 to 1.
+    #[inline]
     pub fn new(value: f64) -> Option<Self> {
         (0.0..=1.0).contains(&value).then_some(Self(value))
     }

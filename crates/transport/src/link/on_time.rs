@@ -19,6 +19,8 @@ struct Cell {
     /// Packets in time, and packets in all, old ones fading.
     kept: f64,
     all: f64,
+    /// Of all the share in time.
+    share: Probability,
 }
 
 /// Circumstances in which a packet is given to a link.
@@ -48,10 +50,7 @@ impl OnTimeCurve {
 
 impl OnTime {
     pub(crate) fn new() -> Self {
-        let mut cells = [Cell { kept: 0.0, all: PRIOR }; CELLS];
-        for (at, cell) in cells.iter_mut().enumerate() {
-            cell.kept = PRIOR * expected(at);
-        }
+        let cells = std::array::from_fn(|at| Cell::new(PRIOR * expected(at), PRIOR));
         Self { cells, failed_at: None, loss: 0.0 }
     }
 
@@ -70,11 +69,8 @@ impl OnTime {
     /// `unheard_for`.
     pub(crate) fn curve(&self, unheard_for: Duration, now: Instant) -> OnTimeCurve {
         let first = self.cell(step(unheard_for, &UNHEARD), 0, now);
-        let probability = |spare: usize| {
-            let cell = &self.cells[first + spare * (CALM.len() + 1)];
-            Probability::new(cell.kept / cell.all).unwrap_or(Probability::ONE)
-        };
-        OnTimeCurve { by_spare: std::array::from_fn(probability) }
+        let share = |spare: usize| self.cells[first + spare * (CALM.len() + 1)].share;
+        OnTimeCurve { by_spare: std::array::from_fn(share) }
     }
 
     /// Returns the probability that a packet is lost by chance, whatever the others do.
@@ -91,11 +87,16 @@ impl OnTime {
     pub(crate) fn observe(&mut self, standing: u8, in_time: bool, now: Instant) {
         let cell = &mut self.cells[usize::from(standing) % CELLS];
         let fade = 1.0 - 1.0 / MEMORY;
-        cell.kept = cell.kept * fade + f64::from(u8::from(in_time));
-        cell.all = cell.all * fade + 1.0;
+        *cell = Cell::new(cell.kept * fade + f64::from(u8::from(in_time)), cell.all * fade + 1.0);
         if !in_time {
             self.failed_at = Some(now);
         }
+    }
+}
+
+impl Cell {
+    fn new(kept: f64, all: f64) -> Self {
+        Self { kept, all, share: Probability::new(kept / all).unwrap_or(Probability::ONE) }
     }
 }
 

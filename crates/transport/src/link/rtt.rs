@@ -34,6 +34,8 @@ struct Smooth {
 #[derive(Debug, Clone, Default)]
 struct Floor {
     slots: VecDeque<(u64, Duration)>,
+    /// The least of all slots.
+    least: Option<Duration>,
 }
 
 impl Rtt {
@@ -91,7 +93,7 @@ impl Rtt {
     }
 
     pub(crate) fn rtt_min(&self) -> Option<Duration> {
-        self.rtt_floor.least()
+        self.rtt_floor.least
     }
 
     /// Returns how long the latest ping or its pong waited in queues: its RTT less the least.
@@ -152,10 +154,7 @@ impl Floor {
         while self.slots.front().is_some_and(|(at, _)| at + FLOOR_SECONDS <= second) {
             self.slots.pop_front();
         }
-    }
-
-    fn least(&self) -> Option<Duration> {
-        self.slots.iter().map(|(_, least)| *least).min()
+        self.least = self.slots.iter().map(|(_, least)| *least).min();
     }
 }
 
