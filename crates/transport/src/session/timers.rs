@@ -5,10 +5,12 @@ use crate::wire::LinkNumber;
 
 /// A table of when each part of a session next wants to be called, and why.
 ///
-/// A part says so whenever that may have changed; the table gives the earliest. Fixed: 450 bytes.
+/// A part says so whenever that may have changed; the table gives the earliest. Fixed: 460 bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Timers {
     due: [Option<(Instant, Timer)>; OWNERS],
+    /// How many of these any owner has had yet.
+    used: usize,
 }
 
 /// A part of a session that wants to be called.
@@ -23,12 +25,13 @@ pub(super) enum Owner {
 
 impl Timers {
     pub(super) fn new() -> Self {
-        Self { due: [None; OWNERS] }
+        Self { due: [None; OWNERS], used: 0 }
     }
 
     /// Takes when `owner` next wants to be called; `None` if it does not.
     pub(super) fn set(&mut self, owner: Owner, due: Option<(Instant, Timer)>) {
         self.due[owner.slot()] = due;
+        self.used = self.used.max(owner.slot() + 1);
     }
 
     /// Returns whether the time has come for which `owner` asked.
@@ -38,7 +41,7 @@ impl Timers {
 
     /// Gives the earliest of all.
     pub(super) fn first(&self) -> Option<(Instant, Timer)> {
-        self.due.iter().flatten().min().copied()
+        self.due[..self.used].iter().flatten().min().copied()
     }
 }
 
