@@ -11,7 +11,8 @@ pub(crate) fn keys(papers: &str) -> BTreeSet<String> {
     first_cells.flat_map(cited).collect()
 }
 
-/// Names docs that begin with "Is", and keys of sources that docs/papers.md does not have.
+/// Names docs that begin with "Is", docs of functions that do not begin with a verb, and keys of
+/// sources that docs/papers.md does not have.
 pub(crate) fn faults(source: &Source, keys: &BTreeSet<String>) -> Vec<String> {
     let comments = match source.language {
         Language::Rust => source.comments(),
@@ -20,11 +21,14 @@ pub(crate) fn faults(source: &Source, keys: &BTreeSet<String>) -> Vec<String> {
         }
         Language::Other => return Vec::new(),
     };
+    let code = if source.language == Language::Rust { source.code() } else { Vec::new() };
     let mut faults = Vec::new();
     let mut was_doc = false;
     for (index, comment) in comments.iter().enumerate() {
         let doc = doc(comment);
-        if !was_doc && doc.is_some_and(begins_with_is) {
+        let needs_verb = || is_outer(comment) && code.get(index..).is_some_and(is_function);
+        let is_wrong = |doc| begins_with_is(doc) || (needs_verb() && !begins_with_verb(doc));
+        if !was_doc && doc.is_some_and(is_wrong) {
             let rule = "docs begin with a noun phrase (a type, a field) or a verb (a function)";
             faults.push(fault(source, index + 1, rule));
         }
@@ -47,9 +51,41 @@ fn doc(line: &str) -> Option<&str> {
     rust.or_else(|| line.strip_prefix("/**")).map(str::trim_start)
 }
 
+/// Returns whether a line of docs is about the item below it.
+fn is_outer(line: &str) -> bool {
+    line.trim_start().starts_with("///")
+}
+
 fn begins_with_is(doc: &str) -> bool {
     doc.split_whitespace().next() == Some("Is")
 }
+
+/// Returns whether docs begin as a function's do: "Returns ..", or with a section such as "# Safety".
+fn begins_with_verb(doc: &str) -> bool {
+    let first = doc.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
+    let is_verb = first.len() > 2 && first.ends_with('s') && !NO_VERBS.contains(&first);
+    doc.starts_with("# ") || (is_verb && first.starts_with(char::is_uppercase))
+}
+
+/// Words that end as verbs of the third person do, and are none.
+const NO_VERBS: [&str; 4] = ["Always", "Its", "Rows", "This"];
+
+/// Returns whether the first code in `lines` is a function; a test's name says what it shows.
+fn is_function(lines: &[String]) -> bool {
+    let mut lines = lines.iter().map(|line| line.trim()).filter(|line| !line.is_empty());
+    let is_attribute = |line: &&str| line.starts_with("#[");
+    let attributes = lines.clone().take_while(is_attribute);
+    if attributes.clone().any(|line| line.contains("test")) {
+        return false;
+    }
+    lines.nth(attributes.count()).is_some_and(|item| {
+        let mut words = item.split_whitespace();
+        words.find(|word| !BEFORE_FN.contains(word)) == Some("fn")
+    })
+}
+
+/// What may stand before `fn`.
+const BEFORE_FN: [&str; 6] = ["pub", "pub(crate)", "pub(super)", "const", "async", "unsafe"];
 
 /// Returns what a line of TypeScript says beside code.
 fn comment_of(line: &str) -> &str {
@@ -88,6 +124,18 @@ mod tests {
         let lines: Vec<&str> = found.iter().filter_map(|fault| fault.split(':').nth(1)).collect();
         assert_eq!(lines, ["1", "3"], "{found:?}");
         assert_eq!(faults_of("console/src/clock.ts", "/** Is a clock. */\n").len(), 1);
+    }
+
+    #[test]
+    fn docs_of_functions_begin_with_a_verb() {
+        let bad = "/// The number.\npub(crate) const fn get() {}\n/// Whether it is.\n#[inline]\n\
+                   fn is() {}\n/// As a block.\nasync fn of() {}\n";
+        let found = faults_of("crates/fec/src/block.rs", bad);
+        let lines: Vec<&str> = found.iter().filter_map(|fault| fault.split(':').nth(1)).collect();
+        assert_eq!(lines, ["1", "3", "6"], "{found:?}");
+        let right = "/// Returns it,\n/// whole.\nfn a() {}\n/// # Safety\nunsafe fn b() {}\n\
+                     /// The reason.\n#[test]\nfn c() {}\n/// A block.\nstruct D;\n";
+        assert!(faults_of("crates/fec/src/block.rs", right).is_empty());
     }
 
     #[test]

@@ -139,7 +139,7 @@ impl Series {
         Self::new(label, points, Form::Points)
     }
 
-    /// Steps: level from each point to the next, as distribution functions are.
+    /// Draws steps: level from each point to the next, as distribution functions are.
     pub fn steps(label: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
         Self::new(label, points, Form::Steps)
     }
@@ -149,7 +149,8 @@ impl Series {
         Self::new(label, points, Form::Bars)
     }
 
-    /// Level blocks, each from one x to another at a y: when something lasts. Half a unit of y high.
+    /// Draws level blocks, half a unit of y high, each from one x to another at a y: when something
+    /// lasts.
     pub fn spans(
         label: impl Into<String>,
         spans: impl IntoIterator<Item = (f64, f64, f64)>,

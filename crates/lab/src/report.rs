@@ -168,7 +168,7 @@ fn look(origin: &Origin) -> Option<&'static str> {
     }
 }
 
-/// Rows that are not judged have no columns for tolerance and verdict.
+/// Writes a table of rows; those that are not judged have no columns for tolerance and verdict.
 fn rows(html: &mut String, rows: &[Row], is_judged: bool) {
     let any = |has: fn(&Row) -> bool| rows.iter().any(has);
     let (reference, note) = (any(|row| row.reference.is_some()), any(|row| !row.note.is_empty()));

@@ -33,7 +33,7 @@ const SKIPPED: Experiment = Experiment {
     run: |_| Ok(Outcome::skipped("no <modem> is here", "Buy one.")),
 };
 
-/// A row that is out of its tolerance, whoever judges it.
+/// Returns a row that is out of its tolerance, whoever judges it.
 fn findings() -> Findings {
     let mut table = Table::new("delay", ["case", "delay_ms"]);
     table.push(["only".into(), 20.0.into()]);

@@ -13,7 +13,7 @@ fn main() {
     divan::main();
 }
 
-/// The 160 kB copied once: what no codec can beat.
+/// Copies the 160 kB once: the least that any codec does.
 #[divan::bench]
 fn memcpy(bencher: Bencher<'_, '_>) {
     let source = cloud().data;
@@ -23,7 +23,7 @@ fn memcpy(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// Bulk bytes to a finished message.
+/// Makes a finished message of bulk bytes.
 #[divan::bench]
 fn encode_flatbuffers_records(bencher: Bencher<'_, '_>) {
     let (cloud, mut builder) = (cloud(), Builder::new());
@@ -41,7 +41,7 @@ fn encode_flatbuffers_points(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// A message to points, verified and checked.
+/// Reads points from a message, verified and checked.
 #[divan::bench]
 fn decode_flatbuffers_points(bencher: Bencher<'_, '_>) {
     let (message, mut target, mut reader) = (cloud().encode(), points(), Reader::new());
@@ -52,7 +52,7 @@ fn decode_flatbuffers_points(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// The same by a reader that knows the sensor.
+/// Reads points by a reader that knows the sensor.
 #[divan::bench]
 fn read_flatbuffers(bencher: Bencher<'_, '_>) {
     let (message, mut reader) = (cloud().encode(), Reader::new());
@@ -62,7 +62,7 @@ fn read_flatbuffers(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// A message verified and checked, its data left where they are.
+/// Verifies and checks a message, its data left where they are.
 #[divan::bench]
 fn view_flatbuffers(bencher: Bencher<'_, '_>) {
     let message = cloud().encode();
@@ -85,7 +85,7 @@ fn encode_protobuf_points(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// A message of one sub-message a point to points.
+/// Reads points from a message of one sub-message a point.
 #[divan::bench]
 fn decode_protobuf_points(bencher: Bencher<'_, '_>) {
     let points_in = points().into_iter().map(ProtobufPoint::from).collect();
@@ -139,7 +139,8 @@ fn cloud() -> PointCloud {
     cloud
 }
 
-/// One turn of a lidar in a yard: no number is zero, which Protocol Buffers would leave out.
+/// Returns one turn of a lidar in a yard: no number is zero, which Protocol Buffers would leave
+/// out.
 fn points() -> Vec<Point> {
     (0..POINT_COUNT)
         .map(|index| {

@@ -86,8 +86,8 @@ impl PointCloud {
         builder.bulk.message()
     }
 
-    /// As [`encode_into`](Self::encode_into), with `points` in the place of the cloud's own layout
-    /// and data.
+    /// Encodes as [`encode_into`](Self::encode_into) does, with `points` in the place of the
+    /// cloud's own layout and data.
     ///
     /// Spares the copy from points to data: one pass over the points, near a memcpy.
     pub fn encode_points_into<'b, R: Record>(
@@ -130,7 +130,7 @@ pub struct Pose {
 }
 
 impl Default for Pose {
-    /// At the frame's origin, not turned.
+    /// Returns the frame's origin, not turned.
     fn default() -> Self {
         Self { position: [0.0; 3], orientation: [0.0, 0.0, 0.0, 1.0] }
     }

@@ -71,7 +71,7 @@ impl VideoFeedback {
 }
 
 impl Default for VideoFeedback {
-    /// Nothing has come and nothing is asked for: every picture is coded.
+    /// Makes nothing has come and nothing is asked for: every picture is coded.
     fn default() -> Self {
         Self { strips: Default::default(), keyframe_strips: 0, picture_interval: 1 }
     }

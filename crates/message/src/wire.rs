@@ -88,7 +88,7 @@ pub(crate) fn number(field: &'static str, value: f32, min: f32, max: f32) -> Res
     Err(Error::OutOfRange { field, value, min, max })
 }
 
-/// As [`number`], of a whole number.
+/// Checks a whole number as [`number`] does.
 pub(crate) fn within(field: &'static str, value: u16, min: u16, max: u16) -> Result<u16, Error> {
     if (min..=max).contains(&value) {
         return Ok(value);
@@ -97,7 +97,7 @@ pub(crate) fn within(field: &'static str, value: u16, min: u16, max: u16) -> Res
     Err(Error::OutOfRange { field, value, min, max })
 }
 
-/// As [`number`], in double precision.
+/// Checks a number of double precision as [`number`] does.
 pub(crate) fn number_f64(
     field: &'static str,
     value: f64,

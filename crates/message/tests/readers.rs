@@ -47,7 +47,7 @@ fn every_schema_in_binary_says_that_it_is_one() {
     }
 }
 
-/// A folder with a command, telemetry and a cloud.
+/// Returns a folder with a command, telemetry and a cloud.
 fn messages() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let command = Command {

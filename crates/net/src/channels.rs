@@ -47,7 +47,7 @@ pub fn open(session: &mut Session) -> Result<(), OpenError> {
     all().into_iter().try_for_each(|channel| session.open(channel))
 }
 
-/// Every channel of ours, in order of their numbers.
+/// Returns every channel of ours, in order of their numbers.
 ///
 /// The caps are several times what each sends: they bound a fault, not the daily run.
 pub fn all() -> [Channel; 7] {

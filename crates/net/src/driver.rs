@@ -44,7 +44,7 @@ pub struct Drops {
 }
 
 impl Drops {
-    /// Every counter with its name.
+    /// Returns every counter with its name.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
         [
             ("loop: no session", self.no_session),
@@ -111,12 +111,12 @@ impl Driver {
         Ok(Self { handle: Handle { inputs, waker }, locals: addresses, thread: Some(thread) })
     }
 
-    /// A way to speak to the loop.
+    /// Returns a handle, by which other threads speak to the loop.
     pub fn handle(&self) -> Handle {
         self.handle.clone()
     }
 
-    /// The local addresses of the sockets, in order, as they were opened first.
+    /// Returns the local addresses of the sockets, in order, as they were opened first.
     pub fn local_addresses(&self) -> &[SocketAddr] {
         &self.locals
     }
@@ -227,7 +227,7 @@ impl EventLoop {
         }
     }
 
-    /// When the loop must turn again, if nothing wakes it before.
+    /// Returns when the loop must turn again, if nothing wakes it before.
     fn due(&self, more: bool, now: Instant) -> Instant {
         if more {
             return now;

@@ -149,7 +149,8 @@ mod tests {
 
     const ALL: [usize; 6] = [0, 1, 2, 3, 4, 5];
 
-    /// Everything that waits for the page: the picture of each hello, and each slice's strip.
+    /// Returns everything that waits for the page: the picture of each hello, and each slice's
+    /// strip.
     fn taken(page: &mut mpsc::Receiver<Bytes>) -> Vec<Message> {
         std::iter::from_fn(|| page.try_recv().ok()).map(|bytes| Message::read(&bytes)).collect()
     }

@@ -71,7 +71,7 @@ impl Config {
         Ok(self.transport.validate()?)
     }
 
-    /// The switchboard's key.
+    /// Returns the switchboard's key.
     ///
     /// # Errors
     /// One line that says that it is missing or malformed.

@@ -81,8 +81,8 @@ pub struct SliceHead {
 }
 
 impl Hub {
-    /// A hub nobody looks at yet, of `vehicle`'s pictures. Requests of the browser go to `requests`;
-    /// `unix_micros` reads the operator's clock.
+    /// Makes a hub nobody looks at yet, of `vehicle`'s pictures. Requests of the browser go to
+    /// `requests`; `unix_micros` reads the operator's clock.
     pub fn new(
         vehicle: &str,
         requests: mpsc::Sender<Request>,
@@ -118,7 +118,7 @@ impl Hub {
         *lock(&self.metrics) = text;
     }
 
-    /// The text that `/metrics` shows.
+    /// Returns the text that `/metrics` shows.
     pub fn metrics(&self) -> String {
         lock(&self.metrics).clone()
     }
@@ -157,7 +157,7 @@ impl Hub {
         self.show(kind::SNAPSHOT, bytes);
     }
 
-    /// What the browser asks of the encoders; its keyframe requests are given once.
+    /// Returns what the browser asks of the encoders; its keyframe requests are given once.
     pub fn take_feedback(&self) -> VideoFeedback {
         let mut feedback = lock(&self.feedback);
         let taken = *feedback;
@@ -306,8 +306,8 @@ async fn upgrade(
         .on_upgrade(|socket| converse(socket, hub))
 }
 
-/// Only the console's own page may speak to the operator: a browser sends any page's requests, and
-/// tells by `Origin` whose they are. What is no browser sends none.
+/// Returns whether a request comes from the console's own page, which alone may speak to the
+/// operator: a browser names in `Origin` the page that asks. What is no browser sends none.
 pub(crate) fn is_own_page(headers: &HeaderMap) -> bool {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     match (text(header::ORIGIN), text(header::HOST)) {

@@ -70,7 +70,7 @@ struct Held {
 }
 
 impl Downlink {
-    /// A downlink that has seen nothing yet.
+    /// Makes a downlink that has seen nothing yet.
     pub fn new(patience: Duration) -> Self {
         let strips = (0..Layout::STRIP_COUNT).map(|_| ReorderBuffer::new()).collect();
         Self { strips, patience, counters: Counters::default() }
@@ -109,7 +109,7 @@ impl Downlink {
         strip.release(now, &mut self.counters, &mut show);
     }
 
-    /// When the next held slice loses its patience.
+    /// Returns when the next held slice is no longer waited for.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let held = self.strips.iter().filter_map(|strip| strip.held.first_key_value());
         held.map(|(_, held)| held.until).min()
@@ -122,13 +122,13 @@ impl Downlink {
         }
     }
 
-    /// The strips that need an IDR, as bits.
+    /// Returns the strips that need an IDR, as bits.
     pub fn keyframe_strips(&self) -> u8 {
         let bit = |(index, strip): (usize, &ReorderBuffer)| u8::from(strip.needs_idr()) << index;
         self.strips.iter().enumerate().map(bit).fold(0, |bits, bit| bits | bit)
     }
 
-    /// What has come of each strip, for the vehicle's encoders.
+    /// Returns what has come of each strip, for the vehicle's encoders.
     pub fn reports(&self) -> [Option<StripReport>; VideoFeedback::STRIPS_MAX] {
         let mut reports = [None; VideoFeedback::STRIPS_MAX];
         for (report, strip) in reports.iter_mut().zip(&self.strips) {
@@ -164,7 +164,7 @@ impl Downlink {
         self.strips = (0..Layout::STRIP_COUNT).map(|_| ReorderBuffer::new()).collect();
     }
 
-    /// What happened so far.
+    /// Returns what happened so far.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
@@ -276,7 +276,7 @@ impl ReorderBuffer {
     }
 }
 
-/// Whether picture `a` comes after picture `b`, on a counter that wraps.
+/// Returns whether picture `a` comes after picture `b`, on a counter that wraps.
 fn is_after(a: u32, b: u32) -> bool {
     a != b && a.wrapping_sub(b) < 1 << 31
 }

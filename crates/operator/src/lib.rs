@@ -93,7 +93,7 @@ pub async fn run(
     ended
 }
 
-/// What is served beside the console: metrics, both ends' tables, and the probe.
+/// Returns what is served beside the console: metrics, both ends' tables, and the probe.
 fn beside(
     config: &Config,
     hub: &Arc<Hub>,

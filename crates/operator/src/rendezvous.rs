@@ -151,7 +151,7 @@ impl Rendezvous {
 }
 
 impl Standing {
-    /// A standing and its reason.
+    /// Makes a standing and its reason.
     pub(crate) fn new(state: SessionState, reason: &str) -> Self {
         Self { state, reason: reason.to_owned() }
     }

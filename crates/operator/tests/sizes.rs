@@ -49,7 +49,7 @@ impl Sensor for Gradient {
     }
 }
 
-/// Every slice that the vehicle's own threads make of `pictures` pictures.
+/// Returns every slice that the vehicle's own threads make of `pictures` pictures.
 fn slices_of(layout: Layout, pictures: usize) -> Vec<Slice> {
     let sensor = Gradient { layout, shown: 0, left: pictures };
     let clock = Clock::start();
@@ -93,14 +93,14 @@ fn record(slices: Vec<Slice>, downlink: &mut Downlink, recorder: &mut Recorder) 
     }
 }
 
-/// The width and height of the picture that an access unit decodes to.
+/// Returns the width and height of the picture that an access unit decodes to.
 fn size(access_unit: &[u8]) -> (usize, usize) {
     let picture = StripDecoder::new().unwrap().decode(access_unit).unwrap().unwrap();
     (picture.width(), picture.height())
 }
 
-/// The first access unit of a stream of whole pictures: up to the second slice that begins at
-/// macroblock 0, whose header's first bit is then set.
+/// Returns the first access unit of a stream of whole pictures: up to the second slice that begins
+/// at macroblock 0, whose header's first bit is then set.
 fn first_access_unit(stream: &[u8]) -> &[u8] {
     let begins = |at: &usize| {
         let unit = &stream[*at..];

@@ -82,12 +82,12 @@ impl Measures {
         self.granted.extend(other.granted);
     }
 
-    /// Share of the units sent within the second after a cut that came.
+    /// Returns the share of the units sent within the second after a cut that came.
     pub fn share_after(&self) -> f64 {
         self.came_after as f64 / self.sent_after as f64
     }
 
-    /// Share of all units sent that came.
+    /// Returns the share of all units sent that came.
     pub fn share(&self) -> f64 {
         self.delays.len() as f64 / self.sent as f64
     }
@@ -120,7 +120,7 @@ impl Measures {
 }
 
 impl Choice {
-    /// The links to cut now, as the `turn`-th of their kind.
+    /// Returns the links to cut now, as the `turn`-th of their kind.
     fn links(self, run: &Run<Traffic>, turn: usize) -> Vec<usize> {
         match self {
             Self::None => Vec::new(),

@@ -21,7 +21,7 @@ pub struct Direct {
 }
 
 impl Direct {
-    /// Two sessions that know of each other and have exchanged nothing yet; the vehicle's
+    /// Makes two sessions that know of each other and have exchanged nothing yet; the vehicle's
     /// configuration first.
     ///
     /// # Errors

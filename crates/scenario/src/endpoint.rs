@@ -42,7 +42,7 @@ pub struct Endpoint<A, T = Session> {
 ///
 /// Only the first three must be there; `watch_*` look on and change nothing of the run.
 pub trait Application<T = Session> {
-    /// When [`Application::produce`] is due next, on the endpoint's clock.
+    /// Returns when [`Application::produce`] is due next, on the endpoint's clock.
     fn next_at(&self) -> Option<Instant>;
 
     /// Hands over the units that are due.
@@ -77,7 +77,7 @@ pub trait Application<T = Session> {
 }
 
 impl<A: Application<T>, T: Transport> Endpoint<A, T> {
-    /// An endpoint whose clock is `clock` and whose random numbers are drawn from `seed`.
+    /// Makes an endpoint whose clock is `clock` and whose random numbers are drawn from `seed`.
     pub fn new(session: T, mut application: A, clock: world::Clock, seed: u64) -> Self {
         let clock = Clock::from(clock);
         let start = clock.local(Instant::ZERO);
@@ -103,7 +103,7 @@ impl<A: Application<T>, T: Transport> Endpoint<A, T> {
         Self { lines: Some(VecDeque::new()), ..self }
     }
 
-    /// The clock as it is set now.
+    /// Returns the clock as it is set now.
     pub fn clock(&self) -> Clock {
         self.clock
     }
@@ -128,7 +128,7 @@ impl<A: Application<T>, T: Transport> Endpoint<A, T> {
         Moment::new(self.clock, now)
     }
 
-    /// The moment, at which the session's time has come as far.
+    /// Returns the moment, at which the session's time has come as far.
     fn advance(&mut self, now: Instant) -> Moment {
         let at = self.moment(now);
         self.latest = self.latest.max(at.local());
@@ -193,7 +193,7 @@ impl<A: Application<T>, T: Transport> Node for Endpoint<A, T> {
     }
 }
 
-/// An event without a unit's content.
+/// Returns an event without a unit's content.
 fn line_of(event: &Event) -> String {
     match event {
         Event::Unit { channel, number, bytes, sent_at, repaired } => {

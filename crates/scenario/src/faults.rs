@@ -43,7 +43,7 @@ impl Faults {
     }
 }
 
-/// The route of a datagram that claims to come from an address that is nobody's.
+/// Returns the route of a datagram that claims to come from an address that is nobody's.
 fn from_nobody(route: Route) -> Route {
     Route { remote: SocketAddr::from(([10, 0, 0, 78], 666)), ..route }
 }

@@ -16,12 +16,12 @@ pub struct Unit {
 }
 
 impl Unit {
-    /// The time from its hand-over to its delivery; `None` if it never came.
+    /// Returns the time from its hand-over to its delivery; `None` if it never came.
     pub fn delay(&self) -> Option<Duration> {
         self.received.map(|received| received.at.since(self.offered.at))
     }
 
-    /// When it was delivered, if that was within `deadline` of its hand-over.
+    /// Returns when it was delivered, if that was within `deadline` of its hand-over.
     pub fn on_time(&self, deadline: Duration) -> Option<Instant> {
         let delay = self.delay().filter(|delay| *delay <= deadline)?;
         Some(self.offered.at + delay)

@@ -35,7 +35,7 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// A run over `links` with true clocks and nothing but defaults.
+    /// Makes a run over `links` with true clocks and nothing but defaults.
     pub fn new(seed: u64, links: Vec<Pair>) -> Self {
         Self {
             seed,
@@ -103,7 +103,7 @@ impl Setup {
         Ok(Session::initiate(config, &identity, peer, LEASE, &routes, self.seed ^ 2, now)?)
     }
 
-    /// The operator's session, ignorant of all others.
+    /// Returns the operator's session, ignorant of all others.
     fn responder(&self, seed: u64) -> Result<Session, Error> {
         let [_, config] = self.configs.clone();
         let (identity, peer) = (identity(Side::Operator), identity(Side::Vehicle).public());
@@ -135,32 +135,32 @@ impl<A> Drop for Run<A> {
 }
 
 impl<A: Application> Run<A> {
-    /// What the run was made from.
+    /// Returns what the run was made from.
     pub fn setup(&self) -> &Setup {
         &self.setup
     }
 
-    /// The world's places of the links, in the order of [`Setup::links`].
+    /// Returns the world's places of the links, in the order of [`Setup::links`].
     pub fn links(&self) -> &[LinkId] {
         &self.links
     }
 
-    /// An endpoint's place in the world.
+    /// Returns an endpoint's place in the world.
     pub fn node(&self, side: Side) -> NodeId {
         self.nodes[side as usize]
     }
 
-    /// An endpoint.
+    /// Returns an endpoint.
     pub fn endpoint(&self, side: Side) -> &Endpoint<A> {
         self.world.node(self.node(side))
     }
 
-    /// The vehicle.
+    /// Returns the vehicle.
     pub fn vehicle(&self) -> &Endpoint<A> {
         self.endpoint(Side::Vehicle)
     }
 
-    /// The operator.
+    /// Returns the operator.
     pub fn operator(&self) -> &Endpoint<A> {
         self.endpoint(Side::Operator)
     }
@@ -212,20 +212,20 @@ impl<A: Application> Run<A> {
 }
 
 impl Run<Traffic> {
-    /// The media units that the vehicle handed over, each with what came of it.
+    /// Returns the media units that the vehicle handed over, each with what came of it.
     pub fn media(&self) -> Vec<Unit> {
         let (from, to) = (self.vehicle(), self.operator());
         measure::units(&from.application.media.offered, &to.application.media.received)
     }
 
-    /// The commands that the operator handed over, each with what came of it.
+    /// Returns the commands that the operator handed over, each with what came of it.
     pub fn commands(&self) -> Vec<Unit> {
         let (from, to) = (self.operator(), self.vehicle());
         measure::units(&from.application.commands.offered, &to.application.commands.received)
     }
 }
 
-/// The key of one side; everybody may know it.
+/// Returns the key of one side, which is no secret.
 pub fn identity(side: Side) -> Identity {
     Identity::from_seed(&[side as u8 + 1; 32])
 }

@@ -15,7 +15,7 @@ impl Side {
     /// Both, the vehicle first.
     pub const BOTH: [Self; 2] = [Self::Vehicle, Self::Operator];
 
-    /// The other one.
+    /// Returns the other side.
     pub const fn peer(self) -> Self {
         match self {
             Self::Vehicle => Self::Operator,
@@ -66,12 +66,12 @@ impl Script {
         (self, Self(after))
     }
 
-    /// The steps in order of time.
+    /// Returns the steps in order of time.
     pub fn steps(&self) -> &[(Instant, Step)] {
         &self.0
     }
 
-    /// Whether nothing happens.
+    /// Returns whether nothing happens.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -93,12 +93,12 @@ impl Traffic {
         Self { until: Some(until), ..self }
     }
 
-    /// The last budget; zero before the first.
+    /// Returns the last budget; zero before the first.
     pub fn budget(&self) -> Bitrate {
         self.budgets.last().map_or(Bitrate::ZERO, |(_, budget)| *budget)
     }
 
-    /// When the next unit is due.
+    /// Returns when the next unit is due.
     pub fn next_at(&self) -> Option<Instant> {
         let media = self.media_source.map(|_| self.media_at);
         let command = self.command_source.map(|_| self.command_at);

@@ -36,7 +36,7 @@ fn picture_720(bencher: Bencher, seconds: u64) {
         .bench_local(|| camera.render(&view, &mut picture));
 }
 
-/// The six strips of a picture, 112 and 128 rows in turn.
+/// Renders the six strips of a picture, 112 and 128 rows in turn.
 #[divan::bench(args = [0, 112, 240, 352, 480, 592])]
 fn strip_720(bencher: Bencher, top: usize) {
     let rows = if top.is_multiple_of(240) { 112 } else { 128 };
@@ -48,7 +48,7 @@ fn strip_720(bencher: Bencher, top: usize) {
         .bench_local(|| camera.render_rows(&view, top..top + rows, &mut strip));
 }
 
-/// What the world costs per picture: the car, the cones and six views.
+/// Measures what the world costs per picture: the car, the cones and six views.
 #[divan::bench]
 fn world_sixtieth(bencher: Bencher) {
     let mut world = World::new(1);

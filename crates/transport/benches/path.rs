@@ -33,7 +33,7 @@ impl std::fmt::Display for Case {
     }
 }
 
-/// From a poor picture to as much as a core can do.
+/// Returns cases from a poor picture to as much as a core can do.
 fn cases() -> impl Iterator<Item = Case> {
     let loads = [(1, 700), (10, 3_500), (100, 9_000), (1_000, 35_000), (2_000, 35_000)];
     loads

@@ -41,7 +41,7 @@ fn four_links_at_10_mbps(bencher: divan::Bencher<'_, '_>) {
     });
 }
 
-/// A run whose sessions have exchanged keys and know their links.
+/// Returns a run whose sessions have exchanged keys and know their links.
 fn established() -> Run<Traffic> {
     let mut config = Config::default();
     config.rate.controller = rate::Kind::Fixed;

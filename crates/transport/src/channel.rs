@@ -18,12 +18,12 @@ impl ChannelNumber {
     /// The channel whose units are protected by a code and paced by rate control.
     pub const MEDIA: Self = Self(1);
 
-    /// The channel `number`.
+    /// Returns the channel `number`.
     pub const fn new(number: u8) -> Self {
         Self(number)
     }
 
-    /// The number.
+    /// Returns the number.
     pub const fn get(self) -> u8 {
         self.0
     }
@@ -97,7 +97,7 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// The command's channel, without a descriptor.
+    /// Returns the command's channel, without a descriptor.
     pub fn command() -> Self {
         Self {
             number: ChannelNumber::COMMAND,
@@ -108,7 +108,7 @@ impl Channel {
         }
     }
 
-    /// The media's channel, without a descriptor.
+    /// Returns the media's channel, without a descriptor.
     pub fn media() -> Self {
         Self {
             number: ChannelNumber::MEDIA,
@@ -119,7 +119,7 @@ impl Channel {
         }
     }
 
-    /// Whether its number, priority and cap go together.
+    /// Returns whether its number, priority and cap go together.
     fn is_consistent(&self) -> bool {
         match self.priority {
             Priority::Command => {
@@ -191,7 +191,7 @@ pub(crate) struct Channels {
 }
 
 impl Channels {
-    /// The two that every session has.
+    /// Returns the channel `number`.
     pub(crate) fn new() -> Self {
         let both = [Channel::command(), Channel::media()];
         Self { channels: both.into_iter().map(|channel| (channel.number, channel)).collect() }
@@ -226,7 +226,7 @@ impl Channels {
         Ok(())
     }
 
-    /// Every channel, in order of their numbers.
+    /// Returns every channel, in order of their numbers.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Channel> {
         self.channels.values()
     }

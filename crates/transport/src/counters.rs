@@ -164,7 +164,7 @@ impl Discard {
         Self::ClockStep,
     ];
 
-    /// Its name in snake case, stable for metrics.
+    /// Returns its name in snake case, stable for metrics.
     pub const fn name(self) -> &'static str {
         match self {
             Self::DatagramMalformed => "datagram_malformed",
@@ -272,7 +272,7 @@ impl Counters {
         self.units.get(&channel).cloned().unwrap_or_default()
     }
 
-    /// Every channel that units were counted of, in order of their numbers.
+    /// Returns every channel that units were counted of, in order of their numbers.
     pub(crate) fn channels(&self) -> impl Iterator<Item = ChannelNumber> + '_ {
         self.units.keys().copied()
     }
@@ -281,17 +281,17 @@ impl Counters {
         self.units.entry(channel).or_default()
     }
 
-    /// How often `what` was thrown away.
+    /// Returns how often `what` was thrown away.
     pub fn discarded(&self, what: Discard) -> u64 {
         self.discards[what as usize]
     }
 
-    /// Every discard by name, zeros included, always in the same order.
+    /// Returns every discard by name, zeros included, always in the same order.
     pub fn drops(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         Discard::ALL.into_iter().map(|what| (what.name(), self.discarded(what)))
     }
 
-    /// Every counter by name, discards last, always in the same order.
+    /// Returns every counter by name, discards last, always in the same order.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         let done = [
             ("datagrams_sent", self.datagrams_sent),

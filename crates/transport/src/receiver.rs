@@ -66,8 +66,8 @@ impl Receiver {
         tell(coded.channel, &mut self.outcomes, clock, shared, now);
     }
 
-    /// How units of a channel are treated: as the peer announced, or else as it was opened here;
-    /// `None` if neither.
+    /// Returns how units of a channel are treated: as the peer announced, or else as it was opened
+    /// here; `None` if neither.
     pub(crate) fn treatment(
         &self,
         channel: ChannelNumber,
@@ -94,7 +94,7 @@ impl Receiver {
         self.announced.owes()
     }
 
-    /// The next acknowledgement that is due.
+    /// Returns the next acknowledgement that is due.
     pub(crate) fn acknowledge(&mut self) -> Option<Acknowledgement> {
         self.announced.acknowledge()
     }

@@ -400,7 +400,7 @@ impl Sender {
         self.announcer.on_acknowledged(told);
     }
 
-    /// When the next part of an announcement is due; `None` once the peer knows everything.
+    /// Returns when the next part of an announcement is due; `None` once the peer knows everything.
     pub(crate) fn announcement_due_at(&self) -> Option<Instant> {
         self.announcer.due_at()
     }

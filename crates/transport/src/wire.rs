@@ -73,7 +73,7 @@ pub struct Packets<'a> {
 }
 
 impl<'a> Packets<'a> {
-    /// The packets of `plaintext`.
+    /// Makes the packets of `plaintext`.
     pub fn of(plaintext: &'a [u8]) -> Self {
         Self { rest: plaintext, fields: false }
     }
@@ -167,13 +167,13 @@ fn take_u48(rest: &mut &[u8]) -> Result<u64, Malformed> {
     Ok(u64::from_be_bytes([0, 0, a, b, c, d, e, f]))
 }
 
-/// The length of what follows in a packet of a kind that tells it.
+/// Writes the length of what follows in a packet of a kind that tells it.
 fn put_length(out: &mut Vec<u8>, length: usize) {
     let length = u16::try_from(length).expect("a packet is shorter than a datagram");
     out.extend_from_slice(&length.to_be_bytes());
 }
 
-/// The low 48 bits of `value`, big-endian.
+/// Writes the low 48 bits of `value`, big-endian.
 fn put_u48(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(&value.to_be_bytes()[2..]);
 }

@@ -51,7 +51,7 @@ impl Bitrate {
         self.0 as f64
     }
 
-    /// This rate times `factor`; negative factors and NaN give zero.
+    /// Returns this rate times `factor`; negative factors and NaN give zero.
     pub fn scale(self, factor: f64) -> Self {
         Self((self.0 as f64 * factor) as u64)
     }

@@ -40,7 +40,7 @@ pub struct Timing {
 }
 
 impl Turn {
-    /// All `count` that take turns, by `backend`: the one at `index` codes strips `index`,
+    /// Returns all `count` that take turns, by `backend`: the one at `index` codes strips `index`,
     /// `index + count`, and so on.
     ///
     /// # Errors

@@ -50,10 +50,10 @@ pub struct Turn {
 }
 
 impl Probe {
-    /// Nothing asked yet. `configured` is the size without a probe, `silence` the time without a
-    /// fresh command after which the car stops by itself.
-    pub fn new(configured: ByteCount, silence: Duration) -> Self {
-        Self { configured, late: silence * 2 / 3, state: Mutex::default() }
+    /// Makes a state in which nothing was asked. `configured` is the size without a probe,
+    /// `command_timeout` the time without a command after which the failsafe brakes.
+    pub fn new(configured: ByteCount, command_timeout: Duration) -> Self {
+        Self { configured, late: command_timeout * 2 / 3, state: Mutex::default() }
     }
 
     /// Takes a question of the operator's.

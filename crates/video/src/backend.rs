@@ -59,7 +59,7 @@ impl Backend {
         Ok(self.open_at(width, height, pictures_per_second)?)
     }
 
-    /// As [`open`](Self::open), of an encoder that can be told its quantizers.
+    /// Opens as [`open`](Self::open) does, an encoder that can be told its quantizers.
     ///
     /// # Errors
     /// As [`open`](Self::open).

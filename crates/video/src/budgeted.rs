@@ -35,7 +35,7 @@ impl<L: Library> Budgeted<L> {
         Self { library, quantizer, width, height, idr_due: true }
     }
 
-    /// As [`Encoder::encode`](crate::Encoder::encode).
+    /// Encodes as [`Encoder::encode`](crate::Encoder::encode) does.
     pub(crate) fn encode(
         &mut self,
         rows: &Picture,
@@ -62,7 +62,7 @@ impl<L: Library> Budgeted<L> {
         Ok(coded)
     }
 
-    /// As [`QuantizerEncoder::encode_at`](crate::QuantizerEncoder::encode_at).
+    /// Encodes as [`QuantizerEncoder::encode_at`](crate::QuantizerEncoder::encode_at) does.
     pub(crate) fn encode_at(
         &mut self,
         rows: &Picture,

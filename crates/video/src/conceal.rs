@@ -79,7 +79,8 @@ impl Concealer {
         Some(Cow::Owned(renumber(&units, &picture, stream.shown)))
     }
 
-    /// [Parses](Self::parse) and [takes](Self::take) an access unit of which nothing else is asked.
+    /// Does [`parse`](Self::parse) and [`take`](Self::take) for an access unit of which nothing
+    /// else is asked.
     ///
     /// # Errors
     /// As [`parse`](Self::parse); the strip is in the state before, so that [`skip`](Self::skip) can
@@ -132,7 +133,7 @@ impl Concealer {
         }
     }
 
-    /// Whether the strip is corrupt: it may differ from what the encoder has.
+    /// Returns whether the strip is corrupt: it may differ from what the encoder has.
     ///
     /// True before the first IDR and from a loss until the encoder has recovered from it.
     pub fn is_corrupt(&self) -> bool {

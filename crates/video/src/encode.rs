@@ -36,8 +36,8 @@ pub trait Encoder: Send {
         refresh: Refresh,
     ) -> Result<Encoded, Error>;
 
-    /// As [`encode`](Self::encode), of rows that are still being read: an encoder that can begins
-    /// with the first of them, so that the slice is ready soon after the last.
+    /// Encodes as [`encode`](Self::encode) does, rows that are still being read: an encoder that
+    /// can begins with the first of them, so that the slice is ready soon after the last.
     ///
     /// # Errors
     /// As [`encode`](Self::encode).

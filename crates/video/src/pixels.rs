@@ -91,7 +91,7 @@ mod tests {
 
     use super::*;
 
-    /// Every format's bytes of one picture, whose colours are equal in pairs of rows.
+    /// Returns every format's bytes of one picture, whose colours are equal in pairs of rows.
     fn bytes(format: Format, width: usize, height: usize) -> Vec<u8> {
         let luma = |row: usize, column: usize| (row * 7 + column) as u8;
         let cb = |row: usize, column: usize| (100 + row + column) as u8;

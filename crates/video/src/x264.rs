@@ -61,7 +61,7 @@ impl fmt::Display for Preset {
 }
 
 impl Default for Settings {
-    /// Superfast, without refresh, CAVLC: the baseline of comparisons.
+    /// Returns superfast, without refresh, CAVLC: the baseline of comparisons.
     fn default() -> Self {
         Self { preset: Preset::Superfast, refresh_period: 0, cabac: false }
     }

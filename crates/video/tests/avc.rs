@@ -43,7 +43,7 @@ impl Recording {
         kind
     }
 
-    /// The planes of a picture as shown, without what is cropped, one after another.
+    /// Returns the planes of a picture as shown, without what is cropped, one after another.
     fn shown(&self, picture: &Picture) -> Vec<u8> {
         let [right, below] = self.config.cropped;
         let mut out = Vec::new();
@@ -127,7 +127,7 @@ fn ffmpeg(stream: &[u8]) -> Vec<u8> {
     output.stdout
 }
 
-/// The median, 99th percentile and mean of size over budget.
+/// Returns the median, 99th percentile and mean of size over budget.
 fn shares(sizes: &[f64]) -> (f64, f64, f64) {
     let mut sorted = sizes.to_vec();
     sorted.sort_by(f64::total_cmp);

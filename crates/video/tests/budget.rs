@@ -36,7 +36,7 @@ impl Source {
         (coded.kind, coded.bytes.len() as f64 / budget as f64)
     }
 
-    /// The mean share of the budget over `count` predicted slices.
+    /// Returns the mean share of the budget over `count` predicted slices.
     fn mean(&mut self, budget: u64, count: u32) -> f64 {
         let sum: f64 = (0..count)
             .map(|_| {

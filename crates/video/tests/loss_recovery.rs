@@ -69,7 +69,7 @@ impl Strip {
         (coded.kind, exact)
     }
 
-    /// The scene moves either way and at times stands still.
+    /// Returns the scene moves either way and at times stands still.
     fn picture(&mut self) -> Picture {
         self.number += 1;
         let at = match self.number % 90 {
@@ -81,7 +81,7 @@ impl Strip {
     }
 }
 
-/// Random losses: each picture is exact if none was lost in the period before it.
+/// Loses slices at random: each picture is exact if none was lost in the period before it.
 fn recovers_within(loss_recovery: LossRecovery, period: u32, seed: u64, budget: u64) {
     let mut strip = Strip::new(loss_recovery);
     let mut random = Random(seed);

@@ -9,7 +9,7 @@ fn at(millis: u64) -> Instant {
     Instant::from_millis(millis)
 }
 
-/// A failsafe that drives at 1000 ms, its newest command of that instant.
+/// Makes a failsafe that drives at 1000 ms, its newest command of that instant.
 fn driving() -> Failsafe {
     let mut failsafe = Failsafe::new(Config::default());
     assert!(failsafe.handle_command(demand(1, 0.0), Some(at(990)), at(1000)));

@@ -74,49 +74,49 @@ impl Row {
         }
     }
 
-    /// With what the paper prints.
+    /// Adds what the paper prints.
     #[must_use]
     pub fn published(mut self, value: f64) -> Self {
         self.published = Some(value);
         self
     }
 
-    /// With what is right or what theory says; the row is then judged by this.
+    /// Adds what is right or what theory says; the row is then judged by this.
     #[must_use]
     pub fn reference(mut self, value: f64) -> Self {
         self.reference = Some(value);
         self
     }
 
-    /// Judged: off by at most this share of the expected value.
+    /// Judges the row: off by at most this share of the expected value.
     #[must_use]
     pub fn within(mut self, share: f64) -> Self {
         self.tolerance = Tolerance::Relative(share);
         self
     }
 
-    /// Judged: off by at most so much, in the row's unit.
+    /// Judges the row: off by at most so much, in the row's unit.
     #[must_use]
     pub fn within_absolute(mut self, difference: f64) -> Self {
         self.tolerance = Tolerance::Absolute(difference);
         self
     }
 
-    /// Judged: at least this many times the expected value.
+    /// Judges the row: at least this many times the expected value.
     #[must_use]
     pub fn at_least(mut self, factor: f64) -> Self {
         self.tolerance = Tolerance::AtLeast(factor);
         self
     }
 
-    /// Judged: at most this many times the expected value.
+    /// Judges the row: at most this many times the expected value.
     #[must_use]
     pub fn at_most(mut self, factor: f64) -> Self {
         self.tolerance = Tolerance::AtMost(factor);
         self
     }
 
-    /// With words for the reader.
+    /// Adds words for the reader.
     #[must_use]
     pub fn note(mut self, words: impl Into<String>) -> Self {
         self.note = words.into();
@@ -169,7 +169,7 @@ impl Verdict {
     }
 }
 
-/// JSON has no word for "not a number": it says `null`.
+/// Reads a number, or `null`, which is how JSON writes "not a number".
 fn number_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     Ok(Option::<f64>::deserialize(deserializer)?.unwrap_or(f64::NAN))
 }

@@ -37,7 +37,7 @@ impl Coder {
         Ok(Self::Own(Box::new(avc::StripEncoder::new(config)?)))
     }
 
-    /// Another in the same state, that goes on by itself; ours alone can be doubled.
+    /// Returns another coder in the same state, that goes on by itself; ours alone can be doubled.
     pub(crate) fn doubled(&self) -> Option<Self> {
         match self {
             Self::Own(encoder) => Some(Self::Own(encoder.clone())),

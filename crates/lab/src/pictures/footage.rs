@@ -105,8 +105,7 @@ impl Footage {
         })
     }
 
-    /// With a camera's noise over the luma, at a PSNR of 40 dB: the clips' own is gone with the
-    /// coding that they come from.
+    /// Adds a camera's noise to the luma, at a PSNR of 40 dB: coding has removed the clips' own.
     pub(crate) fn with_noise(mut self, seed: u64) -> Result<Self> {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let noise = Normal::new(0.0_f32, NOISE)?;

@@ -300,7 +300,7 @@ fn clip(path: &[(f64, f64)], low: (f64, f64), high: (f64, f64)) -> Vec<Vec<(f64,
     pieces
 }
 
-/// Liang and Barsky's way: the part of the segment that is within all four edges.
+/// Returns the part of the segment that is within all four edges, by Liang and Barsky's algorithm.
 fn clip_segment(
     from: (f64, f64),
     to: (f64, f64),

@@ -156,7 +156,7 @@ impl Comparison {
         self.trials.iter().filter(move |trial| trial.backend == backend)
     }
 
-    /// Quality at rate, of every encoder held to its rates.
+    /// Draws quality over rate, of every encoder held to its rates.
     pub fn plot(&self) -> Plot {
         let curve = |backend: &Backend| {
             let held = self.of_backend(*backend).filter(|trial| trial.wanted.is_some());

@@ -34,7 +34,7 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-/// FNV-1a, 64 bits: tells a forgotten run apart from a current one; no defence against malice.
+/// Returns FNV-1a of 64 bits: it tells old generated code from current; no defence against malice.
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)

@@ -307,12 +307,12 @@ fn drops() -> impl Strategy<Value = Vec<(String, u64)>> {
     vec((text(64), 1..=u64::MAX), 0..=128)
 }
 
-/// Enough counts for any set of counters.
+/// Draws enough counts for any set of counters.
 fn counts() -> impl Strategy<Value = Vec<u64>> {
     vec(any::<u64>(), 32)
 }
 
-/// One count after the other, whatever it is called.
+/// Returns one count after the other, whatever it is called.
 fn of(counts: Vec<u64>) -> impl FnMut(&'static str) -> u64 {
     let mut counts = counts.into_iter();
     move |_| counts.next().expect("enough for any set")
@@ -346,7 +346,7 @@ fn addresses() -> impl Strategy<Value = Vec<String>> {
     vec(text(64), 0..=32)
 }
 
-/// At most `bytes_max` bytes, of characters that take one to four.
+/// Draws at most `bytes_max` bytes, of characters that take one to four.
 fn text(bytes_max: usize) -> impl Strategy<Value = String> {
     vec(any::<char>(), 0..=bytes_max).prop_map(move |characters| {
         let mut text = String::new();

@@ -10,7 +10,7 @@ use tautline_message::{
 };
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
-/// An ordinary message, for others to spoil.
+/// Returns an ordinary message, for others to spoil.
 pub(crate) fn telemetry() -> Telemetry {
     Telemetry {
         sequence: 7,
@@ -27,7 +27,7 @@ pub(crate) fn telemetry() -> Telemetry {
     }
 }
 
-/// An ordinary message, for others to spoil.
+/// Returns an ordinary message, for others to spoil.
 pub(crate) fn operator_status() -> OperatorStatus {
     OperatorStatus {
         unix_ns: 1_800_000_000_000_000_000,
@@ -51,7 +51,7 @@ fn command() -> Command {
     }
 }
 
-/// The field that an error names.
+/// Returns the field that an error names.
 fn field(error: Error) -> &'static str {
     match error {
         Error::OutOfRange { field, .. }
@@ -242,7 +242,7 @@ fn each_part_of_a_busy_snapshot_goes_in_the_smallest_packets() {
     }
 }
 
-/// A snapshot of a long session over as many links, all counters at work.
+/// Returns a snapshot of a long session over as many links, all counters at work.
 fn snapshot(link_count: u8) -> Snapshot {
     let delays = Some(Delays { p50: 24.0, p95: 61.5, p99: 104.25 });
     let link = |link| LinkStats {

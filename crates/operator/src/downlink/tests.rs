@@ -22,7 +22,7 @@ impl Source {
         Self { encoder: backend.open(64, 32, 30).unwrap(), picture: 0 }
     }
 
-    /// The next slice of strip 2, as a unit.
+    /// Returns the next slice of strip 2, as a unit.
     fn next(&mut self, refresh: Refresh) -> Vec<u8> {
         let mut rows = Picture::new(64, 32).unwrap();
         rows.planes_mut().0.fill((self.picture * 8) as u8);
@@ -45,7 +45,7 @@ fn at(millis: u64) -> Instant {
     Instant::from_millis(millis)
 }
 
-/// What is shown of `unit`: picture numbers and kinds.
+/// Returns what is shown of `unit`: picture numbers and kinds.
 fn take(downlink: &mut Downlink, unit: &[u8], now: Instant) -> Vec<(u32, SliceKind)> {
     let mut shown = Vec::new();
     if let Some(slice) = downlink.parse(unit.to_vec()) {
@@ -100,7 +100,7 @@ fn lost_slices_become_skip_slices_until_an_idr() {
     assert_eq!(downlink.keyframe_strips() & 0b100, 0);
 }
 
-/// What is told of strip 2: the newest picture, the newest clean one, and the newest lost.
+/// Returns what is told of strip 2: the newest picture, the newest clean one, and the newest lost.
 fn told(downlink: &Downlink) -> (u32, Option<u32>, Option<u32>) {
     let report = downlink.reports()[2].unwrap();
     let before =

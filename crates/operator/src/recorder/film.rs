@@ -63,7 +63,7 @@ struct Held {
 }
 
 impl Film {
-    /// A film that will be written to `path`.
+    /// Makes a film that will be written to `path`.
     pub(super) fn new(path: PathBuf) -> Self {
         Self {
             path,
@@ -184,7 +184,7 @@ impl Film {
         file.write_all(&joined.bytes)
     }
 
-    /// The joiner, once every strip has told its shape.
+    /// Returns the joiner, once every strip has told its shape.
     fn joiner(&mut self) -> Option<&mut Joiner> {
         if self.joiner.is_none() {
             let shapes = self.strips.iter().map(|strip| match strip.stream {
@@ -208,7 +208,7 @@ impl Film {
     }
 }
 
-/// Whether picture `a` comes after picture `b`, on a counter that wraps.
+/// Returns whether picture `a` comes after picture `b`, on a counter that wraps.
 fn is_after(a: u32, b: u32) -> bool {
     a != b && a.wrapping_sub(b) < 1 << 31
 }

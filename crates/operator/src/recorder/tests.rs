@@ -119,7 +119,7 @@ impl Drive {
         own
     }
 
-    /// Every picture as the strips' own decoders have it, by its number from the first on.
+    /// Returns every picture as the strips' own decoders have it, by its number from the first on.
     fn shown(&self) -> BTreeMap<u32, Picture> {
         let mut slices = BTreeMap::<u32, Vec<&Entry>>::new();
         for entry in &self.entries {
@@ -141,7 +141,7 @@ impl Drive {
         shown.collect()
     }
 
-    /// The pictures file of a recording of all that was shown.
+    /// Returns the pictures file of a recording of all that was shown.
     fn record(&self) -> Option<Vec<u8>> {
         let folder = tempfile::tempdir().unwrap();
         let mut recorder = Recorder::create(folder.path()).unwrap();
@@ -152,7 +152,7 @@ impl Drive {
     }
 }
 
-/// What the operator's word of a strip asks of its next picture.
+/// Returns what the operator's report of a strip asks of its next picture.
 fn request(
     idr: bool,
     report: Option<StripReport>,
@@ -176,7 +176,7 @@ fn entry(slice: Slice, is_clean: bool) -> Entry {
     Entry { picture, strip, kind, captured_at, shown_at: encoded_at, is_clean, bytes }
 }
 
-/// A texture that moves right and down.
+/// Returns a texture that moves right and down.
 fn scene(number: u32) -> Picture {
     let mut picture = Picture::new(WIDTH, HEIGHT).unwrap();
     let (luma, cb, _) = picture.planes_mut();
@@ -189,8 +189,8 @@ fn scene(number: u32) -> Picture {
     picture
 }
 
-/// The access units of a pictures file: each begins with a sequence parameter set, or with a slice of
-/// macroblock 0 that follows another slice.
+/// Returns the access units of a pictures file: each begins with a sequence parameter set, or with
+/// a slice of macroblock 0 that follows another slice.
 fn access_units(stream: &[u8]) -> Vec<&[u8]> {
     let starts =
         (0..stream.len().saturating_sub(5)).filter(|at| stream[*at..].starts_with(&[0, 0, 0, 1]));

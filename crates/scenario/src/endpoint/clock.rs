@@ -16,17 +16,17 @@ impl From<world::Clock> for Clock {
 }
 
 impl Clock {
-    /// What this clock shows at the world's instant `world`.
+    /// Returns what this clock shows at the world's instant `world`.
     pub fn local(&self, world: Instant) -> Instant {
         self.node.local(world).offset_by_nanos(self.ahead_nanos)
     }
 
-    /// The first instant of the world at which this clock shows `local` or more.
+    /// Returns the first instant of the world at which this clock shows `local` or more.
     pub fn world(&self, local: Instant) -> Instant {
         self.node.world(self.node(local))
     }
 
-    /// The time of the world's clock for this node when this one shows `local`.
+    /// Returns the time of the world's clock for this node when this one shows `local`.
     pub(super) fn node(&self, local: Instant) -> Instant {
         local.offset_by_nanos(-self.ahead_nanos)
     }
@@ -48,12 +48,12 @@ impl Moment {
         Self { clock, node }
     }
 
-    /// The endpoint's own time.
+    /// Returns the endpoint's own time.
     pub fn local(&self) -> Instant {
         self.node.offset_by_nanos(self.clock.ahead_nanos)
     }
 
-    /// The world's time.
+    /// Returns the world's time.
     pub fn world(&self) -> Instant {
         self.clock.node.world(self.node)
     }

@@ -22,7 +22,7 @@ pub trait Transport {
     fn poll_transmit(&mut self, buffer: &mut Vec<u8>, now: Instant) -> Option<Route>;
     /// Gives the next event.
     fn poll_event(&mut self) -> Option<Event>;
-    /// When [`Transport::handle_timeout`] is due next.
+    /// Returns when [`Transport::handle_timeout`] is due next.
     fn poll_timeout(&self) -> Option<Instant>;
     /// Does what is due.
     fn handle_timeout(&mut self, now: Instant);

@@ -32,7 +32,8 @@ impl Attack {
     }
 }
 
-/// A damaged copy or an invention that arrives ahead of the true datagram; every fourth has none.
+/// Returns a damaged copy or an invention that arrives ahead of the true datagram; every fourth has
+/// none.
 fn forged(route: Route, datagram: &[u8], rng: &mut ChaCha20Rng) -> Option<(Route, Vec<u8>)> {
     let mut below = |end: usize| rng.next_u32() as usize % end;
     let from = if below(2) == 0 { route } else { from_nobody(route) };

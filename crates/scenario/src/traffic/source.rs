@@ -65,7 +65,7 @@ pub struct Commands {
 }
 
 impl Default for Commands {
-    /// 50 a second of 60 bytes, as the operator's console sends them.
+    /// Returns 50 a second of 60 bytes, as the operator's console sends them.
     fn default() -> Self {
         Self {
             interval: Duration::from_millis(20),

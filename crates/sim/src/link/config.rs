@@ -221,7 +221,7 @@ impl Config {
         Self { trace: Some(trace), ..Self::empty() }
     }
 
-    /// This link with a propagation delay of `delay`.
+    /// Returns this link with a propagation delay of `delay`.
     pub fn with_delay(self, delay: Duration) -> Self {
         Self { delay_ms: delay.as_secs_f64() * 1e3, ..self }
     }

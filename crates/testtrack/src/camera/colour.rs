@@ -18,7 +18,7 @@ impl Colour {
         }
     }
 
-    /// This colour with `share` of `other` in it.
+    /// Returns this colour with `share` of `other` in it.
     #[inline(always)]
     pub(super) fn mix(self, other: Self, share: f32) -> Self {
         Self {

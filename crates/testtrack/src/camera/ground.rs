@@ -453,8 +453,8 @@ impl Walk {
     }
 }
 
-/// The texture's waves are as long as the row can show without flicker; two sizes of the same
-/// texture, one twice the other, are mixed so that no seam shows between rows.
+/// Mixes two sizes of the same texture, one twice the other, so that its waves are as long as the
+/// row can show without flicker and no seam shows between rows.
 fn fine_texture(tile: &Tile, ground: &Ground, out: &mut [f32]) {
     let texel = (3.0 * ground.across).max(0.55 * ground.ahead);
     let exponent = (texel.to_bits() >> 23) as i32 - 127;

@@ -56,12 +56,12 @@ impl Units {
         self.refused_no_link + self.refused_invalid + self.refused_congested
     }
 
-    /// The peer's units that were given up, for any reason.
+    /// Returns the peer's units that were given up, for any reason.
     pub fn lost(&self) -> u64 {
         self.missing + self.incomplete + self.late + self.evicted + self.malformed
     }
 
-    /// Every counter by name, always in the same order; names stable for metrics.
+    /// Returns every counter by name, always in the same order; names stable for metrics.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
         [
             ("offered", self.offered),

@@ -52,7 +52,7 @@ impl Doorman {
         init.len() == INIT_MESSAGE_BYTES && differing == 0
     }
 
-    /// The tag of a refusal of `init` by an end that speaks `versions`.
+    /// Returns the tag of a refusal of `init` by an end that speaks `versions`.
     pub(crate) fn refuse(&self, init: &[u8], versions: Versions) -> [u8; REFUSAL_TAG_BYTES] {
         let mut refused = vec![versions.lowest, versions.highest];
         refused.extend_from_slice(init);
@@ -162,7 +162,7 @@ impl Initiator {
         Ok(Accepted { keys: Keys::new(state), peer_session, version })
     }
 
-    /// Whether a refusal by an end that speaks `versions` answers this first message.
+    /// Returns whether a refusal by an end that speaks `versions` answers this first message.
     pub(crate) fn is_refused(&self, versions: Versions, tag: &[u8; REFUSAL_TAG_BYTES]) -> bool {
         let expected = self.doorman.refuse(&self.message, versions);
         expected.iter().zip(tag).fold(0, |all, (a, b)| all | (a ^ b)) == 0

@@ -185,7 +185,8 @@ const LEAST_SECONDS: u64 = 10;
 mod tests {
     use super::*;
 
-    /// A link of 1 Mbit/s that data alone uses: the rate found, and the longest queue after 5 s.
+    /// Uses a link of 1 Mbit/s for data alone; returns the rate found, and the longest queue after
+    /// 5 s.
     fn run(granted: Bitrate) -> (f64, f64) {
         let mut spare = Spare::new(Instant::ZERO);
         let (mut number, mut queue_end) = (0_u64, 0.0_f64);

@@ -29,7 +29,7 @@ struct Coming {
 }
 
 impl Announced {
-    /// How a channel's units are treated; `None` if it was not announced.
+    /// Returns how a channel's units are treated; `None` if it was not announced.
     pub(crate) fn get(&self, channel: ChannelNumber) -> Option<(Order, Priority)> {
         self.channels.get(&channel).map(|coming| (coming.order, coming.priority))
     }
@@ -90,12 +90,12 @@ impl Announced {
         Ok(())
     }
 
-    /// Whether something is to be acknowledged.
+    /// Returns whether something is to be acknowledged.
     pub(crate) fn owes(&self) -> bool {
         !self.unanswered.is_empty()
     }
 
-    /// The next acknowledgement that is due.
+    /// Returns the next acknowledgement that is due.
     pub(crate) fn acknowledge(&mut self) -> Option<Acknowledgement> {
         let channel = self.unanswered.pop_first()?;
         let coming = self.channels.get(&channel)?;

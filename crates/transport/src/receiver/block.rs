@@ -96,7 +96,7 @@ impl Block {
         Some(content)
     }
 
-    /// Its buffers, to be used again.
+    /// Gives its buffers, to be used again.
     pub(crate) fn into_buffers(self) -> impl Iterator<Item = Vec<u8>> {
         self.packets.into_iter().map(|(_, bytes)| bytes)
     }

@@ -90,7 +90,7 @@ impl Parts {
         content
     }
 
-    /// Its buffers, to be used again.
+    /// Gives its buffers, to be used again.
     pub(crate) fn into_buffers(self) -> impl Iterator<Item = Vec<u8>> {
         self.parts.into_iter().map(|(_, bytes)| bytes)
     }

@@ -52,7 +52,7 @@ impl Announcer {
         self.channels.insert(channel.number, announcing);
     }
 
-    /// When the next part is due; `None` once the peer knows everything.
+    /// Returns when the next part is due; `None` once the peer knows everything.
     pub(crate) fn due_at(&self) -> Option<Instant> {
         (!self.channels.is_empty()).then_some(self.due_at)
     }

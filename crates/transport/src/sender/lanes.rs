@@ -122,7 +122,7 @@ impl Lanes {
         self.pop(|priority| priority == Priority::Data, fits, now)
     }
 
-    /// When the next packet that goes over every link may leave.
+    /// Returns when the next packet that goes over every link may leave.
     pub(crate) fn copies_due_at(&self) -> Option<Instant> {
         Some(self.due_at(|priority| priority != Priority::Data)?.max(self.copies_at))
     }

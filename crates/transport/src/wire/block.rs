@@ -21,13 +21,13 @@ impl Prefix {
     /// Its length on the wire.
     pub const BYTES: usize = 8;
 
-    /// The prefix of a unit of `length` bytes, below 2^24, handed over at `sent_at`.
+    /// Makes the prefix of a unit of `length` bytes, below 2^24, handed over at `sent_at`.
     pub fn new(length: usize, sent_at: Instant) -> Self {
         assert!(length < 1 << 24, "units are bounded far below 2^24 bytes");
         Self { length: length as u32, sent_at_low: sent_at.as_micros() & SENT_MASK }
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     pub fn to_bytes(self) -> [u8; Self::BYTES] {
         (u64::from(self.length) << SENT_BITS | self.sent_at_low).to_be_bytes()
     }
@@ -38,7 +38,7 @@ impl Prefix {
         Some(Self { length: (bits >> SENT_BITS) as u32, sent_at_low: bits & SENT_MASK })
     }
 
-    /// The time of handing over, given the sender's clock now: the nearest that fits.
+    /// Returns the time of handing over, given the sender's clock now: the nearest that fits.
     pub fn sent_at(self, peer_now: Instant) -> Instant {
         let now = peer_now.as_micros();
         let micros = (now & !SENT_MASK) | self.sent_at_low;

@@ -8,12 +8,12 @@ impl LinkNumber {
     /// Links a session can have.
     pub const COUNT: usize = 16;
 
-    /// The link `number`, or `None` above 15.
+    /// Makes the link `number`, or `None` above 15.
     pub const fn new(number: u8) -> Option<Self> {
         if number < Self::COUNT as u8 { Some(Self(number)) } else { None }
     }
 
-    /// The number, 0 to 15.
+    /// Returns the number, 0 to 15.
     pub const fn get(self) -> u8 {
         self.0
     }

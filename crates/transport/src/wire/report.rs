@@ -45,8 +45,8 @@ impl Recent {
     /// Bytes of the longest map.
     pub const BYTES_MAX: usize = 32;
 
-    /// The map of at least the `count` numbers below the highest, as far as it has room; `arrived`
-    /// says of the number `back` below the highest, from 1 on, whether it came.
+    /// Returns the map of at least the `count` numbers below the highest, as far as it has room;
+    /// `arrived` says of the number `back` below the highest, from 1 on, whether it came.
     pub fn of(count: u64, arrived: impl Fn(u64) -> bool) -> Self {
         let length = count.div_ceil(8).min(Self::BYTES_MAX as u64) as u8;
         let mut map = [0; Self::BYTES_MAX];
@@ -56,17 +56,17 @@ impl Recent {
         Self { length, map }
     }
 
-    /// How many numbers below the highest it speaks of.
+    /// Returns how many numbers below the highest it speaks of.
     pub fn len(&self) -> u64 {
         u64::from(self.length) * 8
     }
 
-    /// Whether it speaks of none.
+    /// Returns whether it speaks of none.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// Whether the number `back` below the highest arrived; `None` if it is not spoken of.
+    /// Returns whether the number `back` below the highest arrived; `None` if it is not spoken of.
     pub fn arrived(&self, back: u64) -> Option<bool> {
         let at = back.checked_sub(1).filter(|at| *at < self.len())?;
         Some(self.map[(at / 8) as usize] >> (at % 8) & 1 == 1)
@@ -77,7 +77,7 @@ impl Report {
     /// Its length on the wire without the map.
     pub const BYTES: usize = 30;
 
-    /// Its length on the wire.
+    /// Returns its length on the wire.
     pub fn bytes_on_wire(&self) -> usize {
         Self::BYTES + usize::from(self.recent.length)
     }

@@ -15,7 +15,7 @@ impl Versions {
     /// What a build speaks that says nothing of versions.
     pub const UNSAID: Self = Self { lowest: 1, highest: 1 };
 
-    /// The range, or `None` if it is none.
+    /// Makes the range, or `None` if it is none.
     pub const fn new(lowest: u8, highest: u8) -> Option<Self> {
         match lowest >= 1 && lowest <= highest {
             true => Some(Self { lowest, highest }),
@@ -23,13 +23,13 @@ impl Versions {
         }
     }
 
-    /// The highest version that both speak.
+    /// Returns the highest version that both speak.
     pub fn common(self, other: Self) -> Option<u8> {
         let highest = self.highest.min(other.highest);
         (highest >= self.lowest && highest >= other.lowest).then_some(highest)
     }
 
-    /// Whether `version` is one of them.
+    /// Returns whether `version` is one of them.
     pub const fn contains(self, version: u8) -> bool {
         self.lowest <= version && version <= self.highest
     }
@@ -60,17 +60,17 @@ pub struct VersionMismatch {
 }
 
 impl VersionMismatch {
-    /// The mismatch of `ours` and `theirs`; `None` if they have a version in common.
+    /// Returns the mismatch of `ours` and `theirs`; `None` if they have a version in common.
     pub fn of(ours: Versions, theirs: Versions) -> Option<Self> {
         ours.common(theirs).is_none().then_some(Self { ours, theirs })
     }
 
-    /// Whether this end is the one to update: the other speaks later versions only.
+    /// Returns whether this end is the one to update: the other speaks later versions only.
     pub fn is_ours_older(self) -> bool {
         self.ours.highest < self.theirs.lowest
     }
 
-    /// The mismatch in words, the peer called `peer`.
+    /// Returns the mismatch in words, the peer called `peer`.
     pub fn told(self, peer: &str) -> String {
         let Self { ours, theirs } = self;
         let behind = if self.is_ours_older() { "this end" } else { peer };

@@ -81,7 +81,7 @@ impl Truth {
 }
 
 impl Auditor {
-    /// An auditor of `side` that sends a media unit every `media_interval`.
+    /// Makes an auditor of `side` that sends a media unit every `media_interval`.
     pub(crate) fn new(
         side: Side,
         truth: Rc<Cell<Truth>>,
@@ -119,7 +119,7 @@ impl Auditor {
         }
     }
 
-    /// What the present session has accepted.
+    /// Returns what the present session has accepted.
     pub(crate) fn accepted(&self, channel: ChannelNumber) -> u64 {
         self.accepted[usize::from(channel.get())]
     }
@@ -159,7 +159,8 @@ impl Auditor {
         assert_eq!(refused, self.refused);
     }
 
-    /// Whether the session's idea of the other clock is right within the error that it states.
+    /// Returns whether the session's idea of the other clock is right within the error that it
+    /// states.
     pub(crate) fn estimate_is_true(&self, session: &Session, world: Instant) -> bool {
         let truth = self.truth.get();
         let (here, there) = (truth.local(self.side, world), truth.local(self.side.peer(), world));
@@ -170,7 +171,7 @@ impl Auditor {
         })
     }
 
-    /// When a clock was last set, or had last stood still.
+    /// Returns when a clock was last set, or had last stood still.
     pub(crate) fn set_at(&self) -> Instant {
         self.truth.get().unsettled_until
     }
@@ -183,7 +184,7 @@ impl Auditor {
         assert!(ended.insert(number), "{channel:?} unit {number} ended twice");
     }
 
-    /// A new session begins: numbers start at zero.
+    /// Begins anew with a new session, whose numbers start at zero.
     fn forget(&mut self) {
         self.epoch += 1;
         self.heard_epoch = 0;
@@ -295,7 +296,7 @@ impl Application for Auditor {
         self.before = (fates(session, datagram), session.counters().handshakes);
     }
 
-    /// A datagram that was handed to the session became one thing, and one only.
+    /// Checks that a datagram handed to the session was counted as one thing, and one only.
     fn watch_taken(&mut self, session: &Session, datagram: &[u8], _at: Moment) {
         let (fates_before, handshakes) = self.before;
         // A new session counts anew: the datagram that began it is its first.
@@ -373,7 +374,7 @@ fn fates(session: &Session, datagram: &[u8]) -> u64 {
     authentic + fates.map(|what| session.counters().discarded(what)).sum::<u64>()
 }
 
-/// Every media packet that a link was given is somewhere.
+/// Checks that every media packet given to a link is accounted for.
 fn check_packets(session: &Session) {
     let counters = session.counters();
     let mut again = 0;

@@ -192,8 +192,8 @@ impl Ended {
         self.run.endpoint(side)
     }
 
-    /// Every datagram is somewhere: in the models, between them and the sessions, and in what the
-    /// two ends say of one link.
+    /// Checks that every datagram is accounted for: in the models, between them and the sessions,
+    /// and in what the two ends say of one link.
     pub(crate) fn check_links(&self) {
         let world = &self.run.world;
         let mut pushed = 0;
@@ -235,7 +235,8 @@ impl Ended {
         }
     }
 
-    /// Every unit accepted has been delivered, is lost for one reason, or was never heard of.
+    /// Checks that every unit accepted has been delivered, is lost for one reason, or was never
+    /// heard of.
     pub(crate) fn check_units(&self) {
         for side in Side::BOTH {
             let (from, to) = (self.endpoint(side), self.endpoint(side.peer()));
@@ -261,7 +262,7 @@ impl Ended {
         }
     }
 
-    /// After the faults a link is up, clocks are compared, and commands cross.
+    /// Checks that after the faults a link is up, clocks are compared, and commands cross.
     pub(crate) fn check_recovered(&self) {
         assert!(self.is_one_session(), "the two have not found each other again");
         assert!(self.is_up(), "no link came up again");
@@ -277,14 +278,14 @@ impl Ended {
         }
     }
 
-    /// Whether both sides have, or have just had, a link.
+    /// Returns whether both sides have, or have just had, a link.
     fn is_up(&self) -> bool {
         let now = self.run.world.now();
         let down = |side| now.since(self.endpoint(side).application.up_at);
         Side::BOTH.into_iter().all(|side| down(side) < Duration::from_millis(700))
     }
 
-    /// Whether the present session of the one is that of the other.
+    /// Returns whether the present session of the one is that of the other.
     fn is_one_session(&self) -> bool {
         let of = |side| &self.endpoint(side).application;
         Side::BOTH.into_iter().all(|side| of(side).heard_epoch == of(side.peer()).epoch)

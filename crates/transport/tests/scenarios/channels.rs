@@ -57,7 +57,7 @@ fn a_channel_that_one_end_opens_is_announced_to_the_other_once() {
     assert!(a_second < 250, "{a_second}: pings, pongs and reports of two links");
 }
 
-/// A packet of a unit of `symbols` equal parts.
+/// Returns a packet of a unit of `symbols` equal parts.
 fn packet(channel: u8, unit: u32, index: u8, content: &[u8], symbols: u8) -> Vec<u8> {
     let block = [&Prefix::new(content.len(), NOW).to_bytes()[..], content].concat();
     let symbol_bytes = block.len().div_ceil(usize::from(symbols));

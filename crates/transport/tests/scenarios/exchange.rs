@@ -10,12 +10,12 @@ pub(crate) fn route(port: u16) -> Route {
     Route { socket: 0, remote: SocketAddr::from(([10, 0, 0, 1], port)) }
 }
 
-/// Two sessions of the default configuration.
+/// Returns two sessions of the default configuration.
 pub(crate) fn direct(routes: &[Route]) -> Direct {
     Direct::new(routes, Config::default(), Config::default()).unwrap()
 }
 
-/// The units that came to a session, as text.
+/// Returns the units that came to a session, as text.
 pub(crate) fn units(session: &mut Session) -> Vec<String> {
     std::iter::from_fn(|| session.poll_event())
         .filter_map(|event| match event {

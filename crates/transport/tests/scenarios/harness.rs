@@ -58,12 +58,12 @@ impl Scenario {
     }
 }
 
-/// Share of the media units sent between `from` and `to` (ms) that were delivered.
+/// Returns share of the media units sent between `from` and `to` (ms) that were delivered.
 pub(crate) fn delivered_share(run: &Run, from: u64, to: u64) -> f64 {
     measure::delivered_share(&run.media(), ms(from)..ms(to))
 }
 
-/// Quantile of the media units' delay, in milliseconds of the world.
+/// Returns quantile of the media units' delay, in milliseconds of the world.
 pub(crate) fn delay_ms(run: &Run, at: f64) -> f64 {
     quantile(&mut delays_ms(&run.media()), at)
 }
@@ -72,21 +72,21 @@ pub(crate) fn ms(millis: u64) -> Instant {
     Instant::from_millis(millis)
 }
 
-/// A link of constant rate that loses nothing.
+/// Returns a link of constant rate that loses nothing.
 pub(crate) fn clean(mbps: f64, delay_ms: f64) -> Pair {
     let rate = Bitrate::from_bps((mbps * 1e6) as u64);
     let config = tautline_sim::link::Config::of_rate(rate);
     Pair::symmetric(config.with_delay(Duration::from_nanos((delay_ms * 1e6) as u64)))
 }
 
-/// A link that loses each datagram with this probability, either way.
+/// Returns a link that loses each datagram with this probability, either way.
 pub(crate) fn lossy(mbps: f64, delay_ms: f64, loss: f64) -> Pair {
     let mut pair = clean(mbps, delay_ms);
     (pair.up.loss, pair.down.loss) = (loss, loss);
     pair
 }
 
-/// A configuration that sends at a given rate whatever comes back.
+/// Returns a configuration that sends at a given rate whatever comes back.
 pub(crate) fn fixed(kbps: u64) -> Config {
     let schedule = tautline_transport::sender::planner::Kind::EarliestDelivery;
     let mut config = Config { schedule, ..Config::default() };

@@ -15,7 +15,7 @@ fn speaking(lowest: u8, highest: u8) -> Config {
     Config { versions: Versions::new(lowest, highest).unwrap(), ..Config::default() }
 }
 
-/// Two sessions after a second, the vehicle's versions first.
+/// Returns two sessions after a second, the vehicle's versions first.
 fn met(vehicle: (u8, u8), operator: (u8, u8)) -> Direct {
     let (vehicle, operator) = (speaking(vehicle.0, vehicle.1), speaking(operator.0, operator.1));
     let mut sessions = Direct::new(&[route(1), route(2)], vehicle, operator).unwrap();

@@ -88,7 +88,7 @@ fn flow(
     Flow { opened, bytes, interval, at: Instant::ZERO }
 }
 
-/// Far more of everything than fits: 40 Mbit/s.
+/// Returns far more of everything than fits: 40 Mbit/s.
 fn everything() -> Vec<Flow> {
     let millis = Duration::from_millis;
     vec![
@@ -106,7 +106,8 @@ fn data(number: u8, cap_kbps: u64) -> Flow {
     flow(treatment, cap_kbps, 2_000, Duration::from_millis(2))
 }
 
-/// The delays of commands in milliseconds from 5 to 20 s, and how many were lost; and the run.
+/// Returns the delays of commands in milliseconds from 5 to 20 s, and how many were lost; and the
+/// run.
 fn commands(flows: Vec<Flow>) -> (Vec<f64>, usize, Run<Loaded>) {
     let setup = Setup::new(7, vec![clean(1.0, 20.0)]);
     let operator = Traffic::default().with_commands(Commands::default());
@@ -151,7 +152,8 @@ fn data_alone_takes_most_of_a_link_and_delays_no_command() {
     assert!(rate > Bitrate::from_kbps(350), "{rate} of 1 Mbit/s");
 }
 
-/// The share of media units that are in time from 5 to 20 s, and the data that came, in bytes.
+/// Returns the share of media units that are in time from 5 to 20 s, and the data that came, in
+/// bytes.
 fn media(flows: Vec<Flow>) -> (f64, f64, usize) {
     let setup = Setup::new(9, vec![clean(1.0, 20.0), clean(2.0, 30.0)]);
     let media = Media::slices(180, Bitrate::from_kbps(600));

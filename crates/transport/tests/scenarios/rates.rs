@@ -9,7 +9,7 @@ use tautline_units::{Bitrate, Duration};
 
 use crate::harness::{Run, Scenario, bytes, clean, delay_ms, delivered_share, ms};
 
-/// The rate control of the paper, at half the code rate.
+/// Returns the rate control of the paper, at half the code rate.
 fn two_state() -> Config {
     let schedule = planner::Kind::EarliestDelivery;
     let mut config = Config { schedule, ..Config::default() };
@@ -17,7 +17,7 @@ fn two_state() -> Config {
     config
 }
 
-/// The granted rate of the vehicle's first link, and the queue that its datagrams meet.
+/// Returns the granted rate of the vehicle's first link, and the queue that its datagrams meet.
 fn first(run: &Run) -> (Bitrate, Duration) {
     let link = run.vehicle().session.links().next().unwrap();
     (link.granted, link.rtt.unwrap().saturating_sub(link.rtt_min.unwrap()))
@@ -42,7 +42,7 @@ fn two_state_settles_below_a_constant_capacity_without_a_standing_queue() {
     assert!(share > 0.99, "{share}");
 }
 
-/// A link whose capacity changes: Mbit/s and until when, in milliseconds.
+/// Returns a link whose capacity changes: Mbit/s and until when, in milliseconds.
 fn stepped(steps: &[(f64, u32)]) -> Pair {
     let (mut text, mut bytes, mut from) = (String::new(), 0.0, 0);
     for (mbps, until) in steps {

@@ -13,7 +13,7 @@ use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 use crate::exchange::route;
 use crate::harness::{Run, Scenario, clean, delay_ms, delivered_share, fixed, lossy, ms};
 
-/// Two Mbit/s of media over links of eight, under the streaming code.
+/// Returns two Mbit/s of media over links of eight, under the streaming code.
 fn streamed(seed: u64, links: Vec<Pair>, code_rate: f64) -> Scenario {
     let mut scenario = Scenario::new(seed, links);
     scenario.config = fixed(7_000);

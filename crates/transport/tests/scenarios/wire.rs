@@ -48,7 +48,7 @@ fn vectors() -> String {
     text
 }
 
-/// One packet of each kind, each read back.
+/// Returns one packet of each kind, each read back.
 fn packets() -> Vec<(&'static str, Vec<u8>)> {
     let at = Instant::from_nanos(0x0102_0304_0506_0708);
     let link = LinkNumber::new(3).unwrap();

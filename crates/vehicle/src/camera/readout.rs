@@ -78,7 +78,7 @@ impl Readout {
         self.begun_at
     }
 
-    /// Whether the camera ended before the strip did.
+    /// Returns whether the camera ended before the strip did.
     pub fn is_cut(&self) -> bool {
         self.is_cut
     }

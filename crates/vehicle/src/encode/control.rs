@@ -34,7 +34,7 @@ impl EncoderControl {
         Self::with(AfterPause::default())
     }
 
-    /// As [`new`](Self::new); `after_pause` says what follows a long pause.
+    /// Makes a control as [`new`](Self::new) does; `after_pause` says what follows a long pause.
     pub fn with(after_pause: AfterPause) -> Self {
         Self {
             budget_bps: AtomicU64::new(0),
@@ -71,12 +71,13 @@ impl EncoderControl {
         Bitrate::from_bps(self.budget_bps.load(Ordering::Relaxed))
     }
 
-    /// Whether nothing may be sent.
+    /// Returns whether nothing may be sent.
     pub fn is_paused(&self) -> bool {
         self.paused.load(Ordering::Relaxed)
     }
 
-    /// Frame decimation: one picture of so many is coded, as the operator's screen keeps up with.
+    /// Returns the picture interval (frame decimation): one picture of so many is coded, as the
+    /// operator's screen keeps up with.
     pub fn picture_interval(&self) -> u32 {
         u32::from(self.picture_interval.load(Ordering::Relaxed))
     }

@@ -20,7 +20,8 @@ struct Shares {
 }
 
 impl Plan {
-    /// A plan for pictures of `strips` strips (at least one), that gives equal shares until it knows better.
+    /// Makes a plan for pictures of `strips` strips (at least one), that gives equal shares until
+    /// it knows better.
     pub fn new(strips: usize) -> Self {
         let planner = Planner::new(strips, CEILING);
         Self {
@@ -29,7 +30,7 @@ impl Plan {
         }
     }
 
-    /// The share of a strip that is coded next, of a picture that may take `budget`.
+    /// Returns the share of a strip that is coded next, of a picture that may take `budget`.
     ///
     /// A budget that has changed since the picture began holds for the rest of it.
     ///
@@ -57,7 +58,7 @@ impl Plan {
         shares.planner.give(strip)
     }
 
-    /// The share of a strip of a picture that may take `budget`, if all are alike.
+    /// Returns the share of a strip of a picture that may take `budget`, if all are alike.
     pub fn equal(&self, budget: ByteCount) -> ByteCount {
         ByteCount::new(budget.get() / self.strips)
     }

@@ -32,7 +32,7 @@ struct Coded {
 }
 
 impl StripCoder {
-    /// The encoder of strip `index` of the layout, by `backend`.
+    /// Returns the encoder of strip `index` of the layout, by `backend`.
     ///
     /// # Errors
     /// When an encoder of that size cannot be made.
@@ -130,7 +130,7 @@ impl StripCoder {
     }
 }
 
-/// Whether picture `a` comes before picture `b`, on a counter that wraps.
+/// Returns whether picture `a` comes before picture `b`, on a counter that wraps.
 fn is_before(a: u32, b: u32) -> bool {
     a != b && b.wrapping_sub(a) < 1 << 31
 }
@@ -171,7 +171,7 @@ mod tests {
             (picture, self.strip.encode(&mut &rows, picture, budget, plan, requested, now).unwrap())
         }
 
-        /// Whether a report brings a new recovery.
+        /// Returns whether a report brings a new recovery.
         fn report(&mut self, newest: u32, whole_before: u8, lost_before: u8) -> bool {
             let report = StripReport {
                 newest,

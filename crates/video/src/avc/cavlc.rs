@@ -153,7 +153,7 @@ const TABLE_OF_CONTEXT: [usize; 9] = [0, 0, 1, 1, 2, 2, 2, 2, 3];
 mod tests {
     use super::*;
 
-    /// No code of a table begins another one, so that each can be told apart.
+    /// Checks that no code of a table begins another one, so that each can be told apart.
     fn check_prefixes(codes: &[Code]) {
         let codes: Vec<_> = codes.iter().filter(|code| code.length > 0).collect();
         for (index, a) in codes.iter().enumerate() {

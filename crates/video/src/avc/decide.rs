@@ -49,7 +49,7 @@ impl<K: Kernel> Slice<'_, K> {
         }
     }
 
-    /// Whether the macroblock, moved by `vector`, has nothing to add.
+    /// Returns whether the macroblock, moved by `vector`, has nothing to add.
     fn skips(&mut self, current: &mut Current, reference: &Reference<'_>, vector: Vector) -> bool {
         let vectors = [vector; 4];
         current.predict_luma(self.kernel, reference, Shape::Whole, &vectors);

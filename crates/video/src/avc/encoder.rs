@@ -184,7 +184,7 @@ impl StripEncoder {
             || self.selects
     }
 
-    /// Whether the next picture is an IDR; a loss that is reported is noted.
+    /// Returns whether the next picture is an IDR; a loss that is reported is noted.
     fn is_idr(&mut self, refresh: Refresh) -> bool {
         let recovers = match self.config.loss_recovery {
             LossRecovery::Idr => false,

@@ -169,7 +169,7 @@ impl Reach {
         self.windows.get(column).copied().unwrap_or(self.window)
     }
 
-    /// Whether the slice must be the same wherever it begins.
+    /// Returns whether the slice must be the same wherever it begins.
     pub(super) fn is_held(&self) -> bool {
         self.held
     }
@@ -178,12 +178,12 @@ impl Reach {
         self.refreshed.get(column).is_some_and(|refreshed| *refreshed)
     }
 
-    /// Whether intra prediction uses intra macroblocks alone.
+    /// Returns whether intra prediction uses intra macroblocks alone.
     pub(super) fn is_constrained(&self) -> bool {
         self.constrained || self.is_refreshing()
     }
 
-    /// Whether some of the picture is refreshed, and so no edge filtered.
+    /// Returns whether some of the picture is refreshed, and so no edge filtered.
     pub(super) fn is_refreshing(&self) -> bool {
         !self.refreshed.is_empty()
     }

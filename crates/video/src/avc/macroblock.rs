@@ -35,7 +35,7 @@ impl Macroblock {
         Self { kind, qp, counts: [0; 24], coded: 0, vectors, modes: [MEAN4; 16] }
     }
 
-    /// Whether all quarters have one vector.
+    /// Returns whether all quarters have one vector.
     pub(super) fn moves_as_one(&self) -> bool {
         self.vectors.iter().all(|vector| *vector == self.vectors[0])
     }

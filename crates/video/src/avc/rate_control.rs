@@ -194,7 +194,8 @@ impl RateControl {
         self.quantizers += f64::from(self.qp);
     }
 
-    /// Whether too few bits are left for the macroblocks after `index`, if `bits` are written.
+    /// Returns whether too few bits are left for the macroblocks after `index`, if `bits` are
+    /// written.
     pub(super) fn is_over(&self, index: usize, bits: usize) -> bool {
         let left = self.weights.len().saturating_sub(index + 1);
         !self.fixed && bits as f64 + left as f64 * self.order.reserve > self.order.ceiling

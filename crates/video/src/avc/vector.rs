@@ -48,8 +48,8 @@ impl Vector {
             + signed_length(i32::from(self.y) - i32::from(predicted.y))
     }
 
-    /// Whether two blocks with these vectors are deblocked as if moved apart: a whole sample or
-    /// more (8.7.2.1).
+    /// Returns whether two blocks with these vectors are deblocked as if moved apart: a whole
+    /// sample or more (8.7.2.1).
     #[inline]
     pub(super) fn is_apart(self, other: Self) -> bool {
         (self.x - other.x).unsigned_abs() >= 4 || (self.y - other.y).unsigned_abs() >= 4
@@ -158,7 +158,7 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// Whether the block at `x`, `y` may move by `vector`.
+    /// Returns whether the block at `x`, `y` may move by `vector`.
     ///
     /// Six taps read two samples before and three behind where the vector is between samples
     /// (8.4.2.2.1). Chroma's two taps read no further: half a chroma sample between two luma
@@ -181,8 +181,8 @@ impl Window {
             && spans(y, height, vector.y, self.top, self.bottom)
     }
 
-    /// Whether the block may move by every vector up to a whole sample beside `centre`; false where
-    /// that is not sure.
+    /// Returns whether the block may move by every vector up to a whole sample beside `centre`;
+    /// false where that is not sure.
     #[inline]
     pub(super) fn permits_around(
         &self,

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::h264::bits::Writer;
 
-/// A sequence parameter set of 4x2 macroblocks with frame_num of 4 bits, its order types as
+/// Returns a sequence parameter set of 4x2 macroblocks with frame_num of 4 bits, its order types as
 /// written by `order`.
 fn sequence(order: impl Fn(&mut Writer)) -> Vec<u8> {
     let mut writer = Writer::default();
@@ -37,7 +37,7 @@ fn picture_parameters(cabac: bool) -> Vec<u8> {
     writer.finish()
 }
 
-/// Type 0 with pic_order_cnt_lsb of 5 bits.
+/// Writes type 0 with pic_order_cnt_lsb of 5 bits.
 fn low_bits(writer: &mut Writer) {
     writer.unsigned(0);
     writer.unsigned(1);

@@ -32,7 +32,7 @@ impl<'a> NalUnit<'a> {
         self.bytes[0]
     }
 
-    /// Whether the whole unit has fewer bytes than `count`.
+    /// Returns whether the whole unit has fewer bytes than `count`.
     pub(crate) fn is_shorter_than(&self, count: usize) -> bool {
         self.bytes.len() < count
     }

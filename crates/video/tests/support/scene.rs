@@ -13,7 +13,7 @@ pub(crate) struct Scene {
 const SIDE: usize = 256;
 
 impl Scene {
-    /// A scene whose texture follows from `seed`.
+    /// Makes a scene whose texture follows from `seed`.
     pub(crate) fn new(width: usize, height: usize, seed: u64) -> Self {
         let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
         let mut noise = || {
@@ -34,7 +34,7 @@ impl Scene {
         Self { width, height, texture }
     }
 
-    /// Picture `number`.
+    /// Returns picture `number`.
     pub(crate) fn picture(&self, number: u32) -> Picture {
         let mut picture = Picture::new(self.width, self.height).expect("a valid size");
         let width = self.width;
@@ -59,7 +59,7 @@ impl Scene {
     }
 }
 
-/// A byte that follows from a pixel's and a picture's number.
+/// Returns a byte that follows from a pixel's and a picture's number.
 fn noise(pixel: usize, number: u32) -> u8 {
     // The finalizer of SplitMix64.
     let mixed = (pixel as u64 | u64::from(number) << 32).wrapping_mul(0x9E37_79B9_7F4A_7C15);

@@ -100,7 +100,7 @@ impl Slice {
         self.picture as f64 + self.strip as f64 / Layout::STRIP_COUNT as f64
     }
 
-    /// Not a strip's first, an IDR.
+    /// Returns whether a slice is not a strip's first, which is an IDR.
     fn is_predicted(&self) -> bool {
         self.picture > 0
     }

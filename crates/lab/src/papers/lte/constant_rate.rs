@@ -15,7 +15,7 @@ pub(crate) const ONE_LINK: Experiment = Experiment {
     run: one_link,
 };
 
-/// Fig. 3: one link.
+/// Measures Fig. 3: one link.
 fn one_link(run: &Run<'_>) -> Result<Outcome> {
     let stream = Stream::measure(run, 1)?;
     let worst = stream.first.iter().copied().fold(0.0, f64::max);
@@ -37,7 +37,7 @@ pub(crate) const MANY_LINKS: Experiment = Experiment {
     run: many_links,
 };
 
-/// Fig. 6, and further: one to four links.
+/// Measures Fig. 6, and further: one to four links.
 fn many_links(run: &Run<'_>) -> Result<Outcome> {
     let mut streams = Vec::new();
     for links in 1..=4 {

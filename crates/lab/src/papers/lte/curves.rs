@@ -81,7 +81,8 @@ impl<'a> Curves<'a> {
         table.push(cells);
     }
 
-    /// Up to which quality refresh is ahead of intra, and whether it is the best where the paper says so.
+    /// Returns up to which quality refresh is ahead of intra, and whether it is the best where the
+    /// paper says so.
     pub(super) fn claim(&self) -> Row {
         let words = PAPERS_BEST.map(|quality| format!("{} at {quality} dB", self.judge(quality)));
         let quantity = self.named("refresh ahead of intra up to");

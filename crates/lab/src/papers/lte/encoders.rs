@@ -91,7 +91,7 @@ impl Subject<'_> {
         format!("{what}, {}, {}", self.backend, self.comparison.footage)
     }
 
-    /// BD-rates.
+    /// Returns the BD-rates.
     fn excess(&self, is_own: bool) -> Vec<Row> {
         let Some(anchor) = self.comparison.anchor().filter(|anchor| *anchor != self.backend) else {
             return Vec::new();

@@ -64,12 +64,12 @@ pub(super) struct Coded {
 }
 
 impl Coded {
-    /// The slices where nothing is lost.
+    /// Returns the slices where nothing is lost.
     pub(super) fn clean(&self) -> Vec<&[u8]> {
         self.clean.iter().map(Vec::as_slice).collect()
     }
 
-    /// The slices in one of the ways of losing some.
+    /// Returns the slices in one of the ways of losing some.
     pub(super) fn way(&self, index: usize) -> Vec<&[u8]> {
         let heard = &self.ways[index];
         let before = &self.clean[..self.clean.len() - heard.len()];
@@ -78,7 +78,7 @@ impl Coded {
 }
 
 impl Mode {
-    /// Whether the mode recovers only by what an encoder does at its stream's beginning.
+    /// Returns whether the mode recovers only by what an encoder does at its stream's beginning.
     pub(super) fn never_recovers(&self) -> bool {
         self.answer == Answer::None && self.backend == Backend::Avc(LossRecovery::Idr)
     }
@@ -128,7 +128,7 @@ impl Mode {
         Ok(coded)
     }
 
-    /// Whether what is coded depends on what was lost.
+    /// Returns whether what is coded depends on what was lost.
     pub(super) fn answers_loss(&self) -> bool {
         matches!(self.answer, Answer::Refresh(_) | Answer::Acknowledged)
     }
@@ -186,7 +186,7 @@ impl Receiver {
         self.whole.push(!self.corrupt);
     }
 
-    /// What is heard before picture `number` is coded.
+    /// Returns what is heard before picture `number` is coded.
     fn tells(&self, number: usize, lost: &[bool]) -> Heard {
         let Some(picture) = number.checked_sub(ROUND_TRIP) else { return Heard::Whole };
         match (lost.get(picture), self.whole.get(picture)) {
@@ -197,8 +197,8 @@ impl Receiver {
     }
 }
 
-/// Our own encoder in every way that it has, after intra and inter alone; x264's sweep, if there is
-/// x264.
+/// Returns our own encoder in every way that it has, after intra and inter alone, and x264's intra
+/// refresh, if there is x264.
 pub(super) fn modes() -> [Mode; MODES] {
     let own = |name: &'static str, way: LossRecovery, answer: Answer| Mode {
         name,
@@ -251,7 +251,7 @@ pub(super) fn errors(slices: &[&[u8]], lost: &[bool], sources: &[Picture]) -> Re
     Ok(errors)
 }
 
-/// The luma PSNR, dB, of samples with that sum of squared differences.
+/// Returns the luma PSNR, dB, of samples with that sum of squared differences.
 pub(super) fn psnr(error: f64, samples: f64) -> f64 {
     quality::decibels(error / samples).min(PSNR_MAX)
 }

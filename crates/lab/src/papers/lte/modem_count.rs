@@ -204,7 +204,7 @@ fn density(measured: &[(&Case, Latencies)]) -> Plot {
     Plot::new("fig-15", "Latency of a slice by number of modems", x, y).with_all(series)
 }
 
-/// Later than x, on a logarithmic scale: where the numbers of modems differ most.
+/// Plots the share later than x, on a logarithmic scale: where the numbers of modems differ most.
 fn tail(measured: &[(&Case, Latencies)]) -> Plot {
     let x = Axis::linear("latency of a slice, ms").range(15.0, 150.0);
     let y = Axis::log("share of slices that are later").range(1e-4, 1.0);

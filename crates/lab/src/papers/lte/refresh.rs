@@ -56,7 +56,7 @@ struct Quality {
 }
 
 impl Quality {
-    /// A point of a curve.
+    /// Returns a point of a curve.
     fn by(&self, average: Average) -> (f64, f64) {
         match average {
             Average::Slices => (self.by_slices, self.mbps),

@@ -50,7 +50,7 @@ impl Passage {
         }
     }
 
-    /// From the first row to the whole slice.
+    /// Returns the time from the first row to the whole slice.
     pub(super) fn latency(&self) -> Duration {
         self.encoded_at.since(self.captured_at)
     }
@@ -214,7 +214,7 @@ impl Replay {
         Self { pictures: footage.pictures.clone(), layout, rate: footage.rate, begun: 0, left }
     }
 
-    /// There and back again: the camera never jumps.
+    /// Returns the picture that is shown: the clip runs forward and then backward, without a jump.
     fn showing(&self) -> &Picture {
         let last = self.pictures.len() - 1;
         let turn = self.begun % (2 * last).max(1);

@@ -127,7 +127,7 @@ impl Times {
         if self.decoded.is_empty() { &self.coded } else { &self.decoded }
     }
 
-    /// Of the slices that were read, those that came out, percent.
+    /// Returns the share of the slices read that came out, percent.
     fn share_out(&self) -> f64 {
         let out = self.coded.len() as f64;
         100.0 * out / (out + self.missing as f64)

@@ -101,7 +101,7 @@ impl Stage {
     }
 }
 
-/// Slices' latencies in ms over four modems that each carry a quarter of the coded stream.
+/// Returns slices' latencies in ms over four modems that each carry a quarter of the coded stream.
 fn network_delays(run: &Run<'_>) -> Result<Vec<f64>> {
     let modems = [Modem::known(bytes_a_second(LINK_BYTES)); 4];
     let mut slices = Slices::of_paper(8, run.choose(5.0, 60.0));

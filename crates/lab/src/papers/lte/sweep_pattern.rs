@@ -54,7 +54,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     }))
 }
 
-/// `found`: by mode, picture by picture, the intra columns.
+/// Makes the rows of `found`: by mode, picture by picture, the intra columns.
 fn rows_of(found: &[Vec<Vec<usize>>], whole: usize) -> Vec<Row> {
     let paper = &found[0];
     let place = |picture: usize, number: usize| {
@@ -87,7 +87,7 @@ fn rows_of(found: &[Vec<Vec<usize>>], whole: usize) -> Vec<Row> {
     ]
 }
 
-/// For every picture after the first, the columns that depend on no picture before.
+/// Returns, for every picture after the first, the columns that depend on no picture before.
 fn columns(sources: &[Picture], backend: Backend) -> Result<Vec<Vec<usize>>> {
     let (width, height) = (sources[0].width(), sources[0].height());
     let mut encoder = backend.open_at(width, height, 60)?;

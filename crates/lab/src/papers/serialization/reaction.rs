@@ -13,7 +13,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// Road that passes while a scan of 10,000 points goes from sensor to plan and on: two round trips.
+/// Returns the road that passes while a scan of 10,000 points goes from sensor to plan and on: two
+/// round trips.
 fn run(_: &Run<'_>) -> Result<Outcome> {
     let codecs = Codecs::read()?;
     let mut table = Table::new("reaction", ["codec", "published_mm", "measured_mm"]);
@@ -61,7 +62,7 @@ fn run(_: &Run<'_>) -> Result<Outcome> {
     ))
 }
 
-/// Road in two round trips of so many microseconds.
+/// Returns the road that passes in two round trips of so many microseconds.
 fn millimetres(round_trip_micros: f64) -> f64 {
     2.0 * round_trip_micros * 1e-6 * METRES_PER_SECOND * 1e3
 }

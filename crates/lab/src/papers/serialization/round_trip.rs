@@ -22,7 +22,7 @@ struct Trip {
     now: f64,
 }
 
-/// Encode and decode of 10,000 points, fastest first.
+/// Shows encode and decode of 10,000 points, fastest first.
 fn run(_: &Run<'_>) -> Result<Outcome> {
     let codecs = Codecs::read()?;
     let (mut trips, mut missing) = (Vec::new(), Vec::new());

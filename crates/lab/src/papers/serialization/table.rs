@@ -14,7 +14,7 @@ pub(crate) const TABLE_1: Experiment = Experiment {
     run,
 };
 
-/// Table 1.
+/// Shows Table 1.
 fn run(_: &Run<'_>) -> Result<Outcome> {
     let codecs = Codecs::read()?;
     let memcpy = codecs.micros("table", "memcpy", "hot", "copy").context("no memcpy")?;
@@ -75,7 +75,7 @@ fn phases(codecs: &Codecs) -> Table {
     table
 }
 
-/// Table 1 as a picture: every codec of the paper's in every metric, in the table's order.
+/// Draws Table 1: every codec of the paper's in every metric, in the table's order.
 fn metrics(codecs: &Codecs) -> Result<Plot> {
     let paper = published()?;
     let names: Vec<&str> = paper.iter().map(|line| line.paper).collect();
@@ -123,7 +123,7 @@ pub(crate) const FIG_2: Experiment = Experiment {
     run: sizes,
 };
 
-/// Fig. 2: encode and sum over the number of points.
+/// Shows Fig. 2: encode and sum over the number of points.
 fn sizes(_: &Run<'_>) -> Result<Outcome> {
     let codecs = Codecs::read()?;
     let mut table = Table::new("fig-2", ["codec", "points", "encode_us", "sum_us"]);

@@ -31,7 +31,8 @@ pub(crate) const AGAINST_RETRANSMISSION: Experiment = Experiment {
     run: against_retransmission,
 };
 
-/// Fig. 2: retransmission alone, and with a block code whose code rate is one less the loss rate.
+/// Measures Fig. 2: retransmission alone, and with a block code whose code rate is one less the
+/// loss rate.
 fn against_retransmission(run: &Run<'_>) -> Result<Outcome> {
     let curve = |erasure_rate: f64, name, other_name, blocks_reference| Curve {
         erasure_rate,
@@ -89,7 +90,7 @@ pub(crate) const AGAINST_STREAMING: Experiment = Experiment {
     run: against_streaming,
 };
 
-/// Fig. 9: the streaming code and block codes of the same redundancy, 15 %, at 10 % loss.
+/// Measures Fig. 9: the streaming code and block codes of the same redundancy, 15 %, at 10 % loss.
 ///
 /// The paper does not say 15 % of what: of the source packets, or of all packets.
 fn against_streaming(run: &Run<'_>) -> Result<Outcome> {
@@ -220,7 +221,7 @@ fn table(curves: &[Curve], measured: &[Measured]) -> Table {
     table
 }
 
-/// `low`: the least delay shown, in ms.
+/// Draws the delays; `low`: the least that is shown, in ms.
 fn plot(name: &str, title: &str, low: f64, curves: &[Curve], measured: &[Measured]) -> Plot {
     let x = Axis::log("source packets of a block, k").range(1.7, 300.0);
     let x = x.ticks(SIZES.map(|size| size as f64));

@@ -18,7 +18,7 @@ pub(crate) const BURSTS: Experiment = Experiment {
     run: bursts,
 };
 
-/// Fig. 8: the streaming code and blocks of 32 and 64 packets, with losses in bursts.
+/// Measures Fig. 8: the streaming code and blocks of 32 and 64 packets, with losses in bursts.
 fn bursts(run: &Run<'_>) -> Result<Outcome> {
     let reference =
         [(1.0, [7.8, 29.8, 25.2]), (2.0, [15.5, 41.9, 36.0]), (4.0, [18.9, 45.5, 39.8])];
@@ -64,7 +64,7 @@ pub(crate) const RATES: Experiment = Experiment {
     run: rates,
 };
 
-/// Fig. 10: the trade of delay for rate, for the streaming code and blocks of many sizes.
+/// Measures Fig. 10: the trade of delay for rate, for the streaming code and blocks of many sizes.
 fn rates(run: &Run<'_>) -> Result<Outcome> {
     let sizes = run.choose(vec![32, 64], vec![8, 16, 32, 64, 128]);
     let shares = run.choose(RATES_REFERENCE.map(|(share, _)| share).to_vec(), SHARES.to_vec());
@@ -129,7 +129,7 @@ struct Curve {
 }
 
 impl Sweep {
-    /// `part`: which of how many sweeps of the experiment this is.
+    /// Measures one part of the experiment; `part`: which of how many.
     fn measure(
         run: &Run<'_>,
         burst: f64,

@@ -47,8 +47,8 @@ enum Carried {
 }
 
 impl Coded {
-    /// `share` repair packets per source packet at even intervals, and more by the reports where
-    /// the sender reckons with an erasure rate: `feedback`.
+    /// Sends `share` repair packets per source packet at even intervals, and more by the reports
+    /// where the sender reckons with an erasure rate: `feedback`.
     ///
     /// Without it reports do nothing but move the coding window, which keeps it small and changes
     /// no delay: the decoder would subtract those packets anyway.

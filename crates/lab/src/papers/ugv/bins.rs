@@ -17,7 +17,7 @@ pub(crate) const TABLE_1: Experiment = Experiment {
     run: table_1,
 };
 
-/// Table 1: 400 bytes from the vehicle.
+/// Measures Table 1: 400 bytes from the vehicle.
 fn table_1(run: &Run<'_>) -> Result<Outcome> {
     outcome(run, "table-1", 400, &published::TABLE_1)
 }
@@ -29,7 +29,7 @@ pub(crate) const TABLE_2: Experiment = Experiment {
     run: table_2,
 };
 
-/// Table 2: 500 bytes from the vehicle.
+/// Measures Table 2: 500 bytes from the vehicle.
 fn table_2(run: &Run<'_>) -> Result<Outcome> {
     outcome(run, "table-2", 500, &published::TABLE_2)
 }
@@ -155,7 +155,7 @@ fn published_rows(up: u64, published: &[Column]) -> Vec<Row> {
     rows
 }
 
-/// Fréchet's bound on the share below 500 ms end to end, from both parts' below 250 ms.
+/// Returns Fréchet's bound on the share below 500 ms end to end, from both parts' below 250 ms.
 fn least_end_to_end(column: &Column) -> f64 {
     column.percent[0][CHOSEN_BY] + column.percent[1][CHOSEN_BY] - 100.0
 }

@@ -74,7 +74,7 @@ pub fn of(found: &[Found]) -> Vec<Summary> {
     lines
 }
 
-/// Of each seed the run with one link alone that had the most goodput.
+/// Returns, of each seed, the run with one link alone that had the most goodput.
 fn best_alone(runs: &[Found]) -> Vec<&Found> {
     let mut best: Vec<&Found> = Vec::new();
     for run in runs.iter().filter(|run| run.alone.is_some()) {

@@ -88,8 +88,8 @@ fn an_application_that_sends_little_neither_raises_nor_lowers_the_rate() {
     assert_eq!(line.run(100, 20e6, 0.0), 8e6);
 }
 
-/// The rate after ten reports of 2 Mbit/s sent and received, and two of half as much received
-/// while datagrams wait for `queueing`.
+/// Returns the rate after ten reports of 2 Mbit/s sent and received, and two of half as much
+/// received while datagrams wait for `queueing`.
 fn after_a_dip(queueing: Duration) -> f64 {
     let mut control = new();
     let mut grant = control.initial();

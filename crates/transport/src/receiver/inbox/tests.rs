@@ -16,7 +16,7 @@ impl Bench {
         Self::new(ChannelNumber::MEDIA, Order::ByDeadline)
     }
 
-    /// A packet of a two-packet unit whose content is two bytes.
+    /// Hands over a packet of a two-packet unit whose content is two bytes.
     fn packet(&mut self, number: u32, index: u8, deadline: u64, now: u64) {
         let content = [&Prefix::new(2, Instant::ZERO).to_bytes()[..], b"ab"].concat();
         let symbol = &content[usize::from(index) * 5..][..5];
@@ -47,7 +47,7 @@ impl Bench {
         self.inbox.expire(&mut self.counters, &mut self.outcomes, Instant::from_millis(now));
     }
 
-    /// `+3` for unit 3 delivered, `-3 Late` for unit 3 lost.
+    /// Returns `+3` for unit 3 delivered, `-3 Late` for unit 3 lost.
     fn log(&mut self) -> Vec<String> {
         self.outcomes
             .drain(..)

@@ -35,7 +35,7 @@ impl Bench {
         }
     }
 
-    /// The packets of the next unit: so many of up to so many bytes.
+    /// Returns the packets of the next unit: so many of up to so many bytes.
     fn unit(&mut self, source_count: usize, payload_bytes: usize) -> Vec<Vec<u8>> {
         let number = self.units;
         self.units += 1;
@@ -109,7 +109,7 @@ impl Bench {
         self.inbox.expire(&mut self.counters, &mut self.outcomes, now);
     }
 
-    /// `+3` for unit 3 delivered, `*3` with repair, `-3` lost.
+    /// Returns `+3` for unit 3 delivered, `*3` with repair, `-3` lost.
     fn log(&mut self) -> Vec<String> {
         self.outcomes
             .drain(..)
@@ -124,7 +124,7 @@ impl Bench {
     }
 }
 
-/// A part without its payload, and that.
+/// Returns a part without its payload, and that.
 fn own_part((part, payload): (Part<'_>, Vec<u8>)) -> (Part<'static>, Vec<u8>) {
     let Part { last, unit_low, index, deadline_low, .. } = part;
     (Part { last, unit_low, index, deadline_low, payload: &[] }, payload)

@@ -174,7 +174,7 @@ mod tests {
         Unit { bytes: ByteCount::new(bytes), deadline: now + SPAN }
     }
 
-    /// How many packets of a unit each link gets.
+    /// Returns how many packets of a unit each link gets.
     fn counts(planner: &mut Quantile, bytes: u64, links: &[Link], now: Instant) -> Vec<usize> {
         let plan = planner.plan(&unit(bytes, now), links, now).unwrap();
         assert_eq!(plan.assignment.len(), plan.packets.packet_count);

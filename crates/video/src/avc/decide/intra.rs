@@ -20,7 +20,8 @@ struct Blocks {
 }
 
 impl<K: Kernel> Slice<'_, K> {
-    /// Whether the macroblock differs more from its inter prediction than from itself one row on.
+    /// Returns whether the macroblock differs more from its inter prediction than from itself one
+    /// row on.
     ///
     /// No intra prediction is much better than that. Noise is in both, so that where there is
     /// nothing else, none is tried.

@@ -17,7 +17,7 @@ use crate::avc::quantize::Quantizer;
 pub(in crate::avc) struct Avx2(());
 
 impl Avx2 {
-    /// The kernel if this CPU (and the operating system) has AVX2.
+    /// Makes the kernel if this CPU (and the operating system) has AVX2.
     pub(in crate::avc) fn detect() -> Option<Self> {
         std::arch::is_x86_feature_detected!("avx2").then_some(Self(()))
     }

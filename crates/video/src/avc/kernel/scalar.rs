@@ -276,7 +276,8 @@ fn forward4(values: &mut Coefficients, start: usize, step: usize) {
     values[start + 3 * step] = s - 2 * r;
 }
 
-/// One row or column of 8.5.12.2; what overflows 16 bits wraps, and never does in a valid stream.
+/// Does 8.5.12.2 for one row or column; what overflows 16 bits wraps, and never does in a valid
+/// stream.
 fn inverse4(values: &mut Coefficients, start: usize, step: usize) {
     let [a, b, c, d]: [i16; 4] = std::array::from_fn(|i| values[start + i * step]);
     let (e, f) = (a.wrapping_add(c), a.wrapping_sub(c));
@@ -290,8 +291,8 @@ fn inverse4(values: &mut Coefficients, start: usize, step: usize) {
 /// How far outside a picture samples half way are known: six taps need three more on each side.
 pub(in crate::avc) const REACH: usize = MARGIN - 4;
 
-/// The rows of samples half way that are not all alike: six taps see at most the first or the last
-/// row of the picture beyond these.
+/// Returns the rows of samples half way that are not all alike: six taps see at most the first or
+/// the last row of the picture beyond these.
 pub(in crate::avc) fn varied_rows(luma: &Plane) -> RangeInclusive<i32> {
     -3..=luma.height() as i32 + 1
 }
@@ -360,7 +361,7 @@ fn clip(value: i16) -> u8 {
     value.clamp(0, 255) as u8
 }
 
-/// One line of samples across a luma edge (8.7.2.3 with a limit, 8.7.2.4 without).
+/// Filters one line of samples across a luma edge (8.7.2.3 with a limit, 8.7.2.4 without).
 fn filter_luma(samples: &mut [u8], at: usize, step: usize, edge: &Edge, limit: Option<i8>) {
     let [p3, p2, p1, p0, q0, q1, q2, q3] =
         std::array::from_fn(|i| i32::from(samples[at + i * step - 4 * step]));
@@ -403,7 +404,7 @@ fn filter_luma(samples: &mut [u8], at: usize, step: usize, edge: &Edge, limit: O
     }
 }
 
-/// One line of samples across a chroma edge.
+/// Filters one line of samples across a chroma edge.
 fn filter_chroma(samples: &mut [u8], at: usize, step: usize, edge: &Edge, limit: Option<i8>) {
     let [p1, p0, q0, q1] = std::array::from_fn(|i| i32::from(samples[at + i * step - 2 * step]));
     let (alpha, beta) = (i32::from(edge.alpha), i32::from(edge.beta));

@@ -122,7 +122,7 @@ fn budgets(ours: f64, rows: &mut Vec<Row>) -> Table {
     table
 }
 
-/// Least seconds to encode and decode a heartbeat.
+/// Returns least seconds to encode and decode a heartbeat.
 fn step_cost(run: &Run<'_>) -> f64 {
     let round_at = Some(Instant::from_millis(1234));
     let step = QuorumStep { kind: 6, from: 1, to: 2, term: 9, round_at, ..QuorumStep::default() };

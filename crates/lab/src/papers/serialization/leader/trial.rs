@@ -65,7 +65,7 @@ pub(super) struct Trial {
 }
 
 impl Trial {
-    /// Three members with clocks of their own; links lose and delay as the seed says.
+    /// Makes three members with clocks of their own; links lose and delay as the seed says.
     pub(super) fn new(seed: u64, heartbeat: Duration, rough: bool, trust: &Trust) -> Result<Self> {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let mut world = World::new(seed);
@@ -205,7 +205,7 @@ impl Trial {
         }
     }
 
-    /// Two reigns of different members that overlap, if there are any.
+    /// Returns two reigns of different members that overlap, if there are any.
     pub(super) fn overlap(&self) -> Option<(Reign, Reign)> {
         let mut reigns = self.reigns.clone();
         reigns.sort_by_key(|reign| (reign.from, reign.until));
@@ -264,7 +264,8 @@ impl Seat {
         }
     }
 
-    /// As the member believes, whether it can act upon it just now or not.
+    /// Returns until when the member believes that it leads, whether or not it can act upon it just
+    /// now.
     fn leads_until(&self) -> Option<Instant> {
         self.member.as_ref()?.leads_until()
     }

@@ -94,7 +94,7 @@ pub(super) unsafe fn chroma_vertical(samples: &mut [u8], at: usize, stride: usiz
     }
 }
 
-/// 16 numbers below 256 as bytes.
+/// Returns 16 numbers below 256 as bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn narrow(values: __m256i) -> __m128i {
@@ -156,7 +156,7 @@ fn to_rows([a, b, c, d, e, f, g, h]: [__m128i; 8]) -> [__m128i; 8] {
     [upper[0], upper[1], upper[2], upper[3], lower[0], lower[1], lower[2], lower[3]]
 }
 
-/// All ones where `|a - b|` is below `most`.
+/// Returns all ones where `|a - b|` is below `most`.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn even(a: __m256i, b: __m256i, most: __m256i) -> __m256i {

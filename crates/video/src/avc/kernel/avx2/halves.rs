@@ -55,7 +55,7 @@ fn steps(count: usize) -> impl Iterator<Item = usize> {
     (0..count).step_by(16).map(move |x| x.min(count - 16))
 }
 
-/// The six taps of 8-241 on 16 numbers.
+/// Applies the six taps of 8-241 to 16 numbers.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn taps([e, f, g, h, i, j]: [__m256i; 6]) -> __m256i {
@@ -66,8 +66,8 @@ fn taps([e, f, g, h, i, j]: [__m256i; 6]) -> __m256i {
     _mm256_add_epi16(_mm256_add_epi16(e, j), inner)
 }
 
-/// The six taps on sums of taps, rounded (8-245), in 16 bits: nested divisions by 4, rounded down,
-/// are one division by 16. What saturates on the way is far outside a sample's range.
+/// Applies the six taps to sums of taps, rounded (8-245), in 16 bits: nested divisions by 4,
+/// rounded down, are one division by 16. What saturates on the way is far outside a sample's range.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn twice([e, f, g, h, i, j]: [__m256i; 6]) -> __m256i {

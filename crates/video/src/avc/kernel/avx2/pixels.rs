@@ -53,7 +53,7 @@ pub(super) unsafe fn sad8(height: usize, a: Block<'_>, b: Block<'_>) -> u32 {
     (_mm_cvtsi128_si32(sum) + _mm_extract_epi32::<2>(sum)) as u32
 }
 
-/// Rows of 16 bytes of a block, `row` and the one after it.
+/// Returns two rows of 16 bytes of a block, `row` and the one after it.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn two_rows16(block: Block<'_>, row: usize) -> __m256i {
@@ -64,7 +64,7 @@ unsafe fn two_rows16(block: Block<'_>, row: usize) -> __m256i {
     }
 }
 
-/// Rows of 8 bytes of a block, `row` and the one after it.
+/// Returns two rows of 8 bytes of a block, `row` and the one after it.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn two_rows8(block: Block<'_>, row: usize) -> __m128i {
@@ -188,7 +188,7 @@ pub(super) unsafe fn sad_mean_four8(
     total_four8(sums)
 }
 
-/// The lower words of two vectors' numbers of 64 bits.
+/// Returns the lower words of two vectors' numbers of 64 bits.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn low_words(a: __m128i, b: __m128i) -> __m128i {
@@ -196,7 +196,7 @@ fn low_words(a: __m128i, b: __m128i) -> __m128i {
     _mm_castps_si128(words)
 }
 
-/// As [`total_four8`], of twice as many.
+/// Returns what [`total_four8`] does, of twice as many.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn total_four16(sums: [__m256i; 4]) -> [u32; 4] {
@@ -217,8 +217,8 @@ fn total_four8([a, b, c, d]: [__m128i; 4]) -> [u32; 4] {
     unsafe { _mm_storeu_si128(out.as_mut_ptr().cast(), sums) };
     out
 }
-/// Half the absolute values of the transforms of four blocks of 4x4 side by side, spread over
-/// vectors that are to be summed.
+/// Returns half the absolute values of the transforms of four blocks of 4x4 side by side, spread
+/// over vectors that are to be summed.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn hadamard([a, b, c, d]: [__m256i; 4]) -> __m256i {
@@ -229,7 +229,7 @@ fn hadamard([a, b, c, d]: [__m256i; 4]) -> __m256i {
     _mm256_add_epi16(first, second)
 }
 
-/// The horizontal half of [`hadamard`] for two rows.
+/// Returns the horizontal half of [`hadamard`] for two rows.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn halves(x: __m256i, y: __m256i) -> __m256i {
@@ -292,7 +292,7 @@ pub(super) unsafe fn satd8(height: usize, a: Block<'_>, b: Block<'_>) -> u32 {
     total(sum)
 }
 
-/// The rows of four predictions side by side.
+/// Returns the rows of four predictions side by side.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn side_by_side(blocks: [__m128i; 4]) -> [__m128i; 4] {
@@ -350,7 +350,7 @@ pub(super) unsafe fn satd_modes(block: Block<'_>, border: &Border4) -> [u32; MOD
     out
 }
 
-/// The bytes of 32 at `places`.
+/// Returns the bytes of 32 at `places`.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn picked([low, high]: [__m128i; 2], places: __m128i) -> __m128i {

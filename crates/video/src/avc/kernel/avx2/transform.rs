@@ -31,7 +31,7 @@ fn transpose([upper, lower]: [__m128i; 2]) -> [__m128i; 2] {
     [_mm_unpacklo_epi16(even, odd), _mm_unpackhi_epi16(even, odd)]
 }
 
-/// The transform along columns.
+/// Transforms along columns.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn forward_columns([upper, lower]: [__m128i; 2]) -> [__m128i; 2] {
@@ -47,7 +47,7 @@ fn forward_columns([upper, lower]: [__m128i; 2]) -> [__m128i; 2] {
     ]
 }
 
-/// The coefficients in a register: what is stored in pieces is slow to load as a whole.
+/// Returns the coefficients in a register: what is stored in pieces is slow to load as a whole.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn forward_values(block: Block<'_>, predicted: Block<'_>) -> __m256i {
@@ -141,7 +141,7 @@ fn zigzag(levels: __m256i) -> [__m128i; 2] {
     ]
 }
 
-/// 8.5.12.2 along columns.
+/// Does 8.5.12.2 along columns.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn inverse_columns([upper, lower]: [__m128i; 2]) -> [__m128i; 2] {
@@ -242,7 +242,7 @@ pub(super) unsafe fn forward_row(blocks: Block<'_>, predicted: Block<'_>, out: &
     }
 }
 
-/// The columns of four blocks side by side.
+/// Returns the columns of four blocks side by side.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn columns(row: &Row) -> [__m256i; 4] {
