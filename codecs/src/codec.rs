@@ -55,7 +55,8 @@ pub(crate) trait Codec {
     fn staged(&mut self) -> Option<&mut dyn Staged> {
         None
     }
-    /// Seconds of a call for the message encoded last, of a codec with a runtime of its own.
+    /// Returns the seconds of a call for the message encoded last, of a codec with a runtime of its
+    /// own.
     ///
     /// The metric is an index of `measure::METRICS`, and behind them of `measure::PHASES`.
     fn time_itself(&mut self, _metric: usize, _repeats: u32) -> Option<f64> {

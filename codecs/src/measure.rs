@@ -141,7 +141,7 @@ impl Contestant {
         }
     }
 
-    /// Seconds of a call.
+    /// Returns the seconds of a call.
     fn time(&mut self, metric: usize, cloud: &Cloud, heat: Heat) -> f64 {
         let Self { codec, message, repeats, .. } = self;
         if let Some(seconds) = codec.time_itself(metric, repeats[metric]) {
@@ -204,7 +204,7 @@ pub(crate) fn phases(
     all.into_iter().map(|(name, .., best)| (name, best)).collect()
 }
 
-/// Seconds of one step.
+/// Returns the seconds of one step.
 fn time_phase(
     codec: &mut dyn Codec,
     phase: usize,
@@ -243,7 +243,7 @@ impl Limits {
     }
 }
 
-/// Seconds of a call, under the same rules as a codec's.
+/// Returns the seconds of a call, under the same rules as a codec's.
 fn time_limit(source: &[u64], heat: Heat, mut call: impl FnMut()) -> f64 {
     let repeats = match heat {
         Heat::Hot => {

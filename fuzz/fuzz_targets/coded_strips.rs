@@ -64,7 +64,7 @@ fn code(input: &mut Input<'_>) {
     }
 }
 
-/// Blocks of the fuzzer's own bytes, each a level or noise.
+/// Returns the blocks of the fuzzer's own bytes, each a level or noise.
 fn picture(input: &mut Input<'_>, width: usize, height: usize) -> Picture {
     let mut picture = Picture::new(width, height).expect("whole macroblocks");
     let (luma, cb, cr) = picture.planes_mut();

@@ -9,8 +9,8 @@ const LATE_SPANS_MAX = 2;
 const PERIOD_MAX_MS = 105;
 // As the feedback has it.
 const INTERVAL_MAX = 8;
-const PATIENCE_MS = 10_000;
-const PATIENCE_MAX_MS = 300_000;
+const CALM_MIN_MS = 10_000;
+const CALM_MAX_MS = 300_000;
 // So soon after it was tried, what is late is late because of it.
 const TRIAL_MS = 10_000;
 
@@ -33,7 +33,7 @@ export class LoadAdaptation {
   #lateSpans = 0;
   #calmSinceMs = 0;
   #triedAtMs = -Infinity;
-  #patienceMs = PATIENCE_MS;
+  #calmMs = CALM_MIN_MS;
 
   get pictureInterval(): number {
     return this.#pictureInterval;
@@ -76,12 +76,12 @@ export class LoadAdaptation {
     if (this.#periodMs === null || this.#periodMs * (this.#pictureInterval + 1) > PERIOD_MAX_MS) return;
     this.#pictureInterval = Math.min(this.#pictureInterval + 1, INTERVAL_MAX);
     const tried = nowMs - this.#triedAtMs < TRIAL_MS;
-    this.#patienceMs = tried ? Math.min(2 * this.#patienceMs, PATIENCE_MAX_MS) : PATIENCE_MS;
+    this.#calmMs = tried ? Math.min(2 * this.#calmMs, CALM_MAX_MS) : CALM_MIN_MS;
   }
 
   #handleCalmSpan(nowMs: number): void {
     this.#lateSpans = 0;
-    if (this.#pictureInterval === 1 || nowMs - this.#calmSinceMs < this.#patienceMs) return;
+    if (this.#pictureInterval === 1 || nowMs - this.#calmSinceMs < this.#calmMs) return;
     this.#pictureInterval -= 1;
     this.#calmSinceMs = nowMs;
     this.#triedAtMs = nowMs;

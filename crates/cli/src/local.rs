@@ -14,10 +14,10 @@ use tokio::time::timeout;
 /// # Errors
 /// One line: nothing listens there, it does not answer, or it is no vehicle or operator.
 pub(crate) async fn get(address: SocketAddr, path: &str) -> anyhow::Result<String> {
-    ask(address, &format!("GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n"), PATIENCE).await
+    ask(address, &format!("GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n"), ANSWER_TIMEOUT).await
 }
 
-/// Posts `body` to `path` of `address` and waits for the answer for `patience`.
+/// Posts `body` to `path` of `address` and waits for the answer within `answer_timeout`.
 ///
 /// # Errors
 /// As for [`get`], or the process's own word why it will not.
@@ -26,11 +26,11 @@ pub(crate) async fn post(
     address: SocketAddr,
     path: &str,
     body: &str,
-    patience: Duration,
+    answer_timeout: Duration,
 ) -> anyhow::Result<String> {
     let length = body.len();
     let head = format!("POST {path} HTTP/1.0\r\nHost: {address}\r\nContent-Length: {length}");
-    ask(address, &format!("{head}\r\n\r\n{body}"), patience).await
+    ask(address, &format!("{head}\r\n\r\n{body}"), answer_timeout).await
 }
 
 /// Returns what listens at an address that is no vehicle's and no operator's.
@@ -38,24 +38,28 @@ pub(crate) fn stranger(address: SocketAddr) -> anyhow::Error {
     anyhow::anyhow!("what listens at {address} is no vehicle or operator: {WHERE}")
 }
 
-async fn ask(address: SocketAddr, request: &str, patience: Duration) -> anyhow::Result<String> {
-    let mut stream = match timeout(PATIENCE, TcpStream::connect(address)).await {
+async fn ask(
+    address: SocketAddr,
+    request: &str,
+    answer_timeout: Duration,
+) -> anyhow::Result<String> {
+    let mut stream = match timeout(ANSWER_TIMEOUT, TcpStream::connect(address)).await {
         Ok(Ok(stream)) => stream,
         Ok(Err(error)) if error.kind() == ErrorKind::ConnectionRefused => {
             bail!("nothing listens at {address}: {WHERE}")
         }
         Ok(Err(error)) => return Err(error).context(format!("{address} is not reached")),
-        Err(_) => bail!("{address} does not answer within {} s", PATIENCE.as_secs()),
+        Err(_) => bail!("{address} does not answer within {} s", ANSWER_TIMEOUT.as_secs()),
     };
     let mut answer = Vec::new();
     let exchange = async {
         stream.write_all(request.as_bytes()).await?;
         (&mut stream).take(ANSWER_BYTES_MAX).read_to_end(&mut answer).await
     };
-    match timeout(patience, exchange).await {
+    match timeout(answer_timeout, exchange).await {
         Ok(Ok(_)) => {}
         Ok(Err(error)) => return Err(error).context(format!("{address} broke off")),
-        Err(_) => bail!("{address} does not answer within {} s: {WHERE}", patience.as_secs()),
+        Err(_) => bail!("{address} does not answer within {} s: {WHERE}", answer_timeout.as_secs()),
     }
     ensure!(!answer.is_empty(), "{address} closed the connection without a word: {WHERE}");
     body_of(address, &answer)
@@ -77,8 +81,8 @@ fn body_of(address: SocketAddr, answer: &[u8]) -> anyhow::Result<String> {
 /// What to do about a wrong address.
 const WHERE: &str =
     "give the address that `tautline operator --console` or `tautline vehicle --metrics` was given";
-const PATIENCE: Duration = Duration::from_secs(5);
-/// A minute of a probe's delays is a tenth of it.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+/// Ten times a minute of a probe's delays.
 const ANSWER_BYTES_MAX: u64 = 8 << 20;
 
 #[cfg(test)]

@@ -99,7 +99,7 @@ impl Stand {
         Ok(stand)
     }
 
-    /// Address of the browser console.
+    /// Returns the address of the browser console.
     pub(crate) fn console(&self) -> SocketAddr {
         self.console
     }

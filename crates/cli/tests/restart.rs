@@ -51,7 +51,8 @@ impl Demo {
         self.restarted.push(again);
     }
 
-    /// Units that the operator has received in its present session; 0 while it is not there.
+    /// Returns the units that the operator has received in its present session; 0 while it is not
+    /// there.
     fn units(&self) -> u64 {
         let Ok(mut stream) = TcpStream::connect(&self.console) else { return 0 };
         let request = format!("GET /metrics HTTP/1.0\r\nHost: {}\r\n\r\n", self.console);

@@ -134,7 +134,7 @@ impl Series {
         Self::new(label, points, Form::Marked)
     }
 
-    /// Markers alone.
+    /// Draws markers alone.
     pub fn points(label: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
         Self::new(label, points, Form::Points)
     }
@@ -144,7 +144,7 @@ impl Series {
         Self::new(label, points, Form::Steps)
     }
 
-    /// Bars from the axis up to each point; bars of several series stand side by side.
+    /// Draws bars from the axis up to each point; bars of several series stand side by side.
     pub fn bars(label: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
         Self::new(label, points, Form::Bars)
     }

@@ -32,7 +32,7 @@ fn encode_flatbuffers_records(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// Points to a finished message.
+/// Makes a finished message of points.
 #[divan::bench]
 fn encode_flatbuffers_points(bencher: Bencher<'_, '_>) {
     let (points, cloud, mut builder) = (points(), cloud(), Builder::new());
@@ -72,7 +72,7 @@ fn view_flatbuffers(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// Points to a message of one sub-message a point.
+/// Makes a message of one sub-message a point.
 #[divan::bench]
 fn encode_protobuf_points(bencher: Bencher<'_, '_>) {
     let (points, mut message, mut buffer) = (points(), ProtobufCloud::default(), Vec::new());

@@ -49,7 +49,7 @@ pub fn open(session: &mut Session) -> Result<(), OpenError> {
 
 /// Returns every channel of ours, in order of their numbers.
 ///
-/// The caps are several times what each sends: they bound a fault, not the daily run.
+/// The caps are several times what each sends: they bound what a fault can send.
 pub fn all() -> [Channel; 7] {
     let newest = |number, priority, kbps, topic, schema| Channel {
         number,

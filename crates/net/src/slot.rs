@@ -56,9 +56,9 @@ impl Slot {
     }
 
     /// Opens the socket anew, on its port if that is free, if it has been of no use for
-    /// [`PATIENCE`]; tries once in [`RETRY`].
+    /// [`REFUSED_MAX`]; tries once in [`RETRY`].
     pub(crate) fn renew(&mut self, registry: &Registry, now: Instant) {
-        let useless = self.refused_since.is_some_and(|since| now.since(since) >= PATIENCE);
+        let useless = self.refused_since.is_some_and(|since| now.since(since) >= REFUSED_MAX);
         if !useless || now.since(self.tried_at) < RETRY {
             return;
         }
@@ -86,5 +86,5 @@ impl Slot {
 }
 
 /// Shorter than a modem takes to come back.
-const PATIENCE: Duration = Duration::from_millis(500);
+const REFUSED_MAX: Duration = Duration::from_millis(500);
 const RETRY: Duration = Duration::from_secs(1);

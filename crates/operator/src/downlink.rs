@@ -34,7 +34,7 @@ pub struct Shown {
 
 /// Puts each strip's slices in order, and skip slices in the place of lost ones.
 ///
-/// A slice is shown at once if none is missing before it. If one is, it waits for `patience`, in
+/// A slice is shown at once if none is missing before it. If one is, it waits for `reorder_timeout`, in
 /// case the missing one is only late; then as many skip slices as are missing go before it. So each
 /// loss holds up the strip's next slice for as long, and those after it less; nothing waits longer.
 /// What was lost is [told](Self::reports) to the vehicle, whose encoder recovers from it; of a stream
@@ -43,7 +43,7 @@ pub struct Shown {
 #[derive(Debug)]
 pub struct Downlink {
     strips: Vec<ReorderBuffer>,
-    patience: Duration,
+    reorder_timeout: Duration,
     counters: Counters,
 }
 
@@ -71,9 +71,9 @@ struct Held {
 
 impl Downlink {
     /// Makes a downlink that has seen nothing yet.
-    pub fn new(patience: Duration) -> Self {
+    pub fn new(reorder_timeout: Duration) -> Self {
         let strips = (0..Layout::STRIP_COUNT).map(|_| ReorderBuffer::new()).collect();
-        Self { strips, patience, counters: Counters::default() }
+        Self { strips, reorder_timeout, counters: Counters::default() }
     }
 
     /// Reads a received unit, in the buffer that it came in; `None`, and counted, if it is no slice.
@@ -105,7 +105,7 @@ impl Downlink {
             let until = first.until;
             strip.show(first, until, &mut self.counters, &mut show);
         }
-        strip.held.insert(slice.picture, Held { slice, until: now + self.patience });
+        strip.held.insert(slice.picture, Held { slice, until: now + self.reorder_timeout });
         strip.release(now, &mut self.counters, &mut show);
     }
 
@@ -281,7 +281,7 @@ fn is_after(a: u32, b: u32) -> bool {
     a != b && a.wrapping_sub(b) < 1 << 31
 }
 
-/// Slices of one strip that may wait: more than arrive within any sensible patience.
+/// Slices of one strip that may wait: more than arrive within any sensible timeout.
 pub const HELD_MAX: usize = 16;
 /// A strip that is still corrupt after so many slices never got what was to end the loss: a second
 /// at 60 a second, and several times what any recovery takes.

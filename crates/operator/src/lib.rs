@@ -52,9 +52,15 @@ pub async fn run(
     let listener = console::listen(config.console).await?;
     let recorder = config.record.as_deref().map(Recorder::create).transpose()?;
     let shared = Arc::new(Shared::new(&config.vehicle));
-    let patience = Duration::from_millis(config.reorder_ms);
-    let mut reception =
-        Reception::new(patience, recorder, hub.clone(), shared.clone(), latest.clone(), clock);
+    let reorder_timeout = Duration::from_millis(config.reorder_ms);
+    let mut reception = Reception::new(
+        reorder_timeout,
+        recorder,
+        hub.clone(),
+        shared.clone(),
+        latest.clone(),
+        clock,
+    );
     let driver = Driver::spawn(&config.links, clock, move |output| reception.handle(output))?;
     let mut rendezvous = Rendezvous::start(&config, &identity, driver.local_addresses())?;
     let beside = beside(&config, &hub, &shared, &latest, &driver, clock);

@@ -164,7 +164,7 @@ impl Probe {
         loop {
             due.tick().await;
             let now = self.clock.now();
-            if now >= to + PATIENCE {
+            if now >= to + DELAY_MAX {
                 break;
             }
             self.ready()?;
@@ -206,7 +206,7 @@ impl Probe {
         let datagram_bytes = up_bytes.map(|bytes| ByteCount::new(bytes.into()));
         let unit = ProbeQuestion { sequence, datagram_bytes, hold: HOLD }.encode();
         self.shared.note_sent(ByteCount::of(&unit));
-        self.handle.send(channels::PROBE_QUESTION, unit, PATIENCE);
+        self.handle.send(channels::PROBE_QUESTION, unit, DELAY_MAX);
         sequence + 1
     }
 
@@ -272,12 +272,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// As often as a driver's hands move; the lab's commands likewise.
+/// As often as an operator's hands move; the lab's commands likewise.
 const QUESTION_INTERVAL: Duration = Duration::from_millis(50);
 /// The vehicle keeps a size for so long without a question: twenty of them would have to be lost.
 const HOLD: Duration = Duration::from_secs(1);
 /// What takes longer is of no use to anybody who drives: it counts as lost.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
+pub(crate) const DELAY_MAX: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {

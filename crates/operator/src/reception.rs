@@ -122,16 +122,16 @@ impl Shared {
 
 impl Reception {
     /// Returns a reception that has seen nothing yet; a lost slice's successors wait for
-    /// `patience`.
+    /// `reorder_timeout`.
     pub(crate) fn new(
-        patience: Duration,
+        reorder_timeout: Duration,
         recorder: Option<Recorder>,
         hub: Arc<Hub>,
         shared: Arc<Shared>,
         latest: Latest,
         clock: Clock,
     ) -> Self {
-        let downlink = Downlink::new(patience);
+        let downlink = Downlink::new(reorder_timeout);
         Self {
             downlink,
             canvas: Canvas::default(),

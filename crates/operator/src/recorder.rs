@@ -85,7 +85,7 @@ impl Recorder {
         self.dropped += u64::from(!taken);
     }
 
-    /// Slices that the disk was too slow for.
+    /// Returns the slices that the disk was too slow for.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }

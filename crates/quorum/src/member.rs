@@ -22,7 +22,7 @@ pub struct Config {
     /// From one round of the leader's heartbeats to the next.
     pub heartbeat: Duration,
     /// Heartbeats that must be missing before anybody calls an election; 3 at least.
-    pub patience: u8,
+    pub timeout_heartbeats: u8,
     /// Where its random delays come from: members need different ones.
     pub seed: u64,
 }
@@ -63,14 +63,14 @@ impl Member {
     /// # Errors
     /// When the configuration makes no sense, or not with what was kept.
     pub fn new(config: Config, kept: Kept, now: Instant) -> Result<Self, Error> {
-        let Config { id, members, patience, .. } = config;
+        let Config { id, members, timeout_heartbeats, .. } = config;
         if id == 0 || id > members {
             return Err(Error::NoSuchMember { id, members });
         }
-        if patience < PATIENCE_MIN {
-            return Err(Error::TooFewHeartbeats { heartbeats: patience });
+        if timeout_heartbeats < TIMEOUT_HEARTBEATS_MIN {
+            return Err(Error::TooFewHeartbeats { heartbeats: timeout_heartbeats });
         }
-        let ticks = usize::from(patience) * TICKS;
+        let ticks = usize::from(timeout_heartbeats) * TICKS;
         let raft_config = raft::Config {
             id: id.into(),
             election_tick: ticks,
@@ -252,19 +252,19 @@ impl Member {
     /// tick that may follow at once, less what clocks may differ in that time.
     fn lease(&self) -> Duration {
         let tick = self.config.heartbeat / TICKS as u32;
-        let ticks = u32::from(self.config.patience) * TICKS as u32 - 1;
+        let ticks = u32::from(self.config.timeout_heartbeats) * TICKS as u32 - 1;
         tick * ticks * (DRIFT - 1) / DRIFT
     }
 
     /// Returns for how long a member votes for nobody once it has heard its leader: longer than a lease.
     fn leader_timeout(&self) -> Duration {
-        self.config.heartbeat * u32::from(self.config.patience) * DRIFT / (DRIFT - 1)
+        self.config.heartbeat * u32::from(self.config.timeout_heartbeats) * DRIFT / (DRIFT - 1)
     }
 
     /// Puts a number of this member's own seed in the place of what Raft drew: another one in every
     /// term, so that members who called an election at once do not do so again.
     fn reseed(&mut self) {
-        let ticks = usize::from(self.config.patience) * TICKS;
+        let ticks = usize::from(self.config.timeout_heartbeats) * TICKS;
         let candidate = u64::from(self.node.raft.state == StateRole::Candidate);
         let mut random = ChaCha8Rng::seed_from_u64(self.config.seed);
         random.set_stream(2 * self.term() + candidate);
@@ -333,10 +333,10 @@ fn storage(members: u8, kept: &Kept) -> MemStorage {
 
 /// Ticks of Raft's clock between two heartbeats: elections are spread over so many steps.
 const TICKS: usize = 4;
-const PATIENCE_MIN: u8 = 3;
+const TIMEOUT_HEARTBEATS_MIN: u8 = 3;
 /// Clocks differ by less than a 500th: crystals by a 5000th.
 const DRIFT: u32 = 500;
-/// More elections than there are nanoseconds in a life.
+/// Far more elections than can ever be held.
 const TERM_MAX: u64 = 1 << 62;
 const INFLIGHT_MAX: usize = 16;
 /// Two members, some rounds each.

@@ -13,7 +13,7 @@ use tautline_units::Instant;
 const HEARTBEAT: Duration = Duration::from_millis(10);
 
 fn config(id: u8) -> Config {
-    Config { id, members: 3, heartbeat: HEARTBEAT, patience: 5, seed: id.into() }
+    Config { id, members: 3, heartbeat: HEARTBEAT, timeout_heartbeats: 5, seed: id.into() }
 }
 
 fn member(id: u8) -> Member {
@@ -86,7 +86,7 @@ fn who_has_just_started_votes_for_nobody() {
 fn a_quorum_that_cannot_be_is_refused() {
     let refused = |config| Member::new(config, Kept::default(), Instant::ZERO).err();
     assert_eq!(refused(config(4)), Some(Error::NoSuchMember { id: 4, members: 3 }));
-    let hasty = Config { patience: 2, ..config(1) };
+    let hasty = Config { timeout_heartbeats: 2, ..config(1) };
     assert_eq!(refused(hasty), Some(Error::TooFewHeartbeats { heartbeats: 2 }));
 }
 

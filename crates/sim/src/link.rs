@@ -141,12 +141,12 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Packets dropped for this reason.
+    /// Returns the packets dropped for this reason.
     pub fn dropped(&self, reason: Drop) -> u64 {
         self.dropped[reason as usize]
     }
 
-    /// Packets dropped for any reason.
+    /// Returns the packets dropped for any reason.
     pub fn dropped_total(&self) -> u64 {
         self.dropped.iter().sum()
     }
@@ -340,7 +340,7 @@ impl<P> Link<P> {
         self.cut
     }
 
-    /// Packets on their way that will arrive, in the queue and behind it.
+    /// Returns the packets on their way that will arrive, in the queue and behind it.
     pub fn in_flight(&self) -> u64 {
         self.flight.len() as u64
     }

@@ -395,7 +395,7 @@ mod tests {
         assert!((6.8..8.8).contains(&rate), "mean rate {rate} Mbit/s");
     }
 
-    /// Pings of an idle link at 5 Hz for two minutes.
+    /// Returns the pings of an idle link at 5 Hz for two minutes.
     fn round_trips_ms(seed: u64) -> Vec<f64> {
         let (mut up, mut down) = lte_driving().links::<Instant>(seed).expect("sound");
         let mut rtts = Vec::new();

@@ -306,7 +306,8 @@ impl<N: Node> World<N> {
         }
     }
 
-    /// Datagrams on their way in one direction of a link that will arrive unless it is cut.
+    /// Returns the datagrams on their way in one direction of a link that will arrive unless it is
+    /// cut.
     pub fn in_flight(&self, id: LinkId, direction: Direction) -> u64 {
         match direction {
             Direction::Up => self.links[id.0].up.in_flight(),
@@ -314,7 +315,7 @@ impl<N: Node> World<N> {
         }
     }
 
-    /// Datagrams that were sent to an address to which their sender has no link.
+    /// Returns the datagrams that were sent to an address to which their sender has no link.
     pub fn dropped_no_route(&self) -> u64 {
         self.no_route
     }

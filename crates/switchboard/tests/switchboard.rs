@@ -142,7 +142,7 @@ async fn the_way_to_each_vehicle_is_measured() {
             }
         }
     };
-    let round_trip = timeout(PATIENCE, measured).await.unwrap();
+    let round_trip = timeout(ANSWER_TIMEOUT, measured).await.unwrap();
     assert!((0.0..1_000.0).contains(&round_trip), "{round_trip} ms over loopback");
 }
 
@@ -231,7 +231,7 @@ impl Peer {
     /// Returns the next message from the switchboard.
     async fn next(&mut self) -> Control {
         loop {
-            let event = timeout(PATIENCE, self.events.recv()).await.expect("nothing came");
+            let event = timeout(ANSWER_TIMEOUT, self.events.recv()).await.expect("nothing came");
             if let Event::Frame(frame) = event.expect("the client lives") {
                 return Control::decode(&frame).unwrap();
             }
@@ -269,7 +269,7 @@ impl Peer {
                 }
             }
         };
-        timeout(PATIENCE, seen).await.expect("the vehicle's state does not come");
+        timeout(ANSWER_TIMEOUT, seen).await.expect("the vehicle's state does not come");
     }
 
     /// Returns the lease and the address of the introduction to this peer, which comes next.
@@ -291,7 +291,7 @@ fn identity(seed: u8) -> Identity {
     Identity::from_seed(&[seed; 32])
 }
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 const SWITCHBOARD: u8 = 1;
 const ROVER: u8 = 2;
 const ANNA: u8 = 3;

@@ -141,7 +141,7 @@ impl Channel {
 }
 
 impl Descriptor {
-    /// Bytes that it takes in announcements.
+    /// Returns the bytes that it takes in announcements.
     pub fn bytes(&self) -> ByteCount {
         let texts = [&self.topic, &self.message_encoding, &self.schema_name, &self.schema_encoding];
         let texts: usize = texts.into_iter().map(|text| 1 + text.len()).sum();

@@ -12,7 +12,7 @@ pub struct ClockEstimate {
 }
 
 impl ClockEstimate {
-    /// Nanoseconds to add to our clock to get the peer's.
+    /// Returns the nanoseconds to add to our clock to get the peer's.
     pub const fn offset_nanos(&self) -> i64 {
         self.offset_nanos
     }

@@ -42,7 +42,7 @@ pub enum Discard {
     FieldsUnknown,
     /// An announcement that gives a channel another order or priority than it has.
     AnnouncementInconsistent,
-    /// A whole descriptor that is none.
+    /// A complete descriptor that cannot be parsed.
     AnnouncementMalformed,
     /// An announcement of more channels, or longer descriptors, than a session has room for.
     AnnouncementOverflow,
@@ -80,7 +80,7 @@ pub enum Discard {
     UnitLate,
     /// A unit given up to bound memory, or because a new session began.
     UnitEvicted,
-    /// A unit whose block is no unit.
+    /// A unit whose block cannot be parsed.
     UnitMalformed,
     /// A unit older than the last delivered, of a channel where the newest wins.
     UnitSuperseded,
@@ -267,7 +267,7 @@ impl Counters {
         }
     }
 
-    /// Units of `channel`, but for those that are open: see [`crate::Session::units`].
+    /// Returns the units of `channel`, but for those that are open: see [`crate::Session::units`].
     pub(crate) fn units(&self, channel: ChannelNumber) -> Units {
         self.units.get(&channel).cloned().unwrap_or_default()
     }

@@ -118,5 +118,5 @@ pub enum Timer {
     /// A unit's deadline passes.
     Deadline,
     /// A link may have fallen silent.
-    Silence,
+    Liveness,
 }

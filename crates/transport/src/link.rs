@@ -365,21 +365,21 @@ impl Link {
     /// Finds out whether pongs or reports are overdue, or the link is silent.
     pub(crate) fn on_timeout(&mut self, config: &Config, now: Instant) -> Change {
         let mut change = Change::default();
-        let patience = self.patience(config);
+        let suspect_after = self.suspect_after(config);
         let overdue =
             self.news_overdue_at(config).is_some_and(|at| now >= at) && self.liveness.suspect();
-        if overdue || self.liveness.on_doubt(patience, now) {
+        if overdue || self.liveness.on_doubt(suspect_after, now) {
             change.budget = true;
-            tracing::debug!(link = self.number.get(), ?patience, overdue, "suspect");
+            tracing::debug!(link = self.number.get(), ?suspect_after, overdue, "suspect");
             if self.rtt.queueing_latest().is_some_and(|queue| queue < STALL_QUEUE_MOST) {
                 self.grant = self.controller.on_stall(now);
                 self.pace(now);
             }
         }
-        change.state = self.liveness.on_time(config.link_timeout, now);
+        change.state = self.liveness.on_timeout(config.link_timeout, now);
         if change.state.is_some() {
             change.budget = true;
-            self.grant = self.controller.on_silence(now);
+            self.grant = self.controller.on_silent(now);
             self.pace(now);
         }
         change
@@ -393,9 +393,9 @@ impl Link {
             true => Some(self.pacer.next_at()),
             false => self.pacer.due_at().filter(|_| self.may_send_next()),
         };
-        let silence = self.liveness.due_at(self.patience(config), config.link_timeout);
+        let liveness = self.liveness.due_at(self.suspect_after(config), config.link_timeout);
         let probe = self.probe.due_at().min(self.arrivals.report_due_at());
-        [(news, Timer::Silence), (pace, Timer::Pacing), (silence, Timer::Silence)]
+        [(news, Timer::Liveness), (pace, Timer::Pacing), (liveness, Timer::Liveness)]
             .into_iter()
             .filter_map(|(at, timer)| Some((at?, timer)))
             .fold((probe, Timer::Probe), Ord::min)
@@ -403,9 +403,9 @@ impl Link {
 
     /// Returns how long a trusted link may be without a pong.
     // protocol 3, life of a link
-    fn patience(&self, config: &Config) -> Duration {
+    fn suspect_after(&self, config: &Config) -> Duration {
         let jitter = self.rtt.jitter().unwrap_or_default();
-        PATIENCE_LEAST.max(config.ping_interval * PONGS_MISSED + jitter * JITTERS)
+        SUSPECT_AFTER_LEAST.max(config.ping_interval * PONGS_MISSED + jitter * JITTERS)
     }
 
     /// Returns when reports on what is on its way are overdue: later than a round trip after the
@@ -619,7 +619,7 @@ const LOSS_DOUBTED: f64 = 0.05;
 /// Three pongs in a row are missing: less is jitter and a radio's own repeats.
 const PONGS_MISSED: u32 = 3;
 const JITTERS: u32 = 4;
-const PATIENCE_LEAST: Duration = Duration::from_millis(60);
+const SUSPECT_AFTER_LEAST: Duration = Duration::from_millis(60);
 /// Reports come in time or not at all, but for this.
 const NEWS_PAUSE: Duration = Duration::from_millis(10);
 /// A link whose queue was shorter than this when its pongs stopped did not stop for its queue.

@@ -25,8 +25,8 @@ pub(crate) struct Links {
 /// The rule for which links may carry media: those that are trusted or, if none is, those that are
 /// up.
 ///
-/// Suspicion moves media to better links. Where there is none, a short stall is better waited for
-/// than answered by a pause; silence ends that.
+/// A suspect link's media moves to better links. Where there is none, media waits for the end of a
+/// short stall, until the link is silent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Carrying {
     any_trusted: bool,

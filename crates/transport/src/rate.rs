@@ -28,12 +28,12 @@ pub trait Controller: Debug + Send {
     fn on_report(&mut self, view: &View) -> Grant;
 
     /// Notes that the link fell silent: what was seen before says little about what comes.
-    fn on_silence(&mut self, now: Instant) -> Grant;
+    fn on_silent(&mut self, now: Instant) -> Grant;
 
     /// Notes that the link stands still without a queue of ours: what arrives for a while says
-    /// nothing about its capacity. As silence, unless a controller knows better.
+    /// nothing about its capacity. As a silent link, unless a controller knows better.
     fn on_stall(&mut self, now: Instant) -> Grant {
-        self.on_silence(now)
+        self.on_silent(now)
     }
 
     /// Returns whether pacing may stay below the grant while a queue stands in the link; yes by

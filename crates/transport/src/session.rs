@@ -237,7 +237,7 @@ impl Session {
         self.timers_stale = true;
     }
 
-    /// Does what time demands: deadlines, silence, reports. Poll for datagrams and events next.
+    /// Does what is due: deadlines, liveness, reports. Poll for datagrams and events next.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.now = self.now.max(now);
         let now = self.now;

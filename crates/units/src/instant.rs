@@ -32,12 +32,12 @@ impl Instant {
         self.0
     }
 
-    /// Microseconds since the session's start, rounded down.
+    /// Returns the microseconds since the session's start, rounded down.
     pub const fn as_micros(self) -> u64 {
         self.0 / 1_000
     }
 
-    /// Milliseconds since the session's start, rounded down.
+    /// Returns the milliseconds since the session's start, rounded down.
     pub const fn as_millis(self) -> u64 {
         self.0 / 1_000_000
     }

@@ -58,7 +58,7 @@ impl Layout {
         Ok(Self { width, height, strips })
     }
 
-    /// Pixels in a row of the picture and of every strip.
+    /// Returns the pixels in a row of the picture and of every strip.
     pub fn width(&self) -> usize {
         self.width
     }
@@ -68,7 +68,7 @@ impl Layout {
         self.height
     }
 
-    /// Strips of the picture.
+    /// Returns the strips of the picture.
     pub fn strip_count(&self) -> usize {
         self.strips
     }

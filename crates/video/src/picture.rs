@@ -35,7 +35,7 @@ impl Picture {
         })
     }
 
-    /// Pixels in a row.
+    /// Returns the pixels in a row.
     pub fn width(&self) -> usize {
         self.width
     }

@@ -27,7 +27,7 @@ impl QpTable {
         self.entries[above.saturating_sub(1)].1
     }
 
-    /// Sizes and their quantizers, ascending by size.
+    /// Returns the sizes and their quantizers, ascending by size.
     pub fn entries(&self) -> impl Iterator<Item = (ByteCount, Quantizers)> {
         self.entries.iter().copied()
     }

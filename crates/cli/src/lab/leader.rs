@@ -58,7 +58,10 @@ struct Running {
 impl Leader {
     pub(crate) fn run(self) -> Result<()> {
         let mut stand = Stand::new(self.heartbeat_ms)?;
-        println!("three processes, heartbeat {} ms, patience {PATIENCE}", self.heartbeat_ms);
+        println!(
+            "three processes, heartbeat {} ms, timeout {TIMEOUT_HEARTBEATS} of them",
+            self.heartbeat_ms
+        );
         println!(
             "{:8} {:>8} {:>8} {:>8}   ms until another acts",
             "leader", "least", "median", "most"
@@ -139,9 +142,9 @@ impl Stand {
         Ok(acted_at.since(struck_at))
     }
 
-    /// Waits until one member alone has acted for ten patiences.
+    /// Waits until one member alone has acted for ten timeouts.
     fn settled(&mut self) -> Result<usize> {
-        let calm = Duration::from_millis(self.heartbeat_ms) * u32::from(PATIENCE) * 10;
+        let calm = Duration::from_millis(self.heartbeat_ms) * u32::from(TIMEOUT_HEARTBEATS) * 10;
         let until = self.clock.now() + calm;
         while self.clock.now() < until {
             self.pass_on()?;
@@ -182,7 +185,7 @@ impl Stand {
         let cut = sender.cut;
         let Some(receiver) = self.members.get(usize::from(*to)) else { return Ok(()) };
         if let Some(address) = receiver.address.filter(|_| !cut && !receiver.cut) {
-            // Who has just been killed does not listen; that is the point.
+            // A member that was just killed does not listen.
             let _ = self.socket.send_to(rest, address);
         }
         Ok(())
@@ -216,7 +219,7 @@ impl LeaderMember {
             id: self.id,
             members: 3,
             heartbeat: Duration::from_millis(self.heartbeat_ms),
-            patience: PATIENCE,
+            timeout_heartbeats: TIMEOUT_HEARTBEATS,
             seed: self.id.into(),
         };
         let kept = match std::fs::read(&self.kept) {
@@ -270,7 +273,7 @@ fn keep(path: &Path, kept: &Kept) -> Result<()> {
     Ok(std::fs::rename(new, path)?)
 }
 
-const PATIENCE: u8 = 5;
+const TIMEOUT_HEARTBEATS: u8 = 5;
 const ACT_EVERY: Duration = Duration::from_millis(2);
 const DEADLINE: Duration = Duration::from_secs(30);
 /// In the place of a receiver.

@@ -117,7 +117,7 @@ impl Mtu {
                         sweep.keep_whole(round);
                         return Ok(false);
                     }
-                    outcome = self.try_patiently(size, sweep.is_begun()) => outcome?,
+                    outcome = self.try_again(size, sweep.is_begun()) => outcome?,
                 };
                 match outcome {
                     Outcome::Measured(measured) => {
@@ -136,7 +136,7 @@ impl Mtu {
 
     /// Tries a step again if it was stopped on the way, or if a probe that has `begun` finds no
     /// session for a moment.
-    async fn try_patiently(&self, size: Size, begun: bool) -> anyhow::Result<Outcome> {
+    async fn try_again(&self, size: Size, begun: bool) -> anyhow::Result<Outcome> {
         let mut tries = 1;
         loop {
             let why = match self.step(size).await {
@@ -161,9 +161,9 @@ impl Mtu {
             settle_ms: SETTLE_MS,
             measure_ms: self.seconds * 1_000,
         };
-        let patience = Duration::from_millis(step.settle_ms + step.measure_ms) + PAUSE * 5;
-        let json =
-            local::post(self.operator, PATH, &serde_json::to_string(&step)?, patience).await?;
+        let answer_timeout = Duration::from_millis(step.settle_ms + step.measure_ms) + PAUSE * 5;
+        let json = local::post(self.operator, PATH, &serde_json::to_string(&step)?, answer_timeout)
+            .await?;
         serde_json::from_str(&json).map_err(|_| local::stranger(self.operator))
     }
 }

@@ -57,8 +57,8 @@ pub struct Skipped {
 }
 
 impl Outcome {
-    /// Findings of a committed measurement, without the tolerances of their rows: what another machine
-    /// measured on another day says nothing about this run.
+    /// Returns the findings of a committed measurement, without the tolerances of their rows: what
+    /// another machine measured on another day says nothing about this run.
     pub fn committed(measurement: Measurement, mut findings: Findings) -> Self {
         findings.rows.iter_mut().for_each(|row| row.tolerance = Tolerance::None);
         Self::Committed(measurement, findings)

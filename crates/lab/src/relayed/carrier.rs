@@ -36,7 +36,8 @@ impl Plain {
         }
     }
 
-    /// Datagrams begin with their channel, their unit's number and the count of its datagrams.
+    /// Cuts a unit into datagrams that begin with their channel, their unit's number and the count of
+    /// its datagrams.
     fn send(&mut self, channel: ChannelNumber, unit: &[u8]) -> UnitNumber {
         let number = self.sent[usize::from(channel.get())];
         self.sent[usize::from(channel.get())] += 1;

@@ -89,7 +89,7 @@ pub enum Number {
 }
 
 impl Number {
-    /// Bytes that the number takes.
+    /// Returns the bytes that the number takes.
     pub fn width(self) -> ByteCount {
         ByteCount::new(match self {
             Self::U8 | Self::I8 => 1,

@@ -84,7 +84,7 @@ impl<'a> View<'a> {
         self.data
     }
 
-    /// Returns number of points.
+    /// Returns the number of points.
     pub fn point_count(&self) -> usize {
         self.data.len() / self.head.stride.get() as usize
     }

@@ -205,7 +205,7 @@ pub(crate) fn control() -> impl Strategy<Value = Control> {
     ]
 }
 
-/// Clouds in any layout.
+/// Returns clouds in any layout.
 pub(crate) fn point_cloud() -> impl Strategy<Value = PointCloud> {
     (1u64..=64, 0usize..=40).prop_flat_map(|(stride, point_count)| {
         let numbers = select(vec![

@@ -62,8 +62,7 @@ impl Client {
     /// `greeting` are the frames sent first on every new connection; [`Handle::set_greeting`]
     /// changes them. `answer` gives a frame's answer where that needs no thought: such frames are
     /// answered at once and do not show up as events. Events come through a bounded channel: an
-    /// application that stops reading it also stops answering, and is taken for dead by the
-    /// server, which is the truth.
+    /// application that stops reading it also stops answering, and is given up by the server.
     ///
     /// # Errors
     /// [`Error::Certificate`] if `identity` makes no certificate. A server that is not there or
@@ -88,7 +87,7 @@ impl Client {
         )
     }
 
-    /// Starts as [`start`](Self::start) does, with another bound on the server's silence.
+    /// Starts as [`start`](Self::start) does, with another [`SERVER_TIMEOUT`].
     pub(super) fn start_with(
         address: String,
         server_key: PublicKey,
@@ -239,7 +238,7 @@ impl Task {
         self.tell(Event::Connected { local }).await?;
         let end = self.exchange(&mut sender, &mut receiver).await;
         self.shared.is_connected.store(false, Ordering::Release);
-        // Whatever the reason: if the other end still listens, it need not wait for silence.
+        // Whatever the reason: if the other end still listens, it need not wait for its timeout.
         let _ = timeout(TLS_CLOSE_MAX, sender.close()).await;
         end
     }
@@ -249,7 +248,7 @@ impl Task {
         sender: &mut Sender,
         receiver: &mut Receiver,
     ) -> Result<Error, Ended> {
-        let mut silence = pin!(sleep(self.server_timeout));
+        let mut server_timeout = pin!(sleep(self.server_timeout));
         let mut settled = pin!(sleep(SETTLED));
         let mut is_settled = false;
         loop {
@@ -260,7 +259,7 @@ impl Task {
                         Ok(None) => return Ok(Error::Closed),
                         Err(error) => return Ok(error),
                     };
-                    silence.set(sleep(self.server_timeout));
+                    server_timeout.set(sleep(self.server_timeout));
                     match (self.answer)(&frame) {
                         None => self.tell(Event::Frame(frame)).await?,
                         Some(answer) => if let Err(error) = send(sender, &answer).await {
@@ -278,7 +277,7 @@ impl Task {
                     is_settled = true;
                     self.backoff = Backoff::default();
                 }
-                () = &mut silence => return Ok(Error::Silent { after: self.server_timeout }),
+                () = &mut server_timeout => return Ok(Error::Silent { after: self.server_timeout }),
             }
         }
     }
@@ -334,7 +333,7 @@ impl Backoff {
 pub const SERVER_TIMEOUT: Duration = Duration::from_secs(3);
 /// Short enough that a server's restart is hardly noticed.
 const RETRY_MIN: Duration = Duration::from_millis(200);
-/// Long enough that a server that is away is not battered.
+/// Long enough that attempts to reach a server that is away cost next to nothing.
 const RETRY_MAX: Duration = Duration::from_secs(3);
 /// A connection that lasts this long is a good one: its end is no sign of trouble.
 const SETTLED: Duration = Duration::from_secs(3);

@@ -85,8 +85,8 @@ async fn closing_lets_the_queued_frames_out() {
 #[tokio::test]
 async fn a_silent_server_is_given_up() {
     let listener = listen().await;
-    let silence = Duration::from_millis(200);
-    let (client, mut events) = start_with(&listener, SERVER, vec![], silence);
+    let server_timeout = Duration::from_millis(200);
+    let (client, mut events) = start_with(&listener, SERVER, vec![], server_timeout);
     let mut connection = accept(&listener).await.unwrap();
     assert!(matches!(events.recv().await, Some(Event::Connected { .. })));
     let Some(Event::Disconnected { error, .. }) = events.recv().await else { panic!() };

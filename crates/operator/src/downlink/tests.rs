@@ -5,7 +5,7 @@ use tautline_video::{Backend, Encoder, Picture, Refresh};
 
 use super::*;
 
-const PATIENCE: Duration = Duration::from_millis(30);
+const REORDER_TIMEOUT: Duration = Duration::from_millis(30);
 
 /// One strip's slices, of a picture that gets brighter.
 struct Source {
@@ -62,7 +62,7 @@ fn wait(downlink: &mut Downlink, now: Instant) -> Vec<(u32, SliceKind)> {
 
 #[test]
 fn slices_in_order_are_shown_at_once() {
-    let (mut source, mut downlink) = (Source::new(), Downlink::new(PATIENCE));
+    let (mut source, mut downlink) = (Source::new(), Downlink::new(REORDER_TIMEOUT));
     assert_eq!(downlink.keyframe_strips(), 0b11_1111);
     let first = source.next(Refresh::Idr);
     assert_eq!(take(&mut downlink, &first, at(1)), [(0, SliceKind::Idr)]);
@@ -73,8 +73,8 @@ fn slices_in_order_are_shown_at_once() {
 }
 
 #[test]
-fn a_late_slice_within_patience_takes_its_place() {
-    let (mut source, mut downlink) = (Source::new(), Downlink::new(PATIENCE));
+fn a_late_slice_in_time_takes_its_place() {
+    let (mut source, mut downlink) = (Source::new(), Downlink::new(REORDER_TIMEOUT));
     let units: Vec<_> = (0..3).map(|_| source.next(Refresh::No)).collect();
     take(&mut downlink, &units[0], at(1));
     assert_eq!(take(&mut downlink, &units[2], at(20)), []);
@@ -86,7 +86,7 @@ fn a_late_slice_within_patience_takes_its_place() {
 
 #[test]
 fn lost_slices_become_skip_slices_until_an_idr() {
-    let (mut source, mut downlink) = (Source::new(), Downlink::new(PATIENCE));
+    let (mut source, mut downlink) = (Source::new(), Downlink::new(REORDER_TIMEOUT));
     let units: Vec<_> = (0..4).map(|_| source.next(Refresh::No)).collect();
     take(&mut downlink, &units[0], at(1));
     assert_eq!(take(&mut downlink, &units[3], at(50)), []);
@@ -186,7 +186,7 @@ fn an_idr_that_was_lost_is_told_as_a_loss() {
 
 #[test]
 fn a_slice_whose_place_was_given_up_is_not_shown() {
-    let (mut source, mut downlink) = (Source::new(), Downlink::new(PATIENCE));
+    let (mut source, mut downlink) = (Source::new(), Downlink::new(REORDER_TIMEOUT));
     let units: Vec<_> = (0..3).map(|_| source.next(Refresh::No)).collect();
     take(&mut downlink, &units[0], at(1));
     take(&mut downlink, &units[2], at(20));
@@ -198,7 +198,7 @@ fn a_slice_whose_place_was_given_up_is_not_shown() {
 
 #[test]
 fn an_idr_does_not_wait_for_what_was_lost_before_it() {
-    let (mut source, mut downlink) = (Source::new(), Downlink::new(PATIENCE));
+    let (mut source, mut downlink) = (Source::new(), Downlink::new(REORDER_TIMEOUT));
     let units: Vec<_> = (0..3).map(|_| source.next(Refresh::No)).collect();
     let loss_recovery = source.next(Refresh::Idr);
     take(&mut downlink, &units[0], at(1));
@@ -209,7 +209,7 @@ fn an_idr_does_not_wait_for_what_was_lost_before_it() {
 
 #[test]
 fn before_the_first_idr_nothing_is_shown() {
-    let (mut source, mut downlink) = (Source::new(), Downlink::new(PATIENCE));
+    let (mut source, mut downlink) = (Source::new(), Downlink::new(REORDER_TIMEOUT));
     source.next(Refresh::Idr);
     let second = source.next(Refresh::No);
     assert_eq!(take(&mut downlink, &second, at(1)), []);
@@ -235,7 +235,7 @@ fn what_is_held_is_bounded() {
 proptest! {
     #[test]
     fn any_bytes_are_only_counted(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        let mut downlink = Downlink::new(PATIENCE);
+        let mut downlink = Downlink::new(REORDER_TIMEOUT);
         take(&mut downlink, &bytes, at(1));
         wait(&mut downlink, at(100));
         prop_assert_eq!(downlink.counters().shown, 0);
@@ -243,7 +243,7 @@ proptest! {
 
     #[test]
     fn a_damaged_unit_never_panics(position in 0_usize..400, flip in 1_u8..) {
-        let (mut source, mut downlink) = (Source::new(), Downlink::new(PATIENCE));
+        let (mut source, mut downlink) = (Source::new(), Downlink::new(REORDER_TIMEOUT));
         for _ in 0..3 {
             let mut unit = source.next(Refresh::No);
             let index = position % unit.len();

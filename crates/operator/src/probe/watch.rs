@@ -5,7 +5,7 @@ use tautline_message::ProbeAnswer;
 use tautline_transport::{ClockEstimate, Session, UnitNumber};
 use tautline_units::{ByteCount, Instant};
 
-use super::{Measured, PATIENCE, Way};
+use super::{DELAY_MAX, Measured, Way};
 
 /// What is noted while a step of a probe runs; bounded by [`NOTES_MAX`] of each kind.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl Watch {
         self.next() - 1
     }
 
-    /// Returns sequence of the next question.
+    /// Returns the sequence of the next question.
     pub(super) fn next(&self) -> u64 {
         self.first + self.asked.len() as u64
     }
@@ -169,7 +169,7 @@ impl Watch {
 
 impl Way {
     fn count(&mut self, delay: Option<Duration>) {
-        match delay.filter(|delay| *delay <= PATIENCE) {
+        match delay.filter(|delay| *delay <= DELAY_MAX) {
             Some(delay) => self.delays_ms.push(millis(delay)),
             None => self.lost += 1,
         }

@@ -20,7 +20,7 @@ pub struct Media {
 }
 
 impl Media {
-    /// Slices of one size, `rate` at most, worth something for 200 ms.
+    /// Makes slices of one size, `rate` at most, worth something for 200 ms.
     pub fn slices(per_second: u64, rate: Bitrate) -> Self {
         Self {
             per_second,

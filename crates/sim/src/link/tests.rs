@@ -336,7 +336,7 @@ fn recorded_traces_keep_their_rates() {
     }
 }
 
-/// Pings of an idle link at the recording's own times; `None` is lost.
+/// Pings an idle link at the recording's own times; `None` is lost.
 fn pinged(replay: &Replay, times: &[Instant]) -> Vec<Option<Duration>> {
     let config = Config { recording: Some(replay.clone()), ..bare(10_000) };
     let (mut up, mut down) =

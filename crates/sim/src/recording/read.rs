@@ -46,7 +46,7 @@ pub(super) fn pings(text: &[u8], columns: Columns<'_>) -> Result<Vec<Ping>, Erro
 /// Operators that an error lists at most.
 const OPERATORS_SHOWN: usize = 16;
 
-/// Lines that say something, with their numbers from 1; `#` begins a remark.
+/// Returns the lines that say something, with their numbers from 1; `#` begins a remark.
 fn lines(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let lines = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).enumerate();
     let lines = lines.map(|(index, line)| (index + 1, line));

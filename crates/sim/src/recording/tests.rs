@@ -18,7 +18,7 @@ fn rtt_ms(recording: &Recording, at_ms: u64) -> f64 {
     recording.round_trip(Instant::from_millis(at_ms)).as_secs_f64() * 1e3
 }
 
-/// Pings as they come out of [`Recording`]: by hand from the rules, not by the code above.
+/// Returns intervals in milliseconds, as the tests below state them.
 fn intervals_ms(intervals: &[(u64, u64)]) -> Vec<(u64, u64)> {
     intervals.iter().map(|(from, to)| (from / 1_000_000, to / 1_000_000)).collect()
 }
@@ -120,7 +120,7 @@ fn gzip_is_read_and_bad_gzip_told() {
     assert!(decompressed(gzip[..gzip.len() - 9].to_vec()).is_err());
 }
 
-/// Files as people have them, and worse.
+/// Returns files as people have them, and malformed ones.
 fn files() -> impl Strategy<Value = String> {
     let field = prop_oneof![
         4 => (0_u32..2_000).prop_map(|ms| ms.to_string()),

@@ -171,7 +171,7 @@ fn copy(source: &[u8], columns: &[u16], stride: usize, out: &mut [u8]) {
     }
 }
 
-/// Angles of the picture's columns right of straight ahead, in panorama columns.
+/// Returns the angles of the picture's columns right of straight ahead, in panorama columns.
 fn columns(width: usize, focal: f32) -> Vec<u32> {
     (0..width)
         .map(|x| {

@@ -85,7 +85,7 @@ fn resample(fine: &[(f64, f64)]) -> (Vec<(f64, f64)>, f64) {
     (points, length)
 }
 
-/// Directions and curvatures of points at equal steps.
+/// Returns the directions and curvatures of points at equal steps.
 fn derive(points: &[(f64, f64)], length: f64) -> Vec<Sample> {
     let count = points.len();
     let step = length / count as f64;
@@ -239,7 +239,7 @@ fn place(samples: &[Sample], length: f64, distance: f64, lateral: f64) -> (f64, 
     )
 }
 
-/// Trees in loose groups, none near the road.
+/// Places trees in loose groups, none near the road.
 fn trees(seed: u64, map: &GroundMap) -> Vec<Tree> {
     let mut trees = Vec::new();
     for i in 0..900_u64 {

@@ -164,7 +164,7 @@ impl fmt::Debug for GroundMap {
 
 const KERB_SHIFT: u32 = 20;
 
-/// Kerbs where the road bends, tapered over a few metres.
+/// Places kerbs where the road bends, tapered over a few metres.
 fn kerbs(samples: &[Sample]) -> Vec<f32> {
     let bins = 1 << (32 - KERB_SHIFT);
     (0..bins)

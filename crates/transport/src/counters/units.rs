@@ -51,7 +51,7 @@ pub struct Units {
 }
 
 impl Units {
-    /// Units refused, for any reason.
+    /// Returns the units refused, for any reason.
     pub fn refused(&self) -> u64 {
         self.refused_no_link + self.refused_invalid + self.refused_congested
     }

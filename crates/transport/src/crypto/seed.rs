@@ -24,7 +24,7 @@ impl From<[u8; 32]> for Seed {
 }
 
 impl From<u64> for Seed {
-    /// Makes a seed for virtual time, as guessable as the number.
+    /// Makes a seed for virtual time, which is no secret.
     fn from(number: u64) -> Self {
         let mut bytes = [0; 32];
         bytes[..8].copy_from_slice(&number.to_be_bytes());

@@ -76,10 +76,11 @@ impl Liveness {
         }
     }
 
-    /// Notes that time passed; true if the link has just become suspect: no pong for `patience`.
-    pub(crate) fn on_doubt(&mut self, patience: Duration, now: Instant) -> bool {
+    /// Notes that time passed; true if the link has just become suspect: no pong for
+    /// `suspect_after`.
+    pub(crate) fn on_doubt(&mut self, suspect_after: Duration, now: Instant) -> bool {
         match self.life {
-            Life::Trusted if now >= self.heard_at + patience => {
+            Life::Trusted if now >= self.heard_at + suspect_after => {
                 self.life = Life::Suspect;
                 true
             }
@@ -88,9 +89,9 @@ impl Liveness {
     }
 
     /// Notes that time passed; gives the state if it changed.
-    pub(crate) fn on_time(&mut self, silence: Duration, now: Instant) -> Option<State> {
+    pub(crate) fn on_timeout(&mut self, link_timeout: Duration, now: Instant) -> Option<State> {
         match self.life {
-            Life::Trusted | Life::Suspect if now >= self.heard_at + silence => {
+            Life::Trusted | Life::Suspect if now >= self.heard_at + link_timeout => {
                 self.life = Life::Silent;
                 Some(State::Silent)
             }
@@ -99,17 +100,21 @@ impl Liveness {
     }
 
     /// Returns when a link that is up will be suspect or silent unless a pong comes.
-    pub(crate) fn due_at(&self, patience: Duration, silence: Duration) -> Option<Instant> {
+    pub(crate) fn due_at(
+        &self,
+        suspect_after: Duration,
+        link_timeout: Duration,
+    ) -> Option<Instant> {
         match self.life {
-            Life::Trusted => Some(self.heard_at + patience.min(silence)),
-            Life::Suspect => self.silent_at(silence),
+            Life::Trusted => Some(self.heard_at + suspect_after.min(link_timeout)),
+            Life::Suspect => self.silent_at(link_timeout),
             Life::Validating | Life::Silent => None,
         }
     }
 
     /// Returns when a link that is up will be silent unless a pong comes.
-    pub(crate) fn silent_at(&self, silence: Duration) -> Option<Instant> {
-        self.is_up().then(|| self.heard_at + silence)
+    pub(crate) fn silent_at(&self, link_timeout: Duration) -> Option<Instant> {
+        self.is_up().then(|| self.heard_at + link_timeout)
     }
 }
 
@@ -119,34 +124,37 @@ mod tests {
 
     #[test]
     fn a_link_is_up_from_its_first_pong_until_they_stop() {
-        let silence = Duration::from_millis(250);
+        let link_timeout = Duration::from_millis(250);
         let mut liveness = Liveness::new(Instant::ZERO);
-        assert_eq!(liveness.on_time(silence, Instant::from_millis(9_000)), None);
+        assert_eq!(liveness.on_timeout(link_timeout, Instant::from_millis(9_000)), None);
         assert_eq!(liveness.state(), State::Validating);
         assert_eq!(liveness.on_pong(Instant::from_millis(9_000)), Some(State::Up));
-        assert_eq!(liveness.on_time(silence, Instant::from_millis(9_249)), None);
-        assert_eq!(liveness.silent_at(silence), Some(Instant::from_millis(9_250)));
-        assert_eq!(liveness.on_time(silence, Instant::from_millis(9_250)), Some(State::Silent));
+        assert_eq!(liveness.on_timeout(link_timeout, Instant::from_millis(9_249)), None);
+        assert_eq!(liveness.silent_at(link_timeout), Some(Instant::from_millis(9_250)));
+        assert_eq!(
+            liveness.on_timeout(link_timeout, Instant::from_millis(9_250)),
+            Some(State::Silent)
+        );
         assert_eq!(liveness.on_pong(Instant::from_millis(9_300)), Some(State::Up));
     }
 
     #[test]
     fn a_link_is_suspect_before_it_is_silent_and_trusted_at_the_next_pong() {
-        let (patience, silence) = (Duration::from_millis(80), Duration::from_millis(250));
+        let (suspect_after, link_timeout) = (Duration::from_millis(80), Duration::from_millis(250));
         let at = Instant::from_millis;
         let mut liveness = Liveness::new(Instant::ZERO);
-        assert!(!liveness.on_doubt(patience, at(500)));
+        assert!(!liveness.on_doubt(suspect_after, at(500)));
         liveness.on_pong(at(1_000));
         assert!(liveness.is_trusted());
-        assert_eq!(liveness.due_at(patience, silence), Some(at(1_080)));
-        assert!(!liveness.on_doubt(patience, at(1_079)));
-        assert!(liveness.on_doubt(patience, at(1_080)));
-        assert!(!liveness.on_doubt(patience, at(1_081)));
+        assert_eq!(liveness.due_at(suspect_after, link_timeout), Some(at(1_080)));
+        assert!(!liveness.on_doubt(suspect_after, at(1_079)));
+        assert!(liveness.on_doubt(suspect_after, at(1_080)));
+        assert!(!liveness.on_doubt(suspect_after, at(1_081)));
         assert_eq!((liveness.is_trusted(), liveness.state()), (false, State::Up));
-        assert_eq!(liveness.due_at(patience, silence), Some(at(1_250)));
+        assert_eq!(liveness.due_at(suspect_after, link_timeout), Some(at(1_250)));
         assert_eq!(liveness.on_pong(at(1_100)), None);
         assert!(liveness.is_trusted());
-        assert_eq!(liveness.on_time(silence, at(1_350)), Some(State::Silent));
-        assert_eq!(liveness.due_at(patience, silence), None);
+        assert_eq!(liveness.on_timeout(link_timeout, at(1_350)), Some(State::Silent));
+        assert_eq!(liveness.due_at(suspect_after, link_timeout), None);
     }
 }

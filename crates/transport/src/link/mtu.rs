@@ -54,7 +54,7 @@ struct Trial {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pings {
     /// How long to wait for a pong before it counts as lost.
-    pub(crate) patience: Duration,
+    pub(crate) pong_timeout: Duration,
     /// The share of pings of late that were answered; 0 to 1.
     pub(crate) answered: f64,
 }
@@ -113,7 +113,7 @@ impl Mtu {
     /// Returns the size of the probe to send now, if one is due; then call [`Mtu::on_sent`].
     pub(crate) fn due(&mut self, pings: Pings, now: Instant) -> Option<usize> {
         if let Some(trial) = self.trial {
-            if now.since(trial.sent_at) < pings.patience {
+            if now.since(trial.sent_at) < pings.pong_timeout {
                 return None;
             }
             self.trial = None;
@@ -223,7 +223,7 @@ const LEAST_BYTES: usize = 150;
 const GRAIN_BYTES: usize = 12;
 /// [RFC8899] 5.1.2, MAX_PROBES.
 const FAILURES_LEAST: u32 = 3;
-/// Beyond this a link loses so much that its packet size is its least trouble.
+/// A link that needs more loses so much that its packet size hardly matters.
 const FAILURES_MOST: u32 = 24;
 const CHANCE: f64 = 1e-5;
 /// [RFC8899] 5.1.1, PMTU_RAISE_TIMER.
@@ -235,7 +235,7 @@ const DOUBT_INTERVAL: Duration = Duration::from_secs(1);
 mod tests {
     use super::*;
 
-    const PINGS: Pings = Pings { patience: Duration::from_millis(100), answered: 1.0 };
+    const PINGS: Pings = Pings { pong_timeout: Duration::from_millis(100), answered: 1.0 };
 
     /// Probes for `millis` on a path that carries `carries`, a ping every 20 ms; counts probes.
     fn probe(mtu: &mut Mtu, carries: usize, from: u64, millis: u64, pings: Pings) -> u32 {
@@ -279,7 +279,7 @@ mod tests {
         assert_eq!(probe(&mut mtu, 1_300, 1_000, 1_000, PINGS), 0, "nobody doubts");
         mtu.doubt(Instant::from_millis(2_000));
         probe(&mut mtu, 1_300, 2_000, 400, PINGS);
-        assert_eq!(mtu.size(), 1_200, "within four patiences");
+        assert_eq!(mtu.size(), 1_200, "within four timeouts");
         probe(&mut mtu, 1_300, 2_400, 5_000, PINGS);
         assert!((1_288..=1_300).contains(&mtu.size()), "{mtu:?}");
         probe(&mut mtu, 1_500, 604_000, 10_000, PINGS);

@@ -159,7 +159,7 @@ impl Link {
             }
         }
         if pings && !self.is_up() && self.routing.is_shown() {
-            // So that the answer may be as long as it needs: see the rule against amplification.
+            // The answer may be no longer than this: protocol 3, validation of addresses.
             let padded = plaintext.len().max(150 - SEALED_HEADER_BYTES - TAG_BYTES);
             plaintext.resize(padded, PADDING);
         }
@@ -217,8 +217,8 @@ impl Link {
     fn pings(&self) -> Pings {
         let rtt = self.rtt.rtt_smoothed().unwrap_or(PONG_MOST);
         let jitter = self.rtt.jitter().unwrap_or_default();
-        let patience = (rtt * 2 + jitter * 4).clamp(PONG_LEAST, PONG_MOST);
-        Pings { patience, answered: self.probe.answered() }
+        let pong_timeout = (rtt * 2 + jitter * 4).clamp(PONG_LEAST, PONG_MOST);
+        Pings { pong_timeout, answered: self.probe.answered() }
     }
 }
 

@@ -142,7 +142,7 @@ impl Controller for DelayRate {
         self.grant()
     }
 
-    fn on_silence(&mut self, _now: Instant) -> Grant {
+    fn on_silent(&mut self, _now: Instant) -> Grant {
         (self.arrived, self.left) = (Meter::default(), Meter::default());
         self.transits.clear();
         self.queue = Duration::ZERO;

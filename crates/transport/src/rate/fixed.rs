@@ -24,7 +24,7 @@ impl Controller for Fixed {
         self.initial()
     }
 
-    fn on_silence(&mut self, _now: Instant) -> Grant {
+    fn on_silent(&mut self, _now: Instant) -> Grant {
         self.initial()
     }
 
@@ -57,6 +57,6 @@ mod tests {
             now: Instant::ZERO,
         };
         assert_eq!(fixed.on_report(&view).rate, rate);
-        assert_eq!(fixed.on_silence(Instant::ZERO).sustained, rate);
+        assert_eq!(fixed.on_silent(Instant::ZERO).sustained, rate);
     }
 }

@@ -206,7 +206,7 @@ impl Controller for TwoState {
         self.grant()
     }
 
-    fn on_silence(&mut self, now: Instant) -> Grant {
+    fn on_silent(&mut self, now: Instant) -> Grant {
         self.received.clear();
         self.sent.clear();
         self.state = State::Measure;

@@ -229,7 +229,7 @@ impl Inbox {
                 counters.units_mut(self.channel).lose(LossReason::Missing, skipped);
                 counters.discard_many(Discard::UnitMissing, skipped);
                 self.totals.1 += skipped;
-                // Were one of these to come after all, it would end twice.
+                // A late packet must not reopen one of these.
                 let last = number - followed;
                 let first = self.next.max(last.saturating_sub(Window::SPAN));
                 (first..last).for_each(|skipped| self.finished.note(skipped));

@@ -37,7 +37,7 @@ impl<'a> Coded<'a> {
     /// Bytes in front of the symbol, on a channel that needs no byte of its own.
     pub const HEADER_BYTES: usize = 8;
 
-    /// Bytes in front of a symbol of `channel`.
+    /// Returns the bytes in front of a symbol of `channel`.
     pub const fn header_bytes(channel: ChannelNumber) -> usize {
         Self::HEADER_BYTES + (channel.get() >= CHANNEL_BESIDE) as usize
     }

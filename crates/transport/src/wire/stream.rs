@@ -99,7 +99,7 @@ impl<'a> Part<'a> {
     /// The longest payload.
     pub const PAYLOAD_MOST: usize = SYMBOL_BYTES - SYMBOL_HEADER_BYTES;
 
-    /// Bytes of its symbol without the zeros at the end that fill it.
+    /// Returns the bytes of its symbol without the zeros at the end that fill it.
     pub fn symbol_bytes(&self) -> usize {
         SYMBOL_HEADER_BYTES + self.payload.len()
     }

@@ -124,7 +124,7 @@ impl Auditor {
         self.accepted[usize::from(channel.get())]
     }
 
-    /// Units in gaps too long to be told one by one, by the session's own count.
+    /// Returns the units in gaps too long to be told one by one, by the session's own count.
     pub(crate) fn gaps_skipped(&self, session: &Session) -> u64 {
         units_lost(session.counters()) - self.lost
     }
@@ -365,7 +365,7 @@ impl Application for Auditor {
     }
 }
 
-/// Datagrams of which it is known what became of them, but for inits that are answered.
+/// Returns the datagrams of which it is known what became of them, but for inits that are answered.
 fn fates(session: &Session, datagram: &[u8]) -> u64 {
     let authentic: u64 = session.links().map(|link| link.datagrams_received).sum();
     let is_init = datagram.first().is_some_and(|head| head >> 4 == 1);

@@ -93,7 +93,7 @@ impl Case {
         for side in Side::BOTH {
             run.world.act(run.node(side), |endpoint, _| endpoint.faults = Faults::None);
         }
-        // An operator that restarted is found again after two seconds of silence.
+        // An operator that restarted is found again two seconds after it was last heard.
         let mut recovered = FAULTS_MS + 500;
         run.until(Instant::from_millis(recovered));
         let mut ended = Ended { run };

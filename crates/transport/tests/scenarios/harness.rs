@@ -58,7 +58,7 @@ impl Scenario {
     }
 }
 
-/// Returns share of the media units sent between `from` and `to` (ms) that were delivered.
+/// Returns the share of the media units sent between `from` and `to` (ms) that were delivered.
 pub(crate) fn delivered_share(run: &Run, from: u64, to: u64) -> f64 {
     measure::delivered_share(&run.media(), ms(from)..ms(to))
 }
@@ -95,7 +95,7 @@ pub(crate) fn fixed(kbps: u64) -> Config {
     config
 }
 
-/// Bytes as a count.
+/// Returns bytes as a count.
 pub(crate) fn bytes(count: u64) -> ByteCount {
     ByteCount::new(count)
 }

@@ -19,7 +19,7 @@ fn with_all_links_silent_the_budget_is_zero_until_one_is_back() {
     let run = scenario.run();
     let budgets = &run.vehicle().application.budgets;
     let (zero_at, _) = budgets.iter().find(|(_, media)| *media == Bitrate::ZERO).unwrap();
-    // The last pongs were on their way for 25 ms; then 250 ms of silence.
+    // The last pongs were on their way for 25 ms; then 250 ms without any.
     assert!((1_720..1_800).contains(&zero_at.as_millis()), "{zero_at:?}");
     let back = budgets.iter().find(|(at, media)| at > zero_at && *media > Bitrate::ZERO);
     let (back_at, _) = back.unwrap();
@@ -43,7 +43,7 @@ fn a_nat_that_gives_another_port_moves_the_route_and_loses_little() {
     assert_eq!(delivered_share(&run, 500, 4_700), 1.0);
     let link = run.operator().session.links().next().unwrap();
     assert_eq!(link.route.remote.port(), 4_444);
-    // The vehicle's pongs went to the old port for a round trip: too short for silence.
+    // Pongs went to the old port for a round trip: too short for the link to be silent.
     assert!(run.vehicle().application.states.iter().all(|(_, _, state)| *state == State::Up));
 }
 

@@ -34,7 +34,7 @@ impl Loaded {
         Self { traffic, flows, opened: false, came: Vec::new() }
     }
 
-    /// Bytes of `channel` that came.
+    /// Returns the bytes of `channel` that came.
     fn bytes(&self, channel: u8) -> usize {
         let of = self.came.iter().filter(|(number, _)| number.get() == channel);
         of.map(|(_, bytes)| bytes).sum()

@@ -60,7 +60,7 @@ impl DeviceSensor {
             .with_context(|| format!("{at} gives pictures of {width}x{height}"))?;
         let mut stream = Stream::with_buffers(&device, Type::VideoCapture, BUFFERS)
             .with_context(|| format!("{at} cannot stream"))?;
-        stream.set_timeout(PATIENCE);
+        stream.set_timeout(PICTURE_TIMEOUT);
         Ok(Self {
             path: path.to_owned(),
             stream,
@@ -132,7 +132,7 @@ const FORMATS: [(Format, &[u8; 4]); 3] =
 /// One is filled while one is read, and one waits.
 const BUFFERS: u32 = 3;
 /// A device that says nothing for so long is gone.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PICTURE_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
 mod tests {

@@ -44,7 +44,8 @@ impl Average {
 }
 
 impl<'a> Curves<'a> {
-    /// Curves of trials that are in the order of modes, as many of each; `point` gives dB and Mbit/s.
+    /// Makes curves of trials that are in the order of modes, as many of each; `point` gives dB and
+    /// Mbit/s.
     pub(super) fn new<Trial>(
         footage: &'a str,
         average: Average,

@@ -64,7 +64,7 @@ struct Round {
 }
 
 impl Block {
-    /// Blocks of `source_count` packets; `seed` decides which combinations are new.
+    /// Makes blocks of `source_count` packets; `seed` decides which combinations are new.
     pub(super) fn new(source_count: u64, repairs: Repairs, feedback: bool, seed: u64) -> Block {
         Block {
             source_count,

@@ -132,7 +132,7 @@ fn a_dead_link_gets_the_floor() {
 fn silence_forgets_the_samples_and_keeps_the_rate() {
     let mut line = Line::new();
     let before = line.run(30, 5e6, f64::MAX);
-    let grant = line.control.on_silence(line.now);
+    let grant = line.control.on_silent(line.now);
     assert_eq!((grant.sustained.as_f64(), grant.probing), (before, false));
 }
 

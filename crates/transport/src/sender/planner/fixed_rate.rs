@@ -114,8 +114,8 @@ fn repairs_due(owed: &mut f64, source_count: usize, code_rate: f64) -> usize {
     due as usize
 }
 
-/// Bits per second of ours if `source` bits per second are shared by units at this interval: the
-/// fewer bits, the fewer source packets a unit has.
+/// Returns the bits per second of ours if `source` bits per second are shared by units at this
+/// interval: the fewer bits, the fewer source packets a unit has.
 fn around(source: f64, interval: f64, protect: &protect::Config) -> f64 {
     let counts = (1..=protect.source_count_min).rev();
     let mut bits = counts.map(|count| {

@@ -29,7 +29,7 @@ impl Rhythm {
         self.unit_at = Some(now);
     }
 
-    /// Seconds between two units, if that is known and not zero.
+    /// Returns the seconds between two units, if that is known and not zero.
     pub(super) fn seconds(&self) -> Option<f64> {
         self.interval.filter(|interval| *interval > 0.0)
     }

@@ -109,7 +109,7 @@ fn best(block: &Block, links: &[Link], assignment: &mut Vec<Option<usize>>) {
 ///
 /// A block survives the loss of a link if and only if n less the packets on the busiest link is
 /// at least k, so with `spread` a link takes n - k packets at most, as long as another link would
-/// not let them wait for more than [`PATIENCE`] of the time left: a slow link is not drowned for
+/// not let them wait for more than [`WAIT_SHARE`] of the time left: a slow link is not drowned for
 /// the sake of the rule. It takes half as many while that too can be had: then, over four links,
 /// the block survives the loss of two. Repair packets but one wait nowhere for more than half of
 /// the time left: when all links are congested, more would only delay the next block.
@@ -126,8 +126,8 @@ fn cheapest(
         *free_at = link.free_at.max(block.now);
     }
     let repair_count = block.packet_count - block.source_count;
-    let patience = block.now + block.deadline.since(block.now) / PATIENCE;
-    let patience_most = block.now + block.deadline.since(block.now) / PATIENCE_MOST;
+    let waits_until = block.now + block.deadline.since(block.now) / WAIT_SHARE;
+    let waits_until_most = block.now + block.deadline.since(block.now) / WAIT_SHARE_MOST;
     let needed = block.source_count + MARGIN;
     for index in 0..block.packet_count {
         let best = |most: usize| {
@@ -135,8 +135,8 @@ fn cheapest(
                 .iter()
                 .enumerate()
                 .take(LINKS_MAX)
-                .filter(|(at, _)| most == ANY || (taken[*at] < most && free_at[*at] <= patience))
-                .filter(|(at, _)| index < needed || free_at[*at] <= patience_most)
+                .filter(|(at, _)| most == ANY || (taken[*at] < most && free_at[*at] <= waits_until))
+                .filter(|(at, _)| index < needed || free_at[*at] <= waits_until_most)
                 .map(|(at, link)| {
                     (at, free_at[at] + link.rate.time_for(block.datagram_bytes), link)
                 })
@@ -160,8 +160,8 @@ fn cheapest(
 const ANY: usize = usize::MAX;
 const LINKS_MAX: usize = crate::wire::LinkNumber::COUNT;
 /// A quarter of 200 ms is 50 ms: as long as the slowest mobile link's own delay.
-const PATIENCE: u32 = 4;
-const PATIENCE_MOST: u32 = 2;
+const WAIT_SHARE: u32 = 4;
+const WAIT_SHARE_MOST: u32 = 2;
 /// As many beyond k as are sent again when a link goes.
 const MARGIN: usize = crate::sender::tracker::MARGIN;
 

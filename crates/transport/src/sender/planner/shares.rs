@@ -144,7 +144,7 @@ pub(crate) fn plan(
     }
     let finest = (content / SYMBOL_BYTES_MIN).clamp(least, (least + CUTS).min(SOURCES_MAX));
     let mut fallback: Option<(f64, Shares)> = None;
-    for Attempt { patience, likely, reserve } in ATTEMPTS {
+    for Attempt { unit_times, likely, reserve } in ATTEMPTS {
         let mut cheapest: Option<(usize, Shares)> = None;
         for source_count in least..=finest {
             let symbol_bytes = content.div_ceil(source_count);
@@ -154,7 +154,7 @@ pub(crate) fn plan(
                     return 0;
                 }
                 let room = budget.room + if reserve { budget.reserve } else { 0.0 };
-                let bytes = (budget.pace * patience + budget.credit).min(room);
+                let bytes = (budget.pace * unit_times + budget.credit).min(room);
                 let packets = (bytes / datagram).max(0.0) as usize;
                 // A slow link that is idle may take one, for as long as it needs.
                 packets.max(usize::from(budget.idle && room >= datagram))
@@ -186,7 +186,7 @@ pub(crate) fn plan(
 /// Demands on the links, one after the other if less does not do.
 struct Attempt {
     /// How many units' times a link's share may take.
-    patience: f64,
+    unit_times: f64,
     /// A link that is no more likely in time carries no share.
     likely: f64,
     /// Whether links may carry more than they have room for.
@@ -328,10 +328,10 @@ const CREDIT_UNITS: f64 = 4.0;
 /// Subsets of so many links are looked at one by one; what smaller shares add is a bonus.
 const SUBSET_LINKS: usize = 8;
 const ATTEMPTS: [Attempt; 4] = [
-    Attempt { patience: 1.0, likely: PROBABILITY_LEAST, reserve: false },
-    Attempt { patience: 2.0, likely: PROBABILITY_LEAST, reserve: false },
-    Attempt { patience: 4.0, likely: PROBABILITY_LEAST, reserve: false },
-    Attempt { patience: 4.0, likely: 0.0, reserve: true },
+    Attempt { unit_times: 1.0, likely: PROBABILITY_LEAST, reserve: false },
+    Attempt { unit_times: 2.0, likely: PROBABILITY_LEAST, reserve: false },
+    Attempt { unit_times: 4.0, likely: PROBABILITY_LEAST, reserve: false },
+    Attempt { unit_times: 4.0, likely: 0.0, reserve: true },
 ];
 const SYMBOL_BYTES_MIN: usize = 64;
 /// Ways to cut a unit beyond the coarsest.

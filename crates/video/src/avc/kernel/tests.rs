@@ -4,7 +4,8 @@ use super::*;
 use crate::avc::intra::Near;
 use crate::avc::quantize::QUANTIZERS;
 
-/// Bytes of several kinds, so that every branch is taken: noise, steps, nearly flat, gradients.
+/// Returns bytes of several kinds, so that every branch is taken: noise, steps, nearly flat,
+/// gradients.
 fn bytes(seed: u64, count: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut noise = || {

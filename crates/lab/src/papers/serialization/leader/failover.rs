@@ -8,12 +8,12 @@ use tautline_message::{Builder, QuorumStep};
 use tautline_net::clock::Clock;
 use tautline_units::Instant;
 
-use super::trial::{FAULTS, Fault, PATIENCE, Trial, Trust};
+use super::trial::{FAULTS, Fault, TIMEOUT_HEARTBEATS, Trial, Trust};
 use crate::experiment::{Findings, Outcome, Row, Run, Table};
 use crate::machine;
 use crate::plot::{Axis, Plot, Series};
 
-/// Chaos tests for safety, then failovers by heartbeat and fault for speed.
+/// Runs chaos tests for safety, then failovers by heartbeat and fault for speed.
 pub(super) fn run(run: &Run<'_>) -> Result<Outcome> {
     let tests = run.choose(60, 10_000);
     let mut reigns = 0;
@@ -46,9 +46,9 @@ pub(super) fn run(run: &Run<'_>) -> Result<Outcome> {
             if heartbeat == SHOWN_MS {
                 rows.push(
                     Row::new(format!("failover, leader {name}, median"), "ms", median)
-                        .reference(f64::from(PATIENCE) * heartbeat as f64)
+                        .reference(f64::from(TIMEOUT_HEARTBEATS) * heartbeat as f64)
                         .at_most(2.0)
-                        .note("heartbeat 10 ms; the reference is the patience of 5 of them"),
+                        .note("heartbeat 10 ms; the reference is the timeout of 5 of them"),
                 );
             }
         }
@@ -107,22 +107,22 @@ fn quantile(sorted: &[f64], share: f64) -> f64 {
 /// Returns what a message may cost, and how soon a failure can be noticed for a thousandth of a core.
 fn budgets(ours: f64, rows: &mut Vec<Row>) -> Table {
     let mut table =
-        Table::new("budget", ["codec", "message_us", "heartbeat_ms_at_least", "patience_ms"]);
+        Table::new("budget", ["codec", "message_us", "heartbeat_ms_at_least", "timeout_ms"]);
     let costs =
         [("Tautline", ours * 1e6), ("JSON", 6.5), ("the paper's DDS, 10,000 points", 2237.3)];
     for (name, micros) in costs {
         // A round is two heartbeats and two answers, encoded at one end and decoded at the other:
         // the leader encodes two and decodes two.
         let heartbeat = 2.0 * micros * 1e-3 / SHARE_OF_CORE;
-        let patience = heartbeat * f64::from(PATIENCE);
-        table.push([name.into(), micros.into(), heartbeat.into(), patience.into()]);
+        let timeout_heartbeats = heartbeat * f64::from(TIMEOUT_HEARTBEATS);
+        table.push([name.into(), micros.into(), heartbeat.into(), timeout_heartbeats.into()]);
         let quantity = format!("soonest notice for a thousandth of a core, {name}");
-        rows.push(Row::new(quantity, "ms", patience));
+        rows.push(Row::new(quantity, "ms", timeout_heartbeats));
     }
     table
 }
 
-/// Returns least seconds to encode and decode a heartbeat.
+/// Returns the least seconds to encode and decode a heartbeat.
 fn step_cost(run: &Run<'_>) -> f64 {
     let round_at = Some(Instant::from_millis(1234));
     let step = QuorumStep { kind: 6, from: 1, to: 2, term: 9, round_at, ..QuorumStep::default() };
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_lease_longer_than_the_others_wait_is_caught_with_its_seed() {
-        let told = first_clash(&Trust { patience: [10, 5, 5], ..Trust::SOUND });
+        let told = first_clash(&Trust { timeout_heartbeats: [10, 5, 5], ..Trust::SOUND });
         let told = told.expect("one of the chaos tests shows two leaders");
         assert!(told.starts_with("two act at once: SIM_SEED="), "{told}");
     }

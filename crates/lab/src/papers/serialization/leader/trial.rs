@@ -45,14 +45,15 @@ pub(super) struct Failover {
 pub(super) struct Trust {
     /// Heartbeats that each waits for before it calls an election: the same for all, or a leader's
     /// lease may outlast what the others wait.
-    pub(super) patience: [u8; 3],
+    pub(super) timeout_heartbeats: [u8; 3],
     /// Parts in a million by which each clock may be wrong, either way; a lease allows for 2000.
     pub(super) drift_ppm: f64,
 }
 
 impl Trust {
     /// As vehicles have it.
-    pub(super) const SOUND: Self = Self { patience: [PATIENCE; 3], drift_ppm: 200.0 };
+    pub(super) const SOUND: Self =
+        Self { timeout_heartbeats: [TIMEOUT_HEARTBEATS; 3], drift_ppm: 200.0 };
 }
 
 /// Three computers on one switch.
@@ -72,8 +73,8 @@ impl Trial {
         let drift = trust.drift_ppm;
         let nodes = [1, 2, 3].map(|id| {
             let seed = random.random();
-            let patience = trust.patience[usize::from(id) - 1];
-            let config = Config { id, members: 3, heartbeat, patience, seed };
+            let timeout_heartbeats = trust.timeout_heartbeats[usize::from(id) - 1];
+            let config = Config { id, members: 3, heartbeat, timeout_heartbeats, seed };
             let offset = Duration::from_millis(random.random_range(0..100_000));
             let clock = Clock::new(offset, random.random_range(-drift..drift));
             let seat = Seat::new(config, clock.local(Instant::ZERO));
@@ -150,7 +151,7 @@ impl Trial {
     }
 
     fn wait_for(&mut self, not: Option<usize>) -> Option<usize> {
-        let deadline = self.world.now() + PATIENCE_WITH_ELECTIONS;
+        let deadline = self.world.now() + TIMEOUT_WITH_ELECTIONS;
         while self.world.now() < deadline {
             if let Some(leader) = self.leader().filter(|leader| Some(*leader) != not) {
                 return Some(leader);
@@ -312,7 +313,7 @@ fn address(member: usize) -> SocketAddr {
 /// What may happen to a member.
 pub(super) const FAULTS: [Fault; 3] = [Fault::Killed, Fault::Paused, Fault::CutOff];
 /// Heartbeats missing before anybody calls an election.
-pub(super) const PATIENCE: u8 = 5;
+pub(super) const TIMEOUT_HEARTBEATS: u8 = 5;
 /// Far above any election: a trial without a leader by then has none.
-const PATIENCE_WITH_ELECTIONS: Duration = Duration::from_secs(30);
+const TIMEOUT_WITH_ELECTIONS: Duration = Duration::from_secs(30);
 const WAITING_MAX: usize = 256;
