@@ -1,4 +1,7 @@
-/** Copies the FlatBuffers into plain values; throws on bytes that do not hold together. */
+/**
+ * Copies the FlatBuffers into plain values; throws on bytes that do not hold together. What the page sees of a message
+ * is what its reading function returns: a field more is a line there.
+ */
 import type { ChannelStats } from './message/channel-stats';
 import type { Delays } from './message/delays';
 import type { DropCount } from './message/drop-count';
@@ -13,11 +16,23 @@ import { SessionState } from './message/session-state';
 import { Snapshot } from './message/snapshot';
 import { Telemetry } from './message/telemetry';
 import type { Value } from './message/value';
-import type {
-  ChannelView, DelaysView, DropView, LinkView, SnapshotView, StatusView, TelemetryView, ValueView,
-} from './report';
 import { LINK_COUNTS, UNIT_COUNTS, readCounts } from './stats';
 import { BadMessage, flatBuffer } from './wire';
+
+export type TelemetryView = ReturnType<typeof readTelemetry>;
+export type StatusView = ReturnType<typeof readStatus>;
+/** What one end observes. */
+export type SnapshotView = ReturnType<typeof readSnapshot>;
+/** One link as one end observes it; `out` is what that end sends. Null: not known. Shares are 0 to 1. */
+export type LinkView = ReturnType<typeof readLink>;
+/** What half, 95 and 99 of a hundred delays of the last ten seconds do not exceed, ms. */
+export type DelaysView = NonNullable<ReturnType<typeof readDelays>>;
+/** Units of one channel as one end observes them; late or lost: share of the last ten seconds, null: none came due. */
+export type ChannelView = ReturnType<typeof readChannel>;
+/** A value that a process tells by name; its unit is `s`, `bit/s`, `V`, or empty: a bare number. */
+export type ValueView = ReturnType<typeof readValue>;
+/** A drop that has happened. */
+export type DropView = ReturnType<typeof readDrop>;
 
 // Bounds against a broken length: more is never sent.
 const LINKS_MAX = 64;
@@ -26,7 +41,7 @@ const VALUES_MAX = 128;
 const DROPS_MAX = 512;
 const FAULTS_MAX = 9;
 
-export function readTelemetry(message: ArrayBuffer): TelemetryView {
+export function readTelemetry(message: ArrayBuffer) {
   const telemetry = Telemetry.getRootAsTelemetry(flatBuffer(message, Telemetry.bufferHasIdentifier));
   const motion = telemetry.motion();
   if (motion === null) throw new BadMessage('telemetry without motion');
@@ -46,7 +61,7 @@ export function readTelemetry(message: ArrayBuffer): TelemetryView {
   };
 }
 
-export function readStatus(message: ArrayBuffer): StatusView {
+export function readStatus(message: ArrayBuffer) {
   const status = OperatorStatus.getRootAsOperatorStatus(
     flatBuffer(message, OperatorStatus.bufferHasIdentifier));
   const clock = status.clock();
@@ -66,7 +81,7 @@ export function readStatus(message: ArrayBuffer): StatusView {
 }
 
 /** A part that is not told is empty. */
-export function readSnapshot(message: ArrayBuffer): SnapshotView {
+export function readSnapshot(message: ArrayBuffer) {
   const snapshot = Snapshot.getRootAsSnapshot(flatBuffer(message, Snapshot.bufferHasIdentifier));
   const [session, process] = [snapshot.session(), snapshot.process()];
   return {
@@ -81,7 +96,7 @@ export function readSnapshot(message: ArrayBuffer): SnapshotView {
   };
 }
 
-function readLink(stats: LinkStats | null): LinkView {
+function readLink(stats: LinkStats | null) {
   const link = present(stats);
   return {
     link: link.link(),
@@ -105,12 +120,12 @@ function readLink(stats: LinkStats | null): LinkView {
   };
 }
 
-function readDelays(delays: Delays | null): DelaysView | null {
+function readDelays(delays: Delays | null) {
   if (delays === null) return null;
   return { p50: finite(delays.p50()), p95: finite(delays.p95()), p99: finite(delays.p99()) };
 }
 
-function readChannel(stats: ChannelStats | null): ChannelView {
+function readChannel(stats: ChannelStats | null) {
   const channel = present(stats);
   return {
     channel: channel.channel(),
@@ -120,12 +135,12 @@ function readChannel(stats: ChannelStats | null): ChannelView {
   };
 }
 
-function readValue(told: Value | null): ValueView {
+function readValue(told: Value | null) {
   const value = present(told);
   return { name: value.name() ?? '', number: finite(value.number()), unit: value.unit() ?? '', total: value.total() };
 }
 
-function readDrop(told: DropCount | null): DropView {
+function readDrop(told: DropCount | null) {
   const drop = present(told);
   return { name: drop.name() ?? '', count: Number(drop.count()) };
 }

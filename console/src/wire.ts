@@ -7,9 +7,9 @@
 import { ByteBuffer, Builder } from 'flatbuffers';
 import { Command } from './message/command';
 import { Controls } from './message/controls';
+import type { Gear } from './message/gear';
 import { LinkAction } from './message/link-action';
 import { VideoFeedback } from './message/video-feedback';
-import type { Controlled } from './report';
 
 export const FROM_OPERATOR = { slice: 1, telemetry: 2, status: 3, pong: 4, hello: 5, snapshot: 6 } as const;
 const TO_OPERATOR = { command: 1, linkAction: 2, ping: 3, videoFeedback: 4 } as const;
@@ -55,6 +55,18 @@ export interface Pong {
   askedAtMs: number;
   /** The operator's clock when it answered, Unix ms. */
   operatorMs: number;
+}
+
+/** What the person wants of the car now. */
+export interface Controlled {
+  /** -1 to 1, left positive. */
+  steering: number;
+  /** 0 to 1. */
+  throttle: number;
+  /** 0 to 1. */
+  brake: number;
+  gear: Gear;
+  emergencyStop: boolean;
 }
 
 export class BadMessage extends Error {}

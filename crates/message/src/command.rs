@@ -2,8 +2,9 @@ use flatbuffers::FlatBufferBuilder;
 use tautline_units::Instant;
 
 use crate::Error;
+use crate::fields::choice;
 use crate::generated::command::{self as wire_command, Command as Root};
-use crate::wire::{Kind, choice, codec, number};
+use crate::wire::{Kind, codec, number};
 
 /// What the operator tells the vehicle to do: how to drive, and nothing else.
 ///

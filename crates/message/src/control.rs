@@ -2,8 +2,9 @@ use flatbuffers::FlatBufferBuilder;
 use tautline_units::Instant;
 
 use crate::Error;
+use crate::fields::choice;
 use crate::generated::control::{self as wire_control, Control as Root};
-use crate::wire::{Kind, choice, codec};
+use crate::wire::{Kind, codec};
 
 mod variants;
 

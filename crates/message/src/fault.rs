@@ -1,8 +1,13 @@
 use flatbuffers::{FlatBufferBuilder, Vector, WIPOffset};
+#[cfg(test)]
+use proptest::prelude::*;
 
 use crate::Error;
+#[cfg(test)]
+use crate::fields::Choice;
+use crate::fields::{Codec, choice};
 use crate::generated::telemetry as wire_telemetry;
-use crate::wire::{choice, length};
+use crate::wire::length;
 
 /// Something of the machine that does not work, as it tells itself.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -37,19 +42,38 @@ choice!(
 impl Fault {
     /// The most of one message: each kind once.
     pub const COUNT_MAX: usize = 9;
+}
 
-    pub(crate) fn write_all(
-        faults: &[Self],
+/// Faults; one that only a later version knows is another one.
+pub(crate) struct Faults;
+
+impl Codec<Vec<Fault>> for Faults {
+    type Read<'a> = Option<Vector<'a, wire_telemetry::Fault>>;
+    type Written = Option<WIPOffset<Vector<'static, wire_telemetry::Fault>>>;
+
+    fn write(
+        &self,
+        faults: &Vec<Fault>,
         builder: &mut FlatBufferBuilder<'static>,
-    ) -> WIPOffset<Vector<'static, wire_telemetry::Fault>> {
+    ) -> Self::Written {
         let faults: Vec<_> = faults.iter().map(|fault| fault.to_wire()).collect();
-        builder.create_vector(&faults)
+        Some(builder.create_vector(&faults))
     }
 
-    /// Reads faults; one that only a later version knows is another one.
-    pub(crate) fn read_all(faults: Vector<'_, wire_telemetry::Fault>) -> Result<Vec<Self>, Error> {
-        length("faults", faults.len(), Self::COUNT_MAX)?;
-        let read = |fault| Self::from_wire(fault).unwrap_or(Self::Other);
+    fn read(&self, field: &'static str, faults: Self::Read<'_>) -> Result<Vec<Fault>, Error> {
+        let faults = faults.unwrap_or_default();
+        length(field, faults.len(), Fault::COUNT_MAX)?;
+        let read = |fault| Fault::from_wire(fault).unwrap_or(Fault::Other);
         Ok(faults.iter().map(read).collect())
+    }
+
+    #[cfg(test)]
+    fn any(&self) -> BoxedStrategy<Vec<Fault>> {
+        proptest::collection::vec(Choice.any(), 0..=Fault::COUNT_MAX).boxed()
+    }
+
+    #[cfg(test)]
+    fn refused(&self) -> Vec<Vec<Fault>> {
+        vec![vec![Fault::Other; Fault::COUNT_MAX + 1]]
     }
 }

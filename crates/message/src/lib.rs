@@ -36,6 +36,7 @@ mod control;
 mod drop_count;
 mod error;
 mod fault;
+mod fields;
 mod generated;
 mod link_action;
 mod operator_status;
@@ -46,6 +47,8 @@ mod quorum_step;
 pub mod schema;
 pub mod snapshot;
 mod telemetry;
+#[cfg(test)]
+mod tests;
 mod video_feedback;
 mod wire;
 

@@ -1,8 +1,9 @@
 use flatbuffers::FlatBufferBuilder;
 
 use crate::Error;
+use crate::fields::choice;
 use crate::generated::operator_status::{self as wire_operator, OperatorStatus as Root};
-use crate::wire::{Kind, NAME_BYTES_MAX, TEXT_BYTES_MAX, choice, codec, list, text};
+use crate::wire::{Kind, NAME_BYTES_MAX, TEXT_BYTES_MAX, codec, list, text};
 
 /// What the operator's process tells its console, ten times a second.
 #[derive(Clone, PartialEq, Debug)]

@@ -11,11 +11,9 @@ use tautline_units::Instant;
 
 pub use link::{Delays, LinkState, LinkStats, PacketCounts, TrafficCounts};
 
+use crate::fields::{Known, Plain, Text, choice, fields};
 use crate::generated::snapshot::{self as wire_snapshot, Snapshot as Root};
-use crate::wire::{
-    Kind, LINK_COUNT_MAX, NAME_BYTES_MAX, choice, codec, list, number_f64, share, share_on_wire,
-    text,
-};
+use crate::wire::{Kind, LINK_COUNT_MAX, NAME_BYTES_MAX, codec, list, number_f64, text};
 use crate::{Error, drop_count};
 
 use counts::counts;
@@ -71,18 +69,20 @@ pub struct Value {
     pub total: bool,
 }
 
-/// Units of one channel, both ways.
-#[derive(Clone, PartialEq, Debug)]
-pub struct ChannelStats {
-    /// The channel's number.
-    pub channel: u8,
-    /// For people, at most 64 bytes.
-    pub name: String,
-    /// Share late or lost of what the other end sent in the last ten seconds, 0 to 1; `None` if
-    /// none came due.
-    pub late_or_lost: Option<f32>,
-    /// What became of its units.
-    pub units: UnitCounts,
+fields! {
+    /// Units of one channel, both ways.
+    #[derive(Clone, PartialEq, Default, Debug)]
+    ChannelStats of wire_snapshot::ChannelStats<'_>, wire_snapshot::ChannelStatsArgs, "channels." {
+        /// The channel's number.
+        channel: u8 = channel as Plain,
+        /// For people, at most 64 bytes.
+        name: String = name as Text(NAME_BYTES_MAX),
+        /// Share late or lost of what the other end sent in the last ten seconds, 0 to 1; `None` if
+        /// none came due.
+        late_or_lost: Option<f32> = late_or_lost as Known::SHARE,
+        /// What became of its units.
+        units: UnitCounts,
+    }
 }
 
 counts! {
@@ -319,23 +319,14 @@ impl ChannelStats {
         &self,
         builder: &mut FlatBufferBuilder<'static>,
     ) -> WIPOffset<wire_snapshot::ChannelStats<'static>> {
-        let mut arguments = wire_snapshot::ChannelStatsArgs {
-            channel: self.channel,
-            name: Some(builder.create_string(&self.name)),
-            late_or_lost: share_on_wire(self.late_or_lost),
-            ..Default::default()
-        };
+        let mut arguments = wire_snapshot::ChannelStatsArgs::default();
+        self.write_listed(&mut arguments, builder);
         self.units.write(&mut arguments);
         wire_snapshot::ChannelStats::create(builder, &arguments)
     }
 
     fn read(channel: wire_snapshot::ChannelStats<'_>) -> Result<Self, Error> {
-        Ok(Self {
-            channel: channel.channel(),
-            name: text("channels.name", channel.name(), NAME_BYTES_MAX)?,
-            late_or_lost: share("channels.late_or_lost", channel.late_or_lost())?,
-            units: UnitCounts::read(channel),
-        })
+        Ok(Self { units: UnitCounts::read(channel), ..Self::read_listed(channel)? })
     }
 }
 

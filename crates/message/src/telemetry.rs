@@ -1,37 +1,43 @@
+use std::f32::consts::PI;
+
 use flatbuffers::FlatBufferBuilder;
 use tautline_units::Instant;
 
+use crate::fault::Faults;
+use crate::fields::{Choice, Nanos, Number, Plain, Text, choice, fields};
 use crate::generated::telemetry::{self as wire_telemetry, Telemetry as Root};
-use crate::wire::{Kind, TEXT_BYTES_MAX, choice, codec, number, text};
+use crate::wire::{Kind, TEXT_BYTES_MAX, codec, number};
 use crate::{Error, Fault, Gear};
 
-/// How the vehicle moves and who moves it: what a person drives by.
-///
-/// What is only looked at, a [`Snapshot`](crate::Snapshot) tells.
-#[derive(Clone, PartialEq, Default, Debug)]
-pub struct Telemetry {
-    /// Counts up by one with each telemetry message of a session.
-    pub sequence: u64,
-    /// When the vehicle sent it, vehicle's clock.
-    pub sent_at: Instant,
-    /// Metres per second, negative in reverse; within 200.
-    pub speed: f32,
-    /// Radians at the road wheels, left positive; within a half turn.
-    pub steering_angle: f32,
-    /// 0 to 1, as applied.
-    pub throttle: f32,
-    /// 0 to 1, as applied.
-    pub brake: f32,
-    /// Which way throttle drives, as the machine says.
-    pub gear: Gear,
-    /// Where the vehicle is; `None` if the machine does not know.
-    pub position: Option<Position>,
-    /// What of the machine does not work; at most 9.
-    pub faults: Vec<Fault>,
-    /// Who has the vehicle's motion in hand.
-    pub mode: Mode,
-    /// Why the mode is what it is, for the operator's eyes; at most 256 bytes.
-    pub mode_reason: String,
+fields! {
+    /// How the vehicle moves and who moves it: what a person drives by.
+    ///
+    /// What is only looked at, a [`Snapshot`](crate::Snapshot) tells.
+    #[derive(Clone, PartialEq, Default, Debug)]
+    Telemetry of Root<'_>, wire_telemetry::TelemetryArgs, "" {
+        /// Counts up by one with each telemetry message of a session.
+        sequence: u64 = sequence as Plain,
+        /// When the vehicle sent it, vehicle's clock.
+        sent_at: Instant = sent_at_ns as Nanos,
+        /// Metres per second, negative in reverse; within 200.
+        speed: f32 => motion.speed as Number::within(Self::SPEED_MAX),
+        /// Radians at the road wheels, left positive; within a half turn.
+        steering_angle: f32 => motion.steering_angle as Number::within(PI),
+        /// 0 to 1, as applied.
+        throttle: f32 => motion.throttle as Number::SHARE,
+        /// 0 to 1, as applied.
+        brake: f32 => motion.brake as Number::SHARE,
+        /// Which way throttle drives, as the machine says.
+        gear: Gear = gear as Choice,
+        /// Where the vehicle is; `None` if the machine does not know.
+        position: Option<Position>,
+        /// What of the machine does not work; at most 9.
+        faults: Vec<Fault> = faults as Faults,
+        /// Who has the vehicle's motion in hand.
+        mode: Mode = mode as Choice,
+        /// Why the mode is what it is, for the operator's eyes; at most 256 bytes.
+        mode_reason: String = mode_reason as Text(TEXT_BYTES_MAX),
+    }
 }
 
 codec!(Telemetry);
@@ -41,8 +47,6 @@ impl Telemetry {
     pub const SPEED_MAX: f32 = 200.0;
 
     fn write(&self, builder: &mut FlatBufferBuilder<'static>) {
-        let mode_reason = builder.create_string(&self.mode_reason);
-        let faults = Fault::write_all(&self.faults, builder);
         let position = self.position.unwrap_or_default();
         let motion = wire_telemetry::Motion::new(
             self.speed,
@@ -53,16 +57,12 @@ impl Telemetry {
             position.y,
             position.heading,
         );
-        let arguments = wire_telemetry::TelemetryArgs {
-            sequence: self.sequence,
-            sent_at_ns: self.sent_at.as_nanos(),
+        let mut arguments = wire_telemetry::TelemetryArgs {
             motion: Some(&motion),
-            mode: self.mode.to_wire(),
-            mode_reason: Some(mode_reason),
-            gear: self.gear.to_wire(),
-            faults: Some(faults),
             unlocated: self.position.is_none(),
+            ..Default::default()
         };
+        self.write_listed(&mut arguments, builder);
         let root = Root::create(builder, &arguments);
         wire_telemetry::finish_telemetry_buffer(builder, root);
     }
@@ -71,25 +71,7 @@ impl Telemetry {
         let motion = root.motion();
         let position = Position { x: motion.x(), y: motion.y(), heading: motion.heading() };
         position.check()?;
-        let half_turn = std::f32::consts::PI;
-        Ok(Self {
-            sequence: root.sequence(),
-            sent_at: Instant::from_nanos(root.sent_at_ns()),
-            speed: number("speed", motion.speed(), -Self::SPEED_MAX, Self::SPEED_MAX)?,
-            steering_angle: number(
-                "steering_angle",
-                motion.steering_angle(),
-                -half_turn,
-                half_turn,
-            )?,
-            throttle: number("throttle", motion.throttle(), 0.0, 1.0)?,
-            brake: number("brake", motion.brake(), 0.0, 1.0)?,
-            gear: Gear::from_wire(root.gear())?,
-            position: (!root.unlocated()).then_some(position),
-            faults: root.faults().map_or_else(|| Ok(Vec::new()), Fault::read_all)?,
-            mode: Mode::from_wire(root.mode())?,
-            mode_reason: text("mode_reason", root.mode_reason(), TEXT_BYTES_MAX)?,
-        })
+        Ok(Self { position: (!root.unlocated()).then_some(position), ..Self::read_listed(root)? })
     }
 }
 

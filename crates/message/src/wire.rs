@@ -121,17 +121,6 @@ pub(crate) fn millis_on_wire(value: Option<f32>) -> f32 {
     value.unwrap_or(-1.0)
 }
 
-/// Returns a share of 0 to 1, where a negative one says that it is not known.
-pub(crate) fn share(field: &'static str, value: f32) -> Result<Option<f32>, Error> {
-    let value = number(field, value, f32::MIN, 1.0)?;
-    Ok((value >= 0.0).then_some(value))
-}
-
-/// Returns what [`share`] reads back as `value`.
-pub(crate) fn share_on_wire(value: Option<f32>) -> f32 {
-    value.unwrap_or(-1.0)
-}
-
 /// Returns `value` owned, if it is at most `max` bytes long.
 pub(crate) fn text(field: &'static str, value: &str, max: usize) -> Result<String, Error> {
     length(field, value.len(), max)?;
@@ -195,27 +184,6 @@ macro_rules! codec {
 }
 pub(crate) use codec;
 
-/// Gives an enum its number on the wire and back, through the enum that flatc made.
-macro_rules! choice {
-    ($owned:ident, $wire:ty, $field:literal, [$($variant:ident),+ $(,)?]) => {
-        impl $owned {
-            pub(crate) fn to_wire(self) -> $wire {
-                match self {
-                    $(Self::$variant => <$wire>::$variant,)+
-                }
-            }
-
-            pub(crate) fn from_wire(wire: $wire) -> Result<Self, $crate::Error> {
-                match wire {
-                    $(<$wire>::$variant => Ok(Self::$variant),)+
-                    other => Err($crate::Error::Unknown { field: $field, value: other.0 }),
-                }
-            }
-        }
-    };
-}
-pub(crate) use choice;
-
 /// Longest name of a vehicle, operator, link, drop or coordinate frame, in bytes.
 pub(crate) const NAME_BYTES_MAX: usize = 64;
 /// Longest sentence for a person, in bytes.
@@ -223,6 +191,6 @@ pub(crate) const TEXT_BYTES_MAX: usize = 256;
 /// Most links of a session: each local interface with each remote address, numbered 0 to 15.
 pub(crate) const LINK_COUNT_MAX: usize = 16;
 /// Three hours: far above any delay of a session that still lives.
-const MILLIS_MAX: f32 = 1e7;
+pub(crate) const MILLIS_MAX: f32 = 1e7;
 /// Holds every message but a point cloud without growing.
 const CAPACITY_BYTES: usize = 4096;

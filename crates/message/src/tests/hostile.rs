@@ -1,13 +1,13 @@
+use crate::{
+    Command, Control, LinkAction, OperatorStatus, PointCloud, ProbeAnswer, ProbeQuestion,
+    QuorumStep, Snapshot, Telemetry, VideoFeedback,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::strategy::ValueTree;
-use tautline_message::{
-    Command, Control, LinkAction, OperatorStatus, PointCloud, ProbeAnswer, ProbeQuestion,
-    QuorumStep, Snapshot, Telemetry, VideoFeedback,
-};
 
-use crate::arbitrary;
+use super::arbitrary;
 
 /// Gives `bytes` to every decoder; what they answer is no matter here.
 fn decode_as_everything(bytes: &[u8]) {
@@ -102,8 +102,8 @@ fn no_single_flipped_bit_panics() {
             message[bit / 8] ^= 1 << (bit % 8);
         }
     };
-    flip_all(crate::refusals::telemetry().encode());
-    flip_all(crate::refusals::operator_status().encode());
+    flip_all(super::refusals::telemetry().encode());
+    flip_all(super::refusals::operator_status().encode());
     for _ in 0..8 {
         let message = any_message().new_tree(&mut runner).unwrap().current();
         if message.len() < 4096 {

@@ -1,9 +1,9 @@
-use tautline_message::point_cloud::{Field, Number, Point, View};
-use tautline_message::snapshot::{
+use crate::point_cloud::{Field, Number, Point, View};
+use crate::snapshot::{
     ChannelStats, Delays, End, LinkStats, PacketCounts, ProcessStats, SessionStats, TrafficCounts,
     UnitCounts, Value,
 };
-use tautline_message::{
+use crate::{
     ClockOffset, Command, Control, EmulatedLink, Error, Fault, Gear, LinkAction, LinkState, Mode,
     OperatorStatus, PointCloud, Position, ProbeAnswer, ProbeQuestion, ProtocolVersions, Refusal,
     SessionState, Snapshot, Telemetry, VideoFeedback,
@@ -18,12 +18,12 @@ pub(crate) fn telemetry() -> Telemetry {
         speed: 3.5,
         steering_angle: -0.1,
         throttle: 0.5,
-        brake: 0.0,
         gear: Gear::Drive,
         position: Some(Position { x: 12.0, y: -3.0, heading: 0.7 }),
         faults: vec![Fault::Brake],
         mode: Mode::Driving,
         mode_reason: "commands are fresh".to_owned(),
+        ..Telemetry::default()
     }
 }
 
@@ -113,25 +113,19 @@ fn a_gear_that_stands_for_nothing_is_refused_by_name() {
 
 #[test]
 fn telemetry_outside_its_range_is_refused_by_name() {
-    let spoil = |change: fn(&mut Telemetry)| {
+    let refused = Telemetry::refused_listed(&telemetry());
+    assert!(refused.iter().any(|(name, _)| *name == "speed"));
+    for (name, message) in refused {
+        assert_eq!(field(Telemetry::decode(&message.encode()).unwrap_err()), name);
+    }
+    let spoil = |change: fn(&mut Position)| {
         let mut message = telemetry();
-        change(&mut message);
+        change(message.position.as_mut().expect("it was told"));
         field(Telemetry::decode(&message.encode()).unwrap_err())
     };
-    assert_eq!(spoil(|t| t.speed = f32::NAN), "speed");
-    assert_eq!(spoil(|t| t.speed = 201.0), "speed");
-    assert_eq!(spoil(|t| t.steering_angle = 4.0), "steering_angle");
-    assert_eq!(spoil(|t| t.throttle = -0.5), "throttle");
-    assert_eq!(spoil(|t| t.brake = 2.0), "brake");
-    assert_eq!(spoil(|t| position(t).x = f32::INFINITY), "position.x");
-    assert_eq!(spoil(|t| position(t).y = 2e7), "position.y");
-    assert_eq!(spoil(|t| position(t).heading = f32::NAN), "heading");
-    assert_eq!(spoil(|t| t.mode_reason = "x".repeat(257)), "mode_reason");
-    assert_eq!(spoil(|t| t.faults = vec![Fault::Other; 10]), "faults");
-}
-
-fn position(telemetry: &mut Telemetry) -> &mut Position {
-    telemetry.position.as_mut().expect("it was told")
+    assert_eq!(spoil(|position| position.x = f32::INFINITY), "position.x");
+    assert_eq!(spoil(|position| position.y = 2e7), "position.y");
+    assert_eq!(spoil(|position| position.heading = f32::NAN), "heading");
 }
 
 #[test]
@@ -179,12 +173,6 @@ fn a_snapshot_outside_its_ranges_is_refused_by_name() {
         field(Snapshot::decode(&message.encode()).unwrap_err())
     };
     assert_eq!(spoil(|s, _| s.links = vec![s.links[0].clone(); 17]), "links");
-    assert_eq!(spoil(|s, _| s.links[0].name = "x".repeat(65)), "links.name");
-    assert_eq!(spoil(|s, _| s.links[0].rtt_ms = Some(f32::INFINITY)), "links.rtt_ms");
-    assert_eq!(spoil(|s, _| s.links[0].owd_ms = Some(2e7)), "links.owd_ms");
-    assert_eq!(spoil(|s, _| s.links[0].jitter_ms = Some(f32::NAN)), "links.jitter_ms");
-    assert_eq!(spoil(|s, _| s.links[0].loss_out = Some(1.1)), "links.loss_out");
-    assert_eq!(spoil(|s, _| s.links[0].loss_in = Some(f32::NAN)), "links.loss_in");
     let delays = |s: &mut SessionStats, p99| {
         s.links[0].owd_in = Some(Delays { p50: 0.0, p95: 0.0, p99 });
     };
@@ -192,14 +180,26 @@ fn a_snapshot_outside_its_ranges_is_refused_by_name() {
     delays(message.session.as_mut().unwrap(), -1.0);
     assert_eq!(field(Snapshot::decode(&message.encode()).unwrap_err()), "links.owd");
     assert_eq!(spoil(|s, _| s.channels = vec![s.channels[0].clone(); 33]), "channels");
-    assert_eq!(spoil(|s, _| s.channels[0].name = "x".repeat(65)), "channels.name");
-    assert_eq!(spoil(|s, _| s.channels[0].late_or_lost = Some(2.0)), "channels.late_or_lost");
     assert_eq!(spoil(|s, _| s.drops = vec![("a".into(), 1); 129]), "drops");
     assert_eq!(spoil(|s, _| s.drops[0].0 = "x".repeat(65)), "drops.name");
     assert_eq!(spoil(|_, p| p.values = vec![p.values[0].clone(); 65]), "values");
     assert_eq!(spoil(|_, p| p.values[0].name = "x".repeat(65)), "values.name");
     assert_eq!(spoil(|_, p| p.values[0].number = f64::NAN), "values.number");
     assert_eq!(spoil(|_, p| p.values[0].unit = "x".repeat(17)), "values.unit");
+}
+
+#[test]
+fn links_and_channels_outside_their_ranges_are_refused_by_name() {
+    let ordinary = snapshot(1);
+    let link = LinkStats::refused_listed(&ordinary.links()[0]).into_iter();
+    let links = link.map(|(name, link)| (name, vec![link], ordinary.channels().to_vec()));
+    let channel = ChannelStats::refused_listed(&ordinary.channels()[0]).into_iter();
+    let channels = channel.map(|(name, channel)| (name, ordinary.links().to_vec(), vec![channel]));
+    for (name, links, channels) in links.chain(channels) {
+        let session = Some(SessionStats { links, channels, drops: Vec::new() });
+        let message = Snapshot { session, ..ordinary.clone() };
+        assert_eq!(field(Snapshot::decode(&message.encode()).unwrap_err()), name);
+    }
 }
 
 #[test]

@@ -1,14 +1,14 @@
-use proptest::collection::vec;
-use proptest::prelude::*;
-use proptest::sample::Index;
-use tautline_message::point_cloud::{Point, Reader, View};
-use tautline_message::{
+use crate::point_cloud::{Point, Reader, View};
+use crate::{
     Builder, Command, Control, LinkAction, OperatorStatus, PointCloud, ProbeAnswer, ProbeQuestion,
     QuorumStep, Snapshot, StripReport, Telemetry, VideoFeedback,
 };
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::Index;
 use tautline_units::{ByteCount, Instant};
 
-use crate::arbitrary;
+use super::arbitrary;
 
 macro_rules! comes_back_as_it_was {
     ($($test:ident: $message:ident of $any:ident;)*) => {

@@ -4,20 +4,22 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
-use tautline_message::point_cloud::{Field, Number, Point, PointCloud, Pose};
-use tautline_message::snapshot::{
+use tautline_units::{ByteCount, Duration, Instant};
+
+use crate::fields::{Choice, Codec};
+use crate::point_cloud::{Field, Number, Point, PointCloud, Pose};
+use crate::snapshot::{
     ChannelStats, Delays, End, LinkStats, PacketCounts, ProcessStats, SessionStats, TrafficCounts,
     UnitCounts, Value,
 };
-use tautline_message::{
-    ClockOffset, Command, Control, EmulatedLink, Fault, Gear, LinkAction, LinkState, Mode,
-    OperatorStatus, Position, ProbeAnswer, ProbeQuestion, ProtocolVersions, QuorumStep, Refusal,
-    SessionState, Snapshot, StripReport, Telemetry, VehicleEntry, VehicleState, VideoFeedback,
+use crate::{
+    ClockOffset, Command, Control, EmulatedLink, Gear, LinkAction, OperatorStatus, Position,
+    ProbeAnswer, ProbeQuestion, ProtocolVersions, QuorumStep, Refusal, SessionState, Snapshot,
+    StripReport, Telemetry, VehicleEntry, VehicleState, VideoFeedback,
 };
-use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
 pub(crate) fn command() -> impl Strategy<Value = Command> {
-    let gear = select(vec![Gear::Drive, Gear::Reverse]);
+    let gear = variant::<Gear>();
     let pedals = (-1.0f32..=1.0, 0.0f32..=1.0, 0.0f32..=1.0);
     (any::<u64>(), instant(), pedals, gear, any::<bool>()).prop_map(
         |(sequence, sent_at, (steering, throttle, brake), gear, emergency_stop)| Command {
@@ -78,56 +80,14 @@ pub(crate) fn link_action() -> impl Strategy<Value = LinkAction> {
 }
 
 pub(crate) fn telemetry() -> impl Strategy<Value = Telemetry> {
-    let mode = select(vec![
-        Mode::AwaitingOperator,
-        Mode::Driving,
-        Mode::Stopping,
-        Mode::Stopped,
-        Mode::AwaitingRelease,
-    ]);
-    let motion = (-200.0f32..=200.0, -3.0f32..=3.0, 0.0f32..=1.0, 0.0f32..=1.0);
-    let place = (-1e7f32..=1e7, -1e7f32..=1e7, -1e6f32..=1e6);
-    let gear = select(vec![Gear::Drive, Gear::Reverse]);
-    let machine = (gear, option::of(place), vec(fault(), 0..=9));
-    (any::<u64>(), instant(), motion, mode, text(256), machine).prop_map(
-        |(sequence, sent_at, motion, mode, mode_reason, (gear, place, faults))| Telemetry {
-            sequence,
-            sent_at,
-            speed: motion.0,
-            steering_angle: motion.1,
-            throttle: motion.2,
-            brake: motion.3,
-            gear,
-            position: place.map(|(x, y, heading)| Position { x, y, heading }),
-            faults,
-            mode,
-            mode_reason,
-        },
-    )
-}
-
-fn fault() -> impl Strategy<Value = Fault> {
-    select(vec![
-        Fault::Unreachable,
-        Fault::Refused,
-        Fault::EmergencyButton,
-        Fault::Steering,
-        Fault::Drive,
-        Fault::Brake,
-        Fault::Gear,
-        Fault::Speed,
-        Fault::Other,
-    ])
+    let place = (-1e7f32..=1e7, -1e7f32..=1e7, -1e6f32..=1e6)
+        .prop_map(|(x, y, heading)| Position { x, y, heading });
+    (Telemetry::any_listed(), option::of(place))
+        .prop_map(|(listed, position)| Telemetry { position, ..listed })
 }
 
 pub(crate) fn operator_status() -> impl Strategy<Value = OperatorStatus> {
-    let session_state = select(vec![
-        SessionState::Registering,
-        SessionState::Waiting,
-        SessionState::Connecting,
-        SessionState::Established,
-        SessionState::Lost,
-    ]);
+    let session_state = variant::<SessionState>();
     let session = (text(64), session_state, text(256));
     let clock = option::of((any::<i64>(), any::<u64>()));
     let emulated_links = vec((text(64), any::<bool>()), 0..=64);
@@ -147,7 +107,7 @@ pub(crate) fn operator_status() -> impl Strategy<Value = OperatorStatus> {
 }
 
 pub(crate) fn snapshot() -> impl Strategy<Value = Snapshot> {
-    let end = select(vec![End::Operator, End::Vehicle]);
+    let end = variant::<End>();
     (end, instant(), option::of(session_stats()), option::of(process_stats()))
         .prop_map(|(end, taken_at, session, process)| Snapshot { end, taken_at, session, process })
 }
@@ -198,7 +158,7 @@ pub(crate) fn control() -> impl Strategy<Value = Control> {
             }),
         (any::<[u8; 16]>(), text(256))
             .prop_map(|(lease, reason)| Control::Released { lease, reason }),
-        (refusal(), text(256))
+        (variant::<Refusal>(), text(256))
             .prop_map(|(reason_code, text)| Control::Refused { reason_code, text }),
         instant().prop_map(|t| Control::Ping { t }),
         instant().prop_map(|t| Control::Pong { t }),
@@ -250,45 +210,25 @@ pub(crate) fn points() -> impl Strategy<Value = Vec<Point>> {
 }
 
 fn link_stats() -> impl Strategy<Value = LinkStats> {
-    let state = select(vec![LinkState::Validating, LinkState::Up, LinkState::Silent]);
     let delays = || {
         let delay = || 0.0f32..=1e7;
         option::of((delay(), delay(), delay()).prop_map(|(p50, p95, p99)| Delays { p50, p95, p99 }))
     };
-    let known = (any::<u8>(), text(64), state, any::<u16>(), any::<[u64; 4]>(), any::<[u32; 2]>());
-    let may_be_known = (millis(), millis(), millis(), share(), share(), delays(), delays());
-    (known, may_be_known, counts(), counts()).prop_map(|(known, may_be_known, traffic, packets)| {
-        let (link, name, state, datagram_bytes, rates, bytes) = known;
-        let (rtt_ms, owd_ms, jitter_ms, loss_out, loss_in, owd_out, owd_in) = may_be_known;
-        let [budget, granted, sent, received] = rates.map(Bitrate::from_bps);
-        let [queued, in_flight] = bytes.map(|bytes| ByteCount::new(bytes.into()));
-        LinkStats {
-            link,
-            name,
-            state,
-            datagram_bytes: ByteCount::new(datagram_bytes.into()),
-            budget,
-            granted,
-            sent,
-            received,
-            rtt_ms,
-            owd_ms,
-            jitter_ms,
-            loss_out,
-            loss_in,
+    (LinkStats::any_listed(), delays(), delays(), counts(), counts()).prop_map(
+        |(listed, owd_out, owd_in, traffic, packets)| LinkStats {
             owd_out,
             owd_in,
-            queued,
-            in_flight,
             traffic: TrafficCounts::by_name(of(traffic)),
             packets: PacketCounts::by_name(of(packets)),
-        }
-    })
+            ..listed
+        },
+    )
 }
 
 fn channel_stats() -> impl Strategy<Value = ChannelStats> {
-    (any::<u8>(), text(64), share(), counts()).prop_map(|(channel, name, late_or_lost, counts)| {
-        ChannelStats { channel, name, late_or_lost, units: UnitCounts::by_name(of(counts)) }
+    (ChannelStats::any_listed(), counts()).prop_map(|(listed, counts)| ChannelStats {
+        units: UnitCounts::by_name(of(counts)),
+        ..listed
     })
 }
 
@@ -318,36 +258,26 @@ fn of(counts: Vec<u64>) -> impl FnMut(&'static str) -> u64 {
     move |_| counts.next().expect("enough for any set")
 }
 
-fn share() -> impl Strategy<Value = Option<f32>> {
-    option::of(0.0f32..=1.0)
-}
-
 fn vehicle() -> impl Strategy<Value = VehicleEntry> {
-    let state = select(vec![VehicleState::Free, VehicleState::Taken, VehicleState::Away]);
+    let state = variant::<VehicleState>();
     (text(64), any::<[u8; 32]>(), state, millis()).prop_map(|(name, key, state, round_trip_ms)| {
         VehicleEntry { name, key, state, round_trip_ms }
     })
-}
-
-fn refusal() -> impl Strategy<Value = Refusal> {
-    select(vec![
-        Refusal::UnknownVehicle,
-        Refusal::VehicleTaken,
-        Refusal::VehicleAway,
-        Refusal::NotAllowed,
-        Refusal::NotRegistered,
-        Refusal::NameTaken,
-        Refusal::BadRequest,
-        Refusal::Full,
-    ])
 }
 
 fn addresses() -> impl Strategy<Value = Vec<String>> {
     vec(text(64), 0..=32)
 }
 
+fn variant<T>() -> BoxedStrategy<T>
+where
+    Choice: Codec<T>,
+{
+    Choice.any()
+}
+
 /// Draws at most `bytes_max` bytes, of characters that take one to four.
-fn text(bytes_max: usize) -> impl Strategy<Value = String> {
+pub(crate) fn text(bytes_max: usize) -> impl Strategy<Value = String> {
     vec(any::<char>(), 0..=bytes_max).prop_map(move |characters| {
         let mut text = String::new();
         for character in characters {

@@ -1,6 +1,6 @@
 //! Every message there and back, and every way in that is not one.
 
-mod arbitrary;
+pub(crate) mod arbitrary;
 mod hostile;
 mod refusals;
 mod round_trip;
