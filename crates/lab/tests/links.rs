@@ -22,10 +22,9 @@ fn clean(mbps: u64, delay: Duration) -> Pair {
 #[test]
 fn a_sweep_finds_the_same_however_many_threads_make_it() {
     let sweep = |threads| Sweep {
-        combos: combo::ALL
-            .iter()
+        combos: combo::all()
+            .into_iter()
             .filter(|c| c.name == "two-state/earliest/4-of-8")
-            .copied()
             .collect(),
         sets: vec![set("driving-2")],
         cases: vec![Case::Plain, Case::Blackout],
@@ -58,7 +57,7 @@ fn a_sweep_finds_the_same_however_many_threads_make_it() {
 
 #[test]
 fn a_clean_link_delivers_all_that_is_offered_and_in_the_worlds_own_time() {
-    let config = combo::ALL[1].transport();
+    let config = combo::all()[1].transport();
     let mut drive = Drive::new(vec![clean(8, Duration::from_millis(30)); 2], config, 1);
     drive.length = Duration::from_secs(4);
     drive.rate_max = Bitrate::from_mbps(1);
@@ -74,7 +73,7 @@ fn a_clean_link_delivers_all_that_is_offered_and_in_the_worlds_own_time() {
 
 #[test]
 fn a_link_that_is_used_alone_is_the_one_it_is_among_others() {
-    let config = combo::ALL[1].transport();
+    let config = combo::all()[1].transport();
     let links = vec![clean(8, Duration::from_millis(20)), clean(2, Duration::from_millis(40))];
     let mut drive = Drive::new(links, config, 1);
     drive.length = Duration::from_secs(4);
@@ -88,7 +87,7 @@ fn a_link_that_is_used_alone_is_the_one_it_is_among_others() {
 
 #[test]
 fn a_blackout_is_noticed_and_got_over() {
-    let config = combo::ALL[1].transport();
+    let config = combo::all()[1].transport();
     let mut drive = Drive::new(vec![clean(8, Duration::from_millis(20)); 2], config, 1);
     drive.length = Duration::from_secs(8);
     drive.rate_max = Bitrate::from_mbps(1);

@@ -280,7 +280,7 @@ impl Number {
     /// A share of 0 to 1.
     pub(crate) const SHARE: Self = Self { min: 0.0, max: 1.0 };
 
-    /// A number at most `max` from zero, either way.
+    /// Takes numbers at most `max` from zero, either way.
     pub(crate) const fn within(max: f32) -> Self {
         Self { min: -max, max }
     }

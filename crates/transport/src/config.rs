@@ -30,7 +30,7 @@ use crate::wire::Versions;
 /// miss_target = 0.005
 /// floor_kbps = 400
 /// [rate]
-/// controller = "delay-rate"   # or "two-state", "fixed"
+/// controller = "delay-rate"   # others: `rate::Kind`
 /// ```
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]

@@ -2,12 +2,25 @@ mod units;
 
 use std::collections::BTreeMap;
 
+use strum::VariantArray;
 pub use units::Units;
 
 use crate::channel::ChannelNumber;
 
 /// Something that was thrown away, by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 pub enum Discard {
     /// A datagram too short or of no known type.
@@ -113,109 +126,11 @@ pub enum Discard {
 
 impl Discard {
     /// Every discard, in order.
-    pub const ALL: [Self; 48] = [
-        Self::DatagramMalformed,
-        Self::DatagramUnknownSession,
-        Self::DatagramForged,
-        Self::DatagramReplayed,
-        Self::DatagramStale,
-        Self::DatagramUnknownLink,
-        Self::HandshakeForged,
-        Self::HandshakeWrongPeer,
-        Self::HandshakeVersion,
-        Self::HandshakeUnexpected,
-        Self::HandshakeLimited,
-        Self::HandshakeEvicted,
-        Self::ChannelUnknown,
-        Self::PacketUnknown,
-        Self::FieldsUnknown,
-        Self::AnnouncementInconsistent,
-        Self::AnnouncementMalformed,
-        Self::AnnouncementOverflow,
-        Self::PacketMalformed,
-        Self::PongUnknown,
-        Self::ReportImpossible,
-        Self::AnswerOverflow,
-        Self::AmplificationHeld,
-        Self::PacketSurplus,
-        Self::PacketDuplicate,
-        Self::PacketLate,
-        Self::PacketInconsistent,
-        Self::PacketOutOfRange,
-        Self::RepairExpired,
-        Self::RepairOverflow,
-        Self::UnitMissing,
-        Self::UnitIncomplete,
-        Self::UnitLate,
-        Self::UnitEvicted,
-        Self::UnitMalformed,
-        Self::UnitSuperseded,
-        Self::UnitDisplaced,
-        Self::UnitExpired,
-        Self::UrgentOverflow,
-        Self::UrgentExpired,
-        Self::MediaExpired,
-        Self::MediaUnschedulable,
-        Self::MediaSilenced,
-        Self::SendNoLink,
-        Self::SendInvalid,
-        Self::SendCongested,
-        Self::EventOverflow,
-        Self::ClockStep,
-    ];
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     /// Returns its name in snake case, stable for metrics.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::DatagramMalformed => "datagram_malformed",
-            Self::DatagramUnknownSession => "datagram_unknown_session",
-            Self::DatagramForged => "datagram_forged",
-            Self::DatagramReplayed => "datagram_replayed",
-            Self::DatagramStale => "datagram_stale",
-            Self::DatagramUnknownLink => "datagram_unknown_link",
-            Self::HandshakeForged => "handshake_forged",
-            Self::HandshakeWrongPeer => "handshake_wrong_peer",
-            Self::HandshakeVersion => "handshake_version",
-            Self::HandshakeUnexpected => "handshake_unexpected",
-            Self::HandshakeLimited => "handshake_limited",
-            Self::HandshakeEvicted => "handshake_evicted",
-            Self::ChannelUnknown => "channel_unknown",
-            Self::PacketUnknown => "packet_unknown",
-            Self::FieldsUnknown => "fields_unknown",
-            Self::AnnouncementInconsistent => "announcement_inconsistent",
-            Self::AnnouncementMalformed => "announcement_malformed",
-            Self::AnnouncementOverflow => "announcement_overflow",
-            Self::PacketMalformed => "packet_malformed",
-            Self::PongUnknown => "pong_unknown",
-            Self::ReportImpossible => "report_impossible",
-            Self::AnswerOverflow => "answer_overflow",
-            Self::AmplificationHeld => "amplification_held",
-            Self::PacketSurplus => "packet_surplus",
-            Self::PacketDuplicate => "packet_duplicate",
-            Self::PacketLate => "packet_late",
-            Self::PacketInconsistent => "packet_inconsistent",
-            Self::PacketOutOfRange => "packet_out_of_range",
-            Self::RepairExpired => "repair_expired",
-            Self::RepairOverflow => "repair_overflow",
-            Self::UnitMissing => "unit_missing",
-            Self::UnitIncomplete => "unit_incomplete",
-            Self::UnitLate => "unit_late",
-            Self::UnitEvicted => "unit_evicted",
-            Self::UnitMalformed => "unit_malformed",
-            Self::UnitSuperseded => "unit_superseded",
-            Self::UnitDisplaced => "unit_displaced",
-            Self::UnitExpired => "unit_expired",
-            Self::UrgentOverflow => "urgent_overflow",
-            Self::UrgentExpired => "urgent_expired",
-            Self::MediaExpired => "media_expired",
-            Self::MediaUnschedulable => "media_unschedulable",
-            Self::MediaSilenced => "media_silenced",
-            Self::SendNoLink => "send_no_link",
-            Self::SendInvalid => "send_invalid",
-            Self::SendCongested => "send_congested",
-            Self::EventOverflow => "event_overflow",
-            Self::ClockStep => "clock_step",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -288,7 +203,7 @@ impl Counters {
 
     /// Returns every discard by name, zeros included, always in the same order.
     pub fn drops(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-        Discard::ALL.into_iter().map(|what| (what.name(), self.discarded(what)))
+        Discard::ALL.iter().copied().map(|what| (what.name(), self.discarded(what)))
     }
 
     /// Returns every counter by name, discards last, always in the same order.
@@ -312,11 +227,11 @@ mod tests {
 
     #[test]
     fn every_discard_has_its_own_place_and_name() {
-        for (index, what) in Discard::ALL.into_iter().enumerate() {
+        for (index, what) in Discard::ALL.iter().copied().enumerate() {
             assert_eq!(what as usize, index);
         }
         let names: std::collections::BTreeSet<_> =
-            Discard::ALL.into_iter().map(Discard::name).collect();
+            Discard::ALL.iter().copied().map(Discard::name).collect();
         assert_eq!(names.len(), Discard::ALL.len());
     }
 }

@@ -104,9 +104,12 @@ pub struct Config {
     pub ceiling: Bitrate,
 }
 
-/// The name of a controller.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+/// The name of a controller, as settings, tests and the lab have it.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Deserialize, strum::IntoStaticStr, strum::VariantArray,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Kind {
     /// [`TwoState`].
     TwoState,

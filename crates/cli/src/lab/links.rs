@@ -126,9 +126,9 @@ impl Links {
     fn judge(&self) -> anyhow::Result<()> {
         let names: &[String] = if self.scenario == ["all"] { &[] } else { &self.scenario };
         let scenarios = chosen("scenario", scenario::ALL.to_vec(), names, |s| s.name)?;
-        let configs: Vec<(&str, tautline_transport::Config)> = match self.combo.as_slice() {
-            [] => vec![("default", tautline_transport::Config::default())],
-            words => combos(words)?.iter().map(|c| (c.name, c.transport())).collect(),
+        let configs: Vec<(String, tautline_transport::Config)> = match self.combo.as_slice() {
+            [] => vec![("default".to_owned(), tautline_transport::Config::default())],
+            words => combos(words)?.iter().map(|c| (c.name.clone(), c.transport())).collect(),
         };
         let heads =
             ["scenario", "combo", "quantity", "unit", "measured", "bar", "may be", "verdict"];
@@ -142,7 +142,7 @@ impl Links {
                     }
                     lines.push([
                         scenario.name.to_owned(),
-                        (*combo).to_owned(),
+                        combo.clone(),
                         row.quantity.clone(),
                         row.unit.clone(),
                         number(row.measured),
@@ -181,10 +181,11 @@ impl Links {
 }
 
 fn combos(words: &[String]) -> anyhow::Result<Vec<Combo>> {
+    let all = combo::all();
     let wanted = |combo: &&Combo| words.is_empty() || words.iter().any(|w| combo.name.contains(w));
-    let combos: Vec<Combo> = combo::ALL.iter().filter(wanted).copied().collect();
+    let combos: Vec<Combo> = all.iter().filter(wanted).cloned().collect();
     if combos.is_empty() {
-        let names: Vec<&str> = combo::ALL.iter().map(|combo| combo.name).collect();
+        let names: Vec<&str> = all.iter().map(|combo| combo.name.as_str()).collect();
         bail!("no combo's name contains {}; there are {}", words.join(" or "), names.join(", "));
     }
     Ok(combos)

@@ -17,7 +17,7 @@ use clap::Parser;
 use tautline_lab::experiment::Table;
 use tautline_lab::plot::{Axis, Plot, Series};
 use tautline_lab::record;
-use tautline_lab::sweeps::links::combo::{self, Combo};
+use tautline_lab::sweeps::links::combo;
 use tautline_lab::sweeps::links::drive::Drive;
 use tautline_lab::sweeps::links::set::Set;
 use tautline_lab::sweeps::links::trail::{Passage, WARM_UP};
@@ -114,15 +114,16 @@ fn compare(set: &Set, options: &Options) -> Result<Vec<Measured>> {
     }
     let mut all = vec![seen(GCC, &calls, set, options)?];
     for combo in OURS {
-        let combo: &Combo = combo::ALL.iter().find(|other| other.name == *combo).context(*combo)?;
+        let found = combo::all().into_iter().find(|other| other.name == *combo);
+        let transport = found.context(*combo)?.transport();
         let mut passages = Vec::new();
         for seed in 1..=options.seeds {
-            let mut drive = Drive::new(set.pairs(seed), combo.transport(), seed);
+            let mut drive = Drive::new(set.pairs(seed), transport.clone(), seed);
             drive.length = length;
             drive.deadline = Duration::from_millis(options.deadline_ms);
             passages.extend(drive.run_following()?.1);
         }
-        all.push(seen(combo.name, &passages, set, options)?);
+        all.push(seen(combo, &passages, set, options)?);
     }
     Ok(all)
 }

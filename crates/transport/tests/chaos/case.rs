@@ -3,6 +3,7 @@ use std::rc::Rc;
 
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use strum::VariantArray;
 use tautline_scenario::endpoint::{Clock, Endpoint};
 use tautline_scenario::faults::{Faults, Random, Rates};
 use tautline_scenario::run::{Run, Setup};
@@ -161,10 +162,10 @@ fn config(rng: &mut Draws) -> Config {
         link_timeout: Duration::from_millis(100 + rng.below(300)),
         report_interval: Duration::from_millis(10 + rng.below(100)),
         spread: rng.one_in(2),
-        schedule: rng.pick(&SCHEDULES),
+        schedule: rng.pick(planner::Kind::VARIANTS),
         ..Config::default()
     };
-    config.rate.controller = rng.pick(&CONTROLLERS);
+    config.rate.controller = rng.pick(rate::Kind::VARIANTS);
     config.rate.initial = Bitrate::from_kbps(800 + rng.below(4_000));
     config.protect.code_rate = rng.within(0.2, 1.0);
     config
@@ -296,13 +297,3 @@ impl Ended {
 /// before are given up.
 const BOUNDS_KEPT: Duration = Duration::from_millis(5_500);
 const FAULTS_MS: u64 = 1_500;
-const SCHEDULES: [planner::Kind; 6] = [
-    planner::Kind::Quantile,
-    planner::Kind::EarliestDelivery,
-    planner::Kind::TransmissionEnd,
-    planner::Kind::RoundRobin,
-    planner::Kind::Redundant,
-    planner::Kind::BestLink,
-];
-const CONTROLLERS: [rate::Kind; 3] =
-    [rate::Kind::TwoState, rate::Kind::DelayRate, rate::Kind::Fixed];

@@ -19,7 +19,7 @@ pub struct Summary {
     /// One way.
     pub deadline: Duration,
     /// The combo; with `alone`, the best of the links alone.
-    pub combo: &'static str,
+    pub combo: String,
     /// Whether each seed's best link alone is meant.
     pub alone: bool,
     /// How many runs.
@@ -65,9 +65,7 @@ pub fn of(found: &[Found]) -> Vec<Summary> {
                 here.push(Summary { alone: true, ..line(&own, &best) });
             }
         }
-        let nine = |line: &&Summary| {
-            !line.alone && combo::ALL.iter().any(|c| c.name == line.combo && c.is_four_of_nine())
-        };
+        let nine = |line: &&Summary| !line.alone && combo::is_four_of_nine(&line.combo);
         let base = here.iter().filter(nine).map(|line| line.goodput_mbps).fold(f64::NAN, f64::max);
         lines.extend(here.into_iter().map(|l| Summary { ratio: l.goodput_mbps / base, ..l }));
     }
@@ -106,7 +104,7 @@ fn line(runs: &[&Found], best: &[&Found]) -> Summary {
         set: first.set.clone(),
         case: first.case,
         deadline: first.deadline,
-        combo: first.combo,
+        combo: first.combo.clone(),
         alone: false,
         runs: runs.len(),
         goodput_mbps: median(|run| run.measures.goodput_mbps),
@@ -127,7 +125,7 @@ fn line(runs: &[&Found], best: &[&Found]) -> Summary {
 impl Summary {
     /// Returns the combo's name, and whether one link alone is meant.
     pub fn label(&self) -> String {
-        if self.alone { format!("{}, best link alone", self.combo) } else { self.combo.to_owned() }
+        if self.alone { format!("{}, best link alone", self.combo) } else { self.combo.clone() }
     }
 }
 
@@ -171,7 +169,7 @@ pub fn runs_table(found: &[Found]) -> Table {
             run.set.as_str().into(),
             run.case.name().into(),
             ms(run.deadline),
-            run.combo.into(),
+            run.combo.as_str().into(),
             run.alone.as_deref().unwrap_or("").into(),
             run.seed.into(),
             m.goodput_mbps.into(),

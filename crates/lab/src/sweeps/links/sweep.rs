@@ -44,7 +44,7 @@ pub struct Found {
     /// One way.
     pub deadline: Duration,
     /// [`Combo::name`].
-    pub combo: &'static str,
+    pub combo: String,
     /// The link that was used alone, by name.
     pub alone: Option<String>,
     /// The run's seed.
@@ -119,7 +119,7 @@ impl Sweep {
             set: set.name.clone(),
             case,
             deadline,
-            combo: combo.name,
+            combo: combo.name.clone(),
             alone: alone.and_then(|at| set.link_names().nth(at)).map(str::to_owned),
             seed,
             measures: drive.run()?,

@@ -1,7 +1,7 @@
 use serde::Deserialize;
 
 /// The name of a planner.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, strum::VariantArray)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// [`Quantile`](super::Quantile).
