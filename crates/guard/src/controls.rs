@@ -1,4 +1,6 @@
-/// Where steering, pedals and gear of a machine are to be.
+use crate::set::{Set, numbered};
+
+/// Where steering, pedals, gear, parking brake and lights of a machine are to be.
 ///
 /// Any bits are harmless once they have been made [`sane`](Self::sane).
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
@@ -11,18 +13,45 @@ pub struct Controls {
     pub brake: f32,
     /// Which way throttle drives.
     pub gear: Gear,
+    /// Whether the parking brake holds.
+    pub parking_brake: bool,
+    /// Which lights are on, and whether the horn sounds.
+    pub signals: Signals,
 }
 
-/// Which way throttle drives.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
-pub enum Gear {
-    /// Forwards.
-    #[default]
-    Drive,
-    /// Backwards.
-    Reverse,
+numbered! {
+    /// Which way throttle drives.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+    pub enum Gear {
+        /// Forwards.
+        #[default]
+        Drive = 0,
+        /// Backwards.
+        Reverse = 1,
+    }
 }
 
+numbered! {
+    /// What a machine shows and sounds.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+    pub enum Signal {
+        /// The horn sounds.
+        Horn = 0,
+        /// The lights for driving are on.
+        Lights = 1,
+        /// The high beam is on.
+        HighBeam = 2,
+        /// The indicators blink to the left.
+        Left = 3,
+        /// The indicators blink to the right.
+        Right = 4,
+        /// All indicators blink: a machine in trouble.
+        Hazard = 5,
+    }
+}
+
+/// Which signals are given.
+pub type Signals = Set<Signal>;
 impl Controls {
     /// Returns these controls with every value in range: what is not a number becomes 0, except a
     /// brake that is not a number, which becomes 1.
@@ -32,7 +61,7 @@ impl Controls {
             steering: or(self.steering, 0.0).clamp(-1.0, 1.0),
             throttle: or(self.throttle, 0.0).clamp(0.0, 1.0),
             brake: or(self.brake, 1.0).clamp(0.0, 1.0),
-            gear: self.gear,
+            ..self
         }
     }
 }
@@ -47,7 +76,7 @@ mod tests {
         #[test]
         fn any_bits_become_sane(steering: u32, throttle: u32, brake: u32) {
             let [steering, throttle, brake] = [steering, throttle, brake].map(f32::from_bits);
-            let controls = Controls { steering, throttle, brake, gear: Gear::Reverse };
+            let controls = Controls { steering, throttle, brake, gear: Gear::Reverse, ..Controls::default() };
             let sane = controls.sane();
             prop_assert!((-1.0..=1.0).contains(&sane.steering));
             prop_assert!((0.0..=1.0).contains(&sane.throttle) && (0.0..=1.0).contains(&sane.brake));

@@ -161,6 +161,7 @@ impl Failsafe {
                 throttle: 0.0,
                 brake: self.config.brake,
                 gear: Gear::Drive,
+                ..Controls::default()
             },
         }
     }

@@ -1,20 +1,39 @@
-//! A machine behind a trait, and the failsafe before it.
+//! What a machine may do, decided by its own computer's clock.
 //!
-//! [`Failsafe`] turns what an operator demands into the [`Controls`] that a [`Machine`] gets, by
-//! the machine's own clock. Needs neither the standard library nor an allocator, so that it runs on
-//! a machine's own controller too. Knows no links, no pictures and no messages.
+//! A vehicle proposes; only the [`Guard`] moves the [`Machine`]. It knows the age of the newest
+//! picture that a person saw, bounds the speed by it, and brings the machine to a standstill when a
+//! rule asks for it. [`frame`] has what vehicle, guard and machine tell each other; docs/guard.md
+//! has modes, causes, bounds and bytes.
+//!
+//! Needs neither the standard library nor an allocator, so that it runs on a machine's own
+//! controller too. Knows no links, no pictures and no messages.
 #![no_std]
 #![forbid(unsafe_code)]
 
 #[cfg(test)]
 extern crate std;
 
+pub mod act;
+mod age;
+mod brake;
+pub mod config;
 mod controls;
+pub mod envelope;
 mod error;
 pub mod failsafe;
+pub mod frame;
+mod guard;
+pub mod identity;
 mod machine;
+mod manoeuvre;
+mod mode;
+mod set;
 
-pub use controls::{Controls, Gear};
+pub use config::Config;
+pub use controls::{Controls, Gear, Signal, Signals};
 pub use error::ConfigError;
 pub use failsafe::Failsafe;
-pub use machine::{Extra, Fault, Faults, Machine, MachineState, Position};
+pub use guard::{Guard, Input, Output};
+pub use machine::{Extra, Fault, Faults, Machine, MachineState, Notice, Notices, Place, Position};
+pub use mode::{Cause, Mode, Transition, Why};
+pub use set::{Member, Set};

@@ -1,9 +1,9 @@
-use core::fmt;
 use core::time::Duration;
 
 use tautline_units::Instant;
 
-use crate::{Controls, Gear};
+use crate::set::{Set, numbered};
+use crate::{Controls, Gear, Signals};
 
 /// A machine that can be driven: the port that a simulated car implements, or a vehicle behind CAN,
 /// a ROS graph or a serial line.
@@ -14,8 +14,9 @@ use crate::{Controls, Gear};
 /// Neither call may block for longer than a fraction of the period: what waits for a bus belongs
 /// on a thread of the implementation's own, and these calls exchange the newest values with it.
 ///
-/// What is applied has passed the [failsafe](crate::Failsafe) already. An implementation sets the
-/// actuators to it and decides nothing, except what protects its own hardware.
+/// What is applied has passed the [guard](crate::Guard) already. An implementation sets the
+/// actuators to it and decides nothing, except what protects its own hardware, and that a person at
+/// the machine comes before it.
 pub trait Machine {
     /// Returns the time from one turn to the next: the rate at which the actuators take controls.
     fn period(&self) -> Duration;
@@ -40,19 +41,25 @@ pub trait Machine {
 /// What a machine knows of itself at one instant.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct MachineState {
-    /// When the machine measured it, by the vehicle's clock.
+    /// When the machine measured it, by its own clock.
     pub measured_at: Instant,
     /// Metres per second along the machine, negative in reverse; NaN while it is not known, which
     /// never counts as standing.
     pub speed: f32,
-    /// Radians at the road wheels, left positive.
+    /// Radians at the road wheels, left positive; NaN while it is not known.
     pub steering_angle: f32,
     /// Which way throttle drives.
     pub gear: Gear,
-    /// Where the machine is, if it knows.
+    /// Where the machine is in a frame of its own, if it knows.
     pub position: Option<Position>,
+    /// Where on Earth the machine is, if it knows.
+    pub place: Option<Place>,
     /// What of it does not work.
     pub faults: Faults,
+    /// What else it says of itself.
+    pub notices: Notices,
+    /// Which lights are on, and whether the horn sounds.
+    pub signals: Signals,
 }
 
 /// Where a machine is and points, in a frame of its own: x east, y north (REP-103).
@@ -65,6 +72,35 @@ pub struct Position {
     /// Radians, counterclockwise from x; not wrapped.
     pub heading: f32,
 }
+
+/// Where on Earth a machine is: WGS 84.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub struct Place {
+    /// Degrees, north positive.
+    pub latitude: f64,
+    /// Degrees, east positive.
+    pub longitude: f64,
+    /// Metres above the ellipsoid; NaN while it is not known.
+    pub height: f32,
+}
+
+numbered! {
+    /// What a machine says of itself beside its motion.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+    pub enum Notice {
+        /// Its parking brake holds.
+        ParkingBrake = 0,
+        /// A person at it holds a stop input: it is to stand.
+        LocalStop = 1,
+        /// A person at it drives it: it does not take the guard's controls.
+        LocalControl = 2,
+        /// It brakes by itself, because the guard was silent for it.
+        GuardSilent = 3,
+    }
+}
+
+/// What a machine says of itself beside its motion.
+pub type Notices = Set<Notice>;
 
 /// A value that only one kind of machine has.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -82,89 +118,33 @@ impl Extra {
     pub const COUNT_MAX: usize = 16;
 }
 
-/// Something of a machine that does not work.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Fault {
-    /// Nothing comes back from it: its bus or its computer is silent.
-    Unreachable,
-    /// It obeys somebody else: a person at it, a switch on it.
-    Refused,
-    /// An emergency button on it is pressed.
-    EmergencyButton,
-    /// The steering does not follow.
-    Steering,
-    /// The drive does not follow.
-    Drive,
-    /// The brake does not follow.
-    Brake,
-    /// The gear does not follow.
-    Gear,
-    /// Its speed is not known.
-    Speed,
-    /// Something else, which its own fault memory names.
-    Other,
-}
-
-impl Fault {
-    /// Every fault there is.
-    pub const ALL: [Self; 9] = [
-        Self::Unreachable,
-        Self::Refused,
-        Self::EmergencyButton,
-        Self::Steering,
-        Self::Drive,
-        Self::Brake,
-        Self::Gear,
-        Self::Speed,
-        Self::Other,
-    ];
-
-    const fn bit(self) -> u16 {
-        1 << self as u16
+numbered! {
+    /// Something of a machine that does not work.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+    pub enum Fault {
+        /// Nothing comes back from it: its bus or its computer is silent.
+        Unreachable = 0,
+        /// It obeys somebody else: a person at it, a switch on it.
+        Refused = 1,
+        /// An emergency button on it is pressed.
+        EmergencyButton = 2,
+        /// The steering does not follow.
+        Steering = 3,
+        /// The drive does not follow.
+        Drive = 4,
+        /// The brake does not follow.
+        Brake = 5,
+        /// The gear does not follow.
+        Gear = 6,
+        /// Its speed is not known.
+        Speed = 7,
+        /// Something else, which its own fault memory names.
+        Other = 8,
     }
 }
 
 /// A set of faults.
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub struct Faults(u16);
-
-impl Faults {
-    /// No fault.
-    pub const NONE: Self = Self(0);
-
-    /// Returns these faults and `fault`.
-    #[must_use]
-    pub const fn with(self, fault: Fault) -> Self {
-        Self(self.0 | fault.bit())
-    }
-
-    /// Returns whether `fault` is among them.
-    pub const fn contains(self, fault: Fault) -> bool {
-        self.0 & fault.bit() != 0
-    }
-
-    /// Returns whether there is none.
-    pub const fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Returns each of them once, in the order of [`Fault::ALL`].
-    pub fn iter(self) -> impl Iterator<Item = Fault> {
-        Fault::ALL.into_iter().filter(move |fault| self.contains(*fault))
-    }
-}
-
-impl FromIterator<Fault> for Faults {
-    fn from_iter<I: IntoIterator<Item = Fault>>(faults: I) -> Self {
-        faults.into_iter().fold(Self::NONE, Self::with)
-    }
-}
-
-impl fmt::Debug for Faults {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.iter()).finish()
-    }
-}
+pub type Faults = Set<Fault>;
 
 #[cfg(test)]
 mod tests {
@@ -178,7 +158,7 @@ mod tests {
         assert_eq!(faults.iter().collect::<Vec<_>>(), [Fault::Unreachable, Fault::Brake]);
         assert!(!faults.contains(Fault::Other) && !faults.is_empty());
         assert!(Faults::NONE.is_empty());
-        let all: Faults = Fault::ALL.into_iter().collect();
+        let all: Faults = Fault::ALL.iter().copied().collect();
         assert_eq!(all.iter().collect::<Vec<_>>(), Fault::ALL);
     }
 }

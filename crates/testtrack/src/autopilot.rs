@@ -35,6 +35,7 @@ impl Autopilot {
             throttle: (0.5 * short).clamp(0.0, 1.0) as f32,
             brake: (-0.3 * (short + 0.5)).clamp(0.0, 1.0) as f32,
             gear: Gear::Drive,
+            ..Controls::default()
         }
     }
 }

@@ -61,6 +61,7 @@ impl Machine for SimulatedCar {
                 heading: car.heading as f32,
             }),
             faults: Faults::NONE,
+            ..MachineState::default()
         }
     }
 

@@ -116,7 +116,7 @@ fn no_controls_break_the_world() {
     for steering in odd {
         for throttle in odd {
             for brake in odd {
-                let controls = Controls { steering, throttle, brake, gear: Gear::Drive };
+                let controls = Controls { steering, throttle, brake, ..Controls::default() };
                 drive(&mut world, &controls, 0.1);
                 let car = world.car();
                 let all = [car.x, car.y, car.heading, car.speed, car.pitch, car.steering_angle];

@@ -17,6 +17,7 @@ pub(crate) fn demand(command: &message::Command) -> Demand {
             message::Gear::Drive => Gear::Drive,
             message::Gear::Reverse => Gear::Reverse,
         },
+        ..Controls::default()
     };
     Demand { sequence: command.sequence, controls, emergency_stop: command.emergency_stop }
 }
@@ -126,7 +127,7 @@ mod tests {
                     speed,
                     steering_angle: angle,
                     position: Some(Position { x: speed, y: angle, heading: speed }),
-                    faults: Fault::ALL.into_iter().collect(),
+                    faults: Fault::ALL.iter().copied().collect(),
                     ..MachineState::default()
                 };
                 let unit = "u".repeat(17);

@@ -1,0 +1,204 @@
+//! How old what a person sees is, and how late what arrives.
+
+use core::time::Duration;
+
+use tautline_units::Instant;
+
+use crate::identity::Tick;
+
+/// The loop age: from the capture of the newest picture that a person saw to the guard, by the
+/// guard's clock alone.
+///
+/// A tick that a command cites is looked up among those issued; nothing else says how old it is.
+#[derive(Clone, Debug)]
+pub(crate) struct LoopAge {
+    /// When each of the newest ticks was issued, at the place of its count.
+    issued: [Instant; TICKS_KEPT],
+    /// How many were issued in all.
+    issued_count: u64,
+    newest: Option<Tick>,
+    cited: Option<Cited>,
+    /// The age of the picture before the one cited, right before that came.
+    peak: Duration,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Cited {
+    tick: Tick,
+    issued_at: Instant,
+}
+
+impl LoopAge {
+    pub(crate) const fn new() -> Self {
+        let issued = [Instant::ZERO; TICKS_KEPT];
+        Self { issued, issued_count: 0, newest: None, cited: None, peak: Duration::ZERO }
+    }
+
+    /// Takes note that `tick`, the one after the last, is issued now.
+    pub(crate) fn issue(&mut self, tick: Tick, now: Instant) {
+        self.issued[(self.issued_count % TICKS_KEPT as u64) as usize] = now;
+        self.issued_count += 1;
+        self.newest = Some(tick);
+    }
+
+    /// Takes what a command cites; returns whether it was issued and does not go backwards.
+    pub(crate) fn cite(&mut self, tick: Tick, now: Instant) -> bool {
+        let Some(issued_at) = self.issued_at(tick) else { return false };
+        match self.cited {
+            Some(cited) if cited.tick == tick => true,
+            Some(cited) if tick.behind(cited.tick).is_some() => false,
+            Some(cited) => {
+                self.peak = now.since(cited.issued_at);
+                self.cited = Some(Cited { tick, issued_at });
+                true
+            }
+            None => {
+                self.peak = Duration::ZERO;
+                self.cited = Some(Cited { tick, issued_at });
+                true
+            }
+        }
+    }
+
+    /// Forgets what was cited: another person looks.
+    pub(crate) fn forget(&mut self) {
+        self.cited = None;
+    }
+
+    /// Returns how old the newest picture seen is now.
+    pub(crate) fn current(&self, now: Instant) -> Option<Duration> {
+        self.cited.map(|cited| now.since(cited.issued_at))
+    }
+
+    /// Returns the worst age over the last picture interval.
+    pub(crate) fn worst(&self, now: Instant) -> Option<Duration> {
+        self.current(now).map(|current| current.max(self.peak))
+    }
+
+    fn issued_at(&self, tick: Tick) -> Option<Instant> {
+        let behind = u64::from(tick.behind(self.newest?)?);
+        let is_kept = behind < self.issued_count.min(TICKS_KEPT as u64);
+        let place = self.issued_count.checked_sub(1 + behind)? % TICKS_KEPT as u64;
+        is_kept.then_some(self.issued[place as usize])
+    }
+}
+
+/// How late frames come beside the quickest of the same sender: two clocks are not compared, only
+/// how they run apart.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub(crate) struct LateFrames {
+    last: Option<Heard>,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Heard {
+    source: Instant,
+    at: Instant,
+    /// The least difference of the clocks seen, in nanoseconds, let grow as clocks may drift.
+    least: i64,
+}
+
+impl LateFrames {
+    /// Takes when a frame was made, by the sender's clock; returns how long it was under way beyond
+    /// the quickest.
+    pub(crate) fn handle(&mut self, source: Instant, now: Instant) -> Duration {
+        let difference = now.signed_nanos_since(source);
+        let least = match self.last {
+            // A clock that went backwards is another one: its sender was started anew.
+            Some(last) if source >= last.source => {
+                let drift = now.since(last.at).as_nanos() as i64 / DRIFT_DIVISOR;
+                difference.min(last.least.saturating_add(drift))
+            }
+            Some(_) | None => difference,
+        };
+        self.last = Some(Heard { source, at: now, least });
+        Duration::from_nanos(difference.saturating_sub(least).unsigned_abs())
+    }
+}
+
+/// Five seconds of steps: ten times what a picture may age.
+const TICKS_KEPT: usize = 512;
+/// Two clocks that run 200 millionths apart: twice what a bad crystal does.
+const DRIFT_DIVISOR: i64 = 5_000;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn tick(number: u32) -> Tick {
+        Tick::new(number).unwrap()
+    }
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_millis(millis)
+    }
+
+    fn ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    /// Ticks 5 to `last`, one each 10 ms from 50 ms on.
+    fn issued(last: u32) -> LoopAge {
+        let mut age = LoopAge::new();
+        (5..=last).for_each(|number| age.issue(tick(number), at(u64::from(number) * 10)));
+        age
+    }
+
+    #[test]
+    fn a_tick_never_issued_or_forgotten_or_backwards_is_refused() {
+        let mut age = issued(900);
+        assert!(!age.cite(tick(901), at(9_000)));
+        assert!(!age.cite(tick(4), at(9_000)));
+        assert!(!age.cite(tick(900 - TICKS_KEPT as u32), at(9_000)), "no longer kept");
+        assert_eq!(age.current(at(9_000)), None);
+        assert!(age.cite(tick(890), at(9_000)));
+        assert!(age.cite(tick(890), at(9_010)), "the same picture may be cited again");
+        assert!(!age.cite(tick(889), at(9_010)), "backwards");
+        assert_eq!(age.current(at(9_010)), Some(ms(110)));
+        age.forget();
+        assert!(age.cite(tick(889), at(9_010)), "of another person");
+    }
+
+    #[test]
+    fn the_worst_age_of_the_last_picture_interval_counts() {
+        let mut age = issued(40);
+        assert!(age.cite(tick(20), at(300)));
+        assert_eq!(age.worst(at(340)), Some(ms(140)));
+        assert!(age.cite(tick(25), at(345)));
+        assert_eq!((age.current(at(345)), age.worst(at(345))), (Some(ms(95)), Some(ms(145))));
+        assert_eq!(age.worst(at(445)), Some(ms(195)), "a picture that stands grows old");
+    }
+
+    #[test]
+    fn a_queue_that_stood_still_makes_frames_late() {
+        let mut late = LateFrames::default();
+        assert_eq!(late.handle(at(5_000), at(100)), ms(0));
+        assert_eq!(late.handle(at(5_010), at(112)), ms(2) - ms(12) / 5_000);
+        let stood = late.handle(at(5_020), at(520));
+        assert!(stood > ms(399) && stood <= ms(400), "{stood:?}");
+        assert_eq!(late.handle(at(7), at(530)), ms(0), "another sender's clock");
+    }
+
+    proptest! {
+        #[test]
+        fn no_citation_is_younger_than_its_tick(
+            citations in proptest::collection::vec((0u32..60, 0u64..200), 1..50),
+        ) {
+            let mut age = LoopAge::new();
+            let mut now = at(0);
+            for (step, (cited, wait)) in citations.into_iter().enumerate() {
+                now += ms(wait);
+                age.issue(tick(step as u32 + 1), now);
+                let before = age.current(now);
+                if let Some(cited) = Tick::new(cited) {
+                    let is_taken = age.cite(cited, now);
+                    prop_assert!(!is_taken || cited.get() <= step as u32 + 1);
+                }
+                prop_assert!(age.current(now) <= before || before.is_none());
+                prop_assert!(age.worst(now) >= age.current(now));
+            }
+        }
+    }
+}

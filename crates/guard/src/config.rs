@@ -1,0 +1,389 @@
+//! What a guard has to know: its latency budget, its machine, its envelope and its manoeuvre.
+
+use core::time::Duration;
+
+use serde::{Deserialize, Deserializer};
+
+use crate::ConfigError;
+
+/// The settings of a guard; docs/guard.md explains each value.
+#[derive(Clone, Copy, PartialEq, Default, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// How old what may be.
+    pub latency: Latency,
+    /// What the machine can do.
+    pub machine: Characteristics,
+    /// What a person may ask of the machine.
+    pub envelope: Envelope,
+    /// How the machine is brought to a standstill.
+    pub manoeuvre: Manoeuvre,
+    /// What shows that a person is there.
+    pub presence: Presence,
+}
+
+/// The latency budget: how old what may be, and how long what may be silent.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Latency {
+    /// Loop age up to which the top speed is allowed; above it the speed falls. 50 ms to 1 s,
+    /// default 200 ms, as StVFernLV has it.
+    #[serde(rename = "loop_age_full_ms", deserialize_with = "millis")]
+    pub loop_age_full: Duration,
+    /// How far the loop age must fall before the speed bound follows; up to 200 ms, default 20 ms.
+    #[serde(rename = "loop_age_hysteresis_ms", deserialize_with = "millis")]
+    pub loop_age_hysteresis: Duration,
+    /// Age of the newest picture seen above which the machine is stopped; 100 ms to 2 s, default
+    /// 500 ms.
+    #[serde(rename = "loop_age_max_ms", deserialize_with = "millis")]
+    pub loop_age_max: Duration,
+    /// Time that a picture may be under way to the person; later it is not shown. 20 ms to 1 s,
+    /// default 200 ms.
+    #[serde(rename = "picture_age_max_ms", deserialize_with = "millis")]
+    pub picture_age_max: Duration,
+    /// Time that a command may be under way and still counts as fresh; 20 ms to 1 s, default 250 ms.
+    #[serde(rename = "command_age_max_ms", deserialize_with = "millis")]
+    pub command_age_max: Duration,
+    /// Time without a fresh command after which the machine is stopped; 50 ms to 2 s, default
+    /// 300 ms.
+    #[serde(rename = "command_timeout_ms", deserialize_with = "millis")]
+    pub command_timeout: Duration,
+    /// Time that an act other than an emergency stop may be under way; 100 ms to 5 s, default 1 s.
+    #[serde(rename = "act_age_max_ms", deserialize_with = "millis")]
+    pub act_age_max: Duration,
+    /// Time without a proposal after which the machine is stopped; 20 ms to 500 ms, default 30 ms.
+    #[serde(rename = "proposal_timeout_ms", deserialize_with = "millis")]
+    pub proposal_timeout: Duration,
+    /// Time without the machine's state after which it is stopped; 20 ms to 500 ms, default 30 ms.
+    #[serde(rename = "machine_timeout_ms", deserialize_with = "millis")]
+    pub machine_timeout: Duration,
+    /// Time between two steps of the guard after which it stops the machine; 20 ms to 500 ms,
+    /// default 50 ms.
+    #[serde(rename = "step_gap_max_ms", deserialize_with = "millis")]
+    pub step_gap_max: Duration,
+}
+
+impl Default for Latency {
+    fn default() -> Self {
+        Self {
+            loop_age_full: Duration::from_millis(200),
+            loop_age_hysteresis: Duration::from_millis(20),
+            loop_age_max: Duration::from_millis(500),
+            picture_age_max: Duration::from_millis(200),
+            command_age_max: Duration::from_millis(250),
+            command_timeout: Duration::from_millis(300),
+            act_age_max: Duration::from_millis(1_000),
+            proposal_timeout: Duration::from_millis(30),
+            machine_timeout: Duration::from_millis(30),
+            step_gap_max: Duration::from_millis(50),
+        }
+    }
+}
+
+/// What a machine can do, as its maker or a measurement says. The defaults are the test track's
+/// car's.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Characteristics {
+    /// Metres between the axles; 0.1 to 20, default 2.6.
+    #[serde(rename = "wheelbase_m")]
+    pub wheelbase: f32,
+    /// Angle of the road wheels at full lock, rad; 0.05 to 1.5, default 0.52.
+    #[serde(rename = "steering_angle_max_rad")]
+    pub steering_angle_max: f32,
+    /// Deceleration at full brake, m/s²; 1 to 15, default 8.
+    #[serde(rename = "deceleration_max_m_per_s2")]
+    pub deceleration_max: f32,
+    /// Acceleration at full throttle, m/s²; 0.1 to 15, default 4.2.
+    #[serde(rename = "acceleration_max_m_per_s2")]
+    pub acceleration_max: f32,
+}
+
+impl Default for Characteristics {
+    fn default() -> Self {
+        Self {
+            wheelbase: 2.6,
+            steering_angle_max: 0.52,
+            deceleration_max: 8.0,
+            acceleration_max: 4.2,
+        }
+    }
+}
+
+/// What a person may ask of the machine.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Envelope {
+    /// Top speed forwards, m/s; 0.5 to 40, default 15.
+    #[serde(rename = "speed_max_m_per_s")]
+    pub speed_max: f32,
+    /// Top speed backwards, m/s; 0.2 to 10, default 4.
+    #[serde(rename = "reverse_speed_max_m_per_s")]
+    pub reverse_speed_max: f32,
+    /// How fast the speed bound falls and rises with the loop age, m/s²; 0.2 to 4, default 2.
+    #[serde(rename = "speed_bound_slope_m_per_s2")]
+    pub speed_bound_slope: f32,
+    /// Most acceleration, m/s²; 0.1 to 15, default 4.2.
+    #[serde(rename = "acceleration_m_per_s2")]
+    pub acceleration: f32,
+    /// Most deceleration by the person's brake, m/s²; 1 to 15, default 8.
+    #[serde(rename = "deceleration_m_per_s2")]
+    pub deceleration: f32,
+    /// Most acceleration across, which bounds the steering angle by the speed, m/s²; 0.5 to 10,
+    /// default 6.
+    #[serde(rename = "lateral_acceleration_m_per_s2")]
+    pub lateral_acceleration: f32,
+    /// Most change of it, which bounds how fast the wheels turn by the speed, m/s³; 2 to 100,
+    /// default 20.
+    #[serde(rename = "lateral_jerk_m_per_s3")]
+    pub lateral_jerk: f32,
+    /// How fast the wheels turn at most, rad/s; 0.1 to 5, default 1.05.
+    #[serde(rename = "steering_rate_rad_per_s")]
+    pub steering_rate: f32,
+    /// Speed up to which the gear may be changed, m/s; 0.05 to 2, default 0.5.
+    #[serde(rename = "gear_change_speed_max_m_per_s")]
+    pub gear_change_speed_max: f32,
+}
+
+impl Default for Envelope {
+    fn default() -> Self {
+        Self {
+            speed_max: 15.0,
+            reverse_speed_max: 4.0,
+            speed_bound_slope: 2.0,
+            acceleration: 4.2,
+            deceleration: 8.0,
+            lateral_acceleration: 6.0,
+            lateral_jerk: 20.0,
+            steering_rate: 1.05,
+            gear_change_speed_max: 0.5,
+        }
+    }
+}
+
+/// How the machine is brought to a standstill, and held.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Manoeuvre {
+    /// Deceleration with which it begins, m/s²; 0.5 to 8, default 1.5.
+    #[serde(rename = "deceleration_begin_m_per_s2")]
+    pub deceleration_begin: f32,
+    /// Deceleration that it grows to, m/s²; 1 to 10, default 4.
+    #[serde(rename = "deceleration_m_per_s2")]
+    pub deceleration: f32,
+    /// How fast it grows, m/s³; 1 to 50, default 5.
+    #[serde(rename = "jerk_m_per_s3")]
+    pub jerk: f32,
+    /// Deceleration of an emergency stop, at once, m/s²; 2 to 15, default 8.
+    #[serde(rename = "deceleration_emergency_m_per_s2")]
+    pub deceleration_emergency: f32,
+    /// Share of the service brake that holds the standing machine, beside the parking brake; 0.2 to
+    /// 1, default 1.
+    pub hold_brake: f32,
+    /// Time for which the machine must stand before the manoeuvre ends; 100 ms to 5 s, default
+    /// 300 ms.
+    #[serde(rename = "standing_ms", deserialize_with = "millis")]
+    pub standing: Duration,
+    /// Time in which a brake has to answer; 200 ms to 3 s, default 500 ms.
+    #[serde(rename = "brake_answer_ms", deserialize_with = "millis")]
+    pub brake_answer: Duration,
+    /// Steepest slope on which the machine is used, as a share: 0.2 is 20 %. 0 to 0.5, default 0.2.
+    pub slope_max: f32,
+}
+
+impl Default for Manoeuvre {
+    fn default() -> Self {
+        Self {
+            deceleration_begin: 1.5,
+            deceleration: 4.0,
+            jerk: 5.0,
+            deceleration_emergency: 8.0,
+            hold_brake: 1.0,
+            standing: Duration::from_millis(300),
+            brake_answer: Duration::from_millis(500),
+            slope_max: 0.2,
+        }
+    }
+}
+
+/// What shows that a person is there.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Presence {
+    /// Whether a dead-man input must be held to drive; default no.
+    pub dead_man_required: bool,
+    /// Time after arming in which throttle must be given; 1 s to 10 min, default 30 s.
+    #[serde(rename = "arm_timeout_ms", deserialize_with = "millis")]
+    pub arm_timeout: Duration,
+    /// Share of the throttle up to which it counts as released; 0 to 0.2, default 0.02.
+    pub throttle_dead_zone: f32,
+}
+
+impl Default for Presence {
+    fn default() -> Self {
+        Self {
+            dead_man_required: false,
+            arm_timeout: Duration::from_secs(30),
+            throttle_dead_zone: 0.02,
+        }
+    }
+}
+
+impl Config {
+    /// Checks every setting, and those that must fit each other.
+    ///
+    /// # Errors
+    /// [`ConfigError`] naming the first setting out of its bounds, or the first two that contradict
+    /// each other.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        for (setting, value, min, max) in self.bounds() {
+            if !(min..=max).contains(&value) {
+                return Err(ConfigError::OutOfBounds { setting, value, min, max });
+            }
+        }
+        for (lower, low, upper, high, reason) in self.orders() {
+            if low > high {
+                return Err(ConfigError::Contradiction { lower, low, upper, high, reason });
+            }
+        }
+        Ok(())
+    }
+
+    fn bounds(&self) -> [(&'static str, f64, f64, f64); 34] {
+        let Self { latency, machine, envelope, manoeuvre, presence } = self;
+        let real = |share: f32| f64::from(share);
+        [
+            ("latency.loop_age_full_ms", ms(latency.loop_age_full), 50.0, 1e3),
+            ("latency.loop_age_hysteresis_ms", ms(latency.loop_age_hysteresis), 0.0, 200.0),
+            ("latency.loop_age_max_ms", ms(latency.loop_age_max), 100.0, 2e3),
+            ("latency.picture_age_max_ms", ms(latency.picture_age_max), 20.0, 1e3),
+            ("latency.command_age_max_ms", ms(latency.command_age_max), 20.0, 1e3),
+            ("latency.command_timeout_ms", ms(latency.command_timeout), 50.0, 2e3),
+            ("latency.act_age_max_ms", ms(latency.act_age_max), 100.0, 5e3),
+            ("latency.proposal_timeout_ms", ms(latency.proposal_timeout), 20.0, 500.0),
+            ("latency.machine_timeout_ms", ms(latency.machine_timeout), 20.0, 500.0),
+            ("latency.step_gap_max_ms", ms(latency.step_gap_max), 20.0, 500.0),
+            ("machine.wheelbase_m", real(machine.wheelbase), 0.1, 20.0),
+            ("machine.steering_angle_max_rad", real(machine.steering_angle_max), 0.05, 1.5),
+            ("machine.deceleration_max_m_per_s2", real(machine.deceleration_max), 1.0, 15.0),
+            ("machine.acceleration_max_m_per_s2", real(machine.acceleration_max), 0.1, 15.0),
+            ("envelope.speed_max_m_per_s", real(envelope.speed_max), 0.5, 40.0),
+            ("envelope.reverse_speed_max_m_per_s", real(envelope.reverse_speed_max), 0.2, 10.0),
+            ("envelope.speed_bound_slope_m_per_s2", real(envelope.speed_bound_slope), 0.2, 4.0),
+            ("envelope.acceleration_m_per_s2", real(envelope.acceleration), 0.1, 15.0),
+            ("envelope.deceleration_m_per_s2", real(envelope.deceleration), 1.0, 15.0),
+            (
+                "envelope.lateral_acceleration_m_per_s2",
+                real(envelope.lateral_acceleration),
+                0.5,
+                10.0,
+            ),
+            ("envelope.lateral_jerk_m_per_s3", real(envelope.lateral_jerk), 2.0, 100.0),
+            ("envelope.steering_rate_rad_per_s", real(envelope.steering_rate), 0.1, 5.0),
+            (
+                "envelope.gear_change_speed_max_m_per_s",
+                real(envelope.gear_change_speed_max),
+                0.05,
+                2.0,
+            ),
+            ("manoeuvre.deceleration_begin_m_per_s2", real(manoeuvre.deceleration_begin), 0.5, 8.0),
+            ("manoeuvre.deceleration_m_per_s2", real(manoeuvre.deceleration), 1.0, 10.0),
+            ("manoeuvre.jerk_m_per_s3", real(manoeuvre.jerk), 1.0, 50.0),
+            (
+                "manoeuvre.deceleration_emergency_m_per_s2",
+                real(manoeuvre.deceleration_emergency),
+                2.0,
+                15.0,
+            ),
+            ("manoeuvre.hold_brake", real(manoeuvre.hold_brake), 0.2, 1.0),
+            ("manoeuvre.standing_ms", ms(manoeuvre.standing), 100.0, 5e3),
+            ("manoeuvre.brake_answer_ms", ms(manoeuvre.brake_answer), 200.0, 3e3),
+            ("manoeuvre.slope_max", real(manoeuvre.slope_max), 0.0, 0.5),
+            ("presence.arm_timeout_ms", ms(presence.arm_timeout), 1e3, 600e3),
+            ("presence.throttle_dead_zone", real(presence.throttle_dead_zone), 0.0, 0.2),
+            (
+                "presence.dead_man_required",
+                f64::from(u8::from(presence.dead_man_required)),
+                0.0,
+                1.0,
+            ),
+        ]
+    }
+
+    /// Pairs of which the first may not be more than the second, and why.
+    fn orders(&self) -> [Order; 13] {
+        let Self { latency, machine, envelope, manoeuvre, .. } = self;
+        let (loop_age_max, timeout) = (ms(latency.loop_age_max), ms(latency.command_timeout));
+        let loop_age_max = ("latency.loop_age_max_ms", loop_age_max);
+        let timeout = ("latency.command_timeout_ms", timeout);
+        let full = ("latency.loop_age_full_ms", ms(latency.loop_age_full));
+        let silent = "silence would never be told from a lost command";
+        let beyond = "the machine cannot do more than it can";
+        let brakes = ("machine.deceleration_max_m_per_s2", f64::from(machine.deceleration_max));
+        let emergency = (
+            "manoeuvre.deceleration_emergency_m_per_s2",
+            f64::from(manoeuvre.deceleration_emergency),
+        );
+        let ramped = ("manoeuvre.deceleration_m_per_s2", f64::from(manoeuvre.deceleration));
+        let order = |(lower, low), (upper, high), reason| (lower, low, upper, high, reason);
+        [
+            order(full, loop_age_max, "the speed falls before the machine stops"),
+            order(
+                ("latency.loop_age_hysteresis_ms", ms(latency.loop_age_hysteresis)),
+                full,
+                "the top speed would never come back",
+            ),
+            order(
+                (
+                    "latency.picture_age_max_ms + guard.latency.command_age_max_ms",
+                    ms(latency.picture_age_max) + ms(latency.command_age_max),
+                ),
+                loop_age_max,
+                "a picture and a command that are both in time would stop the machine",
+            ),
+            order(
+                ("latency.command_age_max_ms", ms(latency.command_age_max)),
+                timeout,
+                "a command would count after it has timed out",
+            ),
+            order(timeout, loop_age_max, "a lost command must not outlive a lost picture"),
+            order(("latency.proposal_timeout_ms", ms(latency.proposal_timeout)), timeout, silent),
+            order(("latency.machine_timeout_ms", ms(latency.machine_timeout)), timeout, silent),
+            order(("latency.step_gap_max_ms", ms(latency.step_gap_max)), timeout, silent),
+            order(
+                ("manoeuvre.deceleration_begin_m_per_s2", f64::from(manoeuvre.deceleration_begin)),
+                ramped,
+                "the deceleration grows",
+            ),
+            order(ramped, emergency, "an emergency stop is the harder one"),
+            order(emergency, brakes, beyond),
+            order(
+                ("envelope.deceleration_m_per_s2", f64::from(envelope.deceleration)),
+                brakes,
+                beyond,
+            ),
+            order(
+                ("manoeuvre.slope_max as m/s²", f64::from(manoeuvre.slope_max * GRAVITY)),
+                ramped,
+                "the manoeuvre must slow the machine on its steepest slope",
+            ),
+        ]
+    }
+}
+
+/// Two settings by name and value, of which the first may not be more, and why.
+type Order = (&'static str, f64, &'static str, f64, &'static str);
+
+fn ms(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e3
+}
+
+fn millis<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    u64::deserialize(deserializer).map(Duration::from_millis)
+}
+
+/// m/s².
+pub(crate) const GRAVITY: f32 = 9.81;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,164 @@
+//! What a machine may be asked at its speed: the speed bound, and the envelope of its actuators.
+
+use core::time::Duration;
+
+use crate::config::Config;
+use crate::set::{Set, numbered};
+use crate::{Controls, Gear};
+
+numbered! {
+    /// What was not let through as commanded.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+    pub enum Limit {
+        /// The machine would be, or is, faster than the bound.
+        Speed = 0,
+        /// More throttle than the envelope has.
+        Acceleration = 1,
+        /// More brake than the envelope has.
+        Deceleration = 2,
+        /// The wheels would stand further than they may at this speed.
+        SteeringAngle = 3,
+        /// The wheels would turn faster than they may at this speed.
+        SteeringRate = 4,
+        /// The gear would change while the machine moves.
+        Gear = 5,
+    }
+}
+
+/// What was not let through as commanded.
+pub type Limits = Set<Limit>;
+
+/// How fast the machine may be, by the loop age.
+///
+/// It heads for the top speed x min(1, full / age), down and up by the configured slope; downwards
+/// from the machine's own speed, so that a machine slower than the bound need not wait for it. The
+/// age that counts rises at once, and falls only when it has fallen by the hysteresis.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct SpeedBound {
+    value: f32,
+    age: Duration,
+}
+
+impl SpeedBound {
+    pub(crate) fn new(config: &Config) -> Self {
+        Self { value: config.envelope.speed_max, age: Duration::ZERO }
+    }
+
+    /// Takes the loop age, `None` without a picture, and the machine's speed.
+    pub(crate) fn step(
+        &mut self,
+        config: &Config,
+        age: Option<Duration>,
+        speed: f32,
+        elapsed: Duration,
+    ) {
+        let latency = &config.latency;
+        let age = age.unwrap_or(latency.loop_age_max).min(latency.loop_age_max);
+        self.age = self.age.clamp(age, age + latency.loop_age_hysteresis);
+        let share = latency.loop_age_full.as_secs_f32() / self.age.as_secs_f32();
+        let target = config.envelope.speed_max * if share < 1.0 { share } else { 1.0 };
+        let step = config.envelope.speed_bound_slope * elapsed.as_secs_f32();
+        self.value = if target < self.value {
+            (self.value.min(speed.abs().max(target)) - step).max(target)
+        } else {
+            (self.value + step).min(target)
+        };
+    }
+
+    /// Returns the bound in m/s.
+    pub(crate) fn get(&self) -> f32 {
+        self.value
+    }
+
+    /// Returns the age that counts.
+    pub(crate) fn age(&self) -> Duration {
+        self.age
+    }
+}
+
+/// Holds what a person asks for within what the machine may do at its speed.
+///
+/// `last` is what the machine was told a step before.
+pub(crate) fn hold(
+    config: &Config,
+    wanted: &Controls,
+    last: &Controls,
+    speed: f32,
+    bound: f32,
+    elapsed: Duration,
+) -> (Controls, Limits) {
+    let (envelope, machine) = (&config.envelope, &config.machine);
+    let mut limits = Limits::NONE;
+    let mut held = Controls { parking_brake: false, ..*wanted };
+
+    if wanted.gear != last.gear && speed.abs() > envelope.gear_change_speed_max {
+        (held.gear, held.throttle) = (last.gear, 0.0);
+        limits = limits.with(Limit::Gear);
+    }
+    let throttle_max = envelope.acceleration / machine.acceleration_max;
+    if held.throttle > throttle_max {
+        held.throttle = throttle_max;
+        limits = limits.with(Limit::Acceleration);
+    }
+    let brake_max = envelope.deceleration / machine.deceleration_max;
+    if held.brake > brake_max {
+        held.brake = brake_max;
+        limits = limits.with(Limit::Deceleration);
+    }
+    // Backwards is where the throttle drives, or where the machine rolls.
+    let is_backwards = held.gear == Gear::Reverse || speed < -envelope.gear_change_speed_max;
+    let bound = if is_backwards { bound.min(envelope.reverse_speed_max) } else { bound };
+    let room = bound - speed.abs();
+    if held.throttle > (room / THROTTLE_FADE).max(0.0) {
+        held.throttle = (room / THROTTLE_FADE).max(0.0);
+        limits = limits.with(Limit::Speed);
+    }
+    if room < 0.0 {
+        let slowing = (-room * SPEED_GAIN).min(config.manoeuvre.deceleration);
+        held.brake = held.brake.max(slowing / machine.deceleration_max);
+        limits = limits.with(Limit::Speed);
+    }
+    let (steering, by_angle, by_rate) =
+        steer(config, wanted.steering, last.steering, speed, elapsed);
+    held.steering = steering;
+    let limits =
+        limits.with_if(Limit::SteeringAngle, by_angle).with_if(Limit::SteeringRate, by_rate);
+    (held, limits)
+}
+
+/// Returns the share of steering nearest to `wanted` that the machine may have now, and whether the
+/// angle and the rate were held.
+pub(crate) fn steer(
+    config: &Config,
+    wanted: f32,
+    last: f32,
+    speed: f32,
+    elapsed: Duration,
+) -> (f32, bool, bool) {
+    let (envelope, machine) = (&config.envelope, &config.machine);
+    let reach = machine.steering_angle_max;
+    let share_max = angle_max(config, speed) / reach;
+    let angle = wanted.clamp(-share_max, share_max);
+    // Across, a bicycle accelerates by v² tan(angle) / wheelbase.
+    let square = (speed * speed).max(f32::MIN_POSITIVE);
+    let rate = envelope.steering_rate.min(envelope.lateral_jerk * machine.wheelbase / square);
+    let step = rate * elapsed.as_secs_f32() / reach;
+    let steering = angle.clamp(last - step, last + step);
+    (steering, angle != wanted, steering != angle)
+}
+
+/// Returns the largest angle of the road wheels at this speed, rad.
+pub(crate) fn angle_max(config: &Config, speed: f32) -> f32 {
+    let across = config.envelope.lateral_acceleration * config.machine.wheelbase;
+    let angle = libm::atanf(across / (speed * speed).max(f32::MIN_POSITIVE));
+    angle.min(config.machine.steering_angle_max)
+}
+
+/// m/s below the bound within which the throttle fades out.
+const THROTTLE_FADE: f32 = 1.0;
+/// m/s² of braking for each m/s above the bound: two thirds of a m/s behind a bound that falls by
+/// 2 m/s².
+const SPEED_GAIN: f32 = 3.0;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,140 @@
+//! Big-endian fields, one after the other.
+
+use core::time::Duration;
+
+use super::Error;
+use crate::set::{Member, Set};
+
+/// Puts fields into a frame.
+#[derive(Debug)]
+pub struct Writer<'a> {
+    bytes: &'a mut [u8],
+    at: usize,
+}
+
+impl<'a> Writer<'a> {
+    pub(super) fn new(bytes: &'a mut [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+
+    fn put<const N: usize>(&mut self, field: [u8; N]) {
+        self.bytes[self.at..self.at + N].copy_from_slice(&field);
+        self.at += N;
+    }
+
+    pub(super) fn u8(&mut self, value: u8) {
+        self.put([value]);
+    }
+
+    pub(super) fn u16(&mut self, value: u16) {
+        self.put(value.to_be_bytes());
+    }
+
+    pub(super) fn u32(&mut self, value: u32) {
+        self.put(value.to_be_bytes());
+    }
+
+    pub(super) fn u64(&mut self, value: u64) {
+        self.put(value.to_be_bytes());
+    }
+
+    pub(super) fn f32(&mut self, value: f32) {
+        self.put(value.to_be_bytes());
+    }
+
+    pub(super) fn f64(&mut self, value: f64) {
+        self.put(value.to_be_bytes());
+    }
+
+    /// Puts a time in whole milliseconds, rounded up; all ones say that it is not known.
+    pub(super) fn millis(&mut self, value: Option<Duration>) {
+        let millis = value.map(|value| value.as_nanos().div_ceil(1_000_000));
+        let most = u16::MAX - 1;
+        self.u16(millis.map_or(u16::MAX, |millis| millis.min(u128::from(most)) as u16));
+    }
+
+    pub(super) fn set<E>(&mut self, value: Set<E>) {
+        self.u32(value.bits());
+    }
+}
+
+/// Takes fields out of a frame.
+#[derive(Debug)]
+pub struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// The caller has seen that the frame has all its bytes.
+    pub(super) fn new(bytes: &'a [u8], at: usize) -> Self {
+        Self { bytes, at }
+    }
+
+    fn take<const N: usize>(&mut self) -> [u8; N] {
+        let mut field = [0; N];
+        field.copy_from_slice(&self.bytes[self.at..self.at + N]);
+        self.at += N;
+        field
+    }
+
+    pub(super) fn u8(&mut self) -> u8 {
+        let [value] = self.take();
+        value
+    }
+
+    pub(super) fn u16(&mut self) -> u16 {
+        u16::from_be_bytes(self.take())
+    }
+
+    pub(super) fn u32(&mut self) -> u32 {
+        u32::from_be_bytes(self.take())
+    }
+
+    pub(super) fn u64(&mut self) -> u64 {
+        u64::from_be_bytes(self.take())
+    }
+
+    pub(super) fn f32(&mut self) -> f32 {
+        f32::from_be_bytes(self.take())
+    }
+
+    pub(super) fn f64(&mut self) -> f64 {
+        f64::from_be_bytes(self.take())
+    }
+
+    pub(super) fn millis(&mut self) -> Option<Duration> {
+        match self.u16() {
+            u16::MAX => None,
+            millis => Some(Duration::from_millis(millis.into())),
+        }
+    }
+
+    pub(super) fn set<E: Member>(&mut self) -> Result<Set<E>, Error> {
+        let at = self.at;
+        Set::from_bits(self.u32()).ok_or(Error::Value { at })
+    }
+
+    /// Takes one byte that `known` has to know.
+    pub(super) fn choice<T>(&mut self, known: impl FnOnce(u8) -> Option<T>) -> Result<T, Error> {
+        let at = self.at;
+        known(self.u8()).ok_or(Error::Value { at })
+    }
+
+    pub(super) fn bool(&mut self) -> Result<bool, Error> {
+        self.choice(|byte| match byte {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        })
+    }
+
+    /// Returns what is wrong with a field that began `back` bytes ago.
+    pub(super) fn value_error(&self, back: usize) -> Error {
+        Error::Value { at: self.at - back }
+    }
+}

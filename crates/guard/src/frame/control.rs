@@ -1,0 +1,75 @@
+use tautline_units::Instant;
+
+use super::bytes::{Reader, Writer};
+use super::{Error, Frame, PAYLOAD_AT};
+use crate::{Controls, Gear, Mode};
+
+/// What the guard tells the machine, every step.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub struct Control {
+    /// When, by the guard's clock.
+    pub source: Instant,
+    /// What the guard lets the machine do, to be shown at the machine.
+    pub mode: Mode,
+    /// What the actuators are to do.
+    pub controls: Controls,
+}
+
+/// ```text
+/// 20  mode           u8
+/// 21  controls       18 bytes
+/// ```
+impl Frame for Control {
+    /// "TGC1".
+    const DATA_ID: u32 = 0x5447_4331;
+    const BYTES: usize = PAYLOAD_AT + 1 + CONTROLS_BYTES;
+    type Bytes = [u8; Self::BYTES];
+    const ZEROS: Self::Bytes = [0; Self::BYTES];
+
+    fn source(&self) -> Instant {
+        self.source
+    }
+
+    fn write(&self, writer: &mut Writer<'_>) {
+        writer.u8(self.mode.number());
+        write_controls(&self.controls, writer);
+    }
+
+    fn read(source: Instant, reader: &mut Reader<'_>) -> Result<Self, Error> {
+        let mode = reader.choice(Mode::from_number)?;
+        Ok(Self { source, mode, controls: read_controls(reader)? })
+    }
+}
+
+/// ```text
+///  0  steering       f32  share, -1 (right) to 1 (left)
+///  4  throttle       f32  share, 0 to 1
+///  8  brake          f32  share, 0 to 1
+/// 12  gear           u8   0 drive, 1 reverse
+/// 13  parking brake  u8   0 released, 1 holds
+/// 14  signals        u32  a bit each: horn, lights, high beam, left, right, hazard
+/// ```
+pub(super) fn write_controls(controls: &Controls, writer: &mut Writer<'_>) {
+    writer.f32(controls.steering);
+    writer.f32(controls.throttle);
+    writer.f32(controls.brake);
+    writer.u8(controls.gear.number());
+    writer.u8(controls.parking_brake.into());
+    writer.set(controls.signals);
+}
+
+/// Returns what [`write_controls`] wrote, made sane.
+pub(super) fn read_controls(reader: &mut Reader<'_>) -> Result<Controls, Error> {
+    let controls = Controls {
+        steering: reader.f32(),
+        throttle: reader.f32(),
+        brake: reader.f32(),
+        gear: reader.choice(Gear::from_number)?,
+        parking_brake: reader.bool()?,
+        signals: reader.set()?,
+    };
+    Ok(controls.sane())
+}
+
+/// Bytes of controls.
+pub(super) const CONTROLS_BYTES: usize = 18;

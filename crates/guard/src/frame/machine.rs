@@ -1,0 +1,93 @@
+use tautline_units::Instant;
+
+use super::bytes::{Reader, Writer};
+use super::{Error, Frame, PAYLOAD_AT};
+use crate::{Gear, MachineState, Place, Position};
+
+/// ```text
+/// 20  machine        54 bytes; the source time is when it was measured
+/// ```
+impl Frame for MachineState {
+    /// "TGM1".
+    const DATA_ID: u32 = 0x5447_4D31;
+    const BYTES: usize = PAYLOAD_AT + MACHINE_BYTES;
+    type Bytes = [u8; Self::BYTES];
+    const ZEROS: Self::Bytes = [0; Self::BYTES];
+
+    fn source(&self) -> Instant {
+        self.measured_at
+    }
+
+    fn write(&self, writer: &mut Writer<'_>) {
+        write_machine(self, writer);
+    }
+
+    fn read(source: Instant, reader: &mut Reader<'_>) -> Result<Self, Error> {
+        read_machine(source, reader)
+    }
+}
+
+/// ```text
+///  0  speed           f32  m/s along the machine; NaN: not known
+///  4  steering angle  f32  rad at the road wheels, left positive; NaN: not known
+///  8  gear            u8   0 drive, 1 reverse
+///  9  notices         u32  a bit each: parking brake, local stop, local control, guard silent
+/// 13  faults          u32  a bit each: unreachable, refused, emergency button, steering, drive,
+///                          brake, gear, speed, other
+/// 17  signals         u32  as in controls
+/// 21  x, y, heading   f32  m east, m north, rad; NaN as x: not known
+/// 33  latitude        f64  degrees, WGS 84; NaN: not known
+/// 41  longitude       f64  degrees
+/// 49  height          f32  m above the ellipsoid; NaN: not known
+/// 53  reserved        u8   0
+/// ```
+pub(super) fn write_machine(machine: &MachineState, writer: &mut Writer<'_>) {
+    writer.f32(machine.speed);
+    writer.f32(machine.steering_angle);
+    writer.u8(machine.gear.number());
+    writer.set(machine.notices);
+    writer.set(machine.faults);
+    writer.set(machine.signals);
+    let unknown = Position { x: f32::NAN, ..Position::default() };
+    let position = machine.position.unwrap_or(unknown);
+    writer.f32(position.x);
+    writer.f32(position.y);
+    writer.f32(position.heading);
+    let unknown = Place { latitude: f64::NAN, ..Place::default() };
+    let place = machine.place.unwrap_or(unknown);
+    writer.f64(place.latitude);
+    writer.f64(place.longitude);
+    writer.f32(place.height);
+    writer.u8(0);
+}
+
+/// Returns what [`write_machine`] wrote.
+pub(super) fn read_machine(
+    measured_at: Instant,
+    reader: &mut Reader<'_>,
+) -> Result<MachineState, Error> {
+    let (speed, steering_angle) = (reader.f32(), reader.f32());
+    let gear = reader.choice(Gear::from_number)?;
+    let (notices, faults, signals) = (reader.set()?, reader.set()?, reader.set()?);
+    let position = Position { x: reader.f32(), y: reader.f32(), heading: reader.f32() };
+    let place = Place { latitude: reader.f64(), longitude: reader.f64(), height: reader.f32() };
+    let is_known = |value: f32| value.is_finite();
+    let position =
+        [position.x, position.y, position.heading].into_iter().all(is_known).then_some(position);
+    let place = (place.latitude.is_finite() && place.longitude.is_finite()).then_some(place);
+    reader.choice(|byte| (byte == 0).then_some(()))?;
+    Ok(MachineState {
+        measured_at,
+        speed,
+        steering_angle,
+        gear,
+        position,
+        place,
+        faults,
+        notices,
+        signals,
+    })
+}
+
+/// Bytes of what a machine says of itself.
+pub(super) const MACHINE_BYTES: usize = 54;

@@ -1,0 +1,199 @@
+use core::time::Duration;
+
+use tautline_units::Instant;
+
+use super::bytes::{Reader, Writer};
+use super::control::{CONTROLS_BYTES, read_controls, write_controls};
+use super::machine::{MACHINE_BYTES, read_machine, write_machine};
+use super::{Error, Frame, PAYLOAD_AT};
+use crate::act::{Answer, Blockers, Outcome};
+use crate::envelope::Limits;
+use crate::identity::{ActNumber, Console, Session, Stop, Tick};
+use crate::{Cause, Controls, MachineState, Mode, Why};
+
+/// What the guard tells the vehicle, every step: a picture is stamped with the newest tick, and the
+/// rest is told to the person.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Status {
+    /// When, by the guard's clock.
+    pub source: Instant,
+    /// The guard's step.
+    pub tick: Tick,
+    /// What the guard lets the machine do.
+    pub mode: Mode,
+    /// Which rule brought it there, with its numbers.
+    pub why: Why,
+    /// The newest stop: the one that goes on, or the last.
+    pub stop: Stop,
+    /// Whether that stop is latched until a person resets it by its name.
+    pub is_latched: bool,
+    /// The newest emergency stop that was acted on.
+    pub emergency_stop: Option<ActNumber>,
+    /// What became of the newest other act.
+    pub answer: Option<Answer>,
+    /// What stands in the way of arming; empty while it would be done, and when it has been.
+    pub blockers: Blockers,
+    /// The console that armed the machine.
+    pub holder: Option<Console>,
+    /// The session in which it did.
+    pub session: Option<Session>,
+    /// The worst age, over the last picture interval, of the newest picture that a person saw.
+    pub loop_age: Option<Duration>,
+    /// How long ago the newest fresh command was sent.
+    pub command_age: Option<Duration>,
+    /// How fast the machine may be now, m/s.
+    pub speed_bound: f32,
+    /// Which rule would act next if nothing came any more, and in what time.
+    pub countdown: Option<(Cause, Duration)>,
+    /// What was not let through as commanded.
+    pub limits: Limits,
+    /// What was refused so far.
+    pub counts: Counts,
+    /// What the machine was told.
+    pub applied: Controls,
+    /// What the machine said last, and how long ago, if it ever spoke.
+    pub machine: Option<(MachineState, Duration)>,
+}
+
+/// What a guard refused since it started.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Counts {
+    /// Commands that were late, or whose age was not known.
+    pub commands_stale: u32,
+    /// Cited ticks that were never issued, are too old, or went backwards.
+    pub ticks_refused: u32,
+    /// Acts refused.
+    pub acts_refused: u32,
+}
+
+/// ```text
+///  20  tick                u32
+///  24  mode                u8
+///  25  cause               u8
+///  26  value, limit        f32  of the cause
+///  34  stop                u32
+///  38  latched             u8   0 or 1
+///  39  emergency stop      u32  acted on; 0: none
+///  43  act's console       u64
+///  51  act's number        u32  0: no act was answered
+///  55  act's outcome       u8   0 none, 1 done, 2 + blocker: refused
+///  56  blockers            u32  a bit each
+///  60  holder              u64  0: nobody
+///  68  session             u32  0: none
+///  72  loop age            u16  ms, all ones: not known
+///  74  command age         u16  ms, all ones: not known
+///  76  speed bound         f32  m/s
+///  80  countdown's cause   u8
+///  81  countdown           u16  ms, all ones: none
+///  83  limits              u32  a bit each: speed, acceleration, deceleration, steering angle,
+///                               steering rate, gear
+///  87  commands stale      u32
+///  91  ticks refused       u32
+///  95  acts refused        u32
+///  99  controls applied    18 bytes
+/// 117  machine's age       u16  ms, all ones: it never spoke
+/// 119  measured            u64  nanoseconds by the machine's clock
+/// 127  machine             54 bytes
+/// ```
+impl Frame for Status {
+    /// "TGS1".
+    const DATA_ID: u32 = 0x5447_5331;
+    const BYTES: usize = PAYLOAD_AT + 79 + CONTROLS_BYTES + 10 + MACHINE_BYTES;
+    type Bytes = [u8; Self::BYTES];
+    const ZEROS: Self::Bytes = [0; Self::BYTES];
+
+    fn source(&self) -> Instant {
+        self.source
+    }
+
+    fn write(&self, writer: &mut Writer<'_>) {
+        writer.u32(self.tick.get());
+        writer.u8(self.mode.number());
+        writer.u8(self.why.cause.number());
+        writer.f32(self.why.value);
+        writer.f32(self.why.limit);
+        writer.u32(self.stop.get());
+        writer.u8(self.is_latched.into());
+        writer.u32(ActNumber::to_wire(self.emergency_stop));
+        writer.u64(Console::to_wire(self.answer.map(|answer| answer.console)));
+        writer.u32(ActNumber::to_wire(self.answer.map(|answer| answer.number)));
+        writer.u8(Outcome::to_wire(self.answer.map(|answer| answer.outcome)));
+        writer.set(self.blockers);
+        writer.u64(Console::to_wire(self.holder));
+        writer.u32(Session::to_wire(self.session));
+        writer.millis(self.loop_age);
+        writer.millis(self.command_age);
+        writer.f32(self.speed_bound);
+        writer.u8(self.countdown.map_or(0, |(cause, _)| cause.number()));
+        writer.millis(self.countdown.map(|(_, left)| left));
+        writer.set(self.limits);
+        writer.u32(self.counts.commands_stale);
+        writer.u32(self.counts.ticks_refused);
+        writer.u32(self.counts.acts_refused);
+        write_controls(&self.applied, writer);
+        writer.millis(self.machine.map(|(_, age)| age));
+        let machine = self.machine.map(|(machine, _)| machine).unwrap_or_default();
+        writer.u64(machine.measured_at.as_nanos());
+        write_machine(&machine, writer);
+    }
+
+    fn read(source: Instant, reader: &mut Reader<'_>) -> Result<Self, Error> {
+        let tick = Tick::new(reader.u32()).ok_or(reader.value_error(4))?;
+        let mode = reader.choice(Mode::from_number)?;
+        let cause = reader.choice(Cause::from_number)?;
+        let why = Why::new(cause, reader.f32(), reader.f32());
+        let stop = Stop::new(reader.u32()).ok_or(reader.value_error(4))?;
+        let is_latched = reader.bool()?;
+        let emergency_stop = ActNumber::new(reader.u32());
+        let answer = read_answer(reader)?;
+        let blockers = reader.set()?;
+        let (holder, session) = (Console::new(reader.u64()), Session::new(reader.u32()));
+        let (loop_age, command_age) = (reader.millis(), reader.millis());
+        let speed_bound = reader.f32();
+        let cause = reader.choice(Cause::from_number)?;
+        let countdown = reader.millis().map(|left| (cause, left));
+        let limits = reader.set()?;
+        let counts = Counts {
+            commands_stale: reader.u32(),
+            ticks_refused: reader.u32(),
+            acts_refused: reader.u32(),
+        };
+        let applied = read_controls(reader)?;
+        let (age, measured_at) = (reader.millis(), Instant::from_nanos(reader.u64()));
+        let machine = read_machine(measured_at, reader)?;
+        let machine = age.map(|age| (machine, age));
+        Ok(Self {
+            source,
+            tick,
+            mode,
+            why,
+            stop,
+            is_latched,
+            emergency_stop,
+            answer,
+            blockers,
+            holder,
+            session,
+            loop_age,
+            command_age,
+            speed_bound,
+            countdown,
+            limits,
+            counts,
+            applied,
+            machine,
+        })
+    }
+}
+
+fn read_answer(reader: &mut Reader<'_>) -> Result<Option<Answer>, Error> {
+    let (console, number) = (Console::new(reader.u64()), ActNumber::new(reader.u32()));
+    let outcome = reader.choice(Outcome::from_wire)?;
+    match (console, number, outcome) {
+        (Some(console), Some(number), Some(outcome)) => {
+            Ok(Some(Answer { console, number, outcome }))
+        }
+        (None, None, None) => Ok(None),
+        _ => Err(reader.value_error(13)),
+    }
+}

@@ -1,0 +1,262 @@
+use core::time::Duration;
+
+use proptest::prelude::*;
+use std::vec::Vec;
+
+use super::*;
+use crate::act::{Act, Answer, Blocker, Deed, Outcome};
+use crate::identity::{ActNumber, Console, Session, Stop, Tick};
+use crate::{
+    Cause, Controls, Fault, Gear, MachineState, Mode, Notice, Place, Position, Signal, Why,
+};
+
+fn full_proposal() -> Proposal {
+    Proposal {
+        source: Instant::from_nanos(0x0102_0304_0506_0708),
+        session: Session::new(9),
+        troubles: Troubles::of(Trouble::Recorder),
+        command: Some(Command {
+            sequence: 77,
+            console: Console::new(0xC0FFEE).unwrap(),
+            successor: Console::new(0xBEEF),
+            controls: Controls {
+                steering: -0.5,
+                throttle: 0.25,
+                brake: 0.0,
+                gear: Gear::Reverse,
+                parking_brake: false,
+                signals: [Signal::Lights, Signal::Left].into_iter().collect(),
+            },
+            dead_man: DeadMan::Held,
+            absences: Absences::of(Absence::FocusLost),
+            cited: Tick::new(4711),
+            age: Some(Duration::from_millis(85)),
+        }),
+        emergency_stop: ActNumber::new(3),
+        act: Some(Act {
+            console: Console::new(0xC0FFEE).unwrap(),
+            number: ActNumber::new(4).unwrap(),
+            deed: Deed::Reset(Stop::new(12).unwrap()),
+            age: None,
+        }),
+    }
+}
+
+fn full_machine() -> MachineState {
+    MachineState {
+        measured_at: Instant::from_millis(1_234),
+        speed: 8.5,
+        steering_angle: -0.125,
+        gear: Gear::Drive,
+        position: Some(Position { x: 100.5, y: -20.25, heading: 1.5 }),
+        place: Some(Place { latitude: 52.26456, longitude: 10.52637, height: 74.5 }),
+        faults: [Fault::Steering, Fault::Other].into_iter().collect(),
+        notices: [Notice::ParkingBrake].into_iter().collect(),
+        signals: [Signal::Hazard].into_iter().collect(),
+    }
+}
+
+fn full_control() -> Control {
+    Control {
+        source: Instant::from_millis(99),
+        mode: Mode::Manoeuvre,
+        controls: Controls {
+            steering: 0.125,
+            throttle: 0.0,
+            brake: 0.5,
+            parking_brake: true,
+            signals: [Signal::Hazard].into_iter().collect(),
+            ..Controls::default()
+        },
+    }
+}
+
+fn full_status() -> Status {
+    Status {
+        source: Instant::from_millis(99),
+        tick: Tick::new(5000).unwrap(),
+        mode: Mode::Limited,
+        why: Why::new(Cause::LoopAge, 260.0, 200.0),
+        stop: Stop::new(12).unwrap(),
+        is_latched: true,
+        emergency_stop: ActNumber::new(3),
+        answer: Some(Answer {
+            console: Console::new(0xC0FFEE).unwrap(),
+            number: ActNumber::new(4).unwrap(),
+            outcome: Outcome::Refused(Blocker::OtherStop),
+        }),
+        blockers: [Blocker::Latched, Blocker::Moving].into_iter().collect(),
+        holder: Console::new(0xC0FFEE),
+        session: Session::new(9),
+        loop_age: Some(Duration::from_millis(260)),
+        command_age: None,
+        speed_bound: 11.5,
+        countdown: Some((Cause::PictureAge, Duration::from_millis(240))),
+        limits: [crate::envelope::Limit::Speed].into_iter().collect(),
+        counts: Counts { commands_stale: 1, ticks_refused: 2, acts_refused: 3 },
+        applied: full_control().controls,
+        machine: Some((full_machine(), Duration::from_millis(10))),
+    }
+}
+
+/// What a frame says is what was said, in full and empty.
+#[test]
+fn frames_come_back_as_they_went() {
+    fn comes_back<F: Frame + PartialEq + core::fmt::Debug>(frame: F) {
+        let (read, counter) = decode::<F>(encode(&frame, 513).as_ref()).unwrap();
+        assert_eq!((read, counter), (frame, 513));
+    }
+    comes_back(full_proposal());
+    comes_back(Proposal::default());
+    comes_back(full_control());
+    comes_back(Control::default());
+    comes_back(full_machine());
+    comes_back(MachineState::default());
+    comes_back(full_status());
+    let machine = None;
+    let silent = Status { answer: None, countdown: None, machine, ..full_status() };
+    comes_back(silent);
+}
+
+/// The vectors of docs/guard.md: what they say is what is sent.
+#[test]
+fn the_vectors_of_the_docs_are_sent_byte_by_byte() {
+    let doc = include_str!("../../../../docs/guard.md");
+    let vector = |name: &str| {
+        let (_, rest) = doc.split_once(&std::format!("Vector `{name}`")).expect("docs have it");
+        let (_, rest) = rest.split_once("```hex\n").expect("bytes follow");
+        let (bytes, _) = rest.split_once("```").expect("the bytes end");
+        let digits: Vec<u8> = bytes.bytes().filter(u8::is_ascii_hexdigit).collect();
+        let byte = |pair: &[u8]| u8::from_str_radix(core::str::from_utf8(pair).unwrap(), 16);
+        digits.chunks(2).map(|pair| byte(pair).unwrap()).collect::<Vec<u8>>()
+    };
+    assert_eq!(vector("proposal"), encode(&full_proposal(), 1));
+    assert_eq!(vector("status"), encode(&full_status(), 2));
+    assert_eq!(vector("control"), encode(&full_control(), 3));
+    assert_eq!(vector("machine"), encode(&full_machine(), 4));
+    assert_eq!(decode(&vector("proposal")), Ok((full_proposal(), 1)));
+    assert_eq!(decode(&vector("machine")), Ok((full_machine(), 4)));
+}
+
+#[test]
+fn every_fault_of_a_frame_has_its_name() {
+    let mut receiver = Receiver::<Control>::default();
+    let good = encode(&full_control(), 100);
+    let wanted = Control::BYTES;
+    assert_eq!(
+        receiver.receive(&good[..wanted - 1]),
+        Err(Error::Length { bytes: wanted - 1, said: wanted as u16, wanted })
+    );
+    assert_eq!(receiver.receive(&[]), Err(Error::Length { bytes: 0, said: 0, wanted }));
+    let mut other = good;
+    other[1] += 1;
+    let said = wanted as u16 + 1;
+    assert_eq!(receiver.receive(&other), Err(Error::Length { bytes: wanted, said, wanted }));
+    let mut other = good;
+    other[7] ^= 1;
+    let id = Control::DATA_ID;
+    assert_eq!(receiver.receive(&other), Err(Error::DataId { got: id ^ 1, wanted: id }));
+    let mut other = good;
+    other[30] ^= 1;
+    assert!(matches!(receiver.receive(&other), Err(Error::Crc { .. })));
+    assert_eq!(receiver.receive(&good), Ok(full_control()));
+    assert_eq!(receiver.receive(&good), Err(Error::Repeated { counter: 100 }));
+    let frame = |counter| encode(&full_control(), counter);
+    assert!(receiver.receive(&frame(110)).is_ok());
+    assert_eq!(receiver.missing_count(), 9);
+    let wrong = Error::WrongSequence { counter: 121, last: 110 };
+    assert_eq!(receiver.receive(&frame(121)), Err(wrong));
+    assert!(receiver.receive(&frame(122)).is_ok(), "the next is checked against it");
+    let back = Error::WrongSequence { counter: 121, last: 122 };
+    assert_eq!(receiver.receive(&frame(121)), Err(back));
+    assert_eq!(receiver.refused_count(), 8);
+}
+
+#[test]
+fn counters_go_around() {
+    let mut receiver = Receiver::<Control>::default();
+    for counter in [u16::MAX - 1, u16::MAX, 0, 1] {
+        assert!(receiver.receive(&encode(&full_control(), counter)).is_ok(), "{counter}");
+    }
+    assert_eq!(receiver.missing_count(), 0);
+}
+
+#[test]
+fn a_value_that_is_none_is_named_by_its_place() {
+    let with = |at: usize, byte: u8| {
+        let mut bytes = encode(&full_control(), 1);
+        bytes[at] = byte;
+        let crc = crc::p4(&[&bytes[..CRC_AT], &bytes[CRC_AT + 4..]]);
+        bytes[CRC_AT..CRC_AT + 4].copy_from_slice(&crc.to_be_bytes());
+        decode::<Control>(&bytes)
+    };
+    assert_eq!(with(20, 9), Err(Error::Value { at: 20 }));
+    assert_eq!(with(33, 2), Err(Error::Value { at: 33 }), "a gear");
+    assert_eq!(with(34, 2), Err(Error::Value { at: 34 }), "a parking brake");
+    assert_eq!(with(35, 0x80), Err(Error::Value { at: 35 }), "a signal");
+}
+
+/// Every frame with any payload under a sound CRC: what is read is written as it was, or refused.
+fn is_harmless<F: Frame>(payload: &[u8], counter: u16) {
+    let mut bytes = F::ZEROS;
+    let all = bytes.as_mut();
+    let length = payload.len().min(F::BYTES - CRC_AT - 4);
+    all[CRC_AT + 4..CRC_AT + 4 + length].copy_from_slice(&payload[..length]);
+    all[..2].copy_from_slice(&(F::BYTES as u16).to_be_bytes());
+    all[2..4].copy_from_slice(&counter.to_be_bytes());
+    all[4..8].copy_from_slice(&F::DATA_ID.to_be_bytes());
+    let crc = crc::p4(&[&all[..CRC_AT], &all[CRC_AT + 4..]]);
+    all[CRC_AT..CRC_AT + 4].copy_from_slice(&crc.to_be_bytes());
+    if let Ok((frame, counter)) = decode::<F>(bytes.as_ref()) {
+        let again = encode(&frame, counter);
+        let (_, same) = decode::<F>(again.as_ref()).expect("what is sent can be read");
+        assert_eq!(same, counter);
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_refused_by_name(bytes in proptest::collection::vec(any::<u8>(), 0..260)) {
+        prop_assert!(Receiver::<Proposal>::default().receive(&bytes).is_err());
+        prop_assert!(Receiver::<Status>::default().receive(&bytes).is_err());
+        prop_assert!(Receiver::<Control>::default().receive(&bytes).is_err());
+        prop_assert!(Receiver::<MachineState>::default().receive(&bytes).is_err());
+    }
+
+    #[test]
+    fn any_payload_is_read_or_refused(
+        // Zeros in most places, so that sets and choices are often sound.
+        payload in proptest::collection::vec(prop_oneof![4 => Just(0), 1 => any::<u8>()], 0..260),
+        counter: u16,
+    ) {
+        is_harmless::<Proposal>(&payload, counter);
+        is_harmless::<Status>(&payload, counter);
+        is_harmless::<Control>(&payload, counter);
+        is_harmless::<MachineState>(&payload, counter);
+    }
+
+    #[test]
+    fn a_changed_bit_is_found(at in 0..Proposal::BYTES, bit in 0u8..8) {
+        let mut bytes = encode(&full_proposal(), 8);
+        bytes[at] ^= 1 << bit;
+        prop_assert!(decode::<Proposal>(&bytes).is_err());
+    }
+}
+
+/// Prints the vectors for docs/guard.md.
+#[test]
+#[ignore = "prints what the docs show"]
+fn print_vectors() {
+    fn print(name: &str, bytes: &[u8]) {
+        std::println!("Vector `{name}`\n\n```hex");
+        for chunk in bytes.chunks(16) {
+            let hex: Vec<_> = chunk.iter().map(|byte| std::format!("{byte:02x}")).collect();
+            std::println!("{}", hex.join(" "));
+        }
+        std::println!("```\n");
+    }
+    print("proposal", &encode(&full_proposal(), 1));
+    print("status", &encode(&full_status(), 2));
+    print("control", &encode(&full_control(), 3));
+    print("machine", &encode(&full_machine(), 4));
+}

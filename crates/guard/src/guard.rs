@@ -1,0 +1,468 @@
+use core::time::Duration;
+
+use tautline_units::Instant;
+
+use crate::act::{Act, Answer, Blocker, Blockers, Deed, Outcome};
+use crate::age::{LateFrames, LoopAge};
+use crate::brake::BrakeWatch;
+use crate::config::Config;
+use crate::envelope::{self, Limits, SpeedBound};
+use crate::frame::{Command, Control, Counts, Proposal, Status};
+use crate::identity::{ActNumber, Console, Session, Stop, Tick};
+use crate::manoeuvre::{Manoeuvre, STANDING_SPEED};
+use crate::{Cause, Controls, MachineState, Mode, Notice, Signal, Signals, Transition, Why};
+
+mod acts;
+mod rules;
+
+/// Decides, by its own clock, what a machine may do.
+///
+/// A process calls [`step`](Self::step) every 10 ms with the newest frame from the vehicle and the
+/// newest from the machine, if one came since the step before, and sends both frames of the output
+/// at once. Nothing else moves the machine. It is pure: the same config, start and inputs give the
+/// same outputs, so that a record of inputs can be replayed. Neither call allocates.
+///
+/// ```
+/// use tautline_guard::{Guard, Input, Mode, config::Config, identity::Tick};
+/// use tautline_units::Instant;
+///
+/// let first_tick = Tick::new(7).expect("drawn at random, not 0");
+/// let mut guard = Guard::new(Config::default(), first_tick);
+/// let output = guard.step(&Input::default(), Instant::from_millis(10));
+/// assert_eq!(output.status.mode, Mode::Held);
+/// assert!(output.control.controls.brake > 0.0 && output.control.controls.throttle == 0.0);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Guard {
+    config: Config,
+    tick: Tick,
+    stepped_at: Option<Instant>,
+    mode: Mode,
+    since: Instant,
+    why: Why,
+    stop: Stop,
+    is_latched: bool,
+    /// Whether a stop has switched the hazard lights on, until the machine is armed.
+    is_hazard: bool,
+    /// Whether the machine stood when it was held.
+    is_parked: bool,
+    vehicle: Vehicle,
+    person: Person,
+    machine: Heard<MachineState>,
+    loop_age: LoopAge,
+    bound: SpeedBound,
+    /// Since when the machine has been faster than the bound by too much.
+    over_since: Option<Instant>,
+    brake: BrakeWatch,
+    brake_fault: Option<Why>,
+    manoeuvre: Option<Manoeuvre>,
+    acts: acts::Memory,
+    emergency_stop: Option<ActNumber>,
+    applied: Controls,
+    limits: Limits,
+    counts: Counts,
+}
+
+/// What came since the step before.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub struct Input {
+    /// The newest proposal of the vehicle.
+    pub proposal: Option<Proposal>,
+    /// The newest state of the machine.
+    pub machine: Option<MachineState>,
+}
+
+/// What a step gives.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Output {
+    /// For the machine.
+    pub control: Control,
+    /// For the vehicle.
+    pub status: Status,
+    /// The step to another mode, or to another cause, if there was one.
+    pub transition: Option<Transition>,
+}
+
+/// The newest frame of a sender.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Heard<T> {
+    /// With when it was sent, by the guard's clock.
+    newest: Option<(T, Instant)>,
+    late: LateFrames,
+}
+
+/// What the vehicle said.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Vehicle {
+    proposal: Heard<Proposal>,
+    session: Option<Session>,
+    /// Of the commands of this session.
+    newest_sequence: Option<u64>,
+}
+
+/// Who drives, and how.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+struct Person {
+    /// The console that armed the machine, and the session in which it did.
+    holder: Option<(Console, Session)>,
+    /// The console that handed over to the holder: what is still under way from it does not count.
+    predecessor: Option<Console>,
+    /// Whether a command came from a console that is neither.
+    is_stranger: bool,
+    /// The newest command, whatever its age: what speaks against the person counts at once.
+    newest: Option<Command>,
+    fresh: Option<Taken>,
+    /// The lights for driving, as last asked for: they stay when the person is gone.
+    lights: Signals,
+}
+
+/// A fresh command.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Taken {
+    command: Command,
+    at: Instant,
+    /// How old it was then.
+    age: Duration,
+}
+
+impl Guard {
+    /// Returns the guard of a machine that is held.
+    ///
+    /// `first_tick` is drawn at random, so that nothing stamped before a restart counts.
+    pub fn new(config: Config, first_tick: Tick) -> Self {
+        let stop = Stop::new(first_tick.get()).expect("a tick is never 0");
+        Self {
+            config,
+            tick: first_tick,
+            stepped_at: None,
+            mode: Mode::Held,
+            since: Instant::ZERO,
+            why: Why::default(),
+            stop,
+            is_latched: false,
+            is_hazard: false,
+            is_parked: false,
+            vehicle: Vehicle { proposal: Heard::default(), session: None, newest_sequence: None },
+            person: Person::default(),
+            machine: Heard::default(),
+            loop_age: LoopAge::new(),
+            bound: SpeedBound::new(&config),
+            over_since: None,
+            brake: BrakeWatch::default(),
+            brake_fault: None,
+            manoeuvre: None,
+            acts: acts::Memory::default(),
+            emergency_stop: None,
+            applied: Controls::default(),
+            limits: Limits::NONE,
+            counts: Counts::default(),
+        }
+    }
+
+    /// Returns this guard with `stop` latched, as a former run of it left it.
+    #[must_use]
+    pub fn with_latched(self, stop: Stop) -> Self {
+        Self { stop, is_latched: true, why: Why::new(Cause::EmergencyStop, 0.0, 0.0), ..self }
+    }
+
+    /// Takes what came since the step before and returns what is to be sent now.
+    pub fn step(&mut self, input: &Input, now: Instant) -> Output {
+        let gap = self.stepped_at.map_or(Duration::ZERO, |at| now.since(at));
+        if self.stepped_at.replace(now).is_some() {
+            self.tick = self.tick.next();
+        }
+        self.loop_age.issue(self.tick, now);
+        if let Some(machine) = input.machine {
+            self.machine.hear(machine, machine.measured_at, now);
+        }
+        if let Some(proposal) = &input.proposal {
+            self.handle_proposal(proposal, now);
+        }
+        let elapsed = gap.min(self.config.latency.step_gap_max);
+        self.watch(elapsed, now);
+        let transition = self.advance(gap, now);
+        let mode = self.mode;
+        let (controls, limits) = self.controls(elapsed, now);
+        (self.applied, self.limits) = (controls, limits);
+        let control = Control { source: now, mode, controls };
+        Output { control, status: self.status(now), transition }
+    }
+
+    /// Returns the settings.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn handle_proposal(&mut self, proposal: &Proposal, now: Instant) {
+        let late = self.vehicle.proposal.hear(*proposal, proposal.source, now);
+        if proposal.session != self.vehicle.session {
+            self.vehicle.session = proposal.session;
+            self.vehicle.newest_sequence = None;
+            self.person.newest = None;
+            self.person.fresh = None;
+            self.loop_age.forget();
+        }
+        if let (Some(command), Some(_)) = (proposal.command, proposal.session) {
+            self.handle_command(&command, late, now);
+        }
+    }
+
+    fn handle_command(&mut self, command: &Command, late: Duration, now: Instant) {
+        if self.vehicle.newest_sequence.is_some_and(|newest| command.sequence <= newest) {
+            return;
+        }
+        self.vehicle.newest_sequence = Some(command.sequence);
+        let person = &mut self.person;
+        match person.holder {
+            Some(_) if person.predecessor == Some(command.console) => return,
+            Some((holder, _)) if holder != command.console => {
+                person.is_stranger = true;
+                return;
+            }
+            Some(_) | None => {}
+        }
+        if person.newest.is_some_and(|newest| newest.console != command.console) {
+            self.loop_age.forget();
+        }
+        let command = Command { controls: command.controls.sane(), ..*command };
+        person.newest = Some(command);
+        if let Some(tick) = command.cited
+            && !self.loop_age.cite(tick, now)
+        {
+            self.counts.ticks_refused = self.counts.ticks_refused.saturating_add(1);
+        }
+        let age = command.age.map(|age| age + late);
+        match age.filter(|age| *age <= self.config.latency.command_age_max) {
+            Some(age) => {
+                let lights = [Signal::Lights, Signal::HighBeam].into_iter();
+                person.lights =
+                    lights.filter(|light| command.controls.signals.contains(*light)).collect();
+                person.fresh = Some(Taken { command, at: now, age });
+            }
+            None => self.counts.commands_stale = self.counts.commands_stale.saturating_add(1),
+        }
+    }
+
+    /// Follows what has to be watched for some time before it counts.
+    fn watch(&mut self, elapsed: Duration, now: Instant) {
+        let speed = self.speed(now);
+        let age = self.loop_age.worst(now);
+        let bounded = speed.unwrap_or(self.config.envelope.speed_max);
+        self.bound.step(&self.config, age, bounded, elapsed);
+        let is_over = self.mode.is_driving() && bounded.abs() > self.bound.get() + OVERSPEED;
+        self.over_since = match (is_over, self.over_since) {
+            (false, _) => None,
+            (true, None) => Some(now),
+            (true, since) => since,
+        };
+        let is_ours = match self.mode {
+            Mode::Driving | Mode::Limited | Mode::Manoeuvre => !self.has(Notice::LocalControl),
+            Mode::Held | Mode::Armed => false,
+        };
+        let told = if is_ours { self.applied } else { Controls::default() };
+        let fault = self.brake.step(&self.config, &told, speed, elapsed);
+        self.brake_fault = fault;
+    }
+
+    /// Goes to another mode, if an emergency stop, a rule or an act says so, in this order.
+    fn advance(&mut self, gap: Duration, now: Instant) -> Option<Transition> {
+        let next =
+            self.emergency().or_else(|| self.next(gap, now)).or_else(|| self.handle_act(now));
+        next.map(|(mode, why)| self.enter(mode, why, now))
+    }
+
+    /// Returns what the newest emergency stop asks for, once.
+    fn emergency(&mut self) -> Option<(Mode, Why)> {
+        let number = self.vehicle.proposal.newest?.0.emergency_stop?;
+        if self.emergency_stop.replace(number) == Some(number) {
+            return None;
+        }
+        let why = Why::new(Cause::EmergencyStop, number.get() as f32, 0.0);
+        let mode = match self.mode {
+            Mode::Held => Mode::Held,
+            Mode::Armed | Mode::Driving | Mode::Limited | Mode::Manoeuvre => Mode::Manoeuvre,
+        };
+        Some((mode, why))
+    }
+
+    fn enter(&mut self, to: Mode, why: Why, now: Instant) -> Transition {
+        let from = self.mode;
+        let was_released = match from {
+            Mode::Armed | Mode::Driving | Mode::Limited => true,
+            Mode::Held | Mode::Manoeuvre => false,
+        };
+        match to {
+            Mode::Held => {
+                if was_released || why.cause == Cause::EmergencyStop {
+                    self.begin_stop(why.cause);
+                }
+                // What is released is released until a new act, whoever it is.
+                self.person = Person { lights: self.person.lights, ..Person::default() };
+                self.manoeuvre = None;
+                self.is_parked = true;
+            }
+            Mode::Manoeuvre => {
+                if from != Mode::Manoeuvre || why.cause == Cause::EmergencyStop {
+                    self.begin_stop(why.cause);
+                }
+                self.begin_manoeuvre(why.cause, now);
+            }
+            Mode::Armed => (self.is_hazard, self.is_parked) = (false, false),
+            Mode::Driving | Mode::Limited => {}
+        }
+        self.is_latched |= why.cause.is_latched();
+        if to != from {
+            self.since = now;
+        }
+        self.mode = to;
+        // A held machine says what stopped it, not that it stands.
+        if !matches!(why.cause, Cause::Standstill | Cause::Reset) {
+            self.why = why;
+        }
+        Transition { from, to, why, stop: self.stop, tick: self.tick, at: now }
+    }
+
+    fn begin_stop(&mut self, cause: Cause) {
+        self.stop = self.stop.next();
+        self.is_hazard |= !matches!(cause, Cause::Parked | Cause::ArmExpired);
+    }
+
+    fn begin_manoeuvre(&mut self, cause: Cause, now: Instant) {
+        let machine = self.heard_machine(now).copied();
+        let config = &self.config;
+        let manoeuvre = self.manoeuvre.get_or_insert_with(|| {
+            Manoeuvre::begin(config, cause, &self.applied, machine.as_ref(), now)
+        });
+        manoeuvre.harden(config, cause, now);
+        self.is_parked = false;
+    }
+
+    /// Returns what the machine is told, and what was not let through as commanded.
+    fn controls(&mut self, elapsed: Duration, now: Instant) -> (Controls, Limits) {
+        let (speed, last) = (self.speed(now), self.applied);
+        let wanted = self.fresh(now).map(|taken| taken.command.controls);
+        let config = &self.config;
+        let signals = signals(wanted.as_ref(), self.person.lights, self.is_hazard);
+        let bounded = speed.unwrap_or(config.envelope.speed_max);
+        let hold = Controls {
+            throttle: 0.0,
+            brake: config.manoeuvre.hold_brake,
+            parking_brake: true,
+            ..last
+        };
+        let (controls, limits) = match (self.mode, wanted) {
+            // Before the machine has said that it stands, it may be moving.
+            (Mode::Held, _) if !self.is_parked => {
+                let brake = config.manoeuvre.deceleration / config.machine.deceleration_max;
+                (Controls { brake, parking_brake: false, ..hold }, Limits::NONE)
+            }
+            (Mode::Held, _) => (hold, Limits::NONE),
+            (Mode::Armed, Some(wanted)) => {
+                let standing = Controls { throttle: 0.0, ..wanted };
+                let bound = self.bound.get();
+                let (held, limits) =
+                    envelope::hold(config, &standing, &last, bounded, bound, elapsed);
+                (Controls { brake: hold.brake, ..held }, limits)
+            }
+            (Mode::Driving | Mode::Limited, Some(wanted)) => {
+                envelope::hold(config, &wanted, &last, bounded, self.bound.get(), elapsed)
+            }
+            (Mode::Armed | Mode::Driving | Mode::Limited, None) => (hold, Limits::NONE),
+            (Mode::Manoeuvre, wanted) => {
+                let person = wanted.filter(|_| self.sees_and_steers(now));
+                let step = self.manoeuvre.as_mut().map(|manoeuvre| {
+                    manoeuvre.step(config, speed, person.as_ref(), &last, elapsed, now)
+                });
+                (step.unwrap_or(hold), Limits::NONE)
+            }
+        };
+        (Controls { signals, ..controls }, limits)
+    }
+
+    fn status(&self, now: Instant) -> Status {
+        let machine = self.machine.newest.map(|(machine, at)| (machine, now.since(at)));
+        Status {
+            source: now,
+            tick: self.tick,
+            mode: self.mode,
+            why: self.why,
+            stop: self.stop,
+            is_latched: self.is_latched,
+            emergency_stop: self.emergency_stop,
+            answer: self.acts.answer(),
+            blockers: self.blockers(now),
+            holder: self.person.holder.map(|(console, _)| console),
+            session: self.person.holder.map(|(_, session)| session),
+            loop_age: self.loop_age.worst(now),
+            command_age: self.person.fresh.map(|taken| taken.age + now.since(taken.at)),
+            speed_bound: self.bound.get(),
+            countdown: self.countdown(now),
+            limits: self.limits,
+            counts: self.counts,
+            applied: self.applied,
+            machine,
+        }
+    }
+
+    /// Returns the newest command, while it is fresh.
+    fn fresh(&self, now: Instant) -> Option<&Taken> {
+        let timeout = self.config.latency.command_timeout;
+        self.person.fresh.as_ref().filter(|taken| now.since(taken.at) < timeout)
+    }
+
+    /// Returns whether the person's wheel counts while the guard brakes.
+    fn sees_and_steers(&self, now: Instant) -> bool {
+        let picture = self.loop_age.current(now);
+        let sees = picture.is_some_and(|age| age <= self.config.latency.loop_age_max);
+        sees && !self.why.cause.doubts_wheel()
+            && self.person_trouble(now).is_none()
+            && self.vehicle_trouble(now).is_none()
+    }
+
+    /// Returns what the machine said, while it is not silent.
+    fn heard_machine(&self, now: Instant) -> Option<&MachineState> {
+        let (machine, at) = self.machine.newest.as_ref()?;
+        (now.since(*at) <= self.config.latency.machine_timeout).then_some(machine)
+    }
+
+    /// Returns the machine's speed, m/s, while it is known.
+    fn speed(&self, now: Instant) -> Option<f32> {
+        self.heard_machine(now).map(|machine| machine.speed).filter(|speed| speed.is_finite())
+    }
+
+    fn has(&self, notice: Notice) -> bool {
+        self.machine.newest.is_some_and(|(machine, _)| machine.notices.contains(notice))
+    }
+}
+
+impl<T> Default for Heard<T> {
+    fn default() -> Self {
+        Self { newest: None, late: LateFrames::default() }
+    }
+}
+
+impl<T> Heard<T> {
+    /// Takes a frame made at `source` by its sender's clock; returns how late it comes.
+    fn hear(&mut self, frame: T, source: Instant, now: Instant) -> Duration {
+        let late = self.late.handle(source, now);
+        self.newest = Some((frame, now - late));
+        late
+    }
+}
+
+/// Returns the signals that a machine gives: what a present person asks for, the lights of one who
+/// is not, and the hazard lights after a stop.
+fn signals(wanted: Option<&Controls>, lights: Signals, is_hazard: bool) -> Signals {
+    let signals = wanted.map_or(lights, |wanted| wanted.signals);
+    signals.with_if(Signal::Hazard, is_hazard)
+}
+
+/// m/s above the bound that count as overspeed, after [`OVERSPEED_TIME`].
+const OVERSPEED: f32 = 2.0;
+/// How long a machine may be so fast.
+const OVERSPEED_TIME: Duration = Duration::from_secs(1);
+/// m/s at which a held machine counts as rolling.
+const ROLLING_SPEED: f32 = 0.3;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,160 @@
+//! What a person asks for deliberately, each once.
+
+use super::*;
+
+/// Which act of a console was the last, for the newest few consoles.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub(super) struct Memory {
+    last: [Option<(Console, ActNumber)>; CONSOLES_KEPT],
+    answer: Option<Answer>,
+}
+
+impl Memory {
+    pub(super) fn answer(&self) -> Option<Answer> {
+        self.answer
+    }
+
+    fn is_new(&self, act: &Act) -> bool {
+        let last = self.last.iter().flatten().find(|(console, _)| *console == act.console);
+        last.is_none_or(|(_, number)| act.number > *number)
+    }
+
+    fn note(&mut self, act: &Act, outcome: Outcome) {
+        let Act { console, number, .. } = *act;
+        let is_its =
+            |kept: &Option<(Console, ActNumber)>| kept.is_some_and(|(other, _)| other == console);
+        let place = self.last.iter().position(is_its).unwrap_or(CONSOLES_KEPT - 1);
+        // The newest first; the longest silent one makes room.
+        self.last[..=place].rotate_right(1);
+        self.last[0] = Some((console, number));
+        self.answer = Some(Answer { console, number, outcome });
+    }
+}
+
+impl Guard {
+    /// Does or refuses the newest act, if it was not handled yet.
+    pub(super) fn handle_act(&mut self, now: Instant) -> Option<(Mode, Why)> {
+        let (proposal, _) = self.vehicle.proposal.newest?;
+        let act = proposal.act.filter(|act| self.acts.is_new(act))?;
+        let done = self.judge(&act, now);
+        let outcome =
+            done.as_ref().map_or_else(|blocker| Outcome::Refused(*blocker), |_| Outcome::Done);
+        self.acts.note(&act, outcome);
+        let refused = u32::from(done.is_err());
+        self.counts.acts_refused = self.counts.acts_refused.saturating_add(refused);
+        let (mode, cause) = done.ok().flatten()?;
+        let limit = match act.deed {
+            Deed::Reset(stop) => stop.get() as f32,
+            Deed::Arm | Deed::Park | Deed::TakeOver => 0.0,
+        };
+        Some((mode, Why::new(cause, act.number.get() as f32, limit)))
+    }
+
+    /// Does an act, or says what stands in its way; returns the mode that it leads to, if any.
+    fn judge(&mut self, act: &Act, now: Instant) -> Result<Option<(Mode, Cause)>, Blocker> {
+        let session = self.vehicle.session.ok_or(Blocker::NoSession)?;
+        let age_max = self.config.latency.act_age_max;
+        if act.age.is_none_or(|age| age > age_max) {
+            return Err(Blocker::StaleAct);
+        }
+        match act.deed {
+            Deed::Arm => {
+                if let Some(blocker) = self.blockers(now).iter().next() {
+                    return Err(blocker);
+                }
+                if self.person.newest.is_some_and(|newest| newest.console != act.console) {
+                    return Err(Blocker::OtherConsole);
+                }
+                self.person.holder = Some((act.console, session));
+                Ok(Some((Mode::Armed, Cause::Arm)))
+            }
+            Deed::Reset(stop) => {
+                if self.mode != Mode::Held || !self.is_latched {
+                    return Err(Blocker::Mode);
+                }
+                if stop != self.stop {
+                    return Err(Blocker::OtherStop);
+                }
+                if !self.is_standing(now) {
+                    return Err(Blocker::Moving);
+                }
+                self.is_latched = false;
+                Ok(Some((Mode::Held, Cause::Reset)))
+            }
+            Deed::Park => {
+                let (holder, _) = self.person.holder.ok_or(Blocker::Mode)?;
+                if self.mode == Mode::Manoeuvre {
+                    return Err(Blocker::Mode);
+                }
+                if holder != act.console {
+                    return Err(Blocker::OtherConsole);
+                }
+                if !self.is_standing(now) {
+                    return Err(Blocker::Moving);
+                }
+                Ok(Some((Mode::Held, Cause::Parked)))
+            }
+            Deed::TakeOver => {
+                let (holder, _) = self.person.holder.ok_or(Blocker::Mode)?;
+                if self.mode == Mode::Manoeuvre || holder == act.console {
+                    return Err(Blocker::Mode);
+                }
+                let named = self.fresh(now).and_then(|taken| taken.command.successor);
+                if named != Some(act.console) {
+                    return Err(Blocker::NotNamed);
+                }
+                // The last command holds until the successor's first, or until it times out.
+                self.person.predecessor = Some(holder);
+                self.person.holder = Some((act.console, session));
+                Ok(None)
+            }
+        }
+    }
+
+    /// Returns what stands in the way of arming.
+    pub(super) fn blockers(&self, now: Instant) -> Blockers {
+        match self.mode {
+            Mode::Armed | Mode::Driving | Mode::Limited => return Blockers::of(Blocker::Mode),
+            Mode::Held | Mode::Manoeuvre => {}
+        }
+        let presence = &self.config.presence;
+        let taken = self.fresh(now);
+        let absence = self.person.newest.as_ref().and_then(|command| self.absence(command));
+        let is_dead_man = absence == Some(Cause::DeadManReleased);
+        let throttle = taken.map_or(0.0, |taken| taken.command.controls.throttle);
+        let machine = self.machine_blocker(now);
+        let vehicle = self.vehicle_blocker(now);
+        let picture = self.loop_age.current(now);
+        let sees = picture.is_some_and(|age| age <= self.config.latency.loop_age_max);
+        let blockers: Blockers = machine.into_iter().chain(vehicle).collect();
+        blockers
+            .with_if(Blocker::Mode, self.mode == Mode::Manoeuvre)
+            .with_if(Blocker::Latched, self.is_latched)
+            .with_if(Blocker::Moving, !self.is_standing(now))
+            .with_if(Blocker::NoSession, self.vehicle.session.is_none())
+            .with_if(Blocker::NoCommand, taken.is_none())
+            .with_if(Blocker::ThrottlePressed, throttle > presence.throttle_dead_zone)
+            .with_if(Blocker::PictureAge, !sees)
+            .with_if(Blocker::PersonAbsent, absence.is_some() && !is_dead_man)
+            .with_if(Blocker::DeadMan, is_dead_man)
+    }
+
+    fn machine_blocker(&self, now: Instant) -> Option<Blocker> {
+        match self.machine_trouble(now)?.cause {
+            Cause::MachineTimeout | Cause::GuardSilent => Some(Blocker::MachineSilent),
+            Cause::LocalStop | Cause::LocalControl => Some(Blocker::LocalPerson),
+            _ => Some(Blocker::MachineFault),
+        }
+    }
+
+    fn vehicle_blocker(&self, now: Instant) -> Option<Blocker> {
+        match self.vehicle_trouble(now)?.cause {
+            Cause::ProposalTimeout => Some(Blocker::VehicleSilent),
+            Cause::SessionEnded => Some(Blocker::NoSession),
+            _ => Some(Blocker::VehicleTrouble),
+        }
+    }
+}
+
+/// Consoles whose last act is remembered: what is longer ago is stale by its age.
+const CONSOLES_KEPT: usize = 8;

@@ -1,0 +1,182 @@
+//! Which rule says that the machine goes to another mode.
+
+use super::*;
+use crate::Fault;
+use crate::frame::{Absence, DeadMan, Trouble};
+
+impl Guard {
+    /// Returns the next mode by the rules, where they ask for another.
+    pub(super) fn next(&self, gap: Duration, now: Instant) -> Option<(Mode, Why)> {
+        match self.mode {
+            Mode::Held => self.rolling(now).map(|why| (Mode::Manoeuvre, why)),
+            Mode::Armed => {
+                if let Some(why) = self.trouble(gap, now) {
+                    let is_standing = self.is_standing(now);
+                    return Some((if is_standing { Mode::Held } else { Mode::Manoeuvre }, why));
+                }
+                let presence = &self.config.presence;
+                let (armed, limit) = (now.since(self.since), presence.arm_timeout);
+                if armed >= limit {
+                    return Some((Mode::Held, in_ms(Cause::ArmExpired, armed, limit)));
+                }
+                let throttle = self.fresh(now)?.command.controls.throttle;
+                let dead_zone = presence.throttle_dead_zone;
+                let why = Why::new(Cause::Throttle, throttle, dead_zone);
+                (throttle > dead_zone).then_some((Mode::Driving, why))
+            }
+            Mode::Driving | Mode::Limited => {
+                if let Some(why) = self.trouble(gap, now) {
+                    return Some((Mode::Manoeuvre, why));
+                }
+                let is_limited = self.bound.get() < self.config.envelope.speed_max;
+                let mode = if is_limited { Mode::Limited } else { Mode::Driving };
+                let full = self.config.latency.loop_age_full;
+                (mode != self.mode).then(|| (mode, in_ms(Cause::LoopAge, self.bound.age(), full)))
+            }
+            Mode::Manoeuvre => {
+                if let Some(why) = self.brake_fault
+                    && self.why.cause != Cause::BrakeDoesNotAnswer
+                {
+                    return Some((Mode::Manoeuvre, why));
+                }
+                let (took, metres) = self.manoeuvre.as_ref()?.ended(&self.config, now)?;
+                let why = Why::new(Cause::Standstill, took.as_secs_f32(), metres);
+                Some((Mode::Held, why))
+            }
+        }
+    }
+
+    /// Returns the first reason why a released machine has to be stopped.
+    fn trouble(&self, gap: Duration, now: Instant) -> Option<Why> {
+        let limit = self.config.latency.step_gap_max;
+        let late = (gap > limit).then(|| in_ms(Cause::GuardLate, gap, limit));
+        self.machine_trouble(now)
+            .or(late)
+            .or_else(|| self.vehicle_trouble(now))
+            .or_else(|| self.person_trouble(now))
+            .or_else(|| self.picture_trouble(now))
+    }
+
+    pub(super) fn machine_trouble(&self, now: Instant) -> Option<Why> {
+        let limit = self.config.latency.machine_timeout;
+        let Some(machine) = self.heard_machine(now) else {
+            let silent = self.machine.newest.map_or(Duration::MAX, |(_, at)| now.since(at));
+            return Some(in_ms(Cause::MachineTimeout, silent, limit));
+        };
+        let faults = machine.faults;
+        if machine.notices.contains(Notice::LocalStop) || faults.contains(Fault::EmergencyButton) {
+            return Some(Why::plain(Cause::LocalStop));
+        }
+        if machine.notices.contains(Notice::LocalControl) || faults.contains(Fault::Refused) {
+            return Some(Why::plain(Cause::LocalControl));
+        }
+        if let Some(why) = self.brake_fault {
+            return Some(why);
+        }
+        if faults.contains(Fault::Brake) {
+            return Some(Why::new(Cause::BrakeDoesNotAnswer, 0.0, 0.0));
+        }
+        // What has no name cannot be told from what does not matter.
+        if !faults.without(Fault::Other).is_empty() || !machine.speed.is_finite() {
+            return Some(Why::new(Cause::MachineFault, faults.bits() as f32, 0.0));
+        }
+        if machine.notices.contains(Notice::GuardSilent) {
+            return Some(Why::plain(Cause::GuardSilent));
+        }
+        let over = self.over_since.is_some_and(|since| now.since(since) >= OVERSPEED_TIME);
+        over.then(|| Why::new(Cause::Overspeed, machine.speed, self.bound.get()))
+    }
+
+    pub(super) fn vehicle_trouble(&self, now: Instant) -> Option<Why> {
+        let limit = self.config.latency.proposal_timeout;
+        let (proposal, at) = match &self.vehicle.proposal.newest {
+            Some((proposal, at)) if now.since(*at) <= limit => (proposal, at),
+            Some((_, at)) => return Some(in_ms(Cause::ProposalTimeout, now.since(*at), limit)),
+            None => return Some(in_ms(Cause::ProposalTimeout, Duration::MAX, limit)),
+        };
+        debug_assert!(*at <= now, "nothing is sent after it came");
+        if let Some((_, session)) = self.person.holder
+            && proposal.session != Some(session)
+        {
+            let is = Session::to_wire(proposal.session);
+            return Some(Why::new(Cause::SessionEnded, is as f32, session.get() as f32));
+        }
+        if proposal.troubles.contains(Trouble::Camera) {
+            return Some(Why::plain(Cause::CameraStopped));
+        }
+        proposal.troubles.contains(Trouble::Encoder).then_some(Why::plain(Cause::EncoderStopped))
+    }
+
+    /// Returns what speaks against the person who holds the machine.
+    pub(super) fn person_trouble(&self, now: Instant) -> Option<Why> {
+        if self.person.is_stranger {
+            return Some(Why::plain(Cause::ConsoleChanged));
+        }
+        if let Some(command) = &self.person.newest
+            && let Some(cause) = self.absence(command)
+        {
+            return Some(Why::plain(cause));
+        }
+        let limit = self.config.latency.command_timeout;
+        let Some(taken) = &self.person.fresh else {
+            return Some(in_ms(Cause::CommandTimeout, Duration::MAX, limit));
+        };
+        let silent = now.since(taken.at);
+        (silent >= limit).then(|| in_ms(Cause::CommandTimeout, silent, limit))
+    }
+
+    fn picture_trouble(&self, now: Instant) -> Option<Why> {
+        let limit = self.config.latency.loop_age_max;
+        let age = self.loop_age.current(now).unwrap_or(Duration::MAX);
+        (age > limit).then(|| in_ms(Cause::PictureAge, age, limit))
+    }
+
+    /// Returns what a command says against the person who sent it.
+    pub(super) fn absence(&self, command: &Command) -> Option<Cause> {
+        let is_required = self.config.presence.dead_man_required;
+        let causes = command.absences.iter().map(|absence| match absence {
+            Absence::ConsoleGone => Cause::ConsoleGone,
+            Absence::PageHidden => Cause::PageHidden,
+            Absence::FocusLost => Cause::FocusLost,
+            Absence::InputsUnhealthy => Cause::InputsUnhealthy,
+        });
+        let dead_man = match command.dead_man {
+            DeadMan::Held => None,
+            DeadMan::Absent => is_required.then_some(Cause::DeadManReleased),
+            DeadMan::Released => Some(Cause::DeadManReleased),
+        };
+        causes.min().or(dead_man)
+    }
+
+    /// Returns whether a held machine moves.
+    fn rolling(&self, now: Instant) -> Option<Why> {
+        let speed = self.speed(now)?;
+        let is_ours = !self.has(Notice::LocalControl);
+        let why = Why::new(Cause::Rolling, speed, ROLLING_SPEED);
+        (is_ours && speed.abs() > ROLLING_SPEED).then_some(why)
+    }
+
+    pub(super) fn is_standing(&self, now: Instant) -> bool {
+        self.speed(now).is_some_and(|speed| speed.abs() < STANDING_SPEED)
+    }
+
+    /// Returns which rule acts next if nothing comes any more, and in what time.
+    pub(super) fn countdown(&self, now: Instant) -> Option<(Cause, Duration)> {
+        match self.mode {
+            Mode::Held | Mode::Manoeuvre => return None,
+            Mode::Armed | Mode::Driving | Mode::Limited => {}
+        }
+        let latency = &self.config.latency;
+        let age = self.loop_age.current(now)?;
+        let silent = now.since(self.person.fresh.as_ref()?.at);
+        let picture = (latency.loop_age_max.saturating_sub(age), Cause::PictureAge);
+        let command = (latency.command_timeout.saturating_sub(silent), Cause::CommandTimeout);
+        let (left, cause) = picture.min(command);
+        Some((cause, left))
+    }
+}
+
+/// Returns a cause of time, in milliseconds.
+fn in_ms(cause: Cause, value: Duration, limit: Duration) -> Why {
+    Why::new(cause, value.as_secs_f32() * 1e3, limit.as_secs_f32() * 1e3)
+}

@@ -1,0 +1,151 @@
+//! A guard with a vehicle, a person and a point of mass as its machine, in steps of 10 ms.
+
+use std::vec::Vec;
+
+use super::super::*;
+use crate::frame::Command;
+
+/// What a person and a vehicle do; a test changes it between steps.
+#[derive(Clone, Debug)]
+pub(crate) struct Rig {
+    pub(crate) guard: Guard,
+    pub(crate) now: Instant,
+    pub(crate) proposal: Proposal,
+    pub(crate) machine: MachineState,
+    /// Whether a new command is proposed with each step.
+    pub(crate) is_commanding: bool,
+    /// Whether the commands cite the newest tick, 60 ms old.
+    pub(crate) is_seeing: bool,
+    /// Whether the machine's speed follows what it is told.
+    pub(crate) is_following: bool,
+    pub(crate) transitions: Vec<Transition>,
+    pub(crate) last: Option<Output>,
+}
+
+pub(crate) const CONSOLE: Console = match Console::new(0xC0) {
+    Some(console) => console,
+    None => panic!("not 0"),
+};
+
+impl Rig {
+    pub(crate) fn new() -> Self {
+        Self::with(Config::default())
+    }
+
+    pub(crate) fn with(config: Config) -> Self {
+        config.validate().unwrap();
+        let command = Command {
+            sequence: 0,
+            console: CONSOLE,
+            successor: None,
+            controls: Controls::default(),
+            dead_man: crate::frame::DeadMan::Absent,
+            absences: Default::default(),
+            cited: None,
+            age: Some(Duration::from_millis(40)),
+        };
+        let proposal =
+            Proposal { session: Session::new(1), command: Some(command), ..Proposal::default() };
+        Self {
+            guard: Guard::new(config, Tick::new(1000).unwrap()),
+            now: Instant::from_millis(5_000),
+            proposal,
+            machine: MachineState::default(),
+            is_commanding: true,
+            is_seeing: true,
+            is_following: true,
+            transitions: Vec::new(),
+            last: None,
+        }
+    }
+
+    /// Returns a rig whose person has armed and drives at this speed.
+    pub(crate) fn driving(speed: f32) -> Self {
+        let mut rig = Self::new();
+        rig.steps(20);
+        rig.arm(1);
+        rig.steps(2);
+        assert_eq!(rig.mode(), Mode::Armed, "{:?}", rig.last);
+        rig.command().controls.throttle = 0.5;
+        rig.steps(2);
+        assert_eq!(rig.mode(), Mode::Driving);
+        rig.proposal.act = None;
+        rig.machine.speed = speed;
+        rig.steps(2);
+        rig.machine.speed = speed;
+        rig
+    }
+
+    pub(crate) fn command(&mut self) -> &mut Command {
+        self.proposal.command.as_mut().unwrap()
+    }
+
+    pub(crate) fn arm(&mut self, number: u32) {
+        self.act(number, Deed::Arm);
+    }
+
+    pub(crate) fn act(&mut self, number: u32, deed: Deed) {
+        let number = ActNumber::new(number).unwrap();
+        let age = Some(Duration::from_millis(40));
+        self.proposal.act = Some(Act { console: CONSOLE, number, deed, age });
+    }
+
+    pub(crate) fn mode(&self) -> Mode {
+        self.guard.mode
+    }
+
+    pub(crate) fn step(&mut self) -> Output {
+        self.step_with(true, true)
+    }
+
+    /// Steps; says whether the vehicle's and the machine's frames come.
+    pub(crate) fn step_with(&mut self, is_proposed: bool, is_heard: bool) -> Output {
+        self.now += STEP;
+        let tick = self.guard.tick;
+        let (is_commanding, is_seeing, now) = (self.is_commanding, self.is_seeing, self.now);
+        if let Some(command) = &mut self.proposal.command {
+            command.sequence += u64::from(is_commanding);
+            if is_seeing {
+                command.cited = Tick::new(tick.get().saturating_sub(5).max(1000));
+            }
+        }
+        self.proposal.source = now;
+        self.machine.measured_at = now;
+        let input = Input {
+            proposal: is_proposed.then_some(self.proposal),
+            machine: is_heard.then_some(self.machine),
+        };
+        let output = self.guard.step(&input, now);
+        self.transitions.extend(output.transition);
+        if self.is_following {
+            let controls = output.control.controls;
+            let pull = 4.2 * controls.throttle - 8.0 * controls.brake;
+            self.machine.speed = (self.machine.speed + pull * STEP.as_secs_f32()).max(0.0);
+        }
+        self.last = Some(output);
+        output
+    }
+
+    pub(crate) fn steps(&mut self, count: u32) {
+        (0..count).for_each(|_| {
+            self.step();
+        });
+    }
+
+    /// Steps until the machine is held; returns in how many steps.
+    pub(crate) fn until_held(&mut self) -> u32 {
+        for count in 0..3_000 {
+            if self.mode() == Mode::Held {
+                return count;
+            }
+            self.step();
+        }
+        panic!("never held: {:?}", self.last);
+    }
+
+    pub(crate) fn last_cause(&self) -> Cause {
+        self.guard.why.cause
+    }
+}
+
+pub(crate) const STEP: Duration = Duration::from_millis(10);

@@ -1,0 +1,423 @@
+use std::vec::Vec;
+
+use super::super::*;
+use super::rig::{CONSOLE, Rig};
+use crate::frame::{Absence, Absences, DeadMan, Trouble, Troubles};
+use crate::{Fault, Faults, Gear, Notices};
+
+/// Drives at 10 m/s, lets `change` happen, and returns what stopped the machine and after how many
+/// steps.
+fn stopped_by(change: impl FnOnce(&mut Rig)) -> (Cause, usize) {
+    let mut rig = Rig::driving(10.0);
+    let before = rig.transitions.len();
+    change(&mut rig);
+    let step = (1..=100).find(|_| {
+        rig.step();
+        rig.mode() == Mode::Manoeuvre
+    });
+    let step = step.unwrap_or_else(|| panic!("goes on: {:?}", rig.last));
+    assert_eq!(rig.transitions[before..].last().unwrap().to, Mode::Manoeuvre);
+    let cause = rig.last_cause();
+    rig.machine.notices = Notices::NONE;
+    rig.until_held();
+    assert_eq!(rig.last_cause(), cause, "a held machine says what stopped it");
+    rig.command().controls.throttle = 1.0;
+    rig.steps(200);
+    assert_eq!((rig.mode(), rig.machine.speed), (Mode::Held, 0.0));
+    (cause, step)
+}
+
+#[test]
+fn every_cause_stops_the_machine_under_its_own_name() {
+    let absent = |absence| stopped_by(|rig| rig.command().absences = Absences::of(absence));
+    assert_eq!(absent(Absence::ConsoleGone), (Cause::ConsoleGone, 1));
+    assert_eq!(absent(Absence::PageHidden), (Cause::PageHidden, 1));
+    assert_eq!(absent(Absence::FocusLost), (Cause::FocusLost, 1));
+    assert_eq!(absent(Absence::InputsUnhealthy), (Cause::InputsUnhealthy, 1));
+    let released = stopped_by(|rig| rig.command().dead_man = DeadMan::Released);
+    assert_eq!(released, (Cause::DeadManReleased, 1));
+    assert_eq!(stopped_by(|rig| rig.proposal.session = None), (Cause::SessionEnded, 1));
+    let other = stopped_by(|rig| rig.proposal.session = Session::new(2));
+    assert_eq!(other, (Cause::SessionEnded, 1));
+    let other = stopped_by(|rig| rig.command().console = Console::new(0xC1).unwrap());
+    assert_eq!(other, (Cause::ConsoleChanged, 1));
+    let troubles = |trouble| stopped_by(|rig| rig.proposal.troubles = Troubles::of(trouble));
+    assert_eq!(troubles(Trouble::Camera), (Cause::CameraStopped, 1));
+    assert_eq!(troubles(Trouble::Encoder), (Cause::EncoderStopped, 1));
+    let faults = |fault| stopped_by(|rig| rig.machine.faults = Faults::of(fault));
+    assert_eq!(faults(Fault::Steering), (Cause::MachineFault, 1));
+    assert_eq!(faults(Fault::Brake), (Cause::BrakeDoesNotAnswer, 1));
+    assert_eq!(faults(Fault::EmergencyButton), (Cause::LocalStop, 1));
+    let notices = |notice| stopped_by(|rig| rig.machine.notices = Notices::of(notice));
+    assert_eq!(notices(Notice::LocalStop), (Cause::LocalStop, 1));
+    assert_eq!(notices(Notice::LocalControl), (Cause::LocalControl, 1));
+    assert_eq!(notices(Notice::GuardSilent), (Cause::GuardSilent, 1));
+    let emergency = stopped_by(|rig| rig.proposal.emergency_stop = ActNumber::new(5));
+    assert_eq!(emergency, (Cause::EmergencyStop, 1));
+    // 60 ms old at first: older than 500 ms after 45 steps.
+    let (cause, steps) = stopped_by(|rig| rig.is_seeing = false);
+    assert_eq!(cause, Cause::PictureAge);
+    assert!((44..=46).contains(&steps), "{steps}");
+    let (cause, steps) = stopped_by(|rig| rig.is_commanding = false);
+    assert_eq!((cause, steps), (Cause::CommandTimeout, 30));
+    let (cause, steps) = stopped_by(|rig| rig.command().age = Some(Duration::from_millis(251)));
+    assert_eq!((cause, steps), (Cause::CommandTimeout, 30));
+}
+
+#[test]
+fn silence_of_the_vehicle_of_the_machine_or_of_the_guard_itself_stops_the_machine() {
+    let mut rig = Rig::driving(10.0);
+    (0..4).for_each(|_| {
+        rig.step_with(false, true);
+    });
+    assert_eq!((rig.mode(), rig.last_cause()), (Mode::Manoeuvre, Cause::ProposalTimeout));
+    let mut rig = Rig::driving(10.0);
+    (0..4).for_each(|_| {
+        rig.step_with(true, false);
+    });
+    assert_eq!((rig.mode(), rig.last_cause()), (Mode::Manoeuvre, Cause::MachineTimeout));
+    let told: Vec<f32> =
+        (0..80).map(|_| rig.step_with(true, false).control.controls.brake * 8.0).collect();
+    assert!(told[1] > 1.4 && told.is_sorted() && (told[79] - 4.0).abs() < 1e-3, "{told:?}");
+    let mut rig = Rig::driving(10.0);
+    rig.now += Duration::from_millis(70);
+    rig.step();
+    assert_eq!((rig.mode(), rig.last_cause()), (Mode::Manoeuvre, Cause::GuardLate));
+}
+
+#[test]
+fn frames_that_stood_in_a_queue_count_by_when_they_were_sent() {
+    let mut rig = Rig::driving(10.0);
+    // A frame comes with each step, each 5 ms later than the one before.
+    let mut source = rig.now;
+    for _ in 0..8 {
+        rig.now += Duration::from_millis(10);
+        source += Duration::from_millis(5);
+        rig.proposal.source = source;
+        rig.command().sequence += 1;
+        rig.machine.measured_at = rig.now;
+        let input = Input { proposal: Some(rig.proposal), machine: Some(rig.machine) };
+        rig.guard.step(&input, rig.now);
+    }
+    assert_eq!((rig.mode(), rig.last_cause()), (Mode::Manoeuvre, Cause::ProposalTimeout));
+}
+
+#[test]
+fn the_deceleration_is_ramped_and_an_emergency_stop_is_not() {
+    let mut rig = Rig::driving(14.0);
+    rig.proposal.session = None;
+    let first = rig.step().control.controls;
+    assert!(first.signals.contains(Signal::Hazard) && first.throttle == 0.0);
+    assert_eq!(first.brake, 0.0, "the lights come before the brake");
+    let mut speeds = Vec::from([rig.machine.speed]);
+    while rig.mode() == Mode::Manoeuvre {
+        rig.step();
+        speeds.push(rig.machine.speed);
+    }
+    let slowed = |from: usize| (speeds[from] - speeds[from + 10]) / 0.1;
+    assert!((1.4..2.1).contains(&slowed(0)), "{}", slowed(0));
+    assert!((3.9..4.1).contains(&slowed(100)), "{}", slowed(100));
+    let hardest = speeds.windows(2).map(|two| (two[0] - two[1]) / 0.01).fold(0.0, f32::max);
+    assert!(hardest < 8.01, "only at the very end");
+    let mut rig = Rig::driving(14.0);
+    rig.proposal.emergency_stop = ActNumber::new(1);
+    assert_eq!(rig.step().control.controls.brake, 1.0);
+}
+
+#[test]
+fn a_stop_ends_with_both_brakes_holding_and_the_hazard_lights_on() {
+    let mut rig = Rig::driving(6.0);
+    rig.is_commanding = false;
+    rig.steps(31);
+    rig.until_held();
+    rig.steps(100);
+    let controls = rig.step().control.controls;
+    assert_eq!((controls.brake, controls.parking_brake, controls.throttle), (1.0, true, 0.0));
+    assert!(controls.signals.contains(Signal::Hazard));
+    let last = rig.transitions.last().unwrap();
+    assert_eq!((last.to, last.why.cause), (Mode::Held, Cause::Standstill));
+    assert!((1.0..4.0).contains(&last.why.value), "seconds: {last:?}");
+    assert!((4.0..8.0).contains(&last.why.limit), "metres: {last:?}");
+}
+
+#[test]
+fn an_emergency_stop_is_latched_until_a_reset_names_it() {
+    let mut rig = Rig::driving(5.0);
+    rig.proposal.emergency_stop = ActNumber::new(900);
+    rig.command().age = None;
+    rig.steps(1);
+    rig.command().age = Some(Duration::from_millis(30));
+    rig.until_held();
+    let status = rig.step().status;
+    assert_eq!(status.emergency_stop, ActNumber::new(900));
+    assert!(status.is_latched && status.blockers.contains(Blocker::Latched));
+    rig.command().controls.throttle = 0.0;
+    rig.arm(2);
+    rig.steps(3);
+    let refused = Outcome::Refused(Blocker::Latched);
+    assert_eq!(rig.last.unwrap().status.answer.unwrap().outcome, refused);
+    rig.act(3, Deed::Reset(Stop::new(77).unwrap()));
+    let refused = Outcome::Refused(Blocker::OtherStop);
+    assert_eq!(rig.step().status.answer.unwrap().outcome, refused);
+    rig.act(4, Deed::Reset(status.stop));
+    assert_eq!(rig.step().status.answer.unwrap().outcome, Outcome::Done);
+    rig.steps(50);
+    assert_eq!(rig.mode(), Mode::Held, "a reset moves nothing");
+    assert_eq!(rig.last_cause(), Cause::EmergencyStop);
+    rig.arm(5);
+    rig.steps(2);
+    assert_eq!(rig.mode(), Mode::Armed);
+}
+
+#[test]
+fn an_emergency_stop_at_standstill_is_latched_too_and_a_second_one_takes_another_name() {
+    let mut rig = Rig::new();
+    rig.steps(20);
+    rig.proposal.emergency_stop = ActNumber::new(1);
+    let first = rig.step().status;
+    assert_eq!((first.mode, first.is_latched), (Mode::Held, true));
+    rig.steps(10);
+    rig.proposal.emergency_stop = ActNumber::new(2);
+    let second = rig.step().status;
+    assert_ne!(first.stop, second.stop);
+    rig.act(1, Deed::Reset(first.stop));
+    rig.steps(2);
+    assert!(rig.last.unwrap().status.is_latched);
+    let guard = Guard::new(Config::default(), Tick::new(9).unwrap()).with_latched(second.stop);
+    assert!(guard.is_latched && guard.stop == second.stop, "a former run's latch is kept");
+}
+
+#[test]
+fn arming_says_what_stands_in_its_way() {
+    let blocked = |change: &dyn Fn(&mut Rig)| {
+        let mut rig = Rig::new();
+        rig.steps(20);
+        change(&mut rig);
+        rig.steps(60);
+        rig.arm(1);
+        rig.steps(2);
+        assert_eq!(rig.mode(), Mode::Held);
+        match rig.last.unwrap().status.answer.unwrap().outcome {
+            Outcome::Refused(blocker) => blocker,
+            Outcome::Done => panic!("done"),
+        }
+    };
+    let throttle = blocked(&|rig| rig.command().controls.throttle = 0.03);
+    assert_eq!(throttle, Blocker::ThrottlePressed);
+    assert_eq!(blocked(&|rig| rig.is_seeing = false), Blocker::PictureAge);
+    assert_eq!(blocked(&|rig| rig.is_commanding = false), Blocker::NoCommand);
+    assert_eq!(blocked(&|rig| rig.proposal.session = None), Blocker::NoSession);
+    let stop = blocked(&|rig| rig.machine.notices = Notices::of(Notice::LocalStop));
+    assert_eq!(stop, Blocker::LocalPerson);
+    let fault = blocked(&|rig| rig.machine.faults = Faults::of(Fault::Drive));
+    assert_eq!(fault, Blocker::MachineFault);
+    let camera = blocked(&|rig| rig.proposal.troubles = Troubles::of(Trouble::Camera));
+    assert_eq!(camera, Blocker::VehicleTrouble);
+    let absent = blocked(&|rig| rig.command().absences = Absences::of(Absence::PageHidden));
+    assert_eq!(absent, Blocker::PersonAbsent);
+    let unknown = blocked(&|rig| {
+        rig.is_following = false;
+        rig.machine.speed = f32::NAN;
+    });
+    assert!(matches!(unknown, Blocker::MachineFault | Blocker::Moving), "{unknown:?}");
+    let other = blocked(&|rig| rig.command().console = Console::new(3).unwrap());
+    assert_eq!(other, Blocker::OtherConsole);
+}
+
+#[test]
+fn an_act_is_done_once_and_an_old_one_never_again() {
+    let mut rig = Rig::driving(0.0);
+    rig.command().controls.throttle = 0.0;
+    rig.machine.speed = 0.0;
+    rig.steps(2);
+    rig.act(2, Deed::Park);
+    rig.steps(2);
+    assert_eq!((rig.mode(), rig.last_cause()), (Mode::Held, Cause::Parked));
+    rig.arm(1);
+    rig.steps(50);
+    assert_eq!(rig.mode(), Mode::Held, "the act that armed it came again");
+    rig.arm(3);
+    rig.proposal.act.as_mut().unwrap().age = Some(Duration::from_secs(2));
+    rig.steps(2);
+    let stale = Outcome::Refused(Blocker::StaleAct);
+    assert_eq!(rig.last.unwrap().status.answer.unwrap().outcome, stale);
+    rig.arm(4);
+    rig.steps(2);
+    assert_eq!(rig.mode(), Mode::Armed);
+    let hazard = rig.last.unwrap().control.controls.signals.contains(Signal::Hazard);
+    assert!(!hazard, "a parked machine is in no trouble");
+}
+
+#[test]
+fn a_hand_over_needs_both() {
+    let mut rig = Rig::driving(8.0);
+    let other = Console::new(0xC1).unwrap();
+    let take_over = |rig: &mut Rig, number| {
+        let number = ActNumber::new(number).unwrap();
+        let age = Some(Duration::ZERO);
+        rig.proposal.act = Some(Act { console: other, number, deed: Deed::TakeOver, age });
+        rig.step().status.answer.unwrap().outcome
+    };
+    assert_eq!(take_over(&mut rig, 1), Outcome::Refused(Blocker::NotNamed));
+    rig.command().successor = Some(other);
+    rig.steps(2);
+    assert_eq!(take_over(&mut rig, 2), Outcome::Done);
+    rig.steps(3);
+    assert_eq!(rig.mode(), Mode::Driving, "what is under way from the first does not count");
+    rig.command().console = other;
+    rig.command().successor = None;
+    rig.steps(40);
+    assert_eq!((rig.mode(), rig.last.unwrap().status.holder), (Mode::Driving, Some(other)));
+    rig.command().console = CONSOLE;
+    rig.steps(31);
+    assert_eq!(rig.last_cause(), Cause::CommandTimeout, "the first cannot take it back");
+}
+
+#[test]
+fn a_brake_that_does_not_answer_is_told_and_the_parking_brake_joins_in() {
+    let mut rig = Rig::driving(10.0);
+    rig.is_following = false;
+    rig.is_commanding = false;
+    let braked = (0..300).find(|_| rig.step().status.why.cause == Cause::BrakeDoesNotAnswer);
+    assert!(braked.is_some_and(|step| step < 30 + 150), "{braked:?}");
+    assert_eq!(rig.last.unwrap().control.controls.brake, 1.0);
+    assert!(!rig.last.unwrap().control.controls.parking_brake);
+    rig.steps(52);
+    let controls = rig.last.unwrap().control.controls;
+    assert_eq!((controls.brake, controls.parking_brake), (1.0, true));
+    assert_eq!(rig.mode(), Mode::Manoeuvre, "it still moves");
+    rig.machine.speed = 0.0;
+    rig.until_held();
+    assert!(rig.step().status.is_latched);
+}
+
+#[test]
+fn a_held_machine_that_rolls_is_braked() {
+    let mut rig = Rig::new();
+    rig.steps(20);
+    rig.machine.speed = 0.6;
+    rig.step();
+    assert_eq!((rig.mode(), rig.last_cause()), (Mode::Manoeuvre, Cause::Rolling));
+    let mut rig = Rig::new();
+    rig.steps(20);
+    rig.machine.notices = Notices::of(Notice::LocalControl);
+    rig.is_following = false;
+    rig.machine.speed = 2.0;
+    rig.steps(50);
+    assert_eq!(rig.mode(), Mode::Held, "a person at the machine moves it");
+    rig.machine.notices = Notices::NONE;
+    rig.step();
+    assert_eq!(rig.mode(), Mode::Manoeuvre);
+}
+
+#[test]
+fn a_late_picture_limits_the_speed_and_a_young_one_gives_it_back() {
+    let mut rig = Rig::driving(14.0);
+    rig.is_seeing = false;
+    let cite = |rig: &mut Rig, behind: u32| {
+        let tick = rig.guard.tick.get() - behind;
+        rig.command().cited = Tick::new(tick);
+        rig.step();
+    };
+    for _ in 0..400 {
+        rig.command().controls.throttle = 1.0;
+        cite(&mut rig, 29);
+    }
+    let status = rig.last.unwrap().status;
+    assert_eq!((status.mode, status.why.cause), (Mode::Limited, Cause::LoopAge));
+    assert!((status.speed_bound - 9.7).abs() < 0.4, "{status:?}");
+    assert!(rig.machine.speed <= status.speed_bound + 0.1, "{}", rig.machine.speed);
+    assert!(status.limits.contains(crate::envelope::Limit::Speed));
+    (0..400).for_each(|_| cite(&mut rig, 6));
+    assert_eq!(rig.mode(), Mode::Driving);
+    assert!(rig.machine.speed > 13.0);
+}
+
+#[test]
+fn armed_without_throttle_the_machine_is_held_again() {
+    let mut rig = Rig::new();
+    rig.steps(20);
+    rig.arm(1);
+    rig.steps(2);
+    assert_eq!(rig.last.unwrap().control.controls.brake, 1.0, "on its service brake");
+    rig.steps(2_998);
+    assert_eq!(rig.mode(), Mode::Armed);
+    rig.steps(4);
+    assert_eq!((rig.mode(), rig.last_cause()), (Mode::Held, Cause::ArmExpired));
+}
+
+#[test]
+fn a_guard_that_starts_while_the_machine_moves_ramps_it_down() {
+    let mut rig = Rig::new();
+    rig.machine.speed = 10.0;
+    let first = rig.step();
+    assert_eq!((rig.mode(), rig.last_cause()), (Mode::Manoeuvre, Cause::Rolling));
+    assert!(!first.control.controls.parking_brake && first.control.controls.brake <= 0.5);
+    rig.until_held();
+    assert_eq!(rig.machine.speed, 0.0);
+}
+
+#[test]
+fn the_wheel_follows_a_person_who_sees_and_otherwise_keeps_the_arc() {
+    let arc = 0.02_f32 / 0.52;
+    let mut rig = Rig::driving(10.0);
+    rig.machine.steering_angle = 0.02;
+    rig.proposal.troubles = Troubles::of(Trouble::Camera);
+    rig.command().controls.steering = -0.1;
+    rig.steps(50);
+    assert_eq!(rig.mode(), Mode::Manoeuvre);
+    assert!((rig.last.unwrap().control.controls.steering - arc).abs() < 1e-6);
+    let mut rig = Rig::driving(10.0);
+    rig.machine.steering_angle = 0.02;
+    rig.proposal.emergency_stop = ActNumber::new(1);
+    rig.command().controls.steering = -0.1;
+    rig.steps(50);
+    let controls = rig.last.unwrap().control.controls;
+    assert!((controls.steering + 0.1).abs() < 1e-6, "{controls:?}");
+}
+
+#[test]
+fn reverse_is_bounded_and_the_lights_stay_when_the_person_is_gone() {
+    let mut rig = Rig::driving(0.0);
+    rig.machine.speed = 0.0;
+    rig.is_following = false;
+    rig.command().controls.gear = Gear::Reverse;
+    rig.command().controls.signals = [Signal::Lights, Signal::Horn].into_iter().collect();
+    rig.machine.speed = -4.5;
+    let controls = rig.step().control.controls;
+    assert_eq!((controls.throttle, controls.gear), (0.0, Gear::Drive), "not at this speed");
+    rig.machine.speed = 0.0;
+    rig.steps(2);
+    rig.machine.speed = -4.5;
+    let controls = rig.step().control.controls;
+    assert_eq!((controls.throttle, controls.gear), (0.0, Gear::Reverse));
+    assert!(controls.brake > 0.1 && controls.signals.contains(Signal::Horn));
+    rig.is_commanding = false;
+    rig.steps(35);
+    let signals = rig.last.unwrap().control.controls.signals;
+    assert_eq!(signals, [Signal::Lights, Signal::Hazard].into_iter().collect());
+}
+
+#[test]
+fn the_status_tells_what_acts_next_and_in_what_time() {
+    let mut rig = Rig::driving(5.0);
+    rig.is_commanding = false;
+    rig.steps(10);
+    let (cause, left) = rig.last.unwrap().status.countdown.unwrap();
+    assert_eq!(cause, Cause::CommandTimeout);
+    assert!(left <= Duration::from_millis(200) && left >= Duration::from_millis(180), "{left:?}");
+}
+
+/// The same inputs give the same outputs.
+#[test]
+fn a_replay_decides_the_same() {
+    let mut rig = Rig::driving(9.0);
+    let mut twin = rig.clone();
+    for step in 0..400_u32 {
+        for rig in [&mut rig, &mut twin] {
+            rig.command().controls.steering = (step as f32 * 0.1).sin();
+            rig.is_commanding = step % 90 < 50;
+        }
+        assert_eq!(rig.step(), twin.step());
+    }
+}

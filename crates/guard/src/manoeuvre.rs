@@ -1,0 +1,177 @@
+use core::time::Duration;
+
+use tautline_units::Instant;
+
+use crate::config::Config;
+use crate::{Cause, Controls, MachineState, envelope};
+
+/// One way to a standstill: along the arc held when it began, the deceleration ramped, then held by
+/// both brakes.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Manoeuvre {
+    began_at: Instant,
+    /// Whether no controls of it were given yet: the first only switch the hazard lights on.
+    is_new: bool,
+    /// Share of the steering that keeps the arc.
+    arc: f32,
+    /// m/s², ramped up to `deceleration_max`.
+    deceleration: f32,
+    deceleration_max: f32,
+    /// The speed that the ramp asks for now, m/s; `None` while the machine's is not known.
+    reference: Option<f32>,
+    /// m/s when the machine last said.
+    speed: f32,
+    /// Driven so far, m.
+    distance: f32,
+    standing_since: Option<Instant>,
+    /// When the parking brake joins in, because the service brake does not answer.
+    parking_at: Option<Instant>,
+}
+
+impl Manoeuvre {
+    /// Begins one for `cause`, from what the machine was told last and what it says, if it does.
+    pub(crate) fn begin(
+        config: &Config,
+        cause: Cause,
+        last: &Controls,
+        machine: Option<&MachineState>,
+        now: Instant,
+    ) -> Self {
+        let (ramp, full) = (&config.manoeuvre, config.machine.deceleration_max);
+        let reach = config.machine.steering_angle_max;
+        let angle = machine.map(|machine| machine.steering_angle).filter(|angle| angle.is_finite());
+        let speed = machine.map(|machine| machine.speed.abs()).filter(|speed| speed.is_finite());
+        let deceleration = (last.brake * full).clamp(ramp.deceleration_begin, ramp.deceleration);
+        let mut this = Self {
+            began_at: now,
+            is_new: true,
+            arc: angle.map_or(last.steering, |angle| (angle / reach).clamp(-1.0, 1.0)),
+            deceleration,
+            deceleration_max: ramp.deceleration,
+            reference: speed,
+            speed: speed.unwrap_or(config.envelope.speed_max),
+            distance: 0.0,
+            standing_since: None,
+            parking_at: None,
+        };
+        this.harden(config, cause, now);
+        this
+    }
+
+    /// Brakes harder, at once, where `cause` asks for it.
+    pub(crate) fn harden(&mut self, config: &Config, cause: Cause, now: Instant) {
+        let hardest = match cause {
+            Cause::EmergencyStop => config.manoeuvre.deceleration_emergency,
+            Cause::BrakeDoesNotAnswer => {
+                self.parking_at.get_or_insert(now + config.manoeuvre.brake_answer);
+                config.machine.deceleration_max
+            }
+            _ => return,
+        };
+        self.deceleration_max = self.deceleration_max.max(hardest);
+        self.deceleration = self.deceleration_max;
+        self.is_new = false;
+    }
+
+    /// Returns what the machine is told; signals are the caller's.
+    ///
+    /// `speed` is `None` while it is not known, `person` what a person asks for who is present and
+    /// sees.
+    pub(crate) fn step(
+        &mut self,
+        config: &Config,
+        speed: Option<f32>,
+        person: Option<&Controls>,
+        last: &Controls,
+        elapsed: Duration,
+        now: Instant,
+    ) -> Controls {
+        self.speed = speed.map_or(self.speed, f32::abs);
+        self.distance += speed.map_or(0.0, f32::abs) * elapsed.as_secs_f32();
+        self.watch_standstill(speed, now);
+        let steering = self.steer(config, person, last, elapsed);
+        let wanted = if self.is_new { last.brake } else { self.brake(config, speed, elapsed, now) };
+        self.is_new = false;
+        let brake = wanted.max(person.map_or(0.0, |person| person.brake)).clamp(0.0, 1.0);
+        let parking_brake = last.parking_brake
+            || self.parking_at.is_some_and(|at| at <= now)
+            || self.is_over_by_time(config, now);
+        Controls { steering, throttle: 0.0, brake, parking_brake, ..*last }
+    }
+
+    /// Returns how long and how far it went, once the machine has stood for long enough.
+    pub(crate) fn ended(&self, config: &Config, now: Instant) -> Option<(Duration, f32)> {
+        let since = self.standing_since?;
+        (now.since(since) >= config.manoeuvre.standing)
+            .then(|| (now.since(self.began_at), self.distance))
+    }
+
+    fn watch_standstill(&mut self, speed: Option<f32>, now: Instant) {
+        let is_standing = speed.is_some_and(|speed| speed.abs() < STANDING_SPEED);
+        self.standing_since = match (is_standing, self.standing_since) {
+            (false, _) => None,
+            (true, None) => Some(now),
+            (true, since) => since,
+        };
+    }
+
+    fn steer(
+        &mut self,
+        config: &Config,
+        person: Option<&Controls>,
+        last: &Controls,
+        elapsed: Duration,
+    ) -> f32 {
+        let Some(person) = person else {
+            // As far as the tyres can be asked to; the arc itself was within that.
+            let share_max =
+                envelope::angle_max(config, self.speed) / config.machine.steering_angle_max;
+            return self.arc.clamp(-share_max, share_max);
+        };
+        let (steering, ..) =
+            envelope::steer(config, person.steering, last.steering, self.speed, elapsed);
+        self.arc = steering;
+        steering
+    }
+
+    fn brake(
+        &mut self,
+        config: &Config,
+        speed: Option<f32>,
+        elapsed: Duration,
+        now: Instant,
+    ) -> f32 {
+        let full = config.machine.deceleration_max;
+        let seconds = elapsed.as_secs_f32();
+        self.deceleration =
+            (self.deceleration + config.manoeuvre.jerk * seconds).min(self.deceleration_max);
+        let hold = config.manoeuvre.hold_brake;
+        if self.standing_since.is_some() || self.is_over_by_time(config, now) {
+            return hold;
+        }
+        let Some(speed) = speed.map(f32::abs) else {
+            self.reference = None;
+            return self.deceleration / full;
+        };
+        let reference = self.reference.unwrap_or(speed) - self.deceleration * seconds;
+        let reference = reference.clamp(speed - BEHIND_MAX, speed + BEHIND_MAX).max(0.0);
+        self.reference = Some(reference);
+        (self.deceleration + FEEDBACK * (speed - reference)) / full
+    }
+
+    /// Returns whether a machine that says nothing must be standing by now, whatever it was.
+    fn is_over_by_time(&self, config: &Config, now: Instant) -> bool {
+        let seconds = 2.0 * self.speed / config.manoeuvre.deceleration + SILENT_SPARE;
+        self.reference.is_none() && now.since(self.began_at).as_secs_f32() > seconds
+    }
+}
+
+/// m/s below which the machine counts as standing.
+pub(crate) const STANDING_SPEED: f32 = 0.05;
+/// m/s² of braking for each m/s that the machine is faster than the ramp asks: a slope of 10 %
+/// leaves half a m/s.
+const FEEDBACK: f32 = 2.0;
+/// m/s that the ramp may run from the machine: with [`FEEDBACK`] 3 m/s², a slope of 30 %.
+const BEHIND_MAX: f32 = 1.5;
+/// Seconds beyond twice what the ramp needs, for a brake that is slow to answer.
+const SILENT_SPARE: f32 = 2.0;
