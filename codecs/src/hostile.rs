@@ -108,7 +108,7 @@ fn listen(child: &mut Child) -> Result<(Vec<u8>, End)> {
     });
     let mut letters = Vec::new();
     loop {
-        let end = match receiver.recv_timeout(PATIENCE) {
+        let end = match receiver.recv_timeout(MESSAGE_TIMEOUT) {
             Ok(some) => {
                 letters.extend(some);
                 if letters.iter().filter(|letter| **letter == b's').count() < SLOW_MAX {
@@ -265,7 +265,7 @@ const EDGES: [u64; 10] = [
     u64::MAX,
     0x00FF_FFFF,
 ];
-const PATIENCE: Duration = Duration::from_secs(5);
+const MESSAGE_TIMEOUT: Duration = Duration::from_secs(5);
 const DEATHS_MAX: u64 = 100;
 const HUNG_MAX: u64 = 3;
 const SLOW_MAX: usize = 12;

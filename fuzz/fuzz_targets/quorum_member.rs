@@ -13,7 +13,7 @@ use tautline_units::Instant;
 fuzz_target!(|bytes: &[u8]| {
     let mut input = Input(bytes);
     let heartbeat = Duration::from_millis(10);
-    let config = Config { id: 1, members: 3, heartbeat, patience: 5, seed: input.word() };
+    let config = Config { id: 1, members: 3, heartbeat, timeout_heartbeats: 5, seed: input.word() };
     let mut now = Instant::ZERO;
     let mut member = Member::new(config, Kept::default(), now).expect("the configuration is sound");
     let mut kept = Kept::default();

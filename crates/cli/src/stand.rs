@@ -1,4 +1,4 @@
-//! The whole system on one machine: each part a process of its own, as in life.
+//! The whole system on one machine: each part a process of its own.
 
 use std::ffi::OsStr;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};

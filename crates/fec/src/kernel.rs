@@ -1,7 +1,7 @@
 //! Matrix times packets over GF(2^8): the one operation in which codes spend their time.
 //!
 //! [`Kernel::multiply`] computes up to [`ROWS_MAX`] output packets from any number of input
-//! packets. [`Scalar`] is the readable truth; every other kernel gives the same bytes. A value of
+//! packets. [`Scalar`] is the reference: every other kernel gives the same bytes. A value of
 //! a SIMD kernel's type is the proof that this CPU has the instructions: it can only be had from
 //! `detect()`. The loops are written once, over the vectors of each CPU.
 

@@ -28,12 +28,12 @@ pub(crate) mod lte {
     pub(super) mod ping_pong;
     pub(super) mod qp_table;
     pub(super) mod refresh;
+    pub(super) mod refresh_pattern;
     mod rig;
     pub(super) mod slice_times;
     mod slices;
     pub(super) mod stages;
     pub(super) mod survival;
-    pub(super) mod sweep_pattern;
     mod trials;
 }
 
@@ -105,7 +105,7 @@ const ALL: &[Experiment] = &[
     lte::cuts::EXPERIMENT,
     lte::constant_rate::MANY_LINKS,
     lte::joint_coding::EXPERIMENT,
-    lte::sweep_pattern::EXPERIMENT,
+    lte::refresh_pattern::EXPERIMENT,
     lte::intra_refresh::EXPERIMENT,
     lte::qp_table::EXPERIMENT,
     lte::ping_pong::EXPERIMENT,

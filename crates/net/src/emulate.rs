@@ -128,11 +128,11 @@ impl Emulator {
         }
     }
 
-    /// Releases what is due before and after each batch of reading, so that neither starves.
+    /// Releases what is due before and after each turn of reading, so that neither starves.
     fn turn(&mut self, buffer: &mut [u8]) -> anyhow::Result<()> {
         for index in 0..self.relays.len() {
             self.release();
-            self.relays[index].read_batch(buffer, &self.clock);
+            self.relays[index].read_turn(buffer, &self.clock);
         }
         self.release();
         if let Some(server) = &mut self.server {

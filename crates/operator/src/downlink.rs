@@ -189,7 +189,7 @@ impl ReorderBuffer {
 
     fn report(&self) -> Option<StripReport> {
         let newest = self.newest?;
-        // Further is as good as never.
+        // A picture further back is not told.
         let before = |picture: Option<u32>| {
             u8::try_from(newest.wrapping_sub(picture?)).ok().filter(|before| *before < u8::MAX)
         };

@@ -18,7 +18,7 @@ use crate::reception::Shared;
 /// has come of the video.
 ///
 /// A console that has nothing to say sends no command, and then the vehicle stops by itself. Its
-/// pictures are mended all the same: the feedback is this process's own.
+/// lost slices are recovered from all the same: the feedback is this process's own.
 #[derive(Debug)]
 pub(crate) struct Input {
     hub: Arc<Hub>,

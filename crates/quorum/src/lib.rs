@@ -5,7 +5,7 @@
 //! heartbeats began that a majority has answered, for a little less than the time for which whoever
 //! answered votes for nobody else. Both times are measured by clocks that need not agree, only run
 //! about equally fast. So a new leader begins after the old one's lease has run out, even if the old
-//! one was stopped, cut off, or believes in itself.
+//! one was stopped, cut off, or takes itself for the leader.
 //!
 //! It serves the lab alone so far: the experiment `timing-leader` runs it in virtual time,
 //! `tautline lab leader` in three processes, both in a build with the feature `quorum`. A vehicle with

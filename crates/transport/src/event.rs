@@ -100,7 +100,7 @@ pub enum LossReason {
     Late,
     /// The receiver's memory was needed for newer units, or a new session has begun.
     Evicted,
-    /// Its packets contradict each other or its block is no unit.
+    /// Its packets contradict each other or its block cannot be parsed.
     Malformed,
 }
 

@@ -317,7 +317,7 @@ impl Link {
             }
             self.spare.on_report(report.highest, transit, now);
             let rtt = self.rtt.rtt_smoothed().zip(self.rtt.rtt_min());
-            self.grant = self.controller.on_report(&rate::View {
+            self.grant = self.controller.on_report(&rate::Evidence {
                 sample,
                 taken_at: report.taken_at,
                 received: report.bytes,

@@ -25,7 +25,7 @@ pub trait Controller: Debug + Send {
     fn initial(&self) -> Grant;
 
     /// Decides on one report, about every 10 ms while media is sent.
-    fn on_report(&mut self, view: &View) -> Grant;
+    fn on_report(&mut self, evidence: &Evidence) -> Grant;
 
     /// Notes that the link fell silent: what was seen before says little about what comes.
     fn on_silent(&mut self, now: Instant) -> Grant;
@@ -43,9 +43,9 @@ pub trait Controller: Debug + Send {
     }
 }
 
-/// A controller's view when a report comes.
+/// What a controller judges by when a report comes.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct View {
+pub struct Evidence {
     /// The rates of the last tenth of a second, once for each.
     pub sample: Option<Sample>,
     /// When the report was taken, on the peer's clock.

@@ -156,11 +156,11 @@ impl Used {
         for (repair, lanes) in self.repairs.iter().zip(&mut *coefficients) {
             fill_lanes(repair, base, lanes.as_flattened_mut());
         }
-        let mut batches = self.shares.chunks(BATCH).zip(coefficients.chunks(BATCH));
-        if let Some((shares, coefficients)) = batches.next() {
+        let mut rest = self.shares.chunks(INPUTS_MAX).zip(coefficients.chunks(INPUTS_MAX));
+        if let Some((shares, coefficients)) = rest.next() {
             multiply(kernel, shares, coefficients, products);
         }
-        for (shares, coefficients) in batches {
+        for (shares, coefficients) in rest {
             let mut partial = [NONE; ROWS_MAX];
             multiply(kernel, shares, coefficients, &mut partial[..products.len()]);
             for (product, partial) in products.iter_mut().zip(&partial) {
@@ -195,10 +195,10 @@ fn columns(rows: &[Lanes], octet: usize) -> [Column; 8] {
 }
 
 /// How many repair packets' coefficients are multiplied at once.
-const BATCH: usize = 16;
+const INPUTS_MAX: usize = 16;
 
 fn multiply(kernel: Kernel, shares: &[Column], coefficients: &[Lanes], products: &mut [Lanes]) {
-    let mut inputs: [&[u8]; BATCH] = [&[]; BATCH];
+    let mut inputs: [&[u8]; INPUTS_MAX] = [&[]; INPUTS_MAX];
     let inputs = &mut inputs[..coefficients.len()];
     inputs.iter_mut().zip(coefficients).for_each(|(input, lanes)| *input = lanes.as_flattened());
     let mut outputs: [&mut [u8]; ROWS_MAX] = Default::default();

@@ -90,7 +90,7 @@ impl Axis {
     fn lay_linear(&self, values: impl Iterator<Item = f64>, from_zero: bool) -> Laid {
         let (low, high) = self.range.unwrap_or_else(|| {
             let (low, high) = extent(values).unwrap_or((0.0, 1.0));
-            // An axis that starts at zero deceives nobody; far from zero it would waste the room.
+            // From zero on, unless the values lie so far from it that most of the axis were empty.
             let low = if from_zero || (low > 0.0 && low < high / 2.0) { low.min(0.0) } else { low };
             if low < high { (low, high) } else { (low - 0.5, high + 0.5) }
         });

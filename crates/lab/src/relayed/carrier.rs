@@ -24,7 +24,7 @@ pub(super) struct Plain {
 
 impl Plain {
     pub(super) fn new(datagram_bytes_max: ByteCount, route: Route) -> Self {
-        // It asks nobody how much it may send.
+        // No rate control: as much as comes is sent.
         let budget = Event::Budget { media: Bitrate::from_bps(u64::MAX) };
         Self {
             datagram_bytes_max: datagram_bytes_max.get() as usize,

@@ -58,7 +58,7 @@ struct RelayDrops {
 }
 
 /// Datagrams read from one socket in one turn: the others must not starve.
-const BATCH: usize = 64;
+const READS_MAX: usize = 64;
 
 /// Receive and send buffers: a tenth of a second at 80 Mbit/s. The kernel may give less.
 const SOCKET_BUFFER_BYTES: usize = 1 << 20;
@@ -134,13 +134,13 @@ impl Relay {
         both.into_iter().flatten().min()
     }
 
-    /// Reads at most [`BATCH`] datagrams from each side into the models.
-    pub(super) fn read_batch(&mut self, buffer: &mut [u8], clock: &Clock) {
+    /// Reads at most [`READS_MAX`] datagrams from each side into the models.
+    pub(super) fn read_turn(&mut self, buffer: &mut [u8], clock: &Clock) {
         if self.up.readable {
-            self.up.read_batch(buffer, clock, |from| self.client = Some(from));
+            self.up.read_turn(buffer, clock, |from| self.client = Some(from));
         }
         if self.down.readable {
-            self.down.read_batch(buffer, clock, |_| ());
+            self.down.read_turn(buffer, clock, |_| ());
         }
     }
 
@@ -183,8 +183,8 @@ impl Half {
         Self { socket, readable: false, model, dropped: RelayDrops::default() }
     }
 
-    fn read_batch(&mut self, buffer: &mut [u8], clock: &Clock, mut saw: impl FnMut(SocketAddr)) {
-        for _ in 0..BATCH {
+    fn read_turn(&mut self, buffer: &mut [u8], clock: &Clock, mut saw: impl FnMut(SocketAddr)) {
+        for _ in 0..READS_MAX {
             match self.socket.recv_from(buffer) {
                 Ok((bytes, from)) => {
                     saw(from);

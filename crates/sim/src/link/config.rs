@@ -87,8 +87,8 @@ pub struct Config {
     /// carries as well; 0 to 1000.
     #[serde(default = "default_overhead_bytes")]
     pub overhead_bytes: u64,
-    /// The largest packet that passes, `overhead_bytes` included; a larger one is lost without a
-    /// word. 100 to 65,535; none: any.
+    /// The largest packet that passes, `overhead_bytes` included; a larger one is lost and
+    /// counted. 100 to 65,535; none: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu_bytes: Option<u64>,
 }

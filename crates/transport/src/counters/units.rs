@@ -44,7 +44,7 @@ pub struct Units {
     pub late: u64,
     /// Units given up to bound memory, or because a new session began.
     pub evicted: u64,
-    /// Units whose packets make no unit.
+    /// Units whose packets contradict each other or cannot be parsed.
     pub malformed: u64,
     /// Units that a newer one overtook, where the newest wins.
     pub superseded: u64,

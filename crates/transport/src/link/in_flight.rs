@@ -273,8 +273,8 @@ impl InFlight {
         self.open
     }
 
-    /// Returns how many media packets were pushed out before anything was known of them: lost, to
-    /// all effect.
+    /// Returns how many media packets were pushed out before anything was known of them; they
+    /// count as lost.
     pub(crate) fn media_forgotten(&self) -> u64 {
         self.forgotten
     }

@@ -10,7 +10,7 @@ pub(crate) struct Loss {
     /// Bytes sent up to a time, coarsened to [`LOG_STEP`].
     log: VecDeque<(Instant, u64)>,
     bytes_sent: u64,
-    /// Bytes of probes for the packet size: sent, but no matter of rates.
+    /// Bytes of probes for the packet size: sent, and left out of the rates.
     probe_bytes: u64,
     /// A tenth of a second apart, the last at the back.
     reports: VecDeque<Known>,

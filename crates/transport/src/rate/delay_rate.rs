@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
-use super::{Controller, Grant, View};
+use super::{Controller, Evidence, Grant};
 
 /// Our rate control: what arrives while a queue stands is the capacity, and a queue that grows is
 /// seen in the delay before anything is lost.
@@ -73,13 +73,13 @@ impl DelayRate {
     }
 
     /// Measures how long datagrams wait in the link's queue.
-    fn measure_queue(&mut self, view: &View) {
-        if let Some(transit) = view.transit {
-            self.least.observe(transit, view.now);
-            self.transits.push_back((view.now, transit));
+    fn measure_queue(&mut self, evidence: &Evidence) {
+        if let Some(transit) = evidence.transit {
+            self.least.observe(transit, evidence.now);
+            self.transits.push_back((evidence.now, transit));
         }
         while self.transits.len() > 1
-            && self.transits.front().is_some_and(|(at, _)| view.now.since(*at) > SPAN)
+            && self.transits.front().is_some_and(|(at, _)| evidence.now.since(*at) > SPAN)
         {
             self.transits.pop_front();
         }
@@ -110,13 +110,13 @@ impl Controller for DelayRate {
         self.grant()
     }
 
-    fn on_report(&mut self, view: &View) -> Grant {
-        self.measure_queue(view);
-        self.rtt_min = view.rtt_min.unwrap_or(RTT_GUESS);
-        let elapsed = self.reported_at.map_or(FEEDBACK, |at| view.now.since(at)).min(SPAN);
-        self.reported_at = Some(view.now);
-        let sent = self.left.measure(view.sent, view.now);
-        let received = self.arrived.measure(view.received, view.taken_at);
+    fn on_report(&mut self, evidence: &Evidence) -> Grant {
+        self.measure_queue(evidence);
+        self.rtt_min = evidence.rtt_min.unwrap_or(RTT_GUESS);
+        let elapsed = self.reported_at.map_or(FEEDBACK, |at| evidence.now.since(at)).min(SPAN);
+        self.reported_at = Some(evidence.now);
+        let sent = self.left.measure(evidence.sent, evidence.now);
+        let received = self.arrived.measure(evidence.received, evidence.taken_at);
         let Some((sent, received)) = sent.zip(received) else { return self.grant() };
         let step = elapsed.as_secs_f64();
         let towards = |tau: Duration| 1.0 - (-step / tau.as_secs_f64()).exp();
@@ -137,7 +137,7 @@ impl Controller for DelayRate {
         }
         self.former -= self.former * step / FORMER_LIFE.as_secs_f64();
         self.former = self.former.max(self.capacity);
-        self.rebase(received, view.now);
+        self.rebase(received, evidence.now);
         self.capacity = self.capacity.clamp(FLOOR, self.ceiling);
         self.grant()
     }

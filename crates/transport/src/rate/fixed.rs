@@ -1,6 +1,6 @@
 use tautline_units::{Bitrate, Instant};
 
-use super::{Controller, Grant, View};
+use super::{Controller, Evidence, Grant};
 
 /// A controller that grants the configured rate, whatever the reports say.
 #[derive(Debug, Clone)]
@@ -20,7 +20,7 @@ impl Controller for Fixed {
         Grant { rate: self.rate, sustained: self.rate, window: None, probing: false }
     }
 
-    fn on_report(&mut self, _view: &View) -> Grant {
+    fn on_report(&mut self, _evidence: &Evidence) -> Grant {
         self.initial()
     }
 
@@ -43,7 +43,7 @@ mod tests {
     fn nothing_moves_a_fixed_rate() {
         let rate = Bitrate::from_mbps(3);
         let mut fixed = Fixed::new(rate);
-        let view = View {
+        let evidence = Evidence {
             sample: None,
             taken_at: Instant::ZERO,
             received: ByteCount::ZERO,
@@ -56,7 +56,7 @@ mod tests {
             may_probe: true,
             now: Instant::ZERO,
         };
-        assert_eq!(fixed.on_report(&view).rate, rate);
+        assert_eq!(fixed.on_report(&evidence).rate, rate);
         assert_eq!(fixed.on_silent(Instant::ZERO).sustained, rate);
     }
 }

@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use tautline_units::{Bitrate, Duration, Instant};
 
-use super::{Controller, Grant, Sample, View};
+use super::{Controller, Evidence, Grant, Sample};
 
 /// The two-state rate control of [LTE] III.B with the numbers of its published code [LLMLNCL].
 ///
@@ -18,7 +18,7 @@ use super::{Controller, Grant, Sample, View};
 ///   the raised rate would show nothing;
 /// - a link that sends less than the floor never falls: too few datagrams to judge by; one that
 ///   sends less than 0.7 of its grant falls only while a queue stands in it, or a camera that looks
-///   at a still scene would lose its rate to every hiccup;
+///   at a still scene would lose its rate to every short stall;
 /// - while probing, padding fills the grant, so that the experiment does not wait for the encoder;
 /// - a stall of the link (a handover) is no sign of its capacity: the samples begin anew;
 /// - a link far below its rate of the last 20 s probes after 500 ms and, once a probation has shown
@@ -120,15 +120,15 @@ impl TwoState {
         tracing::debug!(kbps = self.base as u64 / 1_000, "rate");
     }
 
-    fn measure(&mut self, view: &View) {
+    fn measure(&mut self, evidence: &Evidence) {
         let (rx, tx) = (&self.received, &self.sent);
         let full = rx.len() == SAMPLES;
         let carried = mean(tx, 0, 3);
         if full && mean(rx, 0, SAMPLES - 1) == 0.0 && mean(tx, 0, SAMPLES - 1) > 0.0 {
-            self.change(self.floor, view.now);
+            self.change(self.floor, evidence.now);
             return;
         }
-        let waited = view.now.since(self.changed_at.unwrap_or(Instant::ZERO));
+        let waited = evidence.now.since(self.changed_at.unwrap_or(Instant::ZERO));
         if self.changed_at.is_some() && waited < CHANGE_PAUSE {
             return;
         }
@@ -137,15 +137,15 @@ impl TwoState {
         }
         let arrived = mean(rx, 0, 3);
         let less = rx[0] < 0.95 * tx[0] && 1.05 * arrived < carried;
-        let waiting = view.queueing.is_some_and(|queue| queue > QUEUE_MOST);
+        let waiting = evidence.queueing.is_some_and(|queue| queue > QUEUE_MOST);
         let far = waiting && arrived < QUEUED_SHARE * self.base;
-        // Of a link that is not filled, a shortfall without a queue tells a hiccup, not a capacity.
+        // Of a link that is not filled, a shortfall without a queue shows a stall, not a capacity.
         let filled = carried >= PROBE_SHARE * self.base;
-        let queued = view.queueing.is_some_and(|queue| queue > QUEUE_SIGN);
+        let queued = evidence.queueing.is_some_and(|queue| queue > QUEUE_SIGN);
         let less = less && (filled || queued);
         if (less || far) && carried >= self.floor {
             self.rising = Rising::Untried;
-            self.change(0.9 * arrived.min(self.base), view.now);
+            self.change(0.9 * arrived.min(self.base), evidence.now);
             return;
         }
         let busy = filled && !waiting;
@@ -156,17 +156,17 @@ impl TwoState {
             Rising::Shown if fallen => (CHANGE_PAUSE, RAISE_FALLEN),
             Rising::Untried | Rising::Shown | Rising::Denied => (PROBE_PAUSE, RAISE),
         };
-        if full && waited >= pause && busy && room && view.may_probe {
+        if full && waited >= pause && busy && room && evidence.may_probe {
             self.raise = raise;
             self.state = State::Probation { left: 8, raised: false, lowered: false };
         }
     }
 
-    fn probation(&mut self, left: u32, mut raised: bool, mut lowered: bool, view: &View) {
+    fn probation(&mut self, left: u32, mut raised: bool, mut lowered: bool, evidence: &Evidence) {
         let rx = &self.received;
         if rx[0] < ABORT_SHARE * self.floor {
             self.state = State::Measure;
-            self.changed_at = Some(view.now);
+            self.changed_at = Some(evidence.now);
             return;
         }
         if left == TURN {
@@ -184,7 +184,7 @@ impl TwoState {
         let reached = mean(rx, 4, 6);
         let shown = raised && lowered;
         self.rising = if shown { Rising::Shown } else { Rising::Denied };
-        self.change(if shown { reached.max(self.base) } else { self.base }, view.now);
+        self.change(if shown { reached.max(self.base) } else { self.base }, evidence.now);
     }
 }
 
@@ -194,13 +194,13 @@ impl Controller for TwoState {
         Grant { rate, sustained: rate, window: None, probing: false }
     }
 
-    fn on_report(&mut self, view: &View) -> Grant {
-        let Some(sample) = view.sample else { return self.grant() };
+    fn on_report(&mut self, evidence: &Evidence) -> Grant {
+        let Some(sample) = evidence.sample else { return self.grant() };
         self.push(sample);
         match self.state {
-            State::Measure => self.measure(view),
+            State::Measure => self.measure(evidence),
             State::Probation { left, raised, lowered } => {
-                self.probation(left, raised, lowered, view);
+                self.probation(left, raised, lowered, evidence);
             }
         }
         self.grant()

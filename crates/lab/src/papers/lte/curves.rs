@@ -1,6 +1,6 @@
 //! Quality at rate of every mode, and whether refresh is the best of what the paper compared.
 
-use super::loss_recovery::{COLUMNS, INTER, INTRA, MODES, SWEEP, modes};
+use super::loss_recovery::{BAND, COLUMNS, INTER, INTRA, MODES, modes};
 use crate::experiment::{Cell, Row, Table};
 use crate::plot::{Axis, Plot, Series};
 
@@ -97,8 +97,8 @@ impl<'a> Curves<'a> {
     /// [table of claims](claims).
     pub(super) fn list_claims(&self, table: &mut Table) {
         for quality in PAPERS_BEST {
-            let [sweep, columns, intra, inter] =
-                [SWEEP, COLUMNS, INTRA, INTER].map(|name| match self.reach(name, quality) {
+            let [band, columns, intra, inter] =
+                [BAND, COLUMNS, INTRA, INTER].map(|name| match self.reach(name, quality) {
                     Reach::At(rate) => Cell::Number(rate),
                     Reach::Never => "never".into(),
                     Reach::Below => "below what was measured".into(),
@@ -108,7 +108,7 @@ impl<'a> Curves<'a> {
                 self.average.name().into(),
                 quality.into(),
                 self.judge(quality).into(),
-                sweep,
+                band,
                 columns,
                 intra,
                 inter,
@@ -131,7 +131,7 @@ impl<'a> Curves<'a> {
             });
             rates.min_by(f64::total_cmp)
         };
-        match (least([SWEEP, COLUMNS]), least([INTRA, INTER])) {
+        match (least([BAND, COLUMNS]), least([INTRA, INTER])) {
             (Some(0.0), Some(0.0)) => "is not measured",
             (Some(refresh), Some(other)) if refresh < other => "holds",
             (Some(_), None) => "holds",
@@ -148,7 +148,7 @@ impl<'a> Curves<'a> {
         }
     }
 
-    /// Returns the quality at the highest rate at which the better of sweep and columns is above intra; none if
+    /// Returns the quality at the highest rate at which the better of band and columns is above intra; none if
     /// it never is.
     fn crossing(&self) -> Option<f64> {
         let intra = &self.modes[index(INTRA)];
@@ -156,7 +156,7 @@ impl<'a> Curves<'a> {
         let rates = (0..=CROSSING_STEPS)
             .map(|step| most * (least / most).powf(f64::from(step) / f64::from(CROSSING_STEPS)));
         let mut ahead = rates.filter_map(|rate| {
-            let refresh = [SWEEP, COLUMNS].map(|name| value_at(&self.modes[index(name)], rate));
+            let refresh = [BAND, COLUMNS].map(|name| value_at(&self.modes[index(name)], rate));
             let best = refresh.into_iter().flatten().max_by(f64::total_cmp)?;
             (best > value_at(intra, rate)?).then_some(best)
         });
@@ -202,7 +202,7 @@ pub(super) fn claims(loss: &str) -> Table {
         "average_by",
         "psnr_db",
         "claim",
-        "refresh: sweep",
+        "refresh: band",
         "refresh: columns",
         "intra",
         "inter",

@@ -20,7 +20,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     let tables = vec![table(), curves::claims("one slice of 16 lost"), rates(), best()];
     let mut findings = Findings { tables, ..Findings::default() };
     let plan = Plan {
-        // What comes before the sixteen lets a sweep settle.
+        // What comes before the sixteen lets a band settle.
         pictures: WARM_UP + SLICES,
         quantizers: run.choose(&[24, 32, 40], &[20, 24, 28, 32, 36, 40, 44]),
     };

@@ -205,7 +205,7 @@ pub(super) fn modes() -> [Mode; MODES] {
         backend: Backend::Avc(way),
         answer,
     };
-    let (sweep, columns) = (
+    let (band, columns) = (
         LossRecovery::IntraRefresh { period: PERIOD },
         LossRecovery::IntraColumns { spacing: PERIOD },
     );
@@ -218,14 +218,14 @@ pub(super) fn modes() -> [Mode; MODES] {
         own(INTRA, LossRecovery::Idr, Answer::IntraOnly),
         own(INTER, LossRecovery::Idr, Answer::None),
         own("idr on loss", LossRecovery::Idr, Answer::Refresh(Refresh::Idr)),
-        own(SWEEP, sweep, Answer::None),
+        own(BAND, band, Answer::None),
         own(COLUMNS, columns, Answer::None),
         own("refresh: on loss", on_loss, Answer::Refresh(Refresh::Recover)),
         own("acknowledged", acknowledged, Answer::Acknowledged),
         own("reference selection on loss", selection, Answer::Acknowledged),
         #[cfg(feature = "x264")]
         Mode {
-            name: "refresh: x264 sweep",
+            name: "refresh: x264 band",
             backend: Backend::X264(tautline_video::x264::Settings {
                 refresh_period: PERIOD,
                 ..Default::default()
@@ -258,7 +258,7 @@ pub(super) fn psnr(error: f64, samples: f64) -> f64 {
 
 pub(super) const INTRA: &str = "intra";
 pub(super) const INTER: &str = "inter";
-pub(super) const SWEEP: &str = "refresh: sweep";
+pub(super) const BAND: &str = "refresh: band";
 pub(super) const COLUMNS: &str = "refresh: columns";
 /// How many there are.
 pub(super) const MODES: usize = if cfg!(feature = "x264") { 9 } else { 8 };

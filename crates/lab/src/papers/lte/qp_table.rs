@@ -199,7 +199,7 @@ impl Sizes {
     }
 }
 
-/// Pictures from one I to the next: as many as a sweep of the paper takes.
+/// Pictures from one I to the next: as many as an intra refresh of the paper takes.
 const PERIOD: usize = 16;
 const RATE: u32 = 60;
 const FINEST: u8 = 16;

@@ -5,7 +5,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::curves::{self, Average, Curves, QUALITY_DB};
-use super::loss_recovery::{self, INTER, Mode, SWEEP, Strips, psnr};
+use super::loss_recovery::{self, BAND, INTER, Mode, Strips, psnr};
 use super::trials::{self, Plan};
 use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
 
@@ -80,8 +80,8 @@ fn list(footage: &Strips, trials: &[Trial], findings: &mut Findings) {
         lossy.list(lossy.rates(QUALITY_DB), &mut findings.tables[4]);
         findings.rows.push(lossy.claim());
         // Whatever the footage: what never recovers is the worst.
-        let gain = curves::of(shown, SWEEP) - curves::of(shown, INTER);
-        let row = Row::new(lossy.named("sweep over inter at 36 dB's rate"), "dB", gain);
+        let gain = curves::of(shown, BAND) - curves::of(shown, INTER);
+        let row = Row::new(lossy.named("band over inter at 36 dB's rate"), "dB", gain);
         findings.rows.push(row.reference(0.5).at_least(1.0));
         findings.plots.push(lossy.plot("One slice in 20 lost"));
     }
@@ -180,5 +180,5 @@ fn note() -> String {
 
 /// One slice in twenty.
 const LOSS: f64 = 0.05;
-/// Until a sweep has settled, and the first answers have come.
+/// Until a band has settled, and the first answers have come.
 const WARM_UP: usize = 20;

@@ -17,7 +17,7 @@ pub(super) struct Plan {
 
 /// A note on what is judged and drawn by [`Curves`](super::curves::Curves).
 pub(super) const CLAIM: &str = "The paper's claim is of what it compared: intra alone, inter alone, \
-     and refresh without a word from the receiver (here the cheaper of sweep and columns). Dashed are \
+     and refresh without a word from the receiver (here the cheaper of band and columns). Dashed are \
      the modes that hear of losses.";
 
 /// Makes a `trial` of every mode at every quantizer, on all cores; `take` gets those of a footage in

@@ -187,7 +187,7 @@ const EVOLVING: [&str; 11] = [
     "protobuf (Java)",
 ];
 const SIZES: [usize; 7] = [0, 1, 10, 100, 1000, 10_000, 100_000];
-/// More would be a thicket.
+/// More lines could not be told apart.
 const DRAWN: [&str; 8] = [
     "Tautline",
     "FlatBuffers, structs",

@@ -30,7 +30,7 @@ impl Line {
             let waiting = self.queue + sent * 0.1;
             let received = waiting.min(capacity * 0.1);
             self.queue = waiting - received;
-            self.grant = self.control.on_report(&View {
+            self.grant = self.control.on_report(&Evidence {
                 sample: Some(Sample {
                     sent: Bitrate::from_bps(sent as u64),
                     received: Bitrate::from_bps((received * 10.0) as u64),
@@ -95,7 +95,7 @@ fn after_a_dip(queueing: Duration) -> f64 {
     let mut grant = control.initial();
     for report in 1..=12_u64 {
         let received = if report > 10 { 1_000 } else { 2_000 };
-        grant = control.on_report(&View {
+        grant = control.on_report(&Evidence {
             sample: Some(Sample {
                 sent: Bitrate::from_kbps(2_000),
                 received: Bitrate::from_kbps(received),

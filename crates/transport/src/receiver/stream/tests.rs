@@ -238,7 +238,7 @@ fn inventions_are_counted_and_change_nothing() {
     wide[4..6].copy_from_slice(&[0xff, 0xff]);
     bench.handle(&wide);
     assert_eq!(bench.counters.discarded(Discard::PacketOutOfRange), 2);
-    // A sum over one packet that nobody sent makes that packet what it likes.
+    // A forged sum over one packet decides what that packet holds.
     let mut bytes = Vec::new();
     Repair { first_low: 1, count: 1, seed: 3, sum: &[0xee; 40] }.write(&mut bytes);
     bench.handle(&bytes);

@@ -11,7 +11,7 @@ use crate::plot::{Axis, Plot, Series};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "lte-fig-9",
-    title: "Intra macroblocks that sweep over P slices",
+    title: "Intra macroblocks of P slices, picture by picture",
     source: "[LTE] Fig. 9",
     run,
 };
@@ -128,7 +128,7 @@ fn another(width: usize, height: usize, backend: Backend) -> Result<Vec<u8>> {
 
 const MODES: &[(&str, LossRecovery)] = &[
     ("columns", LossRecovery::IntraColumns { spacing: 16 }),
-    ("sweep", LossRecovery::IntraRefresh { period: 16 }),
+    ("band", LossRecovery::IntraRefresh { period: 16 }),
 ];
 const PICTURES: usize = 16;
 const MIDDLE_STRIP: usize = 2;
