@@ -11,8 +11,8 @@ pub(crate) fn keys(papers: &str) -> BTreeSet<String> {
     first_cells.flat_map(cited).collect()
 }
 
-/// Names docs that begin with "Is", docs of functions that do not begin with a verb, and keys of
-/// sources that docs/papers.md does not have.
+/// Names docs that begin with "Is", docs of functions that do not begin with a verb, docs of types
+/// that do not begin with a noun phrase, and keys of sources that docs/papers.md does not have.
 pub(crate) fn faults(source: &Source, keys: &BTreeSet<String>) -> Vec<String> {
     let comments = match source.language {
         Language::Rust => source.comments(),
@@ -26,8 +26,13 @@ pub(crate) fn faults(source: &Source, keys: &BTreeSet<String>) -> Vec<String> {
     let mut was_doc = false;
     for (index, comment) in comments.iter().enumerate() {
         let doc = doc(comment);
-        let needs_verb = || is_outer(comment) && code.get(index..).is_some_and(is_function);
-        let is_wrong = |doc| begins_with_is(doc) || (needs_verb() && !begins_with_verb(doc));
+        let item = || code.get(index..).filter(|_| is_outer(comment)).and_then(keyword);
+        let is_wrong = |doc| match item() {
+            _ if begins_with(doc, &["Is"]) => true,
+            Some("fn") => !begins_with_verb(doc),
+            Some("struct" | "enum" | "trait") => begins_with(doc, &NO_NOUNS),
+            Some(_) | None => false,
+        };
         if !was_doc && doc.is_some_and(is_wrong) {
             let rule = "docs begin with a noun phrase (a type, a field) or a verb (a function)";
             faults.push(fault(source, index + 1, rule));
@@ -56,9 +61,13 @@ fn is_outer(line: &str) -> bool {
     line.trim_start().starts_with("///")
 }
 
-fn begins_with_is(doc: &str) -> bool {
-    doc.split_whitespace().next() == Some("Is")
+/// Returns whether the first word of docs is one of `words`.
+fn begins_with(doc: &str, words: &[&str]) -> bool {
+    doc.split_whitespace().next().is_some_and(|first| words.contains(&first))
 }
+
+/// Words with which no noun phrase begins.
+const NO_NOUNS: [&str; 5] = ["How", "When", "Where", "Whether", "Why"];
 
 /// Returns whether docs begin as a function's do: "Returns ..", or with a section such as "# Safety".
 fn begins_with_verb(doc: &str) -> bool {
@@ -71,22 +80,20 @@ fn begins_with_verb(doc: &str) -> bool {
 const NO_VERBS: [&str; 9] =
     ["Always", "Bytes", "Its", "Packets", "Pixels", "Rows", "Slices", "This", "Units"];
 
-/// Returns whether the first code in `lines` is a function; a test's name says what it shows.
-fn is_function(lines: &[String]) -> bool {
+/// Returns the word that tells what the first code in `lines` declares, `fn` for instance; none of
+/// a test, whose name says what it shows.
+fn keyword(lines: &[String]) -> Option<&str> {
     let mut lines = lines.iter().map(|line| line.trim()).filter(|line| !line.is_empty());
-    let is_attribute = |line: &&str| line.starts_with("#[");
-    let attributes = lines.clone().take_while(is_attribute);
-    if attributes.clone().any(|line| line.contains("test")) {
-        return false;
-    }
-    lines.nth(attributes.count()).is_some_and(|item| {
-        let mut words = item.split_whitespace();
-        words.find(|word| !BEFORE_FN.contains(word)) == Some("fn")
-    })
+    let item = lines.find_map(|line| match line.strip_prefix("#[") {
+        Some(attribute) if attribute.contains("test") => Some(""),
+        Some(_) => None,
+        None => Some(line),
+    });
+    item?.split_whitespace().find(|word| !BEFORE.contains(word))
 }
 
-/// What may stand before `fn`.
-const BEFORE_FN: [&str; 6] = ["pub", "pub(crate)", "pub(super)", "const", "async", "unsafe"];
+/// What may stand before that word.
+const BEFORE: [&str; 6] = ["pub", "pub(crate)", "pub(super)", "const", "async", "unsafe"];
 
 /// Returns what a line of TypeScript says beside code.
 fn comment_of(line: &str) -> &str {
@@ -137,6 +144,14 @@ mod tests {
         let right = "/// Returns it,\n/// whole.\nfn a() {}\n/// # Safety\nunsafe fn b() {}\n\
                      /// The reason.\n#[test]\nfn c() {}\n/// A block.\nstruct D;\n";
         assert!(faults_of("crates/fec/src/block.rs", right).is_empty());
+    }
+
+    #[test]
+    fn docs_of_types_do_not_begin_with_why_or_how() {
+        let text = "/// Why not.\n#[derive(Debug)]\npub enum Error {}\n/// A reason why.\nenum E {}\n\
+                    struct S {\n    /// Whether it is.\n    is: bool,\n}\n";
+        let found = faults_of("crates/fec/src/error.rs", text);
+        assert_eq!(found.len(), 1, "{found:?}");
     }
 
     #[test]

@@ -164,7 +164,7 @@ impl Repair {
     }
 }
 
-/// Where a decoder stands.
+/// The state of a decoder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Report {
     /// Every source packet below it is known or [given up](Decoder::forget_before): the sender may

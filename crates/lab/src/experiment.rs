@@ -26,7 +26,7 @@ pub struct Experiment {
     pub run: fn(&Run<'_>) -> Result<Outcome>,
 }
 
-/// How an experiment is to be run, and who hears how far it is.
+/// The way an experiment is to be run, and who hears how far it is.
 #[derive(Clone, Copy)]
 pub struct Run<'a> {
     /// Seconds instead of minutes, with tolerances to match.
@@ -36,7 +36,7 @@ pub struct Run<'a> {
     progress: &'a dyn Fn(Progress<'_>),
 }
 
-/// How far a run has come.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress<'a> {
     /// Parts done, at most `total`.

@@ -51,7 +51,7 @@ pub struct Record {
     pub plots: Vec<Picture>,
 }
 
-/// Where a record's figures come from.
+/// The origin of a record's figures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Origin {

@@ -43,7 +43,7 @@ pub(crate) struct Setup {
     pub(crate) seed: u64,
 }
 
-/// How an end sends.
+/// The way an end sends.
 #[derive(Clone, Debug)]
 pub(crate) enum Carriage {
     /// By a session.

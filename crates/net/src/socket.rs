@@ -9,7 +9,7 @@ use rustix::net::sockopt::{self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
 use serde::Deserialize;
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// Where a UDP socket sits: a local address, or a network interface by name.
+/// The local end of a UDP socket: an address, or a network interface by name.
 ///
 /// Text form: `192.0.2.7:0`, `[2001:db8::7]:7000`, or an interface such as `wwan0` (any free port on it).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]

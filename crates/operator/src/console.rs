@@ -30,7 +30,7 @@ pub enum Request {
     Link(LinkAction),
 }
 
-/// Where slices, telemetry and status go, and whoever looks at them at present.
+/// The place where slices, telemetry and status go, and the viewer that they go to.
 ///
 /// One browser drives at a time: a newer one takes over, and the older one is told so.
 pub struct Hub {

@@ -32,7 +32,7 @@ pub struct Shown {
     pub is_clean: bool,
 }
 
-/// Puts each strip's slices in order, and skip slices in the place of lost ones.
+/// A buffer that puts each strip's slices in order, and skip slices in the place of lost ones.
 ///
 /// A slice is shown at once if none is missing before it. If one is, it waits for `reorder_timeout`, in
 /// case the missing one is only late; then as many skip slices as are missing go before it. So each

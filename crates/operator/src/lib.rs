@@ -122,5 +122,5 @@ fn beside(
 }
 
 const REQUESTS_MAX: usize = 64;
-/// As often as commands go: a corrupt strip waits no longer.
+/// As often as commands go: a corrupt strip waits for at most this long.
 const FEEDBACK_INTERVAL: Duration = Duration::from_millis(20);

@@ -67,7 +67,7 @@ pub struct Measured {
     pub down_bytes_used: u64,
 }
 
-/// How a step ended.
+/// The end of a step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -232,7 +232,7 @@ impl Step {
     }
 }
 
-/// Gives the configured sizes back when dropped.
+/// A guard that gives the configured sizes back when dropped.
 struct Restore<'a>(&'a Probe);
 
 impl Drop for Restore<'_> {

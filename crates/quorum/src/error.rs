@@ -1,6 +1,6 @@
 use thiserror::Error;
 
-/// Why a member cannot start.
+/// A reason why a member cannot start.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -12,7 +12,7 @@ use tautline_units::Instant;
 use crate::step::{from_wire, round, round_of, to_wire};
 use crate::{Error, Kept};
 
-/// How a member takes part.
+/// Parameters of a member.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// Its number, from 1 on.

@@ -1,4 +1,4 @@
-/// Why a run could not begin.
+/// A reason why a run could not begin.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

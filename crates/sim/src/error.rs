@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 
-/// Why a link could not be made; what each says is whole, with its cause.
+/// A reason why a link could not be made; each says all, with its cause.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

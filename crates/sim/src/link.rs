@@ -78,7 +78,7 @@ impl Pair {
     }
 }
 
-/// Where a link's randomness comes from.
+/// The seeds of a link's random numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seeds {
     /// Handovers and outages: equal for links that share a radio.
@@ -96,7 +96,7 @@ impl Seeds {
     }
 }
 
-/// Why a packet did not get through.
+/// A reason why a packet did not get through.
 #[derive(
     Clone,
     Copy,

@@ -47,7 +47,7 @@ struct Sample {
     rtt: u64,
 }
 
-/// Where in a file the round trips are.
+/// The columns of a file in which the round trips are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Columns<'a> {
     /// The operator, in a file of several.

@@ -57,7 +57,7 @@ use log::{Passage, digest_of};
 use crate::Error;
 use crate::link::{Counters, Link, Pair, Seeds};
 
-/// Where a datagram goes or comes from, as a node sees it.
+/// The route of a datagram, as a node sees it: where it goes or comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Route {
     /// The node's own socket.

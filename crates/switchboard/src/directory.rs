@@ -90,7 +90,7 @@ struct Operator {
     presence: Option<Presence>,
 }
 
-/// Where a registered vehicle or operator can be reached.
+/// The addresses at which a registered vehicle or operator can be reached.
 #[derive(Debug)]
 struct Presence {
     id: ConnectionId,

@@ -37,7 +37,7 @@ struct Parts {
     bonnet: bonnet::Bonnet,
 }
 
-/// Where the camera is: the ground is flat, so that a turn of the car shifts the horizon only.
+/// The place of the camera: the ground is flat, so that a turn of the car shifts the horizon only.
 struct Pose {
     x: f32,
     y: f32,

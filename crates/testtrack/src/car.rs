@@ -5,7 +5,7 @@ use tautline_guard::{Controls, Gear};
 use crate::course::Course;
 use crate::trig;
 
-/// Where the car is and what it does. The reference point is the middle of the rear axle.
+/// The car's place and motion. The reference point is the middle of the rear axle.
 ///
 /// Axes as in ROS REP-103: x east, y north, headings counter-clockwise from x.
 #[derive(Clone, Copy, PartialEq, Debug)]

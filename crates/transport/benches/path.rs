@@ -18,7 +18,7 @@ fn main() {
     divan::main();
 }
 
-/// How many links carry how much.
+/// The number of links, and the rate that they carry.
 #[derive(Clone, Copy)]
 struct Case {
     links: u8,

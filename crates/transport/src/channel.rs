@@ -149,7 +149,7 @@ impl Descriptor {
     }
 }
 
-/// Why a channel cannot be opened.
+/// A reason why a channel cannot be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {

@@ -8,7 +8,7 @@ use crate::sender::protect;
 use crate::setting::{bytes, check, millis, within};
 use crate::wire::Versions;
 
-/// How a session behaves; every field has a default, units stand in the TOML names.
+/// Parameters of a session; every field has a default, units stand in the TOML names.
 ///
 /// ```toml
 /// datagram_bytes_max = 1200   # UDP payload, 150 to 1500

@@ -1,6 +1,6 @@
 use tautline_units::{ByteCount, Duration};
 
-/// Why a session cannot begin.
+/// A reason why a session cannot begin.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -25,7 +25,7 @@ pub struct ConfigError {
     pub wrong: String,
 }
 
-/// Why a unit was not accepted; it has no number and nothing of it is sent.
+/// A reason why a unit was not accepted; it has no number and nothing of it is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError {

@@ -88,7 +88,7 @@ pub enum Event {
     },
 }
 
-/// Why a unit was lost.
+/// A reason why a unit was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum LossReason {
@@ -104,7 +104,7 @@ pub enum LossReason {
     Malformed,
 }
 
-/// Why the session wants to be called.
+/// A reason why the session wants to be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Timer {
     /// A handshake message is due again.

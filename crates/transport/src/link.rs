@@ -620,7 +620,7 @@ const LOSS_DOUBTED: f64 = 0.05;
 const PONGS_MISSED: u32 = 3;
 const JITTERS: u32 = 4;
 const SUSPECT_AFTER_LEAST: Duration = Duration::from_millis(60);
-/// Reports come in time or not at all, but for this.
+/// How much later than due a report may come without jitter.
 const NEWS_PAUSE: Duration = Duration::from_millis(10);
 /// A link whose queue was shorter than this when its pongs stopped did not stop for its queue.
 const STALL_QUEUE_MOST: Duration = Duration::from_millis(60);

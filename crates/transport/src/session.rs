@@ -655,7 +655,7 @@ impl Active {
         }
     }
 
-    /// Does what time demands: first what units and packets wait for in vain, then links that
+    /// Does what is due: first what units and packets wait for in vain, then links that
     /// should have been heard of, then what must be sent again for either.
     fn handle_timeout(&mut self, timers: &Timers, shared: &mut Shared, now: Instant) {
         let Self { links, receiver, sender, settled, .. } = self;

@@ -30,7 +30,7 @@ pub struct Turn {
     pictures_per_second: f64,
 }
 
-/// When a slice was where, between its capture and the end of its encoding.
+/// The times of a slice between its capture and the end of its encoding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Timing {
     /// The last of its rows had been read.

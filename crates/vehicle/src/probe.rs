@@ -7,7 +7,7 @@ use std::time::Duration;
 use tautline_message::{ProbeAnswer, ProbeQuestion};
 use tautline_units::{ByteCount, Instant};
 
-/// Follows the questions of an operator's probe, as long as they come and commands are fresh.
+/// A follower of the questions of an operator's probe, as long as they come and commands are fresh.
 ///
 /// The size asked for holds until its time is over, whatever else happens: an operator that is gone
 /// leaves no odd size behind. If commands age or telemetry is refused meanwhile, the configured size

@@ -13,7 +13,7 @@ use tautline_video::{Encoder, Error, Picture, Refresh, SliceKind};
 const WIDTH: usize = 640;
 const HEIGHT: usize = 112;
 
-/// Encodes one picture after another.
+/// A source that encodes one picture after another.
 struct Source {
     scene: Scene,
     encoder: StripEncoder,

@@ -131,7 +131,7 @@ pub(super) unsafe fn solve<V: Vector>(
     }
 }
 
-/// Where a multiplication reads: `VECTORS` neighbouring vectors of each input.
+/// The input of a multiplication: `VECTORS` neighbouring vectors of each packet.
 trait Inputs<V: Vector, const VECTORS: usize>: Copy {
     /// # Safety
     /// `index` is less than the number of inputs.

@@ -48,7 +48,7 @@ pub(super) unsafe fn transform<V: Vector>(
     }
 }
 
-/// Where the packets are.
+/// The places of the packets.
 struct Table {
     /// Each source packet, or null where it counts as zeros.
     sources: [*const u8; POINTS],

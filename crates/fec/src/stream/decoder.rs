@@ -39,7 +39,7 @@ pub struct Decoder {
     work: Work,
 }
 
-/// Why a packet was not taken. Each is counted in [`Discards`].
+/// A reason why a packet was not taken. Each is counted in [`Discards`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Discard {

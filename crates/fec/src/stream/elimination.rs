@@ -54,7 +54,7 @@ pub(super) struct Held {
     pub(super) slot: u16,
 }
 
-/// Where an unknown packet stands in the equations.
+/// The place of an unknown packet in the equations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Nowhere,

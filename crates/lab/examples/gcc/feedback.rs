@@ -11,7 +11,7 @@ pub(crate) struct Feedback {
     ticks: Vec<u16>,
 }
 
-/// Collects arrivals for the next report.
+/// A collector of arrivals for the next report.
 #[derive(Default)]
 pub(crate) struct Collector {
     first: u32,

@@ -15,7 +15,7 @@ use tautline_units::{ByteCount, Instant};
 
 use crate::feedback::Feedback;
 
-/// Sends as WebRTC does.
+/// A sender that sends as WebRTC does.
 pub(crate) struct Sender {
     controller: GoogCcNetworkController,
     /// The encoder's rate, bit/s.

@@ -47,7 +47,7 @@ pub struct Measurement {
     pub date: String,
 }
 
-/// Why nothing was measured.
+/// The reason why nothing was measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skipped {
     /// What is missing.

@@ -33,7 +33,7 @@ pub struct Row {
     pub note: String,
 }
 
-/// How far a measured value may be from the expected one.
+/// The distance that a measured value may have from the expected one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tolerance {

@@ -12,7 +12,7 @@ use tautline_vehicle::camera::clip::ClipSensor;
 use tautline_video::openh264::StripDecoder;
 use tautline_video::{Decoder, Layout, Picture, Sensor, quality, stamp};
 
-/// How a clip came through.
+/// Figures of how a clip came through.
 #[derive(Clone, Debug)]
 pub struct Figures {
     /// Pictures from the first to the last that was shown whole: before, the session was still

@@ -333,7 +333,7 @@ fn clip_segment(
     (enter <= leave).then_some((start, end))
 }
 
-/// How one series looks.
+/// The look of one series.
 #[derive(Clone, Copy)]
 struct Look {
     colour: RGBColor,

@@ -5,7 +5,7 @@ use tautline_units::Instant;
 
 use super::{OPERATOR, VEHICLE, address, digest};
 
-/// Passes on what comes from one end to the other, without a look inside.
+/// A node that passes on what comes from one end to the other, without a look inside.
 ///
 /// Holds nothing: what is handed in leaves before anything else is.
 #[derive(Default)]

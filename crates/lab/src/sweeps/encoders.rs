@@ -27,7 +27,7 @@ pub enum Scene {
     Clip(PathBuf),
 }
 
-/// How scenes are coded.
+/// The terms under which scenes are coded.
 #[derive(Clone, Debug)]
 pub struct Terms {
     /// Pictures of each scene; at least two.

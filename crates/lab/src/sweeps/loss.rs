@@ -24,7 +24,7 @@ use tautline_video::{
 use crate::pictures::coding::{quantile, sorted};
 use crate::pictures::footage::{Footage, Size};
 
-/// How many pictures, and how many of them are lost.
+/// The number of pictures, and the share of them that is lost.
 #[derive(Clone, Copy, Debug)]
 pub struct Faults {
     /// Pictures of the strip.
@@ -37,7 +37,7 @@ pub struct Faults {
     pub seed: u64,
 }
 
-/// How one way of coding came through.
+/// The outcome of one way of coding.
 #[derive(Clone, Debug)]
 pub struct Passed {
     /// The encoder and its loss recovery.

@@ -16,7 +16,7 @@ pub use recommendation::Recommendation;
 use crate::experiment::Table;
 use crate::plot::{Axis, Plot, Series};
 
-/// Counts messages by their delay, against the paper's limits.
+/// Counts of messages by their delay, against the paper's limits.
 ///
 /// A message may be within several limits, and one that never came is within none: the shares are
 /// those of all messages sent. (The paper's are shares of the messages received.)

@@ -314,7 +314,7 @@ async fn discard(inputs: &mut mpsc::Receiver<Input>) -> Ended {
     Ended
 }
 
-/// How long to wait before the next attempt.
+/// The time to wait before the next attempt.
 #[derive(Debug, Default)]
 struct Backoff {
     failures: u32,

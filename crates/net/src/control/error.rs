@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tautline_transport::crypto::PublicKey;
 
-/// Why a control connection is not, or no longer, there.
+/// A reason why there is no control connection.
 ///
 /// Each displays as one clear line, the cause included: none has a `source` that would say it
 /// again.

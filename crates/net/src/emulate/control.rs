@@ -81,7 +81,7 @@ pub struct Client {
     stream: Option<BufReader<TcpStream>>,
 }
 
-/// Why the emulator could not be asked.
+/// A reason why the emulator could not be asked.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// How late datagrams left the emulator, counted in logarithmic steps.
+/// A histogram of how late datagrams left the emulator, in logarithmic steps.
 ///
 /// Constant memory and time; a quantile is exact to an eighth of itself.
 #[derive(Clone, Debug)]

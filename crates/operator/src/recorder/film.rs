@@ -9,7 +9,8 @@ use tautline_video::{Layout, SliceKind};
 
 use super::Entry;
 
-/// Joins the strips' slices to standard pictures in one file, if the strips say that they can be.
+/// A writer that joins the strips' slices to standard pictures in one file, if the strips say that
+/// they can be.
 ///
 /// A picture is written as soon as every strip has shown its slice of it or a later one. Of what a
 /// strip never had, it shows the picture before. Memory: at most [`HELD_MAX`] pictures.

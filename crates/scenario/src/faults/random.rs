@@ -6,7 +6,7 @@ use tautline_transport::Route;
 
 use super::from_nobody;
 
-/// How often each fault befalls a datagram; probabilities.
+/// The probability of each fault of a datagram.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Rates {
     /// It is lost.

@@ -159,7 +159,7 @@ impl Link {
             }
         }
         if pings && !self.is_up() && self.routing.is_shown() {
-            // The answer may be no longer than this: protocol 3, validation of addresses.
+            // Padded so that the peer's answers fit: protocol 3, validation of addresses.
             let padded = plaintext.len().max(150 - SEALED_HEADER_BYTES - TAG_BYTES);
             plaintext.resize(padded, PADDING);
         }

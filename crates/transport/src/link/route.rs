@@ -202,7 +202,7 @@ impl Leg {
     }
 }
 
-/// Longer than any RTT that a driver could use.
+/// Longer than any RTT that an operator could drive with.
 const CANDIDATE_LIFE: Duration = Duration::from_secs(3);
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 use crate::channel::{Channel, ChannelNumber, Descriptor, Order, Priority};
 use crate::wire::{Acknowledgement, Announcement};
 
-/// Announces channels to the peer, part by part, until it has acknowledged all of each.
+/// An announcer of channels to the peer, part by part, until it has acknowledged all of each.
 ///
 /// First the beginning of every one, so that the peer takes its units; then the rest. Paced, so
 /// that nothing of it is felt.

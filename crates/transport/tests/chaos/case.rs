@@ -31,7 +31,7 @@ pub(crate) struct Ended {
     pub(crate) run: Run<Auditor>,
 }
 
-/// Draws from a seed.
+/// A source of draws from a seed.
 struct Draws(ChaCha20Rng);
 
 impl Draws {

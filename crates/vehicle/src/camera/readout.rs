@@ -27,7 +27,7 @@ pub struct Readout {
     clock: Clock,
 }
 
-/// How far the reading has come.
+/// The progress of the reading.
 #[derive(Debug)]
 enum Progress {
     /// The strip's buffer, handed over whole; none of its rows counts as read.

@@ -13,7 +13,7 @@ use v4l::video::Capture;
 use v4l::video::capture::Parameters;
 use v4l::{Device, FourCC};
 
-/// Sees what a V4L2 device captures, in YUYV, NV12 or I420.
+/// A sensor of what a V4L2 device captures, in YUYV, NV12 or I420.
 ///
 /// Linux hands over whole pictures only: all strips of one are there at once, and their capture is
 /// taken to be when it was handed over. What exposure, readout and transfer took before is not known.

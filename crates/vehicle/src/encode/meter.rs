@@ -2,7 +2,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long encoding took in the last second, and how much came out.
+/// The encoding times of the last second, and counts of what came out.
 #[derive(Debug, Default)]
 pub struct Meter {
     recent: Mutex<Vec<Duration>>,

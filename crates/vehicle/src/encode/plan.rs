@@ -3,7 +3,8 @@ use std::sync::{Mutex, PoisonError};
 use tautline_units::ByteCount;
 use tautline_video::avc::Planner;
 
-/// Shares each picture's bytes out among its strips, for all encoders that take them in turn.
+/// A plan that shares each picture's bytes out among its strips, for all encoders that take them in
+/// turn.
 #[derive(Debug)]
 pub struct Plan {
     strips: u64,

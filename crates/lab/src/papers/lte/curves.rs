@@ -21,7 +21,7 @@ pub(super) enum Average {
     Pictures,
 }
 
-/// Whether a curve comes to a quality, and where.
+/// The place where a curve comes to a quality, if it does.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Reach {
     /// At this rate, Mbit/s.

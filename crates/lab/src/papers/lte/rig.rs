@@ -200,7 +200,7 @@ pub(super) fn settled(passages: &[Passage]) -> &[Passage] {
     &passages[from..]
 }
 
-/// Shows pictures made before: what a camera's drawing would cost is no part of what is measured.
+/// A sensor of pictures made before: the cost of drawing them is no part of what is measured.
 struct Replay {
     pictures: Vec<Picture>,
     layout: Layout,

@@ -7,7 +7,7 @@ use crate::experiment::Run;
 use crate::pictures::footage::{Footage, Size, clips};
 use crate::workers;
 
-/// How much every mode is tried on, and how finely.
+/// The footage and quantizers that every mode is tried on.
 #[derive(Clone, Copy)]
 pub(super) struct Plan {
     /// Pictures of each footage.

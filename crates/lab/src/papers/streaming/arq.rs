@@ -6,7 +6,8 @@ use anyhow::Result;
 
 use super::link::{Log, RTT_SLOTS, Scheme};
 
-/// Sends every lost packet again, ahead of all new ones, as soon as the loss can be known.
+/// A scheme that sends every lost packet again, ahead of all new ones, as soon as the loss can be
+/// known.
 #[derive(Debug, Default)]
 pub(super) struct Arq {
     next: u64,

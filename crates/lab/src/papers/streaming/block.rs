@@ -36,7 +36,7 @@ pub(super) struct Block {
     rng: ChaCha8Rng,
 }
 
-/// How many repair packets follow the source packets of a block.
+/// The number of repair packets that follow the source packets of a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Repairs {
     /// The same number each time.

@@ -116,7 +116,7 @@ const RATES_REFERENCE: [(f64, [(f64, f64); 3]); 4] = [
 const COLUMNS: [&str; 6] =
     ["scheme", "burst_packets", "repair_per_source", "effective_code_rate", "mean_ms", "p99_ms"];
 
-/// How delay and rate of several schemes change with the repair packets sent anyway.
+/// Delay and rate of several schemes over the repair packets sent anyway.
 struct Sweep {
     burst: f64,
     /// The streaming code first.

@@ -32,7 +32,7 @@ pub(super) trait Scheme {
     fn slot(&mut self, now: u64, erased: bool, log: &mut Log) -> Result<()>;
 }
 
-/// How much is sent.
+/// The amount that is sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Length {
     /// So many source packets, until all of them are delivered.
@@ -96,7 +96,7 @@ impl Transfer {
     }
 }
 
-/// Notes what becomes of the source packets of one transfer.
+/// A record of what becomes of the source packets of one transfer.
 #[derive(Debug, Default)]
 pub(super) struct Log {
     source_count: u64,
@@ -148,7 +148,7 @@ impl Log {
     }
 }
 
-/// Decides which slots' packets are erased.
+/// A chain that decides which slots' packets are erased.
 #[derive(Clone, Debug)]
 pub(super) struct Erasures {
     after: [f64; 2],

@@ -8,7 +8,7 @@ use super::coded::Coded;
 use super::link::{Erasures, FILE_PACKETS, Length, Scheme, Transfer, transfer};
 use crate::experiment::Run;
 
-/// How source packets are got over.
+/// The way source packets are protected.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Protection {
     /// Retransmission alone.

@@ -48,7 +48,7 @@ pub struct Measures {
     pub digest: u64,
 }
 
-/// How a session took the loss of one link.
+/// A session's reaction to the loss of one link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outage {
     /// From the cut to the last media datagram given to that link before its return, ms; not a

@@ -19,7 +19,7 @@ pub struct Set {
     links: Vec<Source>,
 }
 
-/// Where a link comes from.
+/// The source of a link's model.
 #[derive(Clone, Debug)]
 struct Source {
     name: String,

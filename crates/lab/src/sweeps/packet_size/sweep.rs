@@ -150,7 +150,7 @@ fn answers(seen: &Observed) -> Bins {
     bins
 }
 
-/// Commands come as often as a driver's hands move.
+/// Commands come as often as an operator's hands move.
 const MESSAGE_INTERVAL: Duration = Duration::from_millis(50);
 
 #[cfg(test)]
