@@ -16,7 +16,7 @@ use crate::guarded::Guarded;
 use crate::memory;
 use crate::normal::Cloud;
 
-/// How often each thing came of a codec's messages.
+/// Counts of what came of a codec's messages.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Counts {
     pub(crate) read: u64,
@@ -85,7 +85,7 @@ pub(crate) fn run(name: &str, seed: u64, count: u64) -> Result<Counts> {
     Ok(counts)
 }
 
-/// Why no more is heard of a child.
+/// A reason why no more is heard of a child.
 enum End {
     Itself,
     /// It said nothing for too long, and was ended.

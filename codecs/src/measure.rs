@@ -16,7 +16,7 @@ pub(crate) const METRICS: [&str; 5] = ["encode", "decode", "sum", "guid", "y"];
 /// The steps each way of codecs with structures of their own.
 pub(crate) const PHASES: [&str; 4] = ["fill", "write", "parse", "normal"];
 
-/// How long to measure.
+/// The time to measure for.
 #[derive(Clone, Copy)]
 pub(crate) struct Effort {
     /// Turns that every codec takes in every metric.
@@ -25,7 +25,7 @@ pub(crate) struct Effort {
     pub(crate) turn: Duration,
 }
 
-/// Where the data lie before each call.
+/// The place of the data before each call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Heat {
     /// In the caches: the same message over and over.

@@ -19,7 +19,7 @@ pub(crate) trait Work {
 /// Some work and its name.
 pub(crate) type Contender<'a> = (String, Box<dyn Work + 'a>);
 
-/// How thoroughly to measure.
+/// The effort of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort {
     /// Turns that every contender takes, one after the other.

@@ -84,7 +84,7 @@ const NO_PROSE: [&str; 10] = [
     "-regressions",
 ];
 
-/// Where in Rust's text the reader is.
+/// The reader's place in Rust's text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Code,

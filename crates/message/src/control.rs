@@ -121,7 +121,7 @@ pub struct VehicleEntry {
     pub round_trip_ms: Option<f32>,
 }
 
-/// Whether a vehicle can be taken.
+/// The state of a vehicle: whether it can be taken.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum VehicleState {
     /// It is there and nobody has it.
@@ -134,7 +134,7 @@ pub enum VehicleState {
 
 choice!(VehicleState, wire_control::VehicleState, "vehicles.state", [Free, Taken, Away]);
 
-/// Why the switchboard says no.
+/// A reason why the switchboard refuses.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Refusal {
     /// No vehicle of this name is known.

@@ -2,7 +2,7 @@ use flatbuffers::InvalidFlatbuffer;
 use tautline_units::ByteCount;
 use thiserror::Error;
 
-/// Why bytes are not a message.
+/// A reason why bytes are not a message.
 #[derive(Clone, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -94,7 +94,7 @@ pub struct EmulatedLink {
     pub cut: bool,
 }
 
-/// How far the operator's session to the vehicle has come.
+/// The progress of the operator's session to the vehicle.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum SessionState {
     /// The switchboard has not yet answered.

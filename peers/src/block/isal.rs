@@ -10,7 +10,7 @@ pub(super) struct Isal {
     pub(super) decoding: Decoding,
 }
 
-/// How lost packets are computed.
+/// The way lost packets are computed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Decoding {
     /// As its own example does: invert the k x k matrix of what has come.

@@ -52,7 +52,7 @@ fields! {
     }
 }
 
-/// Whether a link carries anything.
+/// The state of a link: whether it carries anything.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum LinkState {
     /// Its address has not yet proved that it answers.
