@@ -246,6 +246,11 @@ impl Guard {
     /// Follows what has to be watched for some time before it counts.
     fn watch(&mut self, elapsed: Duration, now: Instant) {
         let speed = self.speed(now);
+        if self.mode == Mode::Held {
+            let is_ours = !self.has(Notice::LocalControl);
+            self.is_parked = is_ours && (self.is_parked || self.is_standing(now));
+            self.follow_machine(now);
+        }
         let age = self.loop_age.worst(now);
         let bounded = speed.unwrap_or(self.config.envelope.speed_max);
         self.bound.step(&self.config, age, bounded, elapsed);
@@ -262,6 +267,18 @@ impl Guard {
         let told = if is_ours { self.applied } else { Controls::default() };
         let fault = self.brake.step(&self.config, &told, speed, elapsed);
         self.brake_fault = fault;
+    }
+
+    /// Takes steering and gear from a machine that somebody else had in hand.
+    fn follow_machine(&mut self, now: Instant) {
+        let Some(machine) = self.heard_machine(now).copied().filter(|_| !self.is_parked) else {
+            return;
+        };
+        self.applied.gear = machine.gear;
+        let share = machine.steering_angle / self.config.machine.steering_angle_max;
+        if share.is_finite() {
+            self.applied.steering = share.clamp(-1.0, 1.0);
+        }
     }
 
     /// Goes to another mode, if an emergency stop, a rule or an act says so, in this order.
@@ -334,6 +351,10 @@ impl Guard {
             Manoeuvre::begin(config, cause, &self.applied, machine.as_ref(), now)
         });
         manoeuvre.harden(config, cause, now);
+        if self.is_parked {
+            // Both brakes were on: letting go of either would not help.
+            manoeuvre.brake_fully(config);
+        }
         self.is_parked = false;
     }
 

@@ -73,6 +73,13 @@ impl Manoeuvre {
         self.is_new = false;
     }
 
+    /// Brakes as hard as the machine can, at once.
+    pub(crate) fn brake_fully(&mut self, config: &Config) {
+        self.deceleration_max = config.machine.deceleration_max;
+        self.deceleration = self.deceleration_max;
+        self.is_new = false;
+    }
+
     /// Returns what the machine is told; signals are the caller's.
     ///
     /// `speed` is `None` while it is not known, `person` what a person asks for who is present and

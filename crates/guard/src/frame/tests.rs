@@ -139,6 +139,21 @@ fn the_vectors_of_the_docs_are_sent_byte_by_byte() {
 }
 
 #[test]
+fn the_docs_tell_length_and_data_id_of_each_frame() {
+    fn is_told<F: Frame>() {
+        let doc = include_str!("../../../../docs/guard.md");
+        let name = F::DATA_ID.to_be_bytes();
+        let name = core::str::from_utf8(&name).unwrap();
+        let told = std::format!("{} bytes, data id \"{name}\" = 0x{:08X}", F::BYTES, F::DATA_ID);
+        assert!(doc.contains(&told), "{told}");
+    }
+    is_told::<Proposal>();
+    is_told::<Status>();
+    is_told::<Control>();
+    is_told::<MachineState>();
+}
+
+#[test]
 fn every_fault_of_a_frame_has_its_name() {
     let mut receiver = Receiver::<Control>::default();
     let good = encode(&full_control(), 100);

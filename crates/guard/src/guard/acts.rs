@@ -62,7 +62,10 @@ impl Guard {
                 if let Some(blocker) = self.blockers(now).iter().next() {
                     return Err(blocker);
                 }
-                if self.person.newest.is_some_and(|newest| newest.console != act.console) {
+                let is_its = |command: &Command| command.console == act.console;
+                let newest = self.person.newest.as_ref().is_some_and(is_its);
+                let fresh = self.fresh(now).is_some_and(|taken| is_its(&taken.command));
+                if !(newest && fresh) {
                     return Err(Blocker::OtherConsole);
                 }
                 self.person.holder = Some((act.console, session));
