@@ -70,7 +70,7 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// The caller has seen that the frame has all its bytes.
+    /// Returns a reader; the caller has seen that the frame has all its bytes.
     pub(super) fn new(bytes: &'a [u8], at: usize) -> Self {
         Self { bytes, at }
     }

@@ -41,6 +41,8 @@ impl Frame for Control {
     }
 }
 
+/// Writes the controls:
+///
 /// ```text
 ///  0  steering       f32  share, -1 (right) to 1 (left)
 ///  4  throttle       f32  share, 0 to 1

@@ -27,6 +27,8 @@ impl Frame for MachineState {
     }
 }
 
+/// Writes the machine's state:
+///
 /// ```text
 ///  0  speed           f32  m/s along the machine; NaN: not known
 ///  4  steering angle  f32  rad at the road wheels, left positive; NaN: not known

@@ -211,7 +211,7 @@ fn a_value_that_is_none_is_named_by_its_place() {
     assert_eq!(with(35, 0x80), Err(Error::Value { at: 35 }), "a signal");
 }
 
-/// Every frame with any payload under a sound CRC: what is read is written as it was, or refused.
+/// Checks that a frame with any payload under a sound CRC is written as it was read, or refused.
 fn is_harmless<F: Frame>(payload: &[u8], counter: u16) {
     let mut bytes = F::ZEROS;
     let all = bytes.as_mut();

@@ -60,7 +60,7 @@ pub struct Passed {
 /// access units, and the way's name, for decoders elsewhere.
 ///
 /// # Errors
-/// When a decoder gives an error, or fewer pictures than went in; when a strip is said to be whole and is
+/// When a decoder gives an error, or fewer pictures than went in; when a strip is said to be clean and is
 /// not, or takes longer to recover from a loss than its way promises; when a file cannot be written.
 pub fn run(faults: Faults, folder: Option<&Path>) -> Result<Vec<Passed>> {
     let footage = Footage::simulated(Size::SMALL, RATE, FOOTAGE_PICTURES, faults.seed)?;

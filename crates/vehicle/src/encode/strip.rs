@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_known_to_be_whole_is_referred_to_again() {
+    fn a_picture_known_to_be_clean_is_referred_to_again() {
         let mut drive =
             Drive::new(Backend::Avc(LossRecovery::ReferenceSelection { references: 16 }));
         let (first, encoded) = drive.next(Refresh::No);

@@ -101,7 +101,7 @@ impl Mode {
         let mut coded =
             Coded { clean: Vec::new(), errors: Vec::new(), ways: vec![Vec::new(); ways.len()] };
         for (number, source) in sources.iter().enumerate() {
-            let clean = self.code_next(&mut coder, source, qp, number, Heard::Whole)?;
+            let clean = self.code_next(&mut coder, source, qp, number, Heard::Clean)?;
             coded.clean.push(clean.bytes.to_vec());
             if let Some(shown) = coder.reconstruction() {
                 coded.errors.push(quality::squared_error(&shown, source)? as f64);
@@ -145,7 +145,7 @@ impl Mode {
             (Answer::IntraOnly, _) => Refresh::Idr,
             (Answer::Refresh(refresh), Heard::Lost) => refresh,
             (Answer::Acknowledged, Heard::Lost) => Refresh::Recover,
-            (Answer::Acknowledged, Heard::Whole) => {
+            (Answer::Acknowledged, Heard::Clean) => {
                 if let Some(picture) = number.checked_sub(ROUND_TRIP) {
                     coder.acknowledge(picture as u64);
                 }
@@ -162,9 +162,9 @@ impl Mode {
 enum Heard {
     Lost,
     /// It came, but follows from one that did not.
-    Damaged,
+    Corrupt,
     /// It is as its encoder has it, or nothing is heard of it yet.
-    Whole,
+    Clean,
 }
 
 /// What a receiver knows of its strip, by the histories of slices.
@@ -174,7 +174,7 @@ struct Receiver {
     unbroken: u32,
     corrupt: bool,
     /// Of each picture, whether it was as its encoder has it.
-    whole: Vec<bool>,
+    clean: Vec<bool>,
 }
 
 impl Receiver {
@@ -183,16 +183,16 @@ impl Receiver {
         let history = history.filter(|history| *history < Encoded::LONG);
         let recovers = history.is_some_and(|history| self.unbroken > u32::from(history));
         self.corrupt = lost || self.corrupt && !recovers;
-        self.whole.push(!self.corrupt);
+        self.clean.push(!self.corrupt);
     }
 
     /// Returns what is heard before picture `number` is coded.
     fn tells(&self, number: usize, lost: &[bool]) -> Heard {
-        let Some(picture) = number.checked_sub(ROUND_TRIP) else { return Heard::Whole };
-        match (lost.get(picture), self.whole.get(picture)) {
+        let Some(picture) = number.checked_sub(ROUND_TRIP) else { return Heard::Clean };
+        match (lost.get(picture), self.clean.get(picture)) {
             (Some(true), _) => Heard::Lost,
-            (_, Some(false)) => Heard::Damaged,
-            (_, Some(true) | None) => Heard::Whole,
+            (_, Some(false)) => Heard::Corrupt,
+            (_, Some(true) | None) => Heard::Clean,
         }
     }
 }
@@ -304,7 +304,7 @@ mod tests {
         }
         let heard = (0..6).map(|number| receiver.tells(number + ROUND_TRIP, &lost));
         let expected =
-            [Heard::Whole, Heard::Whole, Heard::Lost, Heard::Damaged, Heard::Whole, Heard::Whole];
+            [Heard::Clean, Heard::Clean, Heard::Lost, Heard::Corrupt, Heard::Clean, Heard::Clean];
         assert!(heard.eq(expected));
     }
 }
