@@ -40,12 +40,24 @@ controls(obj?:Controls):Controls|null {
   return offset ? (obj || new Controls()).__init(this.bb_pos + offset, this.bb!) : null;
 }
 
+/**
+ * The console that it is from: a number of its own for each loaded page, 0 for none.
+ */
+console():bigint {
+  const offset = this.bb!.__offset(this.bb_pos, 6);
+  return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');
+}
+
 static startCommand(builder:flatbuffers.Builder) {
-  builder.startObject(1);
+  builder.startObject(2);
 }
 
 static addControls(builder:flatbuffers.Builder, controlsOffset:flatbuffers.Offset) {
   builder.addFieldStruct(0, controlsOffset, 0);
+}
+
+static addConsole(builder:flatbuffers.Builder, console:bigint) {
+  builder.addFieldInt64(1, console, BigInt('0'));
 }
 
 static endCommand(builder:flatbuffers.Builder):flatbuffers.Offset {
@@ -62,9 +74,10 @@ static finishSizePrefixedCommandBuffer(builder:flatbuffers.Builder, offset:flatb
   builder.finish(offset, 'TLC2', true);
 }
 
-static createCommand(builder:flatbuffers.Builder, controlsOffset:flatbuffers.Offset):flatbuffers.Offset {
+static createCommand(builder:flatbuffers.Builder, controlsOffset:flatbuffers.Offset, console:bigint):flatbuffers.Offset {
   Command.startCommand(builder);
   Command.addControls(builder, controlsOffset);
+  Command.addConsole(builder, console);
   return Command.endCommand(builder);
 }
 }

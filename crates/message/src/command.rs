@@ -8,7 +8,7 @@ use crate::wire::{Kind, codec, number};
 
 /// What the operator tells the vehicle to do: how to drive, and nothing else.
 ///
-/// One fixed-size struct on the wire (schemas/command.fbs): 56 bytes in all.
+/// One fixed-size struct on the wire and the console's number (schemas/command.fbs): 64 bytes in all.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct Command {
     /// Counts up by one with each command of a session; a lower one is stale.
@@ -25,6 +25,9 @@ pub struct Command {
     pub gear: Gear,
     /// Stops the vehicle at once, whatever else the command says.
     pub emergency_stop: bool,
+    /// The console that it is from: a number of its own for each loaded page, 0 for none. Who drives
+    /// changes with it.
+    pub console: u64,
 }
 
 codec!(Command);
@@ -40,7 +43,8 @@ impl Command {
             self.gear.to_wire(),
             self.emergency_stop,
         );
-        let arguments = wire_command::CommandArgs { controls: Some(&controls) };
+        let arguments =
+            wire_command::CommandArgs { controls: Some(&controls), console: self.console };
         let root = Root::create(builder, &arguments);
         wire_command::finish_command_buffer(builder, root);
     }
@@ -55,6 +59,7 @@ impl Command {
             brake: number("brake", controls.brake(), 0.0, 1.0)?,
             gear: Gear::from_wire(controls.gear())?,
             emergency_stop: controls.emergency_stop(),
+            console: root.console(),
         })
     }
 }

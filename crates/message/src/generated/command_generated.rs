@@ -408,6 +408,7 @@ impl<'a> ::flatbuffers::Follow<'a> for Command<'a> {
 
 impl<'a> Command<'a> {
   pub const VT_CONTROLS: ::flatbuffers::VOffsetT = 4;
+  pub const VT_CONSOLE: ::flatbuffers::VOffsetT = 6;
 
   #[inline]
   pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
@@ -419,6 +420,7 @@ impl<'a> Command<'a> {
     args: &'args CommandArgs<'args>
   ) -> ::flatbuffers::WIPOffset<Command<'bldr>> {
     let mut builder = CommandBuilder::new(_fbb);
+    builder.add_console(args.console);
     if let Some(x) = args.controls { builder.add_controls(x); }
     builder.finish()
   }
@@ -432,6 +434,14 @@ impl<'a> Command<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<Controls>(Command::VT_CONTROLS, None).unwrap()}
   }
+  /// The console that it is from: a number of its own for each loaded page, 0 for none.
+  #[inline]
+  pub fn console(&self) -> u64 {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<u64>(Command::VT_CONSOLE, Some(0)).unwrap()}
+  }
 }
 
 impl ::flatbuffers::Verifiable for Command<'_> {
@@ -441,18 +451,21 @@ impl ::flatbuffers::Verifiable for Command<'_> {
   ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
     v.visit_table(pos)?
      .visit_field::<Controls>("controls", Self::VT_CONTROLS, true)?
+     .visit_field::<u64>("console", Self::VT_CONSOLE, false)?
      .finish();
     Ok(())
   }
 }
 pub struct CommandArgs<'a> {
     pub controls: Option<&'a Controls>,
+    pub console: u64,
 }
 impl<'a> Default for CommandArgs<'a> {
   #[inline]
   fn default() -> Self {
     CommandArgs {
       controls: None, // required field
+      console: 0,
     }
   }
 }
@@ -465,6 +478,10 @@ impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> CommandBuilder<'a, 'b, A> {
   #[inline]
   pub fn add_controls(&mut self, controls: &Controls) {
     self.fbb_.push_slot_always::<&Controls>(Command::VT_CONTROLS, controls);
+  }
+  #[inline]
+  pub fn add_console(&mut self, console: u64) {
+    self.fbb_.push_slot::<u64>(Command::VT_CONSOLE, console, 0);
   }
   #[inline]
   pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> CommandBuilder<'a, 'b, A> {
@@ -486,6 +503,7 @@ impl ::core::fmt::Debug for Command<'_> {
   fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
     let mut ds = f.debug_struct("Command");
       ds.field("controls", &self.controls());
+      ds.field("console", &self.console());
       ds.finish()
   }
 }

@@ -21,8 +21,8 @@ use crate::{
 pub(crate) fn command() -> impl Strategy<Value = Command> {
     let gear = variant::<Gear>();
     let pedals = (-1.0f32..=1.0, 0.0f32..=1.0, 0.0f32..=1.0);
-    (any::<u64>(), instant(), pedals, gear, any::<bool>()).prop_map(
-        |(sequence, sent_at, (steering, throttle, brake), gear, emergency_stop)| Command {
+    (any::<u64>(), instant(), pedals, gear, any::<bool>(), any::<u64>()).prop_map(
+        |(sequence, sent_at, (steering, throttle, brake), gear, emergency_stop, console)| Command {
             sequence,
             sent_at,
             steering,
@@ -30,6 +30,7 @@ pub(crate) fn command() -> impl Strategy<Value = Command> {
             brake,
             gear,
             emergency_stop,
+            console,
         },
     )
 }

@@ -48,6 +48,7 @@ fn command() -> Command {
         brake: 0.0,
         gear: Gear::Drive,
         emergency_stop: false,
+        console: 0,
     }
 }
 
@@ -95,6 +96,7 @@ fn what_typescript_writes_is_read() {
         brake: 0.125,
         gear: Gear::Reverse,
         emergency_stop: true,
+        console: 0,
     };
     assert_eq!(Command::decode(command), Ok(expected));
     let action = b"\x10\0\0\0TLA1\x08\0\x08\0\x07\0\x06\0\x08\0\0\0\0\0\x01\x03";

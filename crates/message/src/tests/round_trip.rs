@@ -127,7 +127,7 @@ proptest! {
 }
 
 #[test]
-fn a_command_takes_56_bytes() {
+fn a_command_takes_64_bytes_and_8_fewer_of_no_console() {
     let command = Command {
         sequence: 1,
         sent_at: Instant::from_millis(2),
@@ -136,8 +136,10 @@ fn a_command_takes_56_bytes() {
         brake: 0.0,
         gear: Default::default(),
         emergency_stop: false,
+        console: 0,
     };
     assert_eq!(command.encode().len(), 56);
+    assert_eq!(Command { console: u64::MAX, ..command }.encode().len(), 64);
 }
 
 #[test]

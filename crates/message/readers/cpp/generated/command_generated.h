@@ -123,16 +123,22 @@ FLATBUFFERS_STRUCT_END(Controls, 32);
 struct Command FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef CommandBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
-    VT_CONTROLS = 4
+    VT_CONTROLS = 4,
+    VT_CONSOLE = 6
   };
   /// What to do.
   const tautline::Controls *controls() const {
     return GetStruct<const tautline::Controls *>(VT_CONTROLS);
   }
+  /// The console that it is from: a number of its own for each loaded page, 0 for none.
+  uint64_t console() const {
+    return GetField<uint64_t>(VT_CONSOLE, 0);
+  }
   template <bool B = false>
   bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyFieldRequired<tautline::Controls>(verifier, VT_CONTROLS, 8) &&
+           VerifyField<uint64_t>(verifier, VT_CONSOLE, 8) &&
            verifier.EndTable();
   }
 };
@@ -143,6 +149,9 @@ struct CommandBuilder {
   ::flatbuffers::uoffset_t start_;
   void add_controls(const tautline::Controls *controls) {
     fbb_.AddStruct(Command::VT_CONTROLS, controls);
+  }
+  void add_console(uint64_t console) {
+    fbb_.AddElement<uint64_t>(Command::VT_CONSOLE, console, 0);
   }
   explicit CommandBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
@@ -158,8 +167,10 @@ struct CommandBuilder {
 
 inline ::flatbuffers::Offset<Command> CreateCommand(
     ::flatbuffers::FlatBufferBuilder &_fbb,
-    const tautline::Controls *controls = nullptr) {
+    const tautline::Controls *controls = nullptr,
+    uint64_t console = 0) {
   CommandBuilder builder_(_fbb);
+  builder_.add_console(console);
   builder_.add_controls(controls);
   return builder_.Finish();
 }

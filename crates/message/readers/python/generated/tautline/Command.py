@@ -41,8 +41,16 @@ class Command(object):
             return obj
         return None
 
+    # The console that it is from: a number of its own for each loaded page, 0 for none.
+    # Command
+    def Console(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
+        if o != 0:
+            return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
+        return 0
+
 def CommandStart(builder):
-    builder.StartObject(1)
+    builder.StartObject(2)
 
 def Start(builder):
     CommandStart(builder)
@@ -52,6 +60,12 @@ def CommandAddControls(builder, controls):
 
 def AddControls(builder, controls):
     CommandAddControls(builder, controls)
+
+def CommandAddConsole(builder, console):
+    builder.PrependUint64Slot(1, console, 0)
+
+def AddConsole(builder, console):
+    CommandAddConsole(builder, console)
 
 def CommandEnd(builder):
     return builder.EndObject()
