@@ -4,15 +4,12 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { chromium } from 'playwright-core';
+import { BINARY, eventually, launchBrowser, openConsole, startDemo } from './stand.mjs';
 
-const BINARY = process.env.TAUTLINE ?? '../target/release/tautline';
-const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 const PICTURES_PER_SECOND = process.env.PICTURES_PER_SECOND ?? '30';
 
 // Bars, in ms, are about twice the worst of the runs that README.md tells, on two shared cores: what
@@ -31,13 +28,9 @@ let page;
 
 before(async () => {
   demo = await startDemo(['--pictures-per-second', PICTURES_PER_SECOND]);
-  browser = await chromium.launch({
-    executablePath: CHROMIUM,
-    args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
-      '--disable-background-networking', '--disable-component-update', '--disable-sync'],
-  });
+  browser = await launchBrowser();
   page = await browser.newPage({ viewport: { width: 1760, height: 990 } });
-  await page.goto(demo.address);
+  await openConsole(page, demo.address);
   await page.evaluate(defineStampReader);
 });
 
@@ -77,7 +70,7 @@ test('the counters of both ends are shown, and printed by status', async () => {
   await eventually(async () => Number((await cell('units', /^complete/)).replaceAll(',', '')), (count) => count > 100, 10_000);
   assert.equal(await cell('up', /^packet size/), '1200');
   await page.locator('#counts > summary').click();
-  const { code, out } = await tautline('status', demo.address.slice('http://'.length));
+  const { code, out } = await tautline('status', demo.host);
   assert.equal(code, 0);
   assert.match(out, /^tautline operator operator-1 of car-1\n\nthis end\n[^]*\nthe vehicle's end\n[^]*\nvideo +out: offered \d/);
 });
@@ -86,7 +79,7 @@ test('a probe tries packet sizes and gives the former ones back', async () => {
   // On a machine too busy for fresh commands the vehicle must refuse; that may be so once, not always.
   await inTries(3, async () => {
     const folder = await mkdtemp(join(tmpdir(), 'tautline-probe-'));
-    const { code, out, words } = await tautline('probe', 'mtu', '--operator', demo.address.slice('http://'.length),
+    const { code, out, words } = await tautline('probe', 'mtu', '--operator', demo.host,
       '--sizes', '400', '--rounds', '1', '--seconds', '1', '--out', folder);
     const refused = /left out after 3 tries: (the vehicle went back to its own size.*)/.exec(words);
     if (refused === null) {
@@ -138,27 +131,6 @@ test('Ctrl-C ends every process', async () => {
   }
 });
 
-async function startDemo(flags) {
-  const port = await freePort();
-  const child = spawn(BINARY, ['demo', '--console', `127.0.0.1:${port}`, ...flags],
-    { stdio: ['ignore', 'pipe', 'inherit'] });
-  const exited = new Promise((resolve) => child.once('exit', resolve));
-  let words = '';
-  child.stdout.on('data', (chunk) => { words += chunk; });
-  await eventually(() => words, (text) => text.includes('Ctrl-C'), 30_000);
-  const list = /Processes: (.*?)\./.exec(words)[1];
-  const processes = Object.fromEntries(list.split(', ').map((entry) => {
-    const [name, id] = entry.split(' ');
-    return [name, Number(id)];
-  }));
-  const metrics = /metrics: (\S+)/.exec(words)[1];
-  const end = async () => {
-    child.kill('SIGINT');
-    return exited;
-  };
-  return { address: `http://127.0.0.1:${port}`, processes, metrics, end };
-}
-
 async function tautline(...flags) {
   const child = spawn(BINARY, flags, { stdio: ['ignore', 'pipe', 'pipe'] });
   let [out, words] = ['', ''];
@@ -166,25 +138,6 @@ async function tautline(...flags) {
   child.stderr.on('data', (chunk) => { words += chunk; });
   const code = await new Promise((resolve) => child.once('close', resolve));
   return { code, out, words };
-}
-
-async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
-async function eventually(read, holds, timeout, pause = 50) {
-  const end = performance.now() + timeout;
-  let value;
-  do {
-    value = await read();
-    if (holds(value)) return value;
-    await sleep(pause);
-  } while (performance.now() < end);
-  assert.fail(`not within ${timeout} ms; the last value was ${value}`);
 }
 
 /** Tries again while `attempt` gives a reason why it says nothing; each reason is told, and so many fail. */

@@ -1,17 +1,14 @@
 // Pictures of another size than the simulated camera's, from a clip to the page.
 // Needs target/release/tautline (or TAUTLINE), Debian's chromium and ffmpeg.
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { chromium } from 'playwright-core';
+import { launchBrowser, openConsole, startDemo } from './stand.mjs';
 
-const BINARY = process.env.TAUTLINE ?? '../target/release/tautline';
-const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 const [WIDTH, HEIGHT] = [640, 480];
 
 test('a clip of 640x480 is shown at its own size', async (context) => {
@@ -21,15 +18,16 @@ test('a clip of 640x480 is shown at its own size', async (context) => {
   const made = spawnSync('ffmpeg', ['-v', 'error', '-f', 'lavfi', '-i',
     `color=c=lime:size=${WIDTH}x${HEIGHT}:rate=25:duration=2`, '-pix_fmt', 'yuv420p', clip]);
   assert.equal(made.status, 0, `ffmpeg: ${made.stderr}`);
-  const address = await startDemo(context, clip);
-  const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-gpu'] });
+  const { address, end } = await startDemo(['--links', 'direct', '--clip', clip]);
+  context.after(end);
+  const browser = await launchBrowser();
   context.after(() => browser.close());
   const page = await browser.newPage({ viewport: { width: 1760, height: 990 } });
-  await page.goto(address);
+  await openConsole(page, address);
   // The last pixel of the picture is the clip's, and beyond it is nothing.
-  const end = performance.now() + 20_000;
+  const last = performance.now() + 20_000;
   let seen = [];
-  while (performance.now() < end) {
+  while (performance.now() < last) {
     seen = await page.evaluate(lastPixels, [WIDTH, HEIGHT]);
     if (seen[0] > 128 && seen[1] === 0) break;
     await sleep(100);
@@ -47,27 +45,4 @@ function lastPixels([width, height]) {
   context.drawImage(document.querySelector('canvas#picture'), 0, 0);
   const { data } = context.getImageData(width - 1, height - 1, 2, 2);
   return [data[1], data[15]];
-}
-
-async function startDemo(context, clip) {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => { server.once('listening', resolve); });
-  const { port } = server.address();
-  await new Promise((resolve) => { server.close(resolve); });
-  const child = spawn(BINARY, ['demo', '--console', `127.0.0.1:${port}`, '--links', 'direct', '--clip', clip],
-    { stdio: ['ignore', 'pipe', 'inherit'] });
-  const exited = new Promise((resolve) => { child.once('exit', resolve); });
-  context.after(async () => {
-    child.kill('SIGINT');
-    await exited;
-  });
-  await new Promise((resolve, reject) => {
-    let words = '';
-    child.stdout.on('data', (chunk) => {
-      words += chunk;
-      if (words.includes('Ctrl-C')) resolve();
-    });
-    child.once('exit', () => reject(new Error('the demo ended')));
-  });
-  return `http://127.0.0.1:${port}`;
 }

@@ -30,12 +30,14 @@ const demo = spawn(BINARY, ['demo', '--console', `127.0.0.1:${port}`, '--links',
 const ended = new Promise((resolve) => { demo.once('exit', resolve); });
 let browser;
 try {
-  await said(/Ctrl-C/);
+  const [, address] = /^Open +(\S+)/m.exec(await said(/Ctrl-C/));
   browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-gpu', '--no-first-run'] });
   const page = await browser.newPage({ viewport: { width: 1760, height: 990 } });
   let loads = 0;
+  await page.goto(address);
+  // The address with the token leads to the console itself.
+  await page.locator('#details').waitFor({ state: 'attached' });
   page.on('load', () => { loads += 1; });
-  await page.goto(`http://127.0.0.1:${port}`);
   await page.locator('#details').evaluate((details) => { details.open = true; });
   await begun(page);
   await sleep((WINDOW_S + 5) * 1_000);
@@ -62,9 +64,9 @@ try {
   console.log(`slices skipped for a loss: ${windows.at(-1).skipped - windows[0].skipped}; ` +
     `late or lost in the worst window: ${Math.max(...windows.map((window) => window.lateOrLost))} %; ` +
     `fewest pictures/s drawn: ${Math.min(...windows.map((window) => window.rate))}; ` +
-    `longest delay since the start: ${windows.at(-1).worst} ms; times the page was loaded: ${loads}`);
+    `longest delay since the start: ${windows.at(-1).worst} ms; times the page was loaded again: ${loads}`);
   assert.ok(windows.every((window) => Number.isFinite(window.total.p50)), 'for ten seconds nothing was drawn');
-  assert.equal(loads, 1, 'the page was loaded again');
+  assert.equal(loads, 0, 'the page was loaded again');
   // In less, what else the machine does outweighs any growth.
   if (MINUTES >= GROWTH_MIN_MINUTES) assert.ok(growth < GROWTH_MAX_MS, `the delay grew by ${growth} ms`);
 } finally {
@@ -143,7 +145,7 @@ function said(words) {
   return new Promise((resolve, reject) => {
     demo.stdout.on('data', (chunk) => {
       text += chunk;
-      if (words.test(text)) resolve();
+      if (words.test(text)) resolve(text);
     });
     demo.once('exit', () => reject(new Error(`the demo ended: ${text}`)));
   });

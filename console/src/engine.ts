@@ -12,8 +12,8 @@ import { OperatorSocket } from './socket';
 import { Player } from './video/player';
 import { Screen } from './video/screen';
 import {
-  FROM_OPERATOR, commandMessage, linkActionMessage, parseHello, parsePong, parseSlice, pingMessage,
-  videoFeedbackMessage,
+  FROM_OPERATOR, answerMessage, askMessage, commandMessage, linkActionMessage, parseHello, parsePong, parseSlice,
+  parseStanding, pingMessage, videoFeedbackMessage,
 } from './wire';
 
 const TICK_MS = 20;
@@ -35,12 +35,13 @@ class Engine {
   readonly #socket: OperatorSocket;
   readonly #player: Player;
   #open = false;
+  #drives = false;
 
-  constructor(address: string, canvas: OffscreenCanvas) {
+  constructor(address: string, session: string, canvas: OffscreenCanvas) {
     this.#player = new Player(new Screen(canvas), this.#clock, (strips) => {
       this.#socket.send(videoFeedbackMessage(strips, this.#player.pictureInterval));
     }, (call) => requestAnimationFrame(call));
-    this.#socket = new OperatorSocket(address, {
+    this.#socket = new OperatorSocket(address, session, {
       message: (message) => this.#receive(message),
       connection: (connection) => {
         this.#open = connection.state === 'open';
@@ -48,6 +49,7 @@ class Engine {
           this.#clock.reset();
           this.#ping();
         } else {
+          this.#drives = false;
           this.#player.stop();
         }
         page.postMessage({ kind: 'connection', connection });
@@ -63,12 +65,18 @@ class Engine {
   request(request: Exclude<PageRequest, { kind: 'start' }>): void {
     switch (request.kind) {
       case 'command':
-        if (this.#open && !this.#socket.send(commandMessage(request.command, this.#operatorMs()))) {
+        if (this.#open && this.#drives && !this.#socket.send(commandMessage(request.command, this.#operatorMs()))) {
           this.#drops.add('command not sent');
         }
         return;
       case 'link':
         this.#socket.send(linkActionMessage(request.link, request.cut));
+        return;
+      case 'ask':
+        this.#socket.send(askMessage(request.asks));
+        return;
+      case 'answer':
+        this.#socket.send(answerMessage(request.request, request.agrees));
         return;
       case 'reconnect':
         this.#socket.connect();
@@ -109,6 +117,13 @@ class Engine {
         this.#clock.observe(pong.askedAtMs, pong.operatorMs, receivedAtMs);
         return;
       }
+      case FROM_OPERATOR.standing: {
+        const standing = parseStanding(message);
+        this.#drives = standing.role === 'drives';
+        if (!this.#drives) this.#player.stop();
+        page.postMessage({ kind: 'standing', standing });
+        return;
+      }
       case FROM_OPERATOR.hello: {
         const hello = parseHello(message);
         this.#socket.greeted();
@@ -127,7 +142,7 @@ class Engine {
   }
 
   #feedBack(): void {
-    if (this.#open) this.#socket.send(videoFeedbackMessage(0, this.#player.pictureInterval));
+    if (this.#open && this.#drives) this.#socket.send(videoFeedbackMessage(0, this.#player.pictureInterval));
   }
 
   #report(): void {
@@ -140,7 +155,7 @@ let engine: Engine | null = null;
 page.onmessage = (event) => {
   const request = event.data;
   if (request.kind === 'start') {
-    engine ??= new Engine(request.address, request.canvas);
+    engine ??= new Engine(request.address, request.session, request.canvas);
   } else {
     engine?.request(request);
   }

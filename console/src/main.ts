@@ -17,7 +17,7 @@ import { Timing } from './panel/timing';
 import type {
   Connection, Controlled, EngineReport, PageRequest, SnapshotView, StatusView, TelemetryView, VideoView,
 } from './report';
-import type { PictureFormat } from './wire';
+import type { PictureFormat, Standing } from './wire';
 
 // Figures are read by eye: faster would only cost.
 const RENDER_MS = 100;
@@ -49,6 +49,7 @@ class Console {
   readonly #canDecode = typeof VideoDecoder !== 'undefined';
 
   #connection: Connection = { state: 'connecting', attempt: 1 };
+  #standing: Standing | null = null;
   #vehicle = '';
   #telemetry: TelemetryView | null = null;
   #telemetryAtMs = 0;
@@ -63,9 +64,12 @@ class Console {
   constructor() {
     this.#engine.onmessage = (event: MessageEvent<EngineReport>) => this.#receive(event.data);
     const canvas = byId<HTMLCanvasElement>('picture').transferControlToOffscreen();
-    const address = new URL('ws', location.href);
+    // An address that was used before still has its token; it is spent, and no other page's business.
+    history.replaceState(null, '', location.pathname);
+    const address = new URL(`ws?console=${consoleId()}`, location.href);
     address.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:';
-    this.#engine.postMessage({ kind: 'start', address: address.href, canvas } satisfies PageRequest, [canvas]);
+    const session = new URL('session', location.href).href;
+    this.#engine.postMessage({ kind: 'start', address: address.href, session, canvas } satisfies PageRequest, [canvas]);
     this.#watchFocus();
     // Not by the worker's ticks: should they end, the page must say so.
     setInterval(() => {
@@ -80,10 +84,14 @@ class Console {
         return;
       case 'connection':
         this.#connection = report.connection;
+        if (report.connection.state !== 'open') this.#standing = null;
         return;
       case 'hello':
         this.#vehicle = report.hello.vehicle;
         this.#layOut(report.hello.picture);
+        return;
+      case 'standing':
+        this.#standing = report.standing;
         return;
       case 'telemetry':
         this.#telemetry = report.telemetry;
@@ -159,7 +167,16 @@ class Console {
 
   #act(action: Action): void {
     switch (action) {
-      case 'take-back':
+      case 'ask':
+      case 'withdraw':
+        this.#request({ kind: 'ask', asks: action === 'ask' });
+        return;
+      case 'agree':
+      case 'refuse': {
+        const request = this.#standing?.request;
+        if (request != null) this.#request({ kind: 'answer', request: request.number, agrees: action === 'agree' });
+        return;
+      }
       case 'retry':
         this.#request({ kind: 'reconnect' });
         return;
@@ -180,13 +197,14 @@ class Console {
     this.#banner.show({
       canDecode: this.#canDecode,
       connection: this.#connection,
+      standing: this.#standing,
       status: this.#status,
       telemetry: this.#telemetry,
       telemetryAgeMs,
       emergencyStop: this.#seat.emergencyStopped,
       release: this.#seat.released,
     });
-    this.#header.show(this.#connection, this.#vehicle, this.#status, this.#seat.emergencyStopped);
+    this.#header.show(this.#connection, this.#standing, this.#vehicle, this.#status, this.#seat.emergencyStopped);
     const [vehicle, operator] = [this.#vehicleSnapshot, this.#operatorSnapshot];
     if (this.#status !== null) this.#links.show(this.#status, operator, vehicle, now);
     this.#figures.show(vehicle, operator);
@@ -201,6 +219,12 @@ class Console {
   #request(request: PageRequest): void {
     this.#engine.postMessage(request);
   }
+}
+
+/** This page's own number, by which it is known again when it connects anew: sixteen hexadecimal digits. */
+function consoleId(): string {
+  const [id] = crypto.getRandomValues(new BigUint64Array(1));
+  return (id! | 1n).toString(16).padStart(16, '0');
 }
 
 new Console();

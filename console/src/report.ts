@@ -1,6 +1,6 @@
 /** What the engine (worker) and the page tell each other; all plain, cloneable values. */
 import type { DropView, SnapshotView, StatusView, TelemetryView } from './reading';
-import type { Controlled, Hello } from './wire';
+import type { Controlled, Hello, Standing } from './wire';
 
 export type {
   ChannelView, DelaysView, DropView, LinkView, SnapshotView, StatusView, TelemetryView, ValueView,
@@ -50,19 +50,24 @@ export type Connection =
   | { state: 'connecting'; attempt: number }
   | { state: 'open' }
   | { state: 'waiting'; attempt: number; retryInMs: number; reason: string }
-  | { state: 'taken-over' };
+  /** The operator's process does not know this browser any more. */
+  | { state: 'not-admitted' };
 
 export type EngineReport =
   | { kind: 'tick' }
   | { kind: 'connection'; connection: Connection }
   | { kind: 'hello'; hello: Hello }
+  | { kind: 'standing'; standing: Standing }
   | { kind: 'telemetry'; telemetry: TelemetryView }
   | { kind: 'status'; status: StatusView }
   | { kind: 'snapshot'; snapshot: SnapshotView }
   | { kind: 'video'; video: VideoView };
 
 export type PageRequest =
-  | { kind: 'start'; address: string; canvas: OffscreenCanvas }
+  | { kind: 'start'; address: string; session: string; canvas: OffscreenCanvas }
   | { kind: 'command'; command: Controlled }
   | { kind: 'link'; link: number; cut: boolean }
+  /** To drive, or to take that back. */
+  | { kind: 'ask'; asks: boolean }
+  | { kind: 'answer'; request: number; agrees: boolean }
   | { kind: 'reconnect' };

@@ -1,5 +1,4 @@
 import type { Connection } from './report';
-import { CLOSE_TAKEN_OVER } from './wire';
 
 export interface SocketEvents {
   message(message: ArrayBuffer): void;
@@ -13,14 +12,15 @@ const RETRY_LAST_MS = 5_000;
 // Some 40 commands: what waits longer than that is stale, and the next one is 20 ms away.
 const BACKLOG_BYTES_MAX = 4_096;
 
-/** The connection to the operator: reconnects by itself, except after another console took over. */
+/** The connection to the operator: reconnects by itself, unless the operator does not know this browser. */
 export class OperatorSocket {
   #socket: WebSocket | null = null;
   #attempt = 0;
   #heardAtMs = 0;
   #retry: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(readonly address: string, readonly events: SocketEvents) {
+  /** `session`: what answers 401 to a browser that is not let in; a refused WebSocket tells no reason. */
+  constructor(readonly address: string, readonly session: string, readonly events: SocketEvents) {
     setInterval(() => this.#watch(), 500);
   }
 
@@ -57,14 +57,19 @@ export class OperatorSocket {
 
   #closed(code: number, reason: string): void {
     this.#detach();
-    if (code === CLOSE_TAKEN_OVER) {
-      this.events.connection({ state: 'taken-over' });
-      return;
-    }
     const retryInMs = retryDelay(this.#attempt, Math.random());
     const why = reason !== '' ? reason : code === 1006 ? 'the operator process does not answer' : `closed with code ${code}`;
     this.events.connection({ state: 'waiting', attempt: this.#attempt, retryInMs, reason: why });
     this.#retry = setTimeout(() => this.connect(), retryInMs);
+    if (code === 1006) void this.#askWhetherAdmitted(this.#attempt);
+  }
+
+  async #askWhetherAdmitted(attempt: number): Promise<void> {
+    const answer = await fetch(this.session).catch(() => null);
+    if (answer?.status !== 401 || attempt !== this.#attempt) return;
+    clearTimeout(this.#retry);
+    this.#detach();
+    this.events.connection({ state: 'not-admitted' });
   }
 
   #watch(): void {

@@ -7,15 +7,20 @@ import { OperatorStatus } from './message/operator-status';
 import { Telemetry } from './message/telemetry';
 import { VideoFeedback } from './message/video-feedback';
 import {
-  BadMessage, FROM_OPERATOR, commandMessage, flatBuffer, linkActionMessage, parseHello, parsePong, parseSlice,
-  pingMessage, videoFeedbackMessage,
+  BadMessage, FROM_OPERATOR, answerMessage, askMessage, commandMessage, flatBuffer, linkActionMessage, parseHello,
+  parsePong, parseSlice, parseStanding, pingMessage, videoFeedbackMessage,
 } from './wire';
 
 const PICTURE = { width: 640, height: 480, strips: [[0, 160], [160, 160], [320, 160]], codec: 'avc1.42c01f' };
 const HELLO = { vehicle: 'Kite', version: '1', picture: PICTURE };
 
+const STANDING = {
+  role: 'drives', holder: { address: '10.0.0.7', sinceUnixMs: 1_760_000_000_000 },
+  request: { number: 4_000_000_000, address: '10.0.0.8' }, reason: 'consent',
+};
+
 const PARSERS: Readonly<Record<string, (message: ArrayBuffer) => unknown>> = {
-  parseSlice, parsePong, parseHello,
+  parseSlice, parsePong, parseHello, parseStanding,
   telemetry: (message) => flatBuffer(message, Telemetry.bufferHasIdentifier),
   status: (message) => flatBuffer(message, OperatorStatus.bufferHasIdentifier),
 };
@@ -158,6 +163,30 @@ describe('parseHello', () => {
   });
 });
 
+describe('parseStanding', () => {
+  it('reads who drives, who asks and why', () => expect(parseStanding(helloMessage(STANDING))).toEqual(STANDING));
+
+  it('does without anybody that drives or asks', () => {
+    const nobody = { role: 'waits', holder: null, request: null, reason: null };
+    expect(parseStanding(helloMessage(nobody))).toEqual(nobody);
+  });
+
+  it('knows no reason that is told in later versions', () => {
+    expect(parseStanding(helloMessage({ ...STANDING, reason: 'lottery' })).reason).toBeNull();
+  });
+
+  it.each<[string, unknown]>([
+    ['null', null],
+    ['no role', { ...STANDING, role: undefined }],
+    ['another role', { ...STANDING, role: 'sleeps' }],
+    ['a holder that is no object', { ...STANDING, holder: 7 }],
+    ['a holder without an address', { ...STANDING, holder: { sinceUnixMs: 0 } }],
+    ['a holder since never', { ...STANDING, holder: { address: '', sinceUnixMs: 0.5 } }],
+    ['a request without a number', { ...STANDING, request: { address: '' } }],
+    ['a request beyond 32 bits', { ...STANDING, request: { address: '', number: 2 ** 32 } }],
+  ])('refuses %s', (_, standing) => expect(() => parseStanding(helloMessage(standing))).toThrow(BadMessage));
+});
+
 describe('flatBuffer', () => {
   it('refuses what is too short or has another identifier', () => {
     expect(() => flatBuffer(new ArrayBuffer(8), Telemetry.bufferHasIdentifier)).toThrow(BadMessage);
@@ -179,7 +208,7 @@ describe.each(Object.entries(PARSERS))('%s', (_, parse) => {
   });
 
   it('throws nothing but BadMessage on whole messages with one byte changed', () => {
-    for (const whole of [sliceMessage(), pongMessage(5, 5n), helloMessage(HELLO)]) {
+    for (const whole of [sliceMessage(), pongMessage(5, 5n), helloMessage(HELLO), helloMessage(STANDING)]) {
       for (let at = 0; at < whole.byteLength; at += 1) {
         for (const value of [0x00, 0x22, 0x7f, 0x80, 0xff]) {
           const message = whole.slice(0);
@@ -225,6 +254,11 @@ describe('small messages', () => {
     const ping = pingMessage(1_760_000_000_000.25);
     expect([ping.length, ping[0]]).toEqual([9, 3]);
     expect(new DataView(ping.buffer).getFloat64(1)).toBe(1_760_000_000_000.25);
+  });
+
+  it('to ask to drive is one bit, and an answer names its request', () => {
+    expect([...askMessage(true), ...askMessage(false)]).toEqual([5, 1, 5, 0]);
+    expect([...answerMessage(0x0102_0384, true)]).toEqual([6, 1, 2, 3, 0x84, 1]);
   });
 
   it('video feedback carries keyframe requests and the picture interval', () => {

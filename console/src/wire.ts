@@ -1,8 +1,8 @@
 /**
  * The WebSocket's binary messages: first byte = kind, numbers big-endian.
  *
- * Operator to console: slice, telemetry, status, pong, hello, snapshot. Console to operator: command,
- * link action, ping, video feedback. Bad bytes throw a `BadMessage`, which the caller counts.
+ * Operator to console: slice, telemetry, status, pong, hello, snapshot, standing. Console to operator:
+ * command, link action, ping, video feedback, ask, answer. Bad bytes throw a `BadMessage`, which the caller counts.
  */
 import { ByteBuffer, Builder } from 'flatbuffers';
 import { Command } from './message/command';
@@ -11,11 +11,8 @@ import type { Gear } from './message/gear';
 import { LinkAction } from './message/link-action';
 import { VideoFeedback } from './message/video-feedback';
 
-export const FROM_OPERATOR = { slice: 1, telemetry: 2, status: 3, pong: 4, hello: 5, snapshot: 6 } as const;
-const TO_OPERATOR = { command: 1, linkAction: 2, ping: 3, videoFeedback: 4 } as const;
-
-/** Close code of a connection whose place a newer console has taken. */
-export const CLOSE_TAKEN_OVER = 4001;
+export const FROM_OPERATOR = { slice: 1, telemetry: 2, status: 3, pong: 4, hello: 5, snapshot: 6, standing: 7 } as const;
+const TO_OPERATOR = { command: 1, linkAction: 2, ping: 3, videoFeedback: 4, ask: 5, answer: 6 } as const;
 
 export type SliceKind = 'idr' | 'predicted' | 'skip';
 
@@ -50,6 +47,20 @@ export interface PictureFormat {
   codec: string;
 }
 
+/** Which console drives, and what this one is to it. */
+export interface Standing {
+  role: Role;
+  holder: { address: string; sinceUnixMs: number } | null;
+  /** Another console asks this one, which drives. */
+  request: { number: number; address: string } | null;
+  /** Why this console drives, or does no longer; null when it never did. */
+  reason: Reason | null;
+}
+
+/** Whether a console drives; it has not asked; it has asked; it was told no. */
+export type Role = (typeof ROLES)[number];
+export type Reason = (typeof REASONS)[number];
+
 export interface Pong {
   /** The console's clock when it asked, ms. */
   askedAtMs: number;
@@ -73,6 +84,8 @@ export class BadMessage extends Error {}
 
 const SLICE_HEADER_BYTES = 24;
 const SLICE_KINDS: readonly SliceKind[] = ['idr', 'predicted', 'skip'];
+const ROLES = ['drives', 'waits', 'asks', 'refused'] as const;
+const REASONS = ['vacant', 'consent', 'standstill', 'gone'] as const;
 const STRIPS_MAX = 8; // Keyframe requests are a mask of eight bits.
 const SIDE_MAX = 8192;
 
@@ -111,6 +124,34 @@ export function parseHello(message: ArrayBuffer): Hello {
   };
 }
 
+export function parseStanding(message: ArrayBuffer): Standing {
+  const { role, holder, request, reason } = fieldsOf(parseJson(message));
+  const known = ROLES.find((name) => name === role);
+  if (known === undefined) throw new BadMessage('standing: no role');
+  return {
+    role: known,
+    holder: holder === null ? null : holderOf(fieldsOf(holder)),
+    request: request === null ? null : requestOf(fieldsOf(request)),
+    reason: REASONS.find((name) => name === reason) ?? null,
+  };
+}
+
+function holderOf({ address, sinceUnixMs }: Record<string, unknown>): NonNullable<Standing['holder']> {
+  if (typeof address !== 'string' || !Number.isSafeInteger(sinceUnixMs)) throw new BadMessage('standing: bad holder');
+  return { address, sinceUnixMs: sinceUnixMs as number };
+}
+
+function requestOf({ number, address }: Record<string, unknown>): NonNullable<Standing['request']> {
+  const isNumber = Number.isInteger(number) && (number as number) >= 0 && (number as number) < 2 ** 32;
+  if (typeof address !== 'string' || !isNumber) throw new BadMessage('standing: bad request');
+  return { number: number as number, address };
+}
+
+function fieldsOf(value: unknown): Record<string, unknown> {
+  if (typeof value !== 'object' || value === null) throw new BadMessage('standing: no object');
+  return value as Record<string, unknown>;
+}
+
 function pictureFormat(picture: unknown): PictureFormat {
   if (typeof picture !== 'object' || picture === null) throw new BadMessage('hello: picture is no object');
   const { width, height, strips, codec } = picture as Partial<Record<keyof PictureFormat, unknown>>;
@@ -134,7 +175,7 @@ function parseJson(message: ArrayBuffer): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(new Uint8Array(message, 1)));
   } catch {
-    throw new BadMessage('hello is no JSON');
+    throw new BadMessage('no JSON');
   }
 }
 
@@ -185,6 +226,20 @@ export function videoFeedbackMessage(keyframeStrips: number, pictureInterval: nu
   VideoFeedback.addPictureInterval(builder, pictureInterval);
   VideoFeedback.finishVideoFeedbackBuffer(builder, VideoFeedback.endVideoFeedback(builder));
   return withKind(TO_OPERATOR.videoFeedback, builder.asUint8Array());
+}
+
+/** Asks to drive, or takes that back. */
+export function askMessage(asks: boolean): Uint8Array<ArrayBuffer> {
+  return Uint8Array.of(TO_OPERATOR.ask, asks ? 1 : 0);
+}
+
+/** Answers the request of that number. */
+export function answerMessage(request: number, agrees: boolean): Uint8Array<ArrayBuffer> {
+  const message = new Uint8Array(6);
+  message[0] = TO_OPERATOR.answer;
+  new DataView(message.buffer).setUint32(1, request);
+  message[5] = agrees ? 1 : 0;
+  return message;
 }
 
 function withKind(kind: number, body: Uint8Array): Uint8Array<ArrayBuffer> {

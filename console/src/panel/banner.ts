@@ -2,6 +2,7 @@ import { Mode } from '../message/mode';
 import { SessionState } from '../message/session-state';
 import type { Release } from '../input/seat';
 import type { Connection, StatusView, TelemetryView } from '../report';
+import type { Reason, Standing } from '../wire';
 import { byId, setData, setText } from './element';
 
 /** Older telemetry is shown as stale. */
@@ -10,6 +11,8 @@ export const STALE_MS = 500;
 export interface Facts {
   canDecode: boolean;
   connection: Connection;
+  /** Null: not told yet. */
+  standing: Standing | null;
   status: StatusView | null;
   telemetry: TelemetryView | null;
   /** Null: none came yet. */
@@ -18,13 +21,20 @@ export interface Facts {
   release: Release;
 }
 
-export type Action = 'take-back' | 'release-stop' | 'retry' | 'focus';
+export type Action = 'ask' | 'withdraw' | 'agree' | 'refuse' | 'release-stop' | 'retry' | 'focus';
 
 export interface Notice {
   tone: 'bad' | 'warn' | 'calm';
   title: string;
   detail: string;
-  action?: { name: Action; label: string };
+  action?: Choice;
+  /** What else can be done. */
+  other?: Choice;
+}
+
+interface Choice {
+  name: Action;
+  label: string;
 }
 
 const SESSION_WORDS: Readonly<Record<SessionState, string>> = {
@@ -37,7 +47,7 @@ const SESSION_WORDS: Readonly<Record<SessionState, string>> = {
 
 /** The one thing the person must know now; null while driving is undisturbed. Worst first. */
 export function noticeOf(facts: Facts): Notice | null {
-  return connectionNotice(facts) ?? vehicleNotice(facts) ?? seatNotice(facts);
+  return connectionNotice(facts) ?? standingNotice(facts) ?? vehicleNotice(facts) ?? seatNotice(facts);
 }
 
 function connectionNotice({ canDecode, connection }: Facts): Notice | null {
@@ -48,10 +58,10 @@ function connectionNotice({ canDecode, connection }: Facts): Notice | null {
     return { tone: 'bad', title: 'This browser cannot show the picture', detail };
   }
   switch (connection.state) {
-    case 'taken-over':
+    case 'not-admitted':
       return {
-        tone: 'warn', title: 'Another console took over', detail: 'It drives now; this one only shows its last picture.',
-        action: { name: 'take-back', label: 'Take back' },
+        tone: 'bad', title: 'This browser is not let in any more',
+        detail: 'The operator process began anew: open the address that it has printed.',
       };
     case 'connecting':
       return { tone: 'calm', title: 'Connecting', detail: 'to the operator process' };
@@ -65,6 +75,43 @@ function connectionNotice({ canDecode, connection }: Facts): Notice | null {
       return null;
   }
 }
+
+function standingNotice({ standing }: Facts): Notice | null {
+  if (standing === null) return null;
+  const { role, holder, request, reason } = standing;
+  if (role === 'drives') {
+    return request === null ? null : {
+      tone: 'warn', title: 'Another console asks to drive', detail: `It is at ${request.address}. At standstill it drives without your word.`,
+      action: { name: 'refuse', label: 'No' }, other: { name: 'agree', label: 'Let it drive' },
+    };
+  }
+  if (holder === null) {
+    return { tone: 'warn', title: 'Nobody drives', detail: 'The vehicle stops itself.', action: { name: 'ask', label: 'Drive' } };
+  }
+  const who = `It is at ${holder.address} and drives since ${new Date(holder.sinceUnixMs).toLocaleTimeString()}.`;
+  switch (role) {
+    case 'asks':
+      return {
+        tone: 'calm', title: 'Asked to drive', detail: `${who} It agrees, or the vehicle stands still: then this one drives.`,
+        action: { name: 'withdraw', label: 'Ask no more' },
+      };
+    case 'refused':
+      return { tone: 'warn', title: 'The other console said no', detail: who, action: { name: 'ask', label: 'Ask again' } };
+    case 'waits':
+      return {
+        tone: 'warn', title: reason === null ? 'Another console drives' : 'Another console drives now', detail: `${LOST[reason ?? 'gone']}${who}`,
+        action: { name: 'ask', label: 'Ask to drive' },
+      };
+  }
+}
+
+/** Why this console drives no longer. */
+const LOST: Readonly<Record<Reason, string>> = {
+  consent: 'You agreed. ',
+  standstill: 'It asked while the vehicle stood still. ',
+  vacant: '',
+  gone: '',
+};
 
 function vehicleNotice({ emergencyStop, status, telemetry, telemetryAgeMs }: Facts): Notice | null {
   if (emergencyStop) {
@@ -135,16 +182,22 @@ export class Banner {
   readonly #title = byId('banner-title');
   readonly #detail = byId('banner-detail');
   readonly #button = byId<HTMLButtonElement>('banner-action');
+  readonly #other = byId<HTMLButtonElement>('banner-other');
   readonly #mode = byId('mode');
   readonly #reason = byId('mode-reason');
   readonly #stage = this.#box.closest<HTMLElement>('.stage')!;
-  #action: Action | null = null;
+  #notice: Notice | null = null;
 
   constructor(act: (action: Action) => void) {
-    this.#button.addEventListener('click', () => {
-      this.#button.blur();
-      if (this.#action !== null) act(this.#action);
-    });
+    const listen = (button: HTMLButtonElement, choice: () => Choice | undefined): void => {
+      button.addEventListener('click', () => {
+        button.blur();
+        const chosen = choice();
+        if (chosen !== undefined) act(chosen.name);
+      });
+    };
+    listen(this.#button, () => this.#notice?.action);
+    listen(this.#other, () => this.#notice?.other);
   }
 
   show(facts: Facts): void {
@@ -155,10 +208,12 @@ export class Banner {
       setText(this.#title, notice.title);
       setText(this.#detail, notice.detail);
       setText(this.#button, notice.action?.label ?? '');
+      setText(this.#other, notice.other?.label ?? '');
     }
     this.#button.hidden = notice?.action === undefined;
-    this.#action = notice?.action?.name ?? null;
-    setData(this.#stage, 'stale', String(facts.connection.state !== 'open'));
+    this.#other.hidden = notice?.other === undefined;
+    this.#notice = notice;
+    setData(this.#stage, 'stale', String(facts.connection.state !== 'open' || facts.standing?.role !== 'drives'));
     this.#showMode(facts, notice);
   }
 

@@ -1,5 +1,6 @@
 import { SessionState } from '../message/session-state';
 import type { Connection, StatusView } from '../report';
+import type { Standing } from '../wire';
 import { byId, setData, setText } from './element';
 import { UNKNOWN } from './format';
 
@@ -15,8 +16,10 @@ const CONNECTIONS: Readonly<Record<Connection['state'], [tone: string, text: str
   connecting: ['warn', 'connecting'],
   open: ['good', 'connected'],
   waiting: ['bad', 'disconnected'],
-  'taken-over': ['warn', 'taken over'],
+  'not-admitted': ['bad', 'not let in'],
 };
+
+const WAITING: [tone: string, text: string] = ['warn', 'does not drive'];
 
 /** The bar on top: which vehicle, connected to what, and the stop button. */
 export class Header {
@@ -32,8 +35,9 @@ export class Header {
     });
   }
 
-  show(connection: Connection, vehicle: string, status: StatusView | null, stopped: boolean): void {
-    const [tone, text] = CONNECTIONS[connection.state];
+  show(connection: Connection, standing: Standing | null, vehicle: string, status: StatusView | null, stopped: boolean): void {
+    const waits = connection.state === 'open' && standing !== null && standing.role !== 'drives';
+    const [tone, text] = waits ? WAITING : CONNECTIONS[connection.state];
     setData(this.#connection, 'tone', tone);
     setText(this.#connection, text);
     const [sessionTone, sessionText] = status === null || connection.state !== 'open'

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::coding::Coding;
+use crate::operator::OPEN;
 use crate::stand::{Links, Setup, Stand};
 use crate::stop;
 
@@ -19,6 +20,10 @@ pub(crate) struct Demo {
     /// Address of the browser console
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     console: SocketAddr,
+    /// Name by which browsers reach the console, with its port if that is another; repeat for several
+    /// [default: the address]
+    #[arg(long = "console-name", value_name = "NAME")]
+    console_names: Vec<String>,
     /// What lies between vehicle and operator
     #[arg(long, value_enum, default_value = "lte-driving")]
     links: Links,
@@ -46,6 +51,7 @@ impl Demo {
         let absolute = |path: Option<PathBuf>| path.map(std::path::absolute).transpose();
         let setup = Setup {
             console: self.console,
+            console_names: self.console_names,
             links: self.links,
             clip: absolute(self.clip)?,
             pictures_per_second: self.pictures_per_second.unwrap_or_else(fitting_rate),
@@ -54,10 +60,14 @@ impl Demo {
             seed: self.seed,
         };
         let mut stand = Stand::raise(&setup).await?;
-        say(format_args!(
-            "Open  http://{}  and drive: arrow keys, WASD, gamepad or wheel.",
-            stand.console()
-        ));
+        loop {
+            let line = stand.printed().await;
+            if line.starts_with(OPEN) {
+                say(format_args!("{line}  and drive: arrow keys, WASD, gamepad or wheel."));
+                break;
+            }
+            say(format_args!("{line}"));
+        }
         say(format_args!("Vehicle's metrics: http://{}/metrics", stand.vehicle_metrics()));
         let processes: Vec<String> =
             stand.process_ids().map(|(name, id)| format!("{name} {id}")).collect();
@@ -65,7 +75,10 @@ impl Demo {
         loop {
             tokio::select! {
                 () = stop::asked() => break,
-                words = stand.ended() => say(format_args!("{words}")),
+                words = stand.news() => match words.strip_prefix(OPEN) {
+                    Some(address) => say(format_args!("Opened. Another browser:  {address}")),
+                    None => say(format_args!("{words}")),
+                },
             }
         }
         stand.lower().await;

@@ -1,5 +1,6 @@
 //! `tautline operator`.
 
+use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -7,7 +8,7 @@ use clap::Args;
 use tautline_message::snapshot::End;
 use tautline_net::Local;
 use tautline_net::stats::Latest;
-use tautline_operator::Config;
+use tautline_operator::{Config, Opening};
 
 use crate::settings::{load, set};
 use crate::stats::Stats;
@@ -48,6 +49,21 @@ pub(crate) struct Operator {
     /// Address of the browser console [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDRESS")]
     console: Option<SocketAddr>,
+    /// Name by which browsers reach the console, with its port if that is another; repeat for several
+    /// [default: the address; needed for an address that is every one of the machine's]
+    #[arg(long = "console-name", value_name = "NAME")]
+    console_names: Vec<String>,
+    /// Certificate chain of the console in PEM form [default: beyond the loopback interface one made
+    /// from the key, whose fingerprint is printed]
+    #[arg(long, value_name = "FILE")]
+    console_certificate: Option<PathBuf>,
+    /// The certificate's secret key in PEM form
+    #[arg(long, value_name = "FILE")]
+    console_certificate_key: Option<PathBuf>,
+    /// Address for metrics, status and probes [default: the console's, if that is of the loopback
+    /// interface]
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<SocketAddr>,
     /// Folder to record what is received into: each strip's H.264 stream, a line a slice, and of a
     /// vehicle started with --joinable picture.h264, which any player shows
     /// [default: none]
@@ -73,12 +89,34 @@ impl Operator {
         set(&mut config.links, Some(self.links).filter(|links| !links.is_empty()));
         set(&mut config.advertise, Some(self.advertise).filter(|all| !all.is_empty()));
         set(&mut config.console, self.console);
+        set(&mut config.console_names, Some(self.console_names).filter(|names| !names.is_empty()));
+        set(&mut config.console_certificate, self.console_certificate.map(Some));
+        set(&mut config.console_certificate_key, self.console_certificate_key.map(Some));
+        set(&mut config.metrics, self.metrics.map(Some));
         set(&mut config.record, self.record.map(Some));
         set(&mut config.emulator, self.emulator.map(Some));
         config.validate()?;
         let identity = keys::read(&config.key)?;
         let latest = Latest::of(End::Operator);
-        let work = tautline_operator::run(config, identity, latest.clone(), stop::asked());
+        let work = tautline_operator::run(
+            config,
+            identity,
+            latest.clone(),
+            |opening| announce(&opening),
+            stop::asked(),
+        );
         self.stats.alongside(&latest, work).await
     }
 }
+
+/// Prints the address that lets the next browser in; a person who no longer reads is no reason to end.
+fn announce(Opening { address, fingerprint }: &Opening) {
+    let mut output = std::io::stdout();
+    if let Some(fingerprint) = fingerprint {
+        let _ = writeln!(output, "Certificate, SHA-256: {fingerprint}");
+    }
+    let _ = writeln!(output, "{OPEN}{address}");
+}
+
+/// Before an address that lets one browser in.
+pub(crate) const OPEN: &str = "Open  ";

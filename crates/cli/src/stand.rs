@@ -10,8 +10,10 @@ use anyhow::{Context, bail, ensure};
 use rustix::process::{Pid, Signal};
 use tautline_transport::crypto::PublicKey;
 use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::net::TcpStream;
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStdout, Command};
+use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
 use crate::coding::Coding;
@@ -22,6 +24,8 @@ use crate::keys;
 pub(crate) struct Setup {
     /// Address of the browser console; port 0 takes any free one.
     pub(crate) console: SocketAddr,
+    /// Names by which browsers reach it; the address if empty.
+    pub(crate) console_names: Vec<String>,
     /// Preset of the emulated links.
     pub(crate) links: Links,
     /// A video file in the camera's place.
@@ -53,7 +57,8 @@ pub(crate) enum Links {
 #[derive(Debug)]
 pub(crate) struct Stand {
     processes: Vec<Process>,
-    console: SocketAddr,
+    /// What the operator prints of its console.
+    printed: mpsc::Receiver<String>,
     metrics: SocketAddr,
     folder: TempDir,
 }
@@ -88,20 +93,16 @@ impl Stand {
             .tempdir()
             .context("no temporary folder can be made")?;
         let plan = Plan::draw(setup, folder.path())?;
-        let mut stand = Self { processes: Vec::new(), console, metrics: plan.metrics, folder };
+        let (prints, printed) = mpsc::channel(LINES_MAX);
+        let mut stand = Self { processes: Vec::new(), printed, metrics: plan.metrics, folder };
         for (name, settings) in &plan.settings {
-            stand.start(name, settings)?;
+            stand.start(name, settings, &prints)?;
         }
         match timeout(READY_MAX, stand.ready()).await {
             Ok(ready) => ready?,
             Err(_) => bail!("vehicle and console did not answer within {} s", READY_MAX.as_secs()),
         }
         Ok(stand)
-    }
-
-    /// Returns the address of the browser console.
-    pub(crate) fn console(&self) -> SocketAddr {
-        self.console
     }
 
     /// Returns where the vehicle serves its `/metrics`.
@@ -124,6 +125,27 @@ impl Stand {
         }
     }
 
+    /// Waits for the next line that the operator prints of its console: before others the address to
+    /// open, behind its certificate's fingerprint if it has one, and another each time one is used.
+    pub(crate) async fn printed(&mut self) -> String {
+        match self.printed.recv().await {
+            Some(line) => line,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Waits for either: what the operator prints, or that a process ends by itself.
+    pub(crate) async fn news(&mut self) -> String {
+        loop {
+            if let Some(words) = self.take_ended() {
+                return words;
+            }
+            if let Ok(line) = timeout(WATCH, self.printed()).await {
+                return line;
+            }
+        }
+    }
+
     /// Ends every process, the operator first, and waits for each.
     pub(crate) async fn lower(mut self) {
         for process in self.processes.iter().rev() {
@@ -136,32 +158,39 @@ impl Stand {
         }
     }
 
-    fn start(&mut self, name: &'static str, settings: &Path) -> anyhow::Result<()> {
+    fn start(
+        &mut self,
+        name: &'static str,
+        settings: &Path,
+        prints: &mpsc::Sender<String>,
+    ) -> anyhow::Result<()> {
         let program = std::env::current_exe().context("this program's own file is not known")?;
         let log = self.folder.path().join(format!("{name}.log"));
         let output = std::fs::File::create(&log).context("no log can be made")?;
-        let child = Command::new(program)
+        let is_heard = name == "operator";
+        let mut child = Command::new(program)
             .args([OsStr::new(name), OsStr::new("--config"), settings.as_os_str()])
             .env(CHILD, "1")
             .process_group(0)
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
+            .stdout(if is_heard { Stdio::piped() } else { Stdio::null() })
             .stderr(output)
             .kill_on_drop(true)
             .spawn()
             .with_context(|| format!("{name} cannot be started"))?;
+        if let Some(output) = child.stdout.take() {
+            tokio::spawn(pass_on(output, prints.clone()));
+        }
         self.processes.push(Process { name, child, log });
         Ok(())
     }
 
     async fn ready(&mut self) -> anyhow::Result<()> {
-        for address in [self.metrics, self.console] {
-            while TcpStream::connect(address).await.is_err() {
-                if let Some(words) = self.take_ended() {
-                    bail!("{words}");
-                }
-                sleep(WATCH).await;
+        while TcpStream::connect(self.metrics).await.is_err() || self.printed.is_empty() {
+            if let Some(words) = self.take_ended() {
+                bail!("{words}");
             }
+            sleep(WATCH).await;
         }
         Ok(())
     }
@@ -194,6 +223,14 @@ impl Process {
             (None, Some(status)) => format!("{} ended ({status})", self.name),
             (None, None) => format!("{} ended", self.name),
         }
+    }
+}
+
+/// Passes on what a process prints for as long as it lives; what nobody takes is dropped.
+async fn pass_on(output: ChildStdout, prints: mpsc::Sender<String>) {
+    let mut lines = BufReader::new(output).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        let _ = prints.try_send(line);
     }
 }
 
@@ -272,9 +309,11 @@ impl Plan {
             "operator",
             format!(
                 "name = \"{OPERATOR}\"\nkey = {operator_key:?}\n{common}vehicle = \"{VEHICLE}\"\n\
-                 links = [\"{target}\"]\nadvertise = {:?}\nconsole = \"{}\"\n{}{emulator}",
+                 links = [\"{target}\"]\nadvertise = {:?}\nconsole = \"{}\"\n\
+                 console_names = {:?}\n{}{emulator}",
                 advertise.iter().map(SocketAddr::to_string).collect::<Vec<_>>(),
                 setup.console,
+                setup.console_names,
                 record.unwrap_or_default()
             ),
         )?;
@@ -324,6 +363,8 @@ fn free_ports(
     bail!("the system gives no {count} free ports")
 }
 
+/// Lines of the operator that wait to be told.
+const LINES_MAX: usize = 16;
 /// Two modems with each of the carriers a and b.
 const LINK_NAMES: [&str; 4] = ["a1", "b1", "a2", "b2"];
 /// TOML's integers have a sign.

@@ -115,6 +115,19 @@ fn a_rate_out_of_bounds() {
 }
 
 #[test]
+fn a_console_beyond_this_machine_that_is_not_safe() {
+    let wrong = |arguments: &[&str], what: &str| {
+        let words = complaint(&[&["operator", "--switchboard-key", KEY], arguments].concat());
+        assert!(words.contains(what), "{words}");
+    };
+    wrong(&["--console", "0.0.0.0:0"], "with --console-name");
+    wrong(&["--console-name", "http://drive.example/"], "is no name");
+    wrong(&["--console-certificate", "a.pem"], "needs console_certificate_key");
+    wrong(&["--console-certificate-key", "a.pem"], "needs console_certificate");
+    wrong(&["--metrics", "0.0.0.0:9101"], "whoever reaches them can probe");
+}
+
+#[test]
 fn a_taken_port() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();

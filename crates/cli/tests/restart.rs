@@ -10,26 +10,33 @@ struct Demo {
     console: String,
     ids: Vec<(String, u32)>,
     restarted: Vec<Child>,
+    _folder: tempfile::TempDir,
 }
 
 impl Demo {
     fn start() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
         let mut process = Command::new(env!("CARGO_BIN_EXE_tautline"))
             .args(["demo", "--console", "127.0.0.1:0", "--links", "lan"])
             .args(["--pictures-per-second", "10"])
+            // Of what nobody looks at or records, fewer pictures come.
+            .arg("--record")
+            .arg(folder.path())
             .stdout(Stdio::piped())
             .spawn()
             .expect("our own binary");
         let lines = BufReader::new(process.stdout.take().expect("piped")).lines();
         let lines: Vec<String> = lines.take(3).map(|line| line.expect("text")).collect();
         let console = lines[0].split_whitespace().nth(1).expect("an address");
-        let console = console.trim_start_matches("http://").to_owned();
+        let (console, _token) =
+            console.trim_start_matches("http://").split_once('/').expect("a path");
+        let console = console.to_owned();
         let list = lines[2].trim_start_matches("Processes: ").split('.').next().expect("a list");
         let ids = list.split(", ").map(|entry| {
             let (name, id) = entry.split_once(' ').expect("name and number");
             (name.to_owned(), id.parse().expect("a number"))
         });
-        Self { process, console, ids: ids.collect(), restarted: Vec::new() }
+        Self { process, console, ids: ids.collect(), restarted: Vec::new(), _folder: folder }
     }
 
     /// Kills a part as a crash would, and starts it again with the same settings.

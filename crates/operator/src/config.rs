@@ -3,10 +3,13 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use serde::Deserialize;
 use tautline_net::Local;
 use tautline_transport::crypto::PublicKey;
+
+use crate::console::access::Names;
+use crate::console::tls::Files;
 
 /// An operator's settings; every field has its flag of the same name.
 #[derive(Clone, Debug, Deserialize)]
@@ -26,8 +29,16 @@ pub struct Config {
     pub links: Vec<Local>,
     /// Where the vehicle reaches this machine; the local ends if empty.
     pub advertise: Vec<SocketAddr>,
-    /// Address of the browser console.
+    /// Address of the browser console; beyond the loopback interface it speaks HTTPS.
     pub console: SocketAddr,
+    /// Names by which browsers reach it, each with a port if that is another; the address if empty.
+    pub console_names: Vec<String>,
+    /// Its certificate chain in PEM form; of none given one is made from the machine's key.
+    pub console_certificate: Option<PathBuf>,
+    /// The certificate's secret key in PEM form.
+    pub console_certificate_key: Option<PathBuf>,
+    /// Address for metrics, status and probes, which have no other if the console speaks HTTPS.
+    pub metrics: Option<SocketAddr>,
     /// Folder to record into.
     pub record: Option<PathBuf>,
     /// Control address of a link emulator.
@@ -49,6 +60,10 @@ impl Default for Config {
             links: vec![Local::Address(SocketAddr::from(([0, 0, 0, 0], 7000)))],
             advertise: Vec::new(),
             console: SocketAddr::from(([127, 0, 0, 1], 8080)),
+            console_names: Vec::new(),
+            console_certificate: None,
+            console_certificate_key: None,
+            metrics: None,
             record: None,
             emulator: None,
             reorder_ms: 30,
@@ -67,8 +82,41 @@ impl Config {
         ensure!(!self.vehicle.is_empty(), "vehicle is empty: name the vehicle with --vehicle");
         ensure!(!self.links.is_empty(), "links is empty: give at least one local end with --link");
         ensure!(self.reorder_ms <= 500, "reorder_ms = {}: must be 0 to 500", self.reorder_ms);
+        for name in &self.console_names {
+            let is_name = |c: char| c.is_ascii_alphanumeric() || ".-:[]".contains(c);
+            ensure!(
+                !name.is_empty() && name.chars().all(is_name),
+                "console_names: {name:?} is no name: give it as in drive.example or 10.0.0.7:8443"
+            );
+        }
+        Names::of(self.console, &self.console_names, self.console_is_secure())?;
+        self.certificate()?;
+        ensure!(
+            self.metrics.is_none_or(|metrics| metrics.ip().is_loopback()),
+            "metrics: whoever reaches them can probe: give an address of the loopback interface"
+        );
         self.switchboard_public_key()?;
         Ok(self.transport.validate()?)
+    }
+
+    /// Returns whether the console speaks HTTPS: always beyond the loopback interface.
+    pub(crate) fn console_is_secure(&self) -> bool {
+        !self.console.ip().is_loopback() || self.console_certificate.is_some()
+    }
+
+    /// Returns the person's own certificate, if there is one.
+    ///
+    /// # Errors
+    /// One line that says which of its two files is missing.
+    pub(crate) fn certificate(&self) -> anyhow::Result<Option<Files>> {
+        match (&self.console_certificate, &self.console_certificate_key) {
+            (None, None) => Ok(None),
+            (Some(certificate), Some(key)) => {
+                Ok(Some(Files { certificate: certificate.clone(), key: key.clone() }))
+            }
+            (Some(_), None) => bail!("console_certificate needs console_certificate_key beside it"),
+            (None, Some(_)) => bail!("console_certificate_key needs console_certificate beside it"),
+        }
     }
 
     /// Returns the switchboard's key.

@@ -11,10 +11,10 @@ use tautline_net::driver::Handle;
 use tautline_transport::ChannelNumber;
 use tautline_units::{ByteCount, Instant};
 
-use crate::console::Hub;
+use crate::console::{ConsoleId, Hub};
 use crate::reception::Shared;
 
-/// Numbers and dates the console's commands and sends them, and beside them tells the vehicle what
+/// Numbers and dates the commands of the console that drives and sends them, and beside them tells the vehicle what
 /// has come of the video.
 ///
 /// A console that has nothing to say sends no command, and then the vehicle stops by itself. Its
@@ -27,11 +27,31 @@ pub(crate) struct Input {
     clock: Clock,
     sequence: u64,
     fed_back: Option<(VideoFeedback, Instant)>,
+    /// The console that drives.
+    console: Option<ConsoleId>,
+    /// Whether what comes is recorded, looked at or not.
+    records: bool,
 }
 
 impl Input {
-    pub(crate) fn new(hub: Arc<Hub>, shared: Arc<Shared>, handle: Handle, clock: Clock) -> Self {
-        Self { hub, shared, handle, clock, sequence: 0, fed_back: None }
+    /// Makes an input that no console drives; one that `records` wants every picture all the same.
+    pub(crate) fn new(
+        hub: Arc<Hub>,
+        shared: Arc<Shared>,
+        handle: Handle,
+        clock: Clock,
+        records: bool,
+    ) -> Self {
+        let (sequence, fed_back, console) = (0, None, None);
+        Self { hub, shared, handle, clock, sequence, fed_back, console, records }
+    }
+
+    /// Takes note that another console drives from now on, or none: nothing of the former one is
+    /// sent any more, and the vehicle is told at once who looks.
+    pub(crate) fn handle_console(&mut self, console: Option<ConsoleId>) {
+        self.console = console;
+        self.fed_back = None;
+        self.feed_back();
     }
 
     /// Sends on what the console commands, unless it was held up on its way here: what came late
@@ -39,6 +59,11 @@ impl Input {
     ///
     /// The console dates its commands in Unix time by this machine's clock, 0 for unknown.
     pub(crate) fn handle_command(&mut self, command: Command) {
+        if self.console.map_or(0, |console| console.0.get()) != command.console {
+            // It was under way while another took over.
+            self.hub.requests_refused.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
         let now = self.clock.now();
         let unix = self.clock.unix_nanos(now);
         let age = Duration::from_nanos(unix.saturating_sub(command.sent_at.as_nanos()));
@@ -60,11 +85,14 @@ impl Input {
         let now = self.clock.now();
         let strips = self.shared.strips();
         let asked = self.hub.take_feedback();
-        let feedback = VideoFeedback {
-            strips: strips.reports,
-            keyframe_strips: strips.keyframes | asked.keyframe_strips,
-            picture_interval: asked.picture_interval,
+        let is_looked_at = self.console.is_some() || self.records || self.shared.is_watched();
+        let (keyframe_strips, picture_interval) = if is_looked_at {
+            (strips.keyframes | asked.keyframe_strips, asked.picture_interval)
+        } else {
+            // Nobody looks: nothing is begun anew, and few pictures are enough to know the links by.
+            (0, VideoFeedback::PICTURE_INTERVAL_MAX)
         };
+        let feedback = VideoFeedback { strips: strips.reports, keyframe_strips, picture_interval };
         let told = |(told, at): &(VideoFeedback, Instant)| {
             *told == feedback && now.since(*at) < FEEDBACK_REPEAT
         };

@@ -16,6 +16,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::Context;
 use axum::Router;
 use tautline_net::clock::Clock;
 use tautline_net::driver::Driver;
@@ -25,15 +26,18 @@ use tautline_transport::crypto::Identity;
 use tokio::sync::mpsc;
 
 pub use config::Config;
+pub use console::Opening;
 
-use crate::console::{Hub, Request};
+use crate::console::access::Names;
+use crate::console::{Access, Hub, Request, tls};
 use crate::input::Input;
 use crate::probe::Probe;
 use crate::reception::{Reception, Shared};
 use crate::recorder::Recorder;
 use crate::rendezvous::Rendezvous;
 
-/// Runs an operator until `stop` resolves; what it sees of its links stands in `latest`.
+/// Runs an operator until `stop` resolves; what it sees of its links stands in `latest`. Each address
+/// that lets a browser in goes to `announce`: one at the start, the next when it is used.
 ///
 /// # Errors
 /// When a part cannot be started or the vehicle cannot be had; one line that says which and what
@@ -42,6 +46,7 @@ pub async fn run(
     config: Config,
     identity: Identity,
     latest: Latest,
+    announce: impl Fn(Opening) + Send + Sync + 'static,
     stop: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
     let clock = Clock::start();
@@ -49,8 +54,9 @@ pub async fn run(
     let hub = Arc::new(Hub::new(&config.vehicle, requests, move || {
         clock.unix_nanos(clock.now()) / 1_000
     }));
-    let listener = console::listen(config.console).await?;
+    let (listener, access) = open_console(&config, &identity, announce).await?;
     let recorder = config.record.as_deref().map(Recorder::create).transpose()?;
+    let records = recorder.is_some();
     let shared = Arc::new(Shared::new(&config.vehicle));
     let reorder_timeout = Duration::from_millis(config.reorder_ms);
     let mut reception = Reception::new(
@@ -64,7 +70,20 @@ pub async fn run(
     let driver = Driver::spawn(&config.links, clock, move |output| reception.handle(output))?;
     let mut rendezvous = Rendezvous::start(&config, &identity, driver.local_addresses())?;
     let beside = beside(&config, &hub, &shared, &latest, &driver, clock);
-    let mut input = Input::new(hub.clone(), shared.clone(), driver.handle(), clock);
+    let (beside, apart) = match config.metrics {
+        Some(address) => (Router::new(), Some((address, beside))),
+        // Beyond this machine nobody is told, and nobody probes, without being asked who it is.
+        None if config.console_is_secure() => (Router::new(), None),
+        None => (beside, None),
+    };
+    let tell = async {
+        match apart {
+            Some((address, routes)) => metrics::serve(address, routes).await,
+            None => std::future::pending().await,
+        }
+    };
+    let mut input = Input::new(hub.clone(), shared.clone(), driver.handle(), clock, records);
+    let mut holding = hub.holding();
     let (cuts, cut) = mpsc::channel(REQUESTS_MAX);
     let mut feedback = tokio::time::interval(FEEDBACK_INTERVAL);
     let meet = async {
@@ -84,6 +103,7 @@ pub async fn run(
                     Some(Request::Link(action)) => { let _ = cuts.try_send(action); }
                     None => std::future::pending().await,
                 },
+                _ = holding.changed() => input.handle_console(*holding.borrow_and_update()),
                 _ = feedback.tick() => input.feed_back(),
             }
         }
@@ -91,12 +111,33 @@ pub async fn run(
     let ended = tokio::select! {
         () = stop => Ok(()),
         refused = meet => refused,
-        failed = console::serve(listener, hub.clone(), beside) => failed,
+        failed = console::serve(listener, access, hub.clone(), beside) => failed,
+        failed = tell => failed,
         never = listen => never,
         never = emulator::attend(config.emulator, cut, &shared) => never,
     };
     rendezvous.close().await;
     ended
+}
+
+/// Opens the console's address, and draws the token of the first browser.
+async fn open_console(
+    config: &Config,
+    identity: &Identity,
+    announce: impl Fn(Opening) + Send + Sync + 'static,
+) -> anyhow::Result<(console::Listener, Arc<Access>)> {
+    let listener = console::listen(config.console).await?;
+    let address = listener.local_addr().context("the console's address is not known")?;
+    let names = Names::of(address, &config.console_names, config.console_is_secure())?;
+    let shown = match config.certificate()? {
+        Some(files) => Some(tls::read(&files)?),
+        None if config.console_is_secure() => Some(tls::make(identity, &names)?),
+        None => None,
+    };
+    let (tls, fingerprint) = shown.map(|shown| (shown.config, shown.fingerprint)).unzip();
+    let listener = console::Listener::start(listener, tls, &names.origin())?;
+    let access = Access::new(names, address.port(), fingerprint, announce)?;
+    Ok((listener, Arc::new(access)))
 }
 
 /// Returns what is served beside the console: metrics, both ends' tables, and the probe.

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
+use axum::http::header::ORIGIN;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
@@ -22,7 +23,6 @@ use tautline_net::driver::Handle;
 use tautline_net::stats::Latest;
 use tautline_units::ByteCount;
 
-use crate::console;
 use crate::reception::Shared;
 
 pub(crate) use watch::Watch;
@@ -118,8 +118,8 @@ impl Probe {
     }
 
     async fn answer(&self, headers: &HeaderMap, body: &[u8]) -> Response {
-        if !console::is_own_page(headers) {
-            return refuse(StatusCode::FORBIDDEN, "another site's page may not probe");
+        if headers.contains_key(ORIGIN) {
+            return refuse(StatusCode::FORBIDDEN, "a browser's page may not probe");
         }
         let step = match serde_json::from_slice::<Step>(body) {
             Ok(step) => step,

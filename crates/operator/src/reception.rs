@@ -104,6 +104,11 @@ impl Shared {
         lock(&self.vehicle).clone()
     }
 
+    /// Returns whether a probe notes what comes.
+    pub(crate) fn is_watched(&self) -> bool {
+        lock(&self.watch).is_some()
+    }
+
     /// Returns what a probe notes, while one runs.
     pub(crate) fn watch(&self) -> &Mutex<Option<Watch>> {
         &self.watch
@@ -212,7 +217,10 @@ impl Reception {
     fn handle_unit(&mut self, channel: ChannelNumber, bytes: &[u8]) {
         match channel {
             channels::TELEMETRY => match Telemetry::decode(bytes) {
-                Ok(_) => self.hub.show_telemetry(bytes),
+                Ok(telemetry) => {
+                    let stands_still = telemetry.speed.abs() < STANDSTILL_SPEED_MAX;
+                    self.hub.show_telemetry(bytes, stands_still);
+                }
                 Err(_) => self.telemetry_malformed += 1,
             },
             channels::SNAPSHOT => match Snapshot::decode(bytes) {
@@ -338,6 +346,7 @@ impl Reception {
             ("console: slice dropped, size of the picture not known", self.canvas.dropped()),
             ("console: message malformed", count(&self.hub.messages_malformed)),
             ("console: message dropped", count(&self.hub.requests_dropped)),
+            ("console: message of one that does not drive", count(&self.hub.requests_refused)),
             ("console: command stale", count(&self.hub.commands_stale)),
             (
                 "recorder: slice dropped, disk too slow",
@@ -358,6 +367,8 @@ fn metrics(status: &OperatorStatus, own: &Snapshot, vehicle: &Snapshot) -> Strin
     page.finish()
 }
 
+/// Metres per second: what a standing machine's sensor says all the same.
+const STANDSTILL_SPEED_MAX: f32 = 0.05;
 /// Counters are read by eye.
 const SNAPSHOT_INTERVAL: Duration = Duration::from_millis(500);
 

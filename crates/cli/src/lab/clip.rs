@@ -43,6 +43,7 @@ impl Clip {
         };
         let setup = Setup {
             console: SocketAddr::from(([127, 0, 0, 1], 0)),
+            console_names: Vec::new(),
             links: self.links,
             clip: Some(std::path::absolute(&self.clip)?),
             pictures_per_second: 60.0,

@@ -1,0 +1,268 @@
+// Who may open the console and who drives: other sites' pages, the token, other consoles, a slow browser, a closed tab.
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { createServer, request } from 'node:http';
+import { connect } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Builder } from 'flatbuffers';
+import { eventually, launchBrowser, openConsole, startDemo } from './stand.mjs';
+
+const UPGRADE = {
+  Connection: 'Upgrade', Upgrade: 'websocket', 'Sec-WebSocket-Version': '13', 'Sec-WebSocket-Key': 'AAAAAAAAAAAAAAAAAAAAAA==',
+};
+
+let demo;
+let browser;
+/** A browser's own cookies and the page in it. */
+let first;
+
+before(async () => {
+  demo = await startDemo(['--links', 'direct', '--pictures-per-second', '20']);
+  browser = await launchBrowser();
+});
+
+after(async () => {
+  await browser?.close();
+  await demo?.end();
+});
+
+test('under another name, from another page or without a cookie there is nothing', async () => {
+  const evil = `evil.example:${demo.host.split(':')[1]}`;
+  const origin = `http://${demo.host}`;
+  for (const path of ['/', '/ws?console=1', '/metrics', '/status']) {
+    assert.equal((await ask(path, { Host: evil, Origin: `http://${evil}` })).status, 421, path);
+  }
+  const socket = (fields) => ask('/ws?console=1', { ...UPGRADE, ...fields });
+  assert.equal((await socket({ Host: evil, Origin: `http://${evil}` })).status, 421);
+  assert.equal((await socket({ Origin: `http://${evil}` })).status, 403);
+  assert.equal((await socket({})).status, 403, 'a browser tells its origin');
+  assert.equal((await socket({ Origin: origin })).status, 401);
+  assert.equal((await socket({ Origin: origin, Cookie: `tautline-${demo.host.split(':')[1]}=${'0'.repeat(32)}` })).status, 401);
+  assert.equal((await ask('/session', {})).status, 401);
+  const token = demo.address.split('#')[1];
+  assert.equal((await post('/enter', token, { Origin: `http://${evil}` })).status, 403, 'the token is not spent by that');
+  assert.equal((await post('/enter', `${token.slice(1)}0`, { Origin: origin })).status, 403);
+});
+
+test('without its token the address leads to words, with it to the console, once, and a reload keeps it', async () => {
+  first = await newPage();
+  const answer = await first.goto(`http://${demo.host}/`);
+  assert.equal(answer.status(), 401);
+  assert.match(await first.locator('#words').innerText(), /has printed last/);
+  const refused = [];
+  first.on('console', (message) => {
+    if (/Content Security Policy|Refused/.test(message.text())) refused.push(message.text());
+  });
+  await openConsole(first, demo.address);
+  await drives(first);
+  assert.equal(first.url(), `http://${demo.host}/`, 'the token is not left in the address');
+  const [cookie] = await first.context().cookies();
+  assert.deepEqual([cookie.httpOnly, cookie.sameSite], [true, 'Strict']);
+  await first.reload();
+  await drives(first);
+  await openConsole(first, demo.address);
+  await drives(first);
+
+  const second = await newPage();
+  await second.goto(demo.address);
+  await eventually(() => second.locator('#words').innerText(), (words) => /has let a browser in already/.test(words), 5_000);
+  await second.context().close();
+  assert.deepEqual(refused, [], 'the page obeys its own policy');
+});
+
+test('the page is in nobody\'s frame', async (context) => {
+  const server = createServer((_, response) => {
+    response.setHeader('content-type', 'text/html').end(`<!doctype html><iframe src="http://${demo.host}/"></iframe>`);
+  }).listen(0, '127.0.0.1');
+  context.after(() => server.close());
+  await new Promise((resolve) => { server.once('listening', resolve); });
+  const page = await first.context().newPage();
+  const refused = [];
+  page.on('console', (message) => refused.push(message.text()));
+  await page.goto(`http://127.0.0.1:${server.address().port}/`);
+  await eventually(() => refused.join('\n'), (words) => words.includes('frame-ancestors'), 5_000);
+  assert.equal(await page.frameLocator('iframe').locator('#picture').count(), 0);
+  await page.close();
+});
+
+test('a moving vehicle changes hands by consent, a standing one at once, and the one that lost it is told', async () => {
+  const second = await newPage();
+  await second.goto(await demo.another());
+  await second.locator('#picture').waitFor({ state: 'attached' });
+  await titled(second, 'Another console drives');
+  assert.match(await second.locator('#banner-detail').innerText(), /It is at 127\.0\.0\.1 and drives since/);
+
+  await first.keyboard.down('ArrowUp');
+  await eventually(speed, (metres) => metres > 2, 15_000);
+  await second.locator('#banner-action').click();
+  await titled(second, 'Asked to drive');
+  await titled(first, 'Another console asks to drive');
+  await first.locator('#banner-action').click();
+  await titled(second, 'The other console said no');
+  assert.ok(await speed() > 0.5, 'it was asked while it moved');
+  await second.locator('#banner-action').click();
+  await titled(first, 'Another console asks to drive');
+  await first.locator('#banner-other').click();
+  await titled(first, 'Another console drives now');
+  assert.match(await first.locator('#banner-detail').innerText(), /^You agreed\./);
+  await drives(second);
+  await first.keyboard.up('ArrowUp');
+
+  await second.keyboard.down('Space');
+  await eventually(speed, (metres) => Math.abs(metres) < 0.02, 15_000);
+  await second.keyboard.up('Space');
+  await first.locator('#banner-action').click();
+  await drives(first);
+  await titled(second, 'Another console drives now');
+  assert.match(await second.locator('#banner-detail').innerText(), /stood still/);
+  await second.context().close();
+});
+
+test('a closed tab costs less than an open one', async () => {
+  await drives(first);
+  await sleep(2_000);
+  const open = await receivedBytes(4_000);
+  await first.close();
+  await sleep(2_000);
+  const closed = await receivedBytes(4_000);
+  console.log(`received a second: ${(open / 4_000).toFixed(0)} kB with the console open, ${(closed / 4_000).toFixed(0)} kB with its tab closed`);
+  assert.ok(closed < open / 2, `${closed} bytes with the tab closed, ${open} with it open`);
+});
+
+test('a browser that reads nothing any more still commands', async (context) => {
+  const token = (await demo.another()).split('#')[1];
+  const origin = `http://${demo.host}`;
+  const entered = await post('/enter', token, { Origin: origin });
+  assert.equal(entered.status, 204);
+  const [hostname, port] = demo.host.split(':');
+  const socket = connect(Number(port), hostname);
+  context.after(() => socket.destroy());
+  const head = { ...UPGRADE, Host: demo.host, Origin: origin, Cookie: entered.cookie };
+  const lines = Object.entries(head).map(([name, value]) => `${name}: ${value}\r\n`).join('');
+  socket.write(`GET /ws?console=5105 HTTP/1.1\r\n${lines}\r\n`);
+  const answer = await new Promise((resolve) => { socket.once('data', resolve); });
+  assert.match(answer.toString('latin1'), /^HTTP\/1\.1 101 /);
+  socket.pause();
+  const commanding = setInterval(() => socket.write(frame(command(0.4))), 20);
+  context.after(() => clearInterval(commanding));
+  const dropped = async () => metric(await (await fetch(`${origin}/metrics`)).text(),
+    'tautline_operator_drops_total{name="console: slice dropped, browser too slow"}');
+  await eventually(dropped, (count) => count > 0, 30_000, 200);
+  const before = await commands();
+  await sleep(1_000);
+  const taken = await commands() - before;
+  assert.ok(taken >= 20, `${taken} commands were taken in a second of which nothing was read`);
+});
+
+test('beyond this machine it speaks HTTPS alone, by a certificate whose fingerprint is printed', async (context) => {
+  const far = await startDemo(['--links', 'direct', '--pictures-per-second', '10', '--console-name', '127.0.0.1'], '0.0.0.0');
+  context.after(far.end);
+  assert.match(far.address, /^https:\/\/127\.0\.0\.1:\d+\/#[0-9a-f]{32}$/);
+  const [host, port] = far.host.split(':');
+  const socket = connectTls({ host, port: Number(port), rejectUnauthorized: false });
+  await new Promise((resolve) => { socket.once('secureConnect', resolve); });
+  assert.equal(socket.getProtocol(), 'TLSv1.3');
+  assert.ok(far.words().includes(`Certificate, SHA-256: ${socket.getPeerCertificate().fingerprint256}\n`), far.words());
+  socket.destroy();
+  const plain = await fetch(`http://${far.host}/`);
+  assert.equal(plain.status, 400);
+  assert.match(await plain.text(), /^this console speaks HTTPS alone: https:/);
+  const page = await (await browser.newContext({ ignoreHTTPSErrors: true })).newPage();
+  await openConsole(page, far.address);
+  await drives(page);
+  const [cookie] = await page.context().cookies();
+  assert.ok(cookie.secure);
+  for (const path of ['/metrics', '/status', '/probe/packet-size']) {
+    assert.equal((await page.request.get(`https://${far.host}${path}`)).status(), 404, path);
+  }
+  await page.context().close();
+});
+
+async function newPage() {
+  const context = await browser.newContext({ viewport: { width: 1760, height: 990 } });
+  return context.newPage();
+}
+
+/** Until the page drives: pictures come. */
+async function drives(page) {
+  await eventually(() => page.locator('#connection').innerText(), (text) => text === 'connected', 10_000);
+  await eventually(async () => Number.parseFloat(await page.locator('#picture-rate').innerText()), (rate) => rate > 0, 15_000);
+}
+
+function titled(page, title) {
+  return eventually(() => page.locator('#banner-title').innerText(), (text) => text === title, 5_000);
+}
+
+/** Asks with headers that a browser would not let a page set. */
+function ask(path, headers, method = 'GET', body = '') {
+  const [hostname, port] = demo.host.split(':');
+  return new Promise((resolve, reject) => {
+    const asked = request({ hostname, port, path, method, headers: { Host: demo.host, ...headers } }, (response) => {
+      response.resume();
+      resolve({ status: response.statusCode, cookie: (response.headers['set-cookie'] ?? [''])[0].split(';')[0] });
+    });
+    asked.on('upgrade', (response, socket) => {
+      socket.destroy();
+      resolve({ status: response.statusCode, cookie: '' });
+    });
+    asked.on('error', reject);
+    asked.end(body);
+  });
+}
+
+function post(path, body, headers) {
+  return ask(path, headers, 'POST', body);
+}
+
+async function speed() {
+  return metric(await (await fetch(demo.metrics)).text(), 'tautline_vehicle_speed_metres_per_second');
+}
+
+/** Commands that have come to the vehicle. */
+async function commands() {
+  const text = await (await fetch(demo.metrics)).text();
+  return metric(text, 'tautline_vehicle_channel_units_total{channel="command",what="delivered"}');
+}
+
+async function receivedBytes(milliseconds) {
+  const read = async () => {
+    const text = await (await fetch(`http://${demo.host}/metrics`)).text();
+    const lines = text.split('\n').filter((line) => /^tautline_operator_link_bytes_total\{.*what="received"/.test(line));
+    assert.ok(lines.length > 0);
+    return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
+  };
+  const begun = await read();
+  await sleep(milliseconds);
+  return await read() - begun;
+}
+
+function metric(text, name) {
+  const line = text.split('\n').find((line) => line.startsWith(`${name} `));
+  return line === undefined ? 0 : Number(line.split(' ').at(-1));
+}
+
+/** A command as the console writes it: straight on, with so much throttle. */
+function command(throttle) {
+  const builder = new Builder(64);
+  builder.startObject(2);
+  builder.prep(8, 32);
+  builder.pad(2);
+  builder.writeInt8(0);
+  builder.writeInt8(0);
+  builder.writeFloat32(0);
+  builder.writeFloat32(throttle);
+  builder.writeFloat32(0);
+  builder.writeInt64(BigInt(Date.now()) * 1_000_000n);
+  builder.writeInt64(0n);
+  builder.addFieldStruct(0, builder.offset(), 0);
+  builder.finish(builder.endObject(), 'TLC2');
+  return Buffer.concat([Buffer.of(1), builder.asUint8Array()]);
+}
+
+/** A masked frame of a browser's, of less than 126 bytes. */
+function frame(payload) {
+  const mask = randomBytes(4);
+  return Buffer.concat([Buffer.of(0x82, 0x80 | payload.length), mask, payload.map((byte, at) => byte ^ mask[at % 4])]);
+}

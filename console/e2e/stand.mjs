@@ -1,0 +1,78 @@
+// What the tests of the whole system share: a running demo, a browser, ways to wait.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { createServer } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { chromium } from 'playwright-core';
+
+export const BINARY = process.env.TAUTLINE ?? '../target/release/tautline';
+const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
+
+/**
+ * Starts `tautline demo`. `address` is what it says to open, once; `host` what of it others may know; `another()` waits
+ * for the address of the next browser.
+ */
+export async function startDemo(flags, at = '127.0.0.1') {
+  const port = await freePort();
+  const child = spawn(BINARY, ['demo', '--console', `${at}:${port}`, ...flags], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const exited = new Promise((resolve) => { child.once('exit', resolve); });
+  let words = '';
+  child.stdout.on('data', (chunk) => { words += chunk; });
+  let ended = false;
+  void exited.then(() => { ended = true; });
+  await eventually(() => words, (text) => text.includes('Ctrl-C') || ended, 30_000);
+  assert.ok(!ended, `the demo ended: ${words}`);
+  const list = /Processes: (.*?)\./.exec(words)[1];
+  const processes = Object.fromEntries(list.split(', ').map((entry) => {
+    const [name, id] = entry.split(' ');
+    return [name, Number(id)];
+  }));
+  const metrics = /metrics: (\S+)/.exec(words)[1];
+  const address = /^Open +(\S+)/m.exec(words)[1];
+  let taken = 0;
+  const another = async () => {
+    const announced = () => [...words.matchAll(/^Opened\. Another browser: +(\S+)/gm)].map((found) => found[1]);
+    await eventually(announced, (all) => all.length > taken, 5_000);
+    // Those before it were used.
+    taken = announced().length;
+    return announced().at(-1);
+  };
+  const end = async () => {
+    child.kill('SIGINT');
+    return exited;
+  };
+  return { address, host: new URL(address).host, words: () => words, processes, metrics, another, end };
+}
+
+export function launchBrowser() {
+  return chromium.launch({
+    executablePath: CHROMIUM,
+    args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
+      '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+  });
+}
+
+/** Opens the console; the way in leads on to it. */
+export async function openConsole(page, address) {
+  await page.goto(address);
+  await page.locator('#picture').waitFor({ state: 'attached' });
+}
+
+export async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => { server.once('listening', resolve); });
+  const { port } = server.address();
+  await new Promise((resolve) => { server.close(resolve); });
+  return port;
+}
+
+export async function eventually(read, holds, timeout, pause = 50) {
+  const end = performance.now() + timeout;
+  let value;
+  do {
+    value = await read();
+    if (holds(value)) return value;
+    await sleep(pause);
+  } while (performance.now() < end);
+  assert.fail(`not within ${timeout} ms; the last value was ${value}`);
+}

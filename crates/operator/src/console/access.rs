@@ -1,0 +1,331 @@
+//! Who may open the console: the names that it has, and a browser that was let in.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::ensure;
+use axum::http::header::{COOKIE, HOST, ORIGIN};
+use axum::http::{HeaderMap, HeaderName};
+use subtle::ConstantTimeEq;
+use tautline_net::random;
+
+/// An address that lets one browser in, once.
+#[derive(Clone, Debug)]
+pub struct Opening {
+    /// To be opened as it stands; the token is in its fragment, which browsers send to nobody.
+    pub address: String,
+    /// SHA-256 of the certificate that the browser is shown; `None` without TLS.
+    pub fingerprint: Option<String>,
+}
+
+/// Lets browsers in: each by a token that is taken once, and then by a cookie of its own.
+pub(crate) struct Access {
+    names: Names,
+    fingerprint: Option<String>,
+    /// Cookies are shared by all ports of a host: its name has ours.
+    cookie_name: String,
+    door: Mutex<Door>,
+    announce: Box<dyn Fn(Opening) + Send + Sync>,
+}
+
+struct Door {
+    token: Secret,
+    /// What the browsers that were let in show, the newest last.
+    admitted: VecDeque<Secret>,
+}
+
+/// The names by which browsers reach the console, and nothing else does.
+///
+/// A page of another site that makes its name resolve to this address sends that name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Names {
+    is_secure: bool,
+    /// As they stand in an address, the port included unless it is the scheme's own.
+    hosts: Vec<String>,
+}
+
+/// 128 random bits; compared in constant time, and never shown by a log.
+#[derive(Clone, Copy)]
+struct Secret([u8; 16]);
+
+impl Access {
+    /// Returns an access by `names` whose first token is drawn and announced, as will be each that
+    /// takes a used one's place.
+    ///
+    /// # Errors
+    /// When the system gives no randomness.
+    pub(crate) fn new(
+        names: Names,
+        port: u16,
+        fingerprint: Option<String>,
+        announce: impl Fn(Opening) + Send + Sync + 'static,
+    ) -> anyhow::Result<Self> {
+        let door = Door { token: Secret::draw()?, admitted: VecDeque::new() };
+        let access = Self {
+            names,
+            fingerprint,
+            cookie_name: format!("tautline-{port}"),
+            door: Mutex::new(door),
+            announce: Box::new(announce),
+        };
+        access.announce();
+        Ok(access)
+    }
+
+    /// Returns the names by which browsers reach the console.
+    pub(crate) fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// Takes a token, once; returns the cookie to set, and announces the next token's address.
+    pub(crate) fn exchange(&self, token: &[u8]) -> Option<String> {
+        // Drawn before: a token that is taken leaves another.
+        let (cookie, next) = (Secret::draw().ok()?, Secret::draw().ok()?);
+        {
+            let mut door = self.door.lock().unwrap_or_else(PoisonError::into_inner);
+            if !door.token.is(token) {
+                return None;
+            }
+            door.token = next;
+            if door.admitted.len() == ADMITTED_MAX {
+                door.admitted.pop_front();
+            }
+            door.admitted.push_back(cookie);
+        }
+        self.announce();
+        let secure = if self.names.is_secure { "; Secure" } else { "" };
+        Some(format!("{}={cookie}; Path=/; HttpOnly; SameSite=Strict{secure}", self.cookie_name))
+    }
+
+    /// Returns whether a request shows the cookie of a browser that was let in.
+    pub(crate) fn admits(&self, headers: &HeaderMap) -> bool {
+        let door = self.door.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
+        lines.flat_map(|line| line.split(';')).filter_map(|part| part.trim().split_once('=')).any(
+            |(name, value)| {
+                name == self.cookie_name
+                    && door.admitted.iter().any(|secret| secret.is(value.as_bytes()))
+            },
+        )
+    }
+
+    fn announce(&self) {
+        let token = self.door.lock().unwrap_or_else(PoisonError::into_inner).token;
+        let address = format!("{}/#{token}", self.names.origin());
+        (self.announce)(Opening { address, fingerprint: self.fingerprint.clone() });
+    }
+}
+
+impl fmt::Debug for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Access").field("names", &self.names).finish_non_exhaustive()
+    }
+}
+
+impl Names {
+    /// Returns the names of a console at `address`: those `given`, each with its port if that is
+    /// another, or the address itself.
+    ///
+    /// # Errors
+    /// One line, for an address that is all of a machine's and was given no name.
+    pub(crate) fn of(
+        address: SocketAddr,
+        given: &[String],
+        is_secure: bool,
+    ) -> anyhow::Result<Self> {
+        ensure!(
+            !given.is_empty() || !address.ip().is_unspecified(),
+            "console = {address} is every address of this machine: say by which names browsers \
+             reach it with --console-name"
+        );
+        let mut names: Vec<String> = given.iter().map(|name| name.to_ascii_lowercase()).collect();
+        if names.is_empty() {
+            names.push(SocketAddr::new(address.ip(), 0).to_string().trim_end_matches(":0").into());
+            if address.ip().is_loopback() {
+                names.push("localhost".into());
+            }
+        }
+        let own = if is_secure { 443 } else { 80 };
+        let hosts = names.into_iter().map(|name| match port_of(&name) {
+            Some(port) if port == own => name[..name.len() - format!(":{port}").len()].to_owned(),
+            Some(_) => name,
+            None if address.port() == own => name,
+            None => format!("{name}:{}", address.port()),
+        });
+        Ok(Self { is_secure, hosts: hosts.collect() })
+    }
+
+    /// Returns the names alone, without ports and brackets, as certificates have them.
+    pub(crate) fn bare(&self) -> impl Iterator<Item = &str> {
+        self.hosts.iter().map(|host| {
+            let name = port_of(host).map_or(host.as_str(), |_| {
+                host.rsplit_once(':').map_or(host.as_str(), |(name, _)| name)
+            });
+            name.trim_start_matches('[').trim_end_matches(']')
+        })
+    }
+
+    /// Returns the first origin of the console's own pages.
+    pub(crate) fn origin(&self) -> String {
+        format!("{}://{}", self.scheme(), self.hosts.first().expect("there is always a name"))
+    }
+
+    /// Returns whether a request is meant for this console: it says one of its names, once.
+    pub(crate) fn is_own_host(&self, headers: &HeaderMap) -> bool {
+        single(headers, HOST)
+            .is_some_and(|told| self.hosts.iter().any(|host| host.eq_ignore_ascii_case(told)))
+    }
+
+    /// Returns whether a request comes from a page of this console. A browser tells by `Origin` whose
+    /// page it is; without one it is no script's.
+    pub(crate) fn is_own_page(&self, headers: &HeaderMap) -> bool {
+        let own = |told: &str| {
+            let (scheme, host) = told.split_once("://")?;
+            Some(scheme == self.scheme() && self.hosts.iter().any(|own| own == host))
+        };
+        single(headers, ORIGIN).and_then(own).unwrap_or(false)
+    }
+
+    fn scheme(&self) -> &'static str {
+        if self.is_secure { "https" } else { "http" }
+    }
+}
+
+impl Secret {
+    fn draw() -> anyhow::Result<Self> {
+        let seed = random::seed()?;
+        Ok(Self(*seed.first_chunk().expect("a seed is longer")))
+    }
+
+    /// Compares in a time that does not depend on where a difference stands.
+    fn is(&self, text: &[u8]) -> bool {
+        self.to_string().as_bytes().ct_eq(text).into()
+    }
+}
+
+/// Thirty-two hexadecimal digits.
+impl fmt::Display for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// Returns the one value of a header; none where there are two.
+fn single(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+    let mut values = headers.get_all(name).iter();
+    let value = values.next()?;
+    values.next().is_none().then(|| value.to_str().ok()).flatten()
+}
+
+/// Returns the port behind a name or an address; those of version 6 stand in brackets.
+fn port_of(host: &str) -> Option<u16> {
+    let (before, port) = host.rsplit_once(':')?;
+    let is_whole = !before.contains(':') || before.ends_with(']');
+    port.parse().ok().filter(|_| is_whole)
+}
+
+/// Browsers that are let in at one time; the oldest makes room.
+const ADMITTED_MAX: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    type Announced = Arc<Mutex<Vec<String>>>;
+
+    fn access() -> (Access, Announced) {
+        let announced = Announced::default();
+        let names = Names::of(([127, 0, 0, 1], 8080).into(), &[], false).unwrap();
+        let told = announced.clone();
+        let tell = move |opening: Opening| told.lock().unwrap().push(opening.address);
+        (Access::new(names, 8080, None, tell).unwrap(), announced)
+    }
+
+    fn token(announced: &Announced) -> String {
+        let addresses = announced.lock().unwrap();
+        addresses.last().unwrap().strip_prefix("http://127.0.0.1:8080/#").unwrap().to_owned()
+    }
+
+    fn headers(fields: &[(HeaderName, &str)]) -> HeaderMap {
+        fields.iter().map(|(name, value)| (name.clone(), value.parse().unwrap())).collect()
+    }
+
+    #[test]
+    fn a_token_lets_one_browser_in_and_the_next_is_announced() {
+        let (access, announced) = access();
+        let first = token(&announced);
+        assert_eq!(first.len(), 32);
+        let cookie = access.exchange(first.as_bytes()).unwrap();
+        assert!(cookie.ends_with("; Path=/; HttpOnly; SameSite=Strict"), "{cookie}");
+        let shown = cookie.split(';').next().unwrap();
+        assert!(access.admits(&headers(&[(COOKIE, &format!("a=b; {shown}"))])));
+        assert_eq!(access.exchange(first.as_bytes()), None);
+        assert_ne!(token(&announced), first);
+        assert!(access.exchange(token(&announced).as_bytes()).is_some());
+        assert!(access.admits(&headers(&[(COOKIE, shown)])), "the first one stays");
+    }
+
+    #[test]
+    fn nothing_else_is_let_in() {
+        let (access, announced) = access();
+        let right = token(&announced);
+        for wrong in ["", "0", &right[1..], &format!("{right}0"), &format!(" {right}")] {
+            assert_eq!(access.exchange(wrong.as_bytes()), None, "{wrong}");
+        }
+        for cookie in ["", "tautline-8080", "tautline-8080=", "tautline-8080=0", "a=b;;=;"] {
+            assert!(!access.admits(&headers(&[(COOKIE, cookie)])), "{cookie}");
+        }
+    }
+
+    #[test]
+    fn a_browser_too_many_takes_the_oldest_ones_place() {
+        let (access, announced) = access();
+        let enter = || access.exchange(token(&announced).as_bytes()).unwrap();
+        let cookies: Vec<String> = (0..=ADMITTED_MAX).map(|_| enter()).collect();
+        let admits = |cookie: &String| {
+            access.admits(&headers(&[(COOKIE, cookie.split(';').next().unwrap())]))
+        };
+        assert!(!admits(&cookies[0]));
+        assert!(cookies[1..].iter().all(admits));
+    }
+
+    #[test]
+    fn only_its_own_names_and_pages_are_the_consoles() {
+        let names = |address: &str, given: &[&str], is_secure| {
+            let given: Vec<String> = given.iter().map(|name| (*name).to_owned()).collect();
+            Names::of(address.parse().unwrap(), &given, is_secure)
+        };
+        let local = names("127.0.0.1:8080", &[], false).unwrap();
+        let host = |names: &Names, host| names.is_own_host(&headers(&[(HOST, host)]));
+        let page = |names: &Names, origin| names.is_own_page(&headers(&[(ORIGIN, origin)]));
+        assert!(host(&local, "127.0.0.1:8080") && host(&local, "LOCALHOST:8080"));
+        for other in ["evil.example", "evil.example:8080", "127.0.0.1", "127.0.0.1:80", "localhost"]
+        {
+            assert!(!host(&local, other), "{other}");
+        }
+        assert!(page(&local, "http://127.0.0.1:8080") && page(&local, "http://localhost:8080"));
+        for other in
+            ["http://evil.example:8080", "https://127.0.0.1:8080", "null", "", "127.0.0.1:8080"]
+        {
+            assert!(!page(&local, other), "{other}");
+        }
+        assert!(!local.is_own_page(&HeaderMap::new()) && !local.is_own_host(&HeaderMap::new()));
+        let mut twice = headers(&[(HOST, "127.0.0.1:8080")]);
+        twice.append(HOST, "evil.example".parse().unwrap());
+        assert!(!local.is_own_host(&twice));
+
+        let six = names("[::1]:8080", &[], false).unwrap();
+        assert!(host(&six, "[::1]:8080") && six.bare().eq(["::1", "localhost"]));
+        let own = names("10.0.0.7:443", &["Drive.example", "b.example:8443"], true).unwrap();
+        assert!(host(&own, "drive.example") && host(&own, "b.example:8443"));
+        assert!(!host(&own, "10.0.0.7") && page(&own, "https://drive.example"));
+        assert_eq!(own.origin(), "https://drive.example");
+        assert!(own.bare().eq(["drive.example", "b.example"]));
+        let error = names("0.0.0.0:8080", &[], true).unwrap_err().to_string();
+        assert!(error.contains("--console-name"), "{error}");
+    }
+}

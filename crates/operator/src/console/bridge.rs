@@ -1,0 +1,421 @@
+//! The bridge to the browsers: what goes to each console and what comes of it.
+
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::body::Bytes;
+use tautline_message::{Command, LinkAction, VideoFeedback};
+use tautline_video::{Layout, SliceKind};
+use tokio::sync::{mpsc, watch};
+
+use super::holder::{Change, ConsoleId, Holder, Role};
+use super::wire::{self, SliceHead, kind, tagged};
+
+/// What the browser asks for.
+#[derive(Debug)]
+pub enum Request {
+    /// Where the wheel and the pedals are; of the console that drives.
+    Command(Command),
+    /// Cut or restore an emulated link.
+    Link(LinkAction),
+}
+
+/// The place where slices, telemetry and status go, and the consoles that look at them at present.
+///
+/// One console drives at a time, and sees the picture. The others are told who drives; they see
+/// telemetry and status, and may ask.
+pub struct Hub {
+    consoles: Mutex<Consoles>,
+    vehicle: String,
+    hello: Mutex<Bytes>,
+    metrics: Mutex<String>,
+    requests: mpsc::Sender<Request>,
+    /// The console that drives.
+    holding: watch::Sender<Option<ConsoleId>>,
+    /// What the browser asks of the encoders.
+    feedback: Mutex<VideoFeedback>,
+    unix_micros: Box<dyn Fn() -> u64 + Send + Sync>,
+    /// Slices that the browser was too slow to take.
+    pub slices_dropped: AtomicU64,
+    /// Messages of the browser that made no sense.
+    pub messages_malformed: AtomicU64,
+    /// Requests that came faster than they could be carried out.
+    pub requests_dropped: AtomicU64,
+    /// Requests of a console that does not drive.
+    pub requests_refused: AtomicU64,
+    /// Commands that were held up between the browser and here.
+    pub commands_stale: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Consoles {
+    holder: Holder,
+    places: Vec<Place>,
+    places_made: u64,
+    /// The last time that another console began to drive, Unix microseconds, and why.
+    changed: Option<(Change, u64)>,
+    /// When the vehicle last told that it stands still, Unix microseconds.
+    stood_still_at: Option<u64>,
+}
+
+/// A connected console.
+#[derive(Debug)]
+struct Place {
+    number: u64,
+    id: ConsoleId,
+    address: IpAddr,
+    messages: mpsc::Sender<Bytes>,
+    /// Who drives, as this console is told; it overtakes all messages. Dropping it ends the
+    /// connection.
+    standing: watch::Sender<Bytes>,
+    /// Whether the newest hello has yet to be sent: nothing else goes before it.
+    hello_is_due: bool,
+    /// Strips whose stream has a hole for this console until their next IDR.
+    waiting_for_idr: u8,
+}
+
+/// A console's end of the bridge.
+#[derive(Debug)]
+pub(crate) struct Joined {
+    /// The number of its place.
+    pub(crate) number: u64,
+    /// What goes to it; bounded, and what finds no room is dropped.
+    pub(crate) messages: mpsc::Receiver<Bytes>,
+    /// Who drives; closed when the same page has connected anew.
+    pub(crate) standing: watch::Receiver<Bytes>,
+}
+
+impl Hub {
+    /// Makes a hub nobody looks at yet, of `vehicle`'s pictures. Requests of the browser go to
+    /// `requests`; `unix_micros` reads the operator's clock.
+    pub fn new(
+        vehicle: &str,
+        requests: mpsc::Sender<Request>,
+        unix_micros: impl Fn() -> u64 + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            consoles: Mutex::default(),
+            vehicle: vehicle.to_owned(),
+            hello: Mutex::new(wire::hello(vehicle, None)),
+            metrics: Mutex::new(String::new()),
+            requests,
+            holding: watch::Sender::new(None),
+            feedback: Mutex::default(),
+            unix_micros: Box::new(unix_micros),
+            slices_dropped: AtomicU64::new(0),
+            messages_malformed: AtomicU64::new(0),
+            requests_dropped: AtomicU64::new(0),
+            requests_refused: AtomicU64::new(0),
+            commands_stale: AtomicU64::new(0),
+        }
+    }
+
+    /// Sets how the pictures are laid out and coded, which the consoles are told before the next
+    /// slice: it begins each strip anew, from an IDR.
+    pub fn set_picture(&self, layout: &Layout, codec: &str) {
+        *lock(&self.hello) = wire::hello(&self.vehicle, Some((layout, codec)));
+        for place in &mut lock(&self.consoles).places {
+            (place.hello_is_due, place.waiting_for_idr) = (true, ALL_STRIPS);
+            self.greet(place);
+        }
+    }
+
+    /// Sets the text that `/metrics` shows.
+    pub fn set_metrics(&self, text: String) {
+        *lock(&self.metrics) = text;
+    }
+
+    /// Returns the text that `/metrics` shows.
+    pub fn metrics(&self) -> String {
+        lock(&self.metrics).clone()
+    }
+
+    /// Shows a slice to the console that drives. One that missed one of a strip sees that strip again
+    /// from its next IDR on, which is asked for.
+    pub fn show_slice(&self, head: SliceHead, message: Bytes) {
+        let mut consoles = lock(&self.consoles);
+        let Some(place) = consoles.holding_place() else { return };
+        let bit = 1_u8 << head.strip;
+        if place.waiting_for_idr & bit != 0 && head.kind != SliceKind::Idr {
+            lock(&self.feedback).keyframe_strips |= bit;
+            return;
+        }
+        if self.greet(place) && place.messages.try_send(message).is_ok() {
+            place.waiting_for_idr &= !bit;
+        } else {
+            place.waiting_for_idr |= bit;
+            lock(&self.feedback).keyframe_strips |= bit;
+            self.slices_dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Passes on a vehicle's telemetry as it came; at standstill, who asks to drive does.
+    pub fn show_telemetry(&self, bytes: &[u8], stands_still: bool) {
+        if stands_still {
+            let mut consoles = lock(&self.consoles);
+            consoles.stood_still_at = Some((self.unix_micros)());
+            let change = consoles.holder.handle_standstill();
+            self.apply(&mut consoles, change);
+        } else {
+            lock(&self.consoles).stood_still_at = None;
+        }
+        self.show(kind::TELEMETRY, bytes);
+    }
+
+    /// Shows the operator's own status.
+    pub fn show_status(&self, bytes: &[u8]) {
+        self.show(kind::STATUS, bytes);
+    }
+
+    /// Shows a snapshot, of either end.
+    pub fn show_snapshot(&self, bytes: &[u8]) {
+        self.show(kind::SNAPSHOT, bytes);
+    }
+
+    /// Returns what the browser asks of the encoders; its keyframe requests are given once.
+    pub fn take_feedback(&self) -> VideoFeedback {
+        let mut feedback = lock(&self.feedback);
+        let taken = *feedback;
+        feedback.keyframe_strips = 0;
+        taken
+    }
+
+    /// Returns which console drives, now and from then on.
+    pub(crate) fn holding(&self) -> watch::Receiver<Option<ConsoleId>> {
+        self.holding.subscribe()
+    }
+
+    /// Takes in a console; one that is there already under its id has connected anew, and leaves its
+    /// former place. `None` where there are too many.
+    pub(crate) fn join(&self, id: ConsoleId, address: IpAddr) -> Option<Joined> {
+        let mut consoles = lock(&self.consoles);
+        consoles.places.retain(|place| place.id != id);
+        if consoles.places.len() == CONSOLES_MAX {
+            return None;
+        }
+        let number = consoles.places_made;
+        consoles.places_made += 1;
+        let (messages, receiver) = mpsc::channel(MESSAGES_MAX);
+        let (sender, standing) = watch::channel(Bytes::new());
+        consoles.places.push(Place {
+            number,
+            id,
+            address,
+            messages,
+            standing: sender,
+            hello_is_due: true,
+            waiting_for_idr: ALL_STRIPS,
+        });
+        let again = consoles.holder.holding() == Some(id);
+        let change = consoles.holder.join(id);
+        self.apply(&mut consoles, change);
+        if again {
+            self.begin_pictures(&mut consoles);
+        }
+        consoles.tell_standing();
+        if let Some(place) = consoles.places.last_mut() {
+            self.greet(place);
+        }
+        Some(Joined { number, messages: receiver, standing })
+    }
+
+    /// Takes note that the console at place `number` is gone, unless it has connected anew.
+    pub(crate) fn leave(&self, number: u64) {
+        let mut consoles = lock(&self.consoles);
+        let Some(at) = consoles.places.iter().position(|place| place.number == number) else {
+            return;
+        };
+        let id = consoles.places.remove(at).id;
+        let change = consoles.holder.leave(id);
+        self.apply(&mut consoles, change);
+        consoles.tell_standing();
+    }
+
+    /// Acts on a message of the console at place `number`.
+    pub(crate) fn handle(&self, number: u64, message: &[u8]) {
+        let mut consoles = lock(&self.consoles);
+        let Some(place) = consoles.places.iter().find(|place| place.number == number) else {
+            return;
+        };
+        let (id, drives) = (place.id, consoles.holder.role(place.id) == Role::Drives);
+        let request = match message.split_first() {
+            Some((&kind::COMMAND, rest)) => Command::decode(rest)
+                .ok()
+                .map(|command| Request::Command(Command { console: id.0.get(), ..command })),
+            Some((&kind::LINK, rest)) => LinkAction::decode(rest).ok().map(Request::Link),
+            Some((&kind::CLOCK, rest)) if rest.len() == 8 => {
+                let now = (self.unix_micros)().to_be_bytes();
+                // A ping that is not answered is followed by others.
+                let _ = place.messages.try_send(tagged(kind::CLOCK_PONG, &[rest, &now].concat()));
+                return;
+            }
+            Some((&kind::VIDEO_FEEDBACK, rest)) => {
+                let Ok(told) = VideoFeedback::decode(rest) else { return self.count_malformed() };
+                if drives {
+                    let mut feedback = lock(&self.feedback);
+                    feedback.keyframe_strips |= told.keyframe_strips & ALL_STRIPS;
+                    feedback.picture_interval = told.picture_interval;
+                }
+                return;
+            }
+            Some((&kind::ASK, &[asks @ (0 | 1)])) => {
+                let stands_still = self.stands_still(&consoles);
+                let change = match asks {
+                    0 => {
+                        consoles.holder.withdraw(id);
+                        None
+                    }
+                    _ => consoles.holder.ask(id, stands_still),
+                };
+                self.apply(&mut consoles, change);
+                return consoles.tell_standing();
+            }
+            Some((&kind::ANSWER, &[a, b, c, d, agrees @ (0 | 1)])) => {
+                let number = u32::from_be_bytes([a, b, c, d]);
+                let change = consoles.holder.answer(id, number, agrees == 1);
+                self.apply(&mut consoles, change);
+                return consoles.tell_standing();
+            }
+            Some(_) | None => None,
+        };
+        drop(consoles);
+        match request {
+            None => self.count_malformed(),
+            Some(_) if !drives => {
+                self.requests_refused.fetch_add(1, Ordering::Relaxed);
+            }
+            Some(request) => {
+                if self.requests.try_send(request).is_err() {
+                    self.requests_dropped.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+
+    fn count_malformed(&self) {
+        self.messages_malformed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn show(&self, kind: u8, bytes: &[u8]) {
+        let message = tagged(kind, bytes);
+        for place in &mut lock(&self.consoles).places {
+            self.greet(place);
+            // Newer news follows within a tenth of a second.
+            let _ = place.messages.try_send(message.clone());
+        }
+    }
+
+    /// Sends the newest hello if it is due and there is room for it; returns whether it has been sent.
+    fn greet(&self, place: &mut Place) -> bool {
+        if place.hello_is_due {
+            let hello = lock(&self.hello).clone();
+            place.hello_is_due = place.messages.try_send(hello).is_err();
+        }
+        !place.hello_is_due
+    }
+
+    fn stands_still(&self, consoles: &Consoles) -> bool {
+        let now = (self.unix_micros)();
+        let is_fresh = |at: u64| Duration::from_micros(now.saturating_sub(at)) < STANDSTILL_AGE_MAX;
+        consoles.stood_still_at.is_some_and(is_fresh)
+    }
+
+    /// Lets another console drive, if there is a change: the operator's input hears of it at once.
+    fn apply(&self, consoles: &mut Consoles, change: Option<Change>) {
+        let Some(change) = change else { return };
+        consoles.changed = Some((change, (self.unix_micros)()));
+        self.begin_pictures(consoles);
+        self.holding.send_replace(change.to);
+        let address = consoles.holding_place().map(|place| place.address);
+        tracing::info!(console = ?address, reason = ?change.reason, "who drives has changed");
+        consoles.tell_standing();
+    }
+
+    /// Begins each strip anew for the console that drives, if one does.
+    fn begin_pictures(&self, consoles: &mut Consoles) {
+        let mut feedback = VideoFeedback::default();
+        if let Some(place) = consoles.holding_place() {
+            (place.hello_is_due, place.waiting_for_idr) = (true, ALL_STRIPS);
+            feedback.keyframe_strips = ALL_STRIPS;
+        }
+        *lock(&self.feedback) = feedback;
+    }
+
+    /// Joins a console that drives, as tests have it: a former one is gone.
+    #[cfg(test)]
+    pub(crate) fn attach(&self) -> (mpsc::Receiver<Bytes>, Joined) {
+        let former = lock(&self.consoles).places.first().map(|place| place.number);
+        former.into_iter().for_each(|number| self.leave(number));
+        let mut joined = self
+            .join(ConsoleId(std::num::NonZeroU64::MIN), IpAddr::from([127, 0, 0, 1]))
+            .expect("there is room");
+        let messages = std::mem::replace(&mut joined.messages, mpsc::channel(1).1);
+        (messages, joined)
+    }
+}
+
+impl Consoles {
+    fn holding_place(&mut self) -> Option<&mut Place> {
+        let holding = self.holder.holding()?;
+        self.places.iter_mut().find(|place| place.id == holding)
+    }
+
+    /// Tells every console who drives, as far as that is news to it.
+    fn tell_standing(&self) {
+        for place in &self.places {
+            let told = self.standing(place.id);
+            place.standing.send_if_modified(|standing| {
+                let is_news = *standing != told;
+                *standing = told;
+                is_news
+            });
+        }
+    }
+
+    fn standing(&self, to: ConsoleId) -> Bytes {
+        let role = self.holder.role(to);
+        let address = |id: ConsoleId| {
+            let place = self.places.iter().find(|place| place.id == id);
+            place.map_or_else(String::new, |place| place.address.to_string())
+        };
+        let holder = self.holder.holding().map(|id| {
+            let since = self.changed.map_or(0, |(_, at)| at / 1_000);
+            serde_json::json!({ "address": address(id), "sinceUnixMs": since })
+        });
+        let request = self.holder.request().filter(|_| role == Role::Drives).map(|request| {
+            serde_json::json!({ "number": request.number, "address": address(request.from) })
+        });
+        let concerns = |change: &Change| change.from == Some(to) || change.to == Some(to);
+        let reason = self.changed.map(|(change, _)| change).filter(concerns);
+        let json = serde_json::json!({
+            "role": role.name(),
+            "holder": holder,
+            "request": request,
+            "reason": reason.map(|change| change.reason.name()),
+        });
+        tagged(kind::STANDING, json.to_string().as_bytes())
+    }
+}
+
+impl std::fmt::Debug for Hub {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hub").field("consoles", &self.consoles).finish_non_exhaustive()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+const ALL_STRIPS: u8 = (1 << Layout::STRIP_COUNT) - 1;
+/// A third of a second of slices at 60 pictures a second.
+const MESSAGES_MAX: usize = 128;
+/// More than people who would share one vehicle.
+const CONSOLES_MAX: usize = 8;
+/// Telemetry comes some 20 times a second: an older one may be of a vehicle that moves by now.
+const STANDSTILL_AGE_MAX: Duration = Duration::from_millis(300);
+
+#[cfg(test)]
+mod tests;

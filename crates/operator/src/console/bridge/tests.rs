@@ -1,0 +1,258 @@
+use std::num::NonZeroU64;
+
+use proptest::prelude::*;
+use tautline_message::Gear;
+use tautline_video::AccessUnit;
+
+use super::super::wire::Message;
+use super::*;
+
+fn hub() -> (Hub, mpsc::Receiver<Request>) {
+    let (sender, receiver) = mpsc::channel(8);
+    (Hub::new("car-1", sender, || 1_000_000), receiver)
+}
+
+fn head(strip: u8, kind: SliceKind) -> SliceHead {
+    SliceHead {
+        strip,
+        kind,
+        picture: 7,
+        captured_unix_micros: 9,
+        encoded_after: Duration::from_micros(3_500),
+        handed_on_after: Duration::from_secs(5_000),
+    }
+}
+
+fn show(hub: &Hub, head: SliceHead, bytes: &[u8]) {
+    hub.show_slice(head, head.message(AccessUnit::from(bytes)));
+}
+
+#[test]
+fn a_viewer_sees_a_strip_from_its_first_idr_on() {
+    let (hub, _requests) = hub();
+    let (mut messages, _joined) = hub.attach();
+    let hello = messages.try_recv().unwrap();
+    assert_eq!(Message::read(&hello), Message::Hello { picture: None });
+    assert_eq!(hub.take_feedback().keyframe_strips, ALL_STRIPS);
+    show(&hub, head(2, SliceKind::Predicted), &[1]);
+    assert!(messages.try_recv().is_err());
+    assert_eq!(hub.take_feedback().keyframe_strips, 1 << 2);
+    show(&hub, head(2, SliceKind::Idr), &[1]);
+    show(&hub, head(2, SliceKind::Predicted), &[2]);
+    let message = messages.try_recv().unwrap();
+    assert_eq!(message[..4], [1, 2, 0, 0]);
+    // More than an hour has no room.
+    assert_eq!(message[16..], [0, 0, 0x0D, 0xAC, 255, 255, 255, 255, 1]);
+    assert_eq!(messages.try_recv().unwrap()[24..], [2]);
+}
+
+#[test]
+fn a_slow_viewer_loses_a_strip_until_its_next_idr() {
+    let (hub, _requests) = hub();
+    let (_messages, _joined) = hub.attach();
+    for _ in 0..=MESSAGES_MAX {
+        show(&hub, head(1, SliceKind::Idr), &[0]);
+    }
+    assert!(hub.slices_dropped.load(Ordering::Relaxed) >= 1);
+    assert_eq!(hub.take_feedback().keyframe_strips & 2, 2);
+}
+
+#[test]
+fn a_hello_that_finds_no_room_goes_before_the_next_slice() {
+    let (hub, _requests) = hub();
+    let (mut messages, _joined) = hub.attach();
+    (0..MESSAGES_MAX).for_each(|_| show(&hub, head(1, SliceKind::Idr), &[0]));
+    hub.set_picture(&Layout::of(640, 480).unwrap(), "avc1.42C01F");
+    while messages.try_recv().is_ok() {}
+    show(&hub, head(1, SliceKind::Predicted), &[0]);
+    assert!(messages.try_recv().is_err(), "each strip begins anew");
+    show(&hub, head(1, SliceKind::Idr), &[0]);
+    let told = [messages.try_recv().unwrap(), messages.try_recv().unwrap()];
+    assert_eq!(
+        told.map(|bytes| Message::read(&bytes)),
+        [
+            Message::Hello { picture: Some((640, 480)) },
+            Message::Slice { strip: 1, kind: SliceKind::Idr },
+        ]
+    );
+}
+
+fn join(hub: &Hub, id: u64) -> Joined {
+    hub.join(ConsoleId(NonZeroU64::new(id).unwrap()), IpAddr::from([10, 0, 0, id as u8])).unwrap()
+}
+
+/// Returns what a console was told last of who drives.
+fn standing(joined: &mut Joined) -> serde_json::Value {
+    serde_json::from_slice(&joined.standing.borrow_and_update()[1..]).unwrap()
+}
+
+fn command() -> Vec<u8> {
+    let command = Command {
+        sequence: 0,
+        sent_at: tautline_units::Instant::ZERO,
+        steering: 0.0,
+        throttle: 0.5,
+        brake: 0.0,
+        gear: Gear::Drive,
+        emergency_stop: false,
+        console: 99,
+    };
+    [&[kind::COMMAND], &command.encode()[..]].concat()
+}
+
+/// Returns the consoles of the commands that have come.
+fn commanding(requests: &mut mpsc::Receiver<Request>) -> Vec<u64> {
+    std::iter::from_fn(|| requests.try_recv().ok())
+        .map(|request| match request {
+            Request::Command(command) => command.console,
+            Request::Link(action) => panic!("{action:?} was not asked for"),
+        })
+        .collect()
+}
+
+fn takes(joined: &mut Joined) -> Vec<Message> {
+    std::iter::from_fn(|| joined.messages.try_recv().ok())
+        .map(|bytes| Message::read(&bytes))
+        .collect()
+}
+
+#[test]
+fn a_second_console_sees_who_drives_and_its_commands_count_for_nothing() {
+    let (hub, mut requests) = hub();
+    let (mut first, mut second) = (join(&hub, 1), join(&hub, 2));
+    assert_eq!(standing(&mut first)["role"], "drives");
+    let told = standing(&mut second);
+    assert_eq!((&told["role"], &told["holder"]["address"]), (&"waits".into(), &"10.0.0.1".into()));
+    hub.handle(second.number, &command());
+    hub.handle(first.number, &command());
+    assert_eq!(commanding(&mut requests), [1], "each command says of which console it is");
+    assert_eq!(hub.requests_refused.load(Ordering::Relaxed), 1);
+    (takes(&mut first), takes(&mut second));
+    show(&hub, head(1, SliceKind::Idr), &[0]);
+    hub.show_telemetry(&[7], false);
+    assert_eq!(takes(&mut first).len(), 2);
+    assert_eq!(takes(&mut second), [Message::Other(kind::TELEMETRY)]);
+}
+
+#[test]
+fn a_moving_vehicle_changes_hands_when_its_present_console_agrees() {
+    let (hub, mut requests) = hub();
+    let (mut first, mut second) = (join(&hub, 1), join(&hub, 2));
+    let holding = hub.holding();
+    hub.handle(second.number, &[kind::ASK, 1]);
+    assert_eq!(standing(&mut second)["role"], "asks");
+    let asked = standing(&mut first)["request"].clone();
+    assert_eq!(asked["address"], "10.0.0.2");
+    let number = asked["number"].as_u64().unwrap() as u32;
+    let answer = |agrees| [&[kind::ANSWER], &number.to_be_bytes()[..], &[agrees]].concat();
+    hub.handle(second.number, &answer(1));
+    assert_eq!(*holding.borrow(), Some(ConsoleId(NonZeroU64::MIN)), "the first one has no say yet");
+    hub.take_feedback();
+    hub.handle(first.number, &answer(1));
+    let (lost, won) = (standing(&mut first), standing(&mut second));
+    assert_eq!((&lost["role"], &lost["reason"]), (&"waits".into(), &"consent".into()));
+    assert_eq!(won["role"], "drives");
+    assert!(holding.has_changed().unwrap());
+    assert_eq!(hub.take_feedback().keyframe_strips, ALL_STRIPS);
+    for joined in [&first, &second] {
+        hub.handle(joined.number, &command());
+    }
+    assert_eq!(commanding(&mut requests), [2]);
+}
+
+#[test]
+fn at_standstill_another_console_drives_at_once_and_the_former_one_is_told() {
+    let (hub, _requests) = hub();
+    let (mut first, mut second) = (join(&hub, 1), join(&hub, 2));
+    hub.show_telemetry(&[7], true);
+    hub.show_telemetry(&[7], false);
+    hub.handle(second.number, &[kind::ASK, 1]);
+    assert_eq!(standing(&mut second)["role"], "asks", "it moves again");
+    hub.show_telemetry(&[7], true);
+    assert_eq!(standing(&mut second)["role"], "drives");
+    assert_eq!(standing(&mut first)["reason"], "standstill");
+    hub.handle(first.number, &[kind::ASK, 1]);
+    assert_eq!(standing(&mut first)["role"], "drives");
+}
+
+#[test]
+fn a_page_that_is_gone_costs_nothing() {
+    let (hub, _requests) = hub();
+    let first = join(&hub, 1);
+    let holding = hub.holding();
+    hub.take_feedback();
+    hub.leave(first.number);
+    assert_eq!(*holding.borrow(), None);
+    for _ in 0..=MESSAGES_MAX {
+        show(&hub, head(1, SliceKind::Predicted), &[0]);
+        show(&hub, head(1, SliceKind::Idr), &[0]);
+    }
+    assert_eq!(hub.take_feedback(), VideoFeedback::default(), "nothing is asked for");
+    assert_eq!(hub.slices_dropped.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn a_page_that_connects_anew_keeps_what_it_held() {
+    let (hub, _requests) = hub();
+    let (first, mut second) = (join(&hub, 1), join(&hub, 2));
+    hub.take_feedback();
+    let mut again = join(&hub, 1);
+    assert!(first.standing.has_changed().is_err(), "its former connection ends");
+    assert_eq!(standing(&mut again)["role"], "drives");
+    assert_eq!(hub.take_feedback().keyframe_strips, ALL_STRIPS);
+    hub.leave(first.number);
+    assert_eq!(standing(&mut again)["role"], "drives", "that place was left before");
+    hub.leave(again.number);
+    assert_eq!(standing(&mut second)["holder"], serde_json::Value::Null);
+    assert_eq!(standing(&mut second)["role"], "waits", "nobody drives who has not asked");
+}
+
+#[test]
+fn there_are_only_so_many_consoles() {
+    let (hub, _requests) = hub();
+    let joined: Vec<Joined> = (1..=CONSOLES_MAX as u64).map(|id| join(&hub, id)).collect();
+    let id = |number| ConsoleId(NonZeroU64::new(number).unwrap());
+    assert!(hub.join(id(99), IpAddr::from([10, 0, 0, 99])).is_none());
+    hub.leave(joined[3].number);
+    assert!(hub.join(id(99), IpAddr::from([10, 0, 0, 99])).is_some());
+}
+
+proptest! {
+    #[test]
+    fn no_message_panics_or_takes_over(
+        messages in prop::collection::vec((any::<bool>(), prop::collection::vec(any::<u8>(), 0..80)), 0..40)
+    ) {
+        let (hub, _requests) = hub();
+        let (first, second) = (join(&hub, 1), join(&hub, 2));
+        for (of_second, message) in messages {
+            // The first one agrees to nothing.
+            let agrees = !of_second && message.first() == Some(&kind::ANSWER);
+            if !agrees {
+                hub.handle(if of_second { second.number } else { first.number }, &message);
+            }
+        }
+        prop_assert_eq!(*hub.holding().borrow(), Some(ConsoleId(NonZeroU64::MIN)));
+    }
+}
+
+#[test]
+fn malformed_messages_of_the_browser_are_counted() {
+    let (hub, mut requests) = hub();
+    let (_messages, joined) = hub.attach();
+    for message in [&[][..], &[9], &[1, 2, 3], &[2], &[3, 1], &[5], &[5, 2], &[6, 0, 0, 0, 1]] {
+        hub.handle(joined.number, message);
+    }
+    assert_eq!(hub.messages_malformed.load(Ordering::Relaxed), 8);
+    assert!(requests.try_recv().is_err());
+}
+
+#[test]
+fn a_clock_ping_is_answered_with_the_operators_time() {
+    let (hub, _requests) = hub();
+    let (mut messages, joined) = hub.attach();
+    assert!(matches!(Message::read(&messages.try_recv().unwrap()), Message::Hello { .. }));
+    hub.handle(joined.number, &[3, 0, 0, 0, 0, 0, 0, 0, 5]);
+    let pong = messages.try_recv().unwrap();
+    assert_eq!(pong[..9], [4, 0, 0, 0, 0, 0, 0, 0, 5]);
+    assert_eq!(pong[9..], 1_000_000_u64.to_be_bytes());
+}

@@ -1,0 +1,281 @@
+//! Which console drives: one at a time, and another by consent or at standstill.
+
+use std::num::NonZeroU64;
+
+/// A loaded page's number of its own, drawn by it at random; it keeps it when it connects anew.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct ConsoleId(pub(crate) NonZeroU64);
+
+/// Which console drives, and which one asks to.
+#[derive(Debug, Default)]
+pub(crate) struct Holder {
+    holding: Option<ConsoleId>,
+    request: Option<Request>,
+    /// Who was told no last, until it asks again.
+    refused: Option<ConsoleId>,
+    request_count: u32,
+}
+
+/// A console that asks the one that drives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Request {
+    /// Counts up, so that an answer is to this one and no later one.
+    pub(crate) number: u32,
+    pub(crate) from: ConsoleId,
+}
+
+/// Another console drives from now on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Change {
+    pub(crate) from: Option<ConsoleId>,
+    pub(crate) to: Option<ConsoleId>,
+    pub(crate) reason: Reason,
+}
+
+/// Why another console drives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Reason {
+    /// Nobody drove.
+    Vacant,
+    /// The one that drove agreed.
+    Consent,
+    /// The vehicle stood still.
+    Standstill,
+    /// The one that drove is gone.
+    Gone,
+}
+
+/// What a console is to the one that drives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Role {
+    /// It drives.
+    Drives,
+    /// It does not, and has not asked.
+    Waits,
+    /// It has asked, and is not answered.
+    Asks,
+    /// It has asked, and was told no.
+    Refused,
+}
+
+impl Reason {
+    /// Returns what consoles are told.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Vacant => "vacant",
+            Self::Consent => "consent",
+            Self::Standstill => "standstill",
+            Self::Gone => "gone",
+        }
+    }
+}
+
+impl Role {
+    /// Returns what consoles are told.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Drives => "drives",
+            Self::Waits => "waits",
+            Self::Asks => "asks",
+            Self::Refused => "refused",
+        }
+    }
+}
+
+impl Holder {
+    /// Returns the console that drives.
+    pub(crate) fn holding(&self) -> Option<ConsoleId> {
+        self.holding
+    }
+
+    /// Returns what the one that drives is asked.
+    pub(crate) fn request(&self) -> Option<Request> {
+        self.request
+    }
+
+    /// Returns what `console` is.
+    pub(crate) fn role(&self, console: ConsoleId) -> Role {
+        if self.holding == Some(console) {
+            Role::Drives
+        } else if self.request.is_some_and(|request| request.from == console) {
+            Role::Asks
+        } else if self.refused == Some(console) {
+            Role::Refused
+        } else {
+            Role::Waits
+        }
+    }
+
+    /// Takes note of a console that has come: it drives if nobody does.
+    pub(crate) fn join(&mut self, console: ConsoleId) -> Option<Change> {
+        if self.holding.is_some() {
+            return None;
+        }
+        Some(self.hand_over(Some(console), Reason::Vacant))
+    }
+
+    /// Takes note of a console that is gone. If it drove, the one that asks does; else nobody.
+    pub(crate) fn leave(&mut self, console: ConsoleId) -> Option<Change> {
+        self.refused.take_if(|refused| *refused == console);
+        self.request.take_if(|request| request.from == console);
+        if self.holding != Some(console) {
+            return None;
+        }
+        let next = self.request.map(|request| request.from);
+        Some(self.hand_over(next, Reason::Gone))
+    }
+
+    /// Takes a console's request to drive: granted if nobody does or the vehicle stands still.
+    /// Otherwise the one that drives is asked; one console can ask at a time.
+    pub(crate) fn ask(&mut self, console: ConsoleId, stands_still: bool) -> Option<Change> {
+        match self.holding {
+            Some(holding) if holding == console => None,
+            None => Some(self.hand_over(Some(console), Reason::Vacant)),
+            Some(_) if stands_still => Some(self.hand_over(Some(console), Reason::Standstill)),
+            Some(_) => {
+                if self.request.is_none() {
+                    self.refused.take_if(|refused| *refused == console);
+                    self.request_count = self.request_count.wrapping_add(1);
+                    self.request = Some(Request { number: self.request_count, from: console });
+                }
+                None
+            }
+        }
+    }
+
+    /// Takes back what a console asked.
+    pub(crate) fn withdraw(&mut self, console: ConsoleId) {
+        self.request.take_if(|request| request.from == console);
+    }
+
+    /// Takes an answer: only the console that drives gives one, and only to the request that stands.
+    pub(crate) fn answer(
+        &mut self,
+        console: ConsoleId,
+        number: u32,
+        agrees: bool,
+    ) -> Option<Change> {
+        let request = self.request.filter(|request| request.number == number)?;
+        if self.holding != Some(console) {
+            return None;
+        }
+        if agrees {
+            return Some(self.hand_over(Some(request.from), Reason::Consent));
+        }
+        (self.request, self.refused) = (None, Some(request.from));
+        None
+    }
+
+    /// Takes note that the vehicle stands still: what was asked is granted.
+    pub(crate) fn handle_standstill(&mut self) -> Option<Change> {
+        let request = self.request?;
+        Some(self.hand_over(Some(request.from), Reason::Standstill))
+    }
+
+    fn hand_over(&mut self, to: Option<ConsoleId>, reason: Reason) -> Change {
+        let from = std::mem::replace(&mut self.holding, to);
+        // What was asked of the former one is not asked of the next.
+        (self.request, self.refused) = (None, None);
+        Change { from, to, reason }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const NAMES: [ConsoleId; 3] = [id(1), id(2), id(3)];
+
+    const fn id(number: u64) -> ConsoleId {
+        match NonZeroU64::new(number) {
+            Some(number) => ConsoleId(number),
+            None => panic!("0 is no console"),
+        }
+    }
+
+    fn joined_by_all() -> Holder {
+        let mut holder = Holder::default();
+        for console in NAMES {
+            holder.join(console);
+        }
+        holder
+    }
+
+    #[test]
+    fn the_first_console_drives_and_the_second_one_waits() {
+        let [first, second, _] = NAMES;
+        let mut holder = Holder::default();
+        let change = holder.join(first).unwrap();
+        assert_eq!((change.from, change.to, change.reason), (None, Some(first), Reason::Vacant));
+        assert_eq!(holder.join(second), None);
+        assert_eq!((holder.role(first), holder.role(second)), (Role::Drives, Role::Waits));
+    }
+
+    #[test]
+    fn a_moving_vehicle_is_handed_over_by_consent_alone() {
+        let [first, second, third] = NAMES;
+        let mut holder = joined_by_all();
+        assert_eq!(holder.ask(second, false), None);
+        let asked = holder.request().unwrap();
+        assert_eq!((asked.from, holder.role(second)), (second, Role::Asks));
+        assert_eq!(holder.answer(second, asked.number, true), None, "it is not its to give");
+        assert_eq!(holder.answer(third, asked.number, true), None);
+        assert_eq!(holder.answer(first, asked.number, false), None);
+        assert_eq!((holder.role(second), holder.holding()), (Role::Refused, Some(first)));
+        holder.ask(second, false);
+        assert_eq!(holder.answer(first, asked.number, true), None, "that was the former request");
+        let change = holder.answer(first, holder.request().unwrap().number, true).unwrap();
+        assert_eq!((change.from, change.to), (Some(first), Some(second)));
+        assert_eq!((change.reason, holder.role(first)), (Reason::Consent, Role::Waits));
+    }
+
+    #[test]
+    fn at_standstill_it_is_granted_and_what_was_asked_before_as_well() {
+        let [first, second, third] = NAMES;
+        let mut holder = joined_by_all();
+        let change = holder.ask(second, true).unwrap();
+        assert_eq!((change.from, change.reason), (Some(first), Reason::Standstill));
+        holder.ask(third, false);
+        assert_eq!(holder.handle_standstill().unwrap().to, Some(third));
+        assert_eq!(holder.handle_standstill(), None);
+    }
+
+    #[test]
+    fn when_the_one_that_drives_is_gone_the_one_that_asks_drives_and_else_nobody() {
+        let [first, second, third] = NAMES;
+        let mut holder = joined_by_all();
+        holder.ask(third, false);
+        let change = holder.leave(first).unwrap();
+        assert_eq!((change.to, change.reason), (Some(third), Reason::Gone));
+        assert_eq!(holder.leave(third).unwrap().to, None);
+        assert_eq!(holder.role(second), Role::Waits, "it did not ask");
+        assert_eq!(holder.ask(second, false).unwrap().reason, Reason::Vacant);
+    }
+
+    proptest! {
+        /// Whatever is asked and answered while the vehicle moves and the first console stays, it
+        /// drives until it agrees.
+        #[test]
+        fn nobody_takes_over_from_one_that_stays_and_does_not_agree(
+            acts in prop::collection::vec((0..4_u8, 1..3_usize, any::<u8>()), 0..64)
+        ) {
+            let mut holder = Holder::default();
+            holder.join(NAMES[0]);
+            for (act, of, number) in acts {
+                let console = NAMES[of];
+                let change = match act {
+                    0 => holder.ask(console, false),
+                    1 => holder.answer(console, number.into(), true),
+                    2 => holder.leave(console),
+                    _ => holder.join(console),
+                };
+                prop_assert_eq!(change, None);
+                let answered = holder.answer(NAMES[0], number.into(), false);
+                prop_assert_eq!(answered, None);
+            }
+            prop_assert_eq!(holder.holding(), Some(NAMES[0]));
+        }
+    }
+}

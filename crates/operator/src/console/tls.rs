@@ -1,0 +1,184 @@
+//! The console's certificate: the person's own, or one made from the machine's key.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, ensure};
+use p256::ecdsa::signature::Signer;
+use p256::ecdsa::{DerSignature, SigningKey};
+use p256::pkcs8::EncodePrivateKey;
+use sha2::{Digest, Sha256};
+use tautline_transport::crypto::Identity;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use zeroize::Zeroizing;
+
+use super::access::Names;
+
+/// What browsers are shown.
+pub(crate) struct Shown {
+    pub(crate) config: Arc<ServerConfig>,
+    /// SHA-256 of the certificate, as browsers write it.
+    pub(crate) fingerprint: String,
+}
+
+/// A certificate chain and its key, in files in PEM form.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Files {
+    pub(crate) certificate: PathBuf,
+    pub(crate) key: PathBuf,
+}
+
+/// Reads the certificate of `files`.
+///
+/// # Errors
+/// One line that names the file and what is wrong with it.
+pub(crate) fn read(files: &Files) -> anyhow::Result<Shown> {
+    let cannot = |what: &str, file: &Path| format!("{what} = {}", file.display());
+    let chain = CertificateDer::pem_file_iter(&files.certificate)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .with_context(|| cannot("console_certificate", &files.certificate))?;
+    ensure!(
+        !chain.is_empty(),
+        "{}: the file has no certificate in PEM form",
+        cannot("console_certificate", &files.certificate)
+    );
+    let key = PrivateKeyDer::from_pem_file(&files.key)
+        .with_context(|| cannot("console_certificate_key", &files.key))?;
+    show(chain, key).with_context(|| cannot("console_certificate", &files.certificate))
+}
+
+/// Makes the certificate of `names` that `identity` has: the same each time.
+///
+/// # Errors
+/// When a name is none that a certificate can have.
+pub(crate) fn make(identity: &Identity, names: &Names) -> anyhow::Result<Shown> {
+    let key = MachineKey::of(identity);
+    let names: Vec<String> = names.bare().map(str::to_owned).collect();
+    let mut params = rcgen::CertificateParams::new(names)
+        .context("console_name: no name that a certificate can have")?;
+    params.distinguished_name.push(rcgen::DnType::CommonName, "Tautline console");
+    params.serial_number = Some(SERIAL.to_vec().into());
+    params.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ServerAuth];
+    let certificate = params.self_signed(&key).context("the console's certificate")?;
+    let secret = key.signing.to_pkcs8_der().context("the console's key")?;
+    let secret = PrivatePkcs8KeyDer::from(secret.as_bytes().to_vec());
+    show(vec![certificate.der().clone()], secret.into())
+}
+
+fn show(chain: Vec<CertificateDer<'static>>, key: PrivateKeyDer<'static>) -> anyhow::Result<Shown> {
+    let fingerprint = fingerprint(chain.first().context("no certificate")?);
+    let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&tokio_rustls::rustls::version::TLS13])?
+        .with_no_client_auth()
+        .with_single_cert(chain, key)?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Shown { config: Arc::new(config), fingerprint })
+}
+
+/// Pairs of hexadecimal digits with colons between, as browsers show them.
+fn fingerprint(certificate: &[u8]) -> String {
+    let digest = Sha256::digest(certificate);
+    digest.iter().enumerate().fold(String::new(), |mut text, (at, byte)| {
+        let colon = if at == 0 { "" } else { ":" };
+        write!(text, "{colon}{byte:02X}").expect("writing to a String does not fail");
+        text
+    })
+}
+
+/// A key on the curve P-256 that grows from the machine's own: browsers know no Ed25519.
+struct MachineKey {
+    signing: SigningKey,
+    public: Vec<u8>,
+}
+
+impl MachineKey {
+    fn of(identity: &Identity) -> Self {
+        let seed = identity.signing_seed();
+        // All but one in 2^32 digests are a scalar of the curve.
+        let signing = (0..=u8::MAX)
+            .find_map(|attempt| {
+                let digest = Sha256::new().chain_update(LABEL).chain_update([attempt]);
+                let digest: [u8; 32] = digest.chain_update(seed.as_slice()).finalize().into();
+                SigningKey::from_slice(Zeroizing::new(digest).as_slice()).ok()
+            })
+            .expect("256 digests of which none is a scalar do not come by");
+        let public = signing.verifying_key().to_sec1_point(false).as_bytes().to_vec();
+        Self { signing, public }
+    }
+}
+
+impl rcgen::PublicKeyData for MachineKey {
+    fn der_bytes(&self) -> &[u8] {
+        &self.public
+    }
+
+    fn algorithm(&self) -> &'static rcgen::SignatureAlgorithm {
+        &rcgen::PKCS_ECDSA_P256_SHA256
+    }
+}
+
+/// Signs without randomness ([RFC6979]): the certificate, and so its fingerprint, stays the same.
+impl rcgen::SigningKey for MachineKey {
+    fn sign(&self, message: &[u8]) -> Result<Vec<u8>, rcgen::Error> {
+        let signature: DerSignature = self.signing.sign(message);
+        Ok(signature.as_bytes().to_vec())
+    }
+}
+
+/// Keeps this use of the machine's key apart from all others.
+const LABEL: &[u8] = b"tautline console, P-256, 1\0";
+/// A certificate needs some number; there is only this one of its key.
+const SERIAL: [u8; 8] = *b"tautline";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(given: &str) -> Names {
+        Names::of("0.0.0.0:8443".parse().unwrap(), &[given.to_owned()], true).unwrap()
+    }
+
+    #[test]
+    fn a_machines_certificate_is_the_same_each_time_and_no_other_machines() {
+        let shown =
+            |seed, name| make(&Identity::from_seed(&[seed; 32]), &names(name)).unwrap().fingerprint;
+        let first = shown(7, "10.0.0.7");
+        assert_eq!(first.len(), 32 * 3 - 1);
+        assert_eq!(shown(7, "10.0.0.7"), first);
+        assert_ne!(shown(8, "10.0.0.7"), first);
+        assert_ne!(shown(7, "drive.example"), first);
+    }
+
+    #[test]
+    fn files_that_are_no_certificate_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let file = folder.path().join(name);
+            std::fs::write(&file, text).unwrap();
+            file
+        };
+        let pair = rcgen::generate_simple_self_signed(["drive.example".to_owned()]).unwrap();
+        let (good, key) = (pair.cert.pem(), pair.signing_key.serialize_pem());
+        let (good, key) = (file("good.pem", &good), file("key.pem", &key));
+        let empty = file("empty.pem", "nothing\n");
+        let read = |certificate: &PathBuf, key: &PathBuf| {
+            read(&Files { certificate: certificate.clone(), key: key.clone() })
+        };
+        assert!(read(&good, &key).is_ok());
+        let nowhere = PathBuf::from("/nowhere");
+        let wrong = |certificate: &PathBuf, key: &PathBuf, name: &str| {
+            let error = format!("{:#}", read(certificate, key).err().expect("refused"));
+            assert!(error.contains(name) && !error.contains('\n'), "{error}");
+        };
+        wrong(&empty, &key, "console_certificate = ");
+        wrong(&good, &empty, "console_certificate_key = ");
+        wrong(&nowhere, &key, "/nowhere");
+        // A key that is not the certificate's.
+        let other = rcgen::generate_simple_self_signed(["b.example".to_owned()]).unwrap();
+        wrong(&good, &file("other.pem", &other.signing_key.serialize_pem()), "good.pem");
+    }
+}

@@ -1,0 +1,119 @@
+//! What goes over a console's WebSocket, byte by byte: console/src/wire.ts reads it.
+
+use std::time::Duration;
+
+use axum::body::Bytes;
+use tautline_video::{AccessUnit, Layout, SliceKind};
+
+/// The head of a slice's message to the browser.
+#[derive(Clone, Copy, Debug)]
+pub struct SliceHead {
+    /// Number of the strip, from the top.
+    pub strip: u8,
+    /// What kind of slice.
+    pub kind: SliceKind,
+    /// Number of the picture.
+    pub picture: u32,
+    /// Start of the strip's readout: Unix time in microseconds by the operator's clock.
+    pub captured_unix_micros: u64,
+    /// From there to the end of its encoding.
+    pub encoded_after: Duration,
+    /// From there until it was handed on to the browser.
+    pub handed_on_after: Duration,
+}
+
+impl SliceHead {
+    /// Writes the head before a slice's access unit, in its own buffer.
+    pub fn message(&self, access_unit: AccessUnit) -> Bytes {
+        let slice_kind = match self.kind {
+            SliceKind::Idr => 0,
+            SliceKind::Predicted => 1,
+            SliceKind::Skip => 2,
+        };
+        let micros = |after: Duration| u32::try_from(after.as_micros()).unwrap_or(u32::MAX);
+        let mut head = [0; AccessUnit::ROOM];
+        head[..4].copy_from_slice(&[kind::SLICE, self.strip, slice_kind, 0]);
+        head[4..8].copy_from_slice(&self.picture.to_be_bytes());
+        head[8..16].copy_from_slice(&self.captured_unix_micros.to_be_bytes());
+        head[16..20].copy_from_slice(&micros(self.encoded_after).to_be_bytes());
+        head[20..].copy_from_slice(&micros(self.handed_on_after).to_be_bytes());
+        access_unit.behind(head).into()
+    }
+}
+
+/// Writes what a browser is told first: the vehicle's name and, once it is known, how its pictures are
+/// laid out and coded.
+pub(super) fn hello(vehicle: &str, picture: Option<(&Layout, &str)>) -> Bytes {
+    let picture = picture.map(|(layout, codec)| {
+        let strips: Vec<[usize; 2]> = (0..layout.strip_count())
+            .map(|strip| layout.strip_rows(strip))
+            .map(|rows| [rows.start, rows.len()])
+            .collect();
+        serde_json::json!({
+            "width": layout.width(),
+            "height": layout.height(),
+            "strips": strips,
+            "codec": codec,
+        })
+    });
+    let version = env!("CARGO_PKG_VERSION");
+    let json = serde_json::json!({ "vehicle": vehicle, "version": version, "picture": picture });
+    tagged(kind::HELLO, json.to_string().as_bytes())
+}
+
+/// Returns a message: its kind, and what it says.
+pub(super) fn tagged(kind: u8, bytes: &[u8]) -> Bytes {
+    let mut message = Vec::with_capacity(1 + bytes.len());
+    message.push(kind);
+    message.extend_from_slice(bytes);
+    message.into()
+}
+
+/// First bytes of the messages, as console/src/wire.ts has them.
+pub(super) mod kind {
+    pub(in crate::console) const SLICE: u8 = 1;
+    pub(in crate::console) const TELEMETRY: u8 = 2;
+    pub(in crate::console) const STATUS: u8 = 3;
+    pub(in crate::console) const CLOCK_PONG: u8 = 4;
+    pub(in crate::console) const HELLO: u8 = 5;
+    pub(in crate::console) const SNAPSHOT: u8 = 6;
+    pub(in crate::console) const STANDING: u8 = 7;
+    pub(in crate::console) const COMMAND: u8 = 1;
+    pub(in crate::console) const LINK: u8 = 2;
+    pub(in crate::console) const CLOCK: u8 = 3;
+    pub(in crate::console) const VIDEO_FEEDBACK: u8 = 4;
+    pub(in crate::console) const ASK: u8 = 5;
+    pub(in crate::console) const ANSWER: u8 = 6;
+}
+
+/// A message to the browser, as tests read it.
+#[cfg(test)]
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Message {
+    /// The size of the pictures, if it is known.
+    Hello { picture: Option<(usize, usize)> },
+    /// A slice.
+    Slice { strip: u8, kind: SliceKind },
+    /// Any other kind.
+    Other(u8),
+}
+
+#[cfg(test)]
+impl Message {
+    pub(crate) fn read(bytes: &[u8]) -> Self {
+        match bytes[0] {
+            kind::HELLO => {
+                let json: serde_json::Value = serde_json::from_slice(&bytes[1..]).expect("JSON");
+                let picture = &json["picture"];
+                let side = |name: &str| picture[name].as_u64().expect("a side") as usize;
+                let size = |_: &serde_json::Map<_, _>| (side("width"), side("height"));
+                Self::Hello { picture: picture.as_object().map(size) }
+            }
+            kind::SLICE => {
+                let kind = SliceKind::from_number(bytes[2]).expect("a kind");
+                Self::Slice { strip: bytes[1], kind }
+            }
+            other => Self::Other(other),
+        }
+    }
+}
