@@ -116,6 +116,7 @@ impl Stand {
     }
 
     /// Waits until a process ends by itself and says which, in one line.
+    #[cfg(feature = "lab")]
     pub(crate) async fn ended(&mut self) -> String {
         loop {
             if let Some(words) = self.take_ended() {

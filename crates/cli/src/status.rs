@@ -17,7 +17,7 @@ use crate::{local, stop};
 /// too, as last told.
 #[derive(Debug, Args)]
 pub(crate) struct Status {
-    /// Address of an operator's console, or of a vehicle's metrics
+    /// Address of an operator's console on the loopback interface, or of either's metrics
     #[arg(default_value = "127.0.0.1:8080", value_name = "ADDRESS")]
     address: SocketAddr,
     /// Print it again every so many seconds, 1 to 3600 [default: once]

@@ -127,7 +127,8 @@ fn a_second_console_sees_who_drives_and_its_commands_count_for_nothing() {
     hub.handle(first.number, &command());
     assert_eq!(commanding(&mut requests), [1], "each command says of which console it is");
     assert_eq!(hub.requests_refused.load(Ordering::Relaxed), 1);
-    (takes(&mut first), takes(&mut second));
+    takes(&mut first);
+    takes(&mut second);
     show(&hub, head(1, SliceKind::Idr), &[0]);
     hub.show_telemetry(&[7], false);
     assert_eq!(takes(&mut first).len(), 2);
