@@ -45,6 +45,12 @@ impl BrakeWatch {
         *self = Self::default();
         (lost < least).then_some(Why::new(Cause::BrakeDoesNotAnswer, lost, asked))
     }
+
+    /// Returns for how long the machine has been told to brake.
+    #[cfg(test)]
+    pub(crate) fn counted(&self) -> Duration {
+        self.braked
+    }
 }
 
 /// m/s above which a brake can show that it works.

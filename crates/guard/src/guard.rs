@@ -340,7 +340,10 @@ impl Guard {
     }
 
     fn begin_stop(&mut self, cause: Cause) {
-        self.stop = self.stop.next();
+        // A latched stop keeps the name by which it is reset, until another emergency stop.
+        if !self.is_latched || cause.is_latched() {
+            self.stop = self.stop.next();
+        }
         self.is_hazard |= !matches!(cause, Cause::Parked | Cause::ArmExpired);
     }
 

@@ -23,9 +23,9 @@ pub(crate) struct Manoeuvre {
     speed: f32,
     /// Driven so far, m.
     distance: f32,
-    standing_since: Option<Instant>,
+    pub(crate) standing_since: Option<Instant>,
     /// When the parking brake joins in, because the service brake does not answer.
-    parking_at: Option<Instant>,
+    pub(crate) parking_at: Option<Instant>,
 }
 
 impl Manoeuvre {

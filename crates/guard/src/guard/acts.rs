@@ -14,7 +14,7 @@ impl Memory {
         self.answer
     }
 
-    fn is_new(&self, act: &Act) -> bool {
+    pub(super) fn is_new(&self, act: &Act) -> bool {
         let last = self.last.iter().flatten().find(|(console, _)| *console == act.console);
         last.is_none_or(|(_, number)| act.number > *number)
     }

@@ -1,2 +1,3 @@
 mod rig;
+mod search;
 mod stops;
