@@ -273,7 +273,8 @@ fn console(index: usize) -> Console {
     Console::new(index as u64 + 0xA).unwrap()
 }
 
-/// What can happen in a step: each kind alone with the rest sound, and those that matter together.
+/// Returns what can happen in a step: each kind alone with the rest sound, and those that matter
+/// together.
 fn events() -> Vec<Event> {
     let good = Said {
         console: 0,
@@ -335,11 +336,12 @@ fn events() -> Vec<Event> {
     proposals.iter().flat_map(with).collect()
 }
 
-/// Settings whose times are a few steps long.
+/// Returns settings whose times are a few steps long.
 fn config() -> Config {
     let mut config = Config::default();
     let ms = Duration::from_millis;
-    config.latency.loop_age_full = ms(300);
+    config.latency.loop_age_full = ms(500);
+    config.latency.loop_age_hysteresis = ms(0);
     config.latency.loop_age_max = ms(600);
     config.latency.picture_age_max = ms(50);
     config.latency.command_age_max = ms(100);
