@@ -3,6 +3,7 @@
 # make bench   how fast the parts are, the erasure codes beside others'
 # make bench-messages   serialization codecs beside ours, speed and safety   DATA=../shared/data
 # make chaos   ten thousand short sessions under any faults   CHAOS=10000
+# make drives  ten thousand simulated drives under the guard, sound and faulty   DRIVES=10000
 # make fuzz    hostile bytes against the erasure codes     SECONDS=60 for each target
 # make miri    no undefined behaviour in the erasure codes, every kernel
 # make lab     the papers' tables and figures beside ours  QUICK=1
@@ -22,6 +23,7 @@ RATE ?=
 SECONDS_LONG ?= 30
 SECONDS ?= 60
 CHAOS ?= 10000
+DRIVES ?= 10000
 MINUTES ?= 1
 ENCODER ?=
 PICTURES ?= 10000
@@ -34,7 +36,7 @@ TEST := cargo test --workspace --locked --features "$(FEATURES_TESTED)"
 X86_FEATURES := +ssse3,+avx2,+gfni,+avx512f,+avx512bw
 BINARY := $(or $(CARGO_TARGET_DIR),target)/release/tautline
 
-.PHONY: help demo test bench bench-messages peers chaos fuzz miri lab numbers console build lint latency loss bare outside deny unit browser tools nightly
+.PHONY: help demo test bench bench-messages peers chaos drives fuzz miri lab numbers console build lint latency loss bare outside deny unit browser tools nightly
 
 help:
 	@sed -n '1,/^$$/s/^# //p' Makefile
@@ -65,6 +67,10 @@ bench-messages:
 # A failing run prints SIM_SEED=..; with that variable set it comes again, alone.
 chaos:
 	CHAOS=$(CHAOS) cargo test --release --locked --package tautline-transport --test chaos
+
+# As with chaos, SIM_SEED=.. runs one again.
+drives:
+	DRIVES=$(DRIVES) cargo test --release --locked --package tautline-guard --test drives
 
 fuzz: nightly
 	@./setup c++ cargo-fuzz

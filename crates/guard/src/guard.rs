@@ -129,7 +129,11 @@ impl Guard {
     /// Returns the guard of a machine that is held.
     ///
     /// `first_tick` is drawn at random, so that nothing stamped before a restart counts.
+    ///
+    /// # Panics
+    /// When the settings contradict each other: [`Config::validate`] says so before anything moves.
     pub fn new(config: Config, first_tick: Tick) -> Self {
+        assert_eq!(config.validate(), Ok(()), "a guard's settings fit each other");
         let stop = Stop::new(first_tick.get()).expect("a tick is never 0");
         Self {
             config,

@@ -14,6 +14,8 @@ pub(crate) struct Manoeuvre {
     is_new: bool,
     /// Share of the steering that keeps the arc.
     arc: f32,
+    /// Whether the person was once not there to steer: the wheel is not given back.
+    is_blind: bool,
     /// m/s², ramped up to `deceleration_max`.
     deceleration: f32,
     deceleration_max: f32,
@@ -46,6 +48,7 @@ impl Manoeuvre {
             began_at: now,
             is_new: true,
             arc: angle.map_or(last.steering, |angle| (angle / reach).clamp(-1.0, 1.0)),
+            is_blind: false,
             deceleration,
             deceleration_max: ramp.deceleration,
             reference: speed,
@@ -93,6 +96,8 @@ impl Manoeuvre {
         elapsed: Duration,
         now: Instant,
     ) -> Controls {
+        self.is_blind |= person.is_none();
+        let person = person.filter(|_| !self.is_blind);
         self.speed = speed.map_or(self.speed, f32::abs);
         self.distance += speed.map_or(0.0, f32::abs) * elapsed.as_secs_f32();
         self.watch_standstill(speed, now);

@@ -89,12 +89,11 @@ impl Guard {
 
     pub(super) fn vehicle_trouble(&self, now: Instant) -> Option<Why> {
         let limit = self.config.latency.proposal_timeout;
-        let (proposal, at) = match &self.vehicle.proposal.newest {
-            Some((proposal, at)) if now.since(*at) <= limit => (proposal, at),
+        let proposal = match &self.vehicle.proposal.newest {
+            Some((proposal, at)) if now.since(*at) <= limit => proposal,
             Some((_, at)) => return Some(in_ms(Cause::ProposalTimeout, now.since(*at), limit)),
             None => return Some(in_ms(Cause::ProposalTimeout, Duration::MAX, limit)),
         };
-        debug_assert!(*at <= now, "nothing is sent after it came");
         if let Some((_, session)) = self.person.holder
             && proposal.session != Some(session)
         {

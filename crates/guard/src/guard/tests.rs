@@ -1,3 +1,4 @@
+mod hostile;
 mod rig;
 mod search;
 mod stops;

@@ -1,0 +1,118 @@
+//! Frames that say anything: the guard goes on, and what it sends is sane.
+
+use proptest::prelude::*;
+
+use super::super::*;
+use crate::frame::{DeadMan, decode, encode};
+use crate::{Gear, Set};
+
+/// Returns the set of the bits that have a meaning.
+fn set<E: crate::Member>(bits: u32) -> Set<E> {
+    E::ALL.iter().copied().filter(|member| bits & 1 << member.number() != 0).collect()
+}
+
+prop_compose! {
+    fn any_controls()(
+        shares in any::<[u32; 3]>(), is_reverse: bool, parking_brake: bool, signals: u32,
+    ) -> Controls {
+        let [steering, throttle, brake] = shares.map(f32::from_bits);
+        let gear = if is_reverse { Gear::Reverse } else { Gear::Drive };
+        Controls { steering, throttle, brake, gear, parking_brake, signals: set(signals) }
+    }
+}
+
+prop_compose! {
+    fn any_command()(
+        sequence: u64, consoles in any::<[u8; 2]>(), controls in any_controls(),
+        absences in prop_oneof![3 => Just(0), 1 => any::<u32>()],
+        cited in 0_u32..1_200, age in proptest::option::of(0_u64..400),
+    ) -> Option<Command> {
+        let [console, successor] = consoles.map(|console| Console::new(u64::from(console % 4)));
+        Some(Command {
+            sequence,
+            console: console?,
+            successor,
+            controls,
+            dead_man: DeadMan::Absent,
+            absences: set(absences),
+            cited: Tick::new(cited),
+            age: age.map(Duration::from_millis),
+        })
+    }
+}
+
+prop_compose! {
+    fn any_act()(console in 0_u64..4, number in 0_u32..40, deed in 0_u8..4, stop in 990_u32..1_010)
+        -> Option<Act> {
+        let deed = match deed {
+            0 => Deed::Arm,
+            1 => Deed::Reset(Stop::new(stop)?),
+            2 => Deed::Park,
+            _ => Deed::TakeOver,
+        };
+        let (console, number) = (Console::new(console)?, ActNumber::new(number)?);
+        Some(Act { console, number, deed, age: Some(Duration::ZERO) })
+    }
+}
+
+prop_compose! {
+    fn any_proposal()(
+        source: u64, session in 0_u32..3, troubles in prop_oneof![5 => Just(0), 1 => any::<u32>()],
+        command in any_command(), emergency in prop_oneof![5 => Just(0), 1 => 0_u32..3],
+        act in any_act(),
+    ) -> Proposal {
+        Proposal {
+            source: Instant::from_nanos(source),
+            session: Session::new(session),
+            troubles: set(troubles),
+            command,
+            emergency_stop: ActNumber::new(emergency),
+            act,
+        }
+    }
+}
+
+prop_compose! {
+    fn any_machine()(
+        measured: u64, numbers in any::<[u32; 2]>(), is_sane: bool, notices in 0_u32..32, faults: u32,
+    ) -> MachineState {
+        let [speed, steering_angle] = numbers.map(f32::from_bits);
+        let wild = MachineState {
+            measured_at: Instant::from_nanos(measured),
+            speed,
+            steering_angle,
+            notices: set(notices),
+            faults: set(faults),
+            ..MachineState::default()
+        };
+        if is_sane { MachineState::default() } else { wild }
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_inputs_are_harmless(
+        inputs in proptest::collection::vec(
+            (
+                proptest::option::of(any_proposal()),
+                proptest::option::of(any_machine()),
+                prop_oneof![8 => 0_u64..30, 1 => any::<u64>()],
+            ),
+            1..60,
+        ),
+    ) {
+        let mut guard = Guard::new(Config::default(), Tick::new(1_000).unwrap());
+        let mut now = Instant::ZERO;
+        for (proposal, machine, millis) in inputs {
+            now += Duration::from_millis(millis);
+            let output = guard.step(&Input { proposal, machine }, now);
+            let controls = output.control.controls;
+            prop_assert_eq!(controls, controls.sane());
+            prop_assert!(controls.throttle == 0.0 || output.status.mode.is_driving());
+            prop_assert!(output.status.speed_bound.is_finite());
+            let bytes = encode(&output.control, 0);
+            prop_assert_eq!(decode(&bytes), Ok((output.control, 0)));
+            prop_assert!(decode::<Status>(&encode(&output.status, 0)).is_ok());
+        }
+    }
+}

@@ -1,0 +1,108 @@
+use tautline_guard::{Controls, Gear, MachineState, Notice, Notices, Position};
+use tautline_units::Instant;
+
+/// A kinematic bicycle whose brake, throttle and wheels take their time, on a slope.
+#[derive(Clone, Debug)]
+pub(crate) struct Bicycle {
+    pub(crate) x: f64,
+    pub(crate) y: f64,
+    pub(crate) heading: f64,
+    pub(crate) speed: f64,
+    pub(crate) angle: f64,
+    /// Metres driven, forwards and backwards alike.
+    pub(crate) distance: f64,
+    brake: f64,
+    throttle: f64,
+    /// Rise over run; negative falls in the direction of travel.
+    slope: f64,
+}
+
+impl Bicycle {
+    pub(crate) fn new(slope: f64) -> Self {
+        Self {
+            x: 0.0,
+            y: 0.0,
+            heading: 0.0,
+            speed: 0.0,
+            angle: 0.0,
+            distance: 0.0,
+            brake: 1.0,
+            throttle: 0.0,
+            slope,
+        }
+    }
+
+    /// Moves by a millisecond.
+    pub(crate) fn step(&mut self, controls: &Controls) {
+        let seconds = 0.001;
+        let wanted = f64::from(controls.steering) * 0.52;
+        self.angle += (wanted - self.angle).clamp(-1.05 * seconds, 1.05 * seconds);
+        self.brake += (f64::from(controls.brake) - self.brake) * seconds / BRAKE_LAG;
+        self.throttle += (f64::from(controls.throttle) - self.throttle) * seconds / THROTTLE_LAG;
+        let direction = match controls.gear {
+            Gear::Drive => 1.0,
+            Gear::Reverse => -1.0,
+        };
+        let push = direction * 4.2 * self.throttle - 9.81 * self.slope;
+        let parking = if controls.parking_brake { 3.0 } else { 0.0 };
+        let hold = (8.0 * self.brake + parking + 0.15) * seconds;
+        let pushed = self.speed + push * seconds;
+        self.speed = pushed.signum() * (pushed.abs() - hold).max(0.0);
+        self.heading += self.speed * self.angle.tan() / WHEELBASE * seconds;
+        self.x += self.speed * self.heading.cos() * seconds;
+        self.y += self.speed * self.heading.sin() * seconds;
+        self.distance += self.speed.abs() * seconds;
+    }
+
+    pub(crate) fn state(&self, notices: Notices, measured_at: Instant) -> MachineState {
+        MachineState {
+            measured_at,
+            speed: self.speed as f32,
+            steering_angle: self.angle as f32,
+            position: Some(Position {
+                x: self.x as f32,
+                y: self.y as f32,
+                heading: self.heading as f32,
+            }),
+            notices: if self.speed == 0.0 {
+                notices
+            } else {
+                notices.without(Notice::ParkingBrake)
+            },
+            ..MachineState::default()
+        }
+    }
+}
+
+/// The arc that a machine is on: where it will be if the wheels stay.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arc {
+    x: f64,
+    y: f64,
+    heading: f64,
+    curvature: f64,
+}
+
+impl Arc {
+    pub(crate) fn of(machine: &Bicycle) -> Self {
+        let curvature = machine.angle.tan() / WHEELBASE;
+        Self { x: machine.x, y: machine.y, heading: machine.heading, curvature }
+    }
+
+    /// Returns how far from the arc a machine is, m.
+    pub(crate) fn off(&self, machine: &Bicycle) -> f64 {
+        let (dx, dy) = (machine.x - self.x, machine.y - self.y);
+        let (sin, cos) = self.heading.sin_cos();
+        if self.curvature.abs() < 1e-6 {
+            return (dy * cos - dx * sin).abs();
+        }
+        let radius = 1.0 / self.curvature;
+        let (to_x, to_y) = (dx + radius * sin, dy - radius * cos);
+        (to_x.hypot(to_y) - radius.abs()).abs()
+    }
+}
+
+pub(crate) const WHEELBASE: f64 = 2.6;
+/// Seconds in which two thirds of a change of the brake arrive.
+const BRAKE_LAG: f64 = 0.06;
+const THROTTLE_LAG: f64 = 0.1;

@@ -1,0 +1,527 @@
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use tautline_guard::act::{Act, Deed};
+use tautline_guard::config::Config;
+use tautline_guard::frame::{Absence, Absences, Command, DeadMan, Proposal, Status};
+use tautline_guard::identity::{ActNumber, Console, Session, Tick};
+use tautline_guard::{
+    Cause, Controls, Guard, Input, MachineState, Mode, Notice, Notices, Output, Signals,
+};
+use tautline_units::Instant;
+
+use crate::bicycle::{Arc, Bicycle};
+
+/// What goes wrong in a drive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Fault {
+    UplinkDead,
+    UplinkFlickers,
+    DownlinkDead,
+    SlowBothWays,
+    PageFrozen,
+    PageGone,
+    PageHidden,
+    CameraFrozen,
+    CitesForged,
+    VehicleStopped,
+    VehicleSlow,
+    MachineSilent,
+    GuardStopped,
+    SessionEnds,
+    OtherConsole,
+    EmergencyStop,
+    LocalStop,
+}
+
+impl Fault {
+    pub(crate) const ALL: [Self; 17] = [
+        Self::UplinkDead,
+        Self::UplinkFlickers,
+        Self::DownlinkDead,
+        Self::SlowBothWays,
+        Self::PageFrozen,
+        Self::PageGone,
+        Self::PageHidden,
+        Self::CameraFrozen,
+        Self::CitesForged,
+        Self::VehicleStopped,
+        Self::VehicleSlow,
+        Self::MachineSilent,
+        Self::GuardStopped,
+        Self::SessionEnds,
+        Self::OtherConsole,
+        Self::EmergencyStop,
+        Self::LocalStop,
+    ];
+
+    /// Returns when it begins: at any moment of some seconds.
+    pub(crate) fn at_ms(self, seed: u64) -> u64 {
+        6_000 + Rng(seed ^ 0xFA17).next() % 1_500
+    }
+
+    /// Returns within which time the machine must be on its way to a standstill.
+    pub(crate) fn most_ms(self) -> u64 {
+        match self {
+            // What was captured right before may be seen, and ages from its capture on.
+            Self::UplinkDead | Self::PageFrozen | Self::CameraFrozen | Self::CitesForged => 530,
+            // Pictures later than their deadline are not shown.
+            Self::SlowBothWays | Self::UplinkFlickers => 530,
+            // The last command is under way for up to 120 ms.
+            Self::DownlinkDead | Self::PageGone => 300 + 120 + 50,
+            Self::VehicleStopped | Self::MachineSilent => 60,
+            // Its frames grow late by 5 ms with each.
+            Self::VehicleSlow => 250,
+            // It stands still for 300 ms itself.
+            Self::GuardStopped => 300 + 30,
+            Self::SessionEnds | Self::EmergencyStop | Self::LocalStop => 40,
+            Self::PageHidden | Self::OtherConsole => 20 + 120 + 40,
+        }
+    }
+
+    pub(crate) fn causes(self) -> &'static [Cause] {
+        match self {
+            Self::UplinkDead
+            | Self::UplinkFlickers
+            | Self::PageFrozen
+            | Self::CameraFrozen
+            | Self::CitesForged => &[Cause::PictureAge],
+            Self::SlowBothWays => &[Cause::PictureAge, Cause::CommandTimeout],
+            Self::DownlinkDead | Self::PageGone => &[Cause::CommandTimeout, Cause::PictureAge],
+            Self::PageHidden => &[Cause::PageHidden],
+            Self::VehicleStopped | Self::VehicleSlow => &[Cause::ProposalTimeout],
+            Self::MachineSilent => &[Cause::MachineTimeout],
+            Self::GuardStopped => &[Cause::GuardSilent, Cause::GuardLate],
+            Self::SessionEnds => &[Cause::SessionEnded],
+            Self::OtherConsole => &[Cause::ConsoleChanged],
+            Self::EmergencyStop => &[Cause::EmergencyStop],
+            Self::LocalStop => &[Cause::LocalStop],
+        }
+    }
+
+    /// Returns whether the wheel rightly follows a person who still sees and steers.
+    pub(crate) fn leaves_wheel(self) -> bool {
+        matches!(
+            self,
+            Self::EmergencyStop | Self::LocalStop | Self::MachineSilent | Self::GuardStopped
+        )
+    }
+}
+
+/// When and why the machine was stopped.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stopped {
+    pub(crate) at_ms: u64,
+    pub(crate) cause: Cause,
+    /// When the newest picture that the person saw was captured.
+    pub(crate) blind_from_ms: u64,
+    /// The machine's metres at the capture of the newest picture that the person saw.
+    pub(crate) blind_from: f64,
+    /// The most speed since.
+    pub(crate) speed_max: f64,
+}
+
+/// One drive.
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) machine: Bicycle,
+    pub(crate) stopped: Option<Stopped>,
+    /// The most that the machine was off the arc held when the stop began, m.
+    pub(crate) off_arc: f64,
+    arc: Option<Arc>,
+    guard: Guard,
+    output: Option<Output>,
+    delays: Delays,
+    rng: Rng,
+    now_ms: u64,
+    fault: Option<Fault>,
+    fault_at: u64,
+    slope: f64,
+    speed: f64,
+    weave: f64,
+    guard_due: u64,
+    vehicle_due: u64,
+    machine_due: u64,
+    camera_due: u64,
+    page_due: u64,
+    page_pauses_until: u64,
+    page_pause_due: u64,
+    /// On their way: when they come, and what.
+    pictures: VecDeque<(u64, Picture)>,
+    commands: Vec<(u64, Command, u64)>,
+    proposals: VecDeque<(u64, Proposal)>,
+    seen: Option<Picture>,
+    stamp: Option<Tick>,
+    newest: Option<(Command, u64)>,
+    sequence: u64,
+    controls: Controls,
+    controls_at: u64,
+    heard: Option<MachineState>,
+    /// The odometer and speed at each capture, and what is cited by which tick.
+    captured: VecDeque<Picture>,
+    late_ms: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Picture {
+    stamp: Tick,
+    captured_at: u64,
+    distance: f64,
+}
+
+impl World {
+    pub(crate) fn new(seed: u64, fault: Option<Fault>) -> Self {
+        let mut rng = Rng(seed);
+        let slope = [0.0, 0.0, -0.05, 0.05][rng.next() as usize % 4];
+        Self {
+            machine: Bicycle::new(slope),
+            stopped: None,
+            off_arc: 0.0,
+            arc: None,
+            guard: Guard::new(Config::default(), Tick::new(1 + seed as u32 % 1000).unwrap()),
+            output: None,
+            delays: Delays::read(),
+            now_ms: 1_000,
+            fault,
+            fault_at: fault.map_or(u64::MAX, |fault| fault.at_ms(seed)),
+            slope,
+            speed: 1.0 + (seed / Fault::ALL.len() as u64 % 14) as f64,
+            weave: rng.share() * 2.0 - 1.0,
+            rng,
+            guard_due: 1_003,
+            vehicle_due: 1_001,
+            machine_due: 1_002,
+            camera_due: 1_010,
+            page_due: 1_015,
+            page_pauses_until: 0,
+            page_pause_due: 1_700,
+            pictures: VecDeque::new(),
+            commands: Vec::new(),
+            proposals: VecDeque::new(),
+            seen: None,
+            stamp: None,
+            newest: None,
+            sequence: 0,
+            controls: Controls { brake: 1.0, ..Controls::default() },
+            controls_at: 1_000,
+            heard: None,
+            captured: VecDeque::new(),
+            late_ms: 0,
+        }
+    }
+
+    pub(crate) fn run_ms(&mut self, until: u64) {
+        while self.now_ms < until {
+            self.now_ms += 1;
+            self.step();
+        }
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        self.output.expect("the guard has stepped").status
+    }
+
+    /// Returns the metres from the last picture seen to standstill that a machine may take.
+    ///
+    /// The speed for 500 ms, 100 ms to react, and the ramp; on a slope what its feedback leaves.
+    pub(crate) fn allowed(&self, speed: f64) -> f64 {
+        let (mut metres, mut left, mut slowing) = (0.6 * speed, speed, 1.5_f64);
+        while left > 0.0 {
+            metres += left * 0.001;
+            left -= slowing * 0.001;
+            slowing = (slowing + 0.005).min(4.0);
+        }
+        let downhill = (-9.81 * self.slope).max(0.0);
+        // Half of what pulls stays as speed above the ramp, until the machine stands.
+        0.1 + metres + downhill / 2.0 * (speed / 4.0 + 0.5)
+    }
+
+    fn is_faulty(&self, fault: Fault) -> bool {
+        self.fault == Some(fault)
+            && (self.fault_at..self.fault_at + FAULT_MS).contains(&self.now_ms)
+    }
+
+    fn step(&mut self) {
+        self.drive_machine();
+        self.run_camera();
+        self.run_page();
+        self.run_vehicle();
+        self.run_guard();
+    }
+
+    fn drive_machine(&mut self) {
+        let is_silent = self.now_ms > self.controls_at + MACHINE_LIMIT_MS;
+        if is_silent {
+            // It brakes by itself, its wheels as they are.
+            self.controls = Controls { throttle: 0.0, brake: 0.5, ..self.controls };
+        }
+        self.machine.step(&self.controls);
+        if let Some(stopped) = &mut self.stopped {
+            stopped.speed_max = stopped.speed_max.max(self.machine.speed.abs());
+        }
+        if let Some(arc) = &self.arc {
+            self.off_arc = self.off_arc.max(arc.off(&self.machine));
+        }
+        if self.now_ms >= self.machine_due {
+            let late = self.delays.machine_late.draw(&mut self.rng);
+            self.machine_due = next(self.machine_due, 10, late);
+            let notices = Notices::NONE
+                .with_if(Notice::GuardSilent, is_silent)
+                .with_if(Notice::LocalStop, self.is_faulty(Fault::LocalStop));
+            if !self.is_faulty(Fault::MachineSilent) {
+                let at = Instant::from_millis(self.now_ms + 77_000);
+                self.heard = Some(self.machine.state(notices, at));
+            }
+        }
+    }
+
+    fn run_camera(&mut self) {
+        if self.now_ms < self.camera_due {
+            return;
+        }
+        self.camera_due += 33;
+        let Some(stamp) = self.stamp.filter(|_| !self.is_faulty(Fault::CameraFrozen)) else {
+            return;
+        };
+        let picture = Picture { stamp, captured_at: self.now_ms, distance: self.machine.distance };
+        self.captured.push_back(picture);
+        if self.captured.len() > 200 {
+            self.captured.pop_front();
+        }
+        let mut uplink = self.delays.uplink.draw(&mut self.rng);
+        if self.is_faulty(Fault::SlowBothWays) {
+            uplink += 220.0;
+        }
+        let is_flickering =
+            self.is_faulty(Fault::UplinkFlickers) && !self.rng.next().is_multiple_of(97);
+        let is_dead = self.is_faulty(Fault::UplinkDead) || is_flickering;
+        let is_late = uplink > 200.0;
+        let is_lost = self.rng.share() < 0.02;
+        if !(is_dead || is_late || is_lost) {
+            let wait = self.rng.share() * 16.0;
+            self.pictures.push_back((self.now_ms + (uplink + wait) as u64, picture));
+        }
+    }
+
+    fn run_page(&mut self) {
+        if self.now_ms >= self.page_pause_due {
+            let pause = self.delays.page_pause.draw(&mut self.rng) as u64;
+            self.page_pauses_until = self.now_ms + pause;
+            self.page_pause_due = self.page_pauses_until + 200 + self.rng.next() % 1_600;
+        }
+        if self.now_ms < self.page_pauses_until || self.is_faulty(Fault::PageGone) {
+            return;
+        }
+        let now = self.now_ms;
+        if !self.is_faulty(Fault::PageFrozen) {
+            let came =
+                self.pictures.iter().filter(|(at, _)| *at <= now).map(|(_, picture)| picture);
+            let newest = came.max_by_key(|picture| picture.captured_at).copied();
+            let is_newer = |picture: &Picture| {
+                self.seen.is_none_or(|seen| seen.captured_at < picture.captured_at)
+            };
+            self.seen = newest.filter(is_newer).or(self.seen);
+            self.pictures.retain(|(at, _)| *at > now);
+        }
+        if now >= self.page_due {
+            self.page_due = now + 20;
+            self.send_command();
+        }
+    }
+
+    fn send_command(&mut self) {
+        self.sequence += 1;
+        let mode = self.output.map_or(Mode::Held, |output| output.status.mode);
+        let short = (self.speed - self.machine.speed) as f32;
+        let is_released = mode == Mode::Held && self.stopped.is_none();
+        let seconds = self.now_ms as f64 / 1e3;
+        let steering = self.weave * 0.1 * (0.4 * seconds).sin();
+        let controls = Controls {
+            steering: steering as f32,
+            throttle: if is_released { 0.0 } else { (0.6 * short).clamp(0.0, 1.0) },
+            brake: if self.stopped.is_some() { 0.0 } else { (-0.2 * short).clamp(0.0, 1.0) },
+            signals: Signals::NONE,
+            ..Controls::default()
+        };
+        let is_other = self.is_faulty(Fault::OtherConsole);
+        let command = Command {
+            sequence: self.sequence,
+            console: if is_other { OTHER } else { CONSOLE },
+            successor: None,
+            controls,
+            dead_man: DeadMan::Absent,
+            absences: Absences::NONE
+                .with_if(Absence::PageHidden, self.is_faulty(Fault::PageHidden)),
+            cited: match self.seen {
+                Some(_) if self.is_faulty(Fault::CitesForged) => Tick::new(900_000),
+                seen => seen.map(|picture| picture.stamp),
+            },
+            age: None,
+        };
+        let mut downlink = self.delays.downlink.draw(&mut self.rng);
+        if self.is_faulty(Fault::SlowBothWays) {
+            downlink += 220.0;
+        }
+        if !self.is_faulty(Fault::DownlinkDead) && self.rng.share() > 0.02 {
+            self.commands.push((self.now_ms + downlink as u64, command, self.now_ms));
+        }
+    }
+
+    fn run_vehicle(&mut self) {
+        if self.is_faulty(Fault::VehicleStopped) || self.now_ms < self.vehicle_due {
+            return;
+        }
+        let late = self.delays.vehicle_late.draw(&mut self.rng);
+        self.vehicle_due = next(self.vehicle_due, 10, late);
+        let now = self.now_ms;
+        for (_, command, sent_at) in self.commands.iter().filter(|(at, ..)| *at <= now) {
+            if self.newest.is_none_or(|(newest, _)| newest.sequence < command.sequence) {
+                self.newest = Some((*command, *sent_at));
+            }
+        }
+        self.commands.retain(|(at, ..)| *at > now);
+        // The error of the clock estimate.
+        let age = |sent_at: u64| Some(Duration::from_millis(now - sent_at + 5));
+        let command =
+            self.newest.map(|(command, sent_at)| Command { age: age(sent_at), ..command });
+        let session = if self.is_faulty(Fault::SessionEnds) { None } else { Session::new(1) };
+        let is_arming = now > 3_000 && self.stopped.is_none();
+        let act = is_arming.then_some(Act {
+            console: CONSOLE,
+            number: ActNumber::new(1 + (now / 1_000) as u32).unwrap(),
+            deed: Deed::Arm,
+            age: age(now),
+        });
+        let is_driving = self.output.is_some_and(|output| output.status.holder.is_some());
+        let emergency_stop = ActNumber::new(u32::from(
+            self.fault == Some(Fault::EmergencyStop) && now >= self.fault_at,
+        ));
+        let proposal = Proposal {
+            source: Instant::from_millis(now + 55_000),
+            session,
+            troubles: Default::default(),
+            command,
+            emergency_stop,
+            act: act.filter(|_| !is_driving),
+        };
+        if self.is_faulty(Fault::VehicleSlow) {
+            self.late_ms += 5;
+        }
+        self.proposals.push_back((now + self.late_ms, proposal));
+    }
+
+    fn run_guard(&mut self) {
+        let stands = self.fault == Some(Fault::GuardStopped)
+            && (self.fault_at..self.fault_at + 300).contains(&self.now_ms);
+        if stands || self.now_ms < self.guard_due {
+            return;
+        }
+        let late = self.delays.guard_late.draw(&mut self.rng);
+        self.guard_due = next(self.guard_due, 10, late);
+        let now = self.now_ms;
+        let mut proposal = None;
+        while self.proposals.front().is_some_and(|(at, _)| *at <= now) {
+            proposal = self.proposals.pop_front().map(|(_, proposal)| proposal);
+        }
+        let input = Input { proposal, machine: self.heard.take() };
+        let output = self.guard.step(&input, Instant::from_millis(now));
+        self.stamp = Some(output.status.tick);
+        (self.controls, self.controls_at) = (output.control.controls, now);
+        if let Some(transition) = output.transition
+            && transition.from.is_driving()
+            && !transition.to.is_driving()
+        {
+            let seen = self.seen.expect("it drove");
+            self.stopped.get_or_insert(Stopped {
+                at_ms: now,
+                cause: transition.why.cause,
+                blind_from_ms: seen.captured_at,
+                blind_from: seen.distance,
+                speed_max: self.machine.speed,
+            });
+            self.arc.get_or_insert(Arc::of(&self.machine));
+        }
+        self.output = Some(output);
+    }
+}
+
+/// Returns when what was due at `due` is due next, if this time it comes so late.
+fn next(due: u64, period: u64, late: f64) -> u64 {
+    // Lateness is drawn for the next turn and does not add up.
+    (due / period + 1) * period + due % 3 + late as u64
+}
+
+/// Quantiles of delays, from the file beside.
+#[derive(Clone, Debug)]
+struct Delays {
+    uplink: Quantiles,
+    downlink: Quantiles,
+    page_pause: Quantiles,
+    vehicle_late: Quantiles,
+    machine_late: Quantiles,
+    guard_late: Quantiles,
+}
+
+impl Delays {
+    fn read() -> Self {
+        let of = |name: &str| {
+            let line = FILE.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(','));
+            let line = line.unwrap_or_else(|| panic!("delays.csv has no {name}"));
+            let values: Vec<f64> = line.split(',').map(|value| value.parse().unwrap()).collect();
+            Quantiles(values.try_into().expect("six quantiles"))
+        };
+        Self {
+            uplink: of("uplink"),
+            downlink: of("downlink"),
+            page_pause: of("page_pause"),
+            vehicle_late: of("vehicle_late"),
+            machine_late: of("machine_late"),
+            guard_late: of("guard_late"),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Quantiles([f64; 6]);
+
+impl Quantiles {
+    fn draw(&self, rng: &mut Rng) -> f64 {
+        let share = rng.share();
+        let at = SHARES.iter().rposition(|edge| *edge <= share).unwrap_or(0).min(4);
+        let within = (share - SHARES[at]) / (SHARES[at + 1] - SHARES[at]);
+        self.0[at] + within * (self.0[at + 1] - self.0[at])
+    }
+}
+
+/// SplitMix64.
+#[derive(Clone, Debug)]
+struct Rng(u64);
+
+impl Rng {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// Returns a number of 0 to 1, without 1.
+    fn share(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+const SHARES: [f64; 6] = [0.0, 0.5, 0.9, 0.99, 0.999, 1.0];
+const FILE: &str = include_str!("delays.csv");
+/// How long a fault lasts: what stopped must not go on by itself when it is over.
+const FAULT_MS: u64 = 2_500;
+/// How long the machine waits for a control.
+const MACHINE_LIMIT_MS: u64 = 60;
+const CONSOLE: Console = match Console::new(0xC0) {
+    Some(console) => console,
+    None => panic!("not 0"),
+};
+const OTHER: Console = match Console::new(0xC1) {
+    Some(console) => console,
+    None => panic!("not 0"),
+};
