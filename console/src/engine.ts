@@ -56,7 +56,7 @@ class Engine {
       },
     });
     this.#socket.connect();
-    setInterval(() => page.postMessage({ kind: 'tick' }), TICK_MS);
+    setInterval(() => page.postMessage({ kind: 'tick', seen: this.#player.seen() }), TICK_MS);
     setInterval(() => this.#ping(), PING_MS);
     setInterval(() => this.#report(), VIDEO_REPORT_MS);
     setInterval(() => this.#feedBack(), FEEDBACK_MS);
@@ -68,6 +68,9 @@ class Engine {
         if (this.#open && this.#drives && !this.#socket.send(commandMessage(request.command, this.#operatorMs()))) {
           this.#drops.add('command not sent');
         }
+        return;
+      case 'visible':
+        this.#player.visible = request.visible;
         return;
       case 'link':
         this.#socket.send(linkActionMessage(request.link, request.cut));

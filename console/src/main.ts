@@ -1,9 +1,11 @@
-/** Wiring: engine (worker) to panels, devices to engine. */
+/** Wiring: engine (worker) to panels, the person's devices to engine. */
+import { UNACKNOWLEDGED_MS } from './acts';
 import { nowMs } from './clock';
-import { Gamepads } from './input/gamepad';
-import { Keyboard } from './input/keyboard';
-import { Seat } from './input/seat';
+import { LATE_MS } from './delay';
+import { Driver } from './driver';
+import { membersOf, SIGNALS } from './guard';
 import { End } from './message/end';
+import { ActsPanel } from './panel/acts';
 import { Banner, STALE_MS, type Action } from './panel/banner';
 import { Counts } from './panel/counts';
 import { Dials } from './panel/dials';
@@ -11,33 +13,44 @@ import { Drops } from './panel/drops';
 import { byId } from './panel/element';
 import { Details, Figures } from './panel/figures';
 import { Header } from './panel/header';
+import { Help } from './panel/help';
+import { Hud, countdownOf } from './panel/hud';
 import { Links } from './panel/links';
 import { PadPanel } from './panel/pad';
 import { Timing } from './panel/timing';
 import type {
-  Connection, Controlled, EngineReport, PageRequest, SnapshotView, StatusView, TelemetryView, VideoView,
+  Connection, Demand, EngineReport, PageRequest, SeenView, SnapshotView, StatusView, TelemetryView, VideoView,
 } from './report';
+import { geometryOf } from './road';
+import { Cues, Speaker } from './sound';
 import type { PictureFormat, Standing } from './wire';
 
 // Figures are read by eye: faster would only cost.
 const RENDER_MS = 100;
+// Twice a second they come, and ten times a second the status: twice as late, they are not live.
+const SNAPSHOT_STALE_MS = 1_500;
+const STATUS_STALE_MS = 1_000;
+// The latency's figures are of ten seconds: one late picture does not end them.
+const LATENCY_STALE_MS = 1_000;
 
 class Console {
   readonly #engine = new Worker(new URL('./engine.ts', import.meta.url), { type: 'module' });
-  readonly #seat = new Seat();
-  readonly #pads = new Gamepads({
-    emergencyStop: () => this.#seat.stop(),
-    toggleReverse: () => this.#toggleReverse(),
-    gone: () => this.#seat.letGo('pad gone'),
-  }, localStorage);
-  readonly #keyboard = new Keyboard(window, {
-    emergencyStop: () => this.#seat.stop(),
-    releaseEmergencyStop: () => this.#seat.resume(),
-    toggleReverse: () => this.#toggleReverse(),
-    touched: () => this.#seat.takeUp(),
+  readonly #id = consoleId();
+  readonly #driver = new Driver(BigInt(`0x${this.#id}`), Math.random(), localStorage, {
+    urgent: () => this.#command(),
+    stopAsked: () => {
+      this.#render();
+      setTimeout(() => this.#render(), UNACKNOWLEDGED_MS);
+    },
+    help: () => this.#help.toggle(),
   });
+  readonly #help = new Help();
+  readonly #speaker = new Speaker(window);
+  readonly #cues = new Cues();
   readonly #banner = new Banner((action) => this.#act(action));
-  readonly #header = new Header(() => this.#seat.stop());
+  readonly #header = new Header(() => this.#driver.press('emergency-stop'));
+  readonly #acts = new ActsPanel((press) => this.#driver.press(press), (held) => { this.#driver.hornPressed = held; });
+  readonly #hud = new Hud();
   readonly #dials = new Dials();
   readonly #links = new Links((link, cut) => this.#request({ kind: 'link', link, cut }));
   readonly #timing = new Timing();
@@ -45,20 +58,25 @@ class Console {
   readonly #drops = new Drops();
   readonly #counts = new Counts();
   readonly #details = new Details();
-  readonly #padPanel = new PadPanel(this.#pads);
+  readonly #padPanel = new PadPanel(this.#driver.pads);
   readonly #canDecode = typeof VideoDecoder !== 'undefined';
 
   #connection: Connection = { state: 'connecting', attempt: 1 };
   #standing: Standing | null = null;
   #vehicle = '';
+  #aspect = 16 / 9;
   #telemetry: TelemetryView | null = null;
   #telemetryAtMs = 0;
   #status: StatusView | null = null;
+  #statusAtMs = 0;
   #operatorSnapshot: SnapshotView | null = null;
+  #operatorSnapshotAtMs = 0;
   #vehicleSnapshot: SnapshotView | null = null;
   #vehicleSnapshotAtMs = 0;
   #video: VideoView | null = null;
-  #sent: Controlled = this.#seat.command({ keys: this.#keyboard.keys(), pad: null, speedMps: null }, 0);
+  #seen: SeenView | null = null;
+  #seenAtMs = 0;
+  #sent: Demand = this.#driver.command(null, false, 0);
   #tickedAtMs = nowMs();
 
   constructor() {
@@ -66,21 +84,21 @@ class Console {
     const canvas = byId<HTMLCanvasElement>('picture').transferControlToOffscreen();
     // An address that was used before still has its token; it is spent, and no other page's business.
     history.replaceState(null, '', location.pathname);
-    const address = new URL(`ws?console=${consoleId()}`, location.href);
+    const address = new URL(`ws?console=${this.#id}`, location.href);
     address.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:';
     const session = new URL('session', location.href).href;
     this.#engine.postMessage({ kind: 'start', address: address.href, session, canvas } satisfies PageRequest, [canvas]);
-    this.#watchFocus();
+    this.#acts.listen(this.#driver.deadMan, this.#speaker);
+    this.#watchPresence();
     // Not by the worker's ticks: should they end, the page must say so.
-    setInterval(() => {
-      if (!document.hidden) this.#render();
-    }, RENDER_MS);
+    setInterval(() => this.#render(), RENDER_MS);
   }
 
   #receive(report: EngineReport): void {
     switch (report.kind) {
       case 'tick':
-        this.#tick();
+        this.#look(report.seen);
+        this.#command();
         return;
       case 'connection':
         this.#connection = report.connection;
@@ -96,16 +114,18 @@ class Console {
       case 'telemetry':
         this.#telemetry = report.telemetry;
         this.#telemetryAtMs = nowMs();
+        this.#driver.observe(report.telemetry, performance.now());
         return;
       case 'status':
         this.#status = report.status;
+        this.#statusAtMs = nowMs();
         return;
       case 'snapshot':
         this.#takeSnapshot(report.snapshot);
         return;
       case 'video':
         this.#video = report.video;
-        this.#timing.observe(report.video.latency, nowMs());
+        this.#timing.observe(this.#isPictureWithin(LATENCY_STALE_MS, nowMs()) ? report.video.latency : null, nowMs());
         return;
     }
   }
@@ -113,56 +133,70 @@ class Console {
   /** The canvas fills its place at the picture's own ratio of sides. */
   #layOut(picture: PictureFormat | null): void {
     if (picture === null) return;
-    byId('picture').style.setProperty('--ratio', String(picture.width / picture.height));
+    this.#aspect = picture.width / picture.height;
+    byId('stage').style.setProperty('--ratio', String(this.#aspect));
     this.#details.showPicture(picture);
   }
 
   #takeSnapshot(snapshot: SnapshotView): void {
     if (snapshot.end === End.Operator) {
       this.#operatorSnapshot = snapshot;
+      this.#operatorSnapshotAtMs = nowMs();
     } else {
       this.#vehicleSnapshot = snapshot;
       this.#vehicleSnapshotAtMs = nowMs();
     }
   }
 
-  #tick(): void {
+  #look(seen: SeenView | null): void {
+    if (seen?.picture !== this.#seen?.picture) this.#seenAtMs = nowMs();
+    this.#seen = seen;
+  }
+
+  /** Of the newest picture seen: since its capture, or since it came where that is not known; null: none was seen. */
+  #pictureAgeMs(now: number): number | null {
+    return this.#seen === null ? null : Math.max(0, now - (this.#seen.capturedAtMs ?? this.#seenAtMs));
+  }
+
+  #isPictureWithin(ageMaxMs: number, now: number): boolean {
+    const age = this.#pictureAgeMs(now);
+    return this.#connection.state === 'open' && age !== null && age <= ageMaxMs;
+  }
+
+  #command(): void {
     const now = nowMs();
     const seconds = (now - this.#tickedAtMs) / 1000;
     this.#tickedAtMs = now;
     this.#padPanel.observe();
-    const reading = this.#pads.read();
-    if (reading?.touched === true && this.#seat.released === 'pad gone') this.#seat.takeUp();
-    const pad = this.#padPanel.calibrating ? null : reading;
-    this.#sent = this.#seat.command({ keys: this.#keyboard.keys(), pad, speedMps: this.#speed(now) }, seconds);
+    this.#sent = this.#driver.command(this.#liveTelemetry(now)?.speedMps ?? null, !this.#padPanel.calibrating, seconds);
     this.#request({ kind: 'command', command: this.#sent });
   }
 
-  #watchFocus(): void {
-    const letGo = (): void => {
-      this.#keyboard.releaseAll();
-      this.#pads.disarm();
-      this.#seat.letGo('unfocused');
+  #watchPresence(): void {
+    const { presence } = this.#driver;
+    const leave = (absence: 'hidden' | 'unfocused'): void => {
+      this.#driver.leave(absence);
+      // Now: a page that is being frozen has no next tick.
+      this.#command();
     };
-    window.addEventListener('blur', letGo);
-    window.addEventListener('pagehide', letGo);
-    document.addEventListener('visibilitychange', () => {
-      if (document.hidden) letGo();
-      else if (document.hasFocus()) this.#seat.takeUp();
-    });
-    window.addEventListener('focus', () => this.#seat.takeUp());
-    window.addEventListener('pointerdown', () => this.#seat.takeUp());
-    if (!document.hasFocus()) letGo();
+    const look = (): void => {
+      this.#request({ kind: 'visible', visible: !document.hidden });
+      if (document.hidden) leave('hidden');
+      else presence.set('hidden', false);
+    };
+    window.addEventListener('blur', () => leave('unfocused'));
+    window.addEventListener('pagehide', () => leave('hidden'));
+    window.addEventListener('pageshow', look);
+    document.addEventListener('visibilitychange', look);
+    document.addEventListener('freeze', () => leave('hidden'));
+    document.addEventListener('resume', look);
+    for (const name of ['focus', 'pointerdown']) window.addEventListener(name, () => presence.takeUp());
+    look();
+    if (!document.hasFocus()) leave('unfocused');
   }
 
-  #toggleReverse(): void {
-    this.#seat.toggleReverse(this.#speed(nowMs()));
-  }
-
-  /** Metres per second; null when telemetry is stale. */
-  #speed(now: number): number | null {
-    if (this.#telemetry === null || now - this.#telemetryAtMs > STALE_MS) return null;
-    return this.#telemetry.speedMps;
+  #liveTelemetry(now: number): TelemetryView | null {
+    return this.#connection.state === 'open' && now - this.#telemetryAtMs <= STALE_MS ? this.#telemetry : null;
   }
 
   #act(action: Action): void {
@@ -180,39 +214,79 @@ class Console {
       case 'retry':
         this.#request({ kind: 'reconnect' });
         return;
+      case 'arm':
+      case 'reset':
+        this.#driver.press(action);
+        return;
       case 'release-stop':
-        this.#seat.resume();
+        this.#driver.press('arm');
         return;
       case 'focus':
         window.focus();
-        this.#seat.takeUp();
+        this.#driver.presence.takeUp();
         return;
     }
   }
 
   #render(): void {
     const now = nowMs();
-    const telemetryAgeMs = this.#telemetry === null ? null : now - this.#telemetryAtMs;
-    this.#dials.show(this.#telemetry, telemetryAgeMs, this.#sent);
+    this.#renderDrive(now);
+    if (!document.hidden) this.#renderFigures(now);
+  }
+
+  /** What a person drives by; its sounds are heard though the page is hidden. */
+  #renderDrive(now: number): void {
+    const live = this.#liveTelemetry(now);
+    const acts = this.#driver.view(performance.now());
+    const guard = live?.guard ?? null;
+    const unheard = acts.stopUnacknowledgedMs !== null && acts.stopUnacknowledgedMs >= UNACKNOWLEDGED_MS;
+    const expectsNone = this.#connection.state !== 'open' || this.#standing?.role !== 'drives';
+    const vehicle = now - this.#vehicleSnapshotAtMs <= SNAPSHOT_STALE_MS ? this.#vehicleSnapshot : null;
     this.#banner.show({
       canDecode: this.#canDecode,
       connection: this.#connection,
       standing: this.#standing,
       status: this.#status,
       telemetry: this.#telemetry,
-      telemetryAgeMs,
-      emergencyStop: this.#seat.emergencyStopped,
-      release: this.#seat.released,
+      telemetryAgeMs: this.#telemetry === null ? null : now - this.#telemetryAtMs,
+      emergencyStop: acts.stopAsked,
+      release: this.#driver.seat.released,
+      acts,
+      padStill: acts.padStill,
     });
-    this.#header.show(this.#connection, this.#standing, this.#vehicle, this.#status, this.#seat.emergencyStopped);
-    const [vehicle, operator] = [this.#vehicleSnapshot, this.#operatorSnapshot];
-    if (this.#status !== null) this.#links.show(this.#status, operator, vehicle, now);
+    this.#hud.show({
+      telemetry: live, pictureAgeMs: this.#pictureAgeMs(now), expectsNone, aspect: this.#aspect,
+      geometry: geometryOf(vehicle?.values ?? []),
+    });
+    this.#acts.show(guard, guard?.signals ?? membersOf(SIGNALS, this.#sent.signals));
+    this.#header.show(this.#connection, this.#standing, this.#vehicle, this.#status, live !== null,
+      unheard ? 'unheard' : acts.stopAsked ? 'asked' : guard?.latched === true ? 'latched' : 'none');
+    const cue = this.#cues.next({
+      mode: guard?.mode ?? null,
+      stopUnacknowledged: unheard,
+      late: !expectsNone && guard !== null && guard.mode !== 'held' && !this.#isPictureWithin(LATE_MS, now),
+      refused: acts.last !== null && acts.last.outcome !== 'done',
+      countdown: countdownOf(guard) !== null,
+    }, now);
+    if (cue !== null) this.#speaker.play(cue);
+  }
+
+  /** Every figure that is not live is told as not known. */
+  #renderFigures(now: number): void {
+    const open = this.#connection.state === 'open';
+    const status = open && now - this.#statusAtMs <= STATUS_STALE_MS ? this.#status : null;
+    const operator = open && now - this.#operatorSnapshotAtMs <= SNAPSHOT_STALE_MS ? this.#operatorSnapshot : null;
+    const vehicle = open && now - this.#vehicleSnapshotAtMs <= SNAPSHOT_STALE_MS ? this.#vehicleSnapshot : null;
+    this.#dials.show(this.#telemetry, open && this.#telemetry !== null ? now - this.#telemetryAtMs : null, this.#sent);
+    if (status !== null && operator !== null) this.#links.show(status, operator, vehicle, now);
+    else this.#links.fade();
     this.#figures.show(vehicle, operator);
-    if (this.#video !== null) this.#figures.showVideo(this.#video);
-    this.#timing.show(this.#video, now);
-    this.#drops.show(operator, vehicle, this.#video);
-    this.#counts.show(vehicle, operator, vehicle === null ? null : now - this.#vehicleSnapshotAtMs);
-    this.#details.show(this.#status, this.#telemetry, vehicle, operator, this.#video);
+    this.#figures.showVideo(open ? this.#video : null);
+    this.#timing.show(this.#isPictureWithin(LATENCY_STALE_MS, now) ? this.#video : null, now);
+    this.#drops.show(this.#operatorSnapshot, this.#vehicleSnapshot, this.#video);
+    this.#counts.show(this.#vehicleSnapshot, this.#operatorSnapshot,
+      this.#vehicleSnapshot === null ? null : now - this.#vehicleSnapshotAtMs);
+    this.#details.show(this.#status, this.#telemetry, this.#vehicleSnapshot, this.#operatorSnapshot, this.#video);
     this.#padPanel.show();
   }
 

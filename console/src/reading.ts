@@ -16,6 +16,7 @@ import { SessionState } from './message/session-state';
 import { Snapshot } from './message/snapshot';
 import { Telemetry } from './message/telemetry';
 import type { Value } from './message/value';
+import type { GuardView } from './guard';
 import { LINK_COUNTS, UNIT_COUNTS, readCounts } from './stats';
 import { BadMessage, flatBuffer } from './wire';
 
@@ -54,6 +55,7 @@ export function readTelemetry(message: ArrayBuffer) {
     mode: known(Mode, telemetry.mode()),
     modeReason: telemetry.modeReason() ?? '',
     gear: known(Gear, telemetry.gear()),
+    guard: null as GuardView | null,
     faults: list(telemetry.faultsLength(), FAULTS_MAX, (index) => {
       const fault = telemetry.faults(index) ?? Fault.Other;
       return fault in Fault ? fault : Fault.Other;

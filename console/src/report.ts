@@ -1,11 +1,11 @@
 /** What the engine (worker) and the page tell each other; all plain, cloneable values. */
 import type { DropView, SnapshotView, StatusView, TelemetryView } from './reading';
-import type { Controlled, Hello, Standing } from './wire';
+import type { Demand, Hello, Standing } from './wire';
 
 export type {
   ChannelView, DelaysView, DropView, LinkView, SnapshotView, StatusView, TelemetryView, ValueView,
 } from './reading';
-export type { Controlled } from './wire';
+export type { Controlled, Demand } from './wire';
 
 /** Milliseconds from a strip's capture to its drawing on the canvas, over the window. */
 export interface LatencyView {
@@ -22,6 +22,15 @@ export interface StageView {
   p50: number;
   p95: number;
   p99: number;
+}
+
+/** The newest picture that a person could see here. */
+export interface SeenView {
+  /** The guard's tick that it is stamped with; 0: none. */
+  tick: number;
+  picture: number;
+  /** By this page's clock; null while the operator's is not known. */
+  capturedAtMs: number | null;
 }
 
 /** How the browser's side of the video fares. */
@@ -54,7 +63,7 @@ export type Connection =
   | { state: 'not-admitted' };
 
 export type EngineReport =
-  | { kind: 'tick' }
+  | { kind: 'tick'; seen: SeenView | null }
   | { kind: 'connection'; connection: Connection }
   | { kind: 'hello'; hello: Hello }
   | { kind: 'standing'; standing: Standing }
@@ -65,7 +74,8 @@ export type EngineReport =
 
 export type PageRequest =
   | { kind: 'start'; address: string; session: string; canvas: OffscreenCanvas }
-  | { kind: 'command'; command: Controlled }
+  | { kind: 'command'; command: Demand }
+  | { kind: 'visible'; visible: boolean }
   | { kind: 'link'; link: number; cut: boolean }
   /** To drive, or to take that back. */
   | { kind: 'ask'; asks: boolean }

@@ -90,6 +90,14 @@ describe('parseSlice', () => {
     expect(() => parseSlice(sliceMessage({ kind: 3 }))).toThrow(BadMessage);
   });
 
+  it('reads what decides what the strip shows, and whether something of it was lost', () => {
+    const bytes = new Uint8Array(sliceMessage({ kind: 1 }));
+    expect(parseSlice(bytes.buffer)).toMatchObject({ history: null, corrupt: false });
+    bytes[2] = 0x81;
+    bytes[3] = 6;
+    expect(parseSlice(bytes.buffer)).toMatchObject({ kind: 'predicted', history: 5, corrupt: true });
+  });
+
   it('refuses a slice cut off within the header or right behind it', () => {
     for (let length = 0; length <= 16; length += 1) {
       expect(() => parseSlice(sliceMessage().slice(0, length)), `${length} bytes`).toThrow(BadMessage);

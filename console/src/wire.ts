@@ -5,6 +5,8 @@
  * command, link action, ping, video feedback, ask, answer. Bad bytes throw a `BadMessage`, which the caller counts.
  */
 import { ByteBuffer, Builder } from 'flatbuffers';
+import type { Act } from './acts';
+import type { DeadMan } from './input/presence';
 import { Command } from './message/command';
 import { Controls } from './message/controls';
 import type { Gear } from './message/gear';
@@ -26,6 +28,12 @@ export interface Slice {
   encodedAfterUs: number;
   /** From there until the operator's process handed it on, microseconds. */
   handedOnAfterUs: number;
+  /** How many slices of the strip before it decide what it shows; null: not told. */
+  history: number | null;
+  /** As the operator's process has it, something that it follows from was lost. */
+  corrupt: boolean;
+  /** The guard's tick that the picture is stamped with: whoever has seen the picture cites it; 0: none. */
+  tick: number;
   /** One access unit, Annex B; a view into the message. */
   bytes: Uint8Array;
 }
@@ -68,6 +76,18 @@ export interface Pong {
   operatorMs: number;
 }
 
+/** All that one command says: what the person wants, and what speaks for and against their being there. */
+export interface Demand extends Controlled {
+  act: Act | null;
+  /** Of the newest emergency stop that is not acknowledged; 0: none. */
+  emergencyStopNumber: number;
+  deadMan: DeadMan;
+  /** Bits of what speaks against a person who is there. */
+  absences: number;
+  /** Bits of what is to be shown and sounded. */
+  signals: number;
+}
+
 /** What the person wants of the car now. */
 export interface Controlled {
   /** -1 to 1, left positive. */
@@ -83,6 +103,8 @@ export interface Controlled {
 export class BadMessage extends Error {}
 
 const SLICE_HEADER_BYTES = 24;
+/** The bit beside a slice's kind. */
+const CORRUPT = 0x80;
 const SLICE_KINDS: readonly SliceKind[] = ['idr', 'predicted', 'skip'];
 const ROLES = ['drives', 'waits', 'asks', 'refused'] as const;
 const REASONS = ['vacant', 'consent', 'standstill', 'gone'] as const;
@@ -92,8 +114,9 @@ const SIDE_MAX = 8192;
 export function parseSlice(message: ArrayBuffer): Slice {
   if (message.byteLength <= SLICE_HEADER_BYTES) throw new BadMessage('slice without bytes');
   const view = new DataView(message);
-  const kind = SLICE_KINDS[view.getUint8(2)];
+  const kind = SLICE_KINDS[view.getUint8(2) & ~CORRUPT];
   if (kind === undefined) throw new BadMessage(`slice kind ${view.getUint8(2)}`);
+  const history = view.getUint8(3);
   return {
     strip: view.getUint8(1),
     kind,
@@ -101,6 +124,9 @@ export function parseSlice(message: ArrayBuffer): Slice {
     capturedAtUs: readMicroseconds(view, 8),
     encodedAfterUs: view.getUint32(16),
     handedOnAfterUs: view.getUint32(20),
+    history: history === 0 ? null : history - 1,
+    corrupt: (view.getUint8(2) & CORRUPT) !== 0,
+    tick: 0,
     bytes: new Uint8Array(message, SLICE_HEADER_BYTES),
   };
 }

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Gamepads } from './gamepad';
+import { FROZEN_MS, Gamepads, type PadReading } from './gamepad';
 import { guessMapping } from './mapping';
 
 interface FakePad {
@@ -7,6 +7,7 @@ interface FakePad {
   index: number;
   mapping: string;
   connected: boolean;
+  timestamp: number;
   axes: number[];
   buttons: { value: number; pressed: boolean }[];
 }
@@ -29,7 +30,7 @@ afterEach(() => vi.unstubAllGlobals());
 
 function plug(index = 0): FakePad {
   const buttons = Array.from({ length: 17 }, () => ({ value: 0, pressed: false }));
-  const pad = { id: 'pad', index, mapping: 'standard', connected: true, axes: [0, 0, 0, 0], buttons };
+  const pad = { id: 'pad', index, mapping: 'standard', connected: true, timestamp: 0, axes: [0, 0, 0, 0], buttons };
   connected[index] = pad;
   return pad;
 }
@@ -38,8 +39,15 @@ function press(pad: FakePad, button: number, value: number): void {
   pad.buttons[button] = { value, pressed: value > 0.5 };
 }
 
-function open(): Gamepads {
-  return new Gamepads(events, {
+/** Read at one instant, unless the time is what matters. */
+class Reader extends Gamepads {
+  override read(nowMs = 0): PadReading | null {
+    return super.read(nowMs);
+  }
+}
+
+function open(): Reader {
+  return new Reader(events, {
     getItem: (key) => kept.get(key) ?? null,
     setItem: (key, value) => { kept.set(key, value); },
     removeItem: (key) => { kept.delete(key); },
@@ -126,5 +134,56 @@ describe('gamepads', () => {
     const pad = plug();
     kept.set('tautline.mapping.pad', '{"steering":');
     expect(open().mapping(pad)).toEqual(guessMapping(pad));
+  });
+});
+
+describe('a pad whose timestamp stands still', () => {
+  function pressed(): { pad: FakePad; pads: Reader } {
+    const pad = plug();
+    pad.timestamp = 100;
+    const pads = open();
+    pads.read(0);
+    press(pad, THROTTLE, 1);
+    pad.timestamp = 200;
+    expect(pads.read(10)).toMatchObject({ throttle: 1, frozen: false, stillMs: 0 });
+    return { pad, pads };
+  }
+
+  it('is frozen after two seconds with the throttle pressed, and then presses and holds nothing', () => {
+    const { pad, pads } = pressed();
+    press(pad, 4, 1);
+    expect(pads.read(10 + FROZEN_MS - 1)).toMatchObject({ throttle: 1, deadMan: true, frozen: false, stillMs: FROZEN_MS - 1 });
+    expect(pads.read(10 + FROZEN_MS)).toMatchObject({ throttle: 0, brake: 0, deadMan: false, frozen: true });
+  });
+
+  it('stays frozen until it is heard again, and its throttle must be let go of then', () => {
+    const { pad, pads } = pressed();
+    pads.read(10 + FROZEN_MS);
+    press(pad, THROTTLE, 0);
+    expect(pads.read(20_000)?.frozen).toBe(true);
+    press(pad, THROTTLE, 1);
+    pad.timestamp = 300;
+    expect(pads.read(20_020)).toMatchObject({ frozen: false, throttle: 0 });
+    press(pad, THROTTLE, 0);
+    pads.read(20_040);
+    press(pad, THROTTLE, 1);
+    expect(pads.read(20_060)?.throttle).toBe(1);
+  });
+
+  it('may lie there for as long as nobody presses its throttle', () => {
+    const pad = plug();
+    pad.timestamp = 100;
+    const pads = open();
+    for (let nowMs = 0; nowMs <= 60_000; nowMs += 1_000) expect(pads.read(nowMs)).toMatchObject({ frozen: false, stillMs: 0 });
+  });
+
+  it('is not frozen while it is heard, nor where a browser tells no timestamp', () => {
+    const { pad, pads } = pressed();
+    for (let nowMs = 20; nowMs < 10_000; nowMs += 1_900) {
+      pad.timestamp += 1;
+      expect(pads.read(nowMs)?.frozen).toBe(false);
+    }
+    pad.timestamp = 0;
+    expect(pads.read(60_000)?.frozen).toBe(false);
   });
 });

@@ -1,5 +1,5 @@
-import { type Mapping, type PadState, apply, guessMapping, parseMapping } from './mapping';
-import type { Position } from './ramp';
+import { DEAD_MAN_BUTTON, type Mapping, type PadState, apply, guessMapping, parseMapping } from './mapping';
+import { type Position, REST } from './ramp';
 
 export interface PadEvents {
   emergencyStop(): void;
@@ -11,12 +11,23 @@ export interface PadEvents {
 export interface PadReading extends Position {
   /** The pad was moved since the last reading. */
   touched: boolean;
+  /** Its dead-man button is held. */
+  deadMan: boolean;
+  /** Nothing was heard from it for too long while its throttle was pressed: what it says is not to be believed. */
+  frozen: boolean;
+  /** So long nothing has been heard from it while its throttle was pressed, ms: a hint is due before it counts as frozen. */
+  stillMs: number;
 }
 
 const STORE = 'tautline.mapping.';
 const TOUCH = 0.02;
 // A pedal counts as let go of below this.
 const RELEASED = 0.05;
+/**
+ * A pad's `timestamp` that stands still for so long with the throttle pressed: frozen. A hand on a stick or a wheel
+ * moves more often than that; a pedal at its end may not, so the person is warned at half the time.
+ */
+export const FROZEN_MS = 2_000;
 
 /** The first gamepad or wheel, through its mapping. */
 export class Gamepads {
@@ -26,22 +37,29 @@ export class Gamepads {
   #buttonsBefore: boolean[] = [];
   /** Many pads report half pressed pedals until first moved: they must be seen released first. */
   #armed = false;
+  readonly #pulse = new Pulse();
 
   constructor(readonly events: PadEvents, readonly store: Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>) {}
 
   /** Null without a pad. Call once a tick. */
-  read(): PadReading | null {
+  read(nowMs: number): PadReading | null {
     const pad = this.pad();
     if (pad === null) return null;
     const mapping = this.mapping(pad);
     const position = apply(mapping, pad);
+    const stillMs = this.#pulse.observe(pad.timestamp ?? 0, position.throttle >= RELEASED, nowMs);
+    if (this.#pulse.frozen) {
+      this.disarm();
+      return { ...REST, touched: false, deadMan: false, frozen: true, stillMs };
+    }
     const before = this.#before;
     this.#before = position;
     this.#watchButtons(pad, mapping);
     if (position.throttle < RELEASED) this.#armed = true;
     const touched = before !== null && (Math.abs(position.steering - before.steering) > TOUCH
       || Math.abs(position.throttle - before.throttle) > TOUCH || Math.abs(position.brake - before.brake) > TOUCH);
-    return { ...position, throttle: this.#armed ? position.throttle : 0, touched };
+    const deadMan = pad.buttons[mapping.deadManButton ?? DEAD_MAN_BUTTON]?.pressed === true;
+    return { ...position, throttle: this.#armed ? position.throttle : 0, touched, deadMan, frozen: false, stillMs };
   }
 
   /** The throttle works again once it has been let go of. */
@@ -101,5 +119,34 @@ export class Gamepads {
     this.#before = null;
     this.#buttonsBefore = [];
     this.#armed = false;
+    this.#pulse.reset();
+  }
+}
+
+/** Whether a pad is still heard from, by its timestamp. Once frozen, only a new timestamp ends that. */
+class Pulse {
+  #timestamp = 0;
+  #stillSinceMs: number | null = null;
+  frozen = false;
+
+  /** `pressed`: its throttle is; a pad that nobody presses may lie still. Returns for how long it has, ms. */
+  observe(timestamp: number, pressed: boolean, nowMs: number): number {
+    if (timestamp === 0) return 0;
+    if (timestamp !== this.#timestamp) {
+      this.#timestamp = timestamp;
+      this.#stillSinceMs = nowMs;
+      this.frozen = false;
+      return 0;
+    }
+    if (!pressed && !this.frozen) this.#stillSinceMs = nowMs;
+    const stillMs = nowMs - (this.#stillSinceMs ?? nowMs);
+    this.frozen ||= stillMs >= FROZEN_MS;
+    return stillMs;
+  }
+
+  reset(): void {
+    this.#timestamp = 0;
+    this.#stillSinceMs = null;
+    this.frozen = false;
   }
 }

@@ -1,14 +1,19 @@
 import type { Keys } from './ramp';
 
+/** What a press of a key does once. */
+export type Press =
+  | 'emergency-stop' | 'arm' | 'reset' | 'park' | 'reverse' | 'lights' | 'high-beam' | 'left' | 'right' | 'hazard'
+  | 'help';
+
 export interface KeyEvents {
-  emergencyStop(): void;
-  releaseEmergencyStop(): void;
-  toggleReverse(): void;
+  press(press: Press): void;
   /** Any driving key: the page evidently has the focus. */
   touched(): void;
+  /** With it down, browsers and window managers keep key-ups to themselves. */
+  metaKey(): void;
 }
 
-type Held = keyof Keys;
+type Held = keyof Keys | 'horn' | 'dead-man';
 
 const HELD: Readonly<Record<string, Held>> = {
   ArrowLeft: 'left', KeyA: 'left',
@@ -16,7 +21,37 @@ const HELD: Readonly<Record<string, Held>> = {
   ArrowUp: 'throttle', KeyW: 'throttle',
   ArrowDown: 'brake', KeyS: 'brake',
   Space: 'hardBrake',
+  KeyH: 'horn',
+  // A modifier: every keyboard reports it beside any other keys.
+  ShiftLeft: 'dead-man', ShiftRight: 'dead-man',
 };
+
+const PRESSES: Readonly<Record<string, Press>> = {
+  Escape: 'emergency-stop', KeyE: 'emergency-stop',
+  Enter: 'arm', NumpadEnter: 'arm', Backspace: 'reset', KeyP: 'park', KeyR: 'reverse',
+  KeyL: 'lights', KeyB: 'high-beam', Comma: 'left', Period: 'right', KeyJ: 'hazard',
+  F1: 'help',
+};
+
+/** Every key and what it does, for the help. */
+export const KEYS: readonly { keys: readonly string[]; does: string }[] = [
+  { keys: ['W', '↑'], does: 'throttle' },
+  { keys: ['S', '↓'], does: 'brake' },
+  { keys: ['A', 'D', '←', '→'], does: 'steer' },
+  { keys: ['Space'], does: 'full brake' },
+  { keys: ['Esc', 'E'], does: 'emergency stop' },
+  { keys: ['Enter'], does: 'arm: throttle released, the vehicle held' },
+  { keys: ['Backspace'], does: 'reset the latched stop, at standstill' },
+  { keys: ['P'], does: 'park: hold the vehicle where it stands' },
+  { keys: ['R'], does: 'reverse and back, at standstill' },
+  { keys: ['H'], does: 'horn, while held' },
+  { keys: ['L'], does: 'lights' },
+  { keys: ['B'], does: 'high beam' },
+  { keys: [',', '.'], does: 'indicators left, right' },
+  { keys: ['J'], does: 'hazard lights' },
+  { keys: ['Shift'], does: 'dead-man input, where one is used: held to drive' },
+  { keys: ['F1'], does: 'this help' },
+];
 
 /** Which driving keys are down. Repeats count for nothing: after a lost focus a key must be pressed anew. */
 export class Keyboard {
@@ -24,45 +59,82 @@ export class Keyboard {
 
   constructor(target: Pick<EventTarget, 'addEventListener'>, readonly events: KeyEvents) {
     target.addEventListener('keydown', (event) => this.#pressed(event as KeyboardEvent));
-    target.addEventListener('keyup', (event) => this.#down.delete((event as KeyboardEvent).code));
+    target.addEventListener('keyup', (event) => this.#released(event as KeyboardEvent));
   }
 
   keys(): Keys {
     const keys: Keys = { left: false, right: false, throttle: false, brake: false, hardBrake: false };
     for (const code of this.#down) {
       const held = HELD[code];
-      if (held !== undefined) keys[held] = true;
+      if (held !== undefined && held !== 'horn' && held !== 'dead-man') keys[held] = true;
     }
     return keys;
+  }
+
+  get horn(): boolean {
+    return this.#holds('horn');
+  }
+
+  get deadMan(): boolean {
+    return this.#holds('dead-man');
   }
 
   releaseAll(): void {
     this.#down.clear();
   }
 
+  #holds(held: Held): boolean {
+    return Array.from(this.#down).some((code) => HELD[code] === held);
+  }
+
+  #released(event: KeyboardEvent): void {
+    // A chord that no keydown told of: its other keys may have come up unheard.
+    if (isMeta(event)) this.#letGo();
+    this.#down.delete(event.code);
+  }
+
   #pressed(event: KeyboardEvent): void {
-    if (event.code === 'Escape' || (event.code === 'KeyE' && !event.ctrlKey && !event.metaKey)) {
+    const press = PRESSES[event.code];
+    if (press === 'emergency-stop' && (event.code === 'Escape' || !(event.ctrlKey || event.metaKey))) {
       event.preventDefault();
-      this.events.emergencyStop();
+      if (!event.repeat) this.events.press(press);
       return;
     }
-    if (event.ctrlKey || event.metaKey || event.altKey || wantsKeys(event)) return;
-    if (HELD[event.code] !== undefined) {
-      event.preventDefault();
+    if (isMeta(event)) {
+      this.#letGo();
+      return;
+    }
+    if (event.ctrlKey || event.altKey || wantsKeys(event)) return;
+    const held = HELD[event.code];
+    if (held !== undefined) {
+      // Shift alone does nothing in a browser, and its default is wanted by other keys.
+      if (held !== 'dead-man') event.preventDefault();
       if (event.repeat) return;
       this.#down.add(event.code);
-      this.events.touched();
-    } else if (event.code === 'KeyR' && !event.repeat) {
-      this.events.toggleReverse();
-    } else if (event.code === 'Enter' && !event.repeat) {
-      this.events.releaseEmergencyStop();
+      if (held !== 'dead-man') this.events.touched();
+    } else if (press !== undefined) {
+      event.preventDefault();
+      if (!event.repeat) this.events.press(press);
     }
+  }
+
+  #letGo(): void {
+    this.#down.clear();
+    this.events.metaKey();
   }
 }
 
+/** The key itself, by whichever name, or any other while it is down. */
+function isMeta(event: KeyboardEvent): boolean {
+  return event.metaKey || META.has(event.code) || event.key === 'Meta' || event.key === 'OS';
+}
+
+const META: ReadonlySet<string> = new Set(['MetaLeft', 'MetaRight', 'OSLeft', 'OSRight']);
+
 /** A slider, a list or a button under the focus needs its keys; arrows on a button do nothing there, so drive. */
 function wantsKeys(event: KeyboardEvent): boolean {
-  const target = event.target as { tagName?: string } | null;
+  if (event.code === 'F1') return false;
+  const target = event.target as { tagName?: string; type?: string } | null;
   const tag = target?.tagName ?? '';
   if (tag === 'INPUT' || tag === 'SELECT' || tag === 'TEXTAREA') return true;
   return (tag === 'BUTTON' || tag === 'SUMMARY') && (event.code === 'Space' || event.code === 'Enter');

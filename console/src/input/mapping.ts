@@ -4,6 +4,8 @@ import type { Position } from './ramp';
 export interface PadState {
   readonly id: string;
   readonly mapping: string;
+  /** When the browser last heard from it, ms; 0 or missing: it does not tell. */
+  readonly timestamp?: number;
   readonly axes: readonly number[];
   readonly buttons: readonly { readonly value: number; readonly pressed: boolean }[];
 }
@@ -19,6 +21,8 @@ export interface Mapping {
   brake: Pedal;
   reverseButton: number;
   stopButton: number;
+  /** Held to drive, where a dead-man input is used; missing in mappings kept before there was one. */
+  deadManButton?: number;
   /** Share of the steering's travel around the centre that counts as straight, 0 to 0.3. */
   deadZone: number;
 }
@@ -26,6 +30,8 @@ export interface Mapping {
 const STICK_DEAD_ZONE = 0.08; // Sticks of worn gamepads rest up to here.
 const WHEEL_DEAD_ZONE = 0.01;
 export const DEAD_ZONE_MAX = 0.3;
+/** The left shoulder of a standard pad, a paddle of most wheels. */
+export const DEAD_MAN_BUTTON = 4;
 // Sensors seldom reach their printed ends.
 const PEDAL_DEAD_ZONE = 0.04;
 
@@ -33,7 +39,7 @@ const PEDAL_DEAD_ZONE = 0.04;
 export function guessMapping(pad: PadState): Mapping {
   const axisCount = pad.axes.length;
   const steering = { axis: 0, left: -1, centre: 0, right: 1 };
-  const common = { steering, reverseButton: 3, stopButton: 1 };
+  const common = { steering, reverseButton: 3, stopButton: 1, deadManButton: DEAD_MAN_BUTTON };
   if (pad.mapping === 'standard') {
     return {
       ...common,
@@ -101,9 +107,9 @@ export function parseMapping(text: string): Mapping | null {
   }
   const mapping = value as Partial<Mapping> | null;
   if (typeof mapping !== 'object' || mapping === null) return null;
-  const { steering, throttle, brake, reverseButton, stopButton, deadZone } = mapping;
+  const { steering, throttle, brake, reverseButton, stopButton, deadManButton = DEAD_MAN_BUTTON, deadZone } = mapping;
   const whole = isNumbers(steering, ['axis', 'left', 'centre', 'right']) && isPedal(throttle) && isPedal(brake)
-    && isNumbers({ reverseButton, stopButton, deadZone }, ['reverseButton', 'stopButton', 'deadZone'])
+    && isNumbers({ reverseButton, stopButton, deadManButton, deadZone }, ['reverseButton', 'stopButton', 'deadManButton', 'deadZone'])
     && deadZone! >= 0 && deadZone! <= DEAD_ZONE_MAX;
   return whole ? mapping as Mapping : null;
 }

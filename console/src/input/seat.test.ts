@@ -6,7 +6,7 @@ import type { Keys } from './ramp';
 import { Seat } from './seat';
 
 const NONE: Keys = { left: false, right: false, throttle: false, brake: false, hardBrake: false };
-const PAD: PadReading = { steering: 0, throttle: 0, brake: 0, touched: false };
+const PAD: PadReading = { steering: 0, throttle: 0, brake: 0, touched: false, deadMan: false, frozen: false, stillMs: 0 };
 const TICK_S = 0.02;
 
 function drive(seat: Seat, keys: Partial<Keys>, seconds = TICK_S, pad: PadReading | null = null): Controlled {

@@ -1,10 +1,11 @@
 import { Gear } from '../message/gear';
 import type { Controlled } from '../report';
 import type { PadReading } from './gamepad';
+import type { Absence } from './presence';
 import { type Keys, type Position, REST, approach, ramp } from './ramp';
 
 /** Why the pedals are let go of whatever the devices say. */
-export type Release = 'none' | 'unfocused' | 'pad gone';
+export type Release = 'none' | Absence;
 
 export interface Devices {
   keys: Keys;

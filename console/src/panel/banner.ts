@@ -1,3 +1,5 @@
+import { type ActsView, UNACKNOWLEDGED_MS } from '../acts';
+import { type GuardView, NEEDS, causeWords, needWords } from '../guard';
 import { Mode } from '../message/mode';
 import { SessionState } from '../message/session-state';
 import type { Release } from '../input/seat';
@@ -17,11 +19,15 @@ export interface Facts {
   telemetry: TelemetryView | null;
   /** Null: none came yet. */
   telemetryAgeMs: number | null;
+  /** This page asks for it. */
   emergencyStop: boolean;
   release: Release;
+  acts: ActsView;
+  /** The pad in use has been silent for long: soon it counts as frozen. */
+  padStill: boolean;
 }
 
-export type Action = 'ask' | 'withdraw' | 'agree' | 'refuse' | 'release-stop' | 'retry' | 'focus';
+export type Action = 'ask' | 'withdraw' | 'agree' | 'refuse' | 'release-stop' | 'arm' | 'reset' | 'retry' | 'focus';
 
 export interface Notice {
   tone: 'bad' | 'warn' | 'calm';
@@ -47,7 +53,16 @@ const SESSION_WORDS: Readonly<Record<SessionState, string>> = {
 
 /** The one thing the person must know now; null while driving is undisturbed. Worst first. */
 export function noticeOf(facts: Facts): Notice | null {
-  return connectionNotice(facts) ?? standingNotice(facts) ?? vehicleNotice(facts) ?? seatNotice(facts);
+  return stopNotice(facts) ?? connectionNotice(facts) ?? standingNotice(facts) ?? vehicleNotice(facts) ?? seatNotice(facts);
+}
+
+/** Nothing is worse than a stop that nobody has heard. */
+function stopNotice({ acts: { stopUnacknowledgedMs } }: Facts): Notice | null {
+  if (stopUnacknowledgedMs === null || stopUnacknowledgedMs < UNACKNOWLEDGED_MS) return null;
+  return {
+    tone: 'bad', title: 'Emergency stop not acknowledged',
+    detail: `Asked for ${(stopUnacknowledgedMs / 1000).toFixed(1)} s ago; the vehicle has not answered. It is asked for again with every command.`,
+  };
 }
 
 function connectionNotice({ canDecode, connection }: Facts): Notice | null {
@@ -113,8 +128,8 @@ const LOST: Readonly<Record<Reason, string>> = {
   gone: '',
 };
 
-function vehicleNotice({ emergencyStop, status, telemetry, telemetryAgeMs }: Facts): Notice | null {
-  if (emergencyStop) {
+function vehicleNotice({ emergencyStop, status, telemetry, telemetryAgeMs, acts }: Facts): Notice | null {
+  if (emergencyStop && telemetry?.guard === null) {
     return {
       tone: 'bad', title: 'Emergency stop', detail: 'Full brake, no throttle. Enter releases it.',
       action: { name: 'release-stop', label: 'Release' },
@@ -133,7 +148,42 @@ function vehicleNotice({ emergencyStop, status, telemetry, telemetryAgeMs }: Fac
       detail: `Nothing heard from the vehicle for ${(telemetryAgeMs / 1000).toFixed(1)} s: speed and mode are old.`,
     };
   }
-  return modeNotice(telemetry);
+  return telemetry.guard === null ? modeNotice(telemetry) : guardNotice(telemetry.guard, acts);
+}
+
+function guardNotice(guard: GuardView, acts: ActsView): Notice | null {
+  switch (guard.mode) {
+    case 'driving':
+    case 'limited':
+      return null;
+    case 'armed':
+      return { tone: 'calm', title: 'Armed', detail: 'Throttle drives the vehicle.' };
+    case 'manoeuvre':
+      return { tone: 'bad', title: 'Stopping', detail: `${causeWords(guard)}.` };
+    case 'held':
+      return heldNotice(guard, acts);
+  }
+}
+
+function heldNotice(guard: GuardView, { last, pending }: ActsView): Notice {
+  if (last !== null && last.outcome !== 'done') {
+    const what = { arm: 'Not armed', reset: 'Not reset', park: 'Not parked' }[last.kind];
+    const why = last.outcome === 'unanswered' ? 'the vehicle did not answer: try again' : NEEDS[last.outcome];
+    return { tone: 'warn', title: what, detail: `${why.charAt(0).toUpperCase()}${why.slice(1)}.` };
+  }
+  const others = guard.blockers.filter((blocker) => blocker !== 'latched');
+  const needs = needWords(others);
+  if (guard.latched) {
+    return {
+      tone: 'bad', title: 'Held after a stop', detail: `${causeWords(guard)}. ${needs || 'Backspace resets the stop.'}`,
+      action: { name: 'reset', label: 'Reset the stop' },
+    };
+  }
+  return {
+    tone: needs === '' ? 'calm' : 'warn', title: 'Held',
+    detail: `${causeWords(guard)}. ${needs || (pending === 'arm' ? 'Arming.' : 'Enter arms the vehicle.')}`,
+    action: { name: 'arm', label: 'Arm' },
+  };
 }
 
 function modeNotice({ mode, modeReason }: TelemetryView): Notice | null {
@@ -151,10 +201,21 @@ function modeNotice({ mode, modeReason }: TelemetryView): Notice | null {
   }
 }
 
-function seatNotice({ release }: Facts): Notice | null {
+function seatNotice({ release, padStill }: Facts): Notice | null {
   switch (release) {
     case 'none':
-      return null;
+      return padStill ? { tone: 'warn', title: 'Move the pad', detail: 'It has not been heard: soon it counts as frozen.' } : null;
+    case 'hidden':
+      return { tone: 'warn', title: 'Pedals released', detail: 'This page was hidden or frozen.' };
+    case 'pad frozen':
+      return {
+        tone: 'bad', title: 'Gamepad frozen', detail: 'Nothing is heard from it: pedals released. Move it, or drive by keyboard.',
+        action: { name: 'focus', label: 'Drive by keyboard' },
+      };
+    case 'meta key':
+      return { tone: 'warn', title: 'Keys let go of', detail: 'A Meta or OS key hides when others come up. Press a driving key anew.' };
+    case 'dead-man released':
+      return { tone: 'warn', title: 'Dead-man input released', detail: 'Hold Shift, or the pad\'s left shoulder, to drive.' };
     case 'unfocused':
       return {
         tone: 'calm', title: 'Pedals released', detail: 'The page has lost the focus.',
@@ -168,23 +229,13 @@ function seatNotice({ release }: Facts): Notice | null {
   }
 }
 
-const MODE_WORDS: Readonly<Record<Mode, [data: string, text: string]>> = {
-  [Mode.AwaitingOperator]: ['awaiting-operator', 'Awaiting operator'],
-  [Mode.Driving]: ['driving', 'Driving'],
-  [Mode.Stopping]: ['stopping', 'Stopping'],
-  [Mode.Stopped]: ['stopped', 'Stopped'],
-  [Mode.AwaitingRelease]: ['awaiting-release', 'Awaiting release'],
-};
-
-/** The words over the picture: drive mode always, a banner when something is amiss. */
+/** The words over the picture when something is amiss. */
 export class Banner {
   readonly #box = byId('banner');
   readonly #title = byId('banner-title');
   readonly #detail = byId('banner-detail');
   readonly #button = byId<HTMLButtonElement>('banner-action');
   readonly #other = byId<HTMLButtonElement>('banner-other');
-  readonly #mode = byId('mode');
-  readonly #reason = byId('mode-reason');
   readonly #stage = this.#box.closest<HTMLElement>('.stage')!;
   #notice: Notice | null = null;
 
@@ -214,15 +265,5 @@ export class Banner {
     this.#other.hidden = notice?.other === undefined;
     this.#notice = notice;
     setData(this.#stage, 'stale', String(facts.connection.state !== 'open' || facts.standing?.role !== 'drives'));
-    this.#showMode(facts, notice);
-  }
-
-  /** The reason stands once: here only while the banner tells of something else. */
-  #showMode({ telemetry }: Facts, notice: Notice | null): void {
-    const [data, text] = telemetry === null ? ['none', '–'] : MODE_WORDS[telemetry.mode];
-    setData(this.#mode, 'mode', data);
-    setText(this.#mode, text);
-    const reason = telemetry === null || telemetry.mode === Mode.Driving ? '' : telemetry.modeReason;
-    setText(this.#reason, notice?.detail === reason ? '' : reason);
   }
 }

@@ -30,13 +30,16 @@ export class Dials {
     setData(this.#card, 'stale', String(stale));
     setData(this.#age, 'stale', String(stale && ageMs !== null));
     setText(this.#age, ageText(ageMs, stale));
-    setText(this.#gear, sent.gear === Gear.Reverse ? 'R' : 'D');
-    setData(this.#gear, 'gear', sent.gear === Gear.Reverse ? 'R' : 'D');
-    setText(this.#gearName, sent.gear === Gear.Reverse ? 'reverse' : 'drive');
+    this.#showGear(stale ? null : telemetry?.gear ?? null, sent.gear);
     this.#turn(sent.steering);
     this.#throttle.sent(sent.throttle);
     this.#brake.sent(sent.brake);
-    if (telemetry === null) return;
+    if (telemetry === null || stale) {
+      for (const text of [this.#speed, this.#steering]) setText(text, UNKNOWN);
+      for (const pedal of [this.#throttle, this.#brake]) pedal.applied(null);
+      this.#steerFill.style.transform = 'scaleX(0)';
+      return;
+    }
     setText(this.#speed, signed(telemetry.speedMps * KMH_PER_MPS, 0));
     const degrees = (telemetry.steeringAngleRad * 180) / Math.PI;
     setText(this.#steering, signed(degrees, 1));
@@ -44,6 +47,15 @@ export class Dials {
     this.#steerFill.style.transform = `scaleX(${(-share).toFixed(3)})`;
     this.#throttle.applied(telemetry.throttle);
     this.#brake.applied(telemetry.brake);
+  }
+
+  /** As the machine says, and what is asked for where that is another. */
+  #showGear(told: Gear | null, asked: Gear): void {
+    const letter = told === null ? UNKNOWN : LETTERS[told];
+    setText(this.#gear, letter);
+    setData(this.#gear, 'gear', letter);
+    const name = told === null ? 'not known' : NAMES[told];
+    setText(this.#gearName, told === null || told === asked ? name : `${name}, ${NAMES[asked]} asked for`);
   }
 
   /** Left is positive in a command, counterclockwise on the screen. */
@@ -55,7 +67,10 @@ export class Dials {
   }
 }
 
-function pedal(name: 'throttle' | 'brake'): { sent(share: number): void; applied(share: number): void } {
+const LETTERS: Readonly<Record<Gear, string>> = { [Gear.Drive]: 'D', [Gear.Reverse]: 'R' };
+const NAMES: Readonly<Record<Gear, string>> = { [Gear.Drive]: 'drive', [Gear.Reverse]: 'reverse' };
+
+function pedal(name: 'throttle' | 'brake'): { sent(share: number): void; applied(share: number | null): void } {
   const text = byId(name);
   const fill = byId(`${name}-bar`);
   const mark = byId(`${name}-sent`);
@@ -64,8 +79,8 @@ function pedal(name: 'throttle' | 'brake'): { sent(share: number): void; applied
       mark.style.transform = `translateY(${((1 - share) * 100).toFixed(1)}%)`;
     },
     applied: (share) => {
-      fill.style.transform = `scaleY(${Math.min(1, Math.max(0, share)).toFixed(3)})`;
-      setText(text, (share * 100).toFixed(0));
+      fill.style.transform = `scaleY(${Math.min(1, Math.max(0, share ?? 0)).toFixed(3)})`;
+      setText(text, share === null ? UNKNOWN : (share * 100).toFixed(0));
     },
   };
 }

@@ -20,7 +20,9 @@ export class Figures {
   readonly #rate = byId('video-rate');
   readonly #lateOrLost = byId('late-or-lost');
 
+  /** Null: not live. */
   show(vehicle: SnapshotView | null, operator: SnapshotView | null): void {
+    if (vehicle === null || operator === null) for (const place of Object.values(PLACES)) setText(byId(place), UNKNOWN);
     for (const value of [...(vehicle?.values ?? []), ...(operator?.values ?? [])]) {
       const place = PLACES[value.name];
       if (place !== undefined) setText(byId(place), quantity(value));
@@ -29,9 +31,9 @@ export class Figures {
     setText(this.#lateOrLost, percent(video?.lateOrLost ?? null));
   }
 
-  showVideo(video: VideoView): void {
-    setText(this.#pictureRate, pictureRate(video));
-    setText(this.#rate, megabits(video.bitrateBps));
+  showVideo(video: VideoView | null): void {
+    setText(this.#pictureRate, video === null ? UNKNOWN : pictureRate(video));
+    setText(this.#rate, video === null ? UNKNOWN : megabits(video.bitrateBps));
   }
 }
 

@@ -19,6 +19,13 @@ const CONNECTIONS: Readonly<Record<Connection['state'], [tone: string, text: str
   'not-admitted': ['bad', 'not let in'],
 };
 
+/** The session is there, and nothing comes from the vehicle: nobody knows whether it lives. */
+const SILENT: [tone: string, text: string] = ['bad', 'vehicle silent'];
+
+const STOP_WORDS = {
+  none: 'Emergency stop', asked: 'Stop asked for', unheard: 'Stop not acknowledged', latched: 'Stopped',
+} as const;
+
 const WAITING: [tone: string, text: string] = ['warn', 'does not drive'];
 
 /** The bar on top: which vehicle, connected to what, and the stop button. */
@@ -35,17 +42,23 @@ export class Header {
     });
   }
 
-  show(connection: Connection, standing: Standing | null, vehicle: string, status: StatusView | null, stopped: boolean): void {
+  /** `live`: telemetry comes. */
+  show(
+    connection: Connection, standing: Standing | null, vehicle: string, status: StatusView | null, live: boolean,
+    stop: keyof typeof STOP_WORDS,
+  ): void {
     const waits = connection.state === 'open' && standing !== null && standing.role !== 'drives';
     const [tone, text] = waits ? WAITING : CONNECTIONS[connection.state];
     setData(this.#connection, 'tone', tone);
     setText(this.#connection, text);
-    const [sessionTone, sessionText] = status === null || connection.state !== 'open'
-      ? ['', UNKNOWN] : SESSIONS[status.sessionState];
+    const established = status?.sessionState === SessionState.Established;
+    const [sessionTone, sessionText] = status === null || connection.state !== 'open' ? ['', UNKNOWN]
+      : established && !live ? SILENT : SESSIONS[status.sessionState];
     setData(this.#session, 'tone', sessionTone);
     setText(this.#session, sessionText);
     const name = status?.vehicleName || vehicle || UNKNOWN;
     setText(this.#vehicle, name);
-    setData(this.#stop, 'active', String(stopped));
+    setData(this.#stop, 'active', String(stop !== 'none'));
+    setText(this.#stop, STOP_WORDS[stop]);
   }
 }

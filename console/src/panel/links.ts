@@ -24,8 +24,15 @@ export class Links {
 
   constructor(readonly cut: CutLink) {}
 
+  /** None of it is known now. */
+  fade(): void {
+    setData(this.#body, 'live', 'false');
+    for (const row of this.#rows) row.fade();
+  }
+
   /** The way from the vehicle: `operator` receives, `vehicle` sends. */
   show(status: StatusView, operator: SnapshotView | null, vehicle: SnapshotView | null, nowMs: number): void {
+    setData(this.#body, 'live', 'true');
     const links = operator?.links ?? [];
     this.#arrange(status, links);
     const sample = nowMs - this.#sampledAtMs >= SAMPLE_MS;
@@ -119,6 +126,13 @@ class Row {
     setText(this.#loss, link.state === LinkState.Validating ? UNKNOWN : `${percent(link.lossIn)}%`);
     const loss = link.lossIn ?? 0;
     setData(this.#loss, 'loss', loss > 0.1 ? 'much' : loss > 0.01 ? 'some' : 'little');
+  }
+
+  fade(): void {
+    setData(this.element, 'state', 'unknown');
+    setText(this.#state, 'not known');
+    for (const cell of [this.#rate, this.#rtt, this.#owd, this.#loss]) setText(cell, UNKNOWN);
+    for (const cell of [this.#granted, this.#jitter]) setText(cell, '');
   }
 
   sample(link: LinkView): void {

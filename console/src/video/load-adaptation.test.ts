@@ -14,7 +14,7 @@ function run(seconds: number, tookMs: (pictureInterval: number) => number, perio
   while (nowMs < untilMs) {
     picture += load.pictureInterval;
     nowMs += periodMs * load.pictureInterval;
-    const origin = { picture, capturedAtUs: nowMs * 1_000, skip: false, encodedAfterUs: 0, handedOnAfterUs: 0, fedAtMs: 0 };
+    const origin = { picture, capturedAtUs: nowMs * 1_000, skip: false, clean: true, tick: 0, encodedAfterUs: 0, handedOnAfterUs: 0, fedAtMs: 0 };
     for (let strip = 0; strip < 6; strip += 1) load.add({ ...origin, strip }, tookMs(load.pictureInterval), nowMs);
   }
   return load.pictureInterval;

@@ -6,18 +6,21 @@ let frames: (() => void)[];
 let drawn: string[];
 let superseded: number;
 let closed: number[];
+/** What had been drawn when each frame of the screen began. */
+let begun: string[][];
 let painter: Painter;
 
 beforeEach(() => {
-  [frames, drawn, superseded, closed] = [[], [], 0, []];
+  [frames, drawn, superseded, closed, begun] = [[], [], 0, [], []];
   painter = new Painter({
     draw: (_, origin) => drawn.push(`${origin.strip}/${origin.picture}`),
+    frame: () => { begun.push([...drawn]); },
     superseded: () => { superseded += 1; },
   }, (call) => frames.push(call));
 });
 
 function offer(strip: number, picture: number): void {
-  const origin: Origin = { strip, picture, capturedAtUs: 0, skip: false, encodedAfterUs: 0, handedOnAfterUs: 0, fedAtMs: 0 };
+  const origin: Origin = { strip, picture, capturedAtUs: 0, skip: false, clean: true, tick: 0, encodedAfterUs: 0, handedOnAfterUs: 0, fedAtMs: 0 };
   painter.offer({ close: () => closed.push(picture) } as unknown as VideoFrame, origin);
 }
 
@@ -63,6 +66,9 @@ describe('painter', () => {
   it('asks for one screen frame at a time, and for none when nothing comes', () => {
     for (let picture = 1; picture <= 3; picture += 1) offer(picture % 2, picture);
     expect(frames).toHaveLength(1);
+    // One more, that shows what was drawn within the first.
+    screenFrame();
+    expect(frames).toHaveLength(1);
     screenFrame();
     expect(frames).toHaveLength(0);
   });
@@ -81,11 +87,22 @@ describe('painter', () => {
     expect(closed).toEqual([1, 2]);
   });
 
+  it('tells when a frame begins that shows what was drawn before it', () => {
+    offer(0, 1);
+    offer(0, 2);
+    screenFrame();
+    // The second was drawn within the first frame: the next one shows it.
+    screenFrame();
+    expect(begun).toEqual([['0/1'], ['0/1', '0/2']]);
+    screenFrame();
+    expect(begun.length).toBe(2);
+  });
+
   it('closes a frame that could not be drawn', () => {
     const close = vi.fn();
-    const broken = new Painter({ draw: () => { throw new Error('no canvas'); }, superseded: () => {} }, () => {});
+    const broken = new Painter({ draw: () => { throw new Error('no canvas'); }, frame: () => {}, superseded: () => {} }, () => {});
     const frame = { close } as unknown as VideoFrame;
-    expect(() => broken.offer(frame, { strip: 0, picture: 1, capturedAtUs: 0, skip: false, encodedAfterUs: 0, handedOnAfterUs: 0, fedAtMs: 0 })).toThrow('no canvas');
+    expect(() => broken.offer(frame, { strip: 0, picture: 1, capturedAtUs: 0, skip: false, clean: true, tick: 0, encodedAfterUs: 0, handedOnAfterUs: 0, fedAtMs: 0 })).toThrow('no canvas');
     expect(close).toHaveBeenCalledOnce();
   });
 });

@@ -3,6 +3,8 @@ import type { Origin } from './strip';
 export interface PainterEvents {
   /** The frame is closed afterwards. */
   draw(frame: VideoFrame, origin: Origin): void;
+  /** The screen's next frame begins: it shows what was drawn before this call. */
+  frame(): void;
   /** A newer frame of the same strip came before this one could be seen. */
   superseded(): void;
 }
@@ -35,9 +37,7 @@ export class Painter {
       this.#drawn.add(origin.strip);
       this.#draw(frame, origin);
     }
-    if (this.#asked) return;
-    this.#asked = true;
-    this.atNextFrame(() => this.#frame());
+    this.#ask();
   }
 
   /** Drops what waits. */
@@ -48,11 +48,19 @@ export class Painter {
 
   #frame(): void {
     this.#asked = false;
+    this.events.frame();
     // What is drawn here is seen with this frame; what comes later, with the next.
     this.#drawn.clear();
     const waiting = [...this.#waiting.values()];
     this.#waiting.clear();
     for (const { frame, origin } of waiting) this.#draw(frame, origin);
+    if (waiting.length > 0) this.#ask();
+  }
+
+  #ask(): void {
+    if (this.#asked) return;
+    this.#asked = true;
+    this.atNextFrame(() => this.#frame());
   }
 
   #draw(frame: VideoFrame, origin: Origin): void {

@@ -2,12 +2,13 @@ import { type OperatorClock, nowMs } from '../clock';
 import { Counters } from '../counters';
 import { LatencyWindow } from '../latency';
 import { Rate } from '../rate';
-import type { VideoView } from '../report';
+import type { SeenView, VideoView } from '../report';
 import { stampAge } from '../stamp';
 import type { PictureFormat, Slice } from '../wire';
 import { LoadAdaptation } from './load-adaptation';
 import { Painter } from './painter';
 import type { Screen } from './screen';
+import { Seen } from './seen';
 import { Stages } from './stages';
 import { type Origin, StripDecoder, type StripDrop, handedOnAtMs } from './strip';
 
@@ -39,6 +40,9 @@ export class Player {
   /** Picture number to the mask of its drawn strips. */
   readonly #open = new Map<number, number>();
   readonly #painter: Painter;
+  readonly #seen = new Seen();
+  /** Whether the page is visible: what is drawn on a hidden one nobody sees. */
+  visible = true;
   #load = new LoadAdaptation();
   #stamp: VideoView['stamp'] = null;
   #stampedAtMs = 0;
@@ -52,6 +56,7 @@ export class Player {
   ) {
     this.#painter = new Painter({
       draw: (frame, origin) => this.#draw(frame, origin),
+      frame: () => this.#seen.frame(this.visible),
       superseded: () => this.#drops.add('superseded before drawn'),
     }, atNextFrame);
   }
@@ -61,6 +66,7 @@ export class Player {
     this.stop();
     this.#load = new LoadAdaptation();
     this.screen.arrange(picture);
+    this.#seen.arrange(picture.strips.length);
     this.#requestedAtMs = picture.strips.map(() => -Infinity);
     this.#decoders = picture.strips.map((_, strip) => new StripDecoder(
       strip,
@@ -97,6 +103,18 @@ export class Player {
       return;
     }
     decoder.feed(slice, now);
+  }
+
+  /** The newest picture that a person could see; null: none yet. */
+  seen(): SeenView | null {
+    const shown = this.#seen.newest();
+    if (shown === null) return null;
+    const clock = this.clock.best();
+    return {
+      tick: shown.tick,
+      picture: shown.picture,
+      capturedAtMs: clock === null ? null : shown.capturedAtUs / 1000 - clock.offsetMs,
+    };
   }
 
   /** Frame decimation: every n-th picture is to be coded. */
@@ -137,6 +155,7 @@ export class Player {
     this.#drawMs.add(drawn - before, drawn);
     this.#strips.add(1, drawn);
     this.#countPicture(origin, drawn);
+    if (origin.clean) this.#seen.draw(origin.strip, origin);
     const clock = this.clock.best();
     if (!origin.skip && clock !== null) {
       this.#latency.add(drawn + clock.offsetMs - origin.capturedAtUs / 1000, drawn);

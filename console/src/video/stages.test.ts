@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { Stages } from './stages';
 
 const ORIGIN = {
-  strip: 0, picture: 1, skip: false, capturedAtUs: 1_000_000, encodedAfterUs: 3_500, handedOnAfterUs: 23_500, fedAtMs: 525,
+  strip: 0, picture: 1, skip: false, clean: true, tick: 0, capturedAtUs: 1_000_000, encodedAfterUs: 3_500, handedOnAfterUs: 23_500, fedAtMs: 525,
 };
 
 describe('stages', () => {

@@ -87,7 +87,7 @@ function makeStrip(): StripDecoder {
 
 function slice(kind: SliceKind): Slice {
   pictures += 1;
-  return { strip: 2, kind, picture: pictures, capturedAtUs: pictures * 1_000, encodedAfterUs: 3_000, handedOnAfterUs: 9_000, bytes: Uint8Array.of(0, 0, 0, 1) };
+  return { strip: 2, kind, picture: pictures, capturedAtUs: pictures * 1_000, encodedAfterUs: 3_000, handedOnAfterUs: 9_000, history: null, corrupt: false, tick: 0, bytes: Uint8Array.of(0, 0, 0, 1) };
 }
 
 const opened = FakeVideoDecoder;
@@ -118,8 +118,8 @@ describe('frames', () => {
     newest().putOut();
     newest().putOut();
     expect(shown).toEqual([
-      { strip: 2, picture: 1, capturedAtUs: 1_000, skip: false, encodedAfterUs: 3_000, handedOnAfterUs: 9_000, fedAtMs: 0 },
-      { strip: 2, picture: 2, capturedAtUs: 2_000, skip: true, encodedAfterUs: 3_000, handedOnAfterUs: 9_000, fedAtMs: 0 },
+      { strip: 2, picture: 1, capturedAtUs: 1_000, skip: false, clean: true, tick: 0, encodedAfterUs: 3_000, handedOnAfterUs: 9_000, fedAtMs: 0 },
+      { strip: 2, picture: 2, capturedAtUs: 2_000, skip: true, clean: false, tick: 0, encodedAfterUs: 3_000, handedOnAfterUs: 9_000, fedAtMs: 0 },
     ]);
   });
 

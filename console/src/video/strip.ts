@@ -1,4 +1,5 @@
 import type { Slice } from '../wire';
+import { Chain } from './seen';
 
 /** What a decoded strip was made from. */
 export interface Origin {
@@ -7,6 +8,10 @@ export interface Origin {
   capturedAtUs: number;
   /** A stand-in for a lost slice: it repeats old content, so its latency means nothing. */
   skip: boolean;
+  /** With it the strip is as its encoder has it. */
+  clean: boolean;
+  /** The guard's tick that the picture is stamped with; 0: none. */
+  tick: number;
   /** From the capture to the end of its encoding, and to its handing on by the operator's process. */
   encodedAfterUs: number;
   handedOnAfterUs: number;
@@ -46,6 +51,7 @@ const TIMESTAMP_STEP_US = 16_667;
 export class StripDecoder {
   #decoder: VideoDecoder | null = null;
   #awaitingIdr = true;
+  readonly #chain = new Chain();
   /** By chunk timestamp, which is a number of our own: capture times may repeat or step back. */
   readonly #origins = new Map<number, Origin>();
   #fed = 0;
@@ -111,6 +117,8 @@ export class StripDecoder {
       picture: slice.picture,
       capturedAtUs: slice.capturedAtUs,
       skip: slice.kind === 'skip',
+      clean: this.#chain.take(slice),
+      tick: slice.tick,
       encodedAfterUs: slice.encodedAfterUs,
       handedOnAfterUs: slice.handedOnAfterUs,
       fedAtMs: nowMs,
@@ -151,6 +159,7 @@ export class StripDecoder {
 
   #startOver(): void {
     this.close();
+    this.#chain.break();
     this.#awaitingIdr = true;
     this.events.requestKeyframe();
   }

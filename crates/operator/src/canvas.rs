@@ -136,6 +136,8 @@ mod tests {
                         strip: slice.strip,
                         kind: slice.kind,
                         picture: slice.picture,
+                        history: slice.history,
+                        is_corrupt: false,
                         captured_unix_micros: 0,
                         encoded_after: Duration::ZERO,
                         handed_on_after: Duration::ZERO,

@@ -263,6 +263,8 @@ impl Reception {
             strip: slice.strip,
             kind: slice.kind,
             picture: slice.picture,
+            history: slice.history,
+            is_corrupt: !is_clean,
             captured_unix_micros: self.clock.unix_nanos(captured_at) / 1_000,
             encoded_after: slice.encoded_at.since(slice.captured_at),
             handed_on_after: now.since(captured_at),

@@ -14,6 +14,11 @@ pub struct SliceHead {
     pub kind: SliceKind,
     /// Number of the picture.
     pub picture: u32,
+    /// How many slices of the strip before it decide what it shows, as
+    /// [`Slice::history`](tautline_video::Slice::history).
+    pub history: Option<u8>,
+    /// Whether something that it follows from was lost.
+    pub is_corrupt: bool,
     /// Start of the strip's readout: Unix time in microseconds by the operator's clock.
     pub captured_unix_micros: u64,
     /// From there to the end of its encoding.
@@ -30,9 +35,12 @@ impl SliceHead {
             SliceKind::Predicted => 1,
             SliceKind::Skip => 2,
         };
+        // console/src/wire.ts: the page judges by these what its person can have seen.
+        let coded = slice_kind | if self.is_corrupt { CORRUPT } else { 0 };
+        let history = self.history.map_or(0, |slices| slices.saturating_add(1));
         let micros = |after: Duration| u32::try_from(after.as_micros()).unwrap_or(u32::MAX);
         let mut head = [0; AccessUnit::ROOM];
-        head[..4].copy_from_slice(&[kind::SLICE, self.strip, slice_kind, 0]);
+        head[..4].copy_from_slice(&[kind::SLICE, self.strip, coded, history]);
         head[4..8].copy_from_slice(&self.picture.to_be_bytes());
         head[8..16].copy_from_slice(&self.captured_unix_micros.to_be_bytes());
         head[16..20].copy_from_slice(&micros(self.encoded_after).to_be_bytes());
@@ -60,6 +68,9 @@ pub(super) fn hello(vehicle: &str, picture: Option<(&Layout, &str)>) -> Bytes {
     let json = serde_json::json!({ "vehicle": vehicle, "version": version, "picture": picture });
     tagged(kind::HELLO, json.to_string().as_bytes())
 }
+
+/// The bit beside a slice's kind that says that something it follows from was lost.
+const CORRUPT: u8 = 0x80;
 
 /// Returns a message: its kind, and what it says.
 pub(super) fn tagged(kind: u8, bytes: &[u8]) -> Bytes {

@@ -17,6 +17,8 @@ fn head(strip: u8, kind: SliceKind) -> SliceHead {
         strip,
         kind,
         picture: 7,
+        history: None,
+        is_corrupt: false,
         captured_unix_micros: 9,
         encoded_after: Duration::from_micros(3_500),
         handed_on_after: Duration::from_secs(5_000),
@@ -44,6 +46,17 @@ fn a_viewer_sees_a_strip_from_its_first_idr_on() {
     // More than an hour has no room.
     assert_eq!(message[16..], [0, 0, 0x0D, 0xAC, 255, 255, 255, 255, 1]);
     assert_eq!(messages.try_recv().unwrap()[24..], [2]);
+}
+
+#[test]
+fn a_slice_tells_what_it_follows_from_and_whether_that_was_lost() {
+    let message = |history, is_corrupt| {
+        let head = SliceHead { history, is_corrupt, ..head(0, SliceKind::Predicted) };
+        head.message(AccessUnit::from([1].as_slice()))
+    };
+    assert_eq!(message(None, false)[2..4], [1, 0]);
+    assert_eq!(message(Some(5), true)[2..4], [0x81, 6]);
+    assert_eq!(message(Some(254), false)[2..4], [1, 255]);
 }
 
 #[test]

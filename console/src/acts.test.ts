@@ -1,0 +1,109 @@
+import { describe, expect, it } from 'vitest';
+import { Acts, UNACKNOWLEDGED_MS } from './acts';
+import type { ActReport } from './guard';
+
+const HERE = 77n;
+
+function answer(number: number, outcome: ActReport['outcome'] = 'done', console = HERE) {
+  return { emergencyStop: 0, report: { console, number, outcome } };
+}
+
+describe('an act', () => {
+  it('is repeated until the guard names it as done', () => {
+    const acts = new Acts(HERE, 0);
+    acts.begin({ kind: 'arm' }, 0);
+    for (const nowMs of [0, 20, 500]) expect(acts.act(nowMs)).toEqual({ number: 1, deed: { kind: 'arm' } });
+    acts.observe(answer(1), 510);
+    expect(acts.act(520)).toBeNull();
+    expect(acts.view(520)).toEqual({ pending: null, last: { kind: 'arm', outcome: 'done' }, stopUnacknowledgedMs: null });
+  });
+
+  it('that is refused is not tried again, and says why', () => {
+    const acts = new Acts(HERE, 0);
+    acts.begin({ kind: 'arm' }, 0);
+    acts.observe(answer(1, 'throttle pressed'), 30);
+    expect(acts.act(40)).toBeNull();
+    expect(acts.view(40).last).toEqual({ kind: 'arm', outcome: 'throttle pressed' });
+    expect(acts.view(4_030).last).toBeNull();
+  });
+
+  it('is not answered by what the guard says of another act, or of another console\'s', () => {
+    const acts = new Acts(HERE, 0);
+    acts.begin({ kind: 'park' }, 0);
+    acts.begin({ kind: 'arm' }, 10);
+    acts.observe(answer(1), 20);
+    acts.observe(answer(2, 'done', 78n), 20);
+    acts.observe({ emergencyStop: 0, report: null }, 20);
+    expect(acts.act(30)).toEqual({ number: 2, deed: { kind: 'arm' } });
+  });
+
+  it('that nobody answers is given up, so that no arming comes true late', () => {
+    const acts = new Acts(HERE, 0);
+    acts.begin({ kind: 'arm' }, 0);
+    expect(acts.act(1_999)).not.toBeNull();
+    expect(acts.act(2_000)).toBeNull();
+    expect(acts.view(2_000).last).toEqual({ kind: 'arm', outcome: 'unanswered' });
+  });
+
+  it('is taken back when the person has gone or asks for a stop', () => {
+    const acts = new Acts(HERE, 0);
+    acts.begin({ kind: 'arm' }, 0);
+    acts.withdraw();
+    expect(acts.act(10)).toBeNull();
+    acts.begin({ kind: 'arm' }, 20);
+    acts.stop(30);
+    expect(acts.act(40)).toBeNull();
+  });
+
+  it('names the stop that it resets', () => {
+    const acts = new Acts(HERE, 0);
+    acts.begin({ kind: 'reset', stop: 9 }, 0);
+    expect(acts.act(0)?.deed).toEqual({ kind: 'reset', stop: 9 });
+  });
+});
+
+describe('an emergency stop', () => {
+  it('is asked for until the guard has acted on that very one, however long that takes', () => {
+    const acts = new Acts(HERE, 0.5);
+    acts.stop(0);
+    const number = acts.emergencyStop!;
+    acts.observe({ emergencyStop: number - 1, report: null }, 100);
+    expect(acts.view(60_000).stopUnacknowledgedMs).toBe(60_000);
+    expect(acts.emergencyStop).toBe(number);
+    acts.observe({ emergencyStop: number, report: null }, 60_010);
+    expect([acts.emergencyStop, acts.view(60_020).stopUnacknowledgedMs]).toEqual([null, null]);
+  });
+
+  it('pressed again before the answer is the same one, and later another', () => {
+    const acts = new Acts(HERE, 0.5);
+    acts.stop(0);
+    const first = acts.emergencyStop!;
+    acts.stop(100);
+    expect([acts.emergencyStop, acts.view(150).stopUnacknowledgedMs]).toEqual([first, 150]);
+    acts.observe({ emergencyStop: first, report: null }, 200);
+    acts.stop(300);
+    expect(acts.emergencyStop).toBe(first + 1);
+  });
+
+  it('has a number that is no former page\'s and never 0', () => {
+    for (const random of [0, 0.25, 1 - 2 ** -53]) {
+      const acts = new Acts(HERE, random);
+      for (let press = 0; press < 3; press += 1) {
+        acts.stop(press);
+        const number = acts.emergencyStop!;
+        expect(number >= 1 && number < 2 ** 32).toBe(true);
+        acts.acknowledgeStop();
+      }
+    }
+    const pages = [0.1, 0.2].map((random) => {
+      const acts = new Acts(HERE, random);
+      acts.stop(0);
+      return acts.emergencyStop;
+    });
+    expect(pages[0]).not.toBe(pages[1]);
+  });
+
+  it('that is not acknowledged is told within 300 ms at ten looks a second', () => {
+    expect(UNACKNOWLEDGED_MS + 100).toBeLessThanOrEqual(300);
+  });
+});

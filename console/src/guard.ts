@@ -1,0 +1,142 @@
+/** What the vehicle's guard tells of itself, and the words for it. Lists stand in the order of the wire's numbers. */
+
+/** What the guard lets the machine do. */
+export const GUARD_MODES = ['held', 'armed', 'driving', 'limited', 'manoeuvre'] as const;
+export type GuardMode = (typeof GUARD_MODES)[number];
+
+/** Which rule brought the guard to its mode. */
+export const CAUSES = [
+  'started', 'picture age', 'command timeout', 'proposals silent', 'machine silent', 'brake does not answer',
+  'emergency stop', 'console gone', 'page hidden', 'focus lost', 'inputs unhealthy', 'dead-man released',
+  'session ended', 'console changed', 'local stop', 'local control', 'machine fault', 'guard silent', 'guard late',
+  'overspeed', 'rolling', 'camera stopped', 'encoder stopped', 'parked', 'arm expired', 'arm', 'throttle', 'loop age',
+  'standstill', 'reset',
+] as const;
+export type Cause = (typeof CAUSES)[number];
+
+/** What stands in the way of an act. */
+export const BLOCKERS = [
+  'mode', 'latched', 'moving', 'machine silent', 'local person', 'machine fault', 'proposals silent', 'no session',
+  'no command', 'other console', 'throttle pressed', 'picture age', 'person absent', 'dead-man', 'vehicle trouble',
+  'stale act', 'other stop', 'not named',
+] as const;
+export type Blocker = (typeof BLOCKERS)[number];
+
+/** What a machine shows and sounds. */
+export const SIGNALS = ['horn', 'lights', 'high beam', 'left', 'right', 'hazard'] as const;
+export type Signal = (typeof SIGNALS)[number];
+
+/** What became of the newest act but an emergency stop. */
+export interface ActReport {
+  console: bigint;
+  number: number;
+  outcome: 'done' | Blocker;
+}
+
+export interface GuardView {
+  mode: GuardMode;
+  cause: Cause;
+  /** What was found and what is allowed, in the cause's own unit. */
+  value: number;
+  limit: number;
+  /** The newest stop: the one that goes on, or the last. */
+  stop: number;
+  /** That stop needs a reset that names it. */
+  latched: boolean;
+  /** The newest emergency stop that was acted on; 0: none. */
+  emergencyStop: number;
+  report: ActReport | null;
+  /** What stands in the way of arming. */
+  blockers: Blocker[];
+  /** The console that armed the machine; 0n: none. */
+  holder: bigint;
+  loopAgeMs: number | null;
+  /** How fast the machine may be now. */
+  speedBoundMps: number;
+  /** Which rule acts next if nothing comes any more, and in what time. */
+  countdown: { cause: Cause; leftMs: number } | null;
+  /** As the machine shows them. */
+  signals: Signal[];
+  parkingBrake: boolean;
+}
+
+/** The members of `list` whose bits are set. */
+export function membersOf<Name extends string>(list: readonly Name[], bits: number): Name[] {
+  return list.filter((_, number) => (bits >>> number) & 1);
+}
+
+export function bitsOf<Name extends string>(list: readonly Name[], members: Iterable<Name>): number {
+  let bits = 0;
+  for (const member of members) bits |= 1 << list.indexOf(member);
+  return bits >>> 0;
+}
+
+/** Which rule acted, with its numbers. */
+export function causeWords({ cause, value, limit }: Pick<GuardView, 'cause' | 'value' | 'limit'>): string {
+  const age = `${value.toFixed(0)} ms, of at most ${limit.toFixed(0)}`;
+  switch (cause) {
+    case 'started': return 'The guard has just started';
+    case 'picture age': return `The newest picture seen here was too old: ${age}`;
+    case 'command timeout': return `No fresh command reached the vehicle for ${age}`;
+    case 'proposals silent': return `The vehicle's computer was silent for ${age}`;
+    case 'machine silent': return `The machine was silent for ${age}`;
+    case 'brake does not answer': return `The brake did not answer: ${value.toFixed(1)} m/s² of ${limit.toFixed(1)}`;
+    case 'emergency stop': return 'An emergency stop was asked for';
+    case 'console gone': return 'The console had gone';
+    case 'page hidden': return 'This page was hidden';
+    case 'focus lost': return 'This page did not have the keyboard';
+    case 'inputs unhealthy': return 'Keys or pad were not sound';
+    case 'dead-man released': return 'The dead-man input was let go of';
+    case 'session ended': return 'The session in which the vehicle was armed has ended';
+    case 'console changed': return 'Another console commands than the one that armed';
+    case 'local stop': return 'Somebody at the machine pressed its stop';
+    case 'local control': return 'Somebody at the machine drives it';
+    case 'machine fault': return 'Something of the machine does not work';
+    case 'guard silent': return 'The machine braked by itself: it did not hear the guard';
+    case 'guard late': return `The guard itself came late: ${age}`;
+    case 'overspeed': return `Too fast: ${kmh(value)} of at most ${kmh(limit)} km/h`;
+    case 'rolling': return `The machine rolls although it is held: ${kmh(value)} km/h`;
+    case 'camera stopped': return 'The vehicle\'s camera gives no pictures';
+    case 'encoder stopped': return 'The vehicle\'s encoders give no pictures';
+    case 'parked': return 'Parked';
+    case 'arm expired': return 'Armed, and nobody drove';
+    case 'arm': return 'Armed';
+    case 'throttle': return 'Driving';
+    case 'loop age': return `What is seen here is ${value.toFixed(0)} ms old: above ${limit.toFixed(0)} ms the speed is bounded`;
+    case 'standstill': return 'The machine stands';
+    case 'reset': return 'The stop was reset';
+  }
+}
+
+/** What the person or somebody else has to do before the machine can be armed. */
+export const NEEDS: Readonly<Record<Blocker, string>> = {
+  mode: 'it is not held',
+  latched: 'reset the stop first',
+  moving: 'the machine must stand',
+  'machine silent': 'the machine must answer',
+  'local person': 'somebody at the machine must give it free',
+  'machine fault': 'the machine\'s fault must be mended',
+  'proposals silent': 'the vehicle\'s computer must answer',
+  'no session': 'there must be a session',
+  'no command': 'commands must arrive',
+  'other console': 'another console drives',
+  'throttle pressed': 'let go of the throttle',
+  'picture age': 'a fresh picture must be seen here',
+  'person absent': 'this page must be in front, with sound inputs',
+  'dead-man': 'hold the dead-man input',
+  'vehicle trouble': 'the vehicle\'s camera must work',
+  'stale act': 'the links are too slow: try again',
+  'other stop': 'another stop is latched by now',
+  'not named': 'the person who drives must agree',
+};
+
+/** In one sentence; empty: nothing stands in the way. */
+export function needWords(blockers: readonly Blocker[]): string {
+  if (blockers.length === 0) return '';
+  const words = blockers.map((blocker) => NEEDS[blocker]).join('; ');
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)}.`;
+}
+
+function kmh(mps: number): string {
+  return (mps * 3.6).toFixed(0);
+}

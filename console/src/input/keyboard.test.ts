@@ -1,0 +1,120 @@
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { KEYS, Keyboard } from './keyboard';
+
+type Told = Partial<Pick<KeyboardEvent, 'repeat' | 'ctrlKey' | 'metaKey' | 'altKey' | 'key'>> & { target?: unknown };
+
+const events = { press: vi.fn(), touched: vi.fn(), metaKey: vi.fn() };
+let listeners: Record<string, (event: unknown) => void>;
+let keyboard: Keyboard;
+
+beforeEach(() => {
+  vi.clearAllMocks();
+  listeners = {};
+  keyboard = new Keyboard({
+    addEventListener: (name: string, listener: unknown) => { listeners[name] = listener as (event: unknown) => void; },
+  }, events);
+});
+
+function fire(name: 'keydown' | 'keyup', code: string, told: Told = {}): { prevented: boolean } {
+  const result = { prevented: false };
+  listeners[name]!({
+    code, key: code, repeat: false, ctrlKey: false, metaKey: false, altKey: false, target: null,
+    preventDefault: () => { result.prevented = true; }, ...told,
+  });
+  return result;
+}
+
+describe('held keys', () => {
+  it('are down until they come up', () => {
+    fire('keydown', 'KeyW');
+    fire('keydown', 'ArrowLeft');
+    expect(keyboard.keys()).toMatchObject({ throttle: true, left: true });
+    fire('keyup', 'KeyW');
+    expect(keyboard.keys()).toMatchObject({ throttle: false, left: true });
+    expect(events.touched).toHaveBeenCalledTimes(2);
+  });
+
+  it('must be pressed anew after they were let go of', () => {
+    fire('keydown', 'KeyW');
+    keyboard.releaseAll();
+    fire('keydown', 'KeyW', { repeat: true });
+    expect(keyboard.keys().throttle).toBe(false);
+  });
+
+  it('are the horn and the dead-man input too, which drive nothing', () => {
+    fire('keydown', 'KeyH');
+    fire('keydown', 'ShiftLeft');
+    fire('keydown', 'KeyW');
+    expect([keyboard.horn, keyboard.deadMan, keyboard.keys().throttle]).toEqual([true, true, true]);
+    fire('keyup', 'ShiftLeft');
+    expect([keyboard.horn, keyboard.deadMan]).toEqual([true, false]);
+  });
+});
+
+describe('a Meta key', () => {
+  it('lets go of every key, whatever the browser calls it', () => {
+    for (const told of [{ code: 'MetaLeft' }, { code: 'OSRight' }, { code: '', key: 'Meta' }, { code: '', key: 'OS' }]) {
+      fire('keydown', 'KeyW');
+      fire('keydown', 'KeyH');
+      fire('keydown', told.code, told);
+      expect([keyboard.keys().throttle, keyboard.horn]).toEqual([false, false]);
+    }
+    expect(events.metaKey).toHaveBeenCalledTimes(4);
+  });
+
+  it('that only shows in another key\'s event does the same, and that key is not taken', () => {
+    fire('keydown', 'KeyW');
+    fire('keydown', 'KeyA', { metaKey: true });
+    expect(keyboard.keys()).toMatchObject({ throttle: false, left: false });
+    fire('keydown', 'KeyW');
+    fire('keyup', 'KeyK', { metaKey: true });
+    expect(keyboard.keys().throttle).toBe(false);
+  });
+
+  it('may come up last, when other key-ups were swallowed', () => {
+    fire('keydown', 'KeyW');
+    fire('keyup', 'MetaLeft');
+    expect(keyboard.keys().throttle).toBe(false);
+  });
+
+  it('does not keep Escape from stopping', () => {
+    fire('keydown', 'Escape', { metaKey: true });
+    expect(events.press).toHaveBeenCalledExactlyOnceWith('emergency-stop');
+  });
+});
+
+describe('presses', () => {
+  it('act once, not while the key repeats', () => {
+    fire('keydown', 'Enter');
+    fire('keydown', 'Enter', { repeat: true });
+    expect(events.press).toHaveBeenCalledExactlyOnceWith('arm');
+  });
+
+  it('keep the browser from acting too', () => {
+    for (const code of ['F1', 'Backspace', 'Space', 'Escape']) expect(fire('keydown', code).prevented).toBe(true);
+  });
+
+  it('are left to what has the focus, but for the stop and the help', () => {
+    const target = { tagName: 'INPUT' };
+    for (const code of ['KeyP', 'Enter', 'KeyL', 'KeyE', 'Escape', 'F1']) fire('keydown', code, { target });
+    expect(events.press.mock.calls.flat()).toEqual(['emergency-stop', 'emergency-stop', 'help']);
+    fire('keydown', 'Enter', { target: { tagName: 'BUTTON' } });
+    expect(events.press).toHaveBeenCalledTimes(3);
+  });
+
+  it('with Ctrl or Alt are the browser\'s', () => {
+    fire('keydown', 'KeyR', { ctrlKey: true });
+    fire('keydown', 'KeyE', { ctrlKey: true });
+    fire('keydown', 'ArrowLeft', { altKey: true });
+    expect([events.press.mock.calls, keyboard.keys().left]).toEqual([[], false]);
+  });
+});
+
+describe('the help', () => {
+  it('names every key', () => {
+    const named = KEYS.flatMap(({ keys }) => keys);
+    for (const key of ['Esc', 'Enter', 'Backspace', 'P', 'R', 'H', 'L', 'B', ',', '.', 'J', 'Shift', 'F1', 'Space']) {
+      expect(named).toContain(key);
+    }
+  });
+});

@@ -1,0 +1,65 @@
+import type { GuardView, Signal } from '../guard';
+import type { Press } from '../input/keyboard';
+import type { DeadManInput } from '../input/presence';
+import type { Speaker } from '../sound';
+import { byId, setData } from './element';
+
+/** Buttons of what else can be pressed on the keyboard, and what they are to be pressed for. */
+const BUTTONS: readonly { id: string; press: Press }[] = [
+  { id: 'act-arm', press: 'arm' }, { id: 'act-reset', press: 'reset' }, { id: 'act-park', press: 'park' },
+  { id: 'signal-lights', press: 'lights' }, { id: 'signal-high-beam', press: 'high-beam' },
+  { id: 'signal-left', press: 'left' }, { id: 'signal-right', press: 'right' }, { id: 'signal-hazard', press: 'hazard' },
+];
+
+const SIGNAL_IDS: Readonly<Record<Signal, string>> = {
+  horn: 'signal-horn', lights: 'signal-lights', 'high beam': 'signal-high-beam', left: 'signal-left',
+  right: 'signal-right', hazard: 'signal-hazard',
+};
+
+/** Arm, reset, park, and the signals; and how this page asks and sounds. */
+export class ActsPanel {
+  readonly #box = byId('acts');
+  readonly #arm = byId<HTMLButtonElement>('act-arm');
+  readonly #reset = byId<HTMLButtonElement>('act-reset');
+  readonly #park = byId<HTMLButtonElement>('act-park');
+
+  constructor(press: (press: Press) => void, horn: (held: boolean) => void) {
+    for (const { id, press: what } of BUTTONS) {
+      const button = byId<HTMLButtonElement>(id);
+      button.addEventListener('click', () => {
+        // Else Space would press it again instead of the brake.
+        button.blur();
+        press(what);
+      });
+    }
+    const button = byId<HTMLButtonElement>('signal-horn');
+    button.addEventListener('pointerdown', () => horn(true));
+    for (const name of ['pointerup', 'pointerleave', 'pointercancel', 'blur']) button.addEventListener(name, () => horn(false));
+  }
+
+  /** Choices that last: whether a dead-man input is used, and whether the page sounds. */
+  listen(deadMan: DeadManInput, speaker: Speaker): void {
+    const [wanted, sound] = [byId<HTMLInputElement>('dead-man'), byId<HTMLInputElement>('sound')];
+    wanted.checked = deadMan.wanted;
+    wanted.addEventListener('change', () => {
+      deadMan.wanted = wanted.checked;
+      wanted.blur();
+    });
+    sound.addEventListener('change', () => {
+      speaker.muted = !sound.checked;
+      sound.blur();
+    });
+  }
+
+  /** `guard` null: there is none, or it is not live. `shown`: what the machine shows, or is asked to. */
+  show(guard: GuardView | null, shown: readonly Signal[]): void {
+    this.#box.hidden = guard === null;
+    this.#arm.hidden = guard?.mode !== 'held' || guard.latched;
+    this.#reset.hidden = guard?.mode !== 'held' || !guard.latched;
+    this.#park.hidden = guard === null || guard.mode === 'held' || guard.mode === 'manoeuvre';
+    setData(this.#arm, 'ready', String(guard?.blockers.length === 0));
+    for (const [signal, id] of Object.entries(SIGNAL_IDS)) {
+      byId(id).setAttribute('aria-pressed', String(shown.includes(signal as Signal)));
+    }
+  }
+}

@@ -1,0 +1,146 @@
+import { type Band, LATE_MS, bandOf } from '../delay';
+import { type GuardMode, type GuardView, causeWords } from '../guard';
+import { Gear } from '../message/gear';
+import { Mode } from '../message/mode';
+import { type Geometry, MANOEUVRE, brakingDistance, reactionDistance, track } from '../road';
+import type { TelemetryView } from '../report';
+import { byId, setData, setText } from './element';
+import { UNKNOWN, signed } from './format';
+
+/** What stands on the picture. */
+export interface Sight {
+  /** Null: none is live. */
+  telemetry: TelemetryView | null;
+  /** How old the newest picture seen is, ms; null: none was seen, or its time is not known. */
+  pictureAgeMs: number | null;
+  /** Nothing is to be expected: nobody drives from here, or nothing is connected. */
+  expectsNone: boolean;
+  /** Null: not known where the camera looks. */
+  geometry: Geometry | null;
+  /** Width over height of the picture. */
+  aspect: number;
+}
+
+const KMH_PER_MPS = 3.6;
+
+const GUARD_WORDS: Readonly<Record<GuardMode, string>> = {
+  held: 'Held', armed: 'Armed', driving: 'Driving', limited: 'Speed limited', manoeuvre: 'Stopping',
+};
+
+const MODE_WORDS: Readonly<Record<Mode, [data: string, text: string]>> = {
+  [Mode.AwaitingOperator]: ['awaiting-operator', 'Awaiting operator'],
+  [Mode.Driving]: ['driving', 'Driving'],
+  [Mode.Stopping]: ['stopping', 'Stopping'],
+  [Mode.Stopped]: ['stopped', 'Stopped'],
+  [Mode.AwaitingRelease]: ['awaiting-release', 'Awaiting release'],
+};
+
+const BAND_WORDS: Readonly<Record<Band, string>> = {
+  unnoticed: 'not noticed', noticed: 'noticed', challenging: 'challenging', difficult: 'difficult',
+  'too late': 'too late to drive',
+};
+
+/** A countdown is told from here on: what is longer is how things always are. */
+const COUNTDOWN_TOLD_MS = 150;
+
+/** The countdown that is worth telling; null: there is none. */
+export function countdownOf(guard: GuardView | null): GuardView['countdown'] {
+  if (guard === null || (guard.mode !== 'driving' && guard.mode !== 'limited')) return null;
+  return guard.countdown !== null && guard.countdown.leftMs <= COUNTDOWN_TOLD_MS ? guard.countdown : null;
+}
+
+/** What is told of the picture's age; null: it is fresh, or nobody expects one. */
+export function ageWords({ pictureAgeMs, expectsNone }: Pick<Sight, 'pictureAgeMs' | 'expectsNone'>): string | null {
+  if (expectsNone) return null;
+  if (pictureAgeMs === null) return 'No picture seen yet';
+  return pictureAgeMs <= LATE_MS ? null : `Picture ${(pictureAgeMs / 1000).toFixed(1)} s old`;
+}
+
+/** What is told on the picture: mode, speed, gear, delay, countdown, and the distances on the road. */
+export class Hud {
+  readonly #stage = byId('picture').closest<HTMLElement>('.stage')!;
+  readonly #mode = byId('mode');
+  readonly #reason = byId('mode-reason');
+  readonly #speed = byId('hud-speed');
+  readonly #bound = byId('hud-bound');
+  readonly #gear = byId('hud-gear');
+  readonly #delay = byId('hud-delay');
+  readonly #countdown = byId('countdown');
+  readonly #age = byId('picture-age');
+  readonly #road = new Road();
+
+  show(sight: Sight): void {
+    const { telemetry } = sight;
+    const guard = telemetry?.guard ?? null;
+    this.#showMode(telemetry);
+    const live = telemetry !== null;
+    setText(this.#speed, live ? signed(telemetry.speedMps * KMH_PER_MPS, 0) : UNKNOWN);
+    setText(this.#bound, guard?.mode === 'limited' ? `of ${(guard.speedBoundMps * KMH_PER_MPS).toFixed(0)}` : '');
+    setText(this.#gear, live ? (telemetry.gear === Gear.Reverse ? 'R' : 'D') : UNKNOWN);
+    // The guard's own figure is of the whole loop; without it there is the picture's age.
+    const delayMs = guard?.loopAgeMs ?? sight.pictureAgeMs;
+    this.#showDelay(sight.expectsNone ? null : delayMs);
+    const countdown = countdownOf(guard);
+    this.#countdown.hidden = countdown === null;
+    if (countdown !== null) setText(this.#countdown, `Stops in ${(countdown.leftMs / 1000).toFixed(2)} s: ${countdown.cause}`);
+    const age = ageWords(sight);
+    this.#age.hidden = age === null;
+    setText(this.#age, age ?? '');
+    setData(this.#stage, 'late', String(age !== null));
+    this.#road.show(age === null && live ? { ...sight, telemetry, delayMs } : null);
+  }
+
+  /** The reason that the banner tells stands there only. */
+  #showMode(telemetry: TelemetryView | null): void {
+    if (telemetry === null) {
+      this.#setMode('none', UNKNOWN, '');
+    } else if (telemetry.guard === null) {
+      const [data, text] = MODE_WORDS[telemetry.mode];
+      this.#setMode(data, text, telemetry.mode === Mode.Driving ? '' : telemetry.modeReason);
+    } else {
+      const { guard } = telemetry;
+      this.#setMode(guard.mode, GUARD_WORDS[guard.mode], guard.mode === 'limited' ? causeWords(guard) : '');
+    }
+  }
+
+  #setMode(data: string, text: string, reason: string): void {
+    setData(this.#mode, 'mode', data);
+    setText(this.#mode, text);
+    setText(this.#reason, reason === byId('banner-detail').textContent && !byId('banner').hidden ? '' : reason);
+  }
+
+  #showDelay(delayMs: number | null): void {
+    const band = delayMs === null ? null : bandOf(delayMs);
+    setData(this.#delay, 'band', band ?? 'unknown');
+    setText(this.#delay, delayMs === null || band === null ? `delay ${UNKNOWN}` : `${delayMs.toFixed(0)} ms ${BAND_WORDS[band]}`);
+  }
+}
+
+/** Below that, the lines would only lie on the bonnet. */
+const SPEED_MIN_MPS = 0.5;
+
+/**
+ * The distance of the reaction and that of the braking behind it, on flat ground ahead of a level vehicle. The
+ * braking is the guard's manoeuvre; a person who brakes fully stands sooner.
+ */
+class Road {
+  readonly #box = byId<SVGSVGElement>('road');
+  readonly #reaction = byId<SVGPolygonElement>('road-reaction');
+  readonly #braking = byId<SVGPolygonElement>('road-braking');
+
+  show(sight: (Sight & { telemetry: TelemetryView; delayMs: number | null }) | null): void {
+    const known = sight !== null && sight.geometry !== null && sight.delayMs !== null
+      && sight.telemetry.gear === Gear.Drive && sight.telemetry.speedMps >= SPEED_MIN_MPS;
+    this.#box.classList.toggle('gone', !known);
+    if (!known) return;
+    const { speedMps, steeringAngleRad } = sight.telemetry;
+    const reaction = reactionDistance(speedMps, sight.delayMs!);
+    const stop = reaction + brakingDistance(speedMps, MANOEUVRE);
+    const draw = (polygon: SVGPolygonElement, fromM: number, toM: number): void => {
+      const line = track(sight.geometry!, sight.aspect, steeringAngleRad, fromM, toM);
+      polygon.setAttribute('points', line.map(({ x, y }) => `${(x * 1000).toFixed(1)},${(y * 1000).toFixed(1)}`).join(' '));
+    };
+    draw(this.#reaction, 0, reaction);
+    draw(this.#braking, reaction, stop);
+  }
+}

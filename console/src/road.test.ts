@@ -1,0 +1,95 @@
+import { describe, expect, it } from 'vitest';
+import { type Geometry, MANOEUVRE, alongArc, brakingDistance, geometryOf, project, reactionDistance, track } from './road';
+
+/** The simulated windscreen camera's. */
+const CAMERA: Geometry = {
+  height: 1.25, mount: 1.35, focal: 0.714, horizon: 0.41, front: 3.45, halfWidth: 0.9, wheelbase: 2.6,
+};
+const ASPECT = 16 / 9;
+
+/** By steps of a tenth of a millisecond. */
+function brakedBySteps(speed: number): number {
+  const step = 1e-4;
+  let [left, metres, deceleration] = [speed, 0, MANOEUVRE.begin];
+  while (left > 0) {
+    metres += left * step;
+    left -= deceleration * step;
+    deceleration = Math.min(MANOEUVRE.end, deceleration + MANOEUVRE.jerk * step);
+  }
+  return metres;
+}
+
+describe('distances', () => {
+  it('of the reaction are speed times loop age, backwards too', () => {
+    expect(reactionDistance(10, 250)).toBe(2.5);
+    expect(reactionDistance(-4, 500)).toBe(2);
+  });
+
+  it('of the braking are those of a ramped deceleration, below and above the ramp', () => {
+    for (const speed of [0, 0.1, 0.5, 1.37, 1.38, 3, 8, 15, 25]) {
+      expect(brakingDistance(speed, MANOEUVRE)).toBeCloseTo(brakedBySteps(speed), 2);
+    }
+    expect(brakingDistance(8, { begin: 4, end: 4, jerk: 1 })).toBeCloseTo(8);
+  });
+});
+
+describe('the projection', () => {
+  it('puts the ground ahead where the camera\'s own does', () => {
+    const point = project(CAMERA, ASPECT, 1.35 + 10, 0)!;
+    expect(point.x).toBe(0.5);
+    // 0.714 x 1280 pixels of focal length, 1.25 m down in 10 m, below the horizon's row of 720.
+    expect(point.y * 720).toBeCloseTo(0.41 * 720 + 0.714 * 1280 * 0.125);
+  });
+
+  it('puts what lies to the left on the left, nearer at greater depth', () => {
+    const [near, far] = [project(CAMERA, ASPECT, 6, 1)!, project(CAMERA, ASPECT, 40, 1)!];
+    expect(near.x).toBeLessThan(far.x);
+    expect(far.x).toBeLessThan(0.5);
+    expect(near.y).toBeGreaterThan(far.y);
+    expect(far.y).toBeGreaterThan(CAMERA.horizon);
+  });
+
+  it('gives nothing behind the camera', () => expect(project(CAMERA, ASPECT, 1.4, 0)).toBeNull());
+});
+
+describe('the track', () => {
+  it('follows a circle of the wheelbase over the angle\'s tangent', () => {
+    const radius = 2.6 / Math.tan(0.2);
+    const quarter = alongArc(2.6, 0.2, (Math.PI / 2) * radius);
+    expect(quarter.ahead).toBeCloseTo(radius);
+    expect(quarter.left).toBeCloseTo(radius);
+    expect(alongArc(2.6, 0, 12)).toEqual({ ahead: 12, left: 0, heading: 0 });
+  });
+
+  it('is as wide as the vehicle and reaches as far as said', () => {
+    const line = track(CAMERA, ASPECT, 0, 5, 20);
+    expect(line[0]).toEqual(project(CAMERA, ASPECT, 3.45 + 5, 0.9));
+    expect(line.at(-1)).toEqual(project(CAMERA, ASPECT, 3.45 + 5, -0.9));
+    expect(Math.min(...line.map((point) => point.y))).toBeCloseTo(project(CAMERA, ASPECT, 3.45 + 20, 0)!.y);
+  });
+
+  it('bends to the side of the wheels and ends before it would turn back', () => {
+    const end = (angle: number): number => {
+      const line = track(CAMERA, ASPECT, angle, 0, 20);
+      return (line[line.length / 2]!.x + line[line.length / 2 - 1]!.x) / 2;
+    };
+    expect(end(0.1)).toBeLessThan(0.5);
+    expect(end(-0.1)).toBeGreaterThan(0.5);
+    expect(track(CAMERA, ASPECT, 0.5, 0, 200).every(({ x, y }) => Number.isFinite(x) && Number.isFinite(y))).toBe(true);
+  });
+});
+
+describe('the geometry', () => {
+  const told = [
+    ['camera height', 1.25], ['camera before rear axle', 1.35], ['camera focal length', 0.714], ['camera horizon', 0.41],
+    ['front before rear axle', 3.45], ['half width', 0.9], ['wheelbase', 2.6],
+  ].map(([name, number]) => ({ name: name as string, number: number as number }));
+
+  it('is read by name', () => expect(geometryOf([{ name: 'cones hit', number: 0 }, ...told])).toEqual(CAMERA));
+
+  it('is not known when anything of it is missing or senseless', () => {
+    expect(geometryOf([])).toBeNull();
+    expect(geometryOf(told.slice(1))).toBeNull();
+    expect(geometryOf(told.map((value) => ({ ...value, number: Number.NaN })))).toBeNull();
+  });
+});

@@ -1,0 +1,119 @@
+/** Distances ahead, and where they lie in the picture of a camera over flat ground. */
+
+/** How the vehicle's camera looks at the ground before the vehicle; as the vehicle tells it. */
+export interface Geometry {
+  /** Metres above the ground. */
+  height: number;
+  /** Metres from the rear axle forward to the camera. */
+  mount: number;
+  /** Focal length in picture widths. */
+  focal: number;
+  /** The horizon's row of a level vehicle, in picture heights from the top. */
+  horizon: number;
+  /** Metres from the rear axle forward to the vehicle's front. */
+  front: number;
+  /** Half of the vehicle's width, m. */
+  halfWidth: number;
+  /** Metres between the axles. */
+  wheelbase: number;
+}
+
+/** How a stop's deceleration grows: from the first to the second, m/s², by the jerk, m/s³. */
+export interface Deceleration {
+  begin: number;
+  end: number;
+  jerk: number;
+}
+
+/** The guard's own, unless it is set otherwise: docs/guard.md. */
+export const MANOEUVRE: Deceleration = { begin: 1.5, end: 4, jerk: 5 };
+
+/** Metres driven before anything that is seen now can be answered. */
+export function reactionDistance(speedMps: number, loopAgeMs: number): number {
+  return Math.abs(speedMps) * (loopAgeMs / 1000);
+}
+
+/** Metres from the beginning of the braking to the standstill. */
+export function brakingDistance(speedMps: number, { begin, end, jerk }: Deceleration): number {
+  const speed = Math.abs(speedMps);
+  const rampS = Math.max(0, end - begin) / jerk;
+  const lost = begin * rampS + (jerk * rampS ** 2) / 2;
+  // Slower than what the ramp takes away, it stands before the ramp ends.
+  const rampedS = lost < speed ? rampS : (Math.sqrt(begin ** 2 + 2 * jerk * speed) - begin) / jerk;
+  const ramped = speed * rampedS - (begin * rampedS ** 2) / 2 - (jerk * rampedS ** 3) / 6;
+  return lost < speed ? ramped + (speed - lost) ** 2 / (2 * end) : ramped;
+}
+
+/** A point of the picture, in shares of its width and height; null: not before the camera. */
+export function project(
+  geometry: Geometry, aspect: number, aheadM: number, leftM: number,
+): { x: number; y: number } | null {
+  const depth = aheadM - geometry.mount;
+  if (depth < DEPTH_MIN_M) return null;
+  return {
+    x: 0.5 - (geometry.focal * leftM) / depth,
+    y: geometry.horizon + (geometry.focal * aspect * geometry.height) / depth,
+  };
+}
+
+/** Where the vehicle is after `metres` along the arc of its front wheels, from its rear axle's middle. */
+export function alongArc(
+  wheelbase: number, steeringAngleRad: number, metres: number,
+): { ahead: number; left: number; heading: number } {
+  const curvature = Math.tan(steeringAngleRad) / wheelbase;
+  const heading = curvature * metres;
+  if (Math.abs(curvature) < 1e-6) return { ahead: metres, left: 0, heading: 0 };
+  return { ahead: Math.sin(heading) / curvature, left: (1 - Math.cos(heading)) / curvature, heading };
+}
+
+/**
+ * The vehicle's track from `fromM` to `toM` before its front, as a closed line in the picture: along its left side
+ * and back along its right. Empty when nothing of it lies before the camera.
+ */
+export function track(
+  geometry: Geometry, aspect: number, steeringAngleRad: number, fromM: number, toM: number,
+): { x: number; y: number }[] {
+  const left: { x: number; y: number }[] = [];
+  const right: { x: number; y: number }[] = [];
+  const count = Math.max(1, Math.ceil((toM - fromM) / STEP_M));
+  for (let step = 0; step <= count; step += 1) {
+    const metres = fromM + ((toM - fromM) * step) / count;
+    const rear = alongArc(geometry.wheelbase, steeringAngleRad, metres);
+    if (Math.abs(rear.heading) > HEADING_MAX_RAD) break;
+    for (const [side, line] of [[1, left], [-1, right]] as const) {
+      // The front's corner of this side, where the rear axle has gone so far.
+      const ahead = rear.ahead + geometry.front * Math.cos(rear.heading) - side * geometry.halfWidth * Math.sin(rear.heading);
+      const across = rear.left + geometry.front * Math.sin(rear.heading) + side * geometry.halfWidth * Math.cos(rear.heading);
+      const point = project(geometry, aspect, ahead, across);
+      if (point !== null) line.push(point);
+    }
+  }
+  return left.length < 2 || right.length < 2 ? [] : [...left, ...right.reverse()];
+}
+
+/** Reads the geometry out of the values that the vehicle tells by name; null: it does not tell, or not all. */
+export function geometryOf(values: readonly { name: string; number: number }[]): Geometry | null {
+  const geometry: Partial<Geometry> = {};
+  for (const [key, name] of Object.entries(NAMES) as [keyof Geometry, string][]) {
+    const value = values.find((told) => told.name === name)?.number;
+    if (value === undefined || !Number.isFinite(value) || value <= 0) return null;
+    geometry[key] = value;
+  }
+  return geometry as Geometry;
+}
+
+/** What the vehicle calls each of them. */
+const NAMES: Readonly<Record<keyof Geometry, string>> = {
+  height: 'camera height',
+  mount: 'camera before rear axle',
+  focal: 'camera focal length',
+  horizon: 'camera horizon',
+  front: 'front before rear axle',
+  halfWidth: 'half width',
+  wheelbase: 'wheelbase',
+};
+// Nearer is below every picture.
+const DEPTH_MIN_M = 0.3;
+const STEP_M = 1;
+// Further round, the track would cross itself in the picture.
+const HEADING_MAX_RAD = Math.PI / 3;
