@@ -178,7 +178,7 @@ impl World {
             stopped: None,
             off_arc: 0.0,
             arc: None,
-            guard: Guard::new(Config::default(), Tick::new(1 + seed as u32 % 1000).unwrap()),
+            guard: Guard::new(Config::default(), Tick::new(1 + seed as u32 % 1000).expect("not 0")),
             output: None,
             delays: Delays::read(),
             now_ms: 1_000,
@@ -388,7 +388,7 @@ impl World {
         let is_arming = now > 3_000 && self.stopped.is_none();
         let act = is_arming.then_some(Act {
             console: CONSOLE,
-            number: ActNumber::new(1 + (now / 1_000) as u32).unwrap(),
+            number: ActNumber::new(1 + (now / 1_000) as u32).expect("not 0"),
             deed: Deed::Arm,
             age: age(now),
         });
@@ -467,7 +467,8 @@ impl Delays {
         let of = |name: &str| {
             let line = FILE.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(','));
             let line = line.unwrap_or_else(|| panic!("delays.csv has no {name}"));
-            let values: Vec<f64> = line.split(',').map(|value| value.parse().unwrap()).collect();
+            let values: Vec<f64> =
+                line.split(',').map(|value| value.parse().expect("a number")).collect();
             Quantiles(values.try_into().expect("six quantiles"))
         };
         Self {
