@@ -173,6 +173,7 @@ impl Node {
         assert!(self.latched.is_none() || !is_released, "released while latched: {event:?}");
         assert!(controls.throttle == 0.0 || status.mode.is_driving(), "{event:?} {output:?}");
         if status.mode == Mode::Held {
+            assert_eq!((status.holder, status.session), (None, None), "{event:?}");
             assert!(controls.brake >= 0.5, "{event:?} {output:?}");
             assert_eq!(controls.parking_brake, self.guard.is_parked);
         }
