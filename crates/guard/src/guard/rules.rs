@@ -175,7 +175,8 @@ impl Guard {
     }
 }
 
-/// Returns a cause of time, in milliseconds.
+/// Returns a cause of time, in milliseconds; what never came counts as a minute.
 fn in_ms(cause: Cause, value: Duration, limit: Duration) -> Why {
+    let value = value.min(Duration::from_secs(60));
     Why::new(cause, value.as_secs_f32() * 1e3, limit.as_secs_f32() * 1e3)
 }

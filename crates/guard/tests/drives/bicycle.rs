@@ -13,6 +13,8 @@ pub(crate) struct Bicycle {
     pub(crate) distance: f64,
     brake: f64,
     throttle: f64,
+    /// Whether the service brake does anything.
+    pub(crate) has_brake: bool,
     /// Rise over run; negative falls in the direction of travel.
     slope: f64,
 }
@@ -28,6 +30,7 @@ impl Bicycle {
             distance: 0.0,
             brake: 1.0,
             throttle: 0.0,
+            has_brake: true,
             slope,
         }
     }
@@ -45,7 +48,8 @@ impl Bicycle {
         };
         let push = direction * 4.2 * self.throttle - 9.81 * self.slope;
         let parking = if controls.parking_brake { 3.0 } else { 0.0 };
-        let hold = (8.0 * self.brake + parking + 0.15) * seconds;
+        let service = if self.has_brake { 8.0 * self.brake } else { 0.0 };
+        let hold = (service + parking + 0.15) * seconds;
         let pushed = self.speed + push * seconds;
         self.speed = pushed.signum() * (pushed.abs() - hold).max(0.0);
         self.heading += self.speed * self.angle.tan() / WHEELBASE * seconds;

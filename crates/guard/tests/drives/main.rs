@@ -59,6 +59,23 @@ fn drives_with_a_fault_are_stopped_in_time_in_place_and_on_the_arc() {
     }
 }
 
+#[test]
+fn a_brake_that_fails_is_told_and_the_parking_brake_stops_the_machine() {
+    for seed in seeds().take(320) {
+        let mut world = World::new(seed, Some(Fault::UplinkDead));
+        world.run_ms(Fault::UplinkDead.at_ms(seed));
+        world.machine.has_brake = false;
+        let speed = world.machine.speed;
+        world.run_ms(30_000);
+        let status = world.status();
+        let says = || format!("SIM_SEED={seed} at {speed} m/s: {:?} {:?}", status.mode, status.why);
+        assert_eq!((status.mode, world.machine.speed), (Mode::Held, 0.0), "{}", says());
+        // A slow machine stands before the watch is sure.
+        let is_told = status.why.cause == Cause::BrakeDoesNotAnswer && status.is_latched;
+        assert!(is_told || speed < 3.0, "{}", says());
+    }
+}
+
 /// Returns the seeds to run: one that is asked for, or as many as are.
 fn seeds() -> std::ops::Range<u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
