@@ -1,100 +1,114 @@
-//! The arrows between crates: which room may use which.
+//! The arrows between crates: which room may use which, as the table of rooms in ARCHITECTURE.md says.
+
+use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
 
-/// Names every arrow between crates that [`ARROWS`] does not allow.
-pub(crate) fn faults(metadata: &serde_json::Value) -> Result<Vec<String>> {
+/// What each room may use.
+pub(crate) type Arrows<'a> = BTreeMap<&'a str, Vec<&'a str>>;
+
+/// Returns the arrows of ARCHITECTURE.md's table of rooms: its last column, by its first.
+pub(crate) fn allowed(architecture: &str) -> Result<Arrows<'_>> {
+    let rows = architecture.lines().skip_while(|line| !line.starts_with(HEAD)).skip(2);
+    let rows = rows.take_while(|line| line.starts_with('|'));
+    let cells = rows.map(|row| row.trim_matches('|').split('|').map(str::trim).collect::<Vec<_>>());
+    let rooms: Vec<Vec<&str>> = cells.collect();
+    let mut arrows = Arrows::new();
+    for cells in &rooms {
+        let [room, .., uses] = cells[..] else { continue };
+        let uses = match uses {
+            "-" => Vec::new(),
+            "all" => rooms.iter().map(|cells| cells[0]).collect(),
+            // Behind a room may stand what of it, in parentheses.
+            some => some.split(',').filter_map(|used| used.split_whitespace().next()).collect(),
+        };
+        arrows.insert(room, uses);
+    }
+    (!arrows.is_empty()).then_some(arrows).context("ARCHITECTURE.md has no table of rooms")
+}
+
+/// Names every arrow between crates that `allowed` lacks, crates without a row, and rows without a
+/// crate.
+pub(crate) fn faults(metadata: &serde_json::Value, allowed: &Arrows<'_>) -> Result<Vec<String>> {
     let packages = metadata["packages"].as_array().context("no packages")?;
     let mut faults = Vec::new();
+    let mut rooms = Vec::new();
     for package in packages {
         let name = room(package["name"].as_str().context("a package without a name")?);
-        let Some(allowed) = ARROWS.iter().find(|(from, _)| *from == name).map(|(_, to)| *to) else {
-            faults.push(format!("crate {name} has no entry in xtask's ARROWS"));
-            continue;
+        rooms.push(name);
+        let uses = match (allowed.get(name), name) {
+            (Some(uses), _) => uses.as_slice(),
+            (None, "xtask") => &[],
+            (None, _) => {
+                faults.push(format!("crate {name} has no row in ARCHITECTURE.md"));
+                continue;
+            }
         };
         for dependency in package["dependencies"].as_array().context("no dependencies")? {
             let Some(to) = dependency["name"].as_str().filter(|d| d.starts_with("tautline")) else {
                 continue;
             };
             let for_tests = dependency["kind"].as_str() == Some("dev");
-            if !for_tests && !allowed.contains(&room(to)) {
+            if !for_tests && !uses.contains(&room(to)) {
                 faults.push(format!("{name} may not depend on {}: see ARCHITECTURE.md", room(to)));
             }
         }
     }
+    let gone = allowed.keys().filter(|room| !rooms.contains(room));
+    faults.extend(gone.map(|room| format!("ARCHITECTURE.md has a row {room}, which is no crate")));
     Ok(faults)
 }
 
+/// Returns the folder's name of a crate: that of the binary is cli.
 fn room(package: &str) -> &str {
-    package.strip_prefix("tautline-").unwrap_or(package)
+    match package {
+        "tautline" => "cli",
+        package => package.strip_prefix("tautline-").unwrap_or(package),
+    }
 }
 
-/// Which room may use which.
-const ARROWS: &[(&str, &[&str])] = &[
-    ("units", &[]),
-    ("fec", &[]),
-    ("guard", &["units"]),
-    ("message", &["units"]),
-    ("transport", &["units", "fec"]),
-    ("video", &["units"]),
-    ("sim", &["units"]),
-    ("scenario", &["units", "transport", "sim"]),
-    ("testtrack", &["units", "message", "guard", "video"]),
-    ("net", &["units", "message", "transport", "sim"]),
-    ("quorum", &["units", "message"]),
-    ("vehicle", &["units", "guard", "net", "transport", "video", "message"]),
-    ("operator", &["units", "net", "transport", "video", "message"]),
-    ("switchboard", &["units", "net", "transport", "message"]),
-    (
-        "lab",
-        &[
-            "units",
-            "fec",
-            "message",
-            "quorum",
-            "transport",
-            "scenario",
-            "sim",
-            "net",
-            "operator",
-            "vehicle",
-            "video",
-            "testtrack",
-        ],
-    ),
-    (
-        "tautline",
-        &[
-            "units",
-            "fec",
-            "guard",
-            "message",
-            "transport",
-            "video",
-            "sim",
-            "testtrack",
-            "net",
-            "vehicle",
-            "operator",
-            "switchboard",
-            "quorum",
-            "lab",
-        ],
-    ),
-    ("xtask", &[]),
-];
+/// Begins the table of rooms.
+const HEAD: &str = "| room |";
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const TABLE: &str = "
+| room | owns | may use |
+|---|---|---|
+| units | bit/s | - |
+| fec | codes | units |
+| net | sockets | units, fec (kernels only) |
+| cli | the binary | all |
+
+| # | stage |";
+
     #[test]
-    fn a_forbidden_arrow_is_named() {
+    fn the_table_tells_who_may_use_whom() {
+        let arrows = allowed(TABLE).unwrap();
+        assert_eq!(arrows["units"], Vec::<&str>::new());
+        assert_eq!(arrows["net"], ["units", "fec"]);
+        assert_eq!(arrows["cli"], ["units", "fec", "net", "cli"]);
+        assert_eq!(arrows.len(), 4);
+        assert!(allowed("no table").is_err());
+    }
+
+    #[test]
+    fn forbidden_arrows_and_rows_that_are_missing_or_stale_are_named() {
         let metadata = serde_json::json!({"packages": [
+            {"name": "tautline-units", "dependencies": []},
             {"name": "tautline-fec", "dependencies": [{"name": "tautline-net", "kind": null}]},
-            {"name": "tautline-video", "dependencies": [{"name": "tautline-units", "kind": null}]},
+            {"name": "tautline", "dependencies": [{"name": "tautline-fec", "kind": null}]},
+            {"name": "tautline-new", "dependencies": []},
+            {"name": "xtask", "dependencies": [{"name": "tautline-fec", "kind": "dev"}]},
         ]});
-        let found = faults(&metadata).unwrap();
-        assert_eq!(found, ["fec may not depend on net: see ARCHITECTURE.md"]);
+        let found = faults(&metadata, &allowed(TABLE).unwrap()).unwrap();
+        let expected = [
+            "fec may not depend on net: see ARCHITECTURE.md",
+            "crate new has no row in ARCHITECTURE.md",
+            "ARCHITECTURE.md has a row net, which is no crate",
+        ];
+        assert_eq!(found, expected);
     }
 }
