@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::Args;
 use tautline_net::emulate::control::{Status, Summary};
-use tautline_net::emulate::{self, Config, Emulator};
+use tautline_net::emulate::{Config, Emulator, check};
 use tautline_sim::preset::Preset;
 
 use crate::{settings, stop};
@@ -85,13 +85,13 @@ impl Emulate {
 /// Prints scheduled against actual departures.
 async fn check(config: Config, seconds: u64) -> anyhow::Result<()> {
     let length = Duration::from_secs(seconds);
-    let measured = tokio::task::spawn_blocking(move || emulate::check(&config, length));
+    let measured = tokio::task::spawn_blocking(move || check::check(&config, length));
     let status: Status = measured.await.context("the check's thread failed")??;
     println!(
         "{} links, each {} datagrams of {} bytes a second up, for {seconds} s",
         status.links.len(),
-        emulate::UP_PER_SECOND,
-        emulate::UP_BYTES,
+        check::UP_PER_SECOND,
+        check::UP_BYTES,
     );
     println!("departure, actual less scheduled, us");
     println!("{:<16}{:>10}{:>10}{:>10}{:>10}", "link", "datagrams", "p50", "p99", "worst");

@@ -31,6 +31,7 @@
 //! source; `-- --check` only tells whether they are current. A test compares fingerprints, which
 //! takes no flatc.
 
+mod builder;
 mod command;
 mod control;
 mod drop_count;
@@ -52,6 +53,7 @@ mod tests;
 mod video_feedback;
 mod wire;
 
+pub use builder::Builder;
 pub use command::{Command, Gear};
 pub use control::{Control, ProtocolVersions, Refusal, VehicleEntry, VehicleState};
 pub use error::Error;
@@ -65,4 +67,3 @@ pub use quorum_step::QuorumStep;
 pub use snapshot::{LinkState, Snapshot};
 pub use telemetry::{Mode, Position, Telemetry};
 pub use video_feedback::{StripReport, VideoFeedback};
-pub use wire::Builder;

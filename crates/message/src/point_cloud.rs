@@ -12,22 +12,21 @@
 
 use std::borrow::Cow;
 
-use flatbuffers::{FlatBufferBuilder, WIPOffset};
 use tautline_units::{ByteCount, Instant};
 
-use crate::generated::point_cloud as wire_cloud;
 use crate::wire::{Kind, NAME_BYTES_MAX};
 use crate::{Builder, Error};
 
-mod bulk;
+pub(crate) mod bulk;
 mod field;
 mod point;
+mod pose;
 mod reader;
 mod view;
 
-pub(crate) use bulk::Bulk;
 pub use field::{Field, FieldView, Number};
 pub use point::{Point, Record};
+pub use pose::Pose;
 pub use reader::Reader;
 pub use view::View;
 
@@ -120,39 +119,6 @@ impl PointCloud {
     }
 }
 
-/// A position and an orientation in a frame.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Pose {
-    /// Metres along x, y and z, each within 1e12.
-    pub position: [f64; 3],
-    /// A quaternion: x, y, z, w, each within -1 to 1.
-    pub orientation: [f64; 4],
-}
-
-impl Default for Pose {
-    /// Returns the frame's origin, not turned.
-    fn default() -> Self {
-        Self { position: [0.0; 3], orientation: [0.0, 0.0, 0.0, 1.0] }
-    }
-}
-
-impl Pose {
-    fn write(
-        &self,
-        builder: &mut FlatBufferBuilder<'static>,
-    ) -> WIPOffset<wire_cloud::Pose<'static>> {
-        let [x, y, z] = self.position;
-        let position = wire_cloud::Vector3::create(builder, &wire_cloud::Vector3Args { x, y, z });
-        let [x, y, z, w] = self.orientation;
-        let orientation =
-            wire_cloud::Quaternion::create(builder, &wire_cloud::QuaternionArgs { x, y, z, w });
-        let arguments =
-            wire_cloud::PoseArgs { position: Some(position), orientation: Some(orientation) };
-        wire_cloud::Pose::create(builder, &arguments)
-    }
-}
-
-const NANOS: u64 = 1_000_000_000;
 const FIELD_COUNT_MAX: usize = 32;
 const STRIDE_MAX: u64 = 1024;
 const DATA_BYTES_MAX: usize = 16 << 20;

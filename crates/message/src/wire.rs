@@ -7,39 +7,6 @@ use tautline_units::ByteCount;
 
 use crate::Error;
 
-/// A buffer that messages are encoded into, one after the other, without allocating anew.
-pub struct Builder {
-    flat: FlatBufferBuilder<'static>,
-    /// For messages that mostly are one run of bytes: see [`crate::point_cloud`].
-    pub(crate) bulk: crate::point_cloud::Bulk,
-}
-
-impl Builder {
-    /// Returns an empty builder; grows to the longest message it has encoded.
-    pub fn new() -> Self {
-        let flat = FlatBufferBuilder::with_capacity(CAPACITY_BYTES);
-        Self { flat, bulk: crate::point_cloud::Bulk::default() }
-    }
-
-    /// Forgets the message before and gives the builder for the next.
-    pub(crate) fn fresh(&mut self) -> &mut FlatBufferBuilder<'static> {
-        self.flat.reset();
-        &mut self.flat
-    }
-}
-
-impl Default for Builder {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl std::fmt::Debug for Builder {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Builder").finish_non_exhaustive()
-    }
-}
-
 /// What the bytes of one kind of message are held to before any of it is read.
 pub(crate) struct Kind {
     /// For errors.
@@ -192,5 +159,3 @@ pub(crate) const TEXT_BYTES_MAX: usize = 256;
 pub(crate) const LINK_COUNT_MAX: usize = 16;
 /// Three hours: far above any delay of a session that still lives.
 pub(crate) const MILLIS_MAX: f32 = 1e7;
-/// Holds every message but a point cloud without growing.
-const CAPACITY_BYTES: usize = 4096;

@@ -12,12 +12,13 @@
 //!
 //! [`control`] is the way to cut a link, to restore it and to ask for the counters.
 
-mod check;
+pub mod check;
 mod config;
 pub mod control;
 mod lateness;
 mod relay;
 mod server;
+mod status;
 
 use std::io;
 use std::net::SocketAddr;
@@ -28,15 +29,14 @@ use anyhow::Context;
 use mio::{Events, Interest, Poll, Token};
 use tautline_units::Instant;
 
-pub use check::{DOWN_BYTES, UP_BYTES, UP_PER_SECOND, check};
 pub use config::{Config, LinkConfig};
 pub use lateness::Lateness;
 
 use crate::clock::Clock;
 use crate::timer::Timer;
-use control::Status;
 use relay::{Relay, Side};
 use server::Server;
+use status::Status;
 
 /// Emulated links, bound to their addresses and ready to run.
 #[derive(Debug)]
@@ -115,7 +115,7 @@ impl Emulator {
 
     /// Returns what the links have done so far.
     pub fn status(&self) -> Status {
-        status_of(&self.relays)
+        relay::status(&self.relays)
     }
 
     fn note(&mut self, token: Token) {
@@ -177,14 +177,6 @@ fn socket_token(index: usize, side: Side) -> Token {
 fn socket_of(token: Token, link_count: usize) -> Option<(usize, Side)> {
     let place = token.0.checked_sub(LINK_TOKENS)?;
     (place < 2 * link_count).then(|| (place / 2, Side::BOTH[place % 2]))
-}
-
-fn status_of(relays: &[Relay]) -> Status {
-    let mut lateness = Lateness::default();
-    for relay in relays {
-        lateness.merge(relay.lateness());
-    }
-    Status { links: relays.iter().map(Relay::status).collect(), lateness: (&lateness).into() }
 }
 
 #[cfg(test)]

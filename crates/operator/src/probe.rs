@@ -4,7 +4,7 @@
 //! address and gets a [`Measured`] when the step is over, or one line that says why not. The sizes are
 //! as configured again when the answer is given, and also when the asker goes away before.
 
-mod watch;
+pub(crate) mod watch;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -25,7 +25,8 @@ use tautline_units::ByteCount;
 
 use crate::reception::Shared;
 
-pub(crate) use watch::Watch;
+use watch::{DELAY_MAX, Watch};
+pub use watch::{Measured, Way};
 
 /// Where steps are posted to, as JSON.
 pub const PATH: &str = "/probe/packet-size";
@@ -44,29 +45,6 @@ pub struct Step {
     pub measure_ms: u64,
 }
 
-/// What came of a step. Delays are in milliseconds, in no order.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
-    /// Media units from the vehicle: from handing over there to delivery here.
-    pub vehicle: Way,
-    /// Questions to the vehicle, 20 a second: from handing over to delivery.
-    pub operator: Way,
-    /// From a question's handing over to the arrival here of the first slice whose capture began
-    /// after the question came to the vehicle.
-    pub end_to_end: Way,
-    /// Bytes that this end sent and received, with 28 bytes of IP and UDP a datagram.
-    pub wire_bytes: u64,
-    /// The bytes of units among them.
-    pub payload_bytes: u64,
-    /// How far the comparison of the two clocks may be wrong, either way.
-    pub clock_error_ms: f64,
-    /// The smallest of the sizes in use on the links that are up, from the vehicle: less than asked
-    /// for where a path carries no more. 0 before the vehicle has told.
-    pub up_bytes_used: u64,
-    /// The same, to the vehicle.
-    pub down_bytes_used: u64,
-}
-
 /// The end of a step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -75,15 +53,6 @@ pub enum Outcome {
     Measured(Measured),
     /// Given up on the way: why, in a few words.
     Stopped(String),
-}
-
-/// Messages of one kind.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Way {
-    /// The delays of those that came, milliseconds.
-    pub delays_ms: Vec<f64>,
-    /// Those that never came, or too late to be of use.
-    pub lost: u64,
 }
 
 /// What a running operator can be asked to probe with.
@@ -276,8 +245,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 const QUESTION_INTERVAL: Duration = Duration::from_millis(50);
 /// The vehicle keeps a size for so long without a question: twenty of them would have to be lost.
 const HOLD: Duration = Duration::from_secs(1);
-/// What takes longer is of no use to anybody who drives: it counts as lost.
-pub(crate) const DELAY_MAX: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {

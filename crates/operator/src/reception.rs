@@ -21,7 +21,7 @@ use tautline_video::AccessUnit;
 use crate::canvas::Canvas;
 use crate::console::{Hub, SliceHead};
 use crate::downlink::{Downlink, Shown};
-use crate::probe::Watch;
+use crate::probe::watch::Watch;
 use crate::recorder::{Entry, Recorder};
 use crate::rendezvous::Standing;
 

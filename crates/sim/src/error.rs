@@ -73,6 +73,22 @@ pub enum Error {
     },
 }
 
+/// Refuses a value outside `from` to `to`.
+pub(crate) fn within(
+    field: &'static str,
+    value: f64,
+    from: f64,
+    to: f64,
+    reason: &'static str,
+) -> Result<(), Error> {
+    if (from..=to).contains(&value) { Ok(()) } else { Err(wrong(field, value, reason)) }
+}
+
+/// Returns what is wrong with a field.
+pub(crate) fn wrong(field: &'static str, value: impl ToString, reason: &'static str) -> Error {
+    Error::Field { field, value: value.to_string(), reason }
+}
+
 /// Returns the path from the root, which tells where a relative one was looked for.
 fn whole(path: &Path) -> String {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()

@@ -22,20 +22,19 @@ mod wander;
 
 use std::collections::VecDeque;
 
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use strum::VariantArray;
 use tautline_units::{ByteCount, Instant};
 
 pub use common::{Common, Dip};
-pub use config::{BurstLoss, Config, Handover, Jitter, Outage, Retransmission, Swing, TraceRate};
+pub use config::{BurstLoss, Config, Jitter, Retransmission, Swing, TraceRate};
+pub use interval::{Handover, Outage};
 pub use replay::Replay;
 
 use crate::Error;
 use capacity::Capacity;
 use delay::Delay;
-use interval::{Gates, Intervals};
+use interval::{Gates, Intervals, stream_of};
 use loss::Loss;
 
 /// Both directions of one link.
@@ -382,12 +381,6 @@ impl<P> Link<P> {
         self.counters.dropped[reason as usize] += 1;
         Err(reason)
     }
-}
-
-fn stream_of(seed: u64, stream: u64) -> ChaCha8Rng {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    rng.set_stream(stream);
-    rng
 }
 
 #[cfg(test)]

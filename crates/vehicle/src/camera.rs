@@ -1,7 +1,6 @@
 //! The camera: rows handed on as soon as they are read.
 
 pub mod clip;
-mod readout;
 #[cfg(feature = "v4l2")]
 pub mod v4l2;
 
@@ -15,12 +14,9 @@ use tautline_net::clock::Clock;
 use tautline_units::Instant;
 use tautline_video::{Layout, Picture, Sensor, stamp};
 
-pub use readout::Readout;
-
-use readout::{BAND_ROWS, Source};
-
 use crate::config::Config;
 use crate::encode::EncoderControl;
+use crate::readout::{BAND_ROWS, Readout, Source};
 
 /// Opens the source that the configuration names, if it names one.
 ///

@@ -20,7 +20,7 @@ pub use meter::Meter;
 pub use plan::Plan;
 pub use strip::StripCoder;
 
-use crate::camera::Readout;
+use crate::readout::Readout;
 
 /// One of the encoders that take strips in turn.
 pub struct Turn {

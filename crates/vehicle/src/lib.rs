@@ -7,6 +7,7 @@ mod config;
 mod convert;
 pub mod encode;
 pub mod probe;
+pub mod readout;
 mod rendezvous;
 pub mod telemetry;
 pub mod uplink;

@@ -3,7 +3,8 @@
 use flatbuffers::{FlatBufferBuilder, VerifierOptions};
 use tautline_units::{ByteCount, Instant};
 
-use super::{Field, NANOS, Pose};
+use super::field::Field;
+use super::pose::Pose;
 use crate::generated::point_cloud::{self as wire_cloud, PointCloud as Root};
 
 /// The clouds of one sensor, written one after the other into the same buffer.
@@ -125,6 +126,8 @@ fn time_on_wire(instant: Instant) -> [u8; TIME] {
     wire_cloud::Time::new(u32::try_from(seconds).unwrap_or(u32::MAX), nanos as u32).0
 }
 
+/// Nanoseconds of a second.
+pub(super) const NANOS: u64 = 1_000_000_000;
 /// Bytes of the time.
 pub(super) const TIME: usize = 8;
 /// Bytes of the points' length, which stands right before them.

@@ -2,9 +2,9 @@ use std::borrow::Cow;
 
 use tautline_units::{ByteCount, Instant};
 
+use super::bulk::NANOS;
 use super::{
-    DATA_BYTES_MAX, FIELD_COUNT_MAX, Field, KIND, NANOS, PointCloud, Pose, Record, STRIDE_MAX,
-    point,
+    DATA_BYTES_MAX, FIELD_COUNT_MAX, Field, KIND, PointCloud, Pose, Record, STRIDE_MAX, point,
 };
 use crate::Error;
 use crate::generated::point_cloud::{self as wire_cloud, PointCloud as Root};

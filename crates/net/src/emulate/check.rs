@@ -1,3 +1,5 @@
+//! How late the emulator is on this machine.
+
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -6,8 +8,9 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, ensure};
 
-use super::control::Status;
-use super::{Config, Emulator};
+use super::Emulator;
+use super::config::Config;
+use super::status::Status;
 use crate::clock::Clock;
 
 /// Measures how late the emulator is on this machine, under the load of a drive.

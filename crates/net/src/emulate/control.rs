@@ -9,7 +9,6 @@
 //! It has no authentication: who reaches the address may cut links. It belongs on a loopback
 //! address.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -18,59 +17,8 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
 pub use super::lateness::Summary;
-use super::relay::Relay;
-
-/// What the emulator tells of itself.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Status {
-    /// The links, in the order of the configuration.
-    pub links: Vec<LinkStatus>,
-    /// How late datagrams left, over all links.
-    pub lateness: Summary,
-}
-
-/// One link.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LinkStatus {
-    /// Its number, counted from 0.
-    pub link: usize,
-    /// Its name.
-    pub name: String,
-    /// Whether it is cut.
-    pub cut: bool,
-    /// Where it listens.
-    pub listen: SocketAddr,
-    /// Where it forwards to.
-    pub target: SocketAddr,
-    /// The latest address that sent to it.
-    pub client: Option<SocketAddr>,
-    /// From client to target.
-    pub up: DirectionStatus,
-    /// From target to client.
-    pub down: DirectionStatus,
-    /// How late its datagrams left.
-    pub lateness: Summary,
-}
-
-/// One direction of a link: what came in is delivered, dropped by the model or in flight.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DirectionStatus {
-    /// Datagrams that came in.
-    pub received: u64,
-    /// Their bytes, without headers.
-    pub received_bytes: u64,
-    /// Datagrams that got through the model.
-    pub delivered: u64,
-    /// Their bytes, without headers.
-    pub delivered_bytes: u64,
-    /// Datagrams on their way.
-    pub in_flight: u64,
-    /// Bytes in the queue, headers included.
-    pub queued_bytes: u64,
-    /// Drops by name: `queue`, `loss`, `outage`, `cut` by the model; after it `no_client`,
-    /// `refused` and `send` of those delivered.
-    pub drops: BTreeMap<String, u64>,
-}
+use super::relay::{self, Relay};
+pub use super::status::{DirectionStatus, LinkStatus, Status};
 
 /// A client of the control channel, for the operator's process.
 ///
@@ -248,7 +196,7 @@ pub(super) fn answer(line: &[u8], relays: &mut [Relay]) -> Vec<u8> {
                 Answer::Error { error: format!("no link {link}: they are 0 to {last}") }
             }
         },
-        Ok(Request::Command { cmd: Command::Status }) => Answer::Status(super::status_of(relays)),
+        Ok(Request::Command { cmd: Command::Status }) => Answer::Status(relay::status(relays)),
         Err(_) => {
             let error = r#"not understood: {"link":1,"cut":true} or {"cmd":"status"}"#.to_owned();
             Answer::Error { error }

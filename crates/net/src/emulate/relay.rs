@@ -8,8 +8,8 @@ use tautline_sim::link::{Link, Seeds};
 use tautline_units::{ByteCount, Instant};
 
 use super::config::LinkConfig;
-use super::control::{DirectionStatus, LinkStatus};
 use super::lateness::Lateness;
+use super::status::{DirectionStatus, LinkStatus, Status};
 use crate::clock::Clock;
 
 /// One emulated link: two sockets and two models.
@@ -270,4 +270,13 @@ pub(super) fn reason(error: &io::Error) -> String {
         ErrorKind::PermissionDenied => "permission denied".to_owned(),
         _ => error.to_string(),
     }
+}
+
+/// Returns what the links have done so far.
+pub(super) fn status(relays: &[Relay]) -> Status {
+    let mut lateness = Lateness::default();
+    for relay in relays {
+        lateness.merge(relay.lateness());
+    }
+    Status { links: relays.iter().map(Relay::status).collect(), lateness: (&lateness).into() }
 }

@@ -5,6 +5,7 @@ use std::thread::JoinHandle;
 use tautline_sim::link;
 use tautline_units::Bitrate;
 
+use super::check::check;
 use super::control::{Client, Error, LinkStatus, Summary};
 use super::*;
 

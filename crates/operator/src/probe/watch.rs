@@ -1,11 +1,42 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use tautline_message::ProbeAnswer;
 use tautline_transport::{ClockEstimate, Session, UnitNumber};
 use tautline_units::{ByteCount, Instant};
 
-use super::{DELAY_MAX, Measured, Way};
+/// What came of a step. Delays are in milliseconds, in no order.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// Media units from the vehicle: from handing over there to delivery here.
+    pub vehicle: Way,
+    /// Questions to the vehicle, 20 a second: from handing over to delivery.
+    pub operator: Way,
+    /// From a question's handing over to the arrival here of the first slice whose capture began
+    /// after the question came to the vehicle.
+    pub end_to_end: Way,
+    /// Bytes that this end sent and received, with 28 bytes of IP and UDP a datagram.
+    pub wire_bytes: u64,
+    /// The bytes of units among them.
+    pub payload_bytes: u64,
+    /// How far the comparison of the two clocks may be wrong, either way.
+    pub clock_error_ms: f64,
+    /// The smallest of the sizes in use on the links that are up, from the vehicle: less than asked
+    /// for where a path carries no more. 0 before the vehicle has told.
+    pub up_bytes_used: u64,
+    /// The same, to the vehicle.
+    pub down_bytes_used: u64,
+}
+
+/// Messages of one kind.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Way {
+    /// The delays of those that came, milliseconds.
+    pub delays_ms: Vec<f64>,
+    /// Those that never came, or too late to be of use.
+    pub lost: u64,
+}
 
 /// What is noted while a step of a probe runs; bounded by [`NOTES_MAX`] of each kind.
 #[derive(Debug)]
@@ -184,6 +215,9 @@ fn millis(duration: Duration) -> f64 {
 const NOTES_MAX: usize = 32_768;
 /// IP version 4 and UDP.
 const HEADER_BYTES: u64 = 28;
+
+/// What takes longer is of no use to anybody who drives: it counts as lost.
+pub(crate) const DELAY_MAX: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {

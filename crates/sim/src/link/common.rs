@@ -1,10 +1,8 @@
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::config::{Outage, within, wrong};
-use super::interval::Intervals;
-use super::stream_of;
-use crate::Error;
+use super::interval::{Intervals, Outage, stream_of};
+use crate::error::{Error, within, wrong};
 
 /// What befalls several links at once: all that have an entry of the same name.
 ///

@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 use tautline_units::Bitrate;
 
 use super::common::Common;
+use super::interval::{Handover, Outage};
 use super::replay::Replay;
-use crate::Error;
+use crate::error::{Error, within, wrong};
 use crate::trace::Trace;
 
 /// What one direction of a link does to packets.
@@ -143,29 +144,6 @@ pub struct Retransmission {
     pub probability: f64,
     /// Delay of one round in ms; 0 to 10,000.
     pub delay_ms: f64,
-}
-
-/// Handovers between cells.
-///
-/// From its start, for `step_ms`, nothing leaves the queue; then it drains at the link's rate. A
-/// ping on an idle link sees a step of up to `step_ms`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Handover {
-    /// Length of one handover in ms; above 0, less than the shortest time between two.
-    pub step_ms: f64,
-    /// Time between the starts of two handovers in s: uniform from the first to the second.
-    pub every_s: [f64; 2],
-}
-
-/// Outages: a Poisson process of exponentially long interruptions.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Outage {
-    /// Mean time from one outage's end to the next one's start in s; 0.1 to 1,000,000.
-    pub every_s: f64,
-    /// Mean length in ms; above 0, up to 600,000.
-    pub mean_ms: f64,
 }
 
 /// Two-state Markov loss (Gilbert-Elliott), one step per packet.
@@ -365,29 +343,8 @@ impl Config {
     }
 }
 
-impl Outage {
-    pub(super) fn validate(&self, field: &'static str) -> Result<(), Error> {
-        within(field, self.every_s, 0.1, 1e6, "every_s: seconds, 0.1 to 1000000")?;
-        within(field, self.mean_ms, 0.001, 6e5, "mean_ms: ms, above 0, up to 600000")
-    }
-}
-
 fn share(field: &'static str, value: f64) -> Result<(), Error> {
     within(field, value, 0.0, 1.0, "a share from 0 to 1")
-}
-
-pub(super) fn within(
-    field: &'static str,
-    value: f64,
-    from: f64,
-    to: f64,
-    reason: &'static str,
-) -> Result<(), Error> {
-    if (from..=to).contains(&value) { Ok(()) } else { Err(wrong(field, value, reason)) }
-}
-
-pub(super) fn wrong(field: &'static str, value: impl ToString, reason: &'static str) -> Error {
-    Error::Field { field, value: value.to_string(), reason }
 }
 
 /// Returns 256 ms at 8 Mbit/s: modems hold a few hundred milliseconds.

@@ -4,8 +4,39 @@ use std::sync::Arc;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::Exp1;
+use serde::{Deserialize, Serialize};
 
-use super::config::{Handover, Outage};
+use crate::error::{Error, within};
+
+/// Handovers between cells.
+///
+/// From its start, for `step_ms`, nothing leaves the queue; then it drains at the link's rate. A
+/// ping on an idle link sees a step of up to `step_ms`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Handover {
+    /// Length of one handover in ms; above 0, less than the shortest time between two.
+    pub step_ms: f64,
+    /// Time between the starts of two handovers in s: uniform from the first to the second.
+    pub every_s: [f64; 2],
+}
+
+/// Outages: a Poisson process of exponentially long interruptions.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Outage {
+    /// Mean time from one outage's end to the next one's start in s; 0.1 to 1,000,000.
+    pub every_s: f64,
+    /// Mean length in ms; above 0, up to 600,000.
+    pub mean_ms: f64,
+}
+
+impl Outage {
+    pub(super) fn validate(&self, field: &'static str) -> Result<(), Error> {
+        within(field, self.every_s, 0.1, 1e6, "every_s: seconds, 0.1 to 1000000")?;
+        within(field, self.mean_ms, 0.001, 6e5, "mean_ms: ms, above 0, up to 600000")
+    }
+}
 
 /// Interruptions of a link: disjoint intervals of time, `from..to` in nanoseconds.
 ///
@@ -202,6 +233,13 @@ impl Gates {
             gate.forget_before(now);
         }
     }
+}
+
+/// Returns a generator of its own for each stream of a seed.
+pub(super) fn stream_of(seed: u64, stream: u64) -> ChaCha8Rng {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(stream);
+    rng
 }
 
 #[cfg(test)]

@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::config::within;
 use super::interval::Intervals;
-use crate::Error;
+use crate::error::{Error, within};
 use crate::recording::{Columns, Recording, decompressed};
 
 /// Round trips recorded by others, replayed on one direction of a link, looped.

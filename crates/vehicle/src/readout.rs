@@ -1,3 +1,5 @@
+//! What a camera gives and an encoder takes: a strip, row by row.
+
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use tautline_net::clock::Clock;
@@ -38,13 +40,13 @@ enum Progress {
 
 /// The camera's end of a [`Readout`].
 #[derive(Debug)]
-pub(super) struct Source {
+pub(crate) struct Source {
     progress: SyncSender<Progress>,
 }
 
 impl Readout {
     /// Makes a strip of `width` by `height` pixels of which nothing has been read.
-    pub(super) fn new(
+    pub(crate) fn new(
         (picture, strip): (u32, usize),
         captured_at: Instant,
         [width, height]: [usize; 2],
@@ -113,12 +115,12 @@ impl Rows for Readout {
 
 impl Source {
     /// Hands over the strip's buffer; its rows are then [told](Self::tell_read) as they are read.
-    pub(super) fn hand_over(&self, rows: Picture) {
+    pub(crate) fn hand_over(&self, rows: Picture) {
         self.tell(Progress::Buffer(rows));
     }
 
     /// Tells that the first `count` rows, a multiple of 16, have been read, the last of them at `at`.
-    pub(super) fn tell_read(&self, count: usize, at: Instant) {
+    pub(crate) fn tell_read(&self, count: usize, at: Instant) {
         self.tell(Progress::Read { count, at });
     }
 
@@ -129,7 +131,7 @@ impl Source {
 }
 
 /// Rows that are handed on together to an encoder that takes rows of macroblocks.
-pub(super) const BAND_ROWS: usize = 16;
+pub(crate) const BAND_ROWS: usize = 16;
 
 #[cfg(test)]
 mod tests {
