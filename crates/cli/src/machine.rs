@@ -3,24 +3,21 @@
 use anyhow::Context;
 use tautline_guard::Machine;
 use tautline_testtrack::SimulatedCar;
-use tautline_vehicle::{Config, camera};
-use tautline_video::Sensor;
+use tautline_vehicle::{Config, OpenSensor, camera};
 
-/// Returns the machine and the sensor that the configuration names: the simulated car, and its
-/// windscreen camera unless another source is given.
+/// Returns the machine that the configuration names, and what opens its sensor: the simulated car, and
+/// its windscreen camera unless another source is given.
 ///
 /// Another machine is another implementation of [`Machine`], chosen here by a setting.
-///
-/// # Errors
-/// One line that says what is wrong with the source.
-pub(crate) fn open(config: &Config) -> anyhow::Result<(Box<dyn Machine + Send>, Box<dyn Sensor>)> {
+pub(crate) fn open(config: &Config) -> (Box<dyn Machine + Send>, OpenSensor) {
     let car = SimulatedCar::new(config.seed);
-    let sensor = match camera::open(config)? {
-        Some(sensor) => sensor,
-        None => {
-            let windscreen = car.windscreen(config.pictures_per_second);
-            Box::new(windscreen.context("the simulated camera cannot be made")?)
-        }
+    let windscreens = car.windscreens(config.pictures_per_second);
+    let config = config.clone();
+    let open_sensor = move || {
+        Ok(match camera::open(&config)? {
+            Some(sensor) => sensor,
+            None => Box::new(windscreens().context("the simulated camera cannot be made")?),
+        })
     };
-    Ok((Box::new(car), sensor))
+    (Box::new(car), Box::new(open_sensor))
 }

@@ -375,5 +375,6 @@ const OPERATOR: &str = "operator-1";
 /// Set for the processes of a stand.
 const CHILD: &str = "TAUTLINE_STAND";
 const READY_MAX: Duration = Duration::from_secs(20);
-const END_MAX: Duration = Duration::from_secs(3);
+/// A vehicle that drives stops first.
+const END_MAX: Duration = Duration::from_secs(10);
 const WATCH: Duration = Duration::from_millis(50);

@@ -88,9 +88,10 @@ impl Vehicle {
         config.validate()?;
         let identity = keys::read(&config.key)?;
         let latest = Latest::of(End::Vehicle);
-        let (machine, sensor) = machine::open(&config)?;
+        let (machine, open_sensor) = machine::open(&config);
+        let shown = latest.clone();
         let work =
-            tautline_vehicle::run(config, identity, machine, sensor, latest.clone(), stop::asked());
+            tautline_vehicle::run(config, identity, machine, open_sensor, shown, stop::asked);
         self.stats.alongside(&latest, work).await
     }
 }

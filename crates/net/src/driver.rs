@@ -1,4 +1,4 @@
-//! The event loop: one thread that owns the sockets and drives one session at a time.
+//! The event loop: one thread that owns the sockets and drives one session, and one begun beside it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,6 +15,7 @@ use tautline_transport::{Channel, ChannelNumber, Event, Route, Session};
 use tautline_units::{ByteCount, Instant};
 
 use crate::clock::Clock;
+use crate::sessions::{self, Condition, Sessions};
 use crate::slot::Slot;
 use crate::socket::Local;
 use crate::timer::Timer;
@@ -41,6 +42,8 @@ pub struct Drops {
     pub send_too_large: u64,
     /// Units that did not fit the transport: no link, too large, queue full.
     pub unit_refused: u64,
+    /// Units that came in a session beside the one in place.
+    pub unit_beside: u64,
 }
 
 impl Drops {
@@ -52,6 +55,7 @@ impl Drops {
             ("loop: send refused", self.send_refused),
             ("loop: send too large", self.send_too_large),
             ("loop: unit refused", self.unit_refused),
+            ("loop: unit of a session that waits", self.unit_beside),
         ]
         .into_iter()
     }
@@ -98,7 +102,7 @@ impl Driver {
             inputs: receiver,
             clock,
             sink: Box::new(sink),
-            session: None,
+            sessions: Sessions::default(),
             opened: BTreeMap::new(),
             drops: Drops::default(),
             tick_at: clock.now(),
@@ -132,9 +136,20 @@ impl Drop for Driver {
 }
 
 impl Handle {
-    /// Puts `session` in the place of the running one.
+    /// Starts `session`; one that is established goes on for as long as its peer is heard, and this
+    /// one runs beside it.
+    ///
+    /// When the old one has fallen silent, this one takes its place: once it is up, if it is the same
+    /// peer's; if it is another's, ten seconds later. A third session takes the place of the one beside.
     pub fn start(&self, session: Session) {
-        self.input(Input::Start(Box::new(session)));
+        self.introduce(session, || false);
+    }
+
+    /// Starts `session` as [`start`](Self::start) does. One of another peer takes the place of one that
+    /// lives as soon as it is up and `may_take_over` says so, which the loop asks on its own thread: be
+    /// brief.
+    pub fn introduce(&self, session: Session, may_take_over: impl Fn() -> bool + Send + 'static) {
+        self.input(Input::Start(Box::new(session), Condition::new(may_take_over)));
     }
 
     /// Opens a channel in the running session, and in every one to come.
@@ -145,9 +160,21 @@ impl Handle {
         self.input(Input::Open(Box::new(channel)));
     }
 
-    /// Ends the running session, if there is one.
+    /// Says that the running session's peer may have left: it ends when nothing has come of it for ten
+    /// seconds.
+    pub fn release(&self) {
+        self.input(Input::Release);
+    }
+
+    /// Ends the running session, if there is one, and the one beside it.
     pub fn stop(&self) {
         self.input(Input::Stop);
+    }
+
+    /// Hands a unit to a session that waits beside another peer's, if there is one; see
+    /// [`send`](Self::send).
+    pub fn send_waiting(&self, channel: ChannelNumber, unit: Vec<u8>, deadline: Duration) -> bool {
+        self.offer(Input::SendWaiting { channel, unit, deadline })
     }
 
     /// Hands a unit of `channel` to the transport, to arrive within `deadline` from now.
@@ -182,9 +209,11 @@ impl Handle {
 
 #[derive(Debug)]
 enum Input {
-    Start(Box<Session>),
+    Start(Box<Session>, Condition),
     Open(Box<Channel>),
+    Release,
     Stop,
+    SendWaiting { channel: ChannelNumber, unit: Vec<u8>, deadline: Duration },
     Send { channel: ChannelNumber, unit: Vec<u8>, deadline: Duration },
     DatagramBytesMax(ByteCount),
     End,
@@ -197,7 +226,7 @@ struct EventLoop {
     inputs: Receiver<Input>,
     clock: Clock,
     sink: Box<dyn FnMut(Output<'_>) + Send>,
-    session: Option<Session>,
+    sessions: Sessions,
     /// What the application opened, for sessions to come: 256 channels at most.
     opened: BTreeMap<ChannelNumber, Channel>,
     drops: Drops,
@@ -232,10 +261,8 @@ impl EventLoop {
         if more {
             return now;
         }
-        match &self.session {
-            Some(session) => {
-                session.poll_timeout().map_or(self.tick_at, |(at, _)| at.min(self.tick_at))
-            }
+        match self.sessions.present() {
+            Some(_) => self.sessions.poll_timeout().map_or(self.tick_at, |at| at.min(self.tick_at)),
             None => now + IDLE,
         }
     }
@@ -245,26 +272,33 @@ impl EventLoop {
         for _ in 0..INPUTS_MAX {
             let Ok(input) = self.inputs.try_recv() else { break };
             match input {
-                Input::Start(mut session) => {
-                    self.opened.values().for_each(|channel| open(&mut session, channel));
-                    self.session = Some(*session);
+                Input::Start(mut session, condition) => {
+                    self.opened.values().for_each(|channel| sessions::open(&mut session, channel));
+                    self.sessions.introduce(*session, condition, self.clock.now());
                 }
                 Input::Open(channel) => {
-                    if let Some(session) = &mut self.session {
-                        open(session, &channel);
-                    }
+                    self.sessions.open(&channel);
                     self.opened.insert(channel.number, *channel);
                 }
-                Input::Stop => self.session = None,
+                Input::Release => self.sessions.release(),
+                Input::Stop => self.sessions.stop(),
+                Input::SendWaiting { channel, unit, deadline } => {
+                    let now = self.clock.now();
+                    let Some(waiting) = self.sessions.waiting_mut() else { continue };
+                    if waiting.send(channel, &unit, deadline, now).is_err() {
+                        self.drops.unit_refused += 1;
+                    }
+                }
                 Input::Send { channel, unit, deadline } => {
                     let now = self.clock.now();
-                    let sent = self.session.as_mut().map(|s| s.send(channel, &unit, deadline, now));
+                    let present = self.sessions.present_mut();
+                    let sent = present.map(|session| session.send(channel, &unit, deadline, now));
                     if !matches!(sent, Some(Ok(_))) {
                         self.drops.unit_refused += 1;
                     }
                 }
                 Input::DatagramBytesMax(most) => {
-                    let Some(session) = &mut self.session else { continue };
+                    let Some(session) = self.sessions.present_mut() else { continue };
                     let links: Vec<_> = session.links().map(|link| link.number).collect();
                     for link in links {
                         session.set_datagram_bytes_max(link, most);
@@ -296,25 +330,21 @@ impl EventLoop {
                         break;
                     }
                 };
-                let Some(session) = &mut self.session else {
-                    self.drops.no_session += 1;
-                    continue;
-                };
                 let route = Route { socket: index as u8, remote };
-                session.handle_datagram(route, &bytes[..length], self.clock.now());
+                if !self.sessions.handle_datagram(route, &bytes[..length], self.clock.now()) {
+                    self.drops.no_session += 1;
+                }
             }
         }
         more
     }
 
-    /// Lets the session act: its timers, its datagrams out, its events up.
+    /// Lets the sessions act: their timers, their datagrams out, the events of the one in place up.
     fn advance(&mut self) {
-        let Some(session) = &mut self.session else { return };
         let now = self.clock.now();
-        if session.poll_timeout().is_some_and(|(at, _)| at <= now) {
-            session.handle_timeout(now);
-        }
-        while let Some(route) = session.poll_transmit(&mut self.datagram, now) {
+        self.sessions.handle_timeout(now);
+        self.drops.unit_beside = self.sessions.units_beside();
+        while let Some(route) = self.sessions.poll_transmit(&mut self.datagram, now) {
             let Some(slot) = self.slots.get_mut(usize::from(route.socket)) else {
                 self.drops.send_refused += 1;
                 continue;
@@ -330,7 +360,7 @@ impl EventLoop {
                 }
                 Err(error) if error.raw_os_error() == Some(Errno::MSGSIZE.raw_os_error()) => {
                     self.drops.send_too_large += 1;
-                    session.handle_too_large(route, ByteCount::of(&self.datagram), now);
+                    self.sessions.handle_too_large(route, ByteCount::of(&self.datagram), now);
                 }
                 Err(_) => {
                     self.drops.send_refused += 1;
@@ -338,7 +368,7 @@ impl EventLoop {
                 }
             }
         }
-        while let Some(event) = session.poll_event() {
+        while let Some((event, session)) = self.sessions.poll_event() {
             (self.sink)(Output::Event(event, session));
         }
     }
@@ -352,15 +382,9 @@ impl EventLoop {
         for slot in &mut self.slots {
             slot.renew(self.poll.registry(), now);
         }
-        if let Some(session) = &self.session {
+        if let Some(session) = self.sessions.present() {
             (self.sink)(Output::Tick(session, &self.drops));
         }
-    }
-}
-
-fn open(session: &mut Session, channel: &Channel) {
-    if let Err(error) = session.open(channel.clone()) {
-        tracing::warn!(%error, "a channel is not opened");
     }
 }
 

@@ -5,13 +5,16 @@ pub mod clock;
 pub mod control;
 pub mod driver;
 pub mod emulate;
+mod log_limit;
 pub mod metrics;
 pub mod random;
 mod routes;
+mod sessions;
 mod slot;
 mod socket;
 pub mod stats;
 mod timer;
 
+pub use log_limit::LogLimit;
 pub use routes::routes;
 pub use socket::Local;

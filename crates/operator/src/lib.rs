@@ -88,10 +88,7 @@ pub async fn run(
     let mut feedback = tokio::time::interval(FEEDBACK_INTERVAL);
     let meet = async {
         loop {
-            let now = || clock.now();
-            if let Some(standing) = rendezvous.step(&config, &identity, &driver, now).await? {
-                shared.set_standing(standing);
-            }
+            rendezvous.step(&config, &identity, &driver, &shared, clock).await?;
         }
     };
     let listen = async {

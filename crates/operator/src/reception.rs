@@ -14,6 +14,7 @@ use tautline_net::clock::Clock;
 use tautline_net::driver::{Drops, Output};
 use tautline_net::metrics::{Labels, Page};
 use tautline_net::stats::{self, Latest};
+use tautline_transport::crypto::PublicKey;
 use tautline_transport::{ChannelNumber, Event, Session, link};
 use tautline_units::{ByteCount, Instant};
 use tautline_video::AccessUnit;
@@ -48,6 +49,7 @@ pub(crate) struct Reception {
 pub(crate) struct Shared {
     strips: Mutex<Strips>,
     standing: Mutex<Standing>,
+    vehicle_key: Mutex<Option<PublicKey>>,
     emulated_links: Mutex<Vec<EmulatedLink>>,
     /// What the vehicle told last of its side.
     vehicle: Mutex<Snapshot>,
@@ -76,6 +78,7 @@ impl Shared {
                 SessionState::Registering,
                 "waiting for the switchboard",
             )),
+            vehicle_key: Mutex::new(None),
             emulated_links: Mutex::new(Vec::new()),
             vehicle: Mutex::new(Snapshot::empty(End::Vehicle)),
             watch: Mutex::new(None),
@@ -92,6 +95,20 @@ impl Shared {
     /// Sets where the session stands.
     pub(crate) fn set_standing(&self, standing: Standing) {
         *lock(&self.standing) = standing;
+    }
+
+    /// Sets where the session stands, unless the vehicle is heard: its own traffic is the better
+    /// witness.
+    pub(crate) fn set_standing_unless_heard(&self, state: SessionState, reason: &str) {
+        let mut standing = lock(&self.standing);
+        if standing.state != SessionState::Established {
+            *standing = Standing::new(state, reason);
+        }
+    }
+
+    /// Returns the key of the vehicle that this process has had a session with.
+    pub(crate) fn vehicle_key(&self) -> Option<PublicKey> {
+        *lock(&self.vehicle_key)
     }
 
     /// Returns where the session stands.
@@ -158,6 +175,7 @@ impl Reception {
             Output::Event(event, session) => self.handle_event(event, session),
             Output::Tick(session, drops) => {
                 self.show_due(session);
+                self.judge(session);
                 self.report(session, drops);
             }
         }
@@ -171,6 +189,7 @@ impl Reception {
                 self.downlink.reset();
                 self.canvas.handle_new_session();
                 self.shared.set_standing(Standing::new(SessionState::Established, ""));
+                *lock(&self.shared.vehicle_key) = Some(*session.peer());
                 *lock(&self.shared.vehicle) = Snapshot::empty(End::Vehicle);
                 self.watched(Watch::handle_new_session);
             }
@@ -201,15 +220,27 @@ impl Reception {
                 let why = mismatch.told("the vehicle");
                 tracing::warn!("no session: {why}");
                 // A session that stands goes on.
-                if self.shared.standing().state != SessionState::Established {
-                    self.shared.set_standing(Standing::new(SessionState::Connecting, &why));
-                }
+                self.shared.set_standing_unless_heard(SessionState::Connecting, &why);
             }
             Event::Announced { channel, descriptor } => {
                 tracing::info!(?channel, topic = descriptor.topic, "announced");
             }
             // What was lost is followed by the next; an operator sends no media.
             Event::UnitLost { .. } | Event::Budget { .. } => {}
+        }
+    }
+
+    /// Says whether the vehicle is still heard.
+    fn judge(&self, session: &Session) {
+        let Some(heard_at) = session.heard_at() else { return };
+        let is_silent = self.clock.now().since(heard_at) >= HEARD_AGE_MAX;
+        let mut standing = lock(&self.shared.standing);
+        if is_silent && standing.state == SessionState::Established {
+            tracing::warn!("nothing comes from the vehicle");
+            *standing = Standing::new(SessionState::Lost, "nothing comes from the vehicle");
+        } else if !is_silent && standing.state != SessionState::Established {
+            tracing::info!("the vehicle is heard again");
+            *standing = Standing::new(SessionState::Established, "");
         }
     }
 
@@ -371,6 +402,8 @@ fn metrics(status: &OperatorStatus, own: &Snapshot, vehicle: &Snapshot) -> Strin
 
 /// Metres per second: what a standing machine's sensor says all the same.
 const STANDSTILL_SPEED_MAX: f32 = 0.05;
+/// An outage of all links is often shorter; after it the session goes on as if nothing was.
+const HEARD_AGE_MAX: Duration = Duration::from_secs(1);
 /// Counters are read by eye.
 const SNAPSHOT_INTERVAL: Duration = Duration::from_millis(500);
 

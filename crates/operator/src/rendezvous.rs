@@ -1,18 +1,22 @@
 //! The operator at the switchboard: it registers, takes its vehicle, and is introduced to it.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use tautline_message::{Control, Refusal, SessionState};
+use tautline_net::clock::Clock;
 use tautline_net::control::{Client, Event};
 use tautline_net::driver::Driver;
-use tautline_net::{channels, random};
+use tautline_net::{LogLimit, channels, random};
 use tautline_transport::crypto::{Identity, PublicKey};
 use tautline_transport::{Seed, Session};
 use tautline_units::Instant;
 use tokio::sync::mpsc;
+use tokio::time::sleep;
 
 use crate::config::Config;
+use crate::reception::Shared;
 
 /// The connection to the switchboard, and what follows from what it says.
 #[derive(Debug)]
@@ -21,6 +25,12 @@ pub(crate) struct Rendezvous {
     events: mpsc::Receiver<Event>,
     take: Vec<u8>,
     refused: Option<String>,
+    /// When the vehicle is taken again that was refused or released.
+    take_at: Option<Instant>,
+    /// How often it was refused since it was introduced.
+    refusals: u32,
+    disconnections: LogLimit,
+    troubles: LogLimit,
 }
 
 /// What the switchboard's last word means for the session.
@@ -61,30 +71,57 @@ impl Rendezvous {
                 Ok(_) | Err(_) => None,
             },
         )?;
-        Ok(Self { client, events, take, refused: None })
+        Ok(Self {
+            client,
+            events,
+            take,
+            refused: None,
+            take_at: None,
+            refusals: 0,
+            disconnections: LogLimit::default(),
+            troubles: LogLimit::default(),
+        })
     }
 
-    /// Waits for the next word of the switchboard and acts on it; call it again and again. Gives
-    /// where the session stands when that has changed.
+    /// Waits for the next word of the switchboard and acts on it; call it again and again.
+    ///
+    /// Nothing that it says ends a session whose vehicle is heard: what it introduces runs beside, and a
+    /// vehicle that it releases or refuses is taken again.
     ///
     /// # Errors
-    /// When the vehicle cannot be had: unknown, another's, or not for this key.
+    /// When there has been no session yet and the vehicle cannot be had: unknown, another's, or not for
+    /// this key.
     pub(crate) async fn step(
         &mut self,
         config: &Config,
         identity: &Identity,
         driver: &Driver,
-        now: impl Fn() -> Instant,
-    ) -> anyhow::Result<Option<Standing>> {
-        match self.events.recv().await {
-            Some(Event::Frame(frame)) => self.handle_frame(&frame, config, identity, driver, now()),
+        shared: &Shared,
+        clock: Clock,
+    ) -> anyhow::Result<()> {
+        let take_in = self.take_at.map(|at| at.since(clock.now()));
+        let event = tokio::select! {
+            event = self.events.recv() => event,
+            () = sleep(take_in.unwrap_or_default()), if take_in.is_some() => {
+                self.take_at = None;
+                // Without a connection it is said anew, first of all, with the next.
+                let _ = self.client.handle().send(self.take.clone());
+                return Ok(());
+            }
+        };
+        match event {
+            Some(Event::Frame(frame)) => {
+                self.handle_frame(&frame, config, identity, driver, shared, clock)
+            }
             Some(Event::Connected { .. }) => {
                 tracing::info!(switchboard = config.switchboard, "registered");
-                Ok(None)
+                Ok(())
             }
             Some(Event::Disconnected { error, retry_in }) => {
-                tracing::warn!(%error, ?retry_in, "the switchboard is not reached");
-                Ok(None)
+                if let Some(left_out) = self.disconnections.take(clock.now()) {
+                    tracing::warn!(%error, ?retry_in, left_out, "the switchboard is not reached");
+                }
+                Ok(())
             }
             None => bail!("the connection to the switchboard ended"),
         }
@@ -103,51 +140,100 @@ impl Rendezvous {
         config: &Config,
         identity: &Identity,
         driver: &Driver,
-        now: Instant,
-    ) -> anyhow::Result<Option<Standing>> {
-        let handle = self.client.handle();
+        shared: &Shared,
+        clock: Clock,
+    ) -> anyhow::Result<()> {
         match Control::decode(frame) {
             Ok(Control::Introduce { lease, peer_name, peer_key, peer_versions, .. }) => {
-                let peer = PublicKey::from_bytes(peer_key)?;
-                let seed = Seed::from(random::seed()?);
-                let transport = config.transport.clone();
-                let mut session = Session::respond(transport, identity, peer, lease, seed, now)?;
-                channels::open(&mut session)?;
-                tracing::info!(vehicle = peer_name, "introduced");
-                driver.handle().start(session);
-                let mismatch = channels::mismatch(peer_versions);
-                let why = mismatch.map(|mismatch| mismatch.told("the vehicle"));
-                let why = why.as_deref().unwrap_or("introduced to the vehicle");
-                Ok(Some(Standing::new(SessionState::Connecting, why)))
+                let known = shared.vehicle_key();
+                let begun = known_vehicle(peer_key, known).and_then(|peer| {
+                    let (transport, seed) = (config.transport.clone(), Seed::from(random::seed()?));
+                    let now = clock.now();
+                    let mut session =
+                        Session::respond(transport, identity, peer, lease, seed, now)?;
+                    channels::open(&mut session)?;
+                    Ok(session)
+                });
+                match begun {
+                    Ok(session) => {
+                        tracing::info!(vehicle = peer_name, "introduced");
+                        (self.take_at, self.refusals) = (None, 0);
+                        driver.handle().start(session);
+                        let mismatch = channels::mismatch(peer_versions);
+                        let why = mismatch.map(|mismatch| mismatch.told("the vehicle"));
+                        let why = why.as_deref().unwrap_or("introduced to the vehicle");
+                        shared.set_standing_unless_heard(SessionState::Connecting, why);
+                    }
+                    Err(error) => {
+                        self.tell(&format!("no session with {peer_name}: {error:#}"), clock)
+                    }
+                }
+                Ok(())
             }
             Ok(Control::Released { reason, .. }) => {
-                tracing::warn!(reason, "released");
-                driver.handle().stop();
-                handle.send(self.take.clone())?;
-                Ok(Some(Standing::new(SessionState::Lost, &reason)))
+                self.tell(&format!("the switchboard has ended the lease: {reason}"), clock);
+                driver.handle().release();
+                self.take_later(clock.now());
+                shared.set_standing_unless_heard(SessionState::Lost, &reason);
+                Ok(())
             }
             // The switchboard keeps the vehicle for us and introduces it when it comes.
             Ok(Control::Refused { reason_code: Refusal::VehicleAway, text }) => {
-                Ok(Some(Standing::new(SessionState::Waiting, &text)))
+                shared.set_standing_unless_heard(SessionState::Waiting, &text);
+                Ok(())
             }
-            Ok(Control::Refused { reason_code: Refusal::UnknownVehicle, text }) => {
+            Ok(Control::Refused { reason_code: Refusal::UnknownVehicle, text })
+                if shared.vehicle_key().is_none() =>
+            {
                 self.refused = Some(text);
-                handle.send(Control::ListVehicles.encode())?;
-                Ok(None)
+                self.client.handle().send(Control::ListVehicles.encode())?;
+                Ok(())
             }
-            Ok(Control::Refused { text, .. }) => bail!("the switchboard refuses: {text}"),
+            Ok(Control::Refused { text, .. }) => {
+                let text = format!("the switchboard refuses: {text}");
+                if shared.vehicle_key().is_none() {
+                    bail!(text);
+                }
+                self.tell(&text, clock);
+                self.take_later(clock.now());
+                shared.set_standing_unless_heard(SessionState::Waiting, &text);
+                Ok(())
+            }
             Ok(Control::VehicleList { vehicles }) => {
-                let Some(text) = self.refused.take() else { return Ok(None) };
+                let Some(text) = self.refused.take() else { return Ok(()) };
                 let names: Vec<&str> = vehicles.iter().map(|entry| entry.name.as_str()).collect();
                 bail!("the switchboard refuses: {text}; it knows: {}", names.join(", "))
             }
-            Ok(_) => Ok(None),
+            Ok(_) => Ok(()),
             Err(error) => {
-                tracing::warn!(%error, "the switchboard sent a malformed message");
-                Ok(None)
+                self.tell(&format!("the switchboard sent a malformed message: {error}"), clock);
+                Ok(())
             }
         }
     }
+
+    /// Takes the vehicle again after a while, a longer one each time.
+    fn take_later(&mut self, now: Instant) {
+        let pause = TAKE_PAUSE.saturating_mul(1 << self.refusals.min(8)).min(TAKE_PAUSE_MAX);
+        self.refusals = self.refusals.saturating_add(1);
+        self.take_at.get_or_insert(now + pause);
+    }
+
+    fn tell(&mut self, trouble: &str, clock: Clock) {
+        if let Some(left_out) = self.troubles.take(clock.now()) {
+            tracing::warn!(left_out, "{trouble}");
+        }
+    }
+}
+
+/// Reads a vehicle's key, which must be the one met before: the vehicle knows its operators by itself, but
+/// an operator has only the switchboard's word for the vehicle.
+fn known_vehicle(key: [u8; 32], known: Option<PublicKey>) -> anyhow::Result<PublicKey> {
+    let key = PublicKey::from_bytes(key).context("the switchboard tells no key")?;
+    if let Some(known) = known.filter(|known| *known != key) {
+        bail!("its key is {key}, and was {known}: start this operator anew to meet it");
+    }
+    Ok(key)
 }
 
 impl Standing {
@@ -156,3 +242,7 @@ impl Standing {
         Self { state, reason: reason.to_owned() }
     }
 }
+
+/// Until a vehicle that was refused or released is taken again; twice as long each time.
+const TAKE_PAUSE: Duration = Duration::from_secs(1);
+const TAKE_PAUSE_MAX: Duration = Duration::from_secs(30);

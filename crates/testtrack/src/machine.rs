@@ -34,7 +34,16 @@ impl SimulatedCar {
     /// # Errors
     /// As [`Windscreen::new`].
     pub fn windscreen(&self, pictures_per_second: f64) -> Result<Windscreen, Error> {
-        Windscreen::new(self.viewpoint.clone(), pictures_per_second)
+        self.windscreens(pictures_per_second)()
+    }
+
+    /// Returns what makes such a camera, again and again, also when the car itself is out of reach.
+    pub fn windscreens(
+        &self,
+        pictures_per_second: f64,
+    ) -> impl Fn() -> Result<Windscreen, Error> + Send + Sync + use<> {
+        let viewpoint = self.viewpoint.clone();
+        move || Windscreen::new(viewpoint.clone(), pictures_per_second)
     }
 }
 

@@ -47,6 +47,8 @@ pub enum Discard {
     HandshakeLimited,
     /// A half-open handshake given up for a newer one.
     HandshakeEvicted,
+    /// A half-open handshake that nothing confirmed in time.
+    HandshakeExpired,
     /// A packet of a channel that was neither opened here nor announced by the peer.
     ChannelUnknown,
     /// A packet of a kind that this version does not know.

@@ -243,6 +243,7 @@ impl Session {
         let now = self.now;
         self.arm();
         self.timers_stale = true;
+        self.handshake.handle_timeout(&mut self.shared.counters, now);
         let Some(active) = &mut self.active else { return };
         active.handle_timeout(&self.timers, &mut self.shared, now);
         if now.since(active.heard_at) > CALL_ANEW_AFTER {
@@ -383,6 +384,38 @@ impl Session {
     /// Returns whether the handshake is complete.
     pub fn is_established(&self) -> bool {
         self.active.is_some()
+    }
+
+    /// Returns whether units can cross: the peer answers on one link at least.
+    pub fn is_up(&self) -> bool {
+        self.active.as_ref().is_some_and(|active| active.links.iter().any(Link::is_up))
+    }
+
+    /// Returns who the peer is.
+    pub fn peer(&self) -> &PublicKey {
+        self.handshake.peer()
+    }
+
+    /// Returns when the last authentic datagram came, or the session was established; `None` before.
+    pub fn heard_at(&self) -> Option<Instant> {
+        self.active.as_ref().map(|active| active.heard_at)
+    }
+
+    /// Returns whether `datagram` is meant for this session, where several share their sockets: it
+    /// names one of our ids, or is a first message that knows our lease. It may still be forged.
+    pub fn is_addressed_by(&self, datagram: &[u8]) -> bool {
+        match Datagram::parse(datagram) {
+            Ok(Datagram::Init { message, .. }) => self.handshake.admits(message),
+            Ok(
+                Datagram::Response { session, .. }
+                | Datagram::Refusal { session, .. }
+                | Datagram::Sealed { session, .. },
+            ) => {
+                let is_ours = |active: &Active| active.session == session;
+                self.active.as_deref().is_some_and(is_ours) || self.handshake.has_id(session)
+            }
+            Err(_) => false,
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tautline_guard::failsafe::{Config, Demand};
-use tautline_guard::{Controls, Extra, Failsafe, Machine, MachineState};
+use tautline_guard::{Controls, Extra, Failsafe, Fault, Machine, MachineState};
 use tautline_net::clock::Clock;
 use tautline_units::Instant;
 
@@ -17,6 +17,8 @@ use tautline_units::Instant;
 pub struct Actuators {
     failsafe: Mutex<Failsafe>,
     motion: Mutex<Motion>,
+    /// Whether this process was asked to end: no command counts any more.
+    is_ending: AtomicBool,
 }
 
 /// What the machine was told last, and what it said.
@@ -35,7 +37,11 @@ pub struct Motion {
 impl Actuators {
     /// Returns the failsafe before a machine that has not been asked yet.
     pub fn new(config: Config) -> Self {
-        Self { failsafe: Mutex::new(Failsafe::new(config)), motion: Mutex::default() }
+        Self {
+            failsafe: Mutex::new(Failsafe::new(config)),
+            motion: Mutex::default(),
+            is_ending: AtomicBool::new(false),
+        }
     }
 
     /// Drives `machine` at its own rate until `stop` is set.
@@ -70,7 +76,40 @@ impl Actuators {
 
     /// Hands to the failsafe what an authentic command demands; see [`Failsafe::handle_command`].
     pub fn handle_command(&self, demand: Demand, sent_at: Option<Instant>, now: Instant) {
-        self.failsafe().handle_command(demand, sent_at, now);
+        if !self.is_ending() {
+            self.failsafe().handle_command(demand, sent_at, now);
+        }
+    }
+
+    /// Takes note that from now on another operator drives: what was demanded before does not count, and
+    /// nothing moves before the throttle was let go.
+    pub fn handle_new_operator(&self) {
+        let mut failsafe = self.failsafe();
+        *failsafe = Failsafe::new(*failsafe.config());
+    }
+
+    /// Stops the machine for good: this process is to end. Commands count no more.
+    pub fn end(&self, now: Instant) {
+        self.is_ending.store(true, Ordering::Relaxed);
+        let demand =
+            Demand { sequence: u64::MAX, controls: Controls::default(), emergency_stop: true };
+        let mut failsafe = self.failsafe();
+        failsafe.handle_new_session();
+        failsafe.handle_command(demand, Some(now), now);
+    }
+
+    /// Returns whether this process was asked to end.
+    pub fn is_ending(&self) -> bool {
+        self.is_ending.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether the machine stands at `now`, by what it said of late; one whose speed is not
+    /// known does not.
+    pub fn stands(&self, now: Instant) -> bool {
+        let state = lock(&self.motion).state;
+        let is_known = !state.faults.contains(Fault::Unreachable)
+            && now.since(state.measured_at) < STATE_AGE_MAX;
+        is_known && state.speed.abs() < STANDING_SPEED
     }
 
     /// Returns the failsafe itself, to ask for its mode and counters.
@@ -92,10 +131,15 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 const PERIOD_MIN: Duration = Duration::from_millis(1);
 /// A computer that slept longer than this goes on from now rather than catch up.
 const BEHIND_MAX: Duration = Duration::from_millis(100);
+/// m/s below which the machine counts as standing.
+const STANDING_SPEED: f32 = 0.05;
+/// What a machine said longer ago tells nothing of whether it stands.
+const STATE_AGE_MAX: Duration = Duration::from_millis(500);
 
 #[cfg(test)]
 mod tests {
-    use tautline_guard::{Fault, Gear};
+    use tautline_guard::Gear;
+    use tautline_guard::failsafe::{Mode, Reason};
 
     use super::*;
 
@@ -167,6 +211,62 @@ mod tests {
         actuators.turn(&mut machine, at(60));
         assert_eq!(actuators.motion().controls_refused, 3);
         assert!(!actuators.motion().state.faults.contains(Fault::Unreachable));
+    }
+
+    #[test]
+    fn who_was_asked_to_end_stops_and_obeys_nobody() {
+        let (actuators, mut machine) = (Actuators::new(Config::default()), Scripted::default());
+        machine.state.speed = 8.0;
+        for (sequence, throttle, now) in [(1, 0.0, 1_000), (2, 0.5, 1_020)] {
+            actuators.handle_command(demand(sequence, throttle), Some(at(now)), at(now));
+            actuators.turn(&mut machine, at(now));
+        }
+        actuators.end(at(1_030));
+        for sequence in 3..200 {
+            let now = at(1_020 + sequence * 20);
+            let throttle = if sequence.is_multiple_of(2) { 0.0 } else { 1.0 };
+            actuators.handle_command(demand(sequence, throttle), Some(now), now);
+            if sequence.is_multiple_of(9) {
+                actuators.failsafe().handle_new_session();
+            }
+            actuators.turn(&mut machine, now);
+            let applied = machine.applied.last().unwrap().0;
+            assert_eq!((applied.throttle, applied.brake), (0.0, 1.0));
+            machine.state.speed = (machine.state.speed - 0.1).max(0.0);
+        }
+        let mode = actuators.failsafe().mode();
+        assert_eq!(mode, Mode::Stopped(Reason::EmergencyStop));
+    }
+
+    #[test]
+    fn a_machine_stands_that_says_so_of_late() {
+        let (actuators, mut machine) = (Actuators::new(Config::default()), Scripted::default());
+        let stands = |machine: &mut Scripted, speed, now| {
+            machine.state.speed = speed;
+            actuators.turn(machine, at(now));
+            actuators.stands(at(now))
+        };
+        assert!(!stands(&mut machine, 0.3, 1_000));
+        assert!(!stands(&mut machine, f32::NAN, 1_020));
+        assert!(!stands(&mut machine, -0.06, 1_040));
+        assert!(stands(&mut machine, -0.04, 1_060));
+        assert!(actuators.stands(at(1_559)) && !actuators.stands(at(1_560)));
+        machine.is_disconnected = true;
+        assert!(!stands(&mut machine, 0.0, 1_600));
+    }
+
+    #[test]
+    fn another_operator_begins_with_the_throttle_let_go() {
+        let (actuators, mut machine) = (Actuators::new(Config::default()), Scripted::default());
+        for (sequence, throttle, now) in [(1, 0.0, 1_000), (2, 0.0, 1_020)] {
+            actuators.handle_command(demand(sequence, throttle), Some(at(now)), at(now));
+            actuators.turn(&mut machine, at(now));
+        }
+        actuators.handle_new_operator();
+        actuators.handle_command(demand(1, 0.5), Some(at(1_040)), at(1_040));
+        actuators.turn(&mut machine, at(1_040));
+        assert_eq!(machine.applied.last().unwrap().0.brake, 1.0);
+        assert_eq!(actuators.failsafe().mode(), Mode::AwaitingOperator);
     }
 
     #[test]

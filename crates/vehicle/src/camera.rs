@@ -118,7 +118,8 @@ pub fn run(
     let gives_rows = sensor.gives_rows();
     let slot = if gives_rows { period / layout.strip_count() as u32 } else { Duration::ZERO };
     let mut due = clock.now();
-    let mut picture = 0_u32;
+    // A camera that is started again counts on: the other end takes no number twice.
+    let mut picture = counters.pictures.load(Ordering::Relaxed) as u32;
     while !stop.load(Ordering::Relaxed) && sensor.next_picture()? {
         counters.pictures.fetch_add(1, Ordering::Relaxed);
         if !gives_rows {

@@ -6,19 +6,19 @@ pub mod camera;
 mod config;
 mod convert;
 pub mod encode;
+mod eyes;
+pub mod parts;
 pub mod probe;
 pub mod readout;
 mod rendezvous;
 pub mod telemetry;
+mod threads;
 pub mod uplink;
 
-use std::future::Future;
+use std::convert::Infallible;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
-use anyhow::Context;
 use tautline_guard::Machine;
 use tautline_net::channels;
 use tautline_net::clock::Clock;
@@ -26,33 +26,41 @@ use tautline_net::driver::{Driver, Handle};
 use tautline_net::metrics;
 use tautline_net::stats::Latest;
 use tautline_transport::crypto::Identity;
-use tautline_video::Sensor;
+use tokio::time::sleep;
 
 pub use config::{AfterPause, Config, EncoderChoice, LossRecovery};
+pub use eyes::OpenSensor;
 
 use crate::actuators::Actuators;
-use crate::camera::Outlet;
-use crate::encode::{EncoderControl, Meter, Turn};
+use crate::encode::{EncoderControl, Meter};
+use crate::eyes::Eyes;
+use crate::parts::{Parts, keep};
 use crate::probe::Probe;
 use crate::rendezvous::Rendezvous;
 use crate::telemetry::{Recent, Reporter};
+use crate::threads::Threads;
 use crate::uplink::Uplink;
 
-/// Runs a vehicle until `stop` resolves: moves `machine`, and shows what `sensor` sees. What it sees
-/// of its links stands in `latest`.
+/// Runs a vehicle: moves `machine`, and shows what the sensor sees. What it sees of its links stands in
+/// `latest`.
+///
+/// When `stop` resolves the machine is stopped; once it stands, when `stop` resolves again, or after
+/// thirty seconds, the vehicle ends. Nothing else ends it: a part that fails is started again.
 ///
 /// # Errors
-/// When a part cannot be started, the camera fails, or the switchboard refuses this vehicle; one
-/// line that says which and what to do.
+/// When a part cannot be started at first; one line that says which and what to do.
 pub async fn run(
     config: Config,
     identity: Identity,
     machine: Box<dyn Machine + Send>,
-    sensor: Box<dyn Sensor>,
+    open_sensor: OpenSensor,
     latest: Latest,
-    stop: impl Future<Output = ()>,
+    stop: impl AsyncFn(),
 ) -> anyhow::Result<()> {
     let clock = Clock::start();
+    let now = || clock.now();
+    let open_sensor = Arc::new(open_sensor);
+    let mut opened = Some(eyes::open(&open_sensor).await?);
     let actuators = Arc::new(Actuators::new(config.failsafe));
     let reporter = Reporter {
         actuators: actuators.clone(),
@@ -65,77 +73,86 @@ pub async fn run(
             config.transport.datagram_bytes_max,
             config.failsafe.command_timeout,
         )),
+        parts: Arc::new(Parts::default()),
     };
     let uplink = Uplink::new(&reporter, clock);
     let driver = Driver::spawn(&config.links, clock, move |output| uplink.handle(output))?;
     let mut threads = Threads::default();
     threads.spawn("actuators", {
-        let ending = threads.ending.clone();
+        let (actuators, ending) = (actuators.clone(), threads.ending());
         move || actuators.run(machine, clock, &ending)
     })?;
-    let mut eyes = start_eyes(&mut threads, sensor, &reporter, &driver, &config, clock)?;
     let mut rendezvous = Rendezvous::start(&config, &identity, &driver)?;
-    let ended = tokio::select! {
-        () = stop => Ok(()),
-        failed = &mut eyes => failed.unwrap_or_else(|_| Ok(())),
-        failed = serve_metrics(&config, &reporter, clock) => failed,
-        never = report(reporter.clone(), driver.handle(), clock) => never,
-        refused = async {
-            loop {
-                let now = || clock.now();
-                rendezvous.step(&config, &identity, &driver, &reporter.control, now).await?;
+    let (parts, handle) = (reporter.parts.clone(), driver.handle());
+    let eyes = Eyes { config: &config, reporter: &reporter, handle: driver.handle(), clock };
+    let see = keep("seeing", &parts.eyes, now, async || {
+        let sensor = match opened.take() {
+            Some(sensor) => Ok(sensor),
+            None => eyes::open(&open_sensor).await,
+        };
+        match sensor {
+            Ok(sensor) => eyes.see(sensor).await,
+            Err(error) => error,
+        }
+    });
+    let metrics = keep("the metrics page", &parts.metrics, now, async || {
+        serve_metrics(&config, &reporter, clock).await
+    });
+    let meet = keep("the way to the switchboard", &parts.switchboard, now, async || {
+        loop {
+            let step = rendezvous.step(&config, &identity, &driver, &reporter, clock).await;
+            if let Err(error) = step {
+                if let Ok(anew) = Rendezvous::start(&config, &identity, &driver) {
+                    rendezvous = anew;
+                }
+                return error;
             }
-        } => refused,
+        }
+    });
+    let never = tokio::select! {
+        () = stop_machine(stop, &actuators, clock) => None,
+        never = see => Some(never),
+        never = metrics => Some(never),
+        never = meet => Some(never),
+        never = report(reporter.clone(), handle, clock) => Some(never),
     };
+    if let Some(never) = never {
+        match never {}
+    }
     rendezvous.close().await;
     threads.end();
-    ended
+    Ok(())
 }
 
-/// Starts the camera and its encoders; gives what the camera fails with, if it does.
-fn start_eyes(
-    threads: &mut Threads,
-    sensor: Box<dyn Sensor>,
-    reporter: &Reporter,
-    driver: &Driver,
-    config: &Config,
-    clock: Clock,
-) -> anyhow::Result<tokio::sync::oneshot::Receiver<anyhow::Result<()>>> {
-    let (layout, rate) = (sensor.layout(), sensor.pictures_per_second());
-    let (outlet, queues, give_back) = Outlet::new(ENCODER_COUNT, reporter.control.clone());
-    let outlet = match config.encoder {
-        EncoderChoice::Own => outlet,
-        EncoderChoice::Openh264 => outlet.by_strips(),
-    };
-    let turns = Turn::all(config.backend(), &layout, ENCODER_COUNT, rate)?;
-    for (turn, queue) in turns.into_iter().zip(queues) {
-        let (give_back, handle) = (give_back.clone(), driver.handle());
-        let (control, meter) = (reporter.control.clone(), reporter.meter.clone());
-        let deadline = config.transport.media_deadline;
-        threads.spawn("encoder", move || {
-            turn.run(&queue, &give_back, &control, &meter, clock, |slice, _timing| {
-                handle.send(channels::VIDEO, slice.into_unit(), deadline)
-            });
-        })?;
+/// Waits for the order to end, then for the machine to stand.
+async fn stop_machine(stop: impl AsyncFn(), actuators: &Actuators, clock: Clock) {
+    stop().await;
+    actuators.end(clock.now());
+    if !actuators.stands(clock.now()) {
+        tracing::warn!("asked to end: the machine is stopped first; ask again to end at once");
     }
-    let (failed, failure) = tokio::sync::oneshot::channel();
-    let counters = reporter.camera.clone();
-    let ending = threads.ending.clone();
-    threads.spawn("camera", move || {
-        let ended = camera::run(sensor, outlet, &counters, clock, &ending);
-        // Nobody listens any more when the vehicle ends.
-        let _ = failed.send(ended);
-    })?;
-    Ok(failure)
+    let standstill = async {
+        while !actuators.stands(clock.now()) {
+            sleep(STANDSTILL_LOOK).await;
+        }
+    };
+    tokio::select! {
+        () = standstill => {}
+        () = stop() => tracing::warn!("asked again: this process ends while the machine may move"),
+        () = sleep(STANDSTILL_MAX) => {
+            tracing::error!("the machine does not stand, and this process ends all the same");
+        }
+    }
 }
 
 /// Sends telemetry, newest wins, for ever; now and then a snapshot; and follows a probe.
-async fn report(reporter: Reporter, handle: Handle, clock: Clock) -> anyhow::Result<()> {
+async fn report(reporter: Reporter, handle: Handle, clock: Clock) -> Infallible {
     let mut recent = Recent::default();
     let mut due = tokio::time::interval(TELEMETRY_INTERVAL);
     // Without a session there is nobody to tell; the loop counts what it cannot take.
     let tell = |channel, unit: Vec<u8>| handle.send(channel, unit, TELEMETRY_DEADLINE);
-    for turn in 0_u64.. {
+    let mut turn = 0_u64;
+    loop {
         due.tick().await;
         let now = clock.now();
         recent.advance(&reporter, now);
@@ -145,6 +162,8 @@ async fn report(reporter: Reporter, handle: Handle, clock: Clock) -> anyhow::Res
             for part in reporter.latest.snapshot().parts() {
                 tell(channels::SNAPSHOT, part.encode());
             }
+            let waiting = reporter.telemetry_waiting(&recent, now).encode();
+            handle.send_waiting(channels::TELEMETRY, waiting, TELEMETRY_DEADLINE);
         }
         if let Some(turn) = reporter.probe.turn(reporter.health(now), now) {
             handle.set_datagram_bytes_max(turn.datagram_bytes_max);
@@ -152,53 +171,25 @@ async fn report(reporter: Reporter, handle: Handle, clock: Clock) -> anyhow::Res
                 tell(channels::PROBE_ANSWER, answer.encode());
             }
         }
+        turn += 1;
     }
-    Ok(())
 }
 
-async fn serve_metrics(config: &Config, reporter: &Reporter, clock: Clock) -> anyhow::Result<()> {
+async fn serve_metrics(config: &Config, reporter: &Reporter, clock: Clock) -> anyhow::Error {
     let Some(address) = config.metrics else { return std::future::pending().await };
     let who = format!("vehicle {}", config.name);
     let latest = reporter.latest.clone();
     let reporter = reporter.clone();
     let page = move || reporter.metrics(clock.now());
-    metrics::serve(address, metrics::routes(&who, page, move || latest.to_string())).await
+    let served = metrics::serve(address, metrics::routes(&who, page, move || latest.to_string()));
+    served.await.err().unwrap_or_else(|| anyhow::anyhow!("its listener ended"))
 }
 
-/// Threads that end together.
-#[derive(Default)]
-struct Threads {
-    ending: Arc<AtomicBool>,
-    running: Vec<JoinHandle<()>>,
-}
-
-impl Threads {
-    fn spawn(&mut self, name: &str, work: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
-        let thread = std::thread::Builder::new()
-            .name(name.to_owned())
-            .spawn(work)
-            .context("the system gives no thread")?;
-        self.running.push(thread);
-        Ok(())
-    }
-
-    fn end(&mut self) {
-        self.ending.store(true, Ordering::Relaxed);
-        for thread in self.running.drain(..) {
-            let _ = thread.join();
-        }
-    }
-}
-
-impl Drop for Threads {
-    fn drop(&mut self) {
-        self.end();
-    }
-}
-
-/// Two encoders in turn ([LTE] IV.C).
-const ENCODER_COUNT: usize = 2;
 const TELEMETRY_INTERVAL: Duration = Duration::from_millis(50);
 /// Two snapshots a second.
 const SNAPSHOT_TURNS: u64 = 10;
 const TELEMETRY_DEADLINE: Duration = Duration::from_millis(250);
+/// How often a machine that is to stand is looked at.
+const STANDSTILL_LOOK: Duration = Duration::from_millis(20);
+/// From any speed of a road vehicle, at 2 m/s^2. A service manager that waits less kills the process.
+const STANDSTILL_MAX: Duration = Duration::from_secs(30);

@@ -1,17 +1,19 @@
 //! The vehicle at the switchboard: it registers, and is introduced to its operator.
 
+use std::sync::atomic::Ordering;
+
 use anyhow::bail;
 use tautline_message::Control;
+use tautline_net::clock::Clock;
 use tautline_net::control::{Client, Event};
 use tautline_net::driver::Driver;
-use tautline_net::{channels, random, routes};
+use tautline_net::{LogLimit, channels, random, routes};
 use tautline_transport::crypto::{Identity, PublicKey};
 use tautline_transport::{Seed, Session};
-use tautline_units::{Bitrate, Instant};
 use tokio::sync::mpsc;
 
 use crate::config::Config;
-use crate::encode::EncoderControl;
+use crate::telemetry::Reporter;
 
 /// The connection to the switchboard, and what follows from what it says.
 #[derive(Debug)]
@@ -19,6 +21,9 @@ pub(crate) struct Rendezvous {
     client: Client,
     events: mpsc::Receiver<Event>,
     operators: Vec<PublicKey>,
+    disconnections: LogLimit,
+    /// Refusals, and introductions of which nothing comes.
+    refusals: LogLimit,
 }
 
 impl Rendezvous {
@@ -48,20 +53,24 @@ impl Rendezvous {
                 Ok(_) | Err(_) => None,
             },
         )?;
-        Ok(Self { client, events, operators: config.operator_keys()? })
+        let (disconnections, refusals) = (LogLimit::default(), LogLimit::default());
+        Ok(Self { client, events, operators: config.operator_keys()?, disconnections, refusals })
     }
 
     /// Waits for the next word of the switchboard and acts on it; call it again and again.
     ///
+    /// Nothing that it says ends a session whose operator is heard, nor this process: what it
+    /// introduces runs beside, and what it refuses is asked for again.
+    ///
     /// # Errors
-    /// When the switchboard will not have this vehicle: in its words, why.
+    /// When the connection is no longer kept up: then start anew.
     pub(crate) async fn step(
         &mut self,
         config: &Config,
         identity: &Identity,
         driver: &Driver,
-        control: &EncoderControl,
-        now: impl Fn() -> Instant,
+        reporter: &Reporter,
+        clock: Clock,
     ) -> anyhow::Result<()> {
         let frame = match self.events.recv().await {
             Some(Event::Frame(frame)) => frame,
@@ -70,12 +79,15 @@ impl Rendezvous {
                 return Ok(());
             }
             Some(Event::Disconnected { error, retry_in }) => {
-                tracing::warn!(%error, ?retry_in, "the switchboard is not reached");
+                reporter.parts.switchboard.fetch_add(1, Ordering::Relaxed);
+                if let Some(left_out) = self.disconnections.take(clock.now()) {
+                    tracing::warn!(%error, ?retry_in, left_out, "the switchboard is not reached");
+                }
                 return Ok(());
             }
             None => bail!("the connection to the switchboard ended"),
         };
-        match Control::decode(&frame) {
+        let refused = match Control::decode(&frame) {
             Ok(Control::Introduce {
                 lease,
                 peer_name,
@@ -86,33 +98,38 @@ impl Rendezvous {
                 if let Some(mismatch) = channels::mismatch(peer_versions) {
                     tracing::warn!("no session: {}", mismatch.told("the operator"));
                 }
-                let Some(peer) = self.known_operator(peer_key) else {
-                    tracing::warn!(operator = peer_name, "introduced to an operator not listed");
-                    return Ok(());
-                };
                 let routes = routes(driver.local_addresses(), &peer_addresses);
-                let transport = config.transport.clone();
-                let seed = Seed::from(random::seed()?);
-                let session =
-                    Session::initiate(transport, identity, peer, lease, &routes, seed, now());
-                match session {
-                    Ok(mut session) => {
-                        channels::open(&mut session)?;
+                let begun = self.known_operator(peer_key).and_then(|peer| {
+                    let (transport, seed) = (config.transport.clone(), Seed::from(random::seed()?));
+                    let now = clock.now();
+                    let mut session =
+                        Session::initiate(transport, identity, peer, lease, &routes, seed, now)?;
+                    channels::open(&mut session)?;
+                    Ok(session)
+                });
+                match begun {
+                    Ok(session) => {
                         tracing::info!(operator = peer_name, links = routes.len(), "introduced");
-                        control.set_budget(Bitrate::ZERO, now());
-                        driver.handle().start(session);
+                        // Another operator waits until the machine stands.
+                        let actuators = reporter.actuators.clone();
+                        driver.handle().introduce(session, move || actuators.stands(clock.now()));
+                        return Ok(());
                     }
-                    Err(error) => tracing::warn!(operator = peer_name, %error, "no session"),
+                    Err(error) => format!("no session with operator {peer_name}: {error:#}"),
                 }
             }
             Ok(Control::Released { reason, .. }) => {
                 tracing::info!(reason, "released");
-                driver.handle().stop();
-                control.set_budget(Bitrate::ZERO, now());
+                driver.handle().release();
+                return Ok(());
             }
-            Ok(Control::Refused { text, .. }) => bail!("the switchboard refuses: {text}"),
-            Ok(_) => {}
-            Err(error) => tracing::warn!(%error, "the switchboard sent a malformed message"),
+            Ok(Control::Refused { text, .. }) => format!("the switchboard refuses: {text}"),
+            Ok(_) => return Ok(()),
+            Err(error) => format!("the switchboard sent a malformed message: {error}"),
+        };
+        reporter.parts.refusals.fetch_add(1, Ordering::Relaxed);
+        if let Some(left_out) = self.refusals.take(clock.now()) {
+            tracing::warn!(left_out, "{refused}");
         }
         Ok(())
     }
@@ -122,8 +139,11 @@ impl Rendezvous {
         self.client.close().await;
     }
 
-    fn known_operator(&self, key: [u8; 32]) -> Option<PublicKey> {
-        let key = PublicKey::from_bytes(key).ok()?;
-        self.operators.contains(&key).then_some(key)
+    fn known_operator(&self, key: [u8; 32]) -> anyhow::Result<PublicKey> {
+        let key = PublicKey::from_bytes(key)?;
+        if !self.operators.contains(&key) {
+            bail!("its key {key} is not listed here");
+        }
+        Ok(key)
     }
 }

@@ -15,6 +15,7 @@ use crate::actuators::Actuators;
 use crate::camera;
 use crate::convert;
 use crate::encode::{EncoderControl, Meter};
+use crate::parts::Parts;
 use crate::probe::{Health, Probe};
 use crate::uplink;
 
@@ -35,6 +36,8 @@ pub struct Reporter {
     pub latest: Latest,
     /// What an operator tries out.
     pub probe: Arc<Probe>,
+    /// How often each part of this process has failed.
+    pub parts: Arc<Parts>,
 }
 
 /// What is measured over the time between two reports.
@@ -88,6 +91,12 @@ impl Reporter {
         }
     }
 
+    /// Returns the report for an operator that waits for another one to stop.
+    pub fn telemetry_waiting(&self, recent: &Recent, now: Instant) -> Telemetry {
+        let mode_reason = "the vehicle moves under another operator".to_owned();
+        Telemetry { mode: Mode::AwaitingOperator, mode_reason, ..self.telemetry(recent, now) }
+    }
+
     /// Returns how commands and telemetry fare, for the probe.
     pub fn health(&self, now: Instant) -> Health {
         let (mode, _, command_age) = self.mode(now);
@@ -120,6 +129,7 @@ impl Reporter {
             Value::total("pictures captured", count(&self.camera.pictures)),
             Value::total("slices sent", count(&self.meter.slices_sent)),
         ]);
+        values.extend(self.parts.values());
         values.extend(convert::extras(&motion.extras));
         values
     }
@@ -163,6 +173,10 @@ impl Reporter {
     fn mode(&self, now: Instant) -> (Mode, String, Option<Duration>) {
         let failsafe = self.actuators.failsafe();
         let (mode, why) = convert::mode(failsafe.mode(), failsafe.config());
+        let why = match self.actuators.is_ending() {
+            true => "the vehicle's process was asked to end".to_owned(),
+            false => why,
+        };
         (mode, why, failsafe.command_age(now))
     }
 
@@ -196,6 +210,7 @@ mod tests {
             uplink: Arc::default(),
             latest: Latest::of(End::Vehicle),
             probe: Arc::new(Probe::new(ByteCount::new(1_200), Duration::from_millis(300))),
+            parts: Arc::default(),
         }
     }
 
@@ -204,6 +219,26 @@ mod tests {
         let telemetry = reporter().telemetry(&Recent::default(), Instant::from_millis(5));
         assert_eq!(telemetry.mode, Mode::AwaitingOperator);
         assert_eq!(Telemetry::decode(&telemetry.encode()), Ok(telemetry));
+    }
+
+    #[test]
+    fn an_operator_that_waits_is_told_why() {
+        let reporter = reporter();
+        let now = Instant::from_millis(5);
+        let telemetry = reporter.telemetry_waiting(&Recent::default(), now);
+        assert_eq!(telemetry.mode_reason, "the vehicle moves under another operator");
+        assert_eq!(Telemetry::decode(&telemetry.encode()), Ok(telemetry));
+        reporter.actuators.end(now);
+        let reason = reporter.telemetry(&Recent::default(), now).mode_reason;
+        assert_eq!(reason, "the vehicle's process was asked to end");
+    }
+
+    #[test]
+    fn a_part_that_failed_is_told_by_name() {
+        let reporter = reporter();
+        reporter.parts.eyes.store(1, Ordering::Relaxed);
+        let values = reporter.values(&Recent::default(), Instant::from_millis(5));
+        assert!(values.contains(&Value::total("camera or encoder failures", 1)), "{values:?}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The vehicle's end of the session: slices and telemetry go up, commands and feedback come down.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,6 +9,7 @@ use tautline_net::channels;
 use tautline_net::clock::Clock;
 use tautline_net::driver::Output;
 use tautline_net::stats::Latest;
+use tautline_transport::crypto::PublicKey;
 use tautline_transport::{ChannelNumber, Event, Session};
 
 use crate::actuators::Actuators;
@@ -24,6 +26,8 @@ pub struct Uplink {
     clock: Clock,
     counters: Arc<Counters>,
     latest: Latest,
+    /// Who drove last.
+    operator: Cell<Option<PublicKey>>,
 }
 
 /// Units that were no messages.
@@ -46,6 +50,7 @@ impl Uplink {
             clock,
             counters: reporter.uplink.clone(),
             latest: reporter.latest.clone(),
+            operator: Cell::new(None),
         }
     }
 
@@ -63,7 +68,11 @@ impl Uplink {
     fn handle_event(&self, event: Event, session: &Session) {
         match event {
             Event::Established => {
-                self.actuators.failsafe().handle_new_session();
+                let operator = *session.peer();
+                match self.operator.replace(Some(operator)) {
+                    Some(before) if before != operator => self.actuators.handle_new_operator(),
+                    Some(_) | None => self.actuators.failsafe().handle_new_session(),
+                }
                 self.probe.handle_new_session();
                 self.control.handle_new_session();
             }

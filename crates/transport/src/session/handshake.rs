@@ -96,6 +96,26 @@ impl Handshake {
         &self.peer
     }
 
+    /// Returns whether the peer calls a handshake under way by this id.
+    pub(super) fn has_id(&self, session: u16) -> bool {
+        match &self.role {
+            Role::Initiator { calling, .. } => {
+                calling.as_ref().is_some_and(|calling| calling.session == session)
+            }
+            Role::Responder { half_open, .. } => {
+                half_open.iter().any(|half| half.session == session)
+            }
+        }
+    }
+
+    /// Returns whether a first message knows this lease; the initiator awaits none.
+    pub(super) fn admits(&self, message: &[u8]) -> bool {
+        match &self.role {
+            Role::Initiator { .. } => false,
+            Role::Responder { doorman, .. } => doorman.admits(message),
+        }
+    }
+
     /// Returns the initiator's routes; none of the responder's.
     pub(super) fn routes(&self) -> &[Route] {
         match &self.role {
@@ -145,13 +165,24 @@ impl Handshake {
         self.outbox.pop_front()
     }
 
-    /// Returns when the first message is due again.
+    /// Returns when the first message is due again, or the oldest half-open handshake expires.
     pub(super) fn next_timeout(&self) -> Option<(Instant, Timer)> {
         match &self.role {
-            Role::Initiator { calling: Some(calling), .. } => {
-                Some((calling.due_at, Timer::Handshake))
+            Role::Initiator { calling, .. } => {
+                calling.as_ref().map(|calling| (calling.due_at, Timer::Handshake))
             }
-            Role::Initiator { calling: None, .. } | Role::Responder { .. } => None,
+            Role::Responder { half_open, .. } => {
+                half_open.first().map(|half| (half.expires_at, Timer::Handshake))
+            }
+        }
+    }
+
+    /// Forgets the half-open handshakes that nothing has confirmed in time, keys and all.
+    pub(super) fn handle_timeout(&mut self, counters: &mut Counters, now: Instant) {
+        let Role::Responder { half_open, .. } = &mut self.role else { return };
+        while half_open.first().is_some_and(|half| half.expires_at <= now) {
+            half_open.remove(0);
+            counters.discard(Discard::HandshakeExpired);
         }
     }
 
@@ -225,6 +256,7 @@ impl Handshake {
             session,
             peer_session: answer.peer_session,
             version: answer.version,
+            expires_at: now + HALF_OPEN_LIFE,
         });
         push_response(&mut self.outbox, route, datagram)
     }
@@ -375,6 +407,8 @@ pub(super) struct HalfOpen {
     pub(super) peer_session: u16,
     /// The version that is spoken.
     pub(super) version: u8,
+    /// When it is given up; those that were answered later expire later.
+    expires_at: Instant,
 }
 
 /// A limit on the first messages that are answered: each costs key agreements.
@@ -413,6 +447,10 @@ fn fresh_id(rng: &mut ChaCha20Rng, taken: impl Fn(u16) -> bool) -> u16 {
 
 /// Half-open handshakes kept: an honest initiator has one, two if it began anew.
 const HALF_OPEN_MAX: usize = 4;
+/// A mobile link's worst delays, 5.7 s one way ([UGV]), and some more: an initiator that comes later
+/// begins anew.
+// protocol 2
+const HALF_OPEN_LIFE: Duration = Duration::from_secs(10);
 /// Replays only: forgeries fail at the door. About 0.3 ms of work each: 2 % of a core.
 const ANSWERS_PER_SECOND: usize = 64;
 /// A little above a mobile link's RTT.

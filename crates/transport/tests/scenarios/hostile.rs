@@ -1,9 +1,10 @@
 use std::net::SocketAddr;
 
 use proptest::prelude::*;
+use tautline_scenario::direct::Direct;
 use tautline_scenario::faults::{Attack, Faults};
 use tautline_transport::{
-    ChannelNumber, Config, Discard, Event, Identity, Route, Session, UnitNumber,
+    ChannelNumber, Config, Discard, Event, Identity, Route, Session, Timer, UnitNumber,
 };
 use tautline_units::{Duration, Instant};
 
@@ -76,6 +77,53 @@ fn a_replayed_init_does_not_harm_a_running_session() {
     sessions.run_until(ms(300));
     assert_eq!(sessions.operator.counters().handshakes, 1);
     assert_eq!(units(&mut sessions.operator), ["channel 1 on"]);
+}
+
+#[test]
+fn a_half_open_handshake_expires_and_its_initiator_still_gets_in() {
+    let mut sessions = direct(&[route(1)]);
+    let mut buffer = Vec::new();
+    sessions.vehicle.poll_transmit(&mut buffer, sessions.now).unwrap();
+    sessions.operator.handle_datagram(route(1), &buffer, sessions.now);
+    // Its answer is lost.
+    while sessions.operator.poll_transmit(&mut buffer, sessions.now).is_some() {}
+    let (expires_at, why) = sessions.operator.poll_timeout().unwrap();
+    assert_eq!(why, Timer::Handshake);
+    assert_eq!(expires_at, sessions.now + Duration::from_secs(10));
+    let expired =
+        |sessions: &Direct| sessions.operator.counters().discarded(Discard::HandshakeExpired);
+    sessions.operator.handle_timeout(expires_at - Duration::from_millis(1));
+    assert_eq!(expired(&sessions), 0);
+    sessions.operator.handle_timeout(expires_at);
+    assert_eq!((expired(&sessions), sessions.operator.poll_timeout()), (1, None));
+    sessions.run_until(expires_at + Duration::from_secs(2));
+    assert!(sessions.operator.is_established() && sessions.vehicle.is_up());
+}
+
+#[test]
+fn a_datagram_names_the_session_that_it_is_for() {
+    let mut sessions = direct(&[route(1)]);
+    let mut buffer = Vec::new();
+    sessions.vehicle.poll_transmit(&mut buffer, sessions.now).unwrap();
+    let lease = [8; 16];
+    let config = Config::default();
+    let (a, b) = (identity(1), identity(2));
+    let other = Session::respond(config, &b, a.public(), lease, 9, sessions.now).unwrap();
+    assert!(sessions.operator.is_addressed_by(&buffer) && !other.is_addressed_by(&buffer));
+    sessions.operator.handle_datagram(route(1), &buffer, sessions.now);
+    sessions.operator.poll_transmit(&mut buffer, sessions.now).unwrap();
+    assert!(
+        sessions.vehicle.is_addressed_by(&buffer) && !sessions.operator.is_addressed_by(&buffer)
+    );
+    sessions.vehicle.handle_datagram(route(1), &buffer, sessions.now);
+    assert_eq!(sessions.vehicle.heard_at(), Some(sessions.now));
+    // Half open, and then established: the first sealed datagram of the vehicle.
+    sessions.vehicle.poll_transmit(&mut buffer, sessions.now).unwrap();
+    for _ in 0..2 {
+        assert!(sessions.operator.is_addressed_by(&buffer) && !other.is_addressed_by(&buffer));
+        sessions.operator.handle_datagram(route(1), &buffer, sessions.now);
+    }
+    assert!(!other.is_addressed_by(&[]));
 }
 
 #[test]

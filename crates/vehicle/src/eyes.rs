@@ -1,0 +1,110 @@
+//! Camera and encoders: threads that begin and end together, and are started again when one fails.
+
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use tautline_net::channels;
+use tautline_net::clock::Clock;
+use tautline_net::driver::Handle;
+use tautline_video::Sensor;
+use tokio::sync::mpsc;
+
+use crate::camera::{self, Outlet};
+use crate::config::{Config, EncoderChoice};
+use crate::encode::Turn;
+use crate::telemetry::Reporter;
+use crate::threads::Threads;
+
+/// Opens the source of pictures: at first, and again whenever it has failed.
+pub type OpenSensor = Box<dyn Fn() -> anyhow::Result<Box<dyn Sensor>> + Send + Sync>;
+
+/// What the camera and the encoders need.
+pub(crate) struct Eyes<'a> {
+    pub(crate) config: &'a Config,
+    pub(crate) reporter: &'a Reporter,
+    pub(crate) handle: Handle,
+    pub(crate) clock: Clock,
+}
+
+/// A thread's last word, also if it panics.
+struct LastWord {
+    thread: &'static str,
+    told: mpsc::Sender<anyhow::Error>,
+}
+
+impl Eyes<'_> {
+    /// Sees with `sensor` until a thread fails or ends; returns why.
+    pub(crate) async fn see(&self, sensor: Box<dyn Sensor>) -> anyhow::Error {
+        let (told, mut words) = mpsc::channel(THREADS_MAX);
+        let mut threads = Threads::default();
+        if let Err(error) = self.start(&mut threads, sensor, &told) {
+            return error;
+        }
+        drop(told);
+        let why = words.recv().await;
+        // Waiting for threads blocks, and one that hangs is left to itself.
+        let ended = tokio::task::spawn_blocking(move || threads.end());
+        let _ = tokio::time::timeout(END_MAX, ended).await;
+        why.unwrap_or_else(|| anyhow!("camera and encoders ended"))
+    }
+
+    fn start(
+        &self,
+        threads: &mut Threads,
+        sensor: Box<dyn Sensor>,
+        told: &mpsc::Sender<anyhow::Error>,
+    ) -> anyhow::Result<()> {
+        let Self { config, reporter, clock, .. } = self;
+        let clock = *clock;
+        let (layout, rate) = (sensor.layout(), sensor.pictures_per_second());
+        let (outlet, queues, give_back) = Outlet::new(ENCODER_COUNT, reporter.control.clone());
+        let outlet = match config.encoder {
+            EncoderChoice::Own => outlet,
+            EncoderChoice::Openh264 => outlet.by_strips(),
+        };
+        // Encoders that begin anew refer to nothing before.
+        reporter.control.request_keyframes(u64::MAX);
+        let turns = Turn::all(config.backend(), &layout, ENCODER_COUNT, rate)?;
+        for (turn, queue) in turns.into_iter().zip(queues) {
+            let (give_back, handle) = (give_back.clone(), self.handle.clone());
+            let (control, meter) = (reporter.control.clone(), reporter.meter.clone());
+            let deadline = config.transport.media_deadline;
+            let last_word = LastWord { thread: "an encoder's thread", told: told.clone() };
+            threads.spawn("encoder", move || {
+                turn.run(&queue, &give_back, &control, &meter, clock, |slice, _timing| {
+                    handle.send(channels::VIDEO, slice.into_unit(), deadline)
+                });
+                drop(last_word);
+            })?;
+        }
+        let counters = reporter.camera.clone();
+        let ending = threads.ending();
+        let last_word = LastWord { thread: "the camera's thread", told: told.clone() };
+        threads.spawn("camera", move || {
+            if let Err(error) = camera::run(sensor, outlet, &counters, clock, &ending) {
+                // Nobody listens any more when the vehicle ends.
+                let _ = last_word.told.try_send(error.context("the camera"));
+            }
+            drop(last_word);
+        })
+    }
+}
+
+/// Opens the source away from the tasks that others wait for: it may take its time.
+pub(crate) async fn open(open: &std::sync::Arc<OpenSensor>) -> anyhow::Result<Box<dyn Sensor>> {
+    let open = open.clone();
+    tokio::task::spawn_blocking(move || open()).await.context("the camera was not opened")?
+}
+
+/// Encoders in turn ([LTE] IV.C).
+const ENCODER_COUNT: usize = 2;
+/// Camera and encoders, each with an error and a last word.
+const THREADS_MAX: usize = 2 * (ENCODER_COUNT + 1);
+/// A picture's time and some more.
+const END_MAX: Duration = Duration::from_millis(500);
+
+impl Drop for LastWord {
+    fn drop(&mut self) {
+        let _ = self.told.try_send(anyhow!("{} ended", self.thread));
+    }
+}
