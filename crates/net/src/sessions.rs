@@ -8,7 +8,7 @@ use tautline_units::{Bitrate, ByteCount, Instant};
 
 /// A session that lives, and at most one that was begun since and waits beside it.
 ///
-/// A session *lives* while authentic datagrams of its peer come. Nothing that a third party says ends
+/// A session *lives* while authentic datagrams of its peer come. Nothing that anybody else says ends
 /// one that lives, so the control plane may restart, flap or lie: what it brings about runs beside.
 /// A session beside takes the place of one
 /// - of the same peer, when that has fallen silent and this one is up: the peer has begun anew;

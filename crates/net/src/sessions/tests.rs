@@ -38,7 +38,7 @@ impl World {
         }
     }
 
-    /// The vehicle and an operator drive with each other.
+    /// Returns a world in which the first operator drives.
     fn driving() -> Self {
         let mut world = Self::new();
         world.introduce(0, || false);
@@ -123,19 +123,19 @@ impl World {
         }
     }
 
-    /// How often the vehicle's and the first operator's session began.
+    /// Counts how often the vehicle's and the first operator's session began.
     fn established(&self) -> (usize, usize) {
         (self.vehicle.established, self.operators[0].established)
     }
 
-    /// The longest time without a command, from `from` to now.
+    /// Returns the longest time without a command, from `from` to now.
     fn longest_gap(&self, from: Instant) -> Duration {
         let times = self.vehicle.units.iter().map(|(at, _)| *at).filter(|at| *at >= from);
         let times: Vec<Instant> = [from].into_iter().chain(times).chain([self.now]).collect();
         times.windows(2).map(|pair| pair[1].since(pair[0])).max().unwrap()
     }
 
-    /// Whose commands the vehicle has had of late.
+    /// Returns whose commands the vehicle has had of late.
     fn driver(&self) -> Option<u8> {
         let (at, operator) = self.vehicle.units.last()?;
         (self.now.since(*at) <= Duration::from_millis(100)).then_some(*operator)

@@ -1,0 +1,460 @@
+//! A vehicle under a switchboard, parts and orders that would end its drive: over loopback sockets.
+#![expect(clippy::unwrap_used, reason = "a failed test panics")]
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use anyhow::anyhow;
+use tautline_guard::{Controls, Fault, Machine, MachineState};
+use tautline_message::snapshot::End;
+use tautline_message::{Command, Control, Mode, Refusal, Telemetry};
+use tautline_net::channels;
+use tautline_net::clock::Clock;
+use tautline_net::control::{Connection, Listener};
+use tautline_net::driver::{Driver, Output};
+use tautline_net::stats::Latest;
+use tautline_transport::crypto::Identity;
+use tautline_transport::{Config as Transport, Event, Session};
+use tautline_units::Instant;
+use tautline_vehicle::{Config, OpenSensor};
+use tautline_video::{Error, Layout, Picture, Sensor};
+use tokio::sync::Notify;
+use tokio::time::{sleep, timeout};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_word_of_the_switchboard_ends_a_drive() {
+    let mut stand = Stand::start(Car::default(), grey()).await;
+    let mut anna = Operator::start(ANNA);
+    stand.introduce(&anna, [1; 16]).await;
+    anna.respond([1; 16]);
+    anna.drive(0.0, 0.0, || stand.car().turns_driven > 0).await;
+    anna.drive(0.5, 0.0, || stand.car().state.speed > 2.0).await;
+    stand.car().turns_braked = 0;
+
+    // It ends leases and introduces the same pair, in turn, and nobody answers.
+    for lease in 2..8 {
+        let reason = "because I can".to_owned();
+        stand.say(&Control::Released { lease: [1; 16], reason }).await;
+        stand.introduce(&anna, [lease; 16]).await;
+        anna.drive_for(0.5, 0.0, 100).await;
+    }
+    // A stranger, and another who is listed: nobody is there.
+    let nowhere = Operator::start(STRANGER);
+    stand.introduce(&nowhere, [9; 16]).await;
+    stand.introduce(&Operator { seed: BERT, ..nowhere }, [10; 16]).await;
+    anna.drive_for(0.5, 0.0, 300).await;
+    // It refuses, by every name that it has, and restarts.
+    for reason_code in [Refusal::NotAllowed, Refusal::NameTaken, Refusal::Full, Refusal::BadRequest]
+    {
+        stand.say(&Control::Refused { reason_code, text: "no".to_owned() }).await;
+        stand.restart().await;
+        anna.drive_for(0.5, 0.0, 100).await;
+    }
+    // It says what makes no sense.
+    for length in [0, 1, 7, 40, 400, 4_000] {
+        stand.send(&vec![0xa5; length]).await;
+    }
+    stand.say(&Control::ListVehicles).await;
+    stand.say(&Control::Release).await;
+    anna.drive_for(0.5, 0.0, 300).await;
+    // It takes the connection and says nothing any more; then nothing is left of it.
+    anna.drive_for(0.5, 0.0, 3_500).await;
+    stand.connection = None;
+    drop(stand.listener);
+    anna.drive_for(0.5, 0.0, 1_000).await;
+
+    assert!(!stand.run.is_finished());
+    assert_eq!(stand.car.lock().unwrap().turns_braked, 0);
+    // The session is still the first one.
+    let steering = || stand.car.lock().unwrap().controls.steering;
+    anna.drive(0.5, -0.25, || steering() == -0.25).await;
+    assert_eq!(anna.telemetry().mode, Mode::Driving);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_operator_waits_for_standstill_and_is_told_why() {
+    let mut stand = Stand::start(Car::default(), grey()).await;
+    let (mut anna, mut bert) = (Operator::start(ANNA), Operator::start(BERT));
+    stand.introduce(&anna, [1; 16]).await;
+    anna.respond([1; 16]);
+    anna.drive(0.0, 0.0, || stand.car().turns_driven > 0).await;
+    anna.drive(0.5, 0.0, || stand.car().state.speed > 1.0).await;
+    stand.introduce(&bert, [2; 16]).await;
+    bert.respond([2; 16]);
+    stand.car().turns_braked = 0;
+    let mut told = String::new();
+    for _ in 0..1_000 {
+        anna.command(0.5, 0.0);
+        bert.command(0.0, 0.75);
+        sleep(TURN).await;
+        if let Some(telemetry) = bert.newest() {
+            told = telemetry.mode_reason;
+            break;
+        }
+    }
+    assert_eq!(told, "the vehicle moves under another operator");
+    assert_eq!(stand.car().turns_braked, 0);
+    assert_eq!(stand.car().controls.steering, 0.0);
+    // One brakes, and the other has let go of the throttle.
+    for _ in 0..1_000 {
+        anna.brake();
+        bert.command(0.0, 0.75);
+        sleep(TURN).await;
+        if stand.car().controls.steering == 0.75 {
+            break;
+        }
+        assert_eq!(stand.car().controls.steering, 0.0);
+    }
+    assert_eq!(stand.car().controls.steering, 0.75);
+    bert.drive(0.5, 0.75, || stand.car().state.speed > 1.0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_to_end_stops_the_machine_first() {
+    let mut stand = Stand::start(Car::default(), grey()).await;
+    let mut anna = Operator::start(ANNA);
+    stand.introduce(&anna, [1; 16]).await;
+    anna.respond([1; 16]);
+    anna.drive(0.0, 0.0, || stand.car().turns_driven > 0).await;
+    anna.drive(0.5, 0.0, || stand.car().state.speed > 3.0).await;
+    stand.stop.notify_one();
+    anna.drive(1.0, 0.0, || stand.run.is_finished()).await;
+    let car = stand.car();
+    assert_eq!((car.state.speed, car.controls.throttle, car.controls.brake), (0.0, 0.0, 1.0));
+    drop(car);
+    stand.run.join().unwrap().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_order_ends_the_process_of_a_machine_that_does_not_stand() {
+    let car = Car { is_brakeless: true, ..Car::default() };
+    let stand = Stand::start(car, grey()).await;
+    stand.car().state.speed = 5.0;
+    sleep(Duration::from_millis(500)).await;
+    stand.stop.notify_one();
+    sleep(Duration::from_millis(500)).await;
+    assert!(!stand.run.is_finished());
+    stand.stop.notify_one();
+    while !stand.run.is_finished() {
+        sleep(TURN).await;
+    }
+    stand.run.join().unwrap().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_camera_that_fails_or_panics_is_opened_again() {
+    let opened = Arc::new(AtomicUsize::new(0));
+    let count = opened.clone();
+    let open = move || match count.fetch_add(1, Ordering::Relaxed) {
+        0 => Ok(Box::new(Grey { left: 3, ending: Ending::Fails }) as Box<dyn Sensor>),
+        1 => Ok(Box::new(Grey { left: 3, ending: Ending::Panics }) as Box<dyn Sensor>),
+        2 => Err(anyhow!("unplugged")),
+        3 => Ok(Box::new(Grey { left: 3, ending: Ending::Ends }) as Box<dyn Sensor>),
+        _ => Ok(Box::new(Grey { left: usize::MAX, ending: Ending::Ends }) as Box<dyn Sensor>),
+    };
+    let mut stand = Stand::start(Car::default(), Box::new(open)).await;
+    let mut anna = Operator::start(ANNA);
+    stand.introduce(&anna, [1; 16]).await;
+    anna.respond([1; 16]);
+    anna.drive(0.0, 0.0, || opened.load(Ordering::Relaxed) == 5).await;
+    // Slices come of the last one.
+    anna.pictures = 0;
+    for _ in 0..1_000 {
+        anna.command(0.0, 0.0);
+        anna.newest();
+        if anna.pictures > 20 {
+            break;
+        }
+        sleep(TURN).await;
+    }
+    assert!(anna.pictures > 20);
+    assert!(!stand.run.is_finished());
+    let values = stand.latest.snapshot();
+    let failures = values.values().iter().find(|value| value.name.starts_with("camera"));
+    assert_eq!(failures.map(|value| value.number), Some(4.0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_metrics_port_that_is_taken_is_tried_again() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    let stand = Stand::start_with(Car::default(), grey(), Some(address)).await;
+    sleep(Duration::from_millis(300)).await;
+    assert!(!stand.run.is_finished());
+    drop(taken);
+    let reached = async {
+        while tokio::net::TcpStream::connect(address).await.is_err() {
+            sleep(TURN).await;
+        }
+    };
+    timeout(LONG, reached).await.unwrap();
+}
+
+/// A vehicle with its switchboard, which does what the test says.
+struct Stand {
+    listener: Listener,
+    connection: Option<Connection>,
+    car: Arc<Mutex<Car>>,
+    stop: Arc<Notify>,
+    /// The vehicle's process, as far as a test has one.
+    run: JoinHandle<anyhow::Result<()>>,
+    latest: Latest,
+}
+
+impl Stand {
+    async fn start(car: Car, open: OpenSensor) -> Self {
+        Self::start_with(car, open, None).await
+    }
+
+    async fn start_with(car: Car, open: OpenSensor, metrics: Option<SocketAddr>) -> Self {
+        let own = identity(SWITCHBOARD);
+        let listener = Listener::bind(([127, 0, 0, 1], 0).into(), &own).await.unwrap();
+        let mut config = Config {
+            switchboard: listener.local().to_string(),
+            switchboard_key: own.public().to_string(),
+            operators: [ANNA, BERT].map(|seed| identity(seed).public().to_string()).to_vec(),
+            links: vec!["127.0.0.1:0".parse().unwrap()],
+            metrics,
+            ..Config::default()
+        };
+        // A busy machine that runs the test is no fault of the vehicle's.
+        config.failsafe.command_timeout = Duration::from_secs(5);
+        config.failsafe.command_age_max = Duration::from_secs(5);
+        let (car, stop) = (Arc::new(Mutex::new(car)), Arc::new(Notify::new()));
+        let machine = Box::new(Driven { car: car.clone(), moved_until: None });
+        let latest = Latest::of(End::Vehicle);
+        let (asked, shown) = (stop.clone(), latest.clone());
+        let run = std::thread::spawn(move || {
+            let stop = async || asked.notified().await;
+            let work = tautline_vehicle::run(config, identity(ROVER), machine, open, shown, stop);
+            tokio::runtime::Runtime::new().unwrap().block_on(work)
+        });
+        let connection = Some(accept(&listener).await);
+        Self { listener, connection, car, stop, run, latest }
+    }
+
+    /// Cuts the connection and takes the next.
+    async fn restart(&mut self) {
+        self.connection = None;
+        self.connection = Some(accept(&self.listener).await);
+    }
+
+    async fn say(&mut self, message: &Control) {
+        self.send(&message.encode()).await;
+    }
+
+    async fn send(&mut self, frame: &[u8]) {
+        self.connection.as_mut().unwrap().send(frame).await.unwrap();
+    }
+
+    async fn introduce(&mut self, operator: &Operator, lease: [u8; 16]) {
+        let message = Control::Introduce {
+            lease,
+            peer_name: "somebody".to_owned(),
+            peer_key: *identity(operator.seed).public().as_bytes(),
+            peer_addresses: vec![operator.driver.local_addresses()[0].to_string()],
+            peer_versions: channels::versions(),
+        };
+        self.say(&message).await;
+    }
+
+    fn car(&self) -> std::sync::MutexGuard<'_, Car> {
+        self.car.lock().unwrap()
+    }
+}
+
+/// An operator's end, in the test's hands.
+struct Operator {
+    seed: u8,
+    driver: Driver,
+    clock: Clock,
+    told: Receiver<Event>,
+    sequence: u64,
+    pictures: usize,
+    telemetry: Option<Telemetry>,
+}
+
+impl Operator {
+    fn start(seed: u8) -> Self {
+        let clock = Clock::start();
+        let (tell, told) = channel();
+        let driver = Driver::spawn(&["127.0.0.1:0".parse().unwrap()], clock, move |output| {
+            if let Output::Event(event, _) = output {
+                // The test has ended when nobody listens.
+                let _ = tell.send(event);
+            }
+        });
+        let driver = driver.unwrap();
+        Self { seed, driver, clock, told, sequence: 0, pictures: 0, telemetry: None }
+    }
+
+    /// Waits for the vehicle under this lease.
+    fn respond(&self, lease: [u8; 16]) {
+        let (own, vehicle) = (identity(self.seed), identity(ROVER).public());
+        let (seed, now) = ([lease[0]; 32], self.clock.now());
+        let session = Session::respond(Transport::default(), &own, vehicle, lease, seed, now);
+        let mut session = session.unwrap();
+        channels::open(&mut session).unwrap();
+        self.driver.handle().start(session);
+    }
+
+    fn command(&mut self, throttle: f32, steering: f32) {
+        self.send(Command { throttle, steering, ..Command::default() });
+    }
+
+    fn brake(&mut self) {
+        self.send(Command { brake: 1.0, ..Command::default() });
+    }
+
+    fn send(&mut self, command: Command) {
+        self.sequence += 1;
+        let command = Command { sequence: self.sequence, sent_at: self.clock.now(), ..command };
+        let deadline = Duration::from_secs(1);
+        self.driver.handle().send(channels::COMMAND, command.encode(), deadline);
+    }
+
+    /// Commands the same for so many milliseconds.
+    async fn drive_for(&mut self, throttle: f32, steering: f32, millis: u64) {
+        for _ in 0..millis / 20 {
+            self.command(throttle, steering);
+            sleep(TURN).await;
+        }
+    }
+
+    /// Commands the same until something has come true.
+    async fn drive(&mut self, throttle: f32, steering: f32, is_so: impl Fn() -> bool) {
+        for _ in 0..LONG.as_millis() / TURN.as_millis() {
+            if is_so() {
+                return;
+            }
+            self.command(throttle, steering);
+            sleep(TURN).await;
+        }
+        panic!("it does not come true");
+    }
+
+    /// Returns the newest telemetry, if some has come.
+    fn newest(&mut self) -> Option<Telemetry> {
+        for event in self.told.try_iter() {
+            match event {
+                Event::Unit { channel: channels::TELEMETRY, bytes, .. } => {
+                    self.telemetry = Some(Telemetry::decode(&bytes).unwrap());
+                }
+                Event::Unit { channel: channels::VIDEO, .. } => self.pictures += 1,
+                _ => {}
+            }
+        }
+        self.telemetry.clone()
+    }
+
+    fn telemetry(&mut self) -> Telemetry {
+        self.newest().unwrap()
+    }
+}
+
+/// What a test sees of the machine.
+#[derive(Default)]
+struct Car {
+    state: MachineState,
+    controls: Controls,
+    turns_driven: usize,
+    turns_braked: usize,
+    is_brakeless: bool,
+}
+
+/// A machine that throttle and brake move.
+struct Driven {
+    car: Arc<Mutex<Car>>,
+    moved_until: Option<Instant>,
+}
+
+impl Machine for Driven {
+    fn period(&self) -> Duration {
+        Duration::from_millis(10)
+    }
+
+    fn state(&mut self, now: Instant) -> MachineState {
+        let passed = self.moved_until.map_or(0.0, |until| now.since(until).as_secs_f32());
+        self.moved_until = Some(now);
+        let mut car = self.car.lock().unwrap();
+        let brake = if car.is_brakeless { 0.0 } else { 8.0 * car.controls.brake };
+        let force = 4.0 * car.controls.throttle - brake;
+        car.state.speed = (car.state.speed + force * passed).clamp(0.0, 8.0);
+        car.state.measured_at = now;
+        car.state
+    }
+
+    fn apply(&mut self, controls: &Controls, _now: Instant) -> Result<(), Fault> {
+        let mut car = self.car.lock().unwrap();
+        car.controls = *controls;
+        match controls.brake > 0.0 {
+            true => car.turns_braked += 1,
+            false => car.turns_driven += 1,
+        }
+        Ok(())
+    }
+}
+
+/// Grey pictures, and how they end.
+struct Grey {
+    left: usize,
+    ending: Ending,
+}
+
+#[derive(Clone, Copy)]
+enum Ending {
+    Ends,
+    Fails,
+    Panics,
+}
+
+impl Sensor for Grey {
+    fn layout(&self) -> Layout {
+        Layout::of(640, 96).unwrap()
+    }
+
+    fn pictures_per_second(&self) -> f64 {
+        20.0
+    }
+
+    fn next_picture(&mut self) -> Result<bool, Error> {
+        if self.left > 0 {
+            self.left -= 1;
+            return Ok(true);
+        }
+        match self.ending {
+            Ending::Ends => Ok(false),
+            Ending::Fails => Err(Error::Sensor { reason: "the lens fell off".to_owned() }),
+            Ending::Panics => panic!("a fault of the camera's driver, on purpose"),
+        }
+    }
+
+    fn read(&mut self, _strip: usize, _rows: &mut Picture) {}
+}
+
+fn grey() -> OpenSensor {
+    Box::new(|| Ok(Box::new(Grey { left: usize::MAX, ending: Ending::Ends })))
+}
+
+async fn accept(listener: &Listener) -> Connection {
+    let accepted = async { listener.accept().await.unwrap().handshake().await.unwrap() };
+    timeout(LONG, accepted).await.unwrap()
+}
+
+fn identity(seed: u8) -> Identity {
+    Identity::from_seed(&[seed; 32])
+}
+
+const SWITCHBOARD: u8 = 1;
+const ROVER: u8 = 2;
+const ANNA: u8 = 3;
+const BERT: u8 = 4;
+const STRANGER: u8 = 5;
+/// From one command to the next.
+const TURN: Duration = Duration::from_millis(20);
+/// As long as anything may take on a busy machine.
+const LONG: Duration = Duration::from_secs(60);
