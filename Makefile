@@ -2,6 +2,7 @@
 # make test    everything that must hold, as CI runs it
 # make bench   how fast the parts are, the erasure codes beside others'
 # make bench-messages   serialization codecs beside ours, speed and safety   DATA=../shared/data
+# make faults  what fails beside the machine stops it: real processes, stopped and killed
 # make chaos   ten thousand short sessions under any faults   CHAOS=10000
 # make drives  ten thousand simulated drives under the guard, sound and faulty   DRIVES=10000
 # make fuzz    hostile bytes against the erasure codes     SECONDS=60 for each target
@@ -36,7 +37,7 @@ TEST := cargo test --workspace --locked --features "$(FEATURES_TESTED)"
 X86_FEATURES := +ssse3,+avx2,+gfni,+avx512f,+avx512bw
 BINARY := $(or $(CARGO_TARGET_DIR),target)/release/tautline
 
-.PHONY: help demo test bench bench-messages peers chaos drives fuzz miri lab numbers console build lint latency loss bare outside deny unit browser tools nightly
+.PHONY: help demo test bench bench-messages peers faults chaos drives fuzz miri lab numbers console build lint latency loss bare outside deny unit browser tools nightly
 
 help:
 	@sed -n '1,/^$$/s/^# //p' Makefile
@@ -63,6 +64,9 @@ bench-messages:
 	@printf '{\n  "machine": { "processor": "%s", "kernel": "%s" },\n  "date": "%s"\n}\n' \
 		"$$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -1)" "$$(uname -r)" "$$(date -u +%F)" \
 		>crates/lab/src/papers/serialization/codecs.machine.json
+
+faults:
+	$(TEST) --test faults
 
 # A failing run prints SIM_SEED=..; with that variable set it comes again, alone.
 chaos:

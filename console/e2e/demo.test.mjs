@@ -112,13 +112,15 @@ test('killing the operator stops the car by itself', async () => {
   const speedBefore = await metric('speed_metres_per_second');
   process.kill(demo.processes.operator, 'SIGKILL');
   const killed = performance.now();
-  await eventually(() => metric('brake_ratio'), (brake) => brake === 1, 2_000, 5);
+  await eventually(() => metric('stopping'), (stopping) => stopping === 1, 2_000, 5);
   const braking = performance.now() - killed;
   await eventually(() => metric('speed_metres_per_second'), (speed) => Math.abs(speed) < 0.05, 8_000);
   const stopped = performance.now() - killed;
   console.log(`operator killed at ${(speedBefore * 3.6).toFixed(0)} km/h: brakes after ` +
     `${braking.toFixed(0)} ms, stands after ${stopped.toFixed(0)} ms`);
   assert.ok(braking < BRAKE_MAX, `the brake came after ${braking} ms`);
+  await eventually(() => metric('held'), (held) => held === 1, 2_000);
+  assert.equal(await metric('brake_ratio'), 1, 'the brake holds the standing car');
   // At half the full brake of 8 m/s2 at the least.
   assert.ok(stopped < BRAKE_MAX + speedBefore / 4 * 1_000 + 500, `it stood after ${stopped} ms`);
 });

@@ -26,7 +26,7 @@ const PARSERS: Readonly<Record<string, (message: ArrayBuffer) => unknown>> = {
 };
 
 function sliceMessage(change: { kind?: number; capturedAtUs?: bigint } = {}): ArrayBuffer {
-  const message = new ArrayBuffer(24 + 5);
+  const message = new ArrayBuffer(28 + 5);
   const view = new DataView(message);
   view.setUint8(0, FROM_OPERATOR.slice);
   view.setUint8(1, 3);
@@ -35,7 +35,8 @@ function sliceMessage(change: { kind?: number; capturedAtUs?: bigint } = {}): Ar
   view.setBigUint64(8, change.capturedAtUs ?? 1_760_000_000_123_456n);
   view.setUint32(16, 3_500);
   view.setUint32(20, 41_000);
-  new Uint8Array(message, 24).set([0, 0, 0, 1, 0x41]);
+  view.setUint32(24, 0x80000001);
+  new Uint8Array(message, 28).set([0, 0, 0, 1, 0x41]);
   return message;
 }
 
@@ -80,7 +81,7 @@ describe('parseSlice', () => {
   it('reads the header and the access unit behind it', () => {
     const slice = parseSlice(sliceMessage());
     expect(slice).toMatchObject({
-      strip: 3, kind: 'predicted', picture: 0xfffffff0, capturedAtUs: 1_760_000_000_123_456,
+      strip: 3, kind: 'predicted', picture: 0xfffffff0, capturedAtUs: 1_760_000_000_123_456, tick: 0x80000001,
     });
     expect([...slice.bytes]).toEqual([0, 0, 0, 1, 0x41]);
   });

@@ -102,7 +102,7 @@ export interface Controlled {
 
 export class BadMessage extends Error {}
 
-const SLICE_HEADER_BYTES = 24;
+const SLICE_HEADER_BYTES = 28;
 /** The bit beside a slice's kind. */
 const CORRUPT = 0x80;
 const SLICE_KINDS: readonly SliceKind[] = ['idr', 'predicted', 'skip'];
@@ -126,7 +126,7 @@ export function parseSlice(message: ArrayBuffer): Slice {
     handedOnAfterUs: view.getUint32(20),
     history: history === 0 ? null : history - 1,
     corrupt: (view.getUint8(2) & CORRUPT) !== 0,
-    tick: 0,
+    tick: view.getUint32(24),
     bytes: new Uint8Array(message, SLICE_HEADER_BYTES),
   };
 }

@@ -95,6 +95,7 @@ const RULES: [Rule; 4] = [
 /// generators, and this.
 const OUTSIDE_WORLD: &[&str] = &[
     "crates/net/",
+    "crates/port/",
     "crates/vehicle/",
     "crates/operator/",
     "crates/switchboard/",
@@ -109,6 +110,7 @@ const OUTSIDE_WORLD: &[&str] = &[
 /// The same, the lab's workers, and tests of many seeds at once.
 const THREADS: &[&str] = &[
     "crates/net/",
+    "crates/port/",
     "crates/vehicle/",
     "crates/operator/",
     "crates/switchboard/",

@@ -4,7 +4,9 @@
 
 import * as flatbuffers from 'flatbuffers';
 
+import { Act } from './act.js';
 import { Controls } from './controls.js';
+import { DeadMan } from './dead-man.js';
 
 
 /**
@@ -48,8 +50,65 @@ console():bigint {
   return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');
 }
 
+/**
+ * The guard's tick of the newest picture that the person could see, 0 for none.
+ */
+cited():number {
+  const offset = this.bb!.__offset(this.bb_pos, 8);
+  return offset ? this.bb!.readUint32(this.bb_pos + offset) : 0;
+}
+
+/**
+ * The newest act, until the guard has reported it.
+ */
+act(obj?:Act):Act|null {
+  const offset = this.bb!.__offset(this.bb_pos, 10);
+  return offset ? (obj || new Act()).__init(this.bb_pos + offset, this.bb!) : null;
+}
+
+/**
+ * The number of the newest emergency stop, until the guard has told it; 0 for none.
+ */
+emergencyStopNumber():number {
+  const offset = this.bb!.__offset(this.bb_pos, 12);
+  return offset ? this.bb!.readUint32(this.bb_pos + offset) : 0;
+}
+
+/**
+ * What the person's dead-man input says.
+ */
+deadMan():DeadMan {
+  const offset = this.bb!.__offset(this.bb_pos, 14);
+  return offset ? this.bb!.readUint8(this.bb_pos + offset) : DeadMan.Absent;
+}
+
+/**
+ * What speaks against a person who is there with sound inputs: 1 the console has gone, 2 the page is hidden or
+ * frozen, 4 it does not have the keyboard, 8 an input is not sound.
+ */
+absences():number {
+  const offset = this.bb!.__offset(this.bb_pos, 16);
+  return offset ? this.bb!.readUint32(this.bb_pos + offset) : 0;
+}
+
+/**
+ * The console to which this one hands over, 0 for none.
+ */
+successor():bigint {
+  const offset = this.bb!.__offset(this.bb_pos, 18);
+  return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');
+}
+
+/**
+ * What is shown and sounded: 1 horn, 2 lights, 4 high beam, 8 left, 16 right, 32 hazard.
+ */
+signals():number {
+  const offset = this.bb!.__offset(this.bb_pos, 20);
+  return offset ? this.bb!.readUint32(this.bb_pos + offset) : 0;
+}
+
 static startCommand(builder:flatbuffers.Builder) {
-  builder.startObject(2);
+  builder.startObject(9);
 }
 
 static addControls(builder:flatbuffers.Builder, controlsOffset:flatbuffers.Offset) {
@@ -58,6 +117,34 @@ static addControls(builder:flatbuffers.Builder, controlsOffset:flatbuffers.Offse
 
 static addConsole(builder:flatbuffers.Builder, console:bigint) {
   builder.addFieldInt64(1, console, BigInt('0'));
+}
+
+static addCited(builder:flatbuffers.Builder, cited:number) {
+  builder.addFieldInt32(2, cited, 0);
+}
+
+static addAct(builder:flatbuffers.Builder, actOffset:flatbuffers.Offset) {
+  builder.addFieldStruct(3, actOffset, 0);
+}
+
+static addEmergencyStopNumber(builder:flatbuffers.Builder, emergencyStopNumber:number) {
+  builder.addFieldInt32(4, emergencyStopNumber, 0);
+}
+
+static addDeadMan(builder:flatbuffers.Builder, deadMan:DeadMan) {
+  builder.addFieldInt8(5, deadMan, DeadMan.Absent);
+}
+
+static addAbsences(builder:flatbuffers.Builder, absences:number) {
+  builder.addFieldInt32(6, absences, 0);
+}
+
+static addSuccessor(builder:flatbuffers.Builder, successor:bigint) {
+  builder.addFieldInt64(7, successor, BigInt('0'));
+}
+
+static addSignals(builder:flatbuffers.Builder, signals:number) {
+  builder.addFieldInt32(8, signals, 0);
 }
 
 static endCommand(builder:flatbuffers.Builder):flatbuffers.Offset {
@@ -74,10 +161,4 @@ static finishSizePrefixedCommandBuffer(builder:flatbuffers.Builder, offset:flatb
   builder.finish(offset, 'TLC2', true);
 }
 
-static createCommand(builder:flatbuffers.Builder, controlsOffset:flatbuffers.Offset, console:bigint):flatbuffers.Offset {
-  Command.startCommand(builder);
-  Command.addControls(builder, controlsOffset);
-  Command.addConsole(builder, console);
-  return Command.endCommand(builder);
-}
 }

@@ -6,6 +6,7 @@ import * as flatbuffers from 'flatbuffers';
 
 import { Fault } from './fault.js';
 import { Gear } from './gear.js';
+import { GuardState } from './guard-state.js';
 import { Mode } from './mode.js';
 import { Motion } from './motion.js';
 
@@ -111,8 +112,16 @@ unlocated():boolean {
   return offset ? !!this.bb!.readInt8(this.bb_pos + offset) : false;
 }
 
+/**
+ * What the guard said last; unset: it never spoke.
+ */
+guard(obj?:GuardState):GuardState|null {
+  const offset = this.bb!.__offset(this.bb_pos, 20);
+  return offset ? (obj || new GuardState()).__init(this.bb!.__indirect(this.bb_pos + offset), this.bb!) : null;
+}
+
 static startTelemetry(builder:flatbuffers.Builder) {
-  builder.startObject(8);
+  builder.startObject(9);
 }
 
 static addSequence(builder:flatbuffers.Builder, sequence:bigint) {
@@ -157,6 +166,10 @@ static startFaultsVector(builder:flatbuffers.Builder, numElems:number) {
 
 static addUnlocated(builder:flatbuffers.Builder, unlocated:boolean) {
   builder.addFieldInt8(7, +unlocated, +false);
+}
+
+static addGuard(builder:flatbuffers.Builder, guardOffset:flatbuffers.Offset) {
+  builder.addFieldOffset(8, guardOffset, 0);
 }
 
 static endTelemetry(builder:flatbuffers.Builder):flatbuffers.Offset {

@@ -87,7 +87,7 @@ function makeStrip(): StripDecoder {
 
 function slice(kind: SliceKind): Slice {
   pictures += 1;
-  return { strip: 2, kind, picture: pictures, capturedAtUs: pictures * 1_000, encodedAfterUs: 3_000, handedOnAfterUs: 9_000, history: null, corrupt: false, tick: 0, bytes: Uint8Array.of(0, 0, 0, 1) };
+  return { strip: 2, kind, picture: pictures, capturedAtUs: pictures * 1_000, encodedAfterUs: 3_000, handedOnAfterUs: 9_000, history: null, corrupt: false, tick: 7, bytes: Uint8Array.of(0, 0, 0, 1) };
 }
 
 const opened = FakeVideoDecoder;

@@ -13,7 +13,7 @@ use crate::stop;
 
 /// Drive a simulated car in the browser over emulated mobile links.
 ///
-/// Starts switchboard, emulated links, vehicle and operator as separate processes on this machine
+/// Starts switchboard, emulated links, guard, car, vehicle and operator as separate processes on this machine
 /// and prints the address to open. Ctrl-C ends all of it.
 #[derive(Debug, Args)]
 pub(crate) struct Demo {

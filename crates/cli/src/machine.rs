@@ -1,23 +1,40 @@
-//! What a vehicle moves and sees with.
+//! What a vehicle sees with, and how it follows a machine that moves in another process.
+
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
-use tautline_guard::Machine;
-use tautline_testtrack::SimulatedCar;
-use tautline_vehicle::{Config, OpenSensor, camera};
+use tautline_guard::{Extra, MachineState};
+use tautline_net::clock::Clock;
+use tautline_testtrack::{Follower, Windscreen};
+use tautline_vehicle::{Config, Follow, OpenSensor, camera};
 
-/// Returns the machine that the configuration names, and what opens its sensor: the simulated car, and
-/// its windscreen camera unless another source is given.
+/// Returns what follows the machine, and what opens the sensor that the configuration names: a
+/// windscreen camera on the test track, which sees from where the machine says that it is, unless
+/// another source is given.
 ///
-/// Another machine is another implementation of [`Machine`], chosen here by a setting.
-pub(crate) fn open(config: &Config) -> (Box<dyn Machine + Send>, OpenSensor) {
-    let car = SimulatedCar::new(config.seed);
-    let windscreens = car.windscreens(config.pictures_per_second);
+/// The machine itself is behind the guard's port: `tautline car`, or any other.
+pub(crate) fn open(config: &Config) -> (Follow, OpenSensor) {
+    let clock = Clock::start();
+    let follower = Arc::new(Mutex::new(Follower::new(config.seed)));
+    let followed = follower.clone();
+    let follow = move |state: &MachineState| {
+        let mut follower = followed.lock().unwrap_or_else(PoisonError::into_inner);
+        follower.handle(state, clock.now());
+        vec![Extra { name: "cones hit", value: follower.cones_hit().into(), unit: "" }]
+    };
     let config = config.clone();
     let open_sensor = move || {
         Ok(match camera::open(&config)? {
             Some(sensor) => sensor,
-            None => Box::new(windscreens().context("the simulated camera cannot be made")?),
+            None => {
+                let follower = follower.clone();
+                let view = move || {
+                    follower.lock().unwrap_or_else(PoisonError::into_inner).view(clock.now())
+                };
+                let windscreen = Windscreen::new(view, config.pictures_per_second);
+                Box::new(windscreen.context("the simulated camera cannot be made")?)
+            }
         })
     };
-    (Box::new(car), Box::new(open_sensor))
+    (Box::new(follow), Box::new(open_sensor))
 }

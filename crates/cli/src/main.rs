@@ -1,9 +1,11 @@
 //! The `tautline` binary: every part of the system, each as a process of its own.
 #![forbid(unsafe_code)]
 
+mod car;
 mod coding;
 mod demo;
 mod emulate;
+mod guard;
 mod keys;
 #[cfg(feature = "lab")]
 mod lab;
@@ -40,8 +42,12 @@ struct Tautline {
 enum Command {
     /// Drive a simulated car in the browser over emulated mobile links
     Demo(demo::Demo),
-    /// The vehicle's side: camera, uplink, actuators and failsafe
+    /// The vehicle's side: camera, uplink, and proposals to the guard
     Vehicle(vehicle::Vehicle),
+    /// The guard between a vehicle and its machine: it alone moves the machine, and stops it
+    Guard(guard::Guard),
+    /// A simulated car, behind the guard's port as any machine is
+    Car(car::Car),
     /// The operator's side: downlink, commands and the browser console
     Operator(operator::Operator),
     /// Bring vehicles and operators together
@@ -68,6 +74,8 @@ fn main() -> ExitCode {
     let default = match tautline.command {
         Command::Demo(_) | Command::Lab(_) | Command::Status(_) | Command::Probe(_) => "warn",
         Command::Vehicle(_)
+        | Command::Guard(_)
+        | Command::Car(_)
         | Command::Operator(_)
         | Command::Switchboard(_)
         | Command::Emulate(_)
@@ -82,6 +90,8 @@ fn main() -> ExitCode {
     let ended = match tautline.command {
         Command::Demo(demo) => stop::block_on(demo.run()),
         Command::Vehicle(vehicle) => stop::block_on(vehicle.run()),
+        Command::Guard(guard) => stop::block_on(guard.run()),
+        Command::Car(car) => stop::block_on(car.run()),
         Command::Operator(operator) => stop::block_on(operator.run()),
         Command::Switchboard(switchboard) => stop::block_on(switchboard.run()),
         Command::Emulate(emulate) => stop::block_on(emulate.run()),

@@ -259,7 +259,7 @@ impl Plan {
         let (switchboard_key, switchboard) = key("switchboard")?;
         let (vehicle_key, vehicle) = key("vehicle")?;
         let (operator_key, operator) = key("operator")?;
-        let mut tcp = free_ports(|at| TcpListener::bind(at)?.local_addr(), 3)?.into_iter();
+        let mut tcp = free_ports(|at| TcpListener::bind(at)?.local_addr(), 4)?.into_iter();
         let mut next_tcp = || tcp.next().expect("as many as asked for");
         let (rendezvous, metrics, control) = (next_tcp(), next_tcp(), next_tcp());
         let udp = free_ports(|at| UdpSocket::bind(at)?.local_addr(), 1 + LINK_NAMES.len())?;
@@ -286,6 +286,23 @@ impl Plan {
                 relays.to_vec()
             }
         };
+        let (vehicle_side, machine_side) =
+            (folder.join("vehicle.sock"), folder.join("machine.sock"));
+        write(
+            "guard",
+            format!(
+                "vehicle = {vehicle_side:?}\nmachine = {machine_side:?}\nlatch = {:?}\n",
+                folder.join("latch")
+            ),
+        )?;
+        let car_metrics = next_tcp();
+        write(
+            "car",
+            format!(
+                "guard = {machine_side:?}\nseed = {}\nmetrics = \"{car_metrics}\"\n",
+                setup.seed
+            ),
+        )?;
         let common =
             format!("switchboard = \"{rendezvous}\"\nswitchboard_key = \"{switchboard}\"\n");
         let clip = setup.clip.as_ref().map(|file| format!("clip = {file:?}\n"));
@@ -293,7 +310,7 @@ impl Plan {
             "vehicle",
             format!(
                 "name = \"{VEHICLE}\"\nkey = {vehicle_key:?}\n{common}\
-                 operators = [\"{operator}\"]\nlinks = [\"127.0.0.1:0\"]\nseed = {}\n\
+                 operators = [\"{operator}\"]\nlinks = [\"127.0.0.1:0\"]\nguard = {vehicle_side:?}\nseed = {}\n\
                  pictures_per_second = {:?}\nmetrics = \"{metrics}\"\n{}{}",
                 setup.seed,
                 setup.pictures_per_second,

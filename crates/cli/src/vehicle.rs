@@ -2,11 +2,11 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::Args;
 use tautline_message::snapshot::End;
 use tautline_net::Local;
+use tautline_net::datagram::Address;
 use tautline_net::stats::Latest;
 use tautline_vehicle::Config;
 
@@ -15,10 +15,10 @@ use crate::settings::{load, set};
 use crate::stats::Stats;
 use crate::{keys, machine, stop};
 
-/// The vehicle's side: camera, uplink, actuators and failsafe.
+/// The vehicle's side: camera, uplink, and proposals to the guard.
 ///
-/// Every flag may stand in the TOML file under the same name, with _ for -; there the sections
-/// [failsafe] and [transport] hold what has no flag.
+/// Every flag may stand in the TOML file under the same name, with _ for -; there the section
+/// [transport] holds what has no flag.
 #[derive(Debug, Args)]
 pub(crate) struct Vehicle {
     /// TOML file with any of these settings; flags and environment go before it
@@ -54,9 +54,9 @@ pub(crate) struct Vehicle {
     pictures_per_second: Option<f64>,
     #[command(flatten)]
     coding: Coding,
-    /// Milliseconds without a fresh command after which the car brakes, 50 to 5000 [default: 300]
-    #[arg(long, value_name = "MS")]
-    command_timeout_ms: Option<u64>,
+    /// Where the guard listens for the vehicle: a path, or address:port for UDP [default: /run/tautline/vehicle.sock]
+    #[arg(long, value_name = "ADDRESS")]
+    guard: Option<Address>,
     /// Seed of the simulated course [default: 1]
     #[arg(long)]
     seed: Option<u64>,
@@ -81,17 +81,15 @@ impl Vehicle {
         set(&mut config.camera, self.camera.map(Some));
         set(&mut config.pictures_per_second, self.pictures_per_second);
         self.coding.set(&mut config);
-        let command_timeout = self.command_timeout_ms.map(Duration::from_millis);
-        set(&mut config.failsafe.command_timeout, command_timeout);
+        set(&mut config.guard, self.guard);
         set(&mut config.seed, self.seed);
         set(&mut config.metrics, self.metrics.map(Some));
         config.validate()?;
         let identity = keys::read(&config.key)?;
         let latest = Latest::of(End::Vehicle);
-        let (machine, open_sensor) = machine::open(&config);
+        let (follow, open_sensor) = machine::open(&config);
         let shown = latest.clone();
-        let work =
-            tautline_vehicle::run(config, identity, machine, open_sensor, shown, stop::asked);
+        let work = tautline_vehicle::run(config, identity, follow, open_sensor, shown, stop::asked);
         self.stats.alongside(&latest, work).await
     }
 }

@@ -8,7 +8,7 @@ use crate::wire::{Kind, codec, number};
 
 /// What the operator tells the vehicle to do: how to drive, and nothing else.
 ///
-/// One fixed-size struct on the wire and the console's number (schemas/command.fbs): 64 bytes in all.
+/// One fixed-size struct on the wire (schemas/command.fbs), and what else is not 0: 56 bytes and more.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct Command {
     /// Counts up by one with each command of a session; a lower one is stale.
@@ -25,9 +25,22 @@ pub struct Command {
     pub gear: Gear,
     /// Stops the vehicle at once, whatever else the command says.
     pub emergency_stop: bool,
-    /// The console that it is from: a number of its own for each loaded page, 0 for none. Who drives
-    /// changes with it.
+    /// The console that it is from: a number of its own for each loaded page, 0 for none.
     pub console: u64,
+    /// The guard's tick of the newest picture that the person could see, 0 for none.
+    pub cited: u32,
+    /// The newest act, until the guard has reported it.
+    pub act: Option<Act>,
+    /// The number of the newest emergency stop, until the guard has told it; 0 for none.
+    pub emergency_stop_number: u32,
+    /// What the person's dead-man input says.
+    pub dead_man: DeadMan,
+    /// What speaks against a person who is there with sound inputs, a bit each: see the schema.
+    pub absences: u32,
+    /// The console to which this one hands over, 0 for none.
+    pub successor: u64,
+    /// What is shown and sounded, a bit each: see the schema.
+    pub signals: u32,
 }
 
 codec!(Command);
@@ -43,14 +56,29 @@ impl Command {
             self.gear.to_wire(),
             self.emergency_stop,
         );
-        let arguments =
-            wire_command::CommandArgs { controls: Some(&controls), console: self.console };
+        let act =
+            self.act.map(|act| wire_command::Act::new(act.number, act.stop, act.deed.to_wire()));
+        let arguments = wire_command::CommandArgs {
+            controls: Some(&controls),
+            console: self.console,
+            cited: self.cited,
+            act: act.as_ref(),
+            emergency_stop_number: self.emergency_stop_number,
+            dead_man: self.dead_man.to_wire(),
+            absences: self.absences,
+            successor: self.successor,
+            signals: self.signals,
+        };
         let root = Root::create(builder, &arguments);
         wire_command::finish_command_buffer(builder, root);
     }
 
     fn read(root: Root<'_>) -> Result<Self, Error> {
         let controls = root.controls();
+        let act = root.act().map(|act| {
+            let deed = Deed::from_wire(act.deed())?;
+            Ok(Act { number: act.number(), stop: act.stop(), deed })
+        });
         Ok(Self {
             sequence: controls.sequence(),
             sent_at: Instant::from_nanos(controls.sent_at_ns()),
@@ -60,6 +88,13 @@ impl Command {
             gear: Gear::from_wire(controls.gear())?,
             emergency_stop: controls.emergency_stop(),
             console: root.console(),
+            cited: root.cited(),
+            act: act.transpose()?,
+            emergency_stop_number: root.emergency_stop_number(),
+            dead_man: DeadMan::from_wire(root.dead_man())?,
+            absences: root.absences(),
+            successor: root.successor(),
+            signals: root.signals(),
         })
     }
 }
@@ -75,6 +110,46 @@ pub enum Gear {
 }
 
 choice!(Gear, wire_command::Gear, "gear", [Drive, Reverse]);
+
+/// A deliberate act, repeated with every command until the guard reports it done or refused.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Act {
+    /// Counts up with each act of a console, from 1 on.
+    pub number: u32,
+    /// The stop that a reset names; else 0.
+    pub stop: u32,
+    /// What is asked.
+    pub deed: Deed,
+}
+
+/// What a person asks of the guard, once.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Deed {
+    /// To be allowed to drive.
+    Arm,
+    /// To release the latch of a stop, which is named; the machine stays held.
+    Reset,
+    /// To hold the machine where it stands.
+    Park,
+    /// To take over from the console that names this one as its successor.
+    TakeOver,
+}
+
+choice!(Deed, wire_command::Deed, "deed", [Arm, Reset, Park, TakeOver]);
+
+/// What a dead-man input says.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub enum DeadMan {
+    /// There is none.
+    #[default]
+    Absent,
+    /// A person holds it.
+    Held,
+    /// Nobody holds it.
+    Released,
+}
+
+choice!(DeadMan, wire_command::DeadMan, "dead_man", [Absent, Held, Released]);
 
 const KIND: Kind = Kind {
     name: "command",

@@ -4,6 +4,8 @@
 //! between the two. Written, read, drawn at random by the tests and spoilt by them is what stands
 //! in the list.
 
+use std::time::Duration;
+
 use flatbuffers::{FlatBufferBuilder, WIPOffset};
 #[cfg(test)]
 use proptest::prelude::*;
@@ -269,6 +271,28 @@ macro_rules! bytes {
 
 bytes!(BytesU16: u16);
 bytes!(BytesU32: u32);
+
+/// A time in whole milliseconds, at most 65,534; all ones say that it is not known.
+pub(crate) struct MillisU16;
+
+impl Codec<Option<Duration>> for MillisU16 {
+    type Read<'a> = u16;
+    type Written = u16;
+
+    fn write(&self, value: &Option<Duration>, _: &mut FlatBufferBuilder<'static>) -> u16 {
+        let most = u128::from(u16::MAX - 1);
+        value.map_or(u16::MAX, |time| time.as_millis().min(most) as u16)
+    }
+
+    fn read(&self, _: &'static str, wire: u16) -> Result<Option<Duration>, Error> {
+        Ok((wire != u16::MAX).then(|| Duration::from_millis(wire.into())))
+    }
+
+    #[cfg(test)]
+    fn any(&self) -> BoxedStrategy<Option<Duration>> {
+        proptest::option::of((0..u64::from(u16::MAX)).prop_map(Duration::from_millis)).boxed()
+    }
+}
 
 /// A number of `min` to `max`.
 pub(crate) struct Number {

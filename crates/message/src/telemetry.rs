@@ -7,7 +7,7 @@ use crate::fault::Faults;
 use crate::fields::{Choice, Nanos, Number, Plain, Text, choice, fields};
 use crate::generated::telemetry::{self as wire_telemetry, Telemetry as Root};
 use crate::wire::{Kind, TEXT_BYTES_MAX, codec, number};
-use crate::{Error, Fault, Gear};
+use crate::{Error, Fault, Gear, GuardState};
 
 fields! {
     /// How the vehicle moves and who moves it: what a person drives by.
@@ -37,6 +37,8 @@ fields! {
         mode: Mode = mode as Choice,
         /// Why the mode is what it is, for the operator's eyes; at most 256 bytes.
         mode_reason: String = mode_reason as Text(TEXT_BYTES_MAX),
+        /// What the guard said last; `None` if it never spoke.
+        guard: Option<GuardState>,
     }
 }
 
@@ -60,6 +62,7 @@ impl Telemetry {
         let mut arguments = wire_telemetry::TelemetryArgs {
             motion: Some(&motion),
             unlocated: self.position.is_none(),
+            guard: self.guard.as_ref().map(|guard| guard.write(builder)),
             ..Default::default()
         };
         self.write_listed(&mut arguments, builder);
@@ -71,7 +74,11 @@ impl Telemetry {
         let motion = root.motion();
         let position = Position { x: motion.x(), y: motion.y(), heading: motion.heading() };
         position.check()?;
-        Ok(Self { position: (!root.unlocated()).then_some(position), ..Self::read_listed(root)? })
+        Ok(Self {
+            position: (!root.unlocated()).then_some(position),
+            guard: root.guard().map(GuardState::read).transpose()?,
+            ..Self::read_listed(root)?
+        })
     }
 }
 
@@ -133,6 +140,6 @@ const KIND: Kind = Kind {
     name: "telemetry",
     identifier: Some(wire_telemetry::TELEMETRY_IDENTIFIER),
     bytes_max: 1024,
-    tables_max: 1,
-    depth_max: 1,
+    tables_max: 2,
+    depth_max: 2,
 };

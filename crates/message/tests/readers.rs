@@ -58,7 +58,7 @@ fn messages() -> tempfile::TempDir {
         brake: 1.0,
         gear: Gear::Drive,
         emergency_stop: true,
-        console: 0,
+        ..Command::default()
     };
     let telemetry = Telemetry::decode(include_bytes!("evolution/telemetry.bin")).unwrap();
     let points: Vec<Point> =

@@ -3,11 +3,13 @@
 pub mod channels;
 pub mod clock;
 pub mod control;
+pub mod datagram;
 pub mod driver;
 pub mod emulate;
 mod log_limit;
 pub mod metrics;
 pub mod random;
+pub mod realtime;
 mod routes;
 mod sessions;
 mod slot;

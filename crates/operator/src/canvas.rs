@@ -124,6 +124,7 @@ mod tests {
                     history: encoded.history,
                     captured_at: Instant::ZERO,
                     encoded_at: Instant::ZERO,
+                    tick: 0,
                     bytes: encoded.bytes,
                 };
                 if lost.contains(&strip) {
@@ -141,6 +142,7 @@ mod tests {
                         captured_unix_micros: 0,
                         encoded_after: Duration::ZERO,
                         handed_on_after: Duration::ZERO,
+                        tick: slice.tick,
                     };
                     canvas.show(head, head.message(slice.bytes), downlink, hub);
                 }

@@ -8,9 +8,11 @@ use tautline_message::{Command, SessionState, VideoFeedback};
 use tautline_net::channels;
 use tautline_net::clock::Clock;
 use tautline_net::driver::Handle;
+use tautline_net::random;
 use tautline_transport::ChannelNumber;
 use tautline_units::{ByteCount, Instant};
 
+use crate::acts::Acts;
 use crate::console::{ConsoleId, Hub};
 use crate::reception::Shared;
 
@@ -31,6 +33,7 @@ pub(crate) struct Input {
     console: Option<ConsoleId>,
     /// Whether what comes is recorded, looked at or not.
     records: bool,
+    acts: Acts,
 }
 
 impl Input {
@@ -43,7 +46,9 @@ impl Input {
         records: bool,
     ) -> Self {
         let (sequence, fed_back, console) = (0, None, None);
-        Self { hub, shared, handle, clock, sequence, fed_back, console, records }
+        let drawn = random::seed().unwrap_or_default();
+        let acts = Acts::new(u64::from_be_bytes(*drawn.first_chunk().expect("longer than that")));
+        Self { hub, shared, handle, clock, sequence, fed_back, console, records, acts }
     }
 
     /// Takes note that another console drives from now on, or none: nothing of the former one is
@@ -67,10 +72,13 @@ impl Input {
         let now = self.clock.now();
         let unix = self.clock.unix_nanos(now);
         let age = Duration::from_nanos(unix.saturating_sub(command.sent_at.as_nanos()));
-        if age > AGE_MAX {
+        // An emergency stop counts whatever its age.
+        if age > AGE_MAX && !command.emergency_stop {
             self.hub.commands_stale.fetch_add(1, Ordering::Relaxed);
             return;
         }
+        let (guard, shown) = self.shared.guard();
+        let command = self.acts.complete(command, guard.as_ref(), shown);
         self.sequence += 1;
         let command = Command { sequence: self.sequence, sent_at: now - age, ..command };
         self.send(channels::COMMAND, command.encode());

@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -70,7 +70,7 @@ fn slices_of(layout: Layout, pictures: usize) -> Vec<Slice> {
             });
         }
         drop(sender);
-        camera::run(Box::new(sensor), outlet, &counters, clock, &stop).unwrap();
+        camera::run(Box::new(sensor), outlet, &counters, &AtomicU32::new(0), clock, &stop).unwrap();
     });
     slices.into_iter().collect()
 }

@@ -37,6 +37,21 @@ pub struct CarState {
     pitch_rate: f64,
 }
 
+/// What a drive is like beside the course; by default all is well on level ground.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Conditions {
+    /// Metres that the ground rises for each metre east: it is a plane, so that it looks level.
+    pub slope: f64,
+    /// Share of the service brake that answers; less than 1 is a fault, for tests.
+    pub brake_share: f64,
+}
+
+impl Default for Conditions {
+    fn default() -> Self {
+        Self { slope: 0.0, brake_share: 1.0 }
+    }
+}
+
 /// Metres between the axles.
 pub const WHEELBASE: f64 = 2.6;
 /// The wheels' angle at full lock, rad: a turning circle of 4.5 m radius at the rear axle.
@@ -58,6 +73,10 @@ const ENGINE_POWER: f64 = 32.0;
 const REVERSE_SPEED_MAX: f64 = 5.0;
 /// Brake at full pedal, m/s².
 const BRAKE: f64 = 8.0;
+/// Parking brake, m/s²: it holds on a slope of 30 %.
+const PARKING_BRAKE: f64 = 3.0;
+/// m/s².
+const GRAVITY: f64 = 9.81;
 /// Rolling resistance, m/s².
 const ROLLING: f64 = 0.2;
 /// Air drag, 1/m: (ENGINE_POWER / 25 - ROLLING) / 25².
@@ -92,12 +111,16 @@ impl CarState {
     }
 
     /// Moves the car by `seconds`, a few milliseconds, under sane `controls`.
-    pub(crate) fn step(&mut self, controls: &Controls, course: &Course, seconds: f64) {
-        let (sin, cos) = trig::sin_cos(self.heading);
-        self.on_grass = !course.is_road(self.x, self.y)
-            || !course.is_road(self.x + WHEELBASE * cos, self.y + WHEELBASE * sin);
+    pub(crate) fn step(
+        &mut self,
+        controls: &Controls,
+        course: &Course,
+        conditions: &Conditions,
+        seconds: f64,
+    ) {
+        self.on_grass = self.is_on_grass(course);
         self.steer(f64::from(controls.steering), seconds);
-        self.roll(controls, seconds);
+        self.roll(controls, conditions, seconds);
         // Tyres that would slip run wide instead.
         let grip = if self.on_grass { GRIP.1 } else { GRIP.0 };
         let (wheel_sin, wheel_cos) = trig::sin_cos(self.steering_angle);
@@ -113,6 +136,13 @@ impl CarState {
         self.nod(seconds);
     }
 
+    /// Returns whether at least one axle is off the road.
+    pub(crate) fn is_on_grass(&self, course: &Course) -> bool {
+        let (sin, cos) = trig::sin_cos(self.heading);
+        !course.is_road(self.x, self.y)
+            || !course.is_road(self.x + WHEELBASE * cos, self.y + WHEELBASE * sin)
+    }
+
     fn steer(&mut self, wheel: f64, seconds: f64) {
         let change = wheel * STEERING_ANGLE_MAX - self.steering_angle;
         let most = STEERING_RATE * seconds;
@@ -120,7 +150,7 @@ impl CarState {
     }
 
     /// Applies engine, brake and resistance along the car.
-    fn roll(&mut self, controls: &Controls, seconds: f64) {
+    fn roll(&mut self, controls: &Controls, conditions: &Conditions, seconds: f64) {
         let before = self.speed;
         let direction = match controls.gear {
             Gear::Drive => 1.0,
@@ -137,15 +167,20 @@ impl CarState {
             Gear::Drive => 1.0,
         };
         let grass = if self.on_grass { GRASS.0 + GRASS.1 * before.abs() } else { 0.0 };
-        let resistance = BRAKE * self.brake + ROLLING + DRAG * before * before + grass;
-        let pushed = before + direction * self.throttle * pull * fade * seconds;
+        let parking = if controls.parking_brake { PARKING_BRAKE } else { 0.0 };
+        let brakes = BRAKE * self.brake * conditions.brake_share + parking;
+        let resistance = brakes + ROLLING + DRAG * before * before + grass;
+        let (_, eastwards) = trig::sin_cos(self.heading);
+        let downhill = -GRAVITY * conditions.slope * eastwards;
+        let driven = direction * self.throttle * pull * fade;
+        let pushed = before + (driven + downhill) * seconds;
         // Resistance stops the car and holds it; it never pushes it back.
         self.speed = pushed.signum() * (pushed.abs() - resistance * seconds).max(0.0);
         self.acceleration = (self.speed - before) / seconds;
     }
 
     /// Lets the body nod on its springs.
-    fn nod(&mut self, seconds: f64) {
+    pub(crate) fn nod(&mut self, seconds: f64) {
         let (frequency, damping) = SUSPENSION;
         let target = -PITCH * self.acceleration;
         let pull = frequency * frequency * (target - self.pitch);

@@ -1,12 +1,12 @@
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tautline_guard::{Controls, Extra, Fault, Faults, Machine, MachineState, Position};
+use tautline_guard::{
+    Controls, Extra, Fault, Faults, Machine, MachineState, Notice, Notices, Place, Position,
+};
 use tautline_units::Instant;
-use tautline_video::Error;
 
-use crate::sensor::Windscreen;
-use crate::world::{Viewpoint, World};
+use crate::car::Conditions;
+use crate::world::World;
 
 /// The simulated car as a machine: its world moves as time passes, under the controls applied last.
 #[derive(Debug)]
@@ -15,35 +15,26 @@ pub struct SimulatedCar {
     controls: Controls,
     /// Until when the world has moved; `None` before the first turn.
     moved_until: Option<Instant>,
-    viewpoint: Arc<Mutex<Viewpoint>>,
     extras: [Extra; 1],
 }
 
 impl SimulatedCar {
     /// Returns a car at the start of the course that grows from `seed`, its brake pressed.
     pub fn new(seed: u64) -> Self {
-        let world = World::new(seed);
-        let viewpoint = Arc::new(Mutex::new(world.view()));
+        Self::under(seed, Conditions::default())
+    }
+
+    /// Returns such a car under other conditions.
+    pub fn under(seed: u64, conditions: Conditions) -> Self {
+        let world = World::new(seed).under(conditions);
         let controls = Controls { brake: 1.0, ..Controls::default() };
         let extras = [Extra { name: "cones hit", value: 0.0, unit: "" }];
-        Self { world, controls, moved_until: None, viewpoint, extras }
+        Self { world, controls, moved_until: None, extras }
     }
 
-    /// Returns the camera behind the windscreen, which sees from where the car is.
-    ///
-    /// # Errors
-    /// As [`Windscreen::new`].
-    pub fn windscreen(&self, pictures_per_second: f64) -> Result<Windscreen, Error> {
-        self.windscreens(pictures_per_second)()
-    }
-
-    /// Returns what makes such a camera, again and again, also when the car itself is out of reach.
-    pub fn windscreens(
-        &self,
-        pictures_per_second: f64,
-    ) -> impl Fn() -> Result<Windscreen, Error> + Send + Sync + use<> {
-        let viewpoint = self.viewpoint.clone();
-        move || Windscreen::new(viewpoint.clone(), pictures_per_second)
+    /// Returns metres driven, forwards and backwards alike.
+    pub fn odometer(&self) -> f64 {
+        self.world.car().odometer
     }
 }
 
@@ -56,9 +47,9 @@ impl Machine for SimulatedCar {
         let passed = self.moved_until.map_or(Duration::ZERO, |until| now.since(until));
         self.moved_until = Some(now);
         self.world.step(&self.controls, passed);
-        *self.viewpoint.lock().unwrap_or_else(PoisonError::into_inner) = self.world.view();
         self.extras[0].value = self.world.cones_hit().into();
         let car = self.world.car();
+        let parking_brake = self.controls.parking_brake;
         MachineState {
             measured_at: now,
             speed: car.speed as f32,
@@ -69,8 +60,10 @@ impl Machine for SimulatedCar {
                 y: car.y as f32,
                 heading: car.heading as f32,
             }),
+            place: Some(place(car.x, car.y)),
             faults: Faults::NONE,
-            ..MachineState::default()
+            notices: Notices::NONE.with_if(Notice::ParkingBrake, parking_brake),
+            signals: self.controls.signals,
         }
     }
 
@@ -84,6 +77,14 @@ impl Machine for SimulatedCar {
     }
 }
 
+/// Returns where on Earth a point of the course lies, which itself lies in the Gulf of Guinea.
+fn place(x: f64, y: f64) -> Place {
+    // On the equator a degree is as long either way, within a share of 0.007.
+    Place { latitude: y / DEGREE, longitude: x / DEGREE, height: 0.0 }
+}
+
+/// Metres of a degree of longitude on the equator, WGS 84.
+const DEGREE: f64 = 111_319.49;
 /// Two hundred turns a second, as the actuators of a car take them.
 const PERIOD: Duration = Duration::from_millis(5);
 
@@ -147,5 +148,48 @@ mod tests {
         let throttle = Controls { throttle: 1.0, ..Controls::default() };
         drive(&mut car, &throttle, Instant::ZERO, 3, PERIOD);
         assert!(car.extras()[0].value >= 1.0, "{:?}", car.extras());
+    }
+
+    /// Metres that a car rolls in `seconds` from the start, uphill being wherever it points.
+    fn rolled(controls: &Controls, seconds: u64) -> f64 {
+        let level = SimulatedCar::new(1);
+        let east = crate::trig::sin_cos(level.world.car().heading).1;
+        let slope = 0.15_f64.copysign(east) / east.abs();
+        let mut car = SimulatedCar::under(1, Conditions { slope, ..Conditions::default() });
+        drive(&mut car, controls, Instant::ZERO, seconds, PERIOD);
+        car.odometer()
+    }
+
+    #[test]
+    fn on_a_slope_either_brake_holds_and_none_does_not() {
+        let released = Controls::default();
+        let service = Controls { brake: 0.3, ..released };
+        let parked = Controls { parking_brake: true, ..released };
+        assert_eq!((rolled(&service, 5), rolled(&parked, 5)), (0.0, 0.0));
+        assert!(rolled(&released, 5) > 5.0);
+    }
+
+    #[test]
+    fn a_brake_that_fails_leaves_the_parking_brake() {
+        let conditions = Conditions { brake_share: 0.0, ..Conditions::default() };
+        let stop = |controls: Controls| {
+            let mut car = SimulatedCar::under(1, conditions);
+            let throttle = Controls { throttle: 1.0, ..Controls::default() };
+            drive(&mut car, &throttle, Instant::ZERO, 2, PERIOD);
+            drive(&mut car, &controls, Instant::from_millis(2_000), 3, PERIOD).speed
+        };
+        let braked = Controls { brake: 1.0, ..Controls::default() };
+        assert!(stop(braked) > 5.0);
+        assert_eq!(stop(Controls { parking_brake: true, ..braked }), 0.0);
+    }
+
+    #[test]
+    fn lights_and_parking_brake_are_told_as_they_are() {
+        let mut car = SimulatedCar::new(1);
+        let signals = tautline_guard::Signals::of(tautline_guard::Signal::Hazard);
+        let controls = Controls { parking_brake: true, signals, ..Controls::default() };
+        car.apply(&controls, Instant::ZERO).unwrap();
+        let state = car.state(Instant::ZERO);
+        assert_eq!((state.signals, state.notices), (signals, Notices::of(Notice::ParkingBrake)));
     }
 }

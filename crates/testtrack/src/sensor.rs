@@ -1,5 +1,3 @@
-use std::sync::{Arc, Mutex, PoisonError};
-
 use tautline_video::{Error, Layout, Picture, Sensor};
 
 use crate::camera::Camera;
@@ -10,7 +8,7 @@ use crate::world::Viewpoint;
 pub struct Windscreen {
     camera: Camera,
     layout: Layout,
-    viewpoint: Arc<Mutex<Viewpoint>>,
+    view: Box<dyn FnMut() -> Viewpoint + Send>,
     pictures_per_second: f64,
 }
 
@@ -20,17 +18,17 @@ impl Windscreen {
     /// Rows of its pictures.
     pub const HEIGHT: usize = 720;
 
-    /// Returns a camera that looks from `viewpoint`, which the car keeps up to date.
+    /// Returns a camera that looks from wherever `view` says when a strip is read.
     ///
     /// # Errors
     /// None at this size; those of [`Layout::of`] and [`Camera::new`] otherwise.
-    pub(crate) fn new(
-        viewpoint: Arc<Mutex<Viewpoint>>,
+    pub fn new(
+        view: impl FnMut() -> Viewpoint + Send + 'static,
         pictures_per_second: f64,
     ) -> Result<Self, Error> {
         let layout = Layout::of(Self::WIDTH, Self::HEIGHT)?;
         let camera = Camera::new(Self::WIDTH, Self::HEIGHT)?;
-        Ok(Self { camera, layout, viewpoint, pictures_per_second })
+        Ok(Self { camera, layout, view: Box::new(view), pictures_per_second })
     }
 }
 
@@ -48,7 +46,6 @@ impl Sensor for Windscreen {
     }
 
     fn read(&mut self, strip: usize, rows: &mut Picture) {
-        let view = self.viewpoint.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        self.camera.render_rows(&view, self.layout.strip_rows(strip), rows);
+        self.camera.render_rows(&(self.view)(), self.layout.strip_rows(strip), rows);
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tautline_guard::Controls;
 
-use crate::car::CarState;
+use crate::car::{CarState, Conditions};
 use crate::cone::{Cone, Pose};
 use crate::course::Course;
 use crate::trig;
@@ -22,6 +22,7 @@ pub struct World {
     car: CarState,
     cones: Vec<Cone>,
     cones_hit: u32,
+    conditions: Conditions,
     rest: Duration,
 }
 
@@ -55,7 +56,20 @@ impl World {
     pub fn on(course: Arc<Course>) -> Self {
         let cones = course.cones().iter().map(|&(x, y)| Cone::standing_at(x, y)).collect();
         let car = start(&course);
-        Self { course, car, cones, cones_hit: 0, rest: Duration::ZERO }
+        Self {
+            course,
+            car,
+            cones,
+            cones_hit: 0,
+            conditions: Conditions::default(),
+            rest: Duration::ZERO,
+        }
+    }
+
+    /// Returns this world under other conditions.
+    #[must_use]
+    pub fn under(self, conditions: Conditions) -> Self {
+        Self { conditions, ..self }
     }
 
     /// Lets `dt` pass, at most [`World::STEP_MAX`], under `controls` (which are made sane first).
@@ -65,7 +79,7 @@ impl World {
         while self.rest >= Self::SUB_STEP {
             self.rest -= Self::SUB_STEP;
             let seconds = Self::SUB_STEP.as_secs_f64();
-            self.car.step(&controls, &self.course, seconds);
+            self.car.step(&controls, &self.course, &self.conditions, seconds);
             for cone in &mut self.cones {
                 self.cones_hit += u32::from(cone.step(&self.car, seconds));
             }
@@ -105,24 +119,35 @@ impl World {
     /// Returns what a camera in the car sees now. The car's pose is carried on by the time that
     /// the sub-steps have not used yet, so that motion is smooth at any picture rate.
     pub fn view(&self) -> Viewpoint {
-        let car = &self.car;
-        let rest = self.rest.as_secs_f64();
+        Viewpoint::new(&self.course, &self.car, &self.cones, self.rest)
+    }
+}
+
+impl Viewpoint {
+    /// Returns what is seen from `car`, its pose carried on by `rest`.
+    pub(crate) fn new(
+        course: &Arc<Course>,
+        car: &CarState,
+        cones: &[Cone],
+        rest: Duration,
+    ) -> Self {
+        let rest = rest.as_secs_f64();
         let heading = car.heading + car.yaw_rate * rest;
         let (sin, cos) = trig::sin_cos(car.heading + 0.5 * car.yaw_rate * rest);
         let (shake_pitch, heave) = shake(car);
-        Viewpoint {
-            course: Arc::clone(&self.course),
+        Self {
+            course: Arc::clone(course),
             x: car.x + car.speed * rest * cos,
             y: car.y + car.speed * rest * sin,
             heading,
             pitch: car.pitch + shake_pitch,
             heave,
-            cones: self.cones.iter().map(Cone::pose).collect(),
+            cones: cones.iter().map(Cone::pose).collect(),
         }
     }
 }
 
-fn start(course: &Course) -> CarState {
+pub(crate) fn start(course: &Course) -> CarState {
     let point = course.line(course.length() - 14.0);
     CarState::at(point.x, point.y, point.heading)
 }

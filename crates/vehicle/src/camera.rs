@@ -5,7 +5,7 @@ pub mod clip;
 pub mod v4l2;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 
@@ -97,6 +97,7 @@ impl Outlet {
 /// it from the first row on, and the rows as they are read; of a sensor that gives whole pictures,
 /// all at once. A camera that cannot keep up skips whole pictures. Of the others, frame decimation
 /// leaves one in every picture interval.
+/// Each picture is given the guard's `tick` that is the newest when it is begun.
 ///
 /// # Errors
 /// When the pictures are narrower than the stamp, or the sensor fails.
@@ -104,6 +105,7 @@ pub fn run(
     mut sensor: Box<dyn Sensor>,
     mut outlet: Outlet,
     counters: &Counters,
+    tick: &AtomicU32,
     clock: Clock,
     stop: &AtomicBool,
 ) -> anyhow::Result<()> {
@@ -129,11 +131,13 @@ pub fn run(
         if !picture.is_multiple_of(outlet.control.picture_interval()) {
             counters.pictures_decimated.fetch_add(1, Ordering::Relaxed);
         } else if clock.now().since(due) < period {
+            let tick = tick.load(Ordering::Relaxed);
             for strip in 0..layout.strip_count() {
                 let begun = due + slot * strip as u32;
                 clock.sleep_until(begun);
                 let place = (picture, strip);
-                if let Some(source) = begin(&outlet, &layout, place, begun, counters, clock) {
+                if let Some(source) = begin(&outlet, &layout, place, (begun, tick), counters, clock)
+                {
                     let height = layout.strip_rows(strip).len();
                     let mut rows = outlet.take_buffer(height, layout.width());
                     sensor.read(strip, &mut rows);
@@ -166,7 +170,7 @@ fn begin(
     outlet: &Outlet,
     layout: &Layout,
     (picture, strip): (u32, usize),
-    captured_at: Instant,
+    capture: (Instant, u32),
     counters: &Counters,
     clock: Clock,
 ) -> Option<Source> {
@@ -175,7 +179,7 @@ fn begin(
         return None;
     }
     let size = [layout.width(), layout.strip_rows(strip).len()];
-    let (readout, source) = Readout::new((picture, strip), captured_at, size, clock);
+    let (readout, source) = Readout::new((picture, strip), capture, size, clock);
     let encoder = &outlet.encoders[strip % outlet.encoders.len()];
     match encoder.try_send(readout) {
         Ok(()) => Some(source),
@@ -233,13 +237,15 @@ mod tests {
         let (sender, taken) = channel();
         let encoder = std::thread::spawn(move || {
             for readout in &queues[0] {
+                assert_eq!(readout.tick, 41);
                 sender.send(readout.picture).unwrap();
                 if let Some(rows) = readout.into_rows() {
                     let _ = give_back.try_send(rows);
                 }
             }
         });
-        run(Box::new(Grey { left: 61 }), outlet, &counters, clock, &stop).unwrap();
+        let tick = AtomicU32::new(41);
+        run(Box::new(Grey { left: 61 }), outlet, &counters, &tick, clock, &stop).unwrap();
         encoder.join().unwrap();
         assert_eq!(counters.pictures.load(Ordering::Relaxed), 60);
         assert_eq!(counters.pictures_decimated.load(Ordering::Relaxed), 40);

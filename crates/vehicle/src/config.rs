@@ -7,8 +7,8 @@ use std::str::FromStr;
 
 use anyhow::{Context, bail, ensure};
 use serde::Deserialize;
-use tautline_guard::failsafe;
 use tautline_net::Local;
+use tautline_net::datagram::Address;
 use tautline_transport::crypto::PublicKey;
 use tautline_video::{Backend, avc};
 
@@ -50,8 +50,8 @@ pub struct Config {
     pub seed: u64,
     /// Where `/metrics` is served; nowhere if not given.
     pub metrics: Option<SocketAddr>,
-    /// When the vehicle stops by itself.
-    pub failsafe: failsafe::Config,
+    /// Where the guard listens for the vehicle.
+    pub guard: Address,
     /// The multi-link transport.
     pub transport: tautline_transport::Config,
 }
@@ -76,7 +76,7 @@ impl Default for Config {
             after_pause: AfterPause::default(),
             seed: 1,
             metrics: None,
-            failsafe: failsafe::Config::default(),
+            guard: Address::Path(GUARD.into()),
             transport: tautline_transport::Config::default(),
         }
     }
@@ -129,7 +129,6 @@ impl Config {
         );
         self.operator_keys()?;
         self.switchboard_public_key()?;
-        self.failsafe.validate()?;
         Ok(self.transport.validate()?)
     }
 
@@ -180,6 +179,9 @@ impl Config {
             .with_context(|| format!("switchboard_key: {:?}", self.switchboard_key))
     }
 }
+
+/// Where a guard listens for the vehicle unless another address is given.
+const GUARD: &str = "/run/tautline/vehicle.sock";
 
 /// Gives a setting's choices their names, in files and flags.
 macro_rules! named {

@@ -2,13 +2,25 @@
 
 use std::f32::consts::PI;
 
-use tautline_guard::failsafe::{Config, Demand, Mode, Reason};
-use tautline_guard::{Controls, Extra, Fault, Gear, MachineState, Position};
+use tautline_guard::act::{Act, Blocker, Deed, Outcome};
+use tautline_guard::frame::{Command, DeadMan, Status};
+use tautline_guard::identity::{ActNumber, Console, Stop, Tick};
+use tautline_guard::{
+    Cause, Controls, Extra, Fault, Gear, MachineState, Member, Mode, Position, Set, Why,
+};
 use tautline_message as message;
 use tautline_message::snapshot::Value;
 
-/// Returns what a command demands of the machine.
-pub(crate) fn demand(command: &message::Command) -> Demand {
+/// What one command asks of the guard.
+pub(crate) struct Asked {
+    /// How to drive; `None` if it does not say whose it is.
+    pub(crate) command: Option<Command>,
+    pub(crate) act: Option<Act>,
+    pub(crate) emergency_stop: Option<ActNumber>,
+}
+
+/// Returns what a command asks of the guard.
+pub(crate) fn proposed(command: &message::Command) -> Asked {
     let controls = Controls {
         steering: command.steering,
         throttle: command.throttle,
@@ -17,29 +29,148 @@ pub(crate) fn demand(command: &message::Command) -> Demand {
             message::Gear::Drive => Gear::Drive,
             message::Gear::Reverse => Gear::Reverse,
         },
-        ..Controls::default()
+        parking_brake: false,
+        signals: known(command.signals),
     };
-    Demand { sequence: command.sequence, controls, emergency_stop: command.emergency_stop }
+    let console = Console::new(command.console);
+    let driven = |console| Command {
+        sequence: command.sequence,
+        console,
+        successor: Console::new(command.successor),
+        controls,
+        dead_man: match command.dead_man {
+            message::DeadMan::Absent => DeadMan::Absent,
+            message::DeadMan::Held => DeadMan::Held,
+            message::DeadMan::Released => DeadMan::Released,
+        },
+        absences: known(command.absences),
+        cited: Tick::new(command.cited),
+        age: None,
+    };
+    let act = command.act.and_then(|act| {
+        let deed = match act.deed {
+            message::Deed::Arm => Deed::Arm,
+            message::Deed::Reset => Deed::Reset(Stop::new(act.stop)?),
+            message::Deed::Park => Deed::Park,
+            message::Deed::TakeOver => Deed::TakeOver,
+        };
+        Some(Act { console: console?, number: ActNumber::new(act.number)?, deed, age: None })
+    });
+    let emergency_stop = ActNumber::new(command.emergency_stop_number);
+    Asked { command: console.map(driven), act, emergency_stop }
 }
 
-/// Returns the failsafe's mode, and why it is so, in words for the operator.
-pub(crate) fn mode(mode: Mode, config: &Config) -> (message::Mode, String) {
-    let why = |reason: Reason| match reason {
-        Reason::CommandTimeout => {
-            format!("no fresh command for {} ms", config.command_timeout.as_millis())
+/// Returns the members whose bits are set; what only a later version knows is left out.
+fn known<E: Member>(bits: u32) -> Set<E> {
+    let known = E::ALL.iter().copied().collect::<Set<E>>().bits();
+    Set::from_bits(bits & known).unwrap_or_default()
+}
+
+/// Returns who has the motion in hand, and why it is so, in words for the operator.
+pub(crate) fn mode(status: &Status) -> (message::Mode, String) {
+    let why = why(&status.why);
+    match (status.mode, status.why.cause) {
+        (Mode::Held, Cause::Started) => (message::Mode::AwaitingOperator, why),
+        (Mode::Held, _) if status.is_latched => {
+            (message::Mode::Stopped, format!("{why}; it has to be reset"))
         }
-        Reason::EmergencyStop => "the operator asked to stop".to_owned(),
-    };
-    match mode {
-        Mode::AwaitingOperator => (message::Mode::AwaitingOperator, "no operator yet".to_owned()),
-        Mode::Driving => (message::Mode::Driving, String::new()),
-        Mode::Stopping(reason) => (message::Mode::Stopping, why(reason)),
-        Mode::Stopped(reason) => (message::Mode::Stopped, why(reason)),
-        Mode::AwaitingRelease(reason) => {
-            (message::Mode::AwaitingRelease, format!("{}; let go of the throttle", why(reason)))
-        }
+        (Mode::Held, _) => (message::Mode::Stopped, why),
+        (Mode::Armed | Mode::Driving, _) => (message::Mode::Driving, String::new()),
+        (Mode::Limited, _) => (message::Mode::Driving, why),
+        (Mode::Manoeuvre, _) => (message::Mode::Stopping, why),
     }
 }
+
+/// Returns a cause in words.
+fn why(why: &Why) -> String {
+    let (value, limit) = (why.value, why.limit);
+    match why.cause {
+        Cause::Started => "the guard has just started".to_owned(),
+        Cause::PictureAge => {
+            format!("the newest picture seen is {value:.0} ms old, {limit:.0} are allowed")
+        }
+        Cause::CommandTimeout => format!("no fresh command for {value:.0} ms"),
+        Cause::ProposalTimeout => format!("the vehicle's process was silent for {value:.0} ms"),
+        Cause::MachineTimeout => format!("the machine was silent for {value:.0} ms"),
+        Cause::BrakeDoesNotAnswer => {
+            format!("the brake does not answer: {value:.1} m/s² of {limit:.1}")
+        }
+        Cause::EmergencyStop => "emergency stop".to_owned(),
+        Cause::ConsoleGone => "the console has gone".to_owned(),
+        Cause::PageHidden => "the page was hidden".to_owned(),
+        Cause::FocusLost => "the page lost the keyboard".to_owned(),
+        Cause::InputsUnhealthy => "an input stands still".to_owned(),
+        Cause::DeadManReleased => "the dead-man input was let go of".to_owned(),
+        Cause::SessionEnded => "the session ended".to_owned(),
+        Cause::ConsoleChanged => "another console sends commands".to_owned(),
+        Cause::LocalStop => "a person at the machine stopped it".to_owned(),
+        Cause::LocalControl => "a person at the machine drives it".to_owned(),
+        Cause::MachineFault => "something of the machine does not work".to_owned(),
+        Cause::GuardSilent => "the guard was silent, and the machine braked by itself".to_owned(),
+        Cause::GuardLate => format!("the guard came {value:.0} ms late, {limit:.0} are allowed"),
+        Cause::Overspeed => format!("{value:.1} m/s where {limit:.1} are allowed"),
+        Cause::Rolling => format!("it rolls at {value:.1} m/s although it is held"),
+        Cause::CameraStopped => "the camera gives no pictures".to_owned(),
+        Cause::EncoderStopped => "the encoders give no slices".to_owned(),
+        Cause::Parked => "parked".to_owned(),
+        Cause::ArmExpired => format!("armed for {value:.0} ms, and nobody drove"),
+        Cause::Arm => "armed".to_owned(),
+        Cause::Throttle => "throttle was given".to_owned(),
+        Cause::LoopAge => format!("slower: the picture is {value:.0} ms old"),
+        Cause::Standstill => "it stands".to_owned(),
+        Cause::Reset => "the stop was reset".to_owned(),
+    }
+}
+
+/// Returns the guard's word as the operator is told it.
+pub(crate) fn guard(status: &Status) -> message::GuardState {
+    let most = message::GuardState::VALUE_MAX;
+    let finite = |value: f32| if value.is_nan() { 0.0 } else { value.clamp(-most, most) };
+    let machine = status.machine.map(|(machine, _)| machine).unwrap_or_default();
+    message::GuardState {
+        tick: status.tick.get(),
+        mode: guard_mode(status.mode),
+        cause: cause(status.why.cause),
+        value: finite(status.why.value),
+        limit: finite(status.why.limit),
+        stop: status.stop.get(),
+        is_latched: status.is_latched,
+        emergency_stop: ActNumber::to_wire(status.emergency_stop),
+        answer: status.answer.map(|answer| message::ActAnswer {
+            console: answer.console.get(),
+            number: answer.number.get(),
+            refused: match answer.outcome {
+                Outcome::Done => None,
+                Outcome::Refused(by) => Some(blocker(by)),
+            },
+        }),
+        blockers: status.blockers.bits(),
+        holder: Console::to_wire(status.holder),
+        loop_age: status.loop_age,
+        command_age: status.command_age,
+        speed_bound: finite(status.speed_bound),
+        countdown: status.countdown.map(|(of, left)| (cause(of), left)),
+        limits: status.limits.bits(),
+        machine_age: status.machine.map(|(_, age)| age),
+        notices: machine.notices.bits(),
+        signals: machine.signals.bits(),
+    }
+}
+
+/// Gives a guard's enum its twin in messages.
+macro_rules! twin {
+    ($name:ident: $guard:ident => $message:ident, [$($variant:ident),+ $(,)?]) => {
+        fn $name(value: $guard) -> message::$message {
+            match value {
+                $($guard::$variant => message::$message::$variant,)+
+            }
+        }
+    };
+}
+
+twin!(guard_mode: Mode => GuardMode, [Held, Armed, Driving, Limited, Manoeuvre]);
+twin!(cause: Cause => Cause, [Started, PictureAge, CommandTimeout, ProposalTimeout, MachineTimeout, BrakeDoesNotAnswer, EmergencyStop, ConsoleGone, PageHidden, FocusLost, InputsUnhealthy, DeadManReleased, SessionEnded, ConsoleChanged, LocalStop, LocalControl, MachineFault, GuardSilent, GuardLate, Overspeed, Rolling, CameraStopped, EncoderStopped, Parked, ArmExpired, Arm, Throttle, LoopAge, Standstill, Reset]);
+twin!(blocker: Blocker => Blocker, [Mode, Latched, Moving, MachineSilent, LocalPerson, MachineFault, VehicleSilent, NoSession, NoCommand, OtherConsole, ThrottlePressed, PictureAge, PersonAbsent, DeadMan, VehicleTrouble, StaleAct, OtherStop, NotNamed]);
 
 pub(crate) fn gear(gear: Gear) -> message::Gear {
     match gear {
@@ -92,29 +223,71 @@ pub(crate) fn extras(extras: &[Extra]) -> impl Iterator<Item = Value> + '_ {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use tautline_guard::Faults;
+    use tautline_guard::config::Config;
+    use tautline_guard::{Faults, Guard, Input};
     use tautline_message::snapshot::{End, ProcessStats};
 
     use super::*;
 
+    fn status(mode: Mode, why: Why) -> Status {
+        let mut guard = Guard::new(Config::default(), Tick::new(3).unwrap());
+        let output = guard.step(&Input::default(), tautline_units::Instant::ZERO);
+        Status { mode, why, ..output.status }
+    }
+
     #[test]
-    fn every_reason_is_told_in_words() {
-        let config = Config { command_timeout: Duration::from_millis(300), ..Config::default() };
-        let told = |guard| mode(guard, &config);
-        let timeout = Reason::CommandTimeout;
-        let (stopping, why) = told(Mode::Stopping(timeout));
+    fn every_cause_is_told_in_words() {
+        let told = |mode, cause| super::mode(&status(mode, Why::new(cause, 312.0, 300.0)));
+        let (stopping, why) = told(Mode::Manoeuvre, Cause::CommandTimeout);
         assert_eq!(
             (stopping, why.as_str()),
-            (message::Mode::Stopping, "no fresh command for 300 ms")
+            (message::Mode::Stopping, "no fresh command for 312 ms")
         );
-        let (released, why) = told(Mode::AwaitingRelease(timeout));
-        assert_eq!(released, message::Mode::AwaitingRelease);
-        assert_eq!(why, "no fresh command for 300 ms; let go of the throttle");
-        let (_, why) = told(Mode::Stopped(Reason::EmergencyStop));
-        assert_eq!(why, "the operator asked to stop");
-        assert_eq!(told(Mode::Driving), (message::Mode::Driving, String::new()));
+        assert_eq!(told(Mode::Held, Cause::EmergencyStop).0, message::Mode::Stopped);
+        assert_eq!(told(Mode::Held, Cause::Started).0, message::Mode::AwaitingOperator);
+        assert_eq!(told(Mode::Driving, Cause::Throttle), (message::Mode::Driving, String::new()));
+        for cause in Cause::ALL {
+            let words = told(Mode::Held, *cause).1;
+            assert!(!words.is_empty() && words.len() < 128, "{words}");
+        }
+    }
+
+    #[test]
+    fn whatever_a_guard_says_makes_a_message() {
+        for (number, why) in Cause::ALL.iter().zip([f32::NAN, f32::INFINITY, -1e30].iter().cycle())
+        {
+            let state = guard(&Status {
+                speed_bound: *why,
+                answer: Some(tautline_guard::act::Answer {
+                    console: Console::new(u64::MAX).unwrap(),
+                    number: ActNumber::new(4).unwrap(),
+                    outcome: Outcome::Refused(Blocker::Moving),
+                }),
+                ..status(Mode::Limited, Why::new(*number, *why, *why))
+            });
+            let telemetry = message::Telemetry { guard: Some(state), ..Default::default() };
+            assert_eq!(message::Telemetry::decode(&telemetry.encode()), Ok(telemetry));
+        }
+    }
+
+    #[test]
+    fn a_command_says_whose_it_is_or_drives_nothing() {
+        let act = message::Act { number: 3, stop: 0, deed: message::Deed::Reset };
+        let command = message::Command {
+            console: 7,
+            cited: 9,
+            act: Some(act),
+            absences: u32::MAX,
+            signals: 1 | 1 << 31,
+            ..message::Command::default()
+        };
+        let asked = proposed(&command);
+        let driven = asked.command.unwrap();
+        assert_eq!((driven.cited, driven.absences.iter().count()), (Tick::new(9), 4));
+        assert_eq!(driven.controls.signals.iter().count(), 1);
+        assert!(asked.act.is_none(), "a reset names its stop");
+        let nobody = proposed(&message::Command { console: 0, ..command });
+        assert!(nobody.command.is_none());
     }
 
     /// A machine's word does not make its telemetry one that the operator refuses.

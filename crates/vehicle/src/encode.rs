@@ -130,6 +130,7 @@ impl Turn {
             history: encoded.history,
             captured_at,
             encoded_at: clock.now(),
+            tick: readout.tick,
             bytes: encoded.bytes,
         })
     }

@@ -77,11 +77,11 @@ impl Eyes<'_> {
                 drop(last_word);
             })?;
         }
-        let counters = reporter.camera.clone();
+        let (counters, tick) = (reporter.camera.clone(), reporter.guarded.tick());
         let ending = threads.ending();
         let last_word = LastWord { thread: "the camera's thread", told: told.clone() };
         threads.spawn("camera", move || {
-            if let Err(error) = camera::run(sensor, outlet, &counters, clock, &ending) {
+            if let Err(error) = camera::run(sensor, outlet, &counters, &tick, clock, &ending) {
                 // Nobody listens any more when the vehicle ends.
                 let _ = last_word.told.try_send(error.context("the camera"));
             }

@@ -1,12 +1,12 @@
-//! The vehicle's side: camera, encoders and uplink; a machine behind its failsafe.
+//! The vehicle's side: camera, encoders and uplink; what is proposed to the guard, which moves the machine.
 #![forbid(unsafe_code)]
 
-pub mod actuators;
 pub mod camera;
 mod config;
 mod convert;
 pub mod encode;
 mod eyes;
+pub mod guarded;
 pub mod parts;
 pub mod probe;
 pub mod readout;
@@ -19,7 +19,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tautline_guard::Machine;
+use tautline_guard::config::Latency;
 use tautline_net::channels;
 use tautline_net::clock::Clock;
 use tautline_net::driver::{Driver, Handle};
@@ -30,10 +30,11 @@ use tokio::time::sleep;
 
 pub use config::{AfterPause, Config, EncoderChoice, LossRecovery};
 pub use eyes::OpenSensor;
+pub use guarded::Follow;
 
-use crate::actuators::Actuators;
 use crate::encode::{EncoderControl, Meter};
 use crate::eyes::Eyes;
+use crate::guarded::{Guarded, Vitals};
 use crate::parts::{Parts, keep};
 use crate::probe::Probe;
 use crate::rendezvous::Rendezvous;
@@ -41,8 +42,8 @@ use crate::telemetry::{Recent, Reporter};
 use crate::threads::Threads;
 use crate::uplink::Uplink;
 
-/// Runs a vehicle: moves `machine`, and shows what the sensor sees. What it sees of its links stands in
-/// `latest`.
+/// Runs a vehicle: proposes to its guard what the operator asks for, and shows what the sensor sees;
+/// `follow` gets what the machine says. What it sees of its links stands in `latest`.
 ///
 /// When `stop` resolves the machine is stopped; once it stands, when `stop` resolves again, or after
 /// thirty seconds, the vehicle ends. Nothing else ends it: a part that fails is started again.
@@ -52,7 +53,7 @@ use crate::uplink::Uplink;
 pub async fn run(
     config: Config,
     identity: Identity,
-    machine: Box<dyn Machine + Send>,
+    follow: Follow,
     open_sensor: OpenSensor,
     latest: Latest,
     stop: impl AsyncFn(),
@@ -61,9 +62,9 @@ pub async fn run(
     let now = || clock.now();
     let open_sensor = Arc::new(open_sensor);
     let mut opened = Some(eyes::open(&open_sensor).await?);
-    let actuators = Arc::new(Actuators::new(config.failsafe));
+    let guarded = Arc::new(Guarded::new()?);
     let reporter = Reporter {
-        actuators: actuators.clone(),
+        guarded: guarded.clone(),
         control: Arc::new(EncoderControl::with(config.after_pause)),
         meter: Arc::new(Meter::default()),
         camera: Arc::new(camera::Counters::default()),
@@ -71,16 +72,23 @@ pub async fn run(
         latest,
         probe: Arc::new(Probe::new(
             config.transport.datagram_bytes_max,
-            config.failsafe.command_timeout,
+            Latency::default().command_timeout,
         )),
         parts: Arc::new(Parts::default()),
     };
     let uplink = Uplink::new(&reporter, clock);
     let driver = Driver::spawn(&config.links, clock, move |output| uplink.handle(output))?;
     let mut threads = Threads::default();
-    threads.spawn("actuators", {
-        let (actuators, ending) = (actuators.clone(), threads.ending());
-        move || actuators.run(machine, clock, &ending)
+    let vitals = Vitals::new(
+        reporter.camera.clone(),
+        reporter.meter.clone(),
+        reporter.control.clone(),
+        opened.as_ref().map_or(config.pictures_per_second, |sensor| sensor.pictures_per_second()),
+    );
+    threads.spawn("proposals", {
+        let (guarded, ending) = (guarded.clone(), threads.ending());
+        let address = config.guard.clone();
+        move || guarded.run(&address, vitals, follow, clock, &ending)
     })?;
     let mut rendezvous = Rendezvous::start(&config, &identity, &driver)?;
     let (parts, handle) = (reporter.parts.clone(), driver.handle());
@@ -110,7 +118,7 @@ pub async fn run(
         }
     });
     let never = tokio::select! {
-        () = stop_machine(stop, &actuators, clock) => None,
+        () = stop_machine(stop, &guarded, clock) => None,
         never = see => Some(never),
         never = metrics => Some(never),
         never = meet => Some(never),
@@ -125,14 +133,14 @@ pub async fn run(
 }
 
 /// Waits for the order to end, then for the machine to stand.
-async fn stop_machine(stop: impl AsyncFn(), actuators: &Actuators, clock: Clock) {
+async fn stop_machine(stop: impl AsyncFn(), guarded: &Guarded, clock: Clock) {
     stop().await;
-    actuators.end(clock.now());
-    if !actuators.stands(clock.now()) {
+    guarded.end();
+    if !guarded.is_held(clock.now()) {
         tracing::warn!("asked to end: the machine is stopped first; ask again to end at once");
     }
     let standstill = async {
-        while !actuators.stands(clock.now()) {
+        while !guarded.is_held(clock.now()) {
             sleep(STANDSTILL_LOOK).await;
         }
     };

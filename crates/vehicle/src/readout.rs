@@ -16,6 +16,8 @@ pub struct Readout {
     /// When the first of the rows began to be read, by the sensor's own time: a thread that wakes late
     /// makes the picture older, not younger.
     pub captured_at: Instant,
+    /// The guard's newest tick when the picture was begun, 0 if none was known.
+    pub tick: u32,
     progress: Receiver<Progress>,
     width: usize,
     height: usize,
@@ -48,7 +50,7 @@ impl Readout {
     /// Makes a strip of `width` by `height` pixels of which nothing has been read.
     pub(crate) fn new(
         (picture, strip): (u32, usize),
-        captured_at: Instant,
+        (captured_at, tick): (Instant, u32),
         [width, height]: [usize; 2],
         clock: Clock,
     ) -> (Self, Source) {
@@ -57,6 +59,7 @@ impl Readout {
             picture,
             strip,
             captured_at,
+            tick,
             progress,
             width,
             height,
@@ -146,7 +149,8 @@ mod tests {
     #[test]
     fn rows_are_there_as_they_are_read() {
         let clock = Clock::start();
-        let (mut readout, source) = Readout::new((7, 2), Instant::from_millis(5), [32, 48], clock);
+        let (mut readout, source) =
+            Readout::new((7, 2), (Instant::from_millis(5), 9), [32, 48], clock);
         let fresh = strip(9);
         let place = fresh.luma().as_ptr();
         source.hand_over(fresh);
@@ -170,7 +174,7 @@ mod tests {
     fn a_camera_that_ends_leaves_nobody_waiting() {
         for is_filled in [true, false] {
             let (mut readout, source) =
-                Readout::new((0, 0), Instant::ZERO, [32, 48], Clock::start());
+                Readout::new((0, 0), (Instant::ZERO, 0), [32, 48], Clock::start());
             if is_filled {
                 source.hand_over(strip(4));
                 source.tell_read(16, Instant::ZERO);

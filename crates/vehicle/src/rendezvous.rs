@@ -111,8 +111,8 @@ impl Rendezvous {
                     Ok(session) => {
                         tracing::info!(operator = peer_name, links = routes.len(), "introduced");
                         // Another operator waits until the machine stands.
-                        let actuators = reporter.actuators.clone();
-                        driver.handle().introduce(session, move || actuators.stands(clock.now()));
+                        let guarded = reporter.guarded.clone();
+                        driver.handle().introduce(session, move || guarded.stands(clock.now()));
                         return Ok(());
                     }
                     Err(error) => format!("no session with operator {peer_name}: {error:#}"),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use tautline_guard::{Fault, Faults, MachineState};
 use tautline_message::snapshot::{ProcessStats, Value};
 use tautline_message::{Mode, Telemetry};
 use tautline_net::channels;
@@ -11,10 +12,10 @@ use tautline_net::metrics::{Page, Unit};
 use tautline_net::stats::{self, History, Latest};
 use tautline_units::Instant;
 
-use crate::actuators::Actuators;
 use crate::camera;
 use crate::convert;
 use crate::encode::{EncoderControl, Meter};
+use crate::guarded::{Guarded, Heard};
 use crate::parts::Parts;
 use crate::probe::{Health, Probe};
 use crate::uplink;
@@ -22,8 +23,8 @@ use crate::uplink;
 /// Everything that telemetry tells of.
 #[derive(Clone)]
 pub struct Reporter {
-    /// The machine behind its failsafe.
-    pub actuators: Arc<Actuators>,
+    /// The guard, which moves the machine.
+    pub guarded: Arc<Guarded>,
     /// What is asked of the encoders.
     pub control: Arc<EncoderControl>,
     /// What the encoders did.
@@ -73,21 +74,25 @@ impl Recent {
 impl Reporter {
     /// Returns the report for the operator.
     pub fn telemetry(&self, recent: &Recent, now: Instant) -> Telemetry {
-        let motion = self.actuators.motion();
-        let (speed, steering_angle) = convert::motion(&motion.state);
-        let (mode, mode_reason, _) = self.mode(now);
+        let heard = self.guarded.heard(now);
+        let status = heard.as_ref().map(|heard| &heard.status);
+        let state = machine(heard.as_ref());
+        let applied = status.map(|status| status.applied).unwrap_or_default();
+        let (speed, steering_angle) = convert::motion(&state);
+        let (mode, mode_reason) = self.mode(heard.as_ref());
         Telemetry {
             sequence: recent.sequence,
             sent_at: now,
             speed,
             steering_angle,
-            throttle: motion.controls.throttle,
-            brake: motion.controls.brake,
-            gear: convert::gear(motion.state.gear),
-            position: convert::position(&motion.state),
-            faults: convert::faults(&motion.state),
+            throttle: applied.throttle,
+            brake: applied.brake,
+            gear: convert::gear(state.gear),
+            position: convert::position(&state),
+            faults: convert::faults(&state),
             mode,
             mode_reason,
+            guard: status.map(convert::guard),
         }
     }
 
@@ -99,17 +104,20 @@ impl Reporter {
 
     /// Returns how commands and telemetry fare, for the probe.
     pub fn health(&self, now: Instant) -> Health {
-        let (mode, _, command_age) = self.mode(now);
+        let command_age = self.guarded.heard(now).and_then(|heard| {
+            let status = heard.status;
+            status.command_age.filter(|_| status.mode.is_driving())
+        });
         let snapshot = self.latest.snapshot();
         let video = channels::VIDEO.get();
         let others = snapshot.channels().iter().filter(|channel| channel.channel != video);
         let control_refused = others.map(|channel| channel.units.refused()).sum();
-        Health { command_age: command_age.filter(|_| mode == Mode::Driving), control_refused }
+        Health { command_age, control_refused }
     }
 
     /// Returns what the vehicle observes of itself.
     pub fn process(&self, recent: &Recent, now: Instant) -> ProcessStats {
-        ProcessStats { values: self.values(recent, now), drops: self.drops() }
+        ProcessStats { values: self.values(recent, now), drops: self.drops(now) }
     }
 
     /// Returns every value that is only looked at, in the order in which people read them.
@@ -117,10 +125,14 @@ impl Reporter {
     /// The page, the metrics and `tautline status` show each under its name: a line here is all that
     /// another one takes. What only one kind of machine knows comes from the machine's own list.
     fn values(&self, recent: &Recent, now: Instant) -> Vec<Value> {
-        let (_, _, command_age) = self.mode(now);
-        let motion = self.actuators.motion();
+        let heard = self.guarded.heard(now);
+        let status = heard.as_ref().map(|heard| &heard.status);
+        let seconds = |name, time: Option<Duration>| {
+            time.map(|time| Value::of(name, time.as_secs_f64(), "s"))
+        };
         let mut values = Vec::new();
-        values.extend(command_age.map(|age| Value::of("command age", age.as_secs_f64(), "s")));
+        values.extend(seconds("command age", status.and_then(|status| status.command_age)));
+        values.extend(seconds("loop age", status.and_then(|status| status.loop_age)));
         values.extend([
             Value::of("picture rate", recent.picture_rate.into(), "/s"),
             Value::of("video budget", self.control.budget().as_f64(), "bit/s"),
@@ -130,12 +142,15 @@ impl Reporter {
             Value::total("slices sent", count(&self.meter.slices_sent)),
         ]);
         values.extend(self.parts.values());
-        values.extend(convert::extras(&motion.extras));
+        values.extend(convert::extras(heard.as_ref().map_or(&[], |heard| &heard.extras)));
         values
     }
 
     /// Returns every drop of the vehicle's own that has a name; the session's stand in its stats.
-    fn drops(&self) -> Vec<(String, u64)> {
+    fn drops(&self, now: Instant) -> Vec<(String, u64)> {
+        let heard = self.guarded.heard(now);
+        let counts = heard.map(|heard| heard.status.counts).unwrap_or_default();
+        let (unsent, refused) = self.guarded.counts();
         let drops = [
             ("camera: picture skipped", count(&self.camera.pictures_skipped)),
             ("camera: picture decimated for the screen", count(&self.camera.pictures_decimated)),
@@ -143,11 +158,11 @@ impl Reporter {
             ("camera: strip paused, no rate", count(&self.camera.strips_paused)),
             ("encoder: slice failed", count(&self.meter.slices_failed)),
             ("encoder: slice refused by the event loop", count(&self.meter.slices_refused)),
-            ("failsafe: command stale", self.actuators.failsafe().stale_count()),
-            (
-                "actuators: controls refused by the machine",
-                self.actuators.motion().controls_refused,
-            ),
+            ("guard: command stale", counts.commands_stale.into()),
+            ("guard: tick of a picture refused", counts.ticks_refused.into()),
+            ("guard: act refused", counts.acts_refused.into()),
+            ("guard: proposal not sent", unsent),
+            ("guard: status not sound", refused),
             ("uplink: command malformed", count(&self.uplink.commands_malformed)),
             ("uplink: message malformed", count(&self.uplink.others_malformed)),
         ];
@@ -156,34 +171,62 @@ impl Reporter {
 
     /// Returns the metrics page.
     pub fn metrics(&self, now: Instant) -> String {
-        let motion = self.actuators.motion();
-        let (mode, ..) = self.mode(now);
+        let heard = self.guarded.heard(now);
+        let status = heard.as_ref().map(|heard| &heard.status);
+        let applied = status.map(|status| status.applied).unwrap_or_default();
+        let mode = status.map(|status| status.mode).unwrap_or_default();
         let mut page = Page::new("tautline_vehicle");
         let metres_per_second = Some(Unit::Other("metres_per_second".to_owned()));
-        page.gauge("speed", metres_per_second, "Speed over ground", motion.state.speed.into());
+        page.gauge(
+            "speed",
+            metres_per_second,
+            "Speed over ground",
+            machine(heard.as_ref()).speed.into(),
+        );
         let ratio = || Some(Unit::Other("ratio".to_owned()));
-        page.gauge("throttle", ratio(), "Throttle as applied", motion.controls.throttle.into());
-        page.gauge("brake", ratio(), "Brake as applied", motion.controls.brake.into());
-        let driving = f64::from(mode == Mode::Driving);
-        page.gauge("driving", None, "1 while commands reach the actuators", driving);
+        page.gauge("throttle", ratio(), "Throttle as applied", applied.throttle.into());
+        page.gauge("brake", ratio(), "Brake as applied", applied.brake.into());
+        let driving = f64::from(mode.is_driving());
+        page.gauge("driving", None, "1 while commands reach the machine", driving);
+        let stopping = f64::from(mode == tautline_guard::Mode::Manoeuvre);
+        page.gauge(
+            "stopping",
+            None,
+            "1 while the guard brings the machine to a standstill",
+            stopping,
+        );
+        let held = f64::from(status.is_some() && mode == tautline_guard::Mode::Held);
+        page.gauge("held", None, "1 while the guard holds the machine", held);
         stats::add_to(&mut page, &self.latest.snapshot());
         page.finish()
     }
 
-    fn mode(&self, now: Instant) -> (Mode, String, Option<Duration>) {
-        let failsafe = self.actuators.failsafe();
-        let (mode, why) = convert::mode(failsafe.mode(), failsafe.config());
-        let why = match self.actuators.is_ending() {
+    fn mode(&self, heard: Option<&Heard>) -> (Mode, String) {
+        let (mode, why) = match heard {
+            Some(heard) => convert::mode(&heard.status),
+            None => (Mode::Stopped, "the vehicle's guard says nothing".to_owned()),
+        };
+        let why = match self.guarded.is_ending() {
             true => "the vehicle's process was asked to end".to_owned(),
             false => why,
         };
-        (mode, why, failsafe.command_age(now))
+        (mode, why)
     }
 
     fn pictures_read(&self) -> u64 {
         let unread = count(&self.camera.pictures_skipped) + count(&self.camera.pictures_decimated);
         count(&self.camera.pictures).saturating_sub(unread)
     }
+}
+
+/// Returns what the machine said last; one that never spoke has no speed.
+fn machine(heard: Option<&Heard>) -> MachineState {
+    let silent = MachineState {
+        speed: f32::NAN,
+        faults: Faults::of(Fault::Unreachable),
+        ..MachineState::default()
+    };
+    heard.and_then(|heard| heard.status.machine).map_or(silent, |(machine, _)| machine)
 }
 
 fn count(counter: &AtomicU64) -> u64 {
@@ -194,7 +237,6 @@ const SPAN: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {
-    use tautline_guard::failsafe::Config;
     use tautline_message::Snapshot;
     use tautline_message::snapshot::End;
     use tautline_units::ByteCount;
@@ -203,7 +245,7 @@ mod tests {
 
     fn reporter() -> Reporter {
         Reporter {
-            actuators: Arc::new(Actuators::new(Config::default())),
+            guarded: Arc::new(Guarded::new().unwrap()),
             control: Arc::default(),
             meter: Arc::default(),
             camera: Arc::default(),
@@ -217,7 +259,9 @@ mod tests {
     #[test]
     fn telemetry_tells_who_moves_the_machine() {
         let telemetry = reporter().telemetry(&Recent::default(), Instant::from_millis(5));
-        assert_eq!(telemetry.mode, Mode::AwaitingOperator);
+        assert_eq!((telemetry.mode, &telemetry.guard), (Mode::Stopped, &None));
+        assert_eq!(telemetry.mode_reason, "the vehicle's guard says nothing");
+        assert!(telemetry.faults.contains(&tautline_message::Fault::Unreachable));
         assert_eq!(Telemetry::decode(&telemetry.encode()), Ok(telemetry));
     }
 
@@ -228,7 +272,7 @@ mod tests {
         let telemetry = reporter.telemetry_waiting(&Recent::default(), now);
         assert_eq!(telemetry.mode_reason, "the vehicle moves under another operator");
         assert_eq!(Telemetry::decode(&telemetry.encode()), Ok(telemetry));
-        reporter.actuators.end(now);
+        reporter.guarded.end();
         let reason = reporter.telemetry(&Recent::default(), now).mode_reason;
         assert_eq!(reason, "the vehicle's process was asked to end");
     }
@@ -247,8 +291,8 @@ mod tests {
         let now = Instant::from_millis(5);
         reporter.latest.set_process(reporter.process(&Recent::default(), now), now);
         let page = reporter.metrics(now);
-        assert!(page.contains("tautline_vehicle_speed_metres_per_second 0.0\n"), "{page}");
-        let drop = "tautline_vehicle_drops_total{name=\"failsafe: command stale\"} 0\n";
+        assert!(page.contains("tautline_vehicle_speed_metres_per_second NaN\n"), "{page}");
+        let drop = "tautline_vehicle_drops_total{name=\"guard: command stale\"} 0\n";
         assert!(page.contains(drop), "{page}");
         assert!(page.contains("tautline_vehicle_slices_sent_total 0\n"), "{page}");
         assert!(page.contains("tautline_vehicle_video_budget_bits_per_second "), "{page}");

@@ -1,6 +1,5 @@
 //! The vehicle's end of the session: slices and telemetry go up, commands and feedback come down.
 
-use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,25 +8,21 @@ use tautline_net::channels;
 use tautline_net::clock::Clock;
 use tautline_net::driver::Output;
 use tautline_net::stats::Latest;
-use tautline_transport::crypto::PublicKey;
 use tautline_transport::{ChannelNumber, Event, Session};
 
-use crate::actuators::Actuators;
-use crate::convert;
 use crate::encode::EncoderControl;
+use crate::guarded::Guarded;
 use crate::probe::Probe;
 use crate::telemetry::Reporter;
 
-/// What the event loop tells goes through here to the failsafe and the encoders.
+/// What the event loop tells goes through here to the guard and the encoders.
 pub struct Uplink {
-    actuators: Arc<Actuators>,
+    guarded: Arc<Guarded>,
     control: Arc<EncoderControl>,
     probe: Arc<Probe>,
     clock: Clock,
     counters: Arc<Counters>,
     latest: Latest,
-    /// Who drove last.
-    operator: Cell<Option<PublicKey>>,
 }
 
 /// Units that were no messages.
@@ -40,17 +35,16 @@ pub struct Counters {
 }
 
 impl Uplink {
-    /// Returns an uplink to the reporter's actuators and encoders; what it counts stands in the
+    /// Returns an uplink to the reporter's guard and encoders; what it counts stands in the
     /// reporter.
     pub fn new(reporter: &Reporter, clock: Clock) -> Self {
         Self {
-            actuators: reporter.actuators.clone(),
+            guarded: reporter.guarded.clone(),
             control: reporter.control.clone(),
             probe: reporter.probe.clone(),
             clock,
             counters: reporter.uplink.clone(),
             latest: reporter.latest.clone(),
-            operator: Cell::new(None),
         }
     }
 
@@ -68,11 +62,7 @@ impl Uplink {
     fn handle_event(&self, event: Event, session: &Session) {
         match event {
             Event::Established => {
-                let operator = *session.peer();
-                match self.operator.replace(Some(operator)) {
-                    Some(before) if before != operator => self.actuators.handle_new_operator(),
-                    Some(_) | None => self.actuators.failsafe().handle_new_session(),
-                }
+                self.guarded.handle_new_session();
                 self.probe.handle_new_session();
                 self.control.handle_new_session();
             }
@@ -112,8 +102,9 @@ impl Uplink {
         match Command::decode(bytes) {
             Ok(command) => {
                 // The command's own date counts from the operator's hand, not from the transport.
-                let sent_at = session.clock().map(|clock| clock.to_local(command.sent_at));
-                self.actuators.handle_command(convert::demand(&command), sent_at, self.clock.now());
+                let sent_at =
+                    session.clock().map(|clock| (clock.to_local(command.sent_at), clock.error()));
+                self.guarded.handle_command(&command, sent_at);
             }
             Err(error) => {
                 tracing::debug!(%error, "a malformed command");

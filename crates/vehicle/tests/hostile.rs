@@ -2,26 +2,32 @@
 #![expect(clippy::unwrap_used, reason = "a failed test panics")]
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::anyhow;
-use tautline_guard::{Controls, Fault, Machine, MachineState};
+use tautline_guard::config::Latency;
+use tautline_guard::identity::Tick;
+use tautline_guard::{self as guard, Controls, Fault, Guard, Machine, MachineState};
 use tautline_message::snapshot::End;
-use tautline_message::{Command, Control, Mode, Refusal, Telemetry};
+use tautline_message::{Act, Command, Control, Deed, GuardMode, Mode, Refusal, Telemetry};
 use tautline_net::channels;
 use tautline_net::clock::Clock;
 use tautline_net::control::{Connection, Listener};
+use tautline_net::datagram::{Address, Server};
 use tautline_net::driver::{Driver, Output};
 use tautline_net::stats::Latest;
+use tautline_port::keeper::Keeper;
+use tautline_port::serve;
+use tautline_port::serve::Settings;
 use tautline_transport::crypto::Identity;
 use tautline_transport::{Config as Transport, Event, Session};
 use tautline_units::Instant;
-use tautline_vehicle::{Config, OpenSensor};
-use tautline_video::{Error, Layout, Picture, Sensor};
+use tautline_vehicle::{Config, Follow, OpenSensor};
+use tautline_video::{Error, Layout, Picture, Sensor, Slice};
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
@@ -31,7 +37,7 @@ async fn no_word_of_the_switchboard_ends_a_drive() {
     let mut anna = Operator::start(ANNA);
     stand.introduce(&anna, [1; 16]).await;
     anna.respond([1; 16]);
-    anna.drive(0.0, 0.0, || stand.car().turns_driven > 0).await;
+    anna.arm().await;
     anna.drive(0.5, 0.0, || stand.car().state.speed > 2.0).await;
     stand.car().turns_braked = 0;
 
@@ -81,7 +87,7 @@ async fn another_operator_waits_for_standstill_and_is_told_why() {
     let (mut anna, mut bert) = (Operator::start(ANNA), Operator::start(BERT));
     stand.introduce(&anna, [1; 16]).await;
     anna.respond([1; 16]);
-    anna.drive(0.0, 0.0, || stand.car().turns_driven > 0).await;
+    anna.arm().await;
     anna.drive(0.5, 0.0, || stand.car().state.speed > 1.0).await;
     stand.introduce(&bert, [2; 16]).await;
     bert.respond([2; 16]);
@@ -102,12 +108,14 @@ async fn another_operator_waits_for_standstill_and_is_told_why() {
     // One brakes, and the other has let go of the throttle.
     for _ in 0..1_000 {
         anna.brake();
+        bert.ask_to_arm();
         bert.command(0.0, 0.75);
         sleep(TURN).await;
-        if stand.car().controls.steering == 0.75 {
+        let car = stand.car();
+        if car.controls.steering == 0.75 {
             break;
         }
-        assert_eq!(stand.car().controls.steering, 0.0);
+        assert!(car.state.speed < 0.05 || car.controls.steering == 0.0);
     }
     assert_eq!(stand.car().controls.steering, 0.75);
     bert.drive(0.5, 0.75, || stand.car().state.speed > 1.0).await;
@@ -119,7 +127,7 @@ async fn an_order_to_end_stops_the_machine_first() {
     let mut anna = Operator::start(ANNA);
     stand.introduce(&anna, [1; 16]).await;
     anna.respond([1; 16]);
-    anna.drive(0.0, 0.0, || stand.car().turns_driven > 0).await;
+    anna.arm().await;
     anna.drive(0.5, 0.0, || stand.car().state.speed > 3.0).await;
     stand.stop.notify_one();
     anna.drive(1.0, 0.0, || stand.run.is_finished()).await;
@@ -203,6 +211,57 @@ struct Stand {
     /// The vehicle's process, as far as a test has one.
     run: JoinHandle<anyhow::Result<()>>,
     latest: Latest,
+    _guarding: Guarding,
+}
+
+/// Guard and machine, in the place of their processes.
+struct Guarding {
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Guarding {
+    /// Starts both; gives where the guard listens for the vehicle.
+    fn start(car: Arc<Mutex<Car>>) -> (Self, Address) {
+        let open = || Server::open(&"127.0.0.1:0".parse().unwrap()).unwrap();
+        let (vehicle, machine) = (open(), open());
+        let (at, port) = (vehicle.local_address().unwrap(), machine.local_address().unwrap());
+        // A busy machine that runs the test is no fault of the vehicle's.
+        let latency = Latency {
+            loop_age_full: Duration::from_secs(1),
+            loop_age_max: Duration::from_secs(2),
+            command_age_max: Duration::from_secs(1),
+            command_timeout: Duration::from_secs(2),
+            proposal_timeout: Duration::from_millis(500),
+            machine_timeout: Duration::from_millis(500),
+            step_gap_max: Duration::from_millis(500),
+            ..Latency::default()
+        };
+        let config = guard::Config { latency, ..guard::Config::default() };
+        config.validate().unwrap();
+        let guard = Guard::new(config, Tick::new(1).unwrap());
+        let keeper = Keeper::new(guard, vehicle, machine);
+        let stop = Arc::<AtomicBool>::default();
+        let keeping = stop.clone();
+        let keeping = std::thread::spawn(move || keeper.run(Clock::start(), &keeping));
+        let serving = stop.clone();
+        let serving = std::thread::spawn(move || {
+            let driven = Driven { car, moved_until: None };
+            let silence = Duration::from_millis(500);
+            let settings = Settings { silence, ..Settings::default() };
+            serve(driven, &port, settings, Clock::start(), &serving);
+        });
+        (Self { stop, threads: vec![keeping, serving] }, at)
+    }
+}
+
+impl Drop for Guarding {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
 }
 
 impl Stand {
@@ -221,20 +280,19 @@ impl Stand {
             metrics,
             ..Config::default()
         };
-        // A busy machine that runs the test is no fault of the vehicle's.
-        config.failsafe.command_timeout = Duration::from_secs(5);
-        config.failsafe.command_age_max = Duration::from_secs(5);
         let (car, stop) = (Arc::new(Mutex::new(car)), Arc::new(Notify::new()));
-        let machine = Box::new(Driven { car: car.clone(), moved_until: None });
+        let (guarding, guard) = Guarding::start(car.clone());
+        config.guard = guard;
+        let follow: Follow = Box::new(|_| Vec::new());
         let latest = Latest::of(End::Vehicle);
         let (asked, shown) = (stop.clone(), latest.clone());
         let run = std::thread::spawn(move || {
             let stop = async || asked.notified().await;
-            let work = tautline_vehicle::run(config, identity(ROVER), machine, open, shown, stop);
+            let work = tautline_vehicle::run(config, identity(ROVER), follow, open, shown, stop);
             tokio::runtime::Runtime::new().unwrap().block_on(work)
         });
         let connection = Some(accept(&listener).await);
-        Self { listener, connection, car, stop, run, latest }
+        Self { listener, connection, car, stop, run, latest, _guarding: guarding }
     }
 
     /// Cuts the connection and takes the next.
@@ -276,6 +334,9 @@ struct Operator {
     sequence: u64,
     pictures: usize,
     telemetry: Option<Telemetry>,
+    /// The guard's tick of the newest picture.
+    cited: u32,
+    act: Option<Act>,
 }
 
 impl Operator {
@@ -289,7 +350,8 @@ impl Operator {
             }
         });
         let driver = driver.unwrap();
-        Self { seed, driver, clock, told, sequence: 0, pictures: 0, telemetry: None }
+        let (cited, act) = (0, None);
+        Self { seed, driver, clock, told, sequence: 0, pictures: 0, telemetry: None, cited, act }
     }
 
     /// Waits for the vehicle under this lease.
@@ -312,9 +374,41 @@ impl Operator {
 
     fn send(&mut self, command: Command) {
         self.sequence += 1;
-        let command = Command { sequence: self.sequence, sent_at: self.clock.now(), ..command };
+        self.newest();
+        let command = Command {
+            sequence: self.sequence,
+            sent_at: self.clock.now(),
+            console: u64::from(self.seed),
+            cited: self.cited,
+            act: self.act,
+            ..command
+        };
         let deadline = Duration::from_secs(1);
         self.driver.handle().send(channels::COMMAND, command.encode(), deadline);
+    }
+
+    /// Asks the guard for arming, anew if it refused the last time.
+    fn ask_to_arm(&mut self) {
+        let guard = self.newest().and_then(|telemetry| telemetry.guard);
+        let Some(guard) = guard.filter(|guard| guard.mode == GuardMode::Held) else { return };
+        let console = u64::from(self.seed);
+        let answered = guard.answer.filter(|answer| answer.console == console);
+        let last = answered.map_or(0, |answer| answer.number);
+        self.act = Some(Act { number: last + 1, stop: 0, deed: Deed::Arm });
+    }
+
+    /// Asks for it until the guard has armed the machine.
+    async fn arm(&mut self) {
+        for _ in 0..LONG.as_millis() / TURN.as_millis() {
+            let guard = self.newest().and_then(|telemetry| telemetry.guard);
+            if guard.is_some_and(|guard| guard.mode == GuardMode::Armed) {
+                return;
+            }
+            self.ask_to_arm();
+            self.command(0.0, 0.0);
+            sleep(TURN).await;
+        }
+        panic!("not armed: {:?}", self.newest());
     }
 
     /// Commands the same for so many milliseconds.
@@ -344,7 +438,10 @@ impl Operator {
                 Event::Unit { channel: channels::TELEMETRY, bytes, .. } => {
                     self.telemetry = Some(Telemetry::decode(&bytes).unwrap());
                 }
-                Event::Unit { channel: channels::VIDEO, .. } => self.pictures += 1,
+                Event::Unit { channel: channels::VIDEO, bytes, .. } => {
+                    self.pictures += 1;
+                    self.cited = Slice::parse(bytes).unwrap().tick;
+                }
                 _ => {}
             }
         }
@@ -361,7 +458,6 @@ impl Operator {
 struct Car {
     state: MachineState,
     controls: Controls,
-    turns_driven: usize,
     turns_braked: usize,
     is_brakeless: bool,
 }
@@ -391,10 +487,7 @@ impl Machine for Driven {
     fn apply(&mut self, controls: &Controls, _now: Instant) -> Result<(), Fault> {
         let mut car = self.car.lock().unwrap();
         car.controls = *controls;
-        match controls.brake > 0.0 {
-            true => car.turns_braked += 1,
-            false => car.turns_driven += 1,
-        }
+        car.turns_braked += usize::from(controls.brake > 0.0);
         Ok(())
     }
 }

@@ -44,7 +44,7 @@ impl SliceKind {
 ///  0                   1                   2                   3
 ///  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
 /// +---------------+---------------+---------------+---------------+
-/// |  version = 1  |     kind      |     strip     |    history    |
+/// |  version = 2  |     kind      |     strip     |    history    |
 /// +---------------+---------------+---------------+---------------+
 /// |                            picture                            |
 /// +---------------------------------------------------------------+
@@ -54,6 +54,8 @@ impl SliceKind {
 /// |       encoded_at - captured_at, ns, at most 2^32 - 1          |
 /// +---------------------------------------------------------------+
 /// |                      length of the bytes                      |
+/// +---------------------------------------------------------------+
+/// |               the guard's tick, 0 if not known                |
 /// +---------------------------------------------------------------+
 /// |                      Annex B bytes ...                        |
 /// +---------------------------------------------------------------+
@@ -79,6 +81,9 @@ pub struct Slice {
     ///
     /// On the wire it is kept to within 4.29 s of `captured_at`.
     pub encoded_at: Instant,
+    /// The newest step of the vehicle's guard when the picture was begun: who has seen the picture
+    /// cites it. 0 if the vehicle knew none.
+    pub tick: u32,
     /// The access unit; an IDR begins with its parameter sets.
     pub bytes: AccessUnit,
 }
@@ -101,7 +106,8 @@ impl Slice {
         header[4..8].copy_from_slice(&self.picture.to_be_bytes());
         header[8..16].copy_from_slice(&self.captured_at.as_nanos().to_be_bytes());
         header[16..20].copy_from_slice(&encoding.to_be_bytes());
-        header[20..].copy_from_slice(&length.to_be_bytes());
+        header[20..24].copy_from_slice(&length.to_be_bytes());
+        header[24..].copy_from_slice(&self.tick.to_be_bytes());
         self.bytes.behind(header)
     }
 
@@ -115,7 +121,7 @@ impl Slice {
             return Err(Error::Truncated { what: "slice header" });
         };
         let [version, kind, strip, history, p0, p1, p2, p3, rest @ ..] = *header;
-        let [c0, c1, c2, c3, c4, c5, c6, c7, e0, e1, e2, e3, l0, l1, l2, l3] = rest;
+        let [c0, c1, c2, c3, c4, c5, c6, c7, e0, e1, e2, e3, l0, l1, l2, l3, t0, t1, t2, t3] = rest;
         if version != VERSION {
             return Err(Error::Invalid { what: "slice version", value: u64::from(version) });
         }
@@ -142,13 +148,14 @@ impl Slice {
             history: history.checked_sub(1),
             captured_at,
             encoded_at: captured_at + encoding,
+            tick: u32::from_be_bytes([t0, t1, t2, t3]),
             bytes,
         })
     }
 }
 
 /// The version of the wire form.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 #[cfg(test)]
 mod tests {
@@ -165,6 +172,7 @@ mod tests {
             history: Some(7),
             captured_at: Instant::from_nanos(0x1112_1314_1516_1718),
             encoded_at: Instant::from_nanos(0x1112_1314_1516_1718 + 0x2122_2324),
+            tick: 0x3132_3334,
             bytes: AccessUnit::from(&[0, 0, 0, 1, 0x41][..]),
         }
     }
@@ -172,8 +180,8 @@ mod tests {
     #[test]
     fn the_wire_form_is_as_drawn() {
         let expected = [
-            1, 1, 5, 8, 1, 2, 3, 4, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x21, 0x22,
-            0x23, 0x24, 0, 0, 0, 5, 0, 0, 0, 1, 0x41,
+            2, 1, 5, 8, 1, 2, 3, 4, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x21, 0x22,
+            0x23, 0x24, 0, 0, 0, 5, 0x31, 0x32, 0x33, 0x34, 0, 0, 0, 1, 0x41,
         ];
         assert_eq!(example().into_unit(), expected);
     }
@@ -197,6 +205,7 @@ mod tests {
             kind in 0u8..3,
             captured in 0u64..u64::MAX / 2,
             encoding: u32,
+            tick: u32,
             history in proptest::option::of(0..=Encoded::LONG),
             bytes in proptest::collection::vec(any::<u8>(), 1..200),
         ) {
@@ -208,6 +217,7 @@ mod tests {
                 history,
                 captured_at,
                 encoded_at: captured_at + Duration::from_nanos(u64::from(encoding)),
+                tick,
                 bytes: AccessUnit::from(bytes.as_slice()),
             };
             prop_assert_eq!(Slice::parse(slice.clone().into_unit()).unwrap(), slice);

@@ -235,6 +235,7 @@ impl Receiver {
             history: coded.history,
             captured_at: now,
             encoded_at: now,
+            tick: 0,
             bytes: coded.bytes,
         };
         let mut due = Vec::new();

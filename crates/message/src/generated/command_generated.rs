@@ -95,6 +95,195 @@ impl<'a> ::flatbuffers::Verifiable for Gear {
 }
 
 impl ::flatbuffers::SimpleToVerifyInSlice for Gear {}
+#[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
+pub const ENUM_MIN_DEED: u8 = 0;
+#[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
+pub const ENUM_MAX_DEED: u8 = 3;
+#[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
+#[allow(non_camel_case_types)]
+pub const ENUM_VALUES_DEED: [Deed; 4] = [
+  Deed::Arm,
+  Deed::Reset,
+  Deed::Park,
+  Deed::TakeOver,
+];
+
+/// What a person asks of the guard, once.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[repr(transparent)]
+pub struct Deed(pub u8);
+#[allow(non_upper_case_globals)]
+impl Deed {
+  /// To be allowed to drive.
+  pub const Arm: Self = Self(0);
+  /// To release the latch of a stop, which is named; the machine stays held.
+  pub const Reset: Self = Self(1);
+  /// To hold the machine where it stands.
+  pub const Park: Self = Self(2);
+  /// To take over from the console that names this one as its successor.
+  pub const TakeOver: Self = Self(3);
+
+  pub const ENUM_MIN: u8 = 0;
+  pub const ENUM_MAX: u8 = 3;
+  pub const ENUM_VALUES: &'static [Self] = &[
+    Self::Arm,
+    Self::Reset,
+    Self::Park,
+    Self::TakeOver,
+  ];
+  /// Returns the variant's name or "" if unknown.
+  pub fn variant_name(self) -> Option<&'static str> {
+    match self {
+      Self::Arm => Some("Arm"),
+      Self::Reset => Some("Reset"),
+      Self::Park => Some("Park"),
+      Self::TakeOver => Some("TakeOver"),
+      _ => None,
+    }
+  }
+}
+impl ::core::fmt::Debug for Deed {
+  fn fmt(&self, f: &mut ::core::fmt::Formatter) -> ::core::fmt::Result {
+    if let Some(name) = self.variant_name() {
+      f.write_str(name)
+    } else {
+      f.write_fmt(format_args!("<UNKNOWN {:?}>", self.0))
+    }
+  }
+}
+impl<'a> ::flatbuffers::Follow<'a> for Deed {
+  type Inner = Self;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    let b = unsafe { ::flatbuffers::read_scalar_at::<u8>(buf, loc) };
+    Self(b)
+  }
+}
+
+impl ::flatbuffers::Push for Deed {
+    type Output = Deed;
+    #[inline]
+    unsafe fn push(&self, dst: &mut [u8], _written_len: usize) {
+        unsafe { ::flatbuffers::emplace_scalar::<u8>(dst, self.0) };
+    }
+}
+
+impl ::flatbuffers::EndianScalar for Deed {
+  type Scalar = u8;
+  #[inline]
+  fn to_little_endian(self) -> u8 {
+    self.0.to_le()
+  }
+  #[inline]
+  #[allow(clippy::wrong_self_convention)]
+  fn from_little_endian(v: u8) -> Self {
+    let b = u8::from_le(v);
+    Self(b)
+  }
+}
+
+impl<'a> ::flatbuffers::Verifiable for Deed {
+  #[inline]
+  fn run_verifier(
+    v: &mut ::flatbuffers::Verifier, pos: usize
+  ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+    u8::run_verifier(v, pos)
+  }
+}
+
+impl ::flatbuffers::SimpleToVerifyInSlice for Deed {}
+#[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
+pub const ENUM_MIN_DEAD_MAN: u8 = 0;
+#[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
+pub const ENUM_MAX_DEAD_MAN: u8 = 2;
+#[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
+#[allow(non_camel_case_types)]
+pub const ENUM_VALUES_DEAD_MAN: [DeadMan; 3] = [
+  DeadMan::Absent,
+  DeadMan::Held,
+  DeadMan::Released,
+];
+
+/// What a dead-man input says.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[repr(transparent)]
+pub struct DeadMan(pub u8);
+#[allow(non_upper_case_globals)]
+impl DeadMan {
+  /// There is none.
+  pub const Absent: Self = Self(0);
+  /// A person holds it.
+  pub const Held: Self = Self(1);
+  /// Nobody holds it.
+  pub const Released: Self = Self(2);
+
+  pub const ENUM_MIN: u8 = 0;
+  pub const ENUM_MAX: u8 = 2;
+  pub const ENUM_VALUES: &'static [Self] = &[
+    Self::Absent,
+    Self::Held,
+    Self::Released,
+  ];
+  /// Returns the variant's name or "" if unknown.
+  pub fn variant_name(self) -> Option<&'static str> {
+    match self {
+      Self::Absent => Some("Absent"),
+      Self::Held => Some("Held"),
+      Self::Released => Some("Released"),
+      _ => None,
+    }
+  }
+}
+impl ::core::fmt::Debug for DeadMan {
+  fn fmt(&self, f: &mut ::core::fmt::Formatter) -> ::core::fmt::Result {
+    if let Some(name) = self.variant_name() {
+      f.write_str(name)
+    } else {
+      f.write_fmt(format_args!("<UNKNOWN {:?}>", self.0))
+    }
+  }
+}
+impl<'a> ::flatbuffers::Follow<'a> for DeadMan {
+  type Inner = Self;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    let b = unsafe { ::flatbuffers::read_scalar_at::<u8>(buf, loc) };
+    Self(b)
+  }
+}
+
+impl ::flatbuffers::Push for DeadMan {
+    type Output = DeadMan;
+    #[inline]
+    unsafe fn push(&self, dst: &mut [u8], _written_len: usize) {
+        unsafe { ::flatbuffers::emplace_scalar::<u8>(dst, self.0) };
+    }
+}
+
+impl ::flatbuffers::EndianScalar for DeadMan {
+  type Scalar = u8;
+  #[inline]
+  fn to_little_endian(self) -> u8 {
+    self.0.to_le()
+  }
+  #[inline]
+  #[allow(clippy::wrong_self_convention)]
+  fn from_little_endian(v: u8) -> Self {
+    let b = u8::from_le(v);
+    Self(b)
+  }
+}
+
+impl<'a> ::flatbuffers::Verifiable for DeadMan {
+  #[inline]
+  fn run_verifier(
+    v: &mut ::flatbuffers::Verifier, pos: usize
+  ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+    u8::run_verifier(v, pos)
+  }
+}
+
+impl ::flatbuffers::SimpleToVerifyInSlice for DeadMan {}
 /// Fixed size, written and read in one piece: commands are sent 50 times a second on every link.
 // struct Controls, aligned to 8
 #[repr(transparent)]
@@ -390,6 +579,169 @@ impl<'a> Controls {
 
 }
 
+/// A deliberate act; repeated with every command until the guard reports it done or refused.
+// struct Act, aligned to 4
+#[repr(transparent)]
+#[derive(Clone, Copy, PartialEq)]
+pub struct Act(pub [u8; 12]);
+impl Default for Act { 
+  fn default() -> Self { 
+    Self([0; 12])
+  }
+}
+impl ::core::fmt::Debug for Act {
+  fn fmt(&self, f: &mut ::core::fmt::Formatter) -> ::core::fmt::Result {
+    f.debug_struct("Act")
+      .field("number", &self.number())
+      .field("stop", &self.stop())
+      .field("deed", &self.deed())
+      .finish()
+  }
+}
+
+impl ::flatbuffers::SimpleToVerifyInSlice for Act {}
+impl<'a> ::flatbuffers::Follow<'a> for Act {
+  type Inner = &'a Act;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    unsafe { <&'a Act>::follow(buf, loc) }
+  }
+}
+impl<'a> ::flatbuffers::Follow<'a> for &'a Act {
+  type Inner = &'a Act;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    unsafe { ::flatbuffers::follow_cast_ref::<Act>(buf, loc) }
+  }
+}
+impl<'b> ::flatbuffers::Push for Act {
+    type Output = Act;
+    #[inline]
+    unsafe fn push(&self, dst: &mut [u8], _written_len: usize) {
+        let src = unsafe { ::core::slice::from_raw_parts(self as *const Act as *const u8, <Self as ::flatbuffers::Push>::size()) };
+        dst.copy_from_slice(src);
+    }
+    #[inline]
+    fn alignment() -> ::flatbuffers::PushAlignment {
+        ::flatbuffers::PushAlignment::new(4)
+    }
+}
+
+impl<'a> ::flatbuffers::Verifiable for Act {
+  #[inline]
+  fn run_verifier(
+    v: &mut ::flatbuffers::Verifier, pos: usize
+  ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+    v.in_buffer::<Self>(pos)
+  }
+}
+
+impl<'a> Act {
+  #[allow(clippy::too_many_arguments)]
+  pub fn new(
+    number: u32,
+    stop: u32,
+    deed: Deed,
+  ) -> Self {
+    let mut s = Self([0; 12]);
+    s.set_number(number);
+    s.set_stop(stop);
+    s.set_deed(deed);
+    s
+  }
+
+  /// Counts up with each act of a console, from 1 on.
+  pub fn number(&self) -> u32 {
+    let mut mem = ::core::mem::MaybeUninit::<<u32 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    ::flatbuffers::EndianScalar::from_little_endian(unsafe {
+      ::core::ptr::copy_nonoverlapping(
+        self.0[0..].as_ptr(),
+        mem.as_mut_ptr() as *mut u8,
+        ::core::mem::size_of::<<u32 as ::flatbuffers::EndianScalar>::Scalar>(),
+      );
+      mem.assume_init()
+    })
+  }
+
+  pub fn set_number(&mut self, x: u32) {
+    let x_le = ::flatbuffers::EndianScalar::to_little_endian(x);
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    unsafe {
+      ::core::ptr::copy_nonoverlapping(
+        &x_le as *const _ as *const u8,
+        self.0[0..].as_mut_ptr(),
+        ::core::mem::size_of::<<u32 as ::flatbuffers::EndianScalar>::Scalar>(),
+      );
+    }
+  }
+
+  /// The stop that a reset names; else 0.
+  pub fn stop(&self) -> u32 {
+    let mut mem = ::core::mem::MaybeUninit::<<u32 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    ::flatbuffers::EndianScalar::from_little_endian(unsafe {
+      ::core::ptr::copy_nonoverlapping(
+        self.0[4..].as_ptr(),
+        mem.as_mut_ptr() as *mut u8,
+        ::core::mem::size_of::<<u32 as ::flatbuffers::EndianScalar>::Scalar>(),
+      );
+      mem.assume_init()
+    })
+  }
+
+  pub fn set_stop(&mut self, x: u32) {
+    let x_le = ::flatbuffers::EndianScalar::to_little_endian(x);
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    unsafe {
+      ::core::ptr::copy_nonoverlapping(
+        &x_le as *const _ as *const u8,
+        self.0[4..].as_mut_ptr(),
+        ::core::mem::size_of::<<u32 as ::flatbuffers::EndianScalar>::Scalar>(),
+      );
+    }
+  }
+
+  /// What is asked.
+  pub fn deed(&self) -> Deed {
+    let mut mem = ::core::mem::MaybeUninit::<<Deed as ::flatbuffers::EndianScalar>::Scalar>::uninit();
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    ::flatbuffers::EndianScalar::from_little_endian(unsafe {
+      ::core::ptr::copy_nonoverlapping(
+        self.0[8..].as_ptr(),
+        mem.as_mut_ptr() as *mut u8,
+        ::core::mem::size_of::<<Deed as ::flatbuffers::EndianScalar>::Scalar>(),
+      );
+      mem.assume_init()
+    })
+  }
+
+  pub fn set_deed(&mut self, x: Deed) {
+    let x_le = ::flatbuffers::EndianScalar::to_little_endian(x);
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    unsafe {
+      ::core::ptr::copy_nonoverlapping(
+        &x_le as *const _ as *const u8,
+        self.0[8..].as_mut_ptr(),
+        ::core::mem::size_of::<<Deed as ::flatbuffers::EndianScalar>::Scalar>(),
+      );
+    }
+  }
+
+}
+
 pub enum CommandOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
@@ -409,6 +761,13 @@ impl<'a> ::flatbuffers::Follow<'a> for Command<'a> {
 impl<'a> Command<'a> {
   pub const VT_CONTROLS: ::flatbuffers::VOffsetT = 4;
   pub const VT_CONSOLE: ::flatbuffers::VOffsetT = 6;
+  pub const VT_CITED: ::flatbuffers::VOffsetT = 8;
+  pub const VT_ACT: ::flatbuffers::VOffsetT = 10;
+  pub const VT_EMERGENCY_STOP_NUMBER: ::flatbuffers::VOffsetT = 12;
+  pub const VT_DEAD_MAN: ::flatbuffers::VOffsetT = 14;
+  pub const VT_ABSENCES: ::flatbuffers::VOffsetT = 16;
+  pub const VT_SUCCESSOR: ::flatbuffers::VOffsetT = 18;
+  pub const VT_SIGNALS: ::flatbuffers::VOffsetT = 20;
 
   #[inline]
   pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
@@ -420,8 +779,15 @@ impl<'a> Command<'a> {
     args: &'args CommandArgs<'args>
   ) -> ::flatbuffers::WIPOffset<Command<'bldr>> {
     let mut builder = CommandBuilder::new(_fbb);
+    builder.add_successor(args.successor);
     builder.add_console(args.console);
+    builder.add_signals(args.signals);
+    builder.add_absences(args.absences);
+    builder.add_emergency_stop_number(args.emergency_stop_number);
+    if let Some(x) = args.act { builder.add_act(x); }
+    builder.add_cited(args.cited);
     if let Some(x) = args.controls { builder.add_controls(x); }
+    builder.add_dead_man(args.dead_man);
     builder.finish()
   }
 
@@ -442,6 +808,63 @@ impl<'a> Command<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<u64>(Command::VT_CONSOLE, Some(0)).unwrap()}
   }
+  /// The guard's tick of the newest picture that the person could see, 0 for none.
+  #[inline]
+  pub fn cited(&self) -> u32 {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<u32>(Command::VT_CITED, Some(0)).unwrap()}
+  }
+  /// The newest act, until the guard has reported it.
+  #[inline]
+  pub fn act(&self) -> Option<&'a Act> {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<Act>(Command::VT_ACT, None)}
+  }
+  /// The number of the newest emergency stop, until the guard has told it; 0 for none.
+  #[inline]
+  pub fn emergency_stop_number(&self) -> u32 {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<u32>(Command::VT_EMERGENCY_STOP_NUMBER, Some(0)).unwrap()}
+  }
+  /// What the person's dead-man input says.
+  #[inline]
+  pub fn dead_man(&self) -> DeadMan {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<DeadMan>(Command::VT_DEAD_MAN, Some(DeadMan::Absent)).unwrap()}
+  }
+  /// What speaks against a person who is there with sound inputs: 1 the console has gone, 2 the page is hidden or
+  /// frozen, 4 it does not have the keyboard, 8 an input is not sound.
+  #[inline]
+  pub fn absences(&self) -> u32 {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<u32>(Command::VT_ABSENCES, Some(0)).unwrap()}
+  }
+  /// The console to which this one hands over, 0 for none.
+  #[inline]
+  pub fn successor(&self) -> u64 {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<u64>(Command::VT_SUCCESSOR, Some(0)).unwrap()}
+  }
+  /// What is shown and sounded: 1 horn, 2 lights, 4 high beam, 8 left, 16 right, 32 hazard.
+  #[inline]
+  pub fn signals(&self) -> u32 {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<u32>(Command::VT_SIGNALS, Some(0)).unwrap()}
+  }
 }
 
 impl ::flatbuffers::Verifiable for Command<'_> {
@@ -452,6 +875,13 @@ impl ::flatbuffers::Verifiable for Command<'_> {
     v.visit_table(pos)?
      .visit_field::<Controls>("controls", Self::VT_CONTROLS, true)?
      .visit_field::<u64>("console", Self::VT_CONSOLE, false)?
+     .visit_field::<u32>("cited", Self::VT_CITED, false)?
+     .visit_field::<Act>("act", Self::VT_ACT, false)?
+     .visit_field::<u32>("emergency_stop_number", Self::VT_EMERGENCY_STOP_NUMBER, false)?
+     .visit_field::<DeadMan>("dead_man", Self::VT_DEAD_MAN, false)?
+     .visit_field::<u32>("absences", Self::VT_ABSENCES, false)?
+     .visit_field::<u64>("successor", Self::VT_SUCCESSOR, false)?
+     .visit_field::<u32>("signals", Self::VT_SIGNALS, false)?
      .finish();
     Ok(())
   }
@@ -459,6 +889,13 @@ impl ::flatbuffers::Verifiable for Command<'_> {
 pub struct CommandArgs<'a> {
     pub controls: Option<&'a Controls>,
     pub console: u64,
+    pub cited: u32,
+    pub act: Option<&'a Act>,
+    pub emergency_stop_number: u32,
+    pub dead_man: DeadMan,
+    pub absences: u32,
+    pub successor: u64,
+    pub signals: u32,
 }
 impl<'a> Default for CommandArgs<'a> {
   #[inline]
@@ -466,6 +903,13 @@ impl<'a> Default for CommandArgs<'a> {
     CommandArgs {
       controls: None, // required field
       console: 0,
+      cited: 0,
+      act: None,
+      emergency_stop_number: 0,
+      dead_man: DeadMan::Absent,
+      absences: 0,
+      successor: 0,
+      signals: 0,
     }
   }
 }
@@ -482,6 +926,34 @@ impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> CommandBuilder<'a, 'b, A> {
   #[inline]
   pub fn add_console(&mut self, console: u64) {
     self.fbb_.push_slot::<u64>(Command::VT_CONSOLE, console, 0);
+  }
+  #[inline]
+  pub fn add_cited(&mut self, cited: u32) {
+    self.fbb_.push_slot::<u32>(Command::VT_CITED, cited, 0);
+  }
+  #[inline]
+  pub fn add_act(&mut self, act: &Act) {
+    self.fbb_.push_slot_always::<&Act>(Command::VT_ACT, act);
+  }
+  #[inline]
+  pub fn add_emergency_stop_number(&mut self, emergency_stop_number: u32) {
+    self.fbb_.push_slot::<u32>(Command::VT_EMERGENCY_STOP_NUMBER, emergency_stop_number, 0);
+  }
+  #[inline]
+  pub fn add_dead_man(&mut self, dead_man: DeadMan) {
+    self.fbb_.push_slot::<DeadMan>(Command::VT_DEAD_MAN, dead_man, DeadMan::Absent);
+  }
+  #[inline]
+  pub fn add_absences(&mut self, absences: u32) {
+    self.fbb_.push_slot::<u32>(Command::VT_ABSENCES, absences, 0);
+  }
+  #[inline]
+  pub fn add_successor(&mut self, successor: u64) {
+    self.fbb_.push_slot::<u64>(Command::VT_SUCCESSOR, successor, 0);
+  }
+  #[inline]
+  pub fn add_signals(&mut self, signals: u32) {
+    self.fbb_.push_slot::<u32>(Command::VT_SIGNALS, signals, 0);
   }
   #[inline]
   pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> CommandBuilder<'a, 'b, A> {
@@ -504,6 +976,13 @@ impl ::core::fmt::Debug for Command<'_> {
     let mut ds = f.debug_struct("Command");
       ds.field("controls", &self.controls());
       ds.field("console", &self.console());
+      ds.field("cited", &self.cited());
+      ds.field("act", &self.act());
+      ds.field("emergency_stop_number", &self.emergency_stop_number());
+      ds.field("dead_man", &self.dead_man());
+      ds.field("absences", &self.absences());
+      ds.field("successor", &self.successor());
+      ds.field("signals", &self.signals());
       ds.finish()
   }
 }

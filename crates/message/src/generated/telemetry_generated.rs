@@ -234,6 +234,502 @@ impl<'a> ::flatbuffers::Verifiable for Fault {
 }
 
 impl ::flatbuffers::SimpleToVerifyInSlice for Fault {}
+#[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
+pub const ENUM_MIN_GUARD_MODE: u8 = 0;
+#[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
+pub const ENUM_MAX_GUARD_MODE: u8 = 4;
+#[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
+#[allow(non_camel_case_types)]
+pub const ENUM_VALUES_GUARD_MODE: [GuardMode; 5] = [
+  GuardMode::Held,
+  GuardMode::Armed,
+  GuardMode::Driving,
+  GuardMode::Limited,
+  GuardMode::Manoeuvre,
+];
+
+/// What a guard lets the machine do.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[repr(transparent)]
+pub struct GuardMode(pub u8);
+#[allow(non_upper_case_globals)]
+impl GuardMode {
+  /// The machine stands, held by both brakes, until a person arms it.
+  pub const Held: Self = Self(0);
+  /// A person has armed the machine; it stands on its service brake until throttle is given.
+  pub const Armed: Self = Self(1);
+  /// The person's commands move the machine, within the envelope.
+  pub const Driving: Self = Self(2);
+  /// The same, more slowly than the top speed, because the loop age asks for it.
+  pub const Limited: Self = Self(3);
+  /// The guard brings the machine to a standstill.
+  pub const Manoeuvre: Self = Self(4);
+
+  pub const ENUM_MIN: u8 = 0;
+  pub const ENUM_MAX: u8 = 4;
+  pub const ENUM_VALUES: &'static [Self] = &[
+    Self::Held,
+    Self::Armed,
+    Self::Driving,
+    Self::Limited,
+    Self::Manoeuvre,
+  ];
+  /// Returns the variant's name or "" if unknown.
+  pub fn variant_name(self) -> Option<&'static str> {
+    match self {
+      Self::Held => Some("Held"),
+      Self::Armed => Some("Armed"),
+      Self::Driving => Some("Driving"),
+      Self::Limited => Some("Limited"),
+      Self::Manoeuvre => Some("Manoeuvre"),
+      _ => None,
+    }
+  }
+}
+impl ::core::fmt::Debug for GuardMode {
+  fn fmt(&self, f: &mut ::core::fmt::Formatter) -> ::core::fmt::Result {
+    if let Some(name) = self.variant_name() {
+      f.write_str(name)
+    } else {
+      f.write_fmt(format_args!("<UNKNOWN {:?}>", self.0))
+    }
+  }
+}
+impl<'a> ::flatbuffers::Follow<'a> for GuardMode {
+  type Inner = Self;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    let b = unsafe { ::flatbuffers::read_scalar_at::<u8>(buf, loc) };
+    Self(b)
+  }
+}
+
+impl ::flatbuffers::Push for GuardMode {
+    type Output = GuardMode;
+    #[inline]
+    unsafe fn push(&self, dst: &mut [u8], _written_len: usize) {
+        unsafe { ::flatbuffers::emplace_scalar::<u8>(dst, self.0) };
+    }
+}
+
+impl ::flatbuffers::EndianScalar for GuardMode {
+  type Scalar = u8;
+  #[inline]
+  fn to_little_endian(self) -> u8 {
+    self.0.to_le()
+  }
+  #[inline]
+  #[allow(clippy::wrong_self_convention)]
+  fn from_little_endian(v: u8) -> Self {
+    let b = u8::from_le(v);
+    Self(b)
+  }
+}
+
+impl<'a> ::flatbuffers::Verifiable for GuardMode {
+  #[inline]
+  fn run_verifier(
+    v: &mut ::flatbuffers::Verifier, pos: usize
+  ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+    u8::run_verifier(v, pos)
+  }
+}
+
+impl ::flatbuffers::SimpleToVerifyInSlice for GuardMode {}
+#[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
+pub const ENUM_MIN_CAUSE: u8 = 0;
+#[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
+pub const ENUM_MAX_CAUSE: u8 = 29;
+#[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
+#[allow(non_camel_case_types)]
+pub const ENUM_VALUES_CAUSE: [Cause; 30] = [
+  Cause::Started,
+  Cause::PictureAge,
+  Cause::CommandTimeout,
+  Cause::ProposalTimeout,
+  Cause::MachineTimeout,
+  Cause::BrakeDoesNotAnswer,
+  Cause::EmergencyStop,
+  Cause::ConsoleGone,
+  Cause::PageHidden,
+  Cause::FocusLost,
+  Cause::InputsUnhealthy,
+  Cause::DeadManReleased,
+  Cause::SessionEnded,
+  Cause::ConsoleChanged,
+  Cause::LocalStop,
+  Cause::LocalControl,
+  Cause::MachineFault,
+  Cause::GuardSilent,
+  Cause::GuardLate,
+  Cause::Overspeed,
+  Cause::Rolling,
+  Cause::CameraStopped,
+  Cause::EncoderStopped,
+  Cause::Parked,
+  Cause::ArmExpired,
+  Cause::Arm,
+  Cause::Throttle,
+  Cause::LoopAge,
+  Cause::Standstill,
+  Cause::Reset,
+];
+
+/// Why a guard went from one mode to another, with a value and a limit; docs/guard.md has their units.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[repr(transparent)]
+pub struct Cause(pub u8);
+#[allow(non_upper_case_globals)]
+impl Cause {
+  /// The guard has just started.
+  pub const Started: Self = Self(0);
+  /// The newest picture that a person saw is too old: its age and the limit, ms.
+  pub const PictureAge: Self = Self(1);
+  /// No fresh command came: for how long, and the limit, ms.
+  pub const CommandTimeout: Self = Self(2);
+  /// The vehicle proposes nothing: for how long, and the limit, ms.
+  pub const ProposalTimeout: Self = Self(3);
+  /// The machine says nothing: for how long, and the limit, ms.
+  pub const MachineTimeout: Self = Self(4);
+  /// The brake does not answer: the deceleration measured and the one asked for, m/s².
+  pub const BrakeDoesNotAnswer: Self = Self(5);
+  /// Somebody asked for an emergency stop: the act's number, 0.
+  pub const EmergencyStop: Self = Self(6);
+  /// The console has gone: 1, 0.
+  pub const ConsoleGone: Self = Self(7);
+  /// The console's page is hidden or frozen: 1, 0.
+  pub const PageHidden: Self = Self(8);
+  /// The console's page does not have the keyboard: 1, 0.
+  pub const FocusLost: Self = Self(9);
+  /// The person's inputs are not sound, such as a pad that stands still: 1, 0.
+  pub const InputsUnhealthy: Self = Self(10);
+  /// The person let go of the dead-man input: 1, 0.
+  pub const DeadManReleased: Self = Self(11);
+  /// The session in which the machine was armed is over: the session that is, or 0; the one that was.
+  pub const SessionEnded: Self = Self(12);
+  /// Commands come from a console that did not arm the machine: 1, 0.
+  pub const ConsoleChanged: Self = Self(13);
+  /// A person at the machine holds its stop input, or its emergency button: 1, 0.
+  pub const LocalStop: Self = Self(14);
+  /// A person at the machine drives it: 1, 0.
+  pub const LocalControl: Self = Self(15);
+  /// Something of the machine does not work: the faults' bits, 0.
+  pub const MachineFault: Self = Self(16);
+  /// The machine braked by itself, because the guard was silent for it: 1, 0.
+  pub const GuardSilent: Self = Self(17);
+  /// The guard itself came late: the time between two steps and the limit, ms.
+  pub const GuardLate: Self = Self(18);
+  /// The machine is faster than the bound and does not slow down: speed and bound, m/s.
+  pub const Overspeed: Self = Self(19);
+  /// The machine moves although it is held: speed and limit, m/s.
+  pub const Rolling: Self = Self(20);
+  /// The vehicle's camera gives no pictures: 1, 0.
+  pub const CameraStopped: Self = Self(21);
+  /// The vehicle's encoders give no slices: 1, 0.
+  pub const EncoderStopped: Self = Self(22);
+  /// A person parked the machine: the act's number, 0.
+  pub const Parked: Self = Self(23);
+  /// The machine was armed and nobody drove: for how long, and the limit, ms.
+  pub const ArmExpired: Self = Self(24);
+  /// A person armed the machine: the act's number, 0.
+  pub const Arm: Self = Self(25);
+  /// A person gave throttle: its share and the dead zone.
+  pub const Throttle: Self = Self(26);
+  /// The loop age asks for less speed, or no longer does: the age and the limit, ms.
+  pub const LoopAge: Self = Self(27);
+  /// The machine stands: how long the manoeuvre took and how far the machine went, s and m.
+  pub const Standstill: Self = Self(28);
+  /// A person reset the latched stop: the act's number, the stop.
+  pub const Reset: Self = Self(29);
+
+  pub const ENUM_MIN: u8 = 0;
+  pub const ENUM_MAX: u8 = 29;
+  pub const ENUM_VALUES: &'static [Self] = &[
+    Self::Started,
+    Self::PictureAge,
+    Self::CommandTimeout,
+    Self::ProposalTimeout,
+    Self::MachineTimeout,
+    Self::BrakeDoesNotAnswer,
+    Self::EmergencyStop,
+    Self::ConsoleGone,
+    Self::PageHidden,
+    Self::FocusLost,
+    Self::InputsUnhealthy,
+    Self::DeadManReleased,
+    Self::SessionEnded,
+    Self::ConsoleChanged,
+    Self::LocalStop,
+    Self::LocalControl,
+    Self::MachineFault,
+    Self::GuardSilent,
+    Self::GuardLate,
+    Self::Overspeed,
+    Self::Rolling,
+    Self::CameraStopped,
+    Self::EncoderStopped,
+    Self::Parked,
+    Self::ArmExpired,
+    Self::Arm,
+    Self::Throttle,
+    Self::LoopAge,
+    Self::Standstill,
+    Self::Reset,
+  ];
+  /// Returns the variant's name or "" if unknown.
+  pub fn variant_name(self) -> Option<&'static str> {
+    match self {
+      Self::Started => Some("Started"),
+      Self::PictureAge => Some("PictureAge"),
+      Self::CommandTimeout => Some("CommandTimeout"),
+      Self::ProposalTimeout => Some("ProposalTimeout"),
+      Self::MachineTimeout => Some("MachineTimeout"),
+      Self::BrakeDoesNotAnswer => Some("BrakeDoesNotAnswer"),
+      Self::EmergencyStop => Some("EmergencyStop"),
+      Self::ConsoleGone => Some("ConsoleGone"),
+      Self::PageHidden => Some("PageHidden"),
+      Self::FocusLost => Some("FocusLost"),
+      Self::InputsUnhealthy => Some("InputsUnhealthy"),
+      Self::DeadManReleased => Some("DeadManReleased"),
+      Self::SessionEnded => Some("SessionEnded"),
+      Self::ConsoleChanged => Some("ConsoleChanged"),
+      Self::LocalStop => Some("LocalStop"),
+      Self::LocalControl => Some("LocalControl"),
+      Self::MachineFault => Some("MachineFault"),
+      Self::GuardSilent => Some("GuardSilent"),
+      Self::GuardLate => Some("GuardLate"),
+      Self::Overspeed => Some("Overspeed"),
+      Self::Rolling => Some("Rolling"),
+      Self::CameraStopped => Some("CameraStopped"),
+      Self::EncoderStopped => Some("EncoderStopped"),
+      Self::Parked => Some("Parked"),
+      Self::ArmExpired => Some("ArmExpired"),
+      Self::Arm => Some("Arm"),
+      Self::Throttle => Some("Throttle"),
+      Self::LoopAge => Some("LoopAge"),
+      Self::Standstill => Some("Standstill"),
+      Self::Reset => Some("Reset"),
+      _ => None,
+    }
+  }
+}
+impl ::core::fmt::Debug for Cause {
+  fn fmt(&self, f: &mut ::core::fmt::Formatter) -> ::core::fmt::Result {
+    if let Some(name) = self.variant_name() {
+      f.write_str(name)
+    } else {
+      f.write_fmt(format_args!("<UNKNOWN {:?}>", self.0))
+    }
+  }
+}
+impl<'a> ::flatbuffers::Follow<'a> for Cause {
+  type Inner = Self;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    let b = unsafe { ::flatbuffers::read_scalar_at::<u8>(buf, loc) };
+    Self(b)
+  }
+}
+
+impl ::flatbuffers::Push for Cause {
+    type Output = Cause;
+    #[inline]
+    unsafe fn push(&self, dst: &mut [u8], _written_len: usize) {
+        unsafe { ::flatbuffers::emplace_scalar::<u8>(dst, self.0) };
+    }
+}
+
+impl ::flatbuffers::EndianScalar for Cause {
+  type Scalar = u8;
+  #[inline]
+  fn to_little_endian(self) -> u8 {
+    self.0.to_le()
+  }
+  #[inline]
+  #[allow(clippy::wrong_self_convention)]
+  fn from_little_endian(v: u8) -> Self {
+    let b = u8::from_le(v);
+    Self(b)
+  }
+}
+
+impl<'a> ::flatbuffers::Verifiable for Cause {
+  #[inline]
+  fn run_verifier(
+    v: &mut ::flatbuffers::Verifier, pos: usize
+  ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+    u8::run_verifier(v, pos)
+  }
+}
+
+impl ::flatbuffers::SimpleToVerifyInSlice for Cause {}
+#[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
+pub const ENUM_MIN_BLOCKER: u8 = 0;
+#[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
+pub const ENUM_MAX_BLOCKER: u8 = 17;
+#[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
+#[allow(non_camel_case_types)]
+pub const ENUM_VALUES_BLOCKER: [Blocker; 18] = [
+  Blocker::Mode,
+  Blocker::Latched,
+  Blocker::Moving,
+  Blocker::MachineSilent,
+  Blocker::LocalPerson,
+  Blocker::MachineFault,
+  Blocker::VehicleSilent,
+  Blocker::NoSession,
+  Blocker::NoCommand,
+  Blocker::OtherConsole,
+  Blocker::ThrottlePressed,
+  Blocker::PictureAge,
+  Blocker::PersonAbsent,
+  Blocker::DeadMan,
+  Blocker::VehicleTrouble,
+  Blocker::StaleAct,
+  Blocker::OtherStop,
+  Blocker::NotNamed,
+];
+
+/// What stands in the way of an act.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[repr(transparent)]
+pub struct Blocker(pub u8);
+#[allow(non_upper_case_globals)]
+impl Blocker {
+  /// An act in this mode makes no sense, such as arming what is armed.
+  pub const Mode: Self = Self(0);
+  /// A stop is latched: a reset that names it comes first.
+  pub const Latched: Self = Self(1);
+  /// The machine moves, or its speed is not known.
+  pub const Moving: Self = Self(2);
+  /// The machine says nothing.
+  pub const MachineSilent: Self = Self(3);
+  /// A person at the machine holds its stop input or drives it.
+  pub const LocalPerson: Self = Self(4);
+  /// Something of the machine does not work.
+  pub const MachineFault: Self = Self(5);
+  /// The vehicle proposes nothing.
+  pub const VehicleSilent: Self = Self(6);
+  /// There is no session.
+  pub const NoSession: Self = Self(7);
+  /// There is no fresh command.
+  pub const NoCommand: Self = Self(8);
+  /// The newest command is another console's.
+  pub const OtherConsole: Self = Self(9);
+  /// The throttle is not released.
+  pub const ThrottlePressed: Self = Self(10);
+  /// No picture that the person saw is young enough.
+  pub const PictureAge: Self = Self(11);
+  /// The person is not known to be there with sound inputs.
+  pub const PersonAbsent: Self = Self(12);
+  /// The dead-man input is not held.
+  pub const DeadMan: Self = Self(13);
+  /// The vehicle's camera or encoders have stopped.
+  pub const VehicleTrouble: Self = Self(14);
+  /// The act was under way for too long, or for a time that is not known.
+  pub const StaleAct: Self = Self(15);
+  /// The reset names another stop than the latched one.
+  pub const OtherStop: Self = Self(16);
+  /// The person who drives names no such successor.
+  pub const NotNamed: Self = Self(17);
+
+  pub const ENUM_MIN: u8 = 0;
+  pub const ENUM_MAX: u8 = 17;
+  pub const ENUM_VALUES: &'static [Self] = &[
+    Self::Mode,
+    Self::Latched,
+    Self::Moving,
+    Self::MachineSilent,
+    Self::LocalPerson,
+    Self::MachineFault,
+    Self::VehicleSilent,
+    Self::NoSession,
+    Self::NoCommand,
+    Self::OtherConsole,
+    Self::ThrottlePressed,
+    Self::PictureAge,
+    Self::PersonAbsent,
+    Self::DeadMan,
+    Self::VehicleTrouble,
+    Self::StaleAct,
+    Self::OtherStop,
+    Self::NotNamed,
+  ];
+  /// Returns the variant's name or "" if unknown.
+  pub fn variant_name(self) -> Option<&'static str> {
+    match self {
+      Self::Mode => Some("Mode"),
+      Self::Latched => Some("Latched"),
+      Self::Moving => Some("Moving"),
+      Self::MachineSilent => Some("MachineSilent"),
+      Self::LocalPerson => Some("LocalPerson"),
+      Self::MachineFault => Some("MachineFault"),
+      Self::VehicleSilent => Some("VehicleSilent"),
+      Self::NoSession => Some("NoSession"),
+      Self::NoCommand => Some("NoCommand"),
+      Self::OtherConsole => Some("OtherConsole"),
+      Self::ThrottlePressed => Some("ThrottlePressed"),
+      Self::PictureAge => Some("PictureAge"),
+      Self::PersonAbsent => Some("PersonAbsent"),
+      Self::DeadMan => Some("DeadMan"),
+      Self::VehicleTrouble => Some("VehicleTrouble"),
+      Self::StaleAct => Some("StaleAct"),
+      Self::OtherStop => Some("OtherStop"),
+      Self::NotNamed => Some("NotNamed"),
+      _ => None,
+    }
+  }
+}
+impl ::core::fmt::Debug for Blocker {
+  fn fmt(&self, f: &mut ::core::fmt::Formatter) -> ::core::fmt::Result {
+    if let Some(name) = self.variant_name() {
+      f.write_str(name)
+    } else {
+      f.write_fmt(format_args!("<UNKNOWN {:?}>", self.0))
+    }
+  }
+}
+impl<'a> ::flatbuffers::Follow<'a> for Blocker {
+  type Inner = Self;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    let b = unsafe { ::flatbuffers::read_scalar_at::<u8>(buf, loc) };
+    Self(b)
+  }
+}
+
+impl ::flatbuffers::Push for Blocker {
+    type Output = Blocker;
+    #[inline]
+    unsafe fn push(&self, dst: &mut [u8], _written_len: usize) {
+        unsafe { ::flatbuffers::emplace_scalar::<u8>(dst, self.0) };
+    }
+}
+
+impl ::flatbuffers::EndianScalar for Blocker {
+  type Scalar = u8;
+  #[inline]
+  fn to_little_endian(self) -> u8 {
+    self.0.to_le()
+  }
+  #[inline]
+  #[allow(clippy::wrong_self_convention)]
+  fn from_little_endian(v: u8) -> Self {
+    let b = u8::from_le(v);
+    Self(b)
+  }
+}
+
+impl<'a> ::flatbuffers::Verifiable for Blocker {
+  #[inline]
+  fn run_verifier(
+    v: &mut ::flatbuffers::Verifier, pos: usize
+  ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+    u8::run_verifier(v, pos)
+  }
+}
+
+impl ::flatbuffers::SimpleToVerifyInSlice for Blocker {}
 /// Fixed size, written and read in one piece. The vehicle's frame: x forward, y left, z up, metres.
 // struct Motion, aligned to 4
 #[repr(transparent)]
@@ -529,6 +1025,610 @@ impl<'a> Motion {
 
 }
 
+/// What became of an act.
+// struct ActAnswer, aligned to 8
+#[repr(transparent)]
+#[derive(Clone, Copy, PartialEq)]
+pub struct ActAnswer(pub [u8; 16]);
+impl Default for ActAnswer { 
+  fn default() -> Self { 
+    Self([0; 16])
+  }
+}
+impl ::core::fmt::Debug for ActAnswer {
+  fn fmt(&self, f: &mut ::core::fmt::Formatter) -> ::core::fmt::Result {
+    f.debug_struct("ActAnswer")
+      .field("console", &self.console())
+      .field("number", &self.number())
+      .field("outcome", &self.outcome())
+      .finish()
+  }
+}
+
+impl ::flatbuffers::SimpleToVerifyInSlice for ActAnswer {}
+impl<'a> ::flatbuffers::Follow<'a> for ActAnswer {
+  type Inner = &'a ActAnswer;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    unsafe { <&'a ActAnswer>::follow(buf, loc) }
+  }
+}
+impl<'a> ::flatbuffers::Follow<'a> for &'a ActAnswer {
+  type Inner = &'a ActAnswer;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    unsafe { ::flatbuffers::follow_cast_ref::<ActAnswer>(buf, loc) }
+  }
+}
+impl<'b> ::flatbuffers::Push for ActAnswer {
+    type Output = ActAnswer;
+    #[inline]
+    unsafe fn push(&self, dst: &mut [u8], _written_len: usize) {
+        let src = unsafe { ::core::slice::from_raw_parts(self as *const ActAnswer as *const u8, <Self as ::flatbuffers::Push>::size()) };
+        dst.copy_from_slice(src);
+    }
+    #[inline]
+    fn alignment() -> ::flatbuffers::PushAlignment {
+        ::flatbuffers::PushAlignment::new(8)
+    }
+}
+
+impl<'a> ::flatbuffers::Verifiable for ActAnswer {
+  #[inline]
+  fn run_verifier(
+    v: &mut ::flatbuffers::Verifier, pos: usize
+  ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+    v.in_buffer::<Self>(pos)
+  }
+}
+
+impl<'a> ActAnswer {
+  #[allow(clippy::too_many_arguments)]
+  pub fn new(
+    console: u64,
+    number: u32,
+    outcome: u8,
+  ) -> Self {
+    let mut s = Self([0; 16]);
+    s.set_console(console);
+    s.set_number(number);
+    s.set_outcome(outcome);
+    s
+  }
+
+  /// Whose act.
+  pub fn console(&self) -> u64 {
+    let mut mem = ::core::mem::MaybeUninit::<<u64 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    ::flatbuffers::EndianScalar::from_little_endian(unsafe {
+      ::core::ptr::copy_nonoverlapping(
+        self.0[0..].as_ptr(),
+        mem.as_mut_ptr() as *mut u8,
+        ::core::mem::size_of::<<u64 as ::flatbuffers::EndianScalar>::Scalar>(),
+      );
+      mem.assume_init()
+    })
+  }
+
+  pub fn set_console(&mut self, x: u64) {
+    let x_le = ::flatbuffers::EndianScalar::to_little_endian(x);
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    unsafe {
+      ::core::ptr::copy_nonoverlapping(
+        &x_le as *const _ as *const u8,
+        self.0[0..].as_mut_ptr(),
+        ::core::mem::size_of::<<u64 as ::flatbuffers::EndianScalar>::Scalar>(),
+      );
+    }
+  }
+
+  /// Which of that console's acts.
+  pub fn number(&self) -> u32 {
+    let mut mem = ::core::mem::MaybeUninit::<<u32 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    ::flatbuffers::EndianScalar::from_little_endian(unsafe {
+      ::core::ptr::copy_nonoverlapping(
+        self.0[8..].as_ptr(),
+        mem.as_mut_ptr() as *mut u8,
+        ::core::mem::size_of::<<u32 as ::flatbuffers::EndianScalar>::Scalar>(),
+      );
+      mem.assume_init()
+    })
+  }
+
+  pub fn set_number(&mut self, x: u32) {
+    let x_le = ::flatbuffers::EndianScalar::to_little_endian(x);
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    unsafe {
+      ::core::ptr::copy_nonoverlapping(
+        &x_le as *const _ as *const u8,
+        self.0[8..].as_mut_ptr(),
+        ::core::mem::size_of::<<u32 as ::flatbuffers::EndianScalar>::Scalar>(),
+      );
+    }
+  }
+
+  /// 0 done; else refused, and the blocker's number and 1.
+  pub fn outcome(&self) -> u8 {
+    let mut mem = ::core::mem::MaybeUninit::<<u8 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    ::flatbuffers::EndianScalar::from_little_endian(unsafe {
+      ::core::ptr::copy_nonoverlapping(
+        self.0[12..].as_ptr(),
+        mem.as_mut_ptr() as *mut u8,
+        ::core::mem::size_of::<<u8 as ::flatbuffers::EndianScalar>::Scalar>(),
+      );
+      mem.assume_init()
+    })
+  }
+
+  pub fn set_outcome(&mut self, x: u8) {
+    let x_le = ::flatbuffers::EndianScalar::to_little_endian(x);
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    unsafe {
+      ::core::ptr::copy_nonoverlapping(
+        &x_le as *const _ as *const u8,
+        self.0[12..].as_mut_ptr(),
+        ::core::mem::size_of::<<u8 as ::flatbuffers::EndianScalar>::Scalar>(),
+      );
+    }
+  }
+
+}
+
+pub enum GuardStateOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+/// What the vehicle's guard said last.
+pub struct GuardState<'a> {
+  pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for GuardState<'a> {
+  type Inner = GuardState<'a>;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    Self { _tab: unsafe { ::flatbuffers::Table::new(buf, loc) } }
+  }
+}
+
+impl<'a> GuardState<'a> {
+  pub const VT_TICK: ::flatbuffers::VOffsetT = 4;
+  pub const VT_MODE: ::flatbuffers::VOffsetT = 6;
+  pub const VT_CAUSE: ::flatbuffers::VOffsetT = 8;
+  pub const VT_VALUE: ::flatbuffers::VOffsetT = 10;
+  pub const VT_LIMIT: ::flatbuffers::VOffsetT = 12;
+  pub const VT_STOP: ::flatbuffers::VOffsetT = 14;
+  pub const VT_LATCHED: ::flatbuffers::VOffsetT = 16;
+  pub const VT_EMERGENCY_STOP: ::flatbuffers::VOffsetT = 18;
+  pub const VT_ANSWER: ::flatbuffers::VOffsetT = 20;
+  pub const VT_BLOCKERS: ::flatbuffers::VOffsetT = 22;
+  pub const VT_HOLDER: ::flatbuffers::VOffsetT = 24;
+  pub const VT_LOOP_AGE_MS: ::flatbuffers::VOffsetT = 26;
+  pub const VT_COMMAND_AGE_MS: ::flatbuffers::VOffsetT = 28;
+  pub const VT_SPEED_BOUND: ::flatbuffers::VOffsetT = 30;
+  pub const VT_COUNTDOWN_CAUSE: ::flatbuffers::VOffsetT = 32;
+  pub const VT_COUNTDOWN_MS: ::flatbuffers::VOffsetT = 34;
+  pub const VT_LIMITS: ::flatbuffers::VOffsetT = 36;
+  pub const VT_MACHINE_AGE_MS: ::flatbuffers::VOffsetT = 38;
+  pub const VT_NOTICES: ::flatbuffers::VOffsetT = 40;
+  pub const VT_SIGNALS: ::flatbuffers::VOffsetT = 42;
+
+  #[inline]
+  pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+    GuardState { _tab: table }
+  }
+  #[allow(unused_mut)]
+  pub fn create<'bldr: 'args, 'args: 'mut_bldr, 'mut_bldr, A: ::flatbuffers::Allocator + 'bldr>(
+    _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+    args: &'args GuardStateArgs<'args>
+  ) -> ::flatbuffers::WIPOffset<GuardState<'bldr>> {
+    let mut builder = GuardStateBuilder::new(_fbb);
+    builder.add_holder(args.holder);
+    builder.add_signals(args.signals);
+    builder.add_notices(args.notices);
+    builder.add_limits(args.limits);
+    builder.add_speed_bound(args.speed_bound);
+    builder.add_blockers(args.blockers);
+    if let Some(x) = args.answer { builder.add_answer(x); }
+    builder.add_emergency_stop(args.emergency_stop);
+    builder.add_stop(args.stop);
+    builder.add_limit(args.limit);
+    builder.add_value(args.value);
+    builder.add_tick(args.tick);
+    builder.add_machine_age_ms(args.machine_age_ms);
+    builder.add_countdown_ms(args.countdown_ms);
+    builder.add_command_age_ms(args.command_age_ms);
+    builder.add_loop_age_ms(args.loop_age_ms);
+    builder.add_countdown_cause(args.countdown_cause);
+    builder.add_latched(args.latched);
+    builder.add_cause(args.cause);
+    builder.add_mode(args.mode);
+    builder.finish()
+  }
+
+
+  /// Its step.
+  #[inline]
+  pub fn tick(&self) -> u32 {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<u32>(GuardState::VT_TICK, Some(0)).unwrap()}
+  }
+  /// What it lets the machine do.
+  #[inline]
+  pub fn mode(&self) -> GuardMode {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<GuardMode>(GuardState::VT_MODE, Some(GuardMode::Held)).unwrap()}
+  }
+  /// Which rule brought it there.
+  #[inline]
+  pub fn cause(&self) -> Cause {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<Cause>(GuardState::VT_CAUSE, Some(Cause::Started)).unwrap()}
+  }
+  /// What was found; its unit is the cause's.
+  #[inline]
+  pub fn value(&self) -> f32 {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<f32>(GuardState::VT_VALUE, Some(0.0)).unwrap()}
+  }
+  /// What is allowed; its unit is the cause's.
+  #[inline]
+  pub fn limit(&self) -> f32 {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<f32>(GuardState::VT_LIMIT, Some(0.0)).unwrap()}
+  }
+  /// The newest stop: what a reset names.
+  #[inline]
+  pub fn stop(&self) -> u32 {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<u32>(GuardState::VT_STOP, Some(0)).unwrap()}
+  }
+  /// Whether it is latched until a person resets it.
+  #[inline]
+  pub fn latched(&self) -> bool {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<bool>(GuardState::VT_LATCHED, Some(false)).unwrap()}
+  }
+  /// The newest emergency stop that was acted on, 0 for none.
+  #[inline]
+  pub fn emergency_stop(&self) -> u32 {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<u32>(GuardState::VT_EMERGENCY_STOP, Some(0)).unwrap()}
+  }
+  /// What became of the newest other act.
+  #[inline]
+  pub fn answer(&self) -> Option<&'a ActAnswer> {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<ActAnswer>(GuardState::VT_ANSWER, None)}
+  }
+  /// What stands in the way of arming: 1 << number of a `Blocker` for each.
+  #[inline]
+  pub fn blockers(&self) -> u32 {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<u32>(GuardState::VT_BLOCKERS, Some(0)).unwrap()}
+  }
+  /// The console that armed the machine, 0 for none.
+  #[inline]
+  pub fn holder(&self) -> u64 {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<u64>(GuardState::VT_HOLDER, Some(0)).unwrap()}
+  }
+  /// The age of the newest picture that a person saw, ms; 65535 is not known.
+  #[inline]
+  pub fn loop_age_ms(&self) -> u16 {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<u16>(GuardState::VT_LOOP_AGE_MS, Some(65535)).unwrap()}
+  }
+  /// How long ago the newest fresh command was sent, ms; 65535 is not known.
+  #[inline]
+  pub fn command_age_ms(&self) -> u16 {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<u16>(GuardState::VT_COMMAND_AGE_MS, Some(65535)).unwrap()}
+  }
+  /// How fast the machine may be now, m/s.
+  #[inline]
+  pub fn speed_bound(&self) -> f32 {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<f32>(GuardState::VT_SPEED_BOUND, Some(0.0)).unwrap()}
+  }
+  /// Which rule would act next if nothing came any more.
+  #[inline]
+  pub fn countdown_cause(&self) -> Cause {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<Cause>(GuardState::VT_COUNTDOWN_CAUSE, Some(Cause::Started)).unwrap()}
+  }
+  /// In what time it would, ms; 65535: no rule would.
+  #[inline]
+  pub fn countdown_ms(&self) -> u16 {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<u16>(GuardState::VT_COUNTDOWN_MS, Some(65535)).unwrap()}
+  }
+  /// What was not let through as commanded: 1 speed, 2 acceleration, 4 deceleration, 8 steering angle, 16 steering rate,
+  /// 32 gear.
+  #[inline]
+  pub fn limits(&self) -> u32 {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<u32>(GuardState::VT_LIMITS, Some(0)).unwrap()}
+  }
+  /// How long ago the machine spoke, ms; 65535: never.
+  #[inline]
+  pub fn machine_age_ms(&self) -> u16 {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<u16>(GuardState::VT_MACHINE_AGE_MS, Some(65535)).unwrap()}
+  }
+  /// What the machine says of itself: 1 parking brake, 2 local stop, 4 local control, 8 the guard was silent.
+  #[inline]
+  pub fn notices(&self) -> u32 {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<u32>(GuardState::VT_NOTICES, Some(0)).unwrap()}
+  }
+  /// What the machine shows and sounds, as the command's signals.
+  #[inline]
+  pub fn signals(&self) -> u32 {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<u32>(GuardState::VT_SIGNALS, Some(0)).unwrap()}
+  }
+}
+
+impl ::flatbuffers::Verifiable for GuardState<'_> {
+  #[inline]
+  fn run_verifier(
+    v: &mut ::flatbuffers::Verifier, pos: usize
+  ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+    v.visit_table(pos)?
+     .visit_field::<u32>("tick", Self::VT_TICK, false)?
+     .visit_field::<GuardMode>("mode", Self::VT_MODE, false)?
+     .visit_field::<Cause>("cause", Self::VT_CAUSE, false)?
+     .visit_field::<f32>("value", Self::VT_VALUE, false)?
+     .visit_field::<f32>("limit", Self::VT_LIMIT, false)?
+     .visit_field::<u32>("stop", Self::VT_STOP, false)?
+     .visit_field::<bool>("latched", Self::VT_LATCHED, false)?
+     .visit_field::<u32>("emergency_stop", Self::VT_EMERGENCY_STOP, false)?
+     .visit_field::<ActAnswer>("answer", Self::VT_ANSWER, false)?
+     .visit_field::<u32>("blockers", Self::VT_BLOCKERS, false)?
+     .visit_field::<u64>("holder", Self::VT_HOLDER, false)?
+     .visit_field::<u16>("loop_age_ms", Self::VT_LOOP_AGE_MS, false)?
+     .visit_field::<u16>("command_age_ms", Self::VT_COMMAND_AGE_MS, false)?
+     .visit_field::<f32>("speed_bound", Self::VT_SPEED_BOUND, false)?
+     .visit_field::<Cause>("countdown_cause", Self::VT_COUNTDOWN_CAUSE, false)?
+     .visit_field::<u16>("countdown_ms", Self::VT_COUNTDOWN_MS, false)?
+     .visit_field::<u32>("limits", Self::VT_LIMITS, false)?
+     .visit_field::<u16>("machine_age_ms", Self::VT_MACHINE_AGE_MS, false)?
+     .visit_field::<u32>("notices", Self::VT_NOTICES, false)?
+     .visit_field::<u32>("signals", Self::VT_SIGNALS, false)?
+     .finish();
+    Ok(())
+  }
+}
+pub struct GuardStateArgs<'a> {
+    pub tick: u32,
+    pub mode: GuardMode,
+    pub cause: Cause,
+    pub value: f32,
+    pub limit: f32,
+    pub stop: u32,
+    pub latched: bool,
+    pub emergency_stop: u32,
+    pub answer: Option<&'a ActAnswer>,
+    pub blockers: u32,
+    pub holder: u64,
+    pub loop_age_ms: u16,
+    pub command_age_ms: u16,
+    pub speed_bound: f32,
+    pub countdown_cause: Cause,
+    pub countdown_ms: u16,
+    pub limits: u32,
+    pub machine_age_ms: u16,
+    pub notices: u32,
+    pub signals: u32,
+}
+impl<'a> Default for GuardStateArgs<'a> {
+  #[inline]
+  fn default() -> Self {
+    GuardStateArgs {
+      tick: 0,
+      mode: GuardMode::Held,
+      cause: Cause::Started,
+      value: 0.0,
+      limit: 0.0,
+      stop: 0,
+      latched: false,
+      emergency_stop: 0,
+      answer: None,
+      blockers: 0,
+      holder: 0,
+      loop_age_ms: 65535,
+      command_age_ms: 65535,
+      speed_bound: 0.0,
+      countdown_cause: Cause::Started,
+      countdown_ms: 65535,
+      limits: 0,
+      machine_age_ms: 65535,
+      notices: 0,
+      signals: 0,
+    }
+  }
+}
+
+pub struct GuardStateBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+  fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+  start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> GuardStateBuilder<'a, 'b, A> {
+  #[inline]
+  pub fn add_tick(&mut self, tick: u32) {
+    self.fbb_.push_slot::<u32>(GuardState::VT_TICK, tick, 0);
+  }
+  #[inline]
+  pub fn add_mode(&mut self, mode: GuardMode) {
+    self.fbb_.push_slot::<GuardMode>(GuardState::VT_MODE, mode, GuardMode::Held);
+  }
+  #[inline]
+  pub fn add_cause(&mut self, cause: Cause) {
+    self.fbb_.push_slot::<Cause>(GuardState::VT_CAUSE, cause, Cause::Started);
+  }
+  #[inline]
+  pub fn add_value(&mut self, value: f32) {
+    self.fbb_.push_slot::<f32>(GuardState::VT_VALUE, value, 0.0);
+  }
+  #[inline]
+  pub fn add_limit(&mut self, limit: f32) {
+    self.fbb_.push_slot::<f32>(GuardState::VT_LIMIT, limit, 0.0);
+  }
+  #[inline]
+  pub fn add_stop(&mut self, stop: u32) {
+    self.fbb_.push_slot::<u32>(GuardState::VT_STOP, stop, 0);
+  }
+  #[inline]
+  pub fn add_latched(&mut self, latched: bool) {
+    self.fbb_.push_slot::<bool>(GuardState::VT_LATCHED, latched, false);
+  }
+  #[inline]
+  pub fn add_emergency_stop(&mut self, emergency_stop: u32) {
+    self.fbb_.push_slot::<u32>(GuardState::VT_EMERGENCY_STOP, emergency_stop, 0);
+  }
+  #[inline]
+  pub fn add_answer(&mut self, answer: &ActAnswer) {
+    self.fbb_.push_slot_always::<&ActAnswer>(GuardState::VT_ANSWER, answer);
+  }
+  #[inline]
+  pub fn add_blockers(&mut self, blockers: u32) {
+    self.fbb_.push_slot::<u32>(GuardState::VT_BLOCKERS, blockers, 0);
+  }
+  #[inline]
+  pub fn add_holder(&mut self, holder: u64) {
+    self.fbb_.push_slot::<u64>(GuardState::VT_HOLDER, holder, 0);
+  }
+  #[inline]
+  pub fn add_loop_age_ms(&mut self, loop_age_ms: u16) {
+    self.fbb_.push_slot::<u16>(GuardState::VT_LOOP_AGE_MS, loop_age_ms, 65535);
+  }
+  #[inline]
+  pub fn add_command_age_ms(&mut self, command_age_ms: u16) {
+    self.fbb_.push_slot::<u16>(GuardState::VT_COMMAND_AGE_MS, command_age_ms, 65535);
+  }
+  #[inline]
+  pub fn add_speed_bound(&mut self, speed_bound: f32) {
+    self.fbb_.push_slot::<f32>(GuardState::VT_SPEED_BOUND, speed_bound, 0.0);
+  }
+  #[inline]
+  pub fn add_countdown_cause(&mut self, countdown_cause: Cause) {
+    self.fbb_.push_slot::<Cause>(GuardState::VT_COUNTDOWN_CAUSE, countdown_cause, Cause::Started);
+  }
+  #[inline]
+  pub fn add_countdown_ms(&mut self, countdown_ms: u16) {
+    self.fbb_.push_slot::<u16>(GuardState::VT_COUNTDOWN_MS, countdown_ms, 65535);
+  }
+  #[inline]
+  pub fn add_limits(&mut self, limits: u32) {
+    self.fbb_.push_slot::<u32>(GuardState::VT_LIMITS, limits, 0);
+  }
+  #[inline]
+  pub fn add_machine_age_ms(&mut self, machine_age_ms: u16) {
+    self.fbb_.push_slot::<u16>(GuardState::VT_MACHINE_AGE_MS, machine_age_ms, 65535);
+  }
+  #[inline]
+  pub fn add_notices(&mut self, notices: u32) {
+    self.fbb_.push_slot::<u32>(GuardState::VT_NOTICES, notices, 0);
+  }
+  #[inline]
+  pub fn add_signals(&mut self, signals: u32) {
+    self.fbb_.push_slot::<u32>(GuardState::VT_SIGNALS, signals, 0);
+  }
+  #[inline]
+  pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> GuardStateBuilder<'a, 'b, A> {
+    let start = _fbb.start_table();
+    GuardStateBuilder {
+      fbb_: _fbb,
+      start_: start,
+    }
+  }
+  #[inline]
+  pub fn finish(self) -> ::flatbuffers::WIPOffset<GuardState<'a>> {
+    let o = self.fbb_.end_table(self.start_);
+    ::flatbuffers::WIPOffset::new(o.value())
+  }
+}
+
+impl ::core::fmt::Debug for GuardState<'_> {
+  fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+    let mut ds = f.debug_struct("GuardState");
+      ds.field("tick", &self.tick());
+      ds.field("mode", &self.mode());
+      ds.field("cause", &self.cause());
+      ds.field("value", &self.value());
+      ds.field("limit", &self.limit());
+      ds.field("stop", &self.stop());
+      ds.field("latched", &self.latched());
+      ds.field("emergency_stop", &self.emergency_stop());
+      ds.field("answer", &self.answer());
+      ds.field("blockers", &self.blockers());
+      ds.field("holder", &self.holder());
+      ds.field("loop_age_ms", &self.loop_age_ms());
+      ds.field("command_age_ms", &self.command_age_ms());
+      ds.field("speed_bound", &self.speed_bound());
+      ds.field("countdown_cause", &self.countdown_cause());
+      ds.field("countdown_ms", &self.countdown_ms());
+      ds.field("limits", &self.limits());
+      ds.field("machine_age_ms", &self.machine_age_ms());
+      ds.field("notices", &self.notices());
+      ds.field("signals", &self.signals());
+      ds.finish()
+  }
+}
 pub enum TelemetryOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
@@ -554,6 +1654,7 @@ impl<'a> Telemetry<'a> {
   pub const VT_GEAR: ::flatbuffers::VOffsetT = 14;
   pub const VT_FAULTS: ::flatbuffers::VOffsetT = 16;
   pub const VT_UNLOCATED: ::flatbuffers::VOffsetT = 18;
+  pub const VT_GUARD: ::flatbuffers::VOffsetT = 20;
 
   #[inline]
   pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
@@ -567,6 +1668,7 @@ impl<'a> Telemetry<'a> {
     let mut builder = TelemetryBuilder::new(_fbb);
     builder.add_sent_at_ns(args.sent_at_ns);
     builder.add_sequence(args.sequence);
+    if let Some(x) = args.guard { builder.add_guard(x); }
     if let Some(x) = args.faults { builder.add_faults(x); }
     if let Some(x) = args.mode_reason { builder.add_mode_reason(x); }
     if let Some(x) = args.motion { builder.add_motion(x); }
@@ -641,6 +1743,14 @@ impl<'a> Telemetry<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<bool>(Telemetry::VT_UNLOCATED, Some(false)).unwrap()}
   }
+  /// What the guard said last; unset: it never spoke.
+  #[inline]
+  pub fn guard(&self) -> Option<GuardState<'a>> {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<GuardState>>(Telemetry::VT_GUARD, None)}
+  }
 }
 
 impl ::flatbuffers::Verifiable for Telemetry<'_> {
@@ -657,6 +1767,7 @@ impl ::flatbuffers::Verifiable for Telemetry<'_> {
      .visit_field::<Gear>("gear", Self::VT_GEAR, false)?
      .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, Fault>>>("faults", Self::VT_FAULTS, false)?
      .visit_field::<bool>("unlocated", Self::VT_UNLOCATED, false)?
+     .visit_field::<::flatbuffers::ForwardsUOffset<GuardState>>("guard", Self::VT_GUARD, false)?
      .finish();
     Ok(())
   }
@@ -670,6 +1781,7 @@ pub struct TelemetryArgs<'a> {
     pub gear: Gear,
     pub faults: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, Fault>>>,
     pub unlocated: bool,
+    pub guard: Option<::flatbuffers::WIPOffset<GuardState<'a>>>,
 }
 impl<'a> Default for TelemetryArgs<'a> {
   #[inline]
@@ -683,6 +1795,7 @@ impl<'a> Default for TelemetryArgs<'a> {
       gear: Gear::Drive,
       faults: None,
       unlocated: false,
+      guard: None,
     }
   }
 }
@@ -725,6 +1838,10 @@ impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> TelemetryBuilder<'a, 'b, A> {
     self.fbb_.push_slot::<bool>(Telemetry::VT_UNLOCATED, unlocated, false);
   }
   #[inline]
+  pub fn add_guard(&mut self, guard: ::flatbuffers::WIPOffset<GuardState<'b >>) {
+    self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<GuardState>>(Telemetry::VT_GUARD, guard);
+  }
+  #[inline]
   pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> TelemetryBuilder<'a, 'b, A> {
     let start = _fbb.start_table();
     TelemetryBuilder {
@@ -752,6 +1869,7 @@ impl ::core::fmt::Debug for Telemetry<'_> {
       ds.field("gear", &self.gear());
       ds.field("faults", &self.faults());
       ds.field("unlocated", &self.unlocated());
+      ds.field("guard", &self.guard());
       ds.finish()
   }
 }

@@ -13,24 +13,39 @@ use crate::snapshot::{
     UnitCounts, Value,
 };
 use crate::{
-    ClockOffset, Command, Control, EmulatedLink, Gear, LinkAction, OperatorStatus, Position,
-    ProbeAnswer, ProbeQuestion, ProtocolVersions, QuorumStep, Refusal, SessionState, Snapshot,
-    StripReport, Telemetry, VehicleEntry, VehicleState, VideoFeedback,
+    Act, ActAnswer, Blocker, ClockOffset, Command, Control, DeadMan, Deed, EmulatedLink, Gear,
+    GuardState, LinkAction, OperatorStatus, Position, ProbeAnswer, ProbeQuestion, ProtocolVersions,
+    QuorumStep, Refusal, SessionState, Snapshot, StripReport, Telemetry, VehicleEntry,
+    VehicleState, VideoFeedback,
 };
 
 pub(crate) fn command() -> impl Strategy<Value = Command> {
     let gear = variant::<Gear>();
     let pedals = (-1.0f32..=1.0, 0.0f32..=1.0, 0.0f32..=1.0);
-    (any::<u64>(), instant(), pedals, gear, any::<bool>(), any::<u64>()).prop_map(
-        |(sequence, sent_at, (steering, throttle, brake), gear, emergency_stop, console)| Command {
-            sequence,
-            sent_at,
-            steering,
-            throttle,
-            brake,
-            gear,
-            emergency_stop,
-            console,
+    let act = (any::<u32>(), any::<u32>(), variant::<Deed>());
+    let act = option::of(act.prop_map(|(number, stop, deed)| Act { number, stop, deed }));
+    let person = (any::<[u64; 2]>(), any::<[u32; 4]>(), act, variant::<DeadMan>());
+    (any::<u64>(), instant(), pedals, gear, any::<bool>(), person).prop_map(
+        |(sequence, sent_at, (steering, throttle, brake), gear, emergency_stop, person)| {
+            let ([console, successor], numbers, act, dead_man) = person;
+            let [cited, emergency_stop_number, absences, signals] = numbers;
+            Command {
+                sequence,
+                sent_at,
+                steering,
+                throttle,
+                brake,
+                gear,
+                emergency_stop,
+                console,
+                cited,
+                act,
+                emergency_stop_number,
+                dead_man,
+                absences,
+                successor,
+                signals,
+            }
         },
     )
 }
@@ -83,8 +98,17 @@ pub(crate) fn link_action() -> impl Strategy<Value = LinkAction> {
 pub(crate) fn telemetry() -> impl Strategy<Value = Telemetry> {
     let place = (-1e7f32..=1e7, -1e7f32..=1e7, -1e6f32..=1e6)
         .prop_map(|(x, y, heading)| Position { x, y, heading });
-    (Telemetry::any_listed(), option::of(place))
-        .prop_map(|(listed, position)| Telemetry { position, ..listed })
+    (Telemetry::any_listed(), option::of(place), option::of(guard_state()))
+        .prop_map(|(listed, position, guard)| Telemetry { position, guard, ..listed })
+}
+
+fn guard_state() -> impl Strategy<Value = GuardState> {
+    let answer = (any::<u64>(), any::<u32>(), option::of(variant::<Blocker>()))
+        .prop_map(|(console, number, refused)| ActAnswer { console, number, refused });
+    let countdown = (variant::<crate::Cause>(), 0u64..65_535)
+        .prop_map(|(cause, millis)| (cause, Duration::from_millis(millis)));
+    (GuardState::any_listed(), option::of(answer), option::of(countdown))
+        .prop_map(|(listed, answer, countdown)| GuardState { answer, countdown, ..listed })
 }
 
 pub(crate) fn operator_status() -> impl Strategy<Value = OperatorStatus> {

@@ -4,9 +4,9 @@ use crate::snapshot::{
     UnitCounts, Value,
 };
 use crate::{
-    ClockOffset, Command, Control, EmulatedLink, Error, Fault, Gear, LinkAction, LinkState, Mode,
-    OperatorStatus, PointCloud, Position, ProbeAnswer, ProbeQuestion, ProtocolVersions, Refusal,
-    SessionState, Snapshot, Telemetry, VideoFeedback,
+    ClockOffset, Command, Control, EmulatedLink, Error, Fault, Gear, GuardState, LinkAction,
+    LinkState, Mode, OperatorStatus, PointCloud, Position, ProbeAnswer, ProbeQuestion,
+    ProtocolVersions, Refusal, SessionState, Snapshot, Telemetry, VideoFeedback,
 };
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
@@ -48,7 +48,7 @@ fn command() -> Command {
         brake: 0.0,
         gear: Gear::Drive,
         emergency_stop: false,
-        console: 0,
+        ..Command::default()
     }
 }
 
@@ -96,7 +96,7 @@ fn what_typescript_writes_is_read() {
         brake: 0.125,
         gear: Gear::Reverse,
         emergency_stop: true,
-        console: 0,
+        ..Command::default()
     };
     assert_eq!(Command::decode(command), Ok(expected));
     let action = b"\x10\0\0\0TLA1\x08\0\x08\0\x07\0\x06\0\x08\0\0\0\0\0\x01\x03";
@@ -128,6 +128,10 @@ fn telemetry_outside_its_range_is_refused_by_name() {
     assert_eq!(spoil(|position| position.x = f32::INFINITY), "position.x");
     assert_eq!(spoil(|position| position.y = 2e7), "position.y");
     assert_eq!(spoil(|position| position.heading = f32::NAN), "heading");
+    for (name, guard) in GuardState::refused_listed(&GuardState::default()) {
+        let told = Telemetry { guard: Some(guard), ..telemetry() };
+        assert_eq!(field(Telemetry::decode(&told.encode()).unwrap_err()), name);
+    }
 }
 
 #[test]

@@ -136,10 +136,13 @@ fn a_command_takes_64_bytes_and_8_fewer_of_no_console() {
         brake: 0.0,
         gear: Default::default(),
         emergency_stop: false,
-        console: 0,
+        ..Command::default()
     };
     assert_eq!(command.encode().len(), 56);
     assert_eq!(Command { console: u64::MAX, ..command }.encode().len(), 64);
+    // What it says of the person comes on top: a console and the tick of a picture, as ever.
+    let cited = Command { console: 1 << 40, cited: 77, ..command };
+    assert!(cited.encode().len() <= 80, "{}", cited.encode().len());
 }
 
 #[test]

@@ -25,6 +25,8 @@ pub struct SliceHead {
     pub encoded_after: Duration,
     /// From there until it was handed on to the browser.
     pub handed_on_after: Duration,
+    /// The guard's tick that the picture is stamped with, 0 if the vehicle knew none.
+    pub tick: u32,
 }
 
 impl SliceHead {
@@ -44,7 +46,8 @@ impl SliceHead {
         head[4..8].copy_from_slice(&self.picture.to_be_bytes());
         head[8..16].copy_from_slice(&self.captured_unix_micros.to_be_bytes());
         head[16..20].copy_from_slice(&micros(self.encoded_after).to_be_bytes());
-        head[20..].copy_from_slice(&micros(self.handed_on_after).to_be_bytes());
+        head[20..24].copy_from_slice(&micros(self.handed_on_after).to_be_bytes());
+        head[24..].copy_from_slice(&self.tick.to_be_bytes());
         access_unit.behind(head).into()
     }
 }

@@ -34,6 +34,7 @@ impl Source {
             history: encoded.history,
             captured_at: at(0),
             encoded_at: at(1),
+            tick: 0,
             bytes: encoded.bytes,
         };
         self.picture += 1;

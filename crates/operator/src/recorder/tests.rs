@@ -103,6 +103,7 @@ impl Drive {
                     history: encoded.history,
                     captured_at: now,
                     encoded_at: now,
+                    tick: 0,
                     bytes: encoded.bytes,
                 };
                 if fate == Fate::Comes {

@@ -179,7 +179,7 @@ fn missing_ffmpeg(error: std::io::Error) -> anyhow::Error {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::{AtomicBool, AtomicU32};
 
     use tautline_net::clock::Clock;
     use tautline_units::Bitrate;
@@ -247,7 +247,8 @@ mod tests {
         let (outlet, queues, _give_back) = Outlet::new(1, control);
         let (counters, stop) = (Counters::default(), AtomicBool::new(false));
         let reader = std::thread::spawn(move || queues[0].iter().count());
-        let ended = camera::run(Box::new(sensor), outlet, &counters, clock, &stop);
+        let ended =
+            camera::run(Box::new(sensor), outlet, &counters, &AtomicU32::new(0), clock, &stop);
         let error = ended.unwrap_err().to_string();
         assert!(error.starts_with("the clip ends"), "{error}");
         assert_eq!(error.lines().count(), 1, "{error}");

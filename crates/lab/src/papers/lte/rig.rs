@@ -1,7 +1,7 @@
 //! The vehicle's camera and encoders, run in real time and watched.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
@@ -152,7 +152,7 @@ impl Rig {
             }
             drop(sender);
             let show = scope.spawn(move || collect(&receiver, decoders, clock));
-            camera::run(sensor, outlet, &counters, clock, &stop)?;
+            camera::run(sensor, outlet, &counters, &AtomicU32::new(0), clock, &stop)?;
             show.join().map_err(|_| anyhow!("the decoder's thread broke"))?
         })?;
         passages.sort_by_key(|passage| (passage.picture, passage.strip));

@@ -17,6 +17,8 @@ namespace tautline {
 
 struct Controls;
 
+struct Act;
+
 struct Command;
 struct CommandBuilder;
 
@@ -51,6 +53,84 @@ inline const char *EnumNameGear(Gear e) {
   if (::flatbuffers::IsOutRange(e, Gear::Drive, Gear::Reverse)) return "";
   const size_t index = static_cast<size_t>(e);
   return EnumNamesGear()[index];
+}
+
+/// What a person asks of the guard, once.
+enum class Deed : uint8_t {
+  /// To be allowed to drive.
+  Arm = 0,
+  /// To release the latch of a stop, which is named; the machine stays held.
+  Reset = 1,
+  /// To hold the machine where it stands.
+  Park = 2,
+  /// To take over from the console that names this one as its successor.
+  TakeOver = 3,
+  MIN = Arm,
+  MAX = TakeOver
+};
+
+inline const Deed (&EnumValuesDeed())[4] {
+  static const Deed values[] = {
+    Deed::Arm,
+    Deed::Reset,
+    Deed::Park,
+    Deed::TakeOver
+  };
+  return values;
+}
+
+inline const char * const *EnumNamesDeed() {
+  static const char * const names[5] = {
+    "Arm",
+    "Reset",
+    "Park",
+    "TakeOver",
+    nullptr
+  };
+  return names;
+}
+
+inline const char *EnumNameDeed(Deed e) {
+  if (::flatbuffers::IsOutRange(e, Deed::Arm, Deed::TakeOver)) return "";
+  const size_t index = static_cast<size_t>(e);
+  return EnumNamesDeed()[index];
+}
+
+/// What a dead-man input says.
+enum class DeadMan : uint8_t {
+  /// There is none.
+  Absent = 0,
+  /// A person holds it.
+  Held = 1,
+  /// Nobody holds it.
+  Released = 2,
+  MIN = Absent,
+  MAX = Released
+};
+
+inline const DeadMan (&EnumValuesDeadMan())[3] {
+  static const DeadMan values[] = {
+    DeadMan::Absent,
+    DeadMan::Held,
+    DeadMan::Released
+  };
+  return values;
+}
+
+inline const char * const *EnumNamesDeadMan() {
+  static const char * const names[4] = {
+    "Absent",
+    "Held",
+    "Released",
+    nullptr
+  };
+  return names;
+}
+
+inline const char *EnumNameDeadMan(DeadMan e) {
+  if (::flatbuffers::IsOutRange(e, DeadMan::Absent, DeadMan::Released)) return "";
+  const size_t index = static_cast<size_t>(e);
+  return EnumNamesDeadMan()[index];
 }
 
 /// Fixed size, written and read in one piece: commands are sent 50 times a second on every link.
@@ -119,12 +199,61 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) Controls FLATBUFFERS_FINAL_CLASS {
 };
 FLATBUFFERS_STRUCT_END(Controls, 32);
 
+/// A deliberate act; repeated with every command until the guard reports it done or refused.
+FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(4) Act FLATBUFFERS_FINAL_CLASS {
+ private:
+  uint32_t number_;
+  uint32_t stop_;
+  uint8_t deed_;
+  int8_t padding0__;  int16_t padding1__;
+
+ public:
+  Act()
+      : number_(0),
+        stop_(0),
+        deed_(0),
+        padding0__(0),
+        padding1__(0) {
+    (void)padding0__;
+    (void)padding1__;
+  }
+  Act(uint32_t _number, uint32_t _stop, tautline::Deed _deed)
+      : number_(::flatbuffers::EndianScalar(_number)),
+        stop_(::flatbuffers::EndianScalar(_stop)),
+        deed_(::flatbuffers::EndianScalar(static_cast<uint8_t>(_deed))),
+        padding0__(0),
+        padding1__(0) {
+    (void)padding0__;
+    (void)padding1__;
+  }
+  /// Counts up with each act of a console, from 1 on.
+  uint32_t number() const {
+    return ::flatbuffers::EndianScalar(number_);
+  }
+  /// The stop that a reset names; else 0.
+  uint32_t stop() const {
+    return ::flatbuffers::EndianScalar(stop_);
+  }
+  /// What is asked.
+  tautline::Deed deed() const {
+    return static_cast<tautline::Deed>(::flatbuffers::EndianScalar(deed_));
+  }
+};
+FLATBUFFERS_STRUCT_END(Act, 12);
+
 /// One command of the operator; the newest counts.
 struct Command FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef CommandBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_CONTROLS = 4,
-    VT_CONSOLE = 6
+    VT_CONSOLE = 6,
+    VT_CITED = 8,
+    VT_ACT = 10,
+    VT_EMERGENCY_STOP_NUMBER = 12,
+    VT_DEAD_MAN = 14,
+    VT_ABSENCES = 16,
+    VT_SUCCESSOR = 18,
+    VT_SIGNALS = 20
   };
   /// What to do.
   const tautline::Controls *controls() const {
@@ -134,11 +263,47 @@ struct Command FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   uint64_t console() const {
     return GetField<uint64_t>(VT_CONSOLE, 0);
   }
+  /// The guard's tick of the newest picture that the person could see, 0 for none.
+  uint32_t cited() const {
+    return GetField<uint32_t>(VT_CITED, 0);
+  }
+  /// The newest act, until the guard has reported it.
+  const tautline::Act *act() const {
+    return GetStruct<const tautline::Act *>(VT_ACT);
+  }
+  /// The number of the newest emergency stop, until the guard has told it; 0 for none.
+  uint32_t emergency_stop_number() const {
+    return GetField<uint32_t>(VT_EMERGENCY_STOP_NUMBER, 0);
+  }
+  /// What the person's dead-man input says.
+  tautline::DeadMan dead_man() const {
+    return static_cast<tautline::DeadMan>(GetField<uint8_t>(VT_DEAD_MAN, 0));
+  }
+  /// What speaks against a person who is there with sound inputs: 1 the console has gone, 2 the page is hidden or
+  /// frozen, 4 it does not have the keyboard, 8 an input is not sound.
+  uint32_t absences() const {
+    return GetField<uint32_t>(VT_ABSENCES, 0);
+  }
+  /// The console to which this one hands over, 0 for none.
+  uint64_t successor() const {
+    return GetField<uint64_t>(VT_SUCCESSOR, 0);
+  }
+  /// What is shown and sounded: 1 horn, 2 lights, 4 high beam, 8 left, 16 right, 32 hazard.
+  uint32_t signals() const {
+    return GetField<uint32_t>(VT_SIGNALS, 0);
+  }
   template <bool B = false>
   bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyFieldRequired<tautline::Controls>(verifier, VT_CONTROLS, 8) &&
            VerifyField<uint64_t>(verifier, VT_CONSOLE, 8) &&
+           VerifyField<uint32_t>(verifier, VT_CITED, 4) &&
+           VerifyField<tautline::Act>(verifier, VT_ACT, 4) &&
+           VerifyField<uint32_t>(verifier, VT_EMERGENCY_STOP_NUMBER, 4) &&
+           VerifyField<uint8_t>(verifier, VT_DEAD_MAN, 1) &&
+           VerifyField<uint32_t>(verifier, VT_ABSENCES, 4) &&
+           VerifyField<uint64_t>(verifier, VT_SUCCESSOR, 8) &&
+           VerifyField<uint32_t>(verifier, VT_SIGNALS, 4) &&
            verifier.EndTable();
   }
 };
@@ -152,6 +317,27 @@ struct CommandBuilder {
   }
   void add_console(uint64_t console) {
     fbb_.AddElement<uint64_t>(Command::VT_CONSOLE, console, 0);
+  }
+  void add_cited(uint32_t cited) {
+    fbb_.AddElement<uint32_t>(Command::VT_CITED, cited, 0);
+  }
+  void add_act(const tautline::Act *act) {
+    fbb_.AddStruct(Command::VT_ACT, act);
+  }
+  void add_emergency_stop_number(uint32_t emergency_stop_number) {
+    fbb_.AddElement<uint32_t>(Command::VT_EMERGENCY_STOP_NUMBER, emergency_stop_number, 0);
+  }
+  void add_dead_man(tautline::DeadMan dead_man) {
+    fbb_.AddElement<uint8_t>(Command::VT_DEAD_MAN, static_cast<uint8_t>(dead_man), 0);
+  }
+  void add_absences(uint32_t absences) {
+    fbb_.AddElement<uint32_t>(Command::VT_ABSENCES, absences, 0);
+  }
+  void add_successor(uint64_t successor) {
+    fbb_.AddElement<uint64_t>(Command::VT_SUCCESSOR, successor, 0);
+  }
+  void add_signals(uint32_t signals) {
+    fbb_.AddElement<uint32_t>(Command::VT_SIGNALS, signals, 0);
   }
   explicit CommandBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
@@ -168,10 +354,24 @@ struct CommandBuilder {
 inline ::flatbuffers::Offset<Command> CreateCommand(
     ::flatbuffers::FlatBufferBuilder &_fbb,
     const tautline::Controls *controls = nullptr,
-    uint64_t console = 0) {
+    uint64_t console = 0,
+    uint32_t cited = 0,
+    const tautline::Act *act = nullptr,
+    uint32_t emergency_stop_number = 0,
+    tautline::DeadMan dead_man = tautline::DeadMan::Absent,
+    uint32_t absences = 0,
+    uint64_t successor = 0,
+    uint32_t signals = 0) {
   CommandBuilder builder_(_fbb);
+  builder_.add_successor(successor);
   builder_.add_console(console);
+  builder_.add_signals(signals);
+  builder_.add_absences(absences);
+  builder_.add_emergency_stop_number(emergency_stop_number);
+  builder_.add_act(act);
+  builder_.add_cited(cited);
   builder_.add_controls(controls);
+  builder_.add_dead_man(dead_man);
   return builder_.Finish();
 }
 

@@ -19,6 +19,11 @@ namespace tautline {
 
 struct Motion;
 
+struct ActAnswer;
+
+struct GuardState;
+struct GuardStateBuilder;
+
 struct Telemetry;
 struct TelemetryBuilder;
 
@@ -121,6 +126,293 @@ inline const char *EnumNameFault(Fault e) {
   }
 }
 
+/// What a guard lets the machine do.
+enum class GuardMode : uint8_t {
+  /// The machine stands, held by both brakes, until a person arms it.
+  Held = 0,
+  /// A person has armed the machine; it stands on its service brake until throttle is given.
+  Armed = 1,
+  /// The person's commands move the machine, within the envelope.
+  Driving = 2,
+  /// The same, more slowly than the top speed, because the loop age asks for it.
+  Limited = 3,
+  /// The guard brings the machine to a standstill.
+  Manoeuvre = 4,
+  MIN = Held,
+  MAX = Manoeuvre
+};
+
+inline const GuardMode (&EnumValuesGuardMode())[5] {
+  static const GuardMode values[] = {
+    GuardMode::Held,
+    GuardMode::Armed,
+    GuardMode::Driving,
+    GuardMode::Limited,
+    GuardMode::Manoeuvre
+  };
+  return values;
+}
+
+inline const char * const *EnumNamesGuardMode() {
+  static const char * const names[6] = {
+    "Held",
+    "Armed",
+    "Driving",
+    "Limited",
+    "Manoeuvre",
+    nullptr
+  };
+  return names;
+}
+
+inline const char *EnumNameGuardMode(GuardMode e) {
+  if (::flatbuffers::IsOutRange(e, GuardMode::Held, GuardMode::Manoeuvre)) return "";
+  const size_t index = static_cast<size_t>(e);
+  return EnumNamesGuardMode()[index];
+}
+
+/// Why a guard went from one mode to another, with a value and a limit; docs/guard.md has their units.
+enum class Cause : uint8_t {
+  /// The guard has just started.
+  Started = 0,
+  /// The newest picture that a person saw is too old: its age and the limit, ms.
+  PictureAge = 1,
+  /// No fresh command came: for how long, and the limit, ms.
+  CommandTimeout = 2,
+  /// The vehicle proposes nothing: for how long, and the limit, ms.
+  ProposalTimeout = 3,
+  /// The machine says nothing: for how long, and the limit, ms.
+  MachineTimeout = 4,
+  /// The brake does not answer: the deceleration measured and the one asked for, m/s².
+  BrakeDoesNotAnswer = 5,
+  /// Somebody asked for an emergency stop: the act's number, 0.
+  EmergencyStop = 6,
+  /// The console has gone: 1, 0.
+  ConsoleGone = 7,
+  /// The console's page is hidden or frozen: 1, 0.
+  PageHidden = 8,
+  /// The console's page does not have the keyboard: 1, 0.
+  FocusLost = 9,
+  /// The person's inputs are not sound, such as a pad that stands still: 1, 0.
+  InputsUnhealthy = 10,
+  /// The person let go of the dead-man input: 1, 0.
+  DeadManReleased = 11,
+  /// The session in which the machine was armed is over: the session that is, or 0; the one that was.
+  SessionEnded = 12,
+  /// Commands come from a console that did not arm the machine: 1, 0.
+  ConsoleChanged = 13,
+  /// A person at the machine holds its stop input, or its emergency button: 1, 0.
+  LocalStop = 14,
+  /// A person at the machine drives it: 1, 0.
+  LocalControl = 15,
+  /// Something of the machine does not work: the faults' bits, 0.
+  MachineFault = 16,
+  /// The machine braked by itself, because the guard was silent for it: 1, 0.
+  GuardSilent = 17,
+  /// The guard itself came late: the time between two steps and the limit, ms.
+  GuardLate = 18,
+  /// The machine is faster than the bound and does not slow down: speed and bound, m/s.
+  Overspeed = 19,
+  /// The machine moves although it is held: speed and limit, m/s.
+  Rolling = 20,
+  /// The vehicle's camera gives no pictures: 1, 0.
+  CameraStopped = 21,
+  /// The vehicle's encoders give no slices: 1, 0.
+  EncoderStopped = 22,
+  /// A person parked the machine: the act's number, 0.
+  Parked = 23,
+  /// The machine was armed and nobody drove: for how long, and the limit, ms.
+  ArmExpired = 24,
+  /// A person armed the machine: the act's number, 0.
+  Arm = 25,
+  /// A person gave throttle: its share and the dead zone.
+  Throttle = 26,
+  /// The loop age asks for less speed, or no longer does: the age and the limit, ms.
+  LoopAge = 27,
+  /// The machine stands: how long the manoeuvre took and how far the machine went, s and m.
+  Standstill = 28,
+  /// A person reset the latched stop: the act's number, the stop.
+  Reset = 29,
+  MIN = Started,
+  MAX = Reset
+};
+
+inline const Cause (&EnumValuesCause())[30] {
+  static const Cause values[] = {
+    Cause::Started,
+    Cause::PictureAge,
+    Cause::CommandTimeout,
+    Cause::ProposalTimeout,
+    Cause::MachineTimeout,
+    Cause::BrakeDoesNotAnswer,
+    Cause::EmergencyStop,
+    Cause::ConsoleGone,
+    Cause::PageHidden,
+    Cause::FocusLost,
+    Cause::InputsUnhealthy,
+    Cause::DeadManReleased,
+    Cause::SessionEnded,
+    Cause::ConsoleChanged,
+    Cause::LocalStop,
+    Cause::LocalControl,
+    Cause::MachineFault,
+    Cause::GuardSilent,
+    Cause::GuardLate,
+    Cause::Overspeed,
+    Cause::Rolling,
+    Cause::CameraStopped,
+    Cause::EncoderStopped,
+    Cause::Parked,
+    Cause::ArmExpired,
+    Cause::Arm,
+    Cause::Throttle,
+    Cause::LoopAge,
+    Cause::Standstill,
+    Cause::Reset
+  };
+  return values;
+}
+
+inline const char * const *EnumNamesCause() {
+  static const char * const names[31] = {
+    "Started",
+    "PictureAge",
+    "CommandTimeout",
+    "ProposalTimeout",
+    "MachineTimeout",
+    "BrakeDoesNotAnswer",
+    "EmergencyStop",
+    "ConsoleGone",
+    "PageHidden",
+    "FocusLost",
+    "InputsUnhealthy",
+    "DeadManReleased",
+    "SessionEnded",
+    "ConsoleChanged",
+    "LocalStop",
+    "LocalControl",
+    "MachineFault",
+    "GuardSilent",
+    "GuardLate",
+    "Overspeed",
+    "Rolling",
+    "CameraStopped",
+    "EncoderStopped",
+    "Parked",
+    "ArmExpired",
+    "Arm",
+    "Throttle",
+    "LoopAge",
+    "Standstill",
+    "Reset",
+    nullptr
+  };
+  return names;
+}
+
+inline const char *EnumNameCause(Cause e) {
+  if (::flatbuffers::IsOutRange(e, Cause::Started, Cause::Reset)) return "";
+  const size_t index = static_cast<size_t>(e);
+  return EnumNamesCause()[index];
+}
+
+/// What stands in the way of an act.
+enum class Blocker : uint8_t {
+  /// An act in this mode makes no sense, such as arming what is armed.
+  Mode = 0,
+  /// A stop is latched: a reset that names it comes first.
+  Latched = 1,
+  /// The machine moves, or its speed is not known.
+  Moving = 2,
+  /// The machine says nothing.
+  MachineSilent = 3,
+  /// A person at the machine holds its stop input or drives it.
+  LocalPerson = 4,
+  /// Something of the machine does not work.
+  MachineFault = 5,
+  /// The vehicle proposes nothing.
+  VehicleSilent = 6,
+  /// There is no session.
+  NoSession = 7,
+  /// There is no fresh command.
+  NoCommand = 8,
+  /// The newest command is another console's.
+  OtherConsole = 9,
+  /// The throttle is not released.
+  ThrottlePressed = 10,
+  /// No picture that the person saw is young enough.
+  PictureAge = 11,
+  /// The person is not known to be there with sound inputs.
+  PersonAbsent = 12,
+  /// The dead-man input is not held.
+  DeadMan = 13,
+  /// The vehicle's camera or encoders have stopped.
+  VehicleTrouble = 14,
+  /// The act was under way for too long, or for a time that is not known.
+  StaleAct = 15,
+  /// The reset names another stop than the latched one.
+  OtherStop = 16,
+  /// The person who drives names no such successor.
+  NotNamed = 17,
+  MIN = Mode,
+  MAX = NotNamed
+};
+
+inline const Blocker (&EnumValuesBlocker())[18] {
+  static const Blocker values[] = {
+    Blocker::Mode,
+    Blocker::Latched,
+    Blocker::Moving,
+    Blocker::MachineSilent,
+    Blocker::LocalPerson,
+    Blocker::MachineFault,
+    Blocker::VehicleSilent,
+    Blocker::NoSession,
+    Blocker::NoCommand,
+    Blocker::OtherConsole,
+    Blocker::ThrottlePressed,
+    Blocker::PictureAge,
+    Blocker::PersonAbsent,
+    Blocker::DeadMan,
+    Blocker::VehicleTrouble,
+    Blocker::StaleAct,
+    Blocker::OtherStop,
+    Blocker::NotNamed
+  };
+  return values;
+}
+
+inline const char * const *EnumNamesBlocker() {
+  static const char * const names[19] = {
+    "Mode",
+    "Latched",
+    "Moving",
+    "MachineSilent",
+    "LocalPerson",
+    "MachineFault",
+    "VehicleSilent",
+    "NoSession",
+    "NoCommand",
+    "OtherConsole",
+    "ThrottlePressed",
+    "PictureAge",
+    "PersonAbsent",
+    "DeadMan",
+    "VehicleTrouble",
+    "StaleAct",
+    "OtherStop",
+    "NotNamed",
+    nullptr
+  };
+  return names;
+}
+
+inline const char *EnumNameBlocker(Blocker e) {
+  if (::flatbuffers::IsOutRange(e, Blocker::Mode, Blocker::NotNamed)) return "";
+  const size_t index = static_cast<size_t>(e);
+  return EnumNamesBlocker()[index];
+}
+
 /// Fixed size, written and read in one piece. The vehicle's frame: x forward, y left, z up, metres.
 FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(4) Motion FLATBUFFERS_FINAL_CLASS {
  private:
@@ -182,6 +474,302 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(4) Motion FLATBUFFERS_FINAL_CLASS {
 };
 FLATBUFFERS_STRUCT_END(Motion, 28);
 
+/// What became of an act.
+FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) ActAnswer FLATBUFFERS_FINAL_CLASS {
+ private:
+  uint64_t console_;
+  uint32_t number_;
+  uint8_t outcome_;
+  int8_t padding0__;  int16_t padding1__;
+
+ public:
+  ActAnswer()
+      : console_(0),
+        number_(0),
+        outcome_(0),
+        padding0__(0),
+        padding1__(0) {
+    (void)padding0__;
+    (void)padding1__;
+  }
+  ActAnswer(uint64_t _console, uint32_t _number, uint8_t _outcome)
+      : console_(::flatbuffers::EndianScalar(_console)),
+        number_(::flatbuffers::EndianScalar(_number)),
+        outcome_(::flatbuffers::EndianScalar(_outcome)),
+        padding0__(0),
+        padding1__(0) {
+    (void)padding0__;
+    (void)padding1__;
+  }
+  /// Whose act.
+  uint64_t console() const {
+    return ::flatbuffers::EndianScalar(console_);
+  }
+  /// Which of that console's acts.
+  uint32_t number() const {
+    return ::flatbuffers::EndianScalar(number_);
+  }
+  /// 0 done; else refused, and the blocker's number and 1.
+  uint8_t outcome() const {
+    return ::flatbuffers::EndianScalar(outcome_);
+  }
+};
+FLATBUFFERS_STRUCT_END(ActAnswer, 16);
+
+/// What the vehicle's guard said last.
+struct GuardState FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
+  typedef GuardStateBuilder Builder;
+  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
+    VT_TICK = 4,
+    VT_MODE = 6,
+    VT_CAUSE = 8,
+    VT_VALUE = 10,
+    VT_LIMIT = 12,
+    VT_STOP = 14,
+    VT_LATCHED = 16,
+    VT_EMERGENCY_STOP = 18,
+    VT_ANSWER = 20,
+    VT_BLOCKERS = 22,
+    VT_HOLDER = 24,
+    VT_LOOP_AGE_MS = 26,
+    VT_COMMAND_AGE_MS = 28,
+    VT_SPEED_BOUND = 30,
+    VT_COUNTDOWN_CAUSE = 32,
+    VT_COUNTDOWN_MS = 34,
+    VT_LIMITS = 36,
+    VT_MACHINE_AGE_MS = 38,
+    VT_NOTICES = 40,
+    VT_SIGNALS = 42
+  };
+  /// Its step.
+  uint32_t tick() const {
+    return GetField<uint32_t>(VT_TICK, 0);
+  }
+  /// What it lets the machine do.
+  tautline::GuardMode mode() const {
+    return static_cast<tautline::GuardMode>(GetField<uint8_t>(VT_MODE, 0));
+  }
+  /// Which rule brought it there.
+  tautline::Cause cause() const {
+    return static_cast<tautline::Cause>(GetField<uint8_t>(VT_CAUSE, 0));
+  }
+  /// What was found; its unit is the cause's.
+  float value() const {
+    return GetField<float>(VT_VALUE, 0.0f);
+  }
+  /// What is allowed; its unit is the cause's.
+  float limit() const {
+    return GetField<float>(VT_LIMIT, 0.0f);
+  }
+  /// The newest stop: what a reset names.
+  uint32_t stop() const {
+    return GetField<uint32_t>(VT_STOP, 0);
+  }
+  /// Whether it is latched until a person resets it.
+  bool latched() const {
+    return GetField<uint8_t>(VT_LATCHED, 0) != 0;
+  }
+  /// The newest emergency stop that was acted on, 0 for none.
+  uint32_t emergency_stop() const {
+    return GetField<uint32_t>(VT_EMERGENCY_STOP, 0);
+  }
+  /// What became of the newest other act.
+  const tautline::ActAnswer *answer() const {
+    return GetStruct<const tautline::ActAnswer *>(VT_ANSWER);
+  }
+  /// What stands in the way of arming: 1 << number of a `Blocker` for each.
+  uint32_t blockers() const {
+    return GetField<uint32_t>(VT_BLOCKERS, 0);
+  }
+  /// The console that armed the machine, 0 for none.
+  uint64_t holder() const {
+    return GetField<uint64_t>(VT_HOLDER, 0);
+  }
+  /// The age of the newest picture that a person saw, ms; 65535 is not known.
+  uint16_t loop_age_ms() const {
+    return GetField<uint16_t>(VT_LOOP_AGE_MS, 65535);
+  }
+  /// How long ago the newest fresh command was sent, ms; 65535 is not known.
+  uint16_t command_age_ms() const {
+    return GetField<uint16_t>(VT_COMMAND_AGE_MS, 65535);
+  }
+  /// How fast the machine may be now, m/s.
+  float speed_bound() const {
+    return GetField<float>(VT_SPEED_BOUND, 0.0f);
+  }
+  /// Which rule would act next if nothing came any more.
+  tautline::Cause countdown_cause() const {
+    return static_cast<tautline::Cause>(GetField<uint8_t>(VT_COUNTDOWN_CAUSE, 0));
+  }
+  /// In what time it would, ms; 65535: no rule would.
+  uint16_t countdown_ms() const {
+    return GetField<uint16_t>(VT_COUNTDOWN_MS, 65535);
+  }
+  /// What was not let through as commanded: 1 speed, 2 acceleration, 4 deceleration, 8 steering angle, 16 steering rate,
+  /// 32 gear.
+  uint32_t limits() const {
+    return GetField<uint32_t>(VT_LIMITS, 0);
+  }
+  /// How long ago the machine spoke, ms; 65535: never.
+  uint16_t machine_age_ms() const {
+    return GetField<uint16_t>(VT_MACHINE_AGE_MS, 65535);
+  }
+  /// What the machine says of itself: 1 parking brake, 2 local stop, 4 local control, 8 the guard was silent.
+  uint32_t notices() const {
+    return GetField<uint32_t>(VT_NOTICES, 0);
+  }
+  /// What the machine shows and sounds, as the command's signals.
+  uint32_t signals() const {
+    return GetField<uint32_t>(VT_SIGNALS, 0);
+  }
+  template <bool B = false>
+  bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyField<uint32_t>(verifier, VT_TICK, 4) &&
+           VerifyField<uint8_t>(verifier, VT_MODE, 1) &&
+           VerifyField<uint8_t>(verifier, VT_CAUSE, 1) &&
+           VerifyField<float>(verifier, VT_VALUE, 4) &&
+           VerifyField<float>(verifier, VT_LIMIT, 4) &&
+           VerifyField<uint32_t>(verifier, VT_STOP, 4) &&
+           VerifyField<uint8_t>(verifier, VT_LATCHED, 1) &&
+           VerifyField<uint32_t>(verifier, VT_EMERGENCY_STOP, 4) &&
+           VerifyField<tautline::ActAnswer>(verifier, VT_ANSWER, 8) &&
+           VerifyField<uint32_t>(verifier, VT_BLOCKERS, 4) &&
+           VerifyField<uint64_t>(verifier, VT_HOLDER, 8) &&
+           VerifyField<uint16_t>(verifier, VT_LOOP_AGE_MS, 2) &&
+           VerifyField<uint16_t>(verifier, VT_COMMAND_AGE_MS, 2) &&
+           VerifyField<float>(verifier, VT_SPEED_BOUND, 4) &&
+           VerifyField<uint8_t>(verifier, VT_COUNTDOWN_CAUSE, 1) &&
+           VerifyField<uint16_t>(verifier, VT_COUNTDOWN_MS, 2) &&
+           VerifyField<uint32_t>(verifier, VT_LIMITS, 4) &&
+           VerifyField<uint16_t>(verifier, VT_MACHINE_AGE_MS, 2) &&
+           VerifyField<uint32_t>(verifier, VT_NOTICES, 4) &&
+           VerifyField<uint32_t>(verifier, VT_SIGNALS, 4) &&
+           verifier.EndTable();
+  }
+};
+
+struct GuardStateBuilder {
+  typedef GuardState Table;
+  ::flatbuffers::FlatBufferBuilder &fbb_;
+  ::flatbuffers::uoffset_t start_;
+  void add_tick(uint32_t tick) {
+    fbb_.AddElement<uint32_t>(GuardState::VT_TICK, tick, 0);
+  }
+  void add_mode(tautline::GuardMode mode) {
+    fbb_.AddElement<uint8_t>(GuardState::VT_MODE, static_cast<uint8_t>(mode), 0);
+  }
+  void add_cause(tautline::Cause cause) {
+    fbb_.AddElement<uint8_t>(GuardState::VT_CAUSE, static_cast<uint8_t>(cause), 0);
+  }
+  void add_value(float value) {
+    fbb_.AddElement<float>(GuardState::VT_VALUE, value, 0.0f);
+  }
+  void add_limit(float limit) {
+    fbb_.AddElement<float>(GuardState::VT_LIMIT, limit, 0.0f);
+  }
+  void add_stop(uint32_t stop) {
+    fbb_.AddElement<uint32_t>(GuardState::VT_STOP, stop, 0);
+  }
+  void add_latched(bool latched) {
+    fbb_.AddElement<uint8_t>(GuardState::VT_LATCHED, static_cast<uint8_t>(latched), 0);
+  }
+  void add_emergency_stop(uint32_t emergency_stop) {
+    fbb_.AddElement<uint32_t>(GuardState::VT_EMERGENCY_STOP, emergency_stop, 0);
+  }
+  void add_answer(const tautline::ActAnswer *answer) {
+    fbb_.AddStruct(GuardState::VT_ANSWER, answer);
+  }
+  void add_blockers(uint32_t blockers) {
+    fbb_.AddElement<uint32_t>(GuardState::VT_BLOCKERS, blockers, 0);
+  }
+  void add_holder(uint64_t holder) {
+    fbb_.AddElement<uint64_t>(GuardState::VT_HOLDER, holder, 0);
+  }
+  void add_loop_age_ms(uint16_t loop_age_ms) {
+    fbb_.AddElement<uint16_t>(GuardState::VT_LOOP_AGE_MS, loop_age_ms, 65535);
+  }
+  void add_command_age_ms(uint16_t command_age_ms) {
+    fbb_.AddElement<uint16_t>(GuardState::VT_COMMAND_AGE_MS, command_age_ms, 65535);
+  }
+  void add_speed_bound(float speed_bound) {
+    fbb_.AddElement<float>(GuardState::VT_SPEED_BOUND, speed_bound, 0.0f);
+  }
+  void add_countdown_cause(tautline::Cause countdown_cause) {
+    fbb_.AddElement<uint8_t>(GuardState::VT_COUNTDOWN_CAUSE, static_cast<uint8_t>(countdown_cause), 0);
+  }
+  void add_countdown_ms(uint16_t countdown_ms) {
+    fbb_.AddElement<uint16_t>(GuardState::VT_COUNTDOWN_MS, countdown_ms, 65535);
+  }
+  void add_limits(uint32_t limits) {
+    fbb_.AddElement<uint32_t>(GuardState::VT_LIMITS, limits, 0);
+  }
+  void add_machine_age_ms(uint16_t machine_age_ms) {
+    fbb_.AddElement<uint16_t>(GuardState::VT_MACHINE_AGE_MS, machine_age_ms, 65535);
+  }
+  void add_notices(uint32_t notices) {
+    fbb_.AddElement<uint32_t>(GuardState::VT_NOTICES, notices, 0);
+  }
+  void add_signals(uint32_t signals) {
+    fbb_.AddElement<uint32_t>(GuardState::VT_SIGNALS, signals, 0);
+  }
+  explicit GuardStateBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  ::flatbuffers::Offset<GuardState> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = ::flatbuffers::Offset<GuardState>(end);
+    return o;
+  }
+};
+
+inline ::flatbuffers::Offset<GuardState> CreateGuardState(
+    ::flatbuffers::FlatBufferBuilder &_fbb,
+    uint32_t tick = 0,
+    tautline::GuardMode mode = tautline::GuardMode::Held,
+    tautline::Cause cause = tautline::Cause::Started,
+    float value = 0.0f,
+    float limit = 0.0f,
+    uint32_t stop = 0,
+    bool latched = false,
+    uint32_t emergency_stop = 0,
+    const tautline::ActAnswer *answer = nullptr,
+    uint32_t blockers = 0,
+    uint64_t holder = 0,
+    uint16_t loop_age_ms = 65535,
+    uint16_t command_age_ms = 65535,
+    float speed_bound = 0.0f,
+    tautline::Cause countdown_cause = tautline::Cause::Started,
+    uint16_t countdown_ms = 65535,
+    uint32_t limits = 0,
+    uint16_t machine_age_ms = 65535,
+    uint32_t notices = 0,
+    uint32_t signals = 0) {
+  GuardStateBuilder builder_(_fbb);
+  builder_.add_holder(holder);
+  builder_.add_signals(signals);
+  builder_.add_notices(notices);
+  builder_.add_limits(limits);
+  builder_.add_speed_bound(speed_bound);
+  builder_.add_blockers(blockers);
+  builder_.add_answer(answer);
+  builder_.add_emergency_stop(emergency_stop);
+  builder_.add_stop(stop);
+  builder_.add_limit(limit);
+  builder_.add_value(value);
+  builder_.add_tick(tick);
+  builder_.add_machine_age_ms(machine_age_ms);
+  builder_.add_countdown_ms(countdown_ms);
+  builder_.add_command_age_ms(command_age_ms);
+  builder_.add_loop_age_ms(loop_age_ms);
+  builder_.add_countdown_cause(countdown_cause);
+  builder_.add_latched(latched);
+  builder_.add_cause(cause);
+  builder_.add_mode(mode);
+  return builder_.Finish();
+}
+
 /// How the vehicle moves and who moves it: what a person drives by. What is only looked at, a `Snapshot` tells.
 struct Telemetry FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef TelemetryBuilder Builder;
@@ -193,7 +781,8 @@ struct Telemetry FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
     VT_MODE_REASON = 12,
     VT_GEAR = 14,
     VT_FAULTS = 16,
-    VT_UNLOCATED = 18
+    VT_UNLOCATED = 18,
+    VT_GUARD = 20
   };
   /// Counts up by one with each telemetry message of a session.
   uint64_t sequence() const {
@@ -227,6 +816,10 @@ struct Telemetry FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   bool unlocated() const {
     return GetField<uint8_t>(VT_UNLOCATED, 0) != 0;
   }
+  /// What the guard said last; unset: it never spoke.
+  const tautline::GuardState *guard() const {
+    return GetPointer<const tautline::GuardState *>(VT_GUARD);
+  }
   template <bool B = false>
   bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
     return VerifyTableStart(verifier) &&
@@ -240,6 +833,8 @@ struct Telemetry FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
            VerifyOffset(verifier, VT_FAULTS) &&
            verifier.VerifyVector(faults()) &&
            VerifyField<uint8_t>(verifier, VT_UNLOCATED, 1) &&
+           VerifyOffset(verifier, VT_GUARD) &&
+           verifier.VerifyTable(guard()) &&
            verifier.EndTable();
   }
 };
@@ -272,6 +867,9 @@ struct TelemetryBuilder {
   void add_unlocated(bool unlocated) {
     fbb_.AddElement<uint8_t>(Telemetry::VT_UNLOCATED, static_cast<uint8_t>(unlocated), 0);
   }
+  void add_guard(::flatbuffers::Offset<tautline::GuardState> guard) {
+    fbb_.AddOffset(Telemetry::VT_GUARD, guard);
+  }
   explicit TelemetryBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -294,10 +892,12 @@ inline ::flatbuffers::Offset<Telemetry> CreateTelemetry(
     ::flatbuffers::Offset<::flatbuffers::String> mode_reason = 0,
     tautline::Gear gear = tautline::Gear::Drive,
     ::flatbuffers::Offset<::flatbuffers::Vector<tautline::Fault>> faults = 0,
-    bool unlocated = false) {
+    bool unlocated = false,
+    ::flatbuffers::Offset<tautline::GuardState> guard = 0) {
   TelemetryBuilder builder_(_fbb);
   builder_.add_sent_at_ns(sent_at_ns);
   builder_.add_sequence(sequence);
+  builder_.add_guard(guard);
   builder_.add_faults(faults);
   builder_.add_mode_reason(mode_reason);
   builder_.add_motion(motion);
@@ -316,7 +916,8 @@ inline ::flatbuffers::Offset<Telemetry> CreateTelemetryDirect(
     const char *mode_reason = nullptr,
     tautline::Gear gear = tautline::Gear::Drive,
     const std::vector<tautline::Fault> *faults = nullptr,
-    bool unlocated = false) {
+    bool unlocated = false,
+    ::flatbuffers::Offset<tautline::GuardState> guard = 0) {
   auto mode_reason__ = mode_reason ? _fbb.CreateString(mode_reason) : 0;
   auto faults__ = faults ? _fbb.CreateVector<tautline::Fault>(*faults) : 0;
   return tautline::CreateTelemetry(
@@ -328,7 +929,8 @@ inline ::flatbuffers::Offset<Telemetry> CreateTelemetryDirect(
       mode_reason__,
       gear,
       faults__,
-      unlocated);
+      unlocated,
+      guard);
 }
 
 inline const tautline::Telemetry *GetTelemetry(const void *buf) {

@@ -22,6 +22,7 @@ fn head(strip: u8, kind: SliceKind) -> SliceHead {
         captured_unix_micros: 9,
         encoded_after: Duration::from_micros(3_500),
         handed_on_after: Duration::from_secs(5_000),
+        tick: 0x0102_0304,
     }
 }
 
@@ -44,8 +45,8 @@ fn a_viewer_sees_a_strip_from_its_first_idr_on() {
     let message = messages.try_recv().unwrap();
     assert_eq!(message[..4], [1, 2, 0, 0]);
     // More than an hour has no room.
-    assert_eq!(message[16..], [0, 0, 0x0D, 0xAC, 255, 255, 255, 255, 1]);
-    assert_eq!(messages.try_recv().unwrap()[24..], [2]);
+    assert_eq!(message[16..], [0, 0, 0x0D, 0xAC, 255, 255, 255, 255, 1, 2, 3, 4, 1]);
+    assert_eq!(messages.try_recv().unwrap()[28..], [2]);
 }
 
 #[test]
@@ -109,6 +110,7 @@ fn command() -> Vec<u8> {
         gear: Gear::Drive,
         emergency_stop: false,
         console: 99,
+        ..Command::default()
     };
     [&[kind::COMMAND], &command.encode()[..]].concat()
 }

@@ -49,8 +49,69 @@ class Command(object):
             return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
         return 0
 
+    # The guard's tick of the newest picture that the person could see, 0 for none.
+    # Command
+    def Cited(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(8))
+        if o != 0:
+            return self._tab.Get(flatbuffers.number_types.Uint32Flags, o + self._tab.Pos)
+        return 0
+
+    # The newest act, until the guard has reported it.
+    # Command
+    def Act(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(10))
+        if o != 0:
+            x = o + self._tab.Pos
+            from tautline.Act import Act
+            obj = Act()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
+    # The number of the newest emergency stop, until the guard has told it; 0 for none.
+    # Command
+    def EmergencyStopNumber(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(12))
+        if o != 0:
+            return self._tab.Get(flatbuffers.number_types.Uint32Flags, o + self._tab.Pos)
+        return 0
+
+    # What the person's dead-man input says.
+    # Command
+    def DeadMan(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(14))
+        if o != 0:
+            return self._tab.Get(flatbuffers.number_types.Uint8Flags, o + self._tab.Pos)
+        return 0
+
+    # What speaks against a person who is there with sound inputs: 1 the console has gone, 2 the page is hidden or
+    # frozen, 4 it does not have the keyboard, 8 an input is not sound.
+    # Command
+    def Absences(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(16))
+        if o != 0:
+            return self._tab.Get(flatbuffers.number_types.Uint32Flags, o + self._tab.Pos)
+        return 0
+
+    # The console to which this one hands over, 0 for none.
+    # Command
+    def Successor(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(18))
+        if o != 0:
+            return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
+        return 0
+
+    # What is shown and sounded: 1 horn, 2 lights, 4 high beam, 8 left, 16 right, 32 hazard.
+    # Command
+    def Signals(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(20))
+        if o != 0:
+            return self._tab.Get(flatbuffers.number_types.Uint32Flags, o + self._tab.Pos)
+        return 0
+
 def CommandStart(builder):
-    builder.StartObject(2)
+    builder.StartObject(9)
 
 def Start(builder):
     CommandStart(builder)
@@ -66,6 +127,48 @@ def CommandAddConsole(builder, console):
 
 def AddConsole(builder, console):
     CommandAddConsole(builder, console)
+
+def CommandAddCited(builder, cited):
+    builder.PrependUint32Slot(2, cited, 0)
+
+def AddCited(builder, cited):
+    CommandAddCited(builder, cited)
+
+def CommandAddAct(builder, act):
+    builder.PrependStructSlot(3, flatbuffers.number_types.UOffsetTFlags.py_type(act), 0)
+
+def AddAct(builder, act):
+    CommandAddAct(builder, act)
+
+def CommandAddEmergencyStopNumber(builder, emergencyStopNumber):
+    builder.PrependUint32Slot(4, emergencyStopNumber, 0)
+
+def AddEmergencyStopNumber(builder, emergencyStopNumber):
+    CommandAddEmergencyStopNumber(builder, emergencyStopNumber)
+
+def CommandAddDeadMan(builder, deadMan):
+    builder.PrependUint8Slot(5, deadMan, 0)
+
+def AddDeadMan(builder, deadMan):
+    CommandAddDeadMan(builder, deadMan)
+
+def CommandAddAbsences(builder, absences):
+    builder.PrependUint32Slot(6, absences, 0)
+
+def AddAbsences(builder, absences):
+    CommandAddAbsences(builder, absences)
+
+def CommandAddSuccessor(builder, successor):
+    builder.PrependUint64Slot(7, successor, 0)
+
+def AddSuccessor(builder, successor):
+    CommandAddSuccessor(builder, successor)
+
+def CommandAddSignals(builder, signals):
+    builder.PrependUint32Slot(8, signals, 0)
+
+def AddSignals(builder, signals):
+    CommandAddSignals(builder, signals)
 
 def CommandEnd(builder):
     return builder.EndObject()

@@ -117,8 +117,20 @@ class Telemetry(object):
             return bool(self._tab.Get(flatbuffers.number_types.BoolFlags, o + self._tab.Pos))
         return False
 
+    # What the guard said last; unset: it never spoke.
+    # Telemetry
+    def Guard(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(20))
+        if o != 0:
+            x = self._tab.Indirect(o + self._tab.Pos)
+            from tautline.GuardState import GuardState
+            obj = GuardState()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
 def TelemetryStart(builder):
-    builder.StartObject(8)
+    builder.StartObject(9)
 
 def Start(builder):
     TelemetryStart(builder)
@@ -186,6 +198,12 @@ def TelemetryAddUnlocated(builder, unlocated):
 
 def AddUnlocated(builder, unlocated):
     TelemetryAddUnlocated(builder, unlocated)
+
+def TelemetryAddGuard(builder, guard):
+    builder.PrependUOffsetTRelativeSlot(8, flatbuffers.number_types.UOffsetTFlags.py_type(guard), 0)
+
+def AddGuard(builder, guard):
+    TelemetryAddGuard(builder, guard)
 
 def TelemetryEnd(builder):
     return builder.EndObject()

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""A machine behind Tautline's guard, to begin from: put your actuators into `apply`, your sensors into `state`.
+
+usage: machine.py ADDRESS    where `tautline guard --machine ADDRESS` listens: a path, or host:port for UDP
+The frames, byte by byte: docs/guard.md."""
+import os, socket, struct, sys, time
+
+SILENCE, PERIOD = 0.030, 0.010  # s without a control after which it brakes by itself; between two states
+HEADER, CONTROL, STATE = struct.Struct(">HHIIQ"), struct.Struct(">BfffBBI"), struct.Struct(">ffBIIIfffddfB")
+PARKING_BRAKE, GUARD_SILENT, HAZARD, NAN = 1, 8, 32, float("nan")
+
+TABLE = []
+for byte in range(256):
+    for _ in range(8):
+        byte = byte >> 1 ^ (0xC8DF352F if byte & 1 else 0)
+    TABLE.append(byte)
+
+def crc(frame):  # CRC-32/P4 over all but itself
+    value = 0xFFFFFFFF
+    for byte in frame[:8] + frame[12:]:
+        value = value >> 8 ^ TABLE[(value ^ byte) & 0xFF]
+    return value ^ 0xFFFFFFFF
+
+class Guard:
+    """The way to the guard: sends states, and gives the newest sound control since the last time."""
+    def __init__(self, address):
+        self.address, self.sock, self.counter, self.last = address, None, 0, None
+    def connect(self):
+        udp = "/" not in self.address
+        self.sock = socket.socket(socket.AF_INET if udp else socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+        self.sock.bind(("", 0) if udp else "")  # a path's client gets a name, to be answered at
+        host, _, port = self.address.rpartition(":")
+        self.sock.connect((host, int(port)) if udp else self.address)
+    def send(self, *state):
+        head = (HEADER.size + STATE.size, self.counter, 0x54474D31)
+        frame = HEADER.pack(*head, 0, time.monotonic_ns()) + STATE.pack(*state)
+        frame = HEADER.pack(*head, crc(frame), *HEADER.unpack(frame[:20])[4:]) + frame[20:]
+        self.counter = self.counter + 1 & 0xFFFF
+        try:
+            self.sock or self.connect()
+            self.sock.send(frame)
+        except BlockingIOError:
+            pass
+        except OSError:  # the guard is not there, or another one: tried again with the next state
+            self.sock = None
+    def receive(self):
+        newest = None
+        for _ in range(32):
+            try:
+                frame = self.sock.recv(256)
+            except (OSError, AttributeError):
+                break
+            if len(frame) != HEADER.size + CONTROL.size:
+                continue
+            length, counter, kind, check, _ = HEADER.unpack(frame[:20])
+            if (length, kind, check) != (len(frame), 0x54474331, crc(frame)):
+                continue
+            ahead, self.last = (counter - self.last) & 0xFFFF if self.last is not None else 1, counter
+            if 1 <= ahead <= 10:
+                newest = CONTROL.unpack(frame[20:])
+        return newest
+
+class Machine:  # yours goes here: this one drives straight on
+    speed = x = 0.0
+    controls = (0, 0.0, 0.0, 1.0, 0, 1, 0)  # mode, steering, throttle, brake, gear, parking brake, signals
+    def apply(self, controls):
+        self.controls = controls
+    def state(self, seconds, notices):
+        _, steering, throttle, brake, gear, parking, signals = self.controls
+        pull = 4.2 * throttle * (-1 if gear else 1) * seconds
+        held = (8 * brake + 3 * parking + 0.2) * seconds
+        self.speed = (self.speed + pull) if abs(self.speed + pull) > held else 0.0
+        self.speed -= held if self.speed > 0 else -held if self.speed < 0 else 0
+        self.x += self.speed * seconds
+        notices |= PARKING_BRAKE * parking
+        return self.speed, 0.52 * steering, gear, notices, 0, signals, self.x, 0.0, 0.0, NAN, NAN, NAN, 0
+
+def main(address):
+    guard, machine, heard, silent, turned = Guard(address), Machine(), None, -1.0, time.monotonic()
+    while True:
+        now = time.monotonic()
+        control, stood, turned = guard.receive(), now - turned, now
+        if control and stood < SILENCE:  # what waited while this process stood still is old
+            machine.apply(control)
+            heard = now
+        elif heard is None or now - heard > SILENCE:
+            mode, steering, _, brake, gear, _, signals = machine.controls
+            stands = abs(machine.speed) < 0.05
+            machine.apply((mode, steering, 0.0, 1.0 if stands else max(brake, 0.5), gear, int(stands), signals | HAZARD))
+            silent = now if heard is not None else silent
+        guard.send(*machine.state(min(stood, 1.0), GUARD_SILENT if silent >= 0 and now - silent < 0.1 else 0))
+        if os.environ.get("MACHINE_PRINTS"):
+            print(f"{machine.speed:.3f} {machine.x:.3f}", flush=True)
+        time.sleep(max(0.0, PERIOD - (time.monotonic() - now)))
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    main(sys.argv[1])

@@ -1,0 +1,193 @@
+//! `tautline car`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use clap::Args;
+use serde::Deserialize;
+use tautline_guard::{Controls, Extra, Fault, Machine, MachineState};
+use tautline_net::clock::Clock;
+use tautline_net::datagram::Address;
+use tautline_net::metrics::{self, Page, Unit};
+use tautline_net::realtime;
+use tautline_port::serve;
+use tautline_testtrack::{Conditions, SimulatedCar};
+use tautline_units::Instant;
+
+use crate::settings::{load, set};
+use crate::stop;
+
+/// The test track's simulated car, behind the guard's port as any machine is.
+///
+/// It goes on by the last control until the guard has been silent for too long, and then brakes by
+/// itself. Every flag may stand in the TOML file under the same name, with _ for -.
+#[derive(Debug, Args)]
+pub(crate) struct Car {
+    /// TOML file with any of these settings; flags and environment go before it
+    #[arg(long, env = "TAUTLINE_CONFIG")]
+    config: Option<PathBuf>,
+    /// Where the guard listens for the machine: a path, or address:port for UDP [default: /run/tautline/machine.sock]
+    #[arg(long, value_name = "ADDRESS")]
+    guard: Option<Address>,
+    /// Milliseconds without a control after which the car brakes by itself, 20 to 500 [default: 30]
+    #[arg(long, value_name = "MS")]
+    silence_ms: Option<u64>,
+    /// Seed of the course [default: 1]
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Metres that the ground rises for each metre east, -0.3 to 0.3 [default: 0]
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
+    slope: Option<f64>,
+    /// Share of the service brake that answers, 0 to 1: a fault, for tests [default: 1]
+    #[arg(long, value_name = "SHARE")]
+    brake_share: Option<f64>,
+    /// Address that serves /metrics for Prometheus [default: none]
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<SocketAddr>,
+}
+
+/// The settings of a car's process.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Config {
+    guard: Address,
+    silence_ms: u64,
+    seed: u64,
+    slope: f64,
+    brake_share: f64,
+    metrics: Option<SocketAddr>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            guard: Address::Path("/run/tautline/machine.sock".into()),
+            silence_ms: 30,
+            seed: 1,
+            slope: 0.0,
+            brake_share: 1.0,
+            metrics: None,
+        }
+    }
+}
+
+/// The car as its metrics show it: what it says and what it was told, in bits of numbers.
+#[derive(Debug, Default)]
+struct Shown {
+    speed: AtomicU64,
+    odometer: AtomicU64,
+    brake: AtomicU64,
+    parking_brake: AtomicBool,
+    hazard: AtomicBool,
+}
+
+/// A car that shows what it does.
+struct ShownCar {
+    car: SimulatedCar,
+    shown: Arc<Shown>,
+}
+
+impl Car {
+    /// Runs the car until it is asked to end.
+    pub(crate) async fn run(self) -> anyhow::Result<()> {
+        let mut config: Config = load(self.config.as_deref())?;
+        set(&mut config.guard, self.guard);
+        set(&mut config.silence_ms, self.silence_ms);
+        set(&mut config.seed, self.seed);
+        set(&mut config.slope, self.slope);
+        set(&mut config.brake_share, self.brake_share);
+        set(&mut config.metrics, self.metrics.map(Some));
+        config.validate()?;
+        let conditions = Conditions { slope: config.slope, brake_share: config.brake_share };
+        let shown = Arc::new(Shown::default());
+        let car = SimulatedCar::under(config.seed, conditions);
+        let machine = ShownCar { car, shown: shown.clone() };
+        let silence = Duration::from_millis(config.silence_ms);
+        let settings = serve::Settings { silence, ..serve::Settings::default() };
+        let stop = Arc::new(AtomicBool::new(false));
+        let driving = std::thread::Builder::new()
+            .name("car".to_owned())
+            .spawn({
+                let (guard, stop) = (config.guard.clone(), stop.clone());
+                move || serve(machine, &guard, settings, Clock::start(), &stop)
+            })
+            .context("the system gives no thread")?;
+        realtime::lock_memory("the car");
+        tracing::info!(guard = %config.guard, "the car stands at the start");
+        let page = move || shown.page();
+        let ended = tokio::select! {
+            () = stop::asked() => Ok(()),
+            failed = show(config.metrics, page) => failed,
+        };
+        stop.store(true, Ordering::Relaxed);
+        let _ = driving.join();
+        ended
+    }
+}
+
+impl Config {
+    fn validate(&self) -> anyhow::Result<()> {
+        let Self { silence_ms, slope, brake_share, .. } = self;
+        ensure!((20..=500).contains(silence_ms), "silence_ms = {silence_ms}: must be 20 to 500");
+        ensure!((-0.3..=0.3).contains(slope), "slope = {slope}: must be -0.3 to 0.3");
+        ensure!((0.0..=1.0).contains(brake_share), "brake_share = {brake_share}: must be 0 to 1");
+        Ok(())
+    }
+}
+
+async fn show(
+    address: Option<SocketAddr>,
+    page: impl Fn() -> String + Clone + Send + Sync + 'static,
+) -> anyhow::Result<()> {
+    let Some(address) = address else { return std::future::pending().await };
+    metrics::serve(address, metrics::routes("car", page.clone(), page)).await
+}
+
+impl Shown {
+    fn page(&self) -> String {
+        let number = |bits: &AtomicU64| f64::from_bits(bits.load(Ordering::Relaxed));
+        let flag = |flag: &AtomicBool| f64::from(flag.load(Ordering::Relaxed));
+        let other = |unit: &str| Some(Unit::Other(unit.to_owned()));
+        let mut page = Page::new("tautline_car");
+        page.gauge("speed", other("metres_per_second"), "Speed over ground", number(&self.speed));
+        page.gauge("odometer", other("metres"), "Metres driven", number(&self.odometer));
+        page.gauge("brake", other("ratio"), "Service brake as applied", number(&self.brake));
+        let parking = flag(&self.parking_brake);
+        page.gauge("parking_brake", None, "1 while the parking brake holds", parking);
+        let hazard = flag(&self.hazard);
+        page.gauge("hazard", None, "1 while the hazard lights blink", hazard);
+        page.finish()
+    }
+}
+
+impl Machine for ShownCar {
+    fn period(&self) -> Duration {
+        self.car.period()
+    }
+
+    fn state(&mut self, now: Instant) -> MachineState {
+        let state = self.car.state(now);
+        let show =
+            |shown: &AtomicU64, number: f64| shown.store(number.to_bits(), Ordering::Relaxed);
+        show(&self.shown.speed, state.speed.into());
+        show(&self.shown.odometer, self.car.odometer());
+        state
+    }
+
+    fn apply(&mut self, controls: &Controls, now: Instant) -> Result<(), Fault> {
+        let shown = &self.shown;
+        shown.brake.store(f64::from(controls.brake).to_bits(), Ordering::Relaxed);
+        shown.parking_brake.store(controls.parking_brake, Ordering::Relaxed);
+        let hazard = controls.signals.contains(tautline_guard::Signal::Hazard);
+        shown.hazard.store(hazard, Ordering::Relaxed);
+        self.car.apply(controls, now)
+    }
+
+    fn extras(&self) -> &[Extra] {
+        self.car.extras()
+    }
+}

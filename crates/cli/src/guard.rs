@@ -1,0 +1,106 @@
+//! `tautline guard`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use anyhow::Context;
+use clap::Args;
+use serde::Deserialize;
+use tautline_net::clock::Clock;
+use tautline_net::datagram::{Address, Server};
+use tautline_net::realtime;
+use tautline_port::keeper::{self, Keeper};
+
+use crate::settings::{load, set};
+use crate::stop;
+
+/// The guard between a vehicle and its machine: it alone moves the machine, and stops it.
+///
+/// A process of its own, which knows no network and no video. Every flag may stand in the TOML file
+/// under the same name; there the section [guard] holds what has no flag.
+#[derive(Debug, Args)]
+pub(crate) struct Guard {
+    /// TOML file with any of these settings; flags and environment go before it
+    #[arg(long, env = "TAUTLINE_CONFIG")]
+    config: Option<PathBuf>,
+    /// Where to listen for the vehicle: a path, or address:port for UDP [default: /run/tautline/vehicle.sock]
+    #[arg(long, value_name = "ADDRESS")]
+    vehicle: Option<Address>,
+    /// Where to listen for the machine: a path, or address:port for UDP [default: /run/tautline/machine.sock]
+    #[arg(long, value_name = "ADDRESS")]
+    machine: Option<Address>,
+    /// File that keeps the latch of a stop over a restart [default: none, a restart forgets it]
+    #[arg(long, value_name = "FILE")]
+    latch: Option<PathBuf>,
+}
+
+/// The settings of a guard's process.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Config {
+    vehicle: Address,
+    machine: Address,
+    latch: Option<PathBuf>,
+    guard: tautline_guard::Config,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            vehicle: Address::Path("/run/tautline/vehicle.sock".into()),
+            machine: Address::Path("/run/tautline/machine.sock".into()),
+            latch: None,
+            guard: tautline_guard::Config::default(),
+        }
+    }
+}
+
+impl Guard {
+    /// Runs the guard until it is asked to end.
+    pub(crate) async fn run(self) -> anyhow::Result<()> {
+        let mut config: Config = load(self.config.as_deref())?;
+        set(&mut config.vehicle, self.vehicle);
+        set(&mut config.machine, self.machine);
+        set(&mut config.latch, self.latch.map(Some));
+        config.guard.validate()?;
+        let latched = config.latch.as_deref().map(keeper::read_latch).transpose()?.flatten();
+        let guard = tautline_guard::Guard::new(config.guard, keeper::first_tick()?);
+        let guard = match latched {
+            Some(stop) => guard.with_latched(stop),
+            None => guard,
+        };
+        let (vehicle, machine) = (Server::open(&config.vehicle)?, Server::open(&config.machine)?);
+        let mut keeper = Keeper::new(guard, vehicle, machine);
+        // The place of another hook: whoever records every step takes a queue of its own here.
+        let told = keeper.hook();
+        let transitions = Arc::new(AtomicU64::new(0));
+        let teller = spawn("teller", {
+            let (latch, transitions) = (config.latch.clone(), transitions.clone());
+            move || keeper::tell(&told, latch.as_deref(), &transitions)
+        })?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let keeping = spawn("guard", {
+            let stop = stop.clone();
+            move || keeper.run(Clock::start(), &stop)
+        })?;
+        realtime::lock_memory("the guard");
+        tracing::info!(vehicle = %config.vehicle, machine = %config.machine, "the guard holds the machine");
+        stop::asked().await;
+        stop.store(true, Ordering::Relaxed);
+        for thread in [keeping, teller] {
+            let _ = thread.join();
+        }
+        let transitions = transitions.load(Ordering::Relaxed);
+        tracing::info!(transitions, "the guard ends; the machine stops by itself");
+        Ok(())
+    }
+}
+
+fn spawn(
+    name: &str,
+    work: impl FnOnce() + Send + 'static,
+) -> anyhow::Result<std::thread::JoinHandle<()>> {
+    let thread = std::thread::Builder::new().name(name.to_owned());
+    thread.spawn(work).context("the system gives no thread")
+}

@@ -1,0 +1,162 @@
+//! What fails beside the machine brings it to a standstill: real processes, stopped and killed.
+//!
+//! Distances are by the machine's own account, so that a slow test bends none of them.
+
+mod rig;
+
+use std::os::unix::net::UnixDatagram;
+
+use rig::{Rig, Setup};
+use tautline_guard::act::Deed;
+use tautline_guard::{Cause, Mode};
+
+fn car(flags: &[&'static str]) -> Rig {
+    Rig::start(&Setup { car: Some(flags.to_vec()) })
+}
+
+/// Metres that a stop may take from `speed` m/s: a tenth of a second of silence, what a signal and a
+/// look at the car take on a busy machine, and the ramp down with 4 m/s² at the end.
+fn bound(speed: f64) -> f64 {
+    speed * (0.1 + 0.5 + 0.2) + speed * speed / (2.0 * 4.0)
+}
+
+/// Runs `fault` while the car drives; asserts that it stops within the bound.
+fn stops(rig: &mut Rig, fault: impl FnOnce(&mut Rig)) {
+    let (speed, begun) = (rig.car("speed_metres_per_second"), rig.car("odometer_metres"));
+    fault(rig);
+    let distance = rig.stands_after(begun);
+    assert!(distance < bound(speed), "{distance} m from {speed} m/s");
+    assert_eq!(rig.car("hazard"), 1.0);
+}
+
+#[test]
+fn a_guard_that_hangs_or_dies_leaves_a_car_that_stops_by_itself() {
+    let mut rig = car(&[]);
+    rig.drive(6.0);
+    stops(&mut rig, |rig| rig.signal_guard("STOP"));
+    rig.signal_guard("CONT");
+    let status = rig.vehicle.eventually("held", |status| status.mode == Mode::Held);
+    assert!(matches!(status.why.cause, Cause::GuardLate | Cause::GuardSilent), "{:?}", status.why);
+    // The throttle is held all the while: no motion without a new act.
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    assert_eq!(rig.car("speed_metres_per_second"), 0.0);
+    rig.drive(4.0);
+    stops(&mut rig, Rig::kill_guard);
+    rig.restart_guard();
+    rig.vehicle.eventually("held anew", |status| {
+        status.mode == Mode::Held && status.why.cause == Cause::Started
+    });
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    assert_eq!(rig.car("speed_metres_per_second"), 0.0);
+    rig.drive(2.0);
+}
+
+#[test]
+fn a_vehicle_that_falls_silent_is_stopped_and_comes_back_held() {
+    let mut rig = car(&["--slope", "0.1"]);
+    rig.drive(6.0);
+    stops(&mut rig, |rig| rig.vehicle.silence(true));
+    rig.vehicle.silence(false);
+    let status = rig.vehicle.eventually("held", |status| status.mode == Mode::Held);
+    assert_eq!(status.why.cause, Cause::ProposalTimeout);
+    let at = rig.car("odometer_metres");
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    assert_eq!(rig.car("odometer_metres"), at, "on a slope, with the throttle held");
+}
+
+#[test]
+fn an_emergency_stop_outlives_the_guard_and_is_reset_by_its_name() {
+    let mut rig = car(&[]);
+    rig.drive(4.0);
+    stops(&mut rig, |rig| rig.vehicle.emergency_stop(9));
+    rig.vehicle.throttle(0.0);
+    let stop = rig.vehicle.eventually("latched", |it| it.is_latched && it.mode == Mode::Held).stop;
+    // The latch is written by another thread than the guard's own.
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    rig.kill_guard();
+    rig.restart_guard();
+    let status = rig.vehicle.eventually("latched still", |status| {
+        status.is_latched && status.machine.is_some() && status.source.as_millis() < 5_000
+    });
+    rig.vehicle.act(1_000, Deed::Arm);
+    rig.vehicle.eventually("refused", |status| status.counts.acts_refused > 0);
+    rig.vehicle.act(1_001, Deed::Reset(status.stop));
+    rig.vehicle.eventually("reset", |status| !status.is_latched);
+    assert!(stop.get() > 0);
+    rig.drive(2.0);
+}
+
+#[test]
+fn a_brake_that_does_not_answer_is_a_cause_with_the_parking_brake_behind_it() {
+    let rig = car(&["--brake-share", "0"]);
+    rig.drive(5.0);
+    rig.vehicle.silence(true);
+    let begun = rig.car("odometer_metres");
+    rig.stands_after(begun);
+    rig.vehicle.silence(false);
+    rig.vehicle.eventually("latched", |status| {
+        status.is_latched && status.why.cause == Cause::BrakeDoesNotAnswer
+    });
+}
+
+#[test]
+fn garbage_on_either_side_neither_ends_the_guard_nor_moves_the_car() {
+    let rig = car(&[]);
+    rig.drive(3.0);
+    let (own, at) = (rig.path("stranger.sock"), ["vehicle.sock", "machine.sock"]);
+    let stranger = UnixDatagram::bind(own).expect("a path of ours");
+    for turn in 0_u32..2_000 {
+        let bytes: Vec<u8> =
+            (0..turn % 260).map(|at| (turn.wrapping_mul(at + 7) >> 3) as u8).collect();
+        // A full queue is the guard's own bound.
+        stranger.set_nonblocking(true).expect("it is a socket");
+        let _ = stranger.send_to(&bytes, rig.path(at[turn as usize % 2]));
+        if turn % 50 == 0 {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    }
+    rig.vehicle.throttle(0.0);
+    let status = rig.vehicle.status().expect("it speaks");
+    assert!(status.mode.is_driving() || status.mode == Mode::Manoeuvre, "{status:?}");
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    let later = rig.vehicle.status().expect("it speaks").tick;
+    assert!(later > status.tick, "the guard goes on");
+}
+
+#[test]
+fn an_adapter_in_python_is_driven_and_stops_by_itself_when_the_guard_dies() {
+    let mut rig = Rig::start(&Setup::default());
+    let mut printed = rig.printed();
+    rig.drive(4.0);
+    rig.kill_guard();
+    let (mut first, mut last) = (None, (0.0, 0.0));
+    for (speed, x) in printed.by_ref().take(3_000) {
+        let begun = *first.get_or_insert(x);
+        last = (speed, x - begun);
+        if speed == 0.0 && x > 1.0 {
+            break;
+        }
+    }
+    assert_eq!(last.0, 0.0, "{last:?}");
+    std::thread::spawn(move || printed.for_each(drop));
+    rig.restart_guard();
+    rig.drive(2.0);
+}
+
+#[test]
+fn an_adapter_that_hangs_or_dies_is_a_machine_that_says_nothing() {
+    let mut rig = Rig::start(&Setup::default());
+    let printed = rig.printed();
+    std::thread::spawn(move || printed.for_each(drop));
+    rig.drive(3.0);
+    rig.signal_machine("STOP");
+    rig.vehicle.eventually("stopping", |status| {
+        status.mode == Mode::Manoeuvre && status.why.cause == Cause::MachineTimeout
+    });
+    rig.vehicle.throttle(0.0);
+    rig.signal_machine("CONT");
+    rig.vehicle.eventually("held", |status| status.mode == Mode::Held);
+    rig.drive(2.0);
+    rig.signal_machine("KILL");
+    rig.vehicle.eventually("stopping", |status| status.why.cause == Cause::MachineTimeout);
+}

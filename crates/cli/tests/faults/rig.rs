@@ -1,0 +1,309 @@
+//! Guard and machine as processes of their own, and the test in the vehicle's place.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tautline_guard::act::{Act, Deed};
+use tautline_guard::frame::{self, Proposal, Status};
+use tautline_guard::identity::{ActNumber, Console, Session};
+use tautline_guard::{Controls, Mode};
+use tautline_net::clock::Clock;
+use tautline_net::datagram::Address;
+use tautline_net::realtime;
+use tautline_port::{PERIOD, Proposer};
+
+/// What is beside the guard's ordinary settings.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Setup {
+    /// The car's flags; `None`: no car, another machine comes.
+    pub(crate) car: Option<Vec<&'static str>>,
+}
+
+/// The processes, and the vehicle that this test plays.
+pub(crate) struct Rig {
+    folder: tempfile::TempDir,
+    guard: Child,
+    machine: Child,
+    metrics: Option<String>,
+    pub(crate) vehicle: Vehicle,
+}
+
+/// A vehicle whose operator sees every picture at once.
+pub(crate) struct Vehicle {
+    wanted: Arc<Mutex<Wanted>>,
+    newest: Arc<Mutex<Option<Status>>>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Wanted {
+    throttle: f32,
+    act: Option<(u32, Deed)>,
+    emergency_stop: Option<ActNumber>,
+    is_silent: bool,
+}
+
+impl Rig {
+    pub(crate) fn start(setup: &Setup) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let guard = start_guard(&folder.path().to_owned());
+        let at = folder.path().join("machine.sock");
+        let (machine, metrics) = match &setup.car {
+            Some(flags) => {
+                let port = TcpListener::bind("127.0.0.1:0").expect("a port");
+                let metrics = port.local_addr().expect("its number").to_string();
+                drop(port);
+                let car = tautline()
+                    .arg("car")
+                    .arg("--guard")
+                    .arg(&at)
+                    .args(["--silence-ms", "100", "--metrics", &metrics])
+                    .args(flags)
+                    .spawn()
+                    .expect("our own binary");
+                (car, Some(metrics))
+            }
+            None => {
+                let adapter =
+                    concat!(env!("CARGO_MANIFEST_DIR"), "/../../adapters/python/machine.py");
+                let machine = Command::new("python3")
+                    .arg(adapter)
+                    .arg(&at)
+                    .env("MACHINE_PRINTS", "1")
+                    .stdout(Stdio::piped())
+                    .spawn()
+                    .expect("python3");
+                (machine, None)
+            }
+        };
+        let vehicle = Vehicle::start(Address::Path(folder.path().join("vehicle.sock")));
+        Self { folder, guard, machine, metrics, vehicle }
+    }
+
+    /// Arms and gives throttle until the machine is faster than `speed` m/s.
+    pub(crate) fn drive(&self, speed: f32) {
+        self.vehicle.arm();
+        self.vehicle.throttle(1.0);
+        self.vehicle.eventually("it drives", |status| {
+            status.machine.is_some_and(|(machine, _)| machine.speed > speed)
+        });
+    }
+
+    pub(crate) fn signal_guard(&self, signal: &str) {
+        self::signal(self.guard.id(), signal);
+    }
+
+    pub(crate) fn signal_machine(&self, signal: &str) {
+        self::signal(self.machine.id(), signal);
+    }
+
+    /// Kills the guard as a crash would, and waits for its end.
+    pub(crate) fn kill_guard(&mut self) {
+        self.signal_guard("KILL");
+        self.guard.wait().expect("it was started");
+    }
+
+    pub(crate) fn restart_guard(&mut self) {
+        self.guard = start_guard(&self.folder.path().to_owned());
+    }
+
+    /// Returns what the car itself shows, which nobody between could have made up.
+    pub(crate) fn car(&self, what: &str) -> f64 {
+        let address = self.metrics.as_ref().expect("a car");
+        let mut stream = TcpStream::connect(address).expect("it runs");
+        write!(stream, "GET /metrics HTTP/1.0\r\nHost: {address}\r\n\r\n").expect("it listens");
+        let mut page = String::new();
+        stream.read_to_string(&mut page).expect("it answers");
+        let name = format!("tautline_car_{what} ");
+        let line = page.lines().find_map(|line| line.strip_prefix(&name));
+        line.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{what}: {page}"))
+    }
+
+    /// Waits until the car stands on both brakes; returns the metres that it took from `begun`.
+    pub(crate) fn stands_after(&self, begun: f64) -> f64 {
+        for _ in 0..2_000 {
+            if self.car("speed_metres_per_second") == 0.0 && self.car("parking_brake") == 1.0 {
+                return self.car("odometer_metres") - begun;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("it does not stand: {} m/s", self.car("speed_metres_per_second"));
+    }
+
+    /// Returns where a server of this test's own may be.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Returns what a machine prints from now on: metres per second, and metres.
+    pub(crate) fn printed(&mut self) -> Box<dyn Iterator<Item = (f64, f64)> + Send> {
+        let output = self.machine.stdout.take().expect("piped");
+        let lines = BufReader::new(output).lines().map_while(Result::ok);
+        Box::new(lines.filter_map(|line| {
+            let (speed, x) = line.split_once(' ')?;
+            Some((speed.parse().ok()?, x.parse().ok()?))
+        }))
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        for child in [&mut self.guard, &mut self.machine] {
+            signal(child.id(), "CONT");
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+impl Vehicle {
+    fn start(guard: Address) -> Self {
+        let wanted = Arc::<Mutex<Wanted>>::default();
+        let (newest, stop) =
+            (Arc::<Mutex<Option<Status>>>::default(), Arc::<AtomicBool>::default());
+        let thread = {
+            let (wanted, newest, stop) = (wanted.clone(), newest.clone(), stop.clone());
+            std::thread::spawn(move || propose(&guard, &wanted, &newest, &stop))
+        };
+        Self { wanted, newest, stop, thread: Some(thread) }
+    }
+
+    fn want(&self, change: impl FnOnce(&mut Wanted)) {
+        change(&mut self.wanted.lock().expect("nobody panics with it"));
+    }
+
+    pub(crate) fn throttle(&self, throttle: f32) {
+        self.want(|wanted| wanted.throttle = throttle);
+    }
+
+    pub(crate) fn silence(&self, is_silent: bool) {
+        self.want(|wanted| wanted.is_silent = is_silent);
+    }
+
+    pub(crate) fn act(&self, number: u32, deed: Deed) {
+        self.want(|wanted| wanted.act = Some((number, deed)));
+    }
+
+    pub(crate) fn emergency_stop(&self, number: u32) {
+        self.want(|wanted| wanted.emergency_stop = ActNumber::new(number));
+    }
+
+    /// Asks for arming until the guard has done it.
+    pub(crate) fn arm(&self) {
+        self.throttle(0.0);
+        for _ in 0..100 {
+            let last = self.status().and_then(|status| status.answer);
+            let number = last.map_or(1, |answer| answer.number.get() + 1);
+            self.act(number, Deed::Arm);
+            self.eventually("the act is reported", |status| {
+                status.answer.is_some_and(|answer| answer.number.get() == number)
+            });
+            if self.status().is_some_and(|status| status.mode == Mode::Armed) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        panic!("not armed: {:?}", self.status());
+    }
+
+    pub(crate) fn status(&self) -> Option<Status> {
+        *self.newest.lock().expect("nobody panics with it")
+    }
+
+    pub(crate) fn eventually(&self, what: &str, holds: impl Fn(&Status) -> bool) -> Status {
+        for _ in 0..2_000 {
+            if let Some(status) = self.status().filter(|status| holds(status)) {
+                return status;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("never: {what}: {:?}", self.status());
+    }
+}
+
+impl Drop for Vehicle {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+fn propose(
+    guard: &Address,
+    wanted: &Mutex<Wanted>,
+    newest: &Mutex<Option<Status>>,
+    stop: &AtomicBool,
+) {
+    realtime::raise_thread("the test's vehicle");
+    let (clock, mut proposer, mut sequence) = (Clock::start(), Proposer::new(guard), 0);
+    let console = Console::new(7).expect("not 0");
+    while !stop.load(Ordering::Relaxed) {
+        let now = clock.now();
+        if let Some(status) = proposer.receive() {
+            *newest.lock().expect("nobody panics with it") = Some(status);
+        }
+        let wanted = *wanted.lock().expect("nobody panics with it");
+        sequence += 1;
+        let command = frame::Command {
+            sequence,
+            console,
+            successor: None,
+            controls: Controls { throttle: wanted.throttle, ..Controls::default() },
+            dead_man: frame::DeadMan::Absent,
+            absences: frame::Absences::NONE,
+            cited: newest.lock().expect("nobody panics with it").map(|status| status.tick),
+            age: Some(Duration::from_millis(20)),
+        };
+        let act = wanted.act.map(|(number, deed)| Act {
+            console,
+            number: ActNumber::new(number).expect("not 0"),
+            deed,
+            age: Some(Duration::from_millis(20)),
+        });
+        let proposal = Proposal {
+            source: now,
+            session: Session::new(3),
+            command: Some(command),
+            emergency_stop: wanted.emergency_stop,
+            act,
+            ..Proposal::default()
+        };
+        if !wanted.is_silent {
+            proposer.propose(&proposal);
+        }
+        clock.sleep_until(now + PERIOD);
+    }
+}
+
+/// Starts a guard that a busy machine without real-time threads does not make stop: what is silent has
+/// a tenth of a second.
+fn start_guard(folder: &std::path::Path) -> Child {
+    let settings = folder.join("guard.toml");
+    let text = format!(
+        "vehicle = {:?}\nmachine = {:?}\nlatch = {:?}\n[guard.latency]\n\
+         proposal_timeout_ms = 100\nmachine_timeout_ms = 100\nstep_gap_max_ms = 100\n",
+        folder.join("vehicle.sock"),
+        folder.join("machine.sock"),
+        folder.join("latch"),
+    );
+    std::fs::write(&settings, text).expect("a folder of ours");
+    tautline().arg("guard").arg("--config").arg(settings).spawn().expect("our own binary")
+}
+
+fn tautline() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tautline"));
+    command.stderr(Stdio::null()).env_remove("TAUTLINE_CONFIG");
+    command
+}
+
+fn signal(id: u32, signal: &str) {
+    let sent = Command::new("kill").args([&format!("-{signal}"), &id.to_string()]).status();
+    assert!(sent.is_ok(), "kill");
+}

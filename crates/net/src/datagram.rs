@@ -1,0 +1,375 @@
+//! Datagrams between processes of one machine or one bus: a server, and clients that know its address.
+
+use std::fmt;
+use std::io::{self, ErrorKind};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::os::unix::net::{SocketAddr as UnixAddr, UnixDatagram};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use anyhow::{Context, bail};
+use rustix::net::{SocketAddrUnix, bind};
+use serde::Deserialize;
+
+/// Where a server is: a path of this machine, or an address for UDP.
+///
+/// Text form: a path with a `/` in it, or `127.0.0.1:7500`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub enum Address {
+    /// A Unix datagram socket.
+    Path(PathBuf),
+    /// A UDP socket.
+    Udp(SocketAddr),
+}
+
+/// The end that has an address of its own and hears whoever knows it; never blocks.
+#[derive(Debug)]
+pub struct Server(ServerSocket);
+
+#[derive(Debug)]
+enum ServerSocket {
+    Unix(UnixDatagram, PathBuf),
+    Udp(UdpSocket),
+}
+
+/// Who sent a datagram to a [`Server`].
+#[derive(Clone, Debug)]
+pub struct Sender(SenderAddress);
+
+#[derive(Clone, Debug)]
+enum SenderAddress {
+    Unix(UnixAddr),
+    Udp(SocketAddr),
+}
+
+/// The end that speaks to one server, and hears it alone; never blocks. It finds a server that was
+/// started later, or anew, by itself.
+#[derive(Debug)]
+pub struct Client {
+    address: Address,
+    socket: Option<ClientSocket>,
+}
+
+#[derive(Debug)]
+enum ClientSocket {
+    Unix(UnixDatagram),
+    Udp(UdpSocket),
+}
+
+impl Server {
+    /// Opens a server; a path that a former one left behind is taken, for this user alone.
+    ///
+    /// # Errors
+    /// One line that names the address: it is another's, or not of this machine.
+    pub fn open(address: &Address) -> anyhow::Result<Self> {
+        let socket = match address {
+            Address::Path(path) => open_path(path).map(|it| ServerSocket::Unix(it, path.clone())),
+            Address::Udp(address) => UdpSocket::bind(address)
+                .and_then(|socket| socket.set_nonblocking(true).map(|()| socket))
+                .map(ServerSocket::Udp),
+        };
+        let socket = socket.with_context(|| {
+            format!("cannot listen on {address}: is it taken, or not of this machine?")
+        })?;
+        Ok(Self(socket))
+    }
+
+    /// Returns the address, with the port that the system chose where none was asked for.
+    ///
+    /// # Errors
+    /// When the system does not say.
+    pub fn local_address(&self) -> io::Result<Address> {
+        match &self.0 {
+            ServerSocket::Unix(_, path) => Ok(Address::Path(path.clone())),
+            ServerSocket::Udp(socket) => socket.local_addr().map(Address::Udp),
+        }
+    }
+
+    /// Receives the next datagram into `buffer`, cut to its length; gives its length and its sender,
+    /// or `None` if there is none now.
+    pub fn receive(&self, buffer: &mut [u8]) -> Option<(usize, Sender)> {
+        // An error of one datagram, such as a client that has gone, is not the next one's.
+        for _ in 0..ERRORS_MAX {
+            let received = match &self.0 {
+                ServerSocket::Unix(socket, _) => {
+                    socket.recv_from(buffer).map(|(n, from)| (n, SenderAddress::Unix(from)))
+                }
+                ServerSocket::Udp(socket) => {
+                    socket.recv_from(buffer).map(|(n, from)| (n, SenderAddress::Udp(from)))
+                }
+            };
+            match received {
+                Ok((length, from)) => return Some((length, Sender(from))),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return None,
+                Err(_) => {}
+            }
+        }
+        None
+    }
+
+    /// Sends a datagram; returns whether the system took it.
+    pub fn send(&self, bytes: &[u8], to: &Sender) -> bool {
+        let sent = match (&self.0, &to.0) {
+            (ServerSocket::Unix(socket, _), SenderAddress::Unix(to)) => {
+                socket.send_to_addr(bytes, to)
+            }
+            (ServerSocket::Udp(socket), SenderAddress::Udp(to)) => socket.send_to(bytes, to),
+            (ServerSocket::Unix(..), SenderAddress::Udp(_))
+            | (ServerSocket::Udp(_), SenderAddress::Unix(_)) => return false,
+        };
+        sent.is_ok()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let ServerSocket::Unix(_, path) = &self.0 {
+            // A path that is left behind is taken by the next server.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+impl PartialEq for Sender {
+    fn eq(&self, other: &Self) -> bool {
+        use std::os::linux::net::SocketAddrExt;
+        match (&self.0, &other.0) {
+            (SenderAddress::Udp(this), SenderAddress::Udp(other)) => this == other,
+            (SenderAddress::Unix(this), SenderAddress::Unix(other)) => {
+                !this.is_unnamed()
+                    && this.as_pathname() == other.as_pathname()
+                    && this.as_abstract_name() == other.as_abstract_name()
+            }
+            (SenderAddress::Udp(_), SenderAddress::Unix(_))
+            | (SenderAddress::Unix(_), SenderAddress::Udp(_)) => false,
+        }
+    }
+}
+
+impl fmt::Display for Sender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            SenderAddress::Unix(address) => write!(f, "{address:?}"),
+            SenderAddress::Udp(address) => write!(f, "{address}"),
+        }
+    }
+}
+
+impl Client {
+    /// Returns a client of the server at `address`, which need not be there yet.
+    pub fn new(address: &Address) -> Self {
+        Self { address: address.clone(), socket: None }
+    }
+
+    /// Receives the server's next datagram into `buffer`, cut to its length; gives its length, or
+    /// `None` if there is none now.
+    pub fn receive(&mut self, buffer: &mut [u8]) -> Option<usize> {
+        for _ in 0..ERRORS_MAX {
+            let received = match self.socket.as_ref()? {
+                ClientSocket::Unix(socket) => socket.recv(buffer),
+                ClientSocket::Udp(socket) => socket.recv(buffer),
+            };
+            match received {
+                Ok(length) => return Some(length),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return None,
+                Err(_) => {}
+            }
+        }
+        None
+    }
+
+    /// Sends a datagram to the server; returns whether the system took it.
+    pub fn send(&mut self, bytes: &[u8]) -> bool {
+        if self.socket.is_none() {
+            self.socket = self.connect().ok();
+        }
+        let sent = match &self.socket {
+            Some(ClientSocket::Unix(socket)) => socket.send(bytes),
+            Some(ClientSocket::Udp(socket)) => socket.send(bytes),
+            None => return false,
+        };
+        match sent {
+            Ok(_) => true,
+            Err(error) => {
+                // A path's server that was started anew is another one.
+                let is_gone = error.kind() != ErrorKind::WouldBlock;
+                if is_gone && matches!(self.socket, Some(ClientSocket::Unix(_))) {
+                    self.socket = None;
+                }
+                false
+            }
+        }
+    }
+
+    /// Opens a connected socket, which hears nobody but its server.
+    fn connect(&self) -> io::Result<ClientSocket> {
+        match &self.address {
+            Address::Path(path) => {
+                let socket = UnixDatagram::unbound()?;
+                socket.set_nonblocking(true)?;
+                // The system draws a name, for the server to answer to.
+                bind(&socket, &SocketAddrUnix::new_unnamed())?;
+                socket.connect(path)?;
+                Ok(ClientSocket::Unix(socket))
+            }
+            Address::Udp(address) => {
+                let any = match address {
+                    SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
+                    SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
+                };
+                let socket = UdpSocket::bind(any)?;
+                socket.set_nonblocking(true)?;
+                socket.connect(address)?;
+                Ok(ClientSocket::Udp(socket))
+            }
+        }
+    }
+}
+
+impl FromStr for Address {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        if let Ok(address) = text.parse() {
+            return Ok(Self::Udp(address));
+        }
+        if text.contains('/') {
+            return Ok(Self::Path(text.into()));
+        }
+        bail!("{text:?} is neither an address with a port (127.0.0.1:7500) nor a path with a /")
+    }
+}
+
+impl TryFrom<String> for Address {
+    type Error = anyhow::Error;
+
+    fn try_from(text: String) -> anyhow::Result<Self> {
+        text.parse()
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Path(path) => write!(f, "{}", path.display()),
+            Self::Udp(address) => write!(f, "{address}"),
+        }
+    }
+}
+
+fn open_path(path: &Path) -> io::Result<UnixDatagram> {
+    use std::os::unix::fs::PermissionsExt;
+    let socket = match UnixDatagram::bind(path) {
+        Err(error) if error.kind() == ErrorKind::AddrInUse && is_left_behind(path) => {
+            std::fs::remove_file(path)?;
+            UnixDatagram::bind(path)?
+        }
+        bound => bound?,
+    };
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+    socket.set_nonblocking(true)?;
+    Ok(socket)
+}
+
+/// Returns whether `path` is a socket that nobody has open.
+fn is_left_behind(path: &Path) -> bool {
+    let tried = UnixDatagram::unbound().and_then(|socket| socket.connect(path));
+    tried.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
+}
+
+/// Errors of a socket that are skipped at a time.
+const ERRORS_MAX: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn addresses() -> (tempfile::TempDir, [Address; 2]) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = Address::Path(folder.path().join("server.sock"));
+        (folder, [path, "127.0.0.1:0".parse().unwrap()])
+    }
+
+    /// Returns what comes within a second.
+    fn eventually<T>(mut receive: impl FnMut() -> Option<T>) -> Option<T> {
+        (0..1_000).find_map(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            receive()
+        })
+    }
+
+    #[test]
+    fn an_address_is_a_path_or_for_udp() {
+        assert_eq!("/run/a.sock".parse::<Address>().unwrap(), Address::Path("/run/a.sock".into()));
+        let udp = Address::Udp("[::1]:7500".parse().unwrap());
+        assert_eq!("[::1]:7500".parse::<Address>().unwrap(), udp);
+        let refused = "7500".parse::<Address>().unwrap_err().to_string();
+        assert!(refused.contains("neither an address"), "{refused}");
+    }
+
+    #[test]
+    fn a_client_is_answered_and_finds_a_server_that_began_anew() {
+        let (_folder, addresses) = addresses();
+        for address in addresses {
+            let server = Server::open(&address).unwrap();
+            let address = server.local_address().unwrap();
+            let (mut client, mut buffer) = (Client::new(&address), [0; 8]);
+            for round in 0..2_u8 {
+                let server = match round {
+                    0 => &server,
+                    _ => &Server::open(&Address::Udp("127.0.0.1:0".parse().unwrap())).unwrap(),
+                };
+                let at = server.local_address().unwrap();
+                if round == 1 {
+                    client = Client::new(&at);
+                }
+                assert!(client.send(&[round, 7]));
+                let (length, from) = eventually(|| server.receive(&mut buffer)).unwrap();
+                assert_eq!(buffer[..length], [round, 7]);
+                assert!(server.send(&[9], &from));
+                assert_eq!(eventually(|| client.receive(&mut buffer)), Some(1));
+            }
+        }
+    }
+
+    #[test]
+    fn a_path_is_found_again_after_its_server_began_anew() {
+        let (_folder, [address, _]) = addresses();
+        let mut client = Client::new(&address);
+        assert!(!client.send(&[1]), "there is no server yet");
+        let mut buffer = [0; 8];
+        for round in 0..2 {
+            let server = Server::open(&address).unwrap();
+            assert!((0..3).any(|_| client.send(&[round])));
+            assert!(eventually(|| server.receive(&mut buffer)).is_some());
+        }
+    }
+
+    #[test]
+    fn a_path_is_taken_from_a_dead_server_and_not_from_a_living_one() {
+        let (folder, [address, _]) = addresses();
+        let left_behind = UnixDatagram::bind(folder.path().join("server.sock")).unwrap();
+        drop(left_behind);
+        let server = Server::open(&address).unwrap();
+        let refused = format!("{:#}", Server::open(&address).unwrap_err());
+        assert!(refused.contains("is it taken"), "{refused}");
+        let other = Server::open(&"127.0.0.1:0".parse().unwrap()).unwrap();
+        let (mut client, mut buffer) = (Client::new(&address), [0; 8]);
+        client.send(&[1]);
+        let (_, from) = eventually(|| server.receive(&mut buffer)).unwrap();
+        assert!(!other.send(&[1], &from), "a path's client is not reached by UDP");
+    }
+
+    #[test]
+    fn a_client_hears_its_server_alone() {
+        let (_folder, [address, _]) = addresses();
+        let server = Server::open(&address).unwrap();
+        let (mut client, mut buffer) = (Client::new(&address), [0; 8]);
+        client.send(&[1]);
+        let (_, from) = eventually(|| server.receive(&mut buffer)).unwrap();
+        let SenderAddress::Unix(to) = from.0 else { panic!("{from}") };
+        assert!(UnixDatagram::unbound().unwrap().send_to_addr(&[2], &to).is_err());
+        assert_eq!(client.receive(&mut buffer), None);
+    }
+}

@@ -1,0 +1,176 @@
+use std::time::Duration;
+
+use tautline_guard::frame::{Frame, Receiver, Sender as Counter};
+use tautline_net::datagram::{Sender, Server};
+use tautline_units::Instant;
+
+/// The guard's end towards the vehicle or the machine: one peer at a time.
+#[derive(Debug)]
+pub(crate) struct End<In> {
+    server: Server,
+    peer: Option<Peer<In>>,
+    counts: Counts,
+}
+
+/// Whoever was heard last; another one is heard once it is silent.
+#[derive(Debug)]
+struct Peer<In> {
+    sender: Sender,
+    heard_at: Instant,
+    receiver: Receiver<In>,
+    counter: Counter,
+}
+
+/// What an end did not take, and could not send.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Counts {
+    /// Frames of the peer that were not sound, not whole, or not newer.
+    pub refused: u64,
+    /// Frames of somebody else while the peer speaks, or of nobody who ever sent a sound one.
+    pub foreign: u64,
+    /// Frames that the system did not take.
+    pub unsent: u64,
+}
+
+impl<In: Frame> End<In> {
+    pub(crate) fn new(server: Server) -> Self {
+        Self { server, peer: None, counts: Counts::default() }
+    }
+
+    /// Takes all that has come, at most [`DATAGRAMS_MAX`]; returns the newest sound frame.
+    pub(crate) fn receive(&mut self, now: Instant) -> Option<In> {
+        let mut buffer = [0; BYTES_MAX];
+        let mut newest = None;
+        for _ in 0..DATAGRAMS_MAX {
+            let Some((length, sender)) = self.server.receive(&mut buffer) else { break };
+            newest = self.take(&buffer[..length], sender, now).or(newest);
+        }
+        newest
+    }
+
+    /// Sends a frame to the peer, if there is one.
+    pub(crate) fn send<Out: Frame>(&mut self, frame: &Out) {
+        let Some(peer) = &mut self.peer else { return };
+        let bytes = peer.counter.encode(frame);
+        if !self.server.send(bytes.as_ref(), &peer.sender) {
+            self.counts.unsent += 1;
+        }
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    fn take(&mut self, bytes: &[u8], sender: Sender, now: Instant) -> Option<In> {
+        let peer = self
+            .peer
+            .as_mut()
+            .filter(|peer| now.since(peer.heard_at) < HOLD || peer.sender == sender);
+        match peer {
+            Some(peer) if peer.sender == sender => {
+                let received = peer.receiver.receive(bytes);
+                self.counts.refused += u64::from(received.is_err());
+                peer.heard_at = if received.is_ok() { now } else { peer.heard_at };
+                received.ok()
+            }
+            Some(_) => {
+                self.counts.foreign += 1;
+                None
+            }
+            None => {
+                let mut receiver = Receiver::default();
+                let Ok(frame) = receiver.receive(bytes) else {
+                    self.counts.foreign += 1;
+                    return None;
+                };
+                let counter = Counter::default();
+                self.peer = Some(Peer { sender, heard_at: now, receiver, counter });
+                Some(frame)
+            }
+        }
+    }
+}
+
+/// For so long a peer that has fallen silent is waited for before another one is heard: ten frames.
+const HOLD: Duration = Duration::from_millis(100);
+/// Frames that are taken in one step: three times what comes in a tenth of a second. What is more
+/// waits for the next step, in the socket's own bounded queue.
+const DATAGRAMS_MAX: usize = 32;
+/// Longer than every frame: what is cut has another length than it says.
+const BYTES_MAX: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tautline_guard::frame::Control;
+    use tautline_net::datagram::Client;
+
+    use super::*;
+
+    struct Rig {
+        end: End<Control>,
+        address: tautline_net::datagram::Address,
+    }
+
+    fn rig() -> Rig {
+        let server = Server::open(&"127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = server.local_address().unwrap();
+        Rig { end: End::new(server), address }
+    }
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_millis(millis)
+    }
+
+    /// Sends and takes; loopback delivers before the call returns.
+    fn exchange(rig: &mut Rig, client: &mut Client, bytes: &[u8], now: Instant) -> Option<Control> {
+        assert!(client.send(bytes));
+        rig.end.receive(now)
+    }
+
+    #[test]
+    fn one_peer_is_heard_at_a_time_and_the_next_once_it_is_silent() {
+        let mut rig = rig();
+        let (mut first, mut second) = (Client::new(&rig.address), Client::new(&rig.address));
+        let (mut counter, mut other) = (Counter::default(), Counter::default());
+        let frame = Control::default();
+        let mut say = |rig: &mut Rig, now| exchange(rig, &mut first, &counter.encode(&frame), now);
+        assert!(say(&mut rig, at(0)).is_some());
+        assert!(exchange(&mut rig, &mut second, &other.encode(&frame), at(10)).is_none());
+        assert!(say(&mut rig, at(90)).is_some());
+        assert!(exchange(&mut rig, &mut second, &other.encode(&frame), at(180)).is_none());
+        assert!(exchange(&mut rig, &mut second, &other.encode(&frame), at(190)).is_some());
+        assert!(say(&mut rig, at(200)).is_none(), "it lost its place");
+        assert_eq!(rig.end.counts().foreign, 3);
+        rig.end.send(&frame);
+        let mut buffer = [0; 256];
+        assert_eq!(second.receive(&mut buffer), Some(Control::BYTES));
+    }
+
+    #[test]
+    fn of_several_frames_the_newest_counts() {
+        let mut rig = rig();
+        let (mut client, mut counter) = (Client::new(&rig.address), Counter::default());
+        for millis in 1..=5 {
+            let frame = Control { source: at(millis), ..Control::default() };
+            client.send(&counter.encode(&frame));
+        }
+        client.send(b"no frame");
+        assert_eq!(rig.end.receive(at(9)).map(|frame| frame.source), Some(at(5)));
+        assert_eq!(rig.end.counts().refused, 1);
+        assert_eq!(rig.end.receive(at(9)), None);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+        #[test]
+        fn any_bytes_are_taken_without_panic_and_make_no_peer(
+            bytes in proptest::collection::vec(any::<u8>(), 0..300),
+        ) {
+            let mut rig = rig();
+            let mut client = Client::new(&rig.address);
+            prop_assert!(exchange(&mut rig, &mut client, &bytes, at(0)).is_none());
+            prop_assert!(rig.end.peer.is_none());
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! The guard's process: one thread that steps the guard every 10 ms, and one that tells what happens.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::time::Duration;
+
+use anyhow::Context;
+use tautline_guard::frame::Proposal;
+use tautline_guard::identity::{Stop, Tick};
+use tautline_guard::{Guard, Input, MachineState, Mode, Output};
+use tautline_net::clock::Clock;
+use tautline_net::datagram::Server;
+use tautline_net::{random, realtime};
+use tautline_units::Instant;
+
+use crate::PERIOD;
+use crate::end::{Counts, End};
+
+/// A guard between the sockets of a vehicle and of a machine.
+#[derive(Debug)]
+pub struct Keeper {
+    guard: Guard,
+    vehicle: End<Proposal>,
+    machine: End<MachineState>,
+    hooks: Vec<Hook>,
+}
+
+/// One step of the guard: what came, and what was decided.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Step {
+    /// When, by the guard's clock.
+    pub at: Instant,
+    /// What came since the step before.
+    pub input: Input,
+    /// What was sent, and the transition if there was one.
+    pub output: Output,
+    /// What the vehicle's end did not take so far.
+    pub vehicle: Counts,
+    /// What the machine's end did not take so far.
+    pub machine: Counts,
+    /// Steps before this one that the hook had no room for.
+    pub lost: u64,
+}
+
+/// Where every step goes: a queue that never holds the guard up.
+#[derive(Debug)]
+struct Hook {
+    steps: SyncSender<Step>,
+    lost: u64,
+}
+
+impl Keeper {
+    /// Returns a keeper of `guard` that hears whoever speaks to `vehicle` and `machine`.
+    pub fn new(guard: Guard, vehicle: Server, machine: Server) -> Self {
+        Self { guard, vehicle: End::new(vehicle), machine: End::new(machine), hooks: Vec::new() }
+    }
+
+    /// Returns a queue that gets every step from now on. It holds three seconds; what it has no room
+    /// for is counted in the next step that it takes.
+    pub fn hook(&mut self) -> Receiver<Step> {
+        let (steps, queue) = sync_channel(STEPS_MAX);
+        self.hooks.push(Hook { steps, lost: 0 });
+        queue
+    }
+
+    /// Steps the guard every 10 ms, by `clock`, until `stop` is set.
+    pub fn run(mut self, clock: Clock, stop: &AtomicBool) {
+        realtime::raise_thread("the guard");
+        let mut due = clock.now();
+        while !stop.load(Ordering::Relaxed) {
+            self.step(clock.now());
+            due += PERIOD;
+            let now = clock.now();
+            if now.since(due) > PERIOD {
+                due = now;
+            }
+            clock.sleep_until(due);
+        }
+    }
+
+    fn step(&mut self, now: Instant) {
+        let input =
+            Input { proposal: self.vehicle.receive(now), machine: self.machine.receive(now) };
+        let output = self.guard.step(&input, now);
+        // The machine first: nothing else is as urgent.
+        self.machine.send(&output.control);
+        self.vehicle.send(&output.status);
+        let (vehicle, machine) = (self.vehicle.counts(), self.machine.counts());
+        for hook in &mut self.hooks {
+            let step = Step { at: now, input, output, vehicle, machine, lost: hook.lost };
+            match hook.steps.try_send(step) {
+                Ok(()) => hook.lost = 0,
+                Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => hook.lost += 1,
+            }
+        }
+    }
+}
+
+/// Returns a tick to begin with that nobody foresees, so that nothing stamped before a restart counts.
+///
+/// # Errors
+/// When the system has no randomness to give.
+pub fn first_tick() -> anyhow::Result<Tick> {
+    let [a, b, c, d, ..] = random::seed()?;
+    // Far from the end, where the ticks begin anew.
+    let number = u32::from_be_bytes([a, b, c, d]) >> 1;
+    Ok(Tick::new(number).unwrap_or(Tick::new(1).context("1 is a tick")?))
+}
+
+/// Returns the stop that a former run left latched in `file`, if it did.
+///
+/// # Errors
+/// When the file is there and cannot be read, or holds no stop: a latch must not be lost by that.
+pub fn read_latch(file: &Path) -> anyhow::Result<Option<Stop>> {
+    match std::fs::read_to_string(file) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        read => {
+            let text = read.with_context(|| format!("latch: {} cannot be read", file.display()))?;
+            let stop = text.trim().parse().ok().and_then(Stop::new);
+            let stop = stop.with_context(|| {
+                format!(
+                    "latch: {} holds no stop: look at the machine, then remove it",
+                    file.display()
+                )
+            })?;
+            Ok(Some(stop))
+        }
+    }
+}
+
+/// Logs what happens and keeps the latch in `latch`, until the keeper of `steps` ends.
+pub fn tell(steps: &Receiver<Step>, latch: Option<&Path>, transitions: &AtomicU64) {
+    let mut teller = Teller::default();
+    while let Ok(step) = steps.recv() {
+        teller.tell(&step, latch, transitions);
+    }
+}
+
+#[derive(Debug, Default)]
+struct Teller {
+    last: Option<Instant>,
+    is_latched: bool,
+    vehicle: Counts,
+    machine: Counts,
+    /// Of the last minute.
+    gap: Duration,
+    told_at: Instant,
+}
+
+impl Teller {
+    fn tell(&mut self, step: &Step, latch: Option<&Path>, transitions: &AtomicU64) {
+        let Step { at, output, vehicle, machine, lost, .. } = *step;
+        if let Some(transition) = output.transition {
+            transitions.fetch_add(1, Ordering::Relaxed);
+            let (from, to) = (transition.from, transition.to);
+            let (cause, value, limit) =
+                (transition.why.cause, transition.why.value, transition.why.limit);
+            let stop = transition.stop.get();
+            match to {
+                Mode::Manoeuvre => {
+                    tracing::warn!(?from, ?cause, value, limit, stop, "the guard stops the machine")
+                }
+                Mode::Held | Mode::Armed | Mode::Driving | Mode::Limited => {
+                    tracing::info!(?from, ?to, ?cause, value, limit, stop, "transition");
+                }
+            }
+        }
+        if output.status.is_latched != self.is_latched {
+            self.is_latched = output.status.is_latched;
+            keep_latch(latch, self.is_latched.then_some(output.status.stop));
+        }
+        self.gap = self.gap.max(self.last.map_or(Duration::ZERO, |last| at.since(last)));
+        self.last = Some(at);
+        if lost > 0 {
+            tracing::warn!(lost, "steps were not told");
+        }
+        if at.since(self.told_at) >= TELL_INTERVAL {
+            self.told_at = at;
+            if vehicle != self.vehicle {
+                tracing::warn!(?vehicle, "frames of the vehicle's end were not taken");
+            }
+            if machine != self.machine {
+                tracing::warn!(?machine, "frames of the machine's end were not taken");
+            }
+            let (mode, gap) = (output.status.mode, self.gap);
+            tracing::debug!(?mode, ?gap, "longest time between two steps");
+            (self.vehicle, self.machine, self.gap) = (vehicle, machine, Duration::ZERO);
+        }
+    }
+}
+
+fn keep_latch(file: Option<&Path>, stop: Option<Stop>) {
+    let Some(file) = file else { return };
+    let kept = match stop {
+        Some(stop) => std::fs::write(file, format!("{}\n", stop.get())),
+        None => std::fs::remove_file(file),
+    };
+    if let Err(error) = kept {
+        tracing::warn!(%error, file = %file.display(), "the latch is not kept over a restart");
+    }
+}
+
+/// Three seconds.
+const STEPS_MAX: usize = 300;
+const TELL_INTERVAL: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use tautline_guard::config::Config;
+
+    use super::*;
+
+    fn keeper() -> Keeper {
+        let any = "127.0.0.1:0".parse().unwrap();
+        let guard = Guard::new(Config::default(), Tick::new(5).unwrap());
+        Keeper::new(guard, Server::open(&any).unwrap(), Server::open(&any).unwrap())
+    }
+
+    #[test]
+    fn every_step_goes_to_each_hook_and_what_finds_no_room_is_counted() {
+        let mut keeper = keeper();
+        let (slow, ended) = (keeper.hook(), keeper.hook());
+        drop(ended);
+        let extra = 3;
+        for number in 0..STEPS_MAX + extra {
+            keeper.step(Instant::from_millis(10 * number as u64));
+        }
+        let steps: Vec<Step> = slow.try_iter().collect();
+        assert_eq!(steps.len(), STEPS_MAX);
+        assert!(steps.iter().all(|step| step.output.status.mode == Mode::Held));
+        keeper.step(Instant::from_millis(9_000));
+        assert_eq!(slow.try_recv().map(|step| step.lost), Ok(extra as u64));
+    }
+
+    #[test]
+    fn a_latch_is_kept_over_a_restart_and_never_guessed() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("latch");
+        assert_eq!(read_latch(&file).unwrap(), None);
+        let stop = Stop::new(77);
+        keep_latch(Some(&file), stop);
+        assert_eq!(read_latch(&file).unwrap(), stop);
+        std::fs::write(&file, "0\n").unwrap();
+        assert!(read_latch(&file).unwrap_err().to_string().contains("holds no stop"));
+        keep_latch(Some(&file), None);
+        assert_eq!(read_latch(&file).unwrap(), None);
+    }
+}

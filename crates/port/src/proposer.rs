@@ -1,0 +1,53 @@
+use tautline_guard::frame::{Frame, Proposal, Receiver, Sender, Status};
+use tautline_net::datagram::{Address, Client};
+
+/// A vehicle's end towards its guard.
+#[derive(Debug)]
+pub struct Proposer {
+    client: Client,
+    sender: Sender,
+    receiver: Receiver<Status>,
+    unsent_count: u64,
+}
+
+impl Proposer {
+    /// Returns an end towards the guard at `address`, which need not be there yet.
+    pub fn new(address: &Address) -> Self {
+        Self {
+            client: Client::new(address),
+            sender: Sender::default(),
+            receiver: Receiver::default(),
+            unsent_count: 0,
+        }
+    }
+
+    /// Sends a proposal; one that cannot be sent is counted, and the next one follows.
+    pub fn propose(&mut self, proposal: &Proposal) {
+        if !self.client.send(&self.sender.encode(proposal)) {
+            self.unsent_count += 1;
+        }
+    }
+
+    /// Takes all that the guard has sent; returns the newest status, if there is one.
+    pub fn receive(&mut self) -> Option<Status> {
+        let mut buffer = [0; Status::BYTES + 1];
+        let mut newest = None;
+        for _ in 0..DATAGRAMS_MAX {
+            let Some(length) = self.client.receive(&mut buffer) else { break };
+            newest = self.receiver.receive(&buffer[..length]).ok().or(newest);
+        }
+        newest
+    }
+
+    /// Returns how many proposals the system did not take.
+    pub fn unsent_count(&self) -> u64 {
+        self.unsent_count
+    }
+
+    /// Returns how many of the guard's frames were not sound.
+    pub fn refused_count(&self) -> u64 {
+        self.receiver.refused_count()
+    }
+}
+
+const DATAGRAMS_MAX: usize = 32;

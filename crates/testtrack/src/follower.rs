@@ -1,0 +1,182 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use tautline_guard::MachineState;
+use tautline_units::Instant;
+
+use crate::car::CarState;
+use crate::cone::Cone;
+use crate::course::Course;
+use crate::trig;
+use crate::world::{Viewpoint, World, start};
+
+/// The test track as it follows from what a car elsewhere says of itself.
+///
+/// The car moves in another process; here are the same course, of the same seed, and the cones that
+/// it knocks over on its way. A camera looks from where the car is now, carried on from where it said
+/// that it was.
+#[derive(Clone, Debug)]
+pub struct Follower {
+    course: Arc<Course>,
+    car: CarState,
+    cones: Vec<Cone>,
+    cones_hit: u32,
+    heard: Option<Heard>,
+}
+
+/// When the car last said where it is.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Heard {
+    measured_at: Instant,
+    heard_at: Instant,
+    /// The least that a state has been under way plus the difference of the clocks, in nanoseconds;
+    /// let grow as clocks may drift.
+    delay: i64,
+}
+
+impl Follower {
+    /// Returns the course that grows from `seed`, with the car at rest before the start line.
+    pub fn new(seed: u64) -> Self {
+        Self::on(Arc::new(Course::generate(seed)))
+    }
+
+    /// Takes what the car says of itself; one that does not say where it is stays where it was.
+    pub fn handle(&mut self, state: &MachineState, now: Instant) {
+        let Some(position) = state.position else { return };
+        let [x, y, heading] = [position.x, position.y, position.heading].map(f64::from);
+        let speed = if state.speed.is_finite() { f64::from(state.speed) } else { 0.0 };
+        let delay = now.signed_nanos_since(state.measured_at);
+        let (dx, dy) = (x - self.car.x, y - self.car.y);
+        let is_another = dx * dx + dy * dy > JUMP_MAX * JUMP_MAX;
+        let last = self.heard.filter(|last| state.measured_at >= last.measured_at && !is_another);
+        let Some(last) = last else {
+            // A car that was started anew drives on a course that is.
+            *self = Self::on(self.course.clone());
+            self.car = CarState::at(x, y, heading);
+            self.car.speed = speed;
+            self.heard = Some(Heard { measured_at: state.measured_at, heard_at: now, delay });
+            return;
+        };
+        let drift = now.since(last.heard_at).as_nanos() as i64 / DRIFT_DIVISOR;
+        let delay = delay.min(last.delay.saturating_add(drift));
+        let passed = state.measured_at.since(last.measured_at);
+        self.heard = Some(Heard { measured_at: state.measured_at, heard_at: now, delay });
+        if !passed.is_zero() {
+            let seconds = passed.as_secs_f64();
+            self.car.acceleration = (speed - self.car.speed) / seconds;
+            self.car.yaw_rate = trig::wrap(heading - self.car.heading) / seconds;
+            self.car.odometer += (dx * dx + dy * dy).sqrt();
+            (self.car.x, self.car.y, self.car.heading, self.car.speed) = (x, y, heading, speed);
+            self.car.steering_angle = f64::from(state.steering_angle);
+            self.car.on_grass = self.car.is_on_grass(&self.course);
+            self.pass(passed);
+        }
+    }
+
+    /// Returns what a camera in the car sees at `now`.
+    pub fn view(&self, now: Instant) -> Viewpoint {
+        let since = |heard: Heard| {
+            let there = now.offset_by_nanos(heard.delay.saturating_neg());
+            there.since(heard.measured_at).min(CARRY_MAX)
+        };
+        let rest = self.heard.map_or(Duration::ZERO, since);
+        Viewpoint::new(&self.course, &self.car, &self.cones, rest)
+    }
+
+    /// Returns how many cones the car has knocked over.
+    pub fn cones_hit(&self) -> u32 {
+        self.cones_hit
+    }
+
+    fn on(course: Arc<Course>) -> Self {
+        let cones = course.cones().iter().map(|&(x, y)| Cone::standing_at(x, y)).collect();
+        let car = start(&course);
+        Self { course, car, cones, cones_hit: 0, heard: None }
+    }
+
+    /// Lets the cones and the car's springs move for `passed`.
+    fn pass(&mut self, passed: Duration) {
+        let steps = passed.min(World::STEP_MAX).as_nanos().div_ceil(World::SUB_STEP.as_nanos());
+        let seconds = passed.min(World::STEP_MAX).as_secs_f64() / steps as f64;
+        for _ in 0..steps {
+            self.car.nod(seconds);
+            for cone in &mut self.cones {
+                self.cones_hit += u32::from(cone.step(&self.car, seconds));
+            }
+        }
+    }
+}
+
+/// Metres within which the same car may have moved from one state to the next.
+const JUMP_MAX: f64 = 20.0;
+/// A car that has said nothing for so long is shown standing where it would be by then.
+const CARRY_MAX: Duration = Duration::from_millis(50);
+/// Two clocks that run 200 millionths apart: twice what a bad crystal does.
+const DRIFT_DIVISOR: i64 = 5_000;
+
+#[cfg(test)]
+mod tests {
+    use tautline_guard::{Controls, Machine};
+
+    use super::*;
+    use crate::SimulatedCar;
+
+    /// By how much this clock is ahead of the car's.
+    const AHEAD: Duration = Duration::from_secs(77);
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_millis(millis)
+    }
+
+    /// Drives for `millis` by `drive`, which sees the car; tells a follower every 10 ms.
+    fn follow(
+        millis: u64,
+        mut drive: impl FnMut(&Follower) -> Controls,
+    ) -> (SimulatedCar, Follower) {
+        let (mut car, mut follower) = (SimulatedCar::new(1), Follower::new(1));
+        for turn in 0..millis / 5 {
+            let now = at(turn * 5);
+            let state = car.state(now);
+            if turn.is_multiple_of(2) {
+                let late = Duration::from_micros(turn * 7 % 3_000);
+                follower.handle(&state, now + AHEAD + late);
+            }
+            car.apply(&drive(&follower), now).unwrap();
+        }
+        (car, follower)
+    }
+
+    #[test]
+    fn the_view_is_from_where_the_car_is_now() {
+        let throttle = Controls { throttle: 1.0, steering: 0.05, ..Controls::default() };
+        let (mut car, follower) = follow(4_000, |_| throttle);
+        for later in 0..4 {
+            let now = at(4_000 + 10 * later);
+            let (view, position) = (follower.view(now + AHEAD), car.state(now).position.unwrap());
+            let off = (view.x - f64::from(position.x)).hypot(view.y - f64::from(position.y));
+            assert!(off < 0.05 + 0.05 * later as f64, "{off} m after {later} frames");
+        }
+        let (stood, later) = (follower.view(at(4_100) + AHEAD), follower.view(at(9_000) + AHEAD));
+        assert_eq!((stood.x, stood.y), (later.x, later.y), "a silent car is not guessed on");
+    }
+
+    #[test]
+    fn the_same_cones_fall_as_where_the_car_drives() {
+        let throttle = Controls { throttle: 1.0, ..Controls::default() };
+        let (car, follower) = follow(20_000, |_| throttle);
+        let hit = car.extras()[0].value;
+        assert!(hit >= 1.0, "{hit}");
+        assert!((f64::from(follower.cones_hit()) - hit).abs() <= 1.0, "{hit}");
+    }
+
+    #[test]
+    fn a_car_that_was_started_anew_finds_every_cone_standing() {
+        let throttle = Controls { throttle: 1.0, ..Controls::default() };
+        let (_, mut follower) = follow(20_000, |_| throttle);
+        assert!(follower.cones_hit() > 0);
+        follower.handle(&SimulatedCar::new(1).state(at(0)), at(20_000) + AHEAD);
+        assert_eq!(follower.cones_hit(), 0);
+        let nowhere = MachineState { position: None, ..MachineState::default() };
+        follower.handle(&nowhere, at(20_010) + AHEAD);
+    }
+}

@@ -1,0 +1,346 @@
+//! The vehicle's side of its guard: what it proposes, every 10 ms, and what the guard says.
+
+mod vitals;
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tautline_guard::act::Act;
+use tautline_guard::frame::{Command, Proposal, Status, Troubles};
+use tautline_guard::identity::{ActNumber, Session};
+use tautline_guard::{Extra, MachineState, Mode};
+use tautline_message as message;
+use tautline_net::clock::Clock;
+use tautline_net::datagram::Address;
+use tautline_net::{random, realtime};
+use tautline_port::{PERIOD, Proposer};
+use tautline_units::Instant;
+
+use crate::convert;
+
+pub use vitals::Vitals;
+
+/// Takes what the machine says of itself; returns what else is known of this kind of machine.
+pub type Follow = Box<dyn FnMut(&MachineState) -> Vec<Extra> + Send>;
+
+/// A vehicle's end towards its guard, which alone moves the machine.
+///
+/// A thread of its own proposes what the operator last asked for; others put that in and take out
+/// what the guard says. None of them can hold the thread up.
+#[derive(Debug)]
+pub struct Guarded {
+    proposed: Mutex<Proposed>,
+    heard: Mutex<Option<Heard>>,
+    tick: Arc<AtomicU32>,
+    /// Whether this process was asked to end: no session counts any more.
+    is_ending: AtomicBool,
+    unsent: AtomicU64,
+    refused: AtomicU64,
+}
+
+/// The newest that was asked for.
+#[derive(Clone, Copy, Debug)]
+struct Proposed {
+    session: Option<Session>,
+    /// The session after this one.
+    session_next: Session,
+    command: Option<Dated<Command>>,
+    act: Option<Dated<Act>>,
+    emergency_stop: Option<ActNumber>,
+    /// Whether the last command asked for an emergency stop that has no number.
+    is_pressed: bool,
+}
+
+/// Something of the operator's, and since when it has been under way at the most.
+#[derive(Clone, Copy, Debug)]
+struct Dated<T> {
+    what: T,
+    /// By this clock, with the error of the estimated offset; `None` while that is not known.
+    sent_at: Option<(Instant, Duration)>,
+}
+
+/// The guard's newest word.
+#[derive(Clone, Debug)]
+pub struct Heard {
+    /// What it said.
+    pub status: Status,
+    /// When that came, by this clock.
+    pub at: Instant,
+    /// What only this kind of machine knows.
+    pub extras: Vec<Extra>,
+}
+
+impl Guarded {
+    /// Returns an end that has proposed nothing yet.
+    ///
+    /// # Errors
+    /// When the system has no randomness to give: sessions are numbered from anywhere, so that those
+    /// of a process before this one are not taken for ours.
+    pub fn new() -> anyhow::Result<Self> {
+        let [a, b, c, d, ..] = random::seed()?;
+        let number = u32::from_be_bytes([a, b, c, d]) >> 1;
+        Ok(Self::with(number))
+    }
+
+    fn with(number: u32) -> Self {
+        let session_next = Session::new(number.max(1)).expect("at least 1");
+        let proposed = Proposed {
+            session: None,
+            session_next,
+            command: None,
+            act: None,
+            emergency_stop: None,
+            is_pressed: false,
+        };
+        Self {
+            proposed: Mutex::new(proposed),
+            heard: Mutex::default(),
+            tick: Arc::default(),
+            is_ending: AtomicBool::new(false),
+            unsent: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+        }
+    }
+
+    /// Proposes to the guard at `address` every 10 ms until `stop` is set; `follow` gets each state
+    /// of the machine.
+    pub fn run(
+        &self,
+        address: &Address,
+        mut vitals: Vitals,
+        mut follow: Follow,
+        clock: Clock,
+        stop: &AtomicBool,
+    ) {
+        realtime::raise_thread("the vehicle's word to its guard");
+        let mut proposer = Proposer::new(address);
+        let mut proposed = *lock(&self.proposed);
+        let mut due = clock.now();
+        while !stop.load(Ordering::Relaxed) {
+            let now = clock.now();
+            if let Some(status) = proposer.receive() {
+                self.hear(status, &mut follow, now);
+            }
+            // Whoever holds it is slower than this thread may be: the next turn has the news.
+            if let Ok(newest) = self.proposed.try_lock() {
+                proposed = *newest;
+            }
+            let troubles = vitals.troubles(now);
+            proposer.propose(&self.proposal(&proposed, troubles, now));
+            self.unsent.store(proposer.unsent_count(), Ordering::Relaxed);
+            self.refused.store(proposer.refused_count(), Ordering::Relaxed);
+            due += PERIOD;
+            let now = clock.now();
+            if now.since(due) > PERIOD {
+                due = now;
+            }
+            clock.sleep_until(due);
+        }
+    }
+
+    /// Takes an authentic command, which left the operator at `sent_at` by this clock, give or take
+    /// the error behind it; `None` while the offset between the clocks is unknown.
+    pub fn handle_command(&self, command: &message::Command, sent_at: Option<(Instant, Duration)>) {
+        let mut proposed = lock(&self.proposed);
+        let asked = convert::proposed(command);
+        // An emergency stop counts whatever its age, and also where a later command overtook it.
+        match asked.emergency_stop {
+            Some(number) => proposed.emergency_stop = Some(number),
+            None if command.emergency_stop && !proposed.is_pressed => {
+                let last = proposed.emergency_stop.map_or(0, ActNumber::get);
+                proposed.emergency_stop = ActNumber::new(last.wrapping_add(1).max(1));
+            }
+            None => {}
+        }
+        proposed.is_pressed = command.emergency_stop;
+        let newest = proposed.command.map(|dated| dated.what.sequence);
+        if newest.is_none_or(|newest| command.sequence > newest) {
+            proposed.command = asked.command.map(|what| Dated { what, sent_at });
+            if let Some(what) = asked.act {
+                proposed.act = Some(Dated { what, sent_at });
+            }
+        }
+    }
+
+    /// Takes note of a new session, which counts its commands from the beginning.
+    pub fn handle_new_session(&self) {
+        let mut proposed = lock(&self.proposed);
+        let session = proposed.session_next;
+        proposed.session = Some(session);
+        proposed.session_next =
+            Session::new(session.get().wrapping_add(1).max(1)).expect("at least 1");
+        (proposed.command, proposed.act, proposed.is_pressed) = (None, None, false);
+    }
+
+    /// Proposes no session any more, so that the guard stops the machine for good: this process is to
+    /// end.
+    pub fn end(&self) {
+        self.is_ending.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether this process was asked to end.
+    pub fn is_ending(&self) -> bool {
+        self.is_ending.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether the machine stands at `now`, by what it said of late; one whose speed is not
+    /// known does not.
+    pub fn stands(&self, now: Instant) -> bool {
+        let machine = self.heard(now).and_then(|heard| heard.status.machine);
+        machine
+            .is_some_and(|(machine, age)| age < SILENCE_MAX && machine.speed.abs() < STANDING_SPEED)
+    }
+
+    /// Returns whether the machine stands at `now`, and the guard holds it.
+    pub fn is_held(&self, now: Instant) -> bool {
+        let is_held = |heard: Heard| heard.status.mode == Mode::Held;
+        self.stands(now) && self.heard(now).is_some_and(is_held)
+    }
+
+    /// Returns what the guard said last, unless it has been silent for long.
+    pub fn heard(&self, now: Instant) -> Option<Heard> {
+        lock(&self.heard).clone().filter(|heard| now.since(heard.at) < SILENCE_MAX)
+    }
+
+    /// Returns where the guard's newest tick stands, with which pictures are stamped; 0 before the
+    /// first.
+    pub fn tick(&self) -> Arc<AtomicU32> {
+        self.tick.clone()
+    }
+
+    /// Returns how many proposals could not be sent, and how many of the guard's frames were not sound.
+    pub fn counts(&self) -> (u64, u64) {
+        (self.unsent.load(Ordering::Relaxed), self.refused.load(Ordering::Relaxed))
+    }
+
+    fn hear(&self, status: Status, follow: &mut Follow, at: Instant) {
+        self.tick.store(status.tick.get(), Ordering::Relaxed);
+        let extras = status.machine.map(|(machine, _)| follow(&machine)).unwrap_or_default();
+        if let Ok(mut heard) = self.heard.try_lock() {
+            *heard = Some(Heard { status, at, extras });
+        }
+    }
+
+    fn proposal(&self, proposed: &Proposed, troubles: Troubles, now: Instant) -> Proposal {
+        if self.is_ending() {
+            return Proposal { source: now, troubles, ..Proposal::default() };
+        }
+        let age = |sent_at: Option<(Instant, Duration)>| {
+            sent_at.map(|(sent_at, error)| now.since(sent_at) + error)
+        };
+        let command = proposed.command;
+        let act = proposed.act;
+        Proposal {
+            source: now,
+            session: proposed.session,
+            troubles,
+            command: command.map(|it| Command { age: age(it.sent_at), ..it.what }),
+            emergency_stop: proposed.emergency_stop,
+            act: act.map(|it| Act { age: age(it.sent_at), ..it.what }),
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A guard or machine that has said nothing for longer is not told as if it had.
+const SILENCE_MAX: Duration = Duration::from_millis(500);
+/// m/s below which the machine counts as standing.
+const STANDING_SPEED: f32 = 0.05;
+
+#[cfg(test)]
+mod tests {
+    use tautline_guard::act::Deed;
+    use tautline_guard::config::Config;
+    use tautline_guard::identity::Tick;
+    use tautline_guard::{Guard, Input};
+
+    use super::*;
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_millis(millis)
+    }
+
+    fn proposal(guarded: &Guarded, now: u64) -> Proposal {
+        guarded.proposal(&lock(&guarded.proposed), Troubles::NONE, at(now))
+    }
+
+    fn command(sequence: u64) -> message::Command {
+        message::Command { sequence, console: 9, throttle: 0.5, ..message::Command::default() }
+    }
+
+    #[test]
+    fn the_newest_command_is_proposed_with_its_age_and_the_clocks_error() {
+        let guarded = Guarded::with(5);
+        assert_eq!(proposal(&guarded, 0), Proposal { source: at(0), ..Proposal::default() });
+        guarded.handle_new_session();
+        assert_eq!(proposal(&guarded, 0).session.map(Session::get), Some(5));
+        let sent_at = Some((at(1_000), Duration::from_millis(7)));
+        guarded.handle_command(&command(3), sent_at);
+        guarded.handle_command(&command(2), Some((at(1_500), Duration::ZERO)));
+        let proposed = proposal(&guarded, 1_040).command.unwrap();
+        assert_eq!((proposed.sequence, proposed.age), (3, Some(Duration::from_millis(47))));
+        assert_eq!(proposed.controls.throttle, 0.5);
+        guarded.handle_new_session();
+        let after = proposal(&guarded, 1_050);
+        assert_eq!((after.session.map(Session::get), after.command), (Some(6), None));
+    }
+
+    #[test]
+    fn an_emergency_stop_stays_proposed_however_late_it_came() {
+        let guarded = Guarded::with(1);
+        guarded.handle_new_session();
+        guarded.handle_command(&command(9), None);
+        let stop = message::Command { emergency_stop: true, ..command(4) };
+        guarded.handle_command(&stop, None);
+        let first = proposal(&guarded, 0).emergency_stop;
+        assert!(first.is_some());
+        guarded.handle_command(&command(10), None);
+        assert_eq!(proposal(&guarded, 0).emergency_stop, first);
+        guarded.handle_command(&stop, None);
+        assert_ne!(proposal(&guarded, 0).emergency_stop, first, "another press");
+        let numbered = message::Command { emergency_stop_number: 77, ..command(11) };
+        guarded.handle_command(&numbered, None);
+        assert_eq!(proposal(&guarded, 0).emergency_stop, ActNumber::new(77));
+    }
+
+    #[test]
+    fn an_act_is_proposed_until_another_comes() {
+        let guarded = Guarded::with(1);
+        guarded.handle_new_session();
+        let act = message::Act { number: 3, stop: 0, deed: message::Deed::Arm };
+        let armed = message::Command { act: Some(act), ..command(1) };
+        guarded.handle_command(&armed, Some((at(0), Duration::ZERO)));
+        guarded.handle_command(&command(2), Some((at(20), Duration::ZERO)));
+        let proposed = proposal(&guarded, 50).act.unwrap();
+        assert_eq!((proposed.deed, proposed.number.get()), (Deed::Arm, 3));
+        assert_eq!(proposed.age, Some(Duration::from_millis(50)));
+    }
+
+    #[test]
+    fn who_was_asked_to_end_proposes_no_session() {
+        let guarded = Guarded::with(1);
+        guarded.handle_new_session();
+        guarded.handle_command(&command(1), None);
+        guarded.end();
+        let proposed = proposal(&guarded, 50);
+        assert_eq!((proposed.session, proposed.command), (None, None));
+    }
+
+    #[test]
+    fn pictures_are_stamped_with_what_the_guard_said_last_and_silence_is_not_told_as_standing() {
+        let guarded = Guarded::with(1);
+        let mut guard = Guard::new(Config::default(), Tick::new(70).unwrap());
+        let machine = MachineState { measured_at: at(5), ..MachineState::default() };
+        let input = Input { machine: Some(machine), ..Input::default() };
+        let mut follow: Follow = Box::new(|_| vec![Extra { name: "cones", value: 2.0, unit: "" }]);
+        guarded.hear(guard.step(&input, at(10)).status, &mut follow, at(11));
+        assert_eq!(guarded.tick().load(Ordering::Relaxed), 70);
+        assert!(guarded.stands(at(20)) && guarded.is_held(at(20)));
+        assert_eq!(guarded.heard(at(20)).unwrap().extras.len(), 1);
+        assert!(!guarded.stands(at(520)) && guarded.heard(at(520)).is_none());
+    }
+}
