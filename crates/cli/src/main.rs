@@ -1,6 +1,7 @@
 //! The `tautline` binary: every part of the system, each as a process of its own.
 #![forbid(unsafe_code)]
 
+mod blackbox;
 mod car;
 mod coding;
 mod demo;
@@ -61,6 +62,7 @@ enum Command {
     #[cfg(not(feature = "lab"))]
     Probe(missing::Missing),
     Keys(keys::Keys),
+    Blackbox(blackbox::Blackbox),
     #[cfg(feature = "lab")]
     Lab(lab::Lab),
     /// Measure: the papers' tables and figures, and the whole system [not in this binary]
@@ -72,7 +74,11 @@ fn main() -> ExitCode {
     stand::follow_parent();
     let tautline = Tautline::parse();
     let default = match tautline.command {
-        Command::Demo(_) | Command::Lab(_) | Command::Status(_) | Command::Probe(_) => "warn",
+        Command::Demo(_)
+        | Command::Lab(_)
+        | Command::Status(_)
+        | Command::Probe(_)
+        | Command::Blackbox(_) => "warn",
         Command::Vehicle(_)
         | Command::Guard(_)
         | Command::Car(_)
@@ -101,6 +107,7 @@ fn main() -> ExitCode {
         #[cfg(not(feature = "lab"))]
         Command::Probe(probe) => probe.run("probe", "lab"),
         Command::Keys(keys) => keys.run(),
+        Command::Blackbox(blackbox) => blackbox.run(),
         #[cfg(feature = "lab")]
         Command::Lab(lab) => lab.run(),
         #[cfg(not(feature = "lab"))]

@@ -2,12 +2,14 @@
 
 use core::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::identity::{ActNumber, Console, Stop};
 use crate::set::{Set, numbered};
 
 /// A deliberate act of a person, repeated by the console until the guard answers that it is done or
 /// refused. An emergency stop is no `Act`: see [`Proposal::emergency_stop`](crate::frame::Proposal).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Act {
     /// Whose act.
     pub console: Console,
@@ -20,7 +22,7 @@ pub struct Act {
 }
 
 /// What a person asks of the guard.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Deed {
     /// To be allowed to drive: from Held to Armed.
     Arm,
@@ -33,7 +35,7 @@ pub enum Deed {
 }
 
 /// What became of an act.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Answer {
     /// Whose act.
     pub console: Console,
@@ -44,7 +46,7 @@ pub struct Answer {
 }
 
 /// What became of an act.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Outcome {
     /// It was done.
     Done,

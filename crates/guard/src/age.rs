@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use tautline_units::Instant;
 
 use crate::identity::Tick;
@@ -10,9 +11,10 @@ use crate::identity::Tick;
 /// guard's clock alone.
 ///
 /// A tick that a command cites is looked up among those issued; nothing else says how old it is.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct LoopAge {
     /// When each of the newest ticks was issued, at the place of its count.
+    #[serde(with = "issued")]
     issued: [Instant; TICKS_KEPT],
     /// How many were issued in all.
     issued_count: u64,
@@ -22,7 +24,7 @@ pub(crate) struct LoopAge {
     peak: Duration,
 }
 
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 struct Cited {
     tick: Tick,
     issued_at: Instant,
@@ -85,12 +87,12 @@ impl LoopAge {
 
 /// How late frames come beside the quickest of the same sender: two clocks are not compared, only
 /// how they run apart.
-#[derive(Clone, Copy, PartialEq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub(crate) struct LateFrames {
     last: Option<Heard>,
 }
 
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 struct Heard {
     source: Instant,
     at: Instant,
@@ -113,6 +115,52 @@ impl LateFrames {
         };
         self.last = Some(Heard { source, at: now, least });
         Duration::from_nanos(difference.saturating_sub(least).unsigned_abs())
+    }
+}
+
+/// All of a table's instants, one after the other: serde knows arrays of up to 32.
+mod issued {
+    use core::fmt;
+
+    use serde::de::{Deserializer, Error, SeqAccess, Visitor};
+    use serde::ser::{SerializeTuple, Serializer};
+    use tautline_units::Instant;
+
+    use super::TICKS_KEPT;
+
+    pub(super) fn serialize<S: Serializer>(
+        issued: &[Instant; TICKS_KEPT],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let mut tuple = serializer.serialize_tuple(TICKS_KEPT)?;
+        issued.iter().try_for_each(|instant| tuple.serialize_element(&instant.as_nanos()))?;
+        tuple.end()
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<[Instant; TICKS_KEPT], D::Error> {
+        deserializer.deserialize_tuple(TICKS_KEPT, Table)
+    }
+
+    struct Table;
+
+    impl<'de> Visitor<'de> for Table {
+        type Value = [Instant; TICKS_KEPT];
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "{TICKS_KEPT} instants")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+            let mut issued = [Instant::ZERO; TICKS_KEPT];
+            for (at, place) in issued.iter_mut().enumerate() {
+                let nanos =
+                    seq.next_element()?.ok_or_else(|| A::Error::invalid_length(at, &self))?;
+                *place = Instant::from_nanos(nanos);
+            }
+            Ok(issued)
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 use core::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::config::{Config, GRAVITY};
 use crate::{Cause, Controls, Why};
 
@@ -8,7 +10,7 @@ use crate::{Cause, Controls, Why};
 /// Counts over [`brake_answer`](crate::config::Manoeuvre::brake_answer) at a time: what the brake
 /// was asked for, and what the speed lost. Half of what was asked for, less the steepest slope, must
 /// have come.
-#[derive(Clone, Copy, PartialEq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub(crate) struct BrakeWatch {
     braked: Duration,
     /// m/s when the count began.

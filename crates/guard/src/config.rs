@@ -2,12 +2,12 @@
 
 use core::time::Duration;
 
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Serialize};
 
 use crate::ConfigError;
 
 /// The settings of a guard; docs/guard.md explains each value.
-#[derive(Clone, Copy, PartialEq, Default, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// How old what may be.
@@ -23,43 +23,43 @@ pub struct Config {
 }
 
 /// The latency budget: how old what may be, and how long what may be silent.
-#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Latency {
     /// Loop age up to which the top speed is allowed; above it the speed falls. 50 ms to 1 s,
     /// default 200 ms, as StVFernLV has it.
-    #[serde(rename = "loop_age_full_ms", deserialize_with = "millis")]
+    #[serde(rename = "loop_age_full_ms", with = "millis")]
     pub loop_age_full: Duration,
     /// How far the loop age must fall before the speed bound follows; up to 200 ms, default 20 ms.
-    #[serde(rename = "loop_age_hysteresis_ms", deserialize_with = "millis")]
+    #[serde(rename = "loop_age_hysteresis_ms", with = "millis")]
     pub loop_age_hysteresis: Duration,
     /// Age of the newest picture seen above which the machine is stopped; 100 ms to 2 s, default
     /// 500 ms.
-    #[serde(rename = "loop_age_max_ms", deserialize_with = "millis")]
+    #[serde(rename = "loop_age_max_ms", with = "millis")]
     pub loop_age_max: Duration,
     /// Time that a picture may be under way to the person; later it is not shown. 20 ms to 1 s,
     /// default 200 ms.
-    #[serde(rename = "picture_age_max_ms", deserialize_with = "millis")]
+    #[serde(rename = "picture_age_max_ms", with = "millis")]
     pub picture_age_max: Duration,
     /// Time that a command may be under way and still counts as fresh; 20 ms to 1 s, default 250 ms.
-    #[serde(rename = "command_age_max_ms", deserialize_with = "millis")]
+    #[serde(rename = "command_age_max_ms", with = "millis")]
     pub command_age_max: Duration,
     /// Time without a fresh command after which the machine is stopped; 50 ms to 2 s, default
     /// 300 ms.
-    #[serde(rename = "command_timeout_ms", deserialize_with = "millis")]
+    #[serde(rename = "command_timeout_ms", with = "millis")]
     pub command_timeout: Duration,
     /// Time that an act other than an emergency stop may be under way; 100 ms to 5 s, default 1 s.
-    #[serde(rename = "act_age_max_ms", deserialize_with = "millis")]
+    #[serde(rename = "act_age_max_ms", with = "millis")]
     pub act_age_max: Duration,
     /// Time without a proposal after which the machine is stopped; 20 ms to 500 ms, default 30 ms.
-    #[serde(rename = "proposal_timeout_ms", deserialize_with = "millis")]
+    #[serde(rename = "proposal_timeout_ms", with = "millis")]
     pub proposal_timeout: Duration,
     /// Time without the machine's state after which it is stopped; 20 ms to 500 ms, default 30 ms.
-    #[serde(rename = "machine_timeout_ms", deserialize_with = "millis")]
+    #[serde(rename = "machine_timeout_ms", with = "millis")]
     pub machine_timeout: Duration,
     /// Time between two steps of the guard after which it stops the machine; 20 ms to 500 ms,
     /// default 50 ms.
-    #[serde(rename = "step_gap_max_ms", deserialize_with = "millis")]
+    #[serde(rename = "step_gap_max_ms", with = "millis")]
     pub step_gap_max: Duration,
 }
 
@@ -82,7 +82,7 @@ impl Default for Latency {
 
 /// What a machine can do, as its maker or a measurement says. The defaults are the test track's
 /// car's.
-#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Characteristics {
     /// Metres between the axles; 0.1 to 20, default 2.6.
@@ -111,7 +111,7 @@ impl Default for Characteristics {
 }
 
 /// What a person may ask of the machine.
-#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Envelope {
     /// Top speed forwards, m/s; 0.5 to 40, default 15.
@@ -162,7 +162,7 @@ impl Default for Envelope {
 }
 
 /// How the machine is brought to a standstill, and held.
-#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Manoeuvre {
     /// Deceleration with which it begins, m/s²; 0.5 to 8, default 1.5.
@@ -182,10 +182,10 @@ pub struct Manoeuvre {
     pub hold_brake: f32,
     /// Time for which the machine must stand before the manoeuvre ends; 100 ms to 5 s, default
     /// 300 ms.
-    #[serde(rename = "standing_ms", deserialize_with = "millis")]
+    #[serde(rename = "standing_ms", with = "millis")]
     pub standing: Duration,
     /// Time in which a brake has to answer; 200 ms to 3 s, default 500 ms.
-    #[serde(rename = "brake_answer_ms", deserialize_with = "millis")]
+    #[serde(rename = "brake_answer_ms", with = "millis")]
     pub brake_answer: Duration,
     /// Steepest slope on which the machine is used, as a share: 0.2 is 20 %. 0 to 0.5, default 0.2.
     pub slope_max: f32,
@@ -207,13 +207,13 @@ impl Default for Manoeuvre {
 }
 
 /// What shows that a person is there.
-#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Presence {
     /// Whether a dead-man input must be held to drive; default no.
     pub dead_man_required: bool,
     /// Time after arming in which throttle must be given; 1 s to 10 min, default 30 s.
-    #[serde(rename = "arm_timeout_ms", deserialize_with = "millis")]
+    #[serde(rename = "arm_timeout_ms", with = "millis")]
     pub arm_timeout: Duration,
     /// Share of the throttle up to which it counts as released; 0 to 0.2, default 0.02.
     pub throttle_dead_zone: f32,
@@ -378,8 +378,19 @@ fn ms(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
 
-fn millis<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    u64::deserialize(deserializer).map(Duration::from_millis)
+/// Whole milliseconds, as settings name them.
+mod millis {
+    use core::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_u64(time.as_millis() as u64)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+        u64::deserialize(from).map(Duration::from_millis)
+    }
 }
 
 /// m/s².

@@ -1,9 +1,11 @@
+use serde::{Deserialize, Serialize};
+
 use crate::set::{Set, numbered};
 
 /// Where steering, pedals, gear, parking brake and lights of a machine are to be.
 ///
 /// Any bits are harmless once they have been made [`sane`](Self::sane).
-#[derive(Clone, Copy, PartialEq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct Controls {
     /// Share of the steering's reach, -1 (full right) to 1 (full left).
     pub steering: f32,

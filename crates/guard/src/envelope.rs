@@ -2,6 +2,8 @@
 
 use core::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::config::Config;
 use crate::set::{Set, numbered};
 use crate::{Controls, Gear};
@@ -33,7 +35,7 @@ pub type Limits = Set<Limit>;
 /// It heads for the top speed x min(1, full / age), down and up by the configured slope; downwards
 /// from the machine's own speed, so that a machine slower than the bound need not wait for it. The
 /// age that counts rises at once, and falls only when it has fallen by the hysteresis.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct SpeedBound {
     value: f32,
     age: Duration,

@@ -1,5 +1,6 @@
 use core::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use tautline_units::Instant;
 
 use crate::act::{Act, Answer, Blocker, Blockers, Deed, Outcome};
@@ -32,7 +33,7 @@ mod rules;
 /// assert_eq!(output.status.mode, Mode::Held);
 /// assert!(output.control.controls.brake > 0.0 && output.control.controls.throttle == 0.0);
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Guard {
     config: Config,
     tick: Tick,
@@ -84,7 +85,7 @@ pub struct Output {
 }
 
 /// The newest frame of a sender.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 struct Heard<T> {
     /// With when it was sent, by the guard's clock.
     newest: Option<(T, Instant)>,
@@ -92,7 +93,7 @@ struct Heard<T> {
 }
 
 /// What the vehicle said.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 struct Vehicle {
     proposal: Heard<Proposal>,
     session: Option<Session>,
@@ -101,7 +102,7 @@ struct Vehicle {
 }
 
 /// Who drives, and how.
-#[derive(Clone, Copy, PartialEq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 struct Person {
     /// The console that armed the machine, and the session in which it did.
     holder: Option<(Console, Session)>,
@@ -117,7 +118,7 @@ struct Person {
 }
 
 /// A fresh command.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 struct Taken {
     command: Command,
     at: Instant,

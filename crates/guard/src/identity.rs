@@ -7,6 +7,7 @@ use core::num::NonZeroU64;
 macro_rules! identity {
     ($(#[$meta:meta])* $name:ident, $number:ty, $nonzero:ty) => {
         $(#[$meta])*
+        #[derive(serde::Serialize, serde::Deserialize)]
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub struct $name($nonzero);
 

@@ -1,5 +1,6 @@
 use core::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use tautline_units::Instant;
 
 use crate::set::{Set, numbered};
@@ -39,7 +40,7 @@ pub trait Machine {
 }
 
 /// What a machine knows of itself at one instant.
-#[derive(Clone, Copy, PartialEq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct MachineState {
     /// When the machine measured it, by its own clock.
     pub measured_at: Instant,
@@ -63,7 +64,7 @@ pub struct MachineState {
 }
 
 /// Where a machine is and points, in a frame of its own: x east, y north (REP-103).
-#[derive(Clone, Copy, PartialEq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct Position {
     /// Metres east.
     pub x: f32,
@@ -74,7 +75,7 @@ pub struct Position {
 }
 
 /// Where on Earth a machine is: WGS 84.
-#[derive(Clone, Copy, PartialEq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct Place {
     /// Degrees, north positive.
     pub latitude: f64,

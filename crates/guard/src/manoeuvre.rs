@@ -1,5 +1,6 @@
 use core::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use tautline_units::Instant;
 
 use crate::config::Config;
@@ -7,7 +8,7 @@ use crate::{Cause, Controls, MachineState, envelope};
 
 /// One way to a standstill: along the arc held when it began, the deceleration ramped, then held by
 /// both brakes.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Manoeuvre {
     began_at: Instant,
     /// Whether no controls of it were given yet: the first only switch the hazard lights on.

@@ -1,3 +1,4 @@
+use serde::{Deserialize, Serialize};
 use tautline_units::Instant;
 
 use crate::identity::{Stop, Tick};
@@ -122,7 +123,7 @@ impl Cause {
 }
 
 /// A cause with its numbers.
-#[derive(Clone, Copy, PartialEq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct Why {
     /// Which rule acted.
     pub cause: Cause,

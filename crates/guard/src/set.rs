@@ -1,6 +1,9 @@
 use core::fmt;
 use core::marker::PhantomData;
 
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 /// What can be in a [`Set`]: the variants of a small enum, numbered from 0.
 pub trait Member: Copy + fmt::Debug + 'static {
     /// Every variant, in the order of its numbers; at most 32.
@@ -109,6 +112,19 @@ impl<E: Member> fmt::Debug for Set<E> {
     }
 }
 
+impl<E> Serialize for Set<E> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u32(self.0)
+    }
+}
+
+impl<'de, E: Member> Deserialize<'de> for Set<E> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let bits = u32::deserialize(deserializer)?;
+        Self::from_bits(bits).ok_or_else(|| D::Error::custom("a bit is nobody's"))
+    }
+}
+
 /// Makes an enum whose variants have the numbers that stand behind them, and the way back.
 macro_rules! numbered {
     (
@@ -116,6 +132,7 @@ macro_rules! numbered {
         pub enum $name:ident { $($(#[$doc:meta])* $variant:ident = $number:literal,)+ }
     ) => {
         $(#[$meta])*
+        #[derive(serde::Serialize, serde::Deserialize)]
         #[repr(u8)]
         pub enum $name { $($(#[$doc])* $variant = $number,)+ }
 

@@ -1,5 +1,6 @@
 use core::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use tautline_units::Instant;
 
 use super::bytes::{Reader, Writer};
@@ -11,7 +12,7 @@ use crate::identity::{ActNumber, Console, Session, Stop, Tick};
 use crate::set::{Set, numbered};
 
 /// What the vehicle proposes to the guard, every 10 ms, also when nothing is new.
-#[derive(Clone, Copy, PartialEq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct Proposal {
     /// When, by the vehicle's clock.
     pub source: Instant,
@@ -29,7 +30,7 @@ pub struct Proposal {
 }
 
 /// What one authentic command asks for.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Command {
     /// Counts up within a session.
     pub sequence: u64,

@@ -1,5 +1,6 @@
 use core::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use tautline_units::Instant;
 
 use super::bytes::{Reader, Writer};
@@ -56,7 +57,7 @@ pub struct Status {
 }
 
 /// What a guard refused since it started.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct Counts {
     /// Commands that were late, or whose age was not known.
     pub commands_stale: u32,

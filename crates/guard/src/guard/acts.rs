@@ -3,7 +3,7 @@
 use super::*;
 
 /// Which act of a console was the last, for the newest few consoles.
-#[derive(Clone, Copy, PartialEq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub(super) struct Memory {
     last: [Option<(Console, ActNumber)>; CONSOLES_KEPT],
     answer: Option<Answer>,

@@ -1,0 +1,103 @@
+//! Where a black box is, what it holds and for how long.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::Error;
+
+/// The settings of a black box; docs/blackbox.md explains each value.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The folder with a folder a drive; default `blackbox`.
+    pub folder: PathBuf,
+    /// Time before each stop that is recorded in full; 1 s to 120 s, default 30 s.
+    pub before_s: u64,
+    /// Time after each stop that is recorded in full; 1 s to 600 s, default 30 s.
+    pub after_s: u64,
+    /// Time from one recorded step to the next between stops; 10 ms to 10 s, default 100 ms. 0
+    /// records every step of a drive in full.
+    pub between_stops_ms: u64,
+    /// Time after which what was written is signed and brought to the disk; 100 ms to 60 s, default
+    /// 1 s. A transition is at once.
+    pub sync_ms: u64,
+    /// Age after which a drive is deleted, in days; 0, the default, keeps each.
+    pub keep_days: u64,
+    /// MiB of all drives above which the oldest are deleted; 0 keeps all, default 16384.
+    pub keep_mib: u64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            folder: PathBuf::from("blackbox"),
+            before_s: 30,
+            after_s: 30,
+            between_stops_ms: 100,
+            sync_ms: 1_000,
+            keep_days: 0,
+            keep_mib: 16_384,
+        }
+    }
+}
+
+impl Config {
+    /// Checks every setting.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`] naming the first that is out of its bounds.
+    pub fn validate(&self) -> Result<(), Error> {
+        let between_min = if self.between_stops_ms == 0 { 0 } else { 10 };
+        let bounds = [
+            ("before_s", self.before_s, 1, 120),
+            ("after_s", self.after_s, 1, 600),
+            ("between_stops_ms", self.between_stops_ms, between_min, 10_000),
+            ("sync_ms", self.sync_ms, 100, 60_000),
+            ("keep_days", self.keep_days, 0, 36_500),
+            ("keep_mib", self.keep_mib, 0, 1 << 30),
+        ];
+        let wrong = bounds.into_iter().find(|(_, value, min, max)| !(min..=max).contains(&value));
+        wrong.map_or(Ok(()), |(setting, value, min, max)| {
+            Err(Error::OutOfBounds { setting, value, min, max })
+        })
+    }
+
+    pub(crate) fn before(&self) -> Duration {
+        Duration::from_secs(self.before_s)
+    }
+
+    pub(crate) fn after(&self) -> Duration {
+        Duration::from_secs(self.after_s)
+    }
+
+    /// Returns the time from one recorded step to the next, unless all are recorded in full.
+    pub(crate) fn between(&self) -> Option<Duration> {
+        (self.between_stops_ms > 0).then(|| Duration::from_millis(self.between_stops_ms))
+    }
+
+    pub(crate) fn sync(&self) -> Duration {
+        Duration::from_millis(self.sync_ms)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_out_of_its_bounds_is_named() {
+        assert!(Config::default().validate().is_ok());
+        assert!(Config { between_stops_ms: 0, ..Config::default() }.validate().is_ok());
+        let told = |config: Config| config.validate().unwrap_err().to_string();
+        assert_eq!(
+            told(Config { before_s: 0, ..Config::default() }),
+            "blackbox.before_s = 0: must be 1 to 120"
+        );
+        assert_eq!(
+            told(Config { between_stops_ms: 5, ..Config::default() }),
+            "blackbox.between_stops_ms = 5: must be 10 to 10000"
+        );
+    }
+}

@@ -1,0 +1,218 @@
+//! The folders of a black box: one a drive, numbered, never written over.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::{Config, Error};
+
+/// One drive on the disk.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Drive {
+    /// Its running number.
+    pub number: u32,
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Its files, in the order in which they were written.
+    pub files: Vec<PathBuf>,
+    /// Bytes of all of them.
+    pub bytes: u64,
+    /// When the newest was last written to, in seconds of Unix time.
+    pub written_at: i64,
+}
+
+/// Returns the drives of a black box, the oldest first; none if there is no such folder.
+///
+/// # Errors
+/// When a folder cannot be read.
+pub fn list(root: &Path) -> Result<Vec<Drive>, Error> {
+    let mut drives = Vec::new();
+    for (number, folder) in numbered(root, number_of_drive)? {
+        drives.push(read(number, folder)?);
+    }
+    Ok(drives)
+}
+
+/// Returns the one drive of this folder, if it is one.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn one(folder: &Path) -> Result<Option<Drive>, Error> {
+    let number = folder.file_name().and_then(|name| number_of_drive(name.to_str()?));
+    let Some(number) = number else { return Ok(None) };
+    let drive = read(number, folder.to_path_buf())?;
+    Ok((!drive.files.is_empty()).then_some(drive))
+}
+
+/// Makes the folder of all drives, if it is missing; only its owner can read it.
+pub(crate) fn make(root: &Path) -> Result<(), Error> {
+    DirBuilder::new().recursive(true).mode(0o700).create(root).map_err(at(root))
+}
+
+/// Makes the folder of the next drive; only its owner can read it.
+pub(crate) fn create(root: &Path) -> Result<(u32, PathBuf), Error> {
+    make(root)?;
+    let newest = numbered(root, number_of_drive)?.last().map_or(0, |(number, _)| *number);
+    let number = newest.saturating_add(1);
+    let folder = root.join(format!("{DRIVE}{number:06}"));
+    DirBuilder::new().mode(0o700).create(&folder).map_err(at(&folder))?;
+    sync_folder(root).map_err(at(root))?;
+    Ok((number, folder))
+}
+
+/// Returns the path of a part of a drive.
+pub(crate) fn part(folder: &Path, part: u32) -> PathBuf {
+    folder.join(format!("{PART}{part:03}.{EXTENSION}"))
+}
+
+/// Makes a file that must not exist yet; only its owner can read it.
+pub(crate) fn create_file(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    path.parent().map_or(Ok(()), sync_folder)?;
+    Ok(file)
+}
+
+/// Deletes the oldest drives, as the settings say, never the newest; returns how many.
+pub(crate) fn prune(config: &Config, unix_seconds: i64) -> Result<usize, Error> {
+    let mut drives = list(&config.folder)?;
+    // The newest one's number says which number comes next.
+    drives.pop();
+    let days = i64::try_from(config.keep_days).unwrap_or(i64::MAX);
+    let age_max = if days == 0 { i64::MAX } else { days.saturating_mul(SECONDS_A_DAY) };
+    let bytes_max = if config.keep_mib == 0 { u64::MAX } else { config.keep_mib << 20 };
+    let mut bytes: u64 = drives.iter().map(|drive| drive.bytes).sum();
+    let mut deleted = 0;
+    for drive in &drives {
+        let is_old = unix_seconds.saturating_sub(drive.written_at) > age_max;
+        if !is_old && bytes <= bytes_max {
+            continue;
+        }
+        fs::remove_dir_all(&drive.folder).map_err(at(&drive.folder))?;
+        bytes -= drive.bytes;
+        deleted += 1;
+    }
+    Ok(deleted)
+}
+
+fn read(number: u32, folder: PathBuf) -> Result<Drive, Error> {
+    let files: Vec<PathBuf> =
+        numbered(&folder, number_of_part)?.into_iter().map(|(_, file)| file).collect();
+    let mut drive = Drive { number, folder, files, bytes: 0, written_at: 0 };
+    for file in &drive.files {
+        let about = fs::metadata(file).map_err(at(file))?;
+        drive.bytes += about.len();
+        drive.written_at = drive.written_at.max(about.mtime());
+    }
+    Ok(drive)
+}
+
+/// Returns what of a folder has a number, the lowest first.
+fn numbered(
+    folder: &Path,
+    number: impl Fn(&str) -> Option<u32>,
+) -> Result<Vec<(u32, PathBuf)>, Error> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(at(folder))?,
+    };
+    let mut all = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(at(folder))?;
+        if let Some(number) = entry.file_name().to_str().and_then(&number) {
+            all.push((number, entry.path()));
+        }
+    }
+    all.sort();
+    Ok(all)
+}
+
+fn number_of_drive(name: &str) -> Option<u32> {
+    name.strip_prefix(DRIVE)?.parse().ok()
+}
+
+fn number_of_part(name: &str) -> Option<u32> {
+    name.strip_prefix(PART)?.strip_suffix(EXTENSION)?.strip_suffix('.')?.parse().ok()
+}
+
+/// Brings a folder's list of names to the disk.
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+fn at(path: &Path) -> impl Fn(io::Error) -> Error {
+    move |source| Error::Disk { path: path.to_path_buf(), source }
+}
+
+const DRIVE: &str = "drive-";
+const PART: &str = "part-";
+const EXTENSION: &str = "mcap";
+const SECONDS_A_DAY: i64 = 86_400;
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    /// A drive of so many MiB.
+    fn drive(root: &Path, mib: usize) -> u32 {
+        let (number, folder) = create(root).unwrap();
+        let mut file = create_file(&part(&folder, 1)).unwrap();
+        file.write_all(&vec![0; mib << 20]).unwrap();
+        number
+    }
+
+    fn numbers(root: &Path) -> Vec<u32> {
+        list(root).unwrap().into_iter().map(|drive| drive.number).collect()
+    }
+
+    #[test]
+    fn drives_are_numbered_and_nothing_is_written_over() {
+        let root = tempfile::tempdir().unwrap();
+        assert_eq!(numbers(&root.path().join("none")), [0; 0]);
+        assert_eq!((drive(root.path(), 0), drive(root.path(), 0)), (1, 2));
+        fs::create_dir(root.path().join("drive-000041")).unwrap();
+        fs::create_dir(root.path().join("notes")).unwrap();
+        assert_eq!(drive(root.path(), 0), 42);
+        let newest = list(root.path()).unwrap().pop().unwrap();
+        assert!(create_file(&newest.files[0]).is_err(), "it exists");
+        assert_eq!(one(&newest.folder).unwrap(), Some(newest));
+        assert_eq!(one(root.path()).unwrap(), None);
+    }
+
+    #[test]
+    fn only_their_owner_can_read_them() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().join("box");
+        drive(&root, 0);
+        let drive = list(&root).unwrap().pop().unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+        assert_eq!(
+            (mode(&root), mode(&drive.folder), mode(&drive.files[0])),
+            (0o700, 0o700, 0o600)
+        );
+    }
+
+    #[test]
+    fn the_oldest_go_by_size_and_by_age_and_never_the_newest() {
+        let root = tempfile::tempdir().unwrap();
+        let config = Config {
+            folder: root.path().to_path_buf(),
+            keep_mib: 0,
+            keep_days: 0,
+            ..Config::default()
+        };
+        for _ in 0..4 {
+            drive(root.path(), 1);
+        }
+        let now = list(root.path()).unwrap()[0].written_at;
+        assert_eq!(prune(&config, now + 1_000 * SECONDS_A_DAY).unwrap(), 0, "all are kept");
+        assert_eq!(prune(&Config { keep_mib: 2, ..config.clone() }, now).unwrap(), 1);
+        assert_eq!(numbers(root.path()), [2, 3, 4]);
+        let week = Config { keep_days: 7, ..config };
+        assert_eq!(prune(&week, now + 6 * SECONDS_A_DAY).unwrap(), 0);
+        assert_eq!(prune(&week, now + 8 * SECONDS_A_DAY).unwrap(), 2);
+        assert_eq!((numbers(root.path()), drive(root.path(), 0)), (vec![4], 5));
+    }
+}

@@ -1,0 +1,276 @@
+//! The records of MCAP that a black box has: written one by one, without chunks and index, so that
+//! what reached the disk before a power cut can be read; read with the place of each in the file.
+//!
+//! The format: <https://mcap.dev/spec>. Numbers are little-endian, a text has its length before it.
+
+/// Begins and ends a file.
+pub(crate) const MAGIC: [u8; 8] = *b"\x89MCAP0\r\n";
+
+/// Where a message's data begin in its record: behind opcode, length, channel, sequence, times.
+pub(crate) const MESSAGE_DATA_AT: usize = 9 + 22;
+
+/// One record, as the format names them.
+///
+/// ```text
+/// 0  opcode   u8
+/// 1  length   u64  of the content
+/// 9  content
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Record<'a> {
+    /// The first of a file.
+    Header,
+    /// How messages of a channel look.
+    Schema,
+    /// A topic's number in this file.
+    Channel { id: u16, topic: &'a str },
+    /// One message.
+    Message(Message<'a>),
+    /// Behind the last message.
+    DataEnd,
+    /// The last of a file.
+    Footer,
+}
+
+/// One message of a channel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Message<'a> {
+    pub(crate) channel: u16,
+    pub(crate) sequence: u32,
+    /// Nanoseconds of Unix time, as is the time of publication, which is the same here.
+    pub(crate) at: u64,
+    pub(crate) data: &'a [u8],
+}
+
+/// Why the bytes from here on are no record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Break {
+    /// The file ends before the record does.
+    Short,
+    /// It is none that a black box writes.
+    Foreign,
+}
+
+/// Appends the bytes before the first record, and the header.
+pub(crate) fn write_begin(library: &str, to: &mut Vec<u8>) {
+    to.extend(MAGIC);
+    write(HEADER, to, |to| {
+        write_text("", to);
+        write_text(library, to);
+    });
+}
+
+/// Appends a schema of JSON and the channel of the same number that uses it.
+pub(crate) fn write_channel(id: u16, topic: &str, name: &str, schema: &str, to: &mut Vec<u8>) {
+    write(SCHEMA, to, |to| {
+        to.extend(id.to_le_bytes());
+        write_text(name, to);
+        write_text("jsonschema", to);
+        write_text(schema, to);
+    });
+    write(CHANNEL, to, |to| {
+        to.extend(id.to_le_bytes());
+        to.extend(id.to_le_bytes());
+        write_text(topic, to);
+        write_text("json", to);
+        to.extend(0u32.to_le_bytes());
+    });
+}
+
+/// Appends a message.
+pub(crate) fn write_message(message: &Message<'_>, to: &mut Vec<u8>) {
+    write(MESSAGE, to, |to| {
+        to.extend(message.channel.to_le_bytes());
+        to.extend(message.sequence.to_le_bytes());
+        to.extend(message.at.to_le_bytes());
+        to.extend(message.at.to_le_bytes());
+        to.extend(message.data);
+    });
+}
+
+/// Appends what ends a file: no checksum over its data, and no summary.
+pub(crate) fn write_end(to: &mut Vec<u8>) {
+    write(DATA_END, to, |to| to.extend([0; 4]));
+    write(FOOTER, to, |to| to.extend([0; 20]));
+    to.extend(MAGIC);
+}
+
+/// Reads the records of a file, one after the other; after the first that is none there are no
+/// more.
+#[derive(Clone, Debug)]
+pub(crate) struct Records<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    is_over: bool,
+}
+
+impl<'a> Records<'a> {
+    /// Returns those of `bytes`; `None` if it does not begin as MCAP does.
+    pub(crate) fn new(bytes: &'a [u8]) -> Option<Self> {
+        let is_mcap = bytes.starts_with(&MAGIC);
+        is_mcap.then_some(Self { bytes, at: MAGIC.len(), is_over: false })
+    }
+}
+
+impl<'a> Iterator for Records<'a> {
+    /// Where it begins, and what it is.
+    type Item = (usize, Result<Record<'a>, Break>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (at, rest) = (self.at, &self.bytes[self.at..]);
+        if self.is_over || rest.is_empty() {
+            return None;
+        }
+        let record = read(rest).and_then(|(record, length)| {
+            self.at += length;
+            let end = &self.bytes[self.at..];
+            match record {
+                Record::Footer if end.is_empty() || MAGIC.starts_with(end) && end != MAGIC => {
+                    Err(Break::Short)
+                }
+                Record::Footer if end != MAGIC => Err(Break::Foreign),
+                record => Ok(record),
+            }
+        });
+        self.is_over = record.is_err() || record == Ok(Record::Footer);
+        Some((at, record))
+    }
+}
+
+/// Returns the first record of `bytes` and how many bytes it has.
+fn read(bytes: &[u8]) -> Result<(Record<'_>, usize), Break> {
+    let mut rest = bytes;
+    let [opcode] = take(&mut rest)?;
+    if !matches!(opcode, HEADER | FOOTER | SCHEMA | CHANNEL | MESSAGE | DATA_END) {
+        return Err(Break::Foreign);
+    }
+    let length = u64::from_le_bytes(take(&mut rest)?);
+    let length = usize::try_from(length).map_err(|_| Break::Short)?;
+    let mut content = rest.get(..length).ok_or(Break::Short)?;
+    // What a content lacks is not cut off, but wrong.
+    let record = read_content(opcode, &mut content).map_err(|_| Break::Foreign)?;
+    Ok((record, 9 + length))
+}
+
+fn read_content<'a>(opcode: u8, content: &mut &'a [u8]) -> Result<Record<'a>, Break> {
+    match opcode {
+        HEADER => Ok(Record::Header),
+        SCHEMA => Ok(Record::Schema),
+        CHANNEL => {
+            let id = u16::from_le_bytes(take(content)?);
+            let _schema: [u8; 2] = take(content)?;
+            let length = u32::from_le_bytes(take(content)?) as usize;
+            let topic = content.get(..length).ok_or(Break::Short)?;
+            let topic = std::str::from_utf8(topic).map_err(|_| Break::Foreign)?;
+            Ok(Record::Channel { id, topic })
+        }
+        MESSAGE => {
+            let channel = u16::from_le_bytes(take(content)?);
+            let sequence = u32::from_le_bytes(take(content)?);
+            let at = u64::from_le_bytes(take(content)?);
+            let published_at = u64::from_le_bytes(take(content)?);
+            let message = Message { channel, sequence, at, data: content };
+            if published_at == at { Ok(Record::Message(message)) } else { Err(Break::Foreign) }
+        }
+        DATA_END => Ok(Record::DataEnd),
+        FOOTER => Ok(Record::Footer),
+        _ => Err(Break::Foreign),
+    }
+}
+
+fn take<const N: usize>(from: &mut &[u8]) -> Result<[u8; N], Break> {
+    let (first, rest) = from.split_first_chunk().ok_or(Break::Short)?;
+    *from = rest;
+    Ok(*first)
+}
+
+fn write(opcode: u8, to: &mut Vec<u8>, content: impl FnOnce(&mut Vec<u8>)) {
+    to.push(opcode);
+    let length_at = to.len();
+    to.extend([0; 8]);
+    content(to);
+    let length = (to.len() - length_at - 8) as u64;
+    to[length_at..length_at + 8].copy_from_slice(&length.to_le_bytes());
+}
+
+fn write_text(text: &str, to: &mut Vec<u8>) {
+    to.extend((text.len() as u32).to_le_bytes());
+    to.extend(text.as_bytes());
+}
+
+const HEADER: u8 = 0x01;
+const FOOTER: u8 = 0x02;
+const SCHEMA: u8 = 0x03;
+const CHANNEL: u8 = 0x04;
+const MESSAGE: u8 = 0x05;
+const DATA_END: u8 = 0x0f;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn file() -> Vec<u8> {
+        let mut bytes = Vec::new();
+        write_begin("a library", &mut bytes);
+        write_channel(1, "/a", "A", "{}", &mut bytes);
+        write_message(&Message { channel: 1, sequence: 7, at: 9, data: b"{}" }, &mut bytes);
+        write_end(&mut bytes);
+        bytes
+    }
+
+    /// These bytes were read by the reader of mcap.dev.
+    #[test]
+    fn a_file_has_the_bytes_that_others_read() {
+        let long = |length: u64| length.to_le_bytes();
+        let expected: &[&[u8]] = &[
+            b"\x89MCAP0\r\n",
+            &[HEADER],
+            &long(17),
+            b"\0\0\0\0\x09\0\0\0a library",
+            &[SCHEMA],
+            &long(27),
+            b"\x01\0\x01\0\0\0A\x0a\0\0\0jsonschema\x02\0\0\0{}",
+            &[CHANNEL],
+            &long(22),
+            b"\x01\0\x01\0\x02\0\0\0/a\x04\0\0\0json\0\0\0\0",
+            &[MESSAGE],
+            &long(24),
+            b"\x01\0\x07\0\0\0\x09\0\0\0\0\0\0\0\x09\0\0\0\0\0\0\0{}",
+            &[DATA_END],
+            &long(4),
+            &[0; 4],
+            &[FOOTER],
+            &long(20),
+            &[0; 20],
+            b"\x89MCAP0\r\n",
+        ];
+        assert_eq!(file(), expected.concat());
+    }
+
+    #[test]
+    fn a_file_cut_anywhere_breaks_off_there() {
+        let bytes = file();
+        let whole = Records::new(&bytes).unwrap();
+        let ends: Vec<usize> = whole.clone().map(|(at, _)| at).chain([bytes.len() - 8]).collect();
+        assert!(whole.clone().all(|(_, record)| record.is_ok()));
+        for length in MAGIC.len()..bytes.len() {
+            let mut cut = Records::new(&bytes[..length]).unwrap();
+            let broken = cut.find_map(|(at, record)| record.err().map(|broken| (at, broken)));
+            // Between two records nothing is broken; only the footer tells that all is there.
+            let is_between = ends[..ends.len() - 1].contains(&length);
+            assert_eq!(broken.is_none(), is_between, "cut at {length}");
+            assert!(broken.is_none_or(|(_, broken)| broken == Break::Short), "cut at {length}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_to_their_end(bytes: Vec<u8>, is_mcap: bool) {
+            let bytes = if is_mcap { [&MAGIC[..], &bytes].concat() } else { bytes };
+            let count = Records::new(&bytes).map_or(0, Iterator::count);
+            prop_assert!(count <= bytes.len());
+        }
+    }
+}

@@ -1,0 +1,46 @@
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::Taken;
+
+/// The newest steps, kept in case a stop follows. The first always has a snapshot, or there is none.
+#[derive(Debug, Default)]
+pub(super) struct Ring {
+    steps: VecDeque<Taken>,
+}
+
+impl Ring {
+    /// Keeps a step, and of those before as many as lie within `span` and reach back to a snapshot.
+    pub(super) fn push(&mut self, taken: Taken, span: Duration) {
+        if self.steps.is_empty() && taken.before.is_none() {
+            return;
+        }
+        let now = taken.step.at;
+        self.steps.push_back(taken);
+        while let Some(next) = self.next_snapshot() {
+            let is_needed = now.since(self.steps[next].step.at) < span;
+            if is_needed && self.steps.len() <= STEPS_MAX {
+                break;
+            }
+            self.steps.drain(..next);
+        }
+    }
+
+    /// Takes all steps out, the oldest first.
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = Taken> {
+        self.steps.drain(..)
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.steps.clear();
+    }
+
+    /// Returns where the second snapshot is.
+    fn next_snapshot(&self) -> Option<usize> {
+        let mut steps = self.steps.iter().enumerate().skip(1);
+        steps.find(|(_, taken)| taken.before.is_some()).map(|(place, _)| place)
+    }
+}
+
+/// Two minutes and a snapshot's time of steps, and as many again that come early.
+const STEPS_MAX: usize = 25_000;

@@ -1,0 +1,367 @@
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::Mutex;
+use std::sync::mpsc::channel;
+
+use serde_json::json;
+use tautline_guard::Mode;
+
+use super::worker::Previous;
+use super::*;
+use crate::film::Sink;
+use crate::recording::End;
+use crate::rehearsal::Rehearsal;
+use crate::{Recording, Topic, drives, replay};
+
+/// Files by drive and part.
+type Files = Arc<Mutex<BTreeMap<(u32, u32), Vec<u8>>>>;
+
+/// A disk in memory, on which each part has room for so many bytes.
+struct Memory {
+    files: Files,
+    drive: u32,
+    room: fn(u32) -> usize,
+}
+
+struct Part {
+    files: Files,
+    name: (u32, u32),
+    room: usize,
+}
+
+impl Memory {
+    fn new(room: fn(u32) -> usize) -> (Self, Files) {
+        let files = Files::default();
+        (Self { files: Arc::clone(&files), drive: 0, room }, files)
+    }
+}
+
+impl Disk for Memory {
+    type File = Part;
+
+    fn begin(&mut self, _unix_nanos: u64) -> io::Result<u32> {
+        self.drive += 1;
+        Ok(self.drive)
+    }
+
+    fn create(&mut self, part: u32) -> io::Result<Part> {
+        let name = (self.drive, part);
+        self.files.lock().unwrap().insert(name, Vec::new());
+        Ok(Part { files: Arc::clone(&self.files), name, room: (self.room)(part) })
+    }
+
+    fn previous(&mut self) -> Option<Previous> {
+        None
+    }
+}
+
+impl Write for Part {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut files = self.files.lock().unwrap();
+        let file = files.get_mut(&self.name).unwrap();
+        if file.len() + bytes.len() > self.room {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        file.extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Sink for Part {
+    fn sync(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn config() -> Config {
+    Config { before_s: 1, after_s: 2, ..Config::default() }
+}
+
+fn signer() -> Signer {
+    Signer::from_seed(&[7; 32])
+}
+
+/// Records what `act` does, all of it on this thread.
+fn record<D: Disk>(
+    disk: D,
+    config: Config,
+    act: impl FnOnce(&mut Recorder, &mut Rehearsal),
+) -> Health {
+    let (mut recorder, end) = Recorder::pair(100_000);
+    act(&mut recorder, &mut Rehearsal::new());
+    recorder.items = None;
+    let worker = Worker::new(disk, config, signer(), UNIX_NANOS, Arc::clone(&end.shared));
+    worker.run(&end.items);
+    end.done.send(()).unwrap();
+    recorder.health()
+}
+
+/// A drive with one stop, and the time after it.
+fn one_drive(recorder: &mut Recorder, rehearsal: &mut Rehearsal) {
+    let mut step = |guard: &mut Guard, input: &Input, now| recorder.step(guard, input, now);
+    rehearsal.drive(1, 1_500, &mut step);
+    rehearsal.steps(700, &mut step);
+}
+
+fn topics(recording: &Recording, topic: Topic) -> Vec<Value> {
+    let of = recording.records().iter().filter(|record| record.topic == topic);
+    of.map(|record| recording.body(record)).collect()
+}
+
+fn text<'a>(body: &'a Value, member: &str) -> &'a str {
+    body[member].as_str().unwrap_or_default()
+}
+
+#[test]
+fn a_drive_is_written_in_full_around_its_stop_and_replays_the_same() {
+    let (disk, files) = Memory::new(|_| usize::MAX);
+    record(disk, config(), |recorder, rehearsal| {
+        recorder.tell(
+            Fact::Vehicle,
+            &json!({"identification": "W0L000051T2123456"}),
+            rehearsal.now,
+        );
+        one_drive(recorder, rehearsal);
+    });
+    let files = files.lock().unwrap();
+    assert_eq!(files.keys().copied().collect::<Vec<_>>(), [(1, 1)]);
+    let recording = Recording::parse(files[&(1, 1)].clone());
+    let verdict = recording.verdict();
+    assert_eq!((&verdict.end, verdict.key.as_deref()), (&End::Closed, Some(&*signer().public())));
+    assert_eq!(verdict.sealed + 1, verdict.records, "all but the last seal are sealed");
+
+    let drive = topics(&recording, Topic::Drive);
+    assert_eq!([text(&drive[0], "event"), text(&drive[1], "event")], ["begin", "end"]);
+    assert_eq!(text(&drive[1], "why"), "the machine was held");
+    assert_eq!(text(&drive[0], "utc"), "2026-11-22 23:45:06.010Z");
+    let vehicle = topics(&recording, Topic::Fact(Fact::Vehicle));
+    assert_eq!(vehicle[0]["fact"]["identification"], "W0L000051T2123456");
+
+    let transitions = topics(&recording, Topic::Transition);
+    let told: Vec<_> = transitions.iter().map(|body| text(&body["transition"], "cause")).collect();
+    assert_eq!(told, ["Arm", "Throttle", "ProposalTimeout", "Standstill"]);
+    assert_eq!(transitions[2]["machine"]["place"]["latitude"], 51.480_73);
+    assert_eq!(transitions[2]["machine"]["place"]["height"], Value::Null);
+
+    let steps = topics(&recording, Topic::Step);
+    let ticks: Vec<_> = steps.iter().map(|body| body["tick"].as_u64().unwrap()).collect();
+    assert!(ticks.windows(2).all(|pair| pair[0] + 1 == pair[1]), "without a gap");
+    let stopped_at = transitions[2]["tick"].as_u64().unwrap();
+    let held_at = transitions[3]["tick"].as_u64().unwrap();
+    assert!(ticks[0] + 100 <= stopped_at && held_at + 200 <= *ticks.last().unwrap());
+    let samples = topics(&recording, Topic::Sample).len();
+    assert!((100..200).contains(&samples), "{samples} of 15 s, ten a second");
+
+    let replayed = replay(&recording);
+    assert_eq!((replayed.difference, replayed.gaps), (None, 0));
+    assert_eq!(replayed.same, steps.len() as u64);
+}
+
+#[test]
+fn everything_can_be_recorded_in_full() {
+    let (disk, files) = Memory::new(|_| usize::MAX);
+    record(disk, Config { between_stops_ms: 0, ..config() }, one_drive);
+    let recording = Recording::parse(files.lock().unwrap()[&(1, 1)].clone());
+    let steps = topics(&recording, Topic::Step);
+    assert!(steps.len() > 2_000 && topics(&recording, Topic::Sample).is_empty());
+    let replayed = replay(&recording);
+    assert_eq!((replayed.difference, replayed.same), (None, steps.len() as u64));
+}
+
+#[test]
+fn a_second_stop_long_after_the_first_has_its_time_before_it_too() {
+    let (disk, files) = Memory::new(|_| usize::MAX);
+    record(disk, Config { before_s: 3, after_s: 30, ..config() }, |recorder, rehearsal| {
+        let mut step = |guard: &mut Guard, input: &Input, now| recorder.step(guard, input, now);
+        rehearsal.drive(1, 300, &mut step);
+        rehearsal.drive(2, 4_500, &mut step);
+    });
+    let recording = Recording::parse(files.lock().unwrap()[&(1, 1)].clone());
+    let transitions = topics(&recording, Topic::Transition);
+    let stops: Vec<_> =
+        transitions.iter().filter(|body| body["transition"]["to"] == "Manoeuvre").collect();
+    let steps = topics(&recording, Topic::Step);
+    let ticks: Vec<_> = steps.iter().map(|body| body["tick"].as_u64().unwrap()).collect();
+    assert_eq!(stops.len(), 2);
+    for stop in stops {
+        let stop = stop["tick"].as_u64().unwrap();
+        let first = if stop < 1_500 { 0 } else { stop - 300 };
+        let around =
+            (first.max(1_000)..=stop + 100).filter(|tick| ticks.contains(tick)).count() as u64;
+        assert_eq!(around, stop + 101 - first.max(1_000), "stop at {stop}");
+    }
+    assert!(!topics(&recording, Topic::Sample).is_empty(), "less between them");
+    let replayed = replay(&recording);
+    assert_eq!((replayed.difference, replayed.same), (None, steps.len() as u64));
+    assert_eq!(replayed.gaps, 1);
+}
+
+#[test]
+fn a_disk_that_stalls_stops_no_step_and_its_drops_are_counted() {
+    /// Says that it is asked, and waits until it may go on.
+    struct Stalling(Part, SyncSender<()>, Arc<Mutex<Receiver<()>>>);
+
+    impl Write for Stalling {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Sink for Stalling {
+        fn sync(&mut self) -> io::Result<()> {
+            let _ = self.1.try_send(());
+            let _ = self.2.lock().unwrap().recv();
+            Ok(())
+        }
+    }
+
+    struct Stalls(Memory, SyncSender<()>, Arc<Mutex<Receiver<()>>>);
+
+    impl Disk for Stalls {
+        type File = Stalling;
+
+        fn begin(&mut self, unix_nanos: u64) -> io::Result<u32> {
+            self.0.begin(unix_nanos)
+        }
+
+        fn create(&mut self, part: u32) -> io::Result<Stalling> {
+            Ok(Stalling(self.0.create(part)?, self.1.clone(), Arc::clone(&self.2)))
+        }
+
+        fn previous(&mut self) -> Option<Previous> {
+            None
+        }
+    }
+
+    let (memory, files) = Memory::new(|_| usize::MAX);
+    let (asks, asked) = sync_channel(1);
+    let (go_on, may_go_on) = channel();
+    let disk = Stalls(memory, asks, Arc::new(Mutex::new(may_go_on)));
+    let config = Config { between_stops_ms: 0, after_s: 600, ..config() };
+    let mut recorder = Recorder::start_on(disk, config, signer(), UNIX_NANOS, 2_000).unwrap();
+    let mut rehearsal = Rehearsal::new();
+    let mut drive = |recorder: &mut Recorder, act, waits: bool| {
+        let mut dropped = recorder.health().dropped;
+        let mut step = |guard: &mut Guard, input: &Input, now| {
+            let output = recorder.step(guard, input, now);
+            // A disk that works keeps up with a step each 10 ms; here they come at once.
+            while waits && recorder.health().dropped > dropped {
+                let _ = recorder.done.recv_timeout(Duration::from_millis(5));
+                dropped = recorder.health().dropped;
+            }
+            output
+        };
+        rehearsal.drive(act, 500, &mut step);
+    };
+    // Arming begins a drive, whose first signature stalls. The queue has room for one drive and not
+    // for two; the guard steps on.
+    drive(&mut recorder, 1, false);
+    asked.recv().unwrap();
+    drive(&mut recorder, 2, false);
+    let health = recorder.health();
+    assert!(health.dropped >= 300, "{health:?}");
+    assert_eq!(health.trouble, Some(Trouble::DiskBehind));
+    // From now on nothing stalls: what comes then is recorded, from a snapshot on.
+    drop(go_on);
+    drive(&mut recorder, 3, true);
+    recorder.items = None;
+    recorder.done.recv_timeout(Duration::from_secs(120)).expect("it comes to its end");
+    let recording = Recording::parse(files.lock().unwrap()[&(1, 1)].clone());
+    assert_eq!(recording.verdict().end, End::Closed);
+    let replayed = replay(&recording);
+    assert_eq!(replayed.difference, None);
+    assert!(replayed.gaps > 0 && replayed.same > 300, "{replayed:?}");
+    let end = topics(&recording, Topic::Drive).pop().unwrap();
+    assert!(end["dropped"].as_u64().unwrap() >= 300);
+}
+
+#[test]
+fn a_full_disk_is_told_and_the_next_part_begins_when_there_is_room() {
+    let (disk, files) = Memory::new(|part| if part < 3 { 300_000 } else { usize::MAX });
+    let (mut recorder, end) = Recorder::pair(100_000);
+    one_drive(&mut recorder, &mut Rehearsal::new());
+    recorder.items = None;
+    let config = Config { between_stops_ms: 0, ..config() };
+    let mut worker = Worker::new(disk, config, signer(), UNIX_NANOS, Arc::clone(&end.shared));
+    let mut told = Vec::new();
+    for item in &end.items {
+        if let Item::Step(taken) = item {
+            worker.handle_step(taken);
+        }
+        let trouble = recorder.health().trouble;
+        if told.last() != Some(&trouble) {
+            told.push(trouble);
+        }
+    }
+    let full = Some(Trouble::DiskFull);
+    assert_eq!(told, [None, full, None, full, None]);
+    let files = files.lock().unwrap();
+    assert_eq!(files.keys().copied().collect::<Vec<_>>(), [(1, 1), (1, 2), (1, 3)]);
+    for ((_, part), bytes) in files.iter() {
+        let recording = Recording::parse(bytes.clone());
+        let end = if *part < 3 { End::Open } else { End::Closed };
+        assert_eq!(recording.verdict().end, end, "part {part}");
+        assert_eq!(replay(&recording).difference, None);
+        let begin = &topics(&recording, Topic::Drive)[0];
+        assert_eq!(
+            begin["previous"]["part"].as_u64(),
+            part.checked_sub(1).filter(|n| *n > 0).map(u64::from)
+        );
+    }
+    end.done.send(()).unwrap();
+}
+
+#[test]
+fn a_restart_begins_the_next_drive_and_names_the_last_signature_of_the_one_before() {
+    let root = tempfile::tempdir().unwrap();
+    let config = Config { folder: root.path().join("box"), ..config() };
+    for _ in 0..2 {
+        record(Folder::open(&config).unwrap(), config.clone(), one_drive);
+    }
+    let drives = drives::list(&config.folder).unwrap();
+    let read = |place: usize| Recording::read(&drives[place].files[0]).unwrap();
+    assert_eq!([drives[0].number, drives[1].number], [1, 2]);
+    let (first, second) = (read(0), read(1));
+    let previous = topics(&second, Topic::Drive)[0]["previous"].clone();
+    let last = topics(&first, Topic::Seal).pop().unwrap();
+    assert_eq!((&previous["drive"], &previous["head"]), (&json!(1), &last["head"]));
+    assert_eq!(topics(&first, Topic::Drive)[0]["previous"], Value::Null);
+}
+
+#[test]
+fn a_recorder_that_is_dropped_ends_its_drive() {
+    let root = tempfile::tempdir().unwrap();
+    let config = Config { folder: root.path().join("box"), ..config() };
+    let mut recorder = Recorder::start(config.clone(), signer(), UNIX_NANOS).unwrap();
+    let mut rehearsal = Rehearsal::new();
+    let mut step = |guard: &mut Guard, input: &Input, now| recorder.step(guard, input, now);
+    rehearsal.steps(30, &mut step);
+    rehearsal.arm(1);
+    rehearsal.steps(5, &mut step);
+    assert_eq!(rehearsal.mode(), Mode::Armed);
+    recorder.items = None;
+    recorder.done.recv_timeout(Duration::from_secs(120)).expect("it comes to its end");
+    assert_eq!(recorder.health().trouble, Some(Trouble::Ended));
+    let drive = drives::list(&config.folder).unwrap().pop().unwrap();
+    let recording = Recording::read(&drive.files[0]).unwrap();
+    assert_eq!(recording.verdict().end, End::Closed);
+    assert_eq!(text(&topics(&recording, Topic::Drive)[1], "why"), "the process ended");
+}
+
+#[test]
+fn a_fact_too_long_is_counted_and_not_taken() {
+    let (mut recorder, _end) = Recorder::pair(1);
+    recorder.tell(Fact::System, &json!({"text": "x".repeat(FACT_BYTES_MAX)}), Instant::ZERO);
+    assert_eq!(recorder.health().dropped, 1);
+}
+
+/// 22 November 2026, 23:45:00 UTC.
+const UNIX_NANOS: u64 = 1_795_391_100_000_000_000;

@@ -1,0 +1,391 @@
+//! What the recorder's thread does: when a drive begins and ends, and what of it is written.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tautline_guard::{Mode, Transition};
+use tautline_units::Instant;
+
+use super::ring::Ring;
+use super::{DISK_ENDED, Item, Shared, Taken};
+use crate::body::{self, SOFTWARE};
+use crate::film::{Film, Sealed, Sink};
+use crate::topic::Fact;
+use crate::{Config, Error, Recording, Signer, Topic, drives, utc};
+
+/// Where drives are put: a folder, or a test's idea of one.
+pub(super) trait Disk: Send + 'static {
+    type File: Sink + Send;
+
+    /// Begins the next drive; returns its number. Deletes old ones as configured.
+    fn begin(&mut self, unix_nanos: u64) -> io::Result<u32>;
+
+    /// Makes a file of the drive that was begun last.
+    fn create(&mut self, part: u32) -> io::Result<Self::File>;
+
+    /// Returns the newest signature of the file written before this process, if there is one.
+    fn previous(&mut self) -> Option<Previous>;
+}
+
+/// The newest signature of a file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Previous {
+    drive: u32,
+    part: u32,
+    sealed: Sealed,
+}
+
+/// A folder with a folder a drive.
+#[derive(Debug)]
+pub(super) struct Folder {
+    config: Config,
+    drive: Option<PathBuf>,
+}
+
+/// The recorder's thread.
+pub(super) struct Worker<D: Disk> {
+    disk: D,
+    config: Config,
+    signer: Signer,
+    /// Unix time of [`Instant::ZERO`].
+    unix_nanos: u64,
+    shared: Arc<Shared>,
+    ring: Ring,
+    facts: BTreeMap<Fact, String>,
+    previous: Option<Previous>,
+    drive: Option<Drive<D::File>>,
+    /// When the last item was made.
+    now: Instant,
+}
+
+/// A drive while it is recorded.
+struct Drive<F> {
+    /// Not known while the disk refuses a folder.
+    number: Option<u32>,
+    part: u32,
+    /// Not there while the disk refuses a file.
+    film: Option<Film<F>>,
+    /// When the disk is tried again.
+    retry_at: Instant,
+    /// Until when the end of the drive and of full recording waits.
+    full_until: Instant,
+    is_full: bool,
+    sampled_at: Instant,
+    synced_at: Instant,
+}
+
+impl<D: Disk> Worker<D> {
+    pub(super) fn new(
+        disk: D,
+        config: Config,
+        signer: Signer,
+        unix_nanos: u64,
+        shared: Arc<Shared>,
+    ) -> Self {
+        Self {
+            disk,
+            config,
+            signer,
+            unix_nanos,
+            shared,
+            ring: Ring::default(),
+            facts: BTreeMap::new(),
+            previous: None,
+            drive: None,
+            now: Instant::ZERO,
+        }
+    }
+
+    /// Takes items until nobody can send any more.
+    pub(super) fn run(mut self, items: &Receiver<Item>) {
+        self.previous = self.disk.previous();
+        while let Ok(item) = items.recv() {
+            match item {
+                Item::Step(taken) => self.handle_step(taken),
+                Item::Fact(fact, text, now) => self.handle_fact(fact, text, now),
+            }
+        }
+        self.end("the process ended");
+        self.shared.disk.store(DISK_ENDED, Ordering::Relaxed);
+    }
+
+    fn handle_fact(&mut self, fact: Fact, text: String, now: Instant) {
+        self.now = now;
+        if self.facts.get(&fact) == Some(&text) {
+            return;
+        }
+        let body = said(&text);
+        self.facts.insert(fact, text);
+        self.put(Topic::Fact(fact), &body);
+    }
+
+    pub(super) fn handle_step(&mut self, taken: Taken) {
+        let step = taken.step;
+        self.now = step.at;
+        let transition = step.output.transition;
+        if self.drive.is_none() && transition.is_some() {
+            self.begin();
+        }
+        let Some(drive) = &mut self.drive else {
+            self.ring.push(taken, self.config.before());
+            return;
+        };
+        if transition.as_ref().is_some_and(is_stop) || transition.is_some() && !drive.is_full {
+            drive.full_until = drive.full_until.max(step.at + self.config.after());
+        }
+        let begins = !drive.is_full
+            && (self.config.between().is_none() || transition.as_ref().is_some_and(is_stop));
+        if begins {
+            drive.is_full = true;
+            self.put_ring();
+        }
+        if transition.is_some() {
+            self.put(Topic::Transition, &body::step(&step));
+        }
+        self.put_step(taken);
+        self.sync(transition.is_some());
+        self.retry();
+        let is_over = self.drive.as_ref().is_some_and(|drive| step.at >= drive.full_until);
+        if is_over && step.output.status.mode == Mode::Held {
+            self.end("the machine was held");
+        }
+    }
+
+    /// Writes a step, in full or now and then.
+    fn put_step(&mut self, taken: Taken) {
+        let Some(drive) = &mut self.drive else { return };
+        let step = taken.step;
+        let is_past = step.at >= drive.full_until && self.config.between().is_some();
+        // Steps in full end where those begin that are kept for the next stop.
+        if drive.is_full && is_past && taken.before.is_some() {
+            drive.is_full = false;
+            self.ring.clear();
+        }
+        if drive.is_full {
+            self.put_full(&taken);
+            return;
+        }
+        let between = self.config.between().unwrap_or_default();
+        let is_due = step.at.since(drive.sampled_at) >= between;
+        if is_due {
+            drive.sampled_at = step.at;
+        }
+        self.ring.push(taken, self.config.before());
+        if is_due {
+            self.put(Topic::Sample, &body::step(&step));
+        }
+    }
+
+    fn put_full(&mut self, taken: &Taken) {
+        if let Some(guard) = &taken.before {
+            self.put_at(Topic::Snapshot, &body::snapshot(guard, &taken.step), taken.step.at);
+        }
+        self.put_at(Topic::Step, &body::step(&taken.step), taken.step.at);
+    }
+
+    /// Writes the steps before a stop.
+    fn put_ring(&mut self) {
+        let steps: Vec<Taken> = self.ring.drain().collect();
+        steps.iter().for_each(|taken| self.put_full(taken));
+    }
+
+    fn begin(&mut self) {
+        let now = self.now;
+        self.drive = Some(Drive {
+            number: None,
+            part: 0,
+            film: None,
+            retry_at: now,
+            full_until: now + self.config.after(),
+            is_full: false,
+            sampled_at: now,
+            synced_at: now,
+        });
+        self.retry();
+    }
+
+    /// Opens a file where there is none, if it is time to try.
+    fn retry(&mut self) {
+        let (now, unix_nanos) = (self.now, self.unix(self.now));
+        let Some(drive) = &mut self.drive else { return };
+        if drive.film.is_some() || now < drive.retry_at {
+            return;
+        }
+        drive.retry_at = now + RETRY_EVERY;
+        let opened = match drive.number {
+            Some(number) => Ok(number),
+            None => self.disk.begin(unix_nanos),
+        };
+        let opened = opened.and_then(|number| {
+            drive.number = Some(number);
+            drive.part += 1;
+            self.disk.create(drive.part).map(|file| (number, file))
+        });
+        match opened {
+            Ok((number, file)) => {
+                drive.film = Some(Film::begin(file, self.signer.clone()));
+                self.shared.drive.store(number, Ordering::Relaxed);
+                self.put_begin();
+                self.sync(true);
+            }
+            Err(error) => self.refused(&error),
+        }
+    }
+
+    fn put_begin(&mut self) {
+        let Some(drive) = &self.drive else { return };
+        let previous = self.previous.map(|previous| {
+            json!({
+                "drive": previous.drive,
+                "part": previous.part,
+                "records": previous.sealed.records,
+                "head": previous.sealed.head.to_string(),
+            })
+        });
+        let body = json!({
+            "event": "begin",
+            "drive": drive.number,
+            "part": drive.part,
+            "utc": utc(self.unix(self.now)),
+            "software": SOFTWARE,
+            "key": self.signer.public(),
+            "dropped": self.shared.dropped.load(Ordering::Relaxed),
+            "previous": previous,
+        });
+        self.put(Topic::Drive, &body);
+        let facts: Vec<_> = self.facts.iter().map(|(fact, text)| (*fact, said(text))).collect();
+        facts.iter().for_each(|(fact, body)| self.put(Topic::Fact(*fact), body));
+    }
+
+    fn end(&mut self, why: &str) {
+        let Some(drive) = &self.drive else { return };
+        let body = json!({
+            "event": "end",
+            "drive": drive.number,
+            "part": drive.part,
+            "utc": utc(self.unix(self.now)),
+            "why": why,
+            "dropped": self.shared.dropped.load(Ordering::Relaxed),
+        });
+        self.put(Topic::Drive, &body);
+        self.seal(true);
+        self.drive = None;
+        self.ring.clear();
+        self.shared.drive.store(0, Ordering::Relaxed);
+    }
+
+    /// Signs what was written and brings it to the disk, if it is time or `is_urgent`.
+    fn sync(&mut self, is_urgent: bool) {
+        let now = self.now;
+        let Some(drive) = &mut self.drive else { return };
+        if is_urgent || now.since(drive.synced_at) >= self.config.sync() {
+            drive.synced_at = now;
+            self.seal(false);
+        }
+    }
+
+    fn seal(&mut self, is_last: bool) {
+        let at = self.unix(self.now);
+        let Some(drive) = &mut self.drive else { return };
+        let (Some(film), Some(number)) = (&mut drive.film, drive.number) else { return };
+        match film.seal(is_last, at) {
+            Ok(sealed) => {
+                self.previous = Some(Previous { drive: number, part: drive.part, sealed });
+                self.shared.set_disk(None);
+            }
+            Err(error) => self.refused(&error),
+        }
+    }
+
+    fn put(&mut self, topic: Topic, body: &Value) {
+        self.put_at(topic, body, self.now);
+    }
+
+    fn put_at(&mut self, topic: Topic, body: &Value, at: Instant) {
+        let at = self.unix(at);
+        let film = self.drive.as_mut().and_then(|drive| drive.film.as_mut());
+        if let Some(Err(error)) = film.map(|film| film.put(topic, body, at)) {
+            self.refused(&error);
+        }
+    }
+
+    /// Gives a file up that the disk does not take: what reached it stays, the next part is tried
+    /// later.
+    fn refused(&mut self, error: &io::Error) {
+        tracing::error!(%error, "the black box cannot be written");
+        self.shared.set_disk(Some(error));
+        if let Some(drive) = &mut self.drive {
+            drive.film = None;
+            drive.retry_at = self.now + RETRY_EVERY;
+            // What follows in the next part has to begin with a snapshot.
+            drive.is_full = false;
+        }
+        self.ring.clear();
+    }
+
+    fn unix(&self, at: Instant) -> u64 {
+        self.unix_nanos.saturating_add(at.as_nanos())
+    }
+}
+
+impl Folder {
+    /// Returns the folder of the settings, made if it is missing.
+    pub(super) fn open(config: &Config) -> Result<Self, Error> {
+        drives::make(&config.folder)?;
+        Ok(Self { config: config.clone(), drive: None })
+    }
+}
+
+impl Disk for Folder {
+    type File = File;
+
+    fn begin(&mut self, unix_nanos: u64) -> io::Result<u32> {
+        let seconds = i64::try_from(unix_nanos / 1_000_000_000).unwrap_or(i64::MAX);
+        match drives::prune(&self.config, seconds) {
+            Ok(0) => {}
+            Ok(deleted) => tracing::info!(deleted, "old drives of the black box"),
+            Err(error) => tracing::warn!(%error, "old drives stay"),
+        }
+        let (number, folder) = drives::create(&self.config.folder).map_err(source)?;
+        self.drive = Some(folder);
+        Ok(number)
+    }
+
+    fn create(&mut self, part: u32) -> io::Result<File> {
+        let folder = self.drive.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        drives::create_file(&drives::part(folder, part))
+    }
+
+    fn previous(&mut self) -> Option<Previous> {
+        let drive = drives::list(&self.config.folder).ok()?.pop()?;
+        let part = u32::try_from(drive.files.len()).ok()?;
+        let sealed = Recording::read(drive.files.last()?).ok()?.sealed()?;
+        Some(Previous { drive: drive.number, part, sealed })
+    }
+}
+
+/// Returns whether what goes before and after is recorded in full.
+fn is_stop(transition: &Transition) -> bool {
+    matches!(transition.to, Mode::Manoeuvre | Mode::Held)
+}
+
+fn said(text: &str) -> Value {
+    json!({ "fact": serde_json::from_str::<Value>(text).unwrap_or_default() })
+}
+
+fn source(error: Error) -> io::Error {
+    match error {
+        Error::Disk { source, .. } => source,
+        error => io::Error::other(error),
+    }
+}
+
+/// A full disk may have room again soon; asking more often gains nothing.
+const RETRY_EVERY: Duration = Duration::from_secs(5);

@@ -1,0 +1,123 @@
+//! The guard, run again through what was recorded.
+
+use std::fmt;
+
+use serde_json::Value;
+use tautline_guard::Guard;
+
+use crate::body::{self, Step};
+use crate::{Recording, Topic, utc};
+
+/// What running a guard through recorded inputs gave.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Replay {
+    /// How many steps gave what is recorded.
+    pub same: u64,
+    /// How many times a guard was taken from a snapshot after steps that are missing.
+    pub gaps: u64,
+    /// The first step that gave something else.
+    pub difference: Option<Difference>,
+}
+
+/// A step that gave something else than is recorded.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Difference {
+    /// Its tick.
+    pub tick: u64,
+    /// Nanoseconds of Unix time.
+    pub unix_nanos: u64,
+    /// What differs, by its name in the record.
+    pub member: String,
+    /// What is recorded.
+    pub recorded: Value,
+    /// What this guard decides.
+    pub replayed: Value,
+}
+
+/// Runs a guard from each snapshot of `recording` through the steps behind it, and compares what it
+/// decides, bit by bit.
+///
+/// Snapshots and decisions are those of one version of the software: another one may differ.
+pub fn replay(recording: &Recording) -> Replay {
+    let mut running = Running::default();
+    for record in recording.records() {
+        let found = match record.topic {
+            Topic::Snapshot => running.restore(&recording.body(record)),
+            Topic::Step => running.step(&recording.body(record)),
+            Topic::Drive | Topic::Transition | Topic::Sample | Topic::Fact(_) | Topic::Seal => None,
+        };
+        if let Some((member, recorded, replayed)) = found {
+            let tick = recording.body(record)["tick"].as_u64().unwrap_or_default();
+            let unix_nanos = record.unix_nanos;
+            let difference = Difference { tick, unix_nanos, member, recorded, replayed };
+            running.replay.difference = Some(difference);
+            break;
+        }
+    }
+    running.replay
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { tick, unix_nanos, member, recorded, replayed } = self;
+        write!(f, "step {tick} of {}: {member} is {recorded}, ", utc(*unix_nanos))?;
+        write!(f, "and this guard gives {replayed}")
+    }
+}
+
+/// A guard on its way through a record.
+#[derive(Default)]
+struct Running {
+    /// With the tick of its last step.
+    guard: Option<(Guard, Option<u64>)>,
+    replay: Replay,
+}
+
+/// A member that differs, as recorded and as this guard gives it.
+type Found = (String, Value, Value);
+
+impl Running {
+    /// Takes the guard of a snapshot, which is the running one where no steps are missing.
+    fn restore(&mut self, body: &Value) -> Option<Found> {
+        let wrong = || Some(("guard".to_owned(), body["guard"].clone(), Value::Null));
+        let Some(kept) = body::guard(body) else { return wrong() };
+        if let Some((guard, Some(last))) = &self.guard {
+            let is_next = body["tick"].as_u64() == Some(last + 1);
+            if is_next && !is_same(guard, &kept) {
+                return wrong();
+            }
+            self.replay.gaps += u64::from(!is_next);
+        }
+        self.guard = Some((kept, None));
+        None
+    }
+
+    /// Steps the guard as recorded.
+    fn step(&mut self, recorded: &Value) -> Option<Found> {
+        let (guard, last) = self.guard.as_mut()?;
+        let Some((input, at)) = body::input(recorded) else {
+            return Some(("frames".to_owned(), recorded["frames"].clone(), Value::Null));
+        };
+        let output = guard.step(&input, at);
+        *last = Some(output.status.tick.get().into());
+        let replayed = written(&body::step(&Step { input, output, at }));
+        let of = |member: &str| recorded.get(member).cloned().unwrap_or_default();
+        let differs = |(member, value): &(&String, &Value)| of(member) != **value;
+        let found = replayed.as_object()?.iter().find(differs);
+        self.replay.same += u64::from(found.is_none());
+        found.map(|(member, value)| (member.clone(), of(member), value.clone()))
+    }
+}
+
+/// Returns a value as it comes back from a file: a number's text may stand for a neighbour.
+fn written(value: &Value) -> Value {
+    serde_json::from_str(&value.to_string()).unwrap_or_default()
+}
+
+fn is_same(one: &Guard, other: &Guard) -> bool {
+    let bytes = |guard| postcard::to_stdvec(guard).ok();
+    bytes(one) == bytes(other)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,116 @@
+/// What a record is about: a channel of the file.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Topic {
+    /// A drive begins or ends.
+    Drive,
+    /// The guard went from one mode to another, or to another cause.
+    Transition,
+    /// One step of the guard; those after a snapshot follow each other without a gap.
+    Step,
+    /// One step of the guard out of many.
+    Sample,
+    /// The guard as it was before the next step.
+    Snapshot,
+    /// Something that the guard does not know.
+    Fact(Fact),
+    /// A signature over the records before.
+    Seal,
+}
+
+/// What the guard does not know, told by the processes that do.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Fact {
+    /// Which vehicle: its identification number, name and software.
+    Vehicle,
+    /// Who drives: key, name and validity of the certificate.
+    Person,
+    /// Delays, bitrates and losses of the links.
+    Network,
+    /// What only this kind of machine knows, and its fault memory.
+    Machine,
+    /// What the vehicle's computer says of itself.
+    System,
+}
+
+impl Fact {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Vehicle, Self::Person, Self::Network, Self::Machine, Self::System];
+}
+
+impl Topic {
+    /// All of them, in the order of their channels' numbers, from 1.
+    pub const ALL: [Self; 11] = [
+        Self::Drive,
+        Self::Transition,
+        Self::Step,
+        Self::Sample,
+        Self::Snapshot,
+        Self::Fact(Fact::Vehicle),
+        Self::Fact(Fact::Person),
+        Self::Fact(Fact::Network),
+        Self::Fact(Fact::Machine),
+        Self::Fact(Fact::System),
+        Self::Seal,
+    ];
+
+    /// Returns the name of the channel.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Drive => "/drive",
+            Self::Transition => "/guard/transition",
+            Self::Step => "/guard/step",
+            Self::Sample => "/guard/sample",
+            Self::Snapshot => "/guard/snapshot",
+            Self::Fact(Fact::Vehicle) => "/vehicle",
+            Self::Fact(Fact::Person) => "/person",
+            Self::Fact(Fact::Network) => "/network",
+            Self::Fact(Fact::Machine) => "/machine",
+            Self::Fact(Fact::System) => "/system",
+            Self::Seal => "/seal",
+        }
+    }
+
+    /// Returns the topic of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|topic| topic.name() == name)
+    }
+
+    /// Returns the number of its channel and its schema.
+    pub(crate) fn channel(self) -> u16 {
+        let place = Self::ALL.iter().position(|topic| *topic == self);
+        1 + place.expect("all of them are listed") as u16
+    }
+
+    /// Returns the name and the text of the JSON schema.
+    pub(crate) const fn schema(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Drive => ("tautline.Drive", include_str!("schema/drive.json")),
+            Self::Transition | Self::Step | Self::Sample => {
+                ("tautline.Step", include_str!("schema/step.json"))
+            }
+            Self::Snapshot => ("tautline.Snapshot", include_str!("schema/snapshot.json")),
+            Self::Fact(_) => ("tautline.Fact", include_str!("schema/fact.json")),
+            Self::Seal => ("tautline.Seal", include_str!("schema/seal.json")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_topic_has_a_name_of_its_own_and_a_schema_of_an_object() {
+        for (place, topic) in Topic::ALL.into_iter().enumerate() {
+            assert_eq!(Topic::from_name(topic.name()), Some(topic));
+            assert_eq!(usize::from(topic.channel()), place + 1);
+            let schema: serde_json::Value = serde_json::from_str(topic.schema().1).unwrap();
+            assert_eq!(schema["type"], "object", "{topic:?}");
+            assert_eq!(schema["properties"]["chain"]["type"], "string", "{topic:?}");
+        }
+        for fact in Fact::ALL {
+            assert!(Topic::ALL.contains(&Topic::Fact(fact)));
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! `tautline blackbox`: what a black box says.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail, ensure};
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use tautline_blackbox::drives::{self, Drive};
+use tautline_blackbox::recording::{End, Verdict};
+use tautline_blackbox::{Recording, Topic, replay, utc};
+use tautline_transport::crypto::PublicKey;
+
+/// Read a black box: its drives, what the guard decided, and whether it is as it was written
+#[derive(Debug, Args)]
+pub(crate) struct Blackbox {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// List the drives
+    List(Place),
+    /// Show every transition of the guard, with its cause and numbers
+    Show(Place),
+    /// Verify that nothing was changed, taken out or moved, and who signed it
+    Verify {
+        #[command(flatten)]
+        place: Place,
+        /// The machine's public key, as `tautline keys show` prints it [default: any]
+        #[arg(long, value_name = "KEY")]
+        key: Option<PublicKey>,
+    },
+    /// Run the guard through what was recorded, and compare what it decides
+    Replay(Place),
+}
+
+#[derive(Debug, Args)]
+struct Place {
+    /// Folder of a black box, or of one of its drives
+    folder: PathBuf,
+    /// Print a line of JSON for each row
+    #[arg(long)]
+    json: bool,
+}
+
+impl Blackbox {
+    /// Prints what was asked for.
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        match self.action {
+            Action::List(place) => list(&place),
+            Action::Show(place) => show(&place),
+            Action::Verify { place, key } => verify(&place, key),
+            Action::Replay(place) => replay_all(&place),
+        }
+    }
+}
+
+impl Place {
+    /// Calls `each` with every file, the oldest first.
+    fn each(&self, mut each: impl FnMut(&Drive, &Path, &Recording)) -> anyhow::Result<()> {
+        for drive in self.drives()? {
+            for file in &drive.files {
+                each(&drive, file, &Recording::read(file)?);
+            }
+        }
+        Ok(())
+    }
+
+    fn drives(&self) -> anyhow::Result<Vec<Drive>> {
+        let drives = match drives::one(&self.folder)? {
+            Some(drive) => vec![drive],
+            None => drives::list(&self.folder)?,
+        };
+        ensure!(!drives.is_empty(), "{} holds no drive", self.folder.display());
+        Ok(drives)
+    }
+
+    /// Prints a row as JSON, or as `text` says. Who closed the pipe has read enough.
+    fn print(&self, row: &Value, text: impl FnOnce(&Value) -> String) {
+        let line = if self.json { row.to_string() } else { text(row) };
+        if writeln!(std::io::stdout(), "{line}").is_err() {
+            std::process::exit(0);
+        }
+    }
+
+    fn print_head(&self, head: &str) {
+        if !self.json {
+            self.print(&Value::Null, |_| head.to_owned());
+        }
+    }
+}
+
+fn list(place: &Place) -> anyhow::Result<()> {
+    place.print_head(
+        "drive  part  from                      to                        stops       bytes  end",
+    );
+    place.each(|drive, file, recording| {
+        let records = recording.records();
+        let when = |record: Option<&_>| {
+            record.map(|record: &tautline_blackbox::recording::Record| utc(record.unix_nanos))
+        };
+        let stops = transitions(recording).filter(|body| is_stop(&body["transition"])).count();
+        let row = json!({
+            "drive": drive.number,
+            "file": file,
+            "from": when(records.first()),
+            "to": when(records.last()),
+            "stops": stops,
+            "bytes": std::fs::metadata(file).map_or(0, |about| about.len()),
+            "end": end_of(recording.verdict()),
+        });
+        place.print(&row, |row| {
+            format!(
+                "{:>5}  {:<4}  {:<24}  {:<24}  {:>5}  {:>10}  {}",
+                drive.number,
+                part_of(file),
+                text(&row["from"]),
+                text(&row["to"]),
+                stops,
+                row["bytes"],
+                text(&row["end"])
+            )
+        });
+    })
+}
+
+fn show(place: &Place) -> anyhow::Result<()> {
+    place.print_head(
+        "drive  time (UTC)                from       to         cause                   value      limit   m/s  loop ms  stop",
+    );
+    place.each(|drive, _, recording| {
+        for record in recording.records() {
+            if record.topic != Topic::Transition {
+                continue;
+            }
+            let body = recording.body(record);
+            let what = &body["transition"];
+            let row = json!({
+                "drive": drive.number,
+                "utc": utc(record.unix_nanos),
+                "tick": body["tick"],
+                "from": what["from"],
+                "to": what["to"],
+                "cause": what["cause"],
+                "value": what["value"],
+                "limit": what["limit"],
+                "stop": what["stop"],
+                "speed": body["speed"],
+                "loop_age_ms": body["loop_age_ms"],
+                "command_age_ms": body["command_age_ms"],
+                "speed_bound": body["speed_bound"],
+                "place": body["machine"]["place"],
+                "position": body["machine"]["position"],
+                "demand": body["demand"],
+                "applied": body["applied"],
+            });
+            place.print(&row, |row| {
+                format!(
+                    "{:>5}  {}  {:<9}  {:<9}  {:<20}  {:>7}  {:>9}  {:>4}  {:>7}  {}",
+                    drive.number,
+                    text(&row["utc"]),
+                    text(&row["from"]),
+                    text(&row["to"]),
+                    text(&row["cause"]),
+                    number(&row["value"], 2),
+                    number(&row["limit"], 2),
+                    number(&row["speed"], 1),
+                    number(&row["loop_age_ms"], 0),
+                    row["stop"]
+                )
+            });
+        }
+    })
+}
+
+fn verify(place: &Place, key: Option<PublicKey>) -> anyhow::Result<()> {
+    let (mut broken, mut previous) = (0, None::<(Value, String)>);
+    place.each(|drive, file, recording| {
+        let verdict = recording.verdict();
+        let foreign = match (&key, &verdict.key) {
+            (Some(key), Some(known)) => key.to_string() != *known,
+            (Some(_), None) => true,
+            (None, _) => false,
+        };
+        let unlinked = links(recording, previous.as_ref());
+        let is_broken = matches!(verdict.end, End::Broken(_)) || foreign || unlinked;
+        broken += u32::from(is_broken);
+        previous = last_head(recording);
+        let row = json!({
+            "drive": drive.number,
+            "file": file,
+            "records": verdict.records,
+            "sealed": verdict.sealed,
+            "key": verdict.key,
+            "is_other_key": foreign,
+            "is_unlinked": unlinked,
+            "end": end_of(verdict),
+        });
+        place.print(&row, |_| {
+            let mut said = format!(
+                "drive {}, {}: {} records, {} signed by {}; {}",
+                drive.number,
+                part_of(file),
+                verdict.records,
+                verdict.sealed,
+                verdict.key.as_deref().unwrap_or("nobody"),
+                end_of(verdict)
+            );
+            if foreign {
+                said.push_str("; NOT signed by the key that was given");
+            }
+            if unlinked {
+                said.push_str("; does NOT follow from the file before it");
+            }
+            said
+        });
+    })?;
+    if key.is_none() {
+        place.print_head("compare the key with what `tautline keys show` prints of the machine's");
+    }
+    if broken > 0 {
+        bail!("{broken} of the files are not as they were written");
+    }
+    Ok(())
+}
+
+fn replay_all(place: &Place) -> anyhow::Result<()> {
+    let mut first = None;
+    place.each(|drive, file, recording| {
+        let end = &recording.verdict().end;
+        let replayed = replay(recording);
+        let row = json!({
+            "drive": drive.number,
+            "file": file,
+            "steps": replayed.same,
+            "gaps": replayed.gaps,
+            "difference": replayed.difference.as_ref().map(ToString::to_string),
+            "end": end_of(recording.verdict()),
+        });
+        place.print(&row, |_| {
+            let mut said = format!(
+                "drive {}, {}: {} steps decided the same, {} times after a gap",
+                drive.number,
+                part_of(file),
+                replayed.same,
+                replayed.gaps
+            );
+            if let Some(difference) = &replayed.difference {
+                said.push_str(&format!("; then {difference}"));
+            }
+            if let End::Broken(fault) = end {
+                said.push_str(&format!("; up to {fault}"));
+            }
+            said
+        });
+        if first.is_none() {
+            first = replayed.difference;
+        }
+    })?;
+    match first {
+        Some(difference) => Err(anyhow::anyhow!("{difference}")).context("not the same decisions"),
+        None => Ok(()),
+    }
+}
+
+/// Returns whether a file that names the one before it does not follow from it.
+fn links(recording: &Recording, previous: Option<&(Value, String)>) -> bool {
+    let begin = recording.records().iter().find(|record| record.topic == Topic::Drive);
+    let named = begin.map(|record| recording.body(record)["previous"].clone()).unwrap_or_default();
+    match (previous, &named) {
+        // The first of those that are here: what came before it may have been deleted as configured.
+        (None, _) => false,
+        (Some(_), Value::Null) => true,
+        (Some((records, head)), named) => {
+            // The file before may have gone on unsigned after what is named.
+            named["records"] == *records && text(&named["head"]) != head
+        }
+    }
+}
+
+/// Returns what the newest signature of a file covers.
+fn last_head(recording: &Recording) -> Option<(Value, String)> {
+    let seal = recording.records().iter().rev().find(|record| record.topic == Topic::Seal)?;
+    let body = recording.body(seal);
+    Some((body["records"].clone(), text(&body["head"]).to_owned()))
+}
+
+fn transitions(recording: &Recording) -> impl Iterator<Item = Value> {
+    let of = recording.records().iter().filter(|record| record.topic == Topic::Transition);
+    of.map(|record| recording.body(record))
+}
+
+fn is_stop(transition: &Value) -> bool {
+    transition["to"] == "Manoeuvre" && transition["from"] != "Manoeuvre"
+}
+
+fn end_of(verdict: &Verdict) -> String {
+    match &verdict.end {
+        End::Closed => "closed".to_owned(),
+        End::Open => {
+            "not closed: power was cut, it is still written, or its end is missing".to_owned()
+        }
+        End::Broken(fault) => format!("BROKEN at {fault}"),
+    }
+}
+
+fn part_of(file: &Path) -> String {
+    let name = file.file_stem().unwrap_or_default().to_string_lossy();
+    name.trim_start_matches("part-").to_owned()
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or("-")
+}
+
+fn number(value: &Value, digits: usize) -> String {
+    value.as_f64().map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
+}
