@@ -166,6 +166,9 @@ bare:
 deny:
 	@./setup cargo-deny
 	cargo deny --all-features --locked check --hide-inclusion-graph licenses bans sources
+	@if cargo deny fetch db >/dev/null 2>&1; then \
+		cargo deny --all-features --frozen check --hide-inclusion-graph advisories; \
+	else echo "not run: advisories need the database at https://github.com/RustSec/advisory-db"; fi
 
 # `cargo test` alone counts as ignored what needs more than this workspace; here it runs.
 unit: console

@@ -2,10 +2,10 @@
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use clap::{Args, Subcommand};
 use tautline_transport::crypto::{Identity, PublicKey};
 
@@ -63,15 +63,21 @@ pub(crate) fn create(file: &Path) -> anyhow::Result<PublicKey> {
     Ok(identity.public())
 }
 
-/// Reads a secret key file.
+/// Reads a secret key file, which nobody but its owner may read.
 pub(crate) fn read(file: &Path) -> anyhow::Result<Identity> {
+    let cannot = || {
+        let make = format!("`tautline keys new {}` makes one", file.display());
+        format!("cannot read key file {}; {make}", file.display())
+    };
+    let input = std::fs::File::open(file).with_context(cannot)?;
+    let mode = input.metadata().with_context(cannot)?.permissions().mode() & 0o777;
+    ensure!(
+        mode & 0o077 == 0,
+        "others may read or change key file {0} (mode {mode:04o}): `chmod 600 {0}`",
+        file.display()
+    );
     let mut text = zeroize::Zeroizing::new(String::new());
-    std::fs::File::open(file)
-        .and_then(|input| input.take(FILE_BYTES_MAX).read_to_string(&mut text))
-        .with_context(|| {
-            let make = format!("`tautline keys new {}` makes one", file.display());
-            format!("cannot read key file {}; {make}", file.display())
-        })?;
+    input.take(FILE_BYTES_MAX).read_to_string(&mut text).with_context(cannot)?;
     text.parse().with_context(|| format!("key file {}", file.display()))
 }
 

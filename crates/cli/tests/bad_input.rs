@@ -42,6 +42,11 @@ impl Folder {
     }
 }
 
+fn set_mode(file: &str, mode: u32) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(file, std::fs::Permissions::from_mode(mode)).expect("it is ours");
+}
+
 const KEY: &str = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
 
 #[test]
@@ -54,8 +59,27 @@ fn a_missing_clip() {
 fn a_malformed_key_file() {
     let folder = Folder::new();
     let key = folder.file("broken.key", "tautline-secret:123\n");
+    set_mode(&key, 0o600);
     let words = complaint(&["keys", "show", &key]);
     assert!(words.contains("broken.key") && words.contains("64 hexadecimal digits"), "{words}");
+}
+
+#[test]
+fn a_key_file_that_others_may_read() {
+    let folder = Folder::new();
+    let file = folder.path("shared.key");
+    let key = file.to_str().unwrap();
+    assert!(tautline(&["keys", "new", key]).0);
+    for mode in [0o640, 0o604, 0o620, 0o644] {
+        set_mode(key, mode);
+        for command in [&["keys", "show", key][..], &["switchboard", "--key", key]] {
+            let words = complaint(command);
+            assert!(words.contains(&format!("(mode {mode:04o})")), "{words}");
+            assert!(words.contains(&format!("`chmod 600 {key}`")), "{words}");
+        }
+    }
+    set_mode(key, 0o400);
+    assert!(tautline(&["keys", "show", key]).0);
 }
 
 #[test]
