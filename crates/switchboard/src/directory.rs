@@ -7,6 +7,7 @@ use std::time::Duration;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 use tautline_message::{Control, ProtocolVersions, Refusal, VehicleEntry, VehicleState};
+use tautline_net::LogLimit;
 use tautline_transport::crypto::PublicKey;
 use tautline_units::Instant;
 
@@ -39,6 +40,8 @@ pub struct Directory {
     vehicles: BTreeMap<String, Vehicle>,
     operators: BTreeMap<String, Operator>,
     outputs: VecDeque<Output>,
+    /// Keys that are not listed.
+    unknown: LogLimit,
 }
 
 /// The number of a connection, never used twice.
@@ -126,6 +129,7 @@ impl Directory {
             vehicles: config.vehicles.iter().map(|(n, k)| (n.clone(), vehicle(k))).collect(),
             operators: config.operators.iter().map(|(n, k)| (n.clone(), operator(k))).collect(),
             outputs: VecDeque::new(),
+            unknown: LogLimit::default(),
         }
     }
 
@@ -141,7 +145,9 @@ impl Directory {
         let is_listed = self.vehicles.values().any(|vehicle| vehicle.key == key)
             || self.operators.values().any(|operator| operator.key == key);
         if !is_listed {
-            tracing::warn!(%key, %remote, "an unknown key was refused");
+            if let Some(left_out) = self.unknown.take(now) {
+                tracing::warn!(%key, %remote, left_out, "an unknown key was refused");
+            }
             let text = format!(
                 "this key is not known here: to let it in, add NAME = \"{key}\" to [vehicles] or \
                  [operators] in the switchboard's settings and restart it"

@@ -19,6 +19,7 @@ use tautline_transport::crypto::Identity;
 pub mod config;
 pub mod directory;
 pub mod latency;
+mod places;
 mod server;
 
 pub use config::Config;

@@ -2,19 +2,21 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tautline_message::Control;
+use tautline_net::LogLimit;
 use tautline_net::clock::Clock;
 use tautline_net::control::{Connection, Error, Incoming, Listener, Receiver, Sender};
 use tautline_transport::crypto::Identity;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
-use tokio::task::JoinSet;
+use tokio::sync::mpsc;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
 use crate::Config;
 use crate::directory::{ConnectionId, Directory, Output};
+use crate::places::{Place, Places};
 
 /// A switchboard that listens.
 #[derive(Debug)]
@@ -27,7 +29,22 @@ pub struct Server {
     tasks: JoinSet<()>,
     arrivals: mpsc::Receiver<Arrival>,
     arrivals_sender: mpsc::Sender<Arrival>,
-    places: Arc<Semaphore>,
+    places: Places,
+    /// What ends the work for somebody who has proven no listed key.
+    unproven: BTreeMap<Place, AbortHandle>,
+    freed: mpsc::UnboundedReceiver<Place>,
+    freed_sender: mpsc::UnboundedSender<Place>,
+    /// Those for whom there is no place.
+    turned_away: LogLimit,
+    /// Connections that break, before and after their handshake.
+    broken: Arc<Mutex<LogLimit>>,
+}
+
+/// A place that is given back when whoever holds it has gone, for whatever reason.
+#[derive(Debug)]
+struct Held {
+    place: Place,
+    freed: mpsc::UnboundedSender<Place>,
 }
 
 impl Server {
@@ -46,6 +63,9 @@ impl Server {
         config.validate()?;
         let listener = Listener::bind(config.listen, identity).await?;
         let (arrivals_sender, arrivals) = mpsc::channel(ARRIVALS_MAX);
+        // No more wait in it than there are places.
+        let (freed_sender, freed) = mpsc::unbounded_channel();
+        let listed = config.vehicles.values().chain(config.operators.values()).copied();
         tracing::info!(
             listen = %listener.local(),
             key = %identity.public(),
@@ -62,7 +82,12 @@ impl Server {
             tasks: JoinSet::new(),
             arrivals,
             arrivals_sender,
-            places: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
+            places: Places::new(listed),
+            unproven: BTreeMap::new(),
+            freed,
+            freed_sender,
+            turned_away: LogLimit::default(),
+            broken: Arc::default(),
         })
     }
 
@@ -83,6 +108,10 @@ impl Server {
                 () = sleep(timer.unwrap_or(Duration::MAX)), if timer.is_some() => {
                     self.directory.handle_timeout(self.clock.now());
                 }
+                Some(place) = self.freed.recv() => {
+                    self.places.give_back(place);
+                    self.unproven.remove(&place);
+                }
                 Some(_) = self.tasks.join_next() => {}
             }
             self.act();
@@ -99,32 +128,54 @@ impl Server {
     /// Starts the handshake of a new connection, in a task of its own.
     fn start_handshake(&mut self, incoming: Incoming) {
         let remote = incoming.remote();
-        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
-            return tracing::warn!(%remote, "{CONNECTIONS_MAX} connections are the most: refused");
+        let Some((place, evicted)) = self.places.take(remote.ip()) else {
+            return self.log_turned_away(remote);
         };
+        if let Some(evicted) = evicted.and_then(|evicted| self.unproven.remove(&evicted)) {
+            evicted.abort();
+            self.log_turned_away(remote);
+        }
         let arrivals = self.arrivals_sender.clone();
-        self.tasks.spawn(async move {
+        let held = Held { place, freed: self.freed_sender.clone() };
+        let (broken, clock) = (self.broken.clone(), self.clock);
+        let task = self.tasks.spawn(async move {
             match incoming.handshake().await {
                 // If nobody takes it any more, the switchboard is ending.
                 Ok(connection) => {
-                    let _ = arrivals.send(Arrival::Connected { connection, place }).await;
+                    let _ = arrivals.send(Arrival::Connected { connection, held }).await;
                 }
-                Err(error) => tracing::info!(%remote, "{error}"),
+                Err(error) => log_broken(&broken, remote, &error, clock),
             }
         });
+        self.unproven.insert(place, task);
+    }
+
+    fn log_turned_away(&mut self, remote: SocketAddr) {
+        if let Some(left_out) = self.turned_away.take(self.clock.now()) {
+            let count = self.places.turned_away();
+            tracing::warn!(%remote, count, left_out, "too many connections: one was turned away");
+        }
     }
 
     fn arrive(&mut self, arrival: Arrival) {
         let now = self.clock.now();
         match arrival {
-            Arrival::Connected { connection, place } => {
+            Arrival::Connected { connection, held } => {
+                let (key, remote, place) = (connection.peer_key(), connection.remote(), held.place);
+                self.unproven.remove(&place);
+                if !self.places.prove(place, key) {
+                    return self.log_turned_away(remote);
+                }
                 let id = ConnectionId(self.next_id);
                 self.next_id += 1;
                 let (frames, frame_receiver) = mpsc::channel(FRAMES_MAX);
                 self.queues.insert(id, frames);
-                let (key, remote) = (connection.peer_key(), connection.remote());
-                let arrivals = self.arrivals_sender.clone();
-                self.tasks.spawn(attend(connection, id, frame_receiver, arrivals, place));
+                let (arrivals, broken) = (self.arrivals_sender.clone(), self.broken.clone());
+                let carried = attend(connection, id, frame_receiver, arrivals, broken, self.clock);
+                self.tasks.spawn(async move {
+                    carried.await;
+                    drop(held);
+                });
                 self.directory.handle_connected(id, key, remote, now);
             }
             Arrival::Frame { id, frame } => match Control::decode(&frame) {
@@ -164,7 +215,7 @@ impl Server {
 /// What connections bring to the directory.
 #[derive(Debug)]
 enum Arrival {
-    Connected { connection: Connection, place: OwnedSemaphorePermit },
+    Connected { connection: Connection, held: Held },
     Frame { id: ConnectionId, frame: Vec<u8> },
     Closed { id: ConnectionId },
 }
@@ -188,12 +239,13 @@ async fn attend(
     id: ConnectionId,
     frames: mpsc::Receiver<Vec<u8>>,
     arrivals: mpsc::Sender<Arrival>,
-    place: OwnedSemaphorePermit,
+    broken: Arc<Mutex<LogLimit>>,
+    clock: Clock,
 ) {
     let remote = connection.remote();
     let (mut sender, mut receiver) = connection.split();
     if let Err(error) = carry(id, &mut sender, &mut receiver, frames, &arrivals).await {
-        tracing::info!(%remote, "{error}");
+        log_broken(&broken, remote, &error, clock);
     }
     // If nobody hears it any more, the switchboard is ending.
     let _ = arrivals.send(Arrival::Closed { id }).await;
@@ -204,7 +256,20 @@ async fn attend(
         while let Ok(Some(_)) = receiver.recv().await {}
     };
     let _ = timeout(CLOSE_MAX, closed).await;
-    drop(place);
+}
+
+fn log_broken(limit: &Mutex<LogLimit>, remote: SocketAddr, error: &Error, clock: Clock) {
+    let taken = limit.lock().unwrap_or_else(PoisonError::into_inner).take(clock.now());
+    if let Some(left_out) = taken {
+        tracing::info!(%remote, left_out, "{error}");
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // If nobody hears it any more, the switchboard has ended.
+        let _ = self.freed.send(self.place);
+    }
 }
 
 async fn carry(
@@ -233,9 +298,6 @@ async fn carry(
     }
 }
 
-/// Connections at a time, with those whose handshake is not done: far more than a switchboard of
-/// 256 vehicles needs for each to come back once.
-const CONNECTIONS_MAX: usize = 1_024;
 /// Frames from all connections that wait for the directory; beyond it the connections wait.
 const ARRIVALS_MAX: usize = 256;
 /// Frames that wait for one connection; beyond it the connection is cut.

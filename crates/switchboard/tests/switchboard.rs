@@ -9,6 +9,8 @@ use tautline_net::clock::Clock;
 use tautline_net::control::{Client, Event};
 use tautline_switchboard::{Config, Server};
 use tautline_transport::crypto::Identity;
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpSocket;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -124,6 +126,32 @@ async fn frames_that_are_no_message_are_refused_and_harm_nobody() {
     let mut anna = switchboard.operator(ANNA, "anna", "10.0.0.2:8000");
     anna.vehicle_is(VehicleState::Free).await;
     anna.take();
+    rover.introduction("anna", ANNA).await;
+}
+
+#[tokio::test]
+async fn a_flood_from_one_address_keeps_nobody_else_out() {
+    let switchboard = Switchboard::start(0).await;
+    let mut flood = Vec::new();
+    for _ in 0..200 {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind(([127, 0, 0, 9], 0).into()).unwrap();
+        flood.push(socket.connect(switchboard.address).await.unwrap());
+    }
+    // Those beyond its share are closed at once; the others say nothing and hold their places.
+    let mut closed = 0;
+    for stream in flood.iter_mut().skip(20) {
+        let ended = timeout(ANSWER_TIMEOUT, stream.read(&mut [0])).await.expect("it is still open");
+        closed += usize::from(matches!(ended, Ok(0) | Err(_)));
+    }
+    assert_eq!(closed, 180);
+    let held = flood[0].try_read(&mut [0]).unwrap_err();
+    assert_eq!(held.kind(), std::io::ErrorKind::WouldBlock);
+    let mut rover = switchboard.vehicle("10.0.0.1:7000");
+    let mut anna = switchboard.operator(ANNA, "anna", "10.0.0.2:8000");
+    anna.vehicle_is(VehicleState::Free).await;
+    anna.take();
+    anna.introduction("rover", ROVER).await;
     rover.introduction("anna", ANNA).await;
 }
 

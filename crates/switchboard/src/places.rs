@@ -1,0 +1,189 @@
+//! Who may hold one of the switchboard's connections.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv6Addr};
+
+use tautline_transport::crypto::PublicKey;
+
+/// The connections that are held, by what is known of whoever holds them.
+///
+/// Who has proven no listed key is *unproven*: of these each network has few places, so that a flood from
+/// one does not keep out the others, and where all places are taken the oldest gives way. Who has proven
+/// a listed key no longer counts among them: its places are its own.
+#[derive(Debug)]
+pub(crate) struct Places {
+    listed: BTreeSet<PublicKey>,
+    holders: BTreeMap<Place, Holder>,
+    next: u64,
+    /// How many were refused or had to give way.
+    turned_away: u64,
+}
+
+/// The number of a place, never used twice.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Place(u64);
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Holder {
+    Unproven(IpAddr),
+    Proven(PublicKey),
+}
+
+impl Places {
+    /// Makes places of which the `listed` keys have their own; all are free.
+    pub(crate) fn new(listed: impl IntoIterator<Item = PublicKey>) -> Self {
+        let listed = listed.into_iter().collect();
+        Self { listed, holders: BTreeMap::new(), next: 0, turned_away: 0 }
+    }
+
+    /// Takes a place for somebody at `remote`, and gives with it the one that had to give way; `None` if
+    /// that network has enough.
+    pub(crate) fn take(&mut self, remote: IpAddr) -> Option<(Place, Option<Place>)> {
+        let network = network(remote);
+        if self.count(Holder::Unproven(network)) >= NETWORK_MAX {
+            self.turned_away += 1;
+            return None;
+        }
+        let is_unproven = |holder: &Holder| matches!(holder, Holder::Unproven(_));
+        let mut unproven = self.holders.iter().filter(|(_, holder)| is_unproven(holder));
+        let oldest = unproven.next().map(|(place, _)| *place);
+        let evicted = oldest.filter(|_| unproven.count() + 1 >= UNPROVEN_MAX);
+        if let Some(evicted) = evicted {
+            self.turned_away += 1;
+            self.holders.remove(&evicted);
+        }
+        let place = Place(self.next);
+        self.next += 1;
+        self.holders.insert(place, Holder::Unproven(network));
+        Some((place, evicted))
+    }
+
+    /// Takes note that whoever holds `place` has proven `key`; false if that key has enough, or the place
+    /// was lost.
+    pub(crate) fn prove(&mut self, place: Place, key: PublicKey) -> bool {
+        let is_full = self.count(Holder::Proven(key)) >= KEY_MAX;
+        let Some(holder) = self.holders.get_mut(&place) else { return false };
+        if !self.listed.contains(&key) {
+            return true;
+        }
+        if is_full {
+            self.turned_away += 1;
+            return false;
+        }
+        *holder = Holder::Proven(key);
+        true
+    }
+
+    /// Frees a place.
+    pub(crate) fn give_back(&mut self, place: Place) {
+        self.holders.remove(&place);
+    }
+
+    /// Returns how many were refused or had to give way.
+    pub(crate) fn turned_away(&self) -> u64 {
+        self.turned_away
+    }
+
+    fn count(&self, of: Holder) -> usize {
+        self.holders.values().filter(|holder| **holder == of).count()
+    }
+}
+
+/// Returns what one holder of addresses has: an IPv4 address, or 64 bits of an IPv6 address.
+fn network(remote: IpAddr) -> IpAddr {
+    match remote.to_canonical() {
+        IpAddr::V4(address) => address.into(),
+        IpAddr::V6(address) => {
+            Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into()
+        }
+    }
+}
+
+/// As many machines as start at once behind one address translation.
+const NETWORK_MAX: usize = 16;
+/// Handshakes at a time: each takes a few hundred milliseconds over a mobile link.
+const UNPROVEN_MAX: usize = 256;
+/// One, its successor after a restart, and two that are being closed.
+const KEY_MAX: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use tautline_transport::crypto::Identity;
+
+    use super::*;
+
+    fn address(number: u16) -> IpAddr {
+        let [high, low] = number.to_be_bytes();
+        [10, 0, high, low].into()
+    }
+
+    fn key(seed: u8) -> PublicKey {
+        Identity::from_seed(&[seed; 32]).public()
+    }
+
+    #[test]
+    fn a_flood_from_one_address_leaves_the_places_of_others() {
+        let mut places = Places::new([key(1)]);
+        let taken = (0..1_000).filter(|_| places.take(address(1)).is_some()).count();
+        assert_eq!((taken, places.turned_away()), (NETWORK_MAX, 1_000 - NETWORK_MAX as u64));
+        let (place, evicted) = places.take(address(2)).unwrap();
+        assert_eq!(evicted, None);
+        assert!(places.prove(place, key(1)));
+        // Mapped addresses are those that they map, and an IPv6 network is one.
+        assert_eq!(places.take("::ffff:10.0.0.1".parse().unwrap()), None);
+        let taken = (0..100_u128).filter(|host| {
+            let host = Ipv6Addr::from_bits((0x2001_0db8 << 96) + host);
+            places.take(host.into()).is_some()
+        });
+        assert_eq!(taken.count(), NETWORK_MAX);
+        assert!(places.take("2001:db8:0:1::1".parse().unwrap()).is_some());
+    }
+
+    #[test]
+    fn of_many_addresses_the_oldest_unproven_gives_way_and_never_the_proven() {
+        let mut places = Places::new([key(1)]);
+        let (own, _) = places.take(address(0)).unwrap();
+        assert!(places.prove(own, key(1)));
+        let mut taken = Vec::new();
+        for number in 1..2_000 {
+            let (place, evicted) = places.take(address(number)).unwrap();
+            taken.push(place);
+            let expected = taken.len().checked_sub(UNPROVEN_MAX + 1).map(|at| taken[at]);
+            assert_eq!(evicted, expected);
+        }
+        assert_eq!(places.holders.len(), UNPROVEN_MAX + 1);
+        assert!(places.holders.contains_key(&own));
+        // Who had to give way is nobody any more.
+        assert!(!places.prove(taken[0], key(1)));
+    }
+
+    #[test]
+    fn a_listed_key_has_few_places_and_an_unlisted_one_none_of_its_own() {
+        let mut places = Places::new([key(1)]);
+        let mut take = |seed: u8| {
+            let (place, _) = places.take(address(seed.into())).unwrap();
+            let is_proven = places.prove(place, key(seed));
+            if !is_proven {
+                places.give_back(place);
+            }
+            is_proven
+        };
+        let proven = (0..20).filter(|_| take(1)).count();
+        assert_eq!(proven, KEY_MAX);
+        // It is told why, from a place of the unproven.
+        assert!((0..NETWORK_MAX).all(|_| take(2)));
+        assert_eq!(places.take(address(2)), None);
+        assert!(places.take(address(1)).is_some());
+    }
+
+    #[test]
+    fn a_place_that_was_given_back_is_free() {
+        let mut places = Places::new([]);
+        for _ in 0..1_000 {
+            let (place, _) = places.take(address(1)).unwrap();
+            places.give_back(place);
+            places.give_back(place);
+        }
+        assert_eq!(places.turned_away(), 0);
+    }
+}
