@@ -3,7 +3,7 @@
 /* eslint-disable @typescript-eslint/no-unused-vars, @typescript-eslint/no-explicit-any, @typescript-eslint/no-non-null-assertion */
 
 /**
- * What the vehicle's failsafe lets happen.
+ * Who has the vehicle's motion in hand, in short: `GuardState` tells it in full.
  */
 export enum Mode {
   /**

@@ -61,7 +61,7 @@ motion(obj?:Motion):Motion|null {
 }
 
 /**
- * What its failsafe lets happen.
+ * Who has its motion in hand, in short.
  */
 mode():Mode {
   const offset = this.bb!.__offset(this.bb_pos, 10);

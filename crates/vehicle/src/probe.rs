@@ -51,7 +51,7 @@ pub struct Turn {
 
 impl Probe {
     /// Makes a state in which nothing was asked. `configured` is the size without a probe,
-    /// `command_timeout` the time without a command after which the failsafe brakes.
+    /// `command_timeout` the time without a command after which the guard stops the machine.
     pub fn new(configured: ByteCount, command_timeout: Duration) -> Self {
         Self { configured, late: command_timeout * 2 / 3, state: Mutex::default() }
     }

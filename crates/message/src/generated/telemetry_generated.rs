@@ -24,7 +24,7 @@ pub const ENUM_VALUES_MODE: [Mode; 5] = [
   Mode::AwaitingRelease,
 ];
 
-/// What the vehicle's failsafe lets happen.
+/// Who has the vehicle's motion in hand, in short: `GuardState` tells it in full.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(transparent)]
 pub struct Mode(pub u8);
@@ -1703,7 +1703,7 @@ impl<'a> Telemetry<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<Motion>(Telemetry::VT_MOTION, None).unwrap()}
   }
-  /// What its failsafe lets happen.
+  /// Who has its motion in hand, in short.
   #[inline]
   pub fn mode(&self) -> Mode {
     // Safety:

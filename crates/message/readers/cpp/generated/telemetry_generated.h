@@ -27,7 +27,7 @@ struct GuardStateBuilder;
 struct Telemetry;
 struct TelemetryBuilder;
 
-/// What the vehicle's failsafe lets happen.
+/// Who has the vehicle's motion in hand, in short: `GuardState` tells it in full.
 enum class Mode : uint8_t {
   /// Nobody drives yet.
   AwaitingOperator = 0,
@@ -796,7 +796,7 @@ struct Telemetry FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   const tautline::Motion *motion() const {
     return GetStruct<const tautline::Motion *>(VT_MOTION);
   }
-  /// What its failsafe lets happen.
+  /// Who has its motion in hand, in short.
   tautline::Mode mode() const {
     return static_cast<tautline::Mode>(GetField<uint8_t>(VT_MODE, 0));
   }

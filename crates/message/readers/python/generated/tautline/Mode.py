@@ -2,7 +2,7 @@
 
 # namespace: tautline
 
-# What the vehicle's failsafe lets happen.
+# Who has the vehicle's motion in hand, in short: `GuardState` tells it in full.
 class Mode(object):
     # Nobody drives yet.
     AwaitingOperator = 0

@@ -57,7 +57,7 @@ class Telemetry(object):
             return obj
         return None
 
-    # What its failsafe lets happen.
+    # Who has its motion in hand, in short.
     # Telemetry
     def Mode(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(10))
