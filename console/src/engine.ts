@@ -65,7 +65,7 @@ class Engine {
   request(request: Exclude<PageRequest, { kind: 'start' }>): void {
     switch (request.kind) {
       case 'command':
-        if (this.#open && this.#drives && !this.#socket.send(commandMessage(request.command, this.#operatorMs()))) {
+        if (this.#open && this.#drives && !this.#socket.send(commandMessage(request.command, this.#player.seen()?.tick ?? 0, this.#operatorMs()))) {
           this.#drops.add('command not sent');
         }
         return;

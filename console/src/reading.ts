@@ -8,6 +8,7 @@ import type { DropCount } from './message/drop-count';
 import { End } from './message/end';
 import { Fault } from './message/fault';
 import { Gear } from './message/gear';
+import type { GuardState } from './message/guard-state';
 import { LinkState } from './message/link-state';
 import type { LinkStats } from './message/link-stats';
 import { Mode } from './message/mode';
@@ -16,7 +17,7 @@ import { SessionState } from './message/session-state';
 import { Snapshot } from './message/snapshot';
 import { Telemetry } from './message/telemetry';
 import type { Value } from './message/value';
-import type { GuardView } from './guard';
+import { BLOCKERS, CAUSES, GUARD_MODES, type GuardView, SIGNALS, membersOf } from './guard';
 import { LINK_COUNTS, UNIT_COUNTS, readCounts } from './stats';
 import { BadMessage, flatBuffer } from './wire';
 
@@ -41,6 +42,9 @@ const CHANNELS_MAX = 64;
 const VALUES_MAX = 128;
 const DROPS_MAX = 512;
 const FAULTS_MAX = 9;
+const ENDLESS_MS = 65_535;
+/** Its bit among a machine's notices. */
+const PARKING_BRAKE = 1;
 
 export function readTelemetry(message: ArrayBuffer) {
   const telemetry = Telemetry.getRootAsTelemetry(flatBuffer(message, Telemetry.bufferHasIdentifier));
@@ -55,11 +59,40 @@ export function readTelemetry(message: ArrayBuffer) {
     mode: known(Mode, telemetry.mode()),
     modeReason: telemetry.modeReason() ?? '',
     gear: known(Gear, telemetry.gear()),
-    guard: null as GuardView | null,
+    guard: readGuard(telemetry.guard()),
     faults: list(telemetry.faultsLength(), FAULTS_MAX, (index) => {
       const fault = telemetry.faults(index) ?? Fault.Other;
       return fault in Fault ? fault : Fault.Other;
     }),
+  };
+}
+
+function readGuard(state: GuardState | null): GuardView | null {
+  if (state === null) return null;
+  const report = state.answer();
+  return {
+    mode: numbered(GUARD_MODES, state.mode()),
+    cause: numbered(CAUSES, state.cause()),
+    value: state.value(),
+    limit: state.limit(),
+    stop: state.stop(),
+    latched: state.latched(),
+    emergencyStop: state.emergencyStop(),
+    report: report === null ? null : {
+      console: report.console(),
+      number: report.number(),
+      outcome: report.outcome() === 0 ? 'done' : numbered(BLOCKERS, report.outcome() - 1),
+    },
+    blockers: membersOf(BLOCKERS, state.blockers()),
+    holder: state.holder(),
+    loopAgeMs: orEndless(state.loopAgeMs()),
+    speedBoundMps: state.speedBound(),
+    countdown: state.countdownMs() === ENDLESS_MS ? null : {
+      cause: numbered(CAUSES, state.countdownCause()),
+      leftMs: state.countdownMs(),
+    },
+    signals: membersOf(SIGNALS, state.signals()),
+    parkingBrake: (state.notices() & PARKING_BRAKE) !== 0,
   };
 }
 
@@ -160,6 +193,17 @@ function present<T>(value: T | null): T {
 function finite(value: number): number {
   if (!Number.isFinite(value)) throw new BadMessage('number is not finite');
   return value;
+}
+
+/** Milliseconds that are not known, or will not end, are the largest number of 16 bits. */
+function orEndless(ms: number): number | null {
+  return ms === ENDLESS_MS ? null : ms;
+}
+
+function numbered<Name extends string>(names: readonly Name[], number: number): Name {
+  const name = names[number];
+  if (name === undefined) throw new BadMessage(`no ${number} among ${names.length}`);
+  return name;
 }
 
 function orUnknown(value: number): number | null {

@@ -4,10 +4,12 @@ import { Command } from './message/command';
 import { Gear } from './message/gear';
 import { LinkAction } from './message/link-action';
 import { OperatorStatus } from './message/operator-status';
+import { DeadMan } from './message/dead-man';
+import { Deed } from './message/deed';
 import { Telemetry } from './message/telemetry';
 import { VideoFeedback } from './message/video-feedback';
 import {
-  BadMessage, FROM_OPERATOR, answerMessage, askMessage, commandMessage, flatBuffer, linkActionMessage, parseHello,
+  BadMessage, type Demand, FROM_OPERATOR, answerMessage, askMessage, commandMessage, flatBuffer, linkActionMessage, parseHello,
   parsePong, parseSlice, parseStanding, pingMessage, videoFeedbackMessage,
 } from './wire';
 
@@ -230,31 +232,54 @@ describe.each(Object.entries(PARSERS))('%s', (_, parse) => {
 });
 
 describe('commandMessage', () => {
-  const demand = { steering: -0.25, throttle: 0.5, brake: 0.125, gear: Gear.Reverse, emergencyStop: true };
+  const demand: Demand = {
+    steering: -0.25, throttle: 0.5, brake: 0.125, gear: Gear.Reverse, emergencyStop: true,
+    act: null, emergencyStopNumber: 0, deadMan: 'absent', absences: 0, signals: 0,
+  };
 
-  function controlsOf(message: Uint8Array) {
+  function commandOf(message: Uint8Array) {
     expect(message[0]).toBe(1);
     const buffer = new ByteBuffer(message.subarray(1));
     expect(Command.bufferHasIdentifier(buffer)).toBe(true);
-    return Command.getRootAsCommand(buffer).controls()!;
+    return Command.getRootAsCommand(buffer);
   }
 
+  const controlsOf = (message: Uint8Array) => commandOf(message).controls()!;
+
   it('carries what is asked of the vehicle', () => {
-    const controls = controlsOf(commandMessage(demand, 1));
+    const controls = controlsOf(commandMessage(demand, 0, 1));
     expect([controls.steering(), controls.throttle(), controls.brake()]).toEqual([-0.25, 0.5, 0.125]);
     expect([controls.gear(), controls.emergencyStop()]).toEqual([Gear.Reverse, true]);
   });
 
   it('writes the time in nanoseconds, to the microsecond', () => {
-    expect(controlsOf(commandMessage(demand, 1_760_000_000_123.456)).sentAtNs()).toBe(1_760_000_000_123_456_000n);
+    expect(controlsOf(commandMessage(demand, 0, 1_760_000_000_123.456)).sentAtNs()).toBe(1_760_000_000_123_456_000n);
   });
 
   it('writes time 0 while the operator\'s clock is not known', () => {
-    expect(controlsOf(commandMessage(demand, null)).sentAtNs()).toBe(0n);
+    expect(controlsOf(commandMessage(demand, 0, null)).sentAtNs()).toBe(0n);
+  });
+
+  it('cites the newest picture seen, and says what speaks for and against a person at the wheel', () => {
+    const told: Demand = { ...demand, deadMan: 'released', absences: 0b1100, signals: 0b10_0001, emergencyStopNumber: 0xfffffff1 };
+    const command = commandOf(commandMessage(told, 0xfffffff0, 1));
+    expect(command.cited()).toBe(0xfffffff0);
+    expect([command.deadMan(), command.absences(), command.signals()]).toEqual([DeadMan.Released, 0b1100, 0b10_0001]);
+    expect(command.emergencyStopNumber()).toBe(0xfffffff1);
+    expect(command.act()).toBeNull();
+  });
+
+  it('carries an act with its number, and a reset with the stop that it names', () => {
+    const acts = [{ kind: 'arm' }, { kind: 'reset', stop: 7 }, { kind: 'park' }] as const;
+    const read = acts.map((deed) => {
+      const act = commandOf(commandMessage({ ...demand, act: { number: 3, deed } }, 0, 1)).act()!;
+      return [act.number(), act.deed(), act.stop()];
+    });
+    expect(read).toEqual([[3, Deed.Arm, 0], [3, Deed.Reset, 7], [3, Deed.Park, 0]]);
   });
 
   it('leaves the sequence to the operator', () => {
-    expect(controlsOf(commandMessage(demand, 1)).sequence()).toBe(0n);
+    expect(controlsOf(commandMessage(demand, 0, 1)).sequence()).toBe(0n);
   });
 });
 

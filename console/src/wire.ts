@@ -5,10 +5,13 @@
  * command, link action, ping, video feedback, ask, answer. Bad bytes throw a `BadMessage`, which the caller counts.
  */
 import { ByteBuffer, Builder } from 'flatbuffers';
-import type { Act } from './acts';
+import type { Act as WantedAct, Deed } from './acts';
 import type { DeadMan } from './input/presence';
+import { Act } from './message/act';
 import { Command } from './message/command';
 import { Controls } from './message/controls';
+import { DeadMan as WireDeadMan } from './message/dead-man';
+import { Deed as WireDeed } from './message/deed';
 import type { Gear } from './message/gear';
 import { LinkAction } from './message/link-action';
 import { VideoFeedback } from './message/video-feedback';
@@ -78,7 +81,7 @@ export interface Pong {
 
 /** All that one command says: what the person wants, and what speaks for and against their being there. */
 export interface Demand extends Controlled {
-  act: Act | null;
+  act: WantedAct | null;
   /** Of the newest emergency stop that is not acknowledged; 0: none. */
   emergencyStopNumber: number;
   deadMan: DeadMan;
@@ -215,17 +218,34 @@ export function flatBuffer(message: ArrayBuffer, hasIdentifier: (buffer: ByteBuf
 
 /**
  * `sentAtMs`: Unix time on the operator's clock, by which the operator drops a command that was held
- * up; null while that clock is not known yet. The operator's process fills in the sequence.
+ * up; null while that clock is not known yet. `cited`: the guard's tick of the newest picture seen here, 0 for none.
+ * The operator's process fills in the sequence and this console's number.
  */
-export function commandMessage(demand: Controlled, sentAtMs: number | null): Uint8Array<ArrayBuffer> {
+export function commandMessage(demand: Demand, cited: number, sentAtMs: number | null): Uint8Array<ArrayBuffer> {
   const sentAtNs = BigInt(Math.round((sentAtMs ?? 0) * 1000)) * 1000n;
   const builder = new Builder(64);
   Command.startCommand(builder);
   Command.addControls(builder, Controls.createControls(
     builder, 0n, sentAtNs, demand.steering, demand.throttle, demand.brake, demand.gear, demand.emergencyStop));
+  Command.addCited(builder, cited);
+  if (demand.act !== null) {
+    const { number, deed } = demand.act;
+    Command.addAct(builder, Act.createAct(builder, number, deed.kind === 'reset' ? deed.stop : 0, DEEDS[deed.kind]));
+  }
+  Command.addEmergencyStopNumber(builder, demand.emergencyStopNumber);
+  Command.addDeadMan(builder, DEAD_MEN[demand.deadMan]);
+  Command.addAbsences(builder, demand.absences);
+  Command.addSignals(builder, demand.signals);
   Command.finishCommandBuffer(builder, Command.endCommand(builder));
   return withKind(TO_OPERATOR.command, builder.asUint8Array());
 }
+
+const DEEDS: Readonly<Record<Deed['kind'], WireDeed>> = {
+  arm: WireDeed.Arm, reset: WireDeed.Reset, park: WireDeed.Park,
+};
+const DEAD_MEN: Readonly<Record<DeadMan, WireDeadMan>> = {
+  absent: WireDeadMan.Absent, held: WireDeadMan.Held, released: WireDeadMan.Released,
+};
 
 /** `link`: index into the status's emulated links. */
 export function linkActionMessage(link: number, cut: boolean): Uint8Array<ArrayBuffer> {

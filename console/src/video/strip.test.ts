@@ -118,8 +118,8 @@ describe('frames', () => {
     newest().putOut();
     newest().putOut();
     expect(shown).toEqual([
-      { strip: 2, picture: 1, capturedAtUs: 1_000, skip: false, clean: true, tick: 0, encodedAfterUs: 3_000, handedOnAfterUs: 9_000, fedAtMs: 0 },
-      { strip: 2, picture: 2, capturedAtUs: 2_000, skip: true, clean: false, tick: 0, encodedAfterUs: 3_000, handedOnAfterUs: 9_000, fedAtMs: 0 },
+      { strip: 2, picture: 1, capturedAtUs: 1_000, skip: false, clean: true, tick: 7, encodedAfterUs: 3_000, handedOnAfterUs: 9_000, fedAtMs: 0 },
+      { strip: 2, picture: 2, capturedAtUs: 2_000, skip: true, clean: false, tick: 7, encodedAfterUs: 3_000, handedOnAfterUs: 9_000, fedAtMs: 0 },
     ]);
   });
 

@@ -1,0 +1,197 @@
+// What a page says of the person before it, and how it asks until it is answered: a real browser, a stand-in vehicle.
+// Needs console/dist and Debian's chromium.
+import assert from 'node:assert/strict';
+import { after, afterEach, before, beforeEach, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { chromium } from 'playwright-core';
+import { startStandIn } from './stand-in.mjs';
+
+const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
+const [HELD, DRIVING] = [0, 2];
+const EMERGENCY_STOP = 6;
+const [ARM, RESET] = [0, 1];
+/** Longer without a turn of the page, and what it tells late is the machine's doing. */
+const STALL_MIN = 80;
+const [PAGE_HIDDEN, FOCUS_LOST, INPUTS_UNHEALTHY] = [2, 4, 8];
+
+let browser;
+let standIn;
+let page;
+
+before(async () => {
+  browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-gpu', '--no-first-run'] });
+});
+
+after(() => browser?.close());
+
+beforeEach(async () => {
+  standIn = await startStandIn();
+  page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
+  await page.goto(standIn.address);
+  await commandWhere((command) => command.absences === 0);
+});
+
+afterEach(async () => {
+  await page?.close();
+  await standIn?.close();
+});
+
+test('a Meta key lets go of the throttle, and says that the keys are not sound until one is pressed anew', async () => {
+  standIn.guard = { mode: DRIVING };
+  await page.keyboard.down('KeyW');
+  await commandWhere((command) => command.throttle > 0.5);
+  await page.keyboard.down('Meta');
+  await commandWhere((command) => command.throttle === 0 && command.absences === INPUTS_UNHEALTHY);
+  // Its key-up never came, and it does not drive.
+  await sleep(300);
+  assert.equal(standIn.commands.at(-1).throttle, 0);
+  await page.keyboard.up('Meta');
+  await page.keyboard.up('KeyW');
+  await page.keyboard.down('KeyW');
+  await commandWhere((command) => command.throttle > 0.1 && command.absences === 0);
+});
+
+test('a page that loses the keyboard lets go of it and says so', async () => {
+  standIn.guard = { mode: DRIVING };
+  await page.keyboard.down('KeyW');
+  await commandWhere((command) => command.throttle > 0.5);
+  await page.evaluate(() => window.dispatchEvent(new Event('blur')));
+  await commandWhere((command) => command.throttle === 0 && command.absences === FOCUS_LOST);
+  await page.evaluate(() => window.dispatchEvent(new Event('focus')));
+  await commandWhere((command) => command.absences === 0);
+  // Held all along, the key counts for nothing.
+  await sleep(200);
+  assert.equal(standIn.commands.at(-1).throttle, 0);
+});
+
+test('a hidden page says so at once', async () => {
+  const hide = (hidden) => page.evaluate((value) => {
+    Object.defineProperty(document, 'hidden', { configurable: true, get: () => value });
+    document.dispatchEvent(new Event('visibilitychange'));
+  }, hidden);
+  await hide(true);
+  await commandWhere((command) => (command.absences & PAGE_HIDDEN) !== 0);
+  await hide(false);
+  await commandWhere((command) => (command.absences & PAGE_HIDDEN) === 0);
+});
+
+test('a page that is frozen says so with its last command', async () => {
+  await page.evaluate(() => document.dispatchEvent(new Event('freeze')));
+  await commandWhere((command) => (command.absences & PAGE_HIDDEN) !== 0);
+});
+
+test('a dead-man input, where one is used, is held by Shift', async () => {
+  await page.locator('#controls > summary').click();
+  await page.locator('#dead-man').check();
+  await commandWhere((command) => command.deadMan === 2);
+  await page.keyboard.down('Shift');
+  await commandWhere((command) => command.deadMan === 1);
+  await page.keyboard.up('Shift');
+  await commandWhere((command) => command.deadMan === 2);
+});
+
+test('an emergency stop is asked for until the guard names it, and told within 300 ms while it does not', async () => {
+  standIn.guard = { mode: DRIVING };
+  await page.evaluate(watchStop);
+  await page.keyboard.press('Escape');
+  const asked = await commandWhere((command) => command.emergencyStopNumber !== 0 && command.emergencyStop);
+  await page.locator('#banner-title', { hasText: 'not acknowledged' }).waitFor({ timeout: 2_000 });
+  const { told, stall } = await page.evaluate(() => globalThis.stopTold);
+  console.log(`an unacknowledged emergency stop was told ${told.toFixed(0)} ms after the key; longest stall ${stall.toFixed(0)} ms`);
+  assert.ok(told <= 300 || stall >= STALL_MIN, `told after ${told} ms while the page ran at least every ${stall} ms`);
+  await sleep(500);
+  assert.equal(standIn.commands.at(-1).emergencyStopNumber, asked.emergencyStopNumber);
+  assert.match(await page.locator('#emergency-stop').innerText(), /not acknowledged/);
+  standIn.guard = { mode: HELD, cause: EMERGENCY_STOP, latched: true, stop: 4, emergencyStop: asked.emergencyStopNumber, blockers: 2 };
+  await commandWhere((command) => command.emergencyStopNumber === 0 && !command.emergencyStop);
+  await page.locator('#banner-title', { hasText: 'Held after a stop' }).waitFor({ timeout: 2_000 });
+});
+
+test('the latched stop is reset by its name, and arming is another act', async () => {
+  standIn.guard = { mode: HELD, cause: EMERGENCY_STOP, latched: true, stop: 4, blockers: 2 };
+  await page.locator('#act-reset').waitFor();
+  await page.keyboard.press('Enter');
+  const arming = (await commandWhere((command) => command.act !== null)).act;
+  assert.equal(arming.deed, ARM);
+  await page.keyboard.press('Backspace');
+  const { act } = await commandWhere((command) => command.act?.deed === RESET);
+  assert.equal(act.stop, 4);
+  assert.equal(act.number, arming.number + 1);
+  standIn.guard = { mode: HELD, report: { console: consoleNumber(), number: act.number, outcome: 0 } };
+  await commandWhere((command) => command.act === null);
+  await page.locator('#act-arm').waitFor();
+});
+
+test('an arming that is refused says why, and is not tried again', async () => {
+  standIn.guard = { mode: HELD };
+  await page.locator('#act-arm').click();
+  const { act } = await commandWhere((command) => command.act?.deed === ARM);
+  const THROTTLE_PRESSED = 10;
+  standIn.guard = { mode: HELD, report: { console: consoleNumber(), number: act.number, outcome: 1 + THROTTLE_PRESSED } };
+  await page.locator('#banner-detail', { hasText: 'Let go of the throttle' }).waitFor({ timeout: 2_000 });
+  await commandWhere((command) => command.act === null);
+});
+
+test('a page that is loaded anew has another number, and shows what the guard says', async () => {
+  standIn.guard = { mode: HELD, cause: EMERGENCY_STOP, latched: true, stop: 4, blockers: 2 };
+  await page.locator('#banner-title', { hasText: 'Held after a stop' }).waitFor();
+  const before = consoleNumber();
+  await page.reload();
+  await page.locator('#banner-title', { hasText: 'Held after a stop' }).waitFor();
+  assert.notEqual(consoleNumber(), before);
+});
+
+test('what is not live is not shown: a silent vehicle is told as one', async () => {
+  standIn.guard = { mode: DRIVING, speed: 10 };
+  await page.locator('#hud-speed', { hasText: '36' }).waitFor();
+  standIn.silent = true;
+  await page.locator('#hud-speed', { hasText: '–' }).waitFor({ timeout: 3_000 });
+  assert.equal(await page.locator('#speed').innerText(), '–');
+  assert.equal(await page.locator('#mode').innerText(), '–');
+  assert.equal(await page.locator('#gear').innerText(), '–');
+});
+
+test('lights, indicators and horn go with the commands', async () => {
+  await page.keyboard.press('KeyL');
+  await page.keyboard.press('Comma');
+  await commandWhere((command) => command.signals === 0b1010);
+  await page.keyboard.down('KeyH');
+  await commandWhere((command) => command.signals === 0b1011);
+  await page.keyboard.up('KeyH');
+  await page.locator('#signal-right').click();
+  await commandWhere((command) => command.signals === 0b10010);
+});
+
+/** The first command from now on of which this holds. */
+async function commandWhere(holds) {
+  let from = Math.max(0, standIn.commands.length - 1);
+  const end = performance.now() + 5_000;
+  while (performance.now() < end) {
+    for (; from < standIn.commands.length; from += 1) if (holds(standIn.commands[from])) return standIn.commands[from];
+    await sleep(10);
+  }
+  assert.fail(`no such command; the last was ${JSON.stringify(standIn.commands.at(-1))}`);
+}
+
+/** Runs in the page: how long after the key the words are there, and for how long the page did not run meanwhile. */
+function watchStop() {
+  globalThis.stopTold = { told: Infinity, stall: 0 };
+  addEventListener('keydown', (event) => {
+    let ran = performance.now();
+    const timer = setInterval(() => {
+      const now = performance.now();
+      globalThis.stopTold.stall = Math.max(globalThis.stopTold.stall, now - ran);
+      ran = now;
+    }, 5);
+    new MutationObserver((_, observer) => {
+      if (!document.querySelector('#banner-title').textContent.includes('not acknowledged')) return;
+      globalThis.stopTold.told = performance.now() - event.timeStamp;
+      observer.disconnect();
+      clearInterval(timer);
+    }).observe(document.querySelector('#banner'), { subtree: true, childList: true, characterData: true });
+  }, { capture: true, once: true });
+}
+
+function consoleNumber() {
+  return BigInt(`0x${standIn.consoles.at(-1)}`);
+}
