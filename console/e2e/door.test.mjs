@@ -7,7 +7,7 @@ import { connect as connectTls } from 'node:tls';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Builder } from 'flatbuffers';
-import { eventually, launchBrowser, openConsole, startDemo } from './stand.mjs';
+import { arm, eventually, launchBrowser, openConsole, startDemo } from './stand.mjs';
 
 const UPGRADE = {
   Connection: 'Upgrade', Upgrade: 'websocket', 'Sec-WebSocket-Version': '13', 'Sec-WebSocket-Key': 'AAAAAAAAAAAAAAAAAAAAAA==',
@@ -94,6 +94,7 @@ test('a moving vehicle changes hands by consent, a standing one at once, and the
   await titled(second, 'Another console drives');
   assert.match(await second.locator('#banner-detail').innerText(), /It is at 127\.0\.0\.1 and drives since/);
 
+  await arm(first);
   await first.keyboard.down('ArrowUp');
   await eventually(speed, (metres) => metres > 2, 15_000);
   await second.locator('#banner-action').click();

@@ -52,6 +52,17 @@ export function launchBrowser() {
   });
 }
 
+/** Arms the vehicle as a person does, unless it drives: throttle released, and what was refused is tried again. */
+export async function arm(page) {
+  const mode = () => page.locator('#mode').innerText();
+  const end = performance.now() + 20_000;
+  while (!['Armed', 'Driving', 'Speed limited'].includes(await mode())) {
+    assert.ok(performance.now() < end, `not armed: ${await mode()}, ${await page.locator('#banner').innerText()}`);
+    if (await mode() === 'Held') await page.keyboard.press('Enter');
+    await sleep(300);
+  }
+}
+
 /** Opens the console; the way in leads on to it. */
 export async function openConsole(page, address) {
   await page.goto(address);

@@ -17,10 +17,17 @@ pub(crate) fn open(config: &Config) -> (Follow, OpenSensor) {
     let clock = Clock::start();
     let follower = Arc::new(Mutex::new(Follower::new(config.seed)));
     let followed = follower.clone();
+    // Where another camera looks, nobody here knows.
+    let sees_track = config.clip.is_none() && config.camera.is_none();
     let follow = move |state: &MachineState| {
         let mut follower = followed.lock().unwrap_or_else(PoisonError::into_inner);
         follower.handle(state, clock.now());
-        vec![Extra { name: "cones hit", value: follower.cones_hit().into(), unit: "" }]
+        let mut extras =
+            vec![Extra { name: "cones hit", value: follower.cones_hit().into(), unit: "" }];
+        if sees_track {
+            extras.extend(Windscreen::GEOMETRY);
+        }
+        extras
     };
     let config = config.clone();
     let open_sensor = move || {

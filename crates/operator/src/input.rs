@@ -8,11 +8,9 @@ use tautline_message::{Command, SessionState, VideoFeedback};
 use tautline_net::channels;
 use tautline_net::clock::Clock;
 use tautline_net::driver::Handle;
-use tautline_net::random;
 use tautline_transport::ChannelNumber;
 use tautline_units::{ByteCount, Instant};
 
-use crate::acts::Acts;
 use crate::console::{ConsoleId, Hub};
 use crate::reception::Shared;
 
@@ -33,7 +31,6 @@ pub(crate) struct Input {
     console: Option<ConsoleId>,
     /// Whether what comes is recorded, looked at or not.
     records: bool,
-    acts: Acts,
 }
 
 impl Input {
@@ -46,9 +43,7 @@ impl Input {
         records: bool,
     ) -> Self {
         let (sequence, fed_back, console) = (0, None, None);
-        let drawn = random::seed().unwrap_or_default();
-        let acts = Acts::new(u64::from_be_bytes(*drawn.first_chunk().expect("longer than that")));
-        Self { hub, shared, handle, clock, sequence, fed_back, console, records, acts }
+        Self { hub, shared, handle, clock, sequence, fed_back, console, records }
     }
 
     /// Takes note that another console drives from now on, or none: nothing of the former one is
@@ -77,8 +72,6 @@ impl Input {
             self.hub.commands_stale.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        let (guard, shown) = self.shared.guard();
-        let command = self.acts.complete(command, guard.as_ref(), shown);
         self.sequence += 1;
         let command = Command { sequence: self.sequence, sent_at: now - age, ..command };
         self.send(channels::COMMAND, command.encode());

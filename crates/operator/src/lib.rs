@@ -1,7 +1,6 @@
 //! The operator's side: downlink, console bridge, commands and recorder.
 #![forbid(unsafe_code)]
 
-mod acts;
 mod canvas;
 mod config;
 pub mod console;

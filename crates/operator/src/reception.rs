@@ -1,13 +1,13 @@
 //! The operator's end of the session: what arrives goes to the console and the recorder.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tautline_message::snapshot::{End, ProcessStats, Value};
 use tautline_message::{
-    ClockOffset, EmulatedLink, GuardState, OperatorStatus, ProbeAnswer, SessionState, Snapshot,
-    StripReport, Telemetry, VideoFeedback,
+    ClockOffset, EmulatedLink, OperatorStatus, ProbeAnswer, SessionState, Snapshot, StripReport,
+    Telemetry, VideoFeedback,
 };
 use tautline_net::channels;
 use tautline_net::clock::Clock;
@@ -17,7 +17,7 @@ use tautline_net::stats::{self, Latest};
 use tautline_transport::crypto::PublicKey;
 use tautline_transport::{ChannelNumber, Event, Session, link};
 use tautline_units::{ByteCount, Instant};
-use tautline_video::{AccessUnit, Layout};
+use tautline_video::AccessUnit;
 
 use crate::canvas::Canvas;
 use crate::console::{Hub, SliceHead};
@@ -42,8 +42,6 @@ pub(crate) struct Reception {
     snapshot_at: Instant,
     /// Bytes of all units that came.
     units_bytes: u64,
-    /// The guard's tick of the newest clean slice of each strip; 0 for none.
-    ticks: [u32; Layout::STRIP_COUNT],
 }
 
 /// What other threads put in and take out.
@@ -55,10 +53,6 @@ pub(crate) struct Shared {
     emulated_links: Mutex<Vec<EmulatedLink>>,
     /// What the vehicle told last of its side.
     vehicle: Mutex<Snapshot>,
-    /// What the vehicle's guard said last.
-    guard: Mutex<Option<GuardState>>,
-    /// The guard's tick of the newest picture that was handed to the page whole; 0 for none.
-    tick: AtomicU32,
     /// What a probe notes, while one runs.
     watch: Mutex<Option<Watch>>,
     /// Bytes of all units that were handed over.
@@ -87,8 +81,6 @@ impl Shared {
             vehicle_key: Mutex::new(None),
             emulated_links: Mutex::new(Vec::new()),
             vehicle: Mutex::new(Snapshot::empty(End::Vehicle)),
-            guard: Mutex::new(None),
-            tick: AtomicU32::new(0),
             watch: Mutex::new(None),
             sent_bytes: AtomicU64::new(0),
             vehicle_name: vehicle.to_owned(),
@@ -134,12 +126,6 @@ impl Shared {
         lock(&self.watch).is_some()
     }
 
-    /// Returns what the vehicle's guard said last, and the tick of the newest picture that was handed
-    /// to the page whole.
-    pub(crate) fn guard(&self) -> (Option<GuardState>, u32) {
-        (lock(&self.guard).clone(), self.tick.load(Ordering::Relaxed))
-    }
-
     /// Returns what a probe notes, while one runs.
     pub(crate) fn watch(&self) -> &Mutex<Option<Watch>> {
         &self.watch
@@ -180,7 +166,6 @@ impl Reception {
             others_malformed: 0,
             snapshot_at: Instant::ZERO,
             units_bytes: 0,
-            ticks: [0; Layout::STRIP_COUNT],
         }
     }
 
@@ -203,9 +188,6 @@ impl Reception {
             Event::Established => {
                 self.downlink.reset();
                 self.canvas.handle_new_session();
-                self.ticks = [0; Layout::STRIP_COUNT];
-                self.shared.tick.store(0, Ordering::Relaxed);
-                *lock(&self.shared.guard) = None;
                 self.shared.set_standing(Standing::new(SessionState::Established, ""));
                 *lock(&self.shared.vehicle_key) = Some(*session.peer());
                 *lock(&self.shared.vehicle) = Snapshot::empty(End::Vehicle);
@@ -268,7 +250,6 @@ impl Reception {
             channels::TELEMETRY => match Telemetry::decode(bytes) {
                 Ok(telemetry) => {
                     let stands_still = telemetry.speed.abs() < STANDSTILL_SPEED_MAX;
-                    *lock(&self.shared.guard) = telemetry.guard;
                     self.hub.show_telemetry(bytes, stands_still);
                 }
                 Err(_) => self.telemetry_malformed += 1,
@@ -320,12 +301,6 @@ impl Reception {
             handed_on_after: now.since(captured_at),
             tick: slice.tick,
         };
-        if let Some(tick) = self.ticks.get_mut(usize::from(slice.strip)).filter(|_| is_clean) {
-            *tick = slice.tick;
-            // A picture is as old as its oldest strip.
-            let oldest = self.ticks.iter().min().copied().unwrap_or(0);
-            self.shared.tick.store(oldest, Ordering::Relaxed);
-        }
         let message = head.message(slice.bytes);
         self.canvas.show(head, message.clone(), &self.downlink, &self.hub);
         if let Some(recorder) = &mut self.recorder {

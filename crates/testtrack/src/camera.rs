@@ -72,13 +72,13 @@ struct Strip<'a> {
 }
 
 /// Metres from the rear axle to the camera.
-const MOUNT: f64 = 1.35;
+pub(crate) const MOUNT: f64 = 1.35;
 /// Metres from the ground to the camera.
-const HEIGHT: f32 = 1.25;
+pub(crate) const HEIGHT: f32 = 1.25;
 /// Focal length in picture widths: 70° across.
-const FOCAL: f32 = 0.714;
+pub(crate) const FOCAL: f32 = 0.714;
 /// The horizon's row of a level car, in picture heights.
-const HORIZON: f32 = 0.41;
+pub(crate) const HORIZON: f32 = 0.41;
 /// Where the sun stands, rad counter-clockwise from east.
 const SUN_AZIMUTH: f64 = 0.8;
 

@@ -1,6 +1,8 @@
+use tautline_guard::Extra;
 use tautline_video::{Error, Layout, Picture, Sensor};
 
-use crate::camera::Camera;
+use crate::camera::{self, Camera};
+use crate::car;
 use crate::world::Viewpoint;
 
 /// The camera behind the windscreen as a sensor: each strip shows the test track from where the car
@@ -17,6 +19,17 @@ impl Windscreen {
     pub const WIDTH: usize = 1280;
     /// Rows of its pictures.
     pub const HEIGHT: usize = 720;
+    /// How it looks at the ground before the car, and the car's own measures: by these a console draws
+    /// distances on the road. `console/src/road.ts` reads them by name.
+    pub const GEOMETRY: [Extra; 7] = [
+        Extra { name: "camera height", value: camera::HEIGHT as f64, unit: "m" },
+        Extra { name: "camera before rear axle", value: camera::MOUNT, unit: "m" },
+        Extra { name: "camera focal length", value: camera::FOCAL as f64, unit: "widths" },
+        Extra { name: "camera horizon", value: camera::HORIZON as f64, unit: "heights" },
+        Extra { name: "front before rear axle", value: car::FRONT, unit: "m" },
+        Extra { name: "half width", value: car::HALF_WIDTH, unit: "m" },
+        Extra { name: "wheelbase", value: car::WHEELBASE, unit: "m" },
+    ];
 
     /// Returns a camera that looks from wherever `view` says when a strip is read.
     ///
