@@ -64,11 +64,14 @@ class Engine {
 
   request(request: Exclude<PageRequest, { kind: 'start' }>): void {
     switch (request.kind) {
-      case 'command':
-        if (this.#open && this.#drives && !this.#socket.send(commandMessage(request.command, this.#player.seen()?.tick ?? 0, this.#operatorMs()))) {
-          this.#drops.add('command not sent');
-        }
+      case 'command': {
+        // An emergency stop counts from everybody.
+        const counts = this.#drives || request.command.emergencyStopNumber !== 0;
+        if (!this.#open || !counts) return;
+        const message = commandMessage(request.command, this.#player.seen()?.tick ?? 0, this.#operatorMs());
+        if (!this.#socket.send(message)) this.#drops.add('command not sent');
         return;
+      }
       case 'visible':
         this.#player.visible = request.visible;
         return;

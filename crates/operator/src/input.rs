@@ -31,6 +31,7 @@ pub(crate) struct Input {
     console: Option<ConsoleId>,
     /// Whether what comes is recorded, looked at or not.
     records: bool,
+    bystander: Bystander,
 }
 
 impl Input {
@@ -43,7 +44,8 @@ impl Input {
         records: bool,
     ) -> Self {
         let (sequence, fed_back, console) = (0, None, None);
-        Self { hub, shared, handle, clock, sequence, fed_back, console, records }
+        let bystander = Bystander::default();
+        Self { hub, shared, handle, clock, sequence, fed_back, console, records, bystander }
     }
 
     /// Takes note that another console drives from now on, or none: nothing of the former one is
@@ -59,12 +61,22 @@ impl Input {
     ///
     /// The console dates its commands in Unix time by this machine's clock, 0 for unknown.
     pub(crate) fn handle_command(&mut self, command: Command) {
-        if self.console.map_or(0, |console| console.0.get()) != command.console {
+        let now = self.clock.now();
+        let driver = self.console.map_or(0, |console| console.0.get());
+        if driver != command.console && command.emergency_stop_number == 0 {
             // It was under way while another took over.
             self.hub.requests_refused.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        let now = self.clock.now();
+        if driver != command.console && driver != 0 {
+            self.bystander.note(command.emergency_stop_number, now);
+            return;
+        }
+        let command = match driver {
+            // Nobody drives: no more than the stop is taken from whoever asks for it.
+            0 => Command { throttle: 0.0, brake: 1.0, cited: 0, act: None, ..command },
+            _ => self.bystander.add_to(command, now),
+        };
         let unix = self.clock.unix_nanos(now);
         let age = Duration::from_nanos(unix.saturating_sub(command.sent_at.as_nanos()));
         // An emergency stop counts whatever its age.
@@ -111,8 +123,49 @@ impl Input {
     }
 }
 
+/// The emergency stop that a console asks for that does not drive: it goes with the commands of the one that does, so
+/// that two do not steer.
+#[derive(Debug, Default)]
+struct Bystander {
+    asked: Option<(u32, Instant)>,
+}
+
+impl Bystander {
+    fn note(&mut self, number: u32, now: Instant) {
+        self.asked = Some((number, now));
+    }
+
+    /// Returns the command of who drives, with what is asked for beside it; a stop of its own comes first.
+    fn add_to(&self, command: Command, now: Instant) -> Command {
+        let fresh = self.asked.filter(|(_, at)| now.since(*at) <= AGE_MAX);
+        match (command.emergency_stop_number, fresh) {
+            (0, Some((number, _))) => Command { emergency_stop_number: number, ..command },
+            _ => command,
+        }
+    }
+}
+
 /// A command that took longer than this from the browser is not sent on.
 const AGE_MAX: Duration = Duration::from_millis(250);
 const DEADLINE: Duration = Duration::from_millis(250);
 /// Feedback that says the same again is sent so often.
 const FEEDBACK_REPEAT: Duration = Duration::from_millis(100);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bystanders_stop_goes_with_the_commands_of_who_drives_for_as_long_as_it_is_asked_for() {
+        let at = Instant::from_millis;
+        let driving = Command { throttle: 0.5, console: 7, ..Command::default() };
+        let mut bystander = Bystander::default();
+        assert_eq!(bystander.add_to(driving, at(1_000)), driving);
+        bystander.note(44, at(1_000));
+        let stop = Command { emergency_stop_number: 44, ..driving };
+        assert_eq!(bystander.add_to(driving, at(1_250)), stop);
+        assert_eq!(bystander.add_to(driving, at(1_251)), driving);
+        let own = Command { emergency_stop_number: 9, ..driving };
+        assert_eq!(bystander.add_to(own, at(1_001)), own);
+    }
+}

@@ -16,10 +16,20 @@ use super::wire::{self, SliceHead, kind, tagged};
 /// What the browser asks for.
 #[derive(Debug)]
 pub enum Request {
-    /// Where the wheel and the pedals are; of the console that drives.
+    /// Where the wheel and the pedals are; of the console that drives, or an emergency stop of another.
     Command(Command),
     /// Cut or restore an emulated link.
     Link(LinkAction),
+}
+
+impl Request {
+    /// Returns whether it asks for an emergency stop, which counts from every console.
+    fn is_emergency_stop(&self) -> bool {
+        match self {
+            Self::Command(command) => command.emergency_stop_number != 0,
+            Self::Link(_) => false,
+        }
+    }
 }
 
 /// The place where slices, telemetry and status go, and the consoles that look at them at present.
@@ -283,7 +293,7 @@ impl Hub {
         drop(consoles);
         match request {
             None => self.count_malformed(),
-            Some(_) if !drives => {
+            Some(request) if !drives && !request.is_emergency_stop() => {
                 self.requests_refused.fetch_add(1, Ordering::Relaxed);
             }
             Some(request) => {

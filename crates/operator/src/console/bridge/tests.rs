@@ -142,6 +142,9 @@ fn a_second_console_sees_who_drives_and_its_commands_count_for_nothing() {
     hub.handle(first.number, &command());
     assert_eq!(commanding(&mut requests), [1], "each command says of which console it is");
     assert_eq!(hub.requests_refused.load(Ordering::Relaxed), 1);
+    let stop = Command { emergency_stop_number: 5, ..Command::default() };
+    hub.handle(second.number, &tagged(kind::COMMAND, &stop.encode()));
+    assert_eq!(commanding(&mut requests), [2], "a stop counts from everybody");
     takes(&mut first);
     takes(&mut second);
     show(&hub, head(1, SliceKind::Idr), &[0]);
