@@ -7,13 +7,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use anyhow::Context;
 use clap::Args;
 use serde::Deserialize;
+use tautline_blackbox::{Recorder, Signer};
 use tautline_net::clock::Clock;
 use tautline_net::datagram::{Address, Server};
 use tautline_net::realtime;
 use tautline_port::keeper::{self, Keeper};
+use tautline_units::Instant;
 
 use crate::settings::{load, set};
-use crate::stop;
+use crate::{keys, stop};
 
 /// The guard between a vehicle and its machine: it alone moves the machine, and stops it.
 ///
@@ -33,6 +35,12 @@ pub(crate) struct Guard {
     /// File that keeps the latch of a stop over a restart [default: none, a restart forgets it]
     #[arg(long, value_name = "FILE")]
     latch: Option<PathBuf>,
+    /// Folder of the black box [default: the file's section [blackbox]; without it, none]
+    #[arg(long, value_name = "FOLDER")]
+    blackbox: Option<PathBuf>,
+    /// Secret key file of the machine, which signs the black box
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
 }
 
 /// The settings of a guard's process.
@@ -42,6 +50,8 @@ struct Config {
     vehicle: Address,
     machine: Address,
     latch: Option<PathBuf>,
+    blackbox: Option<tautline_blackbox::Config>,
+    key: Option<PathBuf>,
     guard: tautline_guard::Config,
 }
 
@@ -51,6 +61,8 @@ impl Default for Config {
             vehicle: Address::Path("/run/tautline/vehicle.sock".into()),
             machine: Address::Path("/run/tautline/machine.sock".into()),
             latch: None,
+            blackbox: None,
+            key: None,
             guard: tautline_guard::Config::default(),
         }
     }
@@ -63,6 +75,10 @@ impl Guard {
         set(&mut config.vehicle, self.vehicle);
         set(&mut config.machine, self.machine);
         set(&mut config.latch, self.latch.map(Some));
+        set(&mut config.key, self.key.map(Some));
+        if let Some(folder) = self.blackbox {
+            config.blackbox.get_or_insert_default().folder = folder;
+        }
         config.guard.validate()?;
         let latched = config.latch.as_deref().map(keeper::read_latch).transpose()?.flatten();
         let guard = tautline_guard::Guard::new(config.guard, keeper::first_tick()?);
@@ -71,8 +87,11 @@ impl Guard {
             None => guard,
         };
         let (vehicle, machine) = (Server::open(&config.vehicle)?, Server::open(&config.machine)?);
+        let clock = Clock::start();
         let mut keeper = Keeper::new(guard, vehicle, machine);
-        // The place of another hook: whoever records every step takes a queue of its own here.
+        if let Some(recorder) = recorder(&config, &clock)? {
+            keeper.record(recorder);
+        }
         let told = keeper.hook();
         let transitions = Arc::new(AtomicU64::new(0));
         let teller = spawn("teller", {
@@ -82,7 +101,7 @@ impl Guard {
         let stop = Arc::new(AtomicBool::new(false));
         let keeping = spawn("guard", {
             let stop = stop.clone();
-            move || keeper.run(Clock::start(), &stop)
+            move || keeper.run(clock, &stop)
         })?;
         realtime::lock_memory("the guard");
         tracing::info!(vehicle = %config.vehicle, machine = %config.machine, "the guard holds the machine");
@@ -95,6 +114,17 @@ impl Guard {
         tracing::info!(transitions, "the guard ends; the machine stops by itself");
         Ok(())
     }
+}
+
+/// Returns what records the guard, if that is asked for.
+fn recorder(config: &Config, clock: &Clock) -> anyhow::Result<Option<Recorder>> {
+    let Some(blackbox) = &config.blackbox else { return Ok(None) };
+    let key = config.key.as_deref().context("blackbox: key must name the file that signs it")?;
+    let signer = Signer::from_seed(&*keys::read(key)?.signing_seed());
+    let (folder, key) = (blackbox.folder.display(), signer.public());
+    tracing::info!(%folder, key, "the black box is signed by this key");
+    let recorder = Recorder::start(blackbox.clone(), signer, clock.unix_nanos(Instant::ZERO));
+    recorder.map(Some).context("the black box cannot be begun")
 }
 
 fn spawn(

@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 
 use anyhow::Context;
+use tautline_blackbox::{Health, Recorder};
 use tautline_guard::frame::Proposal;
 use tautline_guard::identity::{Stop, Tick};
 use tautline_guard::{Guard, Input, MachineState, Mode, Output};
@@ -23,6 +24,7 @@ pub struct Keeper {
     guard: Guard,
     vehicle: End<Proposal>,
     machine: End<MachineState>,
+    recorder: Option<Recorder>,
     hooks: Vec<Hook>,
 }
 
@@ -39,6 +41,8 @@ pub struct Step {
     pub vehicle: Counts,
     /// What the machine's end did not take so far.
     pub machine: Counts,
+    /// How the black box does, if there is one.
+    pub blackbox: Option<Health>,
     /// Steps before this one that the hook had no room for.
     pub lost: u64,
 }
@@ -53,7 +57,13 @@ struct Hook {
 impl Keeper {
     /// Returns a keeper of `guard` that hears whoever speaks to `vehicle` and `machine`.
     pub fn new(guard: Guard, vehicle: Server, machine: Server) -> Self {
-        Self { guard, vehicle: End::new(vehicle), machine: End::new(machine), hooks: Vec::new() }
+        let (vehicle, machine) = (End::new(vehicle), End::new(machine));
+        Self { guard, vehicle, machine, recorder: None, hooks: Vec::new() }
+    }
+
+    /// Has every step recorded from now on.
+    pub fn record(&mut self, recorder: Recorder) {
+        self.recorder = Some(recorder);
     }
 
     /// Returns a queue that gets every step from now on. It holds three seconds; what it has no room
@@ -82,13 +92,18 @@ impl Keeper {
     fn step(&mut self, now: Instant) {
         let input =
             Input { proposal: self.vehicle.receive(now), machine: self.machine.receive(now) };
-        let output = self.guard.step(&input, now);
+        let output = match &mut self.recorder {
+            Some(recorder) => recorder.step(&mut self.guard, &input, now),
+            None => self.guard.step(&input, now),
+        };
         // The machine first: nothing else is as urgent.
         self.machine.send(&output.control);
         self.vehicle.send(&output.status);
         let (vehicle, machine) = (self.vehicle.counts(), self.machine.counts());
+        let blackbox = self.recorder.as_ref().map(Recorder::health);
         for hook in &mut self.hooks {
-            let step = Step { at: now, input, output, vehicle, machine, lost: hook.lost };
+            let lost = hook.lost;
+            let step = Step { at: now, input, output, vehicle, machine, blackbox, lost };
             match hook.steps.try_send(step) {
                 Ok(()) => hook.lost = 0,
                 Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => hook.lost += 1,
@@ -143,6 +158,7 @@ struct Teller {
     is_latched: bool,
     vehicle: Counts,
     machine: Counts,
+    blackbox: Option<Health>,
     /// Of the last minute.
     gap: Duration,
     told_at: Instant,
@@ -175,6 +191,15 @@ impl Teller {
         if lost > 0 {
             tracing::warn!(lost, "steps were not told");
         }
+        let trouble = |health: Option<Health>| health.and_then(|health| health.trouble);
+        match (trouble(self.blackbox), trouble(step.blackbox)) {
+            (before, Some(now)) if before != Some(now) => {
+                tracing::error!(trouble = ?now, "the black box does not record all");
+            }
+            (Some(_), None) => tracing::info!("the black box records again"),
+            (_, _) => {}
+        }
+        self.blackbox = step.blackbox;
         if at.since(self.told_at) >= TELL_INTERVAL {
             self.told_at = at;
             if vehicle != self.vehicle {
@@ -231,6 +256,28 @@ mod tests {
         assert!(steps.iter().all(|step| step.output.status.mode == Mode::Held));
         keeper.step(Instant::from_millis(9_000));
         assert_eq!(slow.try_recv().map(|step| step.lost), Ok(extra as u64));
+    }
+
+    #[test]
+    fn a_keeper_with_a_black_box_steps_as_one_without() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = tautline_blackbox::Config {
+            folder: folder.path().to_path_buf(),
+            ..tautline_blackbox::Config::default()
+        };
+        let signer = tautline_blackbox::Signer::from_seed(&[7; 32]);
+        let (mut with, mut without) = (keeper(), keeper());
+        with.record(Recorder::start(config, signer, 0).unwrap());
+        let (recorded, plain) = (with.hook(), without.hook());
+        for number in 0..200 {
+            let now = Instant::from_millis(10 * number);
+            with.step(now);
+            without.step(now);
+        }
+        for (recorded, plain) in recorded.try_iter().zip(plain.try_iter()) {
+            assert_eq!((recorded.input, recorded.output), (plain.input, plain.output));
+            assert!(recorded.blackbox.is_some() && plain.blackbox.is_none());
+        }
     }
 
     #[test]
