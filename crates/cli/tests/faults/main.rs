@@ -8,6 +8,7 @@ use std::os::unix::net::UnixDatagram;
 
 use rig::{Rig, Setup};
 use tautline_guard::act::Deed;
+use tautline_guard::frame::Status;
 use tautline_guard::{Cause, Mode};
 
 fn car(flags: &[&'static str]) -> Rig {
@@ -36,7 +37,15 @@ fn a_guard_that_hangs_or_dies_leaves_a_car_that_stops_by_itself() {
     stops(&mut rig, |rig| rig.signal_guard("STOP"));
     rig.signal_guard("CONT");
     let status = rig.vehicle.eventually("held", |status| status.mode == Mode::Held);
-    assert!(matches!(status.why.cause, Cause::GuardLate | Cause::GuardSilent), "{:?}", status.why);
+    // Which silence it finds first is chance.
+    let silences = [
+        Cause::GuardLate,
+        Cause::GuardSilent,
+        Cause::MachineTimeout,
+        Cause::ProposalTimeout,
+        Cause::CommandTimeout,
+    ];
+    assert!(silences.contains(&status.why.cause), "{:?}", status.why);
     // The throttle is held all the while: no motion without a new act.
     std::thread::sleep(std::time::Duration::from_millis(500));
     assert_eq!(rig.car("speed_metres_per_second"), 0.0);
@@ -75,11 +84,13 @@ fn an_emergency_stop_outlives_the_guard_and_is_reset_by_its_name() {
     std::thread::sleep(std::time::Duration::from_millis(300));
     rig.kill_guard();
     rig.restart_guard();
-    let status = rig.vehicle.eventually("latched still", |status| {
+    rig.vehicle.eventually("latched still", |status| {
         status.is_latched && status.machine.is_some() && status.source.as_millis() < 5_000
     });
     rig.vehicle.act(1_000, Deed::Arm);
-    rig.vehicle.eventually("refused", |status| status.counts.acts_refused > 0);
+    let refused = |status: &Status| status.counts.acts_refused > 0;
+    // By then it has taken the emergency stop that is still proposed for another one.
+    let status = rig.vehicle.eventually("refused", refused);
     rig.vehicle.act(1_001, Deed::Reset(status.stop));
     rig.vehicle.eventually("reset", |status| !status.is_latched);
     assert!(stop.get() > 0);
