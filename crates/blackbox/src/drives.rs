@@ -155,7 +155,7 @@ mod tests {
 
     use super::*;
 
-    /// A drive of so many MiB.
+    /// Makes a drive of so many MiB.
     fn drive(root: &Path, mib: usize) -> u32 {
         let (number, folder) = create(root).unwrap();
         let mut file = create_file(&part(&folder, 1)).unwrap();

@@ -85,7 +85,7 @@ fn signer() -> Signer {
     Signer::from_seed(&[7; 32])
 }
 
-/// Records what `act` does, all of it on this thread.
+/// Runs what `act` does and the worker behind it, all on this thread.
 fn record<D: Disk>(
     disk: D,
     config: Config,
@@ -100,7 +100,7 @@ fn record<D: Disk>(
     recorder.health()
 }
 
-/// A drive with one stop, and the time after it.
+/// Makes a drive with one stop, and the time after it.
 fn one_drive(recorder: &mut Recorder, rehearsal: &mut Rehearsal) {
     let mut step = |guard: &mut Guard, input: &Input, now| recorder.step(guard, input, now);
     rehearsal.drive(1, 1_500, &mut step);

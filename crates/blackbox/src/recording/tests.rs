@@ -11,7 +11,7 @@ impl Sink for &mut Vec<u8> {
     }
 }
 
-/// A file of six records and four signatures.
+/// Returns a file of six records and four signatures.
 fn file() -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut film = Film::begin(&mut bytes, Signer::from_seed(&[7; 32]));
@@ -25,7 +25,7 @@ fn file() -> Vec<u8> {
     bytes
 }
 
-/// Where each message of a file begins, and where the last ends.
+/// Returns where each message of a file begins, and where the last ends.
 fn places(bytes: &[u8]) -> Vec<usize> {
     let mut places = Vec::new();
     for (at, record) in Records::new(bytes).unwrap() {

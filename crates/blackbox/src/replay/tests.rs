@@ -6,7 +6,7 @@ use crate::film::Film;
 use crate::rehearsal::Rehearsal;
 use crate::{Recording, Signer};
 
-/// A recorded drive of which `change` changes each body before it is written.
+/// Returns a recorded drive of which `change` changes each body before it is written.
 fn recorded(mut change: impl FnMut(Topic, &mut Value)) -> Recording {
     let mut bytes = Vec::new();
     let mut film = Film::begin(&mut bytes, Signer::from_seed(&[7; 32]));
