@@ -57,6 +57,9 @@ fn command() -> Command {
         brake: 0.0,
         gear: Gear::Drive,
         emergency_stop: false,
+        console: 0x0123_4567_89ab_cdef,
+        cited: 12_345,
+        ..Command::default()
     }
 }
 

@@ -26,7 +26,7 @@ impl Rehearsal {
     pub(crate) fn new() -> Self {
         let command = Command {
             sequence: 0,
-            console: Console::new(0xC0_FFEE_C0_FFEE).unwrap(),
+            console: Console::new(0xC0FF_EEC0_FFEE).unwrap(),
             successor: None,
             controls: Controls::default(),
             dead_man: DeadMan::Absent,

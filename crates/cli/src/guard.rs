@@ -120,7 +120,7 @@ impl Guard {
 fn recorder(config: &Config, clock: &Clock) -> anyhow::Result<Option<Recorder>> {
     let Some(blackbox) = &config.blackbox else { return Ok(None) };
     let key = config.key.as_deref().context("blackbox: key must name the file that signs it")?;
-    let signer = Signer::from_seed(&*keys::read(key)?.signing_seed());
+    let signer = Signer::from_seed(&keys::read(key)?.signing_seed());
     let (folder, key) = (blackbox.folder.display(), signer.public());
     tracing::info!(%folder, key, "the black box is signed by this key");
     let recorder = Recorder::start(blackbox.clone(), signer, clock.unix_nanos(Instant::ZERO));

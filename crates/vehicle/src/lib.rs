@@ -166,7 +166,7 @@ async fn report(reporter: Reporter, handle: Handle, clock: Clock) -> Infallible 
         recent.advance(&reporter, now);
         reporter.latest.set_process(reporter.process(&recent, now), now);
         tell(channels::TELEMETRY, reporter.telemetry(&recent, now).encode());
-        if turn % SNAPSHOT_TURNS == 0 {
+        if turn.is_multiple_of(SNAPSHOT_TURNS) {
             for part in reporter.latest.snapshot().parts() {
                 tell(channels::SNAPSHOT, part.encode());
             }

@@ -53,7 +53,7 @@ struct Wanted {
 impl Rig {
     pub(crate) fn start(setup: &Setup) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let guard = start_guard(&folder.path().to_owned());
+        let guard = start_guard(folder.path());
         let at = folder.path().join("machine.sock");
         let (machine, metrics) = match &setup.car {
             Some(flags) => {
@@ -111,7 +111,7 @@ impl Rig {
     }
 
     pub(crate) fn restart_guard(&mut self) {
-        self.guard = start_guard(&self.folder.path().to_owned());
+        self.guard = start_guard(self.folder.path());
     }
 
     /// Returns what the car itself shows, which nobody between could have made up.
