@@ -35,6 +35,7 @@ FEATURES ?=
 FEATURES_TESTED := quorum
 TEST := cargo test --workspace --locked --features "$(FEATURES_TESTED)"
 X86_FEATURES := +ssse3,+avx2,+gfni,+avx512f,+avx512bw
+OUTSIDE := $(or $(CARGO_TARGET_DIR),target)/outside
 BINARY := $(or $(CARGO_TARGET_DIR),target)/release/tautline
 
 .PHONY: help demo test bench bench-messages peers faults chaos drives fuzz miri lab numbers console build lint latency loss bare outside deny unit browser tools nightly
@@ -146,12 +147,13 @@ lint: console bare outside
 # What stands outside the workspace, and outside its default features, still fits it.
 outside:
 	@./setup c++ nasm isal x264
-	cargo clippy --locked --package tautline --all-targets -- -D warnings
+	cargo clippy --locked --package tautline -- -D warnings
 	cargo clippy --locked --package tautline --features lab -- -D warnings
 	cargo clippy --locked --package tautline-video --features x264 --all-targets -- -D warnings
-	cargo check --locked --manifest-path fuzz/Cargo.toml
-	cargo check --locked --manifest-path peers/Cargo.toml
-	cargo check --locked --manifest-path codecs/Cargo.toml
+	@# What they have in common is checked once.
+	cargo check --locked --manifest-path fuzz/Cargo.toml --target-dir $(OUTSIDE)
+	cargo check --locked --manifest-path peers/Cargo.toml --target-dir $(OUTSIDE)
+	cargo check --locked --manifest-path codecs/Cargo.toml --target-dir $(OUTSIDE)
 
 # The erasure codes and the guard build alone, without std, and without alloc; where one is
 # installed, for a target that has neither.
