@@ -2,7 +2,7 @@
 
 use tautline_units::{Duration, Instant};
 
-use super::Active;
+use super::active::Active;
 use crate::config::Config;
 use crate::counters::{Counters, Discard};
 use crate::crypto::Keys;

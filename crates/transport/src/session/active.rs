@@ -1,0 +1,314 @@
+//! A session whose keys are agreed: the control flow behind [`Session`](super::Session).
+
+use tautline_units::Instant;
+
+use super::handshake::{HalfOpen, Present};
+use super::timers::{Owner, Timers};
+use super::transmit::Sealer;
+use crate::channel::Priority;
+use crate::config::Config;
+use crate::counters::Discard;
+use crate::crypto::{Accepted, Keys};
+use crate::event::Event;
+use crate::link::{Change, Link, Route, Routing, Settled};
+use crate::links::Links;
+use crate::receiver::Receiver;
+use crate::sender::Sender;
+use crate::sequence::Window;
+use crate::shared::Shared;
+use crate::wire::{LinkNumber, Packet, Packets, Ping, Pong, Report};
+
+/// A session whose keys are agreed.
+#[derive(Debug)]
+pub(super) struct Active {
+    pub(super) sealer: Sealer,
+    /// The id by which the peer calls us.
+    pub(super) session: u16,
+    /// The responder's: the first message that began it, and its answer.
+    pub(super) begun_by: Option<(Vec<u8>, Vec<u8>)>,
+    pub(super) links: Links,
+    pub(super) receiver: Receiver,
+    pub(super) sender: Sender,
+    /// When the last authentic datagram came, or the session began.
+    pub(super) heard_at: Instant,
+    /// The link that media is taken from next.
+    pub(super) media_turn: usize,
+    /// The link whose report another one carries next.
+    pub(super) report_turn: usize,
+    /// The link that told of channels last.
+    pub(super) announce_turn: usize,
+    /// Room for the media packets that a report tells of.
+    pub(super) settled: Vec<Settled>,
+}
+
+/// A sealed datagram as it came.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sealed<'a> {
+    pub(super) route: Route,
+    pub(super) link: LinkNumber,
+    pub(super) number_low: u32,
+    pub(super) ciphertext: &'a [u8],
+    pub(super) bytes: usize,
+}
+
+impl Active {
+    /// Makes the initiator's session: every route is a link.
+    pub(super) fn initiated(
+        accepted: Accepted,
+        session: u16,
+        routes: &[Route],
+        shared: &Shared,
+        now: Instant,
+    ) -> Self {
+        let sealer = Sealer { keys: accepted.keys, peer_session: accepted.peer_session };
+        let mut active = Self::new(sealer, session, None, shared, now);
+        for (number, route) in (0..).zip(routes) {
+            if let Some(number) = LinkNumber::new(number) {
+                let routing = Routing::given(*route, now);
+                active.links.insert(Link::new(number, routing, &shared.config, now));
+            }
+        }
+        active
+    }
+
+    /// Makes the responder's session: links come with their datagrams.
+    pub(super) fn responded(half: HalfOpen, shared: &Shared, now: Instant) -> Self {
+        let sealer = Sealer { keys: half.keys, peer_session: half.peer_session };
+        Self::new(sealer, half.session, Some((half.init, half.response)), shared, now)
+    }
+
+    fn new(
+        sealer: Sealer,
+        session: u16,
+        begun_by: Option<(Vec<u8>, Vec<u8>)>,
+        shared: &Shared,
+        now: Instant,
+    ) -> Self {
+        Self {
+            sealer,
+            session,
+            begun_by,
+            links: Links::new(),
+            receiver: Receiver::new(),
+            sender: Sender::new(&shared.config, &shared.channels, now),
+            heard_at: now,
+            media_turn: 0,
+            report_turn: 0,
+            announce_turn: 0,
+            settled: Vec::new(),
+        }
+    }
+
+    pub(super) fn present(&self) -> Present<'_> {
+        Present {
+            session: self.session,
+            peer_session: self.sealer.peer_session,
+            begun_by: self.begun_by.as_ref(),
+        }
+    }
+}
+
+/// What comes in.
+impl Active {
+    /// Authenticates a datagram into `plaintext` and gives its link's place.
+    // protocol 3
+    pub(super) fn open(
+        &mut self,
+        sealed: &Sealed<'_>,
+        plaintext: &mut Vec<u8>,
+        config: &Config,
+        now: Instant,
+    ) -> Result<usize, Discard> {
+        let known = self.links.place(sealed.link);
+        let number = match known {
+            Some(place) => self.links[place].expand(sealed.number_low)?,
+            None if self.begun_by.is_none() => return Err(Discard::DatagramUnknownLink),
+            None => Window::new().expand(sealed.number_low),
+        };
+        if !self.sealer.keys.open(sealed.link, number, sealed.ciphertext, plaintext) {
+            return Err(Discard::DatagramForged);
+        }
+        let place = known.unwrap_or_else(|| {
+            let routing = Routing::learned(sealed.route, now);
+            self.links.insert(Link::new(sealed.link, routing, config, now))
+        });
+        self.heard_at = now;
+        self.links[place].on_datagram(number, sealed.route, sealed.bytes, config, now);
+        Ok(place)
+    }
+
+    /// Takes the packets of an authentic datagram that came over the link at `place`.
+    pub(super) fn handle_plaintext(
+        &mut self,
+        place: usize,
+        sealed: &Sealed<'_>,
+        plaintext: &[u8],
+        shared: &mut Shared,
+        now: Instant,
+    ) {
+        for packet in Packets::of(plaintext) {
+            match packet {
+                Ok(packet) => self.handle_packet(place, sealed.route, packet, shared, now),
+                Err(malformed) => {
+                    tracing::debug!(%malformed, link = sealed.link.get(), "authentic datagram");
+                    shared.counters.discard(Discard::PacketMalformed);
+                }
+            }
+        }
+        self.sender.settle(&mut self.links, shared, now);
+    }
+
+    fn handle_packet(
+        &mut self,
+        place: usize,
+        route: Route,
+        packet: Packet<'_>,
+        shared: &mut Shared,
+        now: Instant,
+    ) {
+        let clock = self.links.clock(now);
+        match packet {
+            Packet::Coded(coded) => {
+                let treatment = self.receiver.treatment(coded.channel, shared);
+                let news = [Priority::Media, Priority::Data];
+                if treatment.is_some_and(|(_, priority)| news.contains(&priority)) {
+                    self.links[place].on_media(&shared.config, now);
+                }
+                self.receiver.handle_coded(&coded, clock, shared, now);
+            }
+            Packet::Source(source) => {
+                self.links[place].on_media(&shared.config, now);
+                self.receiver.handle_source(&source, clock, shared, now);
+            }
+            Packet::Repair(repair) => {
+                self.links[place].on_media(&shared.config, now);
+                self.receiver.handle_repair(&repair, clock, shared, now);
+            }
+            Packet::Ping(ping) => self.handle_ping(place, route, &ping, shared, now),
+            Packet::Pong(pong) => self.handle_pong(place, &pong, shared, now),
+            Packet::Report(report) => self.handle_report(&report, shared, now),
+            Packet::DeliveryReport(report) => {
+                self.sender.on_delivery_report(&report, &mut shared.counters);
+            }
+            Packet::Announcement(part) => self.receiver.handle_announcement(&part, shared),
+            Packet::Acknowledgement(told) => self.sender.on_acknowledged(told),
+            Packet::Unknown { kind } => {
+                tracing::debug!(kind, "a packet of a later version");
+                shared.counters.discard(Discard::PacketUnknown);
+            }
+            Packet::UnknownFields => shared.counters.discard(Discard::FieldsUnknown),
+        }
+    }
+
+    fn handle_ping(
+        &mut self,
+        place: usize,
+        route: Route,
+        ping: &Ping,
+        shared: &mut Shared,
+        now: Instant,
+    ) {
+        let clock = self.links.clock(now);
+        let Shared { config, counters, .. } = shared;
+        self.links[place].on_ping(route, ping, clock, config, counters, now);
+    }
+
+    fn handle_pong(&mut self, place: usize, pong: &Pong, shared: &mut Shared, now: Instant) {
+        let change = self.links.on_pong(place, pong, &mut shared.counters, now);
+        note(change, self.links[place].number(), &mut self.sender, shared);
+    }
+
+    fn handle_report(&mut self, report: &Report, shared: &mut Shared, now: Instant) {
+        let Self { links, sender, settled, .. } = self;
+        let clock = links.clock(now);
+        let probing = |link: &Link| link.number() != report.link && link.is_rate_probing();
+        let may_probe = !links.iter().any(probing);
+        let Some(place) = links.place(report.link) else {
+            return shared.counters.discard(Discard::ReportImpossible);
+        };
+        let link = &mut links[place];
+        match link.on_report(report, clock, may_probe, settled, &shared.config, now) {
+            Ok(true) => {
+                sender.doubt_budget();
+                sender.on_settled(place, settled, links, shared, now);
+            }
+            Ok(false) => {}
+            Err(what) => shared.counters.discard(what),
+        }
+    }
+
+    /// Does what is due: first what units and packets wait for in vain, then links that
+    /// should have been heard of, then what must be sent again for either.
+    pub(super) fn handle_timeout(&mut self, timers: &Timers, shared: &mut Shared, now: Instant) {
+        let Self { links, receiver, sender, settled, .. } = self;
+        receiver.handle_timeout(links.clock(now), shared, now);
+        for place in 0..links.len() {
+            if links[place].is_expiring(now) {
+                links[place].expire(settled, now);
+            }
+            sender.on_settled(place, settled, links, shared, now);
+        }
+        for place in 0..links.len() {
+            if timers.is_due(Owner::Link(place), now) {
+                let change = links[place].on_timeout(&shared.config, now);
+                note(change, links[place].number(), sender, shared);
+            }
+        }
+        sender.handle_timeout(links, shared, now);
+        sender.settle(links, shared, now);
+    }
+}
+
+/// What goes out, in the order that `session.rs` tells.
+impl Active {
+    pub(super) fn poll_transmit(
+        &mut self,
+        plaintext: &mut Vec<u8>,
+        buffer: &mut Vec<u8>,
+        shared: &mut Shared,
+        now: Instant,
+    ) -> Option<Route> {
+        let count = self.links.len();
+        self.sender.release_copies(&mut self.links, &mut shared.counters, now);
+        for place in 0..count {
+            if self.links[place].is_urgent(now)
+                && let Some(route) = self.transmit_urgent(place, plaintext, buffer, shared, now)
+            {
+                return Some(route);
+            }
+        }
+        if let Some(route) = self.transmit_announcement(plaintext, buffer, shared, now) {
+            return Some(route);
+        }
+        let carrying = self.links.carrying();
+        for step in 0..count {
+            let place = (self.media_turn + step) % count;
+            let link = &self.links[place];
+            if link.has_media(now)
+                && carrying.allows(link)
+                && let Some(route) = self.transmit_media(place, buffer, shared, now)
+            {
+                self.media_turn = place + 1;
+                return Some(route);
+            }
+        }
+        self.transmit_data(buffer, shared, now)
+    }
+}
+
+/// Returns whether `sealed` opens with `keys` as the first datagram of its link.
+pub(super) fn opens(keys: &Keys, sealed: &Sealed<'_>) -> bool {
+    let number = Window::new().expand(sealed.number_low);
+    keys.open(sealed.link, number, sealed.ciphertext, &mut Vec::new())
+}
+
+/// Tells what changed of a link.
+fn note(change: Change, link: LinkNumber, sender: &mut Sender, shared: &mut Shared) {
+    if change.budget {
+        sender.doubt_budget();
+    }
+    if let Some(state) = change.state {
+        tracing::info!(link = link.get(), ?state, "link");
+        shared.event(Event::Link { link, state });
+    }
+}
