@@ -5,7 +5,7 @@ usage: machine.py ADDRESS    where `tautline guard --machine ADDRESS` listens: a
 The frames, byte by byte: docs/guard.md."""
 import os, socket, struct, sys, time
 
-SILENCE, PERIOD = 0.030, 0.010  # s without a control after which it brakes by itself; between two states
+SILENCE, PERIOD, PAUSE_MAX = 0.030, 0.010, 0.050  # s without a control until it brakes by itself; between states; left out
 HEADER, CONTROL, STATE = struct.Struct(">HHIIQ"), struct.Struct(">BfffBBI"), struct.Struct(">ffBIIIfffddfB")
 PARKING_BRAKE, GUARD_SILENT, HAZARD, NAN = 1, 8, 32, float("nan")
 
@@ -76,14 +76,15 @@ class Machine:  # yours goes here: this one drives straight on
         return self.speed, 0.52 * steering, gear, notices, 0, signals, self.x, 0.0, 0.0, NAN, NAN, NAN, 0
 
 def main(address):
-    guard, machine, heard, silent, turned = Guard(address), Machine(), None, -1.0, time.monotonic()
+    guard, machine, heard, silent, turned, paused = Guard(address), Machine(), None, -1.0, time.monotonic(), 0.0
     while True:
         now = time.monotonic()
         control, stood, turned = guard.receive(), now - turned, now
+        paused = min(paused + max(0.0, stood - PERIOD), PAUSE_MAX)  # that the guard was not heard then is no silence
         if control and stood < SILENCE:  # what waited while this process stood still is old
             machine.apply(control)
-            heard = now
-        elif heard is None or now - heard > SILENCE:
+            heard, paused = now, 0.0
+        elif heard is None or now - heard - paused > SILENCE:
             mode, steering, _, brake, gear, _, signals = machine.controls
             stands = abs(machine.speed) < 0.05
             machine.apply((mode, steering, 0.0, 1.0 if stands else max(brake, 0.5), gear, int(stands), signals | HAZARD))

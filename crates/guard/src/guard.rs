@@ -11,7 +11,9 @@ use crate::envelope::{self, Limits, SpeedBound};
 use crate::frame::{Command, Control, Counts, Proposal, Status};
 use crate::identity::{ActNumber, Console, Session, Stop, Tick};
 use crate::manoeuvre::{Manoeuvre, STANDING_SPEED};
-use crate::{Cause, Controls, MachineState, Mode, Notice, Signal, Signals, Transition, Why};
+use crate::{
+    Cause, Controls, MachineState, Mode, Notice, Pauses, Signal, Signals, Transition, Why,
+};
 
 mod acts;
 mod rules;
@@ -90,6 +92,7 @@ struct Heard<T> {
     /// With when it was sent, by the guard's clock.
     newest: Option<(T, Instant)>,
     late: LateFrames,
+    pauses: Pauses,
 }
 
 /// What the vehicle said.
@@ -177,6 +180,8 @@ impl Guard {
             self.tick = self.tick.next();
         }
         self.loop_age.issue(self.tick, now);
+        self.machine.pauses.turn(gap);
+        self.vehicle.proposal.pauses.turn(gap);
         if let Some(machine) = input.machine {
             self.machine.hear(machine, machine.measured_at, now);
         }
@@ -450,8 +455,8 @@ impl Guard {
 
     /// Returns what the machine said, while it is not silent.
     fn heard_machine(&self, now: Instant) -> Option<&MachineState> {
-        let (machine, at) = self.machine.newest.as_ref()?;
-        (now.since(*at) <= self.config.latency.machine_timeout).then_some(machine)
+        let is_heard = self.machine.silence(now) <= self.config.latency.machine_timeout;
+        self.machine.newest.as_ref().filter(|_| is_heard).map(|(machine, _)| machine)
     }
 
     /// Returns the machine's speed, m/s, while it is known.
@@ -466,7 +471,7 @@ impl Guard {
 
 impl<T> Default for Heard<T> {
     fn default() -> Self {
-        Self { newest: None, late: LateFrames::default() }
+        Self { newest: None, late: LateFrames::default(), pauses: Pauses::default() }
     }
 }
 
@@ -475,7 +480,15 @@ impl<T> Heard<T> {
     fn hear(&mut self, frame: T, source: Instant, now: Instant) -> Duration {
         let late = self.late.handle(source, now);
         self.newest = Some((frame, now - late));
+        self.pauses.hear();
         late
+    }
+
+    /// Returns for how long nothing has come, by when it was sent; what the guard itself stood does
+    /// not count.
+    fn silence(&self, now: Instant) -> Duration {
+        let since = self.newest.as_ref().map_or(Duration::MAX, |(_, at)| now.since(*at));
+        self.pauses.count(since)
     }
 }
 

@@ -26,6 +26,7 @@ pub mod identity;
 mod machine;
 mod manoeuvre;
 mod mode;
+mod pauses;
 mod set;
 
 pub use config::Config;
@@ -34,4 +35,8 @@ pub use error::ConfigError;
 pub use guard::{Guard, Input, Output};
 pub use machine::{Extra, Fault, Faults, Machine, MachineState, Notice, Notices, Place, Position};
 pub use mode::{Cause, Mode, Transition, Why};
+pub use pauses::Pauses;
 pub use set::{Member, Set};
+
+/// How often the guard steps, and how often vehicle, guard and machine speak.
+pub const PERIOD: core::time::Duration = core::time::Duration::from_millis(10);

@@ -9,13 +9,12 @@ use anyhow::Context;
 use tautline_blackbox::{Health, Recorder};
 use tautline_guard::frame::Proposal;
 use tautline_guard::identity::{Stop, Tick};
-use tautline_guard::{Guard, Input, MachineState, Mode, Output};
+use tautline_guard::{Guard, Input, MachineState, Mode, Output, PERIOD};
 use tautline_net::clock::Clock;
 use tautline_net::datagram::Server;
 use tautline_net::{random, realtime};
 use tautline_units::Instant;
 
-use crate::PERIOD;
 use crate::end::{Counts, End};
 
 /// A guard between the sockets of a vehicle and of a machine.

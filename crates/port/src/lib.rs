@@ -11,11 +11,6 @@ pub mod keeper;
 mod proposer;
 pub mod serve;
 
-use std::time::Duration;
-
 pub use end::Counts;
 pub use proposer::Proposer;
 pub use serve::serve;
-
-/// How often each end speaks.
-pub const PERIOD: Duration = Duration::from_millis(10);

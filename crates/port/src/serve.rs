@@ -4,13 +4,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tautline_guard::frame::{Control, Frame, Receiver, Sender};
-use tautline_guard::{Controls, Machine, MachineState, Notice, Signal};
+use tautline_guard::{Controls, Machine, MachineState, Notice, PERIOD, Pauses, Signal};
 use tautline_net::clock::Clock;
 use tautline_net::datagram::{Address, Client};
 use tautline_net::realtime;
 use tautline_units::Instant;
-
-use crate::PERIOD;
 
 /// What a machine's side does by itself.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -30,7 +28,8 @@ impl Default for Settings {
 /// Serves `machine` to the guard at `guard`, at the machine's own rate, until `stop` is set.
 ///
 /// The machine goes on by the controls that came last until none has come for
-/// [`silence`](Settings::silence). Then it brakes by itself along the arc that it was on, its hazard
+/// [`silence`](Settings::silence), of which what this thread itself stood still does not count
+/// ([`Pauses`]). Then it brakes by itself along the arc that it was on, its hazard
 /// lights on, and stands on both brakes; it says so, and begins to follow again with the next control.
 pub fn serve(
     mut machine: impl Machine,
@@ -75,6 +74,7 @@ struct Follower {
     receiver: Receiver<Control>,
     controls: Controls,
     heard_at: Option<Instant>,
+    pauses: Pauses,
     turned_at: Option<Instant>,
     /// When it last braked by itself.
     silent_at: Option<Instant>,
@@ -87,6 +87,7 @@ impl Follower {
             receiver: Receiver::default(),
             controls: Controls { brake: 1.0, ..Controls::default() },
             heard_at: None,
+            pauses: Pauses::default(),
             turned_at: None,
             silent_at: None,
         }
@@ -95,6 +96,7 @@ impl Follower {
     /// Takes the newest control that has come; what waited while this thread stood still is old.
     fn receive(&mut self, client: &mut Client, now: Instant) {
         let stood = self.turned_at.replace(now).map_or(Duration::ZERO, |at| now.since(at));
+        self.pauses.turn(stood);
         let mut buffer = [0; Control::BYTES + 1];
         for _ in 0..DATAGRAMS_MAX {
             let Some(length) = client.receive(&mut buffer) else { return };
@@ -108,12 +110,13 @@ impl Follower {
     fn handle(&mut self, control: &Control, now: Instant) {
         self.controls = control.controls.sane();
         self.heard_at = Some(now);
+        self.pauses.hear();
     }
 
     /// Returns what the machine is to do.
     fn controls(&mut self, state: &MachineState, now: Instant) -> Controls {
-        let is_heard = self.heard_at.is_some_and(|at| now.since(at) <= self.settings.silence);
-        if is_heard {
+        let silence = self.heard_at.map(|at| self.pauses.count(now.since(at)));
+        if silence.is_some_and(|silence| silence <= self.settings.silence) {
             return self.controls;
         }
         if self.heard_at.is_some() {
@@ -173,6 +176,24 @@ mod tests {
         let stands = MachineState::default();
         let held = follower.controls(&stands, at(2_000));
         assert!(held.brake == 1.0 && held.parking_brake);
+    }
+
+    #[test]
+    fn what_the_machine_itself_stood_still_is_no_silence_of_the_guard() {
+        let (mut follower, state) = driven();
+        let guard = tautline_net::datagram::Server::open(&"127.0.0.1:0".parse().unwrap()).unwrap();
+        let mut client = Client::new(&guard.local_address().unwrap());
+        follower.receive(&mut client, at(105));
+        follower.receive(&mut client, at(145));
+        assert_eq!(follower.controls(&state, at(145)).throttle, 0.6);
+        follower.receive(&mut client, at(155));
+        follower.receive(&mut client, at(160));
+        assert_eq!(follower.controls(&state, at(160)).throttle, 0.6);
+        follower.receive(&mut client, at(161));
+        assert_eq!(follower.controls(&state, at(161)).throttle, 0.0);
+        follower.handle(&Control { controls: follower.controls, ..Control::default() }, at(165));
+        follower.receive(&mut client, at(965));
+        assert_eq!(follower.controls(&state, at(965)).throttle, 0.0, "so long is too long");
     }
 
     #[test]

@@ -9,12 +9,12 @@ use std::time::Duration;
 use tautline_guard::act::Act;
 use tautline_guard::frame::{Command, Proposal, Status, Troubles};
 use tautline_guard::identity::{ActNumber, Session};
-use tautline_guard::{Extra, MachineState, Mode};
+use tautline_guard::{Extra, MachineState, Mode, PERIOD};
 use tautline_message as message;
 use tautline_net::clock::Clock;
 use tautline_net::datagram::Address;
 use tautline_net::{random, realtime};
-use tautline_port::{PERIOD, Proposer};
+use tautline_port::Proposer;
 use tautline_units::Instant;
 
 use crate::convert;

@@ -12,11 +12,11 @@ use std::time::Duration;
 use tautline_guard::act::{Act, Deed};
 use tautline_guard::frame::{self, Proposal, Status};
 use tautline_guard::identity::{ActNumber, Console, Session};
-use tautline_guard::{Controls, Mode};
+use tautline_guard::{Controls, Mode, PERIOD};
 use tautline_net::clock::Clock;
 use tautline_net::datagram::Address;
 use tautline_net::realtime;
-use tautline_port::{PERIOD, Proposer};
+use tautline_port::Proposer;
 
 /// What is beside the guard's ordinary settings.
 #[derive(Clone, Debug, Default)]

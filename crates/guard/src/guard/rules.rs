@@ -60,7 +60,7 @@ impl Guard {
     pub(super) fn machine_trouble(&self, now: Instant) -> Option<Why> {
         let limit = self.config.latency.machine_timeout;
         let Some(machine) = self.heard_machine(now) else {
-            let silent = self.machine.newest.map_or(Duration::MAX, |(_, at)| now.since(at));
+            let silent = self.machine.silence(now);
             return Some(in_ms(Cause::MachineTimeout, silent, limit));
         };
         let faults = machine.faults;
@@ -89,10 +89,10 @@ impl Guard {
 
     pub(super) fn vehicle_trouble(&self, now: Instant) -> Option<Why> {
         let limit = self.config.latency.proposal_timeout;
-        let proposal = match &self.vehicle.proposal.newest {
-            Some((proposal, at)) if now.since(*at) <= limit => proposal,
-            Some((_, at)) => return Some(in_ms(Cause::ProposalTimeout, now.since(*at), limit)),
-            None => return Some(in_ms(Cause::ProposalTimeout, Duration::MAX, limit)),
+        let silent = self.vehicle.proposal.silence(now);
+        let Some((proposal, _)) = self.vehicle.proposal.newest.as_ref().filter(|_| silent <= limit)
+        else {
+            return Some(in_ms(Cause::ProposalTimeout, silent, limit));
         };
         if let Some((_, session)) = self.person.holder
             && proposal.session != Some(session)

@@ -86,6 +86,24 @@ fn silence_of_the_vehicle_of_the_machine_or_of_the_guard_itself_stops_the_machin
 }
 
 #[test]
+fn what_the_guard_itself_stood_still_is_no_silence_of_others() {
+    let mut rig = Rig::driving(10.0);
+    for turn in 0..40 {
+        // The whole computer stands for up to 40 ms in each tenth of a second.
+        rig.now += Duration::from_millis(if turn % 8 == 0 { 40 } else { 0 });
+        rig.step();
+        assert!(rig.mode().is_driving(), "{:?}", rig.last_cause());
+    }
+    rig.now += Duration::from_millis(35);
+    for _ in 0..3 {
+        rig.step_with(false, false);
+        assert!(rig.mode().is_driving(), "they may have stood as long");
+    }
+    rig.step_with(false, true);
+    assert_eq!((rig.mode(), rig.last_cause()), (Mode::Manoeuvre, Cause::ProposalTimeout));
+}
+
+#[test]
 fn frames_that_stood_in_a_queue_count_by_when_they_were_sent() {
     let mut rig = Rig::driving(10.0);
     // A frame comes with each step, each 5 ms later than the one before.

@@ -1,0 +1,82 @@
+use core::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::PERIOD;
+
+/// What of another one's silence is the listener's own standing still.
+///
+/// A computer that stands still, such as a virtual machine whose host is busy, stops all its
+/// processes at once: whoever wakes first has heard nobody for so long, and nobody is to blame. Of
+/// each of the listener's own turns no more than [`PERIOD`] counts as silence; what is left out
+/// since the last frame is at most 50 ms.
+#[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
+pub struct Pauses {
+    left_out: Duration,
+    /// Of the newest turn.
+    newest: Duration,
+}
+
+impl Pauses {
+    /// Takes note that the listener has last had a turn `gap` ago.
+    pub fn turn(&mut self, gap: Duration) {
+        self.newest = gap.saturating_sub(PERIOD).min(LEFT_OUT_MAX);
+        self.left_out = (self.left_out + self.newest).min(LEFT_OUT_MAX);
+    }
+
+    /// Takes note that a frame came with this turn: what it was late by is of this turn at most.
+    pub fn hear(&mut self) {
+        self.left_out = self.newest;
+    }
+
+    /// Returns how much of the `silence` since a frame was sent counts.
+    pub fn count(&self, silence: Duration) -> Duration {
+        silence.saturating_sub(self.left_out)
+    }
+}
+
+/// As long as a guard may stand still before it stops the machine for that.
+const LEFT_OUT_MAX: Duration = Duration::from_millis(50);
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const fn ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    #[test]
+    fn of_a_turn_that_stood_one_period_counts() {
+        let mut pauses = Pauses::default();
+        pauses.turn(ms(10));
+        assert_eq!(pauses.count(ms(25)), ms(25));
+        pauses.turn(ms(42));
+        assert_eq!(pauses.count(ms(42)), ms(10));
+        pauses.hear();
+        assert_eq!(pauses.count(ms(42)), ms(10), "sent before the pause");
+        pauses.turn(ms(10));
+        pauses.hear();
+        assert_eq!(pauses.count(ms(42)), ms(42));
+    }
+
+    proptest! {
+        #[test]
+        fn never_more_than_the_bound_is_left_out(
+            gaps in proptest::collection::vec((0u64..200, any::<bool>()), 1..50),
+            silence in 0u64..500,
+        ) {
+            let mut pauses = Pauses::default();
+            for (gap, is_heard) in gaps {
+                pauses.turn(ms(gap));
+                if is_heard {
+                    pauses.hear();
+                }
+                prop_assert!(pauses.count(ms(silence)) + LEFT_OUT_MAX >= ms(silence));
+                prop_assert!(pauses.count(ms(silence)) <= ms(silence));
+            }
+        }
+    }
+}
