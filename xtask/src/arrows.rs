@@ -27,8 +27,8 @@ pub(crate) fn allowed(architecture: &str) -> Result<Arrows<'_>> {
     (!arrows.is_empty()).then_some(arrows).context("ARCHITECTURE.md has no table of rooms")
 }
 
-/// Names every arrow between crates that `allowed` lacks, crates without a row, and rows without a
-/// crate.
+/// Names every arrow between crates that `allowed` lacks, those that it has in vain, crates without
+/// a row, and rows without a crate.
 pub(crate) fn faults(metadata: &serde_json::Value, allowed: &Arrows<'_>) -> Result<Vec<String>> {
     let packages = metadata["packages"].as_array().context("no packages")?;
     let mut faults = Vec::new();
@@ -44,6 +44,7 @@ pub(crate) fn faults(metadata: &serde_json::Value, allowed: &Arrows<'_>) -> Resu
                 continue;
             }
         };
+        let mut used = Vec::new();
         for dependency in package["dependencies"].as_array().context("no dependencies")? {
             let Some(to) = dependency["name"].as_str().filter(|d| d.starts_with("tautline")) else {
                 continue;
@@ -52,7 +53,11 @@ pub(crate) fn faults(metadata: &serde_json::Value, allowed: &Arrows<'_>) -> Resu
             if !for_tests && !uses.contains(&room(to)) {
                 faults.push(format!("{name} may not depend on {}: see ARCHITECTURE.md", room(to)));
             }
+            used.push(room(to));
         }
+        // Who may use all may leave some.
+        let in_vain = uses.iter().filter(|to| !uses.contains(&name) && !used.contains(to));
+        faults.extend(in_vain.map(|to| format!("ARCHITECTURE.md: {name} does not use {to}")));
     }
     let gone = allowed.keys().filter(|room| !rooms.contains(room));
     faults.extend(gone.map(|room| format!("ARCHITECTURE.md has a row {room}, which is no crate")));
@@ -67,7 +72,7 @@ fn room(package: &str) -> &str {
     }
 }
 
-/// Begins the table of rooms.
+/// The beginning of the table of rooms.
 const HEAD: &str = "| room |";
 
 #[cfg(test)]
@@ -80,6 +85,7 @@ mod tests {
 | units | bit/s | - |
 | fec | codes | units |
 | net | sockets | units, fec (kernels only) |
+| old | dust | - |
 | cli | the binary | all |
 
 | # | stage |";
@@ -89,8 +95,8 @@ mod tests {
         let arrows = allowed(TABLE).unwrap();
         assert_eq!(arrows["units"], Vec::<&str>::new());
         assert_eq!(arrows["net"], ["units", "fec"]);
-        assert_eq!(arrows["cli"], ["units", "fec", "net", "cli"]);
-        assert_eq!(arrows.len(), 4);
+        assert_eq!(arrows["cli"], ["units", "fec", "net", "old", "cli"]);
+        assert_eq!(arrows.len(), 5);
         assert!(allowed("no table").is_err());
     }
 
@@ -99,6 +105,7 @@ mod tests {
         let metadata = serde_json::json!({"packages": [
             {"name": "tautline-units", "dependencies": []},
             {"name": "tautline-fec", "dependencies": [{"name": "tautline-net", "kind": null}]},
+            {"name": "tautline-net", "dependencies": [{"name": "tautline-units", "kind": null}]},
             {"name": "tautline", "dependencies": [{"name": "tautline-fec", "kind": null}]},
             {"name": "tautline-new", "dependencies": []},
             {"name": "xtask", "dependencies": [{"name": "tautline-fec", "kind": "dev"}]},
@@ -106,8 +113,10 @@ mod tests {
         let found = faults(&metadata, &allowed(TABLE).unwrap()).unwrap();
         let expected = [
             "fec may not depend on net: see ARCHITECTURE.md",
+            "ARCHITECTURE.md: fec does not use units",
+            "ARCHITECTURE.md: net does not use fec",
             "crate new has no row in ARCHITECTURE.md",
-            "ARCHITECTURE.md has a row net, which is no crate",
+            "ARCHITECTURE.md has a row old, which is no crate",
         ];
         assert_eq!(found, expected);
     }
