@@ -41,7 +41,7 @@ use crate::codec::Entry;
 use crate::measure::{Effort, NOOP};
 use crate::report::Report;
 
-/// Measures serialization codecs on the paper's lidar message and on Tautline's own.
+/// Measure serialization codecs on the paper's lidar message and on Tautline's own.
 #[derive(Parser)]
 struct Arguments {
     #[command(subcommand)]

@@ -27,7 +27,7 @@ use crate::block::{Family, Shape};
 use crate::measure::Effort;
 use crate::report::Report;
 
-/// Measures Tautline's erasure codes side by side with others.
+/// Measure Tautline's erasure codes side by side with others.
 #[derive(Parser)]
 struct Arguments {
     /// Take few turns, with Tautline's best kernel only: under 20 seconds, good to about a tenth

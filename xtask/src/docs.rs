@@ -11,8 +11,8 @@ pub(crate) fn keys(papers: &str) -> BTreeSet<String> {
     first_cells.flat_map(cited).collect()
 }
 
-/// Names docs that begin with "Is", docs of functions that do not begin with a verb, and keys of
-/// sources that docs/papers.md does not have.
+/// Names docs that begin with "Is", docs of functions that do not begin with a verb, docs of types and
+/// constants that do, and keys of sources that docs/papers.md does not have.
 pub(crate) fn faults(source: &Source, keys: &BTreeSet<String>) -> Vec<String> {
     let comments = match source.language {
         Language::Rust => source.comments(),
@@ -30,10 +30,11 @@ pub(crate) fn faults(source: &Source, keys: &BTreeSet<String>) -> Vec<String> {
         let is_wrong = |doc| match item() {
             _ if begins_with_is(doc) => true,
             Some("fn") => !begins_with_verb(doc),
+            Some(item) if TYPES.contains(&item) || is_constant(item) => begins_as_a_function(doc),
             Some(_) | None => false,
         };
         if !was_doc && doc.is_some_and(is_wrong) {
-            let rule = "docs begin with a noun phrase (a type, a field) or a verb (a function)";
+            let rule = "docs begin with a noun phrase (a type, a constant) or a verb (a function)";
             faults.push(fault(source, index + 1, rule));
         }
         was_doc = doc.is_some();
@@ -70,6 +71,27 @@ fn begins_with_verb(doc: &str) -> bool {
     let is_verb = first.len() > 2 && first.ends_with('s') && !NO_VERBS.contains(&first);
     doc.starts_with("# ") || (is_verb && first.starts_with(char::is_uppercase))
 }
+
+/// Returns whether docs of a type begin with a word that is a verb and hardly ever a noun.
+fn begins_as_a_function(doc: &str) -> bool {
+    let first = doc.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
+    VERBS.split_whitespace().any(|verb| verb == first)
+}
+
+/// Returns whether the word that stands where `fn` does for a function is a constant's name.
+fn is_constant(word: &str) -> bool {
+    word.strip_suffix(':').is_some_and(|name| !name.contains(|c: char| c.is_ascii_lowercase()))
+}
+
+/// What declares a type, or what is documented as one.
+const TYPES: [&str; 6] = ["struct", "enum", "union", "trait", "type", "static"];
+
+/// Verbs of the third person that docs of types are likely to begin with. What is also the plural of
+/// a noun (counts, measures, steps) is left out.
+const VERBS: &str = "Accepts Adds Allows Applies Asks Becomes Begins Brings Builds Carries Collects \
+    Contains Creates Decides Decodes Defines Describes Does Draws Encodes Follows Gives Handles Has Holds \
+    Implements Keeps Knows Lets Makes Opens Provides Puts Reads Receives Represents Returns Says Sends \
+    Takes Tells Writes";
 
 /// Words that end as verbs of the third person do, and are none.
 const NO_VERBS: [&str; 9] =
@@ -138,6 +160,18 @@ mod tests {
         assert_eq!(lines, ["1", "3", "6"], "{found:?}");
         let right = "/// Returns it,\n/// whole.\nfn a() {}\n/// # Safety\nunsafe fn b() {}\n\
                      /// The reason.\n#[test]\nfn c() {}\n/// A block.\nstruct D;\n";
+        assert!(faults_of("crates/fec/src/block.rs", right).is_empty());
+    }
+
+    #[test]
+    fn docs_of_types_and_constants_do_not_begin_with_a_verb() {
+        let bad = "/// Holds a block.\n#[derive(Debug)]\npub(crate) struct Block;\n/// Represents one.\n\
+                   enum A {}\n/// Keeps them apart.\nconst SEED_STRIDE: u64 = 3;\n";
+        let found = faults_of("crates/fec/src/block.rs", bad);
+        let lines: Vec<&str> = found.iter().filter_map(|fault| fault.split(':').nth(1)).collect();
+        assert_eq!(lines, ["1", "4", "6"], "{found:?}");
+        let right = "/// Counts of drops, by name.\nstruct A {\n    /// Takes the best link.\n    b: u8,\n}\n\
+                     /// What holds a block.\ntrait C {}\n/// Whether it is one.\nconst D: bool = true;\n";
         assert!(faults_of("crates/fec/src/block.rs", right).is_empty());
     }
 

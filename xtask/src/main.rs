@@ -4,7 +4,7 @@
 //! - No source file is over 800 lines, and there is no `mod.rs` ([`files`]).
 //! - Sockets, clocks, threads and unsafe code stand only where ARCHITECTURE.md allows them
 //!   ([`invariants`]).
-//! - Docs begin with a noun phrase, those of functions with a verb, and cite only sources that
+//! - Docs of types begin with a noun phrase, those of functions with a verb, and cite only sources that
 //!   docs/papers.md has ([`docs`]).
 //! - Words that docs/glossary.md refuses are in no name and in no text ([`words`]).
 

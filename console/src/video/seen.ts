@@ -93,7 +93,7 @@ export class Seen {
   }
 }
 
-/** Whether picture `a` comes after picture `b`, on a counter of 32 bits that wraps. */
+/** Returns whether picture `a` comes after picture `b`, on a counter of 32 bits that wraps. */
 function isAfter(a: number, b: number): boolean {
   return a !== b && ((a - b) >>> 0) < 2 ** 31;
 }

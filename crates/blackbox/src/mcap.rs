@@ -3,7 +3,7 @@
 //!
 //! The format: <https://mcap.dev/spec>. Numbers are little-endian, a text has its length before it.
 
-/// Begins and ends a file.
+/// The first and the last bytes of a file.
 pub(crate) const MAGIC: [u8; 8] = *b"\x89MCAP0\r\n";
 
 /// Where a message's data begin in its record: behind opcode, length, channel, sequence, times.
@@ -95,8 +95,7 @@ pub(crate) fn write_end(to: &mut Vec<u8>) {
     to.extend(MAGIC);
 }
 
-/// Reads the records of a file, one after the other; after the first that is none there are no
-/// more.
+/// The records of a file, one after the other; after the first that is none there are no more.
 #[derive(Clone, Debug)]
 pub(crate) struct Records<'a> {
     bytes: &'a [u8],

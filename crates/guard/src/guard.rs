@@ -18,7 +18,7 @@ use crate::{
 mod acts;
 mod rules;
 
-/// Decides, by its own clock, what a machine may do.
+/// What decides, by its own clock, what a machine may do.
 ///
 /// A process calls [`step`](Self::step) every 10 ms with the newest frame from the vehicle and the
 /// newest from the machine, if one came since the step before, and sends both frames of the output

@@ -35,5 +35,5 @@ impl std::fmt::Debug for Builder {
     }
 }
 
-/// Holds every message but a point cloud without growing.
+/// Room for every message but a point cloud, without growing.
 const CAPACITY_BYTES: usize = 4096;

@@ -5,7 +5,7 @@ use crate::Error;
 use crate::generated::probe_answer::{self as wire_answer, ProbeAnswer as Root};
 use crate::wire::{Kind, TEXT_BYTES_MAX, codec, length, text};
 
-/// Tells the operator what came of its [`ProbeQuestion`](crate::ProbeQuestion)s.
+/// The vehicle's word to the operator of what came of its [`ProbeQuestion`](crate::ProbeQuestion)s.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ProbeAnswer {
     /// The newest questions' sequences, and when each came by the vehicle's clock; at most 64.

@@ -5,7 +5,7 @@ use crate::Error;
 use crate::generated::probe_question::{self as wire_question, ProbeQuestion as Root};
 use crate::wire::{Kind, codec, within};
 
-/// Asks the vehicle for another packet size for a while, and to note when the question came.
+/// A request to the vehicle for another packet size for a while, and to note when the question came.
 ///
 /// All of it is one fixed-size struct on the wire (schemas/probe_question.fbs).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -101,7 +101,7 @@ impl StripReport {
     }
 }
 
-/// Stands for no picture so near.
+/// The sign that no picture is so near.
 const FAR: u8 = u8::MAX;
 
 const KIND: Kind = Kind {

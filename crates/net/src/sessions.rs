@@ -31,7 +31,7 @@ pub(crate) struct Sessions {
     units_beside: u64,
 }
 
-/// Says, whenever it is asked, whether a session may take the place of another peer's.
+/// What says, whenever it is asked, whether a session may take the place of another peer's.
 pub(crate) struct Condition(Box<dyn Fn() -> bool + Send>);
 
 #[derive(Debug)]

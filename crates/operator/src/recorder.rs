@@ -34,8 +34,8 @@ pub struct Entry {
     pub bytes: Bytes,
 }
 
-/// Writes each strip's stream to `strip-N.h264` and a line a slice to `slices.csv`; of strips that can
-/// be [joined](tautline_video::avc::Joiner), also whole pictures to `picture.h264`.
+/// A recorder of each strip's stream to `strip-N.h264` and of a line a slice to `slices.csv`; of strips
+/// that can be [joined](tautline_video::avc::Joiner), also of whole pictures to `picture.h264`.
 ///
 /// Writing happens on a thread of its own; a disk too slow for it loses entries, which are
 /// counted, and never holds up the video.

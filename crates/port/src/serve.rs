@@ -67,7 +67,7 @@ pub fn serve(
     }
 }
 
-/// Follows the guard, or brakes without it.
+/// What follows the guard, or brakes without it.
 #[derive(Debug)]
 struct Follower {
     settings: Settings,

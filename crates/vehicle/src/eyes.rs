@@ -15,7 +15,7 @@ use crate::encode::Turn;
 use crate::telemetry::Reporter;
 use crate::threads::Threads;
 
-/// Opens the source of pictures: at first, and again whenever it has failed.
+/// What opens the source of pictures: at first, and again whenever it has failed.
 pub type OpenSensor = Box<dyn Fn() -> anyhow::Result<Box<dyn Sensor>> + Send + Sync>;
 
 /// What the camera and the encoders need.

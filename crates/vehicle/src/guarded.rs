@@ -21,7 +21,7 @@ use crate::convert;
 
 pub use vitals::Vitals;
 
-/// Takes what the machine says of itself; returns what else is known of this kind of machine.
+/// What takes the machine's word of itself, and returns what else is known of this kind of machine.
 pub type Follow = Box<dyn FnMut(&MachineState) -> Vec<Extra> + Send>;
 
 /// A vehicle's end towards its guard, which alone moves the machine.

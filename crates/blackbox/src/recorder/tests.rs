@@ -202,7 +202,7 @@ fn a_second_stop_long_after_the_first_has_its_time_before_it_too() {
 
 #[test]
 fn a_disk_that_stalls_stops_no_step_and_its_drops_are_counted() {
-    /// Says that it is asked, and waits until it may go on.
+    /// A part that says that it is asked, and waits until it may go on.
     struct Stalling(Part, SyncSender<()>, Arc<Mutex<Receiver<()>>>);
 
     impl Write for Stalling {

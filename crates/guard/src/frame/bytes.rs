@@ -5,7 +5,7 @@ use core::time::Duration;
 use super::Error;
 use crate::set::{Member, Set};
 
-/// Puts fields into a frame.
+/// What puts fields into a frame.
 #[derive(Debug)]
 pub struct Writer<'a> {
     bytes: &'a mut [u8],
@@ -62,7 +62,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Takes fields out of a frame.
+/// What takes fields out of a frame.
 #[derive(Debug)]
 pub struct Reader<'a> {
     bytes: &'a [u8],

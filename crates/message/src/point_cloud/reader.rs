@@ -6,7 +6,7 @@ use super::{KIND, View};
 use crate::Error;
 use crate::generated::point_cloud::{PointCloud as Root, Time};
 
-/// Reads the clouds of one sensor, message after message.
+/// A reader of the clouds of one sensor, message after message.
 ///
 /// All that such messages have in common stands before their points, and is verified and checked
 /// once: a message whose bytes up to the points are those of the one before, but for time and

@@ -20,7 +20,7 @@ pub struct Opening {
     pub fingerprint: Option<String>,
 }
 
-/// Lets browsers in: each by a token that is taken once, and then by a cookie of its own.
+/// What lets browsers in: each by a token that is taken once, and then by a cookie of its own.
 pub(crate) struct Access {
     names: Names,
     fingerprint: Option<String>,

@@ -27,7 +27,7 @@ pub(crate) async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
     })
 }
 
-/// Accepts connections, past their TLS handshake where there is one.
+/// The connections that are accepted, past their TLS handshake where there is one.
 #[derive(Debug)]
 pub(crate) struct Listener {
     accepted: mpsc::Receiver<(Connection, Peer)>,

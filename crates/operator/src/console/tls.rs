@@ -129,7 +129,7 @@ impl rcgen::SigningKey for MachineKey {
     }
 }
 
-/// Keeps this use of the machine's key apart from all others.
+/// What keeps this use of the machine's key apart from all others.
 const LABEL: &[u8] = b"tautline console, P-256, 1\0";
 /// A certificate needs some number; there is only this one of its key.
 const SERIAL: [u8; 8] = *b"tautline";

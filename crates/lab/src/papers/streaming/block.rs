@@ -9,7 +9,7 @@ use tautline_fec::theory::innovative_probability;
 
 use super::link::{Log, RTT_SLOTS, Scheme};
 
-/// Sends blocks of k source packets, each followed by its repair packets.
+/// A sender of blocks of k source packets, each followed by its repair packets.
 ///
 /// With feedback, as many more repair packets as are missing follow one round trip after the end
 /// of a block's round, ahead of everything new, again and again; without it a block that cannot be

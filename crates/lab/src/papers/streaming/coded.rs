@@ -7,8 +7,8 @@ use tautline_fec::stream::{Config, Decoder, Encoder};
 
 use super::link::{Log, RTT_SLOTS, Scheme};
 
-/// Sends a repair packet over all unacknowledged packets at even intervals, and one more where the
-/// receiver's reports say that those on their way will not do.
+/// A sender of a repair packet over all unacknowledged packets at even intervals, and of one more
+/// where the receiver's reports say that those on their way will not do.
 ///
 /// The packets are real and eight bytes long; the decoder solves for them, and what it gives is
 /// compared with what was sent. A transfer that comes to its end keeps sending repair packets
@@ -162,10 +162,10 @@ fn symbol(id: u64) -> [u8; SYMBOL_BYTES] {
 
 const SYMBOL_BYTES: usize = 8;
 
-/// Holds the source packets of the longest busy time of these experiments, at loads up to .8.
+/// Room for the source packets of the longest busy time of these experiments, at loads up to .8.
 const WINDOW: usize = 16_384;
 
-/// Holds the equations of such a busy time.
+/// Room for the equations of such a busy time.
 const REPAIRS: usize = 2_048;
 
 /// A share like 1/6 adds up to a little less than one.

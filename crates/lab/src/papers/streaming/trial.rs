@@ -61,7 +61,7 @@ impl Trial {
     }
 }
 
-/// Keeps the seeds of neighbouring runs' repetitions apart.
+/// The distance of neighbouring runs' seeds: it keeps their repetitions apart.
 const SEED_STRIDE: u64 = 1_000_003;
 
 #[cfg(test)]

@@ -6,8 +6,7 @@ fn new() -> TwoState {
     TwoState::new(Bitrate::from_mbps(8), Bitrate::from_kbps(800), Bitrate::from_mbps(80))
 }
 
-/// Runs `reports` reports over a link of `capacity` bit/s with the queue that it fills; the
-/// application sends at most `offered` bit/s, or what probing fills up.
+/// A controller on a link with the queue that it fills.
 struct Line {
     control: TwoState,
     grant: Grant,
@@ -22,6 +21,8 @@ impl Line {
         Self { control, grant, queue: 0.0, now: Instant::ZERO }
     }
 
+    /// Runs `reports` reports over a link of `capacity` bit/s; the application sends at most `offered`
+    /// bit/s, or what probing fills up.
     fn run(&mut self, reports: usize, capacity: f64, offered: f64) -> f64 {
         for _ in 0..reports {
             self.now += Duration::from_millis(100);
