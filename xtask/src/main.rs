@@ -6,10 +6,12 @@
 //!   ([`invariants`]).
 //! - Docs of types begin with a noun phrase, those of functions with a verb, and cite only sources that
 //!   docs/papers.md has ([`docs`]).
+//! - A crate's docs are tested, unless they have no example ([`examples`]).
 //! - Words that docs/glossary.md refuses are in no name and in no text ([`words`]).
 
 mod arrows;
 mod docs;
+mod examples;
 mod files;
 mod invariants;
 mod source;
@@ -50,6 +52,7 @@ fn tidy() -> Result<()> {
     let refused = words::refused(text_of("docs/glossary.md")?);
     let allowed = arrows::allowed(text_of("ARCHITECTURE.md")?)?;
     let mut faults = arrows::faults(&metadata, &allowed)?;
+    faults.extend(examples::faults(&metadata, &sources)?);
     for source in &sources {
         faults.extend(files::faults(source));
         faults.extend(invariants::faults(source));
