@@ -3,7 +3,7 @@
 
 usage: machine.py ADDRESS    where `tautline guard --machine ADDRESS` listens: a path, or host:port for UDP
 The frames, byte by byte: docs/guard.md."""
-import os, socket, struct, sys, time
+import json, os, socket, struct, sys, time
 
 SILENCE, PERIOD, PAUSE_MAX = 0.030, 0.010, 0.050  # s without a control until it brakes by itself; between states; left out
 HEADER, CONTROL, STATE = struct.Struct(">HHIIQ"), struct.Struct(">BfffBBI"), struct.Struct(">ffBIIIfffddfB")
@@ -24,7 +24,7 @@ def crc(frame):  # CRC-32/P4 over all but itself
 class Guard:
     """The way to the guard: sends states, and gives the newest sound control since the last time."""
     def __init__(self, address):
-        self.address, self.sock, self.counter, self.last = address, None, 0, None
+        self.address, self.sock, self.counters, self.last = address, None, {}, None
     def connect(self):
         udp = "/" not in self.address
         self.sock = socket.socket(socket.AF_INET if udp else socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
@@ -32,10 +32,16 @@ class Guard:
         host, _, port = self.address.rpartition(":")
         self.sock.connect((host, int(port)) if udp else self.address)
     def send(self, *state):
-        head = (HEADER.size + STATE.size, self.counter, 0x54474D31)
-        frame = HEADER.pack(*head, 0, time.monotonic_ns()) + STATE.pack(*state)
+        self.send_frame(0x54474D31, STATE.pack(*state))
+    def tell(self, about):  # for the black box alone: a dict of what your machine knows, at most 1000 bytes
+        text = json.dumps(about).encode()
+        self.send_frame(0x54474631, struct.pack(">BH1000s", 3, len(text), text))
+    def send_frame(self, kind, payload):
+        counter = self.counters.get(kind, 0)
+        self.counters[kind] = counter + 1 & 0xFFFF
+        head = (HEADER.size + len(payload), counter, kind)
+        frame = HEADER.pack(*head, 0, time.monotonic_ns()) + payload
         frame = HEADER.pack(*head, crc(frame), *HEADER.unpack(frame[:20])[4:]) + frame[20:]
-        self.counter = self.counter + 1 & 0xFFFF
         try:
             self.sock or self.connect()
             self.sock.send(frame)
@@ -65,6 +71,8 @@ class Machine:  # yours goes here: this one drives straight on
     controls = (0, 0.0, 0.0, 1.0, 0, 1, 0)  # mode, steering, throttle, brake, gear, parking brake, signals
     def apply(self, controls):
         self.controls = controls
+    def facts(self):  # what the black box is to keep of it: power supply, fault memory, software
+        return {"software": "machine.py", "supply": {"volts": 48.5}, "fault_memory": []}
     def state(self, seconds, notices):
         _, steering, throttle, brake, gear, parking, signals = self.controls
         pull = 4.2 * throttle * (-1 if gear else 1) * seconds
@@ -77,6 +85,7 @@ class Machine:  # yours goes here: this one drives straight on
 
 def main(address):
     guard, machine, heard, silent, turned, paused = Guard(address), Machine(), None, -1.0, time.monotonic(), 0.0
+    told = turned
     while True:
         now = time.monotonic()
         control, stood, turned = guard.receive(), now - turned, now
@@ -90,6 +99,9 @@ def main(address):
             machine.apply((mode, steering, 0.0, 1.0 if stands else max(brake, 0.5), gear, int(stands), signals | HAZARD))
             silent = now if heard is not None else silent
         guard.send(*machine.state(min(stood, 1.0), GUARD_SILENT if silent >= 0 and now - silent < 0.1 else 0))
+        if now - told > 1.0:
+            told = now
+            guard.tell(machine.facts())
         if os.environ.get("MACHINE_PRINTS"):
             print(f"{machine.speed:.3f} {machine.x:.3f}", flush=True)
         time.sleep(max(0.0, PERIOD - (time.monotonic() - now)))

@@ -141,6 +141,17 @@ test('a page that is loaded anew has another number, and shows what the guard sa
   assert.notEqual(consoleNumber(), before);
 });
 
+test('a black box that does not record is told, driving and held', async () => {
+  const DISK_FULL = 2;
+  standIn.guard = { mode: DRIVING, blackBox: DISK_FULL };
+  await page.locator('#banner-title', { hasText: 'The black box does not record: disk full' }).waitFor({ timeout: 2_000 });
+  standIn.guard = { mode: HELD, blackBox: DISK_FULL };
+  await page.locator('#banner-title', { hasText: 'Held' }).waitFor({ timeout: 2_000 });
+  assert.match(await page.locator('#banner-detail').innerText(), /does not record: disk full/);
+  standIn.guard = { mode: DRIVING };
+  await page.locator('#banner').waitFor({ state: 'hidden', timeout: 2_000 });
+});
+
 test('what is not live is not shown: a silent vehicle is told as one', async () => {
   standIn.guard = { mode: DRIVING, speed: 10 };
   await page.locator('#hud-speed', { hasText: '36' }).waitFor();

@@ -113,7 +113,7 @@ function command(bytes) {
 function telemetry(guard) {
   const builder = new Builder(256);
   const reason = builder.createString('');
-  builder.startObject(20);
+  builder.startObject(22);
   builder.addFieldInt8(1, guard.mode ?? 0, 0);
   builder.addFieldInt8(2, guard.cause ?? 0, 0);
   builder.addFieldInt32(5, guard.stop ?? 0, 0);
@@ -128,6 +128,7 @@ function telemetry(guard) {
     builder.addFieldStruct(8, builder.offset(), 0);
   }
   builder.addFieldInt32(9, guard.blockers ?? 0, 0);
+  builder.addFieldInt8(20, guard.blackBox ?? 0, 0);
   const state = builder.endObject();
   builder.startObject(9);
   builder.addFieldOffset(4, reason, 0);

@@ -1,8 +1,12 @@
 import { Builder } from 'flatbuffers';
 import { describe, expect, it } from 'vitest';
-import { BLOCKERS, CAUSES, GUARD_MODES, type GuardView, NEEDS, causeWords, needWords } from './guard';
+import {
+  BLACK_BOXES, BLOCKERS, CAUSES, GUARD_MODES, type GuardView, NEEDS, blackBoxWords, causeWords, needWords,
+} from './guard';
 import { ActAnswer } from './message/act-answer';
+import { BlackBox } from './message/black-box';
 import { Blocker } from './message/blocker';
+import { Budget } from './message/budget';
 import { Cause } from './message/cause';
 import { GuardMode } from './message/guard-mode';
 import { GuardState } from './message/guard-state';
@@ -39,6 +43,8 @@ describe('names', () => {
 
   it('are as many as the wire has numbers', () => {
     expect(GUARD_MODES.map(plain)).toEqual(GUARD_MODES.map((_, number) => plain(GuardMode[number]!)));
+    expect(BLACK_BOXES.map(plain)).toEqual(BLACK_BOXES.map((_, number) => plain(BlackBox[number]!)));
+    expect(numbersOf(BlackBox)).toBe(BLACK_BOXES.length);
     expect([CAUSES.length, BLOCKERS.length, GUARD_MODES.length]).toEqual([Cause, Blocker, GuardMode].map(numbersOf));
   });
 
@@ -55,6 +61,14 @@ describe('names', () => {
     for (const blocker of BLOCKERS) expect(NEEDS[blocker]).not.toBe('');
     expect(needWords([])).toBe('');
     expect(needWords(['throttle pressed', 'moving'])).toBe('Let go of the throttle; the machine must stand.');
+  });
+});
+
+describe('the black box', () => {
+  it('has words for whatever keeps it from recording, and none while it does', () => {
+    const silent = BLACK_BOXES.filter((blackBox) => blackBoxWords(blackBox) === '');
+    expect(silent).toEqual(['absent', 'records']);
+    expect(blackBoxWords('disk full')).toBe('The black box does not record: disk full');
   });
 });
 
@@ -75,18 +89,22 @@ describe('the guard\'s state', () => {
       GuardState.addCountdownMs(builder, 90);
       GuardState.addNotices(builder, 1);
       GuardState.addSignals(builder, 0b10_0000);
+      GuardState.addBlackBox(builder, BlackBox.DiskFull);
+      GuardState.addBudget(builder, Budget.createBudget(builder, 200, 250, 2, 3, 7));
     });
     expect(guard).toMatchObject({
       mode: 'held', cause: 'emergency stop', stop: 12, latched: true, emergencyStop: 0xfffffff0,
       report: { console: 0xfedc_ba98_7654_3211n, number: 5, outcome: 'throttle pressed' },
       blockers: ['latched', 'not named'], loopAgeMs: 180, speedBoundMps: 7.5,
       countdown: { cause: 'command timeout', leftMs: 90 }, parkingBrake: true, signals: ['hazard'],
+      blackBox: 'disk full', braking: { begin: 2, end: 3, jerk: 7 },
     });
   });
 
   it('says what is not known, and that an act was done', () => {
     const guard = read((builder) => GuardState.addAnswer(builder, ActAnswer.createActAnswer(builder, 1n, 5, 0)));
     expect(guard).toMatchObject({ loopAgeMs: null, countdown: null, report: { outcome: 'done' }, parkingBrake: false });
+    expect(guard).toMatchObject({ blackBox: 'absent', braking: null });
   });
 
   it('is none where no guard spoke', () => expect(readTelemetry(telemetryMessage(null)).guard).toBeNull());

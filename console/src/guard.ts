@@ -26,6 +26,10 @@ export type Blocker = (typeof BLOCKERS)[number];
 export const SIGNALS = ['horn', 'lights', 'high beam', 'left', 'right', 'hazard'] as const;
 export type Signal = (typeof SIGNALS)[number];
 
+/** How the recording of what the guard does goes. */
+export const BLACK_BOXES = ['absent', 'records', 'disk full', 'disk refuses', 'disk behind', 'ended'] as const;
+export type BlackBox = (typeof BLACK_BOXES)[number];
+
 /** What became of the newest act but an emergency stop. */
 export interface ActReport {
   console: bigint;
@@ -55,9 +59,19 @@ export interface GuardView {
   speedBoundMps: number;
   /** Which rule acts next if nothing comes any more, and in what time. */
   countdown: { cause: Cause; leftMs: number } | null;
+  blackBox: BlackBox;
+  /** How the guard brakes the machine in a manoeuvre; null: it does not tell. */
+  braking: Deceleration | null;
   /** As the machine shows them. */
   signals: Signal[];
   parkingBrake: boolean;
+}
+
+/** How a stop's deceleration grows: from the first to the second, m/s², by the jerk, m/s³. */
+export interface Deceleration {
+  begin: number;
+  end: number;
+  jerk: number;
 }
 
 /** The members of `list` whose bits are set. */
@@ -69,6 +83,18 @@ export function bitsOf<Name extends string>(list: readonly Name[], members: Iter
   let bits = 0;
   for (const member of members) bits |= 1 << list.indexOf(member);
   return bits >>> 0;
+}
+
+/** What is wrong with the recording; empty: nothing, or nothing is to be recorded. */
+export function blackBoxWords(blackBox: BlackBox): string {
+  switch (blackBox) {
+    case 'absent':
+    case 'records': return '';
+    case 'disk full': return 'The black box does not record: disk full';
+    case 'disk refuses': return 'The black box does not record: the disk refuses';
+    case 'disk behind': return 'The black box does not record all: the disk is too slow';
+    case 'ended': return 'The black box does not record: it has ended';
+  }
 }
 
 /** Which rule acted, with its numbers. */

@@ -2,6 +2,7 @@
  * Copies the FlatBuffers into plain values; throws on bytes that do not hold together. What the page sees of a message
  * is what its reading function returns: a field more is a line there.
  */
+import type { Budget } from './message/budget';
 import type { ChannelStats } from './message/channel-stats';
 import type { Delays } from './message/delays';
 import type { DropCount } from './message/drop-count';
@@ -17,7 +18,9 @@ import { SessionState } from './message/session-state';
 import { Snapshot } from './message/snapshot';
 import { Telemetry } from './message/telemetry';
 import type { Value } from './message/value';
-import { BLOCKERS, CAUSES, GUARD_MODES, type GuardView, SIGNALS, membersOf } from './guard';
+import {
+  BLACK_BOXES, BLOCKERS, CAUSES, type Deceleration, GUARD_MODES, type GuardView, SIGNALS, membersOf,
+} from './guard';
 import { LINK_COUNTS, UNIT_COUNTS, readCounts } from './stats';
 import { BadMessage, flatBuffer } from './wire';
 
@@ -91,9 +94,19 @@ function readGuard(state: GuardState | null): GuardView | null {
       cause: numbered(CAUSES, state.countdownCause()),
       leftMs: state.countdownMs(),
     },
+    blackBox: numbered(BLACK_BOXES, state.blackBox()),
+    braking: readBraking(state.budget()),
     signals: membersOf(SIGNALS, state.signals()),
     parkingBrake: (state.notices() & PARKING_BRAKE) !== 0,
   };
+}
+
+function readBraking(budget: Budget | null): Deceleration | null {
+  if (budget === null) return null;
+  const braking = {
+    begin: finite(budget.decelerationBegin()), end: finite(budget.deceleration()), jerk: finite(budget.jerk()),
+  };
+  return Object.values(braking).every((number) => number > 0) ? braking : null;
 }
 
 export function readStatus(message: ArrayBuffer) {

@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { type Geometry, MANOEUVRE, alongArc, brakingDistance, geometryOf, project, reactionDistance, track } from './road';
+import { type Geometry, alongArc, brakingDistance, geometryOf, project, reactionDistance, track } from './road';
+
+/** As the guard brakes by default. */
+const MANOEUVRE = { begin: 1.5, end: 4, jerk: 5 };
 
 /** The simulated windscreen camera's. */
 const CAMERA: Geometry = {

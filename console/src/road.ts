@@ -1,4 +1,5 @@
 /** Distances ahead, and where they lie in the picture of a camera over flat ground. */
+import type { Deceleration } from './guard';
 
 /** How the vehicle's camera looks at the ground before the vehicle; as the vehicle tells it. */
 export interface Geometry {
@@ -17,16 +18,6 @@ export interface Geometry {
   /** Metres between the axles. */
   wheelbase: number;
 }
-
-/** How a stop's deceleration grows: from the first to the second, m/s², by the jerk, m/s³. */
-export interface Deceleration {
-  begin: number;
-  end: number;
-  jerk: number;
-}
-
-/** The guard's own, unless it is set otherwise: docs/guard.md. */
-export const MANOEUVRE: Deceleration = { begin: 1.5, end: 4, jerk: 5 };
 
 /** Metres driven before anything that is seen now can be answered. */
 export function reactionDistance(speedMps: number, loopAgeMs: number): number {

@@ -5,6 +5,8 @@
 import * as flatbuffers from 'flatbuffers';
 
 import { ActAnswer } from './act-answer.js';
+import { BlackBox } from './black-box.js';
+import { Budget } from './budget.js';
 import { Cause } from './cause.js';
 import { GuardMode } from './guard-mode.js';
 
@@ -191,8 +193,24 @@ signals():number {
   return offset ? this.bb!.readUint32(this.bb_pos + offset) : 0;
 }
 
+/**
+ * How the recording of all this goes.
+ */
+blackBox():BlackBox {
+  const offset = this.bb!.__offset(this.bb_pos, 44);
+  return offset ? this.bb!.readUint8(this.bb_pos + offset) : BlackBox.Absent;
+}
+
+/**
+ * What of the guard's settings others keep to; absent: not known.
+ */
+budget(obj?:Budget):Budget|null {
+  const offset = this.bb!.__offset(this.bb_pos, 46);
+  return offset ? (obj || new Budget()).__init(this.bb_pos + offset, this.bb!) : null;
+}
+
 static startGuardState(builder:flatbuffers.Builder) {
-  builder.startObject(20);
+  builder.startObject(22);
 }
 
 static addTick(builder:flatbuffers.Builder, tick:number) {
@@ -273,6 +291,14 @@ static addNotices(builder:flatbuffers.Builder, notices:number) {
 
 static addSignals(builder:flatbuffers.Builder, signals:number) {
   builder.addFieldInt32(19, signals, 0);
+}
+
+static addBlackBox(builder:flatbuffers.Builder, blackBox:BlackBox) {
+  builder.addFieldInt8(20, blackBox, BlackBox.Absent);
+}
+
+static addBudget(builder:flatbuffers.Builder, budgetOffset:flatbuffers.Offset) {
+  builder.addFieldStruct(21, budgetOffset, 0);
 }
 
 static endGuardState(builder:flatbuffers.Builder):flatbuffers.Offset {

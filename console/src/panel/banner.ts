@@ -1,5 +1,5 @@
 import { type ActsView, UNACKNOWLEDGED_MS } from '../acts';
-import { type GuardView, NEEDS, causeWords, needWords } from '../guard';
+import { type GuardView, NEEDS, blackBoxWords, causeWords, needWords } from '../guard';
 import { Mode } from '../message/mode';
 import { SessionState } from '../message/session-state';
 import type { Release } from '../input/seat';
@@ -53,7 +53,8 @@ const SESSION_WORDS: Readonly<Record<SessionState, string>> = {
 
 /** The one thing the person must know now; null while driving is undisturbed. Worst first. */
 export function noticeOf(facts: Facts): Notice | null {
-  return stopNotice(facts) ?? connectionNotice(facts) ?? standingNotice(facts) ?? vehicleNotice(facts) ?? seatNotice(facts);
+  return stopNotice(facts) ?? connectionNotice(facts) ?? standingNotice(facts) ?? vehicleNotice(facts) ?? seatNotice(facts)
+    ?? recordNotice(facts);
 }
 
 /** Nothing is worse than a stop that nobody has heard. */
@@ -148,7 +149,16 @@ function vehicleNotice({ emergencyStop, status, telemetry, telemetryAgeMs, acts 
       detail: `Nothing heard from the vehicle for ${(telemetryAgeMs / 1000).toFixed(1)} s: speed and mode are old.`,
     };
   }
-  return telemetry.guard === null ? modeNotice(telemetry) : guardNotice(telemetry.guard, acts);
+  if (telemetry.guard === null) return modeNotice(telemetry);
+  const notice = guardNotice(telemetry.guard, acts);
+  const record = blackBoxWords(telemetry.guard.blackBox);
+  return notice === null || record === '' ? notice : { ...notice, detail: `${notice.detail} ${record}.` };
+}
+
+/** A drive that nobody will be able to look at is told last: it stops nothing. */
+function recordNotice({ telemetry }: Facts): Notice | null {
+  const title = blackBoxWords(telemetry?.guard?.blackBox ?? 'absent');
+  return title === '' ? null : { tone: 'warn', title, detail: 'What happens now is not kept.' };
 }
 
 function guardNotice(guard: GuardView, acts: ActsView): Notice | null {

@@ -2,7 +2,7 @@ import { type Band, LATE_MS, bandOf } from '../delay';
 import { type GuardMode, type GuardView, causeWords } from '../guard';
 import { Gear } from '../message/gear';
 import { Mode } from '../message/mode';
-import { type Geometry, MANOEUVRE, brakingDistance, reactionDistance, track } from '../road';
+import { type Geometry, brakingDistance, reactionDistance, track } from '../road';
 import type { TelemetryView } from '../report';
 import { byId, setData, setText } from './element';
 import { UNKNOWN, signed } from './format';
@@ -129,13 +129,14 @@ class Road {
   readonly #braking = byId<SVGPolygonElement>('road-braking');
 
   show(sight: (Sight & { telemetry: TelemetryView; delayMs: number | null }) | null): void {
-    const known = sight !== null && sight.geometry !== null && sight.delayMs !== null
+    const braking = sight?.telemetry.guard?.braking ?? null;
+    const known = sight !== null && sight.geometry !== null && sight.delayMs !== null && braking !== null
       && sight.telemetry.gear === Gear.Drive && sight.telemetry.speedMps >= SPEED_MIN_MPS;
     this.#box.classList.toggle('gone', !known);
     if (!known) return;
     const { speedMps, steeringAngleRad } = sight.telemetry;
     const reaction = reactionDistance(speedMps, sight.delayMs!);
-    const stop = reaction + brakingDistance(speedMps, MANOEUVRE);
+    const stop = reaction + brakingDistance(speedMps, braking);
     const draw = (polygon: SVGPolygonElement, fromM: number, toM: number): void => {
       const line = track(sight.geometry!, sight.aspect, steeringAngleRad, fromM, toM);
       polygon.setAttribute('points', line.map(({ x, y }) => `${(x * 1000).toFixed(1)},${(y * 1000).toFixed(1)}`).join(' '));

@@ -1,7 +1,7 @@
 //! What records say, as JSON: for people and tools, and to the bit for a replay.
 
 use serde_json::{Value, json};
-use tautline_guard::frame::{Frame, Proposal, encode};
+use tautline_guard::frame::{Frame, Proposal, Status, encode};
 use tautline_guard::{
     Controls, Guard, Input, MachineState, Member, Output, Set, Transition, frame, identity,
 };
@@ -44,6 +44,7 @@ pub(crate) fn step(step: &Step) -> Value {
         "machine": machine.as_ref().map(state),
         "demand": input.proposal.as_ref().map(demand),
         "applied": controls(&control.controls),
+        "black_box": name(status.black_box),
         "frames": {
             "proposal": input.proposal.as_ref().map(|proposal| bytes(proposal, status.tick)),
             "machine": input.machine.as_ref().map(|machine| bytes(machine, status.tick)),
@@ -59,7 +60,9 @@ pub(crate) fn input(body: &Value) -> Option<(Input, Instant)> {
     let frames = &body["frames"];
     let proposal: Option<Proposal> = decoded(&frames["proposal"])?;
     let machine: Option<MachineState> = decoded(&frames["machine"])?;
-    Some((Input { proposal, machine }, at))
+    let status: Option<Status> = decoded(&frames["status"])?;
+    let black_box = status?.black_box;
+    Some((Input { proposal, machine, black_box }, at))
 }
 
 /// Returns what is written of a guard before a step.

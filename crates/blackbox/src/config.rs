@@ -13,6 +13,9 @@ use crate::Error;
 pub struct Config {
     /// The folder with a folder a drive; default `blackbox`.
     pub folder: PathBuf,
+    /// The vehicle's identification number, which each file tells; at most 64 bytes. Without it, what the
+    /// machine tells.
+    pub vin: Option<String>,
     /// Time before each stop that is recorded in full; 1 s to 120 s, default 30 s.
     pub before_s: u64,
     /// Time after each stop that is recorded in full; 1 s to 600 s, default 30 s.
@@ -33,6 +36,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             folder: PathBuf::from("blackbox"),
+            vin: None,
             before_s: 30,
             after_s: 30,
             between_stops_ms: 100,
@@ -51,6 +55,7 @@ impl Config {
     pub fn validate(&self) -> Result<(), Error> {
         let between_min = if self.between_stops_ms == 0 { 0 } else { 10 };
         let bounds = [
+            ("vin, bytes", self.vin.as_ref().map_or(1, |vin| vin.len() as u64), 1, 64),
             ("before_s", self.before_s, 1, 120),
             ("after_s", self.after_s, 1, 600),
             ("between_stops_ms", self.between_stops_ms, between_min, 10_000),

@@ -54,11 +54,21 @@ pub(crate) fn make(root: &Path) -> Result<(), Error> {
 pub(crate) fn create(root: &Path) -> Result<(u32, PathBuf), Error> {
     make(root)?;
     let newest = numbered(root, number_of_drive)?.last().map_or(0, |(number, _)| *number);
-    let number = newest.saturating_add(1);
-    let folder = root.join(format!("{DRIVE}{number:06}"));
-    DirBuilder::new().mode(0o700).create(&folder).map_err(at(&folder))?;
-    sync_folder(root).map_err(at(root))?;
-    Ok((number, folder))
+    let mut number = newest.saturating_add(1);
+    loop {
+        let folder = root.join(format!("{DRIVE}{number:06}"));
+        match DirBuilder::new().mode(0o700).create(&folder) {
+            Ok(()) => {
+                sync_folder(root).map_err(at(root))?;
+                return Ok((number, folder));
+            }
+            // Another guard records into the same black box, and has just taken it.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < u32::MAX => {
+                number += 1;
+            }
+            Err(source) => return Err(Error::Disk { path: folder, source }),
+        }
+    }
 }
 
 /// Returns the path of a part of a drive.
@@ -179,6 +189,18 @@ mod tests {
         assert!(create_file(&newest.files[0]).is_err(), "it exists");
         assert_eq!(one(&newest.folder).unwrap(), Some(newest));
         assert_eq!(one(root.path()).unwrap(), None);
+    }
+
+    #[test]
+    fn two_that_record_into_one_black_box_number_their_drives_apart() {
+        let root = tempfile::tempdir().unwrap();
+        let take = || (0..50).map(|_| create(root.path()).unwrap().0).collect::<Vec<_>>();
+        let mut taken = std::thread::scope(|scope| {
+            let other = scope.spawn(take);
+            [take(), other.join().unwrap()].concat()
+        });
+        taken.sort_unstable();
+        assert_eq!(taken, (1..=100).collect::<Vec<_>>());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::json;
 use tautline_guard::{Guard, Input, Output};
 use tautline_units::Instant;
 
@@ -110,7 +110,11 @@ impl Recorder {
         unix_nanos: u64,
         items_max: usize,
     ) -> Result<Self, Error> {
-        let (recorder, end) = Self::pair(items_max);
+        let (mut recorder, end) = Self::pair(items_max);
+        if let Some(vin) = &config.vin {
+            let says = json!({ "identification": vin });
+            recorder.tell(Fact::Vehicle, &says.to_string(), Instant::ZERO);
+        }
         let worker = Worker::new(disk, config, signer, unix_nanos, Arc::clone(&end.shared));
         let thread = std::thread::Builder::new().name("blackbox".into());
         let run = move || {
@@ -145,14 +149,13 @@ impl Recorder {
         output
     }
 
-    /// Records what the guard does not know; it is told again at the beginning of each file. More
-    /// than [`FACT_BYTES_MAX`] are not taken, and counted.
-    pub fn tell(&mut self, fact: Fact, says: &Value, now: Instant) {
-        let text = says.to_string();
+    /// Records what the guard does not know, the text of a JSON object; it is told again at the beginning
+    /// of each file. More than [`FACT_BYTES_MAX`] are not taken, and counted.
+    pub fn tell(&mut self, fact: Fact, text: &str, now: Instant) {
         if text.len() > FACT_BYTES_MAX {
             self.shared.dropped.fetch_add(1, Ordering::Relaxed);
         } else {
-            self.send(Item::Fact(fact, text, now));
+            self.send(Item::Fact(fact, text.to_owned(), now));
         }
     }
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use tautline_guard::act::{Act, Deed};
-use tautline_guard::frame::{self, Absences, Command, DeadMan, Frame, Proposal};
+use tautline_guard::frame::{self, Absences, BlackBox, Command, DeadMan, Frame, Proposal};
 use tautline_guard::identity::{ActNumber, Console, Session, Tick};
 use tautline_guard::{Controls, Guard, Input, MachineState, Mode, Output, Place, Position};
 use tautline_units::Instant;
@@ -18,6 +18,7 @@ pub(crate) struct Rehearsal {
     pub(crate) machine: MachineState,
     /// Whether proposals come.
     pub(crate) is_proposing: bool,
+    pub(crate) black_box: BlackBox,
     tick: u32,
     mode: Mode,
 }
@@ -47,6 +48,7 @@ impl Rehearsal {
             proposal,
             machine,
             is_proposing: true,
+            black_box: BlackBox::Records,
             tick: FIRST_TICK,
             mode: Mode::Held,
         }
@@ -69,6 +71,7 @@ impl Rehearsal {
             let input = Input {
                 proposal: self.is_proposing.then(|| received(&self.proposal)),
                 machine: Some(received(&self.machine)),
+                black_box: self.black_box,
             };
             let output = step(&mut self.guard, &input, self.now);
             (self.tick, self.mode) = (output.status.tick.get(), output.status.mode);

@@ -17,6 +17,7 @@
 mod bytes;
 mod control;
 mod crc;
+mod fact;
 mod machine;
 mod proposal;
 mod status;
@@ -26,8 +27,9 @@ use core::marker::PhantomData;
 use tautline_units::Instant;
 
 pub use control::Control;
+pub use fact::{About, Fact};
 pub use proposal::{Absence, Absences, Command, DeadMan, Proposal, Trouble, Troubles};
-pub use status::{Counts, Status};
+pub use status::{BlackBox, Budget, Counts, Status};
 
 use bytes::{Reader, Writer};
 
@@ -155,6 +157,11 @@ pub fn decode<F: Frame>(bytes: &[u8]) -> Result<(F, u16), Error> {
     }
     let source = Instant::from_nanos(reader.u64());
     F::read(source, &mut reader).map(|frame| (frame, counter))
+}
+
+/// Returns whether the bytes say that they are a frame of this kind, whatever else they are.
+pub fn is_called<F: Frame>(bytes: &[u8]) -> bool {
+    bytes.get(4..8) == Some(&F::DATA_ID.to_be_bytes())
 }
 
 /// One end that sends frames of a kind, and counts them.

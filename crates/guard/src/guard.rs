@@ -8,7 +8,7 @@ use crate::age::{LateFrames, LoopAge};
 use crate::brake::BrakeWatch;
 use crate::config::Config;
 use crate::envelope::{self, Limits, SpeedBound};
-use crate::frame::{Command, Control, Counts, Proposal, Status};
+use crate::frame::{BlackBox, Budget, Command, Control, Counts, Proposal, Status};
 use crate::identity::{ActNumber, Console, Session, Stop, Tick};
 use crate::manoeuvre::{Manoeuvre, STANDING_SPEED};
 use crate::{
@@ -73,6 +73,8 @@ pub struct Input {
     pub proposal: Option<Proposal>,
     /// The newest state of the machine.
     pub machine: Option<MachineState>,
+    /// How the recording goes, which the vehicle is told.
+    pub black_box: BlackBox,
 }
 
 /// What a step gives.
@@ -195,7 +197,8 @@ impl Guard {
         let (controls, limits) = self.controls(elapsed, now);
         (self.applied, self.limits) = (controls, limits);
         let control = Control { source: now, mode, controls };
-        Output { control, status: self.status(now), transition }
+        let status = Status { black_box: input.black_box, ..self.status(now) };
+        Output { control, status, transition }
     }
 
     /// Returns the settings.
@@ -435,6 +438,8 @@ impl Guard {
             counts: self.counts,
             applied: self.applied,
             machine,
+            black_box: BlackBox::Absent,
+            budget: Budget::of(&self.config),
         }
     }
 

@@ -5,6 +5,7 @@ use flatbuffers::{FlatBufferBuilder, WIPOffset};
 use crate::Error;
 use crate::fields::{Choice, Codec, MillisU16, Number, Plain, choice, fields};
 use crate::generated::telemetry as wire_telemetry;
+use crate::wire::number;
 
 fields! {
     /// What the vehicle's guard said last.
@@ -48,7 +49,26 @@ fields! {
         notices: u32 = notices as Plain,
         /// What the machine shows and sounds, a bit each: see the schema.
         signals: u32 = signals as Plain,
+        /// How the recording of all this goes.
+        black_box: BlackBox = black_box as Choice,
+        /// What of the guard's settings others keep to, if it is known.
+        budget: Option<Budget>,
     }
+}
+
+/// What of a guard's settings others keep to.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub struct Budget {
+    /// A picture that is under way for longer is of no use.
+    pub picture_age_max: Duration,
+    /// Nor is such a command.
+    pub command_age_max: Duration,
+    /// Deceleration with which a manoeuvre begins, m/s².
+    pub deceleration_begin: f32,
+    /// What it grows to, m/s².
+    pub deceleration: f32,
+    /// How fast it grows, m/s³.
+    pub jerk: f32,
 }
 
 /// The fate of an act.
@@ -75,10 +95,12 @@ impl GuardState {
             wire_telemetry::ActAnswer::new(answer.console, answer.number, outcome)
         });
         let left = self.countdown.map(|(_, left)| left);
+        let budget = self.budget.as_ref().map(Budget::to_wire);
         let mut arguments = wire_telemetry::GuardStateArgs {
             answer: answer.as_ref(),
             countdown_cause: self.countdown.map(|(cause, _)| cause).unwrap_or_default().to_wire(),
             countdown_ms: MillisU16.write(&left, builder),
+            budget: budget.as_ref(),
             ..Default::default()
         };
         self.write_listed(&mut arguments, builder);
@@ -97,8 +119,55 @@ impl GuardState {
         let cause = Cause::from_wire(wire.countdown_cause())?;
         let left = MillisU16.read("guard.countdown", wire.countdown_ms())?;
         let (answer, countdown) = (answer.transpose()?, left.map(|left| (cause, left)));
-        Ok(Self { answer, countdown, ..Self::read_listed(wire)? })
+        let budget = wire.budget().map(Budget::from_wire).transpose()?;
+        Ok(Self { answer, countdown, budget, ..Self::read_listed(wire)? })
     }
+}
+
+impl Budget {
+    fn to_wire(&self) -> wire_telemetry::Budget {
+        let millis = |time: Duration| u16::try_from(time.as_millis()).unwrap_or(u16::MAX);
+        wire_telemetry::Budget::new(
+            millis(self.picture_age_max),
+            millis(self.command_age_max),
+            self.deceleration_begin,
+            self.deceleration,
+            self.jerk,
+        )
+    }
+
+    fn from_wire(wire: &wire_telemetry::Budget) -> Result<Self, Error> {
+        let most = GuardState::VALUE_MAX;
+        let positive = |field, value| number(field, value, 0.0, most);
+        Ok(Self {
+            picture_age_max: Duration::from_millis(wire.picture_age_max_ms().into()),
+            command_age_max: Duration::from_millis(wire.command_age_max_ms().into()),
+            deceleration_begin: positive(
+                "guard.budget.deceleration_begin",
+                wire.deceleration_begin(),
+            )?,
+            deceleration: positive("guard.budget.deceleration", wire.deceleration())?,
+            jerk: positive("guard.budget.jerk", wire.jerk())?,
+        })
+    }
+}
+
+/// How the recording of what a guard does goes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub enum BlackBox {
+    /// There is none.
+    #[default]
+    Absent,
+    /// All is recorded.
+    Records,
+    /// Nothing is: the disk is full.
+    DiskFull,
+    /// Nothing is: the disk refuses to be written to.
+    DiskRefuses,
+    /// Not all is: the disk is too slow.
+    DiskBehind,
+    /// Nothing is any more: what records has ended.
+    Ended,
 }
 
 /// What a guard lets the machine do.
@@ -224,6 +293,13 @@ pub enum Blocker {
     /// The person who drives names no such successor.
     NotNamed,
 }
+
+choice!(
+    BlackBox,
+    wire_telemetry::BlackBox,
+    "guard.black_box",
+    [Absent, Records, DiskFull, DiskRefuses, DiskBehind, Ended]
+);
 
 choice!(
     GuardMode,

@@ -59,7 +59,7 @@ pub use command::{Act, Command, DeadMan, Deed, Gear};
 pub use control::{Control, ProtocolVersions, Refusal, VehicleEntry, VehicleState};
 pub use error::Error;
 pub use fault::Fault;
-pub use guard_state::{ActAnswer, Blocker, Cause, GuardMode, GuardState};
+pub use guard_state::{ActAnswer, BlackBox, Blocker, Budget, Cause, GuardMode, GuardState};
 pub use link_action::LinkAction;
 pub use operator_status::{ClockOffset, EmulatedLink, OperatorStatus, SessionState};
 pub use point_cloud::PointCloud;

@@ -79,14 +79,16 @@ impl Input {
         };
         let unix = self.clock.unix_nanos(now);
         let age = Duration::from_nanos(unix.saturating_sub(command.sent_at.as_nanos()));
+        let age_max = self.shared.command_age_max();
         // An emergency stop counts whatever its age.
-        if age > AGE_MAX && !command.emergency_stop {
+        if age > age_max && !command.emergency_stop {
             self.hub.commands_stale.fetch_add(1, Ordering::Relaxed);
             return;
         }
         self.sequence += 1;
         let command = Command { sequence: self.sequence, sent_at: now - age, ..command };
-        self.send(channels::COMMAND, command.encode());
+        let deadline = if command.emergency_stop { age_max.max(DEADLINE) } else { age_max };
+        self.send(channels::COMMAND, command.encode(), deadline);
     }
 
     /// Tells the vehicle what has come of the video and what is asked of its encoders, if that is
@@ -113,13 +115,13 @@ impl Input {
             return;
         }
         self.fed_back = Some((feedback, now));
-        self.send(channels::VIDEO_FEEDBACK, feedback.encode());
+        self.send(channels::VIDEO_FEEDBACK, feedback.encode(), DEADLINE);
     }
 
-    fn send(&self, channel: ChannelNumber, unit: Vec<u8>) {
+    fn send(&self, channel: ChannelNumber, unit: Vec<u8>, deadline: Duration) {
         // Without a session there is nobody to tell; the loop counts what it cannot take.
         self.shared.note_sent(ByteCount::of(&unit));
-        self.handle.send(channel, unit, DEADLINE);
+        self.handle.send(channel, unit, deadline);
     }
 }
 
@@ -137,7 +139,7 @@ impl Bystander {
 
     /// Returns the command of who drives, with what is asked for beside it; a stop of its own comes first.
     fn add_to(&self, command: Command, now: Instant) -> Command {
-        let fresh = self.asked.filter(|(_, at)| now.since(*at) <= AGE_MAX);
+        let fresh = self.asked.filter(|(_, at)| now.since(*at) <= DEADLINE);
         match (command.emergency_stop_number, fresh) {
             (0, Some((number, _))) => Command { emergency_stop_number: number, ..command },
             _ => command,
@@ -145,8 +147,7 @@ impl Bystander {
     }
 }
 
-/// A command that took longer than this from the browser is not sent on.
-const AGE_MAX: Duration = Duration::from_millis(250);
+/// Of what is no command; commands have what the guard says.
 const DEADLINE: Duration = Duration::from_millis(250);
 /// Feedback that says the same again is sent so often.
 const FEEDBACK_REPEAT: Duration = Duration::from_millis(100);

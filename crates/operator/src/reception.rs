@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tautline_message::snapshot::{End, ProcessStats, Value};
 use tautline_message::{
-    ClockOffset, EmulatedLink, OperatorStatus, ProbeAnswer, SessionState, Snapshot, StripReport,
-    Telemetry, VideoFeedback,
+    Budget, ClockOffset, EmulatedLink, OperatorStatus, ProbeAnswer, SessionState, Snapshot,
+    StripReport, Telemetry, VideoFeedback,
 };
 use tautline_net::channels;
 use tautline_net::clock::Clock;
@@ -57,6 +57,8 @@ pub(crate) struct Shared {
     watch: Mutex<Option<Watch>>,
     /// Bytes of all units that were handed over.
     sent_bytes: AtomicU64,
+    /// How old a command may be, as the guard says, ms.
+    command_age_max_ms: AtomicU64,
     vehicle_name: String,
 }
 
@@ -83,8 +85,23 @@ impl Shared {
             vehicle: Mutex::new(Snapshot::empty(End::Vehicle)),
             watch: Mutex::new(None),
             sent_bytes: AtomicU64::new(0),
+            command_age_max_ms: AtomicU64::new(COMMAND_AGE_MAX_MS),
             vehicle_name: vehicle.to_owned(),
         }
+    }
+
+    /// Takes the guard's latency budget, if it was told.
+    fn note_budget(&self, budget: Option<Budget>) {
+        if let Some(Budget { command_age_max, .. }) = budget {
+            // A deadline of nothing would be refused.
+            let millis = (command_age_max.as_millis() as u64).max(1);
+            self.command_age_max_ms.store(millis, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns how old a command may be: as the vehicle's guard says, once it has.
+    pub(crate) fn command_age_max(&self) -> Duration {
+        Duration::from_millis(self.command_age_max_ms.load(Ordering::Relaxed))
     }
 
     /// Returns what has come of the strips, and which need an IDR.
@@ -250,6 +267,7 @@ impl Reception {
             channels::TELEMETRY => match Telemetry::decode(bytes) {
                 Ok(telemetry) => {
                     let stands_still = telemetry.speed.abs() < STANDSTILL_SPEED_MAX;
+                    self.shared.note_budget(telemetry.guard.and_then(|guard| guard.budget));
                     self.hub.show_telemetry(bytes, stands_still);
                 }
                 Err(_) => self.telemetry_malformed += 1,
@@ -405,6 +423,8 @@ fn metrics(status: &OperatorStatus, own: &Snapshot, vehicle: &Snapshot) -> Strin
 const STANDSTILL_SPEED_MAX: f32 = 0.05;
 /// An outage of all links is often shorter; after it the session goes on as if nothing was.
 const HEARD_AGE_MAX: Duration = Duration::from_secs(1);
+/// Until the guard has told its own: its default.
+const COMMAND_AGE_MAX_MS: u64 = 250;
 /// Counters are read by eye.
 const SNAPSHOT_INTERVAL: Duration = Duration::from_millis(500);
 

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use tautline_guard::frame::{Frame, Receiver, Sender as Counter};
+use tautline_guard::frame::{Fact, Frame, Receiver, Sender as Counter, is_called};
 use tautline_net::datagram::{Sender, Server};
 use tautline_units::Instant;
 
@@ -9,6 +9,7 @@ use tautline_units::Instant;
 pub(crate) struct End<In> {
     server: Server,
     peer: Option<Peer<In>>,
+    fact: Option<Fact>,
     counts: Counts,
 }
 
@@ -18,6 +19,7 @@ struct Peer<In> {
     sender: Sender,
     heard_at: Instant,
     receiver: Receiver<In>,
+    facts: Receiver<Fact>,
     counter: Counter,
 }
 
@@ -34,7 +36,7 @@ pub struct Counts {
 
 impl<In: Frame> End<In> {
     pub(crate) fn new(server: Server) -> Self {
-        Self { server, peer: None, counts: Counts::default() }
+        Self { server, peer: None, fact: None, counts: Counts::default() }
     }
 
     /// Takes all that has come, at most [`DATAGRAMS_MAX`]; returns the newest sound frame.
@@ -46,6 +48,11 @@ impl<In: Frame> End<In> {
             newest = self.take(&buffer[..length], sender, now).or(newest);
         }
         newest
+    }
+
+    /// Takes out what the peer told the black box since the last time, the newest if it was more.
+    pub(crate) fn take_fact(&mut self) -> Option<Fact> {
+        self.fact.take()
     }
 
     /// Sends a frame to the peer, if there is one.
@@ -67,6 +74,12 @@ impl<In: Frame> End<In> {
             .as_mut()
             .filter(|peer| now.since(peer.heard_at) < HOLD || peer.sender == sender);
         match peer {
+            Some(peer) if peer.sender == sender && is_called::<Fact>(bytes) => {
+                let fact = peer.facts.receive(bytes);
+                self.counts.refused += u64::from(fact.is_err());
+                self.fact = fact.ok().or(self.fact);
+                None
+            }
             Some(peer) if peer.sender == sender => {
                 let received = peer.receiver.receive(bytes);
                 self.counts.refused += u64::from(received.is_err());
@@ -83,8 +96,8 @@ impl<In: Frame> End<In> {
                     self.counts.foreign += 1;
                     return None;
                 };
-                let counter = Counter::default();
-                self.peer = Some(Peer { sender, heard_at: now, receiver, counter });
+                let (facts, counter) = (Receiver::default(), Counter::default());
+                self.peer = Some(Peer { sender, heard_at: now, receiver, facts, counter });
                 Some(frame)
             }
         }
@@ -97,12 +110,12 @@ const HOLD: Duration = Duration::from_millis(100);
 /// waits for the next step, in the socket's own bounded queue.
 const DATAGRAMS_MAX: usize = 32;
 /// Longer than every frame: what is cut has another length than it says.
-const BYTES_MAX: usize = 256;
+const BYTES_MAX: usize = Fact::BYTES + 1;
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use tautline_guard::frame::Control;
+    use tautline_guard::frame::{About, Control};
     use tautline_net::datagram::Client;
 
     use super::*;
@@ -159,6 +172,28 @@ mod tests {
         assert_eq!(rig.end.receive(at(9)).map(|frame| frame.source), Some(at(5)));
         assert_eq!(rig.end.counts().refused, 1);
         assert_eq!(rig.end.receive(at(9)), None);
+    }
+
+    #[test]
+    fn a_fact_is_taken_from_the_peer_alone_and_keeps_it_not_in_its_place() {
+        let mut rig = rig();
+        let (mut client, mut counter, mut facts) =
+            (Client::new(&rig.address), Counter::default(), Counter::default());
+        let fact = |text| Fact::new(About::Network, text, at(0)).unwrap();
+        assert!(exchange(&mut rig, &mut client, &facts.encode(&fact("{}")), at(0)).is_none());
+        assert!(rig.end.peer.is_none() && rig.end.take_fact().is_none(), "nobody's");
+        let frame = Control::default();
+        assert!(exchange(&mut rig, &mut client, &counter.encode(&frame), at(10)).is_some());
+        client.send(&facts.encode(&fact("{\"a\":1}")));
+        client.send(&facts.encode(&fact("{\"a\":2}")));
+        assert!(exchange(&mut rig, &mut client, &counter.encode(&frame), at(20)).is_some());
+        assert_eq!(rig.end.take_fact().map(|fact| fact.text().len()), Some(7));
+        assert!(rig.end.take_fact().is_none());
+        client.send(&facts.encode(&fact("{}")));
+        rig.end.receive(at(110));
+        let mut other = Client::new(&rig.address);
+        let came = exchange(&mut rig, &mut other, &Counter::default().encode(&frame), at(125));
+        assert!(came.is_some(), "who only tells facts is silent");
     }
 
     proptest! {

@@ -6,8 +6,9 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 
 use anyhow::Context;
+use tautline_blackbox::recorder::Trouble;
 use tautline_blackbox::{Health, Recorder};
-use tautline_guard::frame::Proposal;
+use tautline_guard::frame::{BlackBox, Proposal};
 use tautline_guard::identity::{Stop, Tick};
 use tautline_guard::{Guard, Input, MachineState, Mode, Output, PERIOD};
 use tautline_net::clock::Clock;
@@ -16,6 +17,7 @@ use tautline_net::{random, realtime};
 use tautline_units::Instant;
 
 use crate::end::{Counts, End};
+use crate::facts::{self, Sieve};
 
 /// A guard between the sockets of a vehicle and of a machine.
 #[derive(Debug)]
@@ -24,6 +26,8 @@ pub struct Keeper {
     vehicle: End<Proposal>,
     machine: End<MachineState>,
     recorder: Option<Recorder>,
+    vehicle_facts: Sieve,
+    machine_facts: Sieve,
     hooks: Vec<Hook>,
 }
 
@@ -57,7 +61,15 @@ impl Keeper {
     /// Returns a keeper of `guard` that hears whoever speaks to `vehicle` and `machine`.
     pub fn new(guard: Guard, vehicle: Server, machine: Server) -> Self {
         let (vehicle, machine) = (End::new(vehicle), End::new(machine));
-        Self { guard, vehicle, machine, recorder: None, hooks: Vec::new() }
+        Self {
+            guard,
+            vehicle,
+            machine,
+            recorder: None,
+            vehicle_facts: Sieve::new(facts::OF_VEHICLE),
+            machine_facts: Sieve::new(facts::OF_MACHINE),
+            hooks: Vec::new(),
+        }
     }
 
     /// Has every step recorded from now on.
@@ -89,8 +101,12 @@ impl Keeper {
     }
 
     fn step(&mut self, now: Instant) {
-        let input =
-            Input { proposal: self.vehicle.receive(now), machine: self.machine.receive(now) };
+        let blackbox = self.recorder.as_ref().map(Recorder::health);
+        let input = Input {
+            proposal: self.vehicle.receive(now),
+            machine: self.machine.receive(now),
+            black_box: told(blackbox),
+        };
         let output = match &mut self.recorder {
             Some(recorder) => recorder.step(&mut self.guard, &input, now),
             None => self.guard.step(&input, now),
@@ -98,8 +114,8 @@ impl Keeper {
         // The machine first: nothing else is as urgent.
         self.machine.send(&output.control);
         self.vehicle.send(&output.status);
+        self.record_facts(now);
         let (vehicle, machine) = (self.vehicle.counts(), self.machine.counts());
-        let blackbox = self.recorder.as_ref().map(Recorder::health);
         for hook in &mut self.hooks {
             let lost = hook.lost;
             let step = Step { at: now, input, output, vehicle, machine, blackbox, lost };
@@ -108,6 +124,33 @@ impl Keeper {
                 Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => hook.lost += 1,
             }
         }
+    }
+
+    /// Hands what the ends told the black box to its thread.
+    fn record_facts(&mut self, now: Instant) {
+        let ends = [
+            (self.vehicle.take_fact(), &mut self.vehicle_facts),
+            (self.machine.take_fact(), &mut self.machine_facts),
+        ];
+        let Some(recorder) = &mut self.recorder else { return };
+        for (fact, sieve) in ends {
+            let Some(fact) = fact else { continue };
+            if let Some(about) = sieve.pass(&fact, now) {
+                recorder.tell(about, fact.text(), now);
+            }
+        }
+    }
+}
+
+/// Returns what the person is told of the black box.
+fn told(health: Option<Health>) -> BlackBox {
+    match health.map(|health| health.trouble) {
+        None => BlackBox::Absent,
+        Some(None) => BlackBox::Records,
+        Some(Some(Trouble::DiskFull)) => BlackBox::DiskFull,
+        Some(Some(Trouble::DiskRefuses)) => BlackBox::DiskRefuses,
+        Some(Some(Trouble::DiskBehind)) => BlackBox::DiskBehind,
+        Some(Some(Trouble::Ended)) => BlackBox::Ended,
     }
 }
 
@@ -274,9 +317,24 @@ mod tests {
             without.step(now);
         }
         for (recorded, plain) in recorded.try_iter().zip(plain.try_iter()) {
-            assert_eq!((recorded.input, recorded.output), (plain.input, plain.output));
+            assert_eq!(recorded.input.black_box, BlackBox::Records);
+            assert_eq!(recorded.output.status.black_box, BlackBox::Records);
+            let Step { mut input, mut output, .. } = recorded;
+            (input.black_box, output.status.black_box) = Default::default();
+            assert_eq!((input, output), (plain.input, plain.output));
             assert!(recorded.blackbox.is_some() && plain.blackbox.is_none());
         }
+    }
+
+    #[test]
+    fn what_keeps_the_black_box_from_recording_is_told() {
+        let health = |trouble| Some(Health { trouble, ..Health::default() });
+        assert_eq!(told(None), BlackBox::Absent);
+        assert_eq!(told(health(None)), BlackBox::Records);
+        assert_eq!(told(health(Some(Trouble::DiskFull))), BlackBox::DiskFull);
+        assert_eq!(told(health(Some(Trouble::DiskRefuses))), BlackBox::DiskRefuses);
+        assert_eq!(told(health(Some(Trouble::DiskBehind))), BlackBox::DiskBehind);
+        assert_eq!(told(health(Some(Trouble::Ended))), BlackBox::Ended);
     }
 
     #[test]

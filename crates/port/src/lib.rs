@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod end;
+mod facts;
 pub mod keeper;
 mod proposer;
 pub mod serve;

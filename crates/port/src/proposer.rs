@@ -1,4 +1,4 @@
-use tautline_guard::frame::{Frame, Proposal, Receiver, Sender, Status};
+use tautline_guard::frame::{Fact, Frame, Proposal, Receiver, Sender, Status};
 use tautline_net::datagram::{Address, Client};
 
 /// A vehicle's end towards its guard.
@@ -6,6 +6,7 @@ use tautline_net::datagram::{Address, Client};
 pub struct Proposer {
     client: Client,
     sender: Sender,
+    facts: Sender,
     receiver: Receiver<Status>,
     unsent_count: u64,
 }
@@ -16,6 +17,7 @@ impl Proposer {
         Self {
             client: Client::new(address),
             sender: Sender::default(),
+            facts: Sender::default(),
             receiver: Receiver::default(),
             unsent_count: 0,
         }
@@ -24,6 +26,14 @@ impl Proposer {
     /// Sends a proposal; one that cannot be sent is counted, and the next one follows.
     pub fn propose(&mut self, proposal: &Proposal) {
         if !self.client.send(&self.sender.encode(proposal)) {
+            self.unsent_count += 1;
+        }
+    }
+
+    /// Tells the guard's black box something; what cannot be sent is counted, and told again by whoever
+    /// tells it.
+    pub fn tell(&mut self, fact: &Fact) {
+        if !self.client.send(&self.facts.encode(fact)) {
             self.unsent_count += 1;
         }
     }
@@ -39,7 +49,7 @@ impl Proposer {
         newest
     }
 
-    /// Returns how many proposals the system did not take.
+    /// Returns how many proposals and facts the system did not take.
     pub fn unsent_count(&self) -> u64 {
         self.unsent_count
     }

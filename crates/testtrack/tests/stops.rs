@@ -109,7 +109,7 @@ impl Drive {
         };
         let is_silent = self.cause == Some(Cause::ProposalTimeout);
         let proposal = (!is_silent).then(|| self.proposal(&car));
-        let input = Input { proposal, machine: Some(machine) };
+        let input = Input { proposal, machine: Some(machine), ..Input::default() };
         let output = self.guard.step(&input, self.now);
         self.told = Some(output.status);
         self.world.step(&output.control.controls, STEP);

@@ -1,5 +1,6 @@
 //! What a vehicle needs to know.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -26,6 +27,8 @@ pub struct Config {
     pub switchboard_key: String,
     /// Public keys of the operators that may drive.
     pub operators: Vec<String>,
+    /// Who sits behind an operator's public key: a name and what else is to be on record, for the black box.
+    pub people: BTreeMap<String, String>,
     /// Local ends, one a modem: an address with a port, or an interface.
     pub links: Vec<Local>,
     /// A video file in the camera's place.
@@ -64,6 +67,7 @@ impl Default for Config {
             switchboard: "127.0.0.1:7443".into(),
             switchboard_key: String::new(),
             operators: Vec::new(),
+            people: BTreeMap::new(),
             links: vec![Local::default()],
             clip: None,
             camera: None,
@@ -127,7 +131,13 @@ impl Config {
             !self.operators.is_empty(),
             "no operator may drive: give at least one public key with --operator"
         );
-        self.operator_keys()?;
+        let operators = self.operator_keys()?;
+        for (key, name) in &self.people {
+            let listed = key.parse().is_ok_and(|key| operators.contains(&key));
+            ensure!(listed, "people: {key:?} is none of the operators' keys");
+            let fits = (1..=PERSON_BYTES_MAX).contains(&name.len());
+            ensure!(fits, "people: {name:?}: must have 1 to {PERSON_BYTES_MAX} bytes");
+        }
         self.switchboard_public_key()?;
         Ok(self.transport.validate()?)
     }
@@ -180,6 +190,8 @@ impl Config {
     }
 }
 
+/// What a fact of the black box has room for beside the rest.
+const PERSON_BYTES_MAX: usize = 256;
 /// Where a guard listens for the vehicle unless another address is given.
 const GUARD: &str = "/run/tautline/vehicle.sock";
 

@@ -3,7 +3,7 @@
 use std::f32::consts::PI;
 
 use tautline_guard::act::{Act, Blocker, Deed, Outcome};
-use tautline_guard::frame::{Command, DeadMan, Status};
+use tautline_guard::frame::{BlackBox, Command, DeadMan, Status};
 use tautline_guard::identity::{ActNumber, Console, Stop, Tick};
 use tautline_guard::{
     Cause, Controls, Extra, Fault, Gear, MachineState, Member, Mode, Position, Set, Why,
@@ -126,6 +126,7 @@ fn why(why: &Why) -> String {
 pub(crate) fn guard(status: &Status) -> message::GuardState {
     let most = message::GuardState::VALUE_MAX;
     let finite = |value: f32| if value.is_nan() { 0.0 } else { value.clamp(-most, most) };
+    let positive = |value: f32| finite(value).max(0.0);
     let machine = status.machine.map(|(machine, _)| machine).unwrap_or_default();
     message::GuardState {
         tick: status.tick.get(),
@@ -154,6 +155,14 @@ pub(crate) fn guard(status: &Status) -> message::GuardState {
         machine_age: status.machine.map(|(_, age)| age),
         notices: machine.notices.bits(),
         signals: machine.signals.bits(),
+        black_box: black_box(status.black_box),
+        budget: Some(message::Budget {
+            picture_age_max: status.budget.picture_age_max,
+            command_age_max: status.budget.command_age_max,
+            deceleration_begin: positive(status.budget.deceleration_begin),
+            deceleration: positive(status.budget.deceleration),
+            jerk: positive(status.budget.jerk),
+        }),
     }
 }
 
@@ -170,6 +179,7 @@ macro_rules! twin {
 
 twin!(guard_mode: Mode => GuardMode, [Held, Armed, Driving, Limited, Manoeuvre]);
 twin!(cause: Cause => Cause, [Started, PictureAge, CommandTimeout, ProposalTimeout, MachineTimeout, BrakeDoesNotAnswer, EmergencyStop, ConsoleGone, PageHidden, FocusLost, InputsUnhealthy, DeadManReleased, SessionEnded, ConsoleChanged, LocalStop, LocalControl, MachineFault, GuardSilent, GuardLate, Overspeed, Rolling, CameraStopped, EncoderStopped, Parked, ArmExpired, Arm, Throttle, LoopAge, Standstill, Reset]);
+twin!(black_box: BlackBox => BlackBox, [Absent, Records, DiskFull, DiskRefuses, DiskBehind, Ended]);
 twin!(blocker: Blocker => Blocker, [Mode, Latched, Moving, MachineSilent, LocalPerson, MachineFault, VehicleSilent, NoSession, NoCommand, OtherConsole, ThrottlePressed, PictureAge, PersonAbsent, DeadMan, VehicleTrouble, StaleAct, OtherStop, NotNamed]);
 
 pub(crate) fn gear(gear: Gear) -> message::Gear {

@@ -68,11 +68,11 @@ impl Eyes<'_> {
         for (turn, queue) in turns.into_iter().zip(queues) {
             let (give_back, handle) = (give_back.clone(), self.handle.clone());
             let (control, meter) = (reporter.control.clone(), reporter.meter.clone());
-            let deadline = config.transport.media_deadline;
+            let (guarded, set) = (reporter.guarded.clone(), config.transport.media_deadline);
             let last_word = LastWord { thread: "an encoder's thread", told: told.clone() };
             threads.spawn("encoder", move || {
                 turn.run(&queue, &give_back, &control, &meter, clock, |slice, _timing| {
-                    handle.send(channels::VIDEO, slice.into_unit(), deadline)
+                    handle.send(channels::VIDEO, slice.into_unit(), guarded.media_deadline(set))
                 });
                 drop(last_word);
             })?;

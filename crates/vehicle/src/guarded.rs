@@ -7,14 +7,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tautline_guard::act::Act;
-use tautline_guard::frame::{Command, Proposal, Status, Troubles};
-use tautline_guard::identity::{ActNumber, Session};
+use tautline_guard::frame::{Budget, Command, Fact, Proposal, Status, Troubles};
+use tautline_guard::identity::{ActNumber, Console, Session};
 use tautline_guard::{Extra, MachineState, Mode, PERIOD};
 use tautline_message as message;
 use tautline_net::clock::Clock;
 use tautline_net::datagram::Address;
 use tautline_net::{random, realtime};
 use tautline_port::Proposer;
+use tautline_transport::crypto::PublicKey;
 use tautline_units::Instant;
 
 use crate::convert;
@@ -33,6 +34,12 @@ pub struct Guarded {
     proposed: Mutex<Proposed>,
     heard: Mutex<Option<Heard>>,
     tick: Arc<AtomicU32>,
+    /// The budget of the guard, which has none before its first word.
+    budget: Mutex<Option<Budget>>,
+    /// For the guard's black box; the newest, if the thread has not taken the one before.
+    fact: Mutex<Option<Fact>>,
+    /// Milliseconds of it that a picture has; all ones before.
+    picture_age_max_ms: AtomicU32,
     /// Whether this process was asked to end: no session counts any more.
     is_ending: AtomicBool,
     unsent: AtomicU64,
@@ -43,6 +50,8 @@ pub struct Guarded {
 #[derive(Clone, Copy, Debug)]
 struct Proposed {
     session: Option<Session>,
+    /// Who the session is with.
+    operator: Option<PublicKey>,
     /// The session after this one.
     session_next: Session,
     command: Option<Dated<Command>>,
@@ -87,6 +96,7 @@ impl Guarded {
         let session_next = Session::new(number.max(1)).expect("at least 1");
         let proposed = Proposed {
             session: None,
+            operator: None,
             session_next,
             command: None,
             act: None,
@@ -97,6 +107,9 @@ impl Guarded {
             proposed: Mutex::new(proposed),
             heard: Mutex::default(),
             tick: Arc::default(),
+            budget: Mutex::default(),
+            fact: Mutex::default(),
+            picture_age_max_ms: AtomicU32::new(u32::MAX),
             is_ending: AtomicBool::new(false),
             unsent: AtomicU64::new(0),
             refused: AtomicU64::new(0),
@@ -128,6 +141,9 @@ impl Guarded {
             }
             let troubles = vitals.troubles(now);
             proposer.propose(&self.proposal(&proposed, troubles, now));
+            if let Some(fact) = self.fact.try_lock().ok().and_then(|mut fact| fact.take()) {
+                proposer.tell(&fact);
+            }
             self.unsent.store(proposer.unsent_count(), Ordering::Relaxed);
             self.refused.store(proposer.refused_count(), Ordering::Relaxed);
             due += PERIOD;
@@ -163,14 +179,27 @@ impl Guarded {
         }
     }
 
-    /// Takes note of a new session, which counts its commands from the beginning.
-    pub fn handle_new_session(&self) {
+    /// Takes note of a new session with this operator, which counts its commands from the beginning.
+    pub fn handle_new_session(&self, operator: Option<PublicKey>) {
         let mut proposed = lock(&self.proposed);
+        proposed.operator = operator;
         let session = proposed.session_next;
         proposed.session = Some(session);
         proposed.session_next =
             Session::new(session.get().wrapping_add(1).max(1)).expect("at least 1");
         (proposed.command, proposed.act, proposed.is_pressed) = (None, None, false);
+    }
+
+    /// Tells the guard's black box something, with the next proposal.
+    pub fn tell(&self, fact: Fact) {
+        *lock(&self.fact) = Some(fact);
+    }
+
+    /// Returns the session, with whom it is, and whose console its newest command is from.
+    pub fn who(&self) -> (Option<Session>, Option<PublicKey>, Option<Console>) {
+        let proposed = lock(&self.proposed);
+        let console = proposed.command.map(|dated| dated.what.console);
+        (proposed.session, proposed.operator, console)
     }
 
     /// Proposes no session any more, so that the guard stops the machine for good: this process is to
@@ -209,6 +238,39 @@ impl Guarded {
         self.tick.clone()
     }
 
+    /// Returns how long a picture may be under way: as set, and no longer than the guard lets it count.
+    pub fn media_deadline(&self, set: Duration) -> Duration {
+        let told = self.picture_age_max_ms.load(Ordering::Relaxed);
+        set.min(Duration::from_millis(told.into()))
+    }
+
+    /// Returns which of these time limits contradicts the guard's latency budget, and why, once the guard
+    /// has spoken.
+    pub fn contradiction(&self, transport: &tautline_transport::Config) -> Option<String> {
+        let budget = (*lock(&self.budget))?;
+        let limits = [
+            (
+                "media_deadline_ms",
+                transport.media_deadline,
+                "picture_age_max_ms",
+                budget.picture_age_max,
+            ),
+            (
+                "command_deadline_ms",
+                transport.command_deadline,
+                "command_age_max_ms",
+                budget.command_age_max,
+            ),
+        ];
+        let (set, limit, guards, most, ..) =
+            limits.into_iter().find(|(_, set, _, most)| set > most)?;
+        let (limit, most) = (limit.as_millis(), most.as_millis());
+        Some(format!(
+            "transport.{set} = {limit} is more than {most}, the guard's latency.{guards}: what comes so late \
+             does not count any more"
+        ))
+    }
+
     /// Returns how many proposals could not be sent, and how many of the guard's frames were not sound.
     pub fn counts(&self) -> (u64, u64) {
         (self.unsent.load(Ordering::Relaxed), self.refused.load(Ordering::Relaxed))
@@ -216,6 +278,11 @@ impl Guarded {
 
     fn hear(&self, status: Status, follow: &mut Follow, at: Instant) {
         self.tick.store(status.tick.get(), Ordering::Relaxed);
+        let millis = status.budget.picture_age_max.as_millis() as u32;
+        self.picture_age_max_ms.store(millis, Ordering::Relaxed);
+        if let Ok(mut budget) = self.budget.try_lock() {
+            *budget = Some(status.budget);
+        }
         let extras = status.machine.map(|(machine, _)| follow(&machine)).unwrap_or_default();
         if let Ok(mut heard) = self.heard.try_lock() {
             *heard = Some(Heard { status, at, extras });
@@ -276,7 +343,7 @@ mod tests {
     fn the_newest_command_is_proposed_with_its_age_and_the_clocks_error() {
         let guarded = Guarded::with(5);
         assert_eq!(proposal(&guarded, 0), Proposal { source: at(0), ..Proposal::default() });
-        guarded.handle_new_session();
+        guarded.handle_new_session(None);
         assert_eq!(proposal(&guarded, 0).session.map(Session::get), Some(5));
         let sent_at = Some((at(1_000), Duration::from_millis(7)));
         guarded.handle_command(&command(3), sent_at);
@@ -284,7 +351,7 @@ mod tests {
         let proposed = proposal(&guarded, 1_040).command.unwrap();
         assert_eq!((proposed.sequence, proposed.age), (3, Some(Duration::from_millis(47))));
         assert_eq!(proposed.controls.throttle, 0.5);
-        guarded.handle_new_session();
+        guarded.handle_new_session(None);
         let after = proposal(&guarded, 1_050);
         assert_eq!((after.session.map(Session::get), after.command), (Some(6), None));
     }
@@ -292,7 +359,7 @@ mod tests {
     #[test]
     fn an_emergency_stop_stays_proposed_however_late_it_came() {
         let guarded = Guarded::with(1);
-        guarded.handle_new_session();
+        guarded.handle_new_session(None);
         guarded.handle_command(&command(9), None);
         let stop = message::Command { emergency_stop: true, ..command(4) };
         guarded.handle_command(&stop, None);
@@ -310,7 +377,7 @@ mod tests {
     #[test]
     fn an_act_is_proposed_until_another_comes() {
         let guarded = Guarded::with(1);
-        guarded.handle_new_session();
+        guarded.handle_new_session(None);
         let act = message::Act { number: 3, stop: 0, deed: message::Deed::Arm };
         let armed = message::Command { act: Some(act), ..command(1) };
         guarded.handle_command(&armed, Some((at(0), Duration::ZERO)));
@@ -323,11 +390,34 @@ mod tests {
     #[test]
     fn who_was_asked_to_end_proposes_no_session() {
         let guarded = Guarded::with(1);
-        guarded.handle_new_session();
+        guarded.handle_new_session(None);
         guarded.handle_command(&command(1), None);
         guarded.end();
         let proposed = proposal(&guarded, 50);
         assert_eq!((proposed.session, proposed.command), (None, None));
+    }
+
+    #[test]
+    fn time_limits_that_contradict_the_guards_budget_are_named() {
+        let guarded = Guarded::with(1);
+        let set = tautline_transport::Config::default();
+        let late = tautline_transport::Config { media_deadline: Duration::from_millis(300), ..set };
+        assert_eq!(guarded.contradiction(&late), None, "the guard has not spoken");
+        assert_eq!(guarded.media_deadline(late.media_deadline), late.media_deadline);
+        let mut guard = Guard::new(Config::default(), Tick::new(70).unwrap());
+        let status = guard.step(&Input::default(), at(10)).status;
+        let mut follow: Follow = Box::new(|_| Vec::new());
+        guarded.hear(status, &mut follow, at(11));
+        assert_eq!(guarded.contradiction(&tautline_transport::Config::default()), None);
+        let said = guarded.contradiction(&late).unwrap();
+        assert!(said.contains("transport.media_deadline_ms = 300"), "{said}");
+        assert!(said.contains("200, the guard's latency.picture_age_max_ms"), "{said}");
+        assert_eq!(guarded.media_deadline(late.media_deadline), Duration::from_millis(200));
+        let late = tautline_transport::Config {
+            command_deadline: Duration::from_millis(251),
+            ..tautline_transport::Config::default()
+        };
+        assert!(guarded.contradiction(&late).unwrap().contains("latency.command_age_max_ms"));
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod config;
 mod convert;
 pub mod encode;
 mod eyes;
+mod facts;
 pub mod guarded;
 pub mod parts;
 pub mod probe;
@@ -34,6 +35,7 @@ pub use guarded::Follow;
 
 use crate::encode::{EncoderControl, Meter};
 use crate::eyes::Eyes;
+use crate::facts::Facts;
 use crate::guarded::{Guarded, Vitals};
 use crate::parts::{Parts, keep};
 use crate::probe::Probe;
@@ -117,19 +119,31 @@ pub async fn run(
             }
         }
     });
-    let never = tokio::select! {
-        () = stop_machine(stop, &guarded, clock) => None,
-        never = see => Some(never),
-        never = metrics => Some(never),
-        never = meet => Some(never),
-        never = report(reporter.clone(), handle, clock) => Some(never),
+    let facts = Facts::new(&config, identity.public());
+    let ended = tokio::select! {
+        () = stop_machine(stop, &guarded, clock) => Ok(()),
+        error = contradiction(&config, &guarded, clock) => Err(error),
+        never = see => match never {},
+        never = metrics => match never {},
+        never = meet => match never {},
+        never = report(reporter.clone(), handle, facts, &config, clock) => match never {},
     };
-    if let Some(never) = never {
-        match never {}
-    }
     rendezvous.close().await;
     threads.end();
-    Ok(())
+    ended
+}
+
+/// Waits until the guard tells a latency budget that the settings contradict, and holds the machine: who
+/// drives is not to be stopped by words.
+async fn contradiction(config: &Config, guarded: &Guarded, clock: Clock) -> anyhow::Error {
+    loop {
+        sleep(BUDGET_LOOK).await;
+        if let Some(words) = guarded.contradiction(&config.transport)
+            && guarded.is_held(clock.now())
+        {
+            return anyhow::anyhow!(words);
+        }
+    }
 }
 
 /// Waits for the order to end, then for the machine to stand.
@@ -153,8 +167,14 @@ async fn stop_machine(stop: impl AsyncFn(), guarded: &Guarded, clock: Clock) {
     }
 }
 
-/// Sends telemetry, newest wins, for ever; now and then a snapshot; and follows a probe.
-async fn report(reporter: Reporter, handle: Handle, clock: Clock) -> Infallible {
+/// Sends telemetry, newest wins, for ever; now and then a snapshot; tells the black box; and follows a probe.
+async fn report(
+    reporter: Reporter,
+    handle: Handle,
+    mut facts: Facts,
+    config: &Config,
+    clock: Clock,
+) -> Infallible {
     let mut recent = Recent::default();
     let mut due = tokio::time::interval(TELEMETRY_INTERVAL);
     // Without a session there is nobody to tell; the loop counts what it cannot take.
@@ -166,6 +186,9 @@ async fn report(reporter: Reporter, handle: Handle, clock: Clock) -> Infallible 
         recent.advance(&reporter, now);
         reporter.latest.set_process(reporter.process(&recent, now), now);
         tell(channels::TELEMETRY, reporter.telemetry(&recent, now).encode());
+        if let Some(fact) = facts.next(config, &reporter, now) {
+            reporter.guarded.tell(fact);
+        }
         if turn.is_multiple_of(SNAPSHOT_TURNS) {
             for part in reporter.latest.snapshot().parts() {
                 tell(channels::SNAPSHOT, part.encode());
@@ -197,6 +220,8 @@ const TELEMETRY_INTERVAL: Duration = Duration::from_millis(50);
 /// Two snapshots a second.
 const SNAPSHOT_TURNS: u64 = 10;
 const TELEMETRY_DEADLINE: Duration = Duration::from_millis(250);
+/// How often the guard's latency budget is looked at.
+const BUDGET_LOOK: Duration = Duration::from_millis(200);
 /// How often a machine that is to stand is looked at.
 const STANDSTILL_LOOK: Duration = Duration::from_millis(20);
 /// From any speed of a road vehicle, at 2 m/s^2. A service manager that waits less kills the process.

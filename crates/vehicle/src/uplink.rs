@@ -62,7 +62,7 @@ impl Uplink {
     fn handle_event(&self, event: Event, session: &Session) {
         match event {
             Event::Established => {
-                self.guarded.handle_new_session();
+                self.guarded.handle_new_session(Some(*session.peer()));
                 self.probe.handle_new_session();
                 self.control.handle_new_session();
             }

@@ -118,7 +118,10 @@ impl<D: Disk> Worker<D> {
 
     fn handle_fact(&mut self, fact: Fact, text: String, now: Instant) {
         self.now = now;
-        if self.facts.get(&fact) == Some(&text) {
+        // The one that is configured is not the machine's to change.
+        let is_configured = fact == Fact::Vehicle && self.config.vin.is_some();
+        let is_known = self.facts.contains_key(&fact) && is_configured;
+        if is_known || self.facts.get(&fact) == Some(&text) {
             return;
         }
         let body = said(&text);
@@ -376,8 +379,10 @@ fn is_stop(transition: &Transition) -> bool {
     matches!(transition.to, Mode::Manoeuvre | Mode::Held)
 }
 
+/// Returns what is written of a fact; one that is no object of JSON is kept as the text that it is.
 fn said(text: &str) -> Value {
-    json!({ "fact": serde_json::from_str::<Value>(text).unwrap_or_default() })
+    let fact = serde_json::from_str(text).ok().filter(Value::is_object);
+    json!({ "fact": fact.unwrap_or_else(|| json!({ "text": text })) })
 }
 
 fn source(error: Error) -> io::Error {

@@ -6,13 +6,13 @@ mod rig;
 
 use std::os::unix::net::UnixDatagram;
 
-use rig::{Rig, Setup};
+use rig::{BlackBox, Rig, Setup};
 use tautline_guard::act::Deed;
-use tautline_guard::frame::Status;
+use tautline_guard::frame::{self, Status};
 use tautline_guard::{Cause, Mode};
 
 fn car(flags: &[&'static str]) -> Rig {
-    Rig::start(&Setup { car: Some(flags.to_vec()) })
+    Rig::start(&Setup { car: Some(flags.to_vec()), ..Setup::default() })
 }
 
 /// Metres that a stop may take from `speed` m/s: a tenth of a second of silence, what a signal and a
@@ -171,4 +171,39 @@ fn an_adapter_that_hangs_or_dies_is_a_machine_that_says_nothing() {
     rig.drive(2.0);
     rig.signal_machine("KILL");
     rig.vehicle.eventually("stopping", |status| status.why.cause == Cause::MachineTimeout);
+}
+
+#[test]
+fn a_disk_that_refuses_is_told_and_keeps_the_guard_from_nothing() {
+    let setup = Setup { car: Some(Vec::new()), black_box: BlackBox::Refused };
+    let mut rig = Rig::start(&setup);
+    rig.drive(4.0);
+    let told = rig.vehicle.eventually("the black box's trouble is told", |status| {
+        status.black_box == frame::BlackBox::DiskRefuses
+    });
+    assert!(told.mode.is_driving(), "{told:?}");
+    stops(&mut rig, |rig| rig.vehicle.emergency_stop(5));
+    rig.vehicle
+        .eventually("held and latched", |status| status.mode == Mode::Held && status.is_latched);
+}
+
+#[test]
+fn a_drive_is_recorded_listed_shown_verified_and_replayed() {
+    let setup = Setup { car: Some(Vec::new()), black_box: BlackBox::Records };
+    let mut rig = Rig::start(&setup);
+    rig.drive(4.0);
+    let recording =
+        rig.vehicle.eventually("it records", |status| status.black_box == frame::BlackBox::Records);
+    assert!(recording.mode.is_driving());
+    stops(&mut rig, |rig| rig.vehicle.emergency_stop(5));
+    rig.vehicle.eventually("held", |status| status.mode == Mode::Held);
+    rig.end_guard();
+    let (list, _) = rig.black_box("list");
+    assert!(list.contains("    1  001 ") && list.trim_end().ends_with("closed"), "{list}");
+    let (shown, _) = rig.black_box("show");
+    assert!(shown.contains("Driving") && shown.contains("EmergencyStop"), "{shown}");
+    let (verified, is_sound) = rig.black_box("verify");
+    assert!(is_sound && verified.contains("closed"), "{verified}");
+    let (replayed, is_same) = rig.black_box("replay");
+    assert!(is_same && !replayed.contains(" 0 steps"), "{replayed}");
 }

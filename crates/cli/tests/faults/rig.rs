@@ -23,11 +23,26 @@ use tautline_port::Proposer;
 pub(crate) struct Setup {
     /// The car's flags; `None`: no car, another machine comes.
     pub(crate) car: Option<Vec<&'static str>>,
+    /// The guard's black box.
+    pub(crate) black_box: BlackBox,
+}
+
+/// A guard's black box.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum BlackBox {
+    /// There is none.
+    #[default]
+    Absent,
+    /// It records.
+    Records,
+    /// The system lets the guard's process write to no file.
+    Refused,
 }
 
 /// The processes, and the vehicle that this test plays.
 pub(crate) struct Rig {
     folder: tempfile::TempDir,
+    black_box: BlackBox,
     guard: Child,
     machine: Child,
     metrics: Option<String>,
@@ -53,7 +68,7 @@ struct Wanted {
 impl Rig {
     pub(crate) fn start(setup: &Setup) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let guard = start_guard(folder.path());
+        let guard = start_guard(folder.path(), setup.black_box);
         let at = folder.path().join("machine.sock");
         let (machine, metrics) = match &setup.car {
             Some(flags) => {
@@ -84,7 +99,7 @@ impl Rig {
             }
         };
         let vehicle = Vehicle::start(Address::Path(folder.path().join("vehicle.sock")));
-        Self { folder, guard, machine, metrics, vehicle }
+        Self { folder, black_box: setup.black_box, guard, machine, metrics, vehicle }
     }
 
     /// Arms and gives throttle until the machine is faster than `speed` m/s.
@@ -110,8 +125,21 @@ impl Rig {
         self.guard.wait().expect("it was started");
     }
 
+    /// Ends the guard as its service manager does, and waits for its end.
+    pub(crate) fn end_guard(&mut self) {
+        self.signal_guard("TERM");
+        self.guard.wait().expect("it was started");
+    }
+
+    /// Returns what `tautline blackbox` says of this guard's, and whether all is as it should be.
+    pub(crate) fn black_box(&self, action: &str) -> (String, bool) {
+        let read = tautline().args(["blackbox", action]).arg(self.path("box")).output();
+        let read = read.expect("our own binary");
+        (String::from_utf8_lossy(&read.stdout).into_owned(), read.status.success())
+    }
+
     pub(crate) fn restart_guard(&mut self) {
-        self.guard = start_guard(self.folder.path());
+        self.guard = start_guard(self.folder.path(), self.black_box);
     }
 
     /// Returns what the car itself shows, which nobody between could have made up.
@@ -284,17 +312,44 @@ fn propose(
 
 /// Starts a guard that a busy machine without real-time threads does not make stop: what is silent has
 /// a tenth of a second.
-fn start_guard(folder: &std::path::Path) -> Child {
+fn start_guard(folder: &std::path::Path, black_box: BlackBox) -> Child {
     let settings = folder.join("guard.toml");
+    let (key, section) = match black_box {
+        BlackBox::Absent => (String::new(), String::new()),
+        BlackBox::Records | BlackBox::Refused => {
+            let key = folder.join("vehicle.key");
+            if !key.exists() {
+                let made = tautline().args(["keys", "new"]).arg(&key).output();
+                assert!(made.expect("our own binary").status.success());
+            }
+            let section = format!(
+                "[blackbox]\nfolder = {:?}\nbefore_s = 2\nafter_s = 2\n",
+                folder.join("box")
+            );
+            (format!("key = {key:?}\n"), section)
+        }
+    };
     let text = format!(
-        "vehicle = {:?}\nmachine = {:?}\nlatch = {:?}\n[guard.latency]\n\
+        "vehicle = {:?}\nmachine = {:?}\nlatch = {:?}\n{key}{section}[guard.latency]\n\
          proposal_timeout_ms = 100\nmachine_timeout_ms = 100\nstep_gap_max_ms = 100\n",
         folder.join("vehicle.sock"),
         folder.join("machine.sock"),
         folder.join("latch"),
     );
     std::fs::write(&settings, text).expect("a folder of ours");
-    tautline().arg("guard").arg("--config").arg(settings).spawn().expect("our own binary")
+    let guard = match black_box {
+        BlackBox::Absent | BlackBox::Records => {
+            tautline().arg("guard").arg("--config").arg(settings).spawn()
+        }
+        BlackBox::Refused => {
+            // A process that may write no byte to a file is told so, and lives on with the signal ignored.
+            let limited = "trap '' XFSZ; ulimit -f 0; exec \"$0\" guard --config \"$1\"";
+            let mut shell = Command::new("sh");
+            shell.args(["-c", limited, env!("CARGO_BIN_EXE_tautline")]).arg(settings);
+            shell.stderr(Stdio::null()).env_remove("TAUTLINE_CONFIG").spawn()
+        }
+    };
+    guard.expect("our own binary")
 }
 
 fn tautline() -> Command {

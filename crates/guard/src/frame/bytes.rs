@@ -57,6 +57,10 @@ impl<'a> Writer<'a> {
         self.u16(millis.map_or(u16::MAX, |millis| millis.min(u128::from(most)) as u16));
     }
 
+    pub(super) fn bytes<const N: usize>(&mut self, value: &[u8; N]) {
+        self.put(*value);
+    }
+
     pub(super) fn set<E>(&mut self, value: Set<E>) {
         self.u32(value.bits());
     }
@@ -80,6 +84,10 @@ impl<'a> Reader<'a> {
         field.copy_from_slice(&self.bytes[self.at..self.at + N]);
         self.at += N;
         field
+    }
+
+    pub(super) fn bytes<const N: usize>(&mut self) -> [u8; N] {
+        self.take()
     }
 
     pub(super) fn u8(&mut self) -> u8 {

@@ -8,8 +8,10 @@ use super::control::{CONTROLS_BYTES, read_controls, write_controls};
 use super::machine::{MACHINE_BYTES, read_machine, write_machine};
 use super::{Error, Frame, PAYLOAD_AT};
 use crate::act::{Answer, Blockers, Outcome};
+use crate::config::Config;
 use crate::envelope::Limits;
 use crate::identity::{ActNumber, Console, Session, Stop, Tick};
+use crate::set::numbered;
 use crate::{Cause, Controls, MachineState, Mode, Why};
 
 /// What the guard tells the vehicle, every step: a picture is stamped with the newest tick, and the
@@ -54,6 +56,60 @@ pub struct Status {
     pub applied: Controls,
     /// What the machine said last, and how long ago, if it ever spoke.
     pub machine: Option<(MachineState, Duration)>,
+    /// How the recording of all this goes.
+    pub black_box: BlackBox,
+    /// What of the settings others keep to.
+    pub budget: Budget,
+}
+
+numbered! {
+    /// How the recording of what the guard does goes; the guard passes it on, and does nothing by it.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+    pub enum BlackBox {
+        /// There is none.
+        #[default]
+        Absent = 0,
+        /// All is recorded.
+        Records = 1,
+        /// Nothing is: the disk is full.
+        DiskFull = 2,
+        /// Nothing is: the disk refuses to be written to.
+        DiskRefuses = 3,
+        /// Not all is: the disk is too slow.
+        DiskBehind = 4,
+        /// Nothing is any more: what records has ended.
+        Ended = 5,
+    }
+}
+
+/// What of a guard's settings others keep to, so that there is one budget of latency, and one
+/// braking that is promised.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Budget {
+    /// [`Latency::picture_age_max`](crate::config::Latency::picture_age_max).
+    pub picture_age_max: Duration,
+    /// [`Latency::command_age_max`](crate::config::Latency::command_age_max).
+    pub command_age_max: Duration,
+    /// Deceleration with which a manoeuvre begins, m/s².
+    pub deceleration_begin: f32,
+    /// What it grows to, m/s².
+    pub deceleration: f32,
+    /// How fast it grows, m/s³.
+    pub jerk: f32,
+}
+
+impl Budget {
+    /// Returns the budget of these settings.
+    pub fn of(config: &Config) -> Self {
+        let Config { latency, manoeuvre, .. } = config;
+        Self {
+            picture_age_max: latency.picture_age_max,
+            command_age_max: latency.command_age_max,
+            deceleration_begin: manoeuvre.deceleration_begin,
+            deceleration: manoeuvre.deceleration,
+            jerk: manoeuvre.jerk,
+        }
+    }
 }
 
 /// What a guard refused since it started.
@@ -95,11 +151,17 @@ pub struct Counts {
 /// 117  machine's age       u16  ms, all ones: it never spoke
 /// 119  measured            u64  nanoseconds by the machine's clock
 /// 127  machine             54 bytes
+/// 181  black box           u8
+/// 182  picture age max     u16  ms
+/// 184  command age max     u16  ms
+/// 186  deceleration begin  f32  m/s²
+/// 190  deceleration        f32  m/s²
+/// 194  jerk                f32  m/s³
 /// ```
 impl Frame for Status {
     /// "TGS1".
     const DATA_ID: u32 = 0x5447_5331;
-    const BYTES: usize = PAYLOAD_AT + 79 + CONTROLS_BYTES + 10 + MACHINE_BYTES;
+    const BYTES: usize = PAYLOAD_AT + 79 + CONTROLS_BYTES + 10 + MACHINE_BYTES + 17;
     type Bytes = [u8; Self::BYTES];
     const ZEROS: Self::Bytes = [0; Self::BYTES];
 
@@ -136,6 +198,12 @@ impl Frame for Status {
         let machine = self.machine.map(|(machine, _)| machine).unwrap_or_default();
         writer.u64(machine.measured_at.as_nanos());
         write_machine(&machine, writer);
+        writer.u8(self.black_box.number());
+        writer.millis(Some(self.budget.picture_age_max));
+        writer.millis(Some(self.budget.command_age_max));
+        writer.f32(self.budget.deceleration_begin);
+        writer.f32(self.budget.deceleration);
+        writer.f32(self.budget.jerk);
     }
 
     fn read(source: Instant, reader: &mut Reader<'_>) -> Result<Self, Error> {
@@ -163,6 +231,14 @@ impl Frame for Status {
         let (age, measured_at) = (reader.millis(), Instant::from_nanos(reader.u64()));
         let machine = read_machine(measured_at, reader)?;
         let machine = age.map(|age| (machine, age));
+        let black_box = reader.choice(BlackBox::from_number)?;
+        let budget = Budget {
+            picture_age_max: reader.millis().ok_or(reader.value_error(2))?,
+            command_age_max: reader.millis().ok_or(reader.value_error(2))?,
+            deceleration_begin: reader.f32(),
+            deceleration: reader.f32(),
+            jerk: reader.f32(),
+        };
         Ok(Self {
             source,
             tick,
@@ -183,6 +259,8 @@ impl Frame for Status {
             counts,
             applied,
             machine,
+            black_box,
+            budget,
         })
     }
 }

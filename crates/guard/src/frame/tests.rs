@@ -71,6 +71,11 @@ fn full_control() -> Control {
     }
 }
 
+fn full_fact() -> Fact {
+    let text = "{\"supply\":{\"volts\":48.5}}";
+    Fact::new(About::Machine, text, Instant::from_millis(99)).unwrap()
+}
+
 fn full_status() -> Status {
     Status {
         source: Instant::from_millis(99),
@@ -96,6 +101,14 @@ fn full_status() -> Status {
         counts: Counts { commands_stale: 1, ticks_refused: 2, acts_refused: 3 },
         applied: full_control().controls,
         machine: Some((full_machine(), Duration::from_millis(10))),
+        black_box: BlackBox::DiskFull,
+        budget: Budget {
+            picture_age_max: Duration::from_millis(200),
+            command_age_max: Duration::from_millis(250),
+            deceleration_begin: 1.5,
+            deceleration: 4.0,
+            jerk: 5.0,
+        },
     }
 }
 
@@ -112,6 +125,11 @@ fn frames_come_back_as_they_went() {
     comes_back(Control::default());
     comes_back(full_machine());
     comes_back(MachineState::default());
+    comes_back(full_fact());
+    comes_back(Fact::new(About::Vehicle, "", Instant::ZERO).unwrap());
+    comes_back(
+        Fact::new(About::Vehicle, &"x".repeat(Fact::TEXT_BYTES_MAX), Instant::ZERO).unwrap(),
+    );
     comes_back(full_status());
     let machine = None;
     let silent = Status { answer: None, countdown: None, machine, ..full_status() };
@@ -134,8 +152,31 @@ fn the_vectors_of_the_docs_are_sent_byte_by_byte() {
     assert_eq!(vector("status"), encode(&full_status(), 2));
     assert_eq!(vector("control"), encode(&full_control(), 3));
     assert_eq!(vector("machine"), encode(&full_machine(), 4));
+    // A fact's vector ends where its zeros begin.
+    let (fact, zeros) = (vector("fact"), [0; Fact::BYTES]);
+    let whole = [&fact[..], &zeros[fact.len()..]].concat();
+    assert_eq!(whole, encode(&full_fact(), 5));
+    assert_eq!(decode(&whole), Ok((full_fact(), 5)));
     assert_eq!(decode(&vector("proposal")), Ok((full_proposal(), 1)));
     assert_eq!(decode(&vector("machine")), Ok((full_machine(), 4)));
+}
+
+#[test]
+fn a_fact_is_a_text_that_fits_with_nothing_behind_it() {
+    let text = "x".repeat(Fact::TEXT_BYTES_MAX + 1);
+    assert_eq!(Fact::new(About::Person, &text, Instant::ZERO), None);
+    let sealed = |change: &dyn Fn(&mut [u8])| {
+        let mut bytes = encode(&full_fact(), 1);
+        change(&mut bytes);
+        let crc = crc::p4(&[&bytes[..CRC_AT], &bytes[CRC_AT + 4..]]);
+        bytes[CRC_AT..CRC_AT + 4].copy_from_slice(&crc.to_be_bytes());
+        decode::<Fact>(&bytes)
+    };
+    assert!(sealed(&|_| {}).is_ok());
+    assert_eq!(sealed(&|bytes| bytes[20] = 9), Err(Error::Value { at: 20 }));
+    assert_eq!(sealed(&|bytes| bytes[21] = 9), Err(Error::Value { at: 21 }), "too long");
+    assert_eq!(sealed(&|bytes| bytes[24] = 0xFF), Err(Error::Value { at: 23 }), "no text");
+    assert_eq!(sealed(&|bytes| bytes[1000] = 1), Err(Error::Value { at: 23 }), "behind it");
 }
 
 #[test]
@@ -148,6 +189,7 @@ fn the_docs_tell_length_and_data_id_of_each_frame() {
         assert!(doc.contains(&told), "{told}");
     }
     is_told::<Proposal>();
+    is_told::<Fact>();
     is_told::<Status>();
     is_told::<Control>();
     is_told::<MachineState>();

@@ -423,7 +423,7 @@ impl World {
         while self.proposals.front().is_some_and(|(at, _)| *at <= now) {
             proposal = self.proposals.pop_front().map(|(_, proposal)| proposal);
         }
-        let input = Input { proposal, machine: self.heard.take() };
+        let input = Input { proposal, machine: self.heard.take(), ..Input::default() };
         let output = self.guard.step(&input, Instant::from_millis(now));
         self.stamp = Some(output.status.tick);
         (self.controls, self.controls_at) = (output.control.controls, now);

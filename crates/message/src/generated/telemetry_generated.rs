@@ -730,6 +730,113 @@ impl<'a> ::flatbuffers::Verifiable for Blocker {
 }
 
 impl ::flatbuffers::SimpleToVerifyInSlice for Blocker {}
+#[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
+pub const ENUM_MIN_BLACK_BOX: u8 = 0;
+#[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
+pub const ENUM_MAX_BLACK_BOX: u8 = 5;
+#[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
+#[allow(non_camel_case_types)]
+pub const ENUM_VALUES_BLACK_BOX: [BlackBox; 6] = [
+  BlackBox::Absent,
+  BlackBox::Records,
+  BlackBox::DiskFull,
+  BlackBox::DiskRefuses,
+  BlackBox::DiskBehind,
+  BlackBox::Ended,
+];
+
+/// How the recording of what the guard does goes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[repr(transparent)]
+pub struct BlackBox(pub u8);
+#[allow(non_upper_case_globals)]
+impl BlackBox {
+  /// There is none.
+  pub const Absent: Self = Self(0);
+  /// All is recorded.
+  pub const Records: Self = Self(1);
+  /// Nothing is: the disk is full.
+  pub const DiskFull: Self = Self(2);
+  /// Nothing is: the disk refuses to be written to.
+  pub const DiskRefuses: Self = Self(3);
+  /// Not all is: the disk is too slow.
+  pub const DiskBehind: Self = Self(4);
+  /// Nothing is any more: what records has ended.
+  pub const Ended: Self = Self(5);
+
+  pub const ENUM_MIN: u8 = 0;
+  pub const ENUM_MAX: u8 = 5;
+  pub const ENUM_VALUES: &'static [Self] = &[
+    Self::Absent,
+    Self::Records,
+    Self::DiskFull,
+    Self::DiskRefuses,
+    Self::DiskBehind,
+    Self::Ended,
+  ];
+  /// Returns the variant's name or "" if unknown.
+  pub fn variant_name(self) -> Option<&'static str> {
+    match self {
+      Self::Absent => Some("Absent"),
+      Self::Records => Some("Records"),
+      Self::DiskFull => Some("DiskFull"),
+      Self::DiskRefuses => Some("DiskRefuses"),
+      Self::DiskBehind => Some("DiskBehind"),
+      Self::Ended => Some("Ended"),
+      _ => None,
+    }
+  }
+}
+impl ::core::fmt::Debug for BlackBox {
+  fn fmt(&self, f: &mut ::core::fmt::Formatter) -> ::core::fmt::Result {
+    if let Some(name) = self.variant_name() {
+      f.write_str(name)
+    } else {
+      f.write_fmt(format_args!("<UNKNOWN {:?}>", self.0))
+    }
+  }
+}
+impl<'a> ::flatbuffers::Follow<'a> for BlackBox {
+  type Inner = Self;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    let b = unsafe { ::flatbuffers::read_scalar_at::<u8>(buf, loc) };
+    Self(b)
+  }
+}
+
+impl ::flatbuffers::Push for BlackBox {
+    type Output = BlackBox;
+    #[inline]
+    unsafe fn push(&self, dst: &mut [u8], _written_len: usize) {
+        unsafe { ::flatbuffers::emplace_scalar::<u8>(dst, self.0) };
+    }
+}
+
+impl ::flatbuffers::EndianScalar for BlackBox {
+  type Scalar = u8;
+  #[inline]
+  fn to_little_endian(self) -> u8 {
+    self.0.to_le()
+  }
+  #[inline]
+  #[allow(clippy::wrong_self_convention)]
+  fn from_little_endian(v: u8) -> Self {
+    let b = u8::from_le(v);
+    Self(b)
+  }
+}
+
+impl<'a> ::flatbuffers::Verifiable for BlackBox {
+  #[inline]
+  fn run_verifier(
+    v: &mut ::flatbuffers::Verifier, pos: usize
+  ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+    u8::run_verifier(v, pos)
+  }
+}
+
+impl ::flatbuffers::SimpleToVerifyInSlice for BlackBox {}
 /// Fixed size, written and read in one piece. The vehicle's frame: x forward, y left, z up, metres.
 // struct Motion, aligned to 4
 #[repr(transparent)]
@@ -1188,6 +1295,235 @@ impl<'a> ActAnswer {
 
 }
 
+/// What of the guard's settings others keep to.
+// struct Budget, aligned to 4
+#[repr(transparent)]
+#[derive(Clone, Copy, PartialEq)]
+pub struct Budget(pub [u8; 16]);
+impl Default for Budget { 
+  fn default() -> Self { 
+    Self([0; 16])
+  }
+}
+impl ::core::fmt::Debug for Budget {
+  fn fmt(&self, f: &mut ::core::fmt::Formatter) -> ::core::fmt::Result {
+    f.debug_struct("Budget")
+      .field("picture_age_max_ms", &self.picture_age_max_ms())
+      .field("command_age_max_ms", &self.command_age_max_ms())
+      .field("deceleration_begin", &self.deceleration_begin())
+      .field("deceleration", &self.deceleration())
+      .field("jerk", &self.jerk())
+      .finish()
+  }
+}
+
+impl ::flatbuffers::SimpleToVerifyInSlice for Budget {}
+impl<'a> ::flatbuffers::Follow<'a> for Budget {
+  type Inner = &'a Budget;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    unsafe { <&'a Budget>::follow(buf, loc) }
+  }
+}
+impl<'a> ::flatbuffers::Follow<'a> for &'a Budget {
+  type Inner = &'a Budget;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    unsafe { ::flatbuffers::follow_cast_ref::<Budget>(buf, loc) }
+  }
+}
+impl<'b> ::flatbuffers::Push for Budget {
+    type Output = Budget;
+    #[inline]
+    unsafe fn push(&self, dst: &mut [u8], _written_len: usize) {
+        let src = unsafe { ::core::slice::from_raw_parts(self as *const Budget as *const u8, <Self as ::flatbuffers::Push>::size()) };
+        dst.copy_from_slice(src);
+    }
+    #[inline]
+    fn alignment() -> ::flatbuffers::PushAlignment {
+        ::flatbuffers::PushAlignment::new(4)
+    }
+}
+
+impl<'a> ::flatbuffers::Verifiable for Budget {
+  #[inline]
+  fn run_verifier(
+    v: &mut ::flatbuffers::Verifier, pos: usize
+  ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+    v.in_buffer::<Self>(pos)
+  }
+}
+
+impl<'a> Budget {
+  #[allow(clippy::too_many_arguments)]
+  pub fn new(
+    picture_age_max_ms: u16,
+    command_age_max_ms: u16,
+    deceleration_begin: f32,
+    deceleration: f32,
+    jerk: f32,
+  ) -> Self {
+    let mut s = Self([0; 16]);
+    s.set_picture_age_max_ms(picture_age_max_ms);
+    s.set_command_age_max_ms(command_age_max_ms);
+    s.set_deceleration_begin(deceleration_begin);
+    s.set_deceleration(deceleration);
+    s.set_jerk(jerk);
+    s
+  }
+
+  /// A picture that is under way for longer is of no use, ms.
+  pub fn picture_age_max_ms(&self) -> u16 {
+    let mut mem = ::core::mem::MaybeUninit::<<u16 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    ::flatbuffers::EndianScalar::from_little_endian(unsafe {
+      ::core::ptr::copy_nonoverlapping(
+        self.0[0..].as_ptr(),
+        mem.as_mut_ptr() as *mut u8,
+        ::core::mem::size_of::<<u16 as ::flatbuffers::EndianScalar>::Scalar>(),
+      );
+      mem.assume_init()
+    })
+  }
+
+  pub fn set_picture_age_max_ms(&mut self, x: u16) {
+    let x_le = ::flatbuffers::EndianScalar::to_little_endian(x);
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    unsafe {
+      ::core::ptr::copy_nonoverlapping(
+        &x_le as *const _ as *const u8,
+        self.0[0..].as_mut_ptr(),
+        ::core::mem::size_of::<<u16 as ::flatbuffers::EndianScalar>::Scalar>(),
+      );
+    }
+  }
+
+  /// Nor is such a command, ms.
+  pub fn command_age_max_ms(&self) -> u16 {
+    let mut mem = ::core::mem::MaybeUninit::<<u16 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    ::flatbuffers::EndianScalar::from_little_endian(unsafe {
+      ::core::ptr::copy_nonoverlapping(
+        self.0[2..].as_ptr(),
+        mem.as_mut_ptr() as *mut u8,
+        ::core::mem::size_of::<<u16 as ::flatbuffers::EndianScalar>::Scalar>(),
+      );
+      mem.assume_init()
+    })
+  }
+
+  pub fn set_command_age_max_ms(&mut self, x: u16) {
+    let x_le = ::flatbuffers::EndianScalar::to_little_endian(x);
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    unsafe {
+      ::core::ptr::copy_nonoverlapping(
+        &x_le as *const _ as *const u8,
+        self.0[2..].as_mut_ptr(),
+        ::core::mem::size_of::<<u16 as ::flatbuffers::EndianScalar>::Scalar>(),
+      );
+    }
+  }
+
+  /// Deceleration with which a manoeuvre begins, m/s².
+  pub fn deceleration_begin(&self) -> f32 {
+    let mut mem = ::core::mem::MaybeUninit::<<f32 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    ::flatbuffers::EndianScalar::from_little_endian(unsafe {
+      ::core::ptr::copy_nonoverlapping(
+        self.0[4..].as_ptr(),
+        mem.as_mut_ptr() as *mut u8,
+        ::core::mem::size_of::<<f32 as ::flatbuffers::EndianScalar>::Scalar>(),
+      );
+      mem.assume_init()
+    })
+  }
+
+  pub fn set_deceleration_begin(&mut self, x: f32) {
+    let x_le = ::flatbuffers::EndianScalar::to_little_endian(x);
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    unsafe {
+      ::core::ptr::copy_nonoverlapping(
+        &x_le as *const _ as *const u8,
+        self.0[4..].as_mut_ptr(),
+        ::core::mem::size_of::<<f32 as ::flatbuffers::EndianScalar>::Scalar>(),
+      );
+    }
+  }
+
+  /// What it grows to, m/s².
+  pub fn deceleration(&self) -> f32 {
+    let mut mem = ::core::mem::MaybeUninit::<<f32 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    ::flatbuffers::EndianScalar::from_little_endian(unsafe {
+      ::core::ptr::copy_nonoverlapping(
+        self.0[8..].as_ptr(),
+        mem.as_mut_ptr() as *mut u8,
+        ::core::mem::size_of::<<f32 as ::flatbuffers::EndianScalar>::Scalar>(),
+      );
+      mem.assume_init()
+    })
+  }
+
+  pub fn set_deceleration(&mut self, x: f32) {
+    let x_le = ::flatbuffers::EndianScalar::to_little_endian(x);
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    unsafe {
+      ::core::ptr::copy_nonoverlapping(
+        &x_le as *const _ as *const u8,
+        self.0[8..].as_mut_ptr(),
+        ::core::mem::size_of::<<f32 as ::flatbuffers::EndianScalar>::Scalar>(),
+      );
+    }
+  }
+
+  /// How fast it grows, m/s³.
+  pub fn jerk(&self) -> f32 {
+    let mut mem = ::core::mem::MaybeUninit::<<f32 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    ::flatbuffers::EndianScalar::from_little_endian(unsafe {
+      ::core::ptr::copy_nonoverlapping(
+        self.0[12..].as_ptr(),
+        mem.as_mut_ptr() as *mut u8,
+        ::core::mem::size_of::<<f32 as ::flatbuffers::EndianScalar>::Scalar>(),
+      );
+      mem.assume_init()
+    })
+  }
+
+  pub fn set_jerk(&mut self, x: f32) {
+    let x_le = ::flatbuffers::EndianScalar::to_little_endian(x);
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    unsafe {
+      ::core::ptr::copy_nonoverlapping(
+        &x_le as *const _ as *const u8,
+        self.0[12..].as_mut_ptr(),
+        ::core::mem::size_of::<<f32 as ::flatbuffers::EndianScalar>::Scalar>(),
+      );
+    }
+  }
+
+}
+
 pub enum GuardStateOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
@@ -1225,6 +1561,8 @@ impl<'a> GuardState<'a> {
   pub const VT_MACHINE_AGE_MS: ::flatbuffers::VOffsetT = 38;
   pub const VT_NOTICES: ::flatbuffers::VOffsetT = 40;
   pub const VT_SIGNALS: ::flatbuffers::VOffsetT = 42;
+  pub const VT_BLACK_BOX: ::flatbuffers::VOffsetT = 44;
+  pub const VT_BUDGET: ::flatbuffers::VOffsetT = 46;
 
   #[inline]
   pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
@@ -1237,6 +1575,7 @@ impl<'a> GuardState<'a> {
   ) -> ::flatbuffers::WIPOffset<GuardState<'bldr>> {
     let mut builder = GuardStateBuilder::new(_fbb);
     builder.add_holder(args.holder);
+    if let Some(x) = args.budget { builder.add_budget(x); }
     builder.add_signals(args.signals);
     builder.add_notices(args.notices);
     builder.add_limits(args.limits);
@@ -1252,6 +1591,7 @@ impl<'a> GuardState<'a> {
     builder.add_countdown_ms(args.countdown_ms);
     builder.add_command_age_ms(args.command_age_ms);
     builder.add_loop_age_ms(args.loop_age_ms);
+    builder.add_black_box(args.black_box);
     builder.add_countdown_cause(args.countdown_cause);
     builder.add_latched(args.latched);
     builder.add_cause(args.cause);
@@ -1421,6 +1761,22 @@ impl<'a> GuardState<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<u32>(GuardState::VT_SIGNALS, Some(0)).unwrap()}
   }
+  /// How the recording of all this goes.
+  #[inline]
+  pub fn black_box(&self) -> BlackBox {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<BlackBox>(GuardState::VT_BLACK_BOX, Some(BlackBox::Absent)).unwrap()}
+  }
+  /// What of the guard's settings others keep to; absent: not known.
+  #[inline]
+  pub fn budget(&self) -> Option<&'a Budget> {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<Budget>(GuardState::VT_BUDGET, None)}
+  }
 }
 
 impl ::flatbuffers::Verifiable for GuardState<'_> {
@@ -1449,6 +1805,8 @@ impl ::flatbuffers::Verifiable for GuardState<'_> {
      .visit_field::<u16>("machine_age_ms", Self::VT_MACHINE_AGE_MS, false)?
      .visit_field::<u32>("notices", Self::VT_NOTICES, false)?
      .visit_field::<u32>("signals", Self::VT_SIGNALS, false)?
+     .visit_field::<BlackBox>("black_box", Self::VT_BLACK_BOX, false)?
+     .visit_field::<Budget>("budget", Self::VT_BUDGET, false)?
      .finish();
     Ok(())
   }
@@ -1474,6 +1832,8 @@ pub struct GuardStateArgs<'a> {
     pub machine_age_ms: u16,
     pub notices: u32,
     pub signals: u32,
+    pub black_box: BlackBox,
+    pub budget: Option<&'a Budget>,
 }
 impl<'a> Default for GuardStateArgs<'a> {
   #[inline]
@@ -1499,6 +1859,8 @@ impl<'a> Default for GuardStateArgs<'a> {
       machine_age_ms: 65535,
       notices: 0,
       signals: 0,
+      black_box: BlackBox::Absent,
+      budget: None,
     }
   }
 }
@@ -1589,6 +1951,14 @@ impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> GuardStateBuilder<'a, 'b, A> 
     self.fbb_.push_slot::<u32>(GuardState::VT_SIGNALS, signals, 0);
   }
   #[inline]
+  pub fn add_black_box(&mut self, black_box: BlackBox) {
+    self.fbb_.push_slot::<BlackBox>(GuardState::VT_BLACK_BOX, black_box, BlackBox::Absent);
+  }
+  #[inline]
+  pub fn add_budget(&mut self, budget: &Budget) {
+    self.fbb_.push_slot_always::<&Budget>(GuardState::VT_BUDGET, budget);
+  }
+  #[inline]
   pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> GuardStateBuilder<'a, 'b, A> {
     let start = _fbb.start_table();
     GuardStateBuilder {
@@ -1626,6 +1996,8 @@ impl ::core::fmt::Debug for GuardState<'_> {
       ds.field("machine_age_ms", &self.machine_age_ms());
       ds.field("notices", &self.notices());
       ds.field("signals", &self.signals());
+      ds.field("black_box", &self.black_box());
+      ds.field("budget", &self.budget());
       ds.finish()
   }
 }

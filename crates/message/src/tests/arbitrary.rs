@@ -13,10 +13,10 @@ use crate::snapshot::{
     UnitCounts, Value,
 };
 use crate::{
-    Act, ActAnswer, Blocker, ClockOffset, Command, Control, DeadMan, Deed, EmulatedLink, Gear,
-    GuardState, LinkAction, OperatorStatus, Position, ProbeAnswer, ProbeQuestion, ProtocolVersions,
-    QuorumStep, Refusal, SessionState, Snapshot, StripReport, Telemetry, VehicleEntry,
-    VehicleState, VideoFeedback,
+    Act, ActAnswer, Blocker, Budget, ClockOffset, Command, Control, DeadMan, Deed, EmulatedLink,
+    Gear, GuardState, LinkAction, OperatorStatus, Position, ProbeAnswer, ProbeQuestion,
+    ProtocolVersions, QuorumStep, Refusal, SessionState, Snapshot, StripReport, Telemetry,
+    VehicleEntry, VehicleState, VideoFeedback,
 };
 
 pub(crate) fn command() -> impl Strategy<Value = Command> {
@@ -107,8 +107,26 @@ fn guard_state() -> impl Strategy<Value = GuardState> {
         .prop_map(|(console, number, refused)| ActAnswer { console, number, refused });
     let countdown = (variant::<crate::Cause>(), 0u64..65_535)
         .prop_map(|(cause, millis)| (cause, Duration::from_millis(millis)));
-    (GuardState::any_listed(), option::of(answer), option::of(countdown))
-        .prop_map(|(listed, answer, countdown)| GuardState { answer, countdown, ..listed })
+    (GuardState::any_listed(), option::of(answer), option::of(countdown), option::of(budget()))
+        .prop_map(|(listed, answer, countdown, budget)| GuardState {
+            answer,
+            countdown,
+            budget,
+            ..listed
+        })
+}
+
+fn budget() -> impl Strategy<Value = Budget> {
+    let millis = (any::<u16>(), any::<u16>());
+    let numbers = (0f32..=15.0, 0f32..=15.0, 0f32..=50.0);
+    let time = |millis: u16| Duration::from_millis(millis.into());
+    (millis, numbers).prop_map(move |((picture, command), (begin, deceleration, jerk))| Budget {
+        picture_age_max: time(picture),
+        command_age_max: time(command),
+        deceleration_begin: begin,
+        deceleration,
+        jerk,
+    })
 }
 
 pub(crate) fn operator_status() -> impl Strategy<Value = OperatorStatus> {

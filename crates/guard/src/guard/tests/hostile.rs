@@ -105,7 +105,7 @@ proptest! {
         let mut now = Instant::ZERO;
         for (proposal, machine, millis) in inputs {
             now += Duration::from_millis(millis);
-            let output = guard.step(&Input { proposal, machine }, now);
+            let output = guard.step(&Input { proposal, machine, ..Input::default() }, now);
             let controls = output.control.controls;
             prop_assert_eq!(controls, controls.sane());
             prop_assert!(controls.throttle == 0.0 || output.status.mode.is_driving());

@@ -114,6 +114,7 @@ impl Rig {
         let input = Input {
             proposal: is_proposed.then_some(self.proposal),
             machine: is_heard.then_some(self.machine),
+            ..Input::default()
         };
         let output = self.guard.step(&input, now);
         self.transitions.extend(output.transition);

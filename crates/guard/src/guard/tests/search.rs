@@ -139,7 +139,7 @@ impl Node {
         });
         let before = self.guard.acts.answer();
         let proposed = event.is_proposed.then_some(proposal);
-        let input = Input { proposal: proposed, machine };
+        let input = Input { proposal: proposed, machine, ..Input::default() };
         let output = self.guard.step(&input, self.now);
         let status = &output.status;
 

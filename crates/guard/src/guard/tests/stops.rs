@@ -114,7 +114,8 @@ fn frames_that_stood_in_a_queue_count_by_when_they_were_sent() {
         rig.proposal.source = source;
         rig.command().sequence += 1;
         rig.machine.measured_at = rig.now;
-        let input = Input { proposal: Some(rig.proposal), machine: Some(rig.machine) };
+        let input =
+            Input { proposal: Some(rig.proposal), machine: Some(rig.machine), ..Input::default() };
         rig.guard.step(&input, rig.now);
     }
     assert_eq!((rig.mode(), rig.last_cause()), (Mode::Manoeuvre, Cause::ProposalTimeout));

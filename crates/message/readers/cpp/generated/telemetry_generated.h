@@ -21,6 +21,8 @@ struct Motion;
 
 struct ActAnswer;
 
+struct Budget;
+
 struct GuardState;
 struct GuardStateBuilder;
 
@@ -413,6 +415,55 @@ inline const char *EnumNameBlocker(Blocker e) {
   return EnumNamesBlocker()[index];
 }
 
+/// How the recording of what the guard does goes.
+enum class BlackBox : uint8_t {
+  /// There is none.
+  Absent = 0,
+  /// All is recorded.
+  Records = 1,
+  /// Nothing is: the disk is full.
+  DiskFull = 2,
+  /// Nothing is: the disk refuses to be written to.
+  DiskRefuses = 3,
+  /// Not all is: the disk is too slow.
+  DiskBehind = 4,
+  /// Nothing is any more: what records has ended.
+  Ended = 5,
+  MIN = Absent,
+  MAX = Ended
+};
+
+inline const BlackBox (&EnumValuesBlackBox())[6] {
+  static const BlackBox values[] = {
+    BlackBox::Absent,
+    BlackBox::Records,
+    BlackBox::DiskFull,
+    BlackBox::DiskRefuses,
+    BlackBox::DiskBehind,
+    BlackBox::Ended
+  };
+  return values;
+}
+
+inline const char * const *EnumNamesBlackBox() {
+  static const char * const names[7] = {
+    "Absent",
+    "Records",
+    "DiskFull",
+    "DiskRefuses",
+    "DiskBehind",
+    "Ended",
+    nullptr
+  };
+  return names;
+}
+
+inline const char *EnumNameBlackBox(BlackBox e) {
+  if (::flatbuffers::IsOutRange(e, BlackBox::Absent, BlackBox::Ended)) return "";
+  const size_t index = static_cast<size_t>(e);
+  return EnumNamesBlackBox()[index];
+}
+
 /// Fixed size, written and read in one piece. The vehicle's frame: x forward, y left, z up, metres.
 FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(4) Motion FLATBUFFERS_FINAL_CLASS {
  private:
@@ -516,6 +567,53 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) ActAnswer FLATBUFFERS_FINAL_CLASS {
 };
 FLATBUFFERS_STRUCT_END(ActAnswer, 16);
 
+/// What of the guard's settings others keep to.
+FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(4) Budget FLATBUFFERS_FINAL_CLASS {
+ private:
+  uint16_t picture_age_max_ms_;
+  uint16_t command_age_max_ms_;
+  float deceleration_begin_;
+  float deceleration_;
+  float jerk_;
+
+ public:
+  Budget()
+      : picture_age_max_ms_(0),
+        command_age_max_ms_(0),
+        deceleration_begin_(0),
+        deceleration_(0),
+        jerk_(0) {
+  }
+  Budget(uint16_t _picture_age_max_ms, uint16_t _command_age_max_ms, float _deceleration_begin, float _deceleration, float _jerk)
+      : picture_age_max_ms_(::flatbuffers::EndianScalar(_picture_age_max_ms)),
+        command_age_max_ms_(::flatbuffers::EndianScalar(_command_age_max_ms)),
+        deceleration_begin_(::flatbuffers::EndianScalar(_deceleration_begin)),
+        deceleration_(::flatbuffers::EndianScalar(_deceleration)),
+        jerk_(::flatbuffers::EndianScalar(_jerk)) {
+  }
+  /// A picture that is under way for longer is of no use, ms.
+  uint16_t picture_age_max_ms() const {
+    return ::flatbuffers::EndianScalar(picture_age_max_ms_);
+  }
+  /// Nor is such a command, ms.
+  uint16_t command_age_max_ms() const {
+    return ::flatbuffers::EndianScalar(command_age_max_ms_);
+  }
+  /// Deceleration with which a manoeuvre begins, m/s².
+  float deceleration_begin() const {
+    return ::flatbuffers::EndianScalar(deceleration_begin_);
+  }
+  /// What it grows to, m/s².
+  float deceleration() const {
+    return ::flatbuffers::EndianScalar(deceleration_);
+  }
+  /// How fast it grows, m/s³.
+  float jerk() const {
+    return ::flatbuffers::EndianScalar(jerk_);
+  }
+};
+FLATBUFFERS_STRUCT_END(Budget, 16);
+
 /// What the vehicle's guard said last.
 struct GuardState FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef GuardStateBuilder Builder;
@@ -539,7 +637,9 @@ struct GuardState FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
     VT_LIMITS = 36,
     VT_MACHINE_AGE_MS = 38,
     VT_NOTICES = 40,
-    VT_SIGNALS = 42
+    VT_SIGNALS = 42,
+    VT_BLACK_BOX = 44,
+    VT_BUDGET = 46
   };
   /// Its step.
   uint32_t tick() const {
@@ -622,6 +722,14 @@ struct GuardState FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   uint32_t signals() const {
     return GetField<uint32_t>(VT_SIGNALS, 0);
   }
+  /// How the recording of all this goes.
+  tautline::BlackBox black_box() const {
+    return static_cast<tautline::BlackBox>(GetField<uint8_t>(VT_BLACK_BOX, 0));
+  }
+  /// What of the guard's settings others keep to; absent: not known.
+  const tautline::Budget *budget() const {
+    return GetStruct<const tautline::Budget *>(VT_BUDGET);
+  }
   template <bool B = false>
   bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
     return VerifyTableStart(verifier) &&
@@ -645,6 +753,8 @@ struct GuardState FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
            VerifyField<uint16_t>(verifier, VT_MACHINE_AGE_MS, 2) &&
            VerifyField<uint32_t>(verifier, VT_NOTICES, 4) &&
            VerifyField<uint32_t>(verifier, VT_SIGNALS, 4) &&
+           VerifyField<uint8_t>(verifier, VT_BLACK_BOX, 1) &&
+           VerifyField<tautline::Budget>(verifier, VT_BUDGET, 4) &&
            verifier.EndTable();
   }
 };
@@ -713,6 +823,12 @@ struct GuardStateBuilder {
   void add_signals(uint32_t signals) {
     fbb_.AddElement<uint32_t>(GuardState::VT_SIGNALS, signals, 0);
   }
+  void add_black_box(tautline::BlackBox black_box) {
+    fbb_.AddElement<uint8_t>(GuardState::VT_BLACK_BOX, static_cast<uint8_t>(black_box), 0);
+  }
+  void add_budget(const tautline::Budget *budget) {
+    fbb_.AddStruct(GuardState::VT_BUDGET, budget);
+  }
   explicit GuardStateBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -745,9 +861,12 @@ inline ::flatbuffers::Offset<GuardState> CreateGuardState(
     uint32_t limits = 0,
     uint16_t machine_age_ms = 65535,
     uint32_t notices = 0,
-    uint32_t signals = 0) {
+    uint32_t signals = 0,
+    tautline::BlackBox black_box = tautline::BlackBox::Absent,
+    const tautline::Budget *budget = nullptr) {
   GuardStateBuilder builder_(_fbb);
   builder_.add_holder(holder);
+  builder_.add_budget(budget);
   builder_.add_signals(signals);
   builder_.add_notices(notices);
   builder_.add_limits(limits);
@@ -763,6 +882,7 @@ inline ::flatbuffers::Offset<GuardState> CreateGuardState(
   builder_.add_countdown_ms(countdown_ms);
   builder_.add_command_age_ms(command_age_ms);
   builder_.add_loop_age_ms(loop_age_ms);
+  builder_.add_black_box(black_box);
   builder_.add_countdown_cause(countdown_cause);
   builder_.add_latched(latched);
   builder_.add_cause(cause);

@@ -194,8 +194,28 @@ class GuardState(object):
             return self._tab.Get(flatbuffers.number_types.Uint32Flags, o + self._tab.Pos)
         return 0
 
+    # How the recording of all this goes.
+    # GuardState
+    def BlackBox(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(44))
+        if o != 0:
+            return self._tab.Get(flatbuffers.number_types.Uint8Flags, o + self._tab.Pos)
+        return 0
+
+    # What of the guard's settings others keep to; absent: not known.
+    # GuardState
+    def Budget(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(46))
+        if o != 0:
+            x = o + self._tab.Pos
+            from tautline.Budget import Budget
+            obj = Budget()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
 def GuardStateStart(builder):
-    builder.StartObject(20)
+    builder.StartObject(22)
 
 def Start(builder):
     GuardStateStart(builder)
@@ -319,6 +339,18 @@ def GuardStateAddSignals(builder, signals):
 
 def AddSignals(builder, signals):
     GuardStateAddSignals(builder, signals)
+
+def GuardStateAddBlackBox(builder, blackBox):
+    builder.PrependUint8Slot(20, blackBox, 0)
+
+def AddBlackBox(builder, blackBox):
+    GuardStateAddBlackBox(builder, blackBox)
+
+def GuardStateAddBudget(builder, budget):
+    builder.PrependStructSlot(21, flatbuffers.number_types.UOffsetTFlags.py_type(budget), 0)
+
+def AddBudget(builder, budget):
+    GuardStateAddBudget(builder, budget)
 
 def GuardStateEnd(builder):
     return builder.EndObject()

@@ -1,0 +1,87 @@
+use tautline_units::Instant;
+
+use super::bytes::{Reader, Writer};
+use super::{Error, Frame, PAYLOAD_AT};
+use crate::set::numbered;
+
+/// Something that the guard does not know nor look at, for its black box: what a vehicle or a machine
+/// knows of the drive, as the text of a JSON object.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Fact {
+    /// When, by the sender's clock.
+    pub source: Instant,
+    /// What it is about.
+    pub about: About,
+    length: u16,
+    text: [u8; Fact::TEXT_BYTES_MAX],
+}
+
+numbered! {
+    /// What a fact is about.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+    pub enum About {
+        /// Which vehicle: its identification number.
+        Vehicle = 0,
+        /// Who drives.
+        Person = 1,
+        /// Delays, bitrates and losses of the links.
+        Network = 2,
+        /// What only this kind of machine knows: its power supply, its fault memory.
+        Machine = 3,
+        /// What the vehicle's computer says of itself.
+        System = 4,
+    }
+}
+
+impl Fact {
+    /// Bytes of text that a fact has room for.
+    pub const TEXT_BYTES_MAX: usize = 1000;
+
+    /// Returns the fact of this text; `None` if it is longer than [`TEXT_BYTES_MAX`](Self::TEXT_BYTES_MAX).
+    pub fn new(about: About, text: &str, source: Instant) -> Option<Self> {
+        let mut bytes = [0; Self::TEXT_BYTES_MAX];
+        bytes.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
+        Some(Self { source, about, length: text.len() as u16, text: bytes })
+    }
+
+    /// Returns its text.
+    pub fn text(&self) -> &str {
+        let text = &self.text[..usize::from(self.length)];
+        core::str::from_utf8(text).expect("it was made of a text, or read as one")
+    }
+}
+
+/// ```text
+///   20  about   u8
+///   21  length  u16  bytes of the text
+///   23  text    1000 bytes: UTF-8, zeros behind it
+/// ```
+impl Frame for Fact {
+    /// "TGF1".
+    const DATA_ID: u32 = 0x5447_4631;
+    const BYTES: usize = PAYLOAD_AT + 3 + Self::TEXT_BYTES_MAX;
+    type Bytes = [u8; Self::BYTES];
+    const ZEROS: Self::Bytes = [0; Self::BYTES];
+
+    fn source(&self) -> Instant {
+        self.source
+    }
+
+    fn write(&self, writer: &mut Writer<'_>) {
+        writer.u8(self.about.number());
+        writer.u16(self.length);
+        writer.bytes(&self.text);
+    }
+
+    fn read(source: Instant, reader: &mut Reader<'_>) -> Result<Self, Error> {
+        let about = reader.choice(About::from_number)?;
+        let length = reader.u16();
+        let text: [u8; Self::TEXT_BYTES_MAX] = reader.bytes();
+        let (said, rest) = text
+            .split_at_checked(length.into())
+            .ok_or(reader.value_error(Self::TEXT_BYTES_MAX + 2))?;
+        let is_text = core::str::from_utf8(said).is_ok() && rest.iter().all(|byte| *byte == 0);
+        let fact = Self { source, about, length, text };
+        is_text.then_some(fact).ok_or(reader.value_error(Self::TEXT_BYTES_MAX))
+    }
+}

@@ -1,0 +1,67 @@
+use std::time::Duration;
+
+use tautline_blackbox as blackbox;
+use tautline_guard::frame::{About, Fact};
+use tautline_units::Instant;
+
+/// What a vehicle tells the black box of itself and of the person.
+pub(crate) const OF_VEHICLE: &[About] = &[About::Person, About::Network, About::System];
+
+/// What a machine tells of itself.
+pub(crate) const OF_MACHINE: &[About] = &[About::Vehicle, About::Machine];
+
+/// Lets through what one end may tell the black box, as often as it may: a disk is not filled by whoever
+/// speaks here.
+#[derive(Debug)]
+pub(crate) struct Sieve {
+    about: &'static [About],
+    taken_at: [Option<Instant>; About::ALL.len()],
+}
+
+impl Sieve {
+    /// Returns a sieve that lets through what is `about` these.
+    pub(crate) fn new(about: &'static [About]) -> Self {
+        Self { about, taken_at: [None; About::ALL.len()] }
+    }
+
+    /// Returns what the fact is about, if it is to be recorded.
+    pub(crate) fn pass(&mut self, fact: &Fact, now: Instant) -> Option<blackbox::Fact> {
+        let taken_at = &mut self.taken_at[usize::from(fact.about.number())];
+        let is_soon = taken_at.is_some_and(|at| now.since(at) < INTERVAL);
+        if is_soon || !self.about.contains(&fact.about) {
+            return None;
+        }
+        *taken_at = Some(now);
+        Some(match fact.about {
+            About::Vehicle => blackbox::Fact::Vehicle,
+            About::Person => blackbox::Fact::Person,
+            About::Network => blackbox::Fact::Network,
+            About::Machine => blackbox::Fact::Machine,
+            About::System => blackbox::Fact::System,
+        })
+    }
+}
+
+/// Between two facts about the same: a kilobyte five times a second is a twentieth of what the guard's
+/// own steps take.
+const INTERVAL: Duration = Duration::from_millis(200);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_end_tells_what_is_its_own_and_not_too_often() {
+        let at = Instant::from_millis;
+        let fact = |about| Fact::new(about, "{}", at(0)).unwrap();
+        let mut sieve = Sieve::new(OF_VEHICLE);
+        assert_eq!(sieve.pass(&fact(About::Person), at(0)), Some(blackbox::Fact::Person));
+        assert_eq!(sieve.pass(&fact(About::Network), at(10)), Some(blackbox::Fact::Network));
+        assert_eq!(sieve.pass(&fact(About::Person), at(199)), None, "too soon");
+        assert_eq!(sieve.pass(&fact(About::Person), at(200)), Some(blackbox::Fact::Person));
+        assert_eq!(sieve.pass(&fact(About::Machine), at(300)), None, "not its own");
+        let mut sieve = Sieve::new(OF_MACHINE);
+        assert_eq!(sieve.pass(&fact(About::Person), at(300)), None, "not its own");
+        assert_eq!(sieve.pass(&fact(About::Machine), at(300)), Some(blackbox::Fact::Machine));
+    }
+}
