@@ -67,6 +67,7 @@ bench-messages:
 		>crates/lab/src/papers/serialization/codecs.machine.json
 
 faults:
+	@./setup python
 	$(TEST) --test faults
 
 # A failing run prints SIM_SEED=..; with that variable set it comes again, alone.
@@ -174,7 +175,7 @@ deny:
 
 # `cargo test` alone counts as ignored what needs more than this workspace; here it runs.
 unit: console
-	@./setup c++ nasm ffmpeg flatbuffers
+	@./setup c++ nasm ffmpeg python flatbuffers
 	$(TEST)
 	$(TEST) --test readers -- --ignored
 	@if unshare -rn ip link >/dev/null 2>&1; then \

@@ -38,6 +38,9 @@ pub(crate) struct Operator {
     /// Name of the vehicle to take [default: car-1]
     #[arg(long)]
     vehicle: Option<String>,
+    /// Its public key; any other is refused [default: the first one with which there is a session]
+    #[arg(long, env = "TAUTLINE_VEHICLE_KEY")]
+    vehicle_key: Option<String>,
     /// Local end for the vehicle's links: address:port, or an interface; repeat for several
     /// [default: any address, port 7000]
     #[arg(long = "link", value_name = "LOCAL")]
@@ -86,6 +89,7 @@ impl Operator {
         set(&mut config.switchboard, self.switchboard);
         set(&mut config.switchboard_key, self.switchboard_key);
         set(&mut config.vehicle, self.vehicle);
+        set(&mut config.vehicle_key, self.vehicle_key.map(Some));
         set(&mut config.links, Some(self.links).filter(|links| !links.is_empty()));
         set(&mut config.advertise, Some(self.advertise).filter(|all| !all.is_empty()));
         set(&mut config.console, self.console);

@@ -34,6 +34,9 @@ pub(crate) struct Switchboard {
     /// An operator that is served, as name=key; repeat for several
     #[arg(long = "operator", value_name = "NAME=KEY", value_parser = named_key)]
     operators: Vec<(String, PublicKey)>,
+    /// Address for metrics [default: none]
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<SocketAddr>,
     /// Milliseconds that a lease outlives its operator's connection [default: 10000]
     #[arg(long, value_name = "MS")]
     lease_grace_ms: Option<u64>,
@@ -45,6 +48,7 @@ impl Switchboard {
         let mut config: Config = load(self.config.as_deref())?;
         set(&mut config.listen, self.listen);
         set(&mut config.key, self.key);
+        set(&mut config.metrics, self.metrics.map(Some));
         set(&mut config.lease_grace_ms, self.lease_grace_ms);
         config.vehicles.extend(self.vehicles);
         config.operators.extend(self.operators);

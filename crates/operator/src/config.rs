@@ -25,6 +25,8 @@ pub struct Config {
     pub switchboard_key: String,
     /// Name of the vehicle to take.
     pub vehicle: String,
+    /// The vehicle's public key; of none given, the first one with which there is a session.
+    pub vehicle_key: Option<String>,
     /// Local ends for the vehicle's links.
     pub links: Vec<Local>,
     /// Where the vehicle reaches this machine; the local ends if empty.
@@ -57,6 +59,7 @@ impl Default for Config {
             switchboard: "127.0.0.1:7443".into(),
             switchboard_key: String::new(),
             vehicle: "car-1".into(),
+            vehicle_key: None,
             links: vec![Local::Address(SocketAddr::from(([0, 0, 0, 0], 7000)))],
             advertise: Vec::new(),
             console: SocketAddr::from(([127, 0, 0, 1], 8080)),
@@ -96,6 +99,7 @@ impl Config {
             "metrics: whoever reaches them can probe: give an address of the loopback interface"
         );
         self.switchboard_public_key()?;
+        self.vehicle_public_key()?;
         Ok(self.transport.validate()?)
     }
 
@@ -117,6 +121,15 @@ impl Config {
             (Some(_), None) => bail!("console_certificate needs console_certificate_key beside it"),
             (None, Some(_)) => bail!("console_certificate_key needs console_certificate beside it"),
         }
+    }
+
+    /// Returns the vehicle's key, if it is set.
+    ///
+    /// # Errors
+    /// One line that says that it is malformed.
+    pub fn vehicle_public_key(&self) -> anyhow::Result<Option<PublicKey>> {
+        let key = self.vehicle_key.as_ref();
+        key.map(|key| key.parse().with_context(|| format!("vehicle_key: {key:?}"))).transpose()
     }
 
     /// Returns the switchboard's key.

@@ -145,8 +145,7 @@ impl Rendezvous {
     ) -> anyhow::Result<()> {
         match Control::decode(frame) {
             Ok(Control::Introduce { lease, peer_name, peer_key, peer_versions, .. }) => {
-                let known = shared.vehicle_key();
-                let begun = known_vehicle(peer_key, known).and_then(|peer| {
+                let begun = known_vehicle(peer_key, config, shared).and_then(|peer| {
                     let (transport, seed) = (config.transport.clone(), Seed::from(random::seed()?));
                     let now = clock.now();
                     let mut session =
@@ -226,11 +225,15 @@ impl Rendezvous {
     }
 }
 
-/// Reads a vehicle's key, which must be the one met before: the vehicle knows its operators by itself, but
-/// an operator has only the switchboard's word for the vehicle.
-fn known_vehicle(key: [u8; 32], known: Option<PublicKey>) -> anyhow::Result<PublicKey> {
+/// Reads a vehicle's key, which must be the one of the settings and the one met before. The vehicle knows
+/// its operators by itself; an operator that has no key in its settings has only the switchboard's word for
+/// the first.
+fn known_vehicle(key: [u8; 32], config: &Config, shared: &Shared) -> anyhow::Result<PublicKey> {
     let key = PublicKey::from_bytes(key).context("the switchboard tells no key")?;
-    if let Some(known) = known.filter(|known| *known != key) {
+    if let Some(set) = config.vehicle_public_key()?.filter(|set| *set != key) {
+        bail!("its key is {key}, and vehicle_key is {set}");
+    }
+    if let Some(known) = shared.vehicle_key().filter(|known| *known != key) {
         bail!("its key is {key}, and was {known}: start this operator anew to meet it");
     }
     Ok(key)
@@ -246,3 +249,21 @@ impl Standing {
 /// Until a vehicle that was refused or released is taken again; twice as long each time.
 const TAKE_PAUSE: Duration = Duration::from_secs(1);
 const TAKE_PAUSE_MAX: Duration = Duration::from_secs(30);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_vehicle_with_another_key_than_the_one_that_is_set_is_none() {
+        let [own, other] = [1, 2].map(|seed| Identity::from_seed(&[seed; 32]).public());
+        let (shared, open) = (Shared::new("car-1"), Config::default());
+        assert_eq!(known_vehicle(*other.as_bytes(), &open, &shared).unwrap(), other);
+        let set = Config { vehicle_key: Some(own.to_string()), ..Config::default() };
+        assert_eq!(known_vehicle(*own.as_bytes(), &set, &shared).unwrap(), own);
+        let refused = known_vehicle(*other.as_bytes(), &set, &shared).unwrap_err().to_string();
+        assert_eq!(refused, format!("its key is {other}, and vehicle_key is {own}"));
+        let malformed = Config { vehicle_key: Some("ab".into()), ..Config::default() };
+        assert!(malformed.vehicle_public_key().unwrap_err().to_string().contains("vehicle_key"));
+    }
+}

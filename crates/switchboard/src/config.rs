@@ -33,6 +33,8 @@ pub struct Config {
     pub listen: SocketAddr,
     /// Secret key file.
     pub key: PathBuf,
+    /// Where `/metrics` is served; nowhere if not given.
+    pub metrics: Option<SocketAddr>,
     /// Milliseconds for which the lease of an operator that has lost its connection is kept.
     pub lease_grace_ms: u64,
     /// Milliseconds from one ping to the next, on each connection.
@@ -52,6 +54,7 @@ impl Default for Config {
         Self {
             listen: (Ipv4Addr::UNSPECIFIED, 7443).into(),
             key: "switchboard.key".into(),
+            metrics: None,
             lease_grace_ms: 10_000,
             ping_interval_ms: 1_000,
             connection_timeout_ms: 3_000,

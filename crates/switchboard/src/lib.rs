@@ -12,8 +12,10 @@
 #![forbid(unsafe_code)]
 
 use std::future::Future;
+use std::sync::atomic::Ordering;
 
 use tautline_net::clock::Clock;
+use tautline_net::metrics::{self, Page};
 use tautline_transport::crypto::Identity;
 
 pub mod config;
@@ -24,7 +26,7 @@ mod server;
 
 pub use config::Config;
 pub use directory::Directory;
-pub use server::Server;
+pub use server::{Counters, Server};
 
 /// Serves as a switchboard until `stop` resolves.
 ///
@@ -39,6 +41,45 @@ pub async fn run(
     seed: [u8; 32],
     stop: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
-    Server::bind(&config, &identity, clock, seed).await?.serve(stop).await;
-    Ok(())
+    let server = Server::bind(&config, &identity, clock, seed).await?;
+    let counters = server.counters();
+    let serve = server.serve(stop);
+    let Some(address) = config.metrics else {
+        serve.await;
+        return Ok(());
+    };
+    let page = {
+        let counters = counters.clone();
+        move || page(&counters)
+    };
+    let status = move || format!("connections  {}\n", counters.connections.load(Ordering::Relaxed));
+    tokio::select! {
+        () = serve => Ok(()),
+        ended = metrics::serve(address, metrics::routes("switchboard", page, status)) => ended,
+    }
+}
+
+/// Returns the page of metrics.
+fn page(counters: &Counters) -> String {
+    let mut page = Page::new("tautline_switchboard");
+    let connections = counters.connections.load(Ordering::Relaxed);
+    page.gauge("connections", None, "Connections that have proven a key", connections as f64);
+    let turned_away = counters.turned_away.load(Ordering::Relaxed);
+    let help = "Connections that found no place, or had to give theirs to another";
+    page.counter("turned_away", None, help, turned_away);
+    page.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_turned_away_has_a_line_on_the_metrics_page() {
+        let counters = Counters::default();
+        counters.turned_away.store(7, Ordering::Relaxed);
+        let page = page(&counters);
+        assert!(page.contains("tautline_switchboard_turned_away_total 7\n"), "{page}");
+        assert!(page.contains("tautline_switchboard_connections 0"), "{page}");
+    }
 }

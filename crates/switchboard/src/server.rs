@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -36,8 +37,18 @@ pub struct Server {
     freed_sender: mpsc::UnboundedSender<Place>,
     /// Those for whom there is no place.
     turned_away: LogLimit,
+    counters: Arc<Counters>,
     /// Connections that break, before and after their handshake.
     broken: Arc<Mutex<LogLimit>>,
+}
+
+/// What a switchboard counts.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Connections that found no place, or had to give theirs to another.
+    pub turned_away: AtomicU64,
+    /// Connections that have proven a key, at present.
+    pub connections: AtomicU64,
 }
 
 /// A place that is given back when whoever holds it has gone, for whatever reason.
@@ -87,6 +98,7 @@ impl Server {
             freed,
             freed_sender,
             turned_away: LogLimit::default(),
+            counters: Arc::default(),
             broken: Arc::default(),
         })
     }
@@ -94,6 +106,11 @@ impl Server {
     /// Returns the address that is listened on.
     pub fn local(&self) -> SocketAddr {
         self.listener.local()
+    }
+
+    /// Returns where this switchboard counts, while it serves.
+    pub fn counters(&self) -> Arc<Counters> {
+        self.counters.clone()
     }
 
     /// Serves until `stop` resolves, then closes every connection in order.
@@ -115,6 +132,8 @@ impl Server {
                 Some(_) = self.tasks.join_next() => {}
             }
             self.act();
+            self.counters.turned_away.store(self.places.turned_away(), Ordering::Relaxed);
+            self.counters.connections.store(self.queues.len() as u64, Ordering::Relaxed);
         }
         // Without its queue a connection's task closes it in order and ends.
         self.queues.clear();

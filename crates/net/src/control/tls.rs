@@ -199,6 +199,31 @@ mod tests {
     }
 
     #[test]
+    fn a_client_that_speaks_tls_1_2_alone_is_refused() {
+        let server = Arc::new(server(&Identity::from_seed(&[7; 32])).unwrap());
+        let ask = |version| {
+            let expected = Identity::from_seed(&[7; 32]).public();
+            let verifier = ServerKey { expected, provider: provider() };
+            let mut config = ClientConfig::builder_with_provider(provider())
+                .with_protocol_versions(&[version])
+                .unwrap()
+                .dangerous()
+                .with_custom_certificate_verifier(Arc::new(verifier))
+                .with_no_client_auth();
+            config.alpn_protocols = vec![PROTOCOL.to_vec()];
+            let name = rustls::pki_types::ServerName::try_from("switchboard").unwrap();
+            let mut client = rustls::ClientConnection::new(Arc::new(config), name).unwrap();
+            let mut hello = Vec::new();
+            client.write_tls(&mut hello).unwrap();
+            let mut asked = rustls::ServerConnection::new(Arc::clone(&server)).unwrap();
+            asked.read_tls(&mut hello.as_slice()).unwrap();
+            asked.process_new_packets().map(|_| ())
+        };
+        assert_eq!(ask(&TLS13), Ok(()));
+        assert!(ask(&rustls::version::TLS12).is_err());
+    }
+
+    #[test]
     fn a_certificate_of_another_kind_of_key_is_refused() {
         let pair = rcgen::KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256).unwrap();
         let other = rcgen::CertificateParams::default().self_signed(&pair).unwrap();

@@ -154,6 +154,34 @@ mod tests {
     }
 
     #[test]
+    fn a_browser_that_speaks_tls_1_2_alone_is_refused() {
+        use tokio_rustls::rustls::pki_types::ServerName;
+        use tokio_rustls::rustls::version::{TLS12, TLS13};
+        use tokio_rustls::rustls::{
+            ClientConfig, ClientConnection, RootCertStore, ServerConnection, crypto,
+        };
+
+        let shown = make(&Identity::from_seed(&[7; 32]), &names("drive.example")).unwrap();
+        let ask = |version| {
+            let provider = Arc::new(crypto::ring::default_provider());
+            let config = ClientConfig::builder_with_provider(provider)
+                .with_protocol_versions(&[version])
+                .unwrap()
+                .with_root_certificates(RootCertStore::empty())
+                .with_no_client_auth();
+            let name = ServerName::try_from("drive.example").unwrap();
+            let mut client = ClientConnection::new(Arc::new(config), name).unwrap();
+            let mut hello = Vec::new();
+            client.write_tls(&mut hello).unwrap();
+            let mut asked = ServerConnection::new(shown.config.clone()).unwrap();
+            asked.read_tls(&mut hello.as_slice()).unwrap();
+            asked.process_new_packets().map(|_| ())
+        };
+        assert_eq!(ask(&TLS13), Ok(()));
+        assert!(ask(&TLS12).is_err());
+    }
+
+    #[test]
     fn files_that_are_no_certificate_are_named() {
         let folder = tempfile::tempdir().unwrap();
         let file = |name: &str, text: &str| {
