@@ -1,7 +1,10 @@
 // What the tests of the whole system share: a running demo, a browser, ways to wait.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chromium } from 'playwright-core';
 
@@ -14,7 +17,9 @@ const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
  */
 export async function startDemo(flags, at = '127.0.0.1') {
   const port = await freePort();
-  const child = spawn(BINARY, ['demo', '--console', `${at}:${port}`, ...flags], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const blackbox = await mkdtemp(join(tmpdir(), 'tautline-blackbox-'));
+  const child = spawn(BINARY, ['demo', '--console', `${at}:${port}`, '--blackbox', blackbox, ...flags],
+    { stdio: ['ignore', 'pipe', 'inherit'] });
   const exited = new Promise((resolve) => { child.once('exit', resolve); });
   let words = '';
   child.stdout.on('data', (chunk) => { words += chunk; });
@@ -39,7 +44,9 @@ export async function startDemo(flags, at = '127.0.0.1') {
   };
   const end = async () => {
     child.kill('SIGINT');
-    return exited;
+    const code = await exited;
+    await rm(blackbox, { recursive: true, force: true });
+    return code;
   };
   return { address, host: new URL(address).host, words: () => words, processes, metrics, another, end };
 }

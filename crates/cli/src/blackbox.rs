@@ -24,6 +24,8 @@ enum Action {
     List(Place),
     /// Show every transition of the guard, with its cause and numbers
     Show(Place),
+    /// Show what else is known of each drive: vehicle, person, network, machine, system
+    Facts(Place),
     /// Verify that nothing was changed, taken out or moved, and who signed it
     Verify {
         #[command(flatten)]
@@ -51,6 +53,7 @@ impl Blackbox {
         match self.action {
             Action::List(place) => list(&place),
             Action::Show(place) => show(&place),
+            Action::Facts(place) => facts(&place),
             Action::Verify { place, key } => verify(&place, key),
             Action::Replay(place) => replay_all(&place),
         }
@@ -170,6 +173,25 @@ fn show(place: &Place) -> anyhow::Result<()> {
                     number(&row["loop_age_ms"], 0),
                     row["stop"]
                 )
+            });
+        }
+    })
+}
+
+fn facts(place: &Place) -> anyhow::Result<()> {
+    place.print_head("drive  time (UTC)                about     what was told");
+    place.each(|drive, _, recording| {
+        for record in recording.records() {
+            let Topic::Fact(about) = record.topic else { continue };
+            let row = json!({
+                "drive": drive.number,
+                "utc": utc(record.unix_nanos),
+                "about": format!("{about:?}").to_lowercase(),
+                "fact": recording.body(record)["fact"],
+            });
+            place.print(&row, |row| {
+                let (at, about) = (text(&row["utc"]), text(&row["about"]));
+                format!("{:>5}  {at}  {about:<8}  {}", drive.number, row["fact"])
             });
         }
     })

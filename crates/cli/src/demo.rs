@@ -2,9 +2,11 @@
 
 use std::io::Write;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use clap::Args;
+use tautline_blackbox::drives;
 
 use crate::coding::Coding;
 use crate::operator::OPEN;
@@ -38,6 +40,10 @@ pub(crate) struct Demo {
     /// --joinable picture.h264, which any player shows [default: none]
     #[arg(long, value_name = "FOLDER")]
     record: Option<PathBuf>,
+    /// Folder of the guard's black box; drives older than 30 days, or beyond 512 MiB, are deleted
+    /// [default: ~/.local/state/tautline/blackbox]
+    #[arg(long, value_name = "FOLDER")]
+    blackbox: Option<PathBuf>,
     #[command(flatten)]
     coding: Coding,
     /// Seed of the course and of the links
@@ -49,6 +55,10 @@ impl Demo {
     /// Runs until the person ends it.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let absolute = |path: Option<PathBuf>| path.map(std::path::absolute).transpose();
+        let blackbox = match absolute(self.blackbox)? {
+            Some(folder) => folder,
+            None => state_folder()?.join("tautline/blackbox"),
+        };
         let setup = Setup {
             console: self.console,
             console_names: self.console_names,
@@ -56,9 +66,11 @@ impl Demo {
             clip: absolute(self.clip)?,
             pictures_per_second: self.pictures_per_second.unwrap_or_else(fitting_rate),
             record: absolute(self.record)?,
+            blackbox: Some(blackbox.clone()),
             coding: self.coding.clone(),
             seed: self.seed,
         };
+        let before = drives::list(&blackbox)?.last().map(|drive| drive.number);
         let mut stand = Stand::raise(&setup).await?;
         loop {
             let line = stand.printed().await;
@@ -68,6 +80,10 @@ impl Demo {
             }
             say(format_args!("{line}"));
         }
+        say(format_args!(
+            "The guard records each drive. Look: tautline blackbox list {}, then show, verify, replay.",
+            shown(&blackbox)
+        ));
         say(format_args!("Vehicle's metrics: http://{}/metrics", stand.vehicle_metrics()));
         let processes: Vec<String> =
             stand.process_ids().map(|(name, id)| format!("{name} {id}")).collect();
@@ -82,7 +98,14 @@ impl Demo {
             }
         }
         stand.lower().await;
-        say(format_args!("All ended."));
+        let newest = drives::list(&blackbox).ok().and_then(|mut drives| drives.pop());
+        match newest.filter(|drive| Some(drive.number) > before) {
+            Some(drive) => say(format_args!(
+                "All ended. The last drive: tautline blackbox show {}",
+                shown(&drive.folder)
+            )),
+            None => say(format_args!("All ended. Nobody drove.")),
+        }
         Ok(())
     }
 }
@@ -91,6 +114,25 @@ impl Demo {
 fn fitting_rate() -> f64 {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     if cores < 4 { 30.0 } else { 60.0 }
+}
+
+/// Returns the folder for what programs keep of a user, which need not exist.
+fn state_folder() -> anyhow::Result<PathBuf> {
+    let absolute = |path: PathBuf| path.is_absolute().then_some(path);
+    let own = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).and_then(absolute);
+    let of_home = || Some(absolute(std::env::home_dir()?)?.join(".local/state"));
+    own.or_else(of_home)
+        .context("this user has no home: say where the guard records, with --blackbox FOLDER")
+}
+
+/// Returns a path as a shell takes it.
+fn shown(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+,@%:=".contains(letter);
+    match text.chars().all(plain) {
+        true => text.into_owned(),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
 }
 
 /// Prints a line; a person who no longer reads is no reason to end.

@@ -34,6 +34,8 @@ pub(crate) struct Setup {
     pub(crate) pictures_per_second: f64,
     /// Folder to record the received streams into.
     pub(crate) record: Option<PathBuf>,
+    /// Folder of the guard's black box.
+    pub(crate) blackbox: Option<PathBuf>,
     /// How the vehicle codes what it sees.
     pub(crate) coding: Coding,
     /// Seed of the course and of the links.
@@ -288,11 +290,18 @@ impl Plan {
         };
         let (vehicle_side, machine_side) =
             (folder.join("vehicle.sock"), folder.join("machine.sock"));
+        let blackbox = setup.blackbox.as_ref().map(|folder| {
+            format!(
+                "key = {vehicle_key:?}\n[blackbox]\nfolder = {folder:?}\n\
+                 keep_days = {BLACKBOX_DAYS}\nkeep_mib = {BLACKBOX_MIB}\n"
+            )
+        });
         write(
             "guard",
             format!(
-                "vehicle = {vehicle_side:?}\nmachine = {machine_side:?}\nlatch = {:?}\n",
-                folder.join("latch")
+                "vehicle = {vehicle_side:?}\nmachine = {machine_side:?}\nlatch = {:?}\n{}",
+                folder.join("latch"),
+                blackbox.unwrap_or_default()
             ),
         )?;
         let car_metrics = next_tcp();
@@ -326,7 +335,7 @@ impl Plan {
         write(
             "operator",
             format!(
-                "name = \"{OPERATOR}\"\nkey = {operator_key:?}\n{common}vehicle = \"{VEHICLE}\"\n\
+                "name = \"{OPERATOR}\"\nkey = {operator_key:?}\n{common}vehicle = \"{VEHICLE}\"\nvehicle_key = \"{vehicle}\"\n\
                  links = [\"{target}\"]\nadvertise = {:?}\nconsole = \"{}\"\n\
                  console_names = {:?}\n{}{emulator}",
                 advertise.iter().map(SocketAddr::to_string).collect::<Vec<_>>(),
@@ -385,6 +394,9 @@ fn free_ports(
 const LINES_MAX: usize = 16;
 /// Two modems with each of the carriers a and b.
 const LINK_NAMES: [&str; 4] = ["a1", "b1", "a2", "b2"];
+/// What a stand records stays on this machine: not for long, and not much of it.
+pub(crate) const BLACKBOX_DAYS: u64 = 30;
+pub(crate) const BLACKBOX_MIB: u64 = 512;
 /// TOML's integers have a sign.
 const SEED_MAX: u64 = i64::MAX as u64;
 const VEHICLE: &str = "car-1";

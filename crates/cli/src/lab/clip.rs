@@ -48,6 +48,7 @@ impl Clip {
             clip: Some(std::path::absolute(&self.clip)?),
             pictures_per_second: 60.0,
             record: Some(folder.clone()),
+            blackbox: None,
             coding: self.coding.clone(),
             seed: self.seed,
         };
