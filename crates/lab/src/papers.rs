@@ -15,6 +15,7 @@ pub(crate) mod lte {
     pub(super) mod block_latency;
     pub(super) mod block_speed;
     pub(super) mod budget_steps;
+    pub(super) mod cones;
     pub(super) mod constant_rate;
     mod curves;
     pub(super) mod cuts;
@@ -111,6 +112,7 @@ const ALL: &[Experiment] = &[
     lte::ping_pong::EXPERIMENT,
     lte::end_to_end::EXPERIMENT,
     lte::modem_count::EXPERIMENT,
+    lte::cones::EXPERIMENT,
     lte::slice_times::EXPERIMENT,
     lte::refresh::EXPERIMENT,
     lte::budget_steps::EXPERIMENT,

@@ -1,5 +1,7 @@
 //! The car: what moves it and how it moves.
 
+use std::time::Duration;
+
 use tautline_guard::{Controls, Gear};
 
 use crate::course::Course;
@@ -107,6 +109,19 @@ impl CarState {
             odometer: 0.0,
             on_grass: false,
             pitch_rate: 0.0,
+        }
+    }
+
+    /// Returns the car as it is so much later if it keeps its speed and its turn.
+    #[must_use]
+    pub fn carried_on(&self, time: Duration) -> Self {
+        let seconds = time.as_secs_f64();
+        let (sin, cos) = trig::sin_cos(self.heading + 0.5 * self.yaw_rate * seconds);
+        Self {
+            x: self.x + self.speed * seconds * cos,
+            y: self.y + self.speed * seconds * sin,
+            heading: self.heading + self.yaw_rate * seconds,
+            ..*self
         }
     }
 

@@ -36,6 +36,11 @@ impl SimulatedCar {
     pub fn odometer(&self) -> f64 {
         self.world.car().odometer
     }
+
+    /// Returns the world as it was at the newest state.
+    pub fn world(&self) -> &World {
+        &self.world
+    }
 }
 
 impl Machine for SimulatedCar {

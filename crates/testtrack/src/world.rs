@@ -131,15 +131,13 @@ impl Viewpoint {
         cones: &[Cone],
         rest: Duration,
     ) -> Self {
-        let rest = rest.as_secs_f64();
-        let heading = car.heading + car.yaw_rate * rest;
-        let (sin, cos) = trig::sin_cos(car.heading + 0.5 * car.yaw_rate * rest);
+        let now = car.carried_on(rest);
         let (shake_pitch, heave) = shake(car);
         Self {
             course: Arc::clone(course),
-            x: car.x + car.speed * rest * cos,
-            y: car.y + car.speed * rest * sin,
-            heading,
+            x: now.x,
+            y: now.y,
+            heading: now.heading,
             pitch: car.pitch + shake_pitch,
             heave,
             cones: cones.iter().map(Cone::pose).collect(),

@@ -1,0 +1,392 @@
+//! A lap of the test track under the guard, by pictures and commands that come late.
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, Exp1};
+use tautline_guard::act::{Act, Deed};
+use tautline_guard::frame::{Absences, Command, DeadMan, Proposal, Status, Troubles};
+use tautline_guard::identity::{ActNumber, Console, Session, Tick};
+use tautline_guard::{Config, Controls, Guard, Input, Machine, Mode};
+use tautline_testtrack::{Autopilot, CarState, Course, SimulatedCar};
+use tautline_units::{Duration, Instant};
+
+/// The way that a lap is driven.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Setting {
+    /// The guard's settings.
+    pub(super) config: Config,
+    /// Added to the network's round trip, half of it each way.
+    pub(super) added: Duration,
+    /// Share of the delay by which the person carries on in mind what a picture shows.
+    pub(super) foresight: f64,
+    /// From which the course grows, and what the network does.
+    pub(super) seed: u64,
+}
+
+/// What came of a lap.
+#[derive(Clone, Debug)]
+pub(super) struct Lap {
+    pub(super) cones_hit: u32,
+    /// Cones that stood there.
+    pub(super) cones: usize,
+    /// Metres along the course.
+    pub(super) metres: f64,
+    /// Whether it came around.
+    pub(super) is_whole: bool,
+    /// From the first picture on.
+    pub(super) seconds: f64,
+    /// Of these, how many with a wheel beside the road.
+    pub(super) seconds_off_road: f64,
+    /// Times that the guard stopped the car.
+    pub(super) stops: u32,
+    /// The loop age while driving, as the guard tells it.
+    pub(super) loop_age: Mean,
+    /// From capture to screen.
+    pub(super) picture_delay: Mean,
+    /// From the console to the vehicle.
+    pub(super) command_delay: Mean,
+}
+
+/// A mean of durations.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Mean {
+    sum_ms: f64,
+    count: u32,
+}
+
+/// A car, its guard, a person far away, and what is under way between them.
+struct Drive {
+    car: SimulatedCar,
+    guard: Guard,
+    status: Option<Status>,
+    /// What the guard has not heard yet.
+    input: Input,
+    person: Person,
+    network: Network,
+    /// With when they are shown.
+    pictures: Vec<(Instant, Picture)>,
+    /// With when they come to the vehicle.
+    commands: Vec<(Instant, Sent)>,
+    /// Of those that came.
+    newest: Option<Sent>,
+    clock: Clock,
+    lap: Lap,
+    /// Where along the centre line the car was last.
+    distance: f64,
+    /// The lap's metres when it last came on, and when.
+    came_on: (f64, Instant),
+}
+
+/// What a picture shows, and the mode that is told beside it.
+#[derive(Clone, Copy, Debug)]
+struct Picture {
+    stamp: Tick,
+    captured_at: Instant,
+    car: CarState,
+    mode: Mode,
+}
+
+/// One command on its way.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    at: Instant,
+    command: Command,
+    arm: Option<ActNumber>,
+}
+
+/// Who drives: by the newest picture shown, and by nothing else.
+struct Person {
+    pilot: Autopilot,
+    /// How far what is seen is carried on.
+    foresees: Duration,
+    seen: Option<Picture>,
+    sequence: u64,
+    /// The newest act, and when it was asked for.
+    arm: Option<(ActNumber, Instant)>,
+}
+
+/// The delays of both ways.
+struct Network {
+    added_each_way: Duration,
+    random: ChaCha8Rng,
+}
+
+/// The time, and when what is due next.
+struct Clock {
+    now: Instant,
+    car: Instant,
+    picture: Instant,
+    command: Instant,
+    guard: Instant,
+}
+
+impl Setting {
+    /// Drives a lap.
+    pub(super) fn drive(&self) -> Lap {
+        let mut drive = Drive::new(self);
+        while !drive.is_over() {
+            drive.step();
+        }
+        let Drive { lap, car, clock, .. } = drive;
+        let seconds = clock.now.since(Instant::ZERO).as_secs_f64();
+        Lap { cones_hit: car.world().cones_hit(), seconds, ..lap }
+    }
+}
+
+impl Lap {
+    fn of(course: &Course) -> Self {
+        Self {
+            cones_hit: 0,
+            cones: course.cones().len(),
+            metres: 0.0,
+            is_whole: false,
+            seconds: 0.0,
+            seconds_off_road: 0.0,
+            stops: 0,
+            loop_age: Mean::default(),
+            picture_delay: Mean::default(),
+            command_delay: Mean::default(),
+        }
+    }
+}
+
+impl Mean {
+    pub(super) fn add(&mut self, time: Duration) {
+        self.sum_ms += time.as_secs_f64() * 1e3;
+        self.count += 1;
+    }
+
+    /// Returns the mean of all that was added to any of them.
+    pub(super) fn of(means: impl Iterator<Item = Self>) -> f64 {
+        let sums = means.fold((0.0, 0), |(ms, count), mean| (ms + mean.sum_ms, count + mean.count));
+        sums.0 / f64::from(sums.1)
+    }
+}
+
+impl Drive {
+    fn new(setting: &Setting) -> Self {
+        let car = SimulatedCar::new(setting.seed);
+        let (course, start) = (car.world().course(), car.world().car());
+        let delay = PICTURE_DELAY + COMMAND_DELAY + setting.added;
+        Self {
+            guard: Guard::new(setting.config, Tick::new(1).expect("not 0")),
+            status: None,
+            input: Input::default(),
+            person: Person {
+                pilot: Autopilot::default(),
+                foresees: delay.mul_f64(setting.foresight),
+                seen: None,
+                sequence: 0,
+                arm: None,
+            },
+            network: Network {
+                added_each_way: setting.added / 2,
+                random: ChaCha8Rng::seed_from_u64(setting.seed),
+            },
+            pictures: Vec::new(),
+            commands: Vec::new(),
+            newest: None,
+            clock: Clock::new(),
+            lap: Lap::of(course),
+            distance: course.nearest(start.x, start.y).distance,
+            came_on: (0.0, Instant::ZERO),
+            car,
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        let is_stuck = self.clock.now.since(self.came_on.1) > STUCK;
+        self.lap.is_whole || is_stuck || self.clock.now > LONGEST
+    }
+
+    /// Lets a millisecond pass.
+    fn step(&mut self) {
+        self.clock.now += MILLISECOND;
+        let now = self.clock.now;
+        if due(&mut self.clock.car, self.car.period(), now) {
+            self.input.machine = Some(self.car.state(now));
+        }
+        if due(&mut self.clock.picture, PICTURE_INTERVAL, now) {
+            self.follow();
+            self.capture();
+        }
+        self.show();
+        if due(&mut self.clock.command, COMMAND_INTERVAL, now) {
+            let sent = self.person.command(self.car.world().course(), now);
+            let delay = self.network.delay(COMMAND_DELAY);
+            self.lap.command_delay.add(delay);
+            self.commands.push((now + delay, sent));
+        }
+        if due(&mut self.clock.guard, GUARD_INTERVAL, now) {
+            self.propose();
+            self.run_guard();
+        }
+    }
+
+    /// Measures how far the car has come.
+    fn follow(&mut self) {
+        let (course, car) = (self.car.world().course(), self.car.world().car());
+        let distance = course.nearest(car.x, car.y).distance;
+        let step = distance - self.distance;
+        // The shorter way around: the start line is no jump.
+        self.lap.metres += step - (step / course.length()).round() * course.length();
+        self.distance = distance;
+        self.lap.is_whole = self.lap.metres >= course.length();
+        if car.on_grass {
+            self.lap.seconds_off_road += PICTURE_INTERVAL.as_secs_f64();
+        }
+        if self.lap.metres > self.came_on.0 + 1.0 {
+            self.came_on = (self.lap.metres, self.clock.now);
+        }
+    }
+
+    fn capture(&mut self) {
+        let Some(status) = &self.status else { return };
+        let picture = Picture {
+            stamp: status.tick,
+            captured_at: self.clock.now,
+            car: *self.car.world().car(),
+            mode: status.mode,
+        };
+        let delay = self.network.delay(PICTURE_DELAY);
+        if !self.network.random.random_bool(LOST) {
+            self.lap.picture_delay.add(delay);
+            self.pictures.push((self.clock.now + delay, picture));
+        }
+    }
+
+    fn show(&mut self) {
+        let now = self.clock.now;
+        for (_, picture) in self.pictures.extract_if(.., |(shown_at, _)| *shown_at <= now) {
+            // One that another has overtaken is not shown.
+            if self.person.seen.is_none_or(|seen| seen.captured_at < picture.captured_at) {
+                self.person.seen = Some(picture);
+            }
+        }
+    }
+
+    /// Proposes the newest command that came.
+    fn propose(&mut self) {
+        let now = self.clock.now;
+        for (_, sent) in self.commands.extract_if(.., |(comes_at, _)| *comes_at <= now) {
+            if self.newest.is_none_or(|newest| newest.command.sequence < sent.command.sequence) {
+                self.newest = Some(sent);
+            }
+        }
+        let age = self.newest.map(|sent| now.since(sent.at));
+        let answered = self.status.and_then(|status| status.answer).map(|answer| answer.number);
+        let arm = self.newest.and_then(|sent| sent.arm).filter(|arm| answered < Some(*arm));
+        self.input.proposal = Some(Proposal {
+            source: now,
+            session: Session::new(1),
+            troubles: Troubles::NONE,
+            command: self.newest.map(|sent| Command { age, ..sent.command }),
+            emergency_stop: None,
+            act: arm.map(|number| Act { console: CONSOLE, number, deed: Deed::Arm, age }),
+        });
+    }
+
+    fn run_guard(&mut self) {
+        let now = self.clock.now;
+        let output = self.guard.step(&std::mem::take(&mut self.input), now);
+        self.car.apply(&output.control.controls, now).expect("a simulated car takes all");
+        let is_stop = output
+            .transition
+            .is_some_and(|transition| transition.from.is_driving() && !transition.to.is_driving());
+        self.lap.stops += u32::from(is_stop);
+        if let Some(age) = output.status.loop_age.filter(|_| output.status.mode.is_driving()) {
+            self.lap.loop_age.add(age);
+        }
+        self.status = Some(output.status);
+    }
+}
+
+impl Person {
+    /// Returns what the person asks for now.
+    fn command(&mut self, course: &Course, now: Instant) -> Sent {
+        self.sequence += 1;
+        let controls = match self.seen {
+            None | Some(Picture { mode: Mode::Held, .. }) => Controls::default(),
+            Some(Picture { mode, car, .. }) => {
+                let asked = self.pilot.controls(course, &car.carried_on(self.foresees));
+                let throttle = if mode == Mode::Manoeuvre { 0.0 } else { asked.throttle };
+                Controls { throttle, ..asked }
+            }
+        };
+        self.arm_if_held(now);
+        let command = Command {
+            sequence: self.sequence,
+            console: CONSOLE,
+            successor: None,
+            controls,
+            dead_man: DeadMan::Absent,
+            absences: Absences::NONE,
+            cited: self.seen.map(|seen| seen.stamp),
+            age: None,
+        };
+        Sent { at: now, command, arm: self.arm.map(|(number, _)| number) }
+    }
+
+    fn arm_if_held(&mut self, now: Instant) {
+        let is_held = self.seen.is_some_and(|seen| seen.mode == Mode::Held);
+        let is_waiting = self.arm.is_some_and(|(_, at)| now.since(at) < ARM_TIMEOUT);
+        if is_held && !is_waiting {
+            let last = self.arm.map_or(0, |(number, _)| number.get());
+            self.arm = ActNumber::new(last + 1).map(|number| (number, now));
+        }
+    }
+}
+
+impl Network {
+    /// Returns how long something is under way that takes `mean` where nothing is added.
+    fn delay(&mut self, mean: Duration) -> Duration {
+        let jitter: f64 = Exp1.sample(&mut self.random);
+        self.added_each_way + (mean - JITTER) + JITTER.mul_f64(jitter)
+    }
+}
+
+impl Clock {
+    /// Returns a clock by which not all is due at once.
+    fn new() -> Self {
+        Self {
+            now: Instant::ZERO,
+            car: Instant::ZERO,
+            picture: Instant::from_millis(4),
+            command: Instant::from_millis(7),
+            guard: Instant::from_millis(3),
+        }
+    }
+}
+
+/// Returns whether what comes every `interval` is due, and if so, sets when it is due next.
+fn due(at: &mut Instant, interval: Duration, now: Instant) -> bool {
+    let is_due = now >= *at;
+    if is_due {
+        *at += interval;
+    }
+    is_due
+}
+
+/// Mean from an event to its picture on the screen: the paper's.
+pub(super) const PICTURE_DELAY: Duration = Duration::from_millis(90);
+/// Mean of a command's way: half of the paper's round trip.
+pub(super) const COMMAND_DELAY: Duration = Duration::from_millis(23);
+/// Mean of what is random in each delay, with an exponential distribution.
+pub(super) const JITTER: Duration = Duration::from_millis(8);
+/// Share of the pictures that come too late to be shown: the paper's, of slices.
+pub(super) const LOST: f64 = 0.05;
+/// The paper's camera: 60 a second.
+const PICTURE_INTERVAL: Duration = Duration::from_nanos(16_666_667);
+/// The console's.
+const COMMAND_INTERVAL: Duration = Duration::from_millis(20);
+const GUARD_INTERVAL: Duration = Duration::from_millis(10);
+const MILLISECOND: Duration = Duration::from_millis(1);
+/// Until the person tries again to arm.
+const ARM_TIMEOUT: Duration = Duration::from_secs(1);
+/// A car that has not come on for so long will not.
+const STUCK: Duration = Duration::from_secs(20);
+const LONGEST: Instant = Instant::from_millis(600_000);
+const CONSOLE: Console = match Console::new(0xC0) {
+    Some(console) => console,
+    None => panic!("not 0"),
+};
