@@ -21,6 +21,7 @@ mod replay;
 mod wander;
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use strum::VariantArray;
@@ -172,6 +173,8 @@ pub struct Link<P> {
     queue_max: u64,
     mtu: u64,
     cut: bool,
+    /// Nanoseconds beside the configured delay.
+    delay_added: u64,
     now: u64,
     busy_until: u64,
     arrival_last: u64,
@@ -246,6 +249,7 @@ impl<P> Link<P> {
             queue_max: config.queue_bytes,
             mtu: config.mtu_bytes.unwrap_or(u64::MAX),
             cut: false,
+            delay_added: 0,
             now: 0,
             busy_until: 0,
             arrival_last: 0,
@@ -287,7 +291,7 @@ impl<P> Link<P> {
         self.busy_until = departure;
         self.queued += bytes;
         self.waiting.push_back(Waiting { departure, bytes });
-        let delay = self.delay.of_next(departure);
+        let delay = self.delay.of_next(departure).saturating_add(self.delay_added);
         let lost = self.loss.takes_next();
         let lost_recorded = self.losing_recorded.as_mut().is_some_and(|l| l.contain(start));
         if lost_recorded || self.losing.iter_mut().any(|losing| losing.contain(departure)) {
@@ -332,6 +336,12 @@ impl<P> Link<P> {
             self.arrival_last = 0;
             self.capacity.restart();
         }
+    }
+
+    /// Delays every packet that comes from now on by so much more than the configuration says; those
+    /// on their way before a shorter delay still arrive first.
+    pub fn set_delay_added(&mut self, added: Duration) {
+        self.delay_added = added.as_nanos().try_into().unwrap_or(u64::MAX);
     }
 
     /// Returns whether the link is cut.

@@ -1,10 +1,13 @@
 //! The emulator's control channel: one JSON object a line over TCP.
 //!
 //! ```text
-//! {"link":1,"cut":true}   -> {"ok":true}           cuts link 1 (counted from 0), or restores it
-//! {"cmd":"status"}        -> {"links":[...],...}   a [`Status`]
-//! anything else           -> {"error":"..."}
+//! {"link":1,"cut":true}       -> {"ok":true}           cuts link 1 (counted from 0), or restores it
+//! {"link":1,"delay_ms":220}   -> {"ok":true}           delays it by so much beside what it is configured to
+//! {"cmd":"status"}            -> {"links":[...],...}   a [`Status`]
+//! anything else               -> {"error":"..."}
 //! ```
+//!
+//! Both are of both ways, unless `"direction":"up"` (from vehicle to operator) or `"down"` chooses one.
 //!
 //! It has no authentication: who reaches the address may cut links. It belongs on a loopback
 //! address.
@@ -17,7 +20,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
 pub use super::lateness::Summary;
-use super::relay::{self, Relay};
+use super::relay::{self, Direction, Relay};
 pub use super::status::{DirectionStatus, LinkStatus, Status};
 
 /// A client of the control channel, for the operator's process.
@@ -83,7 +86,7 @@ impl Client {
     /// # Errors
     /// [`Error`]; [`Error::Refused`] if there is no such link.
     pub async fn cut(&mut self, link: u8, cut: bool) -> Result<(), Error> {
-        let request = Request::Cut { link: link.into(), cut };
+        let request = Request::Cut { link: link.into(), cut, direction: None };
         match self.ask(&request).await? {
             Answer::Ok { ok: true } => Ok(()),
             other => Err(self.strange(&other)),
@@ -164,8 +167,21 @@ fn beginning(line: &[u8]) -> String {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
 enum Request {
-    Cut { link: usize, cut: bool },
-    Command { cmd: Command },
+    Cut {
+        link: usize,
+        cut: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        direction: Option<Direction>,
+    },
+    Delay {
+        link: usize,
+        delay_ms: u16,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        direction: Option<Direction>,
+    },
+    Command {
+        cmd: Command,
+    },
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -186,16 +202,13 @@ enum Answer {
 /// newline.
 pub(super) fn answer(line: &[u8], relays: &mut [Relay]) -> Vec<u8> {
     let answer = match serde_json::from_slice(line) {
-        Ok(Request::Cut { link, cut }) => match relays.get_mut(link) {
-            Some(relay) => {
-                relay.set_cut(cut);
-                Answer::Ok { ok: true }
-            }
-            None => {
-                let last = relays.len().saturating_sub(1);
-                Answer::Error { error: format!("no link {link}: they are 0 to {last}") }
-            }
-        },
+        Ok(Request::Cut { link, cut, direction }) => {
+            change(relays, link, |relay| relay.set_cut(direction, cut))
+        }
+        Ok(Request::Delay { link, delay_ms, direction }) => {
+            let added = Duration::from_millis(delay_ms.into());
+            change(relays, link, |relay| relay.set_delay_added(direction, added))
+        }
         Ok(Request::Command { cmd: Command::Status }) => Answer::Status(relay::status(relays)),
         Err(_) => {
             let error = r#"not understood: {"link":1,"cut":true} or {"cmd":"status"}"#.to_owned();
@@ -203,6 +216,17 @@ pub(super) fn answer(line: &[u8], relays: &mut [Relay]) -> Vec<u8> {
         }
     };
     json(&answer)
+}
+
+fn change(relays: &mut [Relay], link: usize, change: impl FnOnce(&mut Relay)) -> Answer {
+    let last = relays.len().saturating_sub(1);
+    match relays.get_mut(link) {
+        Some(relay) => {
+            change(relay);
+            Answer::Ok { ok: true }
+        }
+        None => Answer::Error { error: format!("no link {link}: they are 0 to {last}") },
+    }
 }
 
 fn json(value: &impl Serialize) -> Vec<u8> {

@@ -1,8 +1,10 @@
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use mio::net::UdpSocket;
+use serde::{Deserialize, Serialize};
 use socket2::{Domain, Protocol, Socket, Type};
 use tautline_sim::link::{Link, Seeds};
 use tautline_units::{ByteCount, Instant};
@@ -26,6 +28,16 @@ pub(super) struct Relay {
     /// From target to client.
     down: Half,
     lateness: Lateness,
+}
+
+/// One of a link's two ways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Direction {
+    /// From client to target.
+    Up,
+    /// From target to client.
+    Down,
 }
 
 /// The two sides of a relay.
@@ -123,10 +135,26 @@ impl Relay {
         self.up.readable || self.down.readable
     }
 
-    pub(super) fn set_cut(&mut self, cut: bool) {
-        self.up.model.set_cut(cut);
-        self.down.model.set_cut(cut);
-        tracing::info!(link = self.number, name = self.name, cut, "emulated link");
+    /// Cuts or restores a direction, or both.
+    pub(super) fn set_cut(&mut self, direction: Option<Direction>, cut: bool) {
+        for half in self.halves(direction) {
+            half.model.set_cut(cut);
+        }
+        tracing::info!(link = self.number, name = self.name, ?direction, cut, "emulated link");
+    }
+
+    /// Delays a direction, or both, by so much beside what is configured.
+    pub(super) fn set_delay_added(&mut self, direction: Option<Direction>, added: Duration) {
+        for half in self.halves(direction) {
+            half.model.set_delay_added(added);
+        }
+        tracing::info!(link = self.number, name = self.name, ?direction, ?added, "emulated link");
+    }
+
+    fn halves(&mut self, direction: Option<Direction>) -> impl Iterator<Item = &mut Half> {
+        let halves = [(Direction::Up, &mut self.up), (Direction::Down, &mut self.down)];
+        let chosen = move |of| direction.is_none_or(|direction| direction == of);
+        halves.into_iter().filter(move |(of, _)| chosen(*of)).map(|(_, half)| half)
     }
 
     pub(super) fn next_departure(&self) -> Option<Instant> {
@@ -167,7 +195,7 @@ impl Relay {
         LinkStatus {
             link: self.number,
             name: self.name.clone(),
-            cut: self.up.model.is_cut(),
+            cut: self.up.model.is_cut() || self.down.model.is_cut(),
             listen: self.listen,
             target: self.target,
             client: self.client,
@@ -225,7 +253,7 @@ impl Half {
 }
 
 impl RelayDrops {
-    fn count(&mut self, sent: io::Result<()>, late: std::time::Duration, lateness: &mut Lateness) {
+    fn count(&mut self, sent: io::Result<()>, late: Duration, lateness: &mut Lateness) {
         match sent {
             Ok(()) => lateness.record(late),
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => self.refused += 1,

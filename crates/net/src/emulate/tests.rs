@@ -182,6 +182,39 @@ fn a_link_is_cut_and_restored_over_the_control_channel() {
 }
 
 #[test]
+fn one_way_of_a_link_is_cut_or_delayed_over_the_control_channel() {
+    use std::io::{BufRead, BufReader, Write};
+    let bench = Bench::start(&[fast()]);
+    let vehicle = socket();
+    vehicle.send_to(b"first", bench.listen[0]).unwrap();
+    let (_, source) = receive(&bench.operator);
+    let mut stream = std::net::TcpStream::connect(bench.control).unwrap();
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let mut ask = |line: &str| {
+        writeln!(stream, "{line}").unwrap();
+        let mut answer = String::new();
+        reader.read_line(&mut answer).unwrap();
+        answer
+    };
+    let done = "{\"ok\":true}\n";
+    assert_eq!(ask(r#"{"link":0,"cut":true,"direction":"up"}"#), done);
+    vehicle.send_to(b"lost", bench.listen[0]).unwrap();
+    let status = wait_for(&bench, |status| status.links[0].up.received == 2);
+    assert_eq!((status.links[0].up.drops["cut"], status.links[0].cut), (1, true));
+    bench.operator.send_to(b"answer", source).unwrap();
+    assert_eq!(receive(&vehicle).0, b"answer");
+    assert_eq!(ask(r#"{"link":0,"cut":false}"#), done);
+    assert_eq!(ask(r#"{"link":0,"delay_ms":60}"#), done);
+    let clock = Clock::start();
+    let sent = clock.now();
+    vehicle.send_to(b"late", bench.listen[0]).unwrap();
+    assert_eq!(receive(&bench.operator).0, b"late");
+    assert!(clock.now().since(sent) >= Duration::from_millis(60));
+    assert!(ask(r#"{"link":1,"delay_ms":60}"#).contains("no link 1"));
+    assert!(ask(r#"{"link":0,"cut":true,"direction":"sideways"}"#).starts_with("{\"error\""));
+}
+
+#[test]
 fn the_client_finds_a_restarted_emulator_again() {
     let bench = Bench::start(&[fast()]);
     let (control, runtime) = (bench.control, runtime());

@@ -249,6 +249,23 @@ fn a_cut_link_loses_what_it_holds_and_what_comes() {
 }
 
 #[test]
+fn an_added_delay_counts_for_what_comes_and_what_is_under_way_stays_before_it() {
+    let mut link = link(&bare(8).with_delay(Duration::from_millis(20)), 12);
+    link.push(Instant::ZERO, PACKET, 0).expect("goes");
+    assert_eq!(link.next_departure(), Some(ms(21)));
+    link.set_delay_added(Duration::from_millis(200));
+    link.push(ms(2), PACKET, 1).expect("goes");
+    assert_eq!(link.pop(ms(21)).map(|(_, number)| number), Some(0));
+    assert_eq!(link.next_departure(), Some(ms(223)));
+    link.set_delay_added(Duration::ZERO);
+    link.push(ms(100), PACKET, 2).expect("goes");
+    assert_eq!(link.pop(ms(223)).map(|(_, number)| number), Some(1));
+    assert_eq!(link.pop(ms(223)).map(|(_, number)| number), Some(2), "in order");
+    link.push(ms(300), PACKET, 3).expect("goes");
+    assert_eq!(link.next_departure(), Some(ms(321)));
+}
+
+#[test]
 fn the_link_is_the_same_whatever_is_sent() {
     let config = Config {
         swing: Some(Swing { sigma: 0.5, tau_ms: 200.0 }),
