@@ -1,6 +1,6 @@
 //! What a vehicle sees with, and how it follows a machine that moves in another process.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
 use anyhow::Context;
 use tautline_guard::{Extra, MachineState};
@@ -19,11 +19,19 @@ pub(crate) fn open(config: &Config) -> (Follow, OpenSensor) {
     let followed = follower.clone();
     // Where another camera looks, nobody here knows.
     let sees_track = config.clip.is_none() && config.camera.is_none();
+    let mut cones_hit = 0;
     let follow = move |state: &MachineState| {
-        let mut follower = followed.lock().unwrap_or_else(PoisonError::into_inner);
-        follower.handle(state, clock.now());
-        let mut extras =
-            vec![Extra { name: "cones hit", value: follower.cones_hit().into(), unit: "" }];
+        let follower = match followed.try_lock() {
+            Ok(follower) => Some(follower),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            // A camera that hangs must not hold up who speaks to the guard.
+            Err(TryLockError::WouldBlock) => None,
+        };
+        if let Some(mut follower) = follower {
+            follower.handle(state, clock.now());
+            cones_hit = follower.cones_hit();
+        }
+        let mut extras = vec![Extra { name: "cones hit", value: cones_hit.into(), unit: "" }];
         if sees_track {
             extras.extend(Windscreen::GEOMETRY);
         }

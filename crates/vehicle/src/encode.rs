@@ -16,7 +16,7 @@ use tautline_units::{Bitrate, ByteCount, Instant};
 use tautline_video::{Backend, Layout, Picture, Slice};
 
 pub use control::EncoderControl;
-pub use meter::Meter;
+pub use meter::{ENCODER_COUNT, Meter};
 pub use plan::Plan;
 pub use strip::StripCoder;
 
@@ -24,6 +24,7 @@ use crate::readout::Readout;
 
 /// One of the encoders that take strips in turn.
 pub struct Turn {
+    index: usize,
     strips: Vec<StripCoder>,
     turn_count: usize,
     plan: Arc<Plan>,
@@ -58,7 +59,7 @@ impl Turn {
             let strips = (index..layout.strip_count()).step_by(count);
             let strips = strips.map(|strip| StripCoder::new(backend, layout, strip, rate));
             let strips = strips.collect::<anyhow::Result<_>>()?;
-            Ok(Self { strips, turn_count: count, plan: plan.clone(), pictures_per_second })
+            Ok(Self { index, strips, turn_count: count, plan: plan.clone(), pictures_per_second })
         };
         (0..count).map(turn).collect()
     }
@@ -98,6 +99,9 @@ impl Turn {
                     meter.slices_failed.fetch_add(1, Ordering::Relaxed);
                     control.request_keyframes(1 << strip);
                 }
+            }
+            if let Some(done) = meter.strips_done.get(self.index) {
+                done.fetch_add(1, Ordering::Relaxed);
             }
             self.strips[strip / self.turn_count].finish_reconstruction();
             // A buffer more or less: the camera makes a new one when none comes back.

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 
 use crate::camera::{self, Outlet};
 use crate::config::{Config, EncoderChoice};
-use crate::encode::Turn;
+use crate::encode::{ENCODER_COUNT, Turn};
 use crate::telemetry::Reporter;
 use crate::threads::Threads;
 
@@ -96,8 +96,6 @@ pub(crate) async fn open(open: &std::sync::Arc<OpenSensor>) -> anyhow::Result<Bo
     tokio::task::spawn_blocking(move || open()).await.context("the camera was not opened")?
 }
 
-/// Encoders in turn ([LTE] IV.C).
-const ENCODER_COUNT: usize = 2;
 /// Camera and encoders, each with an error and a last word.
 const THREADS_MAX: usize = 2 * (ENCODER_COUNT + 1);
 /// A picture's time and some more.

@@ -42,6 +42,8 @@ pub struct Guarded {
     picture_age_max_ms: AtomicU32,
     /// Whether this process was asked to end: no session counts any more.
     is_ending: AtomicBool,
+    /// When the rest of the process last said that it lives: nanoseconds by this clock; 0: not yet.
+    alive_at: AtomicU64,
     unsent: AtomicU64,
     refused: AtomicU64,
 }
@@ -111,6 +113,7 @@ impl Guarded {
             fact: Mutex::default(),
             picture_age_max_ms: AtomicU32::new(u32::MAX),
             is_ending: AtomicBool::new(false),
+            alive_at: AtomicU64::new(0),
             unsent: AtomicU64::new(0),
             refused: AtomicU64::new(0),
         }
@@ -140,7 +143,9 @@ impl Guarded {
                 proposed = *newest;
             }
             let troubles = vitals.troubles(now);
-            proposer.propose(&self.proposal(&proposed, troubles, now));
+            if !self.hangs(now) {
+                proposer.propose(&self.proposal(&proposed, troubles, now));
+            }
             if let Some(fact) = self.fact.try_lock().ok().and_then(|mut fact| fact.take()) {
                 proposer.tell(&fact);
             }
@@ -200,6 +205,12 @@ impl Guarded {
         let proposed = lock(&self.proposed);
         let console = proposed.command.map(|dated| dated.what.console);
         (proposed.session, proposed.operator, console)
+    }
+
+    /// Takes note that the rest of the process lives: what tells the operator what the machine does, and
+    /// hears an order to end.
+    pub fn handle_life(&self, now: Instant) {
+        self.alive_at.store(now.as_nanos().max(1), Ordering::Relaxed);
     }
 
     /// Proposes no session any more, so that the guard stops the machine for good: this process is to
@@ -289,6 +300,12 @@ impl Guarded {
         }
     }
 
+    /// Returns whether the rest of the process hangs: then this thread does not speak for it.
+    fn hangs(&self, now: Instant) -> bool {
+        let alive_at = self.alive_at.load(Ordering::Relaxed);
+        alive_at > 0 && now.since(Instant::from_nanos(alive_at)) > HANG_MAX
+    }
+
     fn proposal(&self, proposed: &Proposed, troubles: Troubles, now: Instant) -> Proposal {
         if self.is_ending() {
             return Proposal { source: now, troubles, ..Proposal::default() };
@@ -313,6 +330,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Twenty reports to the operator that were not made. Acts are not acknowledged meanwhile, but pictures
+/// and commands go on: it is not as urgent as those.
+const HANG_MAX: Duration = Duration::from_secs(1);
 /// A guard or machine that has said nothing for longer is not told as if it had.
 const SILENCE_MAX: Duration = Duration::from_millis(500);
 /// m/s below which the machine counts as standing.
@@ -418,6 +438,17 @@ mod tests {
             ..tautline_transport::Config::default()
         };
         assert!(guarded.contradiction(&late).unwrap().contains("latency.command_age_max_ms"));
+    }
+
+    #[test]
+    fn a_thread_that_goes_on_does_not_speak_for_a_process_that_hangs() {
+        let guarded = Guarded::with(1);
+        assert!(!guarded.hangs(at(60_000)), "it has not begun");
+        guarded.handle_life(at(60_000));
+        assert!(!guarded.hangs(at(61_000)));
+        assert!(guarded.hangs(at(61_001)));
+        guarded.handle_life(at(61_002));
+        assert!(!guarded.hangs(at(61_003)));
     }
 
     #[test]

@@ -183,6 +183,7 @@ async fn report(
     loop {
         due.tick().await;
         let now = clock.now();
+        reporter.guarded.handle_life(now);
         recent.advance(&reporter, now);
         reporter.latest.set_process(reporter.process(&recent, now), now);
         tell(channels::TELEMETRY, reporter.telemetry(&recent, now).encode());

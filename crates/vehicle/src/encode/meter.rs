@@ -12,7 +12,12 @@ pub struct Meter {
     pub slices_refused: AtomicU64,
     /// Slices that could not be encoded.
     pub slices_failed: AtomicU64,
+    /// Strips that each encoder is done with, whatever came of them.
+    pub strips_done: [AtomicU64; ENCODER_COUNT],
 }
+
+/// Encoders in turn ([LTE] IV.C).
+pub const ENCODER_COUNT: usize = 2;
 
 impl Meter {
     pub(super) fn record(&self, duration: Duration) {

@@ -6,7 +6,7 @@ use tautline_guard::frame::{Trouble, Troubles};
 use tautline_units::Instant;
 
 use crate::camera;
-use crate::encode::{EncoderControl, Meter};
+use crate::encode::{ENCODER_COUNT, EncoderControl, Meter};
 
 /// Whether camera and encoders still give something, for the guard: a thread that hangs says nothing.
 #[derive(Debug)]
@@ -17,7 +17,15 @@ pub struct Vitals {
     /// Between two pictures.
     period: Duration,
     pictures: Moving,
-    slices: Moving,
+    encoders: [Encoder; ENCODER_COUNT],
+}
+
+/// What one encoder gives.
+#[derive(Clone, Copy, Default, Debug)]
+struct Encoder {
+    strips: Moving,
+    /// Pictures that had been begun by then.
+    pictures: u64,
 }
 
 /// A count that has to rise.
@@ -36,26 +44,37 @@ impl Vitals {
         pictures_per_second: f64,
     ) -> Self {
         let period = Duration::from_secs_f64(1.0 / pictures_per_second.max(1.0));
-        let (pictures, slices) = (Moving::default(), Moving::default());
-        Self { camera, meter, control, period, pictures, slices }
+        let (pictures, encoders) = (Moving::default(), Default::default());
+        Self { camera, meter, control, period, pictures, encoders }
     }
 
     /// Returns what has stopped, at `now`.
     pub fn troubles(&mut self, now: Instant) -> Troubles {
-        let meter = &self.meter;
-        let slices = [&meter.slices_sent, &meter.slices_refused, &meter.slices_failed];
-        let slices = slices.iter().map(|count| count.load(Ordering::Relaxed)).sum();
         self.pictures.note(self.camera.pictures.load(Ordering::Relaxed), now);
-        self.slices.note(slices, now);
-        let timeout = (PICTURES_MISSING * self.period).max(TIMEOUT_MIN);
-        if self.control.is_paused() {
-            // Nothing can be sent, so that nothing is coded.
-            self.slices.rose_at = now;
+        // Nothing can be sent, so that nothing is coded.
+        let is_paused = self.control.is_paused();
+        for (encoder, done) in self.encoders.iter_mut().zip(&self.meter.strips_done) {
+            encoder.strips.note(done.load(Ordering::Relaxed), now);
+            if is_paused {
+                encoder.strips.rose_at = now;
+            }
+            if encoder.strips.rose_at == now {
+                encoder.pictures = self.pictures.count;
+            }
         }
+        let timeout = (PICTURES_MISSING * self.period).max(TIMEOUT_MIN);
         let interval = self.control.picture_interval();
+        // Where a picture has one strip, one encoder codes them all.
+        let has_begun = self.encoders.iter().any(|encoder| encoder.strips.count > 0);
+        let hangs = |encoder: &Encoder| {
+            // One that waits for the camera, maybe amid a picture, does not hang itself.
+            let is_fed = self.pictures.count - encoder.pictures > u64::from(interval);
+            let is_used = encoder.strips.count > 0 || !has_begun;
+            is_used && is_fed && now.since(encoder.strips.rose_at) > timeout * interval
+        };
         Troubles::NONE
             .with_if(Trouble::Camera, now.since(self.pictures.rose_at) > timeout)
-            .with_if(Trouble::Encoder, now.since(self.slices.rose_at) > timeout * interval)
+            .with_if(Trouble::Encoder, self.encoders.iter().any(hangs))
     }
 }
 
@@ -89,23 +108,36 @@ mod tests {
         let mut vitals = Vitals::new(camera.clone(), meter.clone(), control.clone(), 30.0);
         control.set_budget(Bitrate::from_mbps(1), at(0));
         let mut now = 0;
-        let mut run = |millis, sees: bool, encodes: bool| {
+        let mut run = |millis, sees: bool, encodes: [bool; ENCODER_COUNT]| {
             let mut troubles = Troubles::NONE;
             for _ in 0..millis / 10 {
                 now += 10;
                 camera.pictures.fetch_add(sees.into(), Ordering::Relaxed);
-                meter.slices_sent.fetch_add(encodes.into(), Ordering::Relaxed);
+                for (done, encodes) in meter.strips_done.iter().zip(encodes) {
+                    done.fetch_add(encodes.into(), Ordering::Relaxed);
+                }
                 troubles = vitals.troubles(at(now));
             }
             troubles
         };
-        assert!(run(500, true, true).is_empty());
-        assert!(run(240, true, false).is_empty());
-        assert_eq!(run(30, true, false), Troubles::of(Trouble::Encoder));
-        assert!(run(20, true, true).is_empty());
-        assert_eq!(run(300, false, true), Troubles::of(Trouble::Camera));
-        run(20, true, true);
+        assert!(run(500, true, [true; 2]).is_empty());
+        assert!(run(240, true, [false; 2]).is_empty());
+        assert_eq!(run(30, true, [false; 2]), Troubles::of(Trouble::Encoder));
+        assert!(run(20, true, [true; 2]).is_empty());
+        for one in [[true, false], [false, true]] {
+            assert!(run(240, true, one).is_empty());
+            assert_eq!(run(30, true, one), Troubles::of(Trouble::Encoder), "one of two");
+            assert!(run(20, true, [true; 2]).is_empty());
+        }
+        assert_eq!(run(300, false, [true; 2]), Troubles::of(Trouble::Camera));
+        run(20, true, [true; 2]);
+        assert_eq!(
+            run(1_000, false, [false; 2]),
+            Troubles::of(Trouble::Camera),
+            "they wait for it"
+        );
+        run(20, true, [true; 2]);
         control.set_budget(Bitrate::ZERO, at(2_000));
-        assert!(run(1_000, true, false).is_empty(), "nothing could be sent");
+        assert!(run(1_000, true, [false; 2]).is_empty(), "nothing could be sent");
     }
 }
