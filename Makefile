@@ -2,7 +2,7 @@
 # make test    everything that must hold, as CI runs it
 # make bench   how fast the parts are, the erasure codes beside others'
 # make bench-messages   serialization codecs beside ours, speed and safety   DATA=../shared/data
-# make faults  what fails beside the machine stops it: real processes, stopped and killed
+# make faults  what fails beside the machine stops it: processes, threads and links, each stopped and killed
 # make chaos   ten thousand short sessions under any faults   CHAOS=10000
 # make drives  ten thousand simulated drives under the guard, sound and faulty   DRIVES=10000
 # make fuzz    hostile bytes against the erasure codes     SECONDS=60 for each target
@@ -66,9 +66,16 @@ bench-messages:
 		"$$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -1)" "$$(uname -r)" "$$(date -u +%F)" \
 		>crates/lab/src/papers/serialization/codecs.machine.json
 
-faults:
-	@./setup python
+# Whether a process may hold its children's threads by ptrace.
+PTRACE := test "$$(cat /proc/sys/kernel/yama/ptrace_scope 2>/dev/null || echo 0)" -lt 2
+
+faults: console
+	@./setup python ffmpeg chromium
 	$(TEST) --test faults
+	@if $(PTRACE); then $(TEST) --test faults -- --ignored --test-threads 1; \
+	else echo "not run: threads cannot be held by ptrace here"; $(TEST) --test faults -- --ignored --skip by_ptrace; fi
+	$(TEST) --test restart --no-run
+	cd console && FAULTS=all TAUTLINE=$(abspath $(or $(CARGO_TARGET_DIR),target))/debug/tautline node --test e2e/faults.test.mjs
 
 # A failing run prints SIM_SEED=..; with that variable set it comes again, alone.
 chaos:

@@ -2,11 +2,18 @@
 //!
 //! Distances are by the machine's own account, so that a slow test bends none of them.
 
+mod ends;
+mod garbage;
+mod hangs;
+mod remote;
 mod rig;
+mod thread;
 
 use std::os::unix::net::UnixDatagram;
+use std::time::Duration;
 
-use rig::{BlackBox, Rig, Setup};
+use garbage::{Between, Garbage};
+use rig::{BlackBox, MACHINE, Rig, Setup};
 use tautline_guard::act::Deed;
 use tautline_guard::frame::{self, Status};
 use tautline_guard::{Cause, Mode};
@@ -22,7 +29,7 @@ fn bound(speed: f64) -> f64 {
 }
 
 /// Runs `fault` while the car drives; asserts that it stops within the bound.
-fn stops(rig: &mut Rig, fault: impl FnOnce(&mut Rig)) {
+fn stops<V>(rig: &mut Rig<V>, fault: impl FnOnce(&mut Rig<V>)) {
     let (speed, begun) = (rig.car("speed_metres_per_second"), rig.car("odometer_metres"));
     fault(rig);
     let distance = rig.stands_after(begun);
@@ -47,16 +54,14 @@ fn a_guard_that_hangs_or_dies_leaves_a_car_that_stops_by_itself() {
     ];
     assert!(silences.contains(&status.why.cause), "{:?}", status.why);
     // The throttle is held all the while: no motion without a new act.
-    std::thread::sleep(std::time::Duration::from_millis(500));
-    assert_eq!(rig.car("speed_metres_per_second"), 0.0);
+    rig.stays();
     rig.drive(4.0);
     stops(&mut rig, Rig::kill_guard);
     rig.restart_guard();
     rig.vehicle.eventually("held anew", |status| {
         status.mode == Mode::Held && status.why.cause == Cause::Started
     });
-    std::thread::sleep(std::time::Duration::from_millis(500));
-    assert_eq!(rig.car("speed_metres_per_second"), 0.0);
+    rig.stays();
     rig.drive(2.0);
 }
 
@@ -68,9 +73,8 @@ fn a_vehicle_that_falls_silent_is_stopped_and_comes_back_held() {
     rig.vehicle.silence(false);
     let status = rig.vehicle.eventually("held", |status| status.mode == Mode::Held);
     assert_eq!(status.why.cause, Cause::ProposalTimeout);
-    let at = rig.car("odometer_metres");
-    std::thread::sleep(std::time::Duration::from_millis(500));
-    assert_eq!(rig.car("odometer_metres"), at, "on a slope, with the throttle held");
+    // On a slope, with the throttle held.
+    rig.stays();
 }
 
 #[test]
@@ -81,7 +85,7 @@ fn an_emergency_stop_outlives_the_guard_and_is_reset_by_its_name() {
     rig.vehicle.throttle(0.0);
     let stop = rig.vehicle.eventually("latched", |it| it.is_latched && it.mode == Mode::Held).stop;
     // The latch is written by another thread than the guard's own.
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    std::thread::sleep(Duration::from_millis(300));
     rig.kill_guard();
     let last = rig.vehicle.status().expect("it spoke").source;
     rig.restart_guard();
@@ -124,15 +128,60 @@ fn garbage_on_either_side_neither_ends_the_guard_nor_moves_the_car() {
         stranger.set_nonblocking(true).expect("it is a socket");
         let _ = stranger.send_to(&bytes, rig.path(at[turn as usize % 2]));
         if turn % 50 == 0 {
-            std::thread::sleep(std::time::Duration::from_millis(10));
+            std::thread::sleep(Duration::from_millis(10));
         }
     }
     rig.vehicle.throttle(0.0);
     let status = rig.vehicle.status().expect("it speaks");
     assert!(status.mode.is_driving() || status.mode == Mode::Manoeuvre, "{status:?}");
-    std::thread::sleep(std::time::Duration::from_millis(200));
+    std::thread::sleep(Duration::from_millis(200));
     let later = rig.vehicle.status().expect("it speaks").tick;
     assert!(later > status.tick, "the guard goes on");
+}
+
+#[test]
+fn garbage_from_the_vehicles_own_address_stops_nothing_and_in_the_place_of_its_frames_the_machine()
+{
+    let mut rig = car(&[]);
+    rig.drive(3.0);
+    rig.vehicle.garble(Garbage::Beside);
+    rig.vehicle.throttle(0.2);
+    goes_on(&rig);
+    assert!(rig.vehicle.status().is_some_and(|status| status.mode.is_driving()), "it drives");
+    stops(&mut rig, |rig| rig.vehicle.garble(Garbage::Instead));
+    rig.vehicle.garble(Garbage::Beside);
+    let status = rig.vehicle.eventually("held", |status| status.mode == Mode::Held);
+    assert_eq!(status.why.cause, Cause::ProposalTimeout);
+    rig.stays();
+    rig.drive(2.0);
+}
+
+#[test]
+fn garbage_on_the_machines_port_stops_nothing_and_in_the_place_of_frames_the_machine() {
+    let machine_at = "between.sock";
+    let mut rig = Rig::start(&Setup { car: Some(Vec::new()), machine_at, ..Setup::default() });
+    let between = Between::start(rig.path(machine_at), rig.path(MACHINE));
+    rig.drive(3.0);
+    between.garble(Garbage::Beside);
+    rig.vehicle.throttle(0.2);
+    goes_on(&rig);
+    assert!(rig.vehicle.status().is_some_and(|status| status.mode.is_driving()), "it drives");
+    stops(&mut rig, |_| between.garble(Garbage::Instead));
+    between.garble(Garbage::None);
+    let status = rig.vehicle.eventually("held", |status| status.mode == Mode::Held);
+    assert!([Cause::MachineTimeout, Cause::GuardSilent].contains(&status.why.cause), "{status:?}");
+    rig.stays();
+    rig.drive(2.0);
+}
+
+/// Looks on for a second: the car must be driven on, by one who gives a little throttle.
+fn goes_on<V>(rig: &Rig<V>) {
+    let begun = rig.car("odometer_metres");
+    std::thread::sleep(Duration::from_secs(1));
+    let speed = rig.car("speed_metres_per_second");
+    let driven = rig.car("odometer_metres") - begun;
+    assert!(speed > 1.0 && driven > 1.0, "{driven} m in a second, then {speed} m/s");
+    assert_eq!(rig.car("hazard"), 0.0);
 }
 
 #[test]
@@ -175,7 +224,7 @@ fn an_adapter_that_hangs_or_dies_is_a_machine_that_says_nothing() {
 
 #[test]
 fn a_disk_that_refuses_is_told_and_keeps_the_guard_from_nothing() {
-    let setup = Setup { car: Some(Vec::new()), black_box: BlackBox::Refused };
+    let setup = Setup { car: Some(Vec::new()), black_box: BlackBox::Refused, ..Setup::default() };
     let mut rig = Rig::start(&setup);
     rig.drive(4.0);
     let told = rig.vehicle.eventually("the black box's trouble is told", |status| {
@@ -189,7 +238,7 @@ fn a_disk_that_refuses_is_told_and_keeps_the_guard_from_nothing() {
 
 #[test]
 fn a_drive_is_recorded_listed_shown_verified_and_replayed() {
-    let setup = Setup { car: Some(Vec::new()), black_box: BlackBox::Records };
+    let setup = Setup { car: Some(Vec::new()), black_box: BlackBox::Records, ..Setup::default() };
     let mut rig = Rig::start(&setup);
     rig.drive(4.0);
     let recording =

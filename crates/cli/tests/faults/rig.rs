@@ -1,28 +1,32 @@
-//! Guard and machine as processes of their own, and the test in the vehicle's place.
+//! Guard and machine as processes of their own, and who proposes to the guard.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use crate::garbage::Garbage;
 use tautline_guard::act::{Act, Deed};
 use tautline_guard::frame::{self, Proposal, Status};
 use tautline_guard::identity::{ActNumber, Console, Session};
 use tautline_guard::{Controls, Mode, PERIOD};
 use tautline_net::clock::Clock;
-use tautline_net::datagram::Address;
+use tautline_net::datagram::{Address, Client};
 use tautline_net::realtime;
-use tautline_port::Proposer;
 
 /// What is beside the guard's ordinary settings.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Setup {
     /// The car's flags; `None`: no car, another machine comes.
     pub(crate) car: Option<Vec<&'static str>>,
+    /// File of the socket that the machine speaks to; the guard listens at [`MACHINE`].
+    pub(crate) machine_at: &'static str,
+    /// The guard's `[guard.latency]`.
+    pub(crate) latency: &'static str,
     /// The guard's black box.
     pub(crate) black_box: BlackBox,
 }
@@ -39,14 +43,31 @@ pub(crate) enum BlackBox {
     Refused,
 }
 
-/// The processes, and the vehicle that this test plays.
-pub(crate) struct Rig {
+impl Default for Setup {
+    fn default() -> Self {
+        Self { car: None, machine_at: MACHINE, latency: SHARED, black_box: BlackBox::Absent }
+    }
+}
+
+/// A guard that a busy machine without real-time threads does not make stop: what is silent has a tenth
+/// of a second.
+const SHARED: &str = "proposal_timeout_ms = 100\nmachine_timeout_ms = 100\nstep_gap_max_ms = 100\n";
+/// The same, of pictures and commands too.
+pub(crate) const PATIENT: &str = "proposal_timeout_ms = 500\nmachine_timeout_ms = 500\n\
+    step_gap_max_ms = 500\nloop_age_full_ms = 1000\nloop_age_max_ms = 2000\ncommand_age_max_ms = 1000\n\
+    command_timeout_ms = 2000\n";
+/// File of the guard's socket for the machine.
+pub(crate) const MACHINE: &str = "machine.sock";
+
+/// The processes, and the vehicle: one that this test plays, or a [`Remote`](crate::remote::Remote).
+pub(crate) struct Rig<V = Vehicle> {
+    /// First: it ends before what it speaks to.
+    pub(crate) vehicle: V,
     folder: tempfile::TempDir,
-    black_box: BlackBox,
+    setup: Setup,
     guard: Child,
     machine: Child,
     metrics: Option<String>,
-    pub(crate) vehicle: Vehicle,
 }
 
 /// A vehicle whose operator sees every picture at once.
@@ -63,13 +84,30 @@ struct Wanted {
     act: Option<(u32, Deed)>,
     emergency_stop: Option<ActNumber>,
     is_silent: bool,
+    garbage: Garbage,
 }
 
 impl Rig {
     pub(crate) fn start(setup: &Setup) -> Self {
+        Self::with(setup, |folder| Vehicle::start(Address::Path(folder.join("vehicle.sock"))))
+    }
+
+    /// Arms and gives throttle until the machine is faster than `speed` m/s.
+    pub(crate) fn drive(&self, speed: f32) {
+        self.vehicle.arm();
+        self.vehicle.throttle(1.0);
+        self.vehicle.eventually("it drives", |status| {
+            status.machine.is_some_and(|(machine, _)| machine.speed > speed)
+        });
+    }
+}
+
+impl<V> Rig<V> {
+    /// Starts guard and machine, and the vehicle that `start` gives, with its files in the same folder.
+    pub(crate) fn with(setup: &Setup, start: impl FnOnce(&Path) -> V) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let guard = start_guard(folder.path(), setup.black_box);
-        let at = folder.path().join("machine.sock");
+        let guard = start_guard(folder.path(), setup);
+        let at = folder.path().join(setup.machine_at);
         let (machine, metrics) = match &setup.car {
             Some(flags) => {
                 let port = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -98,17 +136,8 @@ impl Rig {
                 (machine, None)
             }
         };
-        let vehicle = Vehicle::start(Address::Path(folder.path().join("vehicle.sock")));
-        Self { folder, black_box: setup.black_box, guard, machine, metrics, vehicle }
-    }
-
-    /// Arms and gives throttle until the machine is faster than `speed` m/s.
-    pub(crate) fn drive(&self, speed: f32) {
-        self.vehicle.arm();
-        self.vehicle.throttle(1.0);
-        self.vehicle.eventually("it drives", |status| {
-            status.machine.is_some_and(|(machine, _)| machine.speed > speed)
-        });
+        let vehicle = start(folder.path());
+        Self { vehicle, folder, setup: setup.clone(), guard, machine, metrics }
     }
 
     pub(crate) fn signal_guard(&self, signal: &str) {
@@ -139,7 +168,7 @@ impl Rig {
     }
 
     pub(crate) fn restart_guard(&mut self) {
-        self.guard = start_guard(self.folder.path(), self.black_box);
+        self.guard = start_guard(self.folder.path(), &self.setup);
     }
 
     /// Returns what the car itself shows, which nobody between could have made up.
@@ -154,15 +183,43 @@ impl Rig {
         line.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{what}: {page}"))
     }
 
+    pub(crate) fn guard_id(&self) -> u32 {
+        self.guard.id()
+    }
+
     /// Waits until the car stands on both brakes; returns the metres that it took from `begun`.
     pub(crate) fn stands_after(&self, begun: f64) -> f64 {
+        self.stands_from(begun).0
+    }
+
+    /// Waits for the same; returns the metres, and the fastest that it was meanwhile, in m/s.
+    pub(crate) fn stands_from(&self, begun: f64) -> (f64, f64) {
+        let mut fastest = 0.0_f64;
         for _ in 0..2_000 {
-            if self.car("speed_metres_per_second") == 0.0 && self.car("parking_brake") == 1.0 {
-                return self.car("odometer_metres") - begun;
+            let speed = self.car("speed_metres_per_second");
+            fastest = fastest.max(speed);
+            if speed == 0.0 && self.car("parking_brake") == 1.0 {
+                return (self.car("odometer_metres") - begun, fastest);
             }
             std::thread::sleep(Duration::from_millis(10));
         }
         panic!("it does not stand: {} m/s", self.car("speed_metres_per_second"));
+    }
+
+    /// Returns the cause of the guard's newest stop, by its log.
+    pub(crate) fn cause(&self) -> Option<String> {
+        let log = std::fs::read_to_string(self.path(LOG)).unwrap_or_default();
+        let line = log.lines().rfind(|line| line.contains("the guard stops the machine"))?;
+        let (_, cause) = line.split_once("cause=")?;
+        cause.split_whitespace().next().map(str::to_owned)
+    }
+
+    /// Looks on for half a second, in which somebody presses the throttle: the car must stand.
+    pub(crate) fn stays(&self) {
+        let begun = self.car("odometer_metres");
+        std::thread::sleep(Duration::from_millis(500));
+        let end = (self.car("speed_metres_per_second"), self.car("odometer_metres"));
+        assert_eq!(end, (0.0, begun), "nobody armed it");
     }
 
     /// Returns where a server of this test's own may be.
@@ -181,7 +238,7 @@ impl Rig {
     }
 }
 
-impl Drop for Rig {
+impl<V> Drop for Rig<V> {
     fn drop(&mut self) {
         for child in [&mut self.guard, &mut self.machine] {
             signal(child.id(), "CONT");
@@ -213,6 +270,10 @@ impl Vehicle {
 
     pub(crate) fn silence(&self, is_silent: bool) {
         self.want(|wanted| wanted.is_silent = is_silent);
+    }
+
+    pub(crate) fn garble(&self, garbage: Garbage) {
+        self.want(|wanted| wanted.garbage = garbage);
     }
 
     pub(crate) fn act(&self, number: u32, deed: Deed) {
@@ -270,12 +331,18 @@ fn propose(
     stop: &AtomicBool,
 ) {
     realtime::raise_thread("the test's vehicle");
-    let (clock, mut proposer, mut sequence) = (Clock::start(), Proposer::new(guard), 0);
+    let (clock, mut sequence) = (Clock::start(), 0);
+    // What a `Proposer` does, with a hand on its bytes.
+    let (mut client, mut sender) = (Client::new(guard), frame::Sender::default());
+    let mut receiver = frame::Receiver::<Status>::default();
+    let mut buffer = [0; 256];
     let console = Console::new(7).expect("not 0");
     while !stop.load(Ordering::Relaxed) {
         let now = clock.now();
-        if let Some(status) = proposer.receive() {
-            *newest.lock().expect("nobody panics with it") = Some(status);
+        while let Some(length) = client.receive(&mut buffer) {
+            if let Ok(status) = receiver.receive(&buffer[..length]) {
+                *newest.lock().expect("nobody panics with it") = Some(status);
+            }
         }
         let wanted = *wanted.lock().expect("nobody panics with it");
         sequence += 1;
@@ -304,17 +371,18 @@ fn propose(
             ..Proposal::default()
         };
         if !wanted.is_silent {
-            proposer.propose(&proposal);
+            let bytes = sender.encode(&proposal);
+            wanted.garbage.mix(bytes.as_ref(), sequence, |bytes| {
+                let _ = client.send(bytes);
+            });
         }
         clock.sleep_until(now + PERIOD);
     }
 }
 
-/// Starts a guard that a busy machine without real-time threads does not make stop: what is silent has
-/// a tenth of a second.
-fn start_guard(folder: &std::path::Path, black_box: BlackBox) -> Child {
+fn start_guard(folder: &Path, setup: &Setup) -> Child {
     let settings = folder.join("guard.toml");
-    let (key, section) = match black_box {
+    let (key, section) = match setup.black_box {
         BlackBox::Absent => (String::new(), String::new()),
         BlackBox::Records | BlackBox::Refused => {
             let key = folder.join("vehicle.key");
@@ -330,16 +398,19 @@ fn start_guard(folder: &std::path::Path, black_box: BlackBox) -> Child {
         }
     };
     let text = format!(
-        "vehicle = {:?}\nmachine = {:?}\nlatch = {:?}\n{key}{section}[guard.latency]\n\
-         proposal_timeout_ms = 100\nmachine_timeout_ms = 100\nstep_gap_max_ms = 100\n",
+        "vehicle = {:?}\nmachine = {:?}\nlatch = {:?}\n{key}{section}[guard.latency]\n{}",
         folder.join("vehicle.sock"),
-        folder.join("machine.sock"),
+        folder.join(MACHINE),
         folder.join("latch"),
+        setup.latency,
     );
     std::fs::write(&settings, text).expect("a folder of ours");
-    let guard = match black_box {
+    let guard = match setup.black_box {
         BlackBox::Absent | BlackBox::Records => {
-            tautline().arg("guard").arg("--config").arg(settings).spawn()
+            let log = std::fs::File::options().create(true).append(true).open(folder.join(LOG));
+            let mut command = tautline();
+            command.stderr(log.expect("a folder of ours"));
+            command.arg("guard").arg("--config").arg(settings).spawn()
         }
         BlackBox::Refused => {
             // A process that may write no byte to a file is told so, and lives on with the signal ignored.
@@ -352,13 +423,18 @@ fn start_guard(folder: &std::path::Path, black_box: BlackBox) -> Child {
     guard.expect("our own binary")
 }
 
-fn tautline() -> Command {
+const LOG: &str = "guard.log";
+
+/// Returns our own binary, that says nothing.
+pub(crate) fn tautline() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tautline"));
     command.stderr(Stdio::null()).env_remove("TAUTLINE_CONFIG");
     command
 }
 
-fn signal(id: u32, signal: &str) {
-    let sent = Command::new("kill").args([&format!("-{signal}"), &id.to_string()]).status();
+pub(crate) fn signal(id: u32, signal: &str) {
+    let mut kill = Command::new("kill");
+    kill.args([&format!("-{signal}"), &id.to_string()]).stderr(Stdio::null());
+    let sent = kill.status();
     assert!(sent.is_ok(), "kill");
 }

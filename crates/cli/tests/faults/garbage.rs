@@ -1,0 +1,115 @@
+//! Bytes that are no frames, from the address of a peer that is heard.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use tautline_net::clock::Clock;
+use tautline_net::datagram::{Address, Client, Server};
+use tautline_net::realtime;
+use tautline_units::Instant;
+
+/// What is sent of a sound frame.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) enum Garbage {
+    /// The frame alone.
+    #[default]
+    None,
+    /// The frame, and garbage before and behind it.
+    Beside,
+    /// Garbage alone.
+    Instead,
+}
+
+impl Garbage {
+    /// Sends what is to be sent in the place of the frame `sound`, the `turn`-th.
+    pub(crate) fn mix(self, sound: &[u8], turn: u64, mut send: impl FnMut(&[u8])) {
+        // No more than that: a socket's queue holds ten.
+        if self != Self::None {
+            send(&spoiled(sound, turn));
+        }
+        if self != Self::Instead {
+            send(sound);
+        }
+        if self == Self::Beside {
+            send(&spoiled(sound, turn + 1));
+        }
+    }
+}
+
+/// Returns what is made of a frame: one bit is another, it is cut, longer, or noise of its length.
+fn spoiled(sound: &[u8], turn: u64) -> Vec<u8> {
+    let mut state = turn;
+    let mut next = || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize
+    };
+    match turn % 4 {
+        0 => {
+            let mut flipped = sound.to_vec();
+            flipped[next() % sound.len()] ^= 1 << (next() % 8);
+            flipped
+        }
+        1 => sound[..next() % sound.len()].to_vec(),
+        2 => [sound, &[next() as u8]].concat(),
+        _ => (0..sound.len()).map(|_| next() as u8).collect(),
+    }
+}
+
+/// A way between the machine and the guard's port that spoils what it carries, both ways.
+pub(crate) struct Between {
+    garbage: Arc<Mutex<Garbage>>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Between {
+    /// Listens for the machine at `own`, in the place of the guard at `guard`.
+    pub(crate) fn start(own: PathBuf, guard: PathBuf) -> Self {
+        let (garbage, stop) = (Arc::<Mutex<Garbage>>::default(), Arc::<AtomicBool>::default());
+        let server = Server::open(&Address::Path(own)).expect("a folder of ours");
+        let thread = {
+            let (garbage, stop) = (garbage.clone(), stop.clone());
+            std::thread::spawn(move || carry(&server, &Address::Path(guard), &garbage, &stop))
+        };
+        Self { garbage, stop, thread: Some(thread) }
+    }
+
+    pub(crate) fn garble(&self, garbage: Garbage) {
+        *self.garbage.lock().expect("nobody panics with it") = garbage;
+    }
+}
+
+impl Drop for Between {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+fn carry(server: &Server, guard: &Address, garbage: &Mutex<Garbage>, stop: &AtomicBool) {
+    realtime::raise_thread("the way between");
+    let (clock, mut client, mut machine) = (Clock::start(), Client::new(guard), None);
+    let (mut buffer, mut turn) = ([0; 256], 0);
+    while !stop.load(Ordering::Relaxed) {
+        turn += 1;
+        let garbage = *garbage.lock().expect("nobody panics with it");
+        while let Some((length, sender)) = server.receive(&mut buffer) {
+            garbage.mix(&buffer[..length], turn, |bytes| {
+                let _ = client.send(bytes);
+            });
+            machine = Some(sender);
+        }
+        while let Some(length) = client.receive(&mut buffer) {
+            if let Some(machine) = &machine {
+                garbage.mix(&buffer[..length], turn, |bytes| {
+                    let _ = server.send(bytes, machine);
+                });
+            }
+        }
+        let next: Instant = clock.now() + std::time::Duration::from_millis(1);
+        clock.sleep_until(next);
+    }
+}

@@ -1,0 +1,160 @@
+//! A part of the vehicle's process that hangs while the others go on: the car stands, and the cause is named.
+//!
+//! A thread is held by ptrace. Where the system forbids that to a parent, nothing can be told: so these tests
+//! count as ignored, and `make faults` says whether it runs them.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::remote::Remote;
+use crate::rig::{Rig, signal};
+use crate::thread::{Held, named};
+
+/// How long what hangs may be taken for alive before the machine is stopped: the oldest picture.
+const PICTURE: Duration = Duration::from_millis(500);
+/// The same of what only tells the person how the vehicle does, and hears an order to end.
+const PROCESS: Duration = Duration::from_secs(1);
+/// One step of the guard on a busy machine, and the brake's answer.
+const ANSWER: Duration = Duration::from_millis(100);
+
+#[test]
+#[ignore = "holds threads by ptrace, which not every machine allows: make faults"]
+fn a_camera_held_by_ptrace_stops_the_machine() {
+    let rig = Rig::remote("");
+    held(&rig, &of(&rig, "camera")[..1], PICTURE, &["CameraStopped", "PictureAge"]);
+}
+
+#[test]
+#[ignore = "holds threads by ptrace, which not every machine allows: make faults"]
+fn one_encoder_of_two_held_by_ptrace_stops_the_machine() {
+    let rig = Rig::remote("");
+    let encoders = of(&rig, "encoder");
+    assert_eq!(encoders.len(), 2);
+    for encoder in encoders {
+        held(&rig, &[encoder], PICTURE, &["EncoderStopped", "PictureAge"]);
+    }
+}
+
+#[test]
+#[ignore = "holds threads by ptrace, which not every machine allows: make faults"]
+fn whoever_speaks_to_the_guard_or_the_network_held_by_ptrace_stops_the_machine() {
+    let rig = Rig::remote("");
+    held(&rig, &of(&rig, "proposals"), PICTURE, &["ProposalTimeout"]);
+    held(&rig, &of(&rig, "event-loop"), PICTURE, &["CommandTimeout", "PictureAge"]);
+}
+
+#[test]
+#[ignore = "holds threads by ptrace, which not every machine allows: make faults"]
+fn the_main_thread_or_all_its_helpers_held_by_ptrace_stop_the_machine() {
+    let rig = Rig::remote("");
+    held(&rig, &[rig.vehicle.vehicle.id()], PROCESS, &["ProposalTimeout"]);
+    let workers = of(&rig, "tokio-rt-worker");
+    held(&rig, &workers, PROCESS, &["ProposalTimeout"]);
+}
+
+#[test]
+#[ignore = "holds threads by ptrace, which not every machine allows: make faults"]
+fn a_guards_log_held_by_ptrace_stops_nothing_and_its_own_thread_the_machine() {
+    let rig = Rig::patient();
+    rig.drive(3.0);
+    rig.vehicle.operator.throttle(0.2);
+    let log = Held::hold(named(rig.guard_id(), "teller")[0]);
+    crate::goes_on(&rig);
+    drop(log);
+    let all = ["GuardLate", "GuardSilent", "MachineTimeout", "ProposalTimeout", "CommandTimeout"];
+    held(&rig, &named(rig.guard_id(), "guard"), Duration::from_millis(200), &all);
+}
+
+#[test]
+#[ignore = "needs ffmpeg: make faults"]
+fn a_clip_whose_reader_hangs_or_dies_stops_the_machine_and_is_opened_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let clip = clip(folder.path());
+    let rig = Rig::remote(&format!("clip = {clip:?}"));
+    let reader = reader(&rig);
+    let causes = ["CameraStopped", "PictureAge"];
+    stands(&rig, PICTURE, || signal(reader, "STOP"));
+    is_told(&rig, &causes);
+    signal(reader, "CONT");
+    rig.stays();
+    stands(&rig, PICTURE, || signal(reader, "KILL"));
+    is_told(&rig, &causes);
+    let before = rig.vehicle.operator.pictures();
+    rig.vehicle.operator.eventually("pictures", |operator| operator.pictures() > before + 10);
+    rig.stays();
+    assert_ne!(self::reader(&rig), reader);
+    rig.drive(2.0);
+}
+
+/// Holds threads while the car drives at 5 m/s: it must stand within what `alive` and the ramp take, for
+/// one of these causes, and stand when they are let go, until somebody arms it.
+fn held(rig: &Rig<Remote>, threads: &[u32], alive: Duration, causes: &[&str]) {
+    let mut holds = Vec::new();
+    stands(rig, alive, || holds.extend(threads.iter().map(|thread| Held::hold(*thread))));
+    drop(holds);
+    // A guard that was held itself tells it only now.
+    is_told(rig, causes);
+    rig.stays();
+    rig.drive(2.0);
+    rig.vehicle.operator.throttle(0.0);
+}
+
+fn stands(rig: &Rig<Remote>, alive: Duration, fault: impl FnOnce()) {
+    rig.drive(5.0);
+    fault();
+    let begun = rig.car("odometer_metres");
+    let (distance, fastest) = rig.stands_from(begun);
+    let bound = fastest * (alive + ANSWER).as_secs_f64() + ramp(fastest);
+    assert!(distance < bound, "{distance} m from {fastest} m/s: {bound} m are allowed");
+    println!("{distance:.1} m of {bound:.1} from {fastest:.1} m/s");
+}
+
+fn is_told(rig: &Rig<Remote>, causes: &[&str]) {
+    let told = || rig.cause().is_some_and(|cause| causes.contains(&&*cause));
+    for _ in 0..200 {
+        if told() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("{:?}, none of {causes:?}", rig.cause());
+}
+
+/// Metres of a manoeuvre from `speed` m/s: 1.5 m/s^2, by 5 m/s^3 to 4, and what the regulation lags.
+fn ramp(speed: f64) -> f64 {
+    let ramped = 1.5 * 0.5 + 5.0 * 0.5 * 0.5 / 2.0;
+    if speed < ramped {
+        return speed;
+    }
+    let begun = speed * 0.5 - 1.5 * 0.125 - 5.0 * 0.125 / 6.0;
+    begun + (speed - ramped).powi(2) / (2.0 * 4.0) + 0.5
+}
+
+fn of(rig: &Rig<Remote>, name: &str) -> Vec<u32> {
+    let named = named(rig.vehicle.vehicle.id(), name);
+    assert!(!named.is_empty(), "no thread {name}");
+    named
+}
+
+fn reader(rig: &Rig<Remote>) -> u32 {
+    *rig.vehicle.children().first().expect("ffmpeg reads the clip")
+}
+
+fn clip(folder: &Path) -> std::path::PathBuf {
+    let clip = folder.join("clip.mp4");
+    let made = Command::new("ffmpeg")
+        .args([
+            "-nostdin",
+            "-v",
+            "error",
+            "-f",
+            "lavfi",
+            "-i",
+            "testsrc=size=640x480:rate=20:duration=1",
+        ])
+        .arg(&clip)
+        .status();
+    assert!(made.is_ok_and(|status| status.success()), "ffmpeg");
+    clip
+}
