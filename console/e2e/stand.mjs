@@ -1,6 +1,7 @@
 // What the tests of the whole system share: a running demo, a browser, ways to wait.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -49,6 +50,58 @@ export async function startDemo(flags, at = '127.0.0.1') {
     return code;
   };
   return { address, host: new URL(address).host, words: () => words, processes, metrics, another, end };
+}
+
+/** The processes of a demo by name, to be stopped, killed, and started again by their own settings. */
+export class Processes {
+  #ids;
+  #settings;
+  /** What was started here, and what it has printed and logged. */
+  #started = {};
+
+  constructor(demo) {
+    this.#ids = { ...demo.processes };
+    const arguments_ = (id) => readFileSync(`/proc/${id}/cmdline`, 'utf8').split('\0');
+    this.#settings = Object.fromEntries(Object.entries(this.#ids).map(([name, id]) => {
+      const words = arguments_(id);
+      return [name, words[words.indexOf('--config') + 1]];
+    }));
+  }
+
+  /** The file with the settings of a process. */
+  settings(name) {
+    return this.#settings[name];
+  }
+
+  signal(name, signal) {
+    process.kill(this.#ids[name], signal);
+  }
+
+  /** Kills it as a crash would, and waits until it is gone. */
+  async kill(name) {
+    const id = this.#ids[name];
+    process.kill(id, 'SIGKILL');
+    await eventually(() => existsSync(`/proc/${id}/exe`), (runs) => !runs, 5_000);
+  }
+
+  start(name) {
+    const child = spawn(BINARY, [name, '--config', this.#settings[name]], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const words = { printed: '', logged: '' };
+    child.stdout.on('data', (chunk) => { words.printed += chunk; });
+    child.stderr.on('data', (chunk) => { words.logged += chunk; });
+    this.#ids[name] = child.pid;
+    this.#started[name] = { child, words };
+  }
+
+  /** What a process that was started here has printed and logged. */
+  words(name) {
+    return this.#started[name].words;
+  }
+
+  /** Ends what was started here; the rest is the demo's. */
+  end() {
+    for (const { child } of Object.values(this.#started)) child.kill('SIGKILL');
+  }
 }
 
 export function launchBrowser() {

@@ -301,4 +301,6 @@ function consoleId(): string {
   return (id! | 1n).toString(16).padStart(16, '0');
 }
 
+// An operator process that began anew prints another address, which changes no more than what stands behind the #.
+window.addEventListener('hashchange', () => location.reload());
 new Console();

@@ -1,0 +1,252 @@
+// What fails between the wheel and the picture while a car is driven: links, processes, one way of the network. The car
+// stands within the bound, the page says why, and nothing moves before somebody arms it anew.
+// FAULTS=all runs every process by every signal (`make faults`); without it, one of each kind.
+// Needs target/release/tautline (or TAUTLINE) and Debian's chromium.
+import assert from 'node:assert/strict';
+import { appendFile, readFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Processes, arm, eventually, launchBrowser, openConsole, startDemo } from './stand.mjs';
+
+const ALL = process.env.FAULTS === 'all';
+const LINKS = [0, 1, 2, 3];
+/** The speed at which things fail, m/s; the throttle is held, so that it rises until the guard acts. */
+const SPEED = 4;
+/** The oldest picture by which a machine may be driven, and a step of the guard with the brake's answer, in s. */
+const [PICTURE, ANSWER] = [0.5, 0.1];
+/** What silence among the processes may take, in s: as long as the settings below say. */
+const SILENCE = 0.2;
+
+let demo;
+let processes;
+let browser;
+let page;
+let carsMetrics;
+let linksControl;
+
+before(async () => {
+  demo = await startDemo(['--links', 'lan', '--pictures-per-second', '20']);
+  processes = new Processes(demo);
+  const setting = async (name, key) =>
+    new RegExp(`^${key} = "([^"]*)"`, 'm').exec(await readFile(processes.settings(name), 'utf8'))[1];
+  carsMetrics = `http://${await setting('car', 'metrics')}/metrics`;
+  linksControl = await setting('emulate', 'control');
+  // How soon silence among the processes is noticed is not what is tested here, on a machine shared with a browser.
+  await appendFile(processes.settings('guard'), '[guard.latency]\nproposal_timeout_ms = 100\n' +
+    'machine_timeout_ms = 100\nstep_gap_max_ms = 100\n');
+  await appendFile(processes.settings('car'), 'silence_ms = 100\n');
+  for (const name of ['car', 'guard']) {
+    await processes.kill(name);
+    processes.start(name);
+  }
+  browser = await launchBrowser();
+  page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
+  await openConsole(page, demo.address);
+});
+
+after(async () => {
+  await browser?.close();
+  processes?.end();
+  await demo?.end();
+});
+
+test('the way of the pictures goes black: the car stands by the picture\'s age, and the page dims it and says so', async () => {
+  await drive();
+  await links({ cut: true, direction: 'up' });
+  const stopped = stands(PICTURE);
+  const told = await pictureIsLate();
+  await stopped;
+  assert.match(cause(), /^(PictureAge|CommandTimeout)$/, 'commands go on, and so do acknowledgements');
+  await bannerSays(/Telemetry is stale|session is lost/);
+  await links({ cut: false });
+  await bannerSays(/Held/, /picture seen here was too old|No fresh command|session in which/);
+  await stays();
+  console.log(`the picture was told to be late ${told} ms after its way went black`);
+});
+
+test('220 ms each way: the car stands, the page says why, and refuses to arm', async () => {
+  await drive();
+  await links({ delay_ms: 220 });
+  await stands(PICTURE);
+  assert.match(cause(), /^(PictureAge|CommandTimeout)$/);
+  await pictureIsLate();
+  await bannerSays(/Held|Telemetry is stale/);
+  await page.keyboard.up('ArrowUp');
+  await page.keyboard.press('Enter');
+  await bannerSays(/Not armed|Held|Telemetry is stale/, /picture|links are too slow|did not answer|Nothing heard/);
+  await page.keyboard.down('ArrowUp');
+  await stays();
+  await links({ delay_ms: 0 });
+  await bannerSays(/Held|Not armed/);
+  await stays();
+});
+
+/** Which processes get what, how long they may count as alive, and what guard and page say of it. */
+const FAULTS = [
+  { name: 'vehicle', signal: 'SIGSTOP', alive: SILENCE, causes: /^ProposalTimeout$/, says: /Telemetry is stale|session is lost/, isLate: true },
+  { name: 'operator', signal: 'SIGSTOP', alive: PICTURE, causes: /^(CommandTimeout|PictureAge)$/, says: /Telemetry is stale|No connection/, isLate: true },
+  { name: 'guard', signal: 'SIGKILL', alive: SILENCE, says: /Stopped/ },
+  { name: 'emulate', signal: 'SIGKILL', alive: PICTURE, causes: /^(CommandTimeout|PictureAge)$/, says: /Telemetry is stale|session is lost/, isLate: true },
+  { name: 'vehicle', signal: 'SIGKILL', alive: SILENCE, causes: /^ProposalTimeout$/, says: /Telemetry is stale|session is lost/, isLate: true, isLong: true },
+  { name: 'operator', signal: 'SIGKILL', alive: PICTURE, causes: /^(CommandTimeout|PictureAge)$/, says: /No connection/, isLong: true },
+  { name: 'guard', signal: 'SIGSTOP', alive: SILENCE, says: /Stopped/, isLong: true },
+  { name: 'emulate', signal: 'SIGSTOP', alive: PICTURE, causes: /^(CommandTimeout|PictureAge)$/, says: /Telemetry is stale|session is lost/, isLate: true, isLong: true },
+];
+
+for (const { name, signal, alive, causes, says, isLate, isLong } of FAULTS) {
+  const skip = isLong && !ALL && 'make faults runs it';
+  test(`the process ${name} gets ${signal}: the car stands, and nothing moves until it is armed anew`, { skip }, async () => {
+    await drive();
+    if (signal === 'SIGKILL') await processes.kill(name);
+    else processes.signal(name, signal);
+    const stopped = stands(alive);
+    if (isLate) await pictureIsLate();
+    await stopped;
+    if (causes) assert.match(cause(), causes);
+    await bannerSays(says);
+    await stays();
+    if (signal === 'SIGSTOP') processes.signal(name, 'SIGCONT');
+    else processes.start(name);
+    if (name === 'operator' && signal === 'SIGKILL') await openAnew();
+    await bannerSays(/Held/);
+    await stays();
+  });
+}
+
+test('a switchboard that is stopped and killed stops nothing', async () => {
+  await drive();
+  processes.signal('switchboard', 'SIGSTOP');
+  await goesOn(ALL ? 4_000 : 1_000);
+  processes.signal('switchboard', 'SIGCONT');
+  await processes.kill('switchboard');
+  await goesOn(1_000);
+  processes.start('switchboard');
+  await goesOn(1_000);
+  await page.keyboard.up('ArrowUp');
+  await page.keyboard.down('Space');
+  await eventually(async () => (await car()).speed, (speed) => speed === 0, 10_000);
+  await page.keyboard.up('Space');
+});
+
+/** Arms and drives until the car is as fast as that; a machine too busy for it may stop it, and is tried again. */
+async function drive() {
+  for (let turn = 1; ; turn += 1) {
+    await page.keyboard.up('ArrowUp');
+    await arm(page);
+    await page.keyboard.down('ArrowUp');
+    const end = performance.now() + 10_000;
+    while (performance.now() < end) {
+      if ((await car()).speed > SPEED) return;
+      await sleep(10);
+    }
+    const told = `${await page.locator('#mode').innerText()}, ${await page.locator('#banner').innerText()}`;
+    assert.ok(turn < 6, `no ${SPEED} m/s: ${told}`);
+    console.log(`armed again: no ${SPEED} m/s: ${told}`);
+  }
+}
+
+/** Waits until the car stands on its parking brake: not farther from here than what `alive` s and the ramp take. */
+async function stands(alive) {
+  const begun = await car();
+  let fastest = begun.speed;
+  let now = begun;
+  const end = performance.now() + 20_000;
+  while (now.speed !== 0 || now.parkingBrake !== 1) {
+    assert.ok(performance.now() < end, `it does not stand: ${JSON.stringify(now)}`);
+    fastest = Math.max(fastest, now.speed);
+    await sleep(5);
+    now = await car();
+  }
+  const distance = now.odometer - begun.odometer;
+  const bound = fastest * (alive + ANSWER) + ramp(fastest);
+  console.log(`${distance.toFixed(1)} m of ${bound.toFixed(1)} from ${fastest.toFixed(1)} m/s`);
+  assert.ok(distance < bound, `${distance} m from ${fastest} m/s, of ${bound}`);
+  assert.equal(now.hazard, 1);
+}
+
+/** Metres of a manoeuvre: 1.5 m/s2, by 5 m/s3 to 4, and half a metre that the regulation lags. */
+function ramp(speed) {
+  const ramped = 1.5 * 0.5 + 5 * 0.5 ** 2 / 2;
+  if (speed < ramped) return speed;
+  return speed * 0.5 - 1.5 * 0.5 ** 2 / 2 - 5 * 0.5 ** 3 / 6 + (speed - ramped) ** 2 / (2 * 4) + 0.5;
+}
+
+/** Half a second with the throttle pressed anew: the car must stand. */
+async function stays() {
+  const begun = (await car()).odometer;
+  await page.keyboard.up('ArrowUp');
+  await page.keyboard.down('ArrowUp');
+  await sleep(500);
+  const now = await car();
+  assert.deepEqual([now.speed, now.odometer], [0, begun], 'nobody armed it');
+}
+
+/** So long the car must go on, undisturbed. */
+async function goesOn(ms) {
+  const begun = (await car()).odometer;
+  const end = performance.now() + ms;
+  while (performance.now() < end) {
+    const { hazard, speed } = await car();
+    assert.equal(hazard, 0, `it stops, by ${cause()}`);
+    assert.ok(speed > SPEED / 2, `${speed} m/s`);
+    await sleep(100);
+  }
+  assert.ok((await car()).odometer > begun + ms / 1_000 * SPEED / 2);
+}
+
+/** Waits until the page dims the picture and tells its age; returns after how many ms it did. */
+async function pictureIsLate() {
+  const begun = performance.now();
+  await page.locator('#picture-age', { hasText: /^Picture \d+\.\d s old$/ }).waitFor({ timeout: 2_000 });
+  const told = Math.round(performance.now() - begun);
+  const opacity = await page.locator('#picture').evaluate((picture) => Number(getComputedStyle(picture).opacity));
+  assert.ok(opacity < 0.5, `opacity ${opacity}`);
+  return told;
+}
+
+async function bannerSays(title, detail = /./) {
+  const read = async () => ({
+    title: await page.locator('#banner-title').textContent(), detail: await page.locator('#banner-detail').textContent(),
+  });
+  await eventually(async () => JSON.stringify(await read()), (json) => {
+    const words = JSON.parse(json);
+    return title.test(words.title) && detail.test(words.detail);
+  }, 15_000);
+}
+
+/** The operator's process has begun anew and knows no browser: the address that it prints lets this one in. */
+async function openAnew() {
+  await bannerSays(/not let in any more|No connection/);
+  await page.keyboard.up('ArrowUp');
+  const printed = () => /^Open +(\S+)/m.exec(processes.words('operator').printed)?.[1];
+  await openConsole(page, await eventually(printed, (address) => address !== undefined, 10_000));
+}
+
+/** The cause of the newest stop, by the guard's log. */
+function cause() {
+  const stops = [...processes.words('guard').logged.matchAll(/the guard stops the machine.*?cause=(\w+)/g)];
+  return stops.at(-1)?.[1];
+}
+
+/** What the car itself shows, which nobody between could have made up. */
+async function car() {
+  const text = await (await fetch(carsMetrics)).text();
+  const number = (name) => Number(new RegExp(`^tautline_car_${name} (\\S+)$`, 'm').exec(text)[1]);
+  return {
+    speed: number('speed_metres_per_second'), odometer: number('odometer_metres'),
+    parkingBrake: number('parking_brake'), hazard: number('hazard'),
+  };
+}
+
+/** Tells the emulator this of each link. */
+async function links(request) {
+  const [host, port] = linksControl.split(':');
+  const socket = connect(Number(port), host);
+  socket.write(LINKS.map((link) => `${JSON.stringify({ link, ...request })}\n`).join(''));
+  let answers = '';
+  socket.on('data', (chunk) => { answers += chunk; });
+  await eventually(() => answers.split('\n').length - 1, (count) => count === LINKS.length, 2_000, 5);
+  socket.destroy();
+  assert.ok(!answers.includes('error'), answers);
+}
