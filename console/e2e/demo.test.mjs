@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BINARY, arm, eventually, launchBrowser, openConsole, startDemo } from './stand.mjs';
+import { BINARY, arm, eventually, inTries, launchBrowser, openConsole, startDemo } from './stand.mjs';
 
 const PICTURES_PER_SECOND = process.env.PICTURES_PER_SECOND ?? '30';
 
@@ -159,18 +159,6 @@ async function tautline(...flags) {
   child.stderr.on('data', (chunk) => { words += chunk; });
   const code = await new Promise((resolve) => child.once('close', resolve));
   return { code, out, words };
-}
-
-/** Tries again while `attempt` gives a reason why it says nothing; each reason is told, and so many fail. */
-async function inTries(count, attempt) {
-  const reasons = [];
-  while (reasons.length < count) {
-    const reason = await attempt();
-    if (reason === undefined) return;
-    reasons.push(reason);
-    console.log(`not judged, ${reasons.length} of at most ${count - 1}: ${reason}`);
-  }
-  assert.fail(`not judged in ${count} tries: ${reasons.join('; ')}`);
 }
 
 async function metric(name) {

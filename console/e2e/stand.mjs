@@ -147,3 +147,15 @@ export async function eventually(read, holds, timeout, pause = 50) {
   } while (performance.now() < end);
   assert.fail(`not within ${timeout} ms; the last value was ${value}`);
 }
+
+/** Tries again while `attempt` gives a reason why it says nothing; each reason is told, and so many fail. */
+export async function inTries(count, attempt) {
+  const reasons = [];
+  while (reasons.length < count) {
+    const reason = await attempt();
+    if (reason === undefined) return;
+    reasons.push(reason);
+    console.log(`not judged, ${reasons.length} of at most ${count - 1}: ${reason}`);
+  }
+  assert.fail(`not judged in ${count} tries: ${reasons.join('; ')}`);
+}
