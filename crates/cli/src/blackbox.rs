@@ -61,9 +61,17 @@ impl Blackbox {
 }
 
 impl Place {
-    /// Calls `each` with every file, the oldest first.
-    fn each(&self, mut each: impl FnMut(&Drive, &Path, &Recording)) -> anyhow::Result<()> {
-        for drive in self.drives()? {
+    /// Prints `head`, if there is anything below it, and calls `each` with every file, the oldest first.
+    fn each(
+        &self,
+        head: &str,
+        mut each: impl FnMut(&Drive, &Path, &Recording),
+    ) -> anyhow::Result<()> {
+        let drives = self.drives()?;
+        if !head.is_empty() {
+            self.print_head(head);
+        }
+        for drive in drives {
             for file in &drive.files {
                 each(&drive, file, &Recording::read(file)?);
             }
@@ -96,10 +104,9 @@ impl Place {
 }
 
 fn list(place: &Place) -> anyhow::Result<()> {
-    place.print_head(
-        "drive  part  from                      to                        stops       bytes  end",
-    );
-    place.each(|drive, file, recording| {
+    let head =
+        "drive  part  from                      to                        stops       bytes  end";
+    place.each(head, |drive, file, recording| {
         let records = recording.records();
         let when = |record: Option<&_>| {
             record.map(|record: &tautline_blackbox::recording::Record| utc(record.unix_nanos))
@@ -130,10 +137,8 @@ fn list(place: &Place) -> anyhow::Result<()> {
 }
 
 fn show(place: &Place) -> anyhow::Result<()> {
-    place.print_head(
-        "drive  time (UTC)                from       to         cause                   value      limit   m/s  loop ms  stop",
-    );
-    place.each(|drive, _, recording| {
+    let head = "drive  time (UTC)                from       to         cause                      value      limit   m/s  loop ms  stop";
+    place.each(head, |drive, _, recording| {
         for record in recording.records() {
             if record.topic != Topic::Transition {
                 continue;
@@ -161,14 +166,14 @@ fn show(place: &Place) -> anyhow::Result<()> {
             });
             place.print(&row, |row| {
                 format!(
-                    "{:>5}  {}  {:<9}  {:<9}  {:<20}  {:>7}  {:>9}  {:>4}  {:>7}  {}",
+                    "{:>5}  {}  {:<9}  {:<9}  {:<20}  {:>10}  {:>9}  {:>4}  {:>7}  {}",
                     drive.number,
                     text(&row["utc"]),
                     text(&row["from"]),
                     text(&row["to"]),
                     text(&row["cause"]),
-                    number(&row["value"], 2),
-                    number(&row["limit"], 2),
+                    amount(&row["value"]),
+                    amount(&row["limit"]),
                     number(&row["speed"], 1),
                     number(&row["loop_age_ms"], 0),
                     row["stop"]
@@ -179,8 +184,7 @@ fn show(place: &Place) -> anyhow::Result<()> {
 }
 
 fn facts(place: &Place) -> anyhow::Result<()> {
-    place.print_head("drive  time (UTC)                about     what was told");
-    place.each(|drive, _, recording| {
+    place.each("drive  time (UTC)                about     what was told", |drive, _, recording| {
         for record in recording.records() {
             let Topic::Fact(about) = record.topic else { continue };
             let row = json!({
@@ -199,7 +203,7 @@ fn facts(place: &Place) -> anyhow::Result<()> {
 
 fn verify(place: &Place, key: Option<PublicKey>) -> anyhow::Result<()> {
     let (mut broken, mut previous) = (0, None::<(Value, String)>);
-    place.each(|drive, file, recording| {
+    place.each("", |drive, file, recording| {
         let verdict = recording.verdict();
         let foreign = match (&key, &verdict.key) {
             (Some(key), Some(known)) => key.to_string() != *known,
@@ -250,7 +254,7 @@ fn verify(place: &Place, key: Option<PublicKey>) -> anyhow::Result<()> {
 
 fn replay_all(place: &Place) -> anyhow::Result<()> {
     let mut first = None;
-    place.each(|drive, file, recording| {
+    place.each("", |drive, file, recording| {
         let end = &recording.verdict().end;
         let replayed = replay(recording);
         let row = json!({
@@ -289,6 +293,10 @@ fn replay_all(place: &Place) -> anyhow::Result<()> {
 
 /// Returns whether a file that names the one before it does not follow from it.
 fn links(recording: &Recording, previous: Option<&(Value, String)>) -> bool {
+    if recording.records().is_empty() {
+        // The disk took nothing of it.
+        return false;
+    }
     let begin = recording.records().iter().find(|record| record.topic == Topic::Drive);
     let named = begin.map(|record| recording.body(record)["previous"].clone()).unwrap_or_default();
     match (previous, &named) {
@@ -339,4 +347,10 @@ fn text(value: &Value) -> &str {
 
 fn number(value: &Value, digits: usize) -> String {
     value.as_f64().map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
+}
+
+/// Returns a number of any unit: those of acts and faults are whole.
+fn amount(value: &Value) -> String {
+    let is_whole = value.as_f64().is_some_and(|value| value.fract() == 0.0);
+    number(value, if is_whole { 0 } else { 2 })
 }

@@ -95,7 +95,7 @@ impl GuardState {
             wire_telemetry::ActAnswer::new(answer.console, answer.number, outcome)
         });
         let left = self.countdown.map(|(_, left)| left);
-        let budget = self.budget.as_ref().map(Budget::to_wire);
+        let budget = self.budget.map(Budget::to_wire);
         let mut arguments = wire_telemetry::GuardStateArgs {
             answer: answer.as_ref(),
             countdown_cause: self.countdown.map(|(cause, _)| cause).unwrap_or_default().to_wire(),
@@ -125,7 +125,7 @@ impl GuardState {
 }
 
 impl Budget {
-    fn to_wire(&self) -> wire_telemetry::Budget {
+    fn to_wire(self) -> wire_telemetry::Budget {
         let millis = |time: Duration| u16::try_from(time.as_millis()).unwrap_or(u16::MAX);
         wire_telemetry::Budget::new(
             millis(self.picture_age_max),

@@ -4,14 +4,13 @@ use tautline_blackbox as blackbox;
 use tautline_guard::frame::{About, Fact};
 use tautline_units::Instant;
 
-/// What a vehicle tells the black box of itself and of the person.
+/// Subjects of a vehicle's facts.
 pub(crate) const OF_VEHICLE: &[About] = &[About::Person, About::Network, About::System];
 
-/// What a machine tells of itself.
+/// Subjects of a machine's facts.
 pub(crate) const OF_MACHINE: &[About] = &[About::Vehicle, About::Machine];
 
-/// Lets through what one end may tell the black box, as often as it may: a disk is not filled by whoever
-/// speaks here.
+/// The sieve of one end's facts: what it may tell, and how often. A disk is not filled by whoever speaks here.
 #[derive(Debug)]
 pub(crate) struct Sieve {
     about: &'static [About],

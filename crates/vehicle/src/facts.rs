@@ -9,7 +9,7 @@ use tautline_units::Instant;
 use crate::config::Config;
 use crate::telemetry::Reporter;
 
-/// Tells one thing after the other, each once a second.
+/// The turns in which one thing after the other is told, each once a second.
 #[derive(Debug)]
 pub(crate) struct Facts {
     system: Value,
@@ -40,7 +40,7 @@ impl Facts {
         self.turn += 1;
         let (about, says) = match turn {
             PERSON_TURN => (About::Person, person(config, reporter)),
-            NETWORK_TURN => (About::Network, network(&reporter.latest.snapshot().links(), ROOM)),
+            NETWORK_TURN => (About::Network, network(reporter.latest.snapshot().links(), ROOM)),
             SYSTEM_TURN => (About::System, self.system.clone()),
             _ => return None,
         };
@@ -73,8 +73,8 @@ fn network(links: &[LinkStats], room: usize) -> Value {
             "rtt_ms": link.rtt_ms.map(tenths),
             "owd_out_ms": link.owd_out.map(quantiles),
             "owd_in_ms": link.owd_in.map(quantiles),
-            "loss_out": link.loss_out,
-            "loss_in": link.loss_in,
+            "loss_out": link.loss_out.map(thousandths),
+            "loss_in": link.loss_in.map(thousandths),
             "sent_bps": link.sent.bps(),
             "received_bps": link.received.bps(),
         });
@@ -88,13 +88,18 @@ fn network(links: &[LinkStats], room: usize) -> Value {
     json!({ "links": told, "left_out": left_out })
 }
 
-fn quantiles(delays: Delays) -> [f32; 3] {
+fn quantiles(delays: Delays) -> [f64; 3] {
     [delays.p50, delays.p95, delays.p99].map(tenths)
 }
 
-/// Milliseconds to the tenth: more digits are noise, and take room.
-fn tenths(ms: f32) -> f32 {
-    (ms * 10.0).round() / 10.0
+/// Returns milliseconds to the tenth: more digits are noise, and take room.
+fn tenths(ms: f32) -> f64 {
+    (f64::from(ms) * 10.0).round() / 10.0
+}
+
+/// Returns a share to the thousandth.
+fn thousandths(share: f32) -> f64 {
+    (f64::from(share) * 1e3).round() / 1e3
 }
 
 const SOFTWARE: &str = concat!("tautline ", env!("CARGO_PKG_VERSION"));
@@ -126,8 +131,8 @@ mod tests {
     #[test]
     fn as_many_links_are_told_as_a_fact_has_room_for() {
         let one = network(&[link(3)], ROOM);
-        let rtt_ms = one["links"][0]["rtt_ms"].as_f64().unwrap();
-        assert!((rtt_ms - 123.5).abs() < 0.01, "{one}");
+        let told = &one["links"][0];
+        assert_eq!((&told["rtt_ms"], &told["loss_out"]), (&json!(123.5), &json!(0.333)));
         assert_eq!(one["left_out"], 0);
         let links: Vec<LinkStats> = (0..16).map(link).collect();
         let many = network(&links, ROOM);

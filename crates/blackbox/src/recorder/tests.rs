@@ -50,6 +50,10 @@ impl Disk for Memory {
         Ok(Part { files: Arc::clone(&self.files), name, room: (self.room)(part) })
     }
 
+    fn discard(&mut self, part: u32) {
+        self.files.lock().unwrap().remove(&(self.drive, part));
+    }
+
     fn previous(&mut self) -> Option<Previous> {
         None
     }
@@ -232,6 +236,10 @@ fn a_disk_that_stalls_stops_no_step_and_its_drops_are_counted() {
             Ok(Stalling(self.0.create(part)?, self.1.clone(), Arc::clone(&self.2)))
         }
 
+        fn discard(&mut self, part: u32) {
+            self.0.discard(part);
+        }
+
         fn previous(&mut self) -> Option<Previous> {
             None
         }
@@ -313,6 +321,42 @@ fn a_full_disk_is_told_and_the_next_part_begins_when_there_is_room() {
         );
     }
     end.done.send(()).unwrap();
+}
+
+#[test]
+fn a_file_that_the_full_disk_refuses_at_once_leaves_nothing_behind() {
+    /// Full for two attempts after the first file.
+    struct Filling(Memory, u32);
+
+    impl Disk for Filling {
+        type File = Part;
+
+        fn begin(&mut self, unix_nanos: u64) -> io::Result<u32> {
+            self.0.begin(unix_nanos)
+        }
+
+        fn create(&mut self, part: u32) -> io::Result<Part> {
+            self.1 += 1;
+            let room = [300_000, 10, 10].get(self.1 as usize - 1).copied();
+            Ok(Part { room: room.unwrap_or(usize::MAX), ..self.0.create(part)? })
+        }
+
+        fn discard(&mut self, part: u32) {
+            self.0.discard(part);
+        }
+
+        fn previous(&mut self) -> Option<Previous> {
+            None
+        }
+    }
+
+    let (memory, files) = Memory::new(|_| 0);
+    record(Filling(memory, 0), Config { between_stops_ms: 0, ..config() }, one_drive);
+    let files = files.lock().unwrap();
+    assert_eq!(files.keys().copied().collect::<Vec<_>>(), [(1, 1), (1, 2)]);
+    let last = Recording::parse(files[&(1, 2)].clone());
+    assert_eq!((&last.verdict().end, replay(&last).difference), (&End::Closed, None));
+    assert_eq!(topics(&last, Topic::Drive)[0]["previous"]["part"], 1);
 }
 
 #[test]

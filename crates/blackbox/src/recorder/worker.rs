@@ -30,6 +30,9 @@ pub(super) trait Disk: Send + 'static {
     /// Makes a file of the drive that was begun last.
     fn create(&mut self, part: u32) -> io::Result<Self::File>;
 
+    /// Takes back a file that was made last, and of which nothing was signed.
+    fn discard(&mut self, part: u32);
+
     /// Returns the newest signature of the file written before this process, if there is one.
     fn previous(&mut self) -> Option<Previous>;
 }
@@ -237,9 +240,17 @@ impl<D: Disk> Worker<D> {
                 self.shared.drive.store(number, Ordering::Relaxed);
                 self.put_begin();
                 self.sync(true);
+                self.discard_refused();
             }
             Err(error) => self.refused(&error),
         }
+    }
+
+    /// Leaves no file behind that the disk refused at once: there would be one more with each attempt.
+    fn discard_refused(&mut self) {
+        let Some(drive) = self.drive.as_mut().filter(|drive| drive.film.is_none()) else { return };
+        self.disk.discard(drive.part);
+        drive.part -= 1;
     }
 
     fn put_begin(&mut self) {
@@ -364,6 +375,13 @@ impl Disk for Folder {
     fn create(&mut self, part: u32) -> io::Result<File> {
         let folder = self.drive.as_ref().ok_or(io::ErrorKind::NotFound)?;
         drives::create_file(&drives::part(folder, part))
+    }
+
+    fn discard(&mut self, part: u32) {
+        let file = self.drive.as_ref().map(|folder| drives::part(folder, part));
+        if let Some(Err(error)) = file.map(std::fs::remove_file) {
+            tracing::warn!(%error, "a file of the black box that was refused stays");
+        }
     }
 
     fn previous(&mut self) -> Option<Previous> {
