@@ -141,6 +141,25 @@ test('a page that is loaded anew has another number, and shows what the guard sa
   assert.notEqual(consoleNumber(), before);
 });
 
+test('who is handed over to takes over by Enter, and says so until the guard has answered', async () => {
+  const TAKE_OVER = 3;
+  const holder = { address: 'there', sinceUnixMs: 0 };
+  standIn.guard = { mode: DRIVING };
+  standIn.stand({ role: 'succeeds', holder, request: null, agreed: null, reason: null });
+  await page.locator('#banner-title', { hasText: 'Take over' }).waitFor({ timeout: 2_000 });
+  await page.keyboard.press('Enter');
+  const { act } = await commandWhere((command) => command.act?.deed === TAKE_OVER);
+  standIn.guard = { mode: DRIVING, report: { console: consoleNumber(), number: act.number, outcome: 0 } };
+  standIn.stand({ role: 'drives', holder, request: null, agreed: null, reason: 'consent' });
+  await commandWhere((command) => command.act === null);
+  await page.locator('#banner').waitFor({ state: 'hidden', timeout: 2_000 });
+  const agreed = { number: 4, address: 'elsewhere' };
+  standIn.stand({ role: 'drives', holder, request: null, agreed, reason: null });
+  await page.locator('#banner-title', { hasText: 'Handing over' }).waitFor({ timeout: 2_000 });
+  standIn.stand({ role: 'drives', holder, request: null, agreed: null, reason: null });
+  await page.locator('#banner').waitFor({ state: 'hidden', timeout: 2_000 });
+});
+
 test('a black box that does not record is told, driving and held', async () => {
   const DISK_FULL = 2;
   standIn.guard = { mode: DRIVING, blackBox: DISK_FULL };

@@ -13,7 +13,7 @@ const TELL_MS = 50;
 
 /** Serves until `close`; `commands` has every command so far, `guard` is what the telemetry says. */
 export async function startStandIn() {
-  const standIn = { commands: [], guard: {}, silent: false, consoles: [], address: '', close: async () => {} };
+  const standIn = { commands: [], guard: {}, silent: false, consoles: [], address: '', close: async () => {}, stand: () => {} };
   const sockets = new Set();
   const server = createServer(async (request, response) => {
     const path = request.url === '/' ? 'index.html' : request.url.slice(1).split('?')[0];
@@ -28,6 +28,7 @@ export async function startStandIn() {
     const json = (kind, value) => send(socket, Buffer.concat([Buffer.of(kind), Buffer.from(JSON.stringify(value))]));
     json(5, { vehicle: 'stand-in', version: '', picture: null });
     json(7, { role: 'drives', holder: { address: 'here', sinceUnixMs: 0 }, request: null, reason: 'vacant' });
+    standIn.stand = (standing) => json(7, standing);
     const telling = setInterval(() => {
       if (!standIn.silent) send(socket, telemetry(standIn.guard));
     }, TELL_MS);

@@ -1,7 +1,7 @@
 import type { Blocker, GuardView } from './guard';
 
 /** What a person asks of the guard, deliberately. A reset names the stop that the person was shown. */
-export type Deed = { kind: 'arm' } | { kind: 'reset'; stop: number } | { kind: 'park' };
+export type Deed = { kind: 'arm' } | { kind: 'reset'; stop: number } | { kind: 'park' } | { kind: 'take over' };
 
 export interface Act {
   /** Counts up with each act of this page; never 0. */

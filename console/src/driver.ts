@@ -37,6 +37,8 @@ export class Driver {
   /** The page's own button of it. */
   hornPressed = false;
   #stoppedAtMs = 0;
+  /** Another console drives and has agreed that this one takes over. */
+  succeeds = false;
 
   /** `console`: this page's own number; `random`: in [0, 1). */
   constructor(console: bigint, random: number, storage: Storage, readonly events: DriverEvents) {
@@ -70,7 +72,8 @@ export class Driver {
         this.stop(nowMs);
         return;
       case 'arm':
-        if (this.#guard === null) this.seat.resume();
+        if (this.succeeds) this.#begin({ kind: 'take over' }, nowMs);
+        else if (this.#guard === null) this.seat.resume();
         else this.#begin({ kind: 'arm' }, nowMs);
         return;
       case 'reset':

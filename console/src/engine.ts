@@ -125,7 +125,8 @@ class Engine {
       }
       case FROM_OPERATOR.standing: {
         const standing = parseStanding(message);
-        this.#drives = standing.role === 'drives';
+        // Who is about to take over sees, and is heard: the vehicle knows what of it counts.
+        this.#drives = standing.role === 'drives' || standing.role === 'succeeds';
         if (!this.#drives) this.#player.stop();
         page.postMessage({ kind: 'standing', standing });
         return;

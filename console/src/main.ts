@@ -102,7 +102,10 @@ class Console {
         return;
       case 'connection':
         this.#connection = report.connection;
-        if (report.connection.state !== 'open') this.#standing = null;
+        if (report.connection.state !== 'open') {
+          this.#standing = null;
+          this.#driver.succeeds = false;
+        }
         return;
       case 'hello':
         this.#vehicle = report.hello.vehicle;
@@ -110,6 +113,7 @@ class Console {
         return;
       case 'standing':
         this.#standing = report.standing;
+        this.#driver.succeeds = report.standing.role === 'succeeds';
         return;
       case 'telemetry':
         this.#telemetry = report.telemetry;
@@ -207,7 +211,7 @@ class Console {
         return;
       case 'agree':
       case 'refuse': {
-        const request = this.#standing?.request;
+        const request = this.#standing?.request ?? this.#standing?.agreed;
         if (request != null) this.#request({ kind: 'answer', request: request.number, agrees: action === 'agree' });
         return;
       }
@@ -218,6 +222,7 @@ class Console {
       case 'reset':
         this.#driver.press(action);
         return;
+      case 'take-over':
       case 'release-stop':
         this.#driver.press('arm');
         return;
@@ -240,7 +245,7 @@ class Console {
     const acts = this.#driver.view(performance.now());
     const guard = live?.guard ?? null;
     const unheard = acts.stopUnacknowledgedMs !== null && acts.stopUnacknowledgedMs >= UNACKNOWLEDGED_MS;
-    const expectsNone = this.#connection.state !== 'open' || this.#standing?.role !== 'drives';
+    const expectsNone = this.#connection.state !== 'open' || !this.#sees();
     const vehicle = now - this.#vehicleSnapshotAtMs <= SNAPSHOT_STALE_MS ? this.#vehicleSnapshot : null;
     this.#banner.show({
       canDecode: this.#canDecode,
@@ -288,6 +293,11 @@ class Console {
       this.#vehicleSnapshot === null ? null : now - this.#vehicleSnapshotAtMs);
     this.#details.show(this.#status, this.#telemetry, this.#vehicleSnapshot, this.#operatorSnapshot, this.#video);
     this.#padPanel.show();
+  }
+
+  /** Whether a picture is to be expected here. */
+  #sees(): boolean {
+    return this.#standing?.role === 'drives' || this.#standing?.role === 'succeeds';
   }
 
   #request(request: PageRequest): void {

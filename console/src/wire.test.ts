@@ -18,7 +18,7 @@ const HELLO = { vehicle: 'Kite', version: '1', picture: PICTURE };
 
 const STANDING = {
   role: 'drives', holder: { address: '10.0.0.7', sinceUnixMs: 1_760_000_000_000 },
-  request: { number: 4_000_000_000, address: '10.0.0.8' }, reason: 'consent',
+  request: { number: 4_000_000_000, address: '10.0.0.8' }, agreed: { number: 3, address: '10.0.0.9' }, reason: 'consent',
 };
 
 const PARSERS: Readonly<Record<string, (message: ArrayBuffer) => unknown>> = {
@@ -178,7 +178,7 @@ describe('parseStanding', () => {
   it('reads who drives, who asks and why', () => expect(parseStanding(helloMessage(STANDING))).toEqual(STANDING));
 
   it('does without anybody that drives or asks', () => {
-    const nobody = { role: 'waits', holder: null, request: null, reason: null };
+    const nobody = { role: 'waits', holder: null, request: null, agreed: null, reason: null };
     expect(parseStanding(helloMessage(nobody))).toEqual(nobody);
   });
 
@@ -270,12 +270,12 @@ describe('commandMessage', () => {
   });
 
   it('carries an act with its number, and a reset with the stop that it names', () => {
-    const acts = [{ kind: 'arm' }, { kind: 'reset', stop: 7 }, { kind: 'park' }] as const;
+    const acts = [{ kind: 'arm' }, { kind: 'reset', stop: 7 }, { kind: 'park' }, { kind: 'take over' }] as const;
     const read = acts.map((deed) => {
       const act = commandOf(commandMessage({ ...demand, act: { number: 3, deed } }, 0, 1)).act()!;
       return [act.number(), act.deed(), act.stop()];
     });
-    expect(read).toEqual([[3, Deed.Arm, 0], [3, Deed.Reset, 7], [3, Deed.Park, 0]]);
+    expect(read).toEqual([[3, Deed.Arm, 0], [3, Deed.Reset, 7], [3, Deed.Park, 0], [3, Deed.TakeOver, 0]]);
   });
 
   it('leaves the sequence to the operator', () => {

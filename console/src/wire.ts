@@ -64,11 +64,13 @@ export interface Standing {
   holder: { address: string; sinceUnixMs: number } | null;
   /** Another console asks this one, which drives. */
   request: { number: number; address: string } | null;
+  /** This one drives, and has agreed to hand over to that one. */
+  agreed: { number: number; address: string } | null;
   /** Why this console drives, or does no longer; null when it never did. */
   reason: Reason | null;
 }
 
-/** Whether a console drives; it has not asked; it has asked; it was told no. */
+/** Whether a console drives; it has not asked; it has asked; it was told no; it was told yes, and may take over. */
 export type Role = (typeof ROLES)[number];
 export type Reason = (typeof REASONS)[number];
 
@@ -109,7 +111,7 @@ const SLICE_HEADER_BYTES = 28;
 /** The bit beside a slice's kind. */
 const CORRUPT = 0x80;
 const SLICE_KINDS: readonly SliceKind[] = ['idr', 'predicted', 'skip'];
-const ROLES = ['drives', 'waits', 'asks', 'refused'] as const;
+const ROLES = ['drives', 'waits', 'asks', 'refused', 'succeeds'] as const;
 const REASONS = ['vacant', 'consent', 'standstill', 'gone'] as const;
 const STRIPS_MAX = 8; // Keyframe requests are a mask of eight bits.
 const SIDE_MAX = 8192;
@@ -154,13 +156,14 @@ export function parseHello(message: ArrayBuffer): Hello {
 }
 
 export function parseStanding(message: ArrayBuffer): Standing {
-  const { role, holder, request, reason } = fieldsOf(parseJson(message));
+  const { role, holder, request, agreed, reason } = fieldsOf(parseJson(message));
   const known = ROLES.find((name) => name === role);
   if (known === undefined) throw new BadMessage('standing: no role');
   return {
     role: known,
     holder: holder === null ? null : holderOf(fieldsOf(holder)),
     request: request === null ? null : requestOf(fieldsOf(request)),
+    agreed: agreed == null ? null : requestOf(fieldsOf(agreed)),
     reason: REASONS.find((name) => name === reason) ?? null,
   };
 }
@@ -242,6 +245,7 @@ export function commandMessage(demand: Demand, cited: number, sentAtMs: number |
 
 const DEEDS: Readonly<Record<Deed['kind'], WireDeed>> = {
   arm: WireDeed.Arm, reset: WireDeed.Reset, park: WireDeed.Park,
+  'take over': WireDeed.TakeOver,
 };
 const DEAD_MEN: Readonly<Record<DeadMan, WireDeadMan>> = {
   absent: WireDeadMan.Absent, held: WireDeadMan.Held, released: WireDeadMan.Released,

@@ -27,7 +27,7 @@ export interface Facts {
   padStill: boolean;
 }
 
-export type Action = 'ask' | 'withdraw' | 'agree' | 'refuse' | 'release-stop' | 'arm' | 'reset' | 'retry' | 'focus';
+export type Action = 'ask' | 'withdraw' | 'agree' | 'refuse' | 'release-stop' | 'arm' | 'reset' | 'retry' | 'focus' | 'take-over';
 
 export interface Notice {
   tone: 'bad' | 'warn' | 'calm';
@@ -94,8 +94,14 @@ function connectionNotice({ canDecode, connection }: Facts): Notice | null {
 
 function standingNotice({ standing }: Facts): Notice | null {
   if (standing === null) return null;
-  const { role, holder, request, reason } = standing;
+  const { role, holder, request, agreed, reason } = standing;
   if (role === 'drives') {
+    if (agreed !== null) {
+      return {
+        tone: 'warn', title: 'Handing over', detail: `You drive until the one at ${agreed.address} has taken over.`,
+        action: { name: 'refuse', label: 'Keep driving' },
+      };
+    }
     return request === null ? null : {
       tone: 'warn', title: 'Another console asks to drive', detail: `It is at ${request.address}. At standstill it drives without your word.`,
       action: { name: 'refuse', label: 'No' }, other: { name: 'agree', label: 'Let it drive' },
@@ -110,6 +116,11 @@ function standingNotice({ standing }: Facts): Notice | null {
       return {
         tone: 'calm', title: 'Asked to drive', detail: `${who} It agrees, or the vehicle stands still: then this one drives.`,
         action: { name: 'withdraw', label: 'Ask no more' },
+      };
+    case 'succeeds':
+      return {
+        tone: 'warn', title: 'Take over', detail: `${who} It hands over: take wheel and throttle, then press Enter.`,
+        action: { name: 'take-over', label: 'Take over' }, other: { name: 'withdraw', label: 'No' },
       };
     case 'refused':
       return { tone: 'warn', title: 'The other console said no', detail: who, action: { name: 'ask', label: 'Ask again' } };
@@ -177,7 +188,7 @@ function guardNotice(guard: GuardView, acts: ActsView): Notice | null {
 
 function heldNotice(guard: GuardView, { last, pending }: ActsView): Notice {
   if (last !== null && last.outcome !== 'done') {
-    const what = { arm: 'Not armed', reset: 'Not reset', park: 'Not parked' }[last.kind];
+    const what = { arm: 'Not armed', reset: 'Not reset', park: 'Not parked', 'take over': 'Not taken over' }[last.kind];
     const why = last.outcome === 'unanswered' ? 'the vehicle did not answer: try again' : NEEDS[last.outcome];
     return { tone: 'warn', title: what, detail: `${why.charAt(0).toUpperCase()}${why.slice(1)}.` };
   }
@@ -274,6 +285,6 @@ export class Banner {
     this.#button.hidden = notice?.action === undefined;
     this.#other.hidden = notice?.other === undefined;
     this.#notice = notice;
-    setData(this.#stage, 'stale', String(facts.connection.state !== 'open' || facts.standing?.role !== 'drives'));
+    setData(this.#stage, 'stale', String(facts.connection.state !== 'open' || facts.standing?.role !== 'drives' && facts.standing?.role !== 'succeeds'));
   }
 }

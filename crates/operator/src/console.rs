@@ -11,6 +11,7 @@ mod wire;
 
 pub(crate) use access::Access;
 pub use access::Opening;
+pub(crate) use bridge::Holding;
 pub use bridge::{Hub, Request};
 pub(crate) use holder::ConsoleId;
 pub(crate) use http::serve;

@@ -11,7 +11,7 @@ use tautline_net::driver::Handle;
 use tautline_transport::ChannelNumber;
 use tautline_units::{ByteCount, Instant};
 
-use crate::console::{ConsoleId, Hub};
+use crate::console::{ConsoleId, Holding, Hub};
 use crate::reception::Shared;
 
 /// Numbers and dates the commands of the console that drives and sends them, and beside them tells the vehicle what
@@ -27,8 +27,8 @@ pub(crate) struct Input {
     clock: Clock,
     sequence: u64,
     fed_back: Option<(VideoFeedback, Instant)>,
-    /// The console that drives.
-    console: Option<ConsoleId>,
+    /// The console that drives, and the one that may take over.
+    holding: Holding,
     /// Whether what comes is recorded, looked at or not.
     records: bool,
     bystander: Bystander,
@@ -43,15 +43,15 @@ impl Input {
         clock: Clock,
         records: bool,
     ) -> Self {
-        let (sequence, fed_back, console) = (0, None, None);
+        let (sequence, fed_back, holding) = (0, None, Holding::default());
         let bystander = Bystander::default();
-        Self { hub, shared, handle, clock, sequence, fed_back, console, records, bystander }
+        Self { hub, shared, handle, clock, sequence, fed_back, holding, records, bystander }
     }
 
     /// Takes note that another console drives from now on, or none: nothing of the former one is
     /// sent any more, and the vehicle is told at once who looks.
-    pub(crate) fn handle_console(&mut self, console: Option<ConsoleId>) {
-        self.console = console;
+    pub(crate) fn handle_console(&mut self, holding: Holding) {
+        self.holding = holding;
         self.fed_back = None;
         self.feed_back();
     }
@@ -62,7 +62,14 @@ impl Input {
     /// The console dates its commands in Unix time by this machine's clock, 0 for unknown.
     pub(crate) fn handle_command(&mut self, command: Command) {
         let now = self.clock.now();
-        let driver = self.console.map_or(0, |console| console.0.get());
+        let number = |console: Option<ConsoleId>| console.map_or(0, |console| console.0.get());
+        let (driver, successor) = (number(self.holding.console), number(self.holding.successor));
+        let succeeds = successor != 0 && successor == command.console;
+        let command = Command { successor, ..command };
+        if succeeds {
+            // It names itself: the vehicle takes no more of it than its acts until the guard has handed over.
+            return self.send_command(command, now);
+        }
         if driver != command.console && command.emergency_stop_number == 0 {
             // It was under way while another took over.
             self.hub.requests_refused.fetch_add(1, Ordering::Relaxed);
@@ -77,6 +84,10 @@ impl Input {
             0 => Command { throttle: 0.0, brake: 1.0, cited: 0, act: None, ..command },
             _ => self.bystander.add_to(command, now),
         };
+        self.send_command(command, now);
+    }
+
+    fn send_command(&mut self, command: Command, now: Instant) {
         let unix = self.clock.unix_nanos(now);
         let age = Duration::from_nanos(unix.saturating_sub(command.sent_at.as_nanos()));
         let age_max = self.shared.command_age_max();
@@ -100,7 +111,8 @@ impl Input {
         let now = self.clock.now();
         let strips = self.shared.strips();
         let asked = self.hub.take_feedback();
-        let is_looked_at = self.console.is_some() || self.records || self.shared.is_watched();
+        let is_looked_at =
+            self.holding.console.is_some() || self.records || self.shared.is_watched();
         let (keyframe_strips, picture_interval) = if is_looked_at {
             (strips.keyframes | asked.keyframe_strips, asked.picture_interval)
         } else {

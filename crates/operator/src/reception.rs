@@ -267,8 +267,10 @@ impl Reception {
             channels::TELEMETRY => match Telemetry::decode(bytes) {
                 Ok(telemetry) => {
                     let stands_still = telemetry.speed.abs() < STANDSTILL_SPEED_MAX;
-                    self.shared.note_budget(telemetry.guard.and_then(|guard| guard.budget));
-                    self.hub.show_telemetry(bytes, stands_still);
+                    let guard = telemetry.guard.as_ref();
+                    self.shared.note_budget(guard.and_then(|guard| guard.budget));
+                    let holder = guard.map_or(0, |guard| guard.holder);
+                    self.hub.show_telemetry(bytes, stands_still, holder);
                 }
                 Err(_) => self.telemetry_malformed += 1,
             },

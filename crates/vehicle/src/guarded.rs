@@ -177,11 +177,21 @@ impl Guarded {
         proposed.is_pressed = command.emergency_stop;
         let newest = proposed.command.map(|dated| dated.what.sequence);
         if newest.is_none_or(|newest| command.sequence > newest) {
-            proposed.command = asked.command.map(|what| Dated { what, sent_at });
+            if !self.awaits_handover(command) {
+                proposed.command = asked.command.map(|what| Dated { what, sent_at });
+            }
             if let Some(what) = asked.act {
                 proposed.act = Some(Dated { what, sent_at });
             }
         }
+    }
+
+    /// Returns whether this console is to take over from the one that the guard lets drive, whose commands
+    /// count until then.
+    fn awaits_handover(&self, command: &message::Command) -> bool {
+        let holder = lock(&self.heard).as_ref().and_then(|heard| heard.status.holder);
+        let is_successor = command.successor != 0 && command.successor == command.console;
+        is_successor && holder.is_some_and(|holder| holder.get() != command.console)
     }
 
     /// Takes note of a new session with this operator, which counts its commands from the beginning.
@@ -392,6 +402,66 @@ mod tests {
         let numbered = message::Command { emergency_stop_number: 77, ..command(11) };
         guarded.handle_command(&numbered, None);
         assert_eq!(proposal(&guarded, 0).emergency_stop, ActNumber::new(77));
+    }
+
+    /// The guard itself takes over by what two consoles and this vehicle make of it.
+    #[test]
+    fn a_console_takes_over_while_driving_without_a_stop_and_not_without_being_named() {
+        for is_named in [true, false] {
+            let guarded = Guarded::with(1);
+            guarded.handle_new_session(None);
+            let mut guard = Guard::new(Config::default(), Tick::new(70).unwrap());
+            let mut follow: Follow = Box::new(|_| Vec::new());
+            let (mut sequence, mut now, mut speed) = (0, 0, 0.0_f32);
+            let mut modes = Vec::new();
+            for turn in 0..120 {
+                now += 10;
+                let sent_at = Some((at(now), Duration::from_millis(20)));
+                let cited = guarded.tick().load(Ordering::Relaxed);
+                let mut say = |command: message::Command| {
+                    sequence += 1;
+                    let command = message::Command { sequence, cited, ..command };
+                    guarded.handle_command(&command, sent_at);
+                };
+                let act = |number, deed| Some(message::Act { number, stop: 0, deed });
+                let first = message::Command {
+                    console: 9,
+                    throttle: if turn < 30 { 0.0 } else { 0.4 },
+                    act: (turn >= 10).then(|| act(1, message::Deed::Arm)).flatten(),
+                    successor: if is_named && turn >= 50 { 8 } else { 0 },
+                    ..message::Command::default()
+                };
+                let second = message::Command {
+                    console: 8,
+                    throttle: 0.6,
+                    act: (turn >= 60).then(|| act(1, message::Deed::TakeOver)).flatten(),
+                    successor: 8,
+                    ..message::Command::default()
+                };
+                if turn >= 50 {
+                    say(second);
+                }
+                // Once it is done, the operator sends no more of the first.
+                if !is_named || turn < 65 {
+                    say(first);
+                }
+                let proposal = proposal(&guarded, now);
+                let machine =
+                    MachineState { measured_at: at(now), speed, ..MachineState::default() };
+                let input =
+                    Input { proposal: Some(proposal), machine: Some(machine), ..Input::default() };
+                let output = guard.step(&input, at(now));
+                speed = (speed + 4.2 * output.control.controls.throttle * 0.01).max(0.0);
+                guarded.hear(output.status, &mut follow, at(now));
+                modes.push(output.status.mode);
+            }
+            let status = guarded.heard(at(now)).unwrap().status;
+            assert!(modes[35..].iter().all(|mode| mode.is_driving()), "{is_named}: {modes:?}");
+            let holder = status.holder.map(tautline_guard::identity::Console::get);
+            assert_eq!(holder, Some(if is_named { 8 } else { 9 }));
+            let throttle = status.applied.throttle;
+            assert!((throttle > 0.5) == is_named, "{is_named}: {throttle}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The bridge to the browsers: what goes to each console and what comes of it.
 
 use std::net::IpAddr;
+use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -10,7 +11,7 @@ use tautline_message::{Command, LinkAction, VideoFeedback};
 use tautline_video::{Layout, SliceKind};
 use tokio::sync::{mpsc, watch};
 
-use super::holder::{Change, ConsoleId, Holder, Role};
+use super::holder::{Change, ConsoleId, Holder, Reason, Role};
 use super::wire::{self, SliceHead, kind, tagged};
 
 /// What the browser asks for.
@@ -23,11 +24,14 @@ pub enum Request {
 }
 
 impl Request {
-    /// Returns whether it asks for an emergency stop, which counts from every console.
-    fn is_emergency_stop(&self) -> bool {
-        match self {
-            Self::Command(command) => command.emergency_stop_number != 0,
-            Self::Link(_) => false,
+    /// Returns whether it counts from a console of this role; an emergency stop does from each.
+    fn is_taken_from(&self, role: Role) -> bool {
+        match (self, role) {
+            (_, Role::Drives) | (Self::Command(_), Role::Succeeds) => true,
+            (Self::Command(command), Role::Waits | Role::Asks | Role::Refused) => {
+                command.emergency_stop_number != 0
+            }
+            (Self::Link(_), Role::Waits | Role::Asks | Role::Refused | Role::Succeeds) => false,
         }
     }
 }
@@ -43,7 +47,7 @@ pub struct Hub {
     metrics: Mutex<String>,
     requests: mpsc::Sender<Request>,
     /// The console that drives.
-    holding: watch::Sender<Option<ConsoleId>>,
+    holding: watch::Sender<Holding>,
     /// What the browser asks of the encoders.
     feedback: Mutex<VideoFeedback>,
     unix_micros: Box<dyn Fn() -> u64 + Send + Sync>,
@@ -59,6 +63,13 @@ pub struct Hub {
     pub commands_stale: AtomicU64,
 }
 
+/// Which console drives, and which may take over from it at any moment.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Holding {
+    pub(crate) console: Option<ConsoleId>,
+    pub(crate) successor: Option<ConsoleId>,
+}
+
 #[derive(Debug, Default)]
 struct Consoles {
     holder: Holder,
@@ -68,6 +79,10 @@ struct Consoles {
     changed: Option<(Change, u64)>,
     /// When the vehicle last told that it stands still, Unix microseconds.
     stood_still_at: Option<u64>,
+    /// Which console the vehicle's guard lets drive, and when it was told, Unix microseconds.
+    guarded: Option<(ConsoleId, u64)>,
+    /// When the present one agreed to hand over, Unix microseconds.
+    agreed_at: u64,
 }
 
 /// A connected console.
@@ -111,7 +126,7 @@ impl Hub {
             hello: Mutex::new(wire::hello(vehicle, None)),
             metrics: Mutex::new(String::new()),
             requests,
-            holding: watch::Sender::new(None),
+            holding: watch::Sender::new(Holding::default()),
             feedback: Mutex::default(),
             unix_micros: Box::new(unix_micros),
             slices_dropped: AtomicU64::new(0),
@@ -142,11 +157,20 @@ impl Hub {
         lock(&self.metrics).clone()
     }
 
-    /// Shows a slice to the console that drives. One that missed one of a strip sees that strip again
-    /// from its next IDR on, which is asked for.
+    /// Shows a slice to the console that drives, and to one that is about to take over. One that missed
+    /// one of a strip sees that strip again from its next IDR on, which is asked for.
     pub fn show_slice(&self, head: SliceHead, message: Bytes) {
         let mut consoles = lock(&self.consoles);
-        let Some(place) = consoles.holding_place() else { return };
+        let successor = consoles.holder.successor();
+        if let Some(place) = consoles.place_of(successor) {
+            self.show_slice_to(place, head, message.clone());
+        }
+        if let Some(place) = consoles.holding_place() {
+            self.show_slice_to(place, head, message);
+        }
+    }
+
+    fn show_slice_to(&self, place: &mut Place, head: SliceHead, message: Bytes) {
         let bit = 1_u8 << head.strip;
         if place.waiting_for_idr & bit != 0 && head.kind != SliceKind::Idr {
             lock(&self.feedback).keyframe_strips |= bit;
@@ -161,8 +185,10 @@ impl Hub {
         }
     }
 
-    /// Passes on a vehicle's telemetry as it came; at standstill, who asks to drive does.
-    pub fn show_telemetry(&self, bytes: &[u8], stands_still: bool) {
+    /// Passes on a vehicle's telemetry as it came; at standstill, who asks to drive does, and who was agreed
+    /// to once the vehicle's guard lets `holder` drive.
+    pub fn show_telemetry(&self, bytes: &[u8], stands_still: bool, holder: u64) {
+        self.follow_guard(NonZeroU64::new(holder).map(ConsoleId));
         if stands_still {
             let mut consoles = lock(&self.consoles);
             consoles.stood_still_at = Some((self.unix_micros)());
@@ -172,6 +198,21 @@ impl Hub {
             lock(&self.consoles).stood_still_at = None;
         }
         self.show(kind::TELEMETRY, bytes);
+    }
+
+    fn follow_guard(&self, holder: Option<ConsoleId>) {
+        let mut consoles = lock(&self.consoles);
+        let now = (self.unix_micros)();
+        consoles.guarded = holder.map(|holder| (holder, now));
+        let change = holder.and_then(|holder| consoles.holder.handle_guard(holder));
+        let agreed_for = Duration::from_micros(now.saturating_sub(consoles.agreed_at));
+        if change.is_some() {
+            self.apply(&mut consoles, change);
+        } else if consoles.holder.successor().is_some() && agreed_for >= HANDOVER_MAX {
+            consoles.holder.handle_timeout();
+            self.tell_holding(&consoles);
+            consoles.tell_standing();
+        }
     }
 
     /// Shows the operator's own status.
@@ -193,7 +234,7 @@ impl Hub {
     }
 
     /// Returns which console drives, now and from then on.
-    pub(crate) fn holding(&self) -> watch::Receiver<Option<ConsoleId>> {
+    pub(crate) fn holding(&self) -> watch::Receiver<Holding> {
         self.holding.subscribe()
     }
 
@@ -249,7 +290,8 @@ impl Hub {
         let Some(place) = consoles.places.iter().find(|place| place.number == number) else {
             return;
         };
-        let (id, drives) = (place.id, consoles.holder.role(place.id) == Role::Drives);
+        let (id, role) = (place.id, consoles.holder.role(place.id));
+        let drives = role == Role::Drives;
         let request = match message.split_first() {
             Some((&kind::COMMAND, rest)) => Command::decode(rest)
                 .ok()
@@ -275,6 +317,7 @@ impl Hub {
                 let change = match asks {
                     0 => {
                         consoles.holder.withdraw(id);
+                        self.tell_holding(&consoles);
                         None
                     }
                     _ => consoles.holder.ask(id, stands_still),
@@ -284,7 +327,12 @@ impl Hub {
             }
             Some((&kind::ANSWER, &[a, b, c, d, agrees @ (0 | 1)])) => {
                 let number = u32::from_be_bytes([a, b, c, d]);
-                let change = consoles.holder.answer(id, number, agrees == 1);
+                let is_driving = self.lets_drive(&consoles, id);
+                let change = consoles.holder.answer(id, number, agrees == 1, is_driving);
+                if consoles.holder.successor().is_some() {
+                    self.begin_succession(&mut consoles);
+                }
+                self.tell_holding(&consoles);
                 self.apply(&mut consoles, change);
                 return consoles.tell_standing();
             }
@@ -293,7 +341,7 @@ impl Hub {
         drop(consoles);
         match request {
             None => self.count_malformed(),
-            Some(request) if !drives && !request.is_emergency_stop() => {
+            Some(request) if !request.is_taken_from(role) => {
                 self.requests_refused.fetch_add(1, Ordering::Relaxed);
             }
             Some(request) => {
@@ -336,11 +384,39 @@ impl Hub {
     fn apply(&self, consoles: &mut Consoles, change: Option<Change>) {
         let Some(change) = change else { return };
         consoles.changed = Some((change, (self.unix_micros)()));
-        self.begin_pictures(consoles);
-        self.holding.send_replace(change.to);
+        // Who took over while driving sees the pictures already: they go on.
+        let sees = consoles.holding_place().is_some_and(|place| place.waiting_for_idr == 0);
+        if change.reason != Reason::Consent || !sees {
+            self.begin_pictures(consoles);
+        }
+        self.tell_holding(consoles);
         let address = consoles.holding_place().map(|place| place.address);
         tracing::info!(console = ?address, reason = ?change.reason, "who drives has changed");
         consoles.tell_standing();
+    }
+
+    /// Returns whether the vehicle's guard lets this console drive, by telemetry that is fresh.
+    fn lets_drive(&self, consoles: &Consoles, console: ConsoleId) -> bool {
+        let now = (self.unix_micros)();
+        let is_fresh = |at: u64| Duration::from_micros(now.saturating_sub(at)) < STANDSTILL_AGE_MAX;
+        consoles.guarded.is_some_and(|(holder, at)| holder == console && is_fresh(at))
+    }
+
+    /// Shows the pictures from now on to the one that may take over too: it drives by what it sees.
+    fn begin_succession(&self, consoles: &mut Consoles) {
+        consoles.agreed_at = (self.unix_micros)();
+        let successor = consoles.holder.successor();
+        if let Some(place) = consoles.place_of(successor) {
+            (place.hello_is_due, place.waiting_for_idr) = (true, ALL_STRIPS);
+            lock(&self.feedback).keyframe_strips = ALL_STRIPS;
+        }
+    }
+
+    /// Tells the operator's input which consoles' commands count, and how.
+    fn tell_holding(&self, consoles: &Consoles) {
+        let holder = &consoles.holder;
+        let holding = Holding { console: holder.holding(), successor: holder.successor() };
+        self.holding.send_if_modified(|told| std::mem::replace(told, holding) != holding);
     }
 
     /// Begins each strip anew for the console that drives, if one does.
@@ -368,8 +444,12 @@ impl Hub {
 
 impl Consoles {
     fn holding_place(&mut self) -> Option<&mut Place> {
-        let holding = self.holder.holding()?;
-        self.places.iter_mut().find(|place| place.id == holding)
+        self.place_of(self.holder.holding())
+    }
+
+    fn place_of(&mut self, console: Option<ConsoleId>) -> Option<&mut Place> {
+        let console = console?;
+        self.places.iter_mut().find(|place| place.id == console)
     }
 
     /// Tells every console who drives, as far as that is news to it.
@@ -397,12 +477,16 @@ impl Consoles {
         let request = self.holder.request().filter(|_| role == Role::Drives).map(|request| {
             serde_json::json!({ "number": request.number, "address": address(request.from) })
         });
+        let agreed = self.holder.agreed().filter(|_| role == Role::Drives).map(|request| {
+            serde_json::json!({ "number": request.number, "address": address(request.from) })
+        });
         let concerns = |change: &Change| change.from == Some(to) || change.to == Some(to);
         let reason = self.changed.map(|(change, _)| change).filter(concerns);
         let json = serde_json::json!({
             "role": role.name(),
             "holder": holder,
             "request": request,
+            "agreed": agreed,
             "reason": reason.map(|change| change.reason.name()),
         });
         tagged(kind::STANDING, json.to_string().as_bytes())
@@ -426,6 +510,9 @@ const MESSAGES_MAX: usize = 128;
 const CONSOLES_MAX: usize = 8;
 /// Telemetry comes some 20 times a second: an older one may be of a vehicle that moves by now.
 const STANDSTILL_AGE_MAX: Duration = Duration::from_millis(300);
+
+/// Until who was agreed to has taken over; then the present one drives on.
+const HANDOVER_MAX: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
 mod tests;

@@ -11,6 +11,8 @@ pub(crate) struct ConsoleId(pub(crate) NonZeroU64);
 pub(crate) struct Holder {
     holding: Option<ConsoleId>,
     request: Option<Request>,
+    /// What the one that drives has agreed to, until the vehicle's guard hands over.
+    agreed: Option<Request>,
     /// Who was told no last, until it asks again.
     refused: Option<ConsoleId>,
     request_count: u32,
@@ -56,6 +58,8 @@ pub(crate) enum Role {
     Asks,
     /// It has asked, and was told no.
     Refused,
+    /// It was told yes: it takes over when its person does.
+    Succeeds,
 }
 
 impl Reason {
@@ -78,6 +82,7 @@ impl Role {
             Self::Waits => "waits",
             Self::Asks => "asks",
             Self::Refused => "refused",
+            Self::Succeeds => "succeeds",
         }
     }
 }
@@ -93,10 +98,22 @@ impl Holder {
         self.request
     }
 
+    /// Returns what the one that drives has agreed to.
+    pub(crate) fn agreed(&self) -> Option<Request> {
+        self.agreed
+    }
+
+    /// Returns which console may take over at any moment.
+    pub(crate) fn successor(&self) -> Option<ConsoleId> {
+        self.agreed.map(|request| request.from)
+    }
+
     /// Returns what `console` is.
     pub(crate) fn role(&self, console: ConsoleId) -> Role {
         if self.holding == Some(console) {
             Role::Drives
+        } else if self.successor() == Some(console) {
+            Role::Succeeds
         } else if self.request.is_some_and(|request| request.from == console) {
             Role::Asks
         } else if self.refused == Some(console) {
@@ -117,11 +134,11 @@ impl Holder {
     /// Takes note of a console that is gone. If it drove, the one that asks does; else nobody.
     pub(crate) fn leave(&mut self, console: ConsoleId) -> Option<Change> {
         self.refused.take_if(|refused| *refused == console);
-        self.request.take_if(|request| request.from == console);
+        self.withdraw(console);
         if self.holding != Some(console) {
             return None;
         }
-        let next = self.request.map(|request| request.from);
+        let next = self.agreed.or(self.request).map(|request| request.from);
         Some(self.hand_over(next, Reason::Gone))
     }
 
@@ -133,7 +150,7 @@ impl Holder {
             None => Some(self.hand_over(Some(console), Reason::Vacant)),
             Some(_) if stands_still => Some(self.hand_over(Some(console), Reason::Standstill)),
             Some(_) => {
-                if self.request.is_none() {
+                if self.request.is_none() && self.agreed.is_none() {
                     self.refused.take_if(|refused| *refused == console);
                     self.request_count = self.request_count.wrapping_add(1);
                     self.request = Some(Request { number: self.request_count, from: console });
@@ -146,36 +163,55 @@ impl Holder {
     /// Takes back what a console asked.
     pub(crate) fn withdraw(&mut self, console: ConsoleId) {
         self.request.take_if(|request| request.from == console);
+        self.agreed.take_if(|request| request.from == console);
     }
 
-    /// Takes an answer: only the console that drives gives one, and only to the request that stands.
+    /// Takes an answer: only the console that drives gives one, and only to the request that stands, or to
+    /// the one that it has agreed to. Who agrees while the guard lets it drive drives on until the guard
+    /// has handed over.
     pub(crate) fn answer(
         &mut self,
         console: ConsoleId,
         number: u32,
         agrees: bool,
+        is_driving: bool,
     ) -> Option<Change> {
-        let request = self.request.filter(|request| request.number == number)?;
+        let standing = self.request.or(self.agreed);
+        let request = standing.filter(|request| request.number == number)?;
         if self.holding != Some(console) {
             return None;
         }
-        if agrees {
+        if agrees && !is_driving {
             return Some(self.hand_over(Some(request.from), Reason::Consent));
         }
-        (self.request, self.refused) = (None, Some(request.from));
+        (self.request, self.agreed) = (None, agrees.then_some(request));
+        if !agrees {
+            self.refused = Some(request.from);
+        }
         None
+    }
+
+    /// Takes note of which console the vehicle's guard lets drive: who was agreed to has taken over.
+    pub(crate) fn handle_guard(&mut self, holder: ConsoleId) -> Option<Change> {
+        let agreed = self.successor().filter(|successor| *successor == holder)?;
+        Some(self.hand_over(Some(agreed), Reason::Consent))
+    }
+
+    /// Takes back what was agreed to: nobody took over in time.
+    pub(crate) fn handle_timeout(&mut self) {
+        self.agreed = None;
     }
 
     /// Takes note that the vehicle stands still: what was asked is granted.
     pub(crate) fn handle_standstill(&mut self) -> Option<Change> {
-        let request = self.request?;
+        let request = self.agreed.or(self.request)?;
         Some(self.hand_over(Some(request.from), Reason::Standstill))
     }
 
     fn hand_over(&mut self, to: Option<ConsoleId>, reason: Reason) -> Change {
         let from = std::mem::replace(&mut self.holding, to);
         // What was asked of the former one is not asked of the next.
-        (self.request, self.refused) = (None, None);
+        (self.request, self.agreed, self.refused) = (None, None, None);
         Change { from, to, reason }
     }
 }
@@ -220,15 +256,55 @@ mod tests {
         assert_eq!(holder.ask(second, false), None);
         let asked = holder.request().unwrap();
         assert_eq!((asked.from, holder.role(second)), (second, Role::Asks));
-        assert_eq!(holder.answer(second, asked.number, true), None, "it is not its to give");
-        assert_eq!(holder.answer(third, asked.number, true), None);
-        assert_eq!(holder.answer(first, asked.number, false), None);
+        assert_eq!(holder.answer(second, asked.number, true, false), None, "it is not its to give");
+        assert_eq!(holder.answer(third, asked.number, true, false), None);
+        assert_eq!(holder.answer(first, asked.number, false, false), None);
         assert_eq!((holder.role(second), holder.holding()), (Role::Refused, Some(first)));
         holder.ask(second, false);
-        assert_eq!(holder.answer(first, asked.number, true), None, "that was the former request");
-        let change = holder.answer(first, holder.request().unwrap().number, true).unwrap();
+        assert_eq!(
+            holder.answer(first, asked.number, true, false),
+            None,
+            "that was the former request"
+        );
+        let change = holder.answer(first, holder.request().unwrap().number, true, false).unwrap();
         assert_eq!((change.from, change.to), (Some(first), Some(second)));
         assert_eq!((change.reason, holder.role(first)), (Reason::Consent, Role::Waits));
+    }
+
+    #[test]
+    fn who_agrees_while_it_drives_drives_on_until_the_guard_has_handed_over() {
+        let [first, second, third] = NAMES;
+        let agree = |holder: &mut Holder| {
+            holder.ask(second, false);
+            let number = holder.request().unwrap().number;
+            assert_eq!(holder.answer(first, number, true, true), None);
+            assert_eq!((holder.role(first), holder.role(second)), (Role::Drives, Role::Succeeds));
+            number
+        };
+        let mut holder = joined_by_all();
+        agree(&mut holder);
+        assert_eq!(holder.ask(third, false), None);
+        assert_eq!(holder.request(), None, "one console at a time");
+        assert_eq!(holder.handle_guard(third), None);
+        assert_eq!(holder.handle_guard(first), None);
+        let change = holder.handle_guard(second).unwrap();
+        assert_eq!(
+            (change.from, change.to, change.reason),
+            (Some(first), Some(second), Reason::Consent)
+        );
+        // It can be taken back, ends by itself, and by a standstill.
+        let mut holder = joined_by_all();
+        let number = agree(&mut holder);
+        assert_eq!(holder.answer(first, number, false, true), None);
+        assert_eq!((holder.role(second), holder.handle_guard(second)), (Role::Refused, None));
+        agree(&mut holder);
+        holder.handle_timeout();
+        assert_eq!((holder.role(second), holder.handle_guard(second)), (Role::Waits, None));
+        agree(&mut holder);
+        assert_eq!(holder.handle_standstill().unwrap().to, Some(second));
+        let mut holder = joined_by_all();
+        agree(&mut holder);
+        assert_eq!(holder.leave(first).unwrap().to, Some(second));
     }
 
     #[test]
@@ -267,12 +343,12 @@ mod tests {
                 let console = NAMES[of];
                 let change = match act {
                     0 => holder.ask(console, false),
-                    1 => holder.answer(console, number.into(), true),
+                    1 => holder.answer(console, number.into(), true, false),
                     2 => holder.leave(console),
                     _ => holder.join(console),
                 };
                 prop_assert_eq!(change, None);
-                let answered = holder.answer(NAMES[0], number.into(), false);
+                let answered = holder.answer(NAMES[0], number.into(), false, false);
                 prop_assert_eq!(answered, None);
             }
             prop_assert_eq!(holder.holding(), Some(NAMES[0]));

@@ -148,7 +148,7 @@ fn a_second_console_sees_who_drives_and_its_commands_count_for_nothing() {
     takes(&mut first);
     takes(&mut second);
     show(&hub, head(1, SliceKind::Idr), &[0]);
-    hub.show_telemetry(&[7], false);
+    hub.show_telemetry(&[7], false, 0);
     assert_eq!(takes(&mut first).len(), 2);
     assert_eq!(takes(&mut second), [Message::Other(kind::TELEMETRY)]);
 }
@@ -165,7 +165,8 @@ fn a_moving_vehicle_changes_hands_when_its_present_console_agrees() {
     let number = asked["number"].as_u64().unwrap() as u32;
     let answer = |agrees| [&[kind::ANSWER], &number.to_be_bytes()[..], &[agrees]].concat();
     hub.handle(second.number, &answer(1));
-    assert_eq!(*holding.borrow(), Some(ConsoleId(NonZeroU64::MIN)), "the first one has no say yet");
+    let console = holding.borrow().console;
+    assert_eq!(console, Some(ConsoleId(NonZeroU64::MIN)), "the second one has no say yet");
     hub.take_feedback();
     hub.handle(first.number, &answer(1));
     let (lost, won) = (standing(&mut first), standing(&mut second));
@@ -180,14 +181,51 @@ fn a_moving_vehicle_changes_hands_when_its_present_console_agrees() {
 }
 
 #[test]
+fn a_driving_vehicle_changes_hands_when_its_guard_says_so_and_both_see_it_until_then() {
+    let (hub, mut requests) = hub();
+    let (mut first, mut second) = (join(&hub, 1), join(&hub, 2));
+    let id = |number| NonZeroU64::new(number).map(ConsoleId);
+    hub.show_telemetry(&[7], false, 1);
+    hub.handle(second.number, &[kind::ASK, 1]);
+    let number = standing(&mut first)["request"]["number"].as_u64().unwrap() as u32;
+    let yes = [&[kind::ANSWER], &number.to_be_bytes()[..], &[1]].concat();
+    hub.handle(first.number, &yes);
+    let (gives, takes_over) = (standing(&mut first), standing(&mut second));
+    assert_eq!(
+        (&gives["role"], &gives["agreed"]["address"]),
+        (&"drives".into(), &"10.0.0.2".into())
+    );
+    assert_eq!(takes_over["role"], "succeeds");
+    assert_eq!(*hub.holding().borrow(), Holding { console: id(1), successor: id(2) });
+    assert_eq!(hub.take_feedback().keyframe_strips, ALL_STRIPS);
+    for joined in [&first, &second] {
+        hub.handle(joined.number, &command());
+    }
+    assert_eq!(commanding(&mut requests), [1, 2], "the vehicle knows what of the second's counts");
+    (0..Layout::STRIP_COUNT as u8).for_each(|strip| show(&hub, head(strip, SliceKind::Idr), &[0]));
+    let slices = |joined: &mut Joined| {
+        let is_slice = |message: &Message| matches!(message, Message::Slice { .. });
+        takes(joined).iter().filter(|message| is_slice(message)).count()
+    };
+    assert_eq!([slices(&mut first), slices(&mut second)], [Layout::STRIP_COUNT; 2]);
+    hub.show_telemetry(&[7], false, 1);
+    assert_eq!(*hub.holding().borrow(), Holding { console: id(1), successor: id(2) });
+    hub.show_telemetry(&[7], false, 2);
+    assert_eq!(*hub.holding().borrow(), Holding { console: id(2), successor: None });
+    assert_eq!(hub.take_feedback(), VideoFeedback::default(), "its pictures go on");
+    assert_eq!(standing(&mut second)["reason"], "consent");
+    assert_eq!(standing(&mut first)["role"], "waits");
+}
+
+#[test]
 fn at_standstill_another_console_drives_at_once_and_the_former_one_is_told() {
     let (hub, _requests) = hub();
     let (mut first, mut second) = (join(&hub, 1), join(&hub, 2));
-    hub.show_telemetry(&[7], true);
-    hub.show_telemetry(&[7], false);
+    hub.show_telemetry(&[7], true, 0);
+    hub.show_telemetry(&[7], false, 0);
     hub.handle(second.number, &[kind::ASK, 1]);
     assert_eq!(standing(&mut second)["role"], "asks", "it moves again");
-    hub.show_telemetry(&[7], true);
+    hub.show_telemetry(&[7], true, 0);
     assert_eq!(standing(&mut second)["role"], "drives");
     assert_eq!(standing(&mut first)["reason"], "standstill");
     hub.handle(first.number, &[kind::ASK, 1]);
@@ -201,7 +239,7 @@ fn a_page_that_is_gone_costs_nothing() {
     let holding = hub.holding();
     hub.take_feedback();
     hub.leave(first.number);
-    assert_eq!(*holding.borrow(), None);
+    assert_eq!(*holding.borrow(), Holding::default());
     for _ in 0..=MESSAGES_MAX {
         show(&hub, head(1, SliceKind::Predicted), &[0]);
         show(&hub, head(1, SliceKind::Idr), &[0]);
@@ -250,7 +288,7 @@ proptest! {
                 hub.handle(if of_second { second.number } else { first.number }, &message);
             }
         }
-        prop_assert_eq!(*hub.holding().borrow(), Some(ConsoleId(NonZeroU64::MIN)));
+        prop_assert_eq!(hub.holding().borrow().console, Some(ConsoleId(NonZeroU64::MIN)));
     }
 }
 
