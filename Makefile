@@ -10,6 +10,7 @@
 # make lab     the papers' tables and figures beside ours  QUICK=1
 # make numbers how the whole does on a clip               CLIP=file.mp4
 # make latency from capture to canvas, stage by stage     MINUTES=60 RATE=30 LINKS=lte-driving ENCODER=own
+# make delays  what a page in Chromium adds, recorded for the drives   MINUTES=5 LINKS=lte-driving OUT=file.csv
 # make loss    slices lost at random stop no decoder      PICTURES=10000
 
 SHELL := bash
@@ -27,6 +28,7 @@ CHAOS ?= 10000
 DRIVES ?= 10000
 MINUTES ?= 1
 ENCODER ?=
+OUT ?=
 PICTURES ?= 10000
 FUZZ_BYTES := 4096
 # What a command needs beyond the demo.
@@ -38,7 +40,7 @@ X86_FEATURES := +ssse3,+avx2,+gfni,+avx512f,+avx512bw
 OUTSIDE := $(or $(CARGO_TARGET_DIR),target)/outside
 BINARY := $(or $(CARGO_TARGET_DIR),target)/release/tautline
 
-.PHONY: help demo test bench bench-messages peers faults chaos drives fuzz miri lab numbers console build lint latency loss bare outside deny unit browser tools nightly
+.PHONY: help demo test bench bench-messages peers faults chaos drives fuzz miri lab numbers console build lint latency delays loss bare outside deny unit browser tools nightly
 
 help:
 	@sed -n '1,/^$$/s/^# //p' Makefile
@@ -123,6 +125,12 @@ latency: FEATURES := $(filter openh264,$(ENCODER))
 latency: build
 	@./setup chromium
 	cd console && TAUTLINE=$(abspath $(BINARY)) MINUTES=$(MINUTES) PICTURES_PER_SECOND=$(RATE) ENCODER=$(ENCODER) LINKS=$(LINKS) node soak/latency.mjs
+
+# Of a machine that does nothing else: what it was doing is recorded too.
+delays: MINUTES := 5
+delays: build
+	@./setup chromium
+	cd console && TAUTLINE=$(abspath $(BINARY)) MINUTES=$(MINUTES) LINKS=$(LINKS) OUT=$(abspath $(OUT)) node soak/delays.mjs
 
 loss: FEATURES := lab
 loss: build

@@ -14,7 +14,7 @@ const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 
 /**
  * Starts `tautline demo`. `address` is what it says to open, once; `host` what of it others may know; `another()` waits
- * for the address of the next browser.
+ * for the address of the next browser; `blackbox` is a folder until it ends.
  */
 export async function startDemo(flags, at = '127.0.0.1') {
   const port = await freePort();
@@ -49,7 +49,7 @@ export async function startDemo(flags, at = '127.0.0.1') {
     await rm(blackbox, { recursive: true, force: true });
     return code;
   };
-  return { address, host: new URL(address).host, words: () => words, processes, metrics, another, end };
+  return { address, host: new URL(address).host, words: () => words, processes, metrics, another, blackbox, end };
 }
 
 /** The processes of a demo by name, to be stopped, killed, and started again by their own settings. */

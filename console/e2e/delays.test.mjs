@@ -1,0 +1,56 @@
+// What `make delays` reads out of a guard's steps, of steps whose delays are known. Needs no browser.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { measured, quantile } from '../soak/quantities.mjs';
+
+/** The vehicle's clock is behind the guard's by so much. */
+const BEHIND_MS = 5_000;
+
+/**
+ * Steps each 10 ms; the vehicle proposes 1 ms before each, and each second proposal has a new command, sent `way` ms before,
+ * which cites the tick issued `uplink` ms before that.
+ */
+function drive({ count = 200, uplink = 80, way = 20, late = () => 0, isHeld = () => false, isMissing = () => false }) {
+  return Array.from({ length: count }, (_, index) => {
+    const at = 10_000 + 10 * index + late(index);
+    const source = at - 1 - late(index) - BEHIND_MS;
+    const number = 100 + Math.floor(index / 2);
+    const sentAt = 10_000 + 20 * Math.floor(index / 2) - 1 - way;
+    const cited = 1 + Math.round((sentAt - uplink - 10_000) / 10);
+    return {
+      tick: index + 1, now_ns: at * 1e6, mode: isHeld(index) ? 'Held' : 'Driving',
+      machine: { measured_ns: (at - 2) * 1e6 },
+      demand: { command: { sequence: number, cited: cited > 0 ? cited : null, age_ms: source + BEHIND_MS - sentAt } },
+      frames: {
+        proposal: isMissing(index) ? null : '0'.repeat(24) + BigInt(Math.round(source * 1e6)).toString(16).padStart(16, '0'),
+        machine: '',
+      },
+    };
+  }).map((step) => (step.frames.proposal === null ? { ...step, demand: null } : step));
+}
+
+test('each delay is found as it was', () => {
+  const found = measured(drive({ uplink: 79, way: 20 }));
+  const middle = (name) => quantile(found[name], 0.5);
+  // The way of the quickest proposal, 1 ms here, is taken for a part of the clocks' difference.
+  assert.deepEqual([middle('uplink'), middle('downlink')].map(Math.round), [80, 20]);
+  assert.deepEqual(found.page_pause.map(Math.round), [20, 20]);
+  for (const name of ['vehicle_late', 'machine_late', 'guard_late']) {
+    assert.ok(Math.max(...found[name]) < 0.01, `${name}: ${Math.max(...found[name])}`);
+  }
+});
+
+test('a guard that is late and a vehicle that pauses are told apart', () => {
+  const late = measured(drive({ late: (index) => (index === 50 ? 7 : 0) }));
+  assert.equal(Math.round(quantile(late.guard_late, 1)), 7);
+  assert.ok(quantile(late.vehicle_late, 1) < 0.01);
+  const pauses = measured(drive({ isMissing: (index) => [80, 81, 82].includes(index) }));
+  assert.equal(Math.round(quantile(pauses.vehicle_late, 1)), 30);
+  assert.ok(quantile(pauses.guard_late, 1) < 0.01);
+});
+
+test('nothing is measured while nobody may drive, nor across it', () => {
+  assert.deepEqual(Object.values(measured(drive({ isHeld: () => true }))).flat(), []);
+  const found = measured(drive({ isHeld: (index) => index >= 50 && index < 150, late: (index) => (index >= 100 ? 300 : 0) }));
+  assert.ok(Math.max(...found.guard_late, ...found.vehicle_late) < 0.01);
+});

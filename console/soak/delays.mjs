@@ -1,0 +1,116 @@
+// Records the delays of a page in Chromium that drives, as the guard's black box has them, for the guard's drives.
+//   MINUTES=5 LINKS=lte-driving OUT=../crates/guard/tests/drives/delays.csv node soak/delays.mjs
+import assert from 'node:assert/strict';
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { cpus } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { BINARY, arm, eventually, launchBrowser, openConsole, startDemo } from '../e2e/stand.mjs';
+import { QUANTITIES, SHARES, measured, quantile } from './quantities.mjs';
+
+const MINUTES = Number(process.env.MINUTES ?? '5');
+const LINKS = process.env.LINKS ?? 'lte-driving';
+const OUT = process.env.OUT ?? '';
+// Around each stop the black box has every step for 30 s before and 30 s after.
+const STINT_S = 25;
+// Of MCAP.
+const CHANNEL = 4;
+const MESSAGE = 5;
+
+const { machine, steps } = await drive();
+const found = measured(steps);
+for (const [name, values] of Object.entries(found)) {
+  assert.ok(values.length > 0, `no ${name} in ${steps.length} steps`);
+  console.log(`${name}, ${values.length} values: ${QUANTITIES[name]}`);
+}
+const lines = [
+  '# Delays and pauses by quantile, in milliseconds: the inverse of a distribution, straight between the columns.',
+  `# Recorded by make delays, ${new Date().toISOString().slice(0, 10)}: ${machine}.`,
+  `quantity,${SHARES.map((share) => `p${100 * share}`).join(',')}`,
+  ...Object.entries(found).map(([name, values]) => `${name},${SHARES.map((share) => quantile(values, share).toFixed(1)).join(',')}`),
+];
+console.log(lines.join('\n'));
+if (OUT) writeFileSync(OUT, `${lines.join('\n')}\n`);
+
+/** Drives in stints, each ended by an emergency stop; returns what was recorded, and on what and how. */
+async function drive() {
+  const demo = await startDemo(['--links', LINKS]);
+  let browser;
+  try {
+    browser = await launchBrowser();
+    const page = await browser.newPage({ viewport: { width: 1760, height: 990 } });
+    await openConsole(page, demo.address);
+    const before = jiffies();
+    let stints = 0;
+    let stopped = 0;
+    for (const end = performance.now() + MINUTES * 60_000; performance.now() < end; stints += 1) {
+      await arm(page);
+      stopped += await stint(page, Math.min(STINT_S, (end - performance.now()) / 1_000));
+      await release(page);
+    }
+    const busy = jiffies().map((now, at) => now - before[at]);
+    // What is under way to the disk.
+    await sleep(2_000);
+    const machine = `${MINUTES} min over ${LINKS} links in ${stints} stints, ${stopped} of them ended by the guard; ${BINARY.includes('debug') ? 'not optimised, ' : ''}`
+      + `Chromium ${browser.version()}, headless; ${cpus()[0]?.model ?? 'unknown'}, ${cpus().length} processors, ${Math.round(100 * busy[0] / busy[1])} % idle`;
+    return { machine, steps: recorded(demo.blackbox) };
+  } finally {
+    await browser?.close();
+    await demo.end();
+  }
+}
+
+/** Drives for so long, in weaves, by keys; returns 1 if the guard stopped the car before the person did. */
+async function stint(page, seconds) {
+  await page.keyboard.down('ArrowUp');
+  for (const end = performance.now() + seconds * 1_000; performance.now() < end;) {
+    for (const key of ['ArrowLeft', 'ArrowRight']) {
+      await page.keyboard.down(key);
+      await sleep(300);
+      await page.keyboard.up(key);
+      await sleep(700);
+    }
+    if (['Held', 'Stopping'].includes(await page.locator('#mode').innerText())) return 1;
+  }
+  return 0;
+}
+
+/** Ends a stint by an emergency stop, and takes the latch away. */
+async function release(page) {
+  await page.keyboard.up('ArrowUp');
+  await page.keyboard.press('Escape');
+  await page.locator('#act-reset').waitFor({ timeout: 30_000 });
+  await eventually(async () => {
+    await page.keyboard.press('Backspace');
+    return page.locator('#act-reset').isVisible();
+  }, (waits) => !waits, 30_000, 500);
+}
+
+/** The steps of all drives in a black box, in their order: MCAP without chunks, messages in JSON. */
+function recorded(root) {
+  const files = readdirSync(root, { recursive: true }).filter((name) => name.endsWith('.mcap')).sort();
+  return files.flatMap((name) => [...messages(readFileSync(join(root, name)))]);
+}
+
+function* messages(bytes) {
+  const topics = new Map();
+  const text = (at) => bytes.toString('utf8', at + 4, at + 4 + bytes.readUInt32LE(at));
+  // Behind the magic: opcode, length, content.
+  for (let at = 8; at + 9 <= bytes.length;) {
+    const [opcode, length] = [bytes[at], Number(bytes.readBigUInt64LE(at + 1))];
+    const content = at + 9;
+    at = content + length;
+    if (at > bytes.length) return;
+    if (opcode === CHANNEL) topics.set(bytes.readUInt16LE(content), text(content + 4));
+    if (opcode === MESSAGE && topics.get(bytes.readUInt16LE(content)) === '/guard/step') {
+      yield JSON.parse(bytes.toString('utf8', content + 22, at));
+    }
+  }
+}
+
+/** Idle, and all, since the machine began. */
+function jiffies() {
+  const fields = readFileSync('/proc/stat', 'utf8').split('\n')[0].split(/\s+/).slice(1).map(Number);
+  return [fields[3], fields.slice(0, 8).reduce((sum, field) => sum + field, 0)];
+}
+

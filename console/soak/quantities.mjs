@@ -1,0 +1,95 @@
+// What a guard's steps tell of delays. Times of a step are its guard's, but for those that say whose they are.
+
+export const SHARES = [0, 0.5, 0.9, 0.99, 0.999, 1];
+
+export const QUANTITIES = {
+  uplink: 'from the tick that a picture is stamped with to the command that first cites it',
+  downlink: 'from that command to the vehicle\'s proposal of it, with the error of the estimated clock',
+  page_pause: 'the longest from one command to the next, of each second',
+  vehicle_late: 'from one proposal to the next, beyond 10 ms',
+  machine_late: 'from one state of the machine to the next, beyond 10 ms',
+  guard_late: 'from one step to the next, beyond 10 ms',
+};
+
+const PERIOD_MS = 10;
+const COMMAND_MS = 20;
+const RELEASED = ['Armed', 'Driving', 'Limited'];
+
+/** Every value of each quantity, in ms, of the steps in which a person may drive. */
+export function measured(steps) {
+  const found = Object.fromEntries(Object.keys(QUANTITIES).map((name) => [name, []]));
+  const offset = Math.min(...steps.filter((step) => step.frames.proposal).map((step) => now(step) - source(step)));
+  const pauses = new Map();
+  let last = nothing();
+  for (const step of steps) {
+    const follows = step.tick === last.tick + 1;
+    if (!follows || !RELEASED.includes(step.mode)) last = nothing();
+    const at = now(step);
+    if (last.at !== null) found.guard_late.push(Math.max(0, at - last.at - PERIOD_MS));
+    [last.tick, last.at] = [step.tick, at];
+    last.issued.set(step.tick, at);
+    if (!RELEASED.includes(step.mode)) continue;
+    heard(last.machine, step.frames.machine === null ? null : step.machine.measured_ns / 1e6, found.machine_late);
+    heard(last.vehicle, step.frames.proposal === null ? null : source(step), found.vehicle_late);
+    if (step.demand?.command) command(step, last, offset, found, pauses);
+  }
+  found.page_pause.push(...pauses.values());
+  return found;
+}
+
+/** The value of nearest rank. */
+export function quantile(values, share) {
+  const ascending = values.toSorted((one, other) => one - other);
+  return ascending[Math.round((ascending.length - 1) * share)] ?? Number.NaN;
+}
+
+/** What is known where nothing was recorded right before. */
+function nothing() {
+  return {
+    tick: null, at: null, issued: new Map(),
+    machine: { at: null, missed: 0 }, vehicle: { at: null, missed: 0 },
+    sequence: null, sent: null, cited: null,
+  };
+}
+
+/** Takes when the newest frame of a sender was made, by its own clock; null where none came. */
+function heard(sender, at, late) {
+  if (at === null) {
+    sender.missed += 1;
+    return;
+  }
+  if (sender.at !== null) {
+    const gap = at - sender.at;
+    // Two that come between two steps are one to the guard: what it did not miss was not late.
+    const isOvertaken = gap > 1.5 * PERIOD_MS && (sender.missed === 0 || Math.abs(gap - 2 * PERIOD_MS) < 1);
+    late.push(isOvertaken ? 0 : Math.max(0, gap - PERIOD_MS));
+  }
+  [sender.at, sender.missed] = [at, 0];
+}
+
+function command(step, last, offset, found, pauses) {
+  const { sequence, cited, age_ms: age } = step.demand.command;
+  if (sequence === last.sequence || age === null) return;
+  const sent = source(step) + offset - age;
+  found.downlink.push(age);
+  if (last.sequence !== null && sequence > last.sequence) {
+    // Those between were sent in time, or are lost: then their pauses are not known.
+    const pause = sent - last.sent - (sequence - last.sequence - 1) * COMMAND_MS;
+    const second = Math.floor(sent / 1_000);
+    pauses.set(second, Math.max(pauses.get(second) ?? 0, pause));
+  }
+  if (cited !== null && cited !== last.cited && last.issued.has(cited)) {
+    found.uplink.push(sent - last.issued.get(cited));
+    last.cited = cited;
+  }
+  [last.sequence, last.sent] = [sequence, sent];
+}
+
+function now(step) {
+  return step.now_ns / 1e6;
+}
+
+/** When the newest proposal was made, by the vehicle's clock: its bytes 12 to 19. */
+function source(step) {
+  return Number(BigInt(`0x${step.frames.proposal.slice(24, 40)}`)) / 1e6;
+}
