@@ -7,6 +7,7 @@
 //! - Docs of types begin with a noun phrase, those of functions with a verb, and cite only sources that
 //!   docs/papers.md has ([`docs`]).
 //! - A crate's docs are tested, unless they have no example ([`examples`]).
+//! - Tests that docs/safety.md names exist ([`safety`]).
 //! - Words that docs/glossary.md refuses are in no name and in no text ([`words`]).
 
 mod arrows;
@@ -14,6 +15,7 @@ mod docs;
 mod examples;
 mod files;
 mod invariants;
+mod safety;
 mod source;
 mod words;
 
@@ -58,6 +60,9 @@ fn tidy() -> Result<()> {
         faults.extend(invariants::faults(source));
         faults.extend(docs::faults(source, &keys));
         faults.extend(words::faults(source, &refused));
+        if source.path == "docs/safety.md" {
+            faults.extend(safety::faults(source, &sources));
+        }
     }
     if faults.is_empty() {
         return Ok(());
