@@ -2,6 +2,8 @@
 # make test    everything that must hold, as CI runs it
 # make bench   how fast the parts are, the erasure codes beside others'
 # make bench-messages   serialization codecs beside ours, speed and safety   DATA=../shared/data
+# make testbed the kernel in which transports are compared, built once: minutes
+# make transports   transports of the kernel beside ours, hours; takes up where it stopped   QUICK=1
 # make faults  what fails beside the machine stops it: processes, threads and links, each stopped and killed
 # make chaos   ten thousand short sessions under any faults   CHAOS=10000
 # make drives  ten thousand simulated drives under the guard, sound and faulty   DRIVES=10000
@@ -40,7 +42,7 @@ X86_FEATURES := +ssse3,+avx2,+gfni,+avx512f,+avx512bw
 OUTSIDE := $(or $(CARGO_TARGET_DIR),target)/outside
 BINARY := $(or $(CARGO_TARGET_DIR),target)/release/tautline
 
-.PHONY: help demo test bench bench-messages peers faults chaos drives fuzz miri lab numbers console build lint latency delays loss bare outside deny unit browser tools nightly
+.PHONY: help demo test bench bench-messages testbed transports smoke peers faults chaos drives fuzz miri lab numbers console build lint latency delays loss bare outside deny unit browser tools nightly
 
 help:
 	@sed -n '1,/^$$/s/^# //p' Makefile
@@ -49,7 +51,7 @@ demo: build
 	@$(if $(CLIP),./setup ffmpeg)
 	@$(BINARY) demo --console 127.0.0.1:$(PORT) --links $(LINKS) $(if $(CLIP),--clip "$(CLIP)") $(if $(RATE),--pictures-per-second $(RATE))
 
-test: lint deny unit browser
+test: lint deny unit smoke browser
 
 bench:
 	cargo bench --workspace --bench block --bench stream --bench points --bench path --bench virtual_time --bench link --bench render --bench strip
@@ -67,6 +69,32 @@ bench-messages:
 	@printf '{\n  "machine": { "processor": "%s", "kernel": "%s" },\n  "date": "%s"\n}\n' \
 		"$$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -1)" "$$(uname -r)" "$$(date -u +%F)" \
 		>crates/lab/src/papers/serialization/codecs.machine.json
+
+# The kernel is kept beyond this checkout.
+KERNEL := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tautline/testbed
+# One file for each cell, so that the matrix goes on where it stopped.
+CELLS := $(or $(CARGO_TARGET_DIR),target)/transports
+CAR := crates/lab/src/papers/car
+testbed:
+	@./setup testbed
+	@testbed/kernel/build $(KERNEL)
+
+# The lab shows what this writes but for QUICK=1, which writes beside the cells. TABLE=1 runs no cell, and makes the
+# table of those that are there.
+TABLE ?=
+transports: testbed
+	@mkdir -p $(CELLS)
+	nice -n 15 cargo run --release --locked --manifest-path testbed/Cargo.toml -- matrix --kernel $(KERNEL) --cells $(CELLS) \
+		$(if $(TABLE),--table) $(if $(QUICK),--quick --csv $(CELLS)/quick.csv,--csv $(CAR)/transports.csv)
+	@$(if $(QUICK),,printf '{\n  "machine": { "processor": "%s", "kernel": "%s" },\n  "date": "%s"\n}\n' \
+		"$$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -1)" "6.1, User Mode Linux" "$$(date -u +%F)" \
+		>$(CAR)/transports.machine.json)
+
+# Every transport of this machine's own kernel, over the loopback interface; no kernel is built.
+# In the workspace's folder, whose profile it has: most of what it needs is built by then.
+smoke:
+	cargo test --locked --manifest-path testbed/Cargo.toml --target-dir $(or $(CARGO_TARGET_DIR),target)
+	@cargo run --quiet --locked --manifest-path testbed/Cargo.toml --target-dir $(or $(CARGO_TARGET_DIR),target) -- smoke
 
 # Whether a process may hold its children's threads by ptrace.
 PTRACE := test "$$(cat /proc/sys/kernel/yama/ptrace_scope 2>/dev/null || echo 0)" -lt 2

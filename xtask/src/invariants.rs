@@ -103,6 +103,7 @@ const OUTSIDE_WORLD: &[&str] = &[
     "crates/cli/",
     "peers/",
     "codecs/",
+    "testbed/",
     "fuzz/",
     "xtask/",
 ];
@@ -118,6 +119,7 @@ const THREADS: &[&str] = &[
     "crates/cli/",
     "peers/",
     "codecs/",
+    "testbed/",
     "fuzz/",
     "xtask/",
     "crates/lab/src/workers.rs",
@@ -141,6 +143,8 @@ const UNSAFE: &[&str] = &[
     "peers/src/isal.rs",
     "peers/src/limit.rs",
     "codecs/src/",
+    // Socket options, and the end of the guest.
+    "testbed/src/native.rs",
 ];
 
 #[cfg(test)]

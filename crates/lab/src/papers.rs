@@ -67,6 +67,14 @@ pub(crate) mod streaming {
     mod trial;
 }
 
+/// \[CAR\]: transports for media in a car, on a wire with losses and in a wireless network.
+pub(crate) mod car {
+    pub(super) mod delays;
+    pub(super) mod missing;
+    pub(super) mod throughput;
+    mod transports;
+}
+
 /// \[TIMING\]: what serialization costs, and what that means for safety.
 pub(crate) mod serialization {
     mod codecs;
@@ -120,6 +128,15 @@ const ALL: &[Experiment] = &[
     ugv::gate::EXPERIMENT,
     ugv::bins::TABLE_1,
     ugv::bins::TABLE_2,
+    car::missing::TABLE_1,
+    car::missing::FIG_1,
+    car::throughput::TABLE_2,
+    car::throughput::FIG_3,
+    car::missing::FIG_4,
+    car::missing::FIG_5,
+    car::missing::TABLE_3,
+    car::delays::JITTER,
+    car::delays::DELAY,
     streaming::retransmission::EXPERIMENT,
     streaming::block_size::AGAINST_RETRANSMISSION,
     streaming::complexity::EXPERIMENT,

@@ -17,13 +17,17 @@ fn every_experiment_holds_and_leaves_files_that_can_be_read() {
         let record = run(experiment, out.path());
         let read = Record::read(out.path(), experiment.key).unwrap().unwrap();
         assert_eq!(format!("{read:?}"), format!("{record:?}"), "read as it was written");
-        check_files(&out.path().join(experiment.key), &record);
         let (key, judged) = (experiment.key, record.judged().count());
         match &record.origin {
             Origin::Measured { .. } => assert!(judged > 0, "{key} judges nothing"),
             Origin::Committed(_) => assert_eq!(judged, 0, "{key} judges what it did not measure"),
-            Origin::Skipped(_) => panic!("{key}: {}", record.origin),
+            Origin::Skipped(_) => {
+                assert!(LACKING.contains(&key), "{key}: {}", record.origin);
+                continue;
+            }
         }
+        assert!(!LACKING.contains(&key), "{key} lacks nothing any more");
+        check_files(&out.path().join(key), &record);
         faults.extend(record.out_of_tolerance().cloned());
     }
     assert!(faults.is_empty(), "out of tolerance: {faults:#?}");
@@ -58,3 +62,17 @@ fn check_files(folder: &Path, record: &Record) {
         assert_eq!(document.root_element().tag_name().name(), "svg");
     }
 }
+
+/// What nothing stands of yet: the wireless channel and the video of [CAR], and, as long as no measurement of
+/// `make transports` is committed, all else of it.
+const LACKING: [&str; 9] = [
+    "car-table-1",
+    "car-fig-1",
+    "car-table-2",
+    "car-fig-3",
+    "car-fig-4",
+    "car-fig-5",
+    "car-table-3",
+    "car-jitter",
+    "car-delay",
+];

@@ -1,0 +1,148 @@
+//! What `make transports` measured last: the lab itself boots no kernel.
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+
+use crate::experiment::{Measurement, Outcome};
+use crate::machine::Machine;
+
+/// Every line of the testbed's table, as it was committed, and what it was measured on.
+pub(super) struct Transports {
+    lines: Vec<Line>,
+    pub(super) measurement: Measurement,
+}
+
+/// One transport at one rate, loss and round trip: means over seeds, and half the widths of their
+/// intervals of 0.95.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Line {
+    pub(super) transport: String,
+    pub(super) rate_kbyte_per_s: u64,
+    pub(super) loss_percent: f64,
+    pub(super) rtt_ms: u64,
+    pub(super) seeds: u64,
+    /// Packets that came, of those that the application had.
+    pub(super) received_share: f64,
+    pub(super) throughput_kbyte_per_s: f64,
+    pub(super) throughput_ci: f64,
+    pub(super) jitter_ms: f64,
+    pub(super) jitter_ci: f64,
+    pub(super) owd_p50_ms: f64,
+    pub(super) owd_p95_ms: f64,
+    pub(super) owd_p99_ms: f64,
+    pub(super) owd_p99_ci: f64,
+    pub(super) network_bytes_per_byte: f64,
+}
+
+/// A transport as the testbed names it, and as the paper or its makers do.
+pub(super) struct Name {
+    pub(super) here: &'static str,
+    pub(super) said: &'static str,
+    /// Whether the paper has it.
+    pub(super) is_papers: bool,
+}
+
+impl Transports {
+    /// Reads the committed table.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub(super) fn read() -> Result<Self> {
+        #[derive(Deserialize)]
+        struct Made {
+            machine: Machine,
+            date: String,
+        }
+        let Made { machine, date } =
+            serde_json::from_str(MADE).context("transports.machine.json tells no machine")?;
+        let measurement = Measurement {
+            file: FILE.to_owned(),
+            command: "make transports".to_owned(),
+            machine,
+            date,
+        };
+        let lines = csv::Reader::from_reader(MEASURED.as_bytes()).into_deserialize().collect();
+        let lines: Result<_, csv::Error> = lines;
+        Ok(Self { lines: lines.context("transports.csv has a line that is none")?, measurement })
+    }
+
+    /// Returns the lines that are so, in the order of the table.
+    pub(super) fn lines(&self, is: impl Fn(&Line) -> bool) -> Vec<&Line> {
+        self.lines.iter().filter(|line| is(line)).collect()
+    }
+
+    /// Returns the round trips that were measured, the shortest first.
+    pub(super) fn rtts(&self) -> Vec<u64> {
+        let mut rtts: Vec<u64> = self.lines.iter().map(|line| line.rtt_ms).collect();
+        rtts.sort_unstable();
+        rtts.dedup();
+        rtts
+    }
+}
+
+/// Returns every transport, in the order of the tables.
+pub(super) fn names() -> impl Iterator<Item = &'static Name> {
+    NAMES.iter()
+}
+
+/// Returns what a transport is called.
+pub(super) fn said(here: &str) -> &str {
+    names().find(|name| name.here == here).map_or(here, |name| name.said)
+}
+
+/// Returns the outcome of what needs lines that the table lacks.
+pub(super) fn lacking(what: &str) -> Outcome {
+    Outcome::skipped(
+        format!("the committed measurement has no {what}"),
+        "`make transports` measures it, in hours; it takes up where it stopped.",
+    )
+}
+
+/// Returns what a reader must know of these figures.
+pub(super) fn notes() -> Vec<String> {
+    vec![
+        "Transports of Linux 6.1 and the session of Tautline in User Mode Linux, NetEm on a link of \
+         100 Mbit/s, losses on the way there only; means over seeds, ± half the interval of 0.95."
+            .to_owned(),
+        "Time is virtual, and the processor infinitely fast: computing costs nothing, sealing and \
+         coding among it, and the machine that measured makes no difference."
+            .to_owned(),
+        "The paper tells neither its round trip nor its kernel; the round trip decides, and is swept."
+            .to_owned(),
+    ]
+}
+
+const NAMES: [Name; 13] = [
+    Name { here: "udp", said: "UDP", is_papers: true },
+    Name { here: "udp-lite", said: "UDP-Lite", is_papers: true },
+    Name { here: "reno", said: "TCP Reno, 16 KB", is_papers: true },
+    Name { here: "reno-large", said: "TCP Reno, large windows", is_papers: true },
+    Name { here: "westwood", said: "TCP Westwood", is_papers: true },
+    Name { here: "dccp", said: "DCCP CCID 2", is_papers: true },
+    Name { here: "dccp-partial", said: "DCCP, partial checksum", is_papers: true },
+    Name { here: "sctp", said: "SCTP", is_papers: true },
+    Name { here: "tautline", said: "Tautline, one link", is_papers: false },
+    Name { here: "tautline-two", said: "Tautline, two links", is_papers: false },
+    Name { here: "cubic", said: "TCP Cubic", is_papers: false },
+    Name { here: "bbr", said: "TCP BBR", is_papers: false },
+    Name { here: "sctp-partial", said: "SCTP, partial reliability", is_papers: false },
+];
+const MEASURED: &str = include_str!("transports.csv");
+const MADE: &str = include_str!("transports.machine.json");
+/// Where a reader of the report finds them.
+const FILE: &str = "crates/lab/src/papers/car/transports.csv";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_that_is_committed_can_be_read_and_named() {
+        let transports = Transports::read().unwrap();
+        for line in transports.lines(|_| true) {
+            assert!(names().any(|name| name.here == line.transport), "{line:?}");
+            assert!((0.0..=1.0).contains(&line.received_share), "{line:?}");
+            assert!(line.owd_p50_ms <= line.owd_p95_ms && line.owd_p95_ms <= line.owd_p99_ms);
+        }
+    }
+}

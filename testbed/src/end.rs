@@ -1,0 +1,44 @@
+//! One end of a cell's flow, whatever the transport.
+
+use anyhow::Result;
+
+use crate::cell::Cell;
+use crate::place::Place;
+use crate::receive::{self, Received};
+use crate::send::{self, Sent};
+use crate::session;
+use crate::transport::Kind;
+
+/// The receiving end, ready for a sender.
+pub(crate) enum Listener {
+    Socket(receive::Listener),
+    Session(session::Listener),
+}
+
+impl Listener {
+    /// Opens its sockets.
+    pub(crate) fn open(cell: &Cell, place: Place) -> Result<Self> {
+        Ok(match cell.transport.kind() {
+            Kind::Session => Self::Session(session::Listener::open(cell, place)?),
+            Kind::Datagrams | Kind::Messages | Kind::Stream => {
+                Self::Socket(receive::Listener::open(cell, place)?)
+            }
+        })
+    }
+
+    /// Takes packets until no more come.
+    pub(crate) fn run(self) -> Result<Received> {
+        match self {
+            Self::Socket(listener) => listener.run(),
+            Self::Session(listener) => listener.run(),
+        }
+    }
+}
+
+/// Offers the packets of a cell, each when it is due.
+pub(crate) fn send(cell: &Cell, place: Place) -> Result<Sent> {
+    match cell.transport.kind() {
+        Kind::Session => session::send(cell, place),
+        Kind::Datagrams | Kind::Messages | Kind::Stream => send::run(cell, place),
+    }
+}

@@ -1,0 +1,77 @@
+//! What came, packet by packet.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::packet::Packet;
+
+/// Every packet that the receiving application was handed, in that order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Log {
+    pub(crate) arrivals: Vec<Arrival>,
+}
+
+/// One packet, and when it came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Arrival {
+    pub(crate) packet: Packet,
+    pub(crate) at_nanos: u64,
+}
+
+impl Log {
+    pub(crate) fn push(&mut self, packet: Packet, at_nanos: u64) {
+        self.arrivals.push(Arrival { packet, at_nanos });
+    }
+
+    /// Returns the log as it stands on disk: 24 bytes a packet, three numbers of 8, little endian.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let numbers = self
+            .arrivals
+            .iter()
+            .flat_map(|arrival| [arrival.packet.number, arrival.packet.due_nanos, arrival.at_nanos])
+            .flat_map(u64::to_le_bytes);
+        numbers.collect()
+    }
+
+    /// Reads what [`to_bytes`](Self::to_bytes) gave.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self> {
+        let (records, rest) = bytes.as_chunks::<24>();
+        ensure!(rest.is_empty(), "a log of {} bytes ends within a packet", bytes.len());
+        let arrivals = records.iter().map(|record| {
+            let (numbers, _) = record.as_chunks::<8>();
+            let [number, due_nanos, at_nanos] =
+                [0, 1, 2].map(|at: usize| u64::from_le_bytes(numbers[at]));
+            Arrival { packet: Packet { number, due_nanos }, at_nanos }
+        });
+        Ok(Self { arrivals: arrivals.collect() })
+    }
+
+    pub(crate) fn read(file: &Path) -> Result<Self> {
+        Self::parse(&std::fs::read(file).with_context(|| format!("no log {}", file.display()))?)
+    }
+
+    /// Returns a number that two different logs hardly share (FNV-1a).
+    pub(crate) fn digest(&self) -> u64 {
+        let bytes = self.to_bytes();
+        bytes.iter().fold(0xCBF2_9CE4_8422_2325, |digest, byte| {
+            (digest ^ u64::from(*byte)).wrapping_mul(0x100_0000_01B3)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_is_read_as_it_was_written() {
+        let mut log = Log::default();
+        assert_eq!(Log::parse(&log.to_bytes()).unwrap(), log);
+        let empty = log.digest();
+        log.push(Packet { number: 3, due_nanos: 5 }, 9);
+        assert_eq!(Log::parse(&log.to_bytes()).unwrap(), log);
+        assert_ne!(log.digest(), empty);
+        assert!(Log::parse(&log.to_bytes()[1..]).is_err());
+    }
+}

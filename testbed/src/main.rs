@@ -1,0 +1,185 @@
+//! Measures transports of the kernel and Tautline's own session under emulated loss.
+//!
+//! README.md says what is measured and how. On the host: `grid` lists the cells, `matrix` runs them,
+//! `boot` starts a guest for each. In the guest: `guest` lays the network and starts both ends,
+//! `send` and `receive` over sockets of the kernel, `session` over Tautline's. Back on the host:
+//! `measures` of each log, `summary` over seeds, `expected` beside an independent measurement.
+
+mod boot;
+mod cell;
+mod clock;
+mod counters;
+mod end;
+mod expected;
+mod grid;
+mod guest;
+mod log;
+mod matrix;
+mod measures;
+mod native;
+mod packet;
+mod place;
+mod receive;
+mod send;
+mod session;
+mod smoke;
+mod summary;
+mod transport;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+use crate::boot::Host;
+use crate::cell::Cell;
+use crate::measures::Outcome;
+use crate::transport::Transport;
+
+/// Measures transports of the kernel and Tautline's own under emulated loss.
+#[derive(Parser)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run the matrix, and what is left of it
+    Matrix(Matrix),
+    /// Run one cell twice, and show it
+    Cell(One),
+    /// Pass packets over the loopback interface by every transport that this machine has
+    Smoke,
+    /// What the guest starts itself as
+    #[command(hide = true)]
+    Send,
+    #[command(hide = true)]
+    Receive,
+}
+
+#[derive(clap::Args)]
+struct Matrix {
+    /// Where `make testbed` put the kernel
+    #[arg(long)]
+    kernel: PathBuf,
+    /// One file for each cell
+    #[arg(long)]
+    cells: PathBuf,
+    /// Where the table goes
+    #[arg(long)]
+    csv: PathBuf,
+    /// A part that takes minutes
+    #[arg(long)]
+    quick: bool,
+    /// Only make the table of what is there
+    #[arg(long)]
+    table: bool,
+    /// Offer packets for so many seconds in each cell; default 20, and 5 where it is quick
+    #[arg(long)]
+    seconds: Option<u32>,
+    /// Only these
+    #[arg(long, value_enum, value_delimiter = ',')]
+    only: Vec<Transport>,
+}
+
+#[derive(clap::Args)]
+struct One {
+    /// Where `make testbed` put the kernel
+    #[arg(long)]
+    kernel: PathBuf,
+    #[arg(value_enum)]
+    transport: Transport,
+    /// Offered, in thousands of bytes a second
+    #[arg(long, default_value_t = 1200)]
+    rate: u32,
+    /// Lost, in percent
+    #[arg(long, default_value_t = 1.5)]
+    loss: f64,
+    /// Round trip, in milliseconds
+    #[arg(long, default_value_t = 20)]
+    rtt: u32,
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    #[arg(long, default_value_t = 20)]
+    seconds: u32,
+}
+
+fn main() -> Result<()> {
+    // The first process is the guest's: the kernel adds arguments of its own.
+    if std::process::id() == 1 {
+        return guest::init();
+    }
+    match Arguments::parse().command {
+        Command::Matrix(matrix) => run_matrix(&matrix),
+        Command::Cell(one) => run_cell(&one),
+        Command::Smoke => smoke::run(),
+        Command::Send => guest::send(),
+        Command::Receive => guest::receive(),
+    }
+}
+
+fn run_matrix(matrix: &Matrix) -> Result<()> {
+    let mut cells = match matrix.quick {
+        true => grid::quick(matrix.seconds.unwrap_or(5)),
+        false => grid::whole(matrix.seconds.unwrap_or(20)),
+    };
+    cells.retain(|cell| matrix.only.is_empty() || matrix.only.contains(&cell.transport));
+    let outcomes = if matrix.table {
+        matrix::read_all(&cells, &matrix.cells)?
+    } else {
+        matrix::run(&cells, &matrix.cells, &Host::prepare(&matrix.kernel)?)?
+    };
+    let lines = summary::lines(&outcomes);
+    summary::write(&lines, &matrix.csv)?;
+    show(&lines);
+    let comparisons = expected::compare(&outcomes);
+    for comparison in comparisons.iter().filter(|it| !it.holds()) {
+        println!(
+            "{}: {} expected, {:.2} measured, {:.2} allowed",
+            comparison.what, comparison.expected, comparison.measured.value, comparison.allowed
+        );
+    }
+    let met = comparisons.iter().filter(|it| it.holds()).count();
+    println!("{met} of {} figures of the independent measurement are met", comparisons.len());
+    println!("{} of {} cells in {}", outcomes.len(), cells.len(), matrix.csv.display());
+    expected::judge(&comparisons)
+}
+
+fn run_cell(one: &One) -> Result<()> {
+    let host = Host::prepare(&one.kernel)?;
+    let cell = Cell {
+        transport: one.transport,
+        rate_kbyte_per_s: one.rate,
+        loss_percent: one.loss,
+        rtt_ms: one.rtt,
+        seed: one.seed,
+        seconds: one.seconds,
+    };
+    let outcomes: [Outcome; 2] = [matrix::run_one(&cell, &host)?, matrix::run_one(&cell, &host)?];
+    println!("{}", serde_json::to_string_pretty(&outcomes[0])?);
+    anyhow::ensure!(outcomes[0] == outcomes[1], "the second run differs: {:?}", outcomes[1]);
+    println!("the second run is the same");
+    Ok(())
+}
+
+fn show(lines: &[summary::Line]) {
+    println!(
+        "{:14} {:>5} {:>5} {:>4} {:>9} {:>7} {:>8} {:>17}",
+        "", "kB/s", "loss", "rtt", "received", "+-", "jitter", "owd p50 p99, ms"
+    );
+    for line in lines {
+        println!(
+            "{:14} {:5} {:5} {:4} {:9.1} {:7.1} {:8.3} {:8.1} {:8.1}",
+            line.transport.to_string(),
+            line.rate_kbyte_per_s,
+            line.loss_percent,
+            line.rtt_ms,
+            line.throughput_kbyte_per_s,
+            line.throughput_ci,
+            line.jitter_ms,
+            line.owd_p50_ms,
+            line.owd_p99_ms
+        );
+    }
+}

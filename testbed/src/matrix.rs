@@ -1,0 +1,87 @@
+//! Runs the cells of a matrix, one file each, and takes up where an earlier run stopped.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use crate::boot::Host;
+use crate::cell::Cell;
+use crate::clock;
+use crate::measures::Outcome;
+
+/// Runs those of `cells` that have no file in `folder`, and returns all outcomes.
+///
+/// # Errors
+/// When a cell failed, after all others have been run; it is tried again the next time.
+pub(crate) fn run(cells: &[Cell], folder: &Path, host: &Host) -> Result<Vec<Outcome>> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot write {}", folder.display()))?;
+    let begin = clock::now();
+    let (mut outcomes, mut failed, mut ran) = (Vec::new(), Vec::new(), 0_u64);
+    for (done, cell) in cells.iter().enumerate() {
+        let file = file(folder, cell);
+        if let Some(outcome) = read(&file, cell)? {
+            outcomes.push(outcome);
+            continue;
+        }
+        match run_one(cell, host) {
+            Ok(outcome) => {
+                write(&file, &outcome)?;
+                outcomes.push(outcome);
+            }
+            Err(error) => {
+                println!("{}: {error:#}", cell.name());
+                failed.push(cell.name());
+            }
+        }
+        ran += 1;
+        if ran.is_multiple_of(SAID_EVERY) {
+            let seconds = (clock::now() - begin) as f64 / 1e9;
+            let (done, all) = (done + 1, cells.len());
+            println!("{done} of {all} cells, {:.1} s each", seconds / ran as f64);
+        }
+    }
+    match failed.as_slice() {
+        [] => Ok(outcomes),
+        names => bail!("{} cells failed: {}", names.len(), names.join(", ")),
+    }
+}
+
+/// Returns the outcomes that stand in `folder`, of these cells.
+pub(crate) fn read_all(cells: &[Cell], folder: &Path) -> Result<Vec<Outcome>> {
+    let outcomes = cells.iter().map(|cell| read(&file(folder, cell), cell));
+    Ok(outcomes.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+}
+
+/// Runs one cell.
+///
+/// # Errors
+/// When the guest failed, nothing came, or the kernel's counters do not bear it out.
+pub(crate) fn run_one(cell: &Cell, host: &Host) -> Result<Outcome> {
+    let (told, log) = host.run(cell)?;
+    let outcome = Outcome::new(*cell, &told, &log).context("not two packets came")?;
+    match outcome.doubt() {
+        None => Ok(outcome),
+        Some(doubt) => bail!("{doubt}"),
+    }
+}
+
+fn read(file: &Path, cell: &Cell) -> Result<Option<Outcome>> {
+    let Ok(text) = fs::read_to_string(file) else { return Ok(None) };
+    let outcome: Outcome = serde_json::from_str(&text)
+        .with_context(|| format!("{} is no outcome: remove it", file.display()))?;
+    Ok((outcome.cell == *cell).then_some(outcome))
+}
+
+/// Writes under another name first: a run that is stopped leaves no half of a file.
+fn write(file: &Path, outcome: &Outcome) -> Result<()> {
+    let half = file.with_extension("half");
+    fs::write(&half, serde_json::to_string_pretty(outcome)? + "\n")?;
+    fs::rename(&half, file).with_context(|| format!("cannot write {}", file.display()))
+}
+
+fn file(folder: &Path, cell: &Cell) -> PathBuf {
+    folder.join(format!("{}.json", cell.name()))
+}
+
+const SAID_EVERY: u64 = 20;

@@ -1,0 +1,146 @@
+//! The figures of one cell, from its log.
+
+use serde::{Deserialize, Serialize};
+
+use crate::cell::Cell;
+use crate::guest::Told;
+use crate::log::Log;
+use crate::packet::Packet;
+
+/// One cell and what came of it, as it stands in its file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Outcome {
+    pub(crate) cell: Cell,
+    pub(crate) measures: Measures,
+    /// Packets that the application had.
+    pub(crate) offered: u64,
+    /// Packets that the transport took.
+    pub(crate) sent: u64,
+    /// Bytes that left the sending end's interfaces, IP's headers and Ethernet's included; what NetEm
+    /// lost is not among them.
+    pub(crate) forward_bytes: u64,
+    /// The same of the receiving end.
+    pub(crate) backward_bytes: u64,
+    /// Packets of its own protocol that the sending end counted, and the counter's name.
+    pub(crate) own: (String, u64),
+    /// A digest of the log.
+    pub(crate) digest: String,
+}
+
+/// What the receiving application saw.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Measures {
+    pub(crate) received: u64,
+    /// Of payload, from the first packet to the last.
+    pub(crate) throughput_kbyte_per_s: f64,
+    /// The mean of how much each time between two packets differs from that between their due times.
+    pub(crate) jitter_ms: f64,
+    /// The standard deviation of the times between packets.
+    pub(crate) interarrival_sd_ms: f64,
+    /// From when a packet was due to when it was there.
+    pub(crate) owd_min_ms: f64,
+    pub(crate) owd_p50_ms: f64,
+    pub(crate) owd_p95_ms: f64,
+    pub(crate) owd_p99_ms: f64,
+}
+
+impl Outcome {
+    pub(crate) fn new(cell: Cell, told: &Told, log: &Log) -> Option<Self> {
+        let (name, own) = told.sender.own(cell.transport);
+        let bytes = |counters: &crate::counters::Counters, device: &str| {
+            let of = |link| counters.get(&format!("{device}{link}.sent_bytes"));
+            (0..cell.transport.links()).map(of).sum()
+        };
+        Some(Self {
+            cell,
+            measures: Measures::of(log)?,
+            offered: cell.offered(),
+            sent: told.sent,
+            forward_bytes: bytes(&told.sender, "va"),
+            backward_bytes: bytes(&told.receiver, "vb"),
+            own: (name.to_owned(), own),
+            digest: format!("{:016x}", log.digest()),
+        })
+    }
+
+    /// Says why this outcome cannot be believed, if so.
+    pub(crate) fn doubt(&self) -> Option<String> {
+        let Self { own: (name, own), measures: Measures { received, .. }, sent, .. } = self;
+        // TCP puts what waits into segments of a few bytes more than a packet.
+        let least = received * 9 / 10;
+        if *own < least {
+            Some(format!("{received} packets came, but {name} counts {own}"))
+        } else if received > sent {
+            Some(format!("{received} packets came of {sent}"))
+        } else {
+            None
+        }
+    }
+}
+
+impl Measures {
+    /// Returns the figures, if two packets came at least, at different times.
+    pub(crate) fn of(log: &Log) -> Option<Self> {
+        let arrivals = &log.arrivals;
+        let (first, last) = (arrivals.first()?, arrivals.last()?);
+        let span_nanos = last.at_nanos.checked_sub(first.at_nanos).filter(|span| *span > 0)?;
+        let gaps = arrivals.windows(2).map(|pair| {
+            let came = ms(pair[1].at_nanos) - ms(pair[0].at_nanos);
+            (came, came - (ms(pair[1].packet.due_nanos) - ms(pair[0].packet.due_nanos)))
+        });
+        let gaps: Vec<(f64, f64)> = gaps.collect();
+        let count = gaps.len() as f64;
+        let mean = gaps.iter().map(|(came, _)| came).sum::<f64>() / count;
+        let variance = gaps.iter().map(|(came, _)| (came - mean).powi(2)).sum::<f64>() / count;
+        let jitter = gaps.iter().map(|(_, off)| off.abs()).sum::<f64>() / count;
+        let delays = arrivals.iter().map(|it| it.at_nanos.saturating_sub(it.packet.due_nanos));
+        let mut delays: Vec<u64> = delays.collect();
+        delays.sort_unstable();
+        let percentile = |share: f64| {
+            let rank = (share * delays.len() as f64).ceil() as usize;
+            ms(delays[rank.clamp(1, delays.len()) - 1])
+        };
+        // Bytes in nanoseconds are gigabytes a second.
+        let bytes = (arrivals.len() - 1) * Packet::BYTES;
+        Some(Self {
+            received: arrivals.len() as u64,
+            throughput_kbyte_per_s: bytes as f64 * 1e6 / span_nanos as f64,
+            jitter_ms: jitter,
+            interarrival_sd_ms: variance.sqrt(),
+            owd_min_ms: percentile(0.0),
+            owd_p50_ms: percentile(0.5),
+            owd_p95_ms: percentile(0.95),
+            owd_p99_ms: percentile(0.99),
+        })
+    }
+}
+
+fn ms(nanos: u64) -> f64 {
+    nanos as f64 / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_those_of_the_log() {
+        let mut log = Log::default();
+        assert_eq!(Measures::of(&log), None);
+        // Due every 10 ms; 5 ms on the way, then 7, 5, 7 ..
+        for number in 0..101 {
+            let due_nanos = 1_000_000_000 + number * 10_000_000;
+            let delay = if number % 2 == 0 { 5_000_000 } else { 7_000_000 };
+            log.push(Packet { number, due_nanos }, due_nanos + delay);
+        }
+        let measures = Measures::of(&log).unwrap();
+        assert_eq!(measures.received, 101);
+        let near = |value: f64, expected: f64| assert!((value - expected).abs() < 1e-6, "{value}");
+        near(measures.throughput_kbyte_per_s, 132.8);
+        near(measures.jitter_ms, 2.0);
+        near(measures.interarrival_sd_ms, 2.0);
+        near(measures.owd_min_ms, 5.0);
+        near(measures.owd_p50_ms, 5.0);
+        near(measures.owd_p95_ms, 7.0);
+    }
+}

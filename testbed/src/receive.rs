@@ -1,0 +1,103 @@
+//! The receiving end over a socket of the kernel.
+
+use std::io::{ErrorKind, Read};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use socket2::Socket;
+
+use crate::cell::Cell;
+use crate::clock;
+use crate::counters::Counters;
+use crate::log::Log;
+use crate::packet::Packet;
+use crate::place::Place;
+use crate::transport::{End, Kind};
+
+/// What the receiving end has to tell.
+#[derive(Debug)]
+pub(crate) struct Received {
+    pub(crate) log: Log,
+    /// The kernel's counters on this end, once all was over.
+    pub(crate) counters: Counters,
+}
+
+/// A socket that listens, where the sender will look for it.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    socket: Socket,
+    kind: Kind,
+}
+
+impl Listener {
+    /// Opens the socket.
+    pub(crate) fn open(cell: &Cell, place: Place) -> Result<Self> {
+        let transport = cell.transport;
+        let socket = transport.open(End::Receiver).with_context(|| format!("no {transport}"))?;
+        let at = place.address(End::Receiver, 0);
+        socket.bind(&at.into()).with_context(|| format!("{at} is taken"))?;
+        socket.set_read_timeout(Some(FIRST_WITHIN))?;
+        if transport.kind() != Kind::Datagrams {
+            socket.listen(1)?;
+        }
+        Ok(Self { socket, kind: transport.kind() })
+    }
+
+    /// Takes packets until no more come.
+    pub(crate) fn run(self) -> Result<Received> {
+        let accepted = match self.kind {
+            Kind::Datagrams => None,
+            _ => Some(self.socket.accept().context("nobody connected")?.0),
+        };
+        let socket = accepted.as_ref().unwrap_or(&self.socket);
+        let log = take(socket, self.kind)?;
+        let counters = Counters::read();
+        Ok(Received { log, counters })
+    }
+}
+
+fn take(mut socket: &Socket, kind: Kind) -> Result<Log> {
+    let mut log = Log::default();
+    let mut buffer = vec![0; BUFFER_BYTES];
+    let mut filled = 0;
+    socket.set_read_timeout(Some(FIRST_WITHIN))?;
+    loop {
+        let length = match socket.read(&mut buffer[filled..]) {
+            // The end of a connection.
+            Ok(0) => return Ok(log),
+            Ok(length) => length,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(log),
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            // DCCP ends so.
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => return Ok(log),
+            Err(error) => return Err(error).context("cannot receive"),
+        };
+        let now = clock::now();
+        if log.arrivals.is_empty() {
+            socket.set_read_timeout(Some(match kind {
+                Kind::Datagrams => SILENCE_MAX,
+                _ => CONNECTION_SILENCE_MAX,
+            }))?;
+        }
+        filled += length;
+        let (packets, rest) = buffer[..filled].as_chunks::<{ Packet::BYTES }>();
+        ensure!(kind == Kind::Stream || rest.is_empty(), "a packet of {length} bytes");
+        for bytes in packets {
+            let packet = Packet::parse(bytes).context("no packet")?;
+            if packet.is_last() {
+                return Ok(log);
+            }
+            log.push(packet, now);
+        }
+        let rest = packets.len() * Packet::BYTES..filled;
+        filled = rest.len();
+        buffer.copy_within(rest, 0);
+    }
+}
+
+const BUFFER_BYTES: usize = 1 << 20;
+/// Handshakes get lost too, and are repeated after seconds.
+const FIRST_WITHIN: Duration = Duration::from_secs(60);
+const SILENCE_MAX: Duration = Duration::from_secs(4);
+/// A connection's end is told; TCP's timeouts double, up to two minutes.
+const CONNECTION_SILENCE_MAX: Duration = Duration::from_secs(130);

@@ -1,0 +1,68 @@
+//! The quick look: every transport that this machine has passes packets over its loopback interface.
+
+use std::fs;
+use std::thread;
+
+use anyhow::{Context, Result, anyhow, ensure};
+use clap::ValueEnum;
+
+use crate::cell::Cell;
+use crate::end::{self, Listener};
+use crate::measures::Measures;
+use crate::place::Place;
+use crate::transport::{End, Kind, Transport};
+
+/// Sends for a second by every transport that there is, and says which are not.
+///
+/// # Errors
+/// When one does not deliver.
+pub(crate) fn run() -> Result<()> {
+    for transport in Transport::value_variants().iter().copied() {
+        match missing(transport) {
+            Some(why) => println!("{transport:14} left out: {why}"),
+            None => println!(
+                "{transport:14} {}",
+                pass(transport).with_context(|| transport.to_string())?
+            ),
+        }
+    }
+    println!("left out: losses, delays and all that needs them; `make transports` has them");
+    Ok(())
+}
+
+/// Says why this machine cannot run a transport, if so.
+fn missing(transport: Transport) -> Option<String> {
+    if let Some(name) = transport.congestion_control() {
+        let file = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+        let has = fs::read_to_string(file).unwrap_or_default();
+        if !has.split_whitespace().any(|one| one == name) {
+            return Some(format!("the kernel has no TCP {name}"));
+        }
+    }
+    if transport.kind() == Kind::Session {
+        return None;
+    }
+    transport.open(End::Sender).err().map(|error| format!("the kernel has none of it ({error})"))
+}
+
+/// Returns what to say of a transport that delivered.
+fn pass(transport: Transport) -> Result<String> {
+    let cell = Cell {
+        transport,
+        rate_kbyte_per_s: 450,
+        loss_percent: 0.0,
+        rtt_ms: 0,
+        seed: 1,
+        seconds: 1,
+    };
+    let listener = Listener::open(&cell, Place::Loopback)?;
+    let receiver = thread::spawn(move || listener.run());
+    let sent = end::send(&cell, Place::Loopback)?;
+    let received = receiver.join().map_err(|_| anyhow!("the receiver panicked"))??;
+    let measures = Measures::of(&received.log).context("not two packets came")?;
+    let (counter, own) = sent.counters.own(transport);
+    // A loaded machine may be late with some, or drop them from a full buffer.
+    ensure!(measures.received * 10 >= cell.offered() * 9, "{measures:?} of {}", cell.offered());
+    ensure!(own * 10 >= measures.received * 9 || counter.starts_with("va0"), "{counter}: {own}");
+    Ok(format!("{} of {} packets came", measures.received, cell.offered()))
+}

@@ -1,0 +1,161 @@
+//! The cells of one transport, rate, loss and round trip together: means over seeds, and how sure.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::measures::Outcome;
+use crate::transport::Transport;
+
+/// One line of the table that the lab reads. `_ci` is half the width of the interval in which the
+/// mean is with a probability of 0.95.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Line {
+    pub(crate) transport: Transport,
+    pub(crate) rate_kbyte_per_s: u32,
+    pub(crate) loss_percent: f64,
+    pub(crate) rtt_ms: u32,
+    pub(crate) seeds: usize,
+    pub(crate) seconds: u32,
+    /// Packets that came, of those that the application had.
+    pub(crate) received_share: f64,
+    pub(crate) throughput_kbyte_per_s: f64,
+    pub(crate) throughput_ci: f64,
+    pub(crate) jitter_ms: f64,
+    pub(crate) jitter_ci: f64,
+    pub(crate) interarrival_sd_ms: f64,
+    pub(crate) interarrival_sd_ci: f64,
+    pub(crate) owd_p50_ms: f64,
+    pub(crate) owd_p50_ci: f64,
+    pub(crate) owd_p95_ms: f64,
+    pub(crate) owd_p95_ci: f64,
+    pub(crate) owd_p99_ms: f64,
+    pub(crate) owd_p99_ci: f64,
+    /// Bytes both ways that passed the links, over the payload that came.
+    pub(crate) network_bytes_per_byte: f64,
+}
+
+/// A mean of a few runs, and what a further run may be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Mean {
+    pub(crate) value: f64,
+    pub(crate) deviation: f64,
+    pub(crate) count: usize,
+}
+
+impl Mean {
+    pub(crate) fn of(values: &[f64]) -> Self {
+        let count = values.len();
+        let value = values.iter().sum::<f64>() / count as f64;
+        let squares: f64 = values.iter().map(|one| (one - value).powi(2)).sum();
+        let deviation = if count < 2 { 0.0 } else { (squares / (count - 1) as f64).sqrt() };
+        Self { value, deviation, count }
+    }
+
+    /// Returns half the width of the interval of the mean, 0.95.
+    pub(crate) fn half_width(&self) -> f64 {
+        let t = quantile(&T_975, self.count);
+        t * self.deviation / (self.count as f64).sqrt()
+    }
+
+    /// Returns how far from the mean another run may be, with a probability of 0.99.
+    pub(crate) fn reach(&self) -> f64 {
+        let t = quantile(&T_995, self.count);
+        t * self.deviation * (1.0 + 1.0 / self.count as f64).sqrt()
+    }
+}
+
+/// Returns the lines, in the order of the transports.
+pub(crate) fn lines(outcomes: &[Outcome]) -> Vec<Line> {
+    let key = |outcome: &Outcome| {
+        let cell = outcome.cell;
+        let loss_permille = (cell.loss_percent * 10.0).round() as u32;
+        (cell.transport, cell.rtt_ms, loss_permille, cell.rate_kbyte_per_s, cell.seconds)
+    };
+    let mut sorted: Vec<&Outcome> = outcomes.iter().collect();
+    sorted.sort_by_key(|outcome| (key(outcome), outcome.cell.seed));
+    sorted.chunk_by(|one, other| key(one) == key(other)).map(line).collect()
+}
+
+/// Writes the lines as CSV.
+pub(crate) fn write(lines: &[Line], file: &Path) -> Result<()> {
+    let cannot = || format!("cannot write {}", file.display());
+    let mut writer = csv::Writer::from_path(file).with_context(cannot)?;
+    lines.iter().try_for_each(|line| writer.serialize(line))?;
+    writer.flush().with_context(cannot)
+}
+
+fn line(outcomes: &[&Outcome]) -> Line {
+    let mean = |value: fn(&Outcome) -> f64| {
+        let values: Vec<f64> = outcomes.iter().map(|outcome| value(outcome)).collect();
+        let mean = Mean::of(&values);
+        (rounded(mean.value), rounded(mean.half_width()))
+    };
+    let cell = outcomes[0].cell;
+    let (throughput_kbyte_per_s, throughput_ci) = mean(|it| it.measures.throughput_kbyte_per_s);
+    let (jitter_ms, jitter_ci) = mean(|it| it.measures.jitter_ms);
+    let (interarrival_sd_ms, interarrival_sd_ci) = mean(|it| it.measures.interarrival_sd_ms);
+    let (owd_p50_ms, owd_p50_ci) = mean(|it| it.measures.owd_p50_ms);
+    let (owd_p95_ms, owd_p95_ci) = mean(|it| it.measures.owd_p95_ms);
+    let (owd_p99_ms, owd_p99_ci) = mean(|it| it.measures.owd_p99_ms);
+    Line {
+        transport: cell.transport,
+        rate_kbyte_per_s: cell.rate_kbyte_per_s,
+        loss_percent: cell.loss_percent,
+        rtt_ms: cell.rtt_ms,
+        seeds: outcomes.len(),
+        seconds: cell.seconds,
+        received_share: mean(|it| it.measures.received as f64 / it.offered as f64).0,
+        throughput_kbyte_per_s,
+        throughput_ci,
+        jitter_ms,
+        jitter_ci,
+        interarrival_sd_ms,
+        interarrival_sd_ci,
+        owd_p50_ms,
+        owd_p50_ci,
+        owd_p95_ms,
+        owd_p95_ci,
+        owd_p99_ms,
+        owd_p99_ci,
+        network_bytes_per_byte: mean(|it| {
+            let payload = it.measures.received * crate::packet::Packet::BYTES as u64;
+            (it.forward_bytes + it.backward_bytes) as f64 / payload as f64
+        })
+        .0,
+    }
+}
+
+/// Returns a number as it stands in the file: beyond its digits is nothing that a run could tell.
+fn rounded(value: f64) -> f64 {
+    (value * 1e4).round() / 1e4
+}
+
+/// Returns Student's quantile for so many runs.
+fn quantile(quantiles: &[f64; 5], count: usize) -> f64 {
+    match count {
+        0 | 1 => 0.0,
+        // Beyond what stands here: more runs only narrow it.
+        _ => quantiles[(count - 2).min(quantiles.len() - 1)],
+    }
+}
+
+/// For two to six runs.
+const T_975: [f64; 5] = [12.706, 4.303, 3.182, 2.776, 2.571];
+const T_995: [f64; 5] = [63.657, 9.925, 5.841, 4.604, 4.032];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn means_know_how_sure_they_are() {
+        let mean = Mean::of(&[1.0, 2.0, 3.0, 4.0, 5.0]);
+        assert_eq!((mean.value, mean.count), (3.0, 5));
+        assert!((mean.deviation - 2.5_f64.sqrt()).abs() < 1e-12);
+        assert!((mean.half_width() - 1.963).abs() < 1e-3);
+        assert!((mean.reach() - 7.974).abs() < 1e-3);
+        assert_eq!(Mean::of(&[7.0]).half_width(), 0.0);
+    }
+}

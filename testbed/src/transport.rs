@@ -1,0 +1,179 @@
+//! The ways of sending that are compared, and how each opens its sockets.
+
+use std::fmt;
+use std::io;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::native;
+use crate::packet::Packet;
+
+/// One way of sending, in the order of the tables.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ValueEnum,
+)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Transport {
+    Udp,
+    /// UDP-Lite, whose checksum covers headers only, IP's and ours.
+    UdpLite,
+    /// TCP Reno with windows of 16 KB.
+    Reno,
+    /// TCP Reno with windows as large as the kernel gives when asked.
+    RenoLarge,
+    /// TCP Westwood+ with the same windows.
+    Westwood,
+    /// DCCP with CCID 2.
+    Dccp,
+    /// The same with a checksum that covers headers only.
+    DccpPartial,
+    Sctp,
+    /// Tautline's session over one link.
+    Tautline,
+    /// Tautline's session over two links, each with the loss and the delay of the cell.
+    TautlineTwo,
+    /// TCP Cubic with the kernel's own windows, as most systems send today.
+    Cubic,
+    /// TCP BBR with the kernel's own windows.
+    Bbr,
+    /// SCTP that gives a message up after 200 ms, and delivers in any order.
+    SctpPartial,
+}
+
+/// The two ends of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Sender,
+    Receiver,
+}
+
+/// What a socket hands over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Packets without a connection, whose end nobody tells.
+    Datagrams,
+    /// Packets of a connection.
+    Messages,
+    /// Bytes of a connection.
+    Stream,
+    /// Units of a session with sockets of its own.
+    Session,
+}
+
+impl Transport {
+    /// Returns those of the paper.
+    pub(crate) fn papers() -> [Self; 8] {
+        [
+            Self::Udp,
+            Self::UdpLite,
+            Self::Reno,
+            Self::RenoLarge,
+            Self::Westwood,
+            Self::Dccp,
+            Self::DccpPartial,
+            Self::Sctp,
+        ]
+    }
+
+    /// Returns how many links it sends over.
+    pub(crate) fn links(self) -> u8 {
+        match self {
+            Self::TautlineTwo => 2,
+            _ => 1,
+        }
+    }
+
+    pub(crate) fn kind(self) -> Kind {
+        match self {
+            Self::Udp | Self::UdpLite => Kind::Datagrams,
+            Self::Dccp | Self::DccpPartial | Self::Sctp | Self::SctpPartial => Kind::Messages,
+            Self::Reno | Self::RenoLarge | Self::Westwood | Self::Cubic | Self::Bbr => Kind::Stream,
+            Self::Tautline | Self::TautlineTwo => Kind::Session,
+        }
+    }
+
+    /// Returns the name of TCP's congestion control.
+    pub(crate) fn congestion_control(self) -> Option<&'static str> {
+        match self {
+            Self::Reno | Self::RenoLarge => Some("reno"),
+            Self::Westwood => Some("westwood"),
+            Self::Cubic => Some("cubic"),
+            Self::Bbr => Some("bbr"),
+            _ => None,
+        }
+    }
+
+    /// Opens a socket with this transport's options; neither bound nor connected.
+    pub(crate) fn open(self, end: End) -> io::Result<Socket> {
+        let (kind, protocol) = match self {
+            Self::UdpLite => (Type::DGRAM, Protocol::UDPLITE),
+            Self::Dccp | Self::DccpPartial => (Type::DCCP, Protocol::DCCP),
+            Self::Sctp | Self::SctpPartial => (Type::STREAM, Protocol::SCTP),
+            Self::Udp | Self::Tautline | Self::TautlineTwo => (Type::DGRAM, Protocol::UDP),
+            Self::Reno | Self::RenoLarge | Self::Westwood | Self::Cubic | Self::Bbr => {
+                (Type::STREAM, Protocol::TCP)
+            }
+        };
+        let socket = Socket::new(Domain::IPV4, kind, Some(protocol))?;
+        socket.set_reuse_address(true)?;
+        if let Some(bytes) = self.buffer_bytes() {
+            match end {
+                End::Sender => socket.set_send_buffer_size(bytes)?,
+                End::Receiver => socket.set_recv_buffer_size(bytes)?,
+            }
+        }
+        if let Some(name) = self.congestion_control() {
+            socket.set_tcp_congestion(name.as_bytes())?;
+            socket.set_tcp_nodelay(true)?;
+        }
+        match self {
+            Self::UdpLite => native::cover_udp_lite(&socket, end, Packet::HEADER_BYTES)?,
+            Self::Dccp | Self::DccpPartial => {
+                socket.set_dccp_service(SERVICE)?;
+                socket.set_dccp_ccid(2)?;
+                // 1 covers the header alone, and each step more four bytes.
+                let covered = 1 + Packet::HEADER_BYTES as u32 / 4;
+                match (self, end) {
+                    (Self::DccpPartial, End::Sender) => socket.set_dccp_send_cscov(covered)?,
+                    (Self::DccpPartial, End::Receiver) => socket.set_dccp_recv_cscov(covered)?,
+                    _ => {}
+                }
+            }
+            Self::Sctp => native::send_sctp_at_once(&socket)?,
+            Self::SctpPartial => {
+                native::send_sctp_at_once(&socket)?;
+                native::abandon_sctp(&socket, ABANDONED_AFTER)?;
+            }
+            _ => {}
+        }
+        Ok(socket)
+    }
+
+    /// Returns what is asked for as the send buffer and the receive buffer; the kernel doubles it.
+    fn buffer_bytes(self) -> Option<usize> {
+        match self {
+            Self::Reno => Some(16 << 10),
+            Self::RenoLarge | Self::Westwood => Some(BUFFER_BYTES_MAX),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.to_possible_value() {
+            Some(value) => f.pad(value.get_name()),
+            None => Err(fmt::Error),
+        }
+    }
+}
+
+/// The most that the kernel gives who asks, unless it is configured otherwise (`rmem_max`).
+const BUFFER_BYTES_MAX: usize = 212_992;
+/// Any number does, if both ends say the same.
+const SERVICE: u32 = 42;
+/// The deadline of Tautline's media.
+const ABANDONED_AFTER: Duration = Duration::from_millis(200);
