@@ -12,7 +12,7 @@
 # make lab     the papers' tables and figures beside ours  QUICK=1
 # make numbers how the whole does on a clip               CLIP=file.mp4
 # make latency from capture to canvas, stage by stage     MINUTES=60 RATE=30 LINKS=lte-driving ENCODER=own
-# make delays  what a page in Chromium adds, recorded for the drives   MINUTES=5 LINKS=lte-driving OUT=file.csv
+# make delays  what a page in Chromium adds, recorded for the drives   MINUTES=5 LINKS=lte-driving OUT=crates/guard/tests/drives/recorded.csv
 # make loss    slices lost at random stop no decoder      PICTURES=10000
 
 SHELL := bash

@@ -30,7 +30,7 @@ function drive({ count = 200, uplink = 80, way = 20, late = () => 0, isHeld = ()
 }
 
 test('each delay is found as it was', () => {
-  const found = measured(drive({ uplink: 79, way: 20 }));
+  const { found } = measured(drive({ uplink: 79, way: 20 }));
   const middle = (name) => quantile(found[name], 0.5);
   // The way of the quickest proposal, 1 ms here, is taken for a part of the clocks' difference.
   assert.deepEqual([middle('uplink'), middle('downlink')].map(Math.round), [80, 20]);
@@ -41,16 +41,19 @@ test('each delay is found as it was', () => {
 });
 
 test('a guard that is late and a vehicle that pauses are told apart', () => {
-  const late = measured(drive({ late: (index) => (index === 50 ? 7 : 0) }));
+  const { found: late } = measured(drive({ late: (index) => (index === 50 ? 7 : 0) }));
   assert.equal(Math.round(quantile(late.guard_late, 1)), 7);
   assert.ok(quantile(late.vehicle_late, 1) < 0.01);
-  const pauses = measured(drive({ isMissing: (index) => [80, 81, 82].includes(index) }));
+  const { found: pauses } = measured(drive({ isMissing: (index) => [80, 81, 82].includes(index) }));
   assert.equal(Math.round(quantile(pauses.vehicle_late, 1)), 30);
   assert.ok(quantile(pauses.guard_late, 1) < 0.01);
 });
 
 test('nothing is measured while nobody may drive, nor across it', () => {
-  assert.deepEqual(Object.values(measured(drive({ isHeld: () => true }))).flat(), []);
-  const found = measured(drive({ isHeld: (index) => index >= 50 && index < 150, late: (index) => (index >= 100 ? 300 : 0) }));
+  const held = measured(drive({ isHeld: () => true }));
+  assert.deepEqual([...Object.values(held.found), ...held.stints].flat(), []);
+  const { found, stints } = measured(drive({ isHeld: (index) => index >= 50 && index < 150, late: (index) => (index >= 100 ? 300 : 0) }));
   assert.ok(Math.max(...found.guard_late, ...found.vehicle_late) < 0.01);
+  assert.equal(stints.length, 2);
+  assert.deepEqual(stints[0].at(-1), [20, 20, 80]);
 });

@@ -1,12 +1,12 @@
 // Records the delays of a page in Chromium that drives, as the guard's black box has them, for the guard's drives.
-//   MINUTES=5 LINKS=lte-driving OUT=../crates/guard/tests/drives/delays.csv node soak/delays.mjs
+//   MINUTES=5 LINKS=lte-driving OUT=../crates/guard/tests/drives/recorded.csv node soak/delays.mjs
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BINARY, arm, eventually, launchBrowser, openConsole, startDemo } from '../e2e/stand.mjs';
-import { QUANTITIES, SHARES, measured, quantile } from './quantities.mjs';
+import { COMMANDS, QUANTITIES, SHARES, measured, quantile } from './quantities.mjs';
 
 const MINUTES = Number(process.env.MINUTES ?? '5');
 const LINKS = process.env.LINKS ?? 'lte-driving';
@@ -18,10 +18,15 @@ const CHANNEL = 4;
 const MESSAGE = 5;
 
 const { machine, steps } = await drive();
-const found = measured(steps);
+const { found, stints } = measured(steps);
 for (const [name, values] of Object.entries(found)) {
   assert.ok(values.length > 0, `no ${name} in ${steps.length} steps`);
   console.log(`${name}, ${values.length} values: ${QUANTITIES[name]}`);
+}
+for (const { transition, loop_age_ms: loopAge, speed } of steps) {
+  if (transition?.to !== 'Manoeuvre' || transition.cause === 'EmergencyStop') continue;
+  console.log(`stopped by the guard: ${transition.cause}, ${Math.round(transition.value)} of ${transition.limit}, `
+    + `at ${speed.toFixed(1)} m/s, loop age ${Math.round(loopAge)} ms`);
 }
 const lines = [
   '# Delays and pauses by quantile, in milliseconds: the inverse of a distribution, straight between the columns.',
@@ -30,7 +35,8 @@ const lines = [
   ...Object.entries(found).map(([name, values]) => `${name},${SHARES.map((share) => quantile(values, share).toFixed(1)).join(',')}`),
 ];
 console.log(lines.join('\n'));
-if (OUT) writeFileSync(OUT, `${lines.join('\n')}\n`);
+const commands = [`# From here on ${COMMANDS} of each command, stint by stint.`, ...stints.flatMap((stint) => ['stint', ...stint])];
+if (OUT) writeFileSync(OUT, `${[...lines, ...commands].join('\n')}\n`);
 
 /** Drives in stints, each ended by an emergency stop; returns what was recorded, and on what and how. */
 async function drive() {
@@ -51,7 +57,7 @@ async function drive() {
     const busy = jiffies().map((now, at) => now - before[at]);
     // What is under way to the disk.
     await sleep(2_000);
-    const machine = `${MINUTES} min over ${LINKS} links in ${stints} stints, ${stopped} of them ended by the guard; ${BINARY.includes('debug') ? 'not optimised, ' : ''}`
+    const machine = `${MINUTES} min over ${LINKS} links in ${stints} stints, ${stopped} of them ended by the guard; ${BINARY.includes('debug') ? 'a build for tests, ' : ''}`
       + `Chromium ${browser.version()}, headless; ${cpus()[0]?.model ?? 'unknown'}, ${cpus().length} processors, ${Math.round(100 * busy[0] / busy[1])} % idle`;
     return { machine, steps: recorded(demo.blackbox) };
   } finally {

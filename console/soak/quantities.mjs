@@ -13,10 +13,19 @@ export const QUANTITIES = {
 
 const PERIOD_MS = 10;
 const COMMAND_MS = 20;
+// Of a second, so that what its longest pause is counts.
+const WHOLE_MS = 700;
 const RELEASED = ['Armed', 'Driving', 'Limited'];
 
-/** Every value of each quantity, in ms, of the steps in which a person may drive. */
+/** A line for each command: ms from the one before, to the vehicle, and from the stamp of the picture that it cites. */
+export const COMMANDS = 'interval_ms,way_ms,picture_ms';
+
+/**
+ * Of the steps in which a person may drive: every value of each quantity, in ms, and the commands of each stint, as
+ * COMMANDS has them.
+ */
 export function measured(steps) {
+  const stints = [];
   const found = Object.fromEntries(Object.keys(QUANTITIES).map((name) => [name, []]));
   const offset = Math.min(...steps.filter((step) => step.frames.proposal).map((step) => now(step) - source(step)));
   const pauses = new Map();
@@ -31,10 +40,11 @@ export function measured(steps) {
     if (!RELEASED.includes(step.mode)) continue;
     heard(last.machine, step.frames.machine === null ? null : step.machine.measured_ns / 1e6, found.machine_late);
     heard(last.vehicle, step.frames.proposal === null ? null : source(step), found.vehicle_late);
-    if (step.demand?.command) command(step, last, offset, found, pauses);
+    if (step.demand?.command) command(step, last, offset, found, pauses, stints);
   }
-  found.page_pause.push(...pauses.values());
-  return found;
+  const whole = [...pauses.values()].filter(({ from, to }) => to - from > WHOLE_MS);
+  found.page_pause.push(...whole.map(({ longest }) => longest));
+  return { found, stints };
 }
 
 /** The value of nearest rank. */
@@ -48,7 +58,7 @@ function nothing() {
   return {
     tick: null, at: null, issued: new Map(),
     machine: { at: null, missed: 0 }, vehicle: { at: null, missed: 0 },
-    sequence: null, sent: null, cited: null,
+    sequence: null, sent: null, cited: null, isCiting: false,
   };
 }
 
@@ -67,7 +77,7 @@ function heard(sender, at, late) {
   [sender.at, sender.missed] = [at, 0];
 }
 
-function command(step, last, offset, found, pauses) {
+function command(step, last, offset, found, pauses, stints) {
   const { sequence, cited, age_ms: age } = step.demand.command;
   if (sequence === last.sequence || age === null) return;
   const sent = source(step) + offset - age;
@@ -76,11 +86,18 @@ function command(step, last, offset, found, pauses) {
     // Those between were sent in time, or are lost: then their pauses are not known.
     const pause = sent - last.sent - (sequence - last.sequence - 1) * COMMAND_MS;
     const second = Math.floor(sent / 1_000);
-    pauses.set(second, Math.max(pauses.get(second) ?? 0, pause));
+    const known = pauses.get(second) ?? { longest: 0, from: sent };
+    pauses.set(second, { ...known, longest: Math.max(known.longest, pause), to: sent });
   }
   if (cited !== null && cited !== last.cited && last.issued.has(cited)) {
     found.uplink.push(sent - last.issued.get(cited));
     last.cited = cited;
+  }
+  if (cited !== null && last.issued.has(cited)) {
+    if (last.sent === null || !last.isCiting) stints.push([]);
+    const ages = [last.isCiting ? sent - last.sent : 0, age, sent - last.issued.get(cited)];
+    stints.at(-1).push(ages.map((ms) => Math.max(0, Math.round(ms))));
+    last.isCiting = true;
   }
   [last.sequence, last.sent] = [sequence, sent];
 }

@@ -2,9 +2,12 @@
 //!
 //! Sound drives with delay, jitter and pauses must never be stopped; drives with a fault must be,
 //! in time, within the metres that docs/guard.md allows, and on the arc that was held.
+//! Drives by commands that were recorded of a page in Chromium are stopped when something was too late,
+//! and never otherwise.
 //! `DRIVES=10000` runs so many of each; a failing one prints its seed, and `SIM_SEED=..` runs that.
 
 mod bicycle;
+mod replay;
 mod world;
 
 use tautline_guard::{Cause, Mode};
@@ -23,6 +26,37 @@ fn sound_drives_are_never_stopped() {
             status.why
         );
         assert!(world.machine.distance > 1.0, "SIM_SEED={seed}: it drove");
+    }
+}
+
+#[test]
+fn recorded_drives_are_stopped_by_what_was_too_late_and_by_nothing_else() {
+    for seed in seeds() {
+        let mut world = World::replaying(seed);
+        world.replay_ms(4_000);
+        while world.stopped.is_none() && world.replays() {
+            world.replay_ms(world.now_ms() + 100);
+        }
+        let (now, status) = (world.now_ms(), world.status());
+        // Ticks and turns of 10 ms each lie between what is sent and what is known.
+        let was_late = |from: u64| {
+            let worst = world.worst_since(from);
+            worst.picture_ms > 470 || worst.silence_ms > 270
+        };
+        let says = || format!("SIM_SEED={seed} at {now} ms: {:?} {:?}", world.stopped, status.why);
+        match world.stopped {
+            Some(stop) => {
+                let is_known = matches!(stop.cause, Cause::PictureAge | Cause::CommandTimeout);
+                assert!(is_known && was_late(stop.at_ms - 40), "false: {}", says());
+            }
+            None if status.mode.is_driving() => {
+                let worst = world.worst_since(4_000);
+                let is_missed = worst.picture_ms > 560 || worst.silence_ms > 360;
+                assert!(!is_missed, "missed: {worst:?}, {}", says());
+            }
+            // Nobody arms with a picture that is too old.
+            None => assert!(was_late(2_500), "not armed: {}", says()),
+        }
     }
 }
 

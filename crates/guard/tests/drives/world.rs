@@ -11,6 +11,7 @@ use tautline_guard::{
 use tautline_units::Instant;
 
 use crate::bicycle::{Arc, Bicycle};
+use crate::replay::{RECORDED, Replay, Worst};
 
 /// What goes wrong in a drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -160,6 +161,8 @@ pub(crate) struct World {
     /// The odometer and speed at each capture, and what is cited by which tick.
     captured: VecDeque<Picture>,
     late_ms: u64,
+    /// In the place of camera, network and page.
+    replay: Option<Replay>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -180,7 +183,7 @@ impl World {
             arc: None,
             guard: Guard::new(Config::default(), Tick::new(1 + seed as u32 % 1000).expect("not 0")),
             output: None,
-            delays: Delays::read(),
+            delays: Delays::read(MODELLED),
             now_ms: 1_000,
             fault,
             fault_at: fault.map_or(u64::MAX, |fault| fault.at_ms(seed)),
@@ -207,7 +210,37 @@ impl World {
             heard: None,
             captured: VecDeque::new(),
             late_ms: 0,
+            replay: None,
         }
+    }
+
+    /// Returns a drive by commands as they were recorded of a page in Chromium.
+    pub(crate) fn replaying(seed: u64) -> Self {
+        let mut world = Self::new(seed, None);
+        world.delays = Delays::read(RECORDED);
+        world.replay = Some(Replay::new(world.rng.next(), world.now_ms));
+        world
+    }
+
+    /// Drives until `until`, or until nothing more was recorded.
+    pub(crate) fn replay_ms(&mut self, until: u64) {
+        while self.now_ms < until && self.replays() {
+            self.run_ms(self.now_ms + 1);
+        }
+    }
+
+    /// Returns whether more was recorded.
+    pub(crate) fn replays(&self) -> bool {
+        self.replay.as_ref().is_some_and(|replay| !replay.is_over())
+    }
+
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.now_ms
+    }
+
+    /// Returns what was worst of what was recorded, from `from` until now.
+    pub(crate) fn worst_since(&self, from: u64) -> Worst {
+        self.replay.as_ref().expect("a replay").worst(from, self.now_ms)
     }
 
     pub(crate) fn run_ms(&mut self, until: u64) {
@@ -243,8 +276,12 @@ impl World {
 
     fn step(&mut self) {
         self.drive_machine();
-        self.run_camera();
-        self.run_page();
+        if self.replay.is_some() {
+            self.replay_page();
+        } else {
+            self.run_camera();
+            self.run_page();
+        }
         self.run_vehicle();
         self.run_guard();
     }
@@ -329,7 +366,29 @@ impl World {
         }
     }
 
+    /// Sends what was recorded to be sent now.
+    fn replay_page(&mut self) {
+        let now = self.now_ms;
+        let Some(sent) = self.replay.as_mut().and_then(|replay| replay.send(now)) else { return };
+        let distance = self.machine.distance;
+        self.seen = Some(Picture { stamp: sent.cited, captured_at: sent.issued_at_ms, distance });
+        let command = self.command();
+        self.commands.push((sent.comes_at_ms, command, now));
+    }
+
     fn send_command(&mut self) {
+        let command = self.command();
+        let mut downlink = self.delays.downlink.draw(&mut self.rng);
+        if self.is_faulty(Fault::SlowBothWays) {
+            downlink += 220.0;
+        }
+        if !self.is_faulty(Fault::DownlinkDead) && self.rng.share() > 0.02 {
+            self.commands.push((self.now_ms + downlink as u64, command, self.now_ms));
+        }
+    }
+
+    /// Returns what the person asks for now.
+    fn command(&mut self) -> Command {
         self.sequence += 1;
         let mode = self.output.map_or(Mode::Held, |output| output.status.mode);
         let short = (self.speed - self.machine.speed) as f32;
@@ -344,7 +403,7 @@ impl World {
             ..Controls::default()
         };
         let is_other = self.is_faulty(Fault::OtherConsole);
-        let command = Command {
+        Command {
             sequence: self.sequence,
             console: if is_other { OTHER } else { CONSOLE },
             successor: None,
@@ -357,13 +416,6 @@ impl World {
                 seen => seen.map(|picture| picture.stamp),
             },
             age: None,
-        };
-        let mut downlink = self.delays.downlink.draw(&mut self.rng);
-        if self.is_faulty(Fault::SlowBothWays) {
-            downlink += 220.0;
-        }
-        if !self.is_faulty(Fault::DownlinkDead) && self.rng.share() > 0.02 {
-            self.commands.push((self.now_ms + downlink as u64, command, self.now_ms));
         }
     }
 
@@ -426,6 +478,9 @@ impl World {
         let input = Input { proposal, machine: self.heard.take(), ..Input::default() };
         let output = self.guard.step(&input, Instant::from_millis(now));
         self.stamp = Some(output.status.tick);
+        if let Some(replay) = &mut self.replay {
+            replay.issue(output.status.tick, now);
+        }
         (self.controls, self.controls_at) = (output.control.controls, now);
         if let Some(transition) = output.transition
             && transition.from.is_driving()
@@ -451,7 +506,7 @@ fn next(due: u64, period: u64, late: f64) -> u64 {
     (due / period + 1) * period + due % 3 + late as u64
 }
 
-/// Quantiles of delays, from the file beside.
+/// Quantiles of delays, from a file beside.
 #[derive(Clone, Debug)]
 struct Delays {
     uplink: Quantiles,
@@ -463,10 +518,10 @@ struct Delays {
 }
 
 impl Delays {
-    fn read() -> Self {
+    fn read(file: &str) -> Self {
         let of = |name: &str| {
-            let line = FILE.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(','));
-            let line = line.unwrap_or_else(|| panic!("delays.csv has no {name}"));
+            let line = file.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(','));
+            let line = line.unwrap_or_else(|| panic!("no {name}"));
             let values: Vec<f64> =
                 line.split(',').map(|value| value.parse().expect("a number")).collect();
             Quantiles(values.try_into().expect("six quantiles"))
@@ -513,7 +568,7 @@ impl Rng {
 }
 
 const SHARES: [f64; 6] = [0.0, 0.5, 0.9, 0.99, 0.999, 1.0];
-const FILE: &str = include_str!("delays.csv");
+const MODELLED: &str = include_str!("delays.csv");
 /// How long a fault lasts: what stopped must not go on by itself when it is over.
 const FAULT_MS: u64 = 2_500;
 /// How long the machine waits for a control.
