@@ -162,6 +162,36 @@ fn a_drive_is_written_in_full_around_its_stop_and_replays_the_same() {
 }
 
 #[test]
+fn facts_are_told_on_change_and_a_configured_number_is_not_the_machines_to_change() {
+    let told = |vin: Option<&str>| {
+        let (disk, files) = Memory::new(|_| usize::MAX);
+        let config = Config { vin: vin.map(str::to_owned), ..config() };
+        let start = vin.map(|vin| json!({ "identification": vin }).to_string());
+        record(disk, config, |recorder, rehearsal| {
+            // As `Recorder::start` does.
+            start.iter().for_each(|text| recorder.tell(Fact::Vehicle, text, Instant::ZERO));
+            recorder.tell(Fact::Vehicle, r#"{"identification":"the machine's"}"#, rehearsal.now);
+            recorder.tell(Fact::Machine, "no object", rehearsal.now);
+            one_drive(recorder, rehearsal);
+            for volts in [48, 48, 47] {
+                let text = json!({ "supply": { "volts": volts } }).to_string();
+                recorder.tell(Fact::Machine, &text, rehearsal.now);
+            }
+            one_drive(recorder, rehearsal);
+        });
+        let first = Recording::parse(files.lock().unwrap()[&(1, 1)].clone());
+        let facts = |fact| topics(&first, Topic::Fact(fact));
+        (facts(Fact::Vehicle), facts(Fact::Machine))
+    };
+    let (vehicle, machine) = told(Some("W0L000051T2123456"));
+    assert_eq!(vehicle.len(), 1);
+    assert_eq!(vehicle[0]["fact"]["identification"], "W0L000051T2123456");
+    assert_eq!(machine[0]["fact"]["text"], "no object");
+    let (vehicle, _) = told(None);
+    assert_eq!(vehicle[0]["fact"]["identification"], "the machine's");
+}
+
+#[test]
 fn everything_can_be_recorded_in_full() {
     let (disk, files) = Memory::new(|_| usize::MAX);
     record(disk, Config { between_stops_ms: 0, ..config() }, one_drive);

@@ -205,6 +205,22 @@ fn an_adapter_in_python_is_driven_and_stops_by_itself_when_the_guard_dies() {
 }
 
 #[test]
+fn what_an_adapter_knows_of_its_machine_stands_in_the_black_box() {
+    let setup = Setup { black_box: BlackBox::Records, ..Setup::default() };
+    let mut rig = Rig::start(&setup);
+    let printed = rig.printed();
+    std::thread::spawn(move || printed.for_each(drop));
+    rig.drive(2.0);
+    // It tells once a second.
+    std::thread::sleep(std::time::Duration::from_millis(1_500));
+    rig.end_guard();
+    let (facts, is_read) = rig.black_box("facts");
+    assert!(is_read && facts.contains("machine") && facts.contains("48.5"), "{facts}");
+    let (verified, is_sound) = rig.black_box("verify");
+    assert!(is_sound, "{verified}");
+}
+
+#[test]
 fn an_adapter_that_hangs_or_dies_is_a_machine_that_says_nothing() {
     let mut rig = Rig::start(&Setup::default());
     let printed = rig.printed();

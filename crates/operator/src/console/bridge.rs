@@ -163,17 +163,20 @@ impl Hub {
         let mut consoles = lock(&self.consoles);
         let successor = consoles.holder.successor();
         if let Some(place) = consoles.place_of(successor) {
-            self.show_slice_to(place, head, message.clone());
+            // One strip after the other: all at once would age the picture of the one that drives.
+            let next = 1_u8 << place.waiting_for_idr.trailing_zeros().min(7);
+            self.show_slice_to(place, head, message.clone(), next);
         }
         if let Some(place) = consoles.holding_place() {
-            self.show_slice_to(place, head, message);
+            self.show_slice_to(place, head, message, ALL_STRIPS);
         }
     }
 
-    fn show_slice_to(&self, place: &mut Place, head: SliceHead, message: Bytes) {
+    /// Shows a slice to one console; of strips that it has missed, only those of `asked` are asked for.
+    fn show_slice_to(&self, place: &mut Place, head: SliceHead, message: Bytes, asked: u8) {
         let bit = 1_u8 << head.strip;
         if place.waiting_for_idr & bit != 0 && head.kind != SliceKind::Idr {
-            lock(&self.feedback).keyframe_strips |= bit;
+            lock(&self.feedback).keyframe_strips |= bit & asked;
             return;
         }
         if self.greet(place) && place.messages.try_send(message).is_ok() {
@@ -408,7 +411,6 @@ impl Hub {
         let successor = consoles.holder.successor();
         if let Some(place) = consoles.place_of(successor) {
             (place.hello_is_due, place.waiting_for_idr) = (true, ALL_STRIPS);
-            lock(&self.feedback).keyframe_strips = ALL_STRIPS;
         }
     }
 

@@ -185,8 +185,13 @@ fn a_driving_vehicle_changes_hands_when_its_guard_says_so_and_both_see_it_until_
     let (hub, mut requests) = hub();
     let (mut first, mut second) = (join(&hub, 1), join(&hub, 2));
     let id = |number| NonZeroU64::new(number).map(ConsoleId);
+    let show_all = |kind| {
+        (0..Layout::STRIP_COUNT as u8).for_each(|strip| show(&hub, head(strip, kind), &[0]));
+    };
+    show_all(SliceKind::Idr);
     hub.show_telemetry(&[7], false, 1);
     hub.handle(second.number, &[kind::ASK, 1]);
+    hub.take_feedback();
     let number = standing(&mut first)["request"]["number"].as_u64().unwrap() as u32;
     let yes = [&[kind::ANSWER], &number.to_be_bytes()[..], &[1]].concat();
     hub.handle(first.number, &yes);
@@ -197,12 +202,19 @@ fn a_driving_vehicle_changes_hands_when_its_guard_says_so_and_both_see_it_until_
     );
     assert_eq!(takes_over["role"], "succeeds");
     assert_eq!(*hub.holding().borrow(), Holding { console: id(1), successor: id(2) });
-    assert_eq!(hub.take_feedback().keyframe_strips, ALL_STRIPS);
+    assert_eq!(hub.take_feedback().keyframe_strips, 0, "who drives sees no burst");
+    show_all(SliceKind::Predicted);
+    assert_eq!(hub.take_feedback().keyframe_strips, 1, "one strip after the other");
+    show(&hub, head(0, SliceKind::Idr), &[0]);
+    show_all(SliceKind::Predicted);
+    assert_eq!(hub.take_feedback().keyframe_strips, 1 << 1);
+    show_all(SliceKind::Idr);
+    (takes(&mut first), takes(&mut second));
     for joined in [&first, &second] {
         hub.handle(joined.number, &command());
     }
     assert_eq!(commanding(&mut requests), [1, 2], "the vehicle knows what of the second's counts");
-    (0..Layout::STRIP_COUNT as u8).for_each(|strip| show(&hub, head(strip, SliceKind::Idr), &[0]));
+    show_all(SliceKind::Predicted);
     let slices = |joined: &mut Joined| {
         let is_slice = |message: &Message| matches!(message, Message::Slice { .. });
         takes(joined).iter().filter(|message| is_slice(message)).count()
