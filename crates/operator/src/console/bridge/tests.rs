@@ -209,7 +209,8 @@ fn a_driving_vehicle_changes_hands_when_its_guard_says_so_and_both_see_it_until_
     show_all(SliceKind::Predicted);
     assert_eq!(hub.take_feedback().keyframe_strips, 1 << 1);
     show_all(SliceKind::Idr);
-    (takes(&mut first), takes(&mut second));
+    takes(&mut first);
+    takes(&mut second);
     for joined in [&first, &second] {
         hub.handle(joined.number, &command());
     }
