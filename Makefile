@@ -90,10 +90,11 @@ transports: testbed
 		>$(CAR)/transports.machine.json)
 
 # Every transport of this machine's own kernel, over the loopback interface; no kernel is built.
-# In the workspace's folder, whose profile it has: most of what it needs is built by then.
+# By the workspace's profile and in its folder: most of what it needs is built by then.
+TESTBED := --locked --config Cargo.toml --target-dir $(or $(CARGO_TARGET_DIR),target) --manifest-path testbed/Cargo.toml
 smoke:
-	cargo test --locked --manifest-path testbed/Cargo.toml --target-dir $(or $(CARGO_TARGET_DIR),target)
-	@cargo run --quiet --locked --manifest-path testbed/Cargo.toml --target-dir $(or $(CARGO_TARGET_DIR),target) -- smoke
+	cargo test $(TESTBED)
+	@cargo run --quiet $(TESTBED) -- smoke
 
 # Whether a process may hold its children's threads by ptrace.
 PTRACE := test "$$(cat /proc/sys/kernel/yama/ptrace_scope 2>/dev/null || echo 0)" -lt 2
