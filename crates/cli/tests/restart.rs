@@ -22,16 +22,23 @@ impl Demo {
             // Of what nobody looks at or records, fewer pictures come.
             .arg("--record")
             .arg(folder.path())
+            .arg("--blackbox")
+            .arg(folder.path().join("blackbox"))
             .stdout(Stdio::piped())
             .spawn()
             .expect("our own binary");
         let lines = BufReader::new(process.stdout.take().expect("piped")).lines();
-        let lines: Vec<String> = lines.take(3).map(|line| line.expect("text")).collect();
-        let console = lines[0].split_whitespace().nth(1).expect("an address");
-        let (console, _token) =
-            console.trim_start_matches("http://").split_once('/').expect("a path");
-        let console = console.to_owned();
-        let list = lines[2].trim_start_matches("Processes: ").split('.').next().expect("a list");
+        let lines = lines.map(|line| line.expect("text"));
+        let (mut console, mut list) = (String::new(), String::new());
+        for line in lines {
+            if let Some(address) = line.strip_prefix("Open  http://") {
+                let (address, _token) = address.split_once('/').expect("a path");
+                console = address.to_owned();
+            } else if let Some(processes) = line.strip_prefix("Processes: ") {
+                list = processes.split('.').next().expect("a list").to_owned();
+                break;
+            }
+        }
         let ids = list.split(", ").map(|entry| {
             let (name, id) = entry.split_once(' ').expect("name and number");
             (name.to_owned(), id.parse().expect("a number"))
