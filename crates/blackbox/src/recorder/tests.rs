@@ -178,7 +178,7 @@ fn facts_are_told_on_change_and_a_configured_number_is_not_the_machines_to_chang
                 recorder.tell(Fact::Machine, &text, rehearsal.now);
             }
             let mut step = |guard: &mut Guard, input: &Input, now| recorder.step(guard, input, now);
-            rehearsal.drive(2, 300, &mut step);
+            rehearsal.drive(2, 1_500, &mut step);
         });
         let first = Recording::parse(files.lock().unwrap()[&(1, 1)].clone());
         let facts = |fact| topics(&first, Topic::Fact(fact));
