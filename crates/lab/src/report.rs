@@ -109,7 +109,7 @@ fn section(html: &mut String, out: &Path, record: &Record) -> Result<()> {
         let _ = writeln!(html, "<p class=\"{look}\">{}</p>", escape(&record.origin.to_string()));
     }
     if matches!(record.origin, Origin::Skipped(_)) {
-        html.push_str("</section>\n");
+        html.push_str(&again(record));
         return Ok(());
     }
     let many = if record.plots.len() > PLOTS_FEW { " many" } else { "" };
@@ -143,20 +143,23 @@ fn section(html: &mut String, out: &Path, record: &Record) -> Result<()> {
             csv = percent_encode(&read(table, "csv")?)
         );
     }
-    let _ = writeln!(
-        html,
-        "</p>\n<p class=\"again\">Again: <code>{}</code>{}</p></section>",
-        escape(&record.command()),
-        match &record.origin {
-            Origin::Measured { machine } => format!(
-                " <small>Tautline {}, {}</small>",
-                escape(&record.version),
-                escape(&machine.to_string())
-            ),
-            Origin::Committed(_) | Origin::Skipped(_) => String::new(),
-        }
-    );
+    html.push_str("</p>\n");
+    html.push_str(&again(record));
     Ok(())
+}
+
+/// Ends a section with the command that runs it again, and what it ran on.
+fn again(record: &Record) -> String {
+    let measured_by = match &record.origin {
+        Origin::Measured { machine } => format!(
+            " <small>Tautline {}, {}</small>",
+            escape(&record.version),
+            escape(&machine.to_string())
+        ),
+        Origin::Committed(_) | Origin::Skipped(_) => String::new(),
+    };
+    let command = escape(&record.command());
+    format!("<p class=\"again\">Again: <code>{command}</code>{measured_by}</p></section>\n")
 }
 
 /// Returns the banner of what this run did not measure.
