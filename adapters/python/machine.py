@@ -5,7 +5,7 @@ usage: machine.py ADDRESS    where `tautline guard --machine ADDRESS` listens: a
 The frames, byte by byte: docs/guard.md."""
 import json, os, socket, struct, sys, time
 
-SILENCE, PERIOD, PAUSE_MAX = 0.030, 0.010, 0.050  # s without a control until it brakes by itself; between states; left out
+SILENCE, PERIOD, PAUSE_MAX = 0.030, 0.010, 0.080  # s without a control until it brakes by itself; between states; left out
 HEADER, CONTROL, STATE = struct.Struct(">HHIIQ"), struct.Struct(">BfffBBI"), struct.Struct(">ffBIIIfffddfB")
 PARKING_BRAKE, GUARD_SILENT, HAZARD, NAN = 1, 8, 32, float("nan")
 

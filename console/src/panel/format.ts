@@ -41,6 +41,8 @@ export function quantity({ number, unit, total }: Omit<ValueView, 'name'>): stri
       return `${megabits(number)} Mbit/s`;
     case 'B':
       return `${kilobytes(number)} kB`;
+    case '/s':
+      return `${ms(number)} /s`;
     default:
       return `${number.toLocaleString('en-GB', { maximumFractionDigits: 3 })} ${unit}`.trimEnd();
   }

@@ -58,7 +58,7 @@ pub struct Latency {
     #[serde(rename = "machine_timeout_ms", with = "millis")]
     pub machine_timeout: Duration,
     /// Time between two steps of the guard after which it stops the machine; 20 ms to 500 ms,
-    /// default 50 ms.
+    /// default 80 ms, so that with a step a late picture stops the machine within 100 ms.
     #[serde(rename = "step_gap_max_ms", with = "millis")]
     pub step_gap_max: Duration,
 }
@@ -75,7 +75,7 @@ impl Default for Latency {
             act_age_max: Duration::from_millis(1_000),
             proposal_timeout: Duration::from_millis(30),
             machine_timeout: Duration::from_millis(30),
-            step_gap_max: Duration::from_millis(50),
+            step_gap_max: Duration::from_millis(80),
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::PERIOD;
 /// A computer that stands still, such as a virtual machine whose host is busy, stops all its
 /// processes at once: whoever wakes first has heard nobody for so long, and nobody is to blame. Of
 /// each of the listener's own turns no more than [`PERIOD`] counts as silence; what is left out
-/// since the last frame is at most 50 ms.
+/// since the last frame is at most 80 ms.
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct Pauses {
     left_out: Duration,
@@ -36,7 +36,7 @@ impl Pauses {
 }
 
 /// As long as a guard may stand still before it stops the machine for that.
-const LEFT_OUT_MAX: Duration = Duration::from_millis(50);
+const LEFT_OUT_MAX: Duration = Duration::from_millis(80);
 
 #[cfg(test)]
 mod tests {

@@ -82,6 +82,9 @@ fn silence_of_the_vehicle_of_the_machine_or_of_the_guard_itself_stops_the_machin
     let mut rig = Rig::driving(10.0);
     rig.now += Duration::from_millis(70);
     rig.step();
+    assert!(rig.mode().is_driving(), "80 ms");
+    rig.now += Duration::from_millis(71);
+    rig.step();
     assert_eq!((rig.mode(), rig.last_cause()), (Mode::Manoeuvre, Cause::GuardLate));
 }
 
