@@ -2,7 +2,7 @@
 # make test    everything that must hold, as CI runs it
 # make bench   how fast the parts are, the erasure codes beside others'
 # make bench-messages   serialization codecs beside ours, speed and safety   DATA=../shared/data
-# make testbed the kernel in which transports are compared, built once: minutes
+# make testbed the kernel in which transports are compared, built once
 # make transports   transports of the kernel beside ours, hours; takes up where it stopped   QUICK=1
 # make faults  what fails beside the machine stops it: processes, threads and links, each stopped and killed
 # make chaos   ten thousand short sessions under any faults   CHAOS=10000
@@ -90,7 +90,7 @@ transports: testbed
 		>$(CAR)/transports.machine.json)
 
 # Every transport of this machine's own kernel, over the loopback interface; no kernel is built.
-# By the workspace's profile and in its folder: most of what it needs is built by then.
+# By the workspace's profile and in its folder; what has other features there is built anew.
 TESTBED := --locked --config Cargo.toml --target-dir $(or $(CARGO_TARGET_DIR),target) --manifest-path testbed/Cargo.toml
 smoke:
 	cargo test $(TESTBED)

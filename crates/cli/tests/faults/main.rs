@@ -5,6 +5,7 @@
 mod ends;
 mod garbage;
 mod hangs;
+mod operator;
 mod remote;
 mod rig;
 mod thread;

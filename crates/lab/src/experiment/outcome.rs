@@ -1,5 +1,7 @@
 //! What an experiment gives, and where its figures come from.
 
+use anyhow::{Context, Result};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::row::{Row, Tolerance};
@@ -45,6 +47,33 @@ pub struct Measurement {
     pub machine: Machine,
     /// The day of the measurement, `2026-11-22`.
     pub date: String,
+}
+
+impl Measurement {
+    /// Reads a committed table: what it was made on, and its lines. `file` and `command` are told, `made`
+    /// is JSON with a machine and a date, `table` CSV with a head.
+    ///
+    /// # Errors
+    /// When either is not of its form.
+    pub(crate) fn read<T: DeserializeOwned>(
+        file: &str,
+        command: &str,
+        made: &str,
+        table: &str,
+    ) -> Result<(Self, Vec<T>)> {
+        #[derive(Deserialize)]
+        struct Made {
+            machine: Machine,
+            date: String,
+        }
+        let Made { machine, date } = serde_json::from_str(made)
+            .with_context(|| format!("what stands beside {file} tells no machine"))?;
+        let (file, command) = (file.to_owned(), command.to_owned());
+        let lines = csv::Reader::from_reader(table.as_bytes()).into_deserialize().collect();
+        let lines: Result<_, csv::Error> = lines;
+        let lines = lines.with_context(|| format!("{file} has a line that is none"))?;
+        Ok((Self { file, command, machine, date }, lines))
+    }
 }
 
 /// The reason why nothing was measured.

@@ -1,10 +1,9 @@
 //! What `make transports` measured last: the lab itself boots no kernel.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde::Deserialize;
 
 use crate::experiment::{Measurement, Outcome};
-use crate::machine::Machine;
 
 /// Every line of the testbed's table, as it was committed, and what it was measured on.
 pub(super) struct Transports {
@@ -48,22 +47,8 @@ impl Transports {
     /// # Errors
     /// When it is none.
     pub(super) fn read() -> Result<Self> {
-        #[derive(Deserialize)]
-        struct Made {
-            machine: Machine,
-            date: String,
-        }
-        let Made { machine, date } =
-            serde_json::from_str(MADE).context("transports.machine.json tells no machine")?;
-        let measurement = Measurement {
-            file: FILE.to_owned(),
-            command: "make transports".to_owned(),
-            machine,
-            date,
-        };
-        let lines = csv::Reader::from_reader(MEASURED.as_bytes()).into_deserialize().collect();
-        let lines: Result<_, csv::Error> = lines;
-        Ok(Self { lines: lines.context("transports.csv has a line that is none")?, measurement })
+        let (measurement, lines) = Measurement::read(FILE, "make transports", MADE, MEASURED)?;
+        Ok(Self { lines, measurement })
     }
 
     /// Returns the lines that are so, in the order of the table.

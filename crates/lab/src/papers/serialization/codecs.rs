@@ -4,7 +4,6 @@ use anyhow::{Context, Result};
 use serde::Deserialize;
 
 use crate::experiment::Measurement;
-use crate::machine::Machine;
 
 /// Every figure of the codecs' own program, as it was committed, and what it was measured on.
 pub(super) struct Codecs {
@@ -51,25 +50,9 @@ fn line(text: &'static str) -> Option<Published> {
 
 impl Codecs {
     pub(super) fn read() -> Result<Self> {
-        #[derive(Deserialize)]
-        struct Made {
-            machine: Machine,
-            date: String,
-        }
-        let Made { machine, date } =
-            serde_json::from_str(MADE).context("codecs.machine.json tells no machine")?;
-        let measurement = Measurement {
-            file: FILE.to_owned(),
-            command: "make bench-messages".to_owned(),
-            machine,
-            date,
-        };
-        let figures = csv::Reader::from_reader(MEASURED.as_bytes()).into_deserialize().collect();
-        let figures: Result<_, csv::Error> = figures;
-        Ok(Self {
-            figures: figures.context("codecs.csv has a line that is no figure")?,
-            measurement,
-        })
+        let (measurement, figures) =
+            Measurement::read(FILE, "make bench-messages", MADE, MEASURED)?;
+        Ok(Self { figures, measurement })
     }
 
     /// Returns microseconds of a codec in a metric.
