@@ -51,8 +51,11 @@ async function drive() {
     let stopped = 0;
     for (const end = performance.now() + MINUTES * 60_000; performance.now() < end; stints += 1) {
       await arm(page);
-      stopped += await stint(page, Math.min(STINT_S, (end - performance.now()) / 1_000));
+      const isStopped = await stint(page, Math.min(STINT_S, (end - performance.now()) / 1_000));
+      if (isStopped) console.error(`stint ${stints + 1} ended by the guard: ${await page.locator('#banner-detail').innerText()}`);
+      stopped += Number(isStopped);
       await release(page);
+      console.error(`${stints + 1} stints, ${Math.max(0, Math.ceil((end - performance.now()) / 60_000))} min left`);
     }
     const busy = jiffies().map((now, at) => now - before[at]);
     // What is under way to the disk.
@@ -66,7 +69,7 @@ async function drive() {
   }
 }
 
-/** Drives for so long, in weaves, by keys; returns 1 if the guard stopped the car before the person did. */
+/** Drives for so long, in weaves, by keys; returns whether the guard stopped the car before the person did. */
 async function stint(page, seconds) {
   await page.keyboard.down('ArrowUp');
   for (const end = performance.now() + seconds * 1_000; performance.now() < end;) {
@@ -76,9 +79,9 @@ async function stint(page, seconds) {
       await page.keyboard.up(key);
       await sleep(700);
     }
-    if (['Held', 'Stopping'].includes(await page.locator('#mode').innerText())) return 1;
+    if (['Held', 'Stopping'].includes(await page.locator('#mode').innerText())) return true;
   }
-  return 0;
+  return false;
 }
 
 /** Ends a stint by an emergency stop, and takes the latch away. */
