@@ -9,7 +9,7 @@ export class Screen {
   #strips: [y: number, height: number][] = [];
 
   constructor(readonly canvas: OffscreenCanvas) {
-    this.#context = context(canvas, { alpha: false, desynchronized: true });
+    this.#context = context(canvas, { alpha: false, desynchronized: hasGraphicsProcessor() });
     this.#stamp = context(new OffscreenCanvas(STAMP_WIDTH, STAMP_HEIGHT), { alpha: false, willReadFrequently: true });
   }
 
@@ -44,4 +44,9 @@ function context(canvas: OffscreenCanvas, settings: CanvasRenderingContext2DSett
   const made = canvas.getContext('2d', settings);
   if (made === null) throw new Error('this browser gives no 2d canvas context');
   return made;
+}
+
+/** Without one, a canvas past the compositor is copied whole with each picture: half as much work again, and no sooner. */
+function hasGraphicsProcessor(): boolean {
+  return new OffscreenCanvas(1, 1).getContext('webgl', { failIfMajorPerformanceCaveat: true }) !== null;
 }
