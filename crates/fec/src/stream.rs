@@ -26,6 +26,11 @@
 //! - The code knows no time. Who does calls `forget_before` on each end when packets expire: on the
 //!   sender's they leave the coding window, on the receiver's they are no longer waited for. If
 //!   nobody does, the window's bound does: [`Encoder::overrun`] and [`Report::lost`] count.
+//! - After an outage, or a busy time that outgrows it, the window is full and
+//!   [begins anew](Encoder::make_room): what is missing then is given up, and the next repair packet
+//!   says so. From there on the stream is as one that begins, no later than `window_max` source
+//!   packets after the outage, and the receiver follows with the first repair packet that it gets.
+//!   Where feedback is later than a window, or none, it takes [`SLIDES_MAX`] more.
 //! - Everything that is dropped is counted: [`Discards`].
 //!
 //! # What it costs
@@ -34,8 +39,11 @@
 //! coefficients as they arrive, a few bytes for each missing packet, and touches payloads only when
 //! packets can be computed, then all at once: each as much as a repair packet. A repair packet over
 //! nothing missing costs next to nothing. All memory is allocated at construction, and whatever
-//! arrives, it does not grow; the time for a packet is bounded by `repairs_max * (repairs_max +
-//! window_max)` coefficients and the packets that it makes known.
+//! arrives, it does not grow. Neither does the work of a call: with r = `repairs_max`, w =
+//! `window_max` and b = [`COMPUTED_MAX`] a packet costs at most 40 r (r + w) + 4 b r (r + w + 64)
+//! multiplications of coefficients, and 2 b (r + w) of each byte of a symbol. The worst call of a decoder of 1024 packets and 256 repair packets takes some
+//! milliseconds where symbols are large; one that solves for a few packets, microseconds. What is
+//! determined beyond b packets is computed by the calls that follow.
 //!
 //! # Example
 //! ```
@@ -76,6 +84,7 @@ mod decoder;
 mod elimination;
 mod encoder;
 mod known;
+mod operations;
 mod packets;
 mod row;
 mod solve;
@@ -86,8 +95,8 @@ use core::ops::Range;
 use crate::Error;
 
 pub use coefficient::coefficient;
-pub use decoder::{Decoder, Discard, Discards};
-pub use encoder::Encoder;
+pub use decoder::{COMPUTED_MAX, Decoder, Discard, Discards};
+pub use encoder::{Encoder, SLIDES_MAX};
 
 /// The most source packets that a coding window, or a decoder's memory, can hold.
 ///
@@ -123,8 +132,8 @@ pub struct Config {
 impl Config {
     /// Returns a shape in which a decoder holds up to 256 repair packets.
     ///
-    /// As many as are missing at once are needed; at 256 a packet's elimination takes no more than
-    /// some microseconds.
+    /// As many as are missing at once are needed; at 256 a packet's elimination goes twice over up to
+    /// 330 kB where as much is missing, over some hundred bytes as a rule.
     pub const fn new(symbol_bytes: usize, window_max: usize) -> Config {
         let repairs_max = if window_max < 256 { window_max } else { 256 };
         Config { symbol_bytes, window_max, repairs_max }

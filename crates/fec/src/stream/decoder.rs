@@ -8,7 +8,7 @@ use super::packets::Packets;
 use super::solve::Work;
 use super::{AHEAD_MAX, Config, Repair, Report};
 use crate::Error;
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, ROWS_MAX};
 
 /// A receiver that gives source packets as soon as they are known, from packets in any order.
 ///
@@ -37,6 +37,8 @@ pub struct Decoder {
     unread: u64,
     discards: Discards,
     work: Work,
+    /// Whether the equations determine packets that are not computed yet.
+    behind: bool,
 }
 
 /// A reason why a packet was not taken. Each is counted in [`Discards`].
@@ -83,8 +85,8 @@ pub struct Discards {
     pub redundant: u64,
     /// See [`Discard::Full`].
     pub full: u64,
-    /// Repair packets that were held in vain until packets that they cover were forgotten, or until
-    /// they were [dropped](Decoder::drop_unwanted).
+    /// Repair packets that were held in vain until packets that they cover were forgotten, until all
+    /// of these were given up, or until they were [dropped](Decoder::drop_unwanted).
     pub expired: u64,
 }
 
@@ -123,6 +125,7 @@ impl Decoder {
             unread: 0,
             discards: Discards::default(),
             work: Work::new(config),
+            behind: false,
         })
     }
 
@@ -143,8 +146,10 @@ impl Decoder {
 
     /// Takes a repair packet.
     ///
-    /// It is held if it says something new; and if it makes packets known, these are computed.
-    /// One that covers no missing packet costs next to nothing.
+    /// What lies before its coding window is [given up](Decoder::forget_before): the sender will
+    /// cover it no more. It is held if it says something new; and if it makes packets known, these
+    /// are computed, [`COMPUTED_MAX`] of them at once. One that covers no missing packet costs next to
+    /// nothing.
     ///
     /// # Errors
     /// Any [`Discard`] but [`Discard::Duplicate`].
@@ -153,10 +158,28 @@ impl Decoder {
         self.count(result)?;
         let covers = repair.covers();
         self.advance(covers.end);
+        self.forget_before(covers.start);
+        if self.behind && self.equations.is_full() {
+            self.solve();
+        }
         let result = self.hold(repair, payload);
         self.count(result)?;
         self.solve();
         Ok(())
+    }
+
+    /// Computes the next [`COMPUTED_MAX`] packets that are determined and were too many to be computed
+    /// with the packet that determined them; false if there are none.
+    ///
+    /// For whoever wants [`Decoder::report`] to know of them: [`Decoder::poll`] and
+    /// [`Decoder::poll_in_order`] do the same when they have nothing else to give, and so does the
+    /// next packet that is handled.
+    pub fn catch_up(&mut self) -> bool {
+        let behind = self.behind;
+        if behind {
+            self.solve();
+        }
+        behind
     }
 
     /// Returns the next packet that has become known, in the order of becoming so; each once.
@@ -164,12 +187,15 @@ impl Decoder {
     /// The bytes must be taken before the next packet is handled; packets not polled for until
     /// they are forgotten are not given.
     pub fn poll(&mut self) -> Option<(u64, &[u8])> {
-        loop {
-            let id = self.ready.pop_front()?;
-            if id >= self.floor {
-                return Some((id, self.packets.get(self.known.slot(id))));
+        let id = loop {
+            match self.ready.pop_front() {
+                Some(id) if id >= self.floor => break id,
+                Some(_) => {}
+                None if self.catch_up() => {}
+                None => return None,
             }
-        }
+        };
+        Some((id, self.packets.get(self.known.slot(id))))
     }
 
     /// Returns the next packet in the order of numbers, if it is known; each once.
@@ -178,8 +204,10 @@ impl Decoder {
     /// Independent of [`Decoder::poll`]: whoever uses both gets every packet twice.
     pub fn poll_in_order(&mut self) -> Option<(u64, &[u8])> {
         let id = self.unread.max(self.floor);
-        if id >= self.edge {
-            return None;
+        while id >= self.edge {
+            if !self.catch_up() {
+                return None;
+            }
         }
         self.unread = id + 1;
         Some((id, self.packets.get(self.known.slot(id))))
@@ -188,7 +216,8 @@ impl Decoder {
     /// Gives up all packets below `id`: those that are worthless by now.
     ///
     /// They are not waited for, not reported as missing and not given. What is known of them
-    /// still helps to decode others.
+    /// still helps to decode others; equations about nothing else are dropped, and counted as
+    /// [`Discards::expired`].
     pub fn forget_before(&mut self, id: u64) {
         if id <= self.floor {
             return;
@@ -197,7 +226,7 @@ impl Decoder {
             self.advance(id);
         }
         self.raise_floor(id);
-        self.equations.give_up(self.floor);
+        self.discards.expired += self.equations.give_up(self.floor) as u64;
     }
 
     /// Drops the held repair packet that waits for the oldest packet given up, if there is one: what
@@ -335,10 +364,12 @@ impl Decoder {
         self.edge = self.known.unknown(self.edge..self.next).next().unwrap_or(self.next);
     }
 
-    /// Computes and takes all packets that the equations determine by now.
+    /// Computes and takes [`COMPUTED_MAX`] of the packets that the equations determine by now.
+    ///
+    /// The rows of others stay, solved: whatever becomes known meanwhile does not occur in them.
     fn solve(&mut self) {
         let Decoder { work, equations, known, packets, repairs, .. } = self;
-        work.solve(self.kernel, equations, known, packets, repairs);
+        self.behind = work.solve(self.kernel, equations, known, packets, repairs);
         for position in 0..self.work.solved.len() {
             let id = self.equations.pivot(usize::from(self.work.solved[position]));
             self.learn(id);
@@ -361,6 +392,9 @@ impl Decoder {
         result
     }
 }
+
+/// How many packets one call computes at most: as many as one pass over the payloads gives.
+pub const COMPUTED_MAX: usize = ROWS_MAX;
 
 #[cfg(test)]
 impl Decoder {

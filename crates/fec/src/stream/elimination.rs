@@ -20,7 +20,7 @@ use core::ops::Range;
 
 use super::Repair;
 use super::coefficient::coefficient;
-use super::row;
+use super::{operations, row};
 use crate::gf256::{INVERSE, multiply};
 use crate::kernel::Kernel;
 
@@ -30,7 +30,7 @@ pub(super) struct Elimination {
     kernel: Kernel,
     rows_max: usize,
     /// Each row: `rows_max` shares of the held repair packets, then the free unknowns'
-    /// coefficients.
+    /// coefficients, and zeros behind them.
     matrix: Vec<u8>,
     stride: usize,
     /// The unknown that each row solves for.
@@ -150,21 +150,30 @@ impl Elimination {
     }
 
     /// Takes notice that a packet is known now from elsewhere. Rows may be solved thereby.
+    ///
+    /// O((rows + unknowns) x rows).
     pub(super) fn know(&mut self, id: u64) {
         match mem::replace(self.place_mut(id), Place::Nowhere) {
             Place::Nowhere => {}
             Place::Free(column) => self.delete_free(usize::from(column)),
             Place::Pivot(row) => {
                 let row = usize::from(row);
-                let column = self.oldest_free(row).expect("solved rows do not stay");
-                self.exchange(row, column);
-                self.delete_free(column);
+                match self.oldest_free(row) {
+                    Some(column) => {
+                        self.exchange(row, column);
+                        self.delete_free(column);
+                    }
+                    // It was about to be computed.
+                    None => self.remove_solved_row(row),
+                }
                 *self.place_mut(id) = Place::Nowhere;
             }
         }
     }
 
     /// Removes solved rows, whose pivots are known now, and as many repair packets.
+    ///
+    /// O(rows removed x rows x rows).
     pub(super) fn remove_solved(&mut self, rows: &mut [u16]) {
         if rows.is_empty() {
             return;
@@ -176,22 +185,33 @@ impl Elimination {
         // From the last row on: each removal moves the last row only.
         rows.sort_unstable();
         for &row in rows.iter().rev() {
-            let row = usize::from(row);
-            // Any of those in the row would do; the one to be forgotten first is missed least.
-            let held = (0..self.held.len())
-                .filter(|&held| self.shares(row)[held] != 0)
-                .min_by_key(|&held| self.held[held].repair.first)
-                .expect("a row is made from repair packets");
-            self.spend(row, held);
-            *self.place_mut(self.pivots[row]) = Place::Nowhere;
-            self.remove_row(row);
-            self.remove_held(held);
+            self.remove_solved_row(usize::from(row));
         }
     }
 
+    fn remove_solved_row(&mut self, row: usize) {
+        // Any of those in the row would do; the one to be forgotten first is missed least.
+        let held = (0..self.held.len())
+            .filter(|&held| self.shares(row)[held] != 0)
+            .min_by_key(|&held| self.held[held].repair.first)
+            .expect("a row is made from repair packets");
+        // Of the free unknowns a solved row has none.
+        self.spend(row, held, 0);
+        *self.place_mut(self.pivots[row]) = Place::Nowhere;
+        self.remove_row(row);
+        self.remove_held(held);
+    }
+
     /// Takes notice that packets below `floor` are no longer wanted: rows that could solve for
-    /// others stop solving for them.
-    pub(super) fn give_up(&mut self, floor: u64) {
+    /// others stop solving for them. Gives how many repair packets were dropped.
+    ///
+    /// All are, if they say nothing of any packet that is wanted, or if to part what they say of
+    /// those from what they say of others took more than [`PASSES`].
+    pub(super) fn give_up(&mut self, floor: u64) -> usize {
+        if self.held.iter().all(|held| held.repair.covers().end <= floor) {
+            return self.clear_rows();
+        }
+        let mut passes = Passes::new();
         for column in 0..self.free.len() {
             if self.free[column] >= floor {
                 continue;
@@ -199,19 +219,24 @@ impl Elimination {
             let row = (0..self.pivots.len())
                 .find(|&row| self.pivots[row] >= floor && self.free_part(row)[column] != 0);
             if let Some(row) = row {
+                if !passes.take(self) {
+                    return self.clear_rows();
+                }
                 self.exchange(row, column);
             }
         }
+        0
     }
 
-    /// Drops all repair packets that cover packets below `base`, and the unknowns there.
+    /// Drops all repair packets that cover packets below `base`, and the unknowns there; all there
+    /// are, if that took more than [`PASSES`].
     pub(super) fn forget(&mut self, base: u64, floor: u64) -> usize {
         if base <= self.first_min {
             return 0;
         }
-        let dropped = self.held.iter().filter(|held| held.repair.first < base).count();
-        if dropped == self.held.len() {
-            self.clear_rows();
+        let mut dropped = self.held.iter().filter(|held| held.repair.first < base).count();
+        if dropped == self.held.len() || !Passes::new().take_many(self, dropped) {
+            dropped = self.clear_rows();
         } else if dropped > 0 {
             for held in (0..self.held.len()).rev() {
                 if self.held[held].repair.first < base {
@@ -253,12 +278,9 @@ impl Elimination {
         let column = self.free.len();
         let pivot = self.pivots[row];
         self.free.push(pivot);
-        for other in 0..self.pivots.len() {
-            *self.at(other, self.rows_max + column) = 0;
-        }
         *self.at(row, self.rows_max + column) = 1;
         *self.place_mut(pivot) = Place::Free(column as u16);
-        self.spend(row, held);
+        self.spend(row, held, self.free.len());
         self.remove_row(row);
         self.remove_held(held);
     }
@@ -267,12 +289,12 @@ impl Elimination {
     fn fill_new_row(&mut self, repair: Repair, unknowns: impl Iterator<Item = u64>) {
         let row = self.pivots.len();
         let start = row * self.stride;
-        self.matrix[start..][..row].fill(0);
+        self.matrix[start..][..self.stride].fill(0);
         self.matrix[start + row] = 1;
-        self.matrix[start + self.rows_max..][..self.free.len()].fill(0);
         self.multipliers.clear();
         self.multipliers.resize(row, 0);
         for id in unknowns {
+            operations::count(1);
             let coefficient = coefficient(repair.seed, id);
             match *self.place_mut(id) {
                 Place::Pivot(pivot) => self.multipliers[usize::from(pivot)] = coefficient,
@@ -283,9 +305,6 @@ impl Elimination {
                     let column = self.free.len();
                     self.free.push(id);
                     *self.place_mut(id) = Place::Free(column as u16);
-                    for other in 0..row {
-                        *self.at(other, self.rows_max + column) = 0;
-                    }
                     *self.at(row, self.rows_max + column) = coefficient;
                 }
             }
@@ -312,13 +331,13 @@ impl Elimination {
     fn exchange(&mut self, row: usize, column: usize) {
         let at = self.rows_max + column;
         let scale = INVERSE[usize::from(mem::replace(self.at(row, at), 1))];
-        for part in self.parts(self.held.len()) {
+        for part in self.parts(self.free.len()) {
             let start = row * self.stride;
             row::scale(self.kernel, &mut self.matrix[start..][part], scale);
         }
         for other in (0..self.pivots.len()).filter(|&other| other != row) {
             let multiplier = mem::replace(self.at(other, at), 0);
-            self.add_row(other, multiplier, row);
+            self.add_row(other, multiplier, row, self.free.len());
         }
         let pivot = mem::replace(&mut self.pivots[row], self.free[column]);
         *self.place_mut(self.free[column]) = Place::Pivot(row as u16);
@@ -328,20 +347,21 @@ impl Elimination {
         }
     }
 
-    /// Adds multiples of a row to all others so that of these none has a share of `held`.
-    fn spend(&mut self, row: usize, held: usize) {
+    /// Adds multiples of a row, which has coefficients of the first `free_count` free unknowns only,
+    /// to all others so that of these none has a share of `held`.
+    fn spend(&mut self, row: usize, held: usize, free_count: usize) {
         let scale = INVERSE[usize::from(self.shares(row)[held])];
         for other in (0..self.pivots.len()).filter(|&other| other != row) {
             let multiplier = multiply(self.shares(other)[held], scale);
-            self.add_row(other, multiplier, row);
+            self.add_row(other, multiplier, row, free_count);
         }
     }
 
-    fn add_row(&mut self, target: usize, multiplier: u8, source: usize) {
+    fn add_row(&mut self, target: usize, multiplier: u8, source: usize, free_count: usize) {
         if multiplier == 0 {
             return;
         }
-        let parts = self.parts(self.held.len());
+        let parts = self.parts(free_count);
         let stride = self.stride;
         let (low, high) = self.matrix.split_at_mut(target.max(source) * stride);
         let (low, high) = (&mut low[target.min(source) * stride..][..stride], &mut high[..stride]);
@@ -351,9 +371,10 @@ impl Elimination {
         }
     }
 
-    /// Returns where in a row the shares lie and where the free unknowns' coefficients.
-    fn parts(&self, held_count: usize) -> [Range<usize>; 2] {
-        [0..held_count, self.rows_max..self.rows_max + self.free.len()]
+    /// Returns where in a row the shares lie and where the coefficients of the first `free_count`
+    /// free unknowns.
+    fn parts(&self, free_count: usize) -> [Range<usize>; 2] {
+        [0..self.held.len(), self.rows_max..self.rows_max + free_count]
     }
 
     fn free_part(&self, row: usize) -> &[u8] {
@@ -372,10 +393,12 @@ impl Elimination {
     /// Deletes a column, moving the last one into its place.
     fn delete_free(&mut self, column: usize) {
         let last = self.free.len() - 1;
+        operations::count(self.pivots.len());
+        for row in 0..self.pivots.len() {
+            *self.at(row, self.rows_max + column) = *self.at(row, self.rows_max + last);
+            *self.at(row, self.rows_max + last) = 0;
+        }
         if column != last {
-            for row in 0..self.pivots.len() {
-                *self.at(row, self.rows_max + column) = *self.at(row, self.rows_max + last);
-            }
             *self.place_mut(self.free[last]) = Place::Free(column as u16);
         }
         self.free.swap_remove(column);
@@ -385,7 +408,7 @@ impl Elimination {
     fn remove_row(&mut self, row: usize) {
         let last = self.pivots.len() - 1;
         if row != last {
-            for part in self.parts(self.held.len()) {
+            for part in self.parts(self.free.len()) {
                 let source = last * self.stride + part.start;
                 self.matrix
                     .copy_within(source..source + part.len(), row * self.stride + part.start);
@@ -405,8 +428,9 @@ impl Elimination {
         self.slots.push(removed.slot);
     }
 
-    /// Removes all rows and repair packets at once. Free unknowns stay.
-    fn clear_rows(&mut self) {
+    /// Removes all rows and repair packets at once, and gives how many these were.
+    fn clear_rows(&mut self) -> usize {
+        let held_count = self.held.len();
         for row in 0..self.pivots.len() {
             *self.place_mut(self.pivots[row]) = Place::Nowhere;
         }
@@ -414,6 +438,7 @@ impl Elimination {
         self.slots.extend(self.held.drain(..).map(|held| held.slot));
         self.first_min = u64::MAX;
         self.clear_free();
+        held_count
     }
 
     /// Removes all free unknowns, of which no equation is left.
@@ -434,6 +459,29 @@ impl Elimination {
     }
 }
 
+/// A call's allowance of work on the whole matrix.
+struct Passes {
+    coefficients: usize,
+}
+
+impl Passes {
+    fn new() -> Passes {
+        Passes { coefficients: 0 }
+    }
+
+    /// Takes what one change of a row and of all others by it costs; false if that is too much.
+    fn take(&mut self, equations: &Elimination) -> bool {
+        self.take_many(equations, 1)
+    }
+
+    /// Takes what so many changes cost.
+    fn take_many(&mut self, equations: &Elimination, count: usize) -> bool {
+        let Elimination { rows_max, stride, pivots, free, .. } = equations;
+        self.coefficients += count * pivots.len() * (pivots.len() + free.len());
+        self.coefficients <= PASSES * rows_max * stride
+    }
+}
+
 #[cfg(test)]
 impl Elimination {
     /// Returns the size of what was allocated, a unit for each element.
@@ -444,6 +492,13 @@ impl Elimination {
         lists.iter().chain(&more).sum()
     }
 }
+
+/// How often one call may touch every coefficient there is room for, beside what is eliminated for
+/// the packet that it takes.
+///
+/// To give up or to forget many packets at once might take as many passes as equations are held:
+/// rather than that, all equations are dropped.
+pub(super) const PASSES: usize = 16;
 
 /// The pivot of a row that has none yet; no packet has this id.
 const NOBODY: u64 = u64::MAX;

@@ -27,6 +27,20 @@ pub struct Encoder {
     first: u64,
     next: u64,
     overrun: u64,
+    feedback: Feedback,
+}
+
+/// What the receiver's word tells of how late it comes.
+#[derive(Clone, Debug, Default)]
+struct Feedback {
+    /// The newest edge told; `None` before any was.
+    edge: Option<u64>,
+    /// Where the coding window stood when it was last acknowledged or begun anew.
+    begun: u64,
+    /// Whether news came since of packets that had left the window: feedback is later than it is long.
+    late: bool,
+    /// Packets that left one by one since.
+    slid: u64,
 }
 
 impl Encoder {
@@ -56,26 +70,51 @@ impl Encoder {
             first: 0,
             next: 0,
             overrun: 0,
+            feedback: Feedback::default(),
         })
     }
 
     /// Puts the next source packet into the coding window and returns its number.
     ///
-    /// If the window is full, the oldest packet leaves it, unacknowledged, and is counted as
-    /// [`Encoder::overrun`]. O(symbol_bytes).
+    /// If the window is full, it makes room: [`Encoder::make_room`]. O(symbol_bytes).
     ///
     /// # Errors
     /// [`Error::Symbol`]; the packet is not taken.
     pub fn push(&mut self, symbol: &[u8]) -> Result<u64, Error> {
         self.check_length(symbol.len())?;
-        if self.window().count() == self.config.window_max {
-            self.first += 1;
-            self.overrun += 1;
-        }
+        self.make_room(1);
         let id = self.next;
         self.packets.get_mut((id & self.slot_mask) as usize).copy_from_slice(symbol);
         self.next += 1;
         Ok(id)
+    }
+
+    /// Makes room in the coding window for `count` packets, where it has none, by giving up others.
+    ///
+    /// A window that is full of what the receiver should have acknowledged begins anew: all packets
+    /// leave it. Equations about a busy time that is longer than the window are never solved, and
+    /// while some of its packets stayed, every repair packet would be one of them. Where the
+    /// receiver's word comes later than a window, or never, a full window says nothing: then the
+    /// oldest packets leave it as others join, and it begins anew once in [`SLIDES_MAX`] windows.
+    ///
+    /// The next repair packet's [`Repair::first`] tells the receiver. What leaves is counted as
+    /// [`Encoder::overrun`]. O(1).
+    pub fn make_room(&mut self, count: usize) {
+        let window_max = self.config.window_max as u64;
+        let over = (self.next - self.first + count as u64).saturating_sub(window_max);
+        if over == 0 || self.first == self.next {
+            return;
+        }
+        let slides = self.feedback.edge.is_none() || self.feedback.late;
+        let left = if slides && self.feedback.slid < SLIDES_MAX * window_max {
+            self.feedback.slid += over;
+            over.min(self.next - self.first)
+        } else {
+            self.feedback.begin(self.next);
+            self.next - self.first
+        };
+        self.first += left;
+        self.overrun += left;
     }
 
     /// Takes the receiver's word that it needs no packet below `edge`: [`Report::edge`].
@@ -90,7 +129,15 @@ impl Encoder {
         if edge > self.next {
             return Err(Error::Acknowledgement { edge, next: self.next });
         }
-        self.first = self.first.max(edge);
+        if edge >= self.first {
+            self.first = edge;
+            self.feedback.begin(edge);
+        } else if self.feedback.edge.is_none_or(|known| edge > known) {
+            // What was on its way when the window began anew comes soon after, if feedback is quick.
+            let since = self.next - self.feedback.begun;
+            self.feedback.late |= since >= self.config.window_max.div_ceil(2) as u64;
+        }
+        self.feedback.edge = self.feedback.edge.max(Some(edge));
         Ok(())
     }
 
@@ -105,7 +152,8 @@ impl Encoder {
         self.first..self.next
     }
 
-    /// Returns how many packets had to leave the full window unacknowledged, so far.
+    /// Returns how many packets had to leave the full window unacknowledged, so far:
+    /// [`Encoder::make_room`].
     pub fn overrun(&self) -> u64 {
         self.overrun
     }
@@ -182,6 +230,18 @@ impl Encoder {
         Ok(())
     }
 }
+
+impl Feedback {
+    fn begin(&mut self, at: u64) {
+        (self.begun, self.late, self.slid) = (at, false, 0);
+    }
+}
+
+/// After so many windows' worth of packets that left one by one, a coding window begins anew.
+///
+/// Seldom enough that what is missing just then, a packet or two, does not count; and a stream whose
+/// receiver is never heard still comes back from whatever happened.
+pub const SLIDES_MAX: u64 = 8;
 
 /// The source packets that an encoder remembers.
 struct Sources<'a> {

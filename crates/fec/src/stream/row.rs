@@ -1,10 +1,12 @@
 //! Arithmetic on rows of coefficients: a few bytes each, seldom hundreds.
 
+use super::operations;
 use crate::gf256::NIBBLES;
 use crate::kernel::{Kernel, ROWS_MAX};
 
 /// Adds `multiplier * source` to `target`, byte by byte. Both have one length.
 pub(super) fn add_multiple(kernel: Kernel, target: &mut [u8], multiplier: u8, source: &[u8]) {
+    operations::count(target.len());
     if target.len() < KERNEL_MIN {
         let table = &NIBBLES[usize::from(multiplier)].0;
         for (target, &byte) in target.iter_mut().zip(source) {
@@ -23,6 +25,7 @@ pub(super) fn add_multiple(kernel: Kernel, target: &mut [u8], multiplier: u8, so
 
 /// Multiplies a row by a constant.
 pub(super) fn scale(kernel: Kernel, target: &mut [u8], multiplier: u8) {
+    operations::count(target.len());
     if target.len() < KERNEL_MIN {
         let table = &NIBBLES[usize::from(multiplier)].0;
         for target in target {

@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 use super::coefficient::{self, OCTET, transpose};
 use super::elimination::Elimination;
 use super::known::{Bits, Known};
+use super::operations;
 use super::packets::Packets;
 use super::sum::{Scratch, Sum};
 use super::{Config, Repair};
@@ -58,7 +59,8 @@ impl Work {
         }
     }
 
-    /// Computes all packets that the equations determine, and lists their rows in `solved`.
+    /// Computes the first [`ROWS_MAX`] packets that the equations determine, and lists their rows in
+    /// `solved`. Returns whether there are more.
     pub(super) fn solve(
         &mut self,
         kernel: Kernel,
@@ -66,9 +68,12 @@ impl Work {
         known: &Known,
         packets: &mut Packets,
         repairs: &Packets,
-    ) {
+    ) -> bool {
         equations.solved(&mut self.solved);
-        for rows in self.solved.chunks(ROWS_MAX) {
+        let more = self.solved.len() > ROWS_MAX;
+        self.solved.truncate(ROWS_MAX);
+        let rows = &self.solved[..];
+        if !rows.is_empty() {
             let mut outputs: [&mut [u8]; ROWS_MAX] = Default::default();
             let outputs = &mut outputs[..rows.len()];
             outputs.iter_mut().zip(self.sums.iter_mut()).for_each(|(output, sum)| *output = sum);
@@ -93,6 +98,7 @@ impl Work {
                 packets.get_mut(slot).copy_from_slice(sum);
             }
         }
+        more
     }
 }
 
@@ -153,6 +159,7 @@ impl Used {
     /// Sets `products` to the coefficients of the packets from `base` on in each output.
     fn multiply_shares(&mut self, kernel: Kernel, base: u64, products: &mut [Lanes]) {
         let coefficients = &mut self.coefficients[..self.repairs.len()];
+        operations::count(LANES * coefficients.len() * products.len());
         for (repair, lanes) in self.repairs.iter().zip(&mut *coefficients) {
             fill_lanes(repair, base, lanes.as_flattened_mut());
         }

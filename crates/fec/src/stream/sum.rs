@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 use core::mem;
 
+use super::operations;
 use crate::kernel::{Column, Kernel};
 
 /// Room for the lists of packets and of their coefficients, empty between sums.
@@ -63,6 +64,8 @@ impl<'a, 's> Sum<'a, 's> {
 
     /// Computes the sums. What `outputs` held does not matter.
     pub(super) fn finish(mut self, kernel: Kernel, outputs: &mut [&mut [u8]]) {
+        let symbol_bytes = outputs.first().map_or(0, |output| output.len());
+        operations::count(self.inputs.len() * outputs.len() * symbol_bytes);
         kernel.multiply(&self.scratch.columns, &self.inputs, outputs);
         self.inputs.clear();
         // Collecting from a list of the same layout keeps its memory: the room comes back.

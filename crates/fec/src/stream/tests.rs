@@ -1,4 +1,6 @@
 mod model;
+#[cfg(not(miri))]
+mod outage;
 
 use std::collections::BTreeMap;
 
@@ -285,6 +287,34 @@ fn a_full_window_lets_its_oldest_packet_go() {
 }
 
 #[test]
+fn a_window_full_of_what_should_be_acknowledged_begins_anew_and_says_so() {
+    let mut encoder = filled(Config::new(1, 4), 3);
+    encoder.acknowledge(1).expect("sent");
+    let push = |encoder: &mut Encoder| encoder.push(&[7]).map(|_| encoder.window());
+    assert_eq!(push(&mut encoder), Ok(1..4));
+    assert_eq!(push(&mut encoder), Ok(1..5));
+    assert_eq!((push(&mut encoder), encoder.overrun()), (Ok(5..6), 4));
+    // Old news that come soon are none; later ones tell that feedback is later than a window.
+    encoder.acknowledge(2).expect("sent");
+    (6..9).for_each(|next| assert_eq!(push(&mut encoder), Ok(5..next + 1)));
+    encoder.acknowledge(2).expect("sent");
+    assert_eq!(push(&mut encoder), Ok(9..10));
+    (10..13).for_each(|next| assert_eq!(push(&mut encoder), Ok(9..next + 1)));
+    encoder.acknowledge(8).expect("sent");
+    assert_eq!(push(&mut encoder), Ok(10..14));
+    // Then it slides, a few windows long.
+    let slid =
+        (0..).find(|_| push(&mut encoder).is_ok_and(|window| window.end - window.start == 1));
+    assert_eq!(slid, Some(4 * SLIDES_MAX - 1));
+    // The receiver gives up what the sender does.
+    let mut decoder = decoder(Config::new(1, 8));
+    decoder.handle_source(encoder.window().start - 5, &[7]).expect("new");
+    let (repair, payload) = repair(&mut encoder, 1, 3);
+    assert_eq!(decoder.handle_repair(&repair, &payload), Ok(()));
+    assert_eq!(decoder.report().edge, encoder.window().end);
+}
+
+#[test]
 fn impossible_shapes_and_lengths_are_refused() {
     let shape = Config::new(10, 8);
     for window_max in [0, 65_536, usize::MAX] {
@@ -358,7 +388,8 @@ fn every_reason_to_discard_is_told_and_counted() {
         expired: 2,
     };
     assert_eq!(decoder.discards(), expected);
-    assert_eq!(decoder.report(), Report { edge: 2, next: 18, missing: 14, rank: 0, lost: 2 });
+    // The window that began with 4 gave up what lies before it.
+    assert_eq!(decoder.report(), Report { edge: 5, next: 18, missing: 12, rank: 0, lost: 4 });
 }
 
 #[test]
@@ -409,12 +440,14 @@ fn a_full_decoder_makes_room_by_what_is_not_wanted_any_more() {
         let (repair, payload) = repair(&mut encoder, 6, seed);
         decoder.handle_repair(&repair, &payload).expect("new");
     }
-    // Three equations about 1 to 4 and 8; now there is one about 8 alone.
+    // Three equations about 1 to 4 and 8, all wanted; then there is one about 8 alone, which says that
+    // the others are not.
+    let (whole, bytes) = repair(&mut encoder, 6, 8);
+    assert_eq!(decoder.handle_repair(&whole, &bytes), Err(Discard::Full));
+    assert!(!decoder.drop_unwanted());
     encoder.forget_before(5);
     let (repair, payload) = repair(&mut encoder, 6, 9);
     assert_eq!(decoder.handle_repair(&repair, &payload), Err(Discard::Full));
-    assert!(!decoder.drop_unwanted());
-    decoder.forget_before(5);
     assert!(decoder.drop_unwanted());
     assert_eq!(decoder.discards().expired, 1);
     assert_eq!(decoder.handle_repair(&repair, &payload), Ok(()));
@@ -554,10 +587,12 @@ proptest! {
                 match arrival.remove() {
                     Packet::Source(id) => {
                         let result = decoder.handle_source(id, &symbol(id, length));
+                        while decoder.catch_up() {}
                         prop_assert_eq!(result, model.handle_source(id));
                     }
                     Packet::Repair(repair, payload) => {
                         let result = decoder.handle_repair(&repair, &payload);
+                        while decoder.catch_up() {}
                         prop_assert_eq!(result, model.handle_repair(repair));
                     }
                 }

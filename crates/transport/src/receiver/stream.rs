@@ -63,8 +63,6 @@ impl Stream {
             Err(Refusal::Full) => counters.discard(Discard::RepairOverflow),
             Err(_) => return counters.discard(Discard::PacketOutOfRange),
         }
-        // What the window has left behind is known here, or nobody wants it any more.
-        decoder.forget_before(first);
         self.next = self.next.max(header.covers().end);
     }
 

@@ -198,10 +198,11 @@ impl Recovery {
     /// that delivers it first.
     // protocol 6
     pub(super) fn repair_stream(&mut self, links: &mut Links, shared: &mut Shared, now: Instant) {
-        if self.stream.is_none() || self.copies || !shared.config.retransmit {
-            return;
-        }
         self.expire_stream(links, now);
+        let Some(stream) = &mut self.stream else { return };
+        if self.copies || !shared.config.retransmit {
+            return stream.follow_reports();
+        }
         for _ in 0..AT_ONCE {
             let mut plaintext = self.buffer();
             let Some(stream) = &mut self.stream else { break };

@@ -103,6 +103,9 @@ impl Stream {
         let source_count = self.block.len().div_ceil(payload_bytes);
         assert!(source_count <= SOURCES_MOST, "the plan fits the unit");
         let first = self.encoder.window().end;
+        // Of one unit either all packets are covered together or none: a full window begins anew
+        // before it.
+        self.encoder.make_room(source_count);
         let unit = Unit {
             number,
             first,
@@ -237,6 +240,11 @@ impl Stream {
         asked < ASKED_MOST * needed && at_least(needed, asked, 1.0 - e) < SURE
     }
 
+    /// Lets what the receiver must know leave the coding window.
+    pub(crate) fn follow_reports(&mut self) {
+        self.missing();
+    }
+
     /// Counts the source packets that are lost and for which no repair packet stands in.
     ///
     /// Repair packets are taken in the order in which their windows end, and each stands in for the
@@ -266,7 +274,9 @@ impl Stream {
             }
         }
         let missing = lost.len();
-        self.encoder.acknowledge(known).expect("nothing is known that was not sent");
+        if known > self.first {
+            self.encoder.acknowledge(known).expect("nothing is known that was not sent");
+        }
         self.move_to(known);
         missing
     }

@@ -139,6 +139,24 @@ fn units_that_cannot_be_in_time_leave_the_window_and_the_next_ones_come() {
 }
 
 #[test]
+fn an_outage_at_three_quarters_of_what_repair_carries_leaves_nothing_behind() {
+    // A repair packet after every fourth, 15 % lost, 450 packets a second, an outage of 600 of them: the
+    // sender gives up by deadlines, by its window of 512 source packets, or not at all where it asks.
+    for (deadline, asks) in [(200, false), (1_000, false), (5_000, false), (1_000, true)] {
+        let mut scenario = streamed(12, vec![lossy(8.0, 20.0, 0.15)], 0.8);
+        scenario.config.retransmit = asks;
+        scenario.media.deadline = Duration::from_millis(deadline);
+        scenario.script = Script::from([(ms(3_000), Step::Cut(0)), (ms(4_333), Step::Restore(0))]);
+        scenario.length = Duration::from_secs(30);
+        let run = scenario.run();
+        let shares = [(500, 2_500), (4_333, 6_333), (6_333, 24_000)]
+            .map(|(from, to)| delivered_share(&run, from, to));
+        let aim = if deadline == 200 { 0.97 } else { 0.99 };
+        assert!(shares[2] > aim, "deadline {deadline} ms, asks {asks}: {shares:?}");
+    }
+}
+
+#[test]
 fn sizes_and_shares_may_be_planned_jointly() {
     let mut scenario = streamed(9, vec![lossy(8.0, 20.0, 0.1); 3], 0.5);
     scenario.config.schedule = planner::Kind::Quantile;

@@ -51,6 +51,7 @@ impl Model {
             return Err(Discard::Forgotten);
         }
         self.advance(repair.covers().end);
+        self.give_up(repair.first);
         if repair.covers().all(|id| self.known.contains(&id)) {
             return Err(Discard::Redundant);
         }
@@ -69,7 +70,17 @@ impl Model {
 
     pub(super) fn forget_before(&mut self, id: u64) {
         self.advance(id);
-        self.raise_floor(id);
+        self.give_up(id);
+    }
+
+    /// Wants nothing below `id` any more, nor equations about nothing else.
+    fn give_up(&mut self, id: u64) {
+        if id > self.floor {
+            self.raise_floor(id);
+            if self.repairs.iter().all(|repair| repair.covers().end <= id) {
+                self.repairs.clear();
+            }
+        }
     }
 
     pub(super) fn poll(&mut self) -> Vec<u64> {
