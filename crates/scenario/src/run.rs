@@ -24,6 +24,8 @@ pub struct Setup {
     /// The one link that the session may use, or all. The others are there all the same, so that
     /// this one meets the same fate as among them.
     pub only: Option<usize>,
+    /// How many of the links, the last ones, are streams to the session: models that lose nothing.
+    pub streams: usize,
     /// The vehicle's clock and the operator's.
     pub clocks: [world::Clock; 2],
     /// The vehicle's configuration and the operator's.
@@ -41,6 +43,7 @@ impl Setup {
             seed,
             links,
             only: None,
+            streams: 0,
             clocks: Default::default(),
             configs: Default::default(),
             faults: Faults::None,
@@ -71,8 +74,9 @@ impl Setup {
         let vehicle = world.add(vehicle, self.clock(Side::Vehicle));
         let mut links = Vec::new();
         for (number, pair) in (0..count).zip(&self.links) {
-            let here = End::new(vehicle, number, address(number, VEHICLE_PORT));
-            let there = End::new(operator, 0, operator_address(number));
+            let here = self.socket(number, number);
+            let here = End::new(vehicle, here, address(number, VEHICLE_PORT));
+            let there = End::new(operator, self.socket(number, 0), operator_address(number));
             links.push(world.link(here, there, pair)?);
         }
         Ok(Run { world, setup: self.clone(), nodes: [vehicle, operator], links })
@@ -95,12 +99,21 @@ impl Setup {
 
     fn initiator(&self, count: u8) -> Result<Session, Error> {
         let used = |number: &u8| self.only.is_none_or(|only| only == usize::from(*number));
-        let route = |socket| Route { socket, remote: operator_address(socket) };
+        let route = |number| Route {
+            socket: self.socket(number, number),
+            remote: operator_address(number),
+        };
         let routes: Vec<Route> = (0..count).filter(used).map(route).collect();
         let [config, _] = self.configs.clone();
         let (identity, peer) = (identity(Side::Vehicle), identity(Side::Operator).public());
         let now = self.clock(Side::Vehicle).local(Instant::ZERO);
         Ok(Session::initiate(config, &identity, peer, LEASE, &routes, self.seed ^ 2, now)?)
+    }
+
+    /// Returns the socket of link `number`, the `index`th of its kind.
+    fn socket(&self, number: u8, index: u8) -> u8 {
+        let is_stream = usize::from(number) + self.streams >= self.links.len();
+        if is_stream { Route::stream(index, operator_address(number)).socket } else { index }
     }
 
     /// Returns the operator's session, ignorant of all others.

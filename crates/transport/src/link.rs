@@ -13,6 +13,7 @@ mod route;
 mod rtt;
 mod spare;
 mod spread;
+mod stream;
 mod view;
 
 use std::collections::VecDeque;
@@ -49,6 +50,7 @@ use probe::{Asked, Probe};
 use route::Arrival;
 use rtt::Rtt;
 use spare::Spare;
+use stream::Stream;
 
 /// All that a session keeps of one link, and how it behaves.
 #[derive(Debug)]
@@ -79,6 +81,7 @@ pub(crate) struct Link {
     arrivals: Arrivals,
     /// How large our datagrams may be.
     mtu: Mtu,
+    stream: Stream,
 }
 
 /// Changes by one call that others go by.
@@ -116,6 +119,7 @@ impl Link {
             replay: Window::new(),
             arrivals: Arrivals::new(now),
             mtu: Mtu::new(config.datagram_bytes_max.get() as usize, now),
+            stream: Stream::default(),
         }
     }
 
@@ -135,6 +139,16 @@ impl Link {
     /// Returns whether the link is up and its pongs and reports come as they should.
     pub(crate) fn is_trusted(&self) -> bool {
         self.liveness.is_trusted()
+    }
+
+    /// Returns whether the link is trusted, and some pongs have come since it was silent.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.liveness.is_settled()
+    }
+
+    /// Returns when the link was last found not to be trusted, or began.
+    pub(crate) fn doubted_at(&self) -> Instant {
+        self.liveness.doubted_at()
     }
 
     /// Returns whether a pong has ever come.
@@ -250,10 +264,12 @@ impl Link {
             tracing::info!(link = self.number.get(), remote = %asked.remote, "route moved");
             counters.routes_moved += 1;
             self.mtu.restart(now);
+            self.set_blocked(false);
         }
         if asked != self.routing.route() {
             return Change::default();
         }
+        self.stream.answered_at = self.stream.answered_at.max(Some(sent_at));
         if padded {
             // The budget counts what goes around each packet.
             return Change { budget: self.mtu.on_pong(pong.id, now), state: None };
@@ -367,7 +383,7 @@ impl Link {
         let mut change = Change::default();
         let suspect_after = self.suspect_after(config);
         let overdue =
-            self.news_overdue_at(config).is_some_and(|at| now >= at) && self.liveness.suspect();
+            self.news_overdue_at(config).is_some_and(|at| now >= at) && self.liveness.suspect(now);
         if overdue || self.liveness.on_doubt(suspect_after, now) {
             change.budget = true;
             tracing::debug!(link = self.number.get(), ?suspect_after, overdue, "suspect");
@@ -376,7 +392,7 @@ impl Link {
                 self.pace(now);
             }
         }
-        change.state = self.liveness.on_timeout(config.link_timeout, now);
+        change.state = self.liveness.on_timeout(self.link_timeout(config), now);
         if change.state.is_some() {
             change.budget = true;
             self.grant = self.controller.on_silent(now);
@@ -393,8 +409,12 @@ impl Link {
             true => Some(self.pacer.next_at()),
             false => self.pacer.due_at().filter(|_| self.may_send_next()),
         };
-        let liveness = self.liveness.due_at(self.suspect_after(config), config.link_timeout);
-        let probe = self.probe.due_at().min(self.arrivals.report_due_at());
+        let liveness = self.liveness.due_at(self.suspect_after(config), self.link_timeout(config));
+        let (pace, probe) = match self.is_blocked() {
+            // Its socket says when it takes something again.
+            true => (None, NEVER),
+            false => (pace, self.probe.due_at().min(self.arrivals.report_due_at())),
+        };
         [(news, Timer::Liveness), (pace, Timer::Pacing), (liveness, Timer::Liveness)]
             .into_iter()
             .filter_map(|(at, timer)| Some((at?, timer)))
@@ -405,7 +425,7 @@ impl Link {
     // protocol 3, life of a link
     fn suspect_after(&self, config: &Config) -> Duration {
         let jitter = self.rtt.jitter().unwrap_or_default();
-        SUSPECT_AFTER_LEAST.max(config.ping_interval * PONGS_MISSED + jitter * JITTERS)
+        SUSPECT_AFTER_LEAST.max(self.ping_interval(config) * PONGS_MISSED + jitter * JITTERS)
     }
 
     /// Returns when reports on what is on its way are overdue: later than a round trip after the
@@ -549,7 +569,8 @@ impl Link {
 
     /// Returns whether the pace allows media now, and there is some, or padding in its place.
     pub(crate) fn has_media(&self, now: Instant) -> bool {
-        (self.grant.probing || self.pacer.next_bytes().is_some()) && self.pacer.is_ready(now)
+        let waits = self.grant.probing || self.pacer.next_bytes().is_some();
+        waits && !self.is_blocked() && self.pacer.is_ready(now)
     }
 
     /// Returns the rate that the budget may count on: what is left beside the work of emptying,
@@ -612,6 +633,7 @@ impl Link {
     }
 }
 
+const NEVER: Instant = Instant::from_nanos(u64::MAX);
 /// Pongs that wait for their turn, at most.
 const PONGS_MAX: usize = 8;
 /// A share of losses that may be those of all large datagrams.

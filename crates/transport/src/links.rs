@@ -23,13 +23,19 @@ pub(crate) struct Links {
 }
 
 /// The rule for which links may carry media: those that are trusted or, if none is, those that are
-/// up.
+/// up; streams only where no other link lives.
 ///
 /// A suspect link's media moves to better links. Where there is none, media waits for the end of a
-/// short stall, until the link is silent.
+/// short stall, until the link is silent, or until a stream answers a ping that left since: that one
+/// lives where the other does not, and carries until the other has settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Carrying {
-    any_trusted: bool,
+pub(crate) enum Carrying {
+    /// Those that are trusted, streams not.
+    Trusted,
+    /// Those that are up, streams not.
+    Up,
+    /// Streams: those that are trusted or, if none is, those that are up.
+    Streams { any_trusted: bool },
 }
 
 /// The places of some links.
@@ -41,12 +47,7 @@ pub(crate) struct Places {
 
 impl Links {
     pub(crate) fn new() -> Self {
-        Self {
-            links: Vec::new(),
-            clock: Estimator::new(),
-            touched: 0,
-            carrying: Carrying { any_trusted: false },
-        }
+        Self { links: Vec::new(), clock: Estimator::new(), touched: 0, carrying: Carrying::Up }
     }
 
     /// Adds a link that is not known and gives its place.
@@ -93,7 +94,46 @@ impl Links {
     }
 
     pub(crate) fn carrying(&self) -> Carrying {
-        Carrying { any_trusted: self.links.iter().any(Link::is_trusted) }
+        let streams = || self.links.iter().filter(|link| link.is_stream() && link.is_up());
+        let others = || self.links.iter().filter(|link| !link.is_stream());
+        if others().any(Link::is_settled) {
+            return Carrying::Trusted;
+        }
+        let lost_at = others().map(Link::doubted_at).max().unwrap_or(Instant::ZERO);
+        let serves = streams().any(|link| link.answered_since(lost_at));
+        if !serves && others().any(Link::is_trusted) {
+            return Carrying::Trusted;
+        }
+        if serves || (streams().next().is_some() && !others().any(Link::is_up)) {
+            return Carrying::Streams { any_trusted: streams().any(Link::is_trusted) };
+        }
+        Carrying::Up
+    }
+
+    /// Lets streams stand by while another link lives, and calls them when none does.
+    // protocol 9
+    pub(crate) fn call_streams(&mut self, config: &Config, now: Instant) {
+        if !self.links.iter().any(Link::is_stream) {
+            return;
+        }
+        let is_standby = self.carrying() == Carrying::Trusted;
+        for place in 0..self.links.len() {
+            let link = &self.links[place];
+            if !link.is_stream() || link.is_standby() == is_standby {
+                continue;
+            }
+            match is_standby {
+                true => self[place].stand_by(),
+                false => self[place].call(config, now),
+            }
+        }
+    }
+
+    /// Takes note that the stream of `route` takes no datagram at present, or takes them again.
+    pub(crate) fn set_blocked(&mut self, route: link::Route, is_blocked: bool) {
+        for link in self.iter_mut().filter(|link| link.route() == route) {
+            link.set_blocked(is_blocked);
+        }
     }
 
     /// Returns the links that may carry media.
@@ -117,8 +157,8 @@ impl Links {
     /// Returns the largest datagram that every link that is up can carry; `configured` if none is.
     // protocol 3, size of datagrams
     pub(crate) fn datagram_bytes_max(&self, configured: usize) -> usize {
-        let up = self.links.iter().filter(|link| link.is_up());
-        up.map(Link::datagram_bytes_max).min().unwrap_or(configured)
+        let live = self.links.iter().filter(|link| link.is_live());
+        live.map(Link::datagram_bytes_max).min().unwrap_or(configured)
     }
 
     /// Gives a media packet to the link that delivers it first, or back if none does in time.
@@ -203,7 +243,12 @@ impl IndexMut<usize> for Links {
 
 impl Carrying {
     pub(crate) fn allows(self, link: &Link) -> bool {
-        link.is_trusted() || (!self.any_trusted && link.is_up())
+        match self {
+            Self::Trusted => link.is_trusted() && !link.is_stream(),
+            Self::Up => link.is_up() && !link.is_stream(),
+            Self::Streams { any_trusted: true } => link.is_trusted() && link.is_stream(),
+            Self::Streams { any_trusted: false } => link.is_up() && link.is_stream(),
+        }
     }
 }
 

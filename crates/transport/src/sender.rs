@@ -129,8 +129,8 @@ impl Sender {
         let symbol_bytes_max = datagram_bytes_max(links, &shared.config) - around;
         let plan = protect::plan_copies(unit.len(), symbol_bytes_max)
             .map_err(|most| SendError::TooLarge { found: ByteCount::of(unit), most })?;
-        let any_up = links.iter().any(Link::is_up);
-        let live = |link: &Link| link.is_up() || (!any_up && link.has_been_up());
+        let any_live = links.iter().any(Link::is_live);
+        let live = |link: &Link| link.is_live() || (!any_live && link.has_been_up());
         if !links.iter().any(live) {
             return Err(SendError::NoLink);
         }
@@ -212,11 +212,11 @@ impl Sender {
     ) {
         let due = |lanes: &Lanes| lanes.copies_due_at().is_some_and(|at| now >= at);
         while due(&self.lanes) {
-            let slowest = links.iter().filter(|link| link.is_up()).map(Link::rate).min();
+            let slowest = links.iter().filter(|link| link.is_live()).map(Link::rate).min();
             let rate = slowest.map_or(COPIES_RATE, |slowest| COPIES_RATE.min(slowest.scale(0.5)));
             let Some(packet) = self.lanes.pop_copies(rate, counters, now) else { break };
-            let any_up = links.iter().any(Link::is_up);
-            let live = |link: &Link| link.is_up() || (!any_up && link.has_been_up());
+            let any_live = links.iter().any(Link::is_live);
+            let live = |link: &Link| link.is_live() || (!any_live && link.has_been_up());
             for link in links.iter_mut().filter(|link| live(link)) {
                 let mut plaintext = self.recovery.buffer();
                 plaintext.extend_from_slice(&packet.plaintext);
@@ -461,7 +461,7 @@ impl Sender {
     /// Sends fresh packets of units that lack some.
     pub(crate) fn handle_timeout(&mut self, links: &mut Links, shared: &mut Shared, now: Instant) {
         self.recovery.look(links, shared, now);
-        if !links.iter().any(Link::is_up) {
+        if !links.iter().any(Link::can_speak) {
             self.announcer.wait(now);
         }
     }

@@ -201,6 +201,17 @@ impl Session {
         self.timers_stale = true;
     }
 
+    /// Takes the word that the stream of `route` takes no datagram at present, or takes them again.
+    ///
+    /// Meanwhile what is meant for it waits here, media in order of deadlines, and what is stale by then is
+    /// dropped. A datagram that is handed over all the same is lost as any other.
+    pub fn handle_blocked(&mut self, route: Route, is_blocked: bool, now: Instant) {
+        self.now = self.now.max(now);
+        let Some(active) = &mut self.active else { return };
+        active.links.set_blocked(route, is_blocked);
+        self.timers_stale = true;
+    }
+
     /// Does what is due: deadlines, liveness, reports. Poll for datagrams and events next.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.now = self.now.max(now);
@@ -358,6 +369,11 @@ impl Session {
     /// Returns who the peer is.
     pub fn peer(&self) -> &PublicKey {
         self.handshake.peer()
+    }
+
+    /// Returns whether one of the session's links has `route`, or is to have it.
+    pub fn has_route(&self, route: Route) -> bool {
+        self.handshake.routes().contains(&route) || self.links().any(|link| link.route == route)
     }
 
     /// Returns when the last authentic datagram came, or the session was established; `None` before.

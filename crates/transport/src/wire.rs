@@ -8,6 +8,7 @@ mod block;
 mod coded;
 mod datagram;
 mod delivery_report;
+mod frames;
 mod ping;
 mod pong;
 mod report;
@@ -22,6 +23,7 @@ pub use datagram::{
     REFUSAL_TAG_BYTES, write_init_header, write_refusal, write_response_header, write_sealed_header,
 };
 pub use delivery_report::DeliveryReport;
+pub use frames::{Frames, write_frame};
 pub use ping::Ping;
 pub use pong::Pong;
 pub use report::{Recent, Report};

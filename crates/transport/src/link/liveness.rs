@@ -17,6 +17,10 @@ pub(crate) struct Liveness {
     life: Life,
     /// When the last pong came, or the state began.
     heard_at: Instant,
+    /// When it was last found not to be trusted, or began.
+    doubted_at: Instant,
+    /// Pongs since it was silent, as far as they count.
+    pongs: u8,
 }
 
 /// A link's state, and whether a link that is up is trusted.
@@ -31,7 +35,7 @@ enum Life {
 
 impl Liveness {
     pub(crate) fn new(now: Instant) -> Self {
-        Self { life: Life::Validating, heard_at: now }
+        Self { life: Life::Validating, heard_at: now, doubted_at: now, pongs: PONGS_SETTLED }
     }
 
     pub(crate) fn state(&self) -> State {
@@ -51,9 +55,20 @@ impl Liveness {
         self.life == Life::Trusted
     }
 
+    /// Returns whether the link is trusted, and some pongs have come since it was silent.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.is_trusted() && self.pongs >= PONGS_SETTLED
+    }
+
+    /// Returns when the link was last found not to be trusted, or began.
+    pub(crate) fn doubted_at(&self) -> Instant {
+        self.doubted_at
+    }
+
     /// Notes a pong; gives the state if it changed.
     pub(crate) fn on_pong(&mut self, now: Instant) -> Option<State> {
         self.heard_at = now;
+        self.pongs = self.pongs.saturating_add(1);
         match std::mem::replace(&mut self.life, Life::Trusted) {
             Life::Trusted | Life::Suspect => None,
             Life::Validating | Life::Silent => Some(State::Up),
@@ -61,10 +76,10 @@ impl Liveness {
     }
 
     /// Notes that reports are overdue; true if the link has just become suspect.
-    pub(crate) fn suspect(&mut self) -> bool {
+    pub(crate) fn suspect(&mut self, now: Instant) -> bool {
         let suspected = self.life == Life::Trusted;
         if suspected {
-            self.life = Life::Suspect;
+            (self.life, self.doubted_at) = (Life::Suspect, now);
         }
         suspected
     }
@@ -81,7 +96,7 @@ impl Liveness {
     pub(crate) fn on_doubt(&mut self, suspect_after: Duration, now: Instant) -> bool {
         match self.life {
             Life::Trusted if now >= self.heard_at + suspect_after => {
-                self.life = Life::Suspect;
+                (self.life, self.doubted_at) = (Life::Suspect, now);
                 true
             }
             Life::Validating | Life::Trusted | Life::Suspect | Life::Silent => false,
@@ -92,7 +107,10 @@ impl Liveness {
     pub(crate) fn on_timeout(&mut self, link_timeout: Duration, now: Instant) -> Option<State> {
         match self.life {
             Life::Trusted | Life::Suspect if now >= self.heard_at + link_timeout => {
-                self.life = Life::Silent;
+                if self.is_trusted() {
+                    self.doubted_at = now;
+                }
+                (self.life, self.pongs) = (Life::Silent, 0);
                 Some(State::Silent)
             }
             Life::Validating | Life::Trusted | Life::Suspect | Life::Silent => None,
@@ -118,9 +136,33 @@ impl Liveness {
     }
 }
 
+/// A sixth of a second at 20 ms: what passes now and then only is not gone back to.
+const PONGS_SETTLED: u8 = 8;
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_link_that_was_silent_is_settled_after_eight_pongs() {
+        let (suspect_after, link_timeout) = (Duration::from_millis(60), Duration::from_millis(250));
+        let at = Instant::from_millis;
+        let mut liveness = Liveness::new(at(5));
+        assert_eq!((liveness.is_settled(), liveness.doubted_at()), (false, at(5)));
+        liveness.on_pong(at(100));
+        assert!(liveness.is_settled(), "it was never silent");
+        assert!(liveness.on_doubt(suspect_after, at(160)));
+        assert_eq!((liveness.is_settled(), liveness.doubted_at()), (false, at(160)));
+        liveness.on_pong(at(170));
+        assert!(liveness.is_settled());
+        assert_eq!(liveness.on_timeout(link_timeout, at(420)), Some(State::Silent));
+        assert_eq!(liveness.doubted_at(), at(420), "it was trusted until then");
+        for pong in 0..8 {
+            assert!(!liveness.is_settled());
+            liveness.on_pong(at(500 + pong * 20));
+        }
+        assert!(liveness.is_settled());
+    }
 
     #[test]
     fn a_link_is_up_from_its_first_pong_until_they_stop() {

@@ -26,6 +26,9 @@ pub(crate) struct SizeProbe {
 impl Link {
     /// Returns whether something may have to leave that does not wait for the pace.
     pub(crate) fn is_urgent(&self, now: Instant) -> bool {
+        if self.is_blocked() {
+            return self.routing.is_moving();
+        }
         !self.pongs.is_empty()
             || self.urgent.front().is_some()
             || now >= self.probe.due_at()
@@ -62,14 +65,18 @@ impl Link {
 
     /// Appends a ping padded to a size that is to be found out, when a ping is due on a sound link.
     ///
-    /// It travels alone: nothing else is lost with it.
+    /// It travels alone: nothing else is lost with it. A stream cuts by itself, and needs none.
     // protocol 3, size of datagrams
     pub(crate) fn write_size_probe(
         &mut self,
         plaintext: &mut Vec<u8>,
         now: Instant,
     ) -> Option<SizeProbe> {
-        if now < self.probe.due_at() || !self.is_trusted() || !self.routing.is_shown() {
+        if now < self.probe.due_at()
+            || !self.is_trusted()
+            || !self.routing.is_shown()
+            || self.is_stream()
+        {
             return None;
         }
         let pings = self.pings();
@@ -138,7 +145,7 @@ impl Link {
         let pings = now >= self.probe.due_at() && plaintext.len() + Ping::BYTES <= most;
         if pings {
             let (route, state) = (self.routing.route(), self.liveness.state());
-            let id = self.probe.send(route, state, config.ping_interval, now);
+            let id = self.probe.send(route, state, self.ping_interval(config), now);
             Ping { id, sent_at: now }.write(plaintext);
         }
         while let Some(urgent) = self.urgent.front() {

@@ -5,10 +5,26 @@ use tautline_units::{Duration, Instant};
 /// A link's way to the peer: a local socket and the address at the other end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Route {
-    /// The local socket's index; the application numbers its sockets.
+    /// The local socket's index; the application numbers its sockets, streams from 128 on.
     pub socket: u8,
     /// The address at the other end.
     pub remote: SocketAddr,
+}
+
+impl Route {
+    /// Makes a route by a stream: reliable, in order, as slow as it takes to be that.
+    ///
+    /// `index`, below 128, numbers the streams as a socket's does the others. Its link carries media only
+    /// while no link of another kind lives.
+    // protocol 9
+    pub fn stream(index: u8, remote: SocketAddr) -> Self {
+        Self { socket: STREAMS_FROM | index, remote }
+    }
+
+    /// Returns the stream's index; `None` of a route by datagrams.
+    pub fn stream_index(&self) -> Option<u8> {
+        self.socket.checked_sub(STREAMS_FROM)
+    }
 }
 
 /// A link's route, and the one it may move to.
@@ -202,6 +218,8 @@ impl Leg {
     }
 }
 
+/// Sixteen links never need so many sockets.
+const STREAMS_FROM: u8 = 128;
 /// Longer than any RTT that an operator could drive with.
 const CANDIDATE_LIFE: Duration = Duration::from_secs(3);
 
@@ -211,6 +229,13 @@ mod tests {
 
     fn route(port: u16) -> Route {
         Route { socket: 0, remote: SocketAddr::from(([127, 0, 0, 1], port)) }
+    }
+
+    #[test]
+    fn a_stream_is_told_from_a_socket_by_its_number() {
+        let remote = SocketAddr::from(([127, 0, 0, 1], 443));
+        assert_eq!(Route::stream(3, remote).stream_index(), Some(3));
+        assert_eq!(Route { socket: 3, remote }.stream_index(), None);
     }
 
     #[test]

@@ -155,6 +155,7 @@ impl Active {
                 }
             }
         }
+        self.links.call_streams(&shared.config, now);
         self.sender.settle(&mut self.links, shared, now);
     }
 
@@ -254,6 +255,7 @@ impl Active {
                 note(change, links[place].number(), sender, shared);
             }
         }
+        links.call_streams(&shared.config, now);
         sender.handle_timeout(links, shared, now);
         sender.settle(links, shared, now);
     }

@@ -37,6 +37,9 @@ impl Active {
         {
             return Some(route);
         }
+        if link.is_blocked() {
+            return None;
+        }
         plaintext.clear();
         let route = link.route();
         if let Some(probe) = link.write_size_probe(plaintext, now)
@@ -70,7 +73,7 @@ impl Active {
         }
         let count = self.links.len();
         let mut turns = (1..=count).map(|step| (self.announce_turn + step) % count);
-        let place = turns.find(|place| self.links[*place].is_up())?;
+        let place = turns.find(|place| self.links[*place].can_speak())?;
         self.announce_turn = place;
         plaintext.clear();
         while plaintext.len() < ACKNOWLEDGEMENTS_MAX
@@ -98,7 +101,11 @@ impl Active {
         now: Instant,
     ) {
         let Self { links, receiver, report_turn, .. } = self;
-        let (count, pause) = (links.len(), config.report_interval * IDLE_REPORT_INTERVALS);
+        let intervals = match links[place].is_standby() {
+            true => STANDBY_REPORT_INTERVALS,
+            false => IDLE_REPORT_INTERVALS,
+        };
+        let (count, pause) = (links.len(), config.report_interval * intervals);
         if !links[place].write_report(plaintext, pause, now) {
             return;
         }
@@ -170,7 +177,8 @@ impl Active {
         }
         let (clock, carrying) = (links.clock(now), links.carrying());
         let free = |place: &usize| links[*place].data_free_at();
-        let places = (0..links.len()).filter(|place| carrying.allows(&links[*place]));
+        let allows = |link: &Link| carrying.allows(link) && !link.is_blocked();
+        let places = (0..links.len()).filter(|place| allows(&links[*place]));
         let place = places.min_by_key(free);
         let ready = place.filter(|place| now >= free(place));
         let counters = &mut shared.counters;
@@ -233,3 +241,5 @@ const BUSY_PAUSE: Duration = Duration::from_millis(5);
 const ACKNOWLEDGEMENTS_MAX: usize = 90;
 /// A link that brings no media is reported so much more seldom.
 const IDLE_REPORT_INTERVALS: u32 = 10;
+/// So is a stream that stands by: what is on its way there is pings.
+const STANDBY_REPORT_INTERVALS: u32 = 100;

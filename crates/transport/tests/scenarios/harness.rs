@@ -16,6 +16,8 @@ pub(crate) type Run = run::Run<Traffic>;
 pub(crate) struct Scenario {
     pub(crate) seed: u64,
     pub(crate) links: Vec<Pair>,
+    /// How many of the links, the last ones, are streams.
+    pub(crate) streams: usize,
     /// The vehicle's and the operator's.
     pub(crate) clocks: [Clock; 2],
     pub(crate) config: Config,
@@ -32,6 +34,7 @@ impl Scenario {
         Self {
             seed,
             links,
+            streams: 0,
             clocks: Default::default(),
             config: Config::default(),
             media: Media { large_every: 6, large_factor: 2.0, ..media },
@@ -44,6 +47,7 @@ impl Scenario {
     pub(crate) fn run(&self) -> Run {
         let seed = std::env::var("SIM_SEED").ok().and_then(|text| text.parse().ok());
         let setup = Setup {
+            streams: self.streams,
             clocks: self.clocks,
             faults: self.faults.clone(),
             log: true,

@@ -15,5 +15,6 @@ mod priorities;
 mod rates;
 mod raw_peer;
 mod streaming;
+mod streams;
 mod survival;
 mod wire;
