@@ -5,6 +5,7 @@
 # make testbed the kernel in which transports are compared, built once
 # make transports   transports of the kernel beside ours, hours; takes up where it stopped   QUICK=1
 # make faults  what fails beside the machine stops it: processes, threads and links, each stopped and killed
+# make blocked a drive where the network lets no UDP pass, with its latency
 # make chaos   ten thousand short sessions under any faults   CHAOS=10000
 # make drives  ten thousand simulated drives under the guard, sound and faulty   DRIVES=10000
 # make fuzz    hostile bytes against the erasure codes     SECONDS=60 for each target
@@ -41,7 +42,7 @@ TEST := cargo test --workspace --locked --features "$(FEATURES_TESTED)"
 X86_FEATURES := +ssse3,+avx2,+gfni,+avx512f,+avx512bw
 BINARY := $(or $(CARGO_TARGET_DIR),target)/release/tautline
 
-.PHONY: help demo test bench bench-messages testbed transports smoke peers faults chaos drives fuzz miri lab numbers console build lint style clippy latency delays loss bare outside deny unit browser tools nightly
+.PHONY: help demo test bench bench-messages testbed transports smoke peers faults blocked chaos drives fuzz miri lab numbers console build lint style clippy latency delays loss bare outside deny unit browser tools nightly
 
 help:
 	@sed -n '1,/^$$/s/^# //p' Makefile
@@ -102,10 +103,17 @@ PTRACE := test "$$(cat /proc/sys/kernel/yama/ptrace_scope 2>/dev/null || echo 0)
 faults: console
 	@./setup python ffmpeg chromium
 	$(TEST) --test faults
-	@if $(PTRACE); then $(TEST) --test faults -- --ignored --test-threads 1; \
-	else echo "not run: threads cannot be held by ptrace here"; $(TEST) --test faults -- --ignored --skip by_ptrace; fi
+	@if $(PTRACE); then $(TEST) --test faults -- --ignored --skip blocked:: --test-threads 1; \
+	else echo "not run: threads cannot be held by ptrace here"; $(TEST) --test faults -- --ignored --skip blocked:: --skip by_ptrace; fi
 	$(TEST) --test restart --no-run
 	cd console && FAULTS=all TAUTLINE=$(abspath $(or $(CARGO_TARGET_DIR),target))/debug/tautline node --test e2e/faults.test.mjs
+
+# A vehicle in a network of its own, behind one of the test's that loses 2 % and delays by 20 ms each way.
+blocked:
+	@./setup python
+	@if unshare -rn ip tuntap add dev probe0 mode tun >/dev/null 2>&1; then \
+		$(TEST) --test faults -- --ignored blocked::blocked --test-threads 1 --nocapture; \
+	else echo "not run: a network of its own needs root, or user namespaces with TUN (unshare -rn ip tuntap add dev probe0 mode tun)"; fi
 
 # A failing run prints SIM_SEED=..; with that variable set it comes again, alone.
 chaos:

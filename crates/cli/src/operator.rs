@@ -49,6 +49,13 @@ pub(crate) struct Operator {
     /// ends that are addresses]
     #[arg(long, value_name = "ADDRESS")]
     advertise: Vec<SocketAddr>,
+    /// Where to listen for a link over TLS, which carries what UDP cannot where a network lets none pass:
+    /// port 443 passes most [default: nowhere]
+    #[arg(long, value_name = "ADDRESS")]
+    tls: Option<SocketAddr>,
+    /// Address at which the vehicle reaches that; repeat for several [default: the address itself]
+    #[arg(long, value_name = "ADDRESS")]
+    tls_advertise: Vec<SocketAddr>,
     /// Address of the browser console [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDRESS")]
     console: Option<SocketAddr>,
@@ -92,6 +99,9 @@ impl Operator {
         set(&mut config.vehicle_key, self.vehicle_key.map(Some));
         set(&mut config.links, Some(self.links).filter(|links| !links.is_empty()));
         set(&mut config.advertise, Some(self.advertise).filter(|all| !all.is_empty()));
+        set(&mut config.tls, self.tls.map(Some));
+        let elsewhere = Some(self.tls_advertise).filter(|all| !all.is_empty());
+        set(&mut config.tls_advertise, elsewhere);
         set(&mut config.console, self.console);
         set(&mut config.console_names, Some(self.console_names).filter(|names| !names.is_empty()));
         set(&mut config.console_certificate, self.console_certificate.map(Some));

@@ -43,6 +43,10 @@ pub(crate) struct Vehicle {
     /// several [default: any address, any port]
     #[arg(long = "link", value_name = "LOCAL")]
     links: Vec<Local>,
+    /// Whether to keep a link over TLS to an operator that offers one, for networks that let no UDP pass
+    /// [default: true]
+    #[arg(long, value_name = "BOOL")]
+    tls: Option<bool>,
     /// Video file in the camera's place, looped at its own size and rate; needs ffmpeg
     #[arg(long)]
     clip: Option<PathBuf>,
@@ -77,6 +81,7 @@ impl Vehicle {
         set(&mut config.switchboard_key, self.switchboard_key);
         set(&mut config.operators, Some(self.operators).filter(|keys| !keys.is_empty()));
         set(&mut config.links, Some(self.links).filter(|links| !links.is_empty()));
+        set(&mut config.tls, self.tls);
         set(&mut config.clip, self.clip.map(Some));
         set(&mut config.camera, self.camera.map(Some));
         set(&mut config.pictures_per_second, self.pictures_per_second);

@@ -64,10 +64,10 @@
 
 mod client;
 mod connection;
-mod error;
+pub(crate) mod error;
 mod frame;
 mod listener;
-mod tls;
+pub(crate) mod tls;
 
 pub use client::{Client, Event, Handle, SERVER_TIMEOUT};
 pub use connection::{Connection, Receiver, Sender};

@@ -11,13 +11,14 @@ use std::time::Duration;
 use anyhow::Context;
 use mio::{Events, Poll, Token, Waker};
 use rustix::io::Errno;
-use tautline_transport::{Channel, ChannelNumber, Event, Route, Session};
+use tautline_transport::{Channel, ChannelNumber, Event, PublicKey, Route, Session};
 use tautline_units::{ByteCount, Instant};
 
 use crate::clock::Clock;
 use crate::sessions::{self, Condition, Sessions};
 use crate::slot::Slot;
 use crate::socket::Local;
+use crate::streams::{Streams, Tls};
 use crate::timer::Timer;
 
 /// What the event loop tells the application, on the loop's own thread: be brief.
@@ -44,6 +45,13 @@ pub struct Drops {
     pub unit_refused: u64,
     /// Units that came in a session beside the one in place.
     pub unit_beside: u64,
+    /// Datagrams for a link over TLS whose connection is not there.
+    pub stream_absent: u64,
+    /// Connections of TLS that were turned away, or turned this end away: an unknown key, a failed handshake,
+    /// too many at once.
+    pub stream_refused: u64,
+    /// Connections of TLS that brought what is no row of datagrams.
+    pub stream_malformed: u64,
 }
 
 impl Drops {
@@ -56,6 +64,9 @@ impl Drops {
             ("loop: send too large", self.send_too_large),
             ("loop: unit refused", self.unit_refused),
             ("loop: unit of a session that waits", self.unit_beside),
+            ("loop: no connection for a link over TLS", self.stream_absent),
+            ("loop: connection over TLS refused", self.stream_refused),
+            ("loop: connection over TLS malformed", self.stream_malformed),
         ]
         .into_iter()
     }
@@ -66,6 +77,7 @@ impl Drops {
 pub struct Driver {
     handle: Handle,
     locals: Vec<SocketAddr>,
+    tls: Option<SocketAddr>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -86,6 +98,19 @@ impl Driver {
         clock: Clock,
         sink: impl FnMut(Output<'_>) + Send + 'static,
     ) -> anyhow::Result<Self> {
+        Self::spawn_with(locals, None, clock, sink)
+    }
+
+    /// Starts as [`spawn`](Self::spawn) does, with links over TLS besides.
+    ///
+    /// # Errors
+    /// As [`spawn`](Self::spawn), and when the address for TLS cannot be listened on.
+    pub fn spawn_with(
+        locals: &[Local],
+        tls: Option<Tls>,
+        clock: Clock,
+        sink: impl FnMut(Output<'_>) + Send + 'static,
+    ) -> anyhow::Result<Self> {
         let poll = Poll::new().context("the kernel gives no poller")?;
         let waker = Arc::new(Waker::new(poll.registry(), WAKE).context("no waker")?);
         let timer = Timer::new().context("the kernel gives no timer")?;
@@ -94,11 +119,15 @@ impl Driver {
         let slots = slots.map(|(index, local)| Slot::open(local, Token(index), poll.registry()));
         let slots = slots.collect::<anyhow::Result<Vec<_>>>()?;
         let addresses = slots.iter().map(Slot::address).collect();
+        let streams = tls.map(|tls| Streams::open(tls, locals, poll.registry(), LISTENER));
+        let streams = streams.transpose()?;
+        let tls = streams.as_ref().and_then(Streams::address);
         let (inputs, receiver) = sync_channel(INPUTS_MAX);
         let event_loop = EventLoop {
             poll,
             timer,
             slots,
+            streams,
             inputs: receiver,
             clock,
             sink: Box::new(sink),
@@ -112,12 +141,18 @@ impl Driver {
             .name("event-loop".into())
             .spawn(move || event_loop.run())
             .context("the kernel gives no thread")?;
-        Ok(Self { handle: Handle { inputs, waker }, locals: addresses, thread: Some(thread) })
+        let handle = Handle { inputs, waker };
+        Ok(Self { handle, locals: addresses, tls, thread: Some(thread) })
     }
 
     /// Returns a handle, by which other threads speak to the loop.
     pub fn handle(&self) -> Handle {
         self.handle.clone()
+    }
+
+    /// Returns where it listens for links over TLS, if it does.
+    pub fn tls_address(&self) -> Option<SocketAddr> {
+        self.tls
     }
 
     /// Returns the local addresses of the sockets, in order, as they were opened first.
@@ -150,6 +185,14 @@ impl Handle {
     /// brief.
     pub fn introduce(&self, session: Session, may_take_over: impl Fn() -> bool + Send + 'static) {
         self.input(Input::Start(Box::new(session), Condition::new(may_take_over)));
+    }
+
+    /// Keeps a connection over TLS for each of `routes` that is a stream, at whose other end the holder of
+    /// `key` must be, for as long as a session has the route; to be called before the session is started.
+    ///
+    /// A loop that was spawned without TLS calls nobody.
+    pub fn call(&self, routes: &[Route], key: PublicKey) {
+        self.input(Input::Call(routes.to_vec(), key));
     }
 
     /// Opens a channel in the running session, and in every one to come.
@@ -210,6 +253,7 @@ impl Handle {
 #[derive(Debug)]
 enum Input {
     Start(Box<Session>, Condition),
+    Call(Vec<Route>, PublicKey),
     Open(Box<Channel>),
     Release,
     Stop,
@@ -223,6 +267,7 @@ struct EventLoop {
     poll: Poll,
     timer: Timer,
     slots: Vec<Slot>,
+    streams: Option<Streams>,
     inputs: Receiver<Input>,
     clock: Clock,
     sink: Box<dyn FnMut(Output<'_>) + Send>,
@@ -276,6 +321,11 @@ impl EventLoop {
                     self.opened.values().for_each(|channel| sessions::open(&mut session, channel));
                     self.sessions.introduce(*session, condition, self.clock.now());
                 }
+                Input::Call(routes, key) => {
+                    if let Some(streams) = &mut self.streams {
+                        streams.call(&routes, key, self.clock.now());
+                    }
+                }
                 Input::Open(channel) => {
                     self.sessions.open(&channel);
                     self.opened.insert(channel.number, *channel);
@@ -313,7 +363,10 @@ impl EventLoop {
     /// Reads what has arrived, a bounded number a turn; true if more may wait.
     fn receive(&mut self) -> bool {
         let mut bytes = [0; DATAGRAM_BYTES_MAX];
-        let mut more = false;
+        let Self { streams, sessions, drops, poll, clock, .. } = self;
+        let turn =
+            |streams: &mut Streams| streams.turn(poll.registry(), sessions, drops, clock.now());
+        let mut more = streams.as_mut().is_some_and(turn);
         for (index, slot) in self.slots.iter().enumerate() {
             let Some(socket) = slot.socket() else { continue };
             let mut turn = 0..RECEIVE_TURN;
@@ -345,6 +398,14 @@ impl EventLoop {
         self.sessions.handle_timeout(now);
         self.drops.unit_beside = self.sessions.units_beside();
         while let Some(route) = self.sessions.poll_transmit(&mut self.datagram, now) {
+            if route.stream_index().is_some() {
+                let Self { streams, sessions, drops, datagram, .. } = self;
+                match streams {
+                    Some(streams) => streams.send(route, datagram, sessions, drops, now),
+                    None => drops.stream_absent += 1,
+                }
+                continue;
+            }
             let Some(slot) = self.slots.get_mut(usize::from(route.socket)) else {
                 self.drops.send_refused += 1;
                 continue;
@@ -382,6 +443,9 @@ impl EventLoop {
         for slot in &mut self.slots {
             slot.renew(self.poll.registry(), now);
         }
+        if let Some(streams) = &mut self.streams {
+            streams.prune(&self.sessions, now);
+        }
         if let Some(session) = self.sessions.present() {
             (self.sink)(Output::Tick(session, &self.drops));
         }
@@ -390,6 +454,7 @@ impl EventLoop {
 
 const WAKE: Token = Token(usize::MAX);
 const TIMER: Token = Token(usize::MAX - 1);
+const LISTENER: Token = Token(usize::MAX - 2);
 /// How often the application sees the session.
 const TICK: Duration = Duration::from_millis(100);
 /// How long the loop sleeps with no session and no datagram.

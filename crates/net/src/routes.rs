@@ -2,6 +2,8 @@ use std::net::SocketAddr;
 
 use tautline_transport::Route;
 
+use crate::destination::Destination;
+
 /// Returns every local socket with every address of the peer that it can reach: same family, and
 /// loopback only with loopback. Addresses that are none are left out; at most sixteen.
 pub fn routes(locals: &[SocketAddr], peer_addresses: &[String]) -> Vec<Route> {
@@ -13,6 +15,21 @@ pub fn routes(locals: &[SocketAddr], peer_addresses: &[String]) -> Vec<Route> {
     pairs.take(ROUTES_MAX).collect()
 }
 
+/// Returns the routes over TLS of every local end to every such address of the peer that it can reach, by
+/// local end and then by address; at most four. What is no address over TLS is left out.
+pub fn streams(locals: &[SocketAddr], peer_addresses: &[String]) -> Vec<Route> {
+    let destinations = peer_addresses.iter().filter_map(|text| text.parse().ok());
+    let remotes = destinations.filter_map(|destination| match destination {
+        Destination::Tls(address) => Some(address),
+        Destination::Datagrams(_) => None,
+    });
+    let pairs = remotes.flat_map(|remote| {
+        let ends = locals.iter().enumerate().filter(move |(_, local)| reaches(local, &remote));
+        ends.map(move |(index, _)| Route::stream(index as u8, remote))
+    });
+    pairs.take(STREAMS_MAX).collect()
+}
+
 fn reaches(local: &SocketAddr, remote: &SocketAddr) -> bool {
     let any = local.ip().is_unspecified();
     local.is_ipv4() == remote.is_ipv4()
@@ -21,6 +38,8 @@ fn reaches(local: &SocketAddr, remote: &SocketAddr) -> bool {
 
 /// Link numbers have four bits.
 const ROUTES_MAX: usize = 16;
+/// As many modems as vehicles have: the rest of the numbers is for links that carry media all the time.
+const STREAMS_MAX: usize = 4;
 
 #[cfg(test)]
 mod tests {
@@ -37,6 +56,19 @@ mod tests {
         let found = routes(&locals, &peers.map(String::from));
         let expected = [(0, "198.51.100.7:7000"), (1, "198.51.100.7:7000"), (1, "127.0.0.1:9")];
         assert_eq!(remotes(&found), expected.map(|(socket, to)| (socket, to.to_owned())));
+    }
+
+    #[test]
+    fn addresses_over_tls_are_streams_and_no_links_by_datagrams() {
+        let locals = ["192.0.2.1:5".parse().unwrap(), "0.0.0.0:6".parse().unwrap()];
+        let peers = ["198.51.100.7:7000", "tls:198.51.100.7:443", "tls:[2001:db8::1]:443", "tls:"];
+        let peers = peers.map(String::from);
+        assert_eq!(routes(&locals, &peers).len(), 2);
+        let found = streams(&locals, &peers);
+        let remote = "198.51.100.7:443".parse().unwrap();
+        assert_eq!(found, [Route::stream(0, remote), Route::stream(1, remote)]);
+        let many = vec![peers[1].clone(); 9];
+        assert_eq!(streams(&locals, &many).len(), 4);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use tautline_transport::{Channel, Event, Route, Session};
+use tautline_transport::{Channel, Event, PublicKey, Route, Session};
 use tautline_units::{Bitrate, ByteCount, Instant};
 
 /// A session that lives, and at most one that was begun since and waits beside it.
@@ -120,6 +120,23 @@ impl Sessions {
         }
     }
 
+    /// Takes the word that the stream of `route` takes no datagram at present, or takes them again.
+    pub(crate) fn handle_blocked(&mut self, route: Route, is_blocked: bool, now: Instant) {
+        for session in self.all_mut() {
+            session.handle_blocked(route, is_blocked, now);
+        }
+    }
+
+    /// Returns whether a session's link has `route`.
+    pub(crate) fn has_route(&self, route: Route) -> bool {
+        self.all().any(|session| session.has_route(route))
+    }
+
+    /// Returns whom there is a session with, or is to be.
+    pub(crate) fn peers(&self) -> impl Iterator<Item = PublicKey> {
+        self.all().map(|session| *session.peer())
+    }
+
     /// Returns when [`handle_timeout`](Self::handle_timeout) is to be called.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let beside = self.beside.iter().map(|beside| &beside.session);
@@ -148,6 +165,10 @@ impl Sessions {
         let present = self.present.as_mut()?;
         let event = self.told.pop().or_else(|| present.poll_event())?;
         Some((event, present))
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Session> {
+        self.present.iter().chain(self.beside.iter().map(|beside| &beside.session))
     }
 
     fn all_mut(&mut self) -> impl Iterator<Item = &mut Session> {

@@ -31,6 +31,10 @@ pub struct Config {
     pub links: Vec<Local>,
     /// Where the vehicle reaches this machine; the local ends if empty.
     pub advertise: Vec<SocketAddr>,
+    /// Where to listen for a link over TLS, for networks that let no UDP pass; nowhere if not given.
+    pub tls: Option<SocketAddr>,
+    /// Where the vehicle reaches that; the address itself if empty.
+    pub tls_advertise: Vec<SocketAddr>,
     /// Address of the browser console; beyond the loopback interface it speaks HTTPS.
     pub console: SocketAddr,
     /// Names by which browsers reach it, each with a port if that is another; the address if empty.
@@ -62,6 +66,8 @@ impl Default for Config {
             vehicle_key: None,
             links: vec![Local::Address(SocketAddr::from(([0, 0, 0, 0], 7000)))],
             advertise: Vec::new(),
+            tls: None,
+            tls_advertise: Vec::new(),
             console: SocketAddr::from(([127, 0, 0, 1], 8080)),
             console_names: Vec::new(),
             console_certificate: None,
@@ -84,6 +90,10 @@ impl Config {
         ensure!(!self.name.is_empty(), "name is empty: give the operator's name with --name");
         ensure!(!self.vehicle.is_empty(), "vehicle is empty: name the vehicle with --vehicle");
         ensure!(!self.links.is_empty(), "links is empty: give at least one local end with --link");
+        ensure!(
+            self.tls.is_some() || self.tls_advertise.is_empty(),
+            "tls_advertise: there is no link over TLS: give the address to listen on with --tls"
+        );
         ensure!(self.reorder_ms <= 500, "reorder_ms = {}: must be 0 to 500", self.reorder_ms);
         for name in &self.console_names {
             let is_name = |c: char| c.is_ascii_alphanumeric() || ".-:[]".contains(c);

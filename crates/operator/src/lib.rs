@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use axum::Router;
+use tautline_net::Tls;
 use tautline_net::clock::Clock;
 use tautline_net::driver::Driver;
 use tautline_net::metrics;
@@ -67,8 +68,10 @@ pub async fn run(
         latest.clone(),
         clock,
     );
-    let driver = Driver::spawn(&config.links, clock, move |output| reception.handle(output))?;
-    let mut rendezvous = Rendezvous::start(&config, &identity, driver.local_addresses())?;
+    let tls = config.tls.map(|listen| Tls { identity: identity.clone(), listen: Some(listen) });
+    let driver =
+        Driver::spawn_with(&config.links, tls, clock, move |output| reception.handle(output))?;
+    let mut rendezvous = Rendezvous::start(&config, &identity, &driver)?;
     let beside = beside(&config, &hub, &shared, &latest, &driver, clock);
     let (beside, apart) = match config.metrics {
         Some(address) => (Router::new(), Some((address, beside))),

@@ -9,6 +9,7 @@ use tautline_message::{
     Budget, ClockOffset, EmulatedLink, OperatorStatus, ProbeAnswer, SessionState, Snapshot,
     StripReport, Telemetry, VideoFeedback,
 };
+use tautline_net::Destination;
 use tautline_net::channels;
 use tautline_net::clock::Clock;
 use tautline_net::driver::{Drops, Output};
@@ -373,7 +374,7 @@ impl Reception {
     fn link_name(&self, view: &link::View) -> String {
         let emulated = lock(&self.shared.emulated_links);
         let name = emulated.get(usize::from(view.number.get())).map(|link| link.name.clone());
-        name.unwrap_or_else(|| view.route.remote.to_string())
+        name.unwrap_or_else(|| Destination::of(view.route).to_string())
     }
 
     /// Returns what the operator observes of itself.

@@ -8,7 +8,7 @@ use tautline_message::{Control, Refusal, SessionState};
 use tautline_net::clock::Clock;
 use tautline_net::control::{Client, Event};
 use tautline_net::driver::Driver;
-use tautline_net::{LogLimit, channels, random};
+use tautline_net::{Destination, LogLimit, channels, random};
 use tautline_transport::crypto::{Identity, PublicKey};
 use tautline_transport::{Seed, Session};
 use tautline_units::Instant;
@@ -51,10 +51,9 @@ impl Rendezvous {
     pub(crate) fn start(
         config: &Config,
         identity: &Identity,
-        locals: &[SocketAddr],
+        driver: &Driver,
     ) -> anyhow::Result<Self> {
-        let advertise = if config.advertise.is_empty() { locals } else { &config.advertise };
-        let addresses = advertise.iter().map(ToString::to_string).collect();
+        let addresses = advertised(config, driver.local_addresses(), driver.tls_address());
         let register = Control::RegisterOperator {
             name: config.name.clone(),
             addresses,
@@ -225,6 +224,18 @@ impl Rendezvous {
     }
 }
 
+/// Returns where the vehicle reaches this end, as the switchboard is told.
+fn advertised(config: &Config, locals: &[SocketAddr], tls: Option<SocketAddr>) -> Vec<String> {
+    let datagrams = if config.advertise.is_empty() { locals } else { &config.advertise };
+    let streams = match config.tls_advertise.is_empty() {
+        true => tls.as_slice(),
+        false => config.tls_advertise.as_slice(),
+    };
+    let datagrams = datagrams.iter().copied().map(Destination::Datagrams);
+    let streams = streams.iter().copied().map(Destination::Tls);
+    datagrams.chain(streams).map(|destination| destination.to_string()).collect()
+}
+
 /// Reads a vehicle's key, which must be the one of the settings and the one met before. The vehicle knows
 /// its operators by itself; an operator that has no key in its settings has only the switchboard's word for
 /// the first.
@@ -253,6 +264,23 @@ const TAKE_PAUSE_MAX: Duration = Duration::from_secs(30);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_listens_for_tls_is_advertised_as_such() {
+        let locals = ["0.0.0.0:7000".parse().unwrap()];
+        let tls = Some("0.0.0.0:443".parse().unwrap());
+        let told = advertised(&Config::default(), &locals, tls);
+        assert_eq!(told, ["0.0.0.0:7000", "tls:0.0.0.0:443"]);
+        assert_eq!(advertised(&Config::default(), &locals, None), ["0.0.0.0:7000"]);
+        let elsewhere = ["203.0.113.9:443".parse().unwrap()];
+        let config = Config { tls_advertise: elsewhere.to_vec(), ..Config::default() };
+        assert_eq!(advertised(&config, &locals, tls), ["0.0.0.0:7000", "tls:203.0.113.9:443"]);
+        let nowhere = Config {
+            switchboard_key: Identity::from_seed(&[1; 32]).public().to_string(),
+            ..config
+        };
+        assert!(nowhere.validate().unwrap_err().to_string().contains("--tls"));
+    }
 
     #[test]
     fn a_vehicle_with_another_key_than_the_one_that_is_set_is_none() {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 use tautline_message::{Control, ProtocolVersions, Refusal, VehicleEntry, VehicleState};
-use tautline_net::LogLimit;
+use tautline_net::{Destination, LogLimit};
 use tautline_transport::crypto::PublicKey;
 use tautline_units::Instant;
 
@@ -97,7 +97,7 @@ struct Operator {
 #[derive(Debug)]
 struct Presence {
     id: ConnectionId,
-    addresses: Vec<SocketAddr>,
+    addresses: Vec<Destination>,
     /// What it speaks with its peer.
     versions: ProtocolVersions,
 }
@@ -436,7 +436,7 @@ impl Directory {
                 lease: lease_name,
                 peer_name: peer_name.to_owned(),
                 peer_key: *peer_key.as_bytes(),
-                peer_addresses: peer.addresses.iter().map(SocketAddr::to_string).collect(),
+                peer_addresses: peer.addresses.iter().map(Destination::to_string).collect(),
                 peer_versions: Some(peer.versions),
             };
         tracing::info!(vehicle = name, operator = lease.operator, "introduced");
@@ -454,7 +454,7 @@ impl Directory {
         id: ConnectionId,
         addresses: &[String],
         now: Instant,
-    ) -> Option<(PublicKey, SocketAddr, Vec<SocketAddr>)> {
+    ) -> Option<(PublicKey, SocketAddr, Vec<Destination>)> {
         let &Connection { key, remote, .. } = self.connections.get(&id)?;
         match addresses::reachable(addresses, remote.ip()) {
             Ok(addresses) => Some((key, remote, addresses)),

@@ -31,6 +31,8 @@ pub struct Config {
     pub people: BTreeMap<String, String>,
     /// Local ends, one a modem: an address with a port, or an interface.
     pub links: Vec<Local>,
+    /// Whether to keep a link over TLS to an operator that offers one, for networks that let no UDP pass.
+    pub tls: bool,
     /// A video file in the camera's place.
     pub clip: Option<PathBuf>,
     /// A V4L2 device in the simulated camera's place.
@@ -69,6 +71,7 @@ impl Default for Config {
             operators: Vec::new(),
             people: BTreeMap::new(),
             links: vec![Local::default()],
+            tls: true,
             clip: None,
             camera: None,
             pictures_per_second: 60.0,

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tautline_guard::config::Latency;
+use tautline_net::Tls;
 use tautline_net::channels;
 use tautline_net::clock::Clock;
 use tautline_net::driver::{Driver, Handle};
@@ -79,7 +80,9 @@ pub async fn run(
         parts: Arc::new(Parts::default()),
     };
     let uplink = Uplink::new(&reporter, clock);
-    let driver = Driver::spawn(&config.links, clock, move |output| uplink.handle(output))?;
+    let tls = config.tls.then(|| Tls { identity: identity.clone(), listen: None });
+    let driver =
+        Driver::spawn_with(&config.links, tls, clock, move |output| uplink.handle(output))?;
     let mut threads = Threads::default();
     let vitals = Vitals::new(
         reporter.camera.clone(),

@@ -1,5 +1,6 @@
 //! The vehicle at the switchboard: it registers, and is introduced to its operator.
 
+use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 
 use anyhow::bail;
@@ -7,9 +8,9 @@ use tautline_message::Control;
 use tautline_net::clock::Clock;
 use tautline_net::control::{Client, Event};
 use tautline_net::driver::Driver;
-use tautline_net::{LogLimit, channels, random, routes};
+use tautline_net::{LogLimit, channels, random, routes, streams};
 use tautline_transport::crypto::{Identity, PublicKey};
-use tautline_transport::{Seed, Session};
+use tautline_transport::{LinkNumber, Route, Seed, Session};
 use tokio::sync::mpsc;
 
 use crate::config::Config;
@@ -98,7 +99,7 @@ impl Rendezvous {
                 if let Some(mismatch) = channels::mismatch(peer_versions) {
                     tracing::warn!("no session: {}", mismatch.told("the operator"));
                 }
-                let routes = routes(driver.local_addresses(), &peer_addresses);
+                let (routes, offered) = ways(config, driver.local_addresses(), &peer_addresses);
                 let begun = self.known_operator(peer_key).and_then(|peer| {
                     let (transport, seed) = (config.transport.clone(), Seed::from(random::seed()?));
                     let now = clock.now();
@@ -110,6 +111,12 @@ impl Rendezvous {
                 match begun {
                     Ok(session) => {
                         tracing::info!(operator = peer_name, links = routes.len(), "introduced");
+                        if offered > 0 && !config.tls {
+                            tracing::info!(
+                                "tls = false: the operator's links over TLS are refused"
+                            );
+                        }
+                        driver.handle().call(&routes, *session.peer());
                         // Another operator waits until the machine stands.
                         let guarded = reporter.guarded.clone();
                         driver.handle().introduce(session, move || guarded.stands(clock.now()));
@@ -145,5 +152,37 @@ impl Rendezvous {
             bail!("its key {key} is not listed here");
         }
         Ok(key)
+    }
+}
+
+/// Returns the routes to an operator, those over TLS last and only if they are wanted, and how many of these
+/// there are.
+fn ways(config: &Config, locals: &[SocketAddr], peer_addresses: &[String]) -> (Vec<Route>, usize) {
+    let (mut routes, streams) = (routes(locals, peer_addresses), streams(locals, peer_addresses));
+    let offered = streams.len();
+    if config.tls {
+        routes.truncate(LinkNumber::COUNT - offered);
+        routes.extend(streams);
+    }
+    (routes, offered)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_over_tls_come_last_and_only_if_they_are_wanted() {
+        let locals = vec!["0.0.0.0:0".parse().unwrap(); 4];
+        let mut peer: Vec<String> = (1..6).map(|port| format!("192.0.2.7:{port}")).collect();
+        peer.push("tls:192.0.2.7:443".into());
+        let (routes, offered) = ways(&Config::default(), &locals, &peer);
+        assert_eq!((routes.len(), offered), (16, 4));
+        assert!(routes.iter().take(12).all(|route| route.stream_index().is_none()));
+        assert!(routes.iter().skip(12).all(|route| route.stream_index().is_some()));
+        let unwanted = Config { tls: false, ..Config::default() };
+        let (routes, offered) = ways(&unwanted, &locals, &peer);
+        assert_eq!((routes.len(), offered), (16, 4));
+        assert!(routes.iter().all(|route| route.stream_index().is_none()));
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tautline_message::{Command, ProbeQuestion, VideoFeedback};
+use tautline_net::Destination;
 use tautline_net::channels;
 use tautline_net::clock::Clock;
 use tautline_net::driver::Output;
@@ -53,7 +54,8 @@ impl Uplink {
         match output {
             Output::Event(event, session) => self.handle_event(event, session),
             Output::Tick(session, drops) => {
-                let name = |view: &tautline_transport::link::View| view.route.remote.to_string();
+                let name =
+                    |view: &tautline_transport::link::View| Destination::of(view.route).to_string();
                 self.latest.take(session, drops, name, self.clock.now());
             }
         }

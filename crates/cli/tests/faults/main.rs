@@ -2,6 +2,7 @@
 //!
 //! Distances are by the machine's own account, so that a slow test bends none of them.
 
+mod blocked;
 mod ends;
 mod garbage;
 mod hangs;

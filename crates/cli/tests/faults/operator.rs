@@ -12,18 +12,29 @@ use tautline_net::channels;
 use tautline_net::clock::Clock;
 use tautline_net::control::{Client, Event as Word};
 use tautline_net::driver::{Driver, Output};
+use tautline_net::{Destination, Local, Tls};
 use tautline_transport::crypto::Identity;
-use tautline_transport::{Config as Transport, Event, Session};
+use tautline_transport::{ClockEstimate, Config as Transport, Event, Session};
+use tautline_units::Instant;
 use tautline_video::Slice;
 
-use crate::remote::NAME;
+use crate::remote::{NAME, Place};
 
 /// The operator that this test plays.
 pub(crate) struct Operator {
     wanted: Arc<Mutex<Wanted>>,
     told: Arc<Mutex<Told>>,
+    delays: Arc<Mutex<Vec<Delays>>>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
+}
+
+/// How long a slice took, from the start of its readout and from its hand-over, until it came.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Delays {
+    pub(crate) came_at: Instant,
+    pub(crate) captured: Duration,
+    pub(crate) handed_over: Duration,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -38,6 +49,7 @@ struct Told {
     telemetry: Option<Telemetry>,
     pictures: u64,
     introductions: u64,
+    slices_lost: u64,
 }
 
 impl Operator {
@@ -46,10 +58,12 @@ impl Operator {
         vehicle: &Identity,
         switchboard: String,
         switchboard_key: tautline_transport::crypto::PublicKey,
+        place: &Place,
     ) -> Self {
         let (wanted, told) = (Arc::<Mutex<Wanted>>::default(), Arc::<Mutex<Told>>::default());
         let stop = Arc::<AtomicBool>::default();
-        let mut seat = Seat::new(own, vehicle.public());
+        let mut seat = Seat::new(own, vehicle.public(), place);
+        let delays = seat.delays.clone();
         let thread = {
             let (wanted, told, stop) = (wanted.clone(), told.clone(), stop.clone());
             std::thread::spawn(move || {
@@ -58,7 +72,17 @@ impl Operator {
                 runtime.expect("the system gives one").block_on(work);
             })
         };
-        Self { wanted, told, stop, thread: Some(thread) }
+        Self { wanted, told, delays, stop, thread: Some(thread) }
+    }
+
+    /// Takes the delays of the slices that have come since it was last called.
+    pub(crate) fn take_delays(&self) -> Vec<Delays> {
+        std::mem::take(&mut *self.delays.lock().expect("nobody panics with it"))
+    }
+
+    /// Returns how many slices the vehicle sent in vain.
+    pub(crate) fn slices_lost(&self) -> u64 {
+        self.told().slices_lost
     }
 
     pub(crate) fn throttle(&self, throttle: f32) {
@@ -124,7 +148,8 @@ struct Seat {
     vehicle: tautline_transport::crypto::PublicKey,
     clock: Clock,
     driver: Driver,
-    events: Receiver<Event>,
+    events: Receiver<Came>,
+    delays: Arc<Mutex<Vec<Delays>>>,
     sequence: u64,
     act: Option<Act>,
     cited: u32,
@@ -134,22 +159,32 @@ struct Seat {
     whole: u64,
 }
 
+/// An event, when it came, and the vehicle's clock as it was known then.
+struct Came {
+    event: Event,
+    at: Instant,
+    clock: Option<ClockEstimate>,
+}
+
 impl Seat {
-    fn new(own: Identity, vehicle: tautline_transport::crypto::PublicKey) -> Self {
+    fn new(own: Identity, vehicle: tautline_transport::crypto::PublicKey, place: &Place) -> Self {
         let (clock, (tell, events)) = (Clock::start(), channel());
-        let driver =
-            Driver::spawn(&["127.0.0.1:0".parse().expect("local")], clock, move |output| {
-                if let Output::Event(event, _) = output {
-                    // Nobody listens once the test has ended.
-                    let _ = tell.send(event);
-                }
-            });
+        let local = Local::Address((place.here, 0).into());
+        let listen = place.tls_port.map(|port| (place.here, port).into());
+        let tls = listen.map(|listen| Tls { identity: own.clone(), listen: Some(listen) });
+        let driver = Driver::spawn_with(&[local], tls, clock, move |output| {
+            if let Output::Event(event, session) = output {
+                // Nobody listens once the test has ended.
+                let _ = tell.send(Came { event, at: clock.now(), clock: session.clock() });
+            }
+        });
         Self {
             own,
             vehicle,
             clock,
-            driver: driver.expect("loopback"),
+            driver: driver.expect("an address of this machine"),
             events,
+            delays: Arc::default(),
             sequence: 0,
             act: None,
             cited: 0,
@@ -168,7 +203,7 @@ impl Seat {
     ) {
         let register = Control::RegisterOperator {
             name: "anna".to_owned(),
-            addresses: vec![self.driver.local_addresses()[0].to_string()],
+            addresses: self.addresses(),
             versions: channels::versions(),
         };
         let take = Control::Take { vehicle_name: NAME.to_owned() }.encode();
@@ -199,6 +234,12 @@ impl Seat {
         client.close().await;
     }
 
+    fn addresses(&self) -> Vec<String> {
+        let datagrams = self.driver.local_addresses().iter().copied().map(Destination::Datagrams);
+        let streams = self.driver.tls_address().map(Destination::Tls);
+        datagrams.chain(streams).map(|destination| destination.to_string()).collect()
+    }
+
     fn begin(&self, lease: [u8; 16]) {
         let (now, seed) = (self.clock.now(), [lease[0]; 32]);
         let session =
@@ -210,14 +251,21 @@ impl Seat {
 
     fn turn(&mut self, wanted: &Mutex<Wanted>, told: &Mutex<Told>) {
         let mut told = told.lock().expect("nobody panics with it");
-        for event in self.events.try_iter() {
+        for Came { event, at, clock } in self.events.try_iter() {
             match event {
                 Event::Established => (self.cited, self.strips) = (0, BTreeMap::new()),
                 Event::Unit { channel: channels::TELEMETRY, bytes, .. } => {
                     told.telemetry = Telemetry::decode(&bytes).ok();
                 }
-                Event::Unit { channel: channels::VIDEO, bytes, .. } => {
+                Event::UnitLost { channel: channels::VIDEO, .. } => told.slices_lost += 1,
+                Event::Unit { channel: channels::VIDEO, bytes, sent_at, .. } => {
                     let slice = Slice::parse(bytes).expect("the vehicle's own");
+                    let captured = clock.map(|clock| at.since(clock.to_local(slice.captured_at)));
+                    let handed_over = sent_at.map(|sent_at| at.since(sent_at));
+                    if let Some((captured, handed_over)) = captured.zip(handed_over) {
+                        let delays = Delays { came_at: at, captured, handed_over };
+                        self.delays.lock().expect("nobody panics with it").push(delays);
+                    }
                     let strips = self.strips.entry(slice.picture).or_default();
                     *strips |= 1 << slice.strip;
                     self.whole |= *strips;

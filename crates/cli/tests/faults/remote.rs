@@ -1,16 +1,37 @@
 //! The vehicle and the switchboard as processes of their own, and the test in the operator's place.
 
 use std::io::Write;
+use std::net::Ipv4Addr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use tautline_message::GuardMode;
 use tautline_transport::crypto::Identity;
 
 use crate::operator::Operator;
-use crate::rig::{PATIENT, Rig, Setup, signal, tautline};
+use crate::rig::{PATIENT, Rig, Setup, signal, tautline, tautline_in};
+
+/// Where the parts are in the network.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    /// The operator's and the switchboard's address.
+    pub(crate) here: Ipv4Addr,
+    /// The vehicle's local end.
+    pub(crate) vehicle_at: &'static str,
+    /// A process in whose network the vehicle is; the test's own if there is none.
+    pub(crate) network_of: Option<u32>,
+    /// The port where the operator listens for a link over TLS.
+    pub(crate) tls_port: Option<u16>,
+}
+
+impl Default for Place {
+    fn default() -> Self {
+        let here = Ipv4Addr::LOCALHOST;
+        Self { here, vehicle_at: "127.0.0.1:0", network_of: None, tls_port: None }
+    }
+}
 
 /// A real vehicle, the switchboard, and an operator who sees every picture that comes whole.
 pub(crate) struct Remote {
@@ -31,9 +52,19 @@ impl Rig<Remote> {
         Self::remote_with("", &Setup { latency: PATIENT, ..Setup::default() })
     }
 
+    /// Starts all of it under that guard, somewhere else.
+    pub(crate) fn patient_at(place: &Place) -> Self {
+        let network_of = place.network_of;
+        Self::remote_at(place, "", &Setup { latency: PATIENT, network_of, ..Setup::default() })
+    }
+
     fn remote_with(settings: &str, setup: &Setup) -> Self {
+        Self::remote_at(&Place::default(), settings, setup)
+    }
+
+    fn remote_at(place: &Place, settings: &str, setup: &Setup) -> Self {
         let setup = Setup { car: Some(Vec::new()), ..setup.clone() };
-        let rig = Self::with(&setup, |folder| Remote::start(folder, settings));
+        let rig = Self::with(&setup, |folder| Remote::start(folder, settings, place));
         rig.vehicle.operator.eventually("pictures", |operator| operator.pictures() > 3);
         rig
     }
@@ -60,7 +91,7 @@ impl Rig<Remote> {
 }
 
 impl Remote {
-    fn start(folder: &Path, settings: &str) -> Self {
+    fn start(folder: &Path, settings: &str, place: &Place) -> Self {
         let [switchboard, vehicle, operator] =
             [1, 2, 3].map(|seed| Identity::from_seed(&[seed; 32]));
         let key = |name: &str, identity: &Identity| {
@@ -73,7 +104,7 @@ impl Remote {
                 .expect("a folder of ours");
             file
         };
-        let port = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = std::net::TcpListener::bind((place.here, 0)).expect("a port");
         let at = port.local_addr().expect("its number").to_string();
         drop(port);
         let write = |name: &str, text: String| {
@@ -90,24 +121,24 @@ impl Remote {
         let known = write("switchboard.toml", known);
         let text = format!(
             "name = \"{NAME}\"\nkey = {:?}\nswitchboard = \"{at}\"\nswitchboard_key = \"{}\"\n\
-             operators = [\"{}\"]\nlinks = [\"127.0.0.1:0\"]\nguard = {:?}\n\
+             operators = [\"{}\"]\nlinks = [\"{}\"]\nguard = {:?}\n\
              pictures_per_second = 20.0\n{settings}\n",
             key("vehicle.key", &vehicle),
             switchboard.public(),
             operator.public(),
+            place.vehicle_at,
             folder.join("vehicle.sock"),
         );
         let settings = write("vehicle.toml", text);
-        let start = |name: &str, settings: &Path| {
-            let mut command = tautline();
+        let start = |mut command: Command, name: &str, settings: &Path| {
             let started =
                 command.stdout(Stdio::null()).arg(name).arg("--config").arg(settings).spawn();
             started.expect("our own binary")
         };
         Self {
-            switchboard: start("switchboard", &known),
-            vehicle: start("vehicle", &settings),
-            operator: Operator::start(operator, &vehicle, at, switchboard.public()),
+            switchboard: start(tautline(), "switchboard", &known),
+            vehicle: start(tautline_in(place.network_of), "vehicle", &settings),
+            operator: Operator::start(operator, &vehicle, at, switchboard.public(), place),
             settings,
         }
     }

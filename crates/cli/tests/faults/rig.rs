@@ -29,6 +29,8 @@ pub(crate) struct Setup {
     pub(crate) latency: &'static str,
     /// The guard's black box.
     pub(crate) black_box: BlackBox,
+    /// A process in whose network guard and car are; the test's own if there is none.
+    pub(crate) network_of: Option<u32>,
 }
 
 /// A guard's black box.
@@ -45,7 +47,13 @@ pub(crate) enum BlackBox {
 
 impl Default for Setup {
     fn default() -> Self {
-        Self { car: None, machine_at: MACHINE, latency: SHARED, black_box: BlackBox::Absent }
+        Self {
+            car: None,
+            machine_at: MACHINE,
+            latency: SHARED,
+            black_box: BlackBox::Absent,
+            network_of: None,
+        }
     }
 }
 
@@ -113,7 +121,7 @@ impl<V> Rig<V> {
                 let port = TcpListener::bind("127.0.0.1:0").expect("a port");
                 let metrics = port.local_addr().expect("its number").to_string();
                 drop(port);
-                let car = tautline()
+                let car = tautline_in(setup.network_of)
                     .arg("car")
                     .arg("--guard")
                     .arg(&at)
@@ -174,10 +182,17 @@ impl<V> Rig<V> {
     /// Returns what the car itself shows, which nobody between could have made up.
     pub(crate) fn car(&self, what: &str) -> f64 {
         let address = self.metrics.as_ref().expect("a car");
-        let mut stream = TcpStream::connect(address).expect("it runs");
-        write!(stream, "GET /metrics HTTP/1.0\r\nHost: {address}\r\n\r\n").expect("it listens");
-        let mut page = String::new();
-        stream.read_to_string(&mut page).expect("it answers");
+        let request = format!("GET /metrics HTTP/1.0\r\nHost: {address}\r\n\r\n");
+        let page = match self.setup.network_of {
+            Some(process) => ask_within(process, address, &request),
+            None => {
+                let mut stream = TcpStream::connect(address).expect("it runs");
+                stream.write_all(request.as_bytes()).expect("it listens");
+                let mut page = String::new();
+                stream.read_to_string(&mut page).expect("it answers");
+                page
+            }
+        };
         let name = format!("tautline_car_{what} ");
         let line = page.lines().find_map(|line| line.strip_prefix(&name));
         line.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{what}: {page}"))
@@ -408,7 +423,7 @@ fn start_guard(folder: &Path, setup: &Setup) -> Child {
     let guard = match setup.black_box {
         BlackBox::Absent | BlackBox::Records => {
             let log = std::fs::File::options().create(true).append(true).open(folder.join(LOG));
-            let mut command = tautline();
+            let mut command = tautline_in(setup.network_of);
             command.stderr(log.expect("a folder of ours"));
             command.arg("guard").arg("--config").arg(settings).spawn()
         }
@@ -428,6 +443,25 @@ const LOG: &str = "guard.log";
 /// Returns our own binary, that says nothing.
 pub(crate) fn tautline() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tautline"));
+    command.stderr(Stdio::null()).env_remove("TAUTLINE_CONFIG");
+    command
+}
+
+/// Asks what listens at `address` in the network of another process.
+fn ask_within(process: u32, address: &str, request: &str) -> String {
+    let place = address.replace(':', "/");
+    let ask = format!("exec 3<>/dev/tcp/{place} && printf %s \"$0\" >&3 && cat <&3");
+    let mut inside = Command::new("nsenter");
+    inside.arg(format!("--net=/proc/{process}/ns/net")).args(["bash", "-c", &ask, request]);
+    let output = inside.output().expect("nsenter");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Returns the same in the network of another process.
+pub(crate) fn tautline_in(network_of: Option<u32>) -> Command {
+    let Some(process) = network_of else { return tautline() };
+    let mut command = Command::new("nsenter");
+    command.arg(format!("--net=/proc/{process}/ns/net")).arg(env!("CARGO_BIN_EXE_tautline"));
     command.stderr(Stdio::null()).env_remove("TAUTLINE_CONFIG");
     command
 }

@@ -96,7 +96,7 @@ impl Client {
         answer: Answer,
         server_timeout: Duration,
     ) -> Result<(Self, mpsc::Receiver<Event>), Error> {
-        let config = Arc::new(tls::client(identity, server_key)?);
+        let config = Arc::new(tls::client(identity, server_key, tls::CONTROL)?);
         let (inputs, input_receiver) = mpsc::channel(QUEUE_FRAMES_MAX);
         let (events, event_receiver) = mpsc::channel(QUEUE_FRAMES_MAX);
         let shared = Arc::new(Shared {

@@ -39,7 +39,7 @@ impl Connection {
         let (tcp, session) = stream.get_ref();
         let ends = tcp.local_addr().and_then(|local| Ok((local, tcp.peer_addr()?)));
         let (local, remote) = ends.map_err(Error::Broken)?;
-        if session.alpn_protocol() != Some(tls::PROTOCOL) {
+        if session.alpn_protocol() != Some(tls::CONTROL) {
             return Err(Error::Protocol { address: address.to_owned() });
         }
         let certificate: Option<&CertificateDer<'_>> =

@@ -98,7 +98,7 @@ pub enum Error {
 }
 
 /// Returns what a failed TLS handshake with `address` was about.
-pub(super) fn handshake(address: &str, error: io::Error) -> Error {
+pub(crate) fn handshake(address: &str, error: io::Error) -> Error {
     let address = address.to_owned();
     let Some(tls) = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) else {
         return match error.kind() {

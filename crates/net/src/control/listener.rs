@@ -29,7 +29,7 @@ impl Listener {
     /// # Errors
     /// [`Error::Listen`] if the address is taken, not this machine's, or not permitted.
     pub async fn bind(address: SocketAddr, identity: &Identity) -> Result<Self, Error> {
-        let acceptor = TlsAcceptor::from(Arc::new(tls::server(identity)?));
+        let acceptor = TlsAcceptor::from(Arc::new(tls::server(identity, None, tls::CONTROL)?));
         let listen = |cause| Error::Listen { address, cause };
         let tcp = TcpListener::bind(address).await.map_err(listen)?;
         let local = tcp.local_addr().map_err(listen)?;

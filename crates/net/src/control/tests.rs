@@ -98,7 +98,7 @@ async fn a_silent_server_is_given_up() {
 #[tokio::test]
 async fn a_frame_over_the_limit_ends_the_connection() {
     let listener = listen().await;
-    let config = tls::client(&identity(CLIENT), identity(SERVER).public()).unwrap();
+    let config = tls::client(&identity(CLIENT), identity(SERVER).public(), tls::CONTROL).unwrap();
     let connector = TlsConnector::from(Arc::new(config));
     let tcp = TcpStream::connect(listener.local()).await.unwrap();
     let (raw, server) = tokio::join!(connector.connect(tls::server_name(), tcp), accept(&listener));
@@ -116,7 +116,7 @@ async fn a_frame_over_the_limit_ends_the_connection() {
 #[tokio::test]
 async fn a_frame_cut_short_is_no_frame() {
     let listener = listen().await;
-    let config = tls::client(&identity(CLIENT), identity(SERVER).public()).unwrap();
+    let config = tls::client(&identity(CLIENT), identity(SERVER).public(), tls::CONTROL).unwrap();
     let connector = TlsConnector::from(Arc::new(config));
     let tcp = TcpStream::connect(listener.local()).await.unwrap();
     let (raw, server) = tokio::join!(connector.connect(tls::server_name(), tcp), accept(&listener));
@@ -141,7 +141,8 @@ async fn bytes_that_are_no_tls_are_refused() {
 #[tokio::test]
 async fn a_client_without_a_certificate_is_refused() {
     let listener = listen().await;
-    let mut config = tls::client(&identity(CLIENT), identity(SERVER).public()).unwrap();
+    let mut config =
+        tls::client(&identity(CLIENT), identity(SERVER).public(), tls::CONTROL).unwrap();
     config.client_auth_cert_resolver = Arc::new(NoCertificate);
     let connector = TlsConnector::from(Arc::new(config));
     let tcp = TcpStream::connect(listener.local()).await.unwrap();
@@ -183,7 +184,8 @@ async fn a_certificate_without_its_key_proves_nothing() {
         _ => panic!("identities are PKCS#8"),
     });
     let stolen = rustls::sign::CertifiedKey::new(vec![certificate], key.unwrap());
-    let mut config = tls::client(&identity(CLIENT), identity(SERVER).public()).unwrap();
+    let mut config =
+        tls::client(&identity(CLIENT), identity(SERVER).public(), tls::CONTROL).unwrap();
     config.client_auth_cert_resolver = Arc::new(rustls::sign::SingleCertAndKey::from(stolen));
     let connector = TlsConnector::from(Arc::new(config));
     let tcp = TcpStream::connect(listener.local()).await.unwrap();

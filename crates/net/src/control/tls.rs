@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -19,8 +19,12 @@ use tautline_transport::crypto::{Identity, PublicKey};
 use super::Error;
 use super::error::Mismatch;
 
-/// Returns the client's half: shows `identity`, and speaks to the holder of `server_key` alone.
-pub(super) fn client(identity: &Identity, server_key: PublicKey) -> Result<ClientConfig, Error> {
+/// Returns the client's half: shows `identity`, and speaks `protocol` with the holder of `server_key` alone.
+pub(crate) fn client(
+    identity: &Identity,
+    server_key: PublicKey,
+    protocol: &[u8],
+) -> Result<ClientConfig, Error> {
     let provider = provider();
     let (certificate, key) = certificate(identity)?;
     let verifier = ServerKey { expected: server_key, provider: Arc::clone(&provider) };
@@ -34,15 +38,20 @@ pub(super) fn client(identity: &Identity, server_key: PublicKey) -> Result<Clien
     // Every connection proves both keys anew; no names are told to the network.
     config.resumption = Resumption::disabled();
     config.enable_sni = false;
-    config.alpn_protocols = vec![PROTOCOL.to_vec()];
+    config.alpn_protocols = vec![protocol.to_vec()];
     Ok(config)
 }
 
-/// Returns the server's half: shows `identity`, and takes any client that proves to hold some key.
-pub(super) fn server(identity: &Identity) -> Result<ServerConfig, Error> {
+/// Returns the server's half: shows `identity`, and takes any client that speaks `protocol` and proves to
+/// hold a key: one of those that are `admitted`, or any.
+pub(crate) fn server(
+    identity: &Identity,
+    admitted: Option<Admitted>,
+    protocol: &[u8],
+) -> Result<ServerConfig, Error> {
     let provider = provider();
     let (certificate, key) = certificate(identity)?;
-    let verifier = ClientKey { provider: Arc::clone(&provider) };
+    let verifier = ClientKey { admitted, provider: Arc::clone(&provider) };
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&TLS13])
         .map_err(own)?
@@ -51,12 +60,29 @@ pub(super) fn server(identity: &Identity) -> Result<ServerConfig, Error> {
         .map_err(own)?;
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
-    config.alpn_protocols = vec![PROTOCOL.to_vec()];
+    config.alpn_protocols = vec![protocol.to_vec()];
     Ok(config)
 }
 
+/// The keys that a server lets in at present; clones share them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Admitted(Arc<Mutex<Vec<PublicKey>>>);
+
+impl Admitted {
+    /// Lets in the holders of `keys` from now on, and nobody else.
+    pub(crate) fn set(&self, keys: impl Iterator<Item = PublicKey>) {
+        let mut admitted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        admitted.clear();
+        admitted.extend(keys);
+    }
+
+    fn holds(&self, key: PublicKey) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&key)
+    }
+}
+
 /// Returns the Ed25519 key in a certificate; everything else in it is ignored.
-pub(super) fn key_of(certificate: &CertificateDer<'_>) -> Result<PublicKey, rustls::Error> {
+pub(crate) fn key_of(certificate: &CertificateDer<'_>) -> Result<PublicKey, rustls::Error> {
     let spki = ParsedCertificate::try_from(certificate)?.subject_public_key_info();
     let no_key = rustls::Error::InvalidCertificate(CertificateError::BadEncoding);
     let Some(bytes) = spki.last_chunk::<32>() else { return Err(no_key) };
@@ -68,11 +94,14 @@ pub(super) fn key_of(certificate: &CertificateDer<'_>) -> Result<PublicKey, rust
     PublicKey::from_bytes(*bytes).map_err(|_| no_key)
 }
 
-/// The protocol's name in TLS: another version cannot be mistaken for this one.
-pub(super) const PROTOCOL: &[u8] = b"tautline-control/1";
+/// The control protocol's name in TLS: another version cannot be mistaken for this one.
+pub(super) const CONTROL: &[u8] = b"tautline-control/1";
+/// Likewise, of a link's datagrams: both may share a port.
+// protocol 9
+pub(crate) const LINK: &[u8] = b"tautline-link/1";
 
 /// Returns the name that TLS wants and nobody looks at.
-pub(super) fn server_name() -> ServerName<'static> {
+pub(crate) fn server_name() -> ServerName<'static> {
     ServerName::try_from("switchboard.invalid").expect("this is a DNS name")
 }
 
@@ -124,6 +153,8 @@ impl ServerCertVerifier for ServerKey {
 
 #[derive(Debug)]
 struct ClientKey {
+    /// Everybody, if there is no list.
+    admitted: Option<Admitted>,
     provider: Arc<CryptoProvider>,
 }
 
@@ -138,7 +169,12 @@ impl ClientCertVerifier for ClientKey {
         _intermediates: &[CertificateDer<'_>],
         _now: UnixTime,
     ) -> Result<ClientCertVerified, rustls::Error> {
-        key_of(end_entity).map(|_| ClientCertVerified::assertion())
+        let key = key_of(end_entity)?;
+        if self.admitted.as_ref().is_some_and(|admitted| !admitted.holds(key)) {
+            let refused = CertificateError::ApplicationVerificationFailure;
+            return Err(rustls::Error::InvalidCertificate(refused));
+        }
+        Ok(ClientCertVerified::assertion())
     }
 
     fn verify_tls12_signature(
@@ -200,7 +236,8 @@ mod tests {
 
     #[test]
     fn a_client_that_speaks_tls_1_2_alone_is_refused() {
-        let server = Arc::new(server(&Identity::from_seed(&[7; 32])).unwrap());
+        let server = server(&Identity::from_seed(&[7; 32]), None, CONTROL);
+        let server = Arc::new(server.unwrap());
         let ask = |version| {
             let expected = Identity::from_seed(&[7; 32]).public();
             let verifier = ServerKey { expected, provider: provider() };
@@ -210,7 +247,7 @@ mod tests {
                 .dangerous()
                 .with_custom_certificate_verifier(Arc::new(verifier))
                 .with_no_client_auth();
-            config.alpn_protocols = vec![PROTOCOL.to_vec()];
+            config.alpn_protocols = vec![CONTROL.to_vec()];
             let name = rustls::pki_types::ServerName::try_from("switchboard").unwrap();
             let mut client = rustls::ClientConnection::new(Arc::new(config), name).unwrap();
             let mut hello = Vec::new();

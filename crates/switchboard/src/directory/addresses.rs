@@ -1,6 +1,8 @@
 use std::net::{IpAddr, SocketAddr};
 
-/// Reads the addresses where somebody says it can be reached.
+use tautline_net::Destination;
+
+/// Reads the addresses where somebody says it can be reached, by datagrams or over TLS.
 ///
 /// A wildcard address (`0.0.0.0:7000`, `[::]:7000`) means: the address that the connection comes
 /// from, `remote`, with that port. A wildcard of the other family means nothing and is left out.
@@ -9,15 +11,16 @@ use std::net::{IpAddr, SocketAddr};
 ///
 /// # Errors
 /// One line: what is wrong with which.
-pub(super) fn reachable(texts: &[String], remote: IpAddr) -> Result<Vec<SocketAddr>, String> {
+pub(super) fn reachable(texts: &[String], remote: IpAddr) -> Result<Vec<Destination>, String> {
     if texts.len() > ADDRESSES_MAX {
         return Err(format!("{} addresses are too many: at most {ADDRESSES_MAX}", texts.len()));
     }
     let remote = remote.to_canonical();
     let mut addresses = Vec::with_capacity(texts.len());
     for text in texts {
-        let mut address: SocketAddr =
+        let destination: Destination =
             text.parse().map_err(|_| format!("{text:?} is no address with a port"))?;
+        let mut address: SocketAddr = destination.address();
         if address.port() == 0 {
             return Err(format!("{text:?} has no port: give the one that the socket has"));
         }
@@ -27,8 +30,9 @@ pub(super) fn reachable(texts: &[String], remote: IpAddr) -> Result<Vec<SocketAd
             }
             address.set_ip(remote);
         }
-        if !addresses.contains(&address) {
-            addresses.push(address);
+        let destination = destination.at(address);
+        if !addresses.contains(&destination) {
+            addresses.push(destination);
         }
     }
     Ok(addresses)
@@ -44,7 +48,7 @@ mod tests {
     fn read(texts: &[&str], remote: &str) -> Result<Vec<String>, String> {
         let texts: Vec<String> = texts.iter().map(|&text| text.to_owned()).collect();
         let found = reachable(&texts, remote.parse().unwrap())?;
-        Ok(found.iter().map(SocketAddr::to_string).collect())
+        Ok(found.iter().map(Destination::to_string).collect())
     }
 
     #[test]
@@ -53,6 +57,12 @@ mod tests {
         assert_eq!(found.unwrap(), ["192.0.2.1:7", "192.0.2.1:8", "10.0.0.1:9"]);
         assert_eq!(read(&["0.0.0.0:7"], "::ffff:192.0.2.1").unwrap(), ["192.0.2.1:7"]);
         assert_eq!(read(&["0.0.0.0:7", "[::]:8"], "2001:db8::1").unwrap(), ["[2001:db8::1]:8"]);
+    }
+
+    #[test]
+    fn what_is_reached_over_tls_is_passed_on_as_such() {
+        let found = read(&["10.0.0.1:443", "tls:10.0.0.1:443", "tls:0.0.0.0:443"], "10.0.0.1");
+        assert_eq!(found.unwrap(), ["10.0.0.1:443", "tls:10.0.0.1:443"]);
     }
 
     #[test]

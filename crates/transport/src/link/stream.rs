@@ -78,7 +78,7 @@ impl Link {
     /// Returns how long the link may be without a pong before it is silent.
     pub(super) fn link_timeout(&self, config: &Config) -> Duration {
         match self.is_stream() {
-            true => config.link_timeout * STREAM_PATIENCE,
+            true => config.link_timeout * STREAM_TIMEOUTS,
             false => config.link_timeout,
         }
     }
@@ -87,5 +87,5 @@ impl Link {
 /// With reports a second: 20 kbit/s each way, headers of TCP and its acknowledgements included.
 const STANDBY_PING_INTERVAL: Duration = Duration::from_millis(100);
 /// A stream stands still for a lost segment, 200 ms and a round trip where that is lost twice, and holds
-/// all that it was given: patience costs nothing that is not lost anyway.
-const STREAM_PATIENCE: u32 = 3;
+/// all that it was given: to wait costs nothing that is not lost anyway.
+const STREAM_TIMEOUTS: u32 = 3;

@@ -9,7 +9,7 @@ use tautline_units::{ByteCount, Duration, Instant};
 
 use crate::harness::{Run, Scenario, clean, delivered_share, fixed, ms};
 
-/// A link by datagrams, and a slower one over a stream.
+/// Returns a link by datagrams, and a slower one over a stream.
 fn both(seed: u64) -> Scenario {
     let mut scenario = Scenario::new(seed, vec![clean(8.0, 25.0), clean(8.0, 30.0)]);
     scenario.streams = 1;

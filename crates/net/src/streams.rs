@@ -1,0 +1,395 @@
+//! Links over TLS, for networks that let no UDP pass: the event loop's TCP connections.
+//!
+//! Each carries the datagrams of one link, a length before each, within TLS of both keys: the one who calls
+//! pins the other's, the one who listens lets in those alone with whom it has a session. What crosses is
+//! sealed by the session besides. A connection that breaks is made anew by who made it.
+
+mod connection;
+mod door;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use mio::net::TcpListener;
+use mio::{Interest, Registry, Token};
+use rustls::{ClientConfig, ServerConfig};
+use tautline_transport::Route;
+use tautline_transport::crypto::{Identity, PublicKey};
+use tautline_units::Instant;
+
+use crate::control::tls::{self, Admitted};
+use crate::driver::Drops;
+use crate::sessions::Sessions;
+use crate::socket::Local;
+use connection::{Connection, End};
+use door::{Door, network};
+
+/// What an event loop does over TLS.
+#[derive(Clone, Debug)]
+pub struct Tls {
+    /// The key that it shows.
+    pub identity: Identity,
+    /// Where it listens for a session's peer; an end that calls listens nowhere.
+    pub listen: Option<SocketAddr>,
+}
+
+/// The TCP connections of one event loop.
+#[derive(Debug)]
+pub(crate) struct Streams {
+    identity: Identity,
+    /// From where it calls, in the order of [`Route::stream_index`].
+    locals: Vec<Local>,
+    listening: Option<Listening>,
+    incoming: Vec<Connection>,
+    calls: Vec<Call>,
+    next_token: usize,
+}
+
+#[derive(Debug)]
+struct Listening {
+    socket: TcpListener,
+    address: SocketAddr,
+    config: Arc<ServerConfig>,
+    admitted: Admitted,
+    door: Door,
+}
+
+/// A connection that is kept up for as long as a session has its route.
+#[derive(Debug)]
+struct Call {
+    route: Route,
+    key: PublicKey,
+    config: Arc<ClientConfig>,
+    asked_at: Instant,
+    failures: u32,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    Waiting { until: Instant },
+    Made(Box<Connection>),
+}
+
+impl Streams {
+    /// Opens the listening socket, if there is to be one.
+    ///
+    /// # Errors
+    /// One line that names the address and what to do.
+    pub(crate) fn open(
+        tls: Tls,
+        locals: &[Local],
+        registry: &Registry,
+        token: Token,
+    ) -> anyhow::Result<Self> {
+        let Tls { identity, listen } = tls;
+        let listening = listen.map(|address| Listening::open(address, &identity, registry, token));
+        Ok(Self {
+            listening: listening.transpose()?,
+            identity,
+            locals: locals.to_vec(),
+            incoming: Vec::new(),
+            calls: Vec::new(),
+            next_token: TOKENS_FROM,
+        })
+    }
+
+    /// Returns where it listens, with the port that the system chose where none was asked for.
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
+        self.listening.as_ref().map(|listening| listening.address)
+    }
+
+    /// Keeps a connection for each of `routes`, at whose other end the holder of `key` must be.
+    pub(crate) fn call(&mut self, routes: &[Route], key: PublicKey, now: Instant) {
+        let config = match tls::client(&self.identity, key, tls::LINK) {
+            Ok(config) => Arc::new(config),
+            Err(error) => return tracing::warn!(%error, "no link over TLS"),
+        };
+        for route in routes.iter().filter(|route| route.stream_index().is_some()) {
+            let present = self.calls.iter_mut().find(|call| call.route == *route);
+            if let Some(call) = present.filter(|call| call.key == key) {
+                call.asked_at = now;
+                continue;
+            }
+            self.calls.retain(|call| call.route != *route);
+            if self.calls.len() >= CALLS_MAX {
+                tracing::warn!(remote = %route.remote, "no link over TLS: there are many");
+                continue;
+            }
+            self.calls.push(Call::new(*route, key, config.clone(), now));
+        }
+    }
+
+    /// Gives up the connections whose route no session has any more.
+    pub(crate) fn prune(&mut self, sessions: &Sessions, now: Instant) {
+        self.calls
+            .retain(|call| sessions.has_route(call.route) || now.since(call.asked_at) < UNUSED_MAX);
+    }
+
+    /// Does what can be done now; true if more may wait.
+    pub(crate) fn turn(
+        &mut self,
+        registry: &Registry,
+        sessions: &mut Sessions,
+        drops: &mut Drops,
+        now: Instant,
+    ) -> bool {
+        let mut more = self.accept(registry, sessions, drops, now);
+        self.incoming.retain_mut(|connection| {
+            let route = Route::stream(0, connection.remote());
+            match serve(connection, route, sessions, drops, now) {
+                Ok(waits) => more |= waits,
+                Err(end) => {
+                    tracing::debug!(remote = %route.remote, %end, "a link over TLS ends");
+                    drops.stream_ended(&end);
+                    sessions.handle_blocked(route, false, now);
+                    return false;
+                }
+            }
+            true
+        });
+        let Self { calls, locals, next_token, .. } = self;
+        for call in calls {
+            more |= call.turn(locals, registry, next_token, sessions, drops, now);
+        }
+        more
+    }
+
+    /// Sends a datagram of a session by `route`.
+    pub(crate) fn send(
+        &mut self,
+        route: Route,
+        datagram: &[u8],
+        sessions: &mut Sessions,
+        drops: &mut Drops,
+        now: Instant,
+    ) {
+        let connection = self.connection(route).filter(|connection| connection.is_open());
+        let Some(connection) = connection else {
+            drops.stream_absent += 1;
+            return;
+        };
+        match connection.send(datagram) {
+            Ok(true) => {}
+            Ok(false) => drops.send_full += 1,
+            // The next turn finds it broken.
+            Err(_) => drops.send_refused += 1,
+        }
+        if connection.is_full() {
+            sessions.handle_blocked(route, true, now);
+        }
+    }
+
+    fn connection(&mut self, route: Route) -> Option<&mut Connection> {
+        match self.calls.iter_mut().find(|call| call.route == route).map(|call| &mut call.state) {
+            Some(State::Made(connection)) => Some(connection),
+            Some(State::Waiting { .. }) => None,
+            None => self.incoming.iter_mut().find(|it| it.remote() == route.remote),
+        }
+    }
+
+    /// Takes those who have connected, as far as bounds allow it.
+    fn accept(
+        &mut self,
+        registry: &Registry,
+        sessions: &Sessions,
+        drops: &mut Drops,
+        now: Instant,
+    ) -> bool {
+        let Self { listening: Some(listening), incoming, next_token, .. } = self else {
+            return false;
+        };
+        listening.admitted.set(sessions.peers());
+        let is_awaited = sessions.peers().next().is_some();
+        for _ in 0..ACCEPTS_TURN {
+            let (socket, remote) = match listening.socket.accept() {
+                Ok(accepted) => accepted,
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return false,
+                Err(error) => {
+                    tracing::debug!(%error, "a connection is not taken");
+                    return false;
+                }
+            };
+            let unproven = |it: &&Connection| !it.is_open();
+            let beside = |it: &&Connection| network(it.remote().ip()) == network(remote.ip());
+            let besides = incoming.iter().filter(unproven).filter(beside).count();
+            let is_let_in = is_awaited && besides < UNPROVEN_NETWORK_MAX;
+            if !is_let_in || !listening.door.admits(remote.ip(), now) {
+                drops.stream_refused += 1;
+                continue;
+            }
+            if incoming.iter().filter(unproven).count() >= UNPROVEN_MAX {
+                give_up(incoming, |it| !it.is_open(), Connection::began_at, drops);
+            }
+            if incoming.len() >= INCOMING_MAX {
+                give_up(incoming, Connection::is_open, Connection::heard_at, drops);
+            }
+            let config = &listening.config;
+            let token = fresh(next_token);
+            match Connection::accepted(socket, remote, config, registry, token, now) {
+                Ok(connection) => incoming.push(connection),
+                Err(end) => tracing::debug!(%remote, %end, "a connection is not taken"),
+            }
+        }
+        true
+    }
+}
+
+impl Listening {
+    fn open(
+        address: SocketAddr,
+        identity: &Identity,
+        registry: &Registry,
+        token: Token,
+    ) -> anyhow::Result<Self> {
+        let admitted = Admitted::default();
+        let config = Arc::new(tls::server(identity, Some(admitted.clone()), tls::LINK)?);
+        let mut socket = TcpListener::bind(address).with_context(|| {
+            format!(
+                "cannot listen for TLS on {address}: is it taken, or not of this machine? A port below \
+                 1024 needs root or CAP_NET_BIND_SERVICE"
+            )
+        })?;
+        registry.register(&mut socket, token, Interest::READABLE)?;
+        let address = socket.local_addr()?;
+        Ok(Self { socket, address, config, admitted, door: Door::default() })
+    }
+}
+
+impl Call {
+    fn new(route: Route, key: PublicKey, config: Arc<ClientConfig>, now: Instant) -> Self {
+        let state = State::Waiting { until: now };
+        Self { route, key, config, asked_at: now, failures: 0, state }
+    }
+
+    fn turn(
+        &mut self,
+        locals: &[Local],
+        registry: &Registry,
+        next_token: &mut usize,
+        sessions: &mut Sessions,
+        drops: &mut Drops,
+        now: Instant,
+    ) -> bool {
+        let route = self.route;
+        let ended = match &mut self.state {
+            State::Waiting { until } if now < *until => return false,
+            State::Waiting { .. } => {
+                let any = Local::default();
+                let local = route.stream_index().and_then(|index| locals.get(usize::from(index)));
+                let (local, token) = (local.unwrap_or(&any), fresh(next_token));
+                match Connection::dial(route.remote, local, &self.config, registry, token, now) {
+                    Ok(connection) => {
+                        self.state = State::Made(Box::new(connection));
+                        return true;
+                    }
+                    Err(end) => end,
+                }
+            }
+            State::Made(connection) => {
+                let was_open = connection.is_open();
+                match serve(connection, route, sessions, drops, now) {
+                    Ok(more) => {
+                        if connection.is_open() && !was_open {
+                            tracing::info!(remote = %route.remote, "a link over TLS is there");
+                        }
+                        if connection.is_open() && now.since(connection.began_at()) >= SETTLED {
+                            self.failures = 0;
+                        }
+                        return more;
+                    }
+                    Err(end) => end,
+                }
+            }
+        };
+        self.fail(&ended, drops, now);
+        sessions.handle_blocked(route, false, now);
+        false
+    }
+
+    fn fail(&mut self, end: &End, drops: &mut Drops, now: Instant) {
+        drops.stream_ended(end);
+        let wait = RETRY_MIN.saturating_mul(1 << self.failures.min(8)).min(RETRY_MAX);
+        // Again and again for the same reason, as a rule.
+        match self.failures {
+            0 => tracing::warn!(remote = %self.route.remote, %end, "no link over TLS"),
+            _ => tracing::debug!(remote = %self.route.remote, %end, ?wait, "no link over TLS"),
+        }
+        self.failures = self.failures.saturating_add(1);
+        self.state = State::Waiting { until: now + wait };
+    }
+}
+
+impl Drops {
+    fn stream_ended(&mut self, end: &End) {
+        match end {
+            End::Malformed | End::Protocol => self.stream_malformed += 1,
+            End::Refused | End::Tls(_) => self.stream_refused += 1,
+            End::Closed | End::Unanswered | End::Silent | End::Broken(_) => {}
+        }
+    }
+}
+
+/// Serves one connection; true if more may wait to be read.
+fn serve(
+    connection: &mut Connection,
+    route: Route,
+    sessions: &mut Sessions,
+    drops: &mut Drops,
+    now: Instant,
+) -> Result<bool, End> {
+    let was_full = connection.is_full();
+    let more = connection.turn(
+        |datagram| {
+            if !sessions.handle_datagram(route, datagram, now) {
+                drops.no_session += 1;
+            }
+        },
+        now,
+    )?;
+    if connection.is_full() != was_full {
+        sessions.handle_blocked(route, connection.is_full(), now);
+    }
+    Ok(more)
+}
+
+/// Gives up the connection of those that `may_go` for which `at` lies furthest back.
+fn give_up(
+    incoming: &mut Vec<Connection>,
+    may_go: impl Fn(&Connection) -> bool,
+    at: impl Fn(&Connection) -> Instant,
+    drops: &mut Drops,
+) {
+    let all = incoming.iter().enumerate().filter(|(_, connection)| may_go(connection));
+    let oldest = all.min_by_key(|(_, connection)| at(connection)).map(|(place, _)| place);
+    if let Some(place) = oldest {
+        incoming.swap_remove(place);
+        drops.stream_refused += 1;
+    }
+}
+
+fn fresh(next_token: &mut usize) -> Token {
+    *next_token += 1;
+    Token(*next_token)
+}
+
+/// Link numbers have four bits.
+const CALLS_MAX: usize = 16;
+/// Those of a vehicle's sixteen links, its old ones that are not known to be dead, and the unproven.
+const INCOMING_MAX: usize = 48;
+const UNPROVEN_MAX: usize = 16;
+const UNPROVEN_NETWORK_MAX: usize = 4;
+const ACCEPTS_TURN: usize = 16;
+/// Until a session has a route that is called already.
+const UNUSED_MAX: Duration = Duration::from_secs(1);
+/// As with the control connection: hardly noticed, and next to nothing for one that is away.
+const RETRY_MIN: Duration = Duration::from_millis(200);
+const RETRY_MAX: Duration = Duration::from_secs(3);
+const SETTLED: Duration = Duration::from_secs(3);
+/// Beyond those of sockets.
+const TOKENS_FROM: usize = 1 << 16;
+
+#[cfg(test)]
+mod tests;

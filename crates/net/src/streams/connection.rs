@@ -1,0 +1,303 @@
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mio::net::TcpStream;
+use mio::{Interest, Registry, Token};
+use rustix::io::Errno;
+use rustls::{AlertDescription, ClientConfig, ClientConnection, ServerConfig, ServerConnection};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
+use tautline_transport::wire::{Frames, write_frame};
+use tautline_units::Instant;
+
+use crate::control::{error, tls};
+use crate::socket::Local;
+
+/// One TCP connection that carries a link's datagrams within TLS.
+///
+/// What waits here is bounded: outward one datagram, beside [`UNSENT_BYTES`] in the kernel; inward one
+/// datagram and one read.
+#[derive(Debug)]
+pub(super) struct Connection {
+    socket: TcpStream,
+    remote: SocketAddr,
+    tls: rustls::Connection,
+    frames: Frames,
+    phase: Phase,
+    began_at: Instant,
+    heard_at: Instant,
+    outgoing: Vec<u8>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    /// TCP's handshake is under way.
+    Connecting,
+    /// TLS's is.
+    Proving,
+    /// Datagrams cross.
+    Open,
+    /// They do, and the socket takes nothing at present.
+    Full,
+}
+
+/// A reason why a connection ends.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum End {
+    #[error("the other end closed the connection")]
+    Closed,
+    #[error("the other end refuses this end's key: it has no session with it")]
+    Refused,
+    #[error("no answer within {HANDSHAKE_MAX:?}")]
+    Unanswered,
+    #[error("the other end has been silent for {SILENCE_MAX:?}")]
+    Silent,
+    #[error("what came is no row of datagrams")]
+    Malformed,
+    #[error("the other end speaks another protocol within TLS")]
+    Protocol,
+    #[error("{0}")]
+    Tls(crate::control::Error),
+    #[error("{0}")]
+    Broken(#[from] io::Error),
+}
+
+impl Connection {
+    /// Begins to connect to `remote` from `local`.
+    pub(super) fn dial(
+        remote: SocketAddr,
+        local: &Local,
+        config: &Arc<ClientConfig>,
+        registry: &Registry,
+        token: Token,
+        now: Instant,
+    ) -> Result<Self, End> {
+        let socket = connect(remote, local)?;
+        let tls = ClientConnection::new(Arc::clone(config), tls::server_name());
+        let tls = tls.map_err(|error| tls_end(remote, error))?;
+        Self::new(socket, remote, tls.into(), Phase::Connecting, registry, token, now)
+    }
+
+    /// Takes over the socket of somebody who has connected.
+    pub(super) fn accepted(
+        socket: TcpStream,
+        remote: SocketAddr,
+        config: &Arc<ServerConfig>,
+        registry: &Registry,
+        token: Token,
+        now: Instant,
+    ) -> Result<Self, End> {
+        tune(&SockRef::from(&socket))?;
+        let tls = ServerConnection::new(Arc::clone(config));
+        let tls = tls.map_err(|error| tls_end(remote, error))?;
+        Self::new(socket, remote, tls.into(), Phase::Proving, registry, token, now)
+    }
+
+    fn new(
+        mut socket: TcpStream,
+        remote: SocketAddr,
+        mut tls: rustls::Connection,
+        phase: Phase,
+        registry: &Registry,
+        token: Token,
+        now: Instant,
+    ) -> Result<Self, End> {
+        tls.set_buffer_limit(Some(TLS_BYTES_MAX));
+        registry.register(&mut socket, token, Interest::READABLE | Interest::WRITABLE)?;
+        Ok(Self {
+            socket,
+            remote,
+            tls,
+            frames: Frames::default(),
+            phase,
+            began_at: now,
+            heard_at: now,
+            outgoing: Vec::new(),
+        })
+    }
+
+    pub(super) fn remote(&self) -> SocketAddr {
+        self.remote
+    }
+
+    pub(super) fn began_at(&self) -> Instant {
+        self.began_at
+    }
+
+    pub(super) fn heard_at(&self) -> Instant {
+        self.heard_at
+    }
+
+    /// Returns whether the other end has proven its key.
+    pub(super) fn is_open(&self) -> bool {
+        match self.phase {
+            Phase::Open | Phase::Full => true,
+            Phase::Connecting | Phase::Proving => false,
+        }
+    }
+
+    /// Returns whether the socket takes nothing at present.
+    pub(super) fn is_full(&self) -> bool {
+        self.phase == Phase::Full
+    }
+
+    /// Does what can be done now, and gives each datagram that came to `take`; true if more may wait.
+    ///
+    /// # Errors
+    /// Why the connection ends.
+    pub(super) fn turn(&mut self, take: impl FnMut(&[u8]), now: Instant) -> Result<bool, End> {
+        let is_late = now.since(self.began_at) >= HANDSHAKE_MAX;
+        if self.phase == Phase::Connecting {
+            if !self.is_connected()? {
+                return if is_late { Err(End::Unanswered) } else { Ok(false) };
+            }
+            self.phase = Phase::Proving;
+        }
+        let more = self.receive(take, now)?;
+        self.flush()?;
+        match self.phase {
+            Phase::Connecting | Phase::Proving if !self.tls.is_handshaking() => {
+                if self.tls.alpn_protocol() != Some(tls::LINK) {
+                    return Err(End::Protocol);
+                }
+                self.phase = Phase::Open;
+            }
+            Phase::Connecting | Phase::Proving if is_late => return Err(End::Unanswered),
+            Phase::Connecting | Phase::Proving => {}
+            Phase::Open | Phase::Full => {
+                if now.since(self.heard_at) >= SILENCE_MAX {
+                    return Err(End::Silent);
+                }
+            }
+        }
+        Ok(more)
+    }
+
+    /// Sends a datagram; false if the socket takes nothing at present: the datagram is gone.
+    ///
+    /// # Errors
+    /// Why the connection ends.
+    pub(super) fn send(&mut self, datagram: &[u8]) -> Result<bool, End> {
+        if self.phase != Phase::Open {
+            return Ok(false);
+        }
+        self.outgoing.clear();
+        write_frame(datagram, &mut self.outgoing);
+        // One record: a datagram is whole as soon as its last byte is there.
+        self.tls.writer().write_all(&self.outgoing)?;
+        self.flush()?;
+        Ok(true)
+    }
+
+    fn is_connected(&self) -> Result<bool, End> {
+        if let Some(error) = self.socket.take_error()? {
+            return Err(error.into());
+        }
+        match self.socket.peer_addr() {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::NotConnected => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn receive(&mut self, mut take: impl FnMut(&[u8]), now: Instant) -> Result<bool, End> {
+        let mut bytes = [0; READ_BYTES];
+        for _ in 0..READS_TURN {
+            match self.tls.read_tls(&mut self.socket) {
+                Ok(0) => return Err(End::Closed),
+                Ok(_) => self.heard_at = now,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error.into()),
+            }
+            if let Err(error) = self.tls.process_new_packets() {
+                // The other end is told why, if its socket takes it at once.
+                let _ = self.tls.write_tls(&mut self.socket);
+                return Err(tls_end(self.remote, error));
+            }
+            loop {
+                match self.tls.reader().read(&mut bytes) {
+                    Ok(0) => return Err(End::Closed),
+                    Ok(length) => self.frames.push(&bytes[..length]),
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                    Err(error) => return Err(error.into()),
+                }
+                while let Some(datagram) = self.frames.take().map_err(|_| End::Malformed)? {
+                    take(datagram);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Gives the socket what TLS has for it, as far as it takes it.
+    fn flush(&mut self) -> Result<(), End> {
+        while self.tls.wants_write() {
+            match self.tls.write_tls(&mut self.socket) {
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    if self.phase == Phase::Open {
+                        self.phase = Phase::Full;
+                    }
+                    return Ok(());
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if self.phase == Phase::Full {
+            self.phase = Phase::Open;
+        }
+        Ok(())
+    }
+}
+
+/// Returns what a failure of TLS was about.
+fn tls_end(remote: SocketAddr, error: rustls::Error) -> End {
+    if error == rustls::Error::AlertReceived(AlertDescription::AccessDenied) {
+        return End::Refused;
+    }
+    let failed = io::Error::new(ErrorKind::InvalidData, error);
+    End::Tls(error::handshake(&remote.to_string(), failed))
+}
+
+/// Begins a connection that does not block, from `local`'s address or interface and any port.
+fn connect(remote: SocketAddr, local: &Local) -> io::Result<TcpStream> {
+    let socket = Socket::new(Domain::for_address(remote), Type::STREAM, Some(Protocol::TCP))?;
+    match local {
+        Local::Interface(name) => socket.bind_device(Some(name.as_bytes()))?,
+        Local::Address(address) if !address.ip().is_unspecified() => {
+            socket.bind(&SocketAddr::new(address.ip(), 0).into())?;
+        }
+        Local::Address(_) => {}
+    }
+    tune(&SockRef::from(&socket))?;
+    socket.set_nonblocking(true)?;
+    match socket.connect(&remote.into()) {
+        Err(error) if error.raw_os_error() != Some(Errno::INPROGRESS.raw_os_error()) => Err(error),
+        Ok(()) | Err(_) => Ok(TcpStream::from_std(socket.into())),
+    }
+}
+
+fn tune(socket: &SockRef<'_>) -> io::Result<()> {
+    socket.set_tcp_nodelay(true)?;
+    socket.set_tcp_notsent_lowat(UNSENT_BYTES)?;
+    // Losses of a radio are no sign of a queue. Where the kernel has no BBR, or keeps it to itself, its own
+    // choice has to do.
+    let _ = socket.set_tcp_congestion(b"bbr");
+    Ok(())
+}
+
+/// Two round trips of a bad mobile link, with room for one repeated SYN.
+const HANDSHAKE_MAX: Duration = Duration::from_secs(3);
+/// Many of the other session's pings, of which there are five a second at least.
+const SILENCE_MAX: Duration = Duration::from_secs(3);
+/// What the kernel holds that it has not sent: 8 ms at 4 Mbit/s, and enough to send on while this process
+/// is woken.
+const UNSENT_BYTES: u32 = 4_096;
+/// A handshake's flight, of which the certificate is the most.
+const TLS_BYTES_MAX: usize = 8_192;
+const READ_BYTES: usize = 4_096;
+/// The reads of one connection before the session may send again.
+const READS_TURN: usize = 16;

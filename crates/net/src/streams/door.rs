@@ -1,0 +1,67 @@
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv6Addr};
+
+use tautline_units::Instant;
+
+/// How many connections a second may begin a handshake, which costs a third of a millisecond.
+#[derive(Debug, Default)]
+pub(super) struct Door {
+    second: u64,
+    /// Taken in this second, by network.
+    taken: BTreeMap<IpAddr, u32>,
+    total: u32,
+}
+
+impl Door {
+    /// Returns whether somebody from `address` may begin a handshake, and counts it.
+    pub(super) fn admits(&mut self, address: IpAddr, now: Instant) -> bool {
+        let second = now.as_millis() / 1_000;
+        if second != self.second {
+            *self = Self { second, ..Self::default() };
+        }
+        if self.total >= TOTAL_MAX {
+            return false;
+        }
+        let taken = self.taken.entry(network(address)).or_default();
+        if *taken >= NETWORK_MAX {
+            return false;
+        }
+        (*taken, self.total) = (*taken + 1, self.total + 1);
+        true
+    }
+}
+
+/// Returns what one holder of an address has at least: of IPv6, a /64.
+pub(super) fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.into(),
+        IpAddr::V6(address) => {
+            let bits = u128::from(address) & !u128::from(u64::MAX);
+            Ipv6Addr::from(bits).into()
+        }
+    }
+}
+
+/// A fiftieth of a core.
+const TOTAL_MAX: u32 = 64;
+/// A vehicle's sixteen links, half of them anew at once.
+const NETWORK_MAX: u32 = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_from_one_network_keeps_no_other_out() {
+        let (mut door, now) = (Door::default(), Instant::from_millis(5_100));
+        let flood = (0..1_000_u32).filter(|turn| {
+            let address = format!("2001:db8::{turn:x}").parse().unwrap();
+            door.admits(address, now)
+        });
+        assert_eq!(flood.count(), 8);
+        assert!(door.admits("192.0.2.1".parse().unwrap(), now));
+        let all = (0..=255_u8).filter(|last| door.admits([10, 0, 0, *last].into(), now)).count();
+        assert_eq!(all, 64 - 9);
+        assert!(door.admits("192.0.2.1".parse().unwrap(), Instant::from_millis(6_000)));
+    }
+}
