@@ -17,6 +17,7 @@ mod missing;
 mod operator;
 #[cfg(feature = "lab")]
 mod probe;
+mod relay;
 mod settings;
 mod stand;
 mod stats;
@@ -53,6 +54,8 @@ enum Command {
     Operator(operator::Operator),
     /// Bring vehicles and operators together
     Switchboard(switchboard::Switchboard),
+    /// Forward sealed datagrams between the two ends of a lease, blindly
+    Relay(relay::Relay),
     /// Emulate mobile links as a UDP relay
     Emulate(emulate::Emulate),
     Status(status::Status),
@@ -84,6 +87,7 @@ fn main() -> ExitCode {
         | Command::Car(_)
         | Command::Operator(_)
         | Command::Switchboard(_)
+        | Command::Relay(_)
         | Command::Emulate(_)
         | Command::Keys(_) => "info",
     };
@@ -100,6 +104,7 @@ fn main() -> ExitCode {
         Command::Car(car) => stop::block_on(car.run()),
         Command::Operator(operator) => stop::block_on(operator.run()),
         Command::Switchboard(switchboard) => stop::block_on(switchboard.run()),
+        Command::Relay(relay) => stop::block_on(relay.run()),
         Command::Emulate(emulate) => stop::block_on(emulate.run()),
         Command::Status(status) => stop::block_on(status.run()),
         #[cfg(feature = "lab")]

@@ -75,6 +75,7 @@ pub mod link;
 mod links;
 pub mod rate;
 mod receiver;
+pub mod relay;
 pub mod sender;
 mod sequence;
 mod session;

@@ -6,7 +6,7 @@ use snow::types::{Cipher, Dh, Hash, Random};
 use snow::{Builder, HandshakeState};
 use zeroize::Zeroizing;
 
-use super::{Identity, Keys, PublicKey};
+use super::{Identity, Keys, PublicKey, mac};
 use crate::wire::Versions;
 
 /// The initiator's half of the handshake: one message out, one message in.
@@ -48,8 +48,7 @@ impl Doorman {
     /// Returns whether `init` ends in the right tag.
     pub(crate) fn admits(&self, init: &[u8]) -> bool {
         let Some((message, tag)) = init.split_last_chunk::<DOOR_TAG_BYTES>() else { return false };
-        let differing = self.tag(message).iter().zip(tag).fold(0, |all, (a, b)| all | (a ^ b));
-        init.len() == INIT_MESSAGE_BYTES && differing == 0
+        init.len() == INIT_MESSAGE_BYTES && mac::same(&self.tag(message), tag)
     }
 
     /// Returns the tag of a refusal of `init` by an end that speaks `versions`.
@@ -60,11 +59,7 @@ impl Doorman {
     }
 
     fn tag(&self, message: &[u8]) -> [u8; DOOR_TAG_BYTES] {
-        let mut hash =
-            DefaultResolver.resolve_hash(&HashChoice::Blake2s).expect("the pattern uses BLAKE2s");
-        let mut out = [0; 32];
-        hash.hmac(&self.key, message, &mut out);
-        *out.first_chunk().expect("16 of 32 bytes")
+        mac::tag(&self.key, message)
     }
 }
 
@@ -165,8 +160,7 @@ impl Initiator {
     /// Returns whether a refusal by an end that speaks `versions` answers this first message.
     pub(crate) fn is_refused(&self, versions: Versions, tag: &[u8; REFUSAL_TAG_BYTES]) -> bool {
         let expected = self.doorman.refuse(&self.message, versions);
-        expected.iter().zip(tag).fold(0, |all, (a, b)| all | (a ^ b)) == 0
-            && self.versions.common(versions).is_none()
+        mac::same(&expected, tag) && self.versions.common(versions).is_none()
     }
 }
 
@@ -216,7 +210,8 @@ pub(crate) fn answer(
     Ok(Answer { keys: Keys::new(state), peer_session, message, version })
 }
 
-fn builder<'a>(rng: &mut ChaCha20Rng) -> Builder<'a> {
+/// Returns the beginning of a handshake whose randomness comes from `rng`.
+pub(crate) fn builder<'a>(rng: &mut ChaCha20Rng) -> Builder<'a> {
     let mut seed = Zeroizing::new([0; 32]);
     rng.fill_bytes(&mut *seed);
     let params = PATTERN.parse().expect("the pattern's name is well-formed");
@@ -273,7 +268,7 @@ const PROTOCOL_1: &[u8; 10] = b"tautline/1";
 /// With the three bytes of header an init is 150 bytes, the smallest packet size a link may have
 /// and more than twice the response: nobody gains by reflecting it.
 pub(crate) const INIT_MESSAGE_BYTES: usize = 147;
-const DOOR_TAG_BYTES: usize = 16;
+const DOOR_TAG_BYTES: usize = super::MacKey::TAG_BYTES;
 const REFUSAL_TAG_BYTES: usize = crate::wire::REFUSAL_TAG_BYTES;
 const INIT_NOISE_BYTES: usize = INIT_MESSAGE_BYTES - DOOR_TAG_BYTES;
 const INIT_PAYLOAD_BYTES: usize = INIT_NOISE_BYTES - 32 - 48 - 16;

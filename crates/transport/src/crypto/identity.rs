@@ -1,7 +1,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use ed25519_dalek::{SigningKey, VerifyingKey};
+use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use zeroize::Zeroizing;
 
 /// A machine's secret: one Ed25519 key that signs for it (TLS) and, as its Montgomery form,
@@ -66,6 +66,11 @@ impl Identity {
     pub fn signing_seed(&self) -> Zeroizing<[u8; 32]> {
         Zeroizing::new(self.signing.to_bytes())
     }
+
+    /// Signs `message`, which begins with words that nothing else that is signed begins with.
+    pub(crate) fn sign(&self, message: &[u8]) -> [u8; SIGNATURE_BYTES] {
+        self.signing.sign(message).to_bytes()
+    }
 }
 
 impl PublicKey {
@@ -91,6 +96,12 @@ impl PublicKey {
             .expect("every constructor checked that this is a point")
             .to_montgomery()
             .to_bytes()
+    }
+
+    /// Returns whether whoever has this key signed `message`.
+    pub(crate) fn has_signed(&self, message: &[u8], signature: &[u8; SIGNATURE_BYTES]) -> bool {
+        let key = VerifyingKey::from_bytes(&self.0);
+        key.is_ok_and(|key| key.verify_strict(message, &Signature::from_bytes(signature)).is_ok())
     }
 }
 
@@ -150,6 +161,8 @@ fn unhex(text: &str) -> Result<[u8; 32], KeyError> {
 }
 
 const MARK: &str = "tautline-secret:";
+/// Bytes of an Ed25519 signature.
+pub(crate) const SIGNATURE_BYTES: usize = 64;
 
 #[cfg(test)]
 mod tests {

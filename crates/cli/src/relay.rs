@@ -1,0 +1,62 @@
+//! `tautline relay`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+use tautline_net::clock::Clock;
+use tautline_net::random;
+use tautline_relay::Config;
+
+use crate::settings::{load, set};
+use crate::{keys, stop};
+
+/// Forward sealed datagrams between the two ends of a lease.
+///
+/// Blind: it holds no session key. Only ends to which the switchboard has given a token are served, and
+/// only their own peer is reached. Every setting may stand in the TOML file under its flag's name.
+#[derive(Debug, Args)]
+pub(crate) struct Relay {
+    /// TOML file with any of these settings; flags and environment go before it
+    #[arg(long, env = "TAUTLINE_CONFIG")]
+    config: Option<PathBuf>,
+    /// Address to listen on, UDP; repeat for several [default: 0.0.0.0:7444 and 0.0.0.0:7445]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Vec<SocketAddr>,
+    /// Secret key file, made by `tautline keys new` [default: relay.key]
+    #[arg(long, env = "TAUTLINE_KEY")]
+    key: Option<PathBuf>,
+    /// The switchboard's public key, whose tokens count
+    #[arg(long, env = "TAUTLINE_SWITCHBOARD_KEY", value_name = "KEY")]
+    switchboard_key: Option<String>,
+    /// Address for metrics [default: none]
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<SocketAddr>,
+    /// Leases at a time, 1 to 4096 [default: 256]
+    #[arg(long, value_name = "N")]
+    leases_max: Option<usize>,
+    /// Mbit/s of one lease, both ways together [default: 100]
+    #[arg(long, value_name = "MBPS")]
+    lease_mbps: Option<u64>,
+    /// GiB that one link of a lease may send and be sent, while the lease lasts [default: 100]
+    #[arg(long, value_name = "GIB")]
+    link_gib: Option<u64>,
+}
+
+impl Relay {
+    /// Runs the relay until it is asked to end.
+    pub(crate) async fn run(self) -> anyhow::Result<()> {
+        let mut config: Config = load(self.config.as_deref())?;
+        set(&mut config.listen, (!self.listen.is_empty()).then_some(self.listen));
+        set(&mut config.key, self.key);
+        set(&mut config.switchboard_key, self.switchboard_key);
+        set(&mut config.metrics, self.metrics.map(Some));
+        set(&mut config.leases_max, self.leases_max);
+        set(&mut config.lease_mbps, self.lease_mbps);
+        set(&mut config.link_gib, self.link_gib);
+        config.validate()?;
+        let identity = keys::read(&config.key)?;
+        let seed = random::seed()?;
+        tautline_relay::run(config, identity, Clock::start(), seed, stop::asked()).await
+    }
+}

@@ -1,0 +1,149 @@
+//! What a relay needs to know.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use anyhow::{Context, ensure};
+use serde::Deserialize;
+use tautline_transport::crypto::PublicKey;
+use tautline_units::{Bitrate, ByteCount};
+
+/// A relay's settings; every field has its flag of the same name.
+///
+/// ```
+/// # let config: tautline_relay::Config = toml::from_str(r#"
+/// listen = ["0.0.0.0:7444", "0.0.0.0:7445"]
+/// switchboard_key = "ea4a6c63e29c520abef5507b132ec5f9954776aebebe7b92421eea691446d22c"
+/// lease_mbps = 50
+/// # "#).unwrap();
+/// # config.validate().unwrap();
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// UDP addresses to listen on, at most sixteen: an end that reaches two peers at once takes two.
+    pub listen: Vec<SocketAddr>,
+    /// Secret key file.
+    pub key: PathBuf,
+    /// The switchboard's public key, 64 hexadecimal digits: whose tokens count.
+    pub switchboard_key: String,
+    /// Where `/metrics` is served; nowhere if not given.
+    pub metrics: Option<SocketAddr>,
+    /// Leases at a time.
+    pub leases_max: usize,
+    /// Mbit/s of one lease, both ways together.
+    pub lease_mbps: u64,
+    /// GiB that one link of a lease may send and be sent, while the lease lasts.
+    pub link_gib: u64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            listen: vec![
+                (Ipv4Addr::UNSPECIFIED, 7444).into(),
+                (Ipv4Addr::UNSPECIFIED, 7445).into(),
+            ],
+            key: "relay.key".into(),
+            switchboard_key: String::new(),
+            metrics: None,
+            leases_max: 256,
+            lease_mbps: 100,
+            link_gib: 100,
+        }
+    }
+}
+
+impl Config {
+    /// Checks every field.
+    ///
+    /// # Errors
+    /// One line that names the field, what is wrong and what to do.
+    pub fn validate(&self) -> anyhow::Result<()> {
+        ensure!(
+            (1..=LISTEN_MAX).contains(&self.listen.len()),
+            "listen has {} addresses: must be 1 to {LISTEN_MAX}",
+            self.listen.len()
+        );
+        let within = |name: &str, value: u64, most: u64| {
+            ensure!((1..=most).contains(&value), "{name} = {value}: must be 1 to {most}");
+            Ok(())
+        };
+        within("leases_max", self.leases_max as u64, LEASES_MAX)?;
+        within("lease_mbps", self.lease_mbps, MBPS_MAX)?;
+        within("link_gib", self.link_gib, GIB_MAX)?;
+        self.switchboard_public_key()?;
+        Ok(())
+    }
+
+    /// Returns the key of the switchboard whose tokens count.
+    ///
+    /// # Errors
+    /// One line that says that it is missing or malformed.
+    pub fn switchboard_public_key(&self) -> anyhow::Result<PublicKey> {
+        ensure!(
+            !self.switchboard_key.is_empty(),
+            "switchboard_key is missing: `tautline keys show` prints it from the switchboard's key"
+        );
+        let key = &self.switchboard_key;
+        key.parse().with_context(|| format!("switchboard_key: {key:?}"))
+    }
+
+    /// Returns what is held to.
+    pub fn limits(&self) -> Limits {
+        Limits {
+            leases_max: self.leases_max,
+            lease_rate: Bitrate::from_mbps(self.lease_mbps),
+            link_bytes_max: ByteCount::new(self.link_gib << 30),
+        }
+    }
+}
+
+/// What a relay carries at most.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Leases at a time.
+    pub leases_max: usize,
+    /// The rate of one lease, both ways together.
+    pub lease_rate: Bitrate,
+    /// What one link of a lease may send and be sent.
+    pub link_bytes_max: ByteCount,
+}
+
+/// Sockets have four bits.
+const LISTEN_MAX: usize = 16;
+/// Some kilobytes each.
+const LEASES_MAX: u64 = 4_096;
+const MBPS_MAX: u64 = 10_000;
+/// A pebibyte.
+const GIB_MAX: u64 = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use tautline_transport::crypto::Identity;
+
+    use super::*;
+
+    #[test]
+    fn settings_that_cannot_work_are_refused_by_name() {
+        let wrong = |change: fn(&mut Config)| {
+            let key = Identity::from_seed(&[1; 32]).public().to_string();
+            let mut config = Config { switchboard_key: key, ..Config::default() };
+            config.validate().unwrap();
+            change(&mut config);
+            config.validate().unwrap_err().to_string()
+        };
+        assert_eq!(wrong(|c| c.listen.clear()), "listen has 0 addresses: must be 1 to 16");
+        assert_eq!(wrong(|c| c.leases_max = 0), "leases_max = 0: must be 1 to 4096");
+        assert_eq!(wrong(|c| c.lease_mbps = 20_000), "lease_mbps = 20000: must be 1 to 10000");
+        assert_eq!(wrong(|c| c.link_gib = 0), "link_gib = 0: must be 1 to 1048576");
+        assert!(wrong(|c| c.switchboard_key.clear()).starts_with("switchboard_key is missing"));
+        assert!(wrong(|c| c.switchboard_key = "ab".into()).starts_with("switchboard_key: \"ab\""));
+    }
+
+    #[test]
+    fn an_unknown_setting_is_told() {
+        let error = toml::from_str::<Config>("lisen = []\n").unwrap_err();
+        assert!(error.message().contains("unknown field `lisen`"), "{error}");
+    }
+}

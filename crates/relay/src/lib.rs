@@ -1,0 +1,116 @@
+//! The relay: forwards the sealed datagrams of sessions between the two ends of a lease.
+//!
+//! It is blind: it holds no session key, and changes no byte. Who may use it says the switchboard, by
+//! tokens that it signs; the relay speaks with no switchboard. docs/relay.md tells the whole.
+//!
+//! [`Table`] is the whole of the behaviour, without sockets or clocks; [`Server`] gives it both.
+#![forbid(unsafe_code)]
+
+use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
+
+use anyhow::Context;
+use tautline_net::clock::Clock;
+use tautline_net::metrics::{self, Labels, Page, Unit};
+use tautline_transport::crypto::Identity;
+
+pub mod config;
+mod counters;
+mod server;
+pub mod table;
+mod train;
+
+pub use config::Config;
+pub use counters::{Counters, Dropped};
+pub use server::Server;
+pub use table::Table;
+
+/// Serves as a relay until `stop` resolves.
+///
+/// `seed`: 32 bytes from the system's randomness.
+///
+/// # Errors
+/// One line: what is wrong in `config`, or which address cannot be listened on.
+pub async fn run(
+    config: Config,
+    identity: Identity,
+    clock: Clock,
+    seed: [u8; 32],
+    stop: impl Future<Output = ()>,
+) -> anyhow::Result<()> {
+    let server = Server::bind(&config, &identity, clock, seed)?;
+    let counters = server.counters();
+    let ending = Arc::new(AtomicBool::new(false));
+    let mut thread = {
+        let ending = ending.clone();
+        tokio::task::spawn_blocking(move || server.run(&ending))
+    };
+    let tell = async {
+        let Some(address) = config.metrics else { return std::future::pending().await };
+        let newest = move || counters.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let page = {
+            let newest = newest.clone();
+            move || page(&newest())
+        };
+        let routes = metrics::routes("relay", page, move || status(&newest()));
+        metrics::serve(address, routes).await
+    };
+    let ended = tokio::select! {
+        ended = &mut thread => return ended.context("the relay's thread failed")?,
+        () = stop => Ok(()),
+        ended = tell => ended,
+    };
+    ending.store(true, Ordering::Relaxed);
+    thread.await.context("the relay's thread failed")??;
+    ended
+}
+
+/// Returns the page of metrics.
+fn page(counters: &Counters) -> String {
+    let mut page = Page::new("tautline_relay");
+    page.gauge("leases", None, "Leases of which it knows", counters.leases as f64);
+    let help = "Sockets of ends that have proven their addresses";
+    page.gauge("legs", None, help, counters.legs as f64);
+    page.counter(
+        "forwarded",
+        None,
+        "Datagrams of sessions that were forwarded",
+        counters.forwarded,
+    );
+    let bytes = counters.bytes_forwarded.get();
+    page.counter("forwarded", Some(Unit::Bytes), "Their bytes, UDP payload, once each", bytes);
+    page.counter("welcomed", None, "Legs that were let in", counters.welcomed);
+    page.counter("proven", None, "Proofs of an address, first and later ones", counters.proven);
+    page.counter("moved", None, "Of these, those of another address than before", counters.moved);
+    let drops = counters.drops().map(|(name, count)| (Labels::of("name", name), count));
+    page.counters("drops", None, "Datagrams that went nowhere, by name", drops);
+    page.finish()
+}
+
+/// Returns the same for people.
+fn status(counters: &Counters) -> String {
+    let Counters { leases, legs, forwarded, bytes_forwarded, .. } = counters;
+    let head = format!(
+        "leases     {leases}\nlegs       {legs}\nforwarded  {forwarded} datagrams, {bytes_forwarded}\n"
+    );
+    let drops = counters.drops().filter(|(_, count)| *count > 0);
+    drops.fold(head, |text, (name, count)| text + &format!("dropped    {count} {name}\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_drop_has_a_line_on_the_metrics_page() {
+        let mut counters = Counters::default();
+        counters.forwarded = 3;
+        counters.drop(Dropped::OverRate);
+        let page = page(&counters);
+        assert!(page.contains("tautline_relay_forwarded_total 3\n"), "{page}");
+        assert!(page.contains("tautline_relay_drops_total{name=\"over_rate\"} 1\n"), "{page}");
+        assert!(page.contains("tautline_relay_drops_total{name=\"replayed\"} 0\n"), "{page}");
+        assert!(status(&counters).ends_with("dropped    1 over_rate\n"));
+    }
+}

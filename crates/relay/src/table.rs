@@ -1,0 +1,510 @@
+//! What a relay knows and decides, without sockets and clocks.
+
+mod cookies;
+mod lease;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::{IpAddr, Ipv6Addr};
+
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use tautline_transport::crypto::{Identity, MacKey};
+use tautline_transport::relay::wire::{self, Cookie, LegId, Message, Prove, Reference, Refusal};
+use tautline_transport::relay::{Call, Grant, Side, Token, TokenError};
+use tautline_transport::{LinkNumber, PublicKey, Route};
+use tautline_units::{ByteCount, Duration, Instant};
+
+use crate::config::Limits;
+use crate::counters::{Counters, Dropped};
+use cookies::Cookies;
+use lease::{Bound, Lease, Seat};
+
+/// The leases of a relay, who of them is where, and what goes where.
+///
+/// What holds at all times: a datagram of a session goes from an address that an end has proven to one
+/// that the other end of the same lease has proven, or nowhere. An answer is at most as long as its
+/// question. Nothing that anybody says before its proof changes anything for those who are there.
+pub struct Table {
+    identity: Identity,
+    switchboard: PublicKey,
+    limits: Limits,
+    /// The Unix time at [`Instant::ZERO`].
+    unix_start: Duration,
+    rng: ChaCha20Rng,
+    cookies: Cookies,
+    leases: BTreeMap<LeaseNumber, Lease>,
+    by_keys: BTreeMap<[PublicKey; 2], LeaseNumber>,
+    next_lease: u32,
+    legs: BTreeMap<LegId, Leg>,
+    by_route: BTreeMap<Route, Place>,
+    /// Legs that were let in and have proven nothing yet, the oldest first.
+    unproven: VecDeque<LegId>,
+    budget: Budget,
+    counters: Counters,
+    swept_at: Instant,
+}
+
+/// What is to be done with a datagram.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// It goes there as it is.
+    Forwarded(Route),
+    /// What was written as an answer goes back.
+    Answered,
+    /// Nothing.
+    Dropped,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct LeaseNumber(u32);
+
+/// A socket of an end of a lease.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    lease: LeaseNumber,
+    seat: Seat,
+}
+
+/// What a handshake has yielded.
+#[derive(Debug)]
+struct Leg {
+    place: Place,
+    key: MacKey,
+    /// Of the newest proof.
+    number: u64,
+    heard_at: Instant,
+    /// When its token ends.
+    ends_at: Instant,
+}
+
+/// What strangers may ask for in a second.
+#[derive(Debug, Default)]
+struct Budget {
+    since: Instant,
+    calls: u32,
+    by_network: BTreeMap<IpAddr, u32>,
+    hints: u32,
+}
+
+impl Table {
+    /// Makes the table of a relay that nobody has called yet.
+    ///
+    /// `unix_start`: the Unix time at [`Instant::ZERO`], by which tokens end. `seed`: 32 random bytes.
+    pub fn new(
+        identity: Identity,
+        switchboard: PublicKey,
+        limits: Limits,
+        unix_start: Duration,
+        seed: [u8; 32],
+    ) -> Self {
+        let mut rng = ChaCha20Rng::from_seed(seed);
+        let mut key = [0; MacKey::BYTES];
+        rng.fill_bytes(&mut key);
+        Self {
+            identity,
+            switchboard,
+            limits,
+            unix_start,
+            rng,
+            cookies: Cookies::new(key),
+            leases: BTreeMap::new(),
+            by_keys: BTreeMap::new(),
+            next_lease: 0,
+            legs: BTreeMap::new(),
+            by_route: BTreeMap::new(),
+            unproven: VecDeque::new(),
+            budget: Budget::default(),
+            counters: Counters::default(),
+            swept_at: Instant::ZERO,
+        }
+    }
+
+    /// Takes a datagram from `from` (the socket that heard it, and who sent it) and says what becomes of
+    /// it. An answer is written into `answer`, in place of what it holds.
+    pub fn handle_datagram(
+        &mut self,
+        from: Route,
+        datagram: &[u8],
+        answer: &mut Vec<u8>,
+        now: Instant,
+    ) -> Fate {
+        answer.clear();
+        let handled = match wire::is_of_relay(datagram) {
+            false => match self.forward(from, datagram, now) {
+                Err(Dropped::Unproven) => {
+                    self.hint(from, datagram, answer, now);
+                    Err(Dropped::Unproven)
+                }
+                handled => handled.map(Some),
+            },
+            true => self.handle_message(from, datagram, answer, now).map(|()| None),
+        };
+        // A reflector would be of use to others if it said more than it was told.
+        debug_assert!(answer.len() <= datagram.len(), "an answer longer than its question");
+        match handled {
+            Ok(Some(to)) => Fate::Forwarded(to),
+            Ok(None) => Fate::Answered,
+            Err(why) => {
+                self.counters.drop(why);
+                if answer.is_empty() { Fate::Dropped } else { Fate::Answered }
+            }
+        }
+    }
+
+    /// Forgets those who are not heard any more, or whose time is over; call it once a second or so.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if now.since(self.swept_at) < SWEEP_INTERVAL {
+            return;
+        }
+        self.swept_at = now;
+        let leases = &self.leases;
+        let over = self.legs.iter().filter(|(id, leg)| {
+            let lease = leases.get(&leg.place.lease);
+            let bound = lease.and_then(|lease| lease.bound(leg.place.seat));
+            let longest = match bound.is_some_and(|bound| bound.leg == **id) {
+                true => SILENCE_MAX,
+                false => UNPROVEN_MAX,
+            };
+            leg.ends_at <= now || now.since(leg.heard_at) >= longest
+        });
+        let over: Vec<LegId> = over.map(|(id, _)| *id).collect();
+        for id in over {
+            self.forget(id);
+        }
+        let legs = &self.legs;
+        self.unproven.retain(|id| legs.contains_key(id));
+        self.leases.retain(|_, lease| !lease.is_over(now));
+        let leases = &self.leases;
+        self.by_keys.retain(|_, number| leases.contains_key(number));
+    }
+
+    /// Returns what was done and what was not.
+    pub fn counters(&self) -> Counters {
+        let (leases, legs) = (self.leases.len() as u64, self.by_route.len() as u64);
+        let mut counters = self.counters.clone();
+        (counters.leases, counters.legs) = (leases, legs);
+        counters
+    }
+
+    /// Counts datagrams that were forwarded and that the kernel did not take.
+    pub fn count_unsent(&mut self, datagrams: usize) {
+        for _ in 0..datagrams {
+            self.counters.drop(Dropped::NotSent);
+        }
+    }
+
+    fn forward(&mut self, from: Route, datagram: &[u8], now: Instant) -> Result<Route, Dropped> {
+        let place = *self.by_route.get(&from).ok_or(Dropped::Unproven)?;
+        let link = link_of(datagram).ok_or(Dropped::Malformed)?;
+        let lease = self.leases.get_mut(&place.lease).expect("who is there has a lease");
+        let bytes = ByteCount::of(datagram);
+        let to = lease.forward(place.seat, link, bytes, &self.limits, now)?;
+        self.counters.forwarded += 1;
+        self.counters.bytes_forwarded += bytes;
+        Ok(to)
+    }
+
+    /// Tells whoever is where nobody has proven to be that it is not known: its address may have changed.
+    fn hint(&mut self, from: Route, datagram: &[u8], answer: &mut Vec<u8>, now: Instant) {
+        let is_told = datagram.len() >= wire::COOKIE_BYTES && link_of(datagram).is_some();
+        if let Some(reference) = wire::reference_of(datagram).filter(|_| is_told)
+            && self.budget.hint(now)
+        {
+            wire::write_cookie(answer, reference, self.cookies.bake(from, now));
+        }
+    }
+
+    fn handle_message(
+        &mut self,
+        from: Route,
+        datagram: &[u8],
+        answer: &mut Vec<u8>,
+        now: Instant,
+    ) -> Result<(), Dropped> {
+        match Message::parse(datagram).ok_or(Dropped::Malformed)? {
+            Message::Call { reference, cookie, message } => {
+                let call = Called { reference, cookie, message };
+                self.handle_call(from, &call, answer, now)
+            }
+            Message::Prove(prove) => self.handle_prove(from, &prove, answer, now),
+            // A relay says these, it is never told.
+            Message::Cookie { .. }
+            | Message::Welcome { .. }
+            | Message::Proven(_)
+            | Message::Gone { .. }
+            | Message::Refused { .. } => Err(Dropped::Malformed),
+        }
+    }
+
+    fn handle_call(
+        &mut self,
+        from: Route,
+        call: &Called<'_>,
+        answer: &mut Vec<u8>,
+        now: Instant,
+    ) -> Result<(), Dropped> {
+        if !self.cookies.is_of(call.cookie, from, now) {
+            wire::write_cookie(answer, call.reference, self.cookies.bake(from, now));
+            return Ok(());
+        }
+        if !self.budget.call(from.remote.ip(), now) {
+            return Err(Dropped::OverCalls);
+        }
+        let read = Call::read(&self.identity, call.message, &mut self.rng);
+        let read = read.ok_or(Dropped::Forged)?;
+        let admitted = self.grant(&read, now).and_then(|grant| {
+            let lease = self.lease(&grant, now)?;
+            Ok((lease, grant))
+        });
+        let (lease, grant) = match admitted {
+            Ok(admitted) => admitted,
+            Err(reason) => {
+                wire::write_refused(answer, call.reference, reason);
+                return Err(Dropped::Refused);
+            }
+        };
+        let seat = Seat { side: grant.side, socket: read.socket() };
+        let (mut key, id) = ([0; MacKey::BYTES], self.draw_id());
+        self.rng.fill_bytes(&mut key);
+        let (key, place) = (MacKey::new(key), Place { lease, seat });
+        let ends_at = self.instant(grant.until);
+        wire::write_welcome(answer, call.reference, &read.welcome(id, &key));
+        self.legs.insert(id, Leg { place, key, number: 0, heard_at: now, ends_at });
+        self.unproven.push_back(id);
+        if self.unproven.len() > UNPROVEN_COUNT_MAX
+            && let Some(oldest) = self.unproven.pop_front()
+        {
+            self.forget(oldest);
+        }
+        self.counters.welcomed += 1;
+        Ok(())
+    }
+
+    fn handle_prove(
+        &mut self,
+        from: Route,
+        prove: &Prove<'_>,
+        answer: &mut Vec<u8>,
+        now: Instant,
+    ) -> Result<(), Dropped> {
+        let Some(leg) = self.legs.get(&prove.leg) else {
+            wire::write_gone(answer, prove.leg);
+            return Ok(());
+        };
+        if !prove.is_under(&leg.key) {
+            return Err(Dropped::Forged);
+        }
+        if prove.number <= leg.number {
+            return Err(Dropped::Replayed);
+        }
+        let place = leg.place;
+        let lease = self.leases.get(&place.lease).expect("a leg has a lease");
+        let old = lease.bound(place.seat).filter(|bound| bound.leg == prove.leg);
+        let is_there = old.is_some_and(|bound| bound.route == from);
+        if !is_there && !self.cookies.is_of(prove.cookie, from, now) {
+            wire::write_cookie(answer, Reference(prove.leg.0), self.cookies.bake(from, now));
+            return Ok(());
+        }
+        let later = prove.token.and_then(|token| self.later(place, token.into(), now));
+        let ends_at = later.unwrap_or(leg.ends_at).max(leg.ends_at);
+        if ends_at <= now {
+            self.forget(prove.leg);
+            wire::write_gone(answer, prove.leg);
+            return Err(Dropped::Expired);
+        }
+        self.seat(Bound { leg: prove.leg, route: from, ends_at }, place);
+        self.counters.proven += 1;
+        self.counters.moved += u64::from(old.is_some() && !is_there);
+        let leg = self.legs.get_mut(&prove.leg).expect("found above");
+        (leg.number, leg.heard_at, leg.ends_at) = (prove.number, now, ends_at);
+        let lease = self.leases.get_mut(&place.lease).expect("a leg has a lease");
+        lease.ends_at = lease.ends_at.max(ends_at);
+        let metered = [lease.metered(place.seat), self.limits.link_bytes_max];
+        let has_peer = lease.is_there(place.seat.side.other(), now);
+        wire::write_proven(answer, prove.leg, prove.number, metered, has_peer, &leg.key);
+        Ok(())
+    }
+
+    /// Returns what the caller's token grants it.
+    fn grant(&self, call: &Call, now: Instant) -> Result<Grant, Refusal> {
+        let read = call.token().read(&self.switchboard, self.unix(now));
+        let grant = read.map_err(|error| match error {
+            TokenError::Expired => Refusal::Expired,
+            _forged => Refusal::Forged,
+        })?;
+        if grant.relay != self.identity.public() {
+            return Err(Refusal::OtherRelay);
+        }
+        if !call.is_of(&grant.holder) {
+            return Err(Refusal::OtherKey);
+        }
+        Ok(grant)
+    }
+
+    /// Returns until when a later token lets the end at `place` stay, if it is for it.
+    fn later(&self, place: Place, token: Token, now: Instant) -> Option<Instant> {
+        let grant = token.read(&self.switchboard, self.unix(now)).ok()?;
+        let lease = self.leases.get(&place.lease)?;
+        let is_its = grant.relay == self.identity.public()
+            && grant.side == place.seat.side
+            && keys(&grant) == lease.keys;
+        is_its.then(|| self.instant(grant.until))
+    }
+
+    /// Returns the lease of a grant, a new one if need be.
+    fn lease(&mut self, grant: &Grant, now: Instant) -> Result<LeaseNumber, Refusal> {
+        let keys = keys(grant);
+        let ends_at = self.instant(grant.until);
+        if let Some(number) = self.by_keys.get(&keys) {
+            return Ok(*number);
+        }
+        if self.leases.len() >= self.limits.leases_max {
+            return Err(Refusal::Full);
+        }
+        let number = LeaseNumber(self.next_lease);
+        self.next_lease = self.next_lease.wrapping_add(1);
+        let mut lease = Lease::new(keys, &self.limits, now);
+        lease.ends_at = ends_at;
+        self.leases.insert(number, lease);
+        self.by_keys.insert(keys, number);
+        Ok(number)
+    }
+
+    /// Seats a leg at its address, in place of whoever was there.
+    fn seat(&mut self, bound: Bound, place: Place) {
+        let lease = self.leases.get_mut(&place.lease).expect("a leg has a lease");
+        let old = lease.bind(place.seat, Some(bound));
+        if let Some(old) = old.filter(|old| old.route != bound.route) {
+            self.by_route.remove(&old.route);
+        }
+        if let Some(old) = old.filter(|old| old.leg != bound.leg) {
+            self.legs.remove(&old.leg);
+        }
+        let other = self.by_route.insert(bound.route, place);
+        let other = other.filter(|other| other.lease != place.lease || other.seat != place.seat);
+        if let Some(other) = other
+            && let Some(lease) = self.leases.get_mut(&other.lease)
+            && let Some(gone) = lease.bind(other.seat, None)
+        {
+            self.legs.remove(&gone.leg);
+        }
+        self.unproven.retain(|id| *id != bound.leg);
+    }
+
+    /// Forgets a leg, and that its end is there if it was seated by it.
+    fn forget(&mut self, id: LegId) {
+        let Some(leg) = self.legs.remove(&id) else { return };
+        let Some(lease) = self.leases.get_mut(&leg.place.lease) else { return };
+        if let Some(bound) = lease.bound(leg.place.seat).filter(|bound| bound.leg == id) {
+            lease.bind(leg.place.seat, None);
+            self.by_route.remove(&bound.route);
+        }
+    }
+
+    fn draw_id(&mut self) -> LegId {
+        loop {
+            let mut id = LegId([0; LegId::BYTES]);
+            self.rng.fill_bytes(&mut id.0);
+            if id.0 != [0; LegId::BYTES] && !self.legs.contains_key(&id) {
+                return id;
+            }
+        }
+    }
+
+    /// Returns the Unix time at `now`.
+    fn unix(&self, now: Instant) -> Duration {
+        self.unix_start + now.since(Instant::ZERO)
+    }
+
+    /// Returns when Unix time is `unix`.
+    fn instant(&self, unix: Duration) -> Instant {
+        Instant::ZERO + unix.saturating_sub(self.unix_start)
+    }
+}
+
+impl std::fmt::Debug for Table {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Table").field("counters", &self.counters()).finish_non_exhaustive()
+    }
+}
+
+/// A call before it is read.
+struct Called<'a> {
+    reference: Reference,
+    cookie: Cookie,
+    message: &'a [u8],
+}
+
+impl Budget {
+    /// Returns whether one more from `from` may have two key agreements.
+    fn call(&mut self, from: IpAddr, now: Instant) -> bool {
+        self.renew(now);
+        if self.calls >= CALLS_MAX {
+            return false;
+        }
+        let of_network = self.by_network.entry(network(from)).or_default();
+        let has_room = *of_network < NETWORK_CALLS_MAX;
+        if has_room {
+            self.calls += 1;
+            *of_network += 1;
+        }
+        has_room
+    }
+
+    fn hint(&mut self, now: Instant) -> bool {
+        self.renew(now);
+        self.hints += 1;
+        self.hints <= HINTS_MAX
+    }
+
+    fn renew(&mut self, now: Instant) {
+        if now.since(self.since) >= Duration::from_secs(1) {
+            *self = Self { since: now, ..Self::default() };
+        }
+    }
+}
+
+/// Returns the keys of a lease's ends, the initiator's first.
+fn keys(grant: &Grant) -> [PublicKey; 2] {
+    match grant.side {
+        Side::Initiator => [grant.holder, grant.peer],
+        Side::Responder => [grant.peer, grant.holder],
+    }
+}
+
+/// Returns the link of a session's datagram, which stands in its first byte in every version.
+fn link_of(datagram: &[u8]) -> Option<LinkNumber> {
+    let is_whole = (DATAGRAM_BYTES_MIN..=DATAGRAM_BYTES_MAX).contains(&datagram.len());
+    let head = *datagram.first().filter(|head| is_whole && **head >> 4 != 0)?;
+    LinkNumber::new(head & 0x0f)
+}
+
+/// Returns whose an address is: of IPv6, whoever has a /64.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.into(),
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
+        }
+    }
+}
+
+/// A refusal's, the shortest there is.
+const DATAGRAM_BYTES_MIN: usize = 21;
+const DATAGRAM_BYTES_MAX: usize = 1_500;
+/// Six times as long as an end lets pass between two proofs.
+const SILENCE_MAX: Duration = Duration::from_secs(30);
+/// Longer than a mobile link's worst delay, 5.7 s ([UGV]).
+const UNPROVEN_MAX: Duration = Duration::from_secs(10);
+const UNPROVEN_COUNT_MAX: usize = 1_024;
+/// Calls that are read in a second: a twentieth of a processor.
+const CALLS_MAX: u32 = 256;
+/// Of these, from one network: every socket of an end, at two relays' restarts in a row.
+const NETWORK_CALLS_MAX: u32 = 32;
+/// Datagrams from nowhere that are answered in a second.
+const HINTS_MAX: u32 = 256;
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,172 @@
+use tautline_transport::relay::Side;
+use tautline_transport::relay::wire::LegId;
+use tautline_transport::{LinkNumber, PublicKey, Route};
+use tautline_units::{ByteCount, Duration, Instant};
+
+use crate::config::Limits;
+use crate::counters::Dropped;
+
+/// A lease, as far as a relay knows it: two ends, and where each of their sockets is.
+#[derive(Debug)]
+pub(super) struct Lease {
+    /// The initiator's key, and the responder's.
+    pub(super) keys: [PublicKey; 2],
+    ends: [End; 2],
+    /// What may go through before the rate counts.
+    allowance: ByteCount,
+    allowed_at: Instant,
+    /// When the last token ends that somebody showed.
+    pub(super) ends_at: Instant,
+}
+
+#[derive(Debug, Default)]
+struct End {
+    sockets: [Socket; LinkNumber::COUNT],
+    /// Of which socket the last datagram of each link came.
+    by_link: [Option<u8>; LinkNumber::COUNT],
+}
+
+/// One socket of an end: what the person pays a carrier for, if it is a modem's.
+#[derive(Debug, Default)]
+struct Socket {
+    bound: Option<Bound>,
+    /// What it sent and was sent.
+    metered: ByteCount,
+}
+
+/// Where a socket is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bound {
+    pub(super) leg: LegId,
+    pub(super) route: Route,
+    /// When its token ends.
+    pub(super) ends_at: Instant,
+}
+
+/// One socket of one end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Seat {
+    pub(super) side: Side,
+    pub(super) socket: u8,
+}
+
+impl Lease {
+    pub(super) fn new(keys: [PublicKey; 2], limits: &Limits, now: Instant) -> Self {
+        let ends = [End::default(), End::default()];
+        Self { keys, ends, allowance: burst(limits), allowed_at: now, ends_at: now }
+    }
+
+    /// Says where a datagram of a session goes that came from the socket at `seat`, and counts it.
+    pub(super) fn forward(
+        &mut self,
+        seat: Seat,
+        link: LinkNumber,
+        bytes: ByteCount,
+        limits: &Limits,
+        now: Instant,
+    ) -> Result<Route, Dropped> {
+        let link = usize::from(link.get());
+        if self.socket(seat).bound.is_none_or(|bound| bound.ends_at <= now) {
+            return Err(Dropped::Expired);
+        }
+        let other = self.end(seat.side.other());
+        let to = other.by_link[link].filter(|socket| other.is_there(*socket, now));
+        let to = to.or_else(|| other.first(now)).ok_or(Dropped::NoPeer)?;
+        let to = Seat { side: seat.side.other(), socket: to };
+        self.end_mut(seat.side).by_link[link] = Some(seat.socket);
+        let fits = |socket: &Socket| socket.metered + bytes <= limits.link_bytes_max;
+        if !fits(self.socket(seat)) || !fits(self.socket(to)) {
+            return Err(Dropped::OverBytes);
+        }
+        if !self.take(bytes, limits, now) {
+            return Err(Dropped::OverRate);
+        }
+        for seat in [seat, to] {
+            self.socket_mut(seat).metered += bytes;
+        }
+        let bound = self.socket(to).bound.ok_or(Dropped::NoPeer)?;
+        Ok(bound.route)
+    }
+
+    /// Returns what the socket at `seat` sent and was sent.
+    pub(super) fn metered(&self, seat: Seat) -> ByteCount {
+        self.socket(seat).metered
+    }
+
+    /// Returns whether the end on `side` is there.
+    pub(super) fn is_there(&self, side: Side, now: Instant) -> bool {
+        self.end(side).first(now).is_some()
+    }
+
+    /// Returns where the socket at `seat` is.
+    pub(super) fn bound(&self, seat: Seat) -> Option<Bound> {
+        self.socket(seat).bound
+    }
+
+    /// Says where the socket at `seat` is; gives what it was bound by before.
+    pub(super) fn bind(&mut self, seat: Seat, bound: Option<Bound>) -> Option<Bound> {
+        std::mem::replace(&mut self.socket_mut(seat).bound, bound)
+    }
+
+    /// Returns whether nobody is there and no token lasts.
+    pub(super) fn is_over(&self, now: Instant) -> bool {
+        let sockets = self.ends.iter().flat_map(|end| &end.sockets);
+        self.ends_at <= now && sockets.into_iter().all(|socket| socket.bound.is_none())
+    }
+
+    fn take(&mut self, bytes: ByteCount, limits: &Limits, now: Instant) -> bool {
+        let since = now.since(self.allowed_at).min(BURST);
+        let granted = limits.lease_rate * since;
+        // What rounds to nothing is granted with the next.
+        if granted > ByteCount::ZERO {
+            self.allowance = (self.allowance + granted).min(burst(limits));
+            self.allowed_at = now;
+        }
+        let is_allowed = bytes <= self.allowance;
+        if is_allowed {
+            self.allowance = self.allowance - bytes;
+        }
+        is_allowed
+    }
+
+    fn end(&self, side: Side) -> &End {
+        &self.ends[index(side)]
+    }
+
+    fn end_mut(&mut self, side: Side) -> &mut End {
+        &mut self.ends[index(side)]
+    }
+
+    fn socket(&self, seat: Seat) -> &Socket {
+        &self.end(seat.side).sockets[usize::from(seat.socket)]
+    }
+
+    fn socket_mut(&mut self, seat: Seat) -> &mut Socket {
+        &mut self.end_mut(seat.side).sockets[usize::from(seat.socket)]
+    }
+}
+
+impl End {
+    fn is_there(&self, socket: u8, now: Instant) -> bool {
+        self.sockets[usize::from(socket)].bound.is_some_and(|bound| now < bound.ends_at)
+    }
+
+    /// Returns the first socket that is there.
+    fn first(&self, now: Instant) -> Option<u8> {
+        (0..LinkNumber::COUNT as u8).find(|socket| self.is_there(*socket, now))
+    }
+}
+
+fn index(side: Side) -> usize {
+    match side {
+        Side::Initiator => 0,
+        Side::Responder => 1,
+    }
+}
+
+fn burst(limits: &Limits) -> ByteCount {
+    limits.lease_rate * BURST
+}
+
+/// What a lease may save up: a picture's slices come together, and a train of datagrams at once.
+const BURST: Duration = Duration::from_millis(100);

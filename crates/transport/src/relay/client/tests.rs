@@ -1,0 +1,205 @@
+use proptest::collection::vec;
+use proptest::prelude::*;
+use rand_chacha::rand_core::SeedableRng;
+
+use super::super::handshake::Call;
+use super::super::token::{Grant, Side};
+use super::*;
+
+fn identity(seed: u8) -> Identity {
+    Identity::from_seed(&[seed; 32])
+}
+
+fn address(port: u16) -> SocketAddr {
+    SocketAddr::from(([192, 0, 2, 1], port))
+}
+
+fn admission(peer: u8, until: u64) -> Admission {
+    let grant = Grant {
+        side: Side::Initiator,
+        holder: identity(VEHICLE).public(),
+        peer: identity(peer).public(),
+        relay: identity(RELAY).public(),
+        until: Duration::from_secs(until),
+    };
+    let token = Token::issue(&grant, &identity(SWITCHBOARD));
+    let addresses = vec!["[2001:db8::1]:7444".parse().unwrap(), address(7444), address(7445)];
+    Admission {
+        identity: identity(VEHICLE),
+        peer: identity(peer).public(),
+        tickets: vec![Ticket { addresses, relay: identity(RELAY).public(), token }],
+        seed: 1.into(),
+    }
+}
+
+fn locals() -> [SocketAddr; 2] {
+    [SocketAddr::from(([0, 0, 0, 0], 1)), SocketAddr::from(([127, 0, 0, 1], 2))]
+}
+
+/// Returns a client of one leg, and its first call's way.
+fn client() -> (Client, Route) {
+    let mut client = Client::default();
+    client.admit(&admission(OPERATOR, 9), &locals(), Instant::ZERO);
+    let ways: Vec<Way> = client.ways().collect();
+    assert_eq!(ways.len(), 1, "a loopback socket does not reach the relay: {ways:?}");
+    (client, ways[0].route)
+}
+
+fn said(client: &mut Client, now: Instant) -> Option<Vec<u8>> {
+    let mut buffer = Vec::new();
+    client.poll_transmit(&mut buffer, now).map(|_| buffer)
+}
+
+/// Brings the leg up as a relay does; returns its key.
+fn bring_up(client: &mut Client, route: Route, now: Instant) -> MacKey {
+    let mut out = Vec::new();
+    let call = said(client, now).unwrap();
+    let Some(Message::Call { reference, cookie, .. }) = Message::parse(&call) else { panic!() };
+    assert_eq!(cookie, Cookie::default());
+    wire::write_cookie(&mut out, reference, Cookie([5; 16]));
+    assert!(client.handle_datagram(route, &out, now));
+    let call = said(client, now).unwrap();
+    let Some(Message::Call { reference, cookie, message }) = Message::parse(&call) else {
+        panic!()
+    };
+    assert_eq!(cookie, Cookie([5; 16]));
+    let mut rng = ChaCha20Rng::from_seed([3; 32]);
+    let call = Call::read(&identity(RELAY), message, &mut rng).unwrap();
+    let key = MacKey::new([7; 32]);
+    wire::write_welcome(&mut out, reference, &call.welcome(LEG, &key));
+    assert!(client.handle_datagram(route, &out, now));
+    prove(client, route, &key, now);
+    assert!(client.ways().all(|way| way.is_proven));
+    key
+}
+
+/// Takes the client's next proof, answers it, and returns whether it brought a token.
+fn prove(client: &mut Client, route: Route, key: &MacKey, now: Instant) -> bool {
+    let bytes = said(client, now).unwrap();
+    let Some(Message::Prove(prove)) = Message::parse(&bytes) else { panic!("{bytes:?}") };
+    assert!(prove.is_under(key) && prove.leg == LEG);
+    let mut out = Vec::new();
+    let metered = [ByteCount::new(70), ByteCount::new(100)];
+    wire::write_proven(&mut out, LEG, prove.number, metered, true, key);
+    client.handle_datagram(route, &out, now);
+    prove.token.is_some()
+}
+
+#[test]
+fn a_leg_is_called_and_proven_and_kept() {
+    let (mut client, route) = client();
+    assert_eq!(route.remote, address(7444));
+    let key = bring_up(&mut client, route, Instant::ZERO);
+    assert_eq!(said(&mut client, Instant::ZERO), None);
+    let due = client.poll_timeout().unwrap();
+    assert_eq!(due, Instant::ZERO + KEEP_INTERVAL);
+    assert!(!prove(&mut client, route, &key, due));
+    let way = client.ways().next().unwrap();
+    assert_eq!((way.metered, way.metered_max), (ByteCount::new(70), ByteCount::new(100)));
+    assert_eq!(way.round_trip, Some(Duration::ZERO));
+}
+
+#[test]
+fn a_relay_that_does_not_answer_is_called_ever_more_seldom_and_counts_as_gone() {
+    let (mut client, route) = client();
+    for pause in [100, 200, 400, 800, 1_000, 1_000] {
+        let due = client.poll_timeout().unwrap();
+        assert!(said(&mut client, due).is_some());
+        assert_eq!(client.poll_timeout(), Some(due + Duration::from_millis(pause)));
+    }
+    let now = client.poll_timeout().unwrap();
+    bring_up(&mut client, route, now);
+    for _ in 0..8 {
+        let due = client.poll_timeout().unwrap();
+        said(&mut client, due).unwrap();
+    }
+    assert!(client.ways().all(|way| !way.is_proven));
+}
+
+#[test]
+fn a_later_token_is_told_and_the_same_one_is_not() {
+    let (mut client, route) = client();
+    let key = bring_up(&mut client, route, Instant::ZERO);
+    client.admit(&admission(OPERATOR, 9), &locals(), Instant::ZERO);
+    assert_eq!(said(&mut client, Instant::ZERO), None);
+    client.admit(&admission(OPERATOR, 99), &locals(), Instant::ZERO);
+    assert!(prove(&mut client, route, &key, Instant::ZERO));
+    assert_eq!(said(&mut client, Instant::ZERO), None);
+}
+
+#[test]
+fn an_address_that_changed_is_proven_at_once_and_a_relay_that_began_anew_is_called() {
+    let (mut client, route) = client();
+    let key = bring_up(&mut client, route, Instant::ZERO);
+    let (mut out, now) = (Vec::new(), Instant::from_millis(70));
+    // A datagram of the session came to the relay from elsewhere.
+    wire::write_cookie(&mut out, Reference([0xee; 8]), Cookie([6; 16]));
+    client.handle_datagram(route, &out, now);
+    let bytes = said(&mut client, now).unwrap();
+    let Some(Message::Prove(asked)) = Message::parse(&bytes) else { panic!() };
+    assert_eq!(asked.cookie, Cookie([5; 16]), "what refers to nothing of ours is not kept");
+    wire::write_cookie(&mut out, Reference(LEG.0), Cookie([6; 16]));
+    client.handle_datagram(route, &out, now);
+    let bytes = said(&mut client, now).unwrap();
+    let Some(Message::Prove(asked)) = Message::parse(&bytes) else { panic!() };
+    assert!(asked.cookie == Cookie([6; 16]) && asked.is_under(&key));
+
+    wire::write_gone(&mut out, LegId([1; 8]));
+    client.handle_datagram(route, &out, now);
+    assert_eq!(said(&mut client, now), None, "another's");
+    wire::write_gone(&mut out, LEG);
+    client.handle_datagram(route, &out, now);
+    let call = said(&mut client, now).unwrap();
+    assert!(matches!(Message::parse(&call), Some(Message::Call { .. })));
+}
+
+#[test]
+fn two_peers_are_reached_at_once_and_who_comes_by_anothers_address_takes_its_place() {
+    let (mut client, first) = client();
+    let mut elsewhere = admission(6, 9);
+    elsewhere.tickets[0].addresses.reverse();
+    client.admit(&elsewhere, &locals(), Instant::ZERO);
+    assert_eq!(client.ways().count(), 2);
+    client.admit(&admission(7, 9), &locals(), Instant::ZERO);
+    let ways: Vec<(PublicKey, SocketAddr)> =
+        client.ways().map(|way| (way.peer, way.route.remote)).collect();
+    let key = |seed| identity(seed).public();
+    assert_eq!(ways, [(key(6), address(7445)), (key(7), first.remote)]);
+}
+
+#[test]
+fn a_refusal_is_told_and_called_against_later() {
+    let (mut client, route) = client();
+    let call = said(&mut client, Instant::ZERO).unwrap();
+    let reference = wire::reference_of(&call).unwrap();
+    let mut out = Vec::new();
+    wire::write_refused(&mut out, reference, Refusal::Expired);
+    client.handle_datagram(route, &out, Instant::ZERO);
+    assert_eq!(client.ways().next().unwrap().refused, Some(Refusal::Expired));
+    assert_eq!(client.poll_timeout(), Some(Instant::ZERO + REFUSED_PAUSE));
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_panic_or_bring_a_leg_up_or_down(
+        mut bytes in vec(any::<u8>(), 0..300),
+        kind in 0u8..16,
+        is_up in any::<bool>(),
+    ) {
+        let (mut client, route) = client();
+        if is_up {
+            bring_up(&mut client, route, Instant::ZERO);
+        }
+        if bytes.len() > 4 {
+            bytes[..4].copy_from_slice(&[0x60 | kind, 1, 0, 0]);
+        }
+        client.handle_datagram(route, &bytes, Instant::from_millis(100));
+        prop_assert!(client.ways().all(|way| way.is_proven == is_up));
+    }
+}
+
+const VEHICLE: u8 = 1;
+const OPERATOR: u8 = 2;
+const RELAY: u8 = 3;
+const SWITCHBOARD: u8 = 9;
+const LEG: LegId = LegId([2; 8]);
