@@ -1,6 +1,7 @@
 # make demo    drive a simulated car in the browser       PORT=8080 CLIP=file.mp4 LINKS=lte-driving RATE=60
 # make test    everything that must hold, as CI runs it
 # make bench   how fast the parts are, the erasure codes beside others'
+# make bench-relay   what a relay takes for 8 Gbit, beside coturn
 # make bench-messages   serialization codecs beside ours, speed and safety   DATA=../shared/data
 # make testbed the kernel in which transports are compared, built once
 # make transports   transports of the kernel beside ours, hours; takes up where it stopped   QUICK=1
@@ -42,7 +43,7 @@ TEST := cargo test --workspace --locked --features "$(FEATURES_TESTED)"
 X86_FEATURES := +ssse3,+avx2,+gfni,+avx512f,+avx512bw
 BINARY := $(or $(CARGO_TARGET_DIR),target)/release/tautline
 
-.PHONY: help demo test bench bench-messages testbed transports smoke peers faults blocked chaos drives fuzz miri lab numbers console build lint style clippy latency delays loss bare outside deny unit browser tools nightly
+.PHONY: help demo test bench bench-relay bench-messages testbed transports smoke peers faults blocked chaos drives fuzz miri lab numbers console build lint style clippy latency delays loss bare outside deny unit browser tools nightly
 
 help:
 	@sed -n '1,/^$$/s/^# //p' Makefile
@@ -60,6 +61,11 @@ bench:
 peers:
 	@./setup c++ isal
 	cargo run --release --locked --manifest-path peers/Cargo.toml
+
+# On a machine that does nothing else.
+bench-relay: build
+	@./setup c++ isal coturn
+	cargo run --release --locked --manifest-path peers/Cargo.toml --bin relay -- --tautline $(abspath $(BINARY))
 
 # The lab shows what this writes, and on which machine.
 DATA ?= ../shared/data

@@ -1,0 +1,193 @@
+//! What a relay takes for so many datagrams: `tautline relay` and coturn, one after the other in one run.
+//!
+//! Both ends are in this process; the relay is a process of its own, whose user and system time the kernel
+//! tells. The delay that it adds is that of each datagram, less what the same datagram takes without it.
+
+mod tautline;
+mod turn;
+
+use std::net::UdpSocket;
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use clap::Parser;
+
+/// Measure what relays take for 8 Gbit of datagrams.
+#[derive(Parser)]
+struct Arguments {
+    /// Tautline's binary, of a release build
+    #[arg(long, default_value = "target/release/tautline")]
+    tautline: PathBuf,
+    /// Gigabits to carry
+    #[arg(long, default_value_t = 8.0)]
+    gigabits: f64,
+    /// Bytes of a datagram, UDP payload
+    #[arg(long, default_value_t = 1200)]
+    bytes: usize,
+    /// Datagrams a second
+    #[arg(long, default_value_t = 20_000)]
+    rate: u32,
+    /// Datagrams that leave together
+    #[arg(long, default_value_t = 8)]
+    burst: u32,
+    /// Fail unless Tautline's relay takes at most eight seconds of a processor, and every datagram comes
+    #[arg(long)]
+    strict: bool,
+}
+
+/// A relay between two sockets.
+struct Relay {
+    name: &'static str,
+    process: Option<Child>,
+    from: UdpSocket,
+    to: UdpSocket,
+    /// What stands before each datagram on the way to the relay.
+    head: Vec<u8>,
+}
+
+/// What came of it.
+struct Figures {
+    seconds_of_processor: f64,
+    received: u64,
+    delays: Vec<Duration>,
+}
+
+fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    ensure!((64..=1_400).contains(&arguments.bytes), "--bytes takes 64 to 1400");
+    ensure!(arguments.rate > 0 && arguments.burst > 0, "--rate and --burst take 1 and more");
+    let count = (arguments.gigabits * 1e9 / 8.0 / arguments.bytes as f64).ceil() as u64;
+    println!("{count} datagrams of {} bytes, {} a second", arguments.bytes, arguments.rate);
+    println!("{:<16}{:>10}{:>12}{:>12}{:>12}", "relay", "CPU s", "lost", "p50 us", "p99 us");
+    let relays = [direct(), tautline::start(&arguments.tautline), turn::start()];
+    let mut direct = None;
+    for relay in relays {
+        let relay = match relay {
+            Ok(relay) => relay,
+            Err(error) => {
+                println!("left out: {error:#}");
+                continue;
+            }
+        };
+        let name = relay.name;
+        let figures = carry(relay, count, &arguments)?;
+        let lost = count - figures.received;
+        let [p50, p99] = [0.5, 0.99].map(|share| quantile(&figures.delays, share));
+        let (p50_direct, p99_direct) = *direct.get_or_insert((p50, p99));
+        let added = |delay: f64, direct: f64| delay - if name == DIRECT { 0.0 } else { direct };
+        println!(
+            "{name:<16}{:>10.2}{lost:>12}{:>12.0}{:>12.0}",
+            figures.seconds_of_processor,
+            added(p50, p50_direct),
+            added(p99, p99_direct)
+        );
+        let holds = figures.seconds_of_processor <= SECONDS_MAX && lost == 0;
+        ensure!(!arguments.strict || name != tautline::NAME || holds, "the bar does not hold");
+    }
+    println!("delays: of {DIRECT} as they are, of the others what they add to it");
+    Ok(())
+}
+
+/// Carries the datagrams, and ends the relay.
+fn carry(mut relay: Relay, count: u64, arguments: &Arguments) -> Result<Figures> {
+    let process = relay.process.as_ref().map(Child::id);
+    let before = process.map(processor_seconds).transpose()?;
+    relay.to.set_read_timeout(Some(Duration::from_secs(1)))?;
+    let (begun, to) = (Instant::now(), relay.to.try_clone()?);
+    let receiver = std::thread::spawn(move || {
+        let (mut delays, mut buffer) = (Vec::with_capacity(count as usize), [0; 2_048]);
+        while let Ok(length) = to.recv(&mut buffer) {
+            let sent = buffer[STAMP_AT..length].first_chunk().map(|nanos| u64::from_be_bytes(*nanos));
+            let Some(sent) = sent else { continue };
+            delays.push(begun.elapsed().saturating_sub(Duration::from_nanos(sent)));
+            if delays.len() as u64 == count {
+                break;
+            }
+        }
+        delays
+    });
+    let mut datagram = relay.head.clone();
+    let start = datagram.len();
+    if let [.., high, low] = &mut datagram[..] {
+        // A head ends in the length of what follows it.
+        [*high, *low] = (arguments.bytes as u16).to_be_bytes();
+    }
+    datagram.resize(start + arguments.bytes, 0);
+    // As a session's sealed datagram begins.
+    datagram[start] = 0x30;
+    let pause = Duration::from_secs(1) * arguments.burst / arguments.rate;
+    let mut due = begun;
+    for number in 0..count {
+        let stamp = (begun.elapsed().as_nanos() as u64).to_be_bytes();
+        datagram[start + STAMP_AT..start + STAMP_AT + 8].copy_from_slice(&stamp);
+        relay.from.send(&datagram).context("the relay is gone")?;
+        if (number + 1) % u64::from(arguments.burst) == 0 {
+            due += pause;
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+        }
+    }
+    let delays = receiver.join().map_err(|_| anyhow::anyhow!("the receiver failed"))?;
+    let after = process.map(processor_seconds).transpose()?;
+    if let Some(process) = &mut relay.process {
+        process.kill()?;
+        process.wait()?;
+    }
+    let seconds_of_processor = after.unwrap_or(0.0) - before.unwrap_or(0.0);
+    Ok(Figures { seconds_of_processor, received: delays.len() as u64, delays })
+}
+
+/// Returns the way without a relay.
+fn direct() -> Result<Relay> {
+    let (from, to) = (socket()?, socket()?);
+    from.connect(to.local_addr()?)?;
+    Ok(Relay { name: DIRECT, process: None, from, to, head: Vec::new() })
+}
+
+fn socket() -> Result<UdpSocket> {
+    UdpSocket::bind("127.0.0.1:0").context("no free port")
+}
+
+/// Returns a port of the loopback interface that was free just now.
+fn free_port() -> Result<u16> {
+    Ok(socket()?.local_addr()?.port())
+}
+
+/// Returns what a process has had of a processor, user and system.
+fn processor_seconds(process: u32) -> Result<f64> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).context("it has ended")?;
+    // The name may have blanks and parentheses; what follows it has none.
+    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+    let ticks = |index| fields.split_whitespace().nth(index)?.parse::<f64>().ok();
+    let times = ticks(11).zip(ticks(12));
+    let (user, system) = times.with_context(|| format!("/proc/{process}/stat has no times"))?;
+    Ok((user + system) / TICKS_PER_SECOND)
+}
+
+fn quantile(delays: &[Duration], share: f64) -> f64 {
+    let mut sorted = delays.to_vec();
+    sorted.sort_unstable();
+    let index = (sorted.len() as f64 * share) as usize;
+    sorted.get(index.min(sorted.len().saturating_sub(1))).map_or(f64::NAN, |delay| {
+        delay.as_secs_f64() * 1e6
+    })
+}
+
+/// Writes a file into a folder of this run's own.
+fn write(folder: &Path, name: &str, text: &str) -> Result<PathBuf> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let file = folder.join(name);
+    let mut open = std::fs::OpenOptions::new();
+    let mut output = open.write(true).create(true).truncate(true).mode(0o600).open(&file)?;
+    std::io::Write::write_all(&mut output, text.as_bytes())?;
+    Ok(file)
+}
+
+const DIRECT: &str = "none, direct";
+/// What a relay may take for 8 Gbit of 1200 bytes.
+const SECONDS_MAX: f64 = 8.0;
+/// Behind a sealed datagram's header.
+const STAMP_AT: usize = 16;
+/// USER_HZ, the same on every machine that Linux runs on today.
+const TICKS_PER_SECOND: f64 = 100.0;
