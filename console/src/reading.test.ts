@@ -47,6 +47,8 @@ function buildSession(builder: Builder, linkCount: number): number {
   LinkStats.addOwdOut(builder, Delays.createDelays(builder, 24, 61, 104));
   LinkStats.addLossOut(builder, 0.125);
   LinkStats.addPacketsLate(builder, 7n);
+  LinkStats.addRelayed(builder, true);
+  LinkStats.addDetourMs(builder, 12.5);
   const link = LinkStats.endLinkStats(builder);
   const links = SessionStats.createLinksVector(builder, Array.from({ length: linkCount }, () => link));
   const channelName = builder.createString('media');
@@ -78,6 +80,7 @@ describe('readSnapshot', () => {
       link: 3, name: 'north 1', state: LinkState.Up, datagramBytes: 1452, sentBps: 2.9e6, lossOut: 0.125, lossIn: null,
     });
     expect([link.owdOut, link.owdIn, link.rttMs]).toEqual([{ p50: 24, p95: 61, p99: 104 }, null, null]);
+    expect([link.relayed, link.detourMs]).toEqual([true, 12.5]);
     expect([link.counts.packetsLate, link.counts.packetsLost]).toEqual([7, 0]);
     expect(channels[0]).toMatchObject({ channel: 1, name: 'media', lateOrLost: null, counts: { offered: 3600, accepted: 0 } });
     expect(values).toEqual([{ name: 'battery', number: 48.5, unit: 'V', total: false }]);

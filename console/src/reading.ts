@@ -164,6 +164,8 @@ function readLink(stats: LinkStats | null) {
     owdIn: readDelays(link.owdIn()),
     queuedBytes: link.queuedBytes(),
     inFlightBytes: link.inFlightBytes(),
+    relayed: link.relayed(),
+    detourMs: orUnknown(link.detourMs()),
     counts: readCounts(link, LINK_COUNTS),
   };
 }

@@ -271,8 +271,24 @@ packetsLost():bigint {
   return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');
 }
 
+/**
+ * Whether a relay carries it.
+ */
+relayed():boolean {
+  const offset = this.bb!.__offset(this.bb_pos, 64);
+  return offset ? !!this.bb!.readInt8(this.bb_pos + offset) : false;
+}
+
+/**
+ * What the relay adds to the round trip, by that of a direct link beside it, ms; negative: not known, or none.
+ */
+detourMs():number {
+  const offset = this.bb!.__offset(this.bb_pos, 66);
+  return offset ? this.bb!.readFloat32(this.bb_pos + offset) : -1.0;
+}
+
 static startLinkStats(builder:flatbuffers.Builder) {
-  builder.startObject(30);
+  builder.startObject(32);
 }
 
 static addLink(builder:flatbuffers.Builder, link:number) {
@@ -393,6 +409,14 @@ static addPacketsLate(builder:flatbuffers.Builder, packetsLate:bigint) {
 
 static addPacketsLost(builder:flatbuffers.Builder, packetsLost:bigint) {
   builder.addFieldInt64(29, packetsLost, BigInt('0'));
+}
+
+static addRelayed(builder:flatbuffers.Builder, relayed:boolean) {
+  builder.addFieldInt8(30, +relayed, +false);
+}
+
+static addDetourMs(builder:flatbuffers.Builder, detourMs:number) {
+  builder.addFieldFloat32(31, detourMs, -1.0);
 }
 
 static endLinkStats(builder:flatbuffers.Builder):flatbuffers.Offset {

@@ -83,6 +83,7 @@ export class Links {
 class Row {
   readonly #name = make('span', { class: 'name' });
   readonly #state = make('small', { class: 'state' });
+  readonly #way = make('td', {}, this.#name, this.#state);
   readonly #rate = make('span');
   readonly #granted = make('small');
   readonly #rtt = make('td');
@@ -105,7 +106,7 @@ class Row {
     });
     this.sparkline = new Sparkline(canvas);
     this.element = make('tr', { 'data-testid': `link-${link.link}` },
-      make('td', { title: link.name }, this.#name, this.#state),
+      this.#way,
       make('td', {}, this.#rate, this.#granted),
       this.#rtt,
       make('td', {}, this.#owd, this.#jitter),
@@ -117,7 +118,8 @@ class Row {
   show(link: LinkView, sender: LinkView | null): void {
     setData(this.element, 'state', STATE_WORDS[link.state]);
     setText(this.#name, link.name);
-    setText(this.#state, STATE_WORDS[link.state]);
+    setText(this.#state, `${STATE_WORDS[link.state]}${detour(link)}`);
+    this.#way.title = `${link.name}: ${link.relayed ? 'through a relay' : 'direct'}`;
     setText(this.#rate, megabits(link.receivedBps));
     setText(this.#granted, sender === null ? '' : `of ${megabits(sender.grantedBps)}`);
     setText(this.#rtt, ms(link.rttMs));
@@ -139,6 +141,12 @@ class Row {
     const up = link.state === LinkState.Up;
     this.sparkline.push({ rateBps: link.receivedBps, owdMs: up ? link.owdMs : null });
   }
+}
+
+/** What a relay that carries the link adds to the round trip of a direct one. */
+function detour(link: LinkView): string {
+  if (!link.relayed) return '';
+  return link.detourMs === null ? ', relayed' : `, relayed: +${ms(link.detourMs)} ms`;
 }
 
 /** Two buttons of which one is there: Cut while the link works, Restore while it is cut. */

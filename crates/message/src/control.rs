@@ -30,6 +30,8 @@ pub enum Control {
         addresses: Vec<String>,
         /// What it speaks with its peer; `None` from a build of version 1.
         versions: Option<ProtocolVersions>,
+        /// Whether it knows what a relay is.
+        relays: bool,
     },
     /// Operator to switchboard: it is there.
     RegisterOperator {
@@ -39,6 +41,8 @@ pub enum Control {
         addresses: Vec<String>,
         /// What it speaks with its peer; `None` from a build of version 1.
         versions: Option<ProtocolVersions>,
+        /// Whether it knows what a relay is.
+        relays: bool,
     },
     /// Operator to switchboard: who is there?
     ListVehicles,
@@ -91,6 +95,13 @@ pub enum Control {
         /// The ping's `t`, unchanged.
         t: Instant,
     },
+    /// Switchboard to both, before it brings them together and again later: reach the peer through these too.
+    Relays {
+        /// The peer's static public key.
+        peer_key: [u8; 32],
+        /// At most 4.
+        relays: Vec<RelayTicket>,
+    },
 }
 
 codec!(Control);
@@ -106,6 +117,17 @@ impl Control {
     fn read(root: Root<'_>) -> Result<Self, Error> {
         variants::read(root)
     }
+}
+
+/// A relay, and the right to reach a peer through it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RelayTicket {
+    /// Where it is: `host:port`, at most 32.
+    pub addresses: Vec<String>,
+    /// Its static public key.
+    pub key: [u8; 32],
+    /// The right, as the relay reads it: at most 256 bytes.
+    pub token: Vec<u8>,
 }
 
 /// A vehicle as the switchboard knows it.

@@ -11,6 +11,7 @@ use std::time::Duration;
 use anyhow::Context;
 use mio::{Events, Poll, Token, Waker};
 use rustix::io::Errno;
+use tautline_transport::relay::{self, Admission, Way};
 use tautline_transport::{Channel, ChannelNumber, Event, PublicKey, Route, Session};
 use tautline_units::{ByteCount, Instant};
 
@@ -26,8 +27,9 @@ use crate::timer::Timer;
 pub enum Output<'a> {
     /// Something happened in the session.
     Event(Event, &'a Session),
-    /// A tenth of a second has passed: the session to look at, and the loop's own drops.
-    Tick(&'a Session, &'a Drops),
+    /// A tenth of a second has passed: the session to look at, the ways through relays, and the loop's
+    /// own drops.
+    Tick(&'a Session, &'a [Way], &'a Drops),
 }
 
 /// Datagrams that the loop itself had to drop, by name.
@@ -132,6 +134,7 @@ impl Driver {
             clock,
             sink: Box::new(sink),
             sessions: Sessions::default(),
+            relays: relay::Client::default(),
             opened: BTreeMap::new(),
             drops: Drops::default(),
             tick_at: clock.now(),
@@ -203,6 +206,11 @@ impl Handle {
         self.input(Input::Open(Box::new(channel)));
     }
 
+    /// Takes relays on the way to a peer: each socket is made known to each of them, and kept so.
+    pub fn admit(&self, admission: Admission) {
+        self.input(Input::Admit(Box::new(admission)));
+    }
+
     /// Says that the running session's peer may have left: it ends when nothing has come of it for ten
     /// seconds.
     pub fn release(&self) {
@@ -255,6 +263,7 @@ enum Input {
     Start(Box<Session>, Condition),
     Call(Vec<Route>, PublicKey),
     Open(Box<Channel>),
+    Admit(Box<Admission>),
     Release,
     Stop,
     SendWaiting { channel: ChannelNumber, unit: Vec<u8>, deadline: Duration },
@@ -272,6 +281,7 @@ struct EventLoop {
     clock: Clock,
     sink: Box<dyn FnMut(Output<'_>) + Send>,
     sessions: Sessions,
+    relays: relay::Client,
     /// What the application opened, for sessions to come: 256 channels at most.
     opened: BTreeMap<ChannelNumber, Channel>,
     drops: Drops,
@@ -306,10 +316,12 @@ impl EventLoop {
         if more {
             return now;
         }
-        match self.sessions.present() {
+        let relays = self.relays.poll_timeout();
+        let due = match self.sessions.present() {
             Some(_) => self.sessions.poll_timeout().map_or(self.tick_at, |at| at.min(self.tick_at)),
             None => now + IDLE,
-        }
+        };
+        relays.map_or(due, |at| at.min(due))
     }
 
     /// Applies what the application asked for; false when it asked to end.
@@ -329,6 +341,10 @@ impl EventLoop {
                 Input::Open(channel) => {
                     self.sessions.open(&channel);
                     self.opened.insert(channel.number, *channel);
+                }
+                Input::Admit(admission) => {
+                    let locals: Vec<SocketAddr> = self.slots.iter().map(Slot::address).collect();
+                    self.relays.admit(&admission, &locals, self.clock.now());
                 }
                 Input::Release => self.sessions.release(),
                 Input::Stop => self.sessions.stop(),
@@ -384,7 +400,10 @@ impl EventLoop {
                     }
                 };
                 let route = Route { socket: index as u8, remote };
-                if !self.sessions.handle_datagram(route, &bytes[..length], self.clock.now()) {
+                let (datagram, now) = (&bytes[..length], self.clock.now());
+                if !self.relays.handle_datagram(route, datagram, now)
+                    && !self.sessions.handle_datagram(route, datagram, now)
+                {
                     self.drops.no_session += 1;
                 }
             }
@@ -397,7 +416,11 @@ impl EventLoop {
         let now = self.clock.now();
         self.sessions.handle_timeout(now);
         self.drops.unit_beside = self.sessions.units_beside();
-        while let Some(route) = self.sessions.poll_transmit(&mut self.datagram, now) {
+        while let Some(route) = self
+            .relays
+            .poll_transmit(&mut self.datagram, now)
+            .or_else(|| self.sessions.poll_transmit(&mut self.datagram, now))
+        {
             if route.stream_index().is_some() {
                 let Self { streams, sessions, drops, datagram, .. } = self;
                 match streams {
@@ -447,7 +470,8 @@ impl EventLoop {
             streams.prune(&self.sessions, now);
         }
         if let Some(session) = self.sessions.present() {
-            (self.sink)(Output::Tick(session, &self.drops));
+            let ways: Vec<Way> = self.relays.ways().collect();
+            (self.sink)(Output::Tick(session, &ways, &self.drops));
         }
     }
 }

@@ -11,6 +11,7 @@ mod log_limit;
 pub mod metrics;
 pub mod random;
 pub mod realtime;
+mod relays;
 mod routes;
 mod sessions;
 mod slot;
@@ -21,6 +22,7 @@ mod timer;
 
 pub use destination::Destination;
 pub use log_limit::LogLimit;
+pub use relays::Relays;
 pub use routes::{routes, streams};
 pub use socket::Local;
 pub use streams::Tls;

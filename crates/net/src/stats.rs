@@ -14,6 +14,7 @@ use tautline_message::Snapshot;
 use tautline_message::snapshot::{End, ProcessStats};
 use tautline_transport::Session;
 use tautline_transport::link::View;
+use tautline_transport::relay::Way;
 use tautline_units::Instant;
 
 pub use history::History;
@@ -42,11 +43,12 @@ impl Latest {
         Self { shared: Arc::new(Mutex::new(shared)) }
     }
 
-    /// Takes the stats of `session`, whose links have the names that `name` gives, and the event
-    /// loop's drops.
+    /// Takes the stats of `session`, whose links have the names that `name` gives; the ways through
+    /// relays, and the event loop's drops.
     pub fn take(
         &self,
         session: &Session,
+        ways: &[Way],
         drops: &Drops,
         name: impl Fn(&View) -> String,
         now: Instant,
@@ -54,7 +56,7 @@ impl Latest {
         let mut shared = self.shared();
         let shared = &mut *shared;
         let totals = Totals::of(session);
-        let stats = session::stats(session, drops, name, &shared.totals, &totals, now);
+        let stats = session::stats(session, ways, drops, name, &shared.totals, &totals, now);
         shared.totals.push(totals, now);
         shared.snapshot.session = Some(stats);
         shared.snapshot.taken_at = now;

@@ -34,7 +34,7 @@ impl End {
         let driver = Driver::spawn(&[local], clock, move |output| {
             let told = match output {
                 Output::Event(event, _) => Told::Event(event),
-                Output::Tick(session, drops) => Told::Tick {
+                Output::Tick(session, _, drops) => Told::Tick {
                     forged_or_malformed: session
                         .counters()
                         .drops()

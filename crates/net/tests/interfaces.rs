@@ -122,7 +122,7 @@ impl End {
                     // The test has ended when nobody listens.
                     let _ = tell.send(event);
                 }
-                Output::Tick(_, drops) => count.store(drops.send_refused, Ordering::Relaxed),
+                Output::Tick(_, _, drops) => count.store(drops.send_refused, Ordering::Relaxed),
             }
         });
         Self { driver: driver.unwrap(), clock, events, refused }

@@ -16,6 +16,7 @@ use tautline_net::driver::{Drops, Output};
 use tautline_net::metrics::{Labels, Page};
 use tautline_net::stats::{self, Latest};
 use tautline_transport::crypto::PublicKey;
+use tautline_transport::relay::Way;
 use tautline_transport::{ChannelNumber, Event, Session, link};
 use tautline_units::{ByteCount, Instant};
 use tautline_video::AccessUnit;
@@ -191,10 +192,10 @@ impl Reception {
     pub(crate) fn handle(&mut self, output: Output<'_>) {
         match output {
             Output::Event(event, session) => self.handle_event(event, session),
-            Output::Tick(session, drops) => {
+            Output::Tick(session, ways, drops) => {
                 self.show_due(session);
                 self.judge(session);
-                self.report(session, drops);
+                self.report(session, ways, drops);
             }
         }
         *lock(&self.shared.strips) =
@@ -337,10 +338,10 @@ impl Reception {
         }
     }
 
-    fn report(&mut self, session: &Session, loop_drops: &Drops) {
+    fn report(&mut self, session: &Session, ways: &[Way], loop_drops: &Drops) {
         let now = self.clock.now();
         let status = self.status(session);
-        self.latest.take(session, loop_drops, |view| self.link_name(view), now);
+        self.latest.take(session, ways, loop_drops, |view| self.link_name(view), now);
         self.latest.set_process(self.process(), now);
         let snapshot = self.latest.snapshot();
         self.hub.set_metrics(metrics(&status, &snapshot, &self.shared.vehicle()));

@@ -8,7 +8,7 @@ use tautline_message::{Control, Refusal, SessionState};
 use tautline_net::clock::Clock;
 use tautline_net::control::{Client, Event};
 use tautline_net::driver::Driver;
-use tautline_net::{Destination, LogLimit, channels, random};
+use tautline_net::{Destination, LogLimit, Relays, channels, random};
 use tautline_transport::crypto::{Identity, PublicKey};
 use tautline_transport::{Seed, Session};
 use tautline_units::Instant;
@@ -24,6 +24,7 @@ pub(crate) struct Rendezvous {
     client: Client,
     events: mpsc::Receiver<Event>,
     take: Vec<u8>,
+    relays: Relays,
     refused: Option<String>,
     /// When the vehicle is taken again that was refused or released.
     take_at: Option<Instant>,
@@ -58,6 +59,7 @@ impl Rendezvous {
             name: config.name.clone(),
             addresses,
             versions: channels::versions(),
+            relays: true,
         };
         let take = Control::Take { vehicle_name: config.vehicle.clone() }.encode();
         let (client, events) = Client::start(
@@ -74,6 +76,7 @@ impl Rendezvous {
             client,
             events,
             take,
+            relays: Relays::default(),
             refused: None,
             take_at: None,
             refusals: 0,
@@ -165,6 +168,13 @@ impl Rendezvous {
                     Err(error) => {
                         self.tell(&format!("no session with {peer_name}: {error:#}"), clock)
                     }
+                }
+                Ok(())
+            }
+            Ok(Control::Relays { peer_key, relays }) => {
+                match self.relays.take(identity, peer_key, &relays) {
+                    Ok(admission) => driver.handle().admit(admission),
+                    Err(error) => self.tell(&format!("no relays: {error:#}"), clock),
                 }
                 Ok(())
             }

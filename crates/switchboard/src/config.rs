@@ -12,6 +12,8 @@ use serde::{Deserialize, Deserializer};
 use tautline_net::control::SERVER_TIMEOUT;
 use tautline_transport::crypto::PublicKey;
 
+use crate::relays::Relay;
+
 /// A switchboard's settings.
 ///
 /// ```
@@ -23,6 +25,10 @@ use tautline_transport::crypto::PublicKey;
 ///
 /// [operators]
 /// anna = "1398f62c6d1a457c51ba6a4b5f3dbd2f69fca93216218dc8997e416bd17d93ca"
+///
+/// [[relays]]
+/// key = "3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29"
+/// addresses = ["203.0.113.9:7444", "203.0.113.9:7445"]
 /// # "#).unwrap();
 /// # config.validate().unwrap();
 /// ```
@@ -41,6 +47,10 @@ pub struct Config {
     pub ping_interval_ms: u64,
     /// Milliseconds without a word after which a connection is given up.
     pub connection_timeout_ms: u64,
+    /// Seconds for which a relay takes a token; both ends of a lease get later ones at half of it.
+    pub relay_token_s: u64,
+    /// The relays that both ends of a lease are told of.
+    pub relays: Vec<Relay>,
     /// The vehicles that are served: name and public key.
     #[serde(deserialize_with = "vehicles")]
     pub vehicles: BTreeMap<String, PublicKey>,
@@ -58,6 +68,8 @@ impl Default for Config {
             lease_grace_ms: 10_000,
             ping_interval_ms: 1_000,
             connection_timeout_ms: 3_000,
+            relay_token_s: 3_600,
+            relays: Vec::new(),
             vehicles: BTreeMap::new(),
             operators: BTreeMap::new(),
         }
@@ -87,6 +99,12 @@ impl Config {
             "lease_grace_ms = {}: must be 0 to {TIME_MS_MAX}",
             self.lease_grace_ms
         );
+        ensure!(
+            (TOKEN_S_MIN..=TOKEN_S_MAX).contains(&self.relay_token_s),
+            "relay_token_s = {}: must be {TOKEN_S_MIN} to {TOKEN_S_MAX}",
+            self.relay_token_s
+        );
+        Relay::validate(&self.relays)?;
         let mut owners = BTreeMap::new();
         for (table, entries) in [("vehicles", &self.vehicles), ("operators", &self.operators)] {
             ensure!(
@@ -117,6 +135,11 @@ impl Config {
     /// Returns the time from one ping to the next, on each connection.
     pub fn ping_interval(&self) -> Duration {
         Duration::from_millis(self.ping_interval_ms)
+    }
+
+    /// Returns how long a relay takes a token.
+    pub fn relay_token_life(&self) -> Duration {
+        Duration::from_secs(self.relay_token_s)
     }
 
     /// Returns how long a connection may be without a word.
@@ -162,6 +185,10 @@ const ENTRIES_MAX: usize = 256;
 const NAME_BYTES_MAX: usize = 64;
 /// An hour: whoever wants more has mistaken the unit.
 const TIME_MS_MAX: u64 = 3_600_000;
+/// Shorter than it takes a switchboard to be started anew serves nobody.
+const TOKEN_S_MIN: u64 = 60;
+/// A day: who has let go of a vehicle reaches it by no relay for longer.
+const TOKEN_S_MAX: u64 = 86_400;
 
 #[cfg(test)]
 mod tests {
@@ -203,6 +230,7 @@ mod tests {
             wrong(|c| c.connection_timeout_ms = 1_000).starts_with("connection_timeout_ms = 1000:")
         );
         assert!(wrong(|c| c.lease_grace_ms = u64::MAX).starts_with("lease_grace_ms = "));
+        assert!(wrong(|c| c.relay_token_s = 5).starts_with("relay_token_s = 5: must be 60 to"));
         let mut config = Config::default();
         config.vehicles.insert("rover".into(), key(1));
         config.operators.insert("anna".into(), key(1));

@@ -9,9 +9,11 @@ use rand_chacha::ChaCha20Rng;
 use tautline_message::{Control, ProtocolVersions, Refusal, VehicleEntry, VehicleState};
 use tautline_net::{Destination, LogLimit};
 use tautline_transport::crypto::PublicKey;
+use tautline_transport::relay::Side;
 use tautline_units::Instant;
 
 use crate::Config;
+use crate::relays::Issuer;
 
 mod addresses;
 mod connection;
@@ -42,6 +44,8 @@ pub struct Directory {
     outputs: VecDeque<Output>,
     /// Keys that are not listed.
     unknown: LogLimit,
+    /// What signs tokens for relays, if there are any.
+    issuer: Option<Issuer>,
 }
 
 /// The number of a connection, never used twice.
@@ -74,6 +78,8 @@ pub enum Timer {
     ConnectionTimeout,
     /// A grace time ends.
     LeaseGrace,
+    /// The tokens of a lease are to be given anew.
+    RelayTokens,
 }
 
 /// A vehicle of the settings.
@@ -100,6 +106,8 @@ struct Presence {
     addresses: Vec<Destination>,
     /// What it speaks with its peer.
     versions: ProtocolVersions,
+    /// Whether it knows what a relay is.
+    relays: bool,
 }
 
 /// An operator's right to drive a vehicle.
@@ -110,6 +118,8 @@ struct Lease {
     name: Option<[u8; 16]>,
     /// When it ends, if its operator has no connection.
     ends_at: Option<Instant>,
+    /// When both ends get later tokens for their relays.
+    renew_at: Option<Instant>,
 }
 
 impl Directory {
@@ -130,7 +140,13 @@ impl Directory {
             operators: config.operators.iter().map(|(n, k)| (n.clone(), operator(k))).collect(),
             outputs: VecDeque::new(),
             unknown: LogLimit::default(),
+            issuer: None,
         }
+    }
+
+    /// Names relays to both ends of each lease, with tokens of this issuer.
+    pub(crate) fn name_relays(&mut self, issuer: Issuer) {
+        self.issuer = Some(issuer);
     }
 
     /// Takes a new connection from `remote`, which has proven to hold `key`.
@@ -161,11 +177,13 @@ impl Directory {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         connection.heard_at = now;
         match message {
-            Control::RegisterVehicle { name, addresses, versions } => {
-                self.register_vehicle(id, &name, &addresses, versions, now);
+            Control::RegisterVehicle { name, addresses, versions, relays } => {
+                let told = Told { addresses: &addresses, versions, relays };
+                self.register_vehicle(id, &name, told, now);
             }
-            Control::RegisterOperator { name, addresses, versions } => {
-                self.register_operator(id, &name, &addresses, versions, now);
+            Control::RegisterOperator { name, addresses, versions, relays } => {
+                let told = Told { addresses: &addresses, versions, relays };
+                self.register_operator(id, &name, told, now);
             }
             Control::ListVehicles => {
                 if self.operator_of(id).is_some() {
@@ -174,7 +192,7 @@ impl Directory {
             }
             Control::Take { vehicle_name } => {
                 if let Some(operator) = self.operator_of(id) {
-                    self.take(id, &operator, &vehicle_name);
+                    self.take(id, &operator, &vehicle_name, now);
                 }
             }
             Control::Release => {
@@ -187,6 +205,7 @@ impl Directory {
             Control::VehicleList { .. }
             | Control::Introduce { .. }
             | Control::Released { .. }
+            | Control::Relays { .. }
             | Control::Refused { .. } => {
                 let text = "a switchboard says this, it is never told".to_owned();
                 self.turn_away(id, Refusal::BadRequest, text, now);
@@ -246,7 +265,9 @@ impl Directory {
         });
         let leases = self.vehicles.values().filter_map(|vehicle| vehicle.lease.as_ref());
         let graces = leases.filter_map(|lease| Some((lease.ends_at?, Timer::LeaseGrace)));
-        connections.chain(graces).min()
+        let leases = self.vehicles.values().filter_map(|vehicle| vehicle.lease.as_ref());
+        let renewals = leases.filter_map(|lease| Some((lease.renew_at?, Timer::RelayTokens)));
+        connections.chain(graces).chain(renewals).min()
     }
 
     /// Does what is due at `now`.
@@ -273,17 +294,19 @@ impl Directory {
             let away = self.lease_grace.as_secs_f64();
             self.release(&operator, &format!("operator {operator} has been away for {away} s"));
         }
+        let is_due = |vehicle: &Vehicle| {
+            vehicle.lease.as_ref().and_then(|lease| lease.renew_at).is_some_and(|at| at <= now)
+        };
+        let due = self.vehicles.iter().filter(|(_, vehicle)| is_due(vehicle));
+        let due: Vec<String> = due.map(|(name, _)| name.clone()).collect();
+        for name in due {
+            self.tell_relays(&name, now);
+        }
     }
 
-    fn register_vehicle(
-        &mut self,
-        id: ConnectionId,
-        name: &str,
-        addresses: &[String],
-        versions: Option<ProtocolVersions>,
-        now: Instant,
-    ) {
-        let Some((key, remote, addresses)) = self.admit(id, addresses, now) else { return };
+    fn register_vehicle(&mut self, id: ConnectionId, name: &str, told: Told<'_>, now: Instant) {
+        let Told { versions, relays, .. } = told;
+        let Some((key, remote, addresses)) = self.admit(id, told.addresses, now) else { return };
         let Some(own) = self.vehicles.iter().find_map(|(n, v)| (v.key == key).then(|| n.clone()))
         else {
             return self.refuse_role(id, key, "operator", "a vehicle", now);
@@ -292,7 +315,8 @@ impl Directory {
             return self.refuse_name(id, "vehicle", &own, name, now);
         }
         let vehicle = self.vehicles.get_mut(&own).expect("found just now");
-        let presence = Presence { id, addresses, versions: versions.unwrap_or(UNSAID) };
+        let versions = versions.unwrap_or(UNSAID);
+        let presence = Presence { id, addresses, versions, relays };
         if vehicle.presence.as_ref().is_some_and(|old| old.same(&presence)) {
             return;
         }
@@ -304,18 +328,12 @@ impl Directory {
         if let Some(released) = pending_release {
             self.send(id, released);
         }
-        self.introduce(&own);
+        self.introduce(&own, now);
     }
 
-    fn register_operator(
-        &mut self,
-        id: ConnectionId,
-        name: &str,
-        addresses: &[String],
-        versions: Option<ProtocolVersions>,
-        now: Instant,
-    ) {
-        let Some((key, remote, addresses)) = self.admit(id, addresses, now) else { return };
+    fn register_operator(&mut self, id: ConnectionId, name: &str, told: Told<'_>, now: Instant) {
+        let Told { versions, relays, .. } = told;
+        let Some((key, remote, addresses)) = self.admit(id, told.addresses, now) else { return };
         let Some(own) = self.operators.iter().find_map(|(n, o)| (o.key == key).then(|| n.clone()))
         else {
             return self.refuse_role(id, key, "vehicle", "an operator", now);
@@ -328,7 +346,8 @@ impl Directory {
             return self.turn_away(id, Refusal::BadRequest, text, now);
         }
         let operator = self.operators.get_mut(&own).expect("found just now");
-        let presence = Presence { id, addresses, versions: versions.unwrap_or(UNSAID) };
+        let versions = versions.unwrap_or(UNSAID);
+        let presence = Presence { id, addresses, versions, relays };
         if operator.presence.as_ref().is_some_and(|old| old.same(&presence)) {
             return;
         }
@@ -340,7 +359,7 @@ impl Directory {
             lease.ends_at = None;
         }
         if let Some(vehicle) = self.vehicle_of(&own) {
-            self.introduce(&vehicle);
+            self.introduce(&vehicle, now);
         }
     }
 
@@ -363,7 +382,7 @@ impl Directory {
         self.send(id, Control::VehicleList { vehicles });
     }
 
-    fn take(&mut self, id: ConnectionId, operator: &str, name: &str) {
+    fn take(&mut self, id: ConnectionId, operator: &str, name: &str, now: Instant) {
         let Some(vehicle) = self.vehicles.get(name) else {
             let text = format!("there is no vehicle {name:?} here");
             return self.refuse(id, Refusal::UnknownVehicle, text);
@@ -381,12 +400,17 @@ impl Directory {
             None => {
                 let reason = format!("operator {operator} takes vehicle {name} instead");
                 self.release(operator, &reason);
-                let lease = Lease { operator: operator.to_owned(), name: None, ends_at: None };
+                let lease = Lease {
+                    operator: operator.to_owned(),
+                    name: None,
+                    ends_at: None,
+                    renew_at: None,
+                };
                 let vehicle = self.vehicles.get_mut(name).expect("found just now");
                 vehicle.lease = Some(lease);
                 tracing::info!(vehicle = name, operator, "vehicle taken");
                 if is_here {
-                    self.introduce(name);
+                    self.introduce(name, now);
                 } else {
                     self.wait(id, name);
                 }
@@ -421,8 +445,33 @@ impl Directory {
         }
     }
 
+    /// Gives both ends of the vehicle's lease tokens for the relays, if both are there and know what these
+    /// are.
+    fn tell_relays(&mut self, name: &str, now: Instant) {
+        let Some(issuer) = &self.issuer else { return };
+        let Some(vehicle) = self.vehicles.get_mut(name) else { return };
+        let (Some(at), Some(lease)) = (&vehicle.presence, &mut vehicle.lease) else { return };
+        lease.renew_at = issuer.renew_at(now);
+        let Some(operator) = self.operators.get(&lease.operator) else { return };
+        let Some(operator_at) = &operator.presence else { return };
+        if lease.renew_at.is_none() || !at.relays || !operator_at.relays {
+            return;
+        }
+        let ends = [
+            (operator_at.id, Side::Responder, operator.key, vehicle.key),
+            (at.id, Side::Initiator, vehicle.key, operator.key),
+        ];
+        for (to, side, holder, peer) in ends {
+            let relays = issuer.tickets(side, holder, peer, now);
+            let message = Control::Relays { peer_key: *peer.as_bytes(), relays };
+            self.outputs.push_back(Output::Send { to, message });
+        }
+    }
+
     /// Tells both ends of the vehicle's lease of each other under a new name, if both are there.
-    fn introduce(&mut self, name: &str) {
+    fn introduce(&mut self, name: &str, now: Instant) {
+        // Who begins a session knows by then which relays there are.
+        self.tell_relays(name, now);
         let Some(vehicle) = self.vehicles.get_mut(name) else { return };
         let (Some(at), Some(lease)) = (&vehicle.presence, &mut vehicle.lease) else { return };
         let Some(operator) = self.operators.get(&lease.operator) else { return };
@@ -548,9 +597,20 @@ impl Directory {
     }
 }
 
+/// What somebody says of itself when it registers.
+#[derive(Clone, Copy)]
+struct Told<'a> {
+    addresses: &'a [String],
+    versions: Option<ProtocolVersions>,
+    relays: bool,
+}
+
 impl Presence {
     fn same(&self, other: &Self) -> bool {
-        self.id == other.id && self.addresses == other.addresses && self.versions == other.versions
+        self.id == other.id
+            && self.addresses == other.addresses
+            && self.versions == other.versions
+            && self.relays == other.relays
     }
 }
 

@@ -22,6 +22,7 @@ pub mod config;
 pub mod directory;
 pub mod latency;
 mod places;
+pub mod relays;
 mod server;
 
 pub use config::Config;

@@ -11,6 +11,7 @@ use tautline_net::LogLimit;
 use tautline_net::clock::Clock;
 use tautline_net::control::{Connection, Error, Incoming, Listener, Receiver, Sender};
 use tautline_transport::crypto::Identity;
+use tautline_units::Instant;
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
@@ -18,6 +19,7 @@ use tokio::time::{sleep, timeout};
 use crate::Config;
 use crate::directory::{ConnectionId, Directory, Output};
 use crate::places::{Place, Places};
+use crate::relays::Issuer;
 
 /// A switchboard that listens.
 #[derive(Debug)]
@@ -76,17 +78,22 @@ impl Server {
         let (arrivals_sender, arrivals) = mpsc::channel(ARRIVALS_MAX);
         // No more wait in it than there are places.
         let (freed_sender, freed) = mpsc::unbounded_channel();
+        let mut directory = Directory::new(config, seed);
+        let unix_start = Duration::from_nanos(clock.unix_nanos(Instant::ZERO));
+        let life = config.relay_token_life();
+        directory.name_relays(Issuer::new(identity, &config.relays, life, unix_start));
         let listed = config.vehicles.values().chain(config.operators.values()).copied();
         tracing::info!(
             listen = %listener.local(),
             key = %identity.public(),
             vehicles = config.vehicles.len(),
             operators = config.operators.len(),
+            relays = config.relays.len(),
             "the switchboard listens"
         );
         Ok(Self {
             listener,
-            directory: Directory::new(config, seed),
+            directory,
             clock,
             queues: BTreeMap::new(),
             next_id: 0,

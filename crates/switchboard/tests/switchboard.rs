@@ -111,6 +111,7 @@ async fn frames_that_are_no_message_are_refused_and_harm_nobody() {
         name: "anna".into(),
         addresses: vec!["10.0.0.2:8000".into()],
         versions: None,
+        relays: false,
     };
     let good = register.encode();
     let mut malformed = vec![vec![], vec![0; 7], vec![0xff; 65_536]];
@@ -223,7 +224,10 @@ impl Switchboard {
         let (name, addresses) = ("rover".into(), vec![address.into()]);
         self.client(
             ROVER,
-            vec![Control::RegisterVehicle { name, addresses, versions: None }.encode()],
+            vec![
+                Control::RegisterVehicle { name, addresses, versions: None, relays: false }
+                    .encode(),
+            ],
         )
     }
 
@@ -231,7 +235,10 @@ impl Switchboard {
         let (name, addresses) = (name.into(), vec![address.into()]);
         self.client(
             seed,
-            vec![Control::RegisterOperator { name, addresses, versions: None }.encode()],
+            vec![
+                Control::RegisterOperator { name, addresses, versions: None, relays: false }
+                    .encode(),
+            ],
         )
     }
 

@@ -8,7 +8,7 @@ use tautline_message::Control;
 use tautline_net::clock::Clock;
 use tautline_net::control::{Client, Event};
 use tautline_net::driver::Driver;
-use tautline_net::{LogLimit, channels, random, routes, streams};
+use tautline_net::{LogLimit, Relays, channels, random, routes, streams};
 use tautline_transport::crypto::{Identity, PublicKey};
 use tautline_transport::{LinkNumber, Route, Seed, Session};
 use tokio::sync::mpsc;
@@ -22,6 +22,7 @@ pub(crate) struct Rendezvous {
     client: Client,
     events: mpsc::Receiver<Event>,
     operators: Vec<PublicKey>,
+    relays: Relays,
     disconnections: LogLimit,
     /// Refusals, and introductions of which nothing comes.
     refusals: LogLimit,
@@ -42,6 +43,7 @@ impl Rendezvous {
             name: config.name.clone(),
             addresses,
             versions: channels::versions(),
+            relays: true,
         };
         let key = config.switchboard_public_key()?;
         let (client, events) = Client::start(
@@ -55,7 +57,8 @@ impl Rendezvous {
             },
         )?;
         let (disconnections, refusals) = (LogLimit::default(), LogLimit::default());
-        Ok(Self { client, events, operators: config.operator_keys()?, disconnections, refusals })
+        let (operators, relays) = (config.operator_keys()?, Relays::default());
+        Ok(Self { client, events, operators, relays, disconnections, refusals })
     }
 
     /// Waits for the next word of the switchboard and acts on it; call it again and again.
@@ -99,7 +102,10 @@ impl Rendezvous {
                 if let Some(mismatch) = channels::mismatch(peer_versions) {
                     tracing::warn!("no session: {}", mismatch.told("the operator"));
                 }
-                let (routes, offered) = ways(config, driver.local_addresses(), &peer_addresses);
+                let locals = driver.local_addresses();
+                let relayed = PublicKey::from_bytes(peer_key)
+                    .map_or(Vec::new(), |peer| self.relays.routes(&peer, locals));
+                let (routes, offered) = ways(config, locals, &peer_addresses, relayed);
                 let begun = self.known_operator(peer_key).and_then(|peer| {
                     let (transport, seed) = (config.transport.clone(), Seed::from(random::seed()?));
                     let now = clock.now();
@@ -124,6 +130,13 @@ impl Rendezvous {
                     }
                     Err(error) => format!("no session with operator {peer_name}: {error:#}"),
                 }
+            }
+            Ok(Control::Relays { peer_key, relays }) => {
+                match self.relays.take(identity, peer_key, &relays) {
+                    Ok(admission) => driver.handle().admit(admission),
+                    Err(error) => tracing::warn!("no relays: {error:#}"),
+                }
+                return Ok(());
             }
             Ok(Control::Released { reason, .. }) => {
                 tracing::info!(reason, "released");
@@ -155,11 +168,20 @@ impl Rendezvous {
     }
 }
 
-/// Returns the routes to an operator, those over TLS last and only if they are wanted, and how many of these
-/// there are.
-fn ways(config: &Config, locals: &[SocketAddr], peer_addresses: &[String]) -> (Vec<Route>, usize) {
+/// Returns the routes to an operator: direct ones, behind them those through relays, and last, only if they
+/// are wanted, those over TLS; and how many of these there are.
+fn ways(
+    config: &Config,
+    locals: &[SocketAddr],
+    peer_addresses: &[String],
+    relayed: Vec<Route>,
+) -> (Vec<Route>, usize) {
     let (mut routes, streams) = (routes(locals, peer_addresses), streams(locals, peer_addresses));
     let offered = streams.len();
+    // Of many direct routes some make room: each relay is a way that needs no luck.
+    routes.truncate(LinkNumber::COUNT.saturating_sub(relayed.len()));
+    routes.extend(relayed);
+    routes.truncate(LinkNumber::COUNT);
     if config.tls {
         routes.truncate(LinkNumber::COUNT - offered);
         routes.extend(streams);
@@ -176,12 +198,12 @@ mod tests {
         let locals = vec!["0.0.0.0:0".parse().unwrap(); 4];
         let mut peer: Vec<String> = (1..6).map(|port| format!("192.0.2.7:{port}")).collect();
         peer.push("tls:192.0.2.7:443".into());
-        let (routes, offered) = ways(&Config::default(), &locals, &peer);
+        let (routes, offered) = ways(&Config::default(), &locals, &peer, Vec::new());
         assert_eq!((routes.len(), offered), (16, 4));
         assert!(routes.iter().take(12).all(|route| route.stream_index().is_none()));
         assert!(routes.iter().skip(12).all(|route| route.stream_index().is_some()));
         let unwanted = Config { tls: false, ..Config::default() };
-        let (routes, offered) = ways(&unwanted, &locals, &peer);
+        let (routes, offered) = ways(&unwanted, &locals, &peer, Vec::new());
         assert_eq!((routes.len(), offered), (16, 4));
         assert!(routes.iter().all(|route| route.stream_index().is_none()));
     }

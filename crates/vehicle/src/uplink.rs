@@ -53,10 +53,10 @@ impl Uplink {
     pub fn handle(&self, output: Output<'_>) {
         match output {
             Output::Event(event, session) => self.handle_event(event, session),
-            Output::Tick(session, drops) => {
+            Output::Tick(session, ways, drops) => {
                 let name =
                     |view: &tautline_transport::link::View| Destination::of(view.route).to_string();
-                self.latest.take(session, drops, name, self.clock.now());
+                self.latest.take(session, ways, drops, name, self.clock.now());
             }
         }
     }

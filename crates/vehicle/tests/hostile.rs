@@ -13,7 +13,9 @@ use tautline_guard::config::Latency;
 use tautline_guard::identity::Tick;
 use tautline_guard::{self as guard, Controls, Fault, Guard, Machine, MachineState};
 use tautline_message::snapshot::End;
-use tautline_message::{Act, Command, Control, Deed, GuardMode, Mode, Refusal, Telemetry};
+use tautline_message::{
+    Act, Command, Control, Deed, GuardMode, Mode, Refusal, RelayTicket, Telemetry,
+};
 use tautline_net::channels;
 use tautline_net::clock::Clock;
 use tautline_net::control::{Connection, Listener};
@@ -24,6 +26,8 @@ use tautline_port::keeper::Keeper;
 use tautline_port::serve;
 use tautline_port::serve::Settings;
 use tautline_transport::crypto::Identity;
+use tautline_transport::relay::Token;
+use tautline_transport::relay::wire::Message;
 use tautline_transport::{Config as Transport, Event, Session};
 use tautline_units::Instant;
 use tautline_vehicle::{Config, Follow, OpenSensor};
@@ -79,6 +83,34 @@ async fn no_word_of_the_switchboard_ends_a_drive() {
     let steering = || stand.car.lock().unwrap().controls.steering;
     anna.drive(0.5, -0.25, || steering() == -0.25).await;
     assert_eq!(anna.telemetry().mode, Mode::Driving);
+}
+
+/// Nobody is at the operator's own address: the vehicle calls the relay that it was named, and sends its
+/// session's first datagrams there too.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_relay_that_the_switchboard_names_is_called_and_is_a_way_to_the_operator() {
+    let mut stand = Stand::start(Car::default(), grey()).await;
+    let anna = Operator::start(ANNA);
+    let relay = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let ticket = RelayTicket {
+        addresses: vec![relay.local_addr().unwrap().to_string()],
+        key: *identity(STRANGER).public().as_bytes(),
+        token: vec![7; Token::BYTES],
+    };
+    let peer_key = *identity(ANNA).public().as_bytes();
+    stand.say(&Control::Relays { peer_key, relays: vec![ticket] }).await;
+    stand.introduce(&anna, [1; 16]).await;
+    let (mut calls, mut inits, mut buffer) = (0, 0, [0; 2_048]);
+    while calls == 0 || inits == 0 {
+        let heard = timeout(Duration::from_secs(10), relay.recv_from(&mut buffer)).await;
+        let (length, _vehicle) = heard.expect("nothing comes").unwrap();
+        match Message::parse(&buffer[..length]) {
+            Some(Message::Call { .. }) => calls += 1,
+            Some(other) => panic!("{other:?}"),
+            // An init of link 1, behind the direct one.
+            None => inits += usize::from(buffer[0] == 0x11),
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -205,6 +205,7 @@ impl Seat {
             name: "anna".to_owned(),
             addresses: self.addresses(),
             versions: channels::versions(),
+            relays: false,
         };
         let take = Control::Take { vehicle_name: NAME.to_owned() }.encode();
         let greeting = vec![register.encode(), take.clone()];

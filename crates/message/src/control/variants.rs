@@ -3,7 +3,7 @@
 use flatbuffers::{FlatBufferBuilder, ForwardsUOffset, UnionWIPOffset, Vector, WIPOffset};
 use tautline_units::Instant;
 
-use super::{Control, ProtocolVersions, Refusal, VehicleEntry, VehicleState};
+use super::{Control, ProtocolVersions, Refusal, RelayTicket, VehicleEntry, VehicleState};
 use crate::Error;
 use crate::generated::control::{self as wire_control, ControlMessage};
 use crate::wire::{
@@ -16,12 +16,13 @@ type Message = WIPOffset<UnionWIPOffset>;
 /// Writes `control`'s table and tells its type.
 pub(super) fn write(control: &Control, builder: &mut Fbb) -> (ControlMessage, Message) {
     match control {
-        Control::RegisterVehicle { name, addresses, versions } => {
-            (ControlMessage::RegisterVehicle, register_vehicle(builder, name, addresses, *versions))
-        }
-        Control::RegisterOperator { name, addresses, versions } => (
+        Control::RegisterVehicle { name, addresses, versions, relays } => (
+            ControlMessage::RegisterVehicle,
+            register_vehicle(builder, name, addresses, *versions, *relays),
+        ),
+        Control::RegisterOperator { name, addresses, versions, relays } => (
             ControlMessage::RegisterOperator,
-            register_operator(builder, name, addresses, *versions),
+            register_operator(builder, name, addresses, *versions, *relays),
         ),
         Control::ListVehicles => (ControlMessage::ListVehicles, list_vehicles(builder)),
         Control::VehicleList { vehicles } => {
@@ -41,6 +42,9 @@ pub(super) fn write(control: &Control, builder: &mut Fbb) -> (ControlMessage, Me
         }
         Control::Ping { t } => (ControlMessage::Ping, ping(builder, *t)),
         Control::Pong { t } => (ControlMessage::Pong, pong(builder, *t)),
+        Control::Relays { peer_key, relays } => {
+            (ControlMessage::Relays, write_relays(builder, peer_key, relays))
+        }
     }
 }
 
@@ -54,6 +58,7 @@ pub(super) fn read(root: wire_control::Control<'_>) -> Result<Control, Error> {
                 name,
                 addresses: addresses(table.addresses())?,
                 versions,
+                relays: table.relays(),
             })
         }),
         ControlMessage::RegisterOperator => root.message_as_register_operator().map(|table| {
@@ -63,6 +68,7 @@ pub(super) fn read(root: wire_control::Control<'_>) -> Result<Control, Error> {
                 name,
                 addresses: addresses(table.addresses())?,
                 versions,
+                relays: table.relays(),
             })
         }),
         ControlMessage::ListVehicles => {
@@ -92,6 +98,10 @@ pub(super) fn read(root: wire_control::Control<'_>) -> Result<Control, Error> {
         ControlMessage::Pong => root
             .message_as_pong()
             .map(|table| Ok(Control::Pong { t: Instant::from_nanos(table.t()) })),
+        ControlMessage::Relays => root.message_as_relays().map(|table| {
+            let relays = list("relays", table.relays(), RELAY_COUNT_MAX, read_relay)?;
+            Ok(Control::Relays { peer_key: table.peer_key().bytes().into(), relays })
+        }),
         other => return Err(Error::Unknown { field: "message", value: other.0 }),
     };
     read.unwrap_or(Err(Error::Missing { field: "message" }))
@@ -102,12 +112,14 @@ fn register_vehicle(
     name: &str,
     addresses: &[String],
     versions: Option<ProtocolVersions>,
+    relays: bool,
 ) -> Message {
     let versions = versions.map(to_wire);
     let arguments = wire_control::RegisterVehicleArgs {
         name: Some(builder.create_string(name)),
         addresses: Some(strings(builder, addresses)),
         versions: versions.as_ref(),
+        relays,
     };
     wire_control::RegisterVehicle::create(builder, &arguments).as_union_value()
 }
@@ -117,12 +129,14 @@ fn register_operator(
     name: &str,
     addresses: &[String],
     versions: Option<ProtocolVersions>,
+    relays: bool,
 ) -> Message {
     let versions = versions.map(to_wire);
     let arguments = wire_control::RegisterOperatorArgs {
         name: Some(builder.create_string(name)),
         addresses: Some(strings(builder, addresses)),
         versions: versions.as_ref(),
+        relays,
     };
     wire_control::RegisterOperator::create(builder, &arguments).as_union_value()
 }
@@ -205,6 +219,25 @@ fn pong(builder: &mut Fbb, t: Instant) -> Message {
     wire_control::Pong::create(builder, &arguments).as_union_value()
 }
 
+fn write_relays(builder: &mut Fbb, peer_key: &[u8; 32], relays: &[RelayTicket]) -> Message {
+    let relays: Vec<_> = relays
+        .iter()
+        .map(|relay| {
+            let arguments = wire_control::RelayTicketArgs {
+                addresses: Some(strings(builder, &relay.addresses)),
+                key: Some(&wire_control::Key::new(&relay.key)),
+                token: Some(builder.create_vector(&relay.token)),
+            };
+            wire_control::RelayTicket::create(builder, &arguments)
+        })
+        .collect();
+    let arguments = wire_control::RelaysArgs {
+        peer_key: Some(&wire_control::Key::new(peer_key)),
+        relays: Some(builder.create_vector(&relays)),
+    };
+    wire_control::Relays::create(builder, &arguments).as_union_value()
+}
+
 fn read_introduce(table: wire_control::Introduce<'_>) -> Result<Control, Error> {
     Ok(Control::Introduce {
         lease: table.lease().bytes().into(),
@@ -237,6 +270,17 @@ fn read_vehicle(entry: wire_control::VehicleEntry<'_>) -> Result<VehicleEntry, E
     })
 }
 
+fn read_relay(entry: wire_control::RelayTicket<'_>) -> Result<RelayTicket, Error> {
+    let token = entry.token().bytes();
+    let length = u16::try_from(token.len()).unwrap_or(u16::MAX);
+    within("relays.token", length, 1, TOKEN_BYTES_MAX)?;
+    Ok(RelayTicket {
+        addresses: addresses(entry.addresses())?,
+        key: entry.key().bytes().into(),
+        token: token.to_vec(),
+    })
+}
+
 fn addresses(vector: Vector<'_, ForwardsUOffset<&str>>) -> Result<Vec<String>, Error> {
     list("addresses", vector, ADDRESS_COUNT_MAX, |address| {
         text("addresses", address, NAME_BYTES_MAX)
@@ -245,5 +289,9 @@ fn addresses(vector: Vector<'_, ForwardsUOffset<&str>>) -> Result<Vec<String>, E
 
 /// Most vehicles in a list.
 pub(super) const VEHICLE_COUNT_MAX: usize = 256;
+/// Most relays of a lease.
+const RELAY_COUNT_MAX: usize = 4;
+/// Longest token: half as long again as one is.
+const TOKEN_BYTES_MAX: u16 = 256;
 /// Most addresses of one peer: twice the links of a session.
 const ADDRESS_COUNT_MAX: usize = 32;

@@ -220,10 +220,10 @@ impl ::flatbuffers::SimpleToVerifyInSlice for Refusal {}
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
 pub const ENUM_MIN_CONTROL_MESSAGE: u8 = 0;
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
-pub const ENUM_MAX_CONTROL_MESSAGE: u8 = 11;
+pub const ENUM_MAX_CONTROL_MESSAGE: u8 = 12;
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
 #[allow(non_camel_case_types)]
-pub const ENUM_VALUES_CONTROL_MESSAGE: [ControlMessage; 12] = [
+pub const ENUM_VALUES_CONTROL_MESSAGE: [ControlMessage; 13] = [
   ControlMessage::NONE,
   ControlMessage::RegisterVehicle,
   ControlMessage::RegisterOperator,
@@ -236,6 +236,7 @@ pub const ENUM_VALUES_CONTROL_MESSAGE: [ControlMessage; 12] = [
   ControlMessage::Refused,
   ControlMessage::Ping,
   ControlMessage::Pong,
+  ControlMessage::Relays,
 ];
 
 /// Everything that the control plane says.
@@ -256,9 +257,10 @@ impl ControlMessage {
   pub const Refused: Self = Self(9);
   pub const Ping: Self = Self(10);
   pub const Pong: Self = Self(11);
+  pub const Relays: Self = Self(12);
 
   pub const ENUM_MIN: u8 = 0;
-  pub const ENUM_MAX: u8 = 11;
+  pub const ENUM_MAX: u8 = 12;
   pub const ENUM_VALUES: &'static [Self] = &[
     Self::NONE,
     Self::RegisterVehicle,
@@ -272,6 +274,7 @@ impl ControlMessage {
     Self::Refused,
     Self::Ping,
     Self::Pong,
+    Self::Relays,
   ];
   /// Returns the variant's name or "" if unknown.
   pub fn variant_name(self) -> Option<&'static str> {
@@ -288,6 +291,7 @@ impl ControlMessage {
       Self::Refused => Some("Refused"),
       Self::Ping => Some("Ping"),
       Self::Pong => Some("Pong"),
+      Self::Relays => Some("Relays"),
       _ => None,
     }
   }
@@ -660,6 +664,7 @@ impl<'a> RegisterVehicle<'a> {
   pub const VT_NAME: ::flatbuffers::VOffsetT = 4;
   pub const VT_ADDRESSES: ::flatbuffers::VOffsetT = 6;
   pub const VT_VERSIONS: ::flatbuffers::VOffsetT = 8;
+  pub const VT_RELAYS: ::flatbuffers::VOffsetT = 10;
 
   #[inline]
   pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
@@ -674,6 +679,7 @@ impl<'a> RegisterVehicle<'a> {
     if let Some(x) = args.versions { builder.add_versions(x); }
     if let Some(x) = args.addresses { builder.add_addresses(x); }
     if let Some(x) = args.name { builder.add_name(x); }
+    builder.add_relays(args.relays);
     builder.finish()
   }
 
@@ -702,6 +708,14 @@ impl<'a> RegisterVehicle<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<Versions>(RegisterVehicle::VT_VERSIONS, None)}
   }
+  /// Whether it knows what a relay is.
+  #[inline]
+  pub fn relays(&self) -> bool {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<bool>(RegisterVehicle::VT_RELAYS, Some(false)).unwrap()}
+  }
 }
 
 impl ::flatbuffers::Verifiable for RegisterVehicle<'_> {
@@ -713,6 +727,7 @@ impl ::flatbuffers::Verifiable for RegisterVehicle<'_> {
      .visit_field::<::flatbuffers::ForwardsUOffset<&str>>("name", Self::VT_NAME, true)?
      .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<&'_ str>>>>("addresses", Self::VT_ADDRESSES, true)?
      .visit_field::<Versions>("versions", Self::VT_VERSIONS, false)?
+     .visit_field::<bool>("relays", Self::VT_RELAYS, false)?
      .finish();
     Ok(())
   }
@@ -721,6 +736,7 @@ pub struct RegisterVehicleArgs<'a> {
     pub name: Option<::flatbuffers::WIPOffset<&'a str>>,
     pub addresses: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<&'a str>>>>,
     pub versions: Option<&'a Versions>,
+    pub relays: bool,
 }
 impl<'a> Default for RegisterVehicleArgs<'a> {
   #[inline]
@@ -729,6 +745,7 @@ impl<'a> Default for RegisterVehicleArgs<'a> {
       name: None, // required field
       addresses: None, // required field
       versions: None,
+      relays: false,
     }
   }
 }
@@ -749,6 +766,10 @@ impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> RegisterVehicleBuilder<'a, 'b
   #[inline]
   pub fn add_versions(&mut self, versions: &Versions) {
     self.fbb_.push_slot_always::<&Versions>(RegisterVehicle::VT_VERSIONS, versions);
+  }
+  #[inline]
+  pub fn add_relays(&mut self, relays: bool) {
+    self.fbb_.push_slot::<bool>(RegisterVehicle::VT_RELAYS, relays, false);
   }
   #[inline]
   pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> RegisterVehicleBuilder<'a, 'b, A> {
@@ -773,6 +794,7 @@ impl ::core::fmt::Debug for RegisterVehicle<'_> {
       ds.field("name", &self.name());
       ds.field("addresses", &self.addresses());
       ds.field("versions", &self.versions());
+      ds.field("relays", &self.relays());
       ds.finish()
   }
 }
@@ -796,6 +818,7 @@ impl<'a> RegisterOperator<'a> {
   pub const VT_NAME: ::flatbuffers::VOffsetT = 4;
   pub const VT_ADDRESSES: ::flatbuffers::VOffsetT = 6;
   pub const VT_VERSIONS: ::flatbuffers::VOffsetT = 8;
+  pub const VT_RELAYS: ::flatbuffers::VOffsetT = 10;
 
   #[inline]
   pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
@@ -810,6 +833,7 @@ impl<'a> RegisterOperator<'a> {
     if let Some(x) = args.versions { builder.add_versions(x); }
     if let Some(x) = args.addresses { builder.add_addresses(x); }
     if let Some(x) = args.name { builder.add_name(x); }
+    builder.add_relays(args.relays);
     builder.finish()
   }
 
@@ -838,6 +862,14 @@ impl<'a> RegisterOperator<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<Versions>(RegisterOperator::VT_VERSIONS, None)}
   }
+  /// Whether it knows what a relay is.
+  #[inline]
+  pub fn relays(&self) -> bool {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<bool>(RegisterOperator::VT_RELAYS, Some(false)).unwrap()}
+  }
 }
 
 impl ::flatbuffers::Verifiable for RegisterOperator<'_> {
@@ -849,6 +881,7 @@ impl ::flatbuffers::Verifiable for RegisterOperator<'_> {
      .visit_field::<::flatbuffers::ForwardsUOffset<&str>>("name", Self::VT_NAME, true)?
      .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<&'_ str>>>>("addresses", Self::VT_ADDRESSES, true)?
      .visit_field::<Versions>("versions", Self::VT_VERSIONS, false)?
+     .visit_field::<bool>("relays", Self::VT_RELAYS, false)?
      .finish();
     Ok(())
   }
@@ -857,6 +890,7 @@ pub struct RegisterOperatorArgs<'a> {
     pub name: Option<::flatbuffers::WIPOffset<&'a str>>,
     pub addresses: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<&'a str>>>>,
     pub versions: Option<&'a Versions>,
+    pub relays: bool,
 }
 impl<'a> Default for RegisterOperatorArgs<'a> {
   #[inline]
@@ -865,6 +899,7 @@ impl<'a> Default for RegisterOperatorArgs<'a> {
       name: None, // required field
       addresses: None, // required field
       versions: None,
+      relays: false,
     }
   }
 }
@@ -885,6 +920,10 @@ impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> RegisterOperatorBuilder<'a, '
   #[inline]
   pub fn add_versions(&mut self, versions: &Versions) {
     self.fbb_.push_slot_always::<&Versions>(RegisterOperator::VT_VERSIONS, versions);
+  }
+  #[inline]
+  pub fn add_relays(&mut self, relays: bool) {
+    self.fbb_.push_slot::<bool>(RegisterOperator::VT_RELAYS, relays, false);
   }
   #[inline]
   pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> RegisterOperatorBuilder<'a, 'b, A> {
@@ -909,6 +948,7 @@ impl ::core::fmt::Debug for RegisterOperator<'_> {
       ds.field("name", &self.name());
       ds.field("addresses", &self.addresses());
       ds.field("versions", &self.versions());
+      ds.field("relays", &self.relays());
       ds.finish()
   }
 }
@@ -2027,6 +2067,261 @@ impl ::core::fmt::Debug for Pong<'_> {
       ds.finish()
   }
 }
+pub enum RelayTicketOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+/// A relay, and the right to reach a peer through it.
+pub struct RelayTicket<'a> {
+  pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for RelayTicket<'a> {
+  type Inner = RelayTicket<'a>;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    Self { _tab: unsafe { ::flatbuffers::Table::new(buf, loc) } }
+  }
+}
+
+impl<'a> RelayTicket<'a> {
+  pub const VT_ADDRESSES: ::flatbuffers::VOffsetT = 4;
+  pub const VT_KEY: ::flatbuffers::VOffsetT = 6;
+  pub const VT_TOKEN: ::flatbuffers::VOffsetT = 8;
+
+  #[inline]
+  pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+    RelayTicket { _tab: table }
+  }
+  #[allow(unused_mut)]
+  pub fn create<'bldr: 'args, 'args: 'mut_bldr, 'mut_bldr, A: ::flatbuffers::Allocator + 'bldr>(
+    _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+    args: &'args RelayTicketArgs<'args>
+  ) -> ::flatbuffers::WIPOffset<RelayTicket<'bldr>> {
+    let mut builder = RelayTicketBuilder::new(_fbb);
+    if let Some(x) = args.token { builder.add_token(x); }
+    if let Some(x) = args.key { builder.add_key(x); }
+    if let Some(x) = args.addresses { builder.add_addresses(x); }
+    builder.finish()
+  }
+
+
+  /// Where it is: `host:port`, UDP.
+  #[inline]
+  pub fn addresses(&self) -> ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<&'a str>> {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<&'a str>>>>(RelayTicket::VT_ADDRESSES, None).unwrap()}
+  }
+  /// Who it is.
+  #[inline]
+  pub fn key(&self) -> &'a Key {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<Key>(RelayTicket::VT_KEY, None).unwrap()}
+  }
+  /// The right, as the relay reads it.
+  #[inline]
+  pub fn token(&self) -> ::flatbuffers::Vector<'a, u8> {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, u8>>>(RelayTicket::VT_TOKEN, None).unwrap()}
+  }
+}
+
+impl ::flatbuffers::Verifiable for RelayTicket<'_> {
+  #[inline]
+  fn run_verifier(
+    v: &mut ::flatbuffers::Verifier, pos: usize
+  ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+    v.visit_table(pos)?
+     .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<&'_ str>>>>("addresses", Self::VT_ADDRESSES, true)?
+     .visit_field::<Key>("key", Self::VT_KEY, true)?
+     .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, u8>>>("token", Self::VT_TOKEN, true)?
+     .finish();
+    Ok(())
+  }
+}
+pub struct RelayTicketArgs<'a> {
+    pub addresses: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<&'a str>>>>,
+    pub key: Option<&'a Key>,
+    pub token: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, u8>>>,
+}
+impl<'a> Default for RelayTicketArgs<'a> {
+  #[inline]
+  fn default() -> Self {
+    RelayTicketArgs {
+      addresses: None, // required field
+      key: None, // required field
+      token: None, // required field
+    }
+  }
+}
+
+pub struct RelayTicketBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+  fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+  start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> RelayTicketBuilder<'a, 'b, A> {
+  #[inline]
+  pub fn add_addresses(&mut self, addresses: ::flatbuffers::WIPOffset<::flatbuffers::Vector<'b , ::flatbuffers::ForwardsUOffset<&'b  str>>>) {
+    self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(RelayTicket::VT_ADDRESSES, addresses);
+  }
+  #[inline]
+  pub fn add_key(&mut self, key: &Key) {
+    self.fbb_.push_slot_always::<&Key>(RelayTicket::VT_KEY, key);
+  }
+  #[inline]
+  pub fn add_token(&mut self, token: ::flatbuffers::WIPOffset<::flatbuffers::Vector<'b , u8>>) {
+    self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(RelayTicket::VT_TOKEN, token);
+  }
+  #[inline]
+  pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> RelayTicketBuilder<'a, 'b, A> {
+    let start = _fbb.start_table();
+    RelayTicketBuilder {
+      fbb_: _fbb,
+      start_: start,
+    }
+  }
+  #[inline]
+  pub fn finish(self) -> ::flatbuffers::WIPOffset<RelayTicket<'a>> {
+    let o = self.fbb_.end_table(self.start_);
+    self.fbb_.required(o, RelayTicket::VT_ADDRESSES,"addresses");
+    self.fbb_.required(o, RelayTicket::VT_KEY,"key");
+    self.fbb_.required(o, RelayTicket::VT_TOKEN,"token");
+    ::flatbuffers::WIPOffset::new(o.value())
+  }
+}
+
+impl ::core::fmt::Debug for RelayTicket<'_> {
+  fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+    let mut ds = f.debug_struct("RelayTicket");
+      ds.field("addresses", &self.addresses());
+      ds.field("key", &self.key());
+      ds.field("token", &self.token());
+      ds.finish()
+  }
+}
+pub enum RelaysOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+/// The switchboard names relays: both ends of a lease get one before they are brought together, and later ones.
+pub struct Relays<'a> {
+  pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for Relays<'a> {
+  type Inner = Relays<'a>;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    Self { _tab: unsafe { ::flatbuffers::Table::new(buf, loc) } }
+  }
+}
+
+impl<'a> Relays<'a> {
+  pub const VT_PEER_KEY: ::flatbuffers::VOffsetT = 4;
+  pub const VT_RELAYS: ::flatbuffers::VOffsetT = 6;
+
+  #[inline]
+  pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+    Relays { _tab: table }
+  }
+  #[allow(unused_mut)]
+  pub fn create<'bldr: 'args, 'args: 'mut_bldr, 'mut_bldr, A: ::flatbuffers::Allocator + 'bldr>(
+    _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+    args: &'args RelaysArgs<'args>
+  ) -> ::flatbuffers::WIPOffset<Relays<'bldr>> {
+    let mut builder = RelaysBuilder::new(_fbb);
+    if let Some(x) = args.relays { builder.add_relays(x); }
+    if let Some(x) = args.peer_key { builder.add_peer_key(x); }
+    builder.finish()
+  }
+
+
+  /// Whom they lead to.
+  #[inline]
+  pub fn peer_key(&self) -> &'a Key {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<Key>(Relays::VT_PEER_KEY, None).unwrap()}
+  }
+  /// At most 4.
+  #[inline]
+  pub fn relays(&self) -> ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<RelayTicket<'a>>> {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<RelayTicket>>>>(Relays::VT_RELAYS, None).unwrap()}
+  }
+}
+
+impl ::flatbuffers::Verifiable for Relays<'_> {
+  #[inline]
+  fn run_verifier(
+    v: &mut ::flatbuffers::Verifier, pos: usize
+  ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+    v.visit_table(pos)?
+     .visit_field::<Key>("peer_key", Self::VT_PEER_KEY, true)?
+     .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<RelayTicket>>>>("relays", Self::VT_RELAYS, true)?
+     .finish();
+    Ok(())
+  }
+}
+pub struct RelaysArgs<'a> {
+    pub peer_key: Option<&'a Key>,
+    pub relays: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<RelayTicket<'a>>>>>,
+}
+impl<'a> Default for RelaysArgs<'a> {
+  #[inline]
+  fn default() -> Self {
+    RelaysArgs {
+      peer_key: None, // required field
+      relays: None, // required field
+    }
+  }
+}
+
+pub struct RelaysBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+  fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+  start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> RelaysBuilder<'a, 'b, A> {
+  #[inline]
+  pub fn add_peer_key(&mut self, peer_key: &Key) {
+    self.fbb_.push_slot_always::<&Key>(Relays::VT_PEER_KEY, peer_key);
+  }
+  #[inline]
+  pub fn add_relays(&mut self, relays: ::flatbuffers::WIPOffset<::flatbuffers::Vector<'b , ::flatbuffers::ForwardsUOffset<RelayTicket<'b >>>>) {
+    self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(Relays::VT_RELAYS, relays);
+  }
+  #[inline]
+  pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> RelaysBuilder<'a, 'b, A> {
+    let start = _fbb.start_table();
+    RelaysBuilder {
+      fbb_: _fbb,
+      start_: start,
+    }
+  }
+  #[inline]
+  pub fn finish(self) -> ::flatbuffers::WIPOffset<Relays<'a>> {
+    let o = self.fbb_.end_table(self.start_);
+    self.fbb_.required(o, Relays::VT_PEER_KEY,"peer_key");
+    self.fbb_.required(o, Relays::VT_RELAYS,"relays");
+    ::flatbuffers::WIPOffset::new(o.value())
+  }
+}
+
+impl ::core::fmt::Debug for Relays<'_> {
+  fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+    let mut ds = f.debug_struct("Relays");
+      ds.field("peer_key", &self.peer_key());
+      ds.field("relays", &self.relays());
+      ds.finish()
+  }
+}
 pub enum ControlOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
@@ -2232,6 +2527,20 @@ impl<'a> Control<'a> {
     }
   }
 
+  #[inline]
+  #[allow(non_snake_case)]
+  pub fn message_as_relays(&self) -> Option<Relays<'a>> {
+    if self.message_type() == ControlMessage::Relays {
+      let u = self.message();
+      // Safety:
+      // Created from a valid Table for this object
+      // Which contains a valid union in this slot
+      Some(unsafe { Relays::init_from_table(u) })
+    } else {
+      None
+    }
+  }
+
 }
 
 impl ::flatbuffers::Verifiable for Control<'_> {
@@ -2253,6 +2562,7 @@ impl ::flatbuffers::Verifiable for Control<'_> {
           ControlMessage::Refused => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<Refused>>("ControlMessage::Refused", pos),
           ControlMessage::Ping => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<Ping>>("ControlMessage::Ping", pos),
           ControlMessage::Pong => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<Pong>>("ControlMessage::Pong", pos),
+          ControlMessage::Relays => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<Relays>>("ControlMessage::Relays", pos),
           _ => Ok(()),
         }
      })?
@@ -2380,6 +2690,13 @@ impl ::core::fmt::Debug for Control<'_> {
         },
         ControlMessage::Pong => {
           if let Some(x) = self.message_as_pong() {
+            ds.field("message", &x)
+          } else {
+            ds.field("message", &"InvalidFlatbuffer: Union discriminant does not match value.")
+          }
+        },
+        ControlMessage::Relays => {
+          if let Some(x) = self.message_as_relays() {
             ds.field("message", &x)
           } else {
             ds.field("message", &"InvalidFlatbuffer: Union discriminant does not match value.")

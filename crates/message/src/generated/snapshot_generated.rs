@@ -399,6 +399,8 @@ impl<'a> LinkStats<'a> {
   pub const VT_PACKETS_IN_TIME: ::flatbuffers::VOffsetT = 58;
   pub const VT_PACKETS_LATE: ::flatbuffers::VOffsetT = 60;
   pub const VT_PACKETS_LOST: ::flatbuffers::VOffsetT = 62;
+  pub const VT_RELAYED: ::flatbuffers::VOffsetT = 64;
+  pub const VT_DETOUR_MS: ::flatbuffers::VOffsetT = 66;
 
   #[inline]
   pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
@@ -427,6 +429,7 @@ impl<'a> LinkStats<'a> {
     builder.add_sent_bps(args.sent_bps);
     builder.add_granted_bps(args.granted_bps);
     builder.add_budget_bps(args.budget_bps);
+    builder.add_detour_ms(args.detour_ms);
     builder.add_in_flight_bytes(args.in_flight_bytes);
     builder.add_queued_bytes(args.queued_bytes);
     if let Some(x) = args.owd_in { builder.add_owd_in(x); }
@@ -438,6 +441,7 @@ impl<'a> LinkStats<'a> {
     builder.add_rtt_ms(args.rtt_ms);
     if let Some(x) = args.name { builder.add_name(x); }
     builder.add_datagram_bytes(args.datagram_bytes);
+    builder.add_relayed(args.relayed);
     builder.add_state(args.state);
     builder.add_link(args.link);
     builder.finish()
@@ -684,6 +688,22 @@ impl<'a> LinkStats<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<u64>(LinkStats::VT_PACKETS_LOST, Some(0)).unwrap()}
   }
+  /// Whether a relay carries it.
+  #[inline]
+  pub fn relayed(&self) -> bool {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<bool>(LinkStats::VT_RELAYED, Some(false)).unwrap()}
+  }
+  /// What the relay adds to the round trip, by that of a direct link beside it, ms; negative: not known, or none.
+  #[inline]
+  pub fn detour_ms(&self) -> f32 {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<f32>(LinkStats::VT_DETOUR_MS, Some(-1.0)).unwrap()}
+  }
 }
 
 impl ::flatbuffers::Verifiable for LinkStats<'_> {
@@ -722,6 +742,8 @@ impl ::flatbuffers::Verifiable for LinkStats<'_> {
      .visit_field::<u64>("packets_in_time", Self::VT_PACKETS_IN_TIME, false)?
      .visit_field::<u64>("packets_late", Self::VT_PACKETS_LATE, false)?
      .visit_field::<u64>("packets_lost", Self::VT_PACKETS_LOST, false)?
+     .visit_field::<bool>("relayed", Self::VT_RELAYED, false)?
+     .visit_field::<f32>("detour_ms", Self::VT_DETOUR_MS, false)?
      .finish();
     Ok(())
   }
@@ -757,6 +779,8 @@ pub struct LinkStatsArgs<'a> {
     pub packets_in_time: u64,
     pub packets_late: u64,
     pub packets_lost: u64,
+    pub relayed: bool,
+    pub detour_ms: f32,
 }
 impl<'a> Default for LinkStatsArgs<'a> {
   #[inline]
@@ -792,6 +816,8 @@ impl<'a> Default for LinkStatsArgs<'a> {
       packets_in_time: 0,
       packets_late: 0,
       packets_lost: 0,
+      relayed: false,
+      detour_ms: -1.0,
     }
   }
 }
@@ -922,6 +948,14 @@ impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> LinkStatsBuilder<'a, 'b, A> {
     self.fbb_.push_slot::<u64>(LinkStats::VT_PACKETS_LOST, packets_lost, 0);
   }
   #[inline]
+  pub fn add_relayed(&mut self, relayed: bool) {
+    self.fbb_.push_slot::<bool>(LinkStats::VT_RELAYED, relayed, false);
+  }
+  #[inline]
+  pub fn add_detour_ms(&mut self, detour_ms: f32) {
+    self.fbb_.push_slot::<f32>(LinkStats::VT_DETOUR_MS, detour_ms, -1.0);
+  }
+  #[inline]
   pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> LinkStatsBuilder<'a, 'b, A> {
     let start = _fbb.start_table();
     LinkStatsBuilder {
@@ -970,6 +1004,8 @@ impl ::core::fmt::Debug for LinkStats<'_> {
       ds.field("packets_in_time", &self.packets_in_time());
       ds.field("packets_late", &self.packets_late());
       ds.field("packets_lost", &self.packets_lost());
+      ds.field("relayed", &self.relayed());
+      ds.field("detour_ms", &self.detour_ms());
       ds.finish()
   }
 }

@@ -45,6 +45,11 @@ fields! {
         queued: ByteCount = queued_bytes as BytesU32,
         /// Sent, and nothing known of it yet; below 4 GiB.
         in_flight: ByteCount = in_flight_bytes as BytesU32,
+        /// Whether a relay carries it.
+        relayed: bool = relayed as Plain,
+        /// What the relay adds to the round trip, by that of a direct link of the same socket, in
+        /// milliseconds, if both are known.
+        detour_ms: Option<f32> = detour_ms as Known::MILLIS,
         /// Bytes and datagrams of any kind.
         traffic: TrafficCounts,
         /// Media packets on their way out.

@@ -15,8 +15,8 @@ use crate::snapshot::{
 use crate::{
     Act, ActAnswer, Blocker, Budget, ClockOffset, Command, Control, DeadMan, Deed, EmulatedLink,
     Gear, GuardState, LinkAction, OperatorStatus, Position, ProbeAnswer, ProbeQuestion,
-    ProtocolVersions, QuorumStep, Refusal, SessionState, Snapshot, StripReport, Telemetry,
-    VehicleEntry, VehicleState, VideoFeedback,
+    ProtocolVersions, QuorumStep, Refusal, RelayTicket, SessionState, Snapshot, StripReport,
+    Telemetry, VehicleEntry, VehicleState, VideoFeedback,
 };
 
 pub(crate) fn command() -> impl Strategy<Value = Command> {
@@ -183,14 +183,29 @@ fn versions() -> impl Strategy<Value = ProtocolVersions> {
     })
 }
 
+fn relay_ticket() -> impl Strategy<Value = RelayTicket> {
+    (addresses(), any::<[u8; 32]>(), vec(any::<u8>(), 1..=256))
+        .prop_map(|(addresses, key, token)| RelayTicket { addresses, key, token })
+}
+
 pub(crate) fn control() -> impl Strategy<Value = Control> {
     prop_oneof![
-        (text(64), addresses(), option::of(versions())).prop_map(|(name, addresses, versions)| {
-            Control::RegisterVehicle { name, addresses, versions }
-        }),
-        (text(64), addresses(), option::of(versions())).prop_map(|(name, addresses, versions)| {
-            Control::RegisterOperator { name, addresses, versions }
-        }),
+        (text(64), addresses(), option::of(versions()), any::<bool>()).prop_map(
+            |(name, addresses, versions, relays)| Control::RegisterVehicle {
+                name,
+                addresses,
+                versions,
+                relays,
+            }
+        ),
+        (text(64), addresses(), option::of(versions()), any::<bool>()).prop_map(
+            |(name, addresses, versions, relays)| Control::RegisterOperator {
+                name,
+                addresses,
+                versions,
+                relays,
+            }
+        ),
         Just(Control::ListVehicles),
         vec(vehicle(), 0..=256).prop_map(|vehicles| Control::VehicleList { vehicles }),
         text(64).prop_map(|vehicle_name| Control::Take { vehicle_name }),
@@ -205,6 +220,8 @@ pub(crate) fn control() -> impl Strategy<Value = Control> {
             .prop_map(|(reason_code, text)| Control::Refused { reason_code, text }),
         instant().prop_map(|t| Control::Ping { t }),
         instant().prop_map(|t| Control::Pong { t }),
+        (any::<[u8; 32]>(), vec(relay_ticket(), 0..=4))
+            .prop_map(|(peer_key, relays)| Control::Relays { peer_key, relays }),
     ]
 }
 

@@ -6,7 +6,7 @@ use crate::snapshot::{
 use crate::{
     ClockOffset, Command, Control, EmulatedLink, Error, Fault, Gear, GuardState, LinkAction,
     LinkState, Mode, OperatorStatus, PointCloud, Position, ProbeAnswer, ProbeQuestion,
-    ProtocolVersions, Refusal, SessionState, Snapshot, Telemetry, VideoFeedback,
+    ProtocolVersions, Refusal, RelayTicket, SessionState, Snapshot, Telemetry, VideoFeedback,
 };
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
@@ -269,6 +269,8 @@ fn snapshot(link_count: u8) -> Snapshot {
         owd_in: delays,
         queued: ByteCount::new(1_500),
         in_flight: ByteCount::new(23_400),
+        relayed: false,
+        detour_ms: None,
         traffic: TrafficCounts::by_name(|_| 71_000),
         packets: PacketCounts::by_name(|_| 60_012),
     };
@@ -312,17 +314,33 @@ fn control_over_its_lengths_is_refused_by_name() {
     assert_eq!(refused(Control::Take { vehicle_name: name.clone() }), "vehicle_name");
     let addresses = vec![String::new(); 33];
     assert_eq!(
-        refused(Control::RegisterVehicle { name, addresses: vec![], versions: None }),
+        refused(Control::RegisterVehicle {
+            name,
+            addresses: vec![],
+            versions: None,
+            relays: false
+        }),
         "name"
     );
     assert_eq!(
-        refused(Control::RegisterOperator { name: "a".into(), addresses, versions: None }),
+        refused(Control::RegisterOperator {
+            name: "a".into(),
+            addresses,
+            versions: None,
+            relays: false
+        }),
         "addresses"
     );
     let text = "x".repeat(257);
     let versions = Some(ProtocolVersions { lowest: 3, highest: 2 });
-    let register = Control::RegisterVehicle { name: "a".into(), addresses: vec![], versions };
+    let (name, addresses, relays) = ("a".into(), vec![], false);
+    let register = Control::RegisterVehicle { name, addresses, versions, relays };
     assert_eq!(refused(register), "versions.lowest");
+    let ticket = |length| RelayTicket { addresses: vec![], key: [1; 32], token: vec![7; length] };
+    let relays = |relays| refused(Control::Relays { peer_key: [2; 32], relays });
+    assert_eq!(relays(vec![ticket(0)]), "relays.token");
+    assert_eq!(relays(vec![ticket(257)]), "relays.token");
+    assert_eq!(relays(vec![ticket(9); 5]), "relays");
     assert_eq!(refused(Control::Released { lease: [1; 16], reason: text.clone() }), "reason");
     assert_eq!(refused(Control::Refused { reason_code: Refusal::Full, text }), "text");
 }

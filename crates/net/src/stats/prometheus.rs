@@ -37,6 +37,13 @@ fn add_links(page: &mut Page, links: &[LinkStats]) {
     gauges("link_loss_in", ratio, "Lost of what the other end sent in the last second", |link| {
         link.loss_in.map(f64::from)
     });
+    gauges("link_relayed", None, "1 where a relay carries the link", |link| {
+        link.relayed.then_some(1.0)
+    });
+    let detour = "What the relay adds to the round trip of a direct link";
+    gauges("link_detour", Some(Unit::Seconds), detour, |link| {
+        link.detour_ms.map(|millis| f64::from(millis) / 1e3)
+    });
     gauges("link_queue", Some(Unit::Bytes), "Media that waits here", |link| {
         Some(link.queued.get() as f64)
     });

@@ -5,6 +5,7 @@ use tautline_message::snapshot::{
     ChannelStats, Delays, LinkStats, PacketCounts, SessionStats, TrafficCounts, UnitCounts,
 };
 use tautline_transport::link::{Percentiles, Spreads, State, View};
+use tautline_transport::relay::Way;
 use tautline_transport::{ChannelNumber, Session};
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
@@ -66,6 +67,7 @@ impl LinkTotals {
 /// Returns the stats of `session`, whose totals are `totals`, after those of `history`.
 pub(super) fn stats(
     session: &Session,
+    ways: &[Way],
     drops: &Drops,
     name: impl Fn(&View) -> String,
     history: &History<Totals>,
@@ -81,6 +83,8 @@ pub(super) fn stats(
     let links = links.map(|(view, spreads)| {
         link(&view, &spreads, name(&view), recent(&view).unwrap_or_default())
     });
+    let mut links: Vec<LinkStats> = links.collect();
+    tell_detours(&mut links, &session.links().collect::<Vec<_>>(), ways);
     let channels = session.channels().map(|channel| {
         let late_or_lost = history.before(SHARE_SPAN, now).and_then(|(before, _)| {
             let ((delivered_before, lost_before), (delivered, lost)) =
@@ -97,9 +101,28 @@ pub(super) fn stats(
     });
     let drops = session.counters().drops().chain(drops.iter());
     SessionStats {
-        links: links.collect(),
+        links,
         channels: channels.take(CHANNELS_MAX).collect(),
         drops: drops.map(|(name, count)| (name.to_owned(), count)).collect(),
+    }
+}
+
+/// Says which links a relay carries, and what the detour costs: the round trip less that of the quickest
+/// direct link of the same socket.
+fn tell_detours(links: &mut [LinkStats], views: &[View], ways: &[Way]) {
+    let is_relayed = |view: &View| ways.iter().any(|way| way.route.remote == view.route.remote);
+    for (link, view) in links.iter_mut().zip(views) {
+        link.relayed = is_relayed(view);
+        let beside = views.iter().filter(|other| {
+            other.route.socket == view.route.socket
+                && other.state == State::Up
+                && !is_relayed(other)
+        });
+        let direct = beside.filter_map(|other| other.rtt).min();
+        link.detour_ms = match (link.relayed, view.rtt, direct) {
+            (true, Some(relayed), Some(direct)) => Some(millis(relayed.saturating_sub(direct))),
+            (true | false, ..) => None,
+        };
     }
 }
 
@@ -158,6 +181,8 @@ fn link(view: &View, spreads: &Spreads, name: String, recent: Recent) -> LinkSta
         owd_in: spreads.owd_in.map(delays),
         queued: view.queued,
         in_flight: view.in_flight,
+        relayed: false,
+        detour_ms: None,
         traffic: TrafficCounts {
             bytes_sent: view.bytes_sent.get(),
             bytes_received: view.bytes_received.get(),

@@ -1,6 +1,6 @@
 use std::fmt;
 
-use tautline_message::snapshot::{ChannelStats, Delays};
+use tautline_message::snapshot::{ChannelStats, Delays, LinkStats};
 use tautline_message::{LinkState, Snapshot};
 use tautline_units::{Bitrate, ByteCount};
 
@@ -80,7 +80,7 @@ impl Table<'_> {
                 link.traffic.datagrams_sent,
                 link.traffic.datagrams_received,
                 link.datagram_bytes.get(),
-                printable(&link.name),
+                named(link),
             )?;
         }
         Ok(())
@@ -162,6 +162,16 @@ fn with_reasons(sum: u64, counts: &[(&str, u64)]) -> String {
     if words.is_empty() { sum.to_string() } else { format!("{sum} ({})", words.join(", ")) }
 }
 
+/// Returns what people call a link, and what a relay costs it.
+fn named(link: &LinkStats) -> String {
+    let name = printable(&link.name);
+    match (link.relayed, link.detour_ms) {
+        (false, _) => name,
+        (true, None) => format!("{name} (relayed)"),
+        (true, Some(detour)) => format!("{name} (relayed, +{detour:.1} ms)"),
+    }
+}
+
 /// Replaces what would move a terminal's cursor: names come from the other end too.
 fn printable(name: &str) -> String {
     name.chars().map(|letter| if letter.is_control() { '\u{FFFD}' } else { letter }).collect()
@@ -192,7 +202,7 @@ fn delays(delays: Option<Delays>) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use tautline_message::snapshot::{
-        End, LinkStats, PacketCounts, ProcessStats, SessionStats, TrafficCounts, UnitCounts, Value,
+        End, PacketCounts, ProcessStats, SessionStats, TrafficCounts, UnitCounts, Value,
     };
     use tautline_units::Instant;
 
@@ -217,6 +227,8 @@ pub(super) mod tests {
             owd_in: Some(Delays { p50: 22.0, p95: 30.0, p99: 41.0 }),
             queued: ByteCount::new(1_500),
             in_flight: ByteCount::new(23_400),
+            relayed: false,
+            detour_ms: None,
             traffic: TrafficCounts {
                 bytes_sent: 81_000_000,
                 bytes_received: 900_000,
@@ -297,6 +309,17 @@ pub(super) mod tests {
     #[test]
     fn the_table_has_every_count_under_its_name() {
         insta::assert_snapshot!(Table(&snapshot()).to_string());
+    }
+
+    #[test]
+    fn a_relayed_link_says_what_the_detour_costs() {
+        let mut snapshot = snapshot();
+        let links = &mut snapshot.session.as_mut().unwrap().links;
+        links[0].relayed = true;
+        (links[1].relayed, links[1].detour_ms) = (true, Some(12.25));
+        let table = Table(&snapshot).to_string();
+        assert!(table.contains("north 1 (relayed)\n"), "{table}");
+        assert!(table.contains("(relayed, +12.2 ms)\n"), "{table}");
     }
 
     #[test]

@@ -37,7 +37,7 @@ impl End {
         let driver = Driver::spawn_with(&[local], tls, clock, move |output| {
             let told = match output {
                 Output::Event(event, _) => Told::Event(event),
-                Output::Tick(session, drops) => {
+                Output::Tick(session, _, drops) => {
                     Told::Tick(*drops, session.links().map(|link| link.media.sent).collect())
                 }
             };

@@ -442,16 +442,23 @@ impl Scene {
             }
             Vehicle(id, name, address) => {
                 let (name, addresses) = (name.to_owned(), vec![address.to_owned()]);
-                self.say(id, Control::RegisterVehicle { name, addresses, versions: None });
+                self.say(
+                    id,
+                    Control::RegisterVehicle { name, addresses, versions: None, relays: false },
+                );
             }
             Operator(id, name, address) => {
                 let (name, addresses) = (name.to_owned(), vec![address.to_owned()]);
-                self.say(id, Control::RegisterOperator { name, addresses, versions: None });
+                self.say(
+                    id,
+                    Control::RegisterOperator { name, addresses, versions: None, relays: false },
+                );
             }
             Newer(id, name, address) => {
                 let (name, addresses) = (name.to_owned(), vec![address.to_owned()]);
                 let versions = Some(ProtocolVersions { lowest: 2, highest: 3 });
-                self.say(id, Control::RegisterOperator { name, addresses, versions });
+                let relays = false;
+                self.say(id, Control::RegisterOperator { name, addresses, versions, relays });
             }
             List(id) => self.say(id, Control::ListVehicles),
             Take(id, name) => self.say(id, Control::Take { vehicle_name: name.to_owned() }),
@@ -580,3 +587,67 @@ const ROVER: u8 = 1;
 const MULE: u8 = 2;
 const ANNA: u8 = 3;
 const BERT: u8 = 4;
+const RELAY: u8 = 5;
+const SWITCHBOARD: u8 = 6;
+
+/// Both are named the relays before they are introduced, and again at half the tokens' life; an end of
+/// an older build, or the peer of one, is named none.
+#[test]
+fn ends_that_know_relays_are_named_them_with_tokens_of_their_own() {
+    let own = Identity::from_seed(&[SWITCHBOARD; 32]);
+    let key = |seed| Identity::from_seed(&[seed; 32]).public();
+    let relay = crate::relays::Relay {
+        key: key(RELAY),
+        addresses: vec!["192.0.2.99:7444".parse().unwrap()],
+    };
+    let life = Duration::from_secs(600);
+    for (vehicle_knows, operator_knows) in [(true, true), (true, false), (false, true)] {
+        let mut directory = Directory::new(&config(), [1; 32]);
+        let start = Duration::from_secs(1_000);
+        directory.name_relays(Issuer::new(&own, std::slice::from_ref(&relay), life, start));
+        let (vehicle, operator) = (ConnectionId(1), ConnectionId(2));
+        let mut now = Instant::from_millis(1);
+        let mut named = Vec::new();
+        for (id, seed) in [(vehicle, ROVER), (operator, ANNA)] {
+            let remote = SocketAddr::from(([192, 0, 2, seed], 9_000));
+            directory.handle_connected(id, key(seed), remote, now);
+        }
+        let (addresses, versions) = (vec!["10.0.0.1:7000".to_owned()], None);
+        let (name, relays) = ("rover".to_owned(), vehicle_knows);
+        let register =
+            Control::RegisterVehicle { name, addresses: addresses.clone(), versions, relays };
+        directory.handle_message(vehicle, register, now);
+        let (name, relays) = ("anna".to_owned(), operator_knows);
+        let register = Control::RegisterOperator { name, addresses, versions, relays };
+        directory.handle_message(operator, register, now);
+        let take = Control::Take { vehicle_name: "rover".to_owned() };
+        directory.handle_message(operator, take, now);
+        for _ in 0..400 {
+            while let Some(Output::Send { to, message }) = directory.poll_output() {
+                match message {
+                    Control::Ping { t } => directory.handle_message(to, Control::Pong { t }, now),
+                    Control::Relays { peer_key, relays } => {
+                        let token = tautline_transport::relay::Token::from_bytes(&relays[0].token);
+                        let unix = start + now.since(Instant::ZERO);
+                        let grant = token.unwrap().read(&own.public(), unix).unwrap();
+                        assert_eq!(*grant.peer.as_bytes(), peer_key);
+                        named.push((to.0, grant.holder, grant.until.as_secs()));
+                    }
+                    Control::Introduce { .. } => named.push((to.0, key(SWITCHBOARD), 0)),
+                    _other => {}
+                }
+            }
+            now += Duration::from_secs(1);
+            directory.handle_timeout(now);
+        }
+        let introduced = [(2, key(SWITCHBOARD), 0), (1, key(SWITCHBOARD), 0)];
+        if !(vehicle_knows && operator_knows) {
+            assert_eq!(named, introduced);
+            continue;
+        }
+        let told = |until| [(2, key(ANNA), until), (1, key(ROVER), until)];
+        let later = named.iter().rev().take(2).map(|(.., until)| *until).next().unwrap();
+        assert!((1_900..1_902).contains(&later), "{later}");
+        assert_eq!(named, [told(1_600), introduced, told(later)].concat());
+    }
+}

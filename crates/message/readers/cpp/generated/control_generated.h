@@ -57,6 +57,12 @@ struct PingBuilder;
 struct Pong;
 struct PongBuilder;
 
+struct RelayTicket;
+struct RelayTicketBuilder;
+
+struct Relays;
+struct RelaysBuilder;
+
 struct Control;
 struct ControlBuilder;
 
@@ -168,11 +174,12 @@ enum class ControlMessage : uint8_t {
   Refused = 9,
   Ping = 10,
   Pong = 11,
+  Relays = 12,
   MIN = NONE,
-  MAX = Pong
+  MAX = Relays
 };
 
-inline const ControlMessage (&EnumValuesControlMessage())[12] {
+inline const ControlMessage (&EnumValuesControlMessage())[13] {
   static const ControlMessage values[] = {
     ControlMessage::NONE,
     ControlMessage::RegisterVehicle,
@@ -185,13 +192,14 @@ inline const ControlMessage (&EnumValuesControlMessage())[12] {
     ControlMessage::Released,
     ControlMessage::Refused,
     ControlMessage::Ping,
-    ControlMessage::Pong
+    ControlMessage::Pong,
+    ControlMessage::Relays
   };
   return values;
 }
 
 inline const char * const *EnumNamesControlMessage() {
-  static const char * const names[13] = {
+  static const char * const names[14] = {
     "NONE",
     "RegisterVehicle",
     "RegisterOperator",
@@ -204,13 +212,14 @@ inline const char * const *EnumNamesControlMessage() {
     "Refused",
     "Ping",
     "Pong",
+    "Relays",
     nullptr
   };
   return names;
 }
 
 inline const char *EnumNameControlMessage(ControlMessage e) {
-  if (::flatbuffers::IsOutRange(e, ControlMessage::NONE, ControlMessage::Pong)) return "";
+  if (::flatbuffers::IsOutRange(e, ControlMessage::NONE, ControlMessage::Relays)) return "";
   const size_t index = static_cast<size_t>(e);
   return EnumNamesControlMessage()[index];
 }
@@ -261,6 +270,10 @@ template<> struct ControlMessageTraits<tautline::Ping> {
 
 template<> struct ControlMessageTraits<tautline::Pong> {
   static const ControlMessage enum_value = ControlMessage::Pong;
+};
+
+template<> struct ControlMessageTraits<tautline::Relays> {
+  static const ControlMessage enum_value = ControlMessage::Relays;
 };
 
 template <bool B = false>
@@ -338,7 +351,8 @@ struct RegisterVehicle FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_NAME = 4,
     VT_ADDRESSES = 6,
-    VT_VERSIONS = 8
+    VT_VERSIONS = 8,
+    VT_RELAYS = 10
   };
   /// What operators call it.
   const ::flatbuffers::String *name() const {
@@ -352,6 +366,10 @@ struct RegisterVehicle FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   const tautline::Versions *versions() const {
     return GetStruct<const tautline::Versions *>(VT_VERSIONS);
   }
+  /// Whether it knows what a relay is.
+  bool relays() const {
+    return GetField<uint8_t>(VT_RELAYS, 0) != 0;
+  }
   template <bool B = false>
   bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
     return VerifyTableStart(verifier) &&
@@ -361,6 +379,7 @@ struct RegisterVehicle FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
            verifier.VerifyVector(addresses()) &&
            verifier.VerifyVectorOfStrings(addresses()) &&
            VerifyField<tautline::Versions>(verifier, VT_VERSIONS, 1) &&
+           VerifyField<uint8_t>(verifier, VT_RELAYS, 1) &&
            verifier.EndTable();
   }
 };
@@ -377,6 +396,9 @@ struct RegisterVehicleBuilder {
   }
   void add_versions(const tautline::Versions *versions) {
     fbb_.AddStruct(RegisterVehicle::VT_VERSIONS, versions);
+  }
+  void add_relays(bool relays) {
+    fbb_.AddElement<uint8_t>(RegisterVehicle::VT_RELAYS, static_cast<uint8_t>(relays), 0);
   }
   explicit RegisterVehicleBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
@@ -395,11 +417,13 @@ inline ::flatbuffers::Offset<RegisterVehicle> CreateRegisterVehicle(
     ::flatbuffers::FlatBufferBuilder &_fbb,
     ::flatbuffers::Offset<::flatbuffers::String> name = 0,
     ::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<::flatbuffers::String>>> addresses = 0,
-    const tautline::Versions *versions = nullptr) {
+    const tautline::Versions *versions = nullptr,
+    bool relays = false) {
   RegisterVehicleBuilder builder_(_fbb);
   builder_.add_versions(versions);
   builder_.add_addresses(addresses);
   builder_.add_name(name);
+  builder_.add_relays(relays);
   return builder_.Finish();
 }
 
@@ -407,14 +431,16 @@ inline ::flatbuffers::Offset<RegisterVehicle> CreateRegisterVehicleDirect(
     ::flatbuffers::FlatBufferBuilder &_fbb,
     const char *name = nullptr,
     const std::vector<::flatbuffers::Offset<::flatbuffers::String>> *addresses = nullptr,
-    const tautline::Versions *versions = nullptr) {
+    const tautline::Versions *versions = nullptr,
+    bool relays = false) {
   auto name__ = name ? _fbb.CreateString(name) : 0;
   auto addresses__ = addresses ? _fbb.CreateVector<::flatbuffers::Offset<::flatbuffers::String>>(*addresses) : 0;
   return tautline::CreateRegisterVehicle(
       _fbb,
       name__,
       addresses__,
-      versions);
+      versions,
+      relays);
 }
 
 /// An operator says that it is there.
@@ -423,7 +449,8 @@ struct RegisterOperator FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_NAME = 4,
     VT_ADDRESSES = 6,
-    VT_VERSIONS = 8
+    VT_VERSIONS = 8,
+    VT_RELAYS = 10
   };
   /// What vehicles know it by.
   const ::flatbuffers::String *name() const {
@@ -437,6 +464,10 @@ struct RegisterOperator FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   const tautline::Versions *versions() const {
     return GetStruct<const tautline::Versions *>(VT_VERSIONS);
   }
+  /// Whether it knows what a relay is.
+  bool relays() const {
+    return GetField<uint8_t>(VT_RELAYS, 0) != 0;
+  }
   template <bool B = false>
   bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
     return VerifyTableStart(verifier) &&
@@ -446,6 +477,7 @@ struct RegisterOperator FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
            verifier.VerifyVector(addresses()) &&
            verifier.VerifyVectorOfStrings(addresses()) &&
            VerifyField<tautline::Versions>(verifier, VT_VERSIONS, 1) &&
+           VerifyField<uint8_t>(verifier, VT_RELAYS, 1) &&
            verifier.EndTable();
   }
 };
@@ -462,6 +494,9 @@ struct RegisterOperatorBuilder {
   }
   void add_versions(const tautline::Versions *versions) {
     fbb_.AddStruct(RegisterOperator::VT_VERSIONS, versions);
+  }
+  void add_relays(bool relays) {
+    fbb_.AddElement<uint8_t>(RegisterOperator::VT_RELAYS, static_cast<uint8_t>(relays), 0);
   }
   explicit RegisterOperatorBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
@@ -480,11 +515,13 @@ inline ::flatbuffers::Offset<RegisterOperator> CreateRegisterOperator(
     ::flatbuffers::FlatBufferBuilder &_fbb,
     ::flatbuffers::Offset<::flatbuffers::String> name = 0,
     ::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<::flatbuffers::String>>> addresses = 0,
-    const tautline::Versions *versions = nullptr) {
+    const tautline::Versions *versions = nullptr,
+    bool relays = false) {
   RegisterOperatorBuilder builder_(_fbb);
   builder_.add_versions(versions);
   builder_.add_addresses(addresses);
   builder_.add_name(name);
+  builder_.add_relays(relays);
   return builder_.Finish();
 }
 
@@ -492,14 +529,16 @@ inline ::flatbuffers::Offset<RegisterOperator> CreateRegisterOperatorDirect(
     ::flatbuffers::FlatBufferBuilder &_fbb,
     const char *name = nullptr,
     const std::vector<::flatbuffers::Offset<::flatbuffers::String>> *addresses = nullptr,
-    const tautline::Versions *versions = nullptr) {
+    const tautline::Versions *versions = nullptr,
+    bool relays = false) {
   auto name__ = name ? _fbb.CreateString(name) : 0;
   auto addresses__ = addresses ? _fbb.CreateVector<::flatbuffers::Offset<::flatbuffers::String>>(*addresses) : 0;
   return tautline::CreateRegisterOperator(
       _fbb,
       name__,
       addresses__,
-      versions);
+      versions,
+      relays);
 }
 
 /// Asks for a VehicleList.
@@ -1108,6 +1147,162 @@ inline ::flatbuffers::Offset<Pong> CreatePong(
   return builder_.Finish();
 }
 
+/// A relay, and the right to reach a peer through it.
+struct RelayTicket FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
+  typedef RelayTicketBuilder Builder;
+  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
+    VT_ADDRESSES = 4,
+    VT_KEY = 6,
+    VT_TOKEN = 8
+  };
+  /// Where it is: `host:port`, UDP.
+  const ::flatbuffers::Vector<::flatbuffers::Offset<::flatbuffers::String>> *addresses() const {
+    return GetPointer<const ::flatbuffers::Vector<::flatbuffers::Offset<::flatbuffers::String>> *>(VT_ADDRESSES);
+  }
+  /// Who it is.
+  const tautline::Key *key() const {
+    return GetStruct<const tautline::Key *>(VT_KEY);
+  }
+  /// The right, as the relay reads it.
+  const ::flatbuffers::Vector<uint8_t> *token() const {
+    return GetPointer<const ::flatbuffers::Vector<uint8_t> *>(VT_TOKEN);
+  }
+  template <bool B = false>
+  bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyOffsetRequired(verifier, VT_ADDRESSES) &&
+           verifier.VerifyVector(addresses()) &&
+           verifier.VerifyVectorOfStrings(addresses()) &&
+           VerifyFieldRequired<tautline::Key>(verifier, VT_KEY, 1) &&
+           VerifyOffsetRequired(verifier, VT_TOKEN) &&
+           verifier.VerifyVector(token()) &&
+           verifier.EndTable();
+  }
+};
+
+struct RelayTicketBuilder {
+  typedef RelayTicket Table;
+  ::flatbuffers::FlatBufferBuilder &fbb_;
+  ::flatbuffers::uoffset_t start_;
+  void add_addresses(::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<::flatbuffers::String>>> addresses) {
+    fbb_.AddOffset(RelayTicket::VT_ADDRESSES, addresses);
+  }
+  void add_key(const tautline::Key *key) {
+    fbb_.AddStruct(RelayTicket::VT_KEY, key);
+  }
+  void add_token(::flatbuffers::Offset<::flatbuffers::Vector<uint8_t>> token) {
+    fbb_.AddOffset(RelayTicket::VT_TOKEN, token);
+  }
+  explicit RelayTicketBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  ::flatbuffers::Offset<RelayTicket> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = ::flatbuffers::Offset<RelayTicket>(end);
+    fbb_.Required(o, RelayTicket::VT_ADDRESSES);
+    fbb_.Required(o, RelayTicket::VT_KEY);
+    fbb_.Required(o, RelayTicket::VT_TOKEN);
+    return o;
+  }
+};
+
+inline ::flatbuffers::Offset<RelayTicket> CreateRelayTicket(
+    ::flatbuffers::FlatBufferBuilder &_fbb,
+    ::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<::flatbuffers::String>>> addresses = 0,
+    const tautline::Key *key = nullptr,
+    ::flatbuffers::Offset<::flatbuffers::Vector<uint8_t>> token = 0) {
+  RelayTicketBuilder builder_(_fbb);
+  builder_.add_token(token);
+  builder_.add_key(key);
+  builder_.add_addresses(addresses);
+  return builder_.Finish();
+}
+
+inline ::flatbuffers::Offset<RelayTicket> CreateRelayTicketDirect(
+    ::flatbuffers::FlatBufferBuilder &_fbb,
+    const std::vector<::flatbuffers::Offset<::flatbuffers::String>> *addresses = nullptr,
+    const tautline::Key *key = nullptr,
+    const std::vector<uint8_t> *token = nullptr) {
+  auto addresses__ = addresses ? _fbb.CreateVector<::flatbuffers::Offset<::flatbuffers::String>>(*addresses) : 0;
+  auto token__ = token ? _fbb.CreateVector<uint8_t>(*token) : 0;
+  return tautline::CreateRelayTicket(
+      _fbb,
+      addresses__,
+      key,
+      token__);
+}
+
+/// The switchboard names relays: both ends of a lease get one before they are brought together, and later ones.
+struct Relays FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
+  typedef RelaysBuilder Builder;
+  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
+    VT_PEER_KEY = 4,
+    VT_RELAYS = 6
+  };
+  /// Whom they lead to.
+  const tautline::Key *peer_key() const {
+    return GetStruct<const tautline::Key *>(VT_PEER_KEY);
+  }
+  /// At most 4.
+  const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::RelayTicket>> *relays() const {
+    return GetPointer<const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::RelayTicket>> *>(VT_RELAYS);
+  }
+  template <bool B = false>
+  bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyFieldRequired<tautline::Key>(verifier, VT_PEER_KEY, 1) &&
+           VerifyOffsetRequired(verifier, VT_RELAYS) &&
+           verifier.VerifyVector(relays()) &&
+           verifier.VerifyVectorOfTables(relays()) &&
+           verifier.EndTable();
+  }
+};
+
+struct RelaysBuilder {
+  typedef Relays Table;
+  ::flatbuffers::FlatBufferBuilder &fbb_;
+  ::flatbuffers::uoffset_t start_;
+  void add_peer_key(const tautline::Key *peer_key) {
+    fbb_.AddStruct(Relays::VT_PEER_KEY, peer_key);
+  }
+  void add_relays(::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::RelayTicket>>> relays) {
+    fbb_.AddOffset(Relays::VT_RELAYS, relays);
+  }
+  explicit RelaysBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  ::flatbuffers::Offset<Relays> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = ::flatbuffers::Offset<Relays>(end);
+    fbb_.Required(o, Relays::VT_PEER_KEY);
+    fbb_.Required(o, Relays::VT_RELAYS);
+    return o;
+  }
+};
+
+inline ::flatbuffers::Offset<Relays> CreateRelays(
+    ::flatbuffers::FlatBufferBuilder &_fbb,
+    const tautline::Key *peer_key = nullptr,
+    ::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::RelayTicket>>> relays = 0) {
+  RelaysBuilder builder_(_fbb);
+  builder_.add_relays(relays);
+  builder_.add_peer_key(peer_key);
+  return builder_.Finish();
+}
+
+inline ::flatbuffers::Offset<Relays> CreateRelaysDirect(
+    ::flatbuffers::FlatBufferBuilder &_fbb,
+    const tautline::Key *peer_key = nullptr,
+    const std::vector<::flatbuffers::Offset<tautline::RelayTicket>> *relays = nullptr) {
+  auto relays__ = relays ? _fbb.CreateVector<::flatbuffers::Offset<tautline::RelayTicket>>(*relays) : 0;
+  return tautline::CreateRelays(
+      _fbb,
+      peer_key,
+      relays__);
+}
+
 /// One message of the control plane.
 struct Control FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef ControlBuilder Builder;
@@ -1155,6 +1350,9 @@ struct Control FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   }
   const tautline::Pong *message_as_Pong() const {
     return message_type() == tautline::ControlMessage::Pong ? static_cast<const tautline::Pong *>(message()) : nullptr;
+  }
+  const tautline::Relays *message_as_Relays() const {
+    return message_type() == tautline::ControlMessage::Relays ? static_cast<const tautline::Relays *>(message()) : nullptr;
   }
   template <bool B = false>
   bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
@@ -1208,6 +1406,10 @@ template<> inline const tautline::Ping *Control::message_as<tautline::Ping>() co
 
 template<> inline const tautline::Pong *Control::message_as<tautline::Pong>() const {
   return message_as_Pong();
+}
+
+template<> inline const tautline::Relays *Control::message_as<tautline::Relays>() const {
+  return message_as_Relays();
 }
 
 struct ControlBuilder {
@@ -1290,6 +1492,10 @@ inline bool VerifyControlMessage(::flatbuffers::VerifierTemplate<B> &verifier, c
     }
     case ControlMessage::Pong: {
       auto ptr = reinterpret_cast<const tautline::Pong *>(obj);
+      return verifier.VerifyTable(ptr);
+    }
+    case ControlMessage::Relays: {
+      auto ptr = reinterpret_cast<const tautline::Relays *>(obj);
       return verifier.VerifyTable(ptr);
     }
     default: return true;

@@ -173,7 +173,9 @@ struct LinkStats FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
     VT_PACKETS_SENT = 56,
     VT_PACKETS_IN_TIME = 58,
     VT_PACKETS_LATE = 60,
-    VT_PACKETS_LOST = 62
+    VT_PACKETS_LOST = 62,
+    VT_RELAYED = 64,
+    VT_DETOUR_MS = 66
   };
   /// 0 to 15, chosen by the vehicle.
   uint8_t link() const {
@@ -295,6 +297,14 @@ struct LinkStats FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   uint64_t packets_lost() const {
     return GetField<uint64_t>(VT_PACKETS_LOST, 0);
   }
+  /// Whether a relay carries it.
+  bool relayed() const {
+    return GetField<uint8_t>(VT_RELAYED, 0) != 0;
+  }
+  /// What the relay adds to the round trip, by that of a direct link beside it, ms; negative: not known, or none.
+  float detour_ms() const {
+    return GetField<float>(VT_DETOUR_MS, -1.0f);
+  }
   template <bool B = false>
   bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
     return VerifyTableStart(verifier) &&
@@ -329,6 +339,8 @@ struct LinkStats FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
            VerifyField<uint64_t>(verifier, VT_PACKETS_IN_TIME, 8) &&
            VerifyField<uint64_t>(verifier, VT_PACKETS_LATE, 8) &&
            VerifyField<uint64_t>(verifier, VT_PACKETS_LOST, 8) &&
+           VerifyField<uint8_t>(verifier, VT_RELAYED, 1) &&
+           VerifyField<float>(verifier, VT_DETOUR_MS, 4) &&
            verifier.EndTable();
   }
 };
@@ -427,6 +439,12 @@ struct LinkStatsBuilder {
   void add_packets_lost(uint64_t packets_lost) {
     fbb_.AddElement<uint64_t>(LinkStats::VT_PACKETS_LOST, packets_lost, 0);
   }
+  void add_relayed(bool relayed) {
+    fbb_.AddElement<uint8_t>(LinkStats::VT_RELAYED, static_cast<uint8_t>(relayed), 0);
+  }
+  void add_detour_ms(float detour_ms) {
+    fbb_.AddElement<float>(LinkStats::VT_DETOUR_MS, detour_ms, -1.0f);
+  }
   explicit LinkStatsBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -470,7 +488,9 @@ inline ::flatbuffers::Offset<LinkStats> CreateLinkStats(
     uint64_t packets_sent = 0,
     uint64_t packets_in_time = 0,
     uint64_t packets_late = 0,
-    uint64_t packets_lost = 0) {
+    uint64_t packets_lost = 0,
+    bool relayed = false,
+    float detour_ms = -1.0f) {
   LinkStatsBuilder builder_(_fbb);
   builder_.add_packets_lost(packets_lost);
   builder_.add_packets_late(packets_late);
@@ -489,6 +509,7 @@ inline ::flatbuffers::Offset<LinkStats> CreateLinkStats(
   builder_.add_sent_bps(sent_bps);
   builder_.add_granted_bps(granted_bps);
   builder_.add_budget_bps(budget_bps);
+  builder_.add_detour_ms(detour_ms);
   builder_.add_in_flight_bytes(in_flight_bytes);
   builder_.add_queued_bytes(queued_bytes);
   builder_.add_owd_in(owd_in);
@@ -500,6 +521,7 @@ inline ::flatbuffers::Offset<LinkStats> CreateLinkStats(
   builder_.add_rtt_ms(rtt_ms);
   builder_.add_name(name);
   builder_.add_datagram_bytes(datagram_bytes);
+  builder_.add_relayed(relayed);
   builder_.add_state(state);
   builder_.add_link(link);
   return builder_.Finish();
@@ -536,7 +558,9 @@ inline ::flatbuffers::Offset<LinkStats> CreateLinkStatsDirect(
     uint64_t packets_sent = 0,
     uint64_t packets_in_time = 0,
     uint64_t packets_late = 0,
-    uint64_t packets_lost = 0) {
+    uint64_t packets_lost = 0,
+    bool relayed = false,
+    float detour_ms = -1.0f) {
   auto name__ = name ? _fbb.CreateString(name) : 0;
   return tautline::CreateLinkStats(
       _fbb,
@@ -569,7 +593,9 @@ inline ::flatbuffers::Offset<LinkStats> CreateLinkStatsDirect(
       packets_sent,
       packets_in_time,
       packets_late,
-      packets_lost);
+      packets_lost,
+      relayed,
+      detour_ms);
 }
 
 /// Units of one channel, both ways.

@@ -16,3 +16,4 @@ class ControlMessage(object):
     Refused = 9
     Ping = 10
     Pong = 11
+    Relays = 12

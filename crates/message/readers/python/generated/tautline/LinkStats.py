@@ -277,8 +277,24 @@ class LinkStats(object):
             return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
         return 0
 
+    # Whether a relay carries it.
+    # LinkStats
+    def Relayed(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(64))
+        if o != 0:
+            return bool(self._tab.Get(flatbuffers.number_types.BoolFlags, o + self._tab.Pos))
+        return False
+
+    # What the relay adds to the round trip, by that of a direct link beside it, ms; negative: not known, or none.
+    # LinkStats
+    def DetourMs(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(66))
+        if o != 0:
+            return self._tab.Get(flatbuffers.number_types.Float32Flags, o + self._tab.Pos)
+        return -1.0
+
 def LinkStatsStart(builder):
-    builder.StartObject(30)
+    builder.StartObject(32)
 
 def Start(builder):
     LinkStatsStart(builder)
@@ -462,6 +478,18 @@ def LinkStatsAddPacketsLost(builder, packetsLost):
 
 def AddPacketsLost(builder, packetsLost):
     LinkStatsAddPacketsLost(builder, packetsLost)
+
+def LinkStatsAddRelayed(builder, relayed):
+    builder.PrependBoolSlot(30, relayed, 0)
+
+def AddRelayed(builder, relayed):
+    LinkStatsAddRelayed(builder, relayed)
+
+def LinkStatsAddDetourMs(builder, detourMs):
+    builder.PrependFloat32Slot(31, detourMs, -1.0)
+
+def AddDetourMs(builder, detourMs):
+    LinkStatsAddDetourMs(builder, detourMs)
 
 def LinkStatsEnd(builder):
     return builder.EndObject()

@@ -70,8 +70,16 @@ class RegisterOperator(object):
             return obj
         return None
 
+    # Whether it knows what a relay is.
+    # RegisterOperator
+    def Relays(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(10))
+        if o != 0:
+            return bool(self._tab.Get(flatbuffers.number_types.BoolFlags, o + self._tab.Pos))
+        return False
+
 def RegisterOperatorStart(builder):
-    builder.StartObject(3)
+    builder.StartObject(4)
 
 def Start(builder):
     RegisterOperatorStart(builder)
@@ -105,6 +113,12 @@ def RegisterOperatorAddVersions(builder, versions):
 
 def AddVersions(builder, versions):
     RegisterOperatorAddVersions(builder, versions)
+
+def RegisterOperatorAddRelays(builder, relays):
+    builder.PrependBoolSlot(3, relays, 0)
+
+def AddRelays(builder, relays):
+    RegisterOperatorAddRelays(builder, relays)
 
 def RegisterOperatorEnd(builder):
     return builder.EndObject()

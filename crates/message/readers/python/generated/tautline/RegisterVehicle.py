@@ -70,8 +70,16 @@ class RegisterVehicle(object):
             return obj
         return None
 
+    # Whether it knows what a relay is.
+    # RegisterVehicle
+    def Relays(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(10))
+        if o != 0:
+            return bool(self._tab.Get(flatbuffers.number_types.BoolFlags, o + self._tab.Pos))
+        return False
+
 def RegisterVehicleStart(builder):
-    builder.StartObject(3)
+    builder.StartObject(4)
 
 def Start(builder):
     RegisterVehicleStart(builder)
@@ -105,6 +113,12 @@ def RegisterVehicleAddVersions(builder, versions):
 
 def AddVersions(builder, versions):
     RegisterVehicleAddVersions(builder, versions)
+
+def RegisterVehicleAddRelays(builder, relays):
+    builder.PrependBoolSlot(3, relays, 0)
+
+def AddRelays(builder, relays):
+    RegisterVehicleAddRelays(builder, relays)
 
 def RegisterVehicleEnd(builder):
     return builder.EndObject()

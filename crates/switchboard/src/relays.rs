@@ -1,0 +1,149 @@
+//! The relays that both ends of a lease are told of, with the right to use them.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anyhow::ensure;
+use serde::{Deserialize, Deserializer};
+use tautline_message::RelayTicket;
+use tautline_transport::crypto::{Identity, PublicKey};
+use tautline_transport::relay::{Grant, Side, Token};
+use tautline_units::Instant;
+
+/// A relay of the settings.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Relay {
+    /// Its public key.
+    #[serde(deserialize_with = "key")]
+    pub key: PublicKey,
+    /// Where ends reach it, UDP.
+    pub addresses: Vec<SocketAddr>,
+}
+
+/// What signs the ends' tokens.
+#[derive(Debug)]
+pub(crate) struct Issuer {
+    identity: Identity,
+    relays: Vec<Relay>,
+    token_life: Duration,
+    /// The Unix time at [`Instant::ZERO`].
+    unix_start: Duration,
+}
+
+impl Relay {
+    /// Checks the relays of the settings.
+    ///
+    /// # Errors
+    /// One line that names the field and what is wrong.
+    pub(crate) fn validate(relays: &[Self]) -> anyhow::Result<()> {
+        ensure!(
+            relays.len() <= RELAYS_MAX,
+            "[[relays]] has {} entries: at most {RELAYS_MAX} are told",
+            relays.len()
+        );
+        for (index, relay) in relays.iter().enumerate() {
+            let Self { key, addresses } = relay;
+            ensure!(
+                (1..=ADDRESSES_MAX).contains(&addresses.len()),
+                "[[relays]] {key}: {} addresses, must be 1 to {ADDRESSES_MAX}",
+                addresses.len()
+            );
+            let is_known = relays[..index].iter().any(|other| other.key == *key);
+            ensure!(!is_known, "[[relays]] {key} is there twice: give all its addresses in one");
+            let unreachable =
+                |address: &&SocketAddr| address.ip().is_unspecified() || address.port() == 0;
+            if let Some(address) = addresses.iter().find(unreachable) {
+                anyhow::bail!("[[relays]] {address} is an address that nobody reaches");
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Issuer {
+    pub(crate) fn new(
+        identity: &Identity,
+        relays: &[Relay],
+        token_life: Duration,
+        unix_start: Duration,
+    ) -> Self {
+        Self { identity: identity.clone(), relays: relays.to_vec(), token_life, unix_start }
+    }
+
+    /// Returns the tickets by which `holder`, on `side` of a lease, reaches `peer`.
+    pub(crate) fn tickets(
+        &self,
+        side: Side,
+        holder: PublicKey,
+        peer: PublicKey,
+        now: Instant,
+    ) -> Vec<RelayTicket> {
+        let until = self.unix_start + now.since(Instant::ZERO) + self.token_life;
+        let ticket = |relay: &Relay| {
+            let grant = Grant { side, holder, peer, relay: relay.key, until };
+            RelayTicket {
+                addresses: relay.addresses.iter().map(SocketAddr::to_string).collect(),
+                key: *relay.key.as_bytes(),
+                token: Token::issue(&grant, &self.identity).as_bytes().to_vec(),
+            }
+        };
+        self.relays.iter().map(ticket).collect()
+    }
+
+    /// Returns when tickets that are given now are to be given anew: at half their life.
+    pub(crate) fn renew_at(&self, now: Instant) -> Option<Instant> {
+        (!self.relays.is_empty()).then(|| now + self.token_life / 2)
+    }
+}
+
+fn key<'de, D: Deserializer<'de>>(from: D) -> Result<PublicKey, D::Error> {
+    let text = String::deserialize(from)?;
+    text.parse().map_err(|error| serde::de::Error::custom(format!("[[relays]] key: {error}")))
+}
+
+/// As many as an end takes.
+const RELAYS_MAX: usize = 4;
+const ADDRESSES_MAX: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn relay(seed: u8, address: &str) -> Relay {
+        let key = Identity::from_seed(&[seed; 32]).public();
+        Relay { key, addresses: vec![address.parse().unwrap()] }
+    }
+
+    #[test]
+    fn a_ticket_grants_its_holder_one_relay_for_the_life_of_a_token() {
+        let own = Identity::from_seed(&[9; 32]);
+        let relays = [relay(3, "192.0.2.1:7444"), relay(4, "192.0.2.2:7444")];
+        let (life, start) = (Duration::from_secs(100), Duration::from_secs(1_000));
+        let issuer = Issuer::new(&own, &relays, life, start);
+        let key = |seed| Identity::from_seed(&[seed; 32]).public();
+        let now = Instant::from_millis(7_000);
+        let tickets = issuer.tickets(Side::Responder, key(1), key(2), now);
+        assert_eq!(tickets.len(), 2);
+        assert_eq!(tickets[1].addresses, ["192.0.2.2:7444"]);
+        let token = Token::from_bytes(&tickets[1].token).unwrap();
+        let grant = token.read(&own.public(), Duration::from_secs(1_106)).unwrap();
+        assert_eq!((grant.side, grant.holder, grant.peer), (Side::Responder, key(1), key(2)));
+        assert_eq!((grant.relay, grant.until), (key(4), Duration::from_secs(1_107)));
+        assert_eq!(issuer.renew_at(now), Some(Instant::from_millis(57_000)));
+    }
+
+    #[test]
+    fn relays_that_cannot_work_are_refused_by_name() {
+        let wrong = |relays: &[Relay]| Relay::validate(relays).unwrap_err().to_string();
+        let good = relay(1, "192.0.2.1:7444");
+        Relay::validate(std::slice::from_ref(&good)).unwrap();
+        assert!(wrong(&[good.clone(), good.clone()]).ends_with("give all its addresses in one"));
+        assert!(wrong(&[relay(1, "0.0.0.0:7444")]).contains("0.0.0.0:7444 is an address"));
+        assert!(wrong(&[relay(1, "192.0.2.1:0")]).contains("that nobody reaches"));
+        assert!(wrong(&vec![good.clone(); 5]).contains("has 5 entries"));
+        assert!(wrong(&[Relay { addresses: vec![], ..good }]).contains("0 addresses"));
+        let error = toml::from_str::<Relay>("key = \"ab\"\naddresses = []\n").unwrap_err();
+        assert!(error.message().starts_with("[[relays]] key: not a key"), "{error}");
+    }
+}
