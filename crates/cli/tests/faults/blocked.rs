@@ -11,7 +11,7 @@ use std::time::Duration;
 use tautline_message::GuardMode;
 use tautline_net::clock::Clock;
 
-use crate::operator::Delays;
+use crate::operator::{Delays, Operator};
 use crate::remote::{Place, Remote};
 use crate::rig::Rig;
 
@@ -81,16 +81,26 @@ fn drive(rig: &Rig<Remote>, span: Duration) -> Driven {
         std::thread::sleep(Duration::from_millis(50));
         let guard = operator.guard().expect("it was driven");
         let drives = [GuardMode::Driving, GuardMode::Limited, GuardMode::Armed];
-        assert!(drives.contains(&guard.mode), "{:?}: {guard:?}", rig.cause());
+        if !drives.contains(&guard.mode) {
+            tell("until the stop", &Driven::since(operator, pictures, lost));
+            panic!("{:?} after {} ms: {guard:?}", rig.cause(), clock.now().as_millis());
+        }
     }
     assert!(rig.car("odometer_metres") > metres + 1.0, "it moves");
-    let delays = operator.take_delays();
-    let gaps = delays.windows(2).map(|pair| pair[1].came_at.since(pair[0].came_at));
-    Driven {
-        freeze: gaps.max().unwrap_or(span),
-        pictures: operator.pictures() - pictures,
-        lost: operator.slices_lost() - lost,
-        delays,
+    Driven::since(operator, pictures, lost)
+}
+
+impl Driven {
+    /// Returns what has become since so many pictures and lost slices.
+    fn since(operator: &Operator, pictures: u64, lost: u64) -> Self {
+        let delays = operator.take_delays();
+        let gaps = delays.windows(2).map(|pair| pair[1].came_at.since(pair[0].came_at));
+        Self {
+            freeze: gaps.max().unwrap_or_default(),
+            pictures: operator.pictures() - pictures,
+            lost: operator.slices_lost() - lost,
+            delays,
+        }
     }
 }
 
