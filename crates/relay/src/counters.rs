@@ -20,7 +20,7 @@ pub struct Counters {
     pub proven: u64,
     /// Of these, those of an address that was another.
     pub moved: u64,
-    drops: [u64; Dropped::COUNT],
+    pub(crate) drops: [u64; Dropped::COUNT],
 }
 
 /// A reason why a datagram went nowhere.

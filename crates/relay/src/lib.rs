@@ -104,8 +104,7 @@ mod tests {
 
     #[test]
     fn every_drop_has_a_line_on_the_metrics_page() {
-        let mut counters = Counters::default();
-        counters.forwarded = 3;
+        let mut counters = Counters { forwarded: 3, ..Counters::default() };
         counters.drop(Dropped::OverRate);
         let page = page(&counters);
         assert!(page.contains("tautline_relay_forwarded_total 3\n"), "{page}");

@@ -181,9 +181,7 @@ impl Table {
     /// Returns what was done and what was not.
     pub fn counters(&self) -> Counters {
         let (leases, legs) = (self.leases.len() as u64, self.by_route.len() as u64);
-        let mut counters = self.counters.clone();
-        (counters.leases, counters.legs) = (leases, legs);
-        counters
+        Counters { leases, legs, ..self.counters.clone() }
     }
 
     /// Counts datagrams that were forwarded and that the kernel did not take.

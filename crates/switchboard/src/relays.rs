@@ -141,7 +141,8 @@ mod tests {
         assert!(wrong(&[good.clone(), good.clone()]).ends_with("give all its addresses in one"));
         assert!(wrong(&[relay(1, "0.0.0.0:7444")]).contains("0.0.0.0:7444 is an address"));
         assert!(wrong(&[relay(1, "192.0.2.1:0")]).contains("that nobody reaches"));
-        assert!(wrong(&vec![good.clone(); 5]).contains("has 5 entries"));
+        let five = [(); 5].map(|()| good.clone());
+        assert!(wrong(&five).contains("has 5 entries"));
         assert!(wrong(&[Relay { addresses: vec![], ..good }]).contains("0 addresses"));
         let error = toml::from_str::<Relay>("key = \"ab\"\naddresses = []\n").unwrap_err();
         assert!(error.message().starts_with("[[relays]] key: not a key"), "{error}");
