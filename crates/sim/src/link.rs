@@ -1,22 +1,24 @@
 //! One direction of one link: what happens to a packet between two sockets.
 //!
 //! ```text
-//! push -> [ queue: bytes, drop tail ] -> capacity -> loss, outages -> delay, jitter -> pop
-//!                                          | stopped by handovers and outages that hold
+//! push -> policer -> [ queue: bytes, drop tail ] -> capacity -> loss, outages -> delay, jitter -> pop
+//!                    | another's flow               | stopped by handovers and outages that hold
 //! ```
 //!
 //! The model has no clock of its own: `push`, [`Link::next_departure`] and `pop` serve virtual
 //! time and a real-time relay alike, with one timer per link. Capacity, outages, handovers and
 //! jitter depend on the seed and the time alone, never on the traffic: two senders with one seed
-//! meet the same link. That is also how links come to fail together: what they have in common
+//! meet the same link, unless another's flow ([`Cubic`]), which makes way as they do, shares its queue. That is also how links come to fail together: what they have in common
 //! ([`Common`]) begins at a seed of its own.
 
 mod capacity;
 mod common;
 mod config;
+mod cubic;
 mod delay;
 mod interval;
 mod loss;
+mod policer;
 mod replay;
 mod wander;
 
@@ -28,15 +30,19 @@ use strum::VariantArray;
 use tautline_units::{ByteCount, Instant};
 
 pub use common::{Common, Dip};
-pub use config::{BurstLoss, Config, Jitter, Retransmission, Swing, TraceRate};
+pub use config::{
+    BurstLoss, Config, Cubic, Jitter, Policer, Retransmission, Step, Swing, TraceRate,
+};
 pub use interval::{Handover, Outage};
 pub use replay::Replay;
 
 use crate::Error;
 use capacity::Capacity;
+use cubic::{Flow, PACKET_BYTES};
 use delay::Delay;
 use interval::{Gates, Intervals, stream_of};
 use loss::Loss;
+use policer::Bucket;
 
 /// Both directions of one link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -122,6 +128,8 @@ pub enum Drop {
     Cut,
     /// It was larger than the link carries.
     Size,
+    /// A policer had no tokens for it.
+    Policer,
 }
 
 /// What a link has done so far.
@@ -137,6 +145,8 @@ pub struct Counters {
     pub delivered: u64,
     /// Bytes that got through, without overhead.
     pub delivered_bytes: ByteCount,
+    /// Bytes of another's flow that came into the queue, headers included.
+    pub foreign_bytes: ByteCount,
     dropped: [u64; Drop::VARIANTS.len()],
 }
 
@@ -168,6 +178,8 @@ pub struct Link<P> {
     losing_recorded: Option<Intervals>,
     loss: Loss,
     delay: Delay,
+    policer: Option<Bucket>,
+    flow: Option<Box<Flow>>,
     reorder: bool,
     overhead: u64,
     queue_max: u64,
@@ -244,6 +256,8 @@ impl<P> Link<P> {
             capacity: Capacity::new(config, own(3), seeds.common)?,
             loss: Loss::new(config, own(4)),
             delay: Delay::new(config, own(5), own(6))?,
+            policer: config.policer.as_ref().map(Bucket::new),
+            flow: config.cubic.as_ref().map(|cubic| Box::new(Flow::new(cubic))),
             reorder: config.reorder,
             overhead: config.overhead_bytes,
             queue_max: config.queue_bytes,
@@ -280,17 +294,13 @@ impl<P> Link<P> {
         if bytes > self.mtu {
             return self.drop_one(Drop::Size);
         }
-        let full = self.queued.saturating_add(bytes) > self.queue_max
-            || self.flight.len() >= PACKETS_MAX
-            || self.waiting.len() >= PACKETS_MAX;
-        if full {
-            return self.drop_one(Drop::Queue);
+        if self.policer.as_mut().is_some_and(|policer| !policer.admits(bytes, self.now)) {
+            return self.drop_one(Drop::Policer);
         }
         let start = self.now.max(self.busy_until);
-        let departure = self.capacity.finish(start, bytes, &mut self.gates);
-        self.busy_until = departure;
-        self.queued += bytes;
-        self.waiting.push_back(Waiting { departure, bytes });
+        let Some(departure) = self.enqueue(bytes, self.now) else {
+            return self.drop_one(Drop::Queue);
+        };
         let delay = self.delay.of_next(departure).saturating_add(self.delay_added);
         let lost = self.loss.takes_next();
         let lost_recorded = self.losing_recorded.as_mut().is_some_and(|l| l.contain(start));
@@ -372,13 +382,53 @@ impl<P> Link<P> {
         self.flight.insert(self.flight.len() - earlier, Flight { arrival, bytes, payload });
     }
 
-    fn advance(&mut self, now: Instant) {
-        self.now = self.now.max(now.as_nanos());
-        while self.waiting.front().is_some_and(|waiting| waiting.departure <= self.now) {
+    /// Lets `bytes` bytes into the queue and returns when the last of them leaves it; `None` if it is full.
+    fn enqueue(&mut self, bytes: u64, at: u64) -> Option<u64> {
+        let full = self.queued.saturating_add(bytes) > self.queue_max
+            || self.flight.len() >= PACKETS_MAX
+            || self.waiting.len() >= PACKETS_MAX;
+        if full {
+            return None;
+        }
+        let departure = self.capacity.finish(at.max(self.busy_until), bytes, &mut self.gates);
+        self.busy_until = departure;
+        self.queued += bytes;
+        self.waiting.push_back(Waiting { departure, bytes });
+        Some(departure)
+    }
+
+    fn leave(&mut self, at: u64) {
+        while self.waiting.front().is_some_and(|waiting| waiting.departure <= at) {
             if let Some(waiting) = self.waiting.pop_front() {
                 self.queued -= waiting.bytes;
             }
         }
+    }
+
+    /// Does what another's flow does until `now`.
+    fn compete(&mut self, now: u64) {
+        let Some(mut flow) = self.flow.take() else { return };
+        while let Some(at) = flow.next_at().filter(|at| *at <= now) {
+            self.leave(at);
+            flow.advance(at);
+            while flow.may_send(at) {
+                match self.enqueue(PACKET_BYTES, at) {
+                    Some(departure) => {
+                        self.counters.foreign_bytes += ByteCount::new(PACKET_BYTES);
+                        flow.on_sent(departure, true);
+                    }
+                    None => flow.on_sent(self.busy_until.max(at), false),
+                }
+            }
+        }
+        self.flow = Some(flow);
+    }
+
+    fn advance(&mut self, now: Instant) {
+        let now = self.now.max(now.as_nanos());
+        self.compete(now);
+        self.leave(now);
+        self.now = now;
         self.capacity.forget_before(self.now);
         self.gates.forget_before(self.now);
         for losing in self.losing.iter_mut().chain(&mut self.losing_recorded) {

@@ -1,3 +1,4 @@
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rand_chacha::ChaCha8Rng;
@@ -20,7 +21,13 @@ pub(super) struct Capacity {
 #[derive(Debug)]
 enum Source {
     Constant(Bitrate),
-    Swinging { mean: Bitrate, sigma: f64, wander: Box<Wander> },
+    /// Until when each, in order; the last for ever.
+    Stepped(VecDeque<(u64, Bitrate)>),
+    Swinging {
+        mean: Bitrate,
+        sigma: f64,
+        wander: Box<Wander>,
+    },
     Recorded(Cursor),
 }
 
@@ -59,7 +66,7 @@ impl Capacity {
     pub(super) fn restart(&mut self) {
         match &mut self.source {
             Source::Recorded(cursor) => cursor.position = None,
-            Source::Constant(_) | Source::Swinging { .. } => {}
+            Source::Constant(_) | Source::Stepped(_) | Source::Swinging { .. } => {}
         }
     }
 
@@ -68,6 +75,11 @@ impl Capacity {
         self.dips.forget_before(now);
         match &mut self.source {
             Source::Swinging { wander, .. } => wander.forget_before(now),
+            Source::Stepped(steps) => {
+                while steps.front().is_some_and(|(until, _)| *until <= now) {
+                    steps.pop_front();
+                }
+            }
             Source::Constant(_) | Source::Recorded(_) => {}
         }
     }
@@ -84,6 +96,12 @@ impl Source {
             return Ok(Self::Recorded(Cursor::new(Arc::clone(trace), bytes.max(1), start)));
         }
         let mean = config.bitrate_mean().unwrap_or_default();
+        if !config.steps.is_empty() {
+            let begins = config.steps.iter().map(|step| (step.at_s * 1e9) as u64);
+            let rates = config.steps.iter().map(|step| (step.rate_mbps * 1e6).round() as u64);
+            let rates = std::iter::once(mean).chain(rates.map(Bitrate::from_bps));
+            return Ok(Self::Stepped(begins.chain([u64::MAX]).zip(rates).collect()));
+        }
         Ok(match config.swing {
             Some(Swing { sigma, tau_ms }) if sigma > 0.0 => {
                 let tau = tau_ms * 1e6;
@@ -100,6 +118,10 @@ impl Source {
     fn rate_at(&mut self, at: u64) -> (Bitrate, u64) {
         match self {
             Self::Constant(rate) => (*rate, u64::MAX),
+            Self::Stepped(steps) => {
+                let step = steps.iter().find(|(until, _)| at < *until);
+                step.map_or((Bitrate::ZERO, u64::MAX), |(until, rate)| (*rate, *until))
+            }
             Self::Swinging { mean, sigma, wander } => {
                 let (value, until) = wander.at(at);
                 // Half the variance is taken off, so that the mean stays the mean.

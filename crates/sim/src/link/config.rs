@@ -26,6 +26,9 @@ use crate::trace::Trace;
 /// handover = { step_ms = 300.0, every_s = [10.0, 30.0] }
 /// outage_losing = { every_s = 60.0, mean_ms = 60.0 }
 /// outage_holding = { every_s = 120.0, mean_ms = 500.0 }
+/// steps = [{ at_s = 30.0, rate_mbps = 1.0 }]   # the capacity from then on
+/// policer = { rate_mbps = 4.0, burst_bytes = 32000 }
+/// cubic = { rtt_ms = 30.0, from_s = 5.0 }      # another's bulk data in the same queue
 /// loss = 0.001                                 # share of packets lost independently
 /// burst_loss = { enter = 0.001, leave = 0.25, loss = 0.8 }
 /// # recorded round trips on top of delay_ms, with the recording's losses and holds
@@ -44,6 +47,9 @@ pub struct Config {
     /// Swings of the capacity round `rate_mbps`; none: the capacity is constant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub swing: Option<Swing>,
+    /// Capacities in place of `rate_mbps`, each from its time on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<Step>,
     /// Recorded capacity in place of `rate_mbps`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceRate>,
@@ -69,6 +75,12 @@ pub struct Config {
     /// Outages in which the capacity is zero and packets are held in the queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outage_holding: Option<Outage>,
+    /// A carrier's policer in front of the queue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policer: Option<Policer>,
+    /// Another's flow in the queue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cubic: Option<Cubic>,
     /// The share of packets lost, each on its own; 0 to 1.
     #[serde(default)]
     pub loss: f64,
@@ -104,6 +116,40 @@ pub struct Swing {
     pub sigma: f64,
     /// Time constant in ms; 1 to 3,600,000.
     pub tau_ms: f64,
+}
+
+/// A capacity from a time on.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// When it begins, in s; 0 to 86,400, none before the one before it.
+    pub at_s: f64,
+    /// Mbit/s, headers included; 0.01 to 100,000.
+    pub rate_mbps: f64,
+}
+
+/// A token bucket: what comes faster than its rate is dropped, without a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Policer {
+    /// Mbit/s, headers included; 0.01 to 100,000.
+    pub rate_mbps: f64,
+    /// Bytes that may come at once after a pause; 1,500 to 64,000,000.
+    pub burst_bytes: u64,
+}
+
+/// Bulk data over TCP with CUBIC that shares the link's queue; what it loses it loses there.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cubic {
+    /// Its round trip in ms, without the queue; 1 to 10,000.
+    pub rtt_ms: f64,
+    /// When it begins, in s; 0 to 86,400.
+    #[serde(default)]
+    pub from_s: f64,
+    /// When it ends, in s; none: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_s: Option<f64>,
 }
 
 /// A capacity recorded in the Mahimahi format, looped.
@@ -208,6 +254,7 @@ impl Config {
         Self {
             rate_mbps: None,
             swing: None,
+            steps: Vec::new(),
             trace: None,
             queue_bytes: default_queue_bytes(),
             delay_ms: 0.0,
@@ -216,6 +263,8 @@ impl Config {
             handover: None,
             outage_losing: None,
             outage_holding: None,
+            policer: None,
+            cubic: None,
             loss: 0.0,
             burst_loss: None,
             recording: None,
@@ -295,6 +344,16 @@ impl Config {
             within("swing.sigma", swing.sigma, 0.0, 2.0, "0 to 2")?;
             within("swing.tau_ms", swing.tau_ms, 1.0, 3.6e6, "ms, 1 to 3600000")?;
         }
+        if !self.steps.is_empty() && (self.trace.is_some() || self.swing.is_some()) {
+            return Err(wrong("steps", "given", "they need a rate_mbps that does not swing"));
+        }
+        let mut from = 0.0;
+        for step in &self.steps {
+            within("steps.at_s", step.at_s, from, 86_400.0, "seconds, in order, 0 to 86400")?;
+            within("steps.rate_mbps", step.rate_mbps, 0.01, 1e5, "Mbit/s, 0.01 to 100000")?;
+            from = step.at_s;
+        }
+        self.validate_others()?;
         let queue = self.queue_bytes;
         if !(1..=64_000_000).contains(&queue) {
             return Err(wrong("queue_bytes", queue, "bytes, 1 to 64000000"));
@@ -308,6 +367,24 @@ impl Config {
         }
         if let Some(mtu) = self.mtu_bytes.filter(|mtu| !(100..=65_535).contains(mtu)) {
             return Err(wrong("mtu_bytes", mtu, "bytes, 100 to 65535"));
+        }
+        Ok(())
+    }
+
+    fn validate_others(&self) -> Result<(), Error> {
+        if let Some(policer) = &self.policer {
+            within("policer.rate_mbps", policer.rate_mbps, 0.01, 1e5, "Mbit/s, 0.01 to 100000")?;
+            if !(1_500..=64_000_000).contains(&policer.burst_bytes) {
+                let burst = policer.burst_bytes;
+                return Err(wrong("policer.burst_bytes", burst, "bytes, 1500 to 64000000"));
+            }
+        }
+        if let Some(cubic) = &self.cubic {
+            within("cubic.rtt_ms", cubic.rtt_ms, 1.0, 1e4, "ms, 1 to 10000")?;
+            within("cubic.from_s", cubic.from_s, 0.0, 86_400.0, "seconds, 0 to 86400")?;
+            if let Some(until) = cubic.until_s {
+                within("cubic.until_s", until, cubic.from_s, 1e6, "seconds, after from_s")?;
+            }
         }
         Ok(())
     }
@@ -389,6 +466,8 @@ mod tests {
             handover = { step_ms = 300.0, every_s = [10.0, 30.0] }
             outage_losing = { every_s = 60.0, mean_ms = 60.0 }
             outage_holding = { every_s = 120.0, mean_ms = 500.0 }
+            policer = { rate_mbps = 4.0, burst_bytes = 32000 }
+            cubic = { rtt_ms = 30.0, from_s = 5.0, until_s = 60.0 }
             loss = 0.001
             burst_loss = { enter = 0.001, leave = 0.25, loss = 0.8 }
             recording = { file = "drive.csv", operator = "b", start_s = 4.0, interval_s = 1.0 }

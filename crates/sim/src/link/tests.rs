@@ -699,3 +699,65 @@ proptest! {
         prop_assert_eq!(run(), run(), "one seed, one run");
     }
 }
+
+#[test]
+fn a_stepped_capacity_is_each_of_its_rates_in_turn() {
+    let step = |at_s, rate_mbps| Step { at_s, rate_mbps };
+    let mut link = link(&Config { steps: vec![step(2.0, 1.0), step(4.0, 16.0)], ..bare(8) }, 1);
+    let arrived = saturate(&mut link, 6);
+    let count = |from: u64| {
+        let time = ms(from)..ms(from + 1_000);
+        arrived.iter().filter(|(at, _)| time.contains(at)).count()
+    };
+    assert_eq!([count(500), count(2_500), count(4_500)], [1_000, 125, 2_000]);
+}
+
+#[test]
+fn a_policer_lets_a_burst_pass_and_then_its_rate_without_delay() {
+    let policer = Some(Policer { rate_mbps: 4.0, burst_bytes: 32_000 });
+    let mut link = link::<u64>(&Config { policer, ..bare(100) }, 1);
+    let (mut passed, mut slowest) = (Vec::new(), Duration::ZERO);
+    for number in 0..16_000 {
+        let now = Instant::from_micros(number * 1_000);
+        if link.push(now, PACKET, number).is_ok() {
+            passed.push(number);
+        }
+        while let Some((at, sent)) = link.pop(now) {
+            slowest = slowest.max(at.since(Instant::from_micros(sent * 1_000)));
+        }
+    }
+    // 8 Mbit/s come: the bucket of 32 kB empties in 64 ms, 64 packets.
+    assert_eq!(passed.iter().take_while(|number| **number < 63).count(), 63);
+    assert!(passed.len().abs_diff(8_032) <= 2, "{}", passed.len());
+    assert_eq!(link.counters().dropped(Drop::Policer), 16_000 - passed.len() as u64);
+    assert!(slowest <= Duration::from_micros(81), "{slowest:?}");
+}
+
+/// Sends `mbps` beside a CUBIC flow from 5 s on for a minute; returns the flow's share of 10 Mbit/s, and the
+/// longest wait in the queue.
+fn compete(queue_bytes: u64, mbps: f64) -> (f64, Duration) {
+    let cubic = Some(Cubic { rtt_ms: 30.0, from_s: 5.0, until_s: None });
+    let mut link = link::<u64>(&Config { cubic, queue_bytes, ..bare(10) }, 1);
+    let (mut wait, count) = (Duration::ZERO, (mbps * 65.0 * 125.0) as u64);
+    for number in 0..count {
+        let now = Instant::from_nanos(number * 65_000_000_000 / count);
+        let _ = link.push(now, PACKET, number);
+        while let Some((at, sent)) = link.pop(now) {
+            wait = wait.max(at.since(Instant::from_nanos(sent * 65_000_000_000 / count)));
+        }
+    }
+    (link.counters().foreign_bytes.get() as f64 * 8.0 / 60.0 / 10e6, wait)
+}
+
+#[test]
+fn a_cubic_flow_fills_the_queue_and_takes_what_is_left() {
+    for queue in [32_000, 128_000, 1_000_000] {
+        let (share, wait) = compete(queue, 0.1);
+        assert!((0.85..1.02).contains(&share), "{queue}: {share}");
+        let full = Duration::from_secs_f64(queue as f64 * 8.0 / 10e6);
+        assert!(wait > full.mul_f64(0.9) && wait <= full, "{queue}: {wait:?}");
+    }
+    let (share, _) = compete(128_000, 5.0);
+    assert!((0.3..0.52).contains(&share), "{share}");
+    assert_eq!(compete(32_000, 2.0), compete(32_000, 2.0));
+}

@@ -6,7 +6,8 @@ use strum::VariantArray;
 
 use super::*;
 use crate::link::{
-    BurstLoss, Common, Config, Dip, Drop, Handover, Jitter, Outage, Replay, Retransmission, Swing,
+    BurstLoss, Common, Config, Cubic, Dip, Drop, Handover, Jitter, Outage, Policer, Replay,
+    Retransmission, Step, Swing,
 };
 use crate::recording::{Columns, Recording};
 use crate::trace::Trace;
@@ -177,7 +178,13 @@ fn every_model() -> Vec<Pair> {
         ..eight_mbps()
     };
     let recorded = Config { common: vec![carrier], ..Config::of_trace(Arc::new(trace)) };
-    let replayed = Config { recording: Some(Replay::of(recording)), ..eight_mbps() };
+    let replayed = Config {
+        recording: Some(Replay::of(recording)),
+        steps: vec![Step { at_s: 3.0, rate_mbps: 4.0 }],
+        policer: Some(Policer { rate_mbps: 0.1, burst_bytes: 3_000 }),
+        cubic: Some(Cubic { rtt_ms: 30.0, from_s: 1.0, until_s: Some(8.0) }),
+        ..eight_mbps()
+    };
     let back =
         |config: &Config| Config { delay_ms: 9.0, loss: 0.1, reorder: true, ..config.clone() };
     let pairs = [&all, &recorded, &replayed];

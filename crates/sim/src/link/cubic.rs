@@ -1,0 +1,130 @@
+use std::collections::VecDeque;
+
+use super::config::Cubic;
+
+/// Another's flow in the link's queue: bulk data over TCP with CUBIC ([RFC9438]) and selective
+/// acknowledgements, which always has something to send.
+///
+/// One window's reduction for all packets of one round trip; Reno's window as the least; no pacing, no
+/// early end of the slow start and no timeouts. What is known of a packet comes one round trip after it left
+/// the queue, of one that was dropped with the packet before it.
+#[derive(Debug)]
+pub(super) struct Flow {
+    rtt: u64,
+    from: u64,
+    until: u64,
+    begun: bool,
+    /// Packets sent, ever.
+    sent: u64,
+    in_flight: u64,
+    /// What will be known, in order of time.
+    answers: VecDeque<Answer>,
+    /// Packets.
+    window: f64,
+    threshold: f64,
+    /// The window at the last reduction, and when that was.
+    former: f64,
+    reduced_at: Option<u64>,
+    /// Reno's window since then.
+    reno: f64,
+    /// Losses of packets below it belong to the last reduction.
+    recovery: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Answer {
+    at: u64,
+    number: u64,
+    arrived: bool,
+}
+
+impl Flow {
+    pub(super) fn new(config: &Cubic) -> Self {
+        let nanos = |seconds: f64| (seconds * 1e9) as u64;
+        Self {
+            rtt: nanos(config.rtt_ms / 1e3),
+            from: nanos(config.from_s),
+            until: config.until_s.map_or(u64::MAX, nanos),
+            begun: false,
+            sent: 0,
+            in_flight: 0,
+            answers: VecDeque::new(),
+            window: WINDOW_FIRST,
+            threshold: f64::INFINITY,
+            former: 0.0,
+            reduced_at: None,
+            reno: 0.0,
+            recovery: 0,
+        }
+    }
+
+    /// Returns when something happens next; `None`: never again.
+    pub(super) fn next_at(&self) -> Option<u64> {
+        match self.begun {
+            false => Some(self.from),
+            true => self.answers.front().map(|answer| answer.at),
+        }
+    }
+
+    /// Takes what is known by `at`.
+    pub(super) fn advance(&mut self, at: u64) {
+        self.begun |= at >= self.from;
+        while let Some(answer) = self.answers.front().copied().filter(|answer| answer.at <= at) {
+            self.answers.pop_front();
+            self.in_flight -= 1;
+            match answer.arrived {
+                true => self.grow(at),
+                false if answer.number >= self.recovery => self.reduce(at),
+                false => {}
+            }
+        }
+    }
+
+    /// Returns whether a packet of [`PACKET_BYTES`] may leave at `at`.
+    pub(super) fn may_send(&self, at: u64) -> bool {
+        self.begun && at < self.until && (self.in_flight as f64) < self.window.floor()
+    }
+
+    /// Notes a packet that leaves the queue at `departure`, or that was dropped when the packet before it
+    /// leaves then.
+    pub(super) fn on_sent(&mut self, departure: u64, arrived: bool) {
+        let at = departure.saturating_add(self.rtt);
+        self.answers.push_back(Answer { at, number: self.sent, arrived });
+        self.sent += 1;
+        self.in_flight += 1;
+    }
+
+    fn grow(&mut self, at: u64) {
+        let Some(reduced_at) = self.reduced_at.filter(|_| self.window >= self.threshold) else {
+            self.window += 1.0;
+            return;
+        };
+        let seconds = (at - reduced_at + self.rtt) as f64 / 1e9;
+        let plateau = (self.former * (1.0 - BETA) / SCALE).cbrt();
+        let cubic = SCALE * (seconds - plateau).powi(3) + self.former;
+        let target = cubic.clamp(self.window, self.window * 1.5);
+        self.window += (target - self.window) / self.window;
+        self.reno += RENO_GROWTH / self.window;
+        self.window = self.window.max(self.reno);
+    }
+
+    fn reduce(&mut self, at: u64) {
+        // A window that did not come as far as before leaves room for others.
+        let shrinks = self.window < self.former;
+        self.former = if shrinks { self.window * (1.0 + BETA) / 2.0 } else { self.window };
+        self.window = (self.window * BETA).max(WINDOW_LEAST);
+        (self.threshold, self.reno) = (self.window, self.window);
+        (self.reduced_at, self.recovery) = (Some(at), self.sent);
+    }
+}
+
+/// A full packet of TCP, IP's header included.
+pub(super) const PACKET_BYTES: u64 = 1_500;
+/// [RFC6928].
+const WINDOW_FIRST: f64 = 10.0;
+const WINDOW_LEAST: f64 = 2.0;
+/// [RFC9438] 4.6 and 5.
+const BETA: f64 = 0.7;
+const SCALE: f64 = 0.4;
+/// [RFC9438] 4.3: 3 (1 - beta) / (1 + beta).
+const RENO_GROWTH: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
