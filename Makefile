@@ -7,6 +7,7 @@
 # make transports   transports of the kernel beside ours, hours; takes up where it stopped   QUICK=1
 # make faults  what fails beside the machine stops it: processes, threads and links, each stopped and killed
 # make blocked a drive where the network lets no UDP pass, with its latency
+# make nat    both ends behind NATs of every behaviour, in network namespaces   EVERY=10 takes every tenth pair
 # make chaos   ten thousand short sessions under any faults   CHAOS=10000
 # make drives  ten thousand simulated drives under the guard, sound and faulty   DRIVES=10000
 # make fuzz    hostile bytes against the erasure codes     SECONDS=60 for each target
@@ -43,7 +44,7 @@ TEST := cargo test --workspace --locked --features "$(FEATURES_TESTED)"
 X86_FEATURES := +ssse3,+avx2,+gfni,+avx512f,+avx512bw
 BINARY := $(or $(CARGO_TARGET_DIR),target)/release/tautline
 
-.PHONY: help demo test bench bench-relay bench-messages testbed transports smoke peers faults blocked chaos drives fuzz miri lab numbers console build lint style clippy latency delays loss bare outside deny unit browser tools nightly
+.PHONY: nat help demo test bench bench-relay bench-messages testbed transports smoke peers faults blocked chaos drives fuzz miri lab numbers console build lint style clippy latency delays loss bare outside deny unit browser tools nightly
 
 help:
 	@sed -n '1,/^$$/s/^# //p' Makefile
@@ -120,6 +121,13 @@ blocked:
 	@if unshare -rn ip tuntap add dev probe0 mode tun >/dev/null 2>&1; then \
 		$(TEST) --test faults -- --ignored blocked::blocked --test-threads 1 --nocapture; \
 	else echo "not run: a network of its own needs root, or user namespaces with TUN (unshare -rn ip tuntap add dev probe0 mode tun)"; fi
+
+# Mappings and filters by RFC 4787, all pairs; two layers, IPv6 alone, a NAT that moves.
+EVERY ?= 1
+nat: console
+	@[ "$$(id -u)" = 0 ] || { echo "not run: network namespaces need root"; exit 1; }
+	@./setup nftables
+	NAT_EVERY=$(EVERY) $(TEST) --test nat -- --ignored --skip inside --test-threads 1 --nocapture
 
 # A failing run prints SIM_SEED=..; with that variable set it comes again, alone.
 chaos:

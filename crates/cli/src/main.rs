@@ -17,6 +17,7 @@ mod missing;
 mod operator;
 #[cfg(feature = "lab")]
 mod probe;
+mod reach;
 mod relay;
 mod settings;
 mod stand;
@@ -59,6 +60,7 @@ enum Command {
     /// Emulate mobile links as a UDP relay
     Emulate(emulate::Emulate),
     Status(status::Status),
+    Reach(reach::Reach),
     #[cfg(feature = "lab")]
     Probe(probe::Probe),
     /// Try something out on a running session [not in this binary]
@@ -80,6 +82,7 @@ fn main() -> ExitCode {
         Command::Demo(_)
         | Command::Lab(_)
         | Command::Status(_)
+        | Command::Reach(_)
         | Command::Probe(_)
         | Command::Blackbox(_) => "warn",
         Command::Vehicle(_)
@@ -107,6 +110,7 @@ fn main() -> ExitCode {
         Command::Relay(relay) => stop::block_on(relay.run()),
         Command::Emulate(emulate) => stop::block_on(emulate.run()),
         Command::Status(status) => stop::block_on(status.run()),
+        Command::Reach(reach) => stop::block_on(reach.run()),
         #[cfg(feature = "lab")]
         Command::Probe(probe) => probe.run(),
         #[cfg(not(feature = "lab"))]

@@ -45,8 +45,8 @@ pub(crate) struct Operator {
     /// [default: any address, port 7000]
     #[arg(long = "link", value_name = "LOCAL")]
     links: Vec<Local>,
-    /// Address at which the vehicle reaches this machine; repeat for several [default: the local
-    /// ends that are addresses]
+    /// Address at which the vehicle has to reach this machine; repeat for several [default: it is
+    /// found out, through NATs too]
     #[arg(long, value_name = "ADDRESS")]
     advertise: Vec<SocketAddr>,
     /// Where to listen for a link over TLS, which carries what UDP cannot where a network lets none pass:

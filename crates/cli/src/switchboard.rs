@@ -1,6 +1,6 @@
 //! `tautline switchboard`.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use anyhow::Context;
@@ -22,9 +22,12 @@ pub(crate) struct Switchboard {
     /// TOML file with any of these settings; flags and environment go before it
     #[arg(long, env = "TAUTLINE_CONFIG")]
     config: Option<PathBuf>,
-    /// Address to listen on, TCP [default: 0.0.0.0:7443]
+    /// Address to listen on, TCP, and UDP there and at the next port [default: 0.0.0.0:7443]
     #[arg(long, env = "TAUTLINE_LISTEN", value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
+    /// Another address of this machine, for `tautline reach` [default: none]
+    #[arg(long, value_name = "IP")]
+    second_address: Option<IpAddr>,
     /// Secret key file, made by `tautline keys new` [default: switchboard.key]
     #[arg(long, env = "TAUTLINE_KEY")]
     key: Option<PathBuf>,
@@ -47,6 +50,7 @@ impl Switchboard {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let mut config: Config = load(self.config.as_deref())?;
         set(&mut config.listen, self.listen);
+        set(&mut config.second_address, self.second_address.map(Some));
         set(&mut config.key, self.key);
         set(&mut config.metrics, self.metrics.map(Some));
         set(&mut config.lease_grace_ms, self.lease_grace_ms);

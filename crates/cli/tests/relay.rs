@@ -185,11 +185,26 @@ impl End {
         let greeting = match self.who {
             VEHICLE => {
                 let name = "car".to_owned();
-                vec![Control::RegisterVehicle { name, addresses, versions, relays }.encode()]
+                vec![
+                    Control::RegisterVehicle {
+                        name,
+                        addresses,
+                        versions,
+                        relays,
+                        candidates: vec![],
+                    }
+                    .encode(),
+                ]
             }
             _operator => {
                 let name = "anna".to_owned();
-                let register = Control::RegisterOperator { name, addresses, versions, relays };
+                let register = Control::RegisterOperator {
+                    name,
+                    addresses,
+                    versions,
+                    relays,
+                    candidates: vec![],
+                };
                 vec![register.encode(), take]
             }
         };

@@ -17,9 +17,34 @@ pub struct ProtocolVersions {
     pub highest: u8,
 }
 
+/// An address at which one of the two may be reached, beside those that are certain.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Candidate {
+    /// Where it comes from.
+    pub kind: CandidateKind,
+    /// Which of its sockets it leads to, 0 to 15.
+    pub end: u8,
+    /// `host:port`, at most 64 bytes.
+    pub address: String,
+}
+
+/// Where a candidate comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum CandidateKind {
+    /// An interface has it.
+    Host,
+    /// A server saw it: that of a NAT.
+    Reflexive,
+    /// A relay's.
+    Relayed,
+}
+
+choice!(CandidateKind, wire_control::CandidateKind, "candidates.kind", [Host, Reflexive, Relayed]);
+
 /// What switchboard, vehicles and operators say to each other.
 ///
-/// Names are at most 64 bytes, texts and reasons 256, addresses 64 bytes each and at most 32.
+/// Names are at most 64 bytes, texts and reasons 256, addresses 64 bytes each and at most 32,
+/// candidates at most 32 too.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Control {
     /// Vehicle to switchboard: it is there.
@@ -32,6 +57,8 @@ pub enum Control {
         versions: Option<ProtocolVersions>,
         /// Whether it knows what a relay is.
         relays: bool,
+        /// Where it may be reached beside; said again when it is elsewhere.
+        candidates: Vec<Candidate>,
     },
     /// Operator to switchboard: it is there.
     RegisterOperator {
@@ -43,6 +70,8 @@ pub enum Control {
         versions: Option<ProtocolVersions>,
         /// Whether it knows what a relay is.
         relays: bool,
+        /// Where it may be reached beside; said again when it is elsewhere.
+        candidates: Vec<Candidate>,
     },
     /// Operator to switchboard: who is there?
     ListVehicles,
@@ -58,7 +87,8 @@ pub enum Control {
     },
     /// Operator to switchboard: it lets go of its vehicle.
     Release,
-    /// Switchboard to both: speak to this peer directly.
+    /// Switchboard to both: speak to this peer directly. Again under the same lease, to who told
+    /// candidates: the peer may be reached elsewhere now.
     Introduce {
         /// Names the lease; goes into the handshake between the two.
         lease: [u8; 16],
@@ -70,6 +100,8 @@ pub enum Control {
         peer_addresses: Vec<String>,
         /// What the peer speaks; `None` from an older switchboard.
         peer_versions: Option<ProtocolVersions>,
+        /// Where the peer may be reached beside.
+        peer_candidates: Vec<Candidate>,
     },
     /// Switchboard to both: the lease has ended.
     Released {
@@ -198,7 +230,7 @@ const KIND: Kind = Kind {
     identifier: Some(wire_control::CONTROL_IDENTIFIER),
     // A full list of vehicles takes less than half.
     bytes_max: 64 * 1024,
-    // Control, its message, and the vehicles of a full list.
+    // Control, its message, and the vehicles of a full list; candidates are fewer.
     tables_max: 2 + variants::VEHICLE_COUNT_MAX,
     depth_max: 3,
 };

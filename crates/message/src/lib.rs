@@ -56,7 +56,10 @@ mod wire;
 
 pub use builder::Builder;
 pub use command::{Act, Command, DeadMan, Deed, Gear};
-pub use control::{Control, ProtocolVersions, Refusal, RelayTicket, VehicleEntry, VehicleState};
+pub use control::{
+    Candidate, CandidateKind, Control, ProtocolVersions, Refusal, RelayTicket, VehicleEntry,
+    VehicleState,
+};
 pub use error::Error;
 pub use fault::Fault;
 pub use guard_state::{ActAnswer, BlackBox, Blocker, Budget, Cause, GuardMode, GuardState};

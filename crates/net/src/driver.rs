@@ -11,11 +11,16 @@ use std::time::Duration;
 use anyhow::Context;
 use mio::{Events, Poll, Token, Waker};
 use rustix::io::Errno;
-use tautline_transport::relay::{self, Admission, Way};
-use tautline_transport::{Channel, ChannelNumber, Event, PublicKey, Route, Session};
+use tautline_transport::link::State;
+use tautline_transport::reach::{Candidate, Way};
+use tautline_transport::relay::{self, Admission};
+use tautline_transport::{Channel, ChannelNumber, Event, PublicKey, Route, Session, stun};
 use tautline_units::{ByteCount, Instant};
+use tokio::sync::watch;
 
 use crate::clock::Clock;
+use crate::random;
+use crate::reach::Reach;
 use crate::sessions::{self, Condition, Sessions};
 use crate::slot::Slot;
 use crate::socket::Local;
@@ -29,7 +34,7 @@ pub enum Output<'a> {
     Event(Event, &'a Session),
     /// A tenth of a second has passed: the session to look at, the ways through relays, and the loop's
     /// own drops.
-    Tick(&'a Session, &'a [Way], &'a Drops),
+    Tick(&'a Session, &'a [relay::Way], &'a Drops),
 }
 
 /// Datagrams that the loop itself had to drop, by name.
@@ -80,6 +85,7 @@ pub struct Driver {
     handle: Handle,
     locals: Vec<SocketAddr>,
     tls: Option<SocketAddr>,
+    candidates: watch::Receiver<Vec<Candidate>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -120,7 +126,9 @@ impl Driver {
         let slots = locals.iter().enumerate();
         let slots = slots.map(|(index, local)| Slot::open(local, Token(index), poll.registry()));
         let slots = slots.collect::<anyhow::Result<Vec<_>>>()?;
-        let addresses = slots.iter().map(Slot::address).collect();
+        let addresses: Vec<_> = slots.iter().map(Slot::address).collect();
+        let (tell, candidates) = watch::channel(Vec::new());
+        let reach = Reach::new(&addresses, random::seed()?, tell);
         let streams = tls.map(|tls| Streams::open(tls, locals, poll.registry(), LISTENER));
         let streams = streams.transpose()?;
         let tls = streams.as_ref().and_then(Streams::address);
@@ -135,6 +143,7 @@ impl Driver {
             sink: Box::new(sink),
             sessions: Sessions::default(),
             relays: relay::Client::default(),
+            reach,
             opened: BTreeMap::new(),
             drops: Drops::default(),
             tick_at: clock.now(),
@@ -145,7 +154,7 @@ impl Driver {
             .spawn(move || event_loop.run())
             .context("the kernel gives no thread")?;
         let handle = Handle { inputs, waker };
-        Ok(Self { handle, locals: addresses, tls, thread: Some(thread) })
+        Ok(Self { handle, locals: addresses, tls, candidates, thread: Some(thread) })
     }
 
     /// Returns a handle, by which other threads speak to the loop.
@@ -161,6 +170,11 @@ impl Driver {
     /// Returns the local addresses of the sockets, in order, as they were opened first.
     pub fn local_addresses(&self) -> &[SocketAddr] {
         &self.locals
+    }
+
+    /// Returns where the sockets may be reached, as it is found out: see [`Handle::find_addresses`].
+    pub fn candidates(&self) -> watch::Receiver<Vec<Candidate>> {
+        self.candidates.clone()
     }
 }
 
@@ -196,6 +210,22 @@ impl Handle {
     /// A loop that was spawned without TLS calls nobody.
     pub fn call(&self, routes: &[Route], key: PublicKey) {
         self.input(Input::Call(routes.to_vec(), key));
+    }
+
+    /// Finds out where the sockets may be reached, from now on: the addresses of their interfaces, and those
+    /// that these servers see, which speak STUN.
+    pub fn find_addresses(&self, servers: Vec<SocketAddr>) {
+        self.input(Input::FindAddresses(servers));
+    }
+
+    /// Tells the session under this lease the ways that there are by now: see [`Session::offer`].
+    pub fn offer_ways(&self, lease: [u8; 16], ways: Vec<Way>) {
+        self.input(Input::Offer(lease, ways));
+    }
+
+    /// Tells the session under this lease where to knock from now on: see [`Session::knock`].
+    pub fn knock(&self, lease: [u8; 16], routes: Vec<Route>) {
+        self.input(Input::Knock(lease, routes));
     }
 
     /// Opens a channel in the running session, and in every one to come.
@@ -264,6 +294,9 @@ enum Input {
     Call(Vec<Route>, PublicKey),
     Open(Box<Channel>),
     Admit(Box<Admission>),
+    FindAddresses(Vec<SocketAddr>),
+    Offer([u8; 16], Vec<Way>),
+    Knock([u8; 16], Vec<Route>),
     Release,
     Stop,
     SendWaiting { channel: ChannelNumber, unit: Vec<u8>, deadline: Duration },
@@ -282,6 +315,7 @@ struct EventLoop {
     sink: Box<dyn FnMut(Output<'_>) + Send>,
     sessions: Sessions,
     relays: relay::Client,
+    reach: Reach,
     /// What the application opened, for sessions to come: 256 channels at most.
     opened: BTreeMap<ChannelNumber, Channel>,
     drops: Drops,
@@ -321,7 +355,8 @@ impl EventLoop {
             Some(_) => self.sessions.poll_timeout().map_or(self.tick_at, |at| at.min(self.tick_at)),
             None => now + IDLE,
         };
-        relays.map_or(due, |at| at.min(due))
+        let reach = self.reach.poll_timeout();
+        [relays, reach].into_iter().flatten().fold(due, Instant::min)
     }
 
     /// Applies what the application asked for; false when it asked to end.
@@ -345,6 +380,13 @@ impl EventLoop {
                 Input::Admit(admission) => {
                     let locals: Vec<SocketAddr> = self.slots.iter().map(Slot::address).collect();
                     self.relays.admit(&admission, &locals, self.clock.now());
+                }
+                Input::FindAddresses(servers) => self.reach.begin(&servers, self.clock.now()),
+                Input::Offer(lease, ways) => {
+                    self.sessions.offer(&lease, &ways, self.clock.now());
+                }
+                Input::Knock(lease, routes) => {
+                    self.sessions.knock(&lease, &routes, self.clock.now());
                 }
                 Input::Release => self.sessions.release(),
                 Input::Stop => self.sessions.stop(),
@@ -384,23 +426,27 @@ impl EventLoop {
             |streams: &mut Streams| streams.turn(poll.registry(), sessions, drops, clock.now());
         let mut more = streams.as_mut().is_some_and(turn);
         for (index, slot) in self.slots.iter().enumerate() {
-            let Some(socket) = slot.socket() else { continue };
             let mut turn = 0..RECEIVE_TURN;
             loop {
                 if turn.next().is_none() {
                     more = true;
                     break;
                 }
-                let (length, remote) = match socket.recv_from(&mut bytes) {
-                    Ok(received) => received,
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                    Err(error) => {
+                let (length, remote) = match slot.receive(&mut bytes) {
+                    None => break,
+                    Some(Ok(received)) => received,
+                    Some(Err(error)) if error.kind() == io::ErrorKind::WouldBlock => break,
+                    Some(Err(error)) => {
                         tracing::debug!(%error, "a socket refused to read");
                         break;
                     }
                 };
                 let route = Route { socket: index as u8, remote };
                 let (datagram, now) = (&bytes[..length], self.clock.now());
+                if stun::is_stun(datagram) {
+                    self.reach.handle_datagram(route.socket, remote, datagram, now);
+                    continue;
+                }
                 if !self.relays.handle_datagram(route, datagram, now)
                     && !self.sessions.handle_datagram(route, datagram, now)
                 {
@@ -415,6 +461,7 @@ impl EventLoop {
     fn advance(&mut self) {
         let now = self.clock.now();
         self.sessions.handle_timeout(now);
+        self.find_addresses(now);
         self.drops.unit_beside = self.sessions.units_beside();
         while let Some(route) = self
             .relays
@@ -433,11 +480,11 @@ impl EventLoop {
                 self.drops.send_refused += 1;
                 continue;
             };
-            let Some(socket) = slot.socket() else {
+            let Some(sent) = slot.send(&self.datagram, route.remote) else {
                 self.drops.send_refused += 1;
                 continue;
             };
-            match socket.send_to(&self.datagram, route.remote) {
+            match sent {
                 Ok(_) => slot.on_sent(),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     self.drops.send_full += 1;
@@ -453,7 +500,25 @@ impl EventLoop {
             }
         }
         while let Some((event, session)) = self.sessions.poll_event() {
+            if matches!(event, Event::Link { state: State::Silent, .. }) {
+                self.reach.hurry(now);
+            }
             (self.sink)(Output::Event(event, session));
+        }
+    }
+
+    /// Asks servers for the sockets' addresses, sooner where nothing comes of the peer.
+    fn find_addresses(&mut self, now: Instant) {
+        let heard_at = self.sessions.present().and_then(Session::heard_at);
+        if heard_at.is_some_and(|at| now.since(at) >= UNHEARD) {
+            self.reach.hurry(now);
+        }
+        self.reach.turn(&self.slots, now);
+        while let Some((socket, server, datagram)) = self.reach.poll_transmit(now) {
+            let slot = self.slots.get(usize::from(socket));
+            if !matches!(slot.and_then(|slot| slot.send(&datagram, server)), Some(Ok(_))) {
+                tracing::debug!(%server, "the question for our address was not sent");
+            }
         }
     }
 
@@ -470,7 +535,7 @@ impl EventLoop {
             streams.prune(&self.sessions, now);
         }
         if let Some(session) = self.sessions.present() {
-            let ways: Vec<Way> = self.relays.ways().collect();
+            let ways: Vec<relay::Way> = self.relays.ways().collect();
             (self.sink)(Output::Tick(session, &ways, &self.drops));
         }
     }
@@ -481,6 +546,8 @@ const TIMER: Token = Token(usize::MAX - 1);
 const LISTENER: Token = Token(usize::MAX - 2);
 /// How often the application sees the session.
 const TICK: Duration = Duration::from_millis(100);
+/// Several pings without any answer, on every link: a NAT may have moved.
+const UNHEARD: Duration = Duration::from_millis(50);
 /// How long the loop sleeps with no session and no datagram.
 const IDLE: Duration = Duration::from_secs(1);
 /// Units of a tenth of a second at 60 pictures of six slices a second, with room to spare.

@@ -1,11 +1,12 @@
 use std::net::SocketAddr;
 
 use tautline_transport::Route;
+use tautline_transport::reach::reaches;
 
 use crate::destination::Destination;
 
-/// Returns every local socket with every address of the peer that it can reach: same family, and
-/// loopback only with loopback. Addresses that are none are left out; at most sixteen.
+/// Returns every local socket with every address of the peer that it can [reach](reaches). Addresses that
+/// are none are left out; at most sixteen.
 pub fn routes(locals: &[SocketAddr], peer_addresses: &[String]) -> Vec<Route> {
     let remotes: Vec<SocketAddr> = peer_addresses.iter().filter_map(|a| a.parse().ok()).collect();
     let pairs = locals.iter().enumerate().flat_map(|(socket, local)| {
@@ -28,12 +29,6 @@ pub fn streams(locals: &[SocketAddr], peer_addresses: &[String]) -> Vec<Route> {
         ends.map(move |(index, _)| Route::stream(index as u8, remote))
     });
     pairs.take(STREAMS_MAX).collect()
-}
-
-fn reaches(local: &SocketAddr, remote: &SocketAddr) -> bool {
-    let any = local.ip().is_unspecified();
-    local.is_ipv4() == remote.is_ipv4()
-        && (any || local.ip().is_loopback() == remote.ip().is_loopback())
 }
 
 /// Link numbers have four bits.

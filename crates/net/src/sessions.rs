@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use tautline_transport::reach::Way;
 use tautline_transport::{Channel, Event, PublicKey, Route, Session};
 use tautline_units::{Bitrate, ByteCount, Instant};
 
@@ -111,6 +112,20 @@ impl Sessions {
             }
         }
         true
+    }
+
+    /// Tells the session under this lease the ways that there are by now.
+    pub(crate) fn offer(&mut self, lease: &[u8; 16], ways: &[Way], now: Instant) {
+        for session in self.all_mut().filter(|session| session.lease() == lease) {
+            session.offer(ways, now);
+        }
+    }
+
+    /// Tells the session under this lease where to knock.
+    pub(crate) fn knock(&mut self, lease: &[u8; 16], routes: &[Route], now: Instant) {
+        for session in self.all_mut().filter(|session| session.lease() == lease) {
+            session.knock(routes, now);
+        }
     }
 
     /// Takes the kernel's word that a datagram is too large for the way to `route`.

@@ -1,4 +1,5 @@
-use std::net::SocketAddr;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use mio::net::UdpSocket;
@@ -39,8 +40,28 @@ impl Slot {
         })
     }
 
-    pub(crate) fn socket(&self) -> Option<&UdpSocket> {
-        self.socket.as_ref()
+    pub(crate) fn local(&self) -> &Local {
+        &self.local
+    }
+
+    /// Sends a datagram; `None` if there is no socket at present.
+    pub(crate) fn send(&self, datagram: &[u8], remote: SocketAddr) -> Option<io::Result<usize>> {
+        let remote = match remote.ip() {
+            // A socket of both families speaks of IPv4 addresses as of some of IPv6.
+            IpAddr::V4(ip) if self.address.is_ipv6() => {
+                SocketAddr::new(ip.to_ipv6_mapped().into(), remote.port())
+            }
+            IpAddr::V4(_) | IpAddr::V6(_) => remote,
+        };
+        Some(self.socket.as_ref()?.send_to(datagram, remote))
+    }
+
+    /// Reads a datagram; `None` if there is no socket at present.
+    pub(crate) fn receive(&self, bytes: &mut [u8]) -> Option<io::Result<(usize, SocketAddr)>> {
+        let received = self.socket.as_ref()?.recv_from(bytes);
+        Some(received.map(|(length, remote)| {
+            (length, SocketAddr::new(remote.ip().to_canonical(), remote.port()))
+        }))
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -88,3 +109,33 @@ impl Slot {
 /// Shorter than a modem takes to come back.
 const REFUSED_MAX: Duration = Duration::from_millis(500);
 const RETRY: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use mio::Poll;
+
+    use super::*;
+
+    #[test]
+    fn a_socket_of_both_families_speaks_with_both() {
+        let poll = Poll::new().unwrap();
+        let both = Slot::open(&"[::]:0".parse().unwrap(), Token(0), poll.registry()).unwrap();
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let Ok(other) = std::net::UdpSocket::bind(address) else { continue };
+            let there = other.local_addr().unwrap();
+            if there.is_ipv6() && both.address().is_ipv4() {
+                continue;
+            }
+            assert_eq!(both.send(b"there", there).unwrap().unwrap(), 5);
+            let mut bytes = [0; 9];
+            let (_, from) = other.recv_from(&mut bytes).unwrap();
+            assert_eq!((from.ip(), from.port()), (there.ip(), both.address().port()));
+            other.send_to(b"back", from).unwrap();
+            let received = (0..1_000).find_map(|_| {
+                std::thread::sleep(Duration::from_millis(1));
+                both.receive(&mut bytes).unwrap().ok()
+            });
+            assert_eq!(received, Some((4, there)));
+        }
+    }
+}

@@ -1,17 +1,19 @@
 //! One UDP socket a local interface.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
 use anyhow::{Context, bail};
+use rustix::io::Errno;
 use rustix::net::sockopt::{self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
 use serde::Deserialize;
 use socket2::{Domain, Protocol, Socket, Type};
 
 /// The local end of a UDP socket: an address, or a network interface by name.
 ///
-/// Text form: `192.0.2.7:0`, `[2001:db8::7]:7000`, or an interface such as `wwan0` (any free port on it).
+/// Text form: `192.0.2.7:0`, `[2001:db8::7]:7000`, `[::]:7000` for both families, or an interface such as
+/// `wwan0` (any free port on it, both families).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub enum Local {
@@ -48,12 +50,26 @@ impl Local {
         Ok(mio::net::UdpSocket::from_std(socket.into()))
     }
 
+    /// Binds to both families where nothing says which, or to IPv4 where the system lacks the other.
     fn bind(&self, port: u16) -> io::Result<Socket> {
-        let address = match self {
-            Self::Address(address) => SocketAddr::new(address.ip(), port),
-            Self::Interface(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)),
+        let (ip, family_is_open) = match self {
+            Self::Address(address) => (address.ip(), address.ip() == Ipv6Addr::UNSPECIFIED),
+            Self::Interface(_) => (Ipv6Addr::UNSPECIFIED.into(), true),
         };
+        match self.bind_to(SocketAddr::new(ip, port)) {
+            Err(error) if family_is_open && lacks_family(&error) => {
+                self.bind_to(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)))
+            }
+            bound => bound,
+        }
+    }
+
+    fn bind_to(&self, address: SocketAddr) -> io::Result<Socket> {
         let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+        if address.ip() == Ipv6Addr::UNSPECIFIED {
+            socket.set_only_v6(false)?;
+            sockopt::set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::PROBE)?;
+        }
         if let Self::Interface(name) = self {
             socket.bind_device(Some(name.as_bytes()))?;
         }
@@ -77,9 +93,9 @@ impl Local {
 }
 
 impl Default for Local {
-    /// Returns any IPv4 address, any port.
+    /// Returns any address of both families, any port.
     fn default() -> Self {
-        Self::Address(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)))
+        Self::Address(SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)))
     }
 }
 
@@ -111,6 +127,12 @@ impl std::fmt::Display for Local {
             Self::Interface(name) => write!(f, "interface {name}"),
         }
     }
+}
+
+/// Returns whether the system has no IPv6, or none at present.
+fn lacks_family(error: &io::Error) -> bool {
+    let lacks = [Errno::AFNOSUPPORT, Errno::ADDRNOTAVAIL].map(Errno::raw_os_error);
+    error.raw_os_error().is_some_and(|error| lacks.contains(&error))
 }
 
 /// A tenth of a second at 80 Mbit/s.

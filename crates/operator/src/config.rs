@@ -1,6 +1,6 @@
 //! What an operator needs to know.
 
-use std::net::SocketAddr;
+use std::net::{Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
 use anyhow::{Context, bail, ensure};
@@ -29,7 +29,7 @@ pub struct Config {
     pub vehicle_key: Option<String>,
     /// Local ends for the vehicle's links.
     pub links: Vec<Local>,
-    /// Where the vehicle reaches this machine; the local ends if empty.
+    /// Where the vehicle reaches this machine; if empty that is found out, through NATs too.
     pub advertise: Vec<SocketAddr>,
     /// Where to listen for a link over TLS, for networks that let no UDP pass; nowhere if not given.
     pub tls: Option<SocketAddr>,
@@ -64,7 +64,7 @@ impl Default for Config {
             switchboard_key: String::new(),
             vehicle: "car-1".into(),
             vehicle_key: None,
-            links: vec![Local::Address(SocketAddr::from(([0, 0, 0, 0], 7000)))],
+            links: vec![Local::Address(SocketAddr::from((Ipv6Addr::UNSPECIFIED, 7000)))],
             advertise: Vec::new(),
             tls: None,
             tls_advertise: Vec::new(),

@@ -117,12 +117,14 @@ impl Shared {
     }
 
     /// Sets where the session stands, unless the vehicle is heard: its own traffic is the better
-    /// witness.
-    pub(crate) fn set_standing_unless_heard(&self, state: SessionState, reason: &str) {
+    /// witness. False if it is.
+    pub(crate) fn set_standing_unless_heard(&self, state: SessionState, reason: &str) -> bool {
         let mut standing = lock(&self.standing);
-        if standing.state != SessionState::Established {
+        let is_unheard = standing.state != SessionState::Established;
+        if is_unheard {
             *standing = Standing::new(state, reason);
         }
+        is_unheard
     }
 
     /// Returns the key of the vehicle that this process has had a session with.

@@ -8,11 +8,12 @@ use tautline_message::{Control, Refusal, SessionState};
 use tautline_net::clock::Clock;
 use tautline_net::control::{Client, Event};
 use tautline_net::driver::Driver;
-use tautline_net::{Destination, LogLimit, Relays, channels, random};
+use tautline_net::{Destination, LogLimit, Relays, channels, random, reach};
 use tautline_transport::crypto::{Identity, PublicKey};
-use tautline_transport::{Seed, Session};
+use tautline_transport::reach::{Candidate, WAYS_MAX, ways};
+use tautline_transport::{Route, Seed, Session};
 use tautline_units::Instant;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
 
 use crate::config::Config;
@@ -23,8 +24,13 @@ use crate::reception::Shared;
 pub(crate) struct Rendezvous {
     client: Client,
     events: mpsc::Receiver<Event>,
+    candidates: watch::Receiver<Vec<Candidate>>,
     take: Vec<u8>,
     relays: Relays,
+    /// The newest introduction, until the vehicle is heard or it is told that it is not.
+    introduced: Option<Introduced>,
+    /// Its lease.
+    lease: Option<[u8; 16]>,
     refused: Option<String>,
     /// When the vehicle is taken again that was refused or released.
     take_at: Option<Instant>,
@@ -32,6 +38,14 @@ pub(crate) struct Rendezvous {
     refusals: u32,
     disconnections: LogLimit,
     troubles: LogLimit,
+}
+
+/// An introduction of which nothing has come yet.
+#[derive(Debug)]
+struct Introduced {
+    at: Instant,
+    /// Where the vehicle is knocked at, in words.
+    knocked: String,
 }
 
 /// What the switchboard's last word means for the session.
@@ -54,19 +68,14 @@ impl Rendezvous {
         identity: &Identity,
         driver: &Driver,
     ) -> anyhow::Result<Self> {
-        let addresses = advertised(config, driver.local_addresses(), driver.tls_address());
-        let register = Control::RegisterOperator {
-            name: config.name.clone(),
-            addresses,
-            versions: channels::versions(),
-            relays: true,
-        };
+        let candidates = driver.candidates();
+        let register = register(config, driver, &candidates.borrow());
         let take = Control::Take { vehicle_name: config.vehicle.clone() }.encode();
         let (client, events) = Client::start(
             config.switchboard.as_str(),
             config.switchboard_public_key()?,
             identity,
-            vec![register.encode(), take.clone()],
+            vec![register, take.clone()],
             |frame| match Control::decode(frame) {
                 Ok(Control::Ping { t }) => Some(Control::Pong { t }.encode()),
                 Ok(_) | Err(_) => None,
@@ -75,8 +84,11 @@ impl Rendezvous {
         Ok(Self {
             client,
             events,
+            candidates,
             take,
             relays: Relays::default(),
+            introduced: None,
+            lease: None,
             refused: None,
             take_at: None,
             refusals: 0,
@@ -102,8 +114,21 @@ impl Rendezvous {
         clock: Clock,
     ) -> anyhow::Result<()> {
         let take_in = self.take_at.map(|at| at.since(clock.now()));
+        let heard_by = self.introduced.as_ref().map(|introduced| introduced.at + UNHEARD_MAX);
+        let heard_in = heard_by.map(|at| at.since(clock.now()));
         let event = tokio::select! {
             event = self.events.recv() => event,
+            Ok(()) = self.candidates.changed() => {
+                let register = register(config, driver, &self.candidates.borrow_and_update());
+                self.client.handle().set_greeting(vec![register.clone(), self.take.clone()]);
+                // Without a connection it is said with the next.
+                let _ = self.client.handle().send(register);
+                return Ok(());
+            }
+            () = sleep(heard_in.unwrap_or_default()), if heard_in.is_some() => {
+                self.tell_unheard(shared);
+                return Ok(());
+            }
             () = sleep(take_in.unwrap_or_default()), if take_in.is_some() => {
                 self.take_at = None;
                 // Without a connection it is said anew, first of all, with the next.
@@ -117,6 +142,9 @@ impl Rendezvous {
             }
             Some(Event::Connected { .. }) => {
                 tracing::info!(switchboard = config.switchboard, "registered");
+                if config.advertise.is_empty() {
+                    driver.handle().find_addresses(reach::servers(&config.switchboard).await);
+                }
                 Ok(())
             }
             Some(Event::Disconnected { error, retry_in }) => {
@@ -146,12 +174,25 @@ impl Rendezvous {
         clock: Clock,
     ) -> anyhow::Result<()> {
         match Control::decode(frame) {
-            Ok(Control::Introduce { lease, peer_name, peer_key, peer_versions, .. }) => {
+            Ok(Control::Introduce {
+                lease,
+                peer_name,
+                peer_key,
+                peer_versions,
+                peer_candidates,
+                ..
+            }) => {
+                let knocks = knocks(config, driver, &reach::from_message(&peer_candidates));
+                if self.lease == Some(lease) {
+                    driver.handle().knock(lease, knocks);
+                    return Ok(());
+                }
                 let begun = known_vehicle(peer_key, config, shared).and_then(|peer| {
                     let (transport, seed) = (config.transport.clone(), Seed::from(random::seed()?));
                     let now = clock.now();
                     let mut session =
                         Session::respond(transport, identity, peer, lease, seed, now)?;
+                    session.knock(&knocks, now);
                     channels::open(&mut session)?;
                     Ok(session)
                 });
@@ -159,6 +200,9 @@ impl Rendezvous {
                     Ok(session) => {
                         tracing::info!(vehicle = peer_name, "introduced");
                         (self.take_at, self.refusals) = (None, 0);
+                        self.lease = Some(lease);
+                        self.introduced =
+                            Some(Introduced { at: clock.now(), knocked: in_words(&knocks) });
                         driver.handle().start(session);
                         let mismatch = channels::mismatch(peer_versions);
                         let why = mismatch.map(|mismatch| mismatch.told("the vehicle"));
@@ -227,6 +271,16 @@ impl Rendezvous {
         self.take_at.get_or_insert(now + pause);
     }
 
+    /// Says that nothing has come of the vehicle, if that is so, and what may be the cause.
+    fn tell_unheard(&mut self, shared: &Shared) {
+        let Some(Introduced { knocked, .. }) = self.introduced.take() else { return };
+        let seconds = UNHEARD_MAX.as_secs();
+        let text = format!("no UDP from the vehicle for {seconds} s: {knocked}");
+        if shared.set_standing_unless_heard(SessionState::Connecting, &text) {
+            tracing::warn!("{text}");
+        }
+    }
+
     fn tell(&mut self, trouble: &str, clock: Clock) {
         if let Some(left_out) = self.troubles.take(clock.now()) {
             tracing::warn!(left_out, "{trouble}");
@@ -260,6 +314,37 @@ fn known_vehicle(key: [u8; 32], config: &Config, shared: &Shared) -> anyhow::Res
     Ok(key)
 }
 
+/// Returns what the operator says of itself: also where it may be reached, as far as that is found out and
+/// nobody has set it.
+fn register(config: &Config, driver: &Driver, candidates: &[Candidate]) -> Vec<u8> {
+    let register = Control::RegisterOperator {
+        name: config.name.clone(),
+        addresses: advertised(config, driver.local_addresses(), driver.tls_address()),
+        versions: channels::versions(),
+        relays: true,
+        candidates: reach::to_message(candidates),
+    };
+    register.encode()
+}
+
+/// Returns where to knock: nowhere if it is set where the vehicle reaches us, for then it has to go there.
+fn knocks(config: &Config, driver: &Driver, candidates: &[Candidate]) -> Vec<Route> {
+    if !config.advertise.is_empty() {
+        return Vec::new();
+    }
+    let ways = ways(driver.local_addresses(), candidates, WAYS_MAX);
+    ways.into_iter().map(|way| way.route).collect()
+}
+
+/// Returns for people what was tried.
+fn in_words(knocks: &[Route]) -> String {
+    if knocks.is_empty() {
+        return "is it a firewall, or the address that it was told?".to_owned();
+    }
+    let at: Vec<String> = knocks.iter().map(|route| route.remote.to_string()).collect();
+    format!("tried {}; UDP may be blocked, or both NATs need a relay", at.join(", "))
+}
+
 impl Standing {
     /// Makes a standing and its reason.
     pub(crate) fn new(state: SessionState, reason: &str) -> Self {
@@ -267,6 +352,8 @@ impl Standing {
     }
 }
 
+/// Longer than any way takes that works.
+const UNHEARD_MAX: Duration = Duration::from_secs(5);
 /// Until a vehicle that was refused or released is taken again; twice as long each time.
 const TAKE_PAUSE: Duration = Duration::from_secs(1);
 const TAKE_PAUSE_MAX: Duration = Duration::from_secs(30);

@@ -1,6 +1,7 @@
 //! Virtual time: link models and a world of nodes, all of it from seeds.
 //!
 //! - [`link`]: one direction of one link: rate, queue, delay, loss, outages.
+//! - [`nat`]: a translator of addresses, by what it goes by.
 //! - [`trace`]: recorded capacity in the Mahimahi format.
 //! - [`recording`]: recorded round trips, as files of pings have them.
 //! - [`preset`]: named links, every number with its reason.
@@ -12,6 +13,7 @@
 
 mod error;
 pub mod link;
+pub mod nat;
 pub mod preset;
 pub mod recording;
 pub mod trace;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -35,8 +35,10 @@ use crate::relays::Relay;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// TCP address to listen on.
+    /// TCP address to listen on; over UDP, at the same port and the next, whoever asks is told its address.
     pub listen: SocketAddr,
+    /// Another address of this machine: with two, ends find out what the NATs before them do.
+    pub second_address: Option<IpAddr>,
     /// Secret key file.
     pub key: PathBuf,
     /// Where `/metrics` is served; nowhere if not given.
@@ -63,6 +65,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             listen: (Ipv4Addr::UNSPECIFIED, 7443).into(),
+            second_address: None,
             key: "switchboard.key".into(),
             metrics: None,
             lease_grace_ms: 10_000,
@@ -105,6 +108,14 @@ impl Config {
             self.relay_token_s
         );
         Relay::validate(&self.relays)?;
+        ensure!(
+            self.second_address.is_none_or(|second| {
+                !self.listen.ip().is_unspecified()
+                    && second != self.listen.ip()
+                    && second.is_ipv4() == self.listen.is_ipv4()
+            }),
+            "second_address: listen must be another address of the same family, and not 0.0.0.0"
+        );
         let mut owners = BTreeMap::new();
         for (table, entries) in [("vehicles", &self.vehicles), ("operators", &self.operators)] {
             ensure!(

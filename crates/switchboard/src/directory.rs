@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha20Rng;
-use tautline_message::{Control, ProtocolVersions, Refusal, VehicleEntry, VehicleState};
+use tautline_message::{Candidate, Control, ProtocolVersions, Refusal, VehicleEntry, VehicleState};
 use tautline_net::{Destination, LogLimit};
 use tautline_transport::crypto::PublicKey;
 use tautline_transport::relay::Side;
@@ -31,7 +31,8 @@ use connection::{Connection, Role};
 /// by its operator taking another vehicle, or when its operator has had no connection for the
 /// grace time, and by nothing else. It outlives the vehicle's absence, and may begin in it: then
 /// the operator is told [`Refusal::VehicleAway`], and is introduced when the vehicle comes. Whenever both ends of a
-/// lease are registered and one of them is so anew, both are introduced with a new lease name.
+/// lease are registered and one of them is so anew, both are introduced with a new lease name. When one
+/// of them tells other candidates, the other is introduced again under the same name, if it tells some too.
 #[derive(Debug)]
 pub struct Directory {
     lease_grace: Duration,
@@ -108,6 +109,8 @@ struct Presence {
     versions: ProtocolVersions,
     /// Whether it knows what a relay is.
     relays: bool,
+    /// Where it may be reached beside; an older build tells none.
+    candidates: Vec<Candidate>,
 }
 
 /// An operator's right to drive a vehicle.
@@ -177,12 +180,12 @@ impl Directory {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         connection.heard_at = now;
         match message {
-            Control::RegisterVehicle { name, addresses, versions, relays } => {
-                let told = Told { addresses: &addresses, versions, relays };
+            Control::RegisterVehicle { name, addresses, versions, relays, candidates } => {
+                let told = Told { addresses, versions, relays, candidates };
                 self.register_vehicle(id, &name, told, now);
             }
-            Control::RegisterOperator { name, addresses, versions, relays } => {
-                let told = Told { addresses: &addresses, versions, relays };
+            Control::RegisterOperator { name, addresses, versions, relays, candidates } => {
+                let told = Told { addresses, versions, relays, candidates };
                 self.register_operator(id, &name, told, now);
             }
             Control::ListVehicles => {
@@ -304,9 +307,8 @@ impl Directory {
         }
     }
 
-    fn register_vehicle(&mut self, id: ConnectionId, name: &str, told: Told<'_>, now: Instant) {
-        let Told { versions, relays, .. } = told;
-        let Some((key, remote, addresses)) = self.admit(id, told.addresses, now) else { return };
+    fn register_vehicle(&mut self, id: ConnectionId, name: &str, told: Told, now: Instant) {
+        let Some((key, remote, presence)) = self.admit(id, told, now) else { return };
         let Some(own) = self.vehicles.iter().find_map(|(n, v)| (v.key == key).then(|| n.clone()))
         else {
             return self.refuse_role(id, key, "operator", "a vehicle", now);
@@ -315,9 +317,12 @@ impl Directory {
             return self.refuse_name(id, "vehicle", &own, name, now);
         }
         let vehicle = self.vehicles.get_mut(&own).expect("found just now");
-        let versions = versions.unwrap_or(UNSAID);
-        let presence = Presence { id, addresses, versions, relays };
-        if vehicle.presence.as_ref().is_some_and(|old| old.same(&presence)) {
+        if let Some(old) = vehicle.presence.as_mut().filter(|old| old.same(&presence)) {
+            if std::mem::replace(&mut old.candidates, presence.candidates.clone())
+                != presence.candidates
+            {
+                self.tell_operator(&own);
+            }
             return;
         }
         let old = vehicle.presence.replace(presence);
@@ -331,9 +336,8 @@ impl Directory {
         self.introduce(&own, now);
     }
 
-    fn register_operator(&mut self, id: ConnectionId, name: &str, told: Told<'_>, now: Instant) {
-        let Told { versions, relays, .. } = told;
-        let Some((key, remote, addresses)) = self.admit(id, told.addresses, now) else { return };
+    fn register_operator(&mut self, id: ConnectionId, name: &str, told: Told, now: Instant) {
+        let Some((key, remote, presence)) = self.admit(id, told, now) else { return };
         let Some(own) = self.operators.iter().find_map(|(n, o)| (o.key == key).then(|| n.clone()))
         else {
             return self.refuse_role(id, key, "vehicle", "an operator", now);
@@ -341,14 +345,18 @@ impl Directory {
         if own != name {
             return self.refuse_name(id, "operator", &own, name, now);
         }
-        if addresses.is_empty() {
+        if presence.addresses.is_empty() {
             let text = "an operator gives at least one address where vehicles reach it".to_owned();
             return self.turn_away(id, Refusal::BadRequest, text, now);
         }
         let operator = self.operators.get_mut(&own).expect("found just now");
-        let versions = versions.unwrap_or(UNSAID);
-        let presence = Presence { id, addresses, versions, relays };
-        if operator.presence.as_ref().is_some_and(|old| old.same(&presence)) {
+        if let Some(old) = operator.presence.as_mut().filter(|old| old.same(&presence)) {
+            if std::mem::replace(&mut old.candidates, presence.candidates.clone())
+                != presence.candidates
+                && let Some(vehicle) = self.vehicle_of(&own)
+            {
+                self.tell_vehicle(&vehicle);
+            }
             return;
         }
         let old = operator.presence.replace(presence);
@@ -480,33 +488,57 @@ impl Directory {
         self.rng.fill_bytes(&mut lease_name);
         lease.name = Some(lease_name);
         vehicle.pending_release = None;
-        let introduce =
-            |peer_name: &str, peer_key: PublicKey, peer: &Presence| Control::Introduce {
-                lease: lease_name,
-                peer_name: peer_name.to_owned(),
-                peer_key: *peer_key.as_bytes(),
-                peer_addresses: peer.addresses.iter().map(Destination::to_string).collect(),
-                peer_versions: Some(peer.versions),
-            };
         tracing::info!(vehicle = name, operator = lease.operator, "introduced");
         // The operator first: it waits for the vehicle's first datagram.
-        let to_operator = introduce(name, vehicle.key, at);
-        let to_vehicle = introduce(&lease.operator, operator.key, operator_at);
+        let to_operator = introduction(lease_name, name, vehicle.key, at);
+        let to_vehicle = introduction(lease_name, &lease.operator, operator.key, operator_at);
         let (operator_at, vehicle_at) = (operator_at.id, at.id);
         self.send(operator_at, to_operator);
         self.send(vehicle_at, to_vehicle);
     }
 
-    /// Returns who it is, where from, and its addresses if these are sound; else it is turned away.
+    /// Tells the operator of the vehicle's lease where the vehicle may be reached now, under the lease that
+    /// both know. Who tells no candidates is of an older build, and would begin anew.
+    fn tell_operator(&mut self, name: &str) {
+        let Some(vehicle) = self.vehicles.get(name) else { return };
+        let (Some(at), Some(lease)) = (&vehicle.presence, &vehicle.lease) else { return };
+        let Some(operator) = self.operators.get(&lease.operator) else { return };
+        if let (Some(lease_name), Some(to)) = (lease.name, &operator.presence)
+            && !to.candidates.is_empty()
+        {
+            let (to, message) = (to.id, introduction(lease_name, name, vehicle.key, at));
+            self.send(to, message);
+        }
+    }
+
+    /// Tells the vehicle likewise where its operator may be reached now.
+    fn tell_vehicle(&mut self, name: &str) {
+        let Some(vehicle) = self.vehicles.get(name) else { return };
+        let (Some(to), Some(lease)) = (&vehicle.presence, &vehicle.lease) else { return };
+        let Some(operator) = self.operators.get(&lease.operator) else { return };
+        if let (Some(lease_name), Some(at)) = (lease.name, &operator.presence)
+            && !to.candidates.is_empty()
+        {
+            let message = introduction(lease_name, &lease.operator, operator.key, at);
+            let to = to.id;
+            self.send(to, message);
+        }
+    }
+
+    /// Returns who it is, where from, and what it tells if that is sound; else it is turned away.
     fn admit(
         &mut self,
         id: ConnectionId,
-        addresses: &[String],
+        told: Told,
         now: Instant,
-    ) -> Option<(PublicKey, SocketAddr, Vec<Destination>)> {
+    ) -> Option<(PublicKey, SocketAddr, Presence)> {
         let &Connection { key, remote, .. } = self.connections.get(&id)?;
-        match addresses::reachable(addresses, remote.ip()) {
-            Ok(addresses) => Some((key, remote, addresses)),
+        let Told { addresses, versions, relays, candidates } = told;
+        match addresses::reachable(&addresses, remote.ip()) {
+            Ok(addresses) => {
+                let versions = versions.unwrap_or(UNSAID);
+                Some((key, remote, Presence { id, addresses, versions, relays, candidates }))
+            }
             Err(text) => {
                 self.turn_away(id, Refusal::BadRequest, text, now);
                 None
@@ -597,20 +629,34 @@ impl Directory {
     }
 }
 
-/// What somebody says of itself when it registers.
-#[derive(Clone, Copy)]
-struct Told<'a> {
-    addresses: &'a [String],
-    versions: Option<ProtocolVersions>,
-    relays: bool,
-}
-
 impl Presence {
+    /// Returns whether nothing is another but the candidates.
     fn same(&self, other: &Self) -> bool {
         self.id == other.id
             && self.addresses == other.addresses
             && self.versions == other.versions
             && self.relays == other.relays
+    }
+}
+
+/// What somebody tells of itself when it registers.
+#[derive(Debug)]
+struct Told {
+    addresses: Vec<String>,
+    versions: Option<ProtocolVersions>,
+    /// Whether it knows what a relay is.
+    relays: bool,
+    candidates: Vec<Candidate>,
+}
+
+fn introduction(lease: [u8; 16], peer_name: &str, peer_key: PublicKey, peer: &Presence) -> Control {
+    Control::Introduce {
+        lease,
+        peer_name: peer_name.to_owned(),
+        peer_key: *peer_key.as_bytes(),
+        peer_addresses: peer.addresses.iter().map(Destination::to_string).collect(),
+        peer_versions: Some(peer.versions),
+        peer_candidates: peer.candidates.clone(),
     }
 }
 

@@ -12,10 +12,12 @@
 #![forbid(unsafe_code)]
 
 use std::future::Future;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use tautline_net::clock::Clock;
-use tautline_net::metrics::{self, Page};
+use tautline_net::metrics::{self, Labels, Page};
+use tautline_net::reflector::{self, Reflector};
 use tautline_transport::crypto::Identity;
 
 pub mod config;
@@ -44,14 +46,37 @@ pub async fn run(
 ) -> anyhow::Result<()> {
     let server = Server::bind(&config, &identity, clock, seed).await?;
     let counters = server.counters();
+    let (reflector, reflected) = match Reflector::bind(server.local(), config.second_address) {
+        Ok(reflector) => {
+            let counters = reflector.counters();
+            (Some(reflector), counters)
+        }
+        // Who has an address of its own is introduced all the same.
+        Err(error) => {
+            tracing::warn!("nobody is told its address: {error:#}");
+            (None, Arc::default())
+        }
+    };
+    let reflect = async {
+        match reflector {
+            Some(reflector) => reflector.serve(clock).await,
+            None => std::future::pending().await,
+        }
+    };
     let serve = server.serve(stop);
+    let serve = async {
+        tokio::select! {
+            () = serve => {}
+            () = reflect => {}
+        }
+    };
     let Some(address) = config.metrics else {
         serve.await;
         return Ok(());
     };
     let page = {
         let counters = counters.clone();
-        move || page(&counters)
+        move || page(&counters, &reflected)
     };
     let status = move || format!("connections  {}\n", counters.connections.load(Ordering::Relaxed));
     tokio::select! {
@@ -61,13 +86,22 @@ pub async fn run(
 }
 
 /// Returns the page of metrics.
-fn page(counters: &Counters) -> String {
+fn page(counters: &Counters, reflected: &reflector::Counters) -> String {
     let mut page = Page::new("tautline_switchboard");
     let connections = counters.connections.load(Ordering::Relaxed);
     page.gauge("connections", None, "Connections that have proven a key", connections as f64);
     let turned_away = counters.turned_away.load(Ordering::Relaxed);
     let help = "Connections that found no place, or had to give theirs to another";
     page.counter("turned_away", None, help, turned_away);
+    let what = [
+        ("answered", &reflected.answered),
+        ("limited", &reflected.limited),
+        ("malformed", &reflected.malformed),
+    ];
+    let requests =
+        what.map(|(what, count)| (Labels::of("what", what), count.load(Ordering::Relaxed)));
+    let help = "Requests over UDP for the address that they come from, and what became of them";
+    page.counters("address_requests", None, help, requests);
     page.finish()
 }
 
@@ -79,7 +113,11 @@ mod tests {
     fn who_is_turned_away_has_a_line_on_the_metrics_page() {
         let counters = Counters::default();
         counters.turned_away.store(7, Ordering::Relaxed);
-        let page = page(&counters);
+        let reflected = reflector::Counters::default();
+        reflected.answered.store(3, Ordering::Relaxed);
+        let page = page(&counters, &reflected);
+        let line = "tautline_switchboard_address_requests_total{what=\"answered\"} 3\n";
+        assert!(page.contains(line), "{page}");
         assert!(page.contains("tautline_switchboard_turned_away_total 7\n"), "{page}");
         assert!(page.contains("tautline_switchboard_connections 0"), "{page}");
     }

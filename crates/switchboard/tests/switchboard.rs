@@ -112,6 +112,7 @@ async fn frames_that_are_no_message_are_refused_and_harm_nobody() {
         addresses: vec!["10.0.0.2:8000".into()],
         versions: None,
         relays: false,
+        candidates: vec![],
     };
     let good = register.encode();
     let mut malformed = vec![vec![], vec![0; 7], vec![0xff; 65_536]];
@@ -222,24 +223,12 @@ impl Switchboard {
 
     fn vehicle(&self, address: &str) -> Peer {
         let (name, addresses) = ("rover".into(), vec![address.into()]);
-        self.client(
-            ROVER,
-            vec![
-                Control::RegisterVehicle { name, addresses, versions: None, relays: false }
-                    .encode(),
-            ],
-        )
+        self.client(ROVER, vec![register_vehicle(name, addresses).encode()])
     }
 
     fn operator(&self, seed: u8, name: &str, address: &str) -> Peer {
         let (name, addresses) = (name.into(), vec![address.into()]);
-        self.client(
-            seed,
-            vec![
-                Control::RegisterOperator { name, addresses, versions: None, relays: false }
-                    .encode(),
-            ],
-        )
+        self.client(seed, vec![register_operator(name, addresses).encode()])
     }
 
     fn client(&self, seed: u8, greeting: Vec<Vec<u8>>) -> Peer {
@@ -320,6 +309,14 @@ impl Peer {
         assert_eq!((&*peer_name, &peer_key), (name, identity(seed).public().as_bytes()));
         (lease, peer_addresses.join(" "))
     }
+}
+
+fn register_vehicle(name: String, addresses: Vec<String>) -> Control {
+    Control::RegisterVehicle { name, addresses, versions: None, relays: false, candidates: vec![] }
+}
+
+fn register_operator(name: String, addresses: Vec<String>) -> Control {
+    Control::RegisterOperator { name, addresses, versions: None, relays: false, candidates: vec![] }
 }
 
 fn identity(seed: u8) -> Identity {

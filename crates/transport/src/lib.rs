@@ -74,6 +74,7 @@ mod event;
 pub mod link;
 mod links;
 pub mod rate;
+pub mod reach;
 mod receiver;
 pub mod relay;
 pub mod sender;
@@ -81,6 +82,7 @@ mod sequence;
 mod session;
 mod setting;
 mod shared;
+pub mod stun;
 pub mod wire;
 
 pub use channel::{Channel, ChannelNumber};

@@ -1,5 +1,6 @@
 //! One link: its route, what is known of it, and what waits to be sent on it.
 
+mod choice;
 mod in_flight;
 pub(crate) mod liveness;
 pub(crate) mod loss;
@@ -39,6 +40,7 @@ use crate::rate::{self, Controller, Grant};
 use crate::receiver::Arrivals;
 use crate::sequence::{Verdict, Window};
 use crate::wire::{LinkNumber, Ping, Pong, Report};
+use choice::Choice;
 use in_flight::InFlight;
 use liveness::Liveness;
 use loss::{Loss, Told};
@@ -57,6 +59,7 @@ use stream::Stream;
 pub(crate) struct Link {
     number: LinkNumber,
     routing: Routing,
+    choice: Choice,
     liveness: Liveness,
     probe: Probe,
     rtt: Rtt,
@@ -100,6 +103,7 @@ impl Link {
         Self {
             number,
             routing,
+            choice: Choice::default(),
             liveness: Liveness::new(now),
             probe: Probe::new(now),
             rtt: Rtt::new(),

@@ -22,16 +22,17 @@ pub(crate) struct Links {
     carrying: Carrying,
 }
 
-/// The rule for which links may carry media: those that are trusted or, if none is, those that are
-/// up; streams only where no other link lives.
+/// The rule for which links may carry media: those that are trusted and do not stand by for another of
+/// their group; if there is none, those that are trusted; if none is, those that are up; streams only
+/// where no other link lives.
 ///
 /// A suspect link's media moves to better links. Where there is none, media waits for the end of a
 /// short stall, until the link is silent, or until a stream answers a ping that left since: that one
 /// lives where the other does not, and carries until the other has settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Carrying {
-    /// Those that are trusted, streams not.
-    Trusted,
+    /// Those that are trusted, streams not; if there is one that does not stand by, only such.
+    Trusted { any_chosen: bool },
     /// Those that are up, streams not.
     Up,
     /// Streams: those that are trusted or, if none is, those that are up.
@@ -96,13 +97,14 @@ impl Links {
     pub(crate) fn carrying(&self) -> Carrying {
         let streams = || self.links.iter().filter(|link| link.is_stream() && link.is_up());
         let others = || self.links.iter().filter(|link| !link.is_stream());
+        let any_chosen = others().any(|link| link.is_trusted() && !link.stands_by());
         if others().any(Link::is_settled) {
-            return Carrying::Trusted;
+            return Carrying::Trusted { any_chosen };
         }
         let lost_at = others().map(Link::doubted_at).max().unwrap_or(Instant::ZERO);
         let serves = streams().any(|link| link.answered_since(lost_at));
         if !serves && others().any(Link::is_trusted) {
-            return Carrying::Trusted;
+            return Carrying::Trusted { any_chosen };
         }
         if serves || (streams().next().is_some() && !others().any(Link::is_up)) {
             return Carrying::Streams { any_trusted: streams().any(Link::is_trusted) };
@@ -116,7 +118,7 @@ impl Links {
         if !self.links.iter().any(Link::is_stream) {
             return;
         }
-        let is_standby = self.carrying() == Carrying::Trusted;
+        let is_standby = matches!(self.carrying(), Carrying::Trusted { .. });
         for place in 0..self.links.len() {
             let link = &self.links[place];
             if !link.is_stream() || link.is_standby() == is_standby {
@@ -152,6 +154,57 @@ impl Links {
             found.count += 1;
         }
         found
+    }
+
+    /// Chooses of each group the link that carries media, the others stand by; true if anything is
+    /// another than before.
+    ///
+    /// The best that is trusted; from one that does well only to one that has done well for a while.
+    // protocol 10
+    pub(crate) fn elect(&mut self, now: Instant) -> bool {
+        let mut changed = false;
+        for first in 0..self.links.len() {
+            let Some(group) = self.links[first].group() else { continue };
+            let is_member = |link: &Link| link.group() == Some(group);
+            if self.links[..first].iter().any(is_member) {
+                continue;
+            }
+            let trusted = || self.links.iter().filter(|link| is_member(link) && link.is_trusted());
+            let rtt_least = trusted().filter_map(Link::rtt_min).min().unwrap_or_default();
+            let worth = |link: &Link| {
+                let slow = link.rtt_min().is_some_and(|rtt| rtt > rtt_least + SLOWER_MOST);
+                (link.rank() + if slow { RANK_SLOW } else { 0 }, link.number())
+            };
+            let best = trusted().map(worth).min();
+            let mut carriers = self.links.iter().filter(|link| is_member(link));
+            let present = carriers.find(|link| !link.stands_by());
+            let present = present.map(|link| (worth(link), link.is_trusted()));
+            let mut moves = None;
+            for link in self.links.iter_mut().filter(|link| is_member(link)) {
+                let steady = link.is_steady(now);
+                let Some(best) = best.filter(|(_, number)| *number == link.number()) else {
+                    continue;
+                };
+                let may_move = match present {
+                    None | Some((_, false)) => true,
+                    Some((present, true)) => best.0 < present.0 && steady,
+                };
+                moves = may_move.then_some(best.1).or(moves);
+            }
+            let Some(chosen) = moves else { continue };
+            for link in self.iter_mut().filter(|link| is_member(link)) {
+                let stands_by = link.number() != chosen;
+                changed |= stands_by != link.stands_by();
+                link.set_stands_by(stands_by, now);
+            }
+        }
+        changed
+    }
+
+    /// Returns the links that stand by, a bit for each number.
+    pub(crate) fn standing_by(&self) -> u16 {
+        let standing = self.links.iter().filter(|link| link.stands_by());
+        standing.fold(0, |bits, link| bits | link.bit())
     }
 
     /// Returns the largest datagram that every link that is up can carry; `configured` if none is.
@@ -244,7 +297,9 @@ impl IndexMut<usize> for Links {
 impl Carrying {
     pub(crate) fn allows(self, link: &Link) -> bool {
         match self {
-            Self::Trusted => link.is_trusted() && !link.is_stream(),
+            Self::Trusted { any_chosen } => {
+                link.is_trusted() && !link.is_stream() && !(any_chosen && link.stands_by())
+            }
             Self::Up => link.is_up() && !link.is_stream(),
             Self::Streams { any_trusted: true } => link.is_trusted() && link.is_stream(),
             Self::Streams { any_trusted: false } => link.is_up() && link.is_stream(),
@@ -258,6 +313,10 @@ impl Places {
     }
 }
 
+/// A better way may be so much slower and is still taken.
+const SLOWER_MOST: Duration = Duration::from_millis(30);
+/// Behind every way that is not slow.
+const RANK_SLOW: u8 = 16;
 /// Every place.
 const ALL: u16 = u16::MAX;
 

@@ -19,8 +19,10 @@
 
 mod active;
 mod handshake;
+mod knocking;
 mod timers;
 mod transmit;
+mod ways;
 
 use std::fmt;
 
@@ -177,6 +179,7 @@ impl Session {
             Ok(Datagram::Refusal { session, versions, tag }) => {
                 self.handle_refusal(session, versions, tag)
             }
+            Ok(Datagram::Knock { end, signed, tag }) => self.handle_knock(route, end, signed, tag),
             Ok(Datagram::Sealed { link, session, number_low, ciphertext }) => {
                 let sealed = Sealed { route, link, number_low, ciphertext, bytes: datagram.len() };
                 self.handle_sealed(session, &sealed)
@@ -221,6 +224,9 @@ impl Session {
         self.handshake.handle_timeout(&mut self.shared.counters, now);
         let Some(active) = &mut self.active else { return };
         active.handle_timeout(&self.timers, &mut self.shared, now);
+        if now.since(active.heard_at) > KNOCK_ANEW_AFTER {
+            self.handshake.hurry_knocks();
+        }
         if now.since(active.heard_at) > CALL_ANEW_AFTER {
             // The responder may have begun anew and forgotten us; the present session stays
             // until a new one is confirmed.
@@ -373,7 +379,13 @@ impl Session {
 
     /// Returns whether one of the session's links has `route`, or is to have it.
     pub fn has_route(&self, route: Route) -> bool {
-        self.handshake.routes().contains(&route) || self.links().any(|link| link.route == route)
+        self.handshake.called().iter().any(|called| called.route == route)
+            || self.links().any(|link| link.route == route)
+    }
+
+    /// Returns the id of the lease under which the two were introduced.
+    pub fn lease(&self) -> &[u8; 16] {
+        self.handshake.lease()
     }
 
     /// Returns when the last authentic datagram came, or the session was established; `None` before.
@@ -386,6 +398,7 @@ impl Session {
     pub fn is_addressed_by(&self, datagram: &[u8]) -> bool {
         match Datagram::parse(datagram) {
             Ok(Datagram::Init { message, .. }) => self.handshake.admits(message),
+            Ok(Datagram::Knock { signed, tag, .. }) => self.handshake.is_knock(signed, tag),
             Ok(
                 Datagram::Response { session, .. }
                 | Datagram::Refusal { session, .. }
@@ -443,8 +456,8 @@ impl Session {
         let accepted = self.handshake.handle_response(session, message)?;
         let version = accepted.version;
         tracing::info!(session, version, remote = %route.remote, "session established");
-        let routes = self.handshake.routes();
-        self.begin(Active::initiated(accepted, session, routes, &self.shared, self.now));
+        let called = self.handshake.called();
+        self.begin(Active::initiated(accepted, session, called, &self.shared, self.now));
         Ok(())
     }
 
@@ -493,6 +506,8 @@ impl fmt::Debug for Session {
     }
 }
 
+/// With every link silent for so long, the responder knocks again: its NAT may have forgotten.
+const KNOCK_ANEW_AFTER: Duration = Duration::from_millis(500);
 /// With every link silent for so long, the initiator tries a new handshake beside the old session.
 // protocol 2
 const CALL_ANEW_AFTER: Duration = Duration::from_secs(2);

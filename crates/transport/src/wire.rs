@@ -12,6 +12,7 @@ mod frames;
 mod ping;
 mod pong;
 mod report;
+mod standing;
 pub mod stream;
 mod versions;
 
@@ -20,13 +21,15 @@ pub use block::Prefix;
 pub use coded::{Coded, UNIT_NUMBER_BITS};
 pub use datagram::{Datagram, LinkNumber, SEALED_HEADER_BYTES, TAG_BYTES};
 pub use datagram::{
-    REFUSAL_TAG_BYTES, write_init_header, write_refusal, write_response_header, write_sealed_header,
+    KNOCK_BYTES, KNOCK_TAG_BYTES, REFUSAL_TAG_BYTES, write_init_header, write_knock, write_refusal,
+    write_response_header, write_sealed_header,
 };
 pub use delivery_report::DeliveryReport;
 pub use frames::{Frames, write_frame};
 pub use ping::Ping;
 pub use pong::Pong;
 pub use report::{Recent, Report};
+pub use standing::Standing;
 pub use versions::{VersionMismatch, Versions};
 
 /// One packet of a sealed datagram's plaintext.
@@ -50,9 +53,11 @@ pub enum Packet<'a> {
     Announcement(Announcement<'a>),
     /// What has come of an announcement.
     Acknowledgement(Acknowledgement),
+    /// Which links stand by.
+    Standing(Standing),
     /// A packet of a kind that this version does not know, stepped over.
     Unknown {
-        /// Its kind, 10 to 14.
+        /// Its kind, 11 to 14.
         kind: u8,
     },
     /// Fields of the packet before it that this version does not know, stepped over.
@@ -119,7 +124,13 @@ impl<'a> Packets<'a> {
                 self.take_body()?;
                 Ok(Some(Packet::UnknownFields))
             }
-            kind @ 10..=14 => {
+            KIND_STANDING => {
+                let mut body = self.take_body()?;
+                let packet = Standing::parse(&mut body)?;
+                self.fields = !body.is_empty();
+                Ok(Some(Packet::Standing(packet)))
+            }
+            kind @ 11..=14 => {
                 self.take_body()?;
                 Ok(Some(Packet::Unknown { kind }))
             }
@@ -190,6 +201,7 @@ const KIND_STREAM_SOURCE: u8 = 6;
 const KIND_STREAM_REPAIR: u8 = 7;
 const KIND_ANNOUNCEMENT: u8 = 8;
 const KIND_ACKNOWLEDGEMENT: u8 = 9;
+const KIND_STANDING: u8 = 10;
 const KIND_FIELDS: u8 = 15;
 
 /// Our bytes around the symbol of a source or repair packet: header, packet header and tag.

@@ -8,10 +8,11 @@ use tautline_message::Control;
 use tautline_net::clock::Clock;
 use tautline_net::control::{Client, Event};
 use tautline_net::driver::Driver;
-use tautline_net::{LogLimit, Relays, channels, random, routes, streams};
+use tautline_net::{LogLimit, Relays, channels, random, reach, routes, streams};
 use tautline_transport::crypto::{Identity, PublicKey};
+use tautline_transport::reach::{Candidate, WAYS_MAX, Way, ways};
 use tautline_transport::{LinkNumber, Route, Seed, Session};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use crate::config::Config;
 use crate::telemetry::Reporter;
@@ -21,6 +22,9 @@ use crate::telemetry::Reporter;
 pub(crate) struct Rendezvous {
     client: Client,
     events: mpsc::Receiver<Event>,
+    candidates: watch::Receiver<Vec<Candidate>>,
+    /// The lease of the newest introduction.
+    lease: Option<[u8; 16]>,
     operators: Vec<PublicKey>,
     relays: Relays,
     disconnections: LogLimit,
@@ -38,27 +42,19 @@ impl Rendezvous {
         identity: &Identity,
         driver: &Driver,
     ) -> anyhow::Result<Self> {
-        let addresses = driver.local_addresses().iter().map(ToString::to_string).collect();
-        let register = Control::RegisterVehicle {
-            name: config.name.clone(),
-            addresses,
-            versions: channels::versions(),
-            relays: true,
-        };
+        let candidates = driver.candidates();
+        let register = register(config, driver, &candidates.borrow());
         let key = config.switchboard_public_key()?;
-        let (client, events) = Client::start(
-            config.switchboard.as_str(),
-            key,
-            identity,
-            vec![register.encode()],
-            |frame| match Control::decode(frame) {
-                Ok(Control::Ping { t }) => Some(Control::Pong { t }.encode()),
-                Ok(_) | Err(_) => None,
-            },
-        )?;
+        let (client, events) =
+            Client::start(config.switchboard.as_str(), key, identity, vec![register], |frame| {
+                match Control::decode(frame) {
+                    Ok(Control::Ping { t }) => Some(Control::Pong { t }.encode()),
+                    Ok(_) | Err(_) => None,
+                }
+            })?;
         let (disconnections, refusals) = (LogLimit::default(), LogLimit::default());
-        let (operators, relays) = (config.operator_keys()?, Relays::default());
-        Ok(Self { client, events, operators, relays, disconnections, refusals })
+        let (operators, relays, lease) = (config.operator_keys()?, Relays::default(), None);
+        Ok(Self { client, events, candidates, lease, operators, relays, disconnections, refusals })
     }
 
     /// Waits for the next word of the switchboard and acts on it; call it again and again.
@@ -76,10 +72,21 @@ impl Rendezvous {
         reporter: &Reporter,
         clock: Clock,
     ) -> anyhow::Result<()> {
-        let frame = match self.events.recv().await {
+        let event = tokio::select! {
+            event = self.events.recv() => event,
+            Ok(()) = self.candidates.changed() => {
+                let register = register(config, driver, &self.candidates.borrow_and_update());
+                self.client.handle().set_greeting(vec![register.clone()]);
+                // Without a connection it is said with the next.
+                let _ = self.client.handle().send(register);
+                return Ok(());
+            }
+        };
+        let frame = match event {
             Some(Event::Frame(frame)) => frame,
             Some(Event::Connected { .. }) => {
                 tracing::info!(switchboard = config.switchboard, "registered");
+                driver.handle().find_addresses(reach::servers(&config.switchboard).await);
                 return Ok(());
             }
             Some(Event::Disconnected { error, retry_in }) => {
@@ -98,24 +105,36 @@ impl Rendezvous {
                 peer_key,
                 peer_addresses,
                 peer_versions,
+                peer_candidates,
             }) => {
-                if let Some(mismatch) = channels::mismatch(peer_versions) {
-                    tracing::warn!("no session: {}", mismatch.told("the operator"));
-                }
                 let locals = driver.local_addresses();
                 let relayed = PublicKey::from_bytes(peer_key)
                     .map_or(Vec::new(), |peer| self.relays.routes(&peer, locals));
-                let (routes, offered) = ways(config, locals, &peer_addresses, relayed);
+                let direct = WAYS_MAX.saturating_sub(relayed.len());
+                let mut ways = ways(locals, &reach::from_message(&peer_candidates), direct);
+                if !ways.is_empty() {
+                    ways.extend(relayed.iter().copied().map(Way::relayed));
+                }
+                if self.lease == Some(lease) {
+                    driver.handle().offer_ways(lease, ways);
+                    return Ok(());
+                }
+                if let Some(mismatch) = channels::mismatch(peer_versions) {
+                    tracing::warn!("no session: {}", mismatch.told("the operator"));
+                }
+                let (routes, offered) = routes_to(config, locals, &peer_addresses, &ways, relayed);
                 let begun = self.known_operator(peer_key).and_then(|peer| {
                     let (transport, seed) = (config.transport.clone(), Seed::from(random::seed()?));
                     let now = clock.now();
                     let mut session =
                         Session::initiate(transport, identity, peer, lease, &routes, seed, now)?;
+                    session.offer(&ways, now);
                     channels::open(&mut session)?;
                     Ok(session)
                 });
                 match begun {
                     Ok(session) => {
+                        self.lease = Some(lease);
                         tracing::info!(operator = peer_name, links = routes.len(), "introduced");
                         if offered > 0 && !config.tls {
                             tracing::info!(
@@ -168,17 +187,35 @@ impl Rendezvous {
     }
 }
 
-/// Returns the routes to an operator: direct ones, behind them those through relays, and last, only if they
-/// are wanted, those over TLS; and how many of these there are.
-fn ways(
+/// Returns what the vehicle says of itself: also where it may be reached, as far as that is found out.
+fn register(config: &Config, driver: &Driver, candidates: &[Candidate]) -> Vec<u8> {
+    let register = Control::RegisterVehicle {
+        name: config.name.clone(),
+        addresses: driver.local_addresses().iter().map(ToString::to_string).collect(),
+        versions: channels::versions(),
+        relays: true,
+        candidates: reach::to_message(candidates),
+    };
+    register.encode()
+}
+
+/// Returns the routes to an operator: the ways if it told candidates, else direct ones and behind them those
+/// through relays; last, only if they are wanted, those over TLS; and how many of these there are.
+fn routes_to(
     config: &Config,
     locals: &[SocketAddr],
     peer_addresses: &[String],
+    ways: &[Way],
     relayed: Vec<Route>,
 ) -> (Vec<Route>, usize) {
-    let (mut routes, streams) = (routes(locals, peer_addresses), streams(locals, peer_addresses));
+    let mut routes = match ways.is_empty() {
+        true => routes(locals, peer_addresses),
+        false => ways.iter().map(|way| way.route).collect(),
+    };
+    let streams = streams(locals, peer_addresses);
     let offered = streams.len();
     // Of many direct routes some make room: each relay is a way that needs no luck.
+    let relayed: Vec<_> = relayed.into_iter().filter(|route| !routes.contains(route)).collect();
     routes.truncate(LinkNumber::COUNT.saturating_sub(relayed.len()));
     routes.extend(relayed);
     routes.truncate(LinkNumber::COUNT);
@@ -198,12 +235,12 @@ mod tests {
         let locals = vec!["0.0.0.0:0".parse().unwrap(); 4];
         let mut peer: Vec<String> = (1..6).map(|port| format!("192.0.2.7:{port}")).collect();
         peer.push("tls:192.0.2.7:443".into());
-        let (routes, offered) = ways(&Config::default(), &locals, &peer, Vec::new());
+        let (routes, offered) = routes_to(&Config::default(), &locals, &peer, &[], Vec::new());
         assert_eq!((routes.len(), offered), (16, 4));
         assert!(routes.iter().take(12).all(|route| route.stream_index().is_none()));
         assert!(routes.iter().skip(12).all(|route| route.stream_index().is_some()));
         let unwanted = Config { tls: false, ..Config::default() };
-        let (routes, offered) = ways(&unwanted, &locals, &peer, Vec::new());
+        let (routes, offered) = routes_to(&unwanted, &locals, &peer, &[], Vec::new());
         assert_eq!((routes.len(), offered), (16, 4));
         assert!(routes.iter().all(|route| route.stream_index().is_none()));
     }

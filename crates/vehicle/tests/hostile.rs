@@ -348,6 +348,7 @@ impl Stand {
             peer_key: *identity(operator.seed).public().as_bytes(),
             peer_addresses: vec![operator.driver.local_addresses()[0].to_string()],
             peer_versions: channels::versions(),
+            peer_candidates: vec![],
         };
         self.say(&message).await;
     }

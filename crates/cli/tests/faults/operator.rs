@@ -206,6 +206,7 @@ impl Seat {
             addresses: self.addresses(),
             versions: channels::versions(),
             relays: false,
+            candidates: Vec::new(),
         };
         let take = Control::Take { vehicle_name: NAME.to_owned() }.encode();
         let greeting = vec![register.encode(), take.clone()];

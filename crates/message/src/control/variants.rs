@@ -3,7 +3,10 @@
 use flatbuffers::{FlatBufferBuilder, ForwardsUOffset, UnionWIPOffset, Vector, WIPOffset};
 use tautline_units::Instant;
 
-use super::{Control, ProtocolVersions, Refusal, RelayTicket, VehicleEntry, VehicleState};
+use super::{
+    Candidate, CandidateKind, Control, ProtocolVersions, Refusal, RelayTicket, VehicleEntry,
+    VehicleState,
+};
 use crate::Error;
 use crate::generated::control::{self as wire_control, ControlMessage};
 use crate::wire::{
@@ -16,13 +19,13 @@ type Message = WIPOffset<UnionWIPOffset>;
 /// Writes `control`'s table and tells its type.
 pub(super) fn write(control: &Control, builder: &mut Fbb) -> (ControlMessage, Message) {
     match control {
-        Control::RegisterVehicle { name, addresses, versions, relays } => (
+        Control::RegisterVehicle { name, addresses, versions, relays, candidates } => (
             ControlMessage::RegisterVehicle,
-            register_vehicle(builder, name, addresses, *versions, *relays),
+            register_vehicle(builder, name, addresses, *versions, *relays, candidates),
         ),
-        Control::RegisterOperator { name, addresses, versions, relays } => (
+        Control::RegisterOperator { name, addresses, versions, relays, candidates } => (
             ControlMessage::RegisterOperator,
-            register_operator(builder, name, addresses, *versions, *relays),
+            register_operator(builder, name, addresses, *versions, *relays, candidates),
         ),
         Control::ListVehicles => (ControlMessage::ListVehicles, list_vehicles(builder)),
         Control::VehicleList { vehicles } => {
@@ -30,10 +33,7 @@ pub(super) fn write(control: &Control, builder: &mut Fbb) -> (ControlMessage, Me
         }
         Control::Take { vehicle_name } => (ControlMessage::Take, take(builder, vehicle_name)),
         Control::Release => (ControlMessage::Release, release(builder)),
-        Control::Introduce { lease, peer_name, peer_key, peer_addresses, peer_versions } => (
-            ControlMessage::Introduce,
-            introduce(builder, lease, peer_name, peer_key, peer_addresses, *peer_versions),
-        ),
+        Control::Introduce { .. } => (ControlMessage::Introduce, introduce(builder, control)),
         Control::Released { lease, reason } => {
             (ControlMessage::Released, released(builder, lease, reason))
         }
@@ -59,6 +59,7 @@ pub(super) fn read(root: wire_control::Control<'_>) -> Result<Control, Error> {
                 addresses: addresses(table.addresses())?,
                 versions,
                 relays: table.relays(),
+                candidates: candidates(table.candidates())?,
             })
         }),
         ControlMessage::RegisterOperator => root.message_as_register_operator().map(|table| {
@@ -69,6 +70,7 @@ pub(super) fn read(root: wire_control::Control<'_>) -> Result<Control, Error> {
                 addresses: addresses(table.addresses())?,
                 versions,
                 relays: table.relays(),
+                candidates: candidates(table.candidates())?,
             })
         }),
         ControlMessage::ListVehicles => {
@@ -113,6 +115,7 @@ fn register_vehicle(
     addresses: &[String],
     versions: Option<ProtocolVersions>,
     relays: bool,
+    candidates: &[Candidate],
 ) -> Message {
     let versions = versions.map(to_wire);
     let arguments = wire_control::RegisterVehicleArgs {
@@ -120,6 +123,7 @@ fn register_vehicle(
         addresses: Some(strings(builder, addresses)),
         versions: versions.as_ref(),
         relays,
+        candidates: write_candidates(builder, candidates),
     };
     wire_control::RegisterVehicle::create(builder, &arguments).as_union_value()
 }
@@ -130,6 +134,7 @@ fn register_operator(
     addresses: &[String],
     versions: Option<ProtocolVersions>,
     relays: bool,
+    candidates: &[Candidate],
 ) -> Message {
     let versions = versions.map(to_wire);
     let arguments = wire_control::RegisterOperatorArgs {
@@ -137,6 +142,7 @@ fn register_operator(
         addresses: Some(strings(builder, addresses)),
         versions: versions.as_ref(),
         relays,
+        candidates: write_candidates(builder, candidates),
     };
     wire_control::RegisterOperator::create(builder, &arguments).as_union_value()
 }
@@ -174,14 +180,19 @@ fn release(builder: &mut Fbb) -> Message {
     wire_control::Release::create(builder, &wire_control::ReleaseArgs {}).as_union_value()
 }
 
-fn introduce(
-    builder: &mut Fbb,
-    lease: &[u8; 16],
-    peer_name: &str,
-    peer_key: &[u8; 32],
-    peer_addresses: &[String],
-    peer_versions: Option<ProtocolVersions>,
-) -> Message {
+/// Writes an introduction, which `control` must be.
+fn introduce(builder: &mut Fbb, control: &Control) -> Message {
+    let Control::Introduce {
+        lease,
+        peer_name,
+        peer_key,
+        peer_addresses,
+        peer_versions,
+        peer_candidates,
+    } = control
+    else {
+        unreachable!("the caller has looked")
+    };
     let peer_versions = peer_versions.map(to_wire);
     let arguments = wire_control::IntroduceArgs {
         lease: Some(&wire_control::Lease::new(lease)),
@@ -189,6 +200,7 @@ fn introduce(
         peer_key: Some(&wire_control::Key::new(peer_key)),
         peer_addresses: Some(strings(builder, peer_addresses)),
         peer_versions: peer_versions.as_ref(),
+        peer_candidates: write_candidates(builder, peer_candidates),
     };
     wire_control::Introduce::create(builder, &arguments).as_union_value()
 }
@@ -245,7 +257,43 @@ fn read_introduce(table: wire_control::Introduce<'_>) -> Result<Control, Error> 
         peer_key: table.peer_key().bytes().into(),
         peer_addresses: addresses(table.peer_addresses())?,
         peer_versions: read_versions(table.peer_versions())?,
+        peer_candidates: candidates(table.peer_candidates())?,
     })
+}
+
+type Candidates = WIPOffset<Vector<'static, ForwardsUOffset<wire_control::Candidate<'static>>>>;
+
+/// Writes candidates; who has none says nothing of them, as an older build does.
+fn write_candidates(builder: &mut Fbb, candidates: &[Candidate]) -> Option<Candidates> {
+    if candidates.is_empty() {
+        return None;
+    }
+    let written: Vec<_> = candidates
+        .iter()
+        .map(|candidate| {
+            let arguments = wire_control::CandidateArgs {
+                address: Some(builder.create_string(&candidate.address)),
+                kind: candidate.kind.to_wire(),
+                end: candidate.end,
+            };
+            wire_control::Candidate::create(builder, &arguments)
+        })
+        .collect();
+    Some(builder.create_vector(&written))
+}
+
+fn candidates(
+    vector: Option<Vector<'_, ForwardsUOffset<wire_control::Candidate<'_>>>>,
+) -> Result<Vec<Candidate>, Error> {
+    let Some(vector) = vector else { return Ok(Vec::new()) };
+    let read = list("candidates", vector, CANDIDATE_COUNT_MAX, |candidate| {
+        let end = within("candidates.end", candidate.end().into(), 0, END_MAX)?;
+        let address = text("candidates.address", candidate.address(), NAME_BYTES_MAX)?;
+        // What a later build finds by other means is left out: the rest will do.
+        let kind = CandidateKind::from_wire(candidate.kind()).ok();
+        Ok(kind.map(|kind| Candidate { kind, end: end as u8, address }))
+    })?;
+    Ok(read.into_iter().flatten().collect())
 }
 
 fn to_wire(versions: ProtocolVersions) -> wire_control::Versions {
@@ -295,3 +343,7 @@ const RELAY_COUNT_MAX: usize = 4;
 const TOKEN_BYTES_MAX: u16 = 256;
 /// Most addresses of one peer: twice the links of a session.
 const ADDRESS_COUNT_MAX: usize = 32;
+/// Most candidates of one peer.
+const CANDIDATE_COUNT_MAX: usize = 32;
+/// A session has sixteen links.
+const END_MAX: u16 = 15;

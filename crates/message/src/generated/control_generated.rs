@@ -218,6 +218,98 @@ impl<'a> ::flatbuffers::Verifiable for Refusal {
 
 impl ::flatbuffers::SimpleToVerifyInSlice for Refusal {}
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
+pub const ENUM_MIN_CANDIDATE_KIND: u8 = 0;
+#[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
+pub const ENUM_MAX_CANDIDATE_KIND: u8 = 2;
+#[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
+#[allow(non_camel_case_types)]
+pub const ENUM_VALUES_CANDIDATE_KIND: [CandidateKind; 3] = [
+  CandidateKind::Host,
+  CandidateKind::Reflexive,
+  CandidateKind::Relayed,
+];
+
+/// Where an address of a Candidate comes from.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[repr(transparent)]
+pub struct CandidateKind(pub u8);
+#[allow(non_upper_case_globals)]
+impl CandidateKind {
+  /// An interface has it.
+  pub const Host: Self = Self(0);
+  /// A server saw it: that of a NAT.
+  pub const Reflexive: Self = Self(1);
+  /// A relay's.
+  pub const Relayed: Self = Self(2);
+
+  pub const ENUM_MIN: u8 = 0;
+  pub const ENUM_MAX: u8 = 2;
+  pub const ENUM_VALUES: &'static [Self] = &[
+    Self::Host,
+    Self::Reflexive,
+    Self::Relayed,
+  ];
+  /// Returns the variant's name or "" if unknown.
+  pub fn variant_name(self) -> Option<&'static str> {
+    match self {
+      Self::Host => Some("Host"),
+      Self::Reflexive => Some("Reflexive"),
+      Self::Relayed => Some("Relayed"),
+      _ => None,
+    }
+  }
+}
+impl ::core::fmt::Debug for CandidateKind {
+  fn fmt(&self, f: &mut ::core::fmt::Formatter) -> ::core::fmt::Result {
+    if let Some(name) = self.variant_name() {
+      f.write_str(name)
+    } else {
+      f.write_fmt(format_args!("<UNKNOWN {:?}>", self.0))
+    }
+  }
+}
+impl<'a> ::flatbuffers::Follow<'a> for CandidateKind {
+  type Inner = Self;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    let b = unsafe { ::flatbuffers::read_scalar_at::<u8>(buf, loc) };
+    Self(b)
+  }
+}
+
+impl ::flatbuffers::Push for CandidateKind {
+    type Output = CandidateKind;
+    #[inline]
+    unsafe fn push(&self, dst: &mut [u8], _written_len: usize) {
+        unsafe { ::flatbuffers::emplace_scalar::<u8>(dst, self.0) };
+    }
+}
+
+impl ::flatbuffers::EndianScalar for CandidateKind {
+  type Scalar = u8;
+  #[inline]
+  fn to_little_endian(self) -> u8 {
+    self.0.to_le()
+  }
+  #[inline]
+  #[allow(clippy::wrong_self_convention)]
+  fn from_little_endian(v: u8) -> Self {
+    let b = u8::from_le(v);
+    Self(b)
+  }
+}
+
+impl<'a> ::flatbuffers::Verifiable for CandidateKind {
+  #[inline]
+  fn run_verifier(
+    v: &mut ::flatbuffers::Verifier, pos: usize
+  ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+    u8::run_verifier(v, pos)
+  }
+}
+
+impl ::flatbuffers::SimpleToVerifyInSlice for CandidateKind {}
+#[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
 pub const ENUM_MIN_CONTROL_MESSAGE: u8 = 0;
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
 pub const ENUM_MAX_CONTROL_MESSAGE: u8 = 12;
@@ -644,10 +736,145 @@ impl<'a> Versions {
 
 }
 
+pub enum CandidateOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+/// An address at which one of the two may be reached, beside those that are certain.
+pub struct Candidate<'a> {
+  pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for Candidate<'a> {
+  type Inner = Candidate<'a>;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    Self { _tab: unsafe { ::flatbuffers::Table::new(buf, loc) } }
+  }
+}
+
+impl<'a> Candidate<'a> {
+  pub const VT_ADDRESS: ::flatbuffers::VOffsetT = 4;
+  pub const VT_KIND: ::flatbuffers::VOffsetT = 6;
+  pub const VT_END: ::flatbuffers::VOffsetT = 8;
+
+  #[inline]
+  pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+    Candidate { _tab: table }
+  }
+  #[allow(unused_mut)]
+  pub fn create<'bldr: 'args, 'args: 'mut_bldr, 'mut_bldr, A: ::flatbuffers::Allocator + 'bldr>(
+    _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+    args: &'args CandidateArgs<'args>
+  ) -> ::flatbuffers::WIPOffset<Candidate<'bldr>> {
+    let mut builder = CandidateBuilder::new(_fbb);
+    if let Some(x) = args.address { builder.add_address(x); }
+    builder.add_end(args.end);
+    builder.add_kind(args.kind);
+    builder.finish()
+  }
+
+
+  /// `host:port`, UDP.
+  #[inline]
+  pub fn address(&self) -> &'a str {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(Candidate::VT_ADDRESS, None).unwrap()}
+  }
+  /// Where it comes from.
+  #[inline]
+  pub fn kind(&self) -> CandidateKind {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<CandidateKind>(Candidate::VT_KIND, Some(CandidateKind::Host)).unwrap()}
+  }
+  /// Which of its sockets it leads to, 0 to 15.
+  #[inline]
+  pub fn end(&self) -> u8 {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<u8>(Candidate::VT_END, Some(0)).unwrap()}
+  }
+}
+
+impl ::flatbuffers::Verifiable for Candidate<'_> {
+  #[inline]
+  fn run_verifier(
+    v: &mut ::flatbuffers::Verifier, pos: usize
+  ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+    v.visit_table(pos)?
+     .visit_field::<::flatbuffers::ForwardsUOffset<&str>>("address", Self::VT_ADDRESS, true)?
+     .visit_field::<CandidateKind>("kind", Self::VT_KIND, false)?
+     .visit_field::<u8>("end", Self::VT_END, false)?
+     .finish();
+    Ok(())
+  }
+}
+pub struct CandidateArgs<'a> {
+    pub address: Option<::flatbuffers::WIPOffset<&'a str>>,
+    pub kind: CandidateKind,
+    pub end: u8,
+}
+impl<'a> Default for CandidateArgs<'a> {
+  #[inline]
+  fn default() -> Self {
+    CandidateArgs {
+      address: None, // required field
+      kind: CandidateKind::Host,
+      end: 0,
+    }
+  }
+}
+
+pub struct CandidateBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+  fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+  start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> CandidateBuilder<'a, 'b, A> {
+  #[inline]
+  pub fn add_address(&mut self, address: ::flatbuffers::WIPOffset<&'b  str>) {
+    self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(Candidate::VT_ADDRESS, address);
+  }
+  #[inline]
+  pub fn add_kind(&mut self, kind: CandidateKind) {
+    self.fbb_.push_slot::<CandidateKind>(Candidate::VT_KIND, kind, CandidateKind::Host);
+  }
+  #[inline]
+  pub fn add_end(&mut self, end: u8) {
+    self.fbb_.push_slot::<u8>(Candidate::VT_END, end, 0);
+  }
+  #[inline]
+  pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> CandidateBuilder<'a, 'b, A> {
+    let start = _fbb.start_table();
+    CandidateBuilder {
+      fbb_: _fbb,
+      start_: start,
+    }
+  }
+  #[inline]
+  pub fn finish(self) -> ::flatbuffers::WIPOffset<Candidate<'a>> {
+    let o = self.fbb_.end_table(self.start_);
+    self.fbb_.required(o, Candidate::VT_ADDRESS,"address");
+    ::flatbuffers::WIPOffset::new(o.value())
+  }
+}
+
+impl ::core::fmt::Debug for Candidate<'_> {
+  fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+    let mut ds = f.debug_struct("Candidate");
+      ds.field("address", &self.address());
+      ds.field("kind", &self.kind());
+      ds.field("end", &self.end());
+      ds.finish()
+  }
+}
 pub enum RegisterVehicleOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
-/// A vehicle says that it is there.
+/// A vehicle says that it is there, and again when its candidates are others.
 pub struct RegisterVehicle<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -665,6 +892,7 @@ impl<'a> RegisterVehicle<'a> {
   pub const VT_ADDRESSES: ::flatbuffers::VOffsetT = 6;
   pub const VT_VERSIONS: ::flatbuffers::VOffsetT = 8;
   pub const VT_RELAYS: ::flatbuffers::VOffsetT = 10;
+  pub const VT_CANDIDATES: ::flatbuffers::VOffsetT = 12;
 
   #[inline]
   pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
@@ -676,6 +904,7 @@ impl<'a> RegisterVehicle<'a> {
     args: &'args RegisterVehicleArgs<'args>
   ) -> ::flatbuffers::WIPOffset<RegisterVehicle<'bldr>> {
     let mut builder = RegisterVehicleBuilder::new(_fbb);
+    if let Some(x) = args.candidates { builder.add_candidates(x); }
     if let Some(x) = args.versions { builder.add_versions(x); }
     if let Some(x) = args.addresses { builder.add_addresses(x); }
     if let Some(x) = args.name { builder.add_name(x); }
@@ -716,6 +945,14 @@ impl<'a> RegisterVehicle<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<bool>(RegisterVehicle::VT_RELAYS, Some(false)).unwrap()}
   }
+  /// Where it may be reached; an older build does not say. At most 32.
+  #[inline]
+  pub fn candidates(&self) -> Option<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Candidate<'a>>>> {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Candidate>>>>(RegisterVehicle::VT_CANDIDATES, None)}
+  }
 }
 
 impl ::flatbuffers::Verifiable for RegisterVehicle<'_> {
@@ -728,6 +965,7 @@ impl ::flatbuffers::Verifiable for RegisterVehicle<'_> {
      .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<&'_ str>>>>("addresses", Self::VT_ADDRESSES, true)?
      .visit_field::<Versions>("versions", Self::VT_VERSIONS, false)?
      .visit_field::<bool>("relays", Self::VT_RELAYS, false)?
+     .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<Candidate>>>>("candidates", Self::VT_CANDIDATES, false)?
      .finish();
     Ok(())
   }
@@ -737,6 +975,7 @@ pub struct RegisterVehicleArgs<'a> {
     pub addresses: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<&'a str>>>>,
     pub versions: Option<&'a Versions>,
     pub relays: bool,
+    pub candidates: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Candidate<'a>>>>>,
 }
 impl<'a> Default for RegisterVehicleArgs<'a> {
   #[inline]
@@ -746,6 +985,7 @@ impl<'a> Default for RegisterVehicleArgs<'a> {
       addresses: None, // required field
       versions: None,
       relays: false,
+      candidates: None,
     }
   }
 }
@@ -772,6 +1012,10 @@ impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> RegisterVehicleBuilder<'a, 'b
     self.fbb_.push_slot::<bool>(RegisterVehicle::VT_RELAYS, relays, false);
   }
   #[inline]
+  pub fn add_candidates(&mut self, candidates: ::flatbuffers::WIPOffset<::flatbuffers::Vector<'b , ::flatbuffers::ForwardsUOffset<Candidate<'b >>>>) {
+    self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(RegisterVehicle::VT_CANDIDATES, candidates);
+  }
+  #[inline]
   pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> RegisterVehicleBuilder<'a, 'b, A> {
     let start = _fbb.start_table();
     RegisterVehicleBuilder {
@@ -795,13 +1039,14 @@ impl ::core::fmt::Debug for RegisterVehicle<'_> {
       ds.field("addresses", &self.addresses());
       ds.field("versions", &self.versions());
       ds.field("relays", &self.relays());
+      ds.field("candidates", &self.candidates());
       ds.finish()
   }
 }
 pub enum RegisterOperatorOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
-/// An operator says that it is there.
+/// An operator says that it is there, and again when its candidates are others.
 pub struct RegisterOperator<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -819,6 +1064,7 @@ impl<'a> RegisterOperator<'a> {
   pub const VT_ADDRESSES: ::flatbuffers::VOffsetT = 6;
   pub const VT_VERSIONS: ::flatbuffers::VOffsetT = 8;
   pub const VT_RELAYS: ::flatbuffers::VOffsetT = 10;
+  pub const VT_CANDIDATES: ::flatbuffers::VOffsetT = 12;
 
   #[inline]
   pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
@@ -830,6 +1076,7 @@ impl<'a> RegisterOperator<'a> {
     args: &'args RegisterOperatorArgs<'args>
   ) -> ::flatbuffers::WIPOffset<RegisterOperator<'bldr>> {
     let mut builder = RegisterOperatorBuilder::new(_fbb);
+    if let Some(x) = args.candidates { builder.add_candidates(x); }
     if let Some(x) = args.versions { builder.add_versions(x); }
     if let Some(x) = args.addresses { builder.add_addresses(x); }
     if let Some(x) = args.name { builder.add_name(x); }
@@ -870,6 +1117,14 @@ impl<'a> RegisterOperator<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<bool>(RegisterOperator::VT_RELAYS, Some(false)).unwrap()}
   }
+  /// Where it may be reached; an older build does not say. At most 32.
+  #[inline]
+  pub fn candidates(&self) -> Option<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Candidate<'a>>>> {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Candidate>>>>(RegisterOperator::VT_CANDIDATES, None)}
+  }
 }
 
 impl ::flatbuffers::Verifiable for RegisterOperator<'_> {
@@ -882,6 +1137,7 @@ impl ::flatbuffers::Verifiable for RegisterOperator<'_> {
      .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<&'_ str>>>>("addresses", Self::VT_ADDRESSES, true)?
      .visit_field::<Versions>("versions", Self::VT_VERSIONS, false)?
      .visit_field::<bool>("relays", Self::VT_RELAYS, false)?
+     .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<Candidate>>>>("candidates", Self::VT_CANDIDATES, false)?
      .finish();
     Ok(())
   }
@@ -891,6 +1147,7 @@ pub struct RegisterOperatorArgs<'a> {
     pub addresses: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<&'a str>>>>,
     pub versions: Option<&'a Versions>,
     pub relays: bool,
+    pub candidates: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Candidate<'a>>>>>,
 }
 impl<'a> Default for RegisterOperatorArgs<'a> {
   #[inline]
@@ -900,6 +1157,7 @@ impl<'a> Default for RegisterOperatorArgs<'a> {
       addresses: None, // required field
       versions: None,
       relays: false,
+      candidates: None,
     }
   }
 }
@@ -926,6 +1184,10 @@ impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> RegisterOperatorBuilder<'a, '
     self.fbb_.push_slot::<bool>(RegisterOperator::VT_RELAYS, relays, false);
   }
   #[inline]
+  pub fn add_candidates(&mut self, candidates: ::flatbuffers::WIPOffset<::flatbuffers::Vector<'b , ::flatbuffers::ForwardsUOffset<Candidate<'b >>>>) {
+    self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(RegisterOperator::VT_CANDIDATES, candidates);
+  }
+  #[inline]
   pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> RegisterOperatorBuilder<'a, 'b, A> {
     let start = _fbb.start_table();
     RegisterOperatorBuilder {
@@ -949,6 +1211,7 @@ impl ::core::fmt::Debug for RegisterOperator<'_> {
       ds.field("addresses", &self.addresses());
       ds.field("versions", &self.versions());
       ds.field("relays", &self.relays());
+      ds.field("candidates", &self.candidates());
       ds.finish()
   }
 }
@@ -1465,7 +1728,8 @@ impl ::core::fmt::Debug for Release<'_> {
 pub enum IntroduceOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
-/// The switchboard brings two together: both get one.
+/// The switchboard brings two together: both get one, and who told candidates another one of the same lease
+/// when the other's are others.
 pub struct Introduce<'a> {
   pub _tab: ::flatbuffers::Table<'a>,
 }
@@ -1484,6 +1748,7 @@ impl<'a> Introduce<'a> {
   pub const VT_PEER_KEY: ::flatbuffers::VOffsetT = 8;
   pub const VT_PEER_ADDRESSES: ::flatbuffers::VOffsetT = 10;
   pub const VT_PEER_VERSIONS: ::flatbuffers::VOffsetT = 12;
+  pub const VT_PEER_CANDIDATES: ::flatbuffers::VOffsetT = 14;
 
   #[inline]
   pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
@@ -1495,6 +1760,7 @@ impl<'a> Introduce<'a> {
     args: &'args IntroduceArgs<'args>
   ) -> ::flatbuffers::WIPOffset<Introduce<'bldr>> {
     let mut builder = IntroduceBuilder::new(_fbb);
+    if let Some(x) = args.peer_candidates { builder.add_peer_candidates(x); }
     if let Some(x) = args.peer_versions { builder.add_peer_versions(x); }
     if let Some(x) = args.peer_addresses { builder.add_peer_addresses(x); }
     if let Some(x) = args.peer_key { builder.add_peer_key(x); }
@@ -1544,6 +1810,14 @@ impl<'a> Introduce<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<Versions>(Introduce::VT_PEER_VERSIONS, None)}
   }
+  /// Where the other may be reached beside; an older switchboard does not say. At most 32.
+  #[inline]
+  pub fn peer_candidates(&self) -> Option<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Candidate<'a>>>> {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Candidate>>>>(Introduce::VT_PEER_CANDIDATES, None)}
+  }
 }
 
 impl ::flatbuffers::Verifiable for Introduce<'_> {
@@ -1557,6 +1831,7 @@ impl ::flatbuffers::Verifiable for Introduce<'_> {
      .visit_field::<Key>("peer_key", Self::VT_PEER_KEY, true)?
      .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<&'_ str>>>>("peer_addresses", Self::VT_PEER_ADDRESSES, true)?
      .visit_field::<Versions>("peer_versions", Self::VT_PEER_VERSIONS, false)?
+     .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<Candidate>>>>("peer_candidates", Self::VT_PEER_CANDIDATES, false)?
      .finish();
     Ok(())
   }
@@ -1567,6 +1842,7 @@ pub struct IntroduceArgs<'a> {
     pub peer_key: Option<&'a Key>,
     pub peer_addresses: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<&'a str>>>>,
     pub peer_versions: Option<&'a Versions>,
+    pub peer_candidates: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Candidate<'a>>>>>,
 }
 impl<'a> Default for IntroduceArgs<'a> {
   #[inline]
@@ -1577,6 +1853,7 @@ impl<'a> Default for IntroduceArgs<'a> {
       peer_key: None, // required field
       peer_addresses: None, // required field
       peer_versions: None,
+      peer_candidates: None,
     }
   }
 }
@@ -1607,6 +1884,10 @@ impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> IntroduceBuilder<'a, 'b, A> {
     self.fbb_.push_slot_always::<&Versions>(Introduce::VT_PEER_VERSIONS, peer_versions);
   }
   #[inline]
+  pub fn add_peer_candidates(&mut self, peer_candidates: ::flatbuffers::WIPOffset<::flatbuffers::Vector<'b , ::flatbuffers::ForwardsUOffset<Candidate<'b >>>>) {
+    self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(Introduce::VT_PEER_CANDIDATES, peer_candidates);
+  }
+  #[inline]
   pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> IntroduceBuilder<'a, 'b, A> {
     let start = _fbb.start_table();
     IntroduceBuilder {
@@ -1633,6 +1914,7 @@ impl ::core::fmt::Debug for Introduce<'_> {
       ds.field("peer_key", &self.peer_key());
       ds.field("peer_addresses", &self.peer_addresses());
       ds.field("peer_versions", &self.peer_versions());
+      ds.field("peer_candidates", &self.peer_candidates());
       ds.finish()
   }
 }

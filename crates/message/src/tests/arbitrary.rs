@@ -13,10 +13,10 @@ use crate::snapshot::{
     UnitCounts, Value,
 };
 use crate::{
-    Act, ActAnswer, Blocker, Budget, ClockOffset, Command, Control, DeadMan, Deed, EmulatedLink,
-    Gear, GuardState, LinkAction, OperatorStatus, Position, ProbeAnswer, ProbeQuestion,
-    ProtocolVersions, QuorumStep, Refusal, RelayTicket, SessionState, Snapshot, StripReport,
-    Telemetry, VehicleEntry, VehicleState, VideoFeedback,
+    Act, ActAnswer, Blocker, Budget, Candidate, CandidateKind, ClockOffset, Command, Control,
+    DeadMan, Deed, EmulatedLink, Gear, GuardState, LinkAction, OperatorStatus, Position,
+    ProbeAnswer, ProbeQuestion, ProtocolVersions, QuorumStep, Refusal, RelayTicket, SessionState,
+    Snapshot, StripReport, Telemetry, VehicleEntry, VehicleState, VideoFeedback,
 };
 
 pub(crate) fn command() -> impl Strategy<Value = Command> {
@@ -188,31 +188,49 @@ fn relay_ticket() -> impl Strategy<Value = RelayTicket> {
         .prop_map(|(addresses, key, token)| RelayTicket { addresses, key, token })
 }
 
+fn candidates() -> impl Strategy<Value = Vec<Candidate>> {
+    let candidate = (variant::<CandidateKind>(), 0..16_u8, text(64));
+    vec(candidate.prop_map(|(kind, end, address)| Candidate { kind, end, address }), 0..=32)
+}
+
 pub(crate) fn control() -> impl Strategy<Value = Control> {
     prop_oneof![
-        (text(64), addresses(), option::of(versions()), any::<bool>()).prop_map(
-            |(name, addresses, versions, relays)| Control::RegisterVehicle {
+        (text(64), addresses(), option::of(versions()), any::<bool>(), candidates()).prop_map(
+            |(name, addresses, versions, relays, candidates)| Control::RegisterVehicle {
                 name,
                 addresses,
                 versions,
                 relays,
+                candidates,
             }
         ),
-        (text(64), addresses(), option::of(versions()), any::<bool>()).prop_map(
-            |(name, addresses, versions, relays)| Control::RegisterOperator {
+        (text(64), addresses(), option::of(versions()), any::<bool>(), candidates()).prop_map(
+            |(name, addresses, versions, relays, candidates)| Control::RegisterOperator {
                 name,
                 addresses,
                 versions,
                 relays,
+                candidates,
             }
         ),
         Just(Control::ListVehicles),
         vec(vehicle(), 0..=256).prop_map(|vehicles| Control::VehicleList { vehicles }),
         text(64).prop_map(|vehicle_name| Control::Take { vehicle_name }),
         Just(Control::Release),
-        (any::<[u8; 16]>(), text(64), any::<[u8; 32]>(), addresses(), option::of(versions()))
-            .prop_map(|(lease, peer_name, peer_key, peer_addresses, peer_versions)| {
-                Control::Introduce { lease, peer_name, peer_key, peer_addresses, peer_versions }
+        (
+            (any::<[u8; 16]>(), text(64), any::<[u8; 32]>()),
+            (addresses(), option::of(versions()), candidates())
+        )
+            .prop_map(|((lease, peer_name, peer_key), peer)| {
+                let (peer_addresses, peer_versions, peer_candidates) = peer;
+                Control::Introduce {
+                    lease,
+                    peer_name,
+                    peer_key,
+                    peer_addresses,
+                    peer_versions,
+                    peer_candidates,
+                }
             }),
         (any::<[u8; 16]>(), text(256))
             .prop_map(|(lease, reason)| Control::Released { lease, reason }),

@@ -4,9 +4,10 @@ use crate::snapshot::{
     UnitCounts, Value,
 };
 use crate::{
-    ClockOffset, Command, Control, EmulatedLink, Error, Fault, Gear, GuardState, LinkAction,
-    LinkState, Mode, OperatorStatus, PointCloud, Position, ProbeAnswer, ProbeQuestion,
-    ProtocolVersions, Refusal, RelayTicket, SessionState, Snapshot, Telemetry, VideoFeedback,
+    Candidate, CandidateKind, ClockOffset, Command, Control, EmulatedLink, Error, Fault, Gear,
+    GuardState, LinkAction, LinkState, Mode, OperatorStatus, PointCloud, Position, ProbeAnswer,
+    ProbeQuestion, ProtocolVersions, Refusal, RelayTicket, SessionState, Snapshot, Telemetry,
+    VideoFeedback,
 };
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
@@ -318,7 +319,8 @@ fn control_over_its_lengths_is_refused_by_name() {
             name,
             addresses: vec![],
             versions: None,
-            relays: false
+            relays: false,
+            candidates: vec![]
         }),
         "name"
     );
@@ -327,20 +329,30 @@ fn control_over_its_lengths_is_refused_by_name() {
             name: "a".into(),
             addresses,
             versions: None,
-            relays: false
+            relays: false,
+            candidates: vec![]
         }),
         "addresses"
     );
     let text = "x".repeat(257);
     let versions = Some(ProtocolVersions { lowest: 3, highest: 2 });
-    let (name, addresses, relays) = ("a".into(), vec![], false);
-    let register = Control::RegisterVehicle { name, addresses, versions, relays };
+    let (name, addresses, relays, candidates) = ("a".into(), vec![], false, vec![]);
+    let register = Control::RegisterVehicle { name, addresses, versions, relays, candidates };
     assert_eq!(refused(register), "versions.lowest");
     let ticket = |length| RelayTicket { addresses: vec![], key: [1; 32], token: vec![7; length] };
     let relays = |relays| refused(Control::Relays { peer_key: [2; 32], relays });
     assert_eq!(relays(vec![ticket(0)]), "relays.token");
     assert_eq!(relays(vec![ticket(257)]), "relays.token");
     assert_eq!(relays(vec![ticket(9); 5]), "relays");
+    let candidate =
+        |end| Candidate { kind: CandidateKind::Host, end, address: "192.0.2.1:7".into() };
+    for (candidates, named) in
+        [(vec![candidate(16)], "candidates.end"), (vec![candidate(0); 33], "candidates")]
+    {
+        let (name, addresses, versions, relays) = ("a".to_owned(), vec![], None, false);
+        let register = Control::RegisterVehicle { name, addresses, versions, relays, candidates };
+        assert_eq!(refused(register), named);
+    }
     assert_eq!(refused(Control::Released { lease: [1; 16], reason: text.clone() }), "reason");
     assert_eq!(refused(Control::Refused { reason_code: Refusal::Full, text }), "text");
 }

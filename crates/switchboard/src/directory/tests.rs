@@ -1,5 +1,6 @@
 use std::collections::BTreeSet;
 
+use tautline_message::CandidateKind;
 use tautline_transport::crypto::Identity;
 
 use super::*;
@@ -17,6 +18,8 @@ enum Step<'a> {
     Operator(u64, &'a str, &'a str),
     /// Likewise, of a build that says which versions it speaks.
     Newer(u64, &'a str, &'a str),
+    /// Who holds this key registers under this name, with this candidate.
+    Seen(u64, u8, &'a str, &'a str),
     List(u64),
     Take(u64, &'a str),
     Release(u64),
@@ -27,6 +30,50 @@ enum Step<'a> {
     Mute(u64),
 }
 use Step::*;
+
+#[test]
+fn candidates_that_change_are_told_under_the_same_lease() {
+    play(&[
+        (Call(1, ROVER), &[]),
+        (Seen(1, ROVER, "rover", "198.51.100.1:1"), &[]),
+        (Call(2, ANNA), &[]),
+        (Seen(2, ANNA, "anna", "198.51.100.2:1"), &[]),
+        (
+            Take(2, "rover"),
+            &[
+                "2: meet rover perhaps at 198.51.100.1:1, lease A",
+                "1: meet anna perhaps at 198.51.100.2:1, lease A",
+            ],
+        ),
+        (
+            Seen(1, ROVER, "rover", "198.51.100.1:2"),
+            &["2: meet rover perhaps at 198.51.100.1:2, lease A"],
+        ),
+        (Seen(1, ROVER, "rover", "198.51.100.1:2"), &[]),
+        (
+            Seen(2, ANNA, "anna", "198.51.100.2:7"),
+            &["1: meet anna perhaps at 198.51.100.2:7, lease A"],
+        ),
+    ]);
+}
+
+#[test]
+fn who_tells_no_candidates_is_not_told_that_those_of_others_change() {
+    play(&[
+        (Call(1, ROVER), &[]),
+        (Seen(1, ROVER, "rover", "198.51.100.1:1"), &[]),
+        (Call(2, ANNA), &[]),
+        (Operator(2, "anna", "10.0.0.2:8000"), &[]),
+        (
+            Take(2, "rover"),
+            &[
+                "2: meet rover perhaps at 198.51.100.1:1, lease A",
+                "1: meet anna at 10.0.0.2:8000, lease A",
+            ],
+        ),
+        (Seen(1, ROVER, "rover", "198.51.100.1:2"), &[]),
+    ]);
+}
 
 #[test]
 fn an_operator_takes_a_vehicle_and_both_are_introduced() {
@@ -444,21 +491,69 @@ impl Scene {
                 let (name, addresses) = (name.to_owned(), vec![address.to_owned()]);
                 self.say(
                     id,
-                    Control::RegisterVehicle { name, addresses, versions: None, relays: false },
+                    Control::RegisterVehicle {
+                        name,
+                        addresses,
+                        versions: None,
+                        relays: false,
+                        candidates: vec![],
+                    },
                 );
             }
             Operator(id, name, address) => {
                 let (name, addresses) = (name.to_owned(), vec![address.to_owned()]);
                 self.say(
                     id,
-                    Control::RegisterOperator { name, addresses, versions: None, relays: false },
+                    Control::RegisterOperator {
+                        name,
+                        addresses,
+                        versions: None,
+                        relays: false,
+                        candidates: vec![],
+                    },
                 );
             }
             Newer(id, name, address) => {
                 let (name, addresses) = (name.to_owned(), vec![address.to_owned()]);
                 let versions = Some(ProtocolVersions { lowest: 2, highest: 3 });
-                let relays = false;
-                self.say(id, Control::RegisterOperator { name, addresses, versions, relays });
+                self.say(
+                    id,
+                    Control::RegisterOperator {
+                        name,
+                        addresses,
+                        versions,
+                        relays: false,
+                        candidates: vec![],
+                    },
+                );
+            }
+            Seen(id, seed, name, candidate) => {
+                let (name, addresses) = (name.to_owned(), vec!["10.0.0.9:9".to_owned()]);
+                let candidate = Candidate {
+                    kind: CandidateKind::Reflexive,
+                    end: 0,
+                    address: candidate.to_owned(),
+                };
+                let (versions, relays, candidates) = (None, false, vec![candidate]);
+                self.say(
+                    id,
+                    match seed {
+                        ROVER | MULE => Control::RegisterVehicle {
+                            name,
+                            addresses,
+                            versions,
+                            relays,
+                            candidates,
+                        },
+                        _ => Control::RegisterOperator {
+                            name,
+                            addresses,
+                            versions,
+                            relays,
+                            candidates,
+                        },
+                    },
+                );
             }
             List(id) => self.say(id, Control::ListVehicles),
             Take(id, name) => self.say(id, Control::Take { vehicle_name: name.to_owned() }),
@@ -543,6 +638,17 @@ impl Scene {
 
     fn line(&mut self, message: &Control) -> String {
         match message {
+            Control::Introduce { lease, peer_name, peer_versions, peer_candidates, .. }
+                if !peer_candidates.is_empty() =>
+            {
+                assert!(peer_versions.is_some());
+                let at: Vec<_> = peer_candidates.iter().map(|at| at.address.as_str()).collect();
+                format!(
+                    "meet {peer_name} perhaps at {}, lease {}",
+                    at.join(" "),
+                    self.letter(lease)
+                )
+            }
             Control::Introduce { lease, peer_name, peer_addresses, peer_versions, .. } => {
                 let lease = self.letter(lease);
                 let speaks = match peer_versions.expect("the switchboard knows") {
@@ -614,11 +720,17 @@ fn ends_that_know_relays_are_named_them_with_tokens_of_their_own() {
         }
         let (addresses, versions) = (vec!["10.0.0.1:7000".to_owned()], None);
         let (name, relays) = ("rover".to_owned(), vehicle_knows);
-        let register =
-            Control::RegisterVehicle { name, addresses: addresses.clone(), versions, relays };
+        let register = Control::RegisterVehicle {
+            name,
+            addresses: addresses.clone(),
+            versions,
+            relays,
+            candidates: vec![],
+        };
         directory.handle_message(vehicle, register, now);
         let (name, relays) = ("anna".to_owned(), operator_knows);
-        let register = Control::RegisterOperator { name, addresses, versions, relays };
+        let candidates = vec![];
+        let register = Control::RegisterOperator { name, addresses, versions, relays, candidates };
         directory.handle_message(operator, register, now);
         let take = Control::Take { vehicle_name: "rover".to_owned() };
         directory.handle_message(operator, take, now);

@@ -7,7 +7,7 @@ use snow::{Builder, HandshakeState};
 use zeroize::Zeroizing;
 
 use super::{Identity, Keys, PublicKey, mac};
-use crate::wire::Versions;
+use crate::wire::{KNOCK_TAG_BYTES, Versions};
 
 /// The initiator's half of the handshake: one message out, one message in.
 ///
@@ -49,6 +49,16 @@ impl Doorman {
     pub(crate) fn admits(&self, init: &[u8]) -> bool {
         let Some((message, tag)) = init.split_last_chunk::<DOOR_TAG_BYTES>() else { return false };
         init.len() == INIT_MESSAGE_BYTES && mac::same(&self.tag(message), tag)
+    }
+
+    /// Returns the tag of a knock; of the key it is the initiator's that counts here.
+    pub(crate) fn knock(&self, signed: &[u8]) -> [u8; KNOCK_TAG_BYTES] {
+        self.tag(signed)
+    }
+
+    /// Returns whether `tag` is that of the knock.
+    pub(crate) fn hears(&self, signed: &[u8], tag: &[u8; KNOCK_TAG_BYTES]) -> bool {
+        self.knock(signed).iter().zip(tag).fold(0, |all, (a, b)| all | (a ^ b)) == 0
     }
 
     /// Returns the tag of a refusal of `init` by an end that speaks `versions`.

@@ -75,6 +75,11 @@ impl Liveness {
         }
     }
 
+    /// Begins the wait for pongs anew: they come more often from now on.
+    pub(crate) fn renew(&mut self, now: Instant) {
+        self.heard_at = self.heard_at.max(now);
+    }
+
     /// Notes that reports are overdue; true if the link has just become suspect.
     pub(crate) fn suspect(&mut self, now: Instant) -> bool {
         let suspected = self.life == Life::Trusted;

@@ -6,7 +6,7 @@ use super::mtu::Pings;
 use super::{Entry, Link, Route};
 use crate::config::Config;
 use crate::counters::{Counters, Discard};
-use crate::wire::{PADDING, Ping, Pong, Report, SEALED_HEADER_BYTES, TAG_BYTES};
+use crate::wire::{PADDING, Ping, Pong, Report, SEALED_HEADER_BYTES, Standing, TAG_BYTES};
 
 /// A pong to be sent: to the route that asked.
 #[derive(Debug, Clone, Copy)]
@@ -50,7 +50,7 @@ impl Link {
         now: Instant,
     ) -> Option<Route> {
         let active = self.routing.route();
-        let interval = config.ping_interval;
+        let interval = self.ping_interval(config);
         if let Some(at) = self.pongs.iter().position(|pong| pong.route != active) {
             let pong = self.pongs.remove(at)?;
             pong.pong(now).write(plaintext);
@@ -125,12 +125,14 @@ impl Link {
         self.mtu.size() - SEALED_HEADER_BYTES - TAG_BYTES
     }
 
-    /// Appends what else cannot wait and fits: pongs, a ping if it is due, one urgent packet.
+    /// Appends what else cannot wait and fits: pongs, a ping if it is due and which links stand by, one
+    /// urgent packet.
     ///
     /// `recycle` gets the buffers of urgent packets, sent or expired.
     pub(crate) fn write_urgent(
         &mut self,
         plaintext: &mut Vec<u8>,
+        standing: Option<Standing>,
         config: &Config,
         counters: &mut Counters,
         mut recycle: impl FnMut(Vec<u8>),
@@ -142,11 +144,18 @@ impl Link {
         {
             pong.pong(now).write(plaintext);
         }
-        let pings = now >= self.probe.due_at() && plaintext.len() + Ping::BYTES <= most;
+        let pinged = Ping::BYTES + if standing.is_some() { Standing::BYTES } else { 0 };
+        let pings = now >= self.probe.due_at() && plaintext.len() + pinged <= most;
         if pings {
             let (route, state) = (self.routing.route(), self.liveness.state());
             let id = self.probe.send(route, state, self.ping_interval(config), now);
+            if !self.is_up() && self.choice.stands_by() {
+                self.probe.put_off(now + IDLE_WAY_PAUSE);
+            }
             Ping { id, sent_at: now }.write(plaintext);
+            if let Some(standing) = standing {
+                standing.write(plaintext);
+            }
         }
         while let Some(urgent) = self.urgent.front() {
             let in_time = now <= urgent.deadline;
@@ -235,6 +244,8 @@ impl PongDue {
     }
 }
 
+/// A way that has long been silent, where another of its group may do, is tried so often.
+const IDLE_WAY_PAUSE: Duration = Duration::from_secs(2);
 /// Padding never keeps a media packet waiting for longer.
 const PADDING_TIME: Duration = Duration::from_millis(2);
 /// How long a padded ping's pong is waited for, at least and at most.

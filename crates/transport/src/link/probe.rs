@@ -77,6 +77,13 @@ impl Probe {
         self.answered
     }
 
+    /// Puts the next ping off until `at`, if long nothing has come back.
+    pub(crate) fn put_off(&mut self, at: Instant) {
+        if self.unanswered > PINGS_PER_STEP * 3 {
+            self.due_at = self.due_at.max(at);
+        }
+    }
+
     /// Makes the next ping due at once.
     pub(crate) fn hurry(&mut self, now: Instant) {
         self.due_at = now;

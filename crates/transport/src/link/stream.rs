@@ -71,7 +71,7 @@ impl Link {
     pub(super) fn ping_interval(&self, config: &Config) -> Duration {
         match self.is_standby() {
             true => config.ping_interval.max(STANDBY_PING_INTERVAL),
-            false => config.ping_interval,
+            false => self.way_ping_interval(config),
         }
     }
 
@@ -79,7 +79,7 @@ impl Link {
     pub(super) fn link_timeout(&self, config: &Config) -> Duration {
         match self.is_stream() {
             true => config.link_timeout * STREAM_TIMEOUTS,
-            false => config.link_timeout,
+            false => self.way_timeout(config),
         }
     }
 }

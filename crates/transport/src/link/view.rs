@@ -16,6 +16,8 @@ pub struct View {
     pub route: Route,
     /// Whether it is alive.
     pub state: State,
+    /// Whether it lives, and another way of its group carries media in its place.
+    pub stands_by: bool,
     /// The rate at which media may be sent now.
     pub granted: Bitrate,
     /// The media bits per second that the application's budget counts on here, repair and our bytes
@@ -93,6 +95,7 @@ impl Link {
             number: self.number,
             route: self.routing.route(),
             state: self.liveness.state(),
+            stands_by: self.stands_by(),
             granted: self.grant.rate,
             budget,
             sent: self.loss.sent(),

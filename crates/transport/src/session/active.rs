@@ -2,7 +2,7 @@
 
 use tautline_units::Instant;
 
-use super::handshake::{HalfOpen, Present};
+use super::handshake::{Called, HalfOpen, Present};
 use super::timers::{Owner, Timers};
 use super::transmit::Sealer;
 use crate::channel::Priority;
@@ -16,7 +16,7 @@ use crate::receiver::Receiver;
 use crate::sender::Sender;
 use crate::sequence::Window;
 use crate::shared::Shared;
-use crate::wire::{LinkNumber, Packet, Packets, Ping, Pong, Report};
+use crate::wire::{LinkNumber, Packet, Packets, Ping, Pong, Report, Standing};
 
 /// A session whose keys are agreed.
 #[derive(Debug)]
@@ -39,6 +39,8 @@ pub(super) struct Active {
     pub(super) announce_turn: usize,
     /// Room for the media packets that a report tells of.
     pub(super) settled: Vec<Settled>,
+    /// Which links stand by, as the initiator chose last; none without groups.
+    pub(super) standing: Option<Standing>,
 }
 
 /// A sealed datagram as it came.
@@ -52,21 +54,18 @@ pub(super) struct Sealed<'a> {
 }
 
 impl Active {
-    /// Makes the initiator's session: every route is a link.
+    /// Makes the initiator's session: everything that was called is a link.
     pub(super) fn initiated(
         accepted: Accepted,
         session: u16,
-        routes: &[Route],
+        called: &[Called],
         shared: &Shared,
         now: Instant,
     ) -> Self {
         let sealer = Sealer { keys: accepted.keys, peer_session: accepted.peer_session };
         let mut active = Self::new(sealer, session, None, shared, now);
-        for (number, route) in (0..).zip(routes) {
-            if let Some(number) = LinkNumber::new(number) {
-                let routing = Routing::given(*route, now);
-                active.links.insert(Link::new(number, routing, &shared.config, now));
-            }
+        for (at, called) in called.iter().enumerate() {
+            active.enlist(at, called, &shared.config, now);
         }
         active
     }
@@ -96,6 +95,7 @@ impl Active {
             report_turn: 0,
             announce_turn: 0,
             settled: Vec::new(),
+            standing: None,
         }
     }
 
@@ -130,7 +130,12 @@ impl Active {
         }
         let place = known.unwrap_or_else(|| {
             let routing = Routing::learned(sealed.route, now);
-            self.links.insert(Link::new(sealed.link, routing, config, now))
+            let mut link = Link::new(sealed.link, routing, config, now);
+            link.set_stands_by(
+                self.standing.is_some_and(|standing| standing.has(sealed.link)),
+                now,
+            );
+            self.links.insert(link)
         });
         self.heard_at = now;
         self.links[place].on_datagram(number, sealed.route, sealed.bytes, config, now);
@@ -156,6 +161,7 @@ impl Active {
             }
         }
         self.links.call_streams(&shared.config, now);
+        self.elect(now);
         self.sender.settle(&mut self.links, shared, now);
     }
 
@@ -193,6 +199,7 @@ impl Active {
             }
             Packet::Announcement(part) => self.receiver.handle_announcement(&part, shared),
             Packet::Acknowledgement(told) => self.sender.on_acknowledged(told),
+            Packet::Standing(standing) => self.handle_standing(standing, now),
             Packet::Unknown { kind } => {
                 tracing::debug!(kind, "a packet of a later version");
                 shared.counters.discard(Discard::PacketUnknown);
@@ -212,6 +219,32 @@ impl Active {
         let clock = self.links.clock(now);
         let Shared { config, counters, .. } = shared;
         self.links[place].on_ping(route, ping, clock, config, counters, now);
+    }
+
+    /// Takes which links stand by, as the responder; the initiator goes by its own choice.
+    // protocol 10
+    fn handle_standing(&mut self, standing: Standing, now: Instant) {
+        let is_news = self.standing.is_none_or(|known| standing.is_newer_than(known));
+        if self.begun_by.is_none() || !is_news {
+            return;
+        }
+        self.standing = Some(standing);
+        for link in self.links.iter_mut() {
+            link.set_stands_by(standing.has(link.number()), now);
+        }
+        self.sender.doubt_budget();
+    }
+
+    /// Chooses anew, as the initiator, which link of each group carries media.
+    pub(super) fn elect(&mut self, now: Instant) {
+        if self.begun_by.is_some() || !self.links.elect(now) {
+            return;
+        }
+        let turn = self.standing.map_or(1, |standing| standing.turn.wrapping_add(1));
+        let standing = Standing { turn, links: self.links.standing_by() };
+        self.standing = Some(standing);
+        self.sender.doubt_budget();
+        tracing::info!(links = format_args!("{:016b}", standing.links), "these links stand by");
     }
 
     fn handle_pong(&mut self, place: usize, pong: &Pong, shared: &mut Shared, now: Instant) {
@@ -255,7 +288,9 @@ impl Active {
                 note(change, links[place].number(), sender, shared);
             }
         }
-        links.call_streams(&shared.config, now);
+        self.links.call_streams(&shared.config, now);
+        self.elect(now);
+        let Self { links, sender, .. } = self;
         sender.handle_timeout(links, shared, now);
         sender.settle(links, shared, now);
     }

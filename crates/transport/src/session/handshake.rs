@@ -4,6 +4,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::Rng;
 use tautline_units::{Duration, Instant};
 
+use super::knocking::Knocking;
 use crate::counters::{Counters, Discard};
 use crate::crypto::{
     self, Accepted, Doorman, INIT_MESSAGE_BYTES, Identity, Initiator, Keys, PublicKey, Refusal,
@@ -11,7 +12,10 @@ use crate::crypto::{
 };
 use crate::event::Timer;
 use crate::link::Route;
-use crate::wire::{self, LinkNumber, REFUSAL_TAG_BYTES, VersionMismatch, Versions};
+use crate::reach::{WAYS_MAX, Way};
+use crate::wire::{
+    self, KNOCK_TAG_BYTES, LinkNumber, REFUSAL_TAG_BYTES, VersionMismatch, Versions,
+};
 
 /// One end of the agreement on a session's keys.
 // protocol 2
@@ -32,8 +36,35 @@ pub(super) struct Handshake {
 }
 
 enum Role {
-    Initiator { routes: Vec<Route>, calling: Option<Calling> },
-    Responder { half_open: Vec<HalfOpen>, limiter: Limiter, doorman: Doorman },
+    /// `called`: by the numbers of the links.
+    Initiator {
+        called: Vec<Called>,
+        calling: Option<Calling>,
+        knocked: Doorman,
+    },
+    Responder {
+        half_open: Vec<HalfOpen>,
+        limiter: Limiter,
+        doorman: Doorman,
+        knocking: Knocking,
+    },
+}
+
+/// A link of the initiator's, as it was given or learned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Called {
+    pub(super) route: Route,
+    /// Its group and rank; none of a route that was given without.
+    pub(super) choice: Option<(u16, u8)>,
+    /// Whether a knock told it, and nobody else.
+    pub(super) is_learned: bool,
+}
+
+impl Called {
+    /// Returns whether it was given without a group, and may have one: a stream stands for itself.
+    fn is_plain(&self) -> bool {
+        self.choice.is_none() && self.route.stream_index().is_none()
+    }
 }
 
 /// The session that is in place, as far as a handshake must know it.
@@ -56,7 +87,10 @@ impl Handshake {
         seed: Seed,
         now: Instant,
     ) -> Self {
-        let role = Role::Initiator { routes: routes.to_vec(), calling: None };
+        let called =
+            routes.iter().map(|route| Called { route: *route, choice: None, is_learned: false });
+        let knocked = Doorman::new(&lease, &identity.public());
+        let role = Role::Initiator { called: called.collect(), calling: None, knocked };
         let mut handshake = Self::new(identity, peer, lease, versions, seed, role);
         handshake.call(None, now);
         handshake
@@ -71,7 +105,9 @@ impl Handshake {
         seed: Seed,
     ) -> Self {
         let doorman = Doorman::new(&lease, &identity.public());
-        let role = Role::Responder { half_open: Vec::new(), limiter: Limiter::new(), doorman };
+        let knocking = Knocking::new(Doorman::new(&lease, &peer));
+        let (half_open, limiter) = (Vec::new(), Limiter::new());
+        let role = Role::Responder { half_open, limiter, doorman, knocking };
         Self::new(identity, peer, lease, versions, seed, role)
     }
 
@@ -116,11 +152,131 @@ impl Handshake {
         }
     }
 
-    /// Returns the initiator's routes; none of the responder's.
-    pub(super) fn routes(&self) -> &[Route] {
+    pub(super) fn lease(&self) -> &[u8; 16] {
+        &self.lease
+    }
+
+    /// Returns the initiator's links, by their numbers; none of the responder's.
+    pub(super) fn called(&self) -> &[Called] {
         match &self.role {
-            Role::Initiator { routes, .. } => routes,
+            Role::Initiator { called, .. } => called,
             Role::Responder { .. } => &[],
+        }
+    }
+
+    /// Takes the ways that the lease tells, and gives the places of the links that they are now.
+    ///
+    /// A way for which there is no number takes that of a link that is not up and leads nowhere told.
+    pub(super) fn offer(
+        &mut self,
+        ways: &[Way],
+        is_up: impl Fn(usize) -> bool,
+        now: Instant,
+    ) -> Vec<usize> {
+        let Role::Initiator { called, calling, .. } = &mut self.role else { return Vec::new() };
+        let mut places = Vec::new();
+        for (at, known) in called.iter_mut().enumerate().filter(|(_, known)| known.is_plain()) {
+            // Given before anything was told: of the first of the peer's ends, by all that is known.
+            known.choice = Some((Way::learned(known.route, 0).group, RANK_GIVEN));
+            places.push(at);
+        }
+        for way in ways {
+            let told =
+                Called { route: way.route, choice: Some((way.group, way.rank)), is_learned: false };
+            let known = called.iter().position(|known| known.route == way.route);
+            let is_idle = |(at, known): &(usize, &Called)| {
+                !is_up(*at) && !ways.iter().any(|way| way.route == known.route)
+            };
+            let other_group =
+                |known: &Called| known.choice.is_none_or(|(group, _)| group != way.group);
+            let idle = called.iter().enumerate().filter(is_idle);
+            let idle = idle.min_by_key(|(_, known)| other_group(known)).map(|(at, _)| at);
+            let at = match (known, idle) {
+                (Some(at), _) => at,
+                (None, _) if called.len() < WAYS_MAX => {
+                    called.push(told);
+                    called.len() - 1
+                }
+                (None, Some(at)) => at,
+                (None, None) => continue,
+            };
+            called[at] = told;
+            places.push(at);
+            if let Some(calling) = calling.as_mut().filter(|_| known.is_none()) {
+                calling.hurry(now);
+            }
+        }
+        places
+    }
+
+    /// Takes a knock that came by `route` from the peer's socket `end`, and gives the place of the link
+    /// that it tells, and whether it is new. While a session is called, the first message answers it.
+    ///
+    /// # Errors
+    /// Why it is none, or tells nothing.
+    // protocol 10
+    pub(super) fn handle_knock(
+        &mut self,
+        route: Route,
+        end: u8,
+        signed: &[u8],
+        tag: &[u8; KNOCK_TAG_BYTES],
+        is_up: impl Fn(usize) -> bool,
+    ) -> Result<(usize, bool), Discard> {
+        let Role::Initiator { called, calling, knocked } = &mut self.role else {
+            return Err(Discard::HandshakeUnexpected);
+        };
+        if !knocked.hears(signed, tag) {
+            return Err(Discard::HandshakeForged);
+        }
+        let known = called.iter().position(|known| known.route == route);
+        let at = match known {
+            Some(at) => at,
+            None => {
+                let way = Way::learned(route, end);
+                let told = Called { route, choice: Some((way.group, way.rank)), is_learned: true };
+                let learned = called.iter().filter(|known| known.is_learned).count();
+                if learned < LEARNED_MAX && called.len() < LinkNumber::COUNT {
+                    called.push(told);
+                    called.len() - 1
+                } else {
+                    let mut links = called.iter().enumerate();
+                    let idle = links.position(|(at, known)| known.is_learned && !is_up(at));
+                    let at = idle.ok_or(Discard::AnswerOverflow)?;
+                    called[at] = told;
+                    at
+                }
+            }
+        };
+        let initiator = calling.as_ref().and_then(|calling| calling.initiator.as_ref());
+        if let Some((initiator, link)) = initiator.zip(LinkNumber::new(at as u8))
+            && self.outbox.len() < OUTBOX_MAX
+        {
+            // As many bytes as came from there.
+            self.outbox.push_back((route, init_datagram(link, initiator)));
+        }
+        Ok((at, known.is_none()))
+    }
+
+    /// Returns whether a knock knows this lease; the responder awaits none.
+    pub(super) fn is_knock(&self, signed: &[u8], tag: &[u8; KNOCK_TAG_BYTES]) -> bool {
+        match &self.role {
+            Role::Initiator { knocked, .. } => knocked.hears(signed, tag),
+            Role::Responder { .. } => false,
+        }
+    }
+
+    /// Sets where the responder knocks.
+    pub(super) fn knock(&mut self, routes: &[Route], now: Instant) {
+        if let Role::Responder { knocking, .. } = &mut self.role {
+            knocking.set_routes(routes, now);
+        }
+    }
+
+    /// Knocks again soon, for nothing comes of the peer.
+    pub(super) fn hurry_knocks(&mut self) {
+        if let Role::Responder { knocking, .. } = &mut self.role {
+            knocking.hurry();
         }
     }
 
@@ -150,17 +306,23 @@ impl Handshake {
 
     /// Gives the next datagram and its route; the first message again when it is due.
     pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<(Route, Vec<u8>)> {
-        if let Role::Initiator { routes, calling: Some(calling) } = &mut self.role
-            && let Some(initiator) = calling.initiator.as_ref().filter(|_| now >= calling.due_at)
-        {
-            for (number, route) in (0..).zip(routes.iter()) {
-                let Some(link) = LinkNumber::new(number) else { break };
-                let mut datagram = Vec::with_capacity(150);
-                wire::write_init_header(&mut datagram, link);
-                datagram.extend_from_slice(initiator.message());
-                self.outbox.push_back((*route, datagram));
+        match &mut self.role {
+            Role::Initiator { called, calling: Some(calling), .. } if now >= calling.due_at => {
+                let Some(initiator) = &calling.initiator else { return self.outbox.pop_front() };
+                // What was learned is sent as much as comes from there: an answer for each knock.
+                let told = (0..).zip(called.iter()).filter(|(_, called)| !called.is_learned);
+                for (number, called) in told {
+                    let Some(link) = LinkNumber::new(number) else { break };
+                    self.outbox.push_back((called.route, init_datagram(link, initiator)));
+                }
+                calling.on_sent(now);
             }
-            calling.on_sent(now);
+            Role::Initiator { .. } => {}
+            Role::Responder { knocking, .. } => {
+                if self.outbox.len() < OUTBOX_MAX {
+                    self.outbox.extend(knocking.poll(now));
+                }
+            }
         }
         self.outbox.pop_front()
     }
@@ -171,8 +333,10 @@ impl Handshake {
             Role::Initiator { calling, .. } => {
                 calling.as_ref().map(|calling| (calling.due_at, Timer::Handshake))
             }
-            Role::Responder { half_open, .. } => {
-                half_open.first().map(|half| (half.expires_at, Timer::Handshake))
+            Role::Responder { half_open, knocking, .. } => {
+                let expires_at = half_open.first().map(|half| half.expires_at);
+                let due_at = [expires_at, knocking.due_at()].into_iter().flatten().min();
+                due_at.map(|at| (at, Timer::Handshake))
             }
         }
     }
@@ -199,7 +363,7 @@ impl Handshake {
         counters: &mut Counters,
         now: Instant,
     ) -> Result<(), Discard> {
-        let Role::Responder { half_open, limiter, doorman } = &mut self.role else {
+        let Role::Responder { half_open, limiter, doorman, .. } = &mut self.role else {
             return Err(Discard::HandshakeUnexpected);
         };
         if !doorman.admits(message) {
@@ -353,6 +517,13 @@ impl Handshake {
     }
 }
 
+fn init_datagram(link: LinkNumber, initiator: &Initiator) -> Vec<u8> {
+    let mut datagram = Vec::with_capacity(150);
+    wire::write_init_header(&mut datagram, link);
+    datagram.extend_from_slice(initiator.message());
+    datagram
+}
+
 fn response_datagram(link: LinkNumber, peer_session: u16, response: &[u8]) -> Vec<u8> {
     let mut datagram = Vec::with_capacity(64);
     wire::write_response_header(&mut datagram, link, peer_session);
@@ -385,6 +556,11 @@ struct Calling {
 impl Calling {
     fn new(initiator: Initiator, session: u16, now: Instant) -> Self {
         Self { initiator: Some(initiator), session, due_at: now, pause: RESEND_FIRST }
+    }
+
+    /// Sends the message at once, and again as if it were the first time: there are new addresses.
+    fn hurry(&mut self, now: Instant) {
+        (self.due_at, self.pause) = (now, RESEND_FIRST);
     }
 
     /// Notes that the message was sent on every link.
@@ -445,6 +621,11 @@ fn fresh_id(rng: &mut ChaCha20Rng, taken: impl Fn(u16) -> bool) -> u16 {
     }
 }
 
+/// Addresses that are known by knocks alone: one for each of the peer's sockets, and who replays knocks
+/// pushes out nothing that is up.
+const LEARNED_MAX: usize = 4;
+/// Of a route that was given before the lease told candidates: what is told is better.
+const RANK_GIVEN: u8 = 4;
 /// Half-open handshakes kept: an honest initiator has one, two if it began anew.
 const HALF_OPEN_MAX: usize = 4;
 /// A mobile link's worst delays, 5.7 s one way ([UGV]), and some more: an initiator that comes later

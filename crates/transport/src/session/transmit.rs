@@ -50,10 +50,12 @@ impl Active {
         }
         plaintext.clear();
         self.write_reports(place, plaintext, config, now);
+        // The initiator's choice, with its pings.
+        let standing = self.standing.filter(|_| self.begun_by.is_none());
         let Self { links, sealer, sender, .. } = self;
         let link = &mut links[place];
         let recycle = |buffer| sender.recycle(buffer);
-        link.write_urgent(plaintext, config, counters, recycle, now);
+        link.write_urgent(plaintext, standing, config, counters, recycle, now);
         sealer.seal(link, route, plaintext, buffer, counters, now).then_some(route)
     }
 

@@ -32,7 +32,8 @@ impl LinkNumber {
 /// ```
 ///
 /// Type 1 is the handshake's first message (session id 0), 2 its second, 3 sealed, 4 a refusal: the
-/// lowest and the highest version that its sender speaks, a byte each, and a tag of 16 bytes.
+/// lowest and the highest version that its sender speaks, a byte each, and a tag of 16 bytes; 5 a knock:
+/// 150 bytes in all, a tag of 16 bytes at the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Datagram<'a> {
     /// The initiator's handshake message.
@@ -59,6 +60,15 @@ pub enum Datagram<'a> {
         versions: Versions,
         /// Who does not know the lease cannot make it.
         tag: &'a [u8; REFUSAL_TAG_BYTES],
+    },
+    /// The responder's knock: it opens the responder's own NAT, and shows by which address it comes.
+    Knock {
+        /// Which of the responder's sockets it comes from.
+        end: u8,
+        /// All that the tag is over.
+        signed: &'a [u8],
+        /// Who does not know the lease cannot make it.
+        tag: &'a [u8; KNOCK_TAG_BYTES],
     },
     /// Packets under the session's key.
     Sealed {
@@ -103,6 +113,11 @@ impl<'a> Datagram<'a> {
                 let tag = rest.first_chunk().ok_or(Malformed("truncated datagram"))?;
                 Ok(Self::Refusal { session, versions, tag })
             }
+            TYPE_KNOCK if session == 0 && bytes.len() == KNOCK_BYTES => {
+                let (signed, tag) =
+                    bytes.split_last_chunk().ok_or(Malformed("truncated datagram"))?;
+                Ok(Self::Knock { end: link.0, signed, tag })
+            }
             0..=15 => Err(Malformed("unknown datagram type")),
             16.. => unreachable!("a nibble is at most 15"),
         }
@@ -134,6 +149,13 @@ pub fn write_refusal(
     out.extend_from_slice(tag);
 }
 
+/// Appends a knock but for its tag; `end` is one of the responder's sockets, 0 to 15.
+pub fn write_knock(out: &mut Vec<u8>, end: u8, number: u64) {
+    out.extend_from_slice(&[TYPE_KNOCK << 4 | (end & 0x0f), 0, 0]);
+    out.extend_from_slice(&number.to_be_bytes());
+    out.resize(KNOCK_BYTES - KNOCK_TAG_BYTES, 0);
+}
+
 /// Appends the header of a sealed datagram; `session` is the receiver's id.
 pub fn write_sealed_header(out: &mut Vec<u8>, link: LinkNumber, session: u16, number: u64) {
     let [high, low] = session.to_be_bytes();
@@ -145,6 +167,10 @@ pub fn write_sealed_header(out: &mut Vec<u8>, link: LinkNumber, session: u16, nu
 pub const SEALED_HEADER_BYTES: usize = 7;
 /// Bytes of a refusal's tag.
 pub const REFUSAL_TAG_BYTES: usize = 16;
+/// Bytes of a knock: those of the init that it may bring about.
+pub const KNOCK_BYTES: usize = 150;
+/// Bytes of a knock's tag.
+pub const KNOCK_TAG_BYTES: usize = 16;
 /// Bytes of the AEAD's tag.
 pub const TAG_BYTES: usize = 16;
 
@@ -152,3 +178,4 @@ const TYPE_INIT: u8 = 1;
 const TYPE_RESPONSE: u8 = 2;
 const TYPE_SEALED: u8 = 3;
 const TYPE_REFUSAL: u8 = 4;
+const TYPE_KNOCK: u8 = 5;

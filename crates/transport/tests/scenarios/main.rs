@@ -14,6 +14,7 @@ mod negotiation;
 mod priorities;
 mod rates;
 mod raw_peer;
+mod reach;
 mod streaming;
 mod streams;
 mod survival;

@@ -5,7 +5,7 @@ use tautline_transport::channel::{Descriptor, Order, Priority};
 use tautline_transport::wire::stream::{self, Part};
 use tautline_transport::wire::{
     Acknowledgement, Announcement, Coded, Datagram, DeliveryReport, Packet, Packets, Ping, Pong,
-    Prefix, Recent, Report,
+    Prefix, Recent, Report, Standing,
 };
 use tautline_transport::{ChannelNumber, Identity, LinkNumber};
 use tautline_units::{ByteCount, Duration, Instant};
@@ -113,6 +113,8 @@ fn packets() -> Vec<(&'static str, Vec<u8>)> {
     add("acknowledgement", Packet::Acknowledgement(acknowledgement), &|out| {
         acknowledgement.write(out);
     });
+    let standing = Standing { turn: 7, links: 0x8001 };
+    add("standing by", Packet::Standing(standing), &|out| standing.write(out));
     let descriptor = Descriptor {
         topic: "/scan".into(),
         message_encoding: "cdr".into(),

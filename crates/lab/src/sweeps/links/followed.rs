@@ -80,7 +80,12 @@ impl Application for Followed {
 fn sealed(datagram: &[u8]) -> Option<Sealed> {
     match Datagram::parse(datagram) {
         Ok(Datagram::Sealed { link, number_low, .. }) => Some((link, number_low)),
-        Ok(Datagram::Init { .. } | Datagram::Response { .. } | Datagram::Refusal { .. })
+        Ok(
+            Datagram::Init { .. }
+            | Datagram::Response { .. }
+            | Datagram::Refusal { .. }
+            | Datagram::Knock { .. },
+        )
         | Err(_) => None,
     }
 }

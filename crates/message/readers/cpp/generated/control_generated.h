@@ -21,6 +21,9 @@ struct Lease;
 
 struct Versions;
 
+struct Candidate;
+struct CandidateBuilder;
+
 struct RegisterVehicle;
 struct RegisterVehicleBuilder;
 
@@ -158,6 +161,43 @@ inline const char *EnumNameRefusal(Refusal e) {
   if (::flatbuffers::IsOutRange(e, Refusal::UnknownVehicle, Refusal::Full)) return "";
   const size_t index = static_cast<size_t>(e);
   return EnumNamesRefusal()[index];
+}
+
+/// Where an address of a Candidate comes from.
+enum class CandidateKind : uint8_t {
+  /// An interface has it.
+  Host = 0,
+  /// A server saw it: that of a NAT.
+  Reflexive = 1,
+  /// A relay's.
+  Relayed = 2,
+  MIN = Host,
+  MAX = Relayed
+};
+
+inline const CandidateKind (&EnumValuesCandidateKind())[3] {
+  static const CandidateKind values[] = {
+    CandidateKind::Host,
+    CandidateKind::Reflexive,
+    CandidateKind::Relayed
+  };
+  return values;
+}
+
+inline const char * const *EnumNamesCandidateKind() {
+  static const char * const names[4] = {
+    "Host",
+    "Reflexive",
+    "Relayed",
+    nullptr
+  };
+  return names;
+}
+
+inline const char *EnumNameCandidateKind(CandidateKind e) {
+  if (::flatbuffers::IsOutRange(e, CandidateKind::Host, CandidateKind::Relayed)) return "";
+  const size_t index = static_cast<size_t>(e);
+  return EnumNamesCandidateKind()[index];
 }
 
 /// Everything that the control plane says.
@@ -345,14 +385,96 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(1) Versions FLATBUFFERS_FINAL_CLASS {
 };
 FLATBUFFERS_STRUCT_END(Versions, 2);
 
-/// A vehicle says that it is there.
+/// An address at which one of the two may be reached, beside those that are certain.
+struct Candidate FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
+  typedef CandidateBuilder Builder;
+  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
+    VT_ADDRESS = 4,
+    VT_KIND = 6,
+    VT_END = 8
+  };
+  /// `host:port`, UDP.
+  const ::flatbuffers::String *address() const {
+    return GetPointer<const ::flatbuffers::String *>(VT_ADDRESS);
+  }
+  /// Where it comes from.
+  tautline::CandidateKind kind() const {
+    return static_cast<tautline::CandidateKind>(GetField<uint8_t>(VT_KIND, 0));
+  }
+  /// Which of its sockets it leads to, 0 to 15.
+  uint8_t end() const {
+    return GetField<uint8_t>(VT_END, 0);
+  }
+  template <bool B = false>
+  bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyOffsetRequired(verifier, VT_ADDRESS) &&
+           verifier.VerifyString(address()) &&
+           VerifyField<uint8_t>(verifier, VT_KIND, 1) &&
+           VerifyField<uint8_t>(verifier, VT_END, 1) &&
+           verifier.EndTable();
+  }
+};
+
+struct CandidateBuilder {
+  typedef Candidate Table;
+  ::flatbuffers::FlatBufferBuilder &fbb_;
+  ::flatbuffers::uoffset_t start_;
+  void add_address(::flatbuffers::Offset<::flatbuffers::String> address) {
+    fbb_.AddOffset(Candidate::VT_ADDRESS, address);
+  }
+  void add_kind(tautline::CandidateKind kind) {
+    fbb_.AddElement<uint8_t>(Candidate::VT_KIND, static_cast<uint8_t>(kind), 0);
+  }
+  void add_end(uint8_t end) {
+    fbb_.AddElement<uint8_t>(Candidate::VT_END, end, 0);
+  }
+  explicit CandidateBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  ::flatbuffers::Offset<Candidate> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = ::flatbuffers::Offset<Candidate>(end);
+    fbb_.Required(o, Candidate::VT_ADDRESS);
+    return o;
+  }
+};
+
+inline ::flatbuffers::Offset<Candidate> CreateCandidate(
+    ::flatbuffers::FlatBufferBuilder &_fbb,
+    ::flatbuffers::Offset<::flatbuffers::String> address = 0,
+    tautline::CandidateKind kind = tautline::CandidateKind::Host,
+    uint8_t end = 0) {
+  CandidateBuilder builder_(_fbb);
+  builder_.add_address(address);
+  builder_.add_end(end);
+  builder_.add_kind(kind);
+  return builder_.Finish();
+}
+
+inline ::flatbuffers::Offset<Candidate> CreateCandidateDirect(
+    ::flatbuffers::FlatBufferBuilder &_fbb,
+    const char *address = nullptr,
+    tautline::CandidateKind kind = tautline::CandidateKind::Host,
+    uint8_t end = 0) {
+  auto address__ = address ? _fbb.CreateString(address) : 0;
+  return tautline::CreateCandidate(
+      _fbb,
+      address__,
+      kind,
+      end);
+}
+
+/// A vehicle says that it is there, and again when its candidates are others.
 struct RegisterVehicle FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef RegisterVehicleBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_NAME = 4,
     VT_ADDRESSES = 6,
     VT_VERSIONS = 8,
-    VT_RELAYS = 10
+    VT_RELAYS = 10,
+    VT_CANDIDATES = 12
   };
   /// What operators call it.
   const ::flatbuffers::String *name() const {
@@ -370,6 +492,10 @@ struct RegisterVehicle FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   bool relays() const {
     return GetField<uint8_t>(VT_RELAYS, 0) != 0;
   }
+  /// Where it may be reached; an older build does not say. At most 32.
+  const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::Candidate>> *candidates() const {
+    return GetPointer<const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::Candidate>> *>(VT_CANDIDATES);
+  }
   template <bool B = false>
   bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
     return VerifyTableStart(verifier) &&
@@ -380,6 +506,9 @@ struct RegisterVehicle FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
            verifier.VerifyVectorOfStrings(addresses()) &&
            VerifyField<tautline::Versions>(verifier, VT_VERSIONS, 1) &&
            VerifyField<uint8_t>(verifier, VT_RELAYS, 1) &&
+           VerifyOffset(verifier, VT_CANDIDATES) &&
+           verifier.VerifyVector(candidates()) &&
+           verifier.VerifyVectorOfTables(candidates()) &&
            verifier.EndTable();
   }
 };
@@ -400,6 +529,9 @@ struct RegisterVehicleBuilder {
   void add_relays(bool relays) {
     fbb_.AddElement<uint8_t>(RegisterVehicle::VT_RELAYS, static_cast<uint8_t>(relays), 0);
   }
+  void add_candidates(::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::Candidate>>> candidates) {
+    fbb_.AddOffset(RegisterVehicle::VT_CANDIDATES, candidates);
+  }
   explicit RegisterVehicleBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -418,8 +550,10 @@ inline ::flatbuffers::Offset<RegisterVehicle> CreateRegisterVehicle(
     ::flatbuffers::Offset<::flatbuffers::String> name = 0,
     ::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<::flatbuffers::String>>> addresses = 0,
     const tautline::Versions *versions = nullptr,
-    bool relays = false) {
+    bool relays = false,
+    ::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::Candidate>>> candidates = 0) {
   RegisterVehicleBuilder builder_(_fbb);
+  builder_.add_candidates(candidates);
   builder_.add_versions(versions);
   builder_.add_addresses(addresses);
   builder_.add_name(name);
@@ -432,25 +566,29 @@ inline ::flatbuffers::Offset<RegisterVehicle> CreateRegisterVehicleDirect(
     const char *name = nullptr,
     const std::vector<::flatbuffers::Offset<::flatbuffers::String>> *addresses = nullptr,
     const tautline::Versions *versions = nullptr,
-    bool relays = false) {
+    bool relays = false,
+    const std::vector<::flatbuffers::Offset<tautline::Candidate>> *candidates = nullptr) {
   auto name__ = name ? _fbb.CreateString(name) : 0;
   auto addresses__ = addresses ? _fbb.CreateVector<::flatbuffers::Offset<::flatbuffers::String>>(*addresses) : 0;
+  auto candidates__ = candidates ? _fbb.CreateVector<::flatbuffers::Offset<tautline::Candidate>>(*candidates) : 0;
   return tautline::CreateRegisterVehicle(
       _fbb,
       name__,
       addresses__,
       versions,
-      relays);
+      relays,
+      candidates__);
 }
 
-/// An operator says that it is there.
+/// An operator says that it is there, and again when its candidates are others.
 struct RegisterOperator FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef RegisterOperatorBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_NAME = 4,
     VT_ADDRESSES = 6,
     VT_VERSIONS = 8,
-    VT_RELAYS = 10
+    VT_RELAYS = 10,
+    VT_CANDIDATES = 12
   };
   /// What vehicles know it by.
   const ::flatbuffers::String *name() const {
@@ -468,6 +606,10 @@ struct RegisterOperator FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   bool relays() const {
     return GetField<uint8_t>(VT_RELAYS, 0) != 0;
   }
+  /// Where it may be reached; an older build does not say. At most 32.
+  const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::Candidate>> *candidates() const {
+    return GetPointer<const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::Candidate>> *>(VT_CANDIDATES);
+  }
   template <bool B = false>
   bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
     return VerifyTableStart(verifier) &&
@@ -478,6 +620,9 @@ struct RegisterOperator FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
            verifier.VerifyVectorOfStrings(addresses()) &&
            VerifyField<tautline::Versions>(verifier, VT_VERSIONS, 1) &&
            VerifyField<uint8_t>(verifier, VT_RELAYS, 1) &&
+           VerifyOffset(verifier, VT_CANDIDATES) &&
+           verifier.VerifyVector(candidates()) &&
+           verifier.VerifyVectorOfTables(candidates()) &&
            verifier.EndTable();
   }
 };
@@ -498,6 +643,9 @@ struct RegisterOperatorBuilder {
   void add_relays(bool relays) {
     fbb_.AddElement<uint8_t>(RegisterOperator::VT_RELAYS, static_cast<uint8_t>(relays), 0);
   }
+  void add_candidates(::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::Candidate>>> candidates) {
+    fbb_.AddOffset(RegisterOperator::VT_CANDIDATES, candidates);
+  }
   explicit RegisterOperatorBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -516,8 +664,10 @@ inline ::flatbuffers::Offset<RegisterOperator> CreateRegisterOperator(
     ::flatbuffers::Offset<::flatbuffers::String> name = 0,
     ::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<::flatbuffers::String>>> addresses = 0,
     const tautline::Versions *versions = nullptr,
-    bool relays = false) {
+    bool relays = false,
+    ::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::Candidate>>> candidates = 0) {
   RegisterOperatorBuilder builder_(_fbb);
+  builder_.add_candidates(candidates);
   builder_.add_versions(versions);
   builder_.add_addresses(addresses);
   builder_.add_name(name);
@@ -530,15 +680,18 @@ inline ::flatbuffers::Offset<RegisterOperator> CreateRegisterOperatorDirect(
     const char *name = nullptr,
     const std::vector<::flatbuffers::Offset<::flatbuffers::String>> *addresses = nullptr,
     const tautline::Versions *versions = nullptr,
-    bool relays = false) {
+    bool relays = false,
+    const std::vector<::flatbuffers::Offset<tautline::Candidate>> *candidates = nullptr) {
   auto name__ = name ? _fbb.CreateString(name) : 0;
   auto addresses__ = addresses ? _fbb.CreateVector<::flatbuffers::Offset<::flatbuffers::String>>(*addresses) : 0;
+  auto candidates__ = candidates ? _fbb.CreateVector<::flatbuffers::Offset<tautline::Candidate>>(*candidates) : 0;
   return tautline::CreateRegisterOperator(
       _fbb,
       name__,
       addresses__,
       versions,
-      relays);
+      relays,
+      candidates__);
 }
 
 /// Asks for a VehicleList.
@@ -809,7 +962,8 @@ inline ::flatbuffers::Offset<Release> CreateRelease(
   return builder_.Finish();
 }
 
-/// The switchboard brings two together: both get one.
+/// The switchboard brings two together: both get one, and who told candidates another one of the same lease
+/// when the other's are others.
 struct Introduce FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef IntroduceBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -817,7 +971,8 @@ struct Introduce FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
     VT_PEER_NAME = 6,
     VT_PEER_KEY = 8,
     VT_PEER_ADDRESSES = 10,
-    VT_PEER_VERSIONS = 12
+    VT_PEER_VERSIONS = 12,
+    VT_PEER_CANDIDATES = 14
   };
   /// Names what has been agreed.
   const tautline::Lease *lease() const {
@@ -839,6 +994,10 @@ struct Introduce FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   const tautline::Versions *peer_versions() const {
     return GetStruct<const tautline::Versions *>(VT_PEER_VERSIONS);
   }
+  /// Where the other may be reached beside; an older switchboard does not say. At most 32.
+  const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::Candidate>> *peer_candidates() const {
+    return GetPointer<const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::Candidate>> *>(VT_PEER_CANDIDATES);
+  }
   template <bool B = false>
   bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
     return VerifyTableStart(verifier) &&
@@ -850,6 +1009,9 @@ struct Introduce FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
            verifier.VerifyVector(peer_addresses()) &&
            verifier.VerifyVectorOfStrings(peer_addresses()) &&
            VerifyField<tautline::Versions>(verifier, VT_PEER_VERSIONS, 1) &&
+           VerifyOffset(verifier, VT_PEER_CANDIDATES) &&
+           verifier.VerifyVector(peer_candidates()) &&
+           verifier.VerifyVectorOfTables(peer_candidates()) &&
            verifier.EndTable();
   }
 };
@@ -873,6 +1035,9 @@ struct IntroduceBuilder {
   void add_peer_versions(const tautline::Versions *peer_versions) {
     fbb_.AddStruct(Introduce::VT_PEER_VERSIONS, peer_versions);
   }
+  void add_peer_candidates(::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::Candidate>>> peer_candidates) {
+    fbb_.AddOffset(Introduce::VT_PEER_CANDIDATES, peer_candidates);
+  }
   explicit IntroduceBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -894,8 +1059,10 @@ inline ::flatbuffers::Offset<Introduce> CreateIntroduce(
     ::flatbuffers::Offset<::flatbuffers::String> peer_name = 0,
     const tautline::Key *peer_key = nullptr,
     ::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<::flatbuffers::String>>> peer_addresses = 0,
-    const tautline::Versions *peer_versions = nullptr) {
+    const tautline::Versions *peer_versions = nullptr,
+    ::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::Candidate>>> peer_candidates = 0) {
   IntroduceBuilder builder_(_fbb);
+  builder_.add_peer_candidates(peer_candidates);
   builder_.add_peer_versions(peer_versions);
   builder_.add_peer_addresses(peer_addresses);
   builder_.add_peer_key(peer_key);
@@ -910,16 +1077,19 @@ inline ::flatbuffers::Offset<Introduce> CreateIntroduceDirect(
     const char *peer_name = nullptr,
     const tautline::Key *peer_key = nullptr,
     const std::vector<::flatbuffers::Offset<::flatbuffers::String>> *peer_addresses = nullptr,
-    const tautline::Versions *peer_versions = nullptr) {
+    const tautline::Versions *peer_versions = nullptr,
+    const std::vector<::flatbuffers::Offset<tautline::Candidate>> *peer_candidates = nullptr) {
   auto peer_name__ = peer_name ? _fbb.CreateString(peer_name) : 0;
   auto peer_addresses__ = peer_addresses ? _fbb.CreateVector<::flatbuffers::Offset<::flatbuffers::String>>(*peer_addresses) : 0;
+  auto peer_candidates__ = peer_candidates ? _fbb.CreateVector<::flatbuffers::Offset<tautline::Candidate>>(*peer_candidates) : 0;
   return tautline::CreateIntroduce(
       _fbb,
       lease,
       peer_name__,
       peer_key,
       peer_addresses__,
-      peer_versions);
+      peer_versions,
+      peer_candidates__);
 }
 
 /// A lease has ended.

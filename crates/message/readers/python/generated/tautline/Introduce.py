@@ -6,7 +6,8 @@ import flatbuffers
 from flatbuffers.compat import import_numpy
 np = import_numpy()
 
-# The switchboard brings two together: both get one.
+# The switchboard brings two together: both get one, and who told candidates another one of the same lease
+# when the other's are others.
 class Introduce(object):
     __slots__ = ['_tab']
 
@@ -94,8 +95,34 @@ class Introduce(object):
             return obj
         return None
 
+    # Where the other may be reached beside; an older switchboard does not say. At most 32.
+    # Introduce
+    def PeerCandidates(self, j):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(14))
+        if o != 0:
+            x = self._tab.Vector(o)
+            x += flatbuffers.number_types.UOffsetTFlags.py_type(j) * 4
+            x = self._tab.Indirect(x)
+            from tautline.Candidate import Candidate
+            obj = Candidate()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
+    # Introduce
+    def PeerCandidatesLength(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(14))
+        if o != 0:
+            return self._tab.VectorLen(o)
+        return 0
+
+    # Introduce
+    def PeerCandidatesIsNone(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(14))
+        return o == 0
+
 def IntroduceStart(builder):
-    builder.StartObject(5)
+    builder.StartObject(6)
 
 def Start(builder):
     IntroduceStart(builder)
@@ -141,6 +168,24 @@ def IntroduceAddPeerVersions(builder, peerVersions):
 
 def AddPeerVersions(builder, peerVersions):
     IntroduceAddPeerVersions(builder, peerVersions)
+
+def IntroduceAddPeerCandidates(builder, peerCandidates):
+    builder.PrependUOffsetTRelativeSlot(5, flatbuffers.number_types.UOffsetTFlags.py_type(peerCandidates), 0)
+
+def AddPeerCandidates(builder, peerCandidates):
+    IntroduceAddPeerCandidates(builder, peerCandidates)
+
+def IntroduceStartPeerCandidatesVector(builder, numElems):
+    return builder.StartVector(4, numElems, 4)
+
+def StartPeerCandidatesVector(builder, numElems):
+    return IntroduceStartPeerCandidatesVector(builder, numElems)
+
+def IntroduceCreatePeerCandidatesVector(builder, data):
+    return builder.CreateVectorOfTables(data)
+
+def CreatePeerCandidatesVector(builder, data):
+    IntroduceCreatePeerCandidatesVector(builder, data)
 
 def IntroduceEnd(builder):
     return builder.EndObject()

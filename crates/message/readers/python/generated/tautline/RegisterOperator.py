@@ -6,7 +6,7 @@ import flatbuffers
 from flatbuffers.compat import import_numpy
 np = import_numpy()
 
-# An operator says that it is there.
+# An operator says that it is there, and again when its candidates are others.
 class RegisterOperator(object):
     __slots__ = ['_tab']
 
@@ -78,8 +78,34 @@ class RegisterOperator(object):
             return bool(self._tab.Get(flatbuffers.number_types.BoolFlags, o + self._tab.Pos))
         return False
 
+    # Where it may be reached; an older build does not say. At most 32.
+    # RegisterOperator
+    def Candidates(self, j):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(12))
+        if o != 0:
+            x = self._tab.Vector(o)
+            x += flatbuffers.number_types.UOffsetTFlags.py_type(j) * 4
+            x = self._tab.Indirect(x)
+            from tautline.Candidate import Candidate
+            obj = Candidate()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
+    # RegisterOperator
+    def CandidatesLength(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(12))
+        if o != 0:
+            return self._tab.VectorLen(o)
+        return 0
+
+    # RegisterOperator
+    def CandidatesIsNone(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(12))
+        return o == 0
+
 def RegisterOperatorStart(builder):
-    builder.StartObject(4)
+    builder.StartObject(5)
 
 def Start(builder):
     RegisterOperatorStart(builder)
@@ -119,6 +145,24 @@ def RegisterOperatorAddRelays(builder, relays):
 
 def AddRelays(builder, relays):
     RegisterOperatorAddRelays(builder, relays)
+
+def RegisterOperatorAddCandidates(builder, candidates):
+    builder.PrependUOffsetTRelativeSlot(4, flatbuffers.number_types.UOffsetTFlags.py_type(candidates), 0)
+
+def AddCandidates(builder, candidates):
+    RegisterOperatorAddCandidates(builder, candidates)
+
+def RegisterOperatorStartCandidatesVector(builder, numElems):
+    return builder.StartVector(4, numElems, 4)
+
+def StartCandidatesVector(builder, numElems):
+    return RegisterOperatorStartCandidatesVector(builder, numElems)
+
+def RegisterOperatorCreateCandidatesVector(builder, data):
+    return builder.CreateVectorOfTables(data)
+
+def CreateCandidatesVector(builder, data):
+    RegisterOperatorCreateCandidatesVector(builder, data)
 
 def RegisterOperatorEnd(builder):
     return builder.EndObject()

@@ -1,0 +1,75 @@
+//! `tautline reach`.
+
+use std::net::SocketAddr;
+
+use anyhow::{Context, bail};
+use clap::Args;
+use tautline_net::clock::Clock;
+use tautline_net::{random, reach};
+use tautline_transport::reach::{Behaviour, Discovery};
+use tokio::net::UdpSocket;
+use tokio::time::{sleep, timeout};
+
+/// Ask a switchboard under which address it sees this machine, and find out what the NATs between do.
+///
+/// Any server that speaks STUN will do; the behaviour shows by one that has two addresses. It takes up to
+/// five seconds.
+#[derive(Debug, Args)]
+pub(crate) struct Reach {
+    /// The server, host:port, UDP
+    #[arg(value_name = "SERVER")]
+    server: String,
+    /// Local address to ask from [default: any]
+    #[arg(long, value_name = "ADDRESS")]
+    local: Option<SocketAddr>,
+}
+
+impl Reach {
+    /// Asks, and prints what was found.
+    pub(crate) async fn run(self) -> anyhow::Result<()> {
+        let servers = reach::servers(&self.server).await;
+        let family = |server: &&SocketAddr| {
+            self.local.is_none_or(|local| local.is_ipv4() == server.is_ipv4())
+        };
+        let Some(server) = servers.iter().find(family).copied() else {
+            bail!("the name {} has no address here", self.server);
+        };
+        let any = if server.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+        let local = self.local.map_or_else(|| any.to_owned(), |local| local.to_string());
+        let socket = UdpSocket::bind(&local).await;
+        let socket = socket.with_context(|| format!("cannot open a UDP socket on {local}"))?;
+        let clock = Clock::start();
+        let mut discovery = Discovery::new(server, random::seed()?, clock.now());
+        let mut bytes = [0; 576];
+        while let Some(due) = discovery.poll_timeout() {
+            while let Some((to, request)) = discovery.poll_transmit(clock.now()) {
+                // What is not sent is not answered: that is told.
+                let _ = socket.send_to(&request, to).await;
+            }
+            let wait = due.since(clock.now());
+            match timeout(wait, socket.recv_from(&mut bytes)).await {
+                Ok(Ok((length, _))) => discovery.handle_datagram(&bytes[..length], clock.now()),
+                // An ICMP error: the next request is due in time.
+                Ok(Err(_)) => sleep(wait.min(PAUSE)).await,
+                Err(_) => {}
+            }
+        }
+        let found = discovery.found();
+        let Some(mapped) = found.mapped else {
+            bail!("no answer from {server} over UDP: is UDP blocked, or is nothing there?");
+        };
+        println!("seen as     {mapped}");
+        println!("mapping     {}", words(found.mapping));
+        println!("filtering   {}", words(found.filtering));
+        Ok(())
+    }
+}
+
+fn words(behaviour: Option<Behaviour>) -> String {
+    behaviour.map_or_else(
+        || "not known: the server has one address".to_owned(),
+        |behaviour| behaviour.to_string(),
+    )
+}
+
+const PAUSE: std::time::Duration = std::time::Duration::from_millis(50);

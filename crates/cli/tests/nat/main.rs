@@ -1,0 +1,161 @@
+//! Both ends behind translators of every behaviour, in network namespaces: who can meet without a relay
+//! drives within two seconds of the introduction; who cannot is told why.
+//!
+//! Needs root, and `nft` for the kernel's own translators. `cargo test` counts these tests as ignored;
+//! `make nat` runs them, and says so where it cannot.
+#![allow(clippy::unwrap_used, reason = "a network that cannot be set up has failed")]
+
+mod network;
+mod rig;
+mod translator;
+
+use std::time::Duration;
+
+use network::{Kind, Network, SERVERS, inside};
+use rig::Rig;
+
+const PARTS: [&str; 3] = ["nothing", "address", "port"];
+
+#[test]
+#[ignore = "runs inside a namespace, for the others"]
+fn inside_translator() {
+    translator::translate();
+}
+
+#[test]
+#[ignore = "needs root; make nat runs it"]
+fn every_box_is_proven_to_be_what_it_is_called() {
+    let named = |part: &str| match part {
+        "nothing" => "endpoint-independent",
+        "address" => "address-dependent",
+        _ => "address-and-port-dependent",
+    };
+    for mapping in PARTS {
+        for filtering in PARTS {
+            let found = behaviour(&[Kind::Ours(mapping, filtering, None)]);
+            let expected = (named(mapping).to_owned(), named(filtering).to_owned());
+            println!("{mapping:8}{filtering:8} mapping {}, filtering {}", found.0, found.1);
+            assert_eq!(found, expected);
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs root and nft; make nat runs it"]
+fn the_kernels_boxes_are_proven_too() {
+    let strict = "address-and-port-dependent".to_owned();
+    let found = behaviour(&[Kind::Masquerade]);
+    assert_eq!(found, ("endpoint-independent".to_owned(), strict.clone()));
+    assert_eq!(behaviour(&[Kind::Random]), (strict.clone(), strict.clone()));
+    // A carrier's translator before a home's.
+    let found = behaviour(&[Kind::Masquerade, Kind::Ours("nothing", "nothing", None)]);
+    assert_eq!(found, ("endpoint-independent".to_owned(), strict));
+}
+
+#[test]
+#[ignore = "needs root; make nat runs it"]
+fn all_pairs_that_can_meet_drive_within_two_seconds() {
+    let only: Option<usize> = std::env::var("NAT_PAIR").ok().and_then(|n| n.parse().ok());
+    let every: usize = std::env::var("NAT_EVERY").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
+    let boxes: Vec<(&str, &str)> =
+        PARTS.iter().flat_map(|mapping| PARTS.map(|filtering| (*mapping, filtering))).collect();
+    let (mut count, mut slowest) = ([0; 2], Duration::ZERO);
+    let pairs =
+        boxes.iter().flat_map(|vehicle| boxes.iter().map(move |operator| (*vehicle, *operator)));
+    for (index, (vehicle, operator)) in pairs.enumerate() {
+        if only.is_some_and(|only| only != index) || index % every != 0 {
+            continue;
+        }
+        let kinds =
+            [vehicle, operator].map(|(mapping, filtering)| [Kind::Ours(mapping, filtering, None)]);
+        let met = meet(Network::new([&kinds[0], &kinds[1]]), SERVERS[0]);
+        let told = format!("{index}: {vehicle:?} and {operator:?}: {met:?}");
+        println!("{told}");
+        assert_eq!(met.is_some(), can_meet(vehicle, operator), "{told}");
+        slowest = slowest.max(met.unwrap_or_default());
+        count[usize::from(met.is_some())] += 1;
+    }
+    println!("{} pairs met, the slowest after {slowest:?}; {} need a relay", count[1], count[0]);
+    assert!(slowest < DRIVES_WITHIN, "{slowest:?}");
+}
+
+#[test]
+#[ignore = "needs root and nft; make nat runs it"]
+fn a_home_line_and_a_carriers_network_meet() {
+    let carrier = Kind::Ours("nothing", "port", None);
+    let layers = [Kind::Masquerade, carrier];
+    for (vehicle, operator) in [
+        (&layers[..], &[Kind::Masquerade][..]),
+        (&layers, &layers),
+        (&[Kind::Masquerade], &[Kind::Masquerade]),
+        (&[Kind::Random], &[Kind::Ours("nothing", "address", None)]),
+        (&[], &[Kind::Random]),
+        (&layers, &[]),
+    ] {
+        let met = meet(Network::new([vehicle, operator]), SERVERS[0]);
+        println!("{vehicle:?} and {operator:?}: {met:?}");
+        assert!(met.is_some_and(|met| met < DRIVES_WITHIN), "{vehicle:?} {operator:?}: {met:?}");
+    }
+}
+
+#[test]
+#[ignore = "needs root and nft; make nat runs it"]
+fn two_ends_without_ipv4_meet_through_their_firewalls() {
+    let met = meet(Network::of_ipv6(), "[2001:db8::1]");
+    println!("IPv6 alone: {met:?}");
+    assert!(met.is_some_and(|met| met < DRIVES_WITHIN), "{met:?}");
+}
+
+#[test]
+#[ignore = "needs root; make nat runs it"]
+fn a_translator_that_moves_every_half_minute_is_followed() {
+    let kinds = [Kind::Ours("nothing", "port", Some(30)), Kind::Ours("nothing", "port", None)];
+    let mut network = Network::new([&kinds[..1], &kinds[1..]]);
+    network.ready();
+    let rig = Rig::start(network, SERVERS[0]);
+    assert!(rig.meets_within(DRIVES_WITHIN * 2).is_some(), "{}", rig.words());
+    // Three moves, and the time between them.
+    let longest = rig.longest_gap(Duration::from_secs(95));
+    println!("longest without a picture: {longest:?}");
+    // A look takes 20 ms, and this machine shares its processors with both ends.
+    assert!(longest < Duration::from_millis(600), "{longest:?}: {}", rig.words());
+}
+
+/// Returns what is found of the boxes before a machine: mapping and filtering.
+fn behaviour(kinds: &[Kind]) -> (String, String) {
+    let mut network = Network::new([kinds, &[]]);
+    network.ready();
+    let switchboard = rig::switchboard_alone(&network);
+    let mut command = inside(&network.namespace("m0"));
+    command.arg(env!("CARGO_BIN_EXE_tautline")).args(["reach", "192.0.2.1:7443"]);
+    let output = command.output().unwrap();
+    drop(switchboard);
+    let text = String::from_utf8_lossy(&output.stdout);
+    let field = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        line.unwrap_or_else(|| panic!("{name}: {output:?}")).trim().to_owned()
+    };
+    (field("mapping"), field("filtering"))
+}
+
+/// Returns how long after the introduction pictures come one way and feedback the other.
+fn meet(mut network: Network, server: &str) -> Option<Duration> {
+    network.ready();
+    Rig::start(network, server).meets_within(DRIVES_WITHIN)
+}
+
+/// Returns whether two ends behind such boxes can meet without a relay, by what [RFC4787] says of them.
+fn can_meet(a: (&str, &str), b: (&str, &str)) -> bool {
+    match (a.0 == "nothing", b.0 == "nothing") {
+        (true, true) => true,
+        (true, false) => a.1 != "port",
+        (false, true) => b.1 != "port",
+        (false, false) => {
+            let lets =
+                |one: (&str, &str), other: (&str, &str)| one.1 == "nothing" && other.1 != "port";
+            lets(a, b) || lets(b, a)
+        }
+    }
+}
+
+const DRIVES_WITHIN: Duration = Duration::from_secs(2);

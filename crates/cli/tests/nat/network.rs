@@ -1,0 +1,237 @@
+//! Namespaces: a world with the switchboard's two addresses, and on each side a machine behind its boxes.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// What stands between a machine and the world.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// Our translator: mapping and filtering by `nothing`, `address` or `port`, and how often it moves.
+    Ours(&'static str, &'static str, Option<u32>),
+    /// The kernel's masquerading, which keeps the port where it can.
+    Masquerade,
+    /// The same with a port at random for each connection.
+    Random,
+}
+
+/// A network; it goes when this is dropped.
+pub(crate) struct Network {
+    name: String,
+    namespaces: Vec<String>,
+    translators: Vec<Child>,
+}
+
+pub(crate) const SERVERS: [&str; 2] = ["192.0.2.1", "192.0.2.2"];
+
+impl Network {
+    /// Makes the world and a machine on either side, behind these boxes, the innermost first.
+    pub(crate) fn new(sides: [&[Kind]; 2]) -> Self {
+        let mut network = Self::world();
+        for (side, kinds) in sides.iter().enumerate() {
+            network.side(side, kinds);
+        }
+        network
+    }
+
+    /// Makes a world without IPv4, in which either machine's firewall lets nothing in unasked.
+    pub(crate) fn of_ipv6() -> Self {
+        let network = Self::world();
+        let world = network.namespace("w");
+        ip(&format!("-n {world} addr add 2001:db8::1/64 dev br nodad"));
+        let mut network = network;
+        for side in 0..2 {
+            let machine = network.add(&format!("m{side}"));
+            network.wire(&machine, "out", &format!("v{side}"));
+            ip(&format!("-n {machine} addr add 2001:db8::{}/64 dev out nodad", 11 + side));
+            ip(&format!("-n {machine} route add default via 2001:db8::1"));
+            nft(&machine, "add table ip6 f");
+            nft(&machine, "add chain ip6 f i { type filter hook input priority 0; policy drop; }");
+            nft(&machine, "add rule ip6 f i iifname lo accept");
+            nft(&machine, "add rule ip6 f i meta l4proto ipv6-icmp accept");
+            nft(&machine, "add rule ip6 f i ct state established,related accept");
+        }
+        network
+    }
+
+    fn world() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("tl{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let mut network = Self { name, namespaces: Vec::new(), translators: Vec::new() };
+        let world = network.add("w");
+        ip(&format!("-n {world} link add br type bridge"));
+        ip(&format!("-n {world} link set br up"));
+        for server in SERVERS {
+            ip(&format!("-n {world} addr add {server}/24 dev br"));
+        }
+        network
+    }
+
+    fn side(&mut self, side: usize, kinds: &[Kind]) {
+        let machine = self.add(&format!("m{side}"));
+        // From the world inwards: each box's inside is the outside of the next.
+        let (mut outer, mut inner_routes) = (None::<(String, String)>, Vec::new());
+        for (depth, kind) in kinds.iter().enumerate().rev() {
+            let translator = self.add(&format!("b{side}{depth}"));
+            let (outside, gateway) = match &outer {
+                None => (format!("192.0.2.{}", 101 + side), None),
+                Some((_, gateway)) => {
+                    (format!("10.{}.{}.2", side + 1, depth + 1), Some(gateway.clone()))
+                }
+            };
+            match &outer {
+                None => self.wire(&translator, "out", &format!("v{side}")),
+                Some((above, _)) => join(above, "in", &translator, "out"),
+            }
+            ip(&format!("-n {translator} addr add {outside}/24 dev out"));
+            if let Some(gateway) = gateway {
+                ip(&format!("-n {translator} route add default via {gateway}"));
+            }
+            let inside = format!("10.{}.{depth}.1", side + 1);
+            inner_routes.push((format!("10.{}.{depth}.0/24", side + 1), outside.clone()));
+            outer = Some((translator.clone(), inside.clone()));
+            self.translate(&translator, *kind, &outside, &inside);
+        }
+        match outer {
+            Some((translator, gateway)) => {
+                join(&translator, "in", &machine, "out");
+                // The wire's far end has come up with its address only now.
+                let inside = format!("10.{}.0.1", side + 1);
+                debug_assert_eq!(gateway, inside);
+                ip(&format!("-n {machine} addr add 10.{}.0.2/24 dev out", side + 1));
+                ip(&format!("-n {machine} route add default via {gateway}"));
+            }
+            None => {
+                self.wire(&machine, "out", &format!("v{side}"));
+                ip(&format!("-n {machine} addr add 192.0.2.{}/24 dev out", 101 + side));
+            }
+        }
+        for (translator, inside) in self.insides(side, kinds.len()) {
+            ip(&format!("-n {translator} addr add {inside}/24 dev in"));
+        }
+        // TCP is not translated by our own: the world knows the way.
+        let world = self.namespace("w");
+        for (network, _) in inner_routes {
+            ip(&format!("-n {world} route add {network} via 192.0.2.{}", 101 + side));
+        }
+        for depth in (1..kinds.len()).rev() {
+            let translator = self.namespace(&format!("b{side}{depth}"));
+            for below in 0..depth {
+                let via = format!("10.{}.{depth}.2", side + 1);
+                ip(&format!("-n {translator} route add 10.{}.{below}.0/24 via {via}", side + 1));
+            }
+        }
+    }
+
+    fn insides(&self, side: usize, count: usize) -> Vec<(String, String)> {
+        let inside = |depth| {
+            (self.namespace(&format!("b{side}{depth}")), format!("10.{}.{depth}.1", side + 1))
+        };
+        (0..count).map(inside).collect()
+    }
+
+    fn translate(&mut self, at: &str, kind: Kind, outside: &str, _inside: &str) {
+        within(at, "sysctl -qw net.ipv4.ip_forward=1");
+        match kind {
+            Kind::Ours(mapping, filtering, every) => {
+                // UDP goes to the translator, not through the kernel, which says nothing to it either.
+                ip(&format!("-n {at} route add local 0.0.0.0/0 dev lo table 100"));
+                ip(&format!("-n {at} rule add iif in ipproto udp lookup 100"));
+                ip(&format!("-n {at} route add blackhole default table 101"));
+                ip(&format!("-n {at} rule add iif out ipproto udp lookup 101"));
+                ip(&format!("-n {at} rule add ipproto icmp lookup 101"));
+                let mut command = inside(at);
+                command.arg(std::env::current_exe().unwrap());
+                command.args(["--ignored", "--exact", "inside_translator", "--nocapture"]);
+                command.env("NAT_MAPPING", mapping).env("NAT_FILTERING", filtering);
+                command.env("NAT_OUTSIDE", outside).stdout(Stdio::piped());
+                if let Some(every) = every {
+                    command.env("NAT_REBINDS_S", every.to_string());
+                }
+                self.translators.push(command.spawn().unwrap());
+            }
+            Kind::Masquerade | Kind::Random => {
+                let how =
+                    if kind == Kind::Random { "masquerade fully-random" } else { "masquerade" };
+                nft(at, "add table ip n");
+                nft(at, "add chain ip n p { type nat hook postrouting priority 100; }");
+                nft(at, &format!("add rule ip n p oifname out {how}"));
+                nft(at, "add chain ip n i { type filter hook input priority 0; policy drop; }");
+                nft(at, "add rule ip n i iifname in accept");
+                nft(at, "add chain ip n f { type filter hook forward priority 0; policy drop; }");
+                nft(at, "add rule ip n f iifname in accept");
+                nft(at, "add rule ip n f ct state established,related accept");
+            }
+        }
+    }
+
+    /// Waits until every translator translates.
+    pub(crate) fn ready(&mut self) {
+        for translator in &mut self.translators {
+            let lines = BufReader::new(translator.stdout.take().unwrap()).lines();
+            let begun = lines.map_while(Result::ok).any(|line| line.contains("translating"));
+            assert!(begun, "a translator did not begin");
+        }
+    }
+
+    pub(crate) fn namespace(&self, place: &str) -> String {
+        format!("{}{place}", self.name)
+    }
+
+    fn add(&mut self, place: &str) -> String {
+        let namespace = self.namespace(place);
+        ip(&format!("netns add {namespace}"));
+        self.namespaces.push(namespace.clone());
+        ip(&format!("-n {namespace} link set lo up"));
+        within(&namespace, "sysctl -qw net.ipv4.conf.all.rp_filter=0");
+        within(&namespace, "sysctl -qw net.ipv4.conf.default.rp_filter=0");
+        namespace
+    }
+
+    /// Wires an interface of `namespace` to the world's bridge.
+    fn wire(&self, namespace: &str, interface: &str, port: &str) {
+        let world = self.namespace("w");
+        join(&world, port, namespace, interface);
+        ip(&format!("-n {world} link set {port} master br"));
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        for translator in &mut self.translators {
+            let _ = translator.kill();
+            let _ = translator.wait();
+        }
+        for namespace in &self.namespaces {
+            let _ = Command::new("ip").args(["netns", "del", namespace]).status();
+        }
+    }
+}
+
+/// Returns a command that runs in the namespace.
+pub(crate) fn inside(namespace: &str) -> Command {
+    let mut command = Command::new("ip");
+    command.args(["netns", "exec", namespace]);
+    command
+}
+
+fn join(a: &str, a_interface: &str, b: &str, b_interface: &str) {
+    ip(&format!("-n {a} link add {a_interface} type veth peer name {b_interface} netns {b}"));
+    ip(&format!("-n {a} link set {a_interface} up"));
+    ip(&format!("-n {b} link set {b_interface} up"));
+}
+
+fn within(namespace: &str, words: &str) {
+    let output = inside(namespace).args(words.split(' ')).output().unwrap();
+    assert!(output.status.success(), "{words}: {output:?}");
+}
+
+fn ip(words: &str) {
+    let output = Command::new("ip").args(words.split(' ')).output().unwrap();
+    assert!(output.status.success(), "ip {words}: {output:?}");
+}
+
+fn nft(namespace: &str, words: &str) {
+    let output = inside(namespace).args(["nft", words]).output().unwrap();
+    assert!(output.status.success(), "nft {words}: {output:?}");
+}

@@ -1,0 +1,198 @@
+//! The addresses at which an event loop's sockets may be reached: looked up, asked for, told.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use socket2::{Domain, Protocol, Socket, Type};
+use tautline_message::CandidateKind;
+use tautline_transport::reach::{Candidate, Gatherer, Kind};
+use tautline_units::{Duration, Instant};
+use tokio::sync::watch;
+
+use crate::slot::Slot;
+use crate::socket::Local;
+
+/// The search for the addresses of some sockets. It begins when servers are given.
+#[derive(Debug)]
+pub(crate) struct Reach {
+    gatherer: Gatherer,
+    tell: watch::Sender<Vec<Candidate>>,
+    look_at: Option<Instant>,
+}
+
+impl Reach {
+    /// Makes the search of sockets bound to `locals`, which tells `tell` what it finds.
+    pub(crate) fn new(
+        locals: &[SocketAddr],
+        seed: [u8; 32],
+        tell: watch::Sender<Vec<Candidate>>,
+    ) -> Self {
+        Self { gatherer: Gatherer::new(locals, seed), tell, look_at: None }
+    }
+
+    /// Asks these servers from now on.
+    pub(crate) fn begin(&mut self, servers: &[SocketAddr], now: Instant) {
+        self.gatherer.set_servers(servers, now);
+        self.look_at = Some(now);
+    }
+
+    /// Asks soon: the way to the peer has fallen silent.
+    pub(crate) fn hurry(&mut self, now: Instant) {
+        if self.look_at.is_some() {
+            self.gatherer.hurry(now);
+            self.look_at = Some(now);
+        }
+    }
+
+    /// Takes a datagram of STUN's.
+    pub(crate) fn handle_datagram(
+        &mut self,
+        socket: u8,
+        from: SocketAddr,
+        datagram: &[u8],
+        now: Instant,
+    ) {
+        if !self.gatherer.handle_datagram(socket, from, datagram, now) {
+            tracing::debug!(%from, "nothing was asked there");
+        }
+    }
+
+    /// Looks up the sockets' own addresses if it is time, and tells what is found by now if that is news.
+    pub(crate) fn turn(&mut self, slots: &[Slot], now: Instant) {
+        if self.look_at.is_some_and(|at| at <= now) {
+            self.look_at = Some(now + LOOK_INTERVAL);
+            for (index, slot) in (0..=u8::MAX).zip(slots) {
+                let hosts = hosts(slot.local(), self.gatherer.servers());
+                self.gatherer.set_hosts(index, slot.address(), hosts, now);
+            }
+        }
+        if let Some(found) = self.gatherer.poll_candidates() {
+            tracing::info!(candidates = %text(found), "this end may be reached at");
+            self.tell.send_replace(found.to_vec());
+        }
+    }
+
+    /// Gives the next request: from which socket, to whom, and its bytes.
+    pub(crate) fn poll_transmit(&mut self, now: Instant) -> Option<(u8, SocketAddr, Vec<u8>)> {
+        self.gatherer.poll_transmit(now)
+    }
+
+    /// Returns when something is due.
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        [self.gatherer.poll_timeout(), self.look_at].into_iter().flatten().min()
+    }
+}
+
+/// Returns candidates as the control plane carries them.
+pub fn to_message(candidates: &[Candidate]) -> Vec<tautline_message::Candidate> {
+    let told = candidates.iter().map(|candidate| tautline_message::Candidate {
+        kind: match candidate.kind {
+            Kind::Host => CandidateKind::Host,
+            Kind::Reflexive => CandidateKind::Reflexive,
+            Kind::Relayed => CandidateKind::Relayed,
+        },
+        end: candidate.end,
+        address: candidate.address.to_string(),
+    });
+    told.collect()
+}
+
+/// Returns the candidates that the control plane brought; what is no address is left out.
+pub fn from_message(candidates: &[tautline_message::Candidate]) -> Vec<Candidate> {
+    let read = candidates.iter().filter_map(|candidate| {
+        let kind = match candidate.kind {
+            CandidateKind::Host => Kind::Host,
+            CandidateKind::Reflexive => Kind::Reflexive,
+            CandidateKind::Relayed => Kind::Relayed,
+        };
+        Some(Candidate { kind, end: candidate.end, address: candidate.address.parse().ok()? })
+    });
+    read.collect()
+}
+
+/// Returns the addresses of the switchboard at `address` (`host:port`), which answers at the same port over
+/// UDP; none if its name is not known at present.
+pub async fn servers(address: &str) -> Vec<SocketAddr> {
+    match tokio::net::lookup_host(address).await {
+        Ok(found) => found.collect(),
+        Err(error) => {
+            tracing::debug!(%error, address, "the name is not known");
+            Vec::new()
+        }
+    }
+}
+
+/// Returns candidates for people.
+fn text(candidates: &[Candidate]) -> String {
+    let texts = candidates.iter().map(|candidate| {
+        let kind = match candidate.kind {
+            Kind::Host => "own",
+            Kind::Reflexive => "seen",
+            Kind::Relayed => "relayed",
+        };
+        format!("{} ({kind})", candidate.address)
+    });
+    texts.collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the addresses that the system would send from through `local`: that of each family towards the
+/// server, or towards anywhere. No datagram leaves.
+fn hosts(local: &Local, servers: &[SocketAddr]) -> Vec<IpAddr> {
+    if let Local::Address(address) = local
+        && !address.ip().is_unspecified()
+    {
+        return vec![address.ip()];
+    }
+    let only_four = matches!(local, Local::Address(address) if address.is_ipv4());
+    let anywhere = [
+        SocketAddr::from((Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1), 9)),
+        SocketAddr::from((Ipv4Addr::new(192, 0, 2, 1), 9)),
+    ];
+    let towards = anywhere.map(|anywhere| {
+        let family = |server: &&SocketAddr| server.is_ipv4() == anywhere.is_ipv4();
+        servers.iter().find(family).copied().unwrap_or(anywhere)
+    });
+    let towards = towards.into_iter().filter(|to| to.is_ipv4() || !only_four);
+    towards.filter_map(|to| source(local, to)).collect()
+}
+
+/// Returns the address that a datagram through `local` to `to` would come from.
+fn source(local: &Local, to: SocketAddr) -> Option<IpAddr> {
+    let socket = Socket::new(Domain::for_address(to), Type::DGRAM, Some(Protocol::UDP)).ok()?;
+    if let Local::Interface(name) = local {
+        socket.bind_device(Some(name.as_bytes())).ok()?;
+    }
+    socket.connect(&to.into()).ok()?;
+    Some(socket.local_addr().ok()?.as_socket()?.ip())
+}
+
+/// An interface that gets another address is noticed within this time.
+const LOOK_INTERVAL: Duration = Duration::from_secs(2);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_address_towards_a_server_is_the_one_that_it_sees() {
+        let any: Local = "0.0.0.0:7".parse().unwrap();
+        let server = ["127.0.0.1:9".parse().unwrap()];
+        assert_eq!(hosts(&any, &server), [IpAddr::V4(Ipv4Addr::LOCALHOST)]);
+        let own: Local = "127.0.0.2:7".parse().unwrap();
+        assert_eq!(hosts(&own, &server), ["127.0.0.2".parse::<IpAddr>().unwrap()]);
+    }
+
+    #[test]
+    fn candidates_come_through_the_control_plane_as_they_are() {
+        let candidate =
+            |kind, end, address: &str| Candidate { kind, end, address: address.parse().unwrap() };
+        let all = [
+            candidate(Kind::Host, 0, "[2001:db8::1]:7"),
+            candidate(Kind::Reflexive, 1, "192.0.2.1:7"),
+            candidate(Kind::Relayed, 1, "192.0.2.2:7"),
+        ];
+        assert_eq!(from_message(&to_message(&all)), all);
+        let mut spoilt = to_message(&all);
+        spoilt[0].address = "nowhere".into();
+        assert_eq!(from_message(&spoilt), all[1..]);
+    }
+}

@@ -1,0 +1,219 @@
+//! "Your address is": STUN's Binding over UDP, from two ports, and two addresses where there are.
+//!
+//! Whoever asks is told the address that its datagram came from, by a datagram of about the same size.
+//! With two addresses it can find out what the NAT before it does ([RFC5780]).
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::{Context, ensure};
+use socket2::{Domain, Protocol, Socket, Type};
+use tautline_transport::stun::{self, CHANGE_REQUEST, Message, Request};
+use tautline_units::{Duration, Instant};
+use tokio::net::UdpSocket;
+use tokio::task::JoinSet;
+
+use crate::clock::Clock;
+
+/// A server that listens at one or two addresses, at two ports of each.
+#[derive(Debug)]
+pub struct Reflector {
+    corners: Arc<Vec<Corner>>,
+    counters: Arc<Counters>,
+}
+
+/// What a reflector counts.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Requests that were answered.
+    pub answered: AtomicU64,
+    /// Requests that were not, for too many came from one network.
+    pub limited: AtomicU64,
+    /// Datagrams that are no request.
+    pub malformed: AtomicU64,
+}
+
+/// One socket: at the first or second address, at the first or second port.
+#[derive(Debug)]
+struct Corner {
+    socket: UdpSocket,
+    place: (bool, bool),
+    at: SocketAddr,
+}
+
+impl Reflector {
+    /// Listens at `first` and at its next port, and at the same ports of `second`, if it is given.
+    ///
+    /// # Errors
+    /// One line that says which address is taken, or cannot be one of two.
+    pub fn bind(first: SocketAddr, second: Option<IpAddr>) -> anyhow::Result<Self> {
+        let next = first.port().checked_add(1).context("the last port has none after it")?;
+        let mut places = vec![((false, false), first)];
+        places.push(((false, true), SocketAddr::new(first.ip(), next)));
+        if let Some(second) = second {
+            ensure!(
+                !first.ip().is_unspecified() && first.ip() != second,
+                "a second address needs a first one beside it: listen at an address, not at all"
+            );
+            ensure!(first.is_ipv4() == second.is_ipv4(), "both addresses must be of one family");
+            places.push(((true, false), SocketAddr::new(second, first.port())));
+            places.push(((true, true), SocketAddr::new(second, next)));
+        }
+        let corners = places.into_iter().map(|(place, at)| {
+            let socket = open(at).with_context(|| format!("cannot answer on UDP {at}"))?;
+            Ok(Corner { socket, place, at })
+        });
+        let corners = corners.collect::<anyhow::Result<Vec<_>>>()?;
+        Ok(Self { corners: Arc::new(corners), counters: Arc::default() })
+    }
+
+    /// Returns where this reflector counts, while it serves.
+    pub fn counters(&self) -> Arc<Counters> {
+        self.counters.clone()
+    }
+
+    /// Answers for ever.
+    pub async fn serve(self, clock: Clock) {
+        let mut tasks = JoinSet::new();
+        for index in 0..self.corners.len() {
+            let (corners, counters) = (self.corners.clone(), self.counters.clone());
+            tasks.spawn(async move { attend(&corners, index, &counters, clock).await });
+        }
+        while tasks.join_next().await.is_some() {}
+    }
+}
+
+async fn attend(corners: &[Corner], index: usize, counters: &Counters, clock: Clock) {
+    let corner = &corners[index];
+    let (mut bytes, mut limiter) = ([0; DATAGRAM_BYTES_MAX], Limiter::new());
+    loop {
+        let Ok((length, from)) = corner.socket.recv_from(&mut bytes).await else {
+            // An ICMP error of somebody who has gone; the socket is sound.
+            tokio::task::yield_now().await;
+            continue;
+        };
+        let Ok(Message::Request(request)) = Message::parse(&bytes[..length]) else {
+            counters.malformed.fetch_add(1, Ordering::Relaxed);
+            continue;
+        };
+        if !limiter.take(from.ip(), clock.now()) {
+            counters.limited.fetch_add(1, Ordering::Relaxed);
+            continue;
+        }
+        let (by, answer) = answer(corners, index, request, from);
+        if corners[by].socket.send_to(&answer, from).await.is_ok() {
+            counters.answered.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Returns the corner that answers, and the answer.
+fn answer(
+    corners: &[Corner],
+    index: usize,
+    mut request: Request,
+    from: SocketAddr,
+) -> (usize, Vec<u8>) {
+    let (second, next) = corners[index].place;
+    let at = |place| corners.iter().position(|corner| corner.place == place);
+    let wanted = (second ^ request.change.address, next ^ request.change.port);
+    let by = at(wanted).unwrap_or_else(|| {
+        request.unknown.push(CHANGE_REQUEST);
+        index
+    });
+    let other = at((!second, !next)).map(|other| corners[other].at);
+    let from = SocketAddr::new(from.ip().to_canonical(), from.port());
+    (by, stun::answer(&request, from, corners[by].at, other))
+}
+
+/// A limit on the answers to one network in a second: nobody asks often, and whoever puts another's address
+/// into requests gets little sent there.
+#[derive(Debug)]
+struct Limiter {
+    second: Option<Instant>,
+    answers: Vec<u16>,
+}
+
+impl Limiter {
+    fn new() -> Self {
+        Self { second: None, answers: vec![0; NETWORKS] }
+    }
+
+    fn take(&mut self, from: IpAddr, now: Instant) -> bool {
+        if self.second.is_none_or(|begun| now.since(begun) >= Duration::from_secs(1)) {
+            self.second = Some(now);
+            self.answers.fill(0);
+        }
+        let network = match from.to_canonical() {
+            IpAddr::V4(ip) => IpAddr::V4(ip),
+            IpAddr::V6(ip) => IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() >> 64 << 64)),
+        };
+        let mut hasher = DefaultHasher::new();
+        network.hash(&mut hasher);
+        let answers = &mut self.answers[hasher.finish() as usize % NETWORKS];
+        *answers = answers.saturating_add(1);
+        *answers <= ANSWERS_MAX
+    }
+}
+
+fn open(at: SocketAddr) -> io::Result<UdpSocket> {
+    let socket = Socket::new(Domain::for_address(at), Type::DGRAM, Some(Protocol::UDP))?;
+    if at.is_ipv6() && at.ip().is_unspecified() {
+        socket.set_only_v6(false)?;
+    }
+    socket.set_nonblocking(true)?;
+    socket.bind(&at.into())?;
+    UdpSocket::from_std(socket.into())
+}
+
+/// More than any request has.
+const DATAGRAM_BYTES_MAX: usize = 576;
+/// As many networks as are told apart; those that fall together share a limit.
+const NETWORKS: usize = 4096;
+/// A person's machines of one home, each with some links, all asking at once.
+const ANSWERS_MAX: u16 = 200;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_network_does_not_take_the_answers_of_another() {
+        let mut limiter = Limiter::new();
+        let now = Instant::from_millis(5);
+        let [a, b] = ["192.0.2.1", "192.0.2.2"].map(|ip| ip.parse().unwrap());
+        assert_eq!((0..1_000).filter(|_| limiter.take(a, now)).count(), usize::from(ANSWERS_MAX));
+        assert!(limiter.take(b, now));
+        assert!(limiter.take(a, Instant::from_millis(1_005)));
+    }
+
+    #[tokio::test]
+    async fn any_client_is_told_its_address_by_either_port() {
+        // The port after a free one may be taken: then another is tried.
+        let reflector = (0..50).find_map(|_| {
+            let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+            Reflector::bind(free, None).ok()
+        });
+        let reflector = reflector.unwrap();
+        let ports: Vec<_> = reflector.corners.iter().map(|corner| corner.at).collect();
+        let counters = reflector.counters();
+        let serving = tokio::spawn(reflector.serve(Clock::start()));
+        let client = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        for port in ports {
+            let transaction = stun::Transaction([7; 12]);
+            client.send_to(b"noise", port).await.unwrap();
+            client.send_to(&Request::new(transaction).to_bytes(), port).await.unwrap();
+            let mut bytes = [0; 100];
+            let (length, from) = client.recv_from(&mut bytes).await.unwrap();
+            assert_eq!(from, port);
+            let Ok(Message::Success(success)) = Message::parse(&bytes[..length]) else { panic!() };
+            assert_eq!(success.transaction, transaction);
+            assert_eq!(success.mapped, client.local_addr().unwrap());
+        }
+        assert_eq!(counters.malformed.load(Ordering::Relaxed), 2);
+        serving.abort();
+    }
+}

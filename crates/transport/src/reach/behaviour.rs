@@ -1,0 +1,200 @@
+use std::fmt;
+use std::net::SocketAddr;
+
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::Rng;
+use tautline_units::{Duration, Instant};
+
+use crate::crypto::Seed;
+use crate::stun::{Change, Message, Request, Success, Transaction};
+
+/// What a NAT goes by, when it maps an address or lets a datagram in ([RFC4787] 4.1 and 5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Behaviour {
+    /// By nothing of the other end: what is mapped once is mapped for all.
+    EndpointIndependent,
+    /// By the other end's address.
+    AddressDependent,
+    /// By the other end's address and port.
+    AddressAndPortDependent,
+}
+
+impl fmt::Display for Behaviour {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::EndpointIndependent => "endpoint-independent",
+            Self::AddressDependent => "address-dependent",
+            Self::AddressAndPortDependent => "address-and-port-dependent",
+        })
+    }
+}
+
+/// What was found of the NAT before a socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Found {
+    /// The address under which the server sees the socket; `None`: it does not answer.
+    pub mapped: Option<SocketAddr>,
+    /// `None`: the server has no other address, by which it would show.
+    pub mapping: Option<Behaviour>,
+    /// Likewise.
+    pub filtering: Option<Behaviour>,
+}
+
+/// A search, by a server of two addresses, for what the NAT before a socket does ([RFC5780] 4.3 and 4.4).
+///
+/// Sans-I/O: four questions, one after the other, each asked six times in 3 s at most. The socket must not
+/// have spoken to the server before: filtering shows by what it lets in for the first time.
+#[derive(Debug)]
+pub struct Discovery {
+    server: SocketAddr,
+    rng: ChaCha20Rng,
+    step: Step,
+    asked: Option<Transaction>,
+    sent: u32,
+    due_at: Instant,
+    first: Option<Success>,
+    mapped_second: Option<SocketAddr>,
+    found: Found,
+}
+
+/// The question that is out. Those for the filter come before any that would open it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Mapped,
+    FilterAll,
+    FilterPort,
+    MappingSecond,
+    MappingThird,
+    Ended,
+}
+
+impl Discovery {
+    /// Begins; `server`: its first address and port.
+    pub fn new(server: SocketAddr, seed: impl Into<Seed>, now: Instant) -> Self {
+        Self {
+            server,
+            rng: seed.into().into_rng(),
+            step: Step::Mapped,
+            asked: None,
+            sent: 0,
+            due_at: now,
+            first: None,
+            mapped_second: None,
+            found: Found { mapped: None, mapping: None, filtering: None },
+        }
+    }
+
+    /// Gives the next request and where it goes.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<(SocketAddr, Vec<u8>)> {
+        while self.step != Step::Ended && now >= self.due_at {
+            if self.sent == ASKED_MAX {
+                self.on_silence(now);
+                continue;
+            }
+            self.sent += 1;
+            self.due_at = now + if self.sent == ASKED_MAX { LAST_PAUSE } else { PAUSE };
+            let (to, change) = self.question()?;
+            let transaction = match self.asked {
+                Some(transaction) => transaction,
+                None => {
+                    let mut name = [0; 12];
+                    self.rng.fill_bytes(&mut name);
+                    *self.asked.insert(Transaction(name))
+                }
+            };
+            return Some((to, Request { change, ..Request::new(transaction) }.to_bytes()));
+        }
+        None
+    }
+
+    /// Takes a datagram.
+    pub fn handle_datagram(&mut self, datagram: &[u8], now: Instant) {
+        let Ok(Message::Success(success)) = Message::parse(datagram) else { return };
+        if self.asked == Some(success.transaction) {
+            self.on_answer(success, now);
+        }
+    }
+
+    /// Returns when to poll again; `None` when all is found.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        (self.step != Step::Ended).then_some(self.due_at)
+    }
+
+    /// Returns what was found, as far as it has come.
+    pub fn found(&self) -> Found {
+        self.found
+    }
+
+    fn question(&self) -> Option<(SocketAddr, Change)> {
+        let other = self.first.and_then(|first| first.other);
+        let here = Change::default();
+        Some(match self.step {
+            Step::Mapped => (self.server, here),
+            Step::FilterAll => (self.server, Change { address: true, port: true }),
+            Step::FilterPort => (self.server, Change { address: false, port: true }),
+            Step::MappingSecond => (SocketAddr::new(other?.ip(), self.server.port()), here),
+            Step::MappingThird => (other?, here),
+            Step::Ended => return None,
+        })
+    }
+
+    fn on_answer(&mut self, success: Success, now: Instant) {
+        let next = match self.step {
+            Step::Mapped => {
+                self.found.mapped = Some(success.mapped);
+                self.first = Some(success);
+                match success.other {
+                    Some(other) if other.ip() != self.server.ip() => Step::FilterAll,
+                    Some(_) | None => Step::Ended,
+                }
+            }
+            Step::FilterAll => {
+                self.found.filtering = Some(Behaviour::EndpointIndependent);
+                Step::MappingSecond
+            }
+            Step::FilterPort => {
+                self.found.filtering = Some(Behaviour::AddressDependent);
+                Step::MappingSecond
+            }
+            Step::MappingSecond if self.found.mapped == Some(success.mapped) => {
+                self.found.mapping = Some(Behaviour::EndpointIndependent);
+                Step::Ended
+            }
+            Step::MappingSecond => {
+                self.mapped_second = Some(success.mapped);
+                Step::MappingThird
+            }
+            Step::MappingThird => {
+                self.found.mapping = Some(match self.mapped_second == Some(success.mapped) {
+                    true => Behaviour::AddressDependent,
+                    false => Behaviour::AddressAndPortDependent,
+                });
+                Step::Ended
+            }
+            Step::Ended => Step::Ended,
+        };
+        self.ask(next, now);
+    }
+
+    /// No answer comes any more.
+    fn on_silence(&mut self, now: Instant) {
+        let next = match self.step {
+            Step::FilterAll => Step::FilterPort,
+            Step::FilterPort => {
+                self.found.filtering = Some(Behaviour::AddressAndPortDependent);
+                Step::MappingSecond
+            }
+            Step::Mapped | Step::MappingSecond | Step::MappingThird | Step::Ended => Step::Ended,
+        };
+        self.ask(next, now);
+    }
+
+    fn ask(&mut self, step: Step, now: Instant) {
+        (self.step, self.asked, self.sent, self.due_at) = (step, None, 0, now);
+    }
+}
+
+const ASKED_MAX: u32 = 6;
+const PAUSE: Duration = Duration::from_millis(200);
+/// Longer than a mobile link's round trip: a late answer must not look like a filter.
+const LAST_PAUSE: Duration = Duration::from_millis(800);

@@ -1,0 +1,115 @@
+//! The responder's knocks: they open its NAT to the addresses at which the initiator may be.
+
+use tautline_units::{Duration, Instant};
+
+use crate::crypto::Doorman;
+use crate::link::Route;
+use crate::wire;
+
+/// The routes at which the responder knocks, and when.
+///
+/// Ever more seldom for ten seconds, as long as the initiator may not have been found; then often enough
+/// that NATs keep what was opened.
+// protocol 10
+#[derive(Debug)]
+pub(super) struct Knocking {
+    doorman: Doorman,
+    routes: Vec<Route>,
+    number: u64,
+    /// Rounds since the routes were set.
+    rounds: u32,
+    knocked_at: Instant,
+    due_at: Option<Instant>,
+}
+
+impl Knocking {
+    /// Makes one that knocks nowhere; `doorman`: of the lease and the initiator's key.
+    pub(super) fn new(doorman: Doorman) -> Self {
+        let (routes, knocked_at, due_at) = (Vec::new(), Instant::ZERO, None);
+        Self { doorman, routes, number: 0, rounds: 0, knocked_at, due_at }
+    }
+
+    /// Knocks there from now on, sixteen routes at most, and nowhere else.
+    pub(super) fn set_routes(&mut self, routes: &[Route], now: Instant) {
+        self.routes = routes.iter().copied().take(ROUTES_MAX).collect();
+        self.rounds = 0;
+        self.due_at = (!self.routes.is_empty()).then_some(now);
+    }
+
+    /// Knocks soon: nothing has come of the initiator for a while.
+    pub(super) fn hurry(&mut self) {
+        let soon = self.knocked_at + SILENT_PAUSE;
+        self.due_at = self.due_at.map(|at| at.min(soon));
+    }
+
+    pub(super) fn due_at(&self) -> Option<Instant> {
+        self.due_at
+    }
+
+    /// Gives a round of knocks if it is due.
+    pub(super) fn poll(&mut self, now: Instant) -> Vec<(Route, Vec<u8>)> {
+        if self.due_at.is_none_or(|at| at > now) {
+            return Vec::new();
+        }
+        let pause = FIRST_PAUSE * (1 << self.rounds.min(8));
+        self.rounds = self.rounds.saturating_add(1);
+        (self.knocked_at, self.number) = (now, self.number + 1);
+        let pause = match self.rounds < OFTEN_ROUNDS {
+            true => pause.min(OFTEN_MOST),
+            false => KEEP_PAUSE,
+        };
+        self.due_at = Some(now + pause);
+        let number = self.number;
+        let knock = |route: &Route| {
+            let mut datagram = Vec::with_capacity(wire::KNOCK_BYTES);
+            wire::write_knock(&mut datagram, route.socket, number);
+            let tag = self.doorman.knock(&datagram);
+            datagram.extend_from_slice(&tag);
+            (*route, datagram)
+        };
+        self.routes.iter().map(knock).collect()
+    }
+}
+
+/// As many as a session has links.
+const ROUTES_MAX: usize = 16;
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const OFTEN_MOST: Duration = Duration::from_millis(1_000);
+/// Rounds in the first ten seconds.
+const OFTEN_ROUNDS: u32 = 14;
+/// Between knocks at a silent initiator, at least.
+const SILENT_PAUSE: Duration = Duration::from_millis(500);
+/// Half of the shortest time for which NATs are known to keep a mapping.
+const KEEP_PAUSE: Duration = Duration::from_secs(15);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crypto::Identity;
+    use crate::wire::Datagram;
+
+    #[test]
+    fn knocks_grow_seldom_and_never_end() {
+        let lease = [7; 16];
+        let doorman = Doorman::new(&lease, &Identity::from_seed(&[1; 32]).public());
+        let mut knocking = Knocking::new(doorman.clone());
+        assert_eq!(knocking.due_at(), None);
+        let route = Route { socket: 3, remote: "192.0.2.1:7".parse().unwrap() };
+        knocking.set_routes(&[route], Instant::from_millis(100));
+        let mut at = Vec::new();
+        while knocking.due_at().is_some_and(|due| due < Instant::from_millis(60_000)) {
+            let now = knocking.due_at().unwrap();
+            let round = knocking.poll(now);
+            assert_eq!(round.len(), 1);
+            let Ok(Datagram::Knock { end, signed, tag }) = Datagram::parse(&round[0].1) else {
+                panic!()
+            };
+            assert_eq!(end, 3);
+            assert!(doorman.hears(signed, tag));
+            at.push(now.since(Instant::from_millis(100)).as_millis());
+            assert!(knocking.poll(now).is_empty());
+        }
+        assert_eq!(at[..7], [0, 50, 150, 350, 750, 1_550, 2_550]);
+        assert!((14..20).contains(&at.len()), "{at:?}");
+    }
+}
