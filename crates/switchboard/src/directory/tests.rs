@@ -19,7 +19,7 @@ enum Step<'a> {
     /// Likewise, of a build that says which versions it speaks.
     Newer(u64, &'a str, &'a str),
     /// Who holds this key registers under this name, with this candidate.
-    Seen(u64, u8, &'a str, &'a str),
+    Reachable(u64, u8, &'a str, &'a str),
     List(u64),
     Take(u64, &'a str),
     Release(u64),
@@ -35,9 +35,9 @@ use Step::*;
 fn candidates_that_change_are_told_under_the_same_lease() {
     play(&[
         (Call(1, ROVER), &[]),
-        (Seen(1, ROVER, "rover", "198.51.100.1:1"), &[]),
+        (Reachable(1, ROVER, "rover", "198.51.100.1:1"), &[]),
         (Call(2, ANNA), &[]),
-        (Seen(2, ANNA, "anna", "198.51.100.2:1"), &[]),
+        (Reachable(2, ANNA, "anna", "198.51.100.2:1"), &[]),
         (
             Take(2, "rover"),
             &[
@@ -46,12 +46,12 @@ fn candidates_that_change_are_told_under_the_same_lease() {
             ],
         ),
         (
-            Seen(1, ROVER, "rover", "198.51.100.1:2"),
+            Reachable(1, ROVER, "rover", "198.51.100.1:2"),
             &["2: meet rover perhaps at 198.51.100.1:2, lease A"],
         ),
-        (Seen(1, ROVER, "rover", "198.51.100.1:2"), &[]),
+        (Reachable(1, ROVER, "rover", "198.51.100.1:2"), &[]),
         (
-            Seen(2, ANNA, "anna", "198.51.100.2:7"),
+            Reachable(2, ANNA, "anna", "198.51.100.2:7"),
             &["1: meet anna perhaps at 198.51.100.2:7, lease A"],
         ),
     ]);
@@ -61,7 +61,7 @@ fn candidates_that_change_are_told_under_the_same_lease() {
 fn who_tells_no_candidates_is_not_told_that_those_of_others_change() {
     play(&[
         (Call(1, ROVER), &[]),
-        (Seen(1, ROVER, "rover", "198.51.100.1:1"), &[]),
+        (Reachable(1, ROVER, "rover", "198.51.100.1:1"), &[]),
         (Call(2, ANNA), &[]),
         (Operator(2, "anna", "10.0.0.2:8000"), &[]),
         (
@@ -71,7 +71,7 @@ fn who_tells_no_candidates_is_not_told_that_those_of_others_change() {
                 "1: meet anna at 10.0.0.2:8000, lease A",
             ],
         ),
-        (Seen(1, ROVER, "rover", "198.51.100.1:2"), &[]),
+        (Reachable(1, ROVER, "rover", "198.51.100.1:2"), &[]),
     ]);
 }
 
@@ -527,7 +527,7 @@ impl Scene {
                     },
                 );
             }
-            Seen(id, seed, name, candidate) => {
+            Reachable(id, seed, name, candidate) => {
                 let (name, addresses) = (name.to_owned(), vec!["10.0.0.9:9".to_owned()]);
                 let candidate = Candidate {
                     kind: CandidateKind::Reflexive,

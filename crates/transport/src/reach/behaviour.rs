@@ -176,7 +176,7 @@ impl Discovery {
         self.ask(next, now);
     }
 
-    /// No answer comes any more.
+    /// Takes that no answer comes any more.
     fn on_silence(&mut self, now: Instant) {
         let next = match self.step {
             Step::FilterAll => Step::FilterPort,

@@ -54,7 +54,7 @@ fn at(text: &str) -> SocketAddr {
     text.parse().unwrap()
 }
 
-/// The server's addresses and ports: first and second of each.
+/// Returns the server's addresses and ports: first and second of each.
 fn corners() -> [SocketAddr; 4] {
     ["192.0.2.1:1", "192.0.2.1:2", "192.0.2.2:1", "192.0.2.2:2"].map(at)
 }
