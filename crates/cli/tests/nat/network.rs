@@ -59,8 +59,8 @@ impl Network {
         let name = format!("tl{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let mut network = Self { name, namespaces: Vec::new(), translators: Vec::new() };
         let world = network.add("w");
-        ip(&format!("-n {world} link add br type bridge"));
-        ip(&format!("-n {world} link set br up"));
+        ip(&format!("-n {world} link add name br type bridge"));
+        ip(&format!("-n {world} link set dev br up"));
         for server in SERVERS {
             ip(&format!("-n {world} addr add {server}/24 dev br"));
         }
@@ -182,7 +182,7 @@ impl Network {
         let namespace = self.namespace(place);
         ip(&format!("netns add {namespace}"));
         self.namespaces.push(namespace.clone());
-        ip(&format!("-n {namespace} link set lo up"));
+        ip(&format!("-n {namespace} link set dev lo up"));
         within(&namespace, "sysctl -qw net.ipv4.conf.all.rp_filter=0");
         within(&namespace, "sysctl -qw net.ipv4.conf.default.rp_filter=0");
         namespace
@@ -192,7 +192,7 @@ impl Network {
     fn wire(&self, namespace: &str, interface: &str, port: &str) {
         let world = self.namespace("w");
         join(&world, port, namespace, interface);
-        ip(&format!("-n {world} link set {port} master br"));
+        ip(&format!("-n {world} link set dev {port} master br"));
     }
 }
 
@@ -216,9 +216,9 @@ pub(crate) fn inside(namespace: &str) -> Command {
 }
 
 fn join(a: &str, a_interface: &str, b: &str, b_interface: &str) {
-    ip(&format!("-n {a} link add {a_interface} type veth peer name {b_interface} netns {b}"));
-    ip(&format!("-n {a} link set {a_interface} up"));
-    ip(&format!("-n {b} link set {b_interface} up"));
+    ip(&format!("-n {a} link add name {a_interface} type veth peer name {b_interface} netns {b}"));
+    ip(&format!("-n {a} link set dev {a_interface} up"));
+    ip(&format!("-n {b} link set dev {b_interface} up"));
 }
 
 fn within(namespace: &str, words: &str) {
