@@ -118,8 +118,8 @@ impl Request {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = header(REQUEST, self.transaction);
         if self.change != Change::default() {
-            let flags = u32::from(self.change.address) * CHANGE_ADDRESS
-                | u32::from(self.change.port) * CHANGE_PORT;
+            let flags = (u32::from(self.change.address) * CHANGE_ADDRESS)
+                | (u32::from(self.change.port) * CHANGE_PORT);
             attribute(&mut out, CHANGE_REQUEST, &flags.to_be_bytes());
         }
         finish(out)
