@@ -117,7 +117,7 @@ impl Server {
             });
             let mut metas = [RecvMeta::default(); PARTS];
             let Socket { udp, state, .. } = &self.sockets[index];
-            let read = match state.recv((&*udp).into(), &mut slices, &mut metas) {
+            let read = match state.recv(udp.into(), &mut slices, &mut metas) {
                 Ok(read) => read,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
                 // One datagram's misfortune, such as a peer that has gone, is not the next one's.
