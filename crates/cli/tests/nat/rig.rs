@@ -4,8 +4,10 @@ use std::fmt::Write;
 use std::fs::File;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use tautline_net::clock::Clock;
+use tautline_units::Instant;
 use tempfile::TempDir;
 
 use crate::network::{Network, inside};
@@ -15,6 +17,7 @@ pub(crate) struct Rig {
     processes: Vec<Process>,
     folder: TempDir,
     network: Network,
+    clock: Clock,
     introduced_at: Instant,
 }
 
@@ -34,8 +37,9 @@ impl Rig {
              [vehicles]\ncar = \"{vehicle}\"\n[operators]\nanna = \"{operator}\"\n",
             at.join("switchboard.key")
         );
-        let mut rig =
-            Self { processes: Vec::new(), folder, network, introduced_at: Instant::now() };
+        let clock = Clock::start();
+        let introduced_at = clock.now();
+        let mut rig = Self { processes: Vec::new(), folder, network, clock, introduced_at };
         rig.run("w", "switchboard", &text);
         std::thread::sleep(Duration::from_millis(300));
         let common =
@@ -55,7 +59,7 @@ impl Rig {
         );
         rig.run("m1", "operator", &text);
         rig.await_words("operator", "introduced");
-        rig.introduced_at = Instant::now();
+        rig.introduced_at = rig.clock.now();
         rig
     }
 
@@ -63,14 +67,14 @@ impl Rig {
     pub(crate) fn meets_within(&self, most: Duration) -> Option<Duration> {
         let mut came = [false; 2];
         // What came after the time is up is as good as nothing; a look takes a while.
-        while self.introduced_at.elapsed() < most + Duration::from_millis(300) {
+        while self.since(self.introduced_at) < most + Duration::from_millis(300) {
             for (came, (place, port, channel)) in
                 came.iter_mut().zip([("m1", 8080, "media"), ("m0", 9100, "feedback")])
             {
                 *came = *came || self.delivered(place, port, channel) > 0;
             }
             if came == [true; 2] {
-                return Some(self.introduced_at.elapsed());
+                return Some(self.since(self.introduced_at));
             }
         }
         None
@@ -78,17 +82,21 @@ impl Rig {
 
     /// Returns the longest time in which no new picture came at the operator.
     pub(crate) fn longest_gap(&self, during: Duration) -> Duration {
-        let begun = Instant::now();
-        let (mut count, mut changed_at, mut longest) = (0, Instant::now(), Duration::ZERO);
-        while begun.elapsed() < during {
+        let begun = self.clock.now();
+        let (mut count, mut changed_at, mut longest) = (0, begun, Duration::ZERO);
+        while self.since(begun) < during {
             let now = self.delivered("m1", 8080, "media");
             if now != count {
-                longest = longest.max(changed_at.elapsed());
-                (count, changed_at) = (now, Instant::now());
+                longest = longest.max(self.since(changed_at));
+                (count, changed_at) = (now, self.clock.now());
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        longest.max(changed_at.elapsed())
+        longest.max(self.since(changed_at))
+    }
+
+    fn since(&self, instant: Instant) -> Duration {
+        self.clock.now().since(instant)
     }
 
     /// Returns what the three have said.
