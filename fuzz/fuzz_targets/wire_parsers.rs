@@ -52,6 +52,7 @@ fn write(packet: &Packet<'_>, out: &mut Vec<u8>) {
         Packet::Repair(repair) => repair.write(out),
         Packet::Announcement(announcement) => announcement.write(out),
         Packet::Acknowledgement(acknowledgement) => acknowledgement.write(out),
+        Packet::Standing(standing) => standing.write(out),
         Packet::Unknown { .. } | Packet::UnknownFields => {}
     }
 }
