@@ -14,7 +14,10 @@ use crate::clock::ClockEstimate;
 pub(crate) struct Rtt {
     rtt_smoothed: Option<f64>,
     rtt_latest: Duration,
-    rtt_floor: Floor,
+    rtt_floor: Floor<Duration>,
+    /// Of what [`Rtt::out`] and [`Rtt::back`] smooth, by pings and pongs.
+    out_floor: Floor<i64>,
+    back_floor: Floor<i64>,
     /// Peer's clock at arrival minus ours at sending.
     out: Smooth,
     /// Our clock at arrival minus the peer's at sending.
@@ -31,11 +34,11 @@ struct Smooth {
 }
 
 /// The least of the last ten seconds, by the second.
-#[derive(Debug, Clone, Default)]
-struct Floor {
-    slots: VecDeque<(u64, Duration)>,
+#[derive(Debug, Clone)]
+struct Floor<T> {
+    slots: VecDeque<(u64, T)>,
     /// The least of all slots.
-    least: Option<Duration>,
+    least: Option<T>,
 }
 
 impl Rtt {
@@ -43,7 +46,9 @@ impl Rtt {
         Self {
             rtt_smoothed: None,
             rtt_latest: Duration::ZERO,
-            rtt_floor: Floor::default(),
+            rtt_floor: Floor::new(),
+            out_floor: Floor::new(),
+            back_floor: Floor::new(),
             out: Smooth::default(),
             back: Smooth::default(),
             out_spread: Spread::new(),
@@ -62,6 +67,8 @@ impl Rtt {
         });
         self.rtt_latest = rtt;
         self.rtt_floor.observe(rtt, t3);
+        self.out_floor.observe(t1.signed_nanos_since(t0), t3);
+        self.back_floor.observe(t3.signed_nanos_since(t2), t3);
         self.on_transit(t1.signed_nanos_since(t0), clock, t3);
         self.on_arrival(t2, clock, t3);
     }
@@ -94,6 +101,16 @@ impl Rtt {
 
     pub(crate) fn rtt_min(&self) -> Option<Duration> {
         self.rtt_floor.least
+    }
+
+    /// Returns the least delay from us to the peer of the last ten seconds.
+    pub(crate) fn owd_out_min(&self, clock: Option<ClockEstimate>) -> Option<Duration> {
+        Some(nanos(self.out_floor.least?.saturating_sub(clock?.offset_nanos()) as f64))
+    }
+
+    /// Returns the least delay from the peer to us of the last ten seconds.
+    pub(crate) fn owd_in_min(&self, clock: Option<ClockEstimate>) -> Option<Duration> {
+        Some(nanos(self.back_floor.least?.saturating_add(clock?.offset_nanos()) as f64))
     }
 
     /// Returns how long the latest ping or its pong waited in queues: its RTT less the least.
@@ -144,12 +161,16 @@ impl Smooth {
     }
 }
 
-impl Floor {
-    fn observe(&mut self, rtt: Duration, now: Instant) {
+impl<T: Ord + Copy> Floor<T> {
+    fn new() -> Self {
+        Self { slots: VecDeque::new(), least: None }
+    }
+
+    fn observe(&mut self, sample: T, now: Instant) {
         let second = now.as_millis() / 1_000;
         match self.slots.back_mut() {
-            Some((at, least)) if *at == second => *least = rtt.min(*least),
-            Some(_) | None => self.slots.push_back((second, rtt)),
+            Some((at, least)) if *at == second => *least = sample.min(*least),
+            Some(_) | None => self.slots.push_back((second, sample)),
         }
         while self.slots.front().is_some_and(|(at, _)| at + FLOOR_SECONDS <= second) {
             self.slots.pop_front();

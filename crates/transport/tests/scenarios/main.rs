@@ -18,4 +18,5 @@ mod reach;
 mod streaming;
 mod streams;
 mod survival;
+mod way_back;
 mod wire;
