@@ -117,12 +117,20 @@ impl Shared {
     }
 
     /// Sets where the session stands, unless the vehicle is heard: its own traffic is the better
-    /// witness. False if it is.
-    pub(crate) fn set_standing_unless_heard(&self, state: SessionState, reason: &str) -> bool {
+    /// witness.
+    pub(crate) fn set_standing_unless_heard(&self, state: SessionState, reason: &str) {
         let mut standing = lock(&self.standing);
-        let is_unheard = standing.state != SessionState::Established;
-        if is_unheard {
+        if standing.state != SessionState::Established {
             *standing = Standing::new(state, reason);
+        }
+    }
+
+    /// Says why a vehicle that was introduced is not heard; false if it has been heard since.
+    pub(crate) fn set_unheard(&self, reason: &str) -> bool {
+        let mut standing = lock(&self.standing);
+        let is_unheard = standing.state == SessionState::Connecting;
+        if is_unheard {
+            *standing = Standing::new(SessionState::Connecting, reason);
         }
         is_unheard
     }

@@ -27,7 +27,7 @@ pub(crate) struct Rendezvous {
     candidates: watch::Receiver<Vec<Candidate>>,
     take: Vec<u8>,
     relays: Relays,
-    /// The newest introduction, until the vehicle is heard or it is told that it is not.
+    /// The newest introduction, until it is told that nothing has come of it, if that is so.
     introduced: Option<Introduced>,
     /// Its lease.
     lease: Option<[u8; 16]>,
@@ -40,7 +40,7 @@ pub(crate) struct Rendezvous {
     troubles: LogLimit,
 }
 
-/// An introduction of which nothing has come yet.
+/// An introduction of which nothing may have come.
 #[derive(Debug)]
 struct Introduced {
     at: Instant,
@@ -276,7 +276,7 @@ impl Rendezvous {
         let Some(Introduced { knocked, .. }) = self.introduced.take() else { return };
         let seconds = UNHEARD_MAX.as_secs();
         let text = format!("no UDP from the vehicle for {seconds} s: {knocked}");
-        if shared.set_standing_unless_heard(SessionState::Connecting, &text) {
+        if shared.set_unheard(&text) {
             tracing::warn!("{text}");
         }
     }
