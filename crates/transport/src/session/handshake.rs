@@ -175,6 +175,10 @@ impl Handshake {
     ) -> Vec<usize> {
         let Role::Initiator { called, calling, .. } = &mut self.role else { return Vec::new() };
         let mut places = Vec::new();
+        if ways.is_empty() {
+            // Of a peer that tells none, each route stands for itself.
+            return places;
+        }
         for (at, known) in called.iter_mut().enumerate().filter(|(_, known)| known.is_plain()) {
             // Given before anything was told: of the first of the peer's ends, by all that is known.
             known.choice = Some((Way::learned(known.route, 0).group, RANK_GIVEN));
