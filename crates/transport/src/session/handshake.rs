@@ -658,4 +658,17 @@ mod tests {
         assert!(!limiter.take(Instant::from_millis(1_004)));
         assert!(limiter.take(Instant::from_millis(1_005)));
     }
+    #[test]
+    fn routes_stand_for_themselves_until_the_lease_tells_ways() {
+        let [own, peer] = [[1; 32], [2; 32]].map(|seed| Identity::from_seed(&seed));
+        let route = |port| Route { socket: 0, remote: ([192, 0, 2, 1], port).into() };
+        let routes = [route(7), route(8)];
+        let (seed, now) = (Seed::from([3; 32]), Instant::from_millis(5));
+        let mut handshake =
+            Handshake::initiate(&own, peer.public(), [4; 16], &routes, Versions::OURS, seed, now);
+        assert!(handshake.offer(&[], |_| true, now).is_empty());
+        assert!(handshake.called().iter().all(|called| called.choice.is_none()));
+        handshake.offer(&[Way::relayed(route(9))], |_| true, now);
+        assert!(handshake.called().iter().all(|called| called.choice.is_some()));
+    }
 }
