@@ -24,17 +24,6 @@ impl ClockEstimate {
         self.error
     }
 
-    /// Returns the same with the peer's clock later by `nanos`, earlier if that is negative, as far as
-    /// the bounds on the offset allow. The bound on the error grows by as much.
-    pub(crate) fn moved(&self, nanos: i64) -> Self {
-        let error = i64::try_from(self.error.as_nanos()).unwrap_or(i64::MAX);
-        let nanos = nanos.clamp(error.saturating_neg(), error);
-        Self {
-            offset_nanos: self.offset_nanos.saturating_add(nanos),
-            error: self.error + Duration::from_nanos(nanos.unsigned_abs()),
-        }
-    }
-
     /// Returns our clock at the peer's `instant`; held at the clock's ends.
     pub fn to_local(&self, instant: Instant) -> Instant {
         instant.offset_by_nanos(self.offset_nanos.saturating_neg())
@@ -184,18 +173,6 @@ mod tests {
         let later = Instant::from_millis(2_050);
         assert_eq!(clock.estimate(later).unwrap().error(), Duration::from_nanos(11_400_001));
         assert_eq!(estimate.to_local(estimate.to_peer(later)), later);
-    }
-
-    #[test]
-    fn an_estimate_moves_within_its_bounds_only() {
-        let mut clock = Estimator::new();
-        clock.observe(-15 * MS, 200 * MS, Instant::ZERO).unwrap();
-        let estimate = clock.estimate(Instant::ZERO).unwrap();
-        let offsets = |nanos| estimate.moved(nanos).offset_nanos();
-        assert_eq!([offsets(0), offsets(57 * MS)], [92_500_000, 149_500_000]);
-        assert_eq!([offsets(i64::MAX), offsets(i64::MIN)], [200 * MS + 1, -15 * MS - 1]);
-        let moved = estimate.moved(-57 * MS);
-        assert_eq!(moved.error(), Duration::from_nanos(107_500_001 + 57_000_000));
     }
 
     #[test]

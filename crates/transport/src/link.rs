@@ -1,6 +1,5 @@
 //! One link: its route, what is known of it, and what waits to be sent on it.
 
-mod cadence;
 mod choice;
 mod in_flight;
 pub(crate) mod liveness;
@@ -17,7 +16,6 @@ mod spare;
 mod spread;
 mod stream;
 mod view;
-mod way_back;
 
 use std::collections::VecDeque;
 
@@ -42,7 +40,6 @@ use crate::rate::{self, Controller, Grant};
 use crate::receiver::Arrivals;
 use crate::sequence::{Verdict, Window};
 use crate::wire::{LinkNumber, Ping, Pong, Report};
-use cadence::Cadence;
 use choice::Choice;
 use in_flight::InFlight;
 use liveness::Liveness;
@@ -56,7 +53,6 @@ use route::Arrival;
 use rtt::Rtt;
 use spare::Spare;
 use stream::Stream;
-use way_back::WayBack;
 
 /// All that a session keeps of one link, and how it behaves.
 #[derive(Debug)]
@@ -89,10 +85,6 @@ pub(crate) struct Link {
     /// How large our datagrams may be.
     mtu: Mtu,
     stream: Stream,
-    /// What may leave that waits for no pace.
-    way_back: WayBack,
-    /// How the peer's reports come.
-    cadence: Cadence,
 }
 
 /// Changes by one call that others go by.
@@ -132,8 +124,6 @@ impl Link {
             arrivals: Arrivals::new(now),
             mtu: Mtu::new(config.datagram_bytes_max.get() as usize, now),
             stream: Stream::default(),
-            way_back: WayBack::new(now),
-            cadence: Cadence::default(),
         }
     }
 
@@ -289,7 +279,6 @@ impl Link {
             return Change { budget: self.mtu.on_pong(pong.id, now), state: None };
         }
         self.rtt.on_pong([sent_at, pong.received_at, pong.sent_at, now], clock.estimate(now));
-        self.way_back.on_transit(upper, now);
         self.pace(now);
         let state = self.liveness.on_pong(now);
         if state.is_some() {
@@ -333,8 +322,6 @@ impl Link {
         // A packet arrived somewhere between this report and the one before it.
         let half = config.report_interval / 2;
         let known_at = clock.map_or(now, |clock| clock.to_local(report.taken_at)) - half;
-        self.observe_cadence(report, clock, config);
-        self.way_back.on_report(report, now);
         let departed = self.in_flight.sent_at(report.highest);
         let news = self.in_flight.on_report(report, known_at, settled, now);
         if news {
@@ -366,15 +353,6 @@ impl Link {
             self.pace(now);
         }
         Ok(true)
-    }
-
-    /// Notes how much later than the interval a report tells of the first media packet that none told of.
-    fn observe_cadence(&mut self, report: &Report, clock: Option<ClockEstimate>, config: &Config) {
-        let first = self.in_flight.first_unreached(report.highest);
-        let (Some(first), Some(clock)) = (first, clock) else { return };
-        let Some(owd) = self.rtt.owd_out(Some(clock)) else { return };
-        let waited = clock.to_local(report.taken_at).since(first + owd);
-        self.cadence.observe(waited.saturating_sub(config.report_interval));
     }
 
     /// Learns from what became of a media packet; `in_a_row`: lost with many others, so not by
@@ -439,7 +417,7 @@ impl Link {
         let (pace, probe) = match self.is_blocked() {
             // Its socket says when it takes something again.
             true => (None, NEVER),
-            false => (pace, self.tell_due_at()),
+            false => (pace, self.probe.due_at().min(self.arrivals.report_due_at())),
         };
         [(news, Timer::Liveness), (pace, Timer::Pacing), (liveness, Timer::Liveness)]
             .into_iter()
@@ -458,28 +436,18 @@ impl Link {
     /// oldest left, or than a pause that jitter explains after the last news.
     fn news_overdue_at(&self, config: &Config) -> Option<Instant> {
         let jitter = self.rtt.jitter().unwrap_or_default();
-        Some(
-            self.news_due_at(config)?
-                + self.report_interval(config)
-                + NEWS_PAUSE
-                + jitter * JITTERS,
-        )
+        Some(self.news_due_at(config)? + config.report_interval + NEWS_PAUSE + jitter * JITTERS)
     }
 
     /// Returns whether a report on what is on its way should have come.
     pub(crate) fn is_overdue(&self, config: &Config, now: Instant) -> bool {
-        self.news_due_at(config).is_some_and(|at| now > at + self.report_interval(config))
+        self.news_due_at(config).is_some_and(|at| now > at + config.report_interval)
     }
 
     /// Returns when the next report on what is on its way may be expected.
     fn news_due_at(&self, config: &Config) -> Option<Instant> {
-        let trip = self.rtt.rtt_min()? + self.report_interval(config);
+        let trip = self.rtt.rtt_min()? + config.report_interval;
         self.in_flight.news_due_at(trip)
-    }
-
-    /// Returns the interval at which the peer reports: as configured, or as its way back carries.
-    fn report_interval(&self, config: &Config) -> Duration {
-        config.report_interval + self.cadence.late()
     }
 }
 
@@ -513,16 +481,6 @@ impl Link {
     pub(crate) fn owd_out_or_guess(&self, clock: Option<ClockEstimate>) -> Duration {
         let half = self.rtt.rtt_smoothed().map(|rtt| rtt / 2);
         self.rtt.owd_out(clock).or(half).unwrap_or(OWD_GUESS)
-    }
-
-    /// Returns the delay out without queues; `None` before it is known.
-    pub(crate) fn owd_out_min(&self, clock: Option<ClockEstimate>) -> Option<Duration> {
-        self.rtt.owd_out_min(clock)
-    }
-
-    /// Returns the delay in without queues; `None` before it is known.
-    pub(crate) fn owd_in_min(&self, clock: Option<ClockEstimate>) -> Option<Duration> {
-        self.rtt.owd_in_min(clock)
     }
 
     /// Returns the least delay that a packet can see, the clock estimate's error in its favour.
@@ -604,9 +562,7 @@ impl Link {
 
     /// Returns whether `bytes` more may be on their way unreported.
     pub(crate) fn has_room(&self, bytes: ByteCount) -> bool {
-        // A window counts on reports every interval.
-        let late = self.grant.rate * self.cadence.late();
-        let most = self.grant.window.map(|window| window + self.reserve + late);
+        let most = self.grant.window.map(|window| window + self.reserve);
         most.is_none_or(|most| self.bytes_in_flight() + bytes < most)
     }
 

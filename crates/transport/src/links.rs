@@ -16,8 +16,6 @@ use crate::wire::{LinkNumber, Pong};
 pub(crate) struct Links {
     links: Vec<Link>,
     clock: Estimator,
-    /// The time that the last media unit was given.
-    media_span: Duration,
     /// By place: which links may want to be called at another time than they last said.
     touched: u16,
     /// What that was said under.
@@ -50,13 +48,7 @@ pub(crate) struct Places {
 
 impl Links {
     pub(crate) fn new() -> Self {
-        Self {
-            links: Vec::new(),
-            clock: Estimator::new(),
-            media_span: Duration::MAX,
-            touched: 0,
-            carrying: Carrying::Up,
-        }
+        Self { links: Vec::new(), clock: Estimator::new(), touched: 0, carrying: Carrying::Up }
     }
 
     /// Adds a link that is not known and gives its place.
@@ -88,34 +80,6 @@ impl Links {
     /// Returns the peer's clock against ours; `None` before the first pong.
     pub(crate) fn clock(&self, now: Instant) -> Option<ClockEstimate> {
         self.clock.estimate(now)
-    }
-
-    /// Notes for how long a media unit is worth something.
-    pub(crate) fn set_media_span(&mut self, span: Duration) {
-        self.media_span = span;
-    }
-
-    /// Returns the clock by which media is sent: the estimate, moved within its bounds where by its middle
-    /// even the fastest way out takes more than half of a unit's time.
-    ///
-    /// A way back that is slow takes part of its delay for the way out's. Media that comes late after
-    /// all does no harm: its time is over, and the receiver says so; to send none is sure to miss.
-    pub(crate) fn clock_out(&self, now: Instant) -> Option<ClockEstimate> {
-        let clock = self.clock(now)?;
-        let fastest = self.up().filter_map(|link| link.owd_out_min(Some(clock))).min();
-        Some(clock.moved(beyond_half(fastest, self.media_span)))
-    }
-
-    /// Returns the clock by which media that lives for `span` is taken: as [`Links::clock_out`], of the
-    /// ways in. Not for commands: of these none must be taken for younger than it is.
-    pub(crate) fn clock_in(&self, span: Duration, now: Instant) -> Option<ClockEstimate> {
-        let clock = self.clock(now)?;
-        let fastest = self.up().filter_map(|link| link.owd_in_min(Some(clock))).min();
-        Some(clock.moved(-beyond_half(fastest, span)))
-    }
-
-    fn up(&self) -> impl Iterator<Item = &Link> {
-        self.links.iter().filter(|link| link.is_up())
     }
 
     /// Takes a pong that came over the link at `place`.
@@ -257,7 +221,7 @@ impl Links {
         config: &Config,
         now: Instant,
     ) -> Result<(), Entry> {
-        let (clock, carrying) = (self.clock_out(now), self.carrying());
+        let (clock, carrying) = (self.clock(now), self.carrying());
         let bytes = entry.datagram_bytes();
         let ends = self.links.iter().enumerate().filter(|(_, link)| carrying.allows(link));
         let ends = ends.filter(|(_, link)| link.has_room(link.queued() + bytes));
@@ -353,12 +317,6 @@ impl Places {
 const SLOWER_MOST: Duration = Duration::from_millis(30);
 /// Behind every way that is not slow.
 const RANK_SLOW: u8 = 16;
-/// Returns by how many nanoseconds a delay is beyond half of `span`.
-fn beyond_half(delay: Option<Duration>, span: Duration) -> i64 {
-    let beyond = delay.map_or(Duration::ZERO, |delay| delay.saturating_sub(span / 2));
-    i64::try_from(beyond.as_nanos()).unwrap_or(i64::MAX)
-}
-
 /// Every place.
 const ALL: u16 = u16::MAX;
 

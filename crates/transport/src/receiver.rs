@@ -44,12 +44,11 @@ impl Receiver {
         }
     }
 
-    /// Takes a packet of a block; `due_by` is the clock by which its deadline is ours.
+    /// Takes a packet of a block.
     // protocol 5
     pub(crate) fn handle_coded(
         &mut self,
         coded: &Coded<'_>,
-        due_by: Option<ClockEstimate>,
         clock: Option<ClockEstimate>,
         shared: &mut Shared,
         now: Instant,
@@ -62,7 +61,7 @@ impl Receiver {
             ChannelNumber::MEDIA => shared.config.media_deadline,
             _ => shared.config.command_deadline,
         };
-        let deadline = local_deadline(coded.deadline_low, due_by, span, now);
+        let deadline = local_deadline(coded.deadline_low, clock, span, now);
         inbox.handle(coded, deadline, &mut shared.counters, &mut self.outcomes, now);
         tell(coded.channel, &mut self.outcomes, clock, shared, now);
     }
@@ -105,7 +104,6 @@ impl Receiver {
     pub(crate) fn handle_source(
         &mut self,
         source: &wire::Source<'_>,
-        due_by: Option<ClockEstimate>,
         clock: Option<ClockEstimate>,
         shared: &mut Shared,
         now: Instant,
@@ -114,9 +112,8 @@ impl Receiver {
         if let Some(number) = arrived {
             let Self { inboxes, outcomes, .. } = self;
             let media = inboxes.of(ChannelNumber::MEDIA, Order::ByDeadline);
-            let part = &source.part;
-            handle_part(media, outcomes, number, part, false, due_by, clock, shared, now);
-            self.recover(arrived, due_by, clock, shared, now);
+            handle_part(media, outcomes, number, &source.part, false, clock, shared, now);
+            self.recover(arrived, clock, shared, now);
         }
     }
 
@@ -125,20 +122,18 @@ impl Receiver {
     pub(crate) fn handle_repair(
         &mut self,
         repair: &wire::Repair<'_>,
-        due_by: Option<ClockEstimate>,
         clock: Option<ClockEstimate>,
         shared: &mut Shared,
         now: Instant,
     ) {
         self.stream.handle_repair(repair, &mut shared.counters);
-        self.recover(None, due_by, clock, shared, now);
+        self.recover(None, clock, shared, now);
     }
 
     /// Takes what repair packets have made known of the stream, beside what `arrived` itself.
     fn recover(
         &mut self,
         arrived: Option<u64>,
-        due_by: Option<ClockEstimate>,
         clock: Option<ClockEstimate>,
         shared: &mut Shared,
         now: Instant,
@@ -146,9 +141,7 @@ impl Receiver {
         let Self { stream, inboxes, outcomes, .. } = self;
         let media = inboxes.of(ChannelNumber::MEDIA, Order::ByDeadline);
         stream.recover(arrived, |number, part| match part {
-            Ok(part) => {
-                handle_part(media, outcomes, number, &part, true, due_by, clock, shared, now);
-            }
+            Ok(part) => handle_part(media, outcomes, number, &part, true, clock, shared, now),
             Err(malformed) => {
                 tracing::debug!(%malformed, number, "recovered source packet");
                 shared.counters.discard(Discard::PacketInconsistent);
@@ -206,12 +199,11 @@ fn handle_part(
     number: u64,
     part: &wire::Part<'_>,
     recovered: bool,
-    due_by: Option<ClockEstimate>,
     clock: Option<ClockEstimate>,
     shared: &mut Shared,
     now: Instant,
 ) {
-    let deadline = local_deadline(part.deadline_low, due_by, shared.config.media_deadline, now);
+    let deadline = local_deadline(part.deadline_low, clock, shared.config.media_deadline, now);
     let counters = &mut shared.counters;
     media.handle_part(number, part, recovered, deadline, counters, outcomes, now);
     tell(ChannelNumber::MEDIA, outcomes, clock, shared, now);

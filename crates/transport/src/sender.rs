@@ -44,7 +44,8 @@ pub(crate) struct Sender {
     announcer: Announcer,
     /// What waits for its channel's cap.
     lanes: Lanes,
-    command_pace: CommandPace,
+    /// When the last command was handed over.
+    commanded_at: Option<Instant>,
     /// The next unit's number of each channel but media's.
     next: BTreeMap<ChannelNumber, u64>,
     next_media: u64,
@@ -70,7 +71,7 @@ impl Sender {
             recovery,
             announcer: Announcer::new(channels.iter(), now),
             lanes: Lanes::new(now),
-            command_pace: CommandPace::default(),
+            commanded_at: None,
             next: BTreeMap::new(),
             next_media: 0,
             told: (0, 0),
@@ -99,7 +100,7 @@ impl Sender {
         };
         match priority {
             Priority::Command => {
-                self.command_pace.observe(now);
+                self.commanded_at = Some(now);
                 self.send_copies(channel, unit, now + deadline, links, shared, now)
             }
             Priority::Feedback | Priority::Telemetry | Priority::Data => {
@@ -112,9 +113,7 @@ impl Sender {
         }
     }
 
-    /// Queues a copy on every link that is up; if none is, on every link that has been. A link whose way
-    /// carries too little for copies of this size and pace gets none, unless it is one of the two that
-    /// deliver first.
+    /// Queues a copy on every link that is up; if none is, on every link that has been.
     // protocol 3, life of a link
     fn send_copies(
         &mut self,
@@ -139,19 +138,7 @@ impl Sender {
         let number = *next;
         *next += 1;
         self.recovery.encoder.encode(&plan, unit, now);
-        let bytes = plan.packet_count * (plan.symbol_bytes + around + DATAGRAM_HEADERS);
-        let rate = Bitrate::of(ByteCount::new(bytes as u64), self.command_pace.interval);
-        let clock = links.clock(now);
-        let order = |link: &Link| (!link.is_trusted(), link.owd_out_or_guess(clock), link.number());
-        let mut best: Vec<_> = links.iter().filter(|link| live(link)).map(order).collect();
-        best.sort_unstable();
-        best.truncate(COPIES_LEAST);
-        let fits = |link: &Link| link.copies_rate().is_none_or(|most| rate <= most);
-        for link in links.iter_mut() {
-            let chosen = live(link) && (fits(link) || best.contains(&order(link)));
-            if !chosen || !link.takes_copy(now) {
-                continue;
-            }
+        for link in links.iter_mut().filter(|link| live(link)) {
             for index in 0..plan.packet_count {
                 let header = header(channel, number, index as u8, &plan, deadline);
                 let buffer = self.recovery.buffer();
@@ -180,7 +167,7 @@ impl Sender {
         let Some(opened) = shared.channels.get(channel) else {
             return Err(SendError::NotOpened { channel });
         };
-        let commands = self.command_pace.at.is_some_and(|at| now.since(at) < COMMANDING);
+        let commands = self.commanded_at.is_some_and(|at| now.since(at) < COMMANDING);
         let beside = if commands { BESIDE_COMMANDS.get() as usize } else { usize::MAX };
         let (spare, rate) = match opened.priority {
             Priority::Data => {
@@ -225,10 +212,8 @@ impl Sender {
     ) {
         let due = |lanes: &Lanes| lanes.copies_due_at().is_some_and(|at| now >= at);
         while due(&self.lanes) {
-            let live = || links.iter().filter(|link| link.is_live());
-            let slowest = live().map(|link| link.rate().scale(0.5));
-            let least = slowest.chain(live().filter_map(Link::copies_rate)).min();
-            let rate = least.map_or(COPIES_RATE, |least| COPIES_RATE.min(least));
+            let slowest = links.iter().filter(|link| link.is_live()).map(Link::rate).min();
+            let rate = slowest.map_or(COPIES_RATE, |slowest| COPIES_RATE.min(slowest.scale(0.5)));
             let Some(packet) = self.lanes.pop_copies(rate, counters, now) else { break };
             let any_live = links.iter().any(Link::is_live);
             let live = |link: &Link| link.is_live() || (!any_live && link.has_been_up());
@@ -280,7 +265,6 @@ impl Sender {
     ) -> Result<Plan, SendError> {
         self.budget_stale = true;
         self.media_span = deadline.since(now);
-        links.set_media_span(self.media_span);
         let places = links.carrier_places();
         self.view(links, config, now);
         let unit = Unit { bytes: ByteCount::of(unit), deadline };
@@ -303,7 +287,7 @@ impl Sender {
 
     /// Notes what the planner sees of the links that may carry media, in order of their numbers.
     fn view(&mut self, links: &Links, config: &Config, now: Instant) {
-        let clock = links.clock_out(now);
+        let clock = links.clock(now);
         let datagram_bytes = ByteCount::new(datagram_bytes_max(links, config) as u64);
         let media_span = self.media_span;
         self.views.clear();
@@ -333,7 +317,7 @@ impl Sender {
         shared: &mut Shared,
         now: Instant,
     ) -> Result<UnitNumber, SendError> {
-        let clock = links.clock_out(now);
+        let clock = links.clock(now);
         let copies = self.planner.copies();
         let carrying = links.carrying();
         self.recovery.expire_stream(links, now);
@@ -552,33 +536,6 @@ fn datagram_bytes_max(links: &Links, config: &Config) -> usize {
     links.datagram_bytes_max(config.datagram_bytes_max.get() as usize)
 }
 
-/// The rhythm of commands.
-#[derive(Debug)]
-struct CommandPace {
-    /// When the last one was handed over.
-    at: Option<Instant>,
-    /// Between two of them, smoothed.
-    interval: Duration,
-}
-
-impl CommandPace {
-    fn observe(&mut self, now: Instant) {
-        let gap = self.at.map_or(self.interval, |at| now.since(at)).min(COMMANDING);
-        self.interval = (self.interval * 7 + gap) / 8;
-        self.at = Some(now);
-    }
-}
-
-impl Default for CommandPace {
-    fn default() -> Self {
-        Self { at: None, interval: Duration::from_millis(20) }
-    }
-}
-
-/// Links that always get a copy of a command: the loss of one costs nothing.
-const COPIES_LEAST: usize = 2;
-/// IPv4 (20) and UDP (8).
-const DATAGRAM_HEADERS: usize = 28;
 /// An end that has commanded within so long commands: its other packets are kept small.
 const COMMANDING: Duration = Duration::from_secs(2);
 /// Half of what the wire's 16 bits of milliseconds can tell apart, with room for clock error.

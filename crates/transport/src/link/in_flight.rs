@@ -286,15 +286,6 @@ impl InFlight {
         Some(self.news_at.map_or(due_at, |news| news.max(due_at)))
     }
 
-    /// Returns when the first media packet up to `highest` left that no report has reached.
-    pub(crate) fn first_unreached(&self, highest: u64) -> Option<Instant> {
-        let from = self.highest.map_or(self.first, |reached| self.first.max(reached + 1));
-        let (from, to) = (from - self.first, (highest + 1).saturating_sub(self.first));
-        let to = (to as usize).min(self.records.len());
-        let mut news = self.records.range((from as usize).min(to)..to);
-        news.find(|record| record.media).map(|record| record.sent_at)
-    }
-
     /// Returns when a datagram left, while it is remembered.
     pub(crate) fn sent_at(&self, number: u64) -> Option<Instant> {
         let at = usize::try_from(number.checked_sub(self.first)?).ok()?;

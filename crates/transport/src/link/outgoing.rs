@@ -1,6 +1,6 @@
 //! Datagrams out: what goes into each that cannot wait, and what its leaving means.
 
-use tautline_units::{Bitrate, Duration, Instant};
+use tautline_units::{Duration, Instant};
 
 use super::mtu::Pings;
 use super::{Entry, Link, Route};
@@ -29,41 +29,11 @@ impl Link {
         if self.is_blocked() {
             return self.routing.is_moving();
         }
-        self.urgent.front().is_some() || self.routing.is_moving() || now >= self.tell_due_at()
-    }
-
-    /// Returns when the next report, pong or ping may leave and there is one.
-    pub(super) fn tell_due_at(&self) -> Instant {
-        let due_at = self.probe.due_at().min(self.arrivals.report_due_at());
-        let due_at = if self.pongs.is_empty() { due_at } else { Instant::ZERO };
-        due_at.max(self.way_back_due_at())
-    }
-
-    /// Returns whether a report, a pong or a ping may leave.
-    pub(crate) fn may_tell(&self, now: Instant) -> bool {
-        let rides = || self.urgent.front().is_some() && now >= self.way_back.rides_at();
-        now >= self.way_back_due_at() || rides()
-    }
-
-    /// Returns when the way back carries the next; on a link that has carried media of ours, which is
-    /// paced, at once.
-    fn way_back_due_at(&self) -> Instant {
-        if self.media.sent > 0 { Instant::ZERO } else { self.way_back.due_at() }
-    }
-
-    /// Returns whether the link carries little of what does not wait for the pace.
-    pub(crate) fn is_thin(&self) -> bool {
-        self.media.sent == 0 && self.way_back.is_thin()
-    }
-
-    /// Returns whether a copy of a command may leave now.
-    pub(crate) fn takes_copy(&mut self, now: Instant) -> bool {
-        self.media.sent > 0 || self.way_back.takes_copy(now)
-    }
-
-    /// Returns the rate that copies may take; `None` if no bound is known.
-    pub(crate) fn copies_rate(&self) -> Option<Bitrate> {
-        self.way_back.copies().filter(|_| self.media.sent == 0)
+        !self.pongs.is_empty()
+            || self.urgent.front().is_some()
+            || now >= self.probe.due_at()
+            || now >= self.arrivals.report_due_at()
+            || self.routing.is_moving()
     }
 
     /// Takes an urgent packet; gives the one it pushed out.
@@ -102,8 +72,11 @@ impl Link {
         plaintext: &mut Vec<u8>,
         now: Instant,
     ) -> Option<SizeProbe> {
-        let due = now >= self.probe.due_at() && self.may_tell(now);
-        if !due || !self.is_trusted() || !self.routing.is_shown() || self.is_stream() {
+        if now < self.probe.due_at()
+            || !self.is_trusted()
+            || !self.routing.is_shown()
+            || self.is_stream()
+        {
             return None;
         }
         let pings = self.pings();
@@ -131,7 +104,7 @@ impl Link {
         pause: Duration,
         now: Instant,
     ) -> bool {
-        if now < self.arrivals.report_due_at() || !self.may_tell(now) {
+        if now < self.arrivals.report_due_at() {
             return false;
         }
         self.arrivals.take_report(self.number, &self.replay, pause, now);
@@ -166,20 +139,13 @@ impl Link {
         now: Instant,
     ) {
         let most = self.plaintext_bytes_max();
-        let tells = self.may_tell(now);
-        if self.is_thin() {
-            // The newest says all that those before it do.
-            let answered = self.pongs.len().saturating_sub(1);
-            self.pongs.drain(..answered);
-        }
-        while tells
-            && plaintext.len() + Pong::BYTES <= most
+        while plaintext.len() + Pong::BYTES <= most
             && let Some(pong) = self.pongs.pop_front()
         {
             pong.pong(now).write(plaintext);
         }
         let pinged = Ping::BYTES + if standing.is_some() { Standing::BYTES } else { 0 };
-        let pings = tells && now >= self.probe.due_at() && plaintext.len() + pinged <= most;
+        let pings = now >= self.probe.due_at() && plaintext.len() + pinged <= most;
         if pings {
             let (route, state) = (self.routing.route(), self.liveness.state());
             let id = self.probe.send(route, state, self.ping_interval(config), now);
@@ -207,9 +173,6 @@ impl Link {
                 // A source packet reaches to the end of its datagram.
                 break;
             }
-        }
-        if tells {
-            self.way_back.on_told(now);
         }
         if pings && !self.is_up() && self.routing.is_shown() {
             // Padded so that the peer's answers fit: protocol 3, validation of addresses.
@@ -243,7 +206,6 @@ impl Link {
         self.loss.on_sent(bytes, now);
         self.in_flight.push(bytes, now);
         self.pacer.on_sent(bytes, now);
-        self.way_back.on_sent(bytes, now);
     }
 
     /// Notes that the datagram of `bytes` bytes that just left is data: media's pace does not wait

@@ -14,10 +14,7 @@ use crate::clock::ClockEstimate;
 pub(crate) struct Rtt {
     rtt_smoothed: Option<f64>,
     rtt_latest: Duration,
-    rtt_floor: Floor<Duration>,
-    /// Of what [`Rtt::out`] and [`Rtt::back`] smooth, by pings and pongs.
-    out_floor: Floor<i64>,
-    back_floor: Floor<i64>,
+    rtt_floor: Floor,
     /// Peer's clock at arrival minus ours at sending.
     out: Smooth,
     /// Our clock at arrival minus the peer's at sending.
@@ -34,11 +31,11 @@ struct Smooth {
 }
 
 /// The least of the last ten seconds, by the second.
-#[derive(Debug, Clone)]
-struct Floor<T> {
-    slots: VecDeque<(u64, T)>,
+#[derive(Debug, Clone, Default)]
+struct Floor {
+    slots: VecDeque<(u64, Duration)>,
     /// The least of all slots.
-    least: Option<T>,
+    least: Option<Duration>,
 }
 
 impl Rtt {
@@ -46,9 +43,7 @@ impl Rtt {
         Self {
             rtt_smoothed: None,
             rtt_latest: Duration::ZERO,
-            rtt_floor: Floor::new(),
-            out_floor: Floor::new(),
-            back_floor: Floor::new(),
+            rtt_floor: Floor::default(),
             out: Smooth::default(),
             back: Smooth::default(),
             out_spread: Spread::new(),
@@ -67,8 +62,6 @@ impl Rtt {
         });
         self.rtt_latest = rtt;
         self.rtt_floor.observe(rtt, t3);
-        self.out_floor.observe(t1.signed_nanos_since(t0), t3);
-        self.back_floor.observe(t3.signed_nanos_since(t2), t3);
         self.on_transit(t1.signed_nanos_since(t0), clock, t3);
         self.on_arrival(t2, clock, t3);
     }
@@ -101,16 +94,6 @@ impl Rtt {
 
     pub(crate) fn rtt_min(&self) -> Option<Duration> {
         self.rtt_floor.least
-    }
-
-    /// Returns the least delay from us to the peer of the last ten seconds.
-    pub(crate) fn owd_out_min(&self, clock: Option<ClockEstimate>) -> Option<Duration> {
-        Some(nanos(self.out_floor.least?.saturating_sub(clock?.offset_nanos()) as f64))
-    }
-
-    /// Returns the least delay from the peer to us of the last ten seconds.
-    pub(crate) fn owd_in_min(&self, clock: Option<ClockEstimate>) -> Option<Duration> {
-        Some(nanos(self.back_floor.least?.saturating_add(clock?.offset_nanos()) as f64))
     }
 
     /// Returns how long the latest ping or its pong waited in queues: its RTT less the least.
@@ -161,16 +144,12 @@ impl Smooth {
     }
 }
 
-impl<T: Ord + Copy> Floor<T> {
-    fn new() -> Self {
-        Self { slots: VecDeque::new(), least: None }
-    }
-
-    fn observe(&mut self, sample: T, now: Instant) {
+impl Floor {
+    fn observe(&mut self, rtt: Duration, now: Instant) {
         let second = now.as_millis() / 1_000;
         match self.slots.back_mut() {
-            Some((at, least)) if *at == second => *least = sample.min(*least),
-            Some(_) | None => self.slots.push_back((second, sample)),
+            Some((at, least)) if *at == second => *least = rtt.min(*least),
+            Some(_) | None => self.slots.push_back((second, rtt)),
         }
         while self.slots.front().is_some_and(|(at, _)| at + FLOOR_SECONDS <= second) {
             self.slots.pop_front();

@@ -141,7 +141,7 @@ impl Recovery {
         if self.stream.is_some() || !config.retransmit || self.copies {
             return;
         }
-        let clock = links.clock_out(now);
+        let clock = links.clock(now);
         let Some(rtt) = links.carriers().filter_map(|link| link.rtt_min()).min() else { return };
         let owds = links.carriers().map(|link| link.owd_out_or_guess(clock));
         let Some(owd) = owds.min() else { return };

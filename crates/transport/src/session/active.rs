@@ -5,7 +5,7 @@ use tautline_units::Instant;
 use super::handshake::{Called, HalfOpen, Present};
 use super::timers::{Owner, Timers};
 use super::transmit::Sealer;
-use crate::channel::{ChannelNumber, Priority};
+use crate::channel::Priority;
 use crate::config::Config;
 use crate::counters::Discard;
 use crate::crypto::{Accepted, Keys};
@@ -174,26 +174,22 @@ impl Active {
         now: Instant,
     ) {
         let clock = self.links.clock(now);
-        let media = || self.links.clock_in(shared.config.media_deadline, now);
         match packet {
             Packet::Coded(coded) => {
-                let due_by = if coded.channel == ChannelNumber::MEDIA { media() } else { clock };
                 let treatment = self.receiver.treatment(coded.channel, shared);
                 let news = [Priority::Media, Priority::Data];
                 if treatment.is_some_and(|(_, priority)| news.contains(&priority)) {
                     self.links[place].on_media(&shared.config, now);
                 }
-                self.receiver.handle_coded(&coded, due_by, clock, shared, now);
+                self.receiver.handle_coded(&coded, clock, shared, now);
             }
             Packet::Source(source) => {
-                let due_by = media();
                 self.links[place].on_media(&shared.config, now);
-                self.receiver.handle_source(&source, due_by, clock, shared, now);
+                self.receiver.handle_source(&source, clock, shared, now);
             }
             Packet::Repair(repair) => {
-                let due_by = media();
                 self.links[place].on_media(&shared.config, now);
-                self.receiver.handle_repair(&repair, due_by, clock, shared, now);
+                self.receiver.handle_repair(&repair, clock, shared, now);
             }
             Packet::Ping(ping) => self.handle_ping(place, route, &ping, shared, now),
             Packet::Pong(pong) => self.handle_pong(place, &pong, shared, now),
@@ -258,7 +254,7 @@ impl Active {
 
     fn handle_report(&mut self, report: &Report, shared: &mut Shared, now: Instant) {
         let Self { links, sender, settled, .. } = self;
-        let clock = links.clock_out(now);
+        let clock = links.clock(now);
         let probing = |link: &Link| link.number() != report.link && link.is_rate_probing();
         let may_probe = !links.iter().any(probing);
         let Some(place) = links.place(report.link) else {

@@ -118,9 +118,6 @@ impl Active {
         {
             report.write(plaintext);
         }
-        if links[place].is_thin() {
-            return;
-        }
         *report_turn = (*report_turn + 1) % count;
         let other = (place + 1 + *report_turn) % count;
         if other != place

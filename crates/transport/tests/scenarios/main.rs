@@ -18,5 +18,4 @@ mod reach;
 mod streaming;
 mod streams;
 mod survival;
-mod way_back;
 mod wire;

@@ -1,7 +1,5 @@
 //! Named scenarios with a bar each: what the transport must do on links that others are judged on.
 
-mod way_back;
-
 use anyhow::Result;
 use tautline_scenario::measure::quantile;
 use tautline_sim::link::{Config, Pair};
@@ -48,13 +46,8 @@ impl Scenario {
     }
 }
 
-/// Returns every scenario.
-pub fn all() -> Vec<Scenario> {
-    [ROADS, way_back::ALL].concat()
-}
-
-/// One link where nothing else is said, 8 Mbit/s and 2 Mbit/s of media at most.
-const ROADS: &[Scenario] = &[
+/// Every scenario. One link where nothing else is said, 8 Mbit/s and 2 Mbit/s of media at most.
+pub const ALL: &[Scenario] = &[
     Scenario {
         name: "loss-10",
         title: "RTT 30 ms, 10 % loss: under 0.1 % of the units later than 150 ms",
