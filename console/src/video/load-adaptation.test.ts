@@ -8,7 +8,7 @@ let picture: number;
 
 beforeEach(() => { [load, nowMs, picture] = [new LoadAdaptation(), 0, 0]; });
 
-/** Slices of six strips for so long, each `tookMs(pictureInterval)` old when decoded. */
+/** Slices of six strips for so long, each `tookMs(pictureInterval)` old when shown. */
 function run(seconds: number, tookMs: (pictureInterval: number) => number, periodMs = PERIOD_MS): number {
   const untilMs = nowMs + seconds * 1_000;
   while (nowMs < untilMs) {
@@ -23,7 +23,7 @@ function run(seconds: number, tookMs: (pictureInterval: number) => number, perio
 const keepsUpWithHalf = (pictureInterval: number) => (pictureInterval >= 2 ? 8 : 90);
 
 describe('load adaptation', () => {
-  it('takes every picture while slices are decoded in time', () => {
+  it('takes every picture while slices are shown in time', () => {
     expect(run(60, () => 25)).toBe(1);
   });
 

@@ -1,7 +1,7 @@
 import type { Origin } from './strip';
 
-// A computer that keeps up decodes a slice in a third of this, and a busy one most of them.
-const LATE_MS = 40;
+// A computer that keeps up has a slice on the screen in half of this, a frame of 60 a second included.
+const LATE_MS = 60;
 const SPAN_MS = 500;
 // One late span may be an outage's end, when all that waited comes at once.
 const LATE_SPANS_MAX = 2;
@@ -39,7 +39,7 @@ export class LoadAdaptation {
     return this.#pictureInterval;
   }
 
-  /** A slice came out of its decoder, `tookMs` after it could have reached the page at the earliest. */
+  /** A slice is on the screen, `tookMs` after it could have reached the page at the earliest. */
   add(origin: Origin, tookMs: number, nowMs: number): void {
     if (origin.strip === 0) this.#watch(origin);
     if (this.#spanFromMs === null) {

@@ -41,6 +41,8 @@ export class Player {
   readonly #open = new Map<number, number>();
   readonly #painter: Painter;
   readonly #seen = new Seen();
+  /** Drawn since the screen's last frame. */
+  #drawn: Origin[] = [];
   /** Whether the page is visible: what is drawn on a hidden one nobody sees. */
   visible = true;
   #load = new LoadAdaptation();
@@ -56,8 +58,11 @@ export class Player {
   ) {
     this.#painter = new Painter({
       draw: (frame, origin) => this.#draw(frame, origin),
-      frame: () => this.#seen.frame(this.visible),
-      superseded: () => this.#drops.add('superseded before drawn'),
+      frame: () => this.#handleFrame(),
+      superseded: () => {
+        this.#drops.add('superseded before drawn');
+        this.#load.addLost(1);
+      },
     }, atNextFrame);
   }
 
@@ -73,9 +78,7 @@ export class Player {
       { codec: picture.codec, optimizeForLatency: true },
       {
         frame: (frame, origin) => {
-          const decoded = nowMs();
-          this.#decodedAtMs.set(frame, decoded);
-          this.#keepPace(origin, decoded);
+          this.#decodedAtMs.set(frame, nowMs());
           this.#painter.offer(frame, origin);
         },
         drop: (name, count) => {
@@ -91,6 +94,7 @@ export class Player {
     for (const decoder of this.#decoders) decoder.close();
     this.#decoders = [];
     this.#painter.clear();
+    this.#drawn = [];
     this.#open.clear();
   }
 
@@ -140,12 +144,17 @@ export class Player {
     };
   }
 
-  #keepPace(origin: Origin, decodedAtMs: number): void {
-    const clock = this.clock.best();
-    if (origin.skip || clock === null) return;
-    // A page may be far from the operator's process: that is no fault of its computer.
-    const arrivesAtMs = handedOnAtMs(origin, clock.offsetMs) + clock.rttMs / 2;
-    this.#load.add(origin, decodedAtMs - arrivesAtMs, decodedAtMs);
+  /** What was drawn is on the screen with the frame that begins. */
+  #handleFrame(): void {
+    this.#seen.frame(this.visible);
+    const [drawn, clock, now] = [this.#drawn, this.clock.best(), nowMs()];
+    this.#drawn = [];
+    if (clock === null || !this.visible) return;
+    for (const origin of drawn) {
+      // A page may be far from the operator's process: that is no fault of its computer.
+      const arrivesAtMs = handedOnAtMs(origin, clock.offsetMs) + clock.rttMs / 2;
+      this.#load.add(origin, now - arrivesAtMs, now);
+    }
   }
 
   #draw(frame: VideoFrame, origin: Origin): void {
@@ -156,6 +165,7 @@ export class Player {
     this.#strips.add(1, drawn);
     this.#countPicture(origin, drawn);
     if (origin.clean) this.#seen.draw(origin.strip, origin);
+    if (!origin.skip) this.#drawn.push(origin);
     const clock = this.clock.best();
     if (!origin.skip && clock !== null) {
       this.#latency.add(drawn + clock.offsetMs - origin.capturedAtUs / 1000, drawn);

@@ -18,6 +18,7 @@
 //! 5. data, on the link that has something to spare first.
 
 mod active;
+mod called;
 mod handshake;
 mod knocking;
 mod timers;

@@ -2,7 +2,8 @@
 
 use tautline_units::Instant;
 
-use super::handshake::{Called, HalfOpen, Present};
+use super::called::Called;
+use super::handshake::{HalfOpen, Present};
 use super::timers::{Owner, Timers};
 use super::transmit::Sealer;
 use crate::channel::Priority;

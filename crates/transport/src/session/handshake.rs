@@ -4,6 +4,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::Rng;
 use tautline_units::{Duration, Instant};
 
+use super::called::{Called, CalledLinks};
 use super::knocking::Knocking;
 use crate::counters::{Counters, Discard};
 use crate::crypto::{
@@ -12,7 +13,7 @@ use crate::crypto::{
 };
 use crate::event::Timer;
 use crate::link::Route;
-use crate::reach::{WAYS_MAX, Way};
+use crate::reach::Way;
 use crate::wire::{
     self, KNOCK_TAG_BYTES, LinkNumber, REFUSAL_TAG_BYTES, VersionMismatch, Versions,
 };
@@ -36,35 +37,8 @@ pub(super) struct Handshake {
 }
 
 enum Role {
-    /// `called`: by the numbers of the links.
-    Initiator {
-        called: Vec<Called>,
-        calling: Option<Calling>,
-        knocked: Doorman,
-    },
-    Responder {
-        half_open: Vec<HalfOpen>,
-        limiter: Limiter,
-        doorman: Doorman,
-        knocking: Knocking,
-    },
-}
-
-/// A link of the initiator's, as it was given or learned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Called {
-    pub(super) route: Route,
-    /// Its group and rank; none of a route that was given without.
-    pub(super) choice: Option<(u16, u8)>,
-    /// Whether a knock told it, and nobody else.
-    pub(super) is_learned: bool,
-}
-
-impl Called {
-    /// Returns whether it was given without a group, and may have one: a stream stands for itself.
-    fn is_plain(&self) -> bool {
-        self.choice.is_none() && self.route.stream_index().is_none()
-    }
+    Initiator { called: CalledLinks, calling: Option<Calling>, knocked: Doorman },
+    Responder { half_open: Vec<HalfOpen>, limiter: Limiter, doorman: Doorman, knocking: Knocking },
 }
 
 /// The session that is in place, as far as a handshake must know it.
@@ -87,10 +61,9 @@ impl Handshake {
         seed: Seed,
         now: Instant,
     ) -> Self {
-        let called =
-            routes.iter().map(|route| Called { route: *route, choice: None, is_learned: false });
+        let called = CalledLinks::given(routes);
         let knocked = Doorman::new(&lease, &identity.public());
-        let role = Role::Initiator { called: called.collect(), calling: None, knocked };
+        let role = Role::Initiator { called, calling: None, knocked };
         let mut handshake = Self::new(identity, peer, lease, versions, seed, role);
         handshake.call(None, now);
         handshake
@@ -164,9 +137,8 @@ impl Handshake {
         }
     }
 
-    /// Takes the ways that the lease tells, and gives the places of the links that they are now.
-    ///
-    /// A way for which there is no number takes that of a link that is not up and leads nowhere told.
+    /// Takes the ways that the lease tells, and gives the places of the links that they are now: a
+    /// session under way is called there at once.
     pub(super) fn offer(
         &mut self,
         ways: &[Way],
@@ -174,41 +146,9 @@ impl Handshake {
         now: Instant,
     ) -> Vec<usize> {
         let Role::Initiator { called, calling, .. } = &mut self.role else { return Vec::new() };
-        let mut places = Vec::new();
-        if ways.is_empty() {
-            // Of a peer that tells none, each route stands for itself.
-            return places;
-        }
-        for (at, known) in called.iter_mut().enumerate().filter(|(_, known)| known.is_plain()) {
-            // Given before anything was told: of the first of the peer's ends, by all that is known.
-            known.choice = Some((Way::learned(known.route, 0).group, RANK_GIVEN));
-            places.push(at);
-        }
-        for way in ways {
-            let told =
-                Called { route: way.route, choice: Some((way.group, way.rank)), is_learned: false };
-            let known = called.iter().position(|known| known.route == way.route);
-            let is_idle = |(at, known): &(usize, &Called)| {
-                !is_up(*at) && !ways.iter().any(|way| way.route == known.route)
-            };
-            let other_group =
-                |known: &Called| known.choice.is_none_or(|(group, _)| group != way.group);
-            let idle = called.iter().enumerate().filter(is_idle);
-            let idle = idle.min_by_key(|(_, known)| other_group(known)).map(|(at, _)| at);
-            let at = match (known, idle) {
-                (Some(at), _) => at,
-                (None, _) if called.len() < WAYS_MAX => {
-                    called.push(told);
-                    called.len() - 1
-                }
-                (None, Some(at)) => at,
-                (None, None) => continue,
-            };
-            called[at] = told;
-            places.push(at);
-            if let Some(calling) = calling.as_mut().filter(|_| known.is_none()) {
-                calling.hurry(now);
-            }
+        let (places, is_any_new) = called.offer(ways, is_up);
+        if let Some(calling) = calling.as_mut().filter(|_| is_any_new) {
+            calling.hurry(now);
         }
         places
     }
@@ -233,25 +173,7 @@ impl Handshake {
         if !knocked.hears(signed, tag) {
             return Err(Discard::HandshakeForged);
         }
-        let known = called.iter().position(|known| known.route == route);
-        let at = match known {
-            Some(at) => at,
-            None => {
-                let way = Way::learned(route, end);
-                let told = Called { route, choice: Some((way.group, way.rank)), is_learned: true };
-                let learned = called.iter().filter(|known| known.is_learned).count();
-                if learned < LEARNED_MAX && called.len() < LinkNumber::COUNT {
-                    called.push(told);
-                    called.len() - 1
-                } else {
-                    let mut links = called.iter().enumerate();
-                    let idle = links.position(|(at, known)| known.is_learned && !is_up(at));
-                    let at = idle.ok_or(Discard::AnswerOverflow)?;
-                    called[at] = told;
-                    at
-                }
-            }
-        };
+        let (at, is_new) = called.learn(route, end, is_up)?;
         let initiator = calling.as_ref().and_then(|calling| calling.initiator.as_ref());
         if let Some((initiator, link)) = initiator.zip(LinkNumber::new(at as u8))
             && self.outbox.len() < OUTBOX_MAX
@@ -259,7 +181,7 @@ impl Handshake {
             // As many bytes as came from there.
             self.outbox.push_back((route, init_datagram(link, initiator)));
         }
-        Ok((at, known.is_none()))
+        Ok((at, is_new))
     }
 
     /// Returns whether a knock knows this lease; the responder awaits none.
@@ -625,11 +547,6 @@ fn fresh_id(rng: &mut ChaCha20Rng, taken: impl Fn(u16) -> bool) -> u16 {
     }
 }
 
-/// Addresses that are known by knocks alone: one for each of the peer's sockets, and who replays knocks
-/// pushes out nothing that is up.
-const LEARNED_MAX: usize = 4;
-/// Of a route that was given before the lease told candidates: what is told is better.
-const RANK_GIVEN: u8 = 4;
 /// Half-open handshakes kept: an honest initiator has one, two if it began anew.
 const HALF_OPEN_MAX: usize = 4;
 /// A mobile link's worst delays, 5.7 s one way ([UGV]), and some more: an initiator that comes later
@@ -657,18 +574,5 @@ mod tests {
         assert_eq!((0..1_000).filter(|_| limiter.take(now)).count(), ANSWERS_PER_SECOND);
         assert!(!limiter.take(Instant::from_millis(1_004)));
         assert!(limiter.take(Instant::from_millis(1_005)));
-    }
-    #[test]
-    fn routes_stand_for_themselves_until_the_lease_tells_ways() {
-        let [own, peer] = [[1; 32], [2; 32]].map(|seed| Identity::from_seed(&seed));
-        let route = |port| Route { socket: 0, remote: ([192, 0, 2, 1], port).into() };
-        let routes = [route(7), route(8)];
-        let (seed, now) = (Seed::from([3; 32]), Instant::from_millis(5));
-        let mut handshake =
-            Handshake::initiate(&own, peer.public(), [4; 16], &routes, Versions::OURS, seed, now);
-        assert!(handshake.offer(&[], |_| true, now).is_empty());
-        assert!(handshake.called().iter().all(|called| called.choice.is_none()));
-        handshake.offer(&[Way::relayed(route(9))], |_| true, now);
-        assert!(handshake.called().iter().all(|called| called.choice.is_some()));
     }
 }

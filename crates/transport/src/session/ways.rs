@@ -4,7 +4,7 @@ use tautline_units::Instant;
 
 use super::Session;
 use super::active::Active;
-use super::handshake::Called;
+use super::called::Called;
 use crate::config::Config;
 use crate::counters::Discard;
 use crate::link::{Link, Route, Routing};

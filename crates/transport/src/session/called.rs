@@ -1,0 +1,164 @@
+use std::ops::Deref;
+
+use crate::counters::Discard;
+use crate::link::Route;
+use crate::reach::{WAYS_MAX, Way};
+use crate::wire::LinkNumber;
+
+/// A link of the initiator's, as it was given or learned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Called {
+    pub(super) route: Route,
+    /// Its group and rank; none of a route that was given without.
+    pub(super) choice: Option<(u16, u8)>,
+    /// Whether a knock told it, and nobody else.
+    pub(super) is_learned: bool,
+}
+
+impl Called {
+    fn told(way: &Way, is_learned: bool) -> Self {
+        Self { route: way.route, choice: Some((way.group, way.rank)), is_learned }
+    }
+
+    /// Returns whether it was given without a group, and may have one: a stream stands for itself.
+    fn is_plain(&self) -> bool {
+        self.choice.is_none() && self.route.stream_index().is_none()
+    }
+}
+
+/// The links that the initiator calls, by their numbers.
+#[derive(Debug, Default)]
+pub(super) struct CalledLinks(Vec<Called>);
+
+impl CalledLinks {
+    /// Makes the links of the routes that the initiator was given.
+    pub(super) fn given(routes: &[Route]) -> Self {
+        let plain = |route: &Route| Called { route: *route, choice: None, is_learned: false };
+        Self(routes.iter().map(plain).collect())
+    }
+
+    /// Takes the ways that the lease tells, and gives the places of the links that they are now, and
+    /// whether any leads where none led before.
+    ///
+    /// A way for which there is no number takes that of a link that is not up and leads nowhere told.
+    pub(super) fn offer(
+        &mut self,
+        ways: &[Way],
+        is_up: impl Fn(usize) -> bool,
+    ) -> (Vec<usize>, bool) {
+        let (mut places, mut is_any_new) = (Vec::new(), false);
+        if ways.is_empty() {
+            // Of a peer that tells none, each route stands for itself.
+            return (places, is_any_new);
+        }
+        for (at, known) in self.0.iter_mut().enumerate().filter(|(_, known)| known.is_plain()) {
+            // Given before anything was told: of the first of the peer's ends, by all that is known.
+            known.choice = Some((Way::learned(known.route, 0).group, RANK_GIVEN));
+            places.push(at);
+        }
+        for way in ways {
+            let known = self.place(way.route);
+            let Some(at) = known.or_else(|| self.room_for(way, ways, &is_up)) else { continue };
+            self.put(at, Called::told(way, false));
+            places.push(at);
+            is_any_new |= known.is_none();
+        }
+        (places, is_any_new)
+    }
+
+    /// Takes a route that a knock from the peer's socket `end` tells, and gives its place, and whether
+    /// it is new.
+    ///
+    /// # Errors
+    /// [`Discard::AnswerOverflow`] if all that knocks told is up.
+    pub(super) fn learn(
+        &mut self,
+        route: Route,
+        end: u8,
+        is_up: impl Fn(usize) -> bool,
+    ) -> Result<(usize, bool), Discard> {
+        if let Some(at) = self.place(route) {
+            return Ok((at, false));
+        }
+        let learned = self.0.iter().filter(|known| known.is_learned).count();
+        let at = if learned < LEARNED_MAX && self.0.len() < LinkNumber::COUNT {
+            self.0.len()
+        } else {
+            let mut links = self.0.iter().enumerate();
+            let idle = links.position(|(at, known)| known.is_learned && !is_up(at));
+            idle.ok_or(Discard::AnswerOverflow)?
+        };
+        self.put(at, Called::told(&Way::learned(route, end), true));
+        Ok((at, true))
+    }
+
+    fn place(&self, route: Route) -> Option<usize> {
+        self.0.iter().position(|known| known.route == route)
+    }
+
+    /// Gives the place of a way that is not known: a new one, or an idle link's, of its group if it can.
+    fn room_for(&self, way: &Way, ways: &[Way], is_up: impl Fn(usize) -> bool) -> Option<usize> {
+        if self.0.len() < WAYS_MAX {
+            return Some(self.0.len());
+        }
+        let is_idle = |(at, known): &(usize, &Called)| {
+            !is_up(*at) && !ways.iter().any(|way| way.route == known.route)
+        };
+        let is_other = |known: &Called| known.choice.is_none_or(|(group, _)| group != way.group);
+        let idle = self.0.iter().enumerate().filter(is_idle);
+        idle.min_by_key(|(_, known)| is_other(known)).map(|(at, _)| at)
+    }
+
+    fn put(&mut self, at: usize, called: Called) {
+        match self.0.get_mut(at) {
+            Some(known) => *known = called,
+            None => self.0.push(called),
+        }
+    }
+}
+
+impl Deref for CalledLinks {
+    type Target = [Called];
+
+    fn deref(&self) -> &[Called] {
+        &self.0
+    }
+}
+
+/// Addresses that are known by knocks alone: one for each of the peer's sockets, and who replays knocks
+/// pushes out nothing that is up.
+const LEARNED_MAX: usize = 4;
+/// Of a route that was given before the lease told candidates: what is told is better.
+const RANK_GIVEN: u8 = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn route(port: u16) -> Route {
+        Route { socket: 0, remote: ([192, 0, 2, 1], port).into() }
+    }
+
+    #[test]
+    fn routes_stand_for_themselves_until_the_lease_tells_ways() {
+        let mut links = CalledLinks::given(&[route(7), route(8)]);
+        assert_eq!(links.offer(&[], |_| true), (vec![], false));
+        assert!(links.iter().all(|called| called.choice.is_none()));
+        assert_eq!(links.offer(&[Way::relayed(route(9))], |_| true), (vec![0, 1, 2], true));
+        assert!(links.iter().all(|called| called.choice.is_some()));
+    }
+
+    #[test]
+    fn knocks_push_out_only_what_they_told_and_is_down() {
+        let mut links = CalledLinks::given(&[route(7)]);
+        for port in 0..LEARNED_MAX as u16 {
+            let learned = links.learn(route(100 + port), 0, |_| true);
+            assert_eq!(learned.ok(), Some((usize::from(port) + 1, true)));
+        }
+        assert_eq!(links.learn(route(100), 0, |_| true).ok(), Some((1, false)));
+        assert!(matches!(links.learn(route(200), 0, |_| true), Err(Discard::AnswerOverflow)));
+        assert_eq!(links.learn(route(200), 0, |at| at != 3).ok(), Some((3, true)));
+        assert_eq!(links.learn(route(201), 0, |at| at != 0).ok(), None, "what was given stays");
+        assert_eq!(links[0].route, route(7));
+    }
+}
