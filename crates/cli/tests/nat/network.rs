@@ -71,6 +71,7 @@ impl Network {
         let machine = self.add(&format!("m{side}"));
         // From the world inwards: each box's inside is the outside of the next.
         let (mut outer, mut inner_routes) = (None::<(String, String)>, Vec::new());
+        let mut boxes = Vec::new();
         for (depth, kind) in kinds.iter().enumerate().rev() {
             let translator = self.add(&format!("b{side}{depth}"));
             let (outside, gateway) = match &outer {
@@ -89,8 +90,8 @@ impl Network {
             }
             let inside = format!("10.{}.{depth}.1", side + 1);
             inner_routes.push((format!("10.{}.{depth}.0/24", side + 1), outside.clone()));
-            outer = Some((translator.clone(), inside.clone()));
-            self.translate(&translator, *kind, &outside, &inside);
+            outer = Some((translator.clone(), inside));
+            boxes.push((translator, *kind, outside));
         }
         match outer {
             Some((translator, gateway)) => {
@@ -121,6 +122,10 @@ impl Network {
                 ip(&format!("-n {translator} route add 10.{}.{below}.0/24 via {via}", side + 1));
             }
         }
+        // Only now has each of them both interfaces.
+        for (translator, kind, outside) in boxes {
+            self.translate(&translator, kind, &outside);
+        }
     }
 
     fn insides(&self, side: usize, count: usize) -> Vec<(String, String)> {
@@ -130,7 +135,7 @@ impl Network {
         (0..count).map(inside).collect()
     }
 
-    fn translate(&mut self, at: &str, kind: Kind, outside: &str, _inside: &str) {
+    fn translate(&mut self, at: &str, kind: Kind, outside: &str) {
         within(at, "sysctl -qw net.ipv4.ip_forward=1");
         match kind {
             Kind::Ours(mapping, filtering, every) => {
@@ -169,8 +174,10 @@ impl Network {
     pub(crate) fn ready(&mut self) {
         for translator in &mut self.translators {
             let lines = BufReader::new(translator.stdout.take().unwrap()).lines();
-            let begun = lines.map_while(Result::ok).any(|line| line.contains("translating"));
-            assert!(begun, "a translator did not begin");
+            let mut lines = lines.map_while(Result::ok);
+            assert!(lines.any(|line| line.contains("translating")), "a translator did not begin");
+            // A test that runs for a minute says so, and ends if nobody listens.
+            std::thread::spawn(move || lines.for_each(drop));
         }
     }
 

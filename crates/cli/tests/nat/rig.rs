@@ -69,7 +69,7 @@ impl Rig {
         // What came after the time is up is as good as nothing; a look takes a while.
         while self.since(self.introduced_at) < most + Duration::from_millis(300) {
             for (came, (place, port, channel)) in
-                came.iter_mut().zip([("m1", 8080, "media"), ("m0", 9100, "feedback")])
+                came.iter_mut().zip([("m1", 8080, "video"), ("m0", 9100, "video feedback")])
             {
                 *came = *came || self.delivered(place, port, channel) > 0;
             }
@@ -85,7 +85,7 @@ impl Rig {
         let begun = self.clock.now();
         let (mut count, mut changed_at, mut longest) = (0, begun, Duration::ZERO);
         while self.since(begun) < during {
-            let now = self.delivered("m1", 8080, "media");
+            let now = self.delivered("m1", 8080, "video");
             if now != count {
                 longest = longest.max(self.since(changed_at));
                 (count, changed_at) = (now, self.clock.now());
