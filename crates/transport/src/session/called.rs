@@ -27,7 +27,7 @@ impl Called {
 }
 
 /// The links that the initiator calls, by their numbers.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct CalledLinks(Vec<Called>);
 
 impl CalledLinks {
