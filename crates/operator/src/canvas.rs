@@ -131,7 +131,7 @@ mod tests {
                     continue;
                 }
                 let mut due = Vec::new();
-                downlink.handle_slice(slice, Instant::ZERO, |shown| due.push(shown));
+                downlink.handle_slice(slice, Instant::ZERO, Instant::ZERO, |shown| due.push(shown));
                 for Shown { slice, .. } in due {
                     let head = SliceHead {
                         strip: slice.strip,

@@ -34,11 +34,10 @@ pub struct Shown {
 
 /// A buffer that puts each strip's slices in order, and skip slices in the place of lost ones.
 ///
-/// A slice is shown at once if none is missing before it. If one is, it waits for `reorder_timeout`, in
-/// case the missing one is only late; then as many skip slices as are missing go before it. So each
-/// loss holds up the strip's next slice for as long, and those after it less; nothing waits longer.
-/// What was lost is [told](Self::reports) to the vehicle, whose encoder recovers from it; of a stream
-/// that does not say how it recovers, an IDR is [asked for](Self::keyframe_strips).
+/// A slice is shown at once if none is missing before it. If one is, it waits: what is late still comes,
+/// over another link. The encoder is [told](Self::reports) of a loss after `reorder_timeout`, and recovers from
+/// it; skip slices stand in for what is missing when it is too old to come, or when what recovers is there.
+/// Of a stream that does not say how it recovers, an IDR is [asked for](Self::keyframe_strips).
 /// Memory: at most [`HELD_MAX`] slices a strip.
 #[derive(Debug)]
 pub struct Downlink {
@@ -53,6 +52,8 @@ struct ReorderBuffer {
     held: BTreeMap<u32, Held>,
     /// Picture of the newest slice shown.
     newest: Option<u32>,
+    /// When it was captured, by the vehicle's clock.
+    captured_at: Option<Instant>,
     /// The newest picture that was decoded as its encoder has it.
     clean: Option<u32>,
     /// The newest one that did not come.
@@ -66,6 +67,9 @@ struct ReorderBuffer {
 #[derive(Debug)]
 struct Held {
     slice: Slice,
+    /// When the encoder is told of what is missing before it.
+    told_from: Instant,
+    /// When that is no longer waited for.
     until: Instant,
 }
 
@@ -83,8 +87,15 @@ impl Downlink {
         slice
     }
 
-    /// Takes a received slice; gives to `show` what can be shown now, in order.
-    pub fn handle_slice(&mut self, slice: Slice, now: Instant, mut show: impl FnMut(Shown)) {
+    /// Takes a received slice, which is too old to be shown from `worthless_at` on; gives to `show` what
+    /// can be shown now, in order.
+    pub fn handle_slice(
+        &mut self,
+        slice: Slice,
+        worthless_at: Instant,
+        now: Instant,
+        mut show: impl FnMut(Shown),
+    ) {
         let Some(strip) = self.strips.get_mut(usize::from(slice.strip)) else {
             self.counters.malformed += 1;
             return;
@@ -105,7 +116,16 @@ impl Downlink {
             let until = first.until;
             strip.show(first, until, &mut self.counters, &mut show);
         }
-        strip.held.insert(slice.picture, Held { slice, until: now + self.reorder_timeout });
+        if slice.history == Some(0) {
+            // What it shows follows from none of those before it.
+            strip.held.range_mut(..slice.picture).for_each(|(_, held)| held.until = now);
+        }
+        let told_from = now + self.reorder_timeout;
+        let until = match slice.history {
+            Some(0) => now,
+            Some(_) | None => told_from.max(worthless_at - strip.interval(&slice)),
+        };
+        strip.held.insert(slice.picture, Held { slice, told_from, until });
         strip.release(now, &mut self.counters, &mut show);
     }
 
@@ -128,11 +148,11 @@ impl Downlink {
         self.strips.iter().enumerate().map(bit).fold(0, |bits, bit| bits | bit)
     }
 
-    /// Returns what has come of each strip, for the vehicle's encoders.
-    pub fn reports(&self) -> [Option<StripReport>; VideoFeedback::STRIPS_MAX] {
+    /// Returns what has come of each strip by `now`, for the vehicle's encoders.
+    pub fn reports(&self, now: Instant) -> [Option<StripReport>; VideoFeedback::STRIPS_MAX] {
         let mut reports = [None; VideoFeedback::STRIPS_MAX];
         for (report, strip) in reports.iter_mut().zip(&self.strips) {
-            *report = strip.report();
+            *report = strip.report(now);
         }
         reports
     }
@@ -176,6 +196,7 @@ impl ReorderBuffer {
             concealer: Concealer::new(),
             held: BTreeMap::new(),
             newest: None,
+            captured_at: None,
             clean: None,
             lost: None,
             since_lost: 0,
@@ -187,14 +208,42 @@ impl ReorderBuffer {
         self.concealer.is_corrupt() && (!self.recovers || self.since_lost > RECOVERY_MAX)
     }
 
-    fn report(&self) -> Option<StripReport> {
-        let newest = self.newest?;
+    fn report(&self, now: Instant) -> Option<StripReport> {
+        let shown = self.newest?;
+        let (newest, lost) = match self.missing(now) {
+            Some(picture) => (picture.wrapping_add(1), Some(picture)),
+            None => (shown, self.lost),
+        };
         // A picture further back is not told.
         let before = |picture: Option<u32>| {
             u8::try_from(newest.wrapping_sub(picture?)).ok().filter(|before| *before < u8::MAX)
         };
-        let (whole_before, lost_before) = (before(self.clean), before(self.lost));
+        let (whole_before, lost_before) = (before(self.clean), before(lost));
         Some(StripReport { newest, whole_before, lost_before })
+    }
+
+    /// Returns the newest picture that what is held has waited for long enough to be told of.
+    fn missing(&self, now: Instant) -> Option<u32> {
+        let mut before = 0;
+        let mut missing = None;
+        for (picture, held) in &self.held {
+            let Ok(parsed) = self.concealer.parse(&held.slice.bytes) else { continue };
+            // Counted from what is shown, those that are held among them.
+            let place = self.concealer.missing_before(&parsed) + 1;
+            if place > before + 1 && now >= held.told_from {
+                missing = Some(picture.wrapping_sub(1));
+            }
+            before = place;
+        }
+        missing
+    }
+
+    /// Returns how long before `slice` the picture before it was captured.
+    fn interval(&self, slice: &Slice) -> Duration {
+        let Some((picture, captured_at)) = self.newest.zip(self.captured_at) else {
+            return Duration::ZERO;
+        };
+        slice.captured_at.since(captured_at) / slice.picture.wrapping_sub(picture).max(1)
     }
 
     /// Shows from the front of what is held: all that follows without a hole, or waited enough.
@@ -259,7 +308,7 @@ impl ReorderBuffer {
             self.concealer.follows_from(history);
         }
         let is_clean = !self.concealer.is_corrupt();
-        self.newest = Some(picture);
+        (self.newest, self.captured_at) = (Some(picture), Some(slice.captured_at));
         self.since_lost = self.since_lost.saturating_add(1);
         if is_clean {
             self.clean = Some(picture);

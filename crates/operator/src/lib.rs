@@ -62,6 +62,7 @@ pub async fn run(
     let reorder_timeout = Duration::from_millis(config.reorder_ms);
     let mut reception = Reception::new(
         reorder_timeout,
+        config.transport.media_deadline,
         recorder,
         hub.clone(),
         shared.clone(),

@@ -31,6 +31,8 @@ use crate::rendezvous::Standing;
 /// What the event loop tells goes through here, on the loop's thread.
 pub(crate) struct Reception {
     downlink: Downlink,
+    /// How old a slice may be when it comes.
+    media_deadline: Duration,
     canvas: Canvas,
     recorder: Option<Recorder>,
     hub: Arc<Hub>,
@@ -172,10 +174,11 @@ impl Shared {
 }
 
 impl Reception {
-    /// Returns a reception that has seen nothing yet; a lost slice's successors wait for
-    /// `reorder_timeout`.
+    /// Returns a reception that has seen nothing yet; a lost slice is told of after `reorder_timeout`, and
+    /// waited for until `media_deadline`.
     pub(crate) fn new(
         reorder_timeout: Duration,
+        media_deadline: Duration,
         recorder: Option<Recorder>,
         hub: Arc<Hub>,
         shared: Arc<Shared>,
@@ -185,6 +188,7 @@ impl Reception {
         let downlink = Downlink::new(reorder_timeout);
         Self {
             downlink,
+            media_deadline,
             canvas: Canvas::default(),
             recorder,
             hub,
@@ -208,8 +212,9 @@ impl Reception {
                 self.report(session, ways, drops);
             }
         }
-        *lock(&self.shared.strips) =
-            Strips { keyframes: self.downlink.keyframe_strips(), reports: self.downlink.reports() };
+        let now = self.clock.now();
+        let (keyframes, reports) = (self.downlink.keyframe_strips(), self.downlink.reports(now));
+        *lock(&self.shared.strips) = Strips { keyframes, reports };
     }
 
     fn handle_event(&mut self, event: Event, session: &Session) {
@@ -230,7 +235,8 @@ impl Reception {
                 self.watched(|watch| watch.handle_unit(number, sent_at, captured_at, now));
                 let mut due = Vec::new();
                 if let Some(slice) = slice {
-                    self.downlink.handle_slice(slice, now, |shown| due.push(shown));
+                    let worthless_at = sent_at.map_or(now, |at| at.min(now) + self.media_deadline);
+                    self.downlink.handle_slice(slice, worthless_at, now, |shown| due.push(shown));
                 }
                 for shown in due {
                     self.show(shown, session, now);

@@ -79,7 +79,7 @@ fn slices_of(layout: Layout, pictures: usize) -> Vec<Slice> {
 fn record(slices: Vec<Slice>, downlink: &mut Downlink, recorder: &mut Recorder) {
     for slice in slices {
         let slice = downlink.parse(slice.into_unit()).unwrap();
-        downlink.handle_slice(slice, Instant::ZERO, |shown| {
+        downlink.handle_slice(slice, Instant::ZERO, Instant::ZERO, |shown| {
             recorder.record(Entry {
                 picture: shown.slice.picture,
                 strip: shown.slice.strip,

@@ -239,7 +239,7 @@ impl Receiver {
             bytes: coded.bytes,
         };
         let mut due = Vec::new();
-        self.downlink.handle_slice(slice, now, |shown| due.push(shown));
+        self.downlink.handle_slice(slice, now, now, |shown| due.push(shown));
         due.into_iter().try_for_each(|shown| self.show(shown))
     }
 
@@ -266,7 +266,7 @@ impl Receiver {
 
     /// Returns what the operator would tell now, and whether it asks for an IDR.
     fn report(&self) -> (Option<StripReport>, bool) {
-        (self.downlink.reports()[0], self.downlink.keyframe_strips() & 1 != 0)
+        (self.downlink.reports(Instant::ZERO)[0], self.downlink.keyframe_strips() & 1 != 0)
     }
 }
 

@@ -7,6 +7,9 @@ use super::*;
 
 const REORDER_TIMEOUT: Duration = Duration::from_millis(30);
 
+/// From one picture to the next.
+const INTERVAL_MS: u64 = 10;
+
 /// One strip's slices, of a picture that gets brighter.
 struct Source {
     encoder: Box<dyn Encoder>,
@@ -32,8 +35,8 @@ impl Source {
             strip: 2,
             kind: encoded.kind,
             history: encoded.history,
-            captured_at: at(0),
-            encoded_at: at(1),
+            captured_at: at(u64::from(self.picture) * INTERVAL_MS),
+            encoded_at: at(u64::from(self.picture) * INTERVAL_MS + 1),
             tick: 0,
             bytes: encoded.bytes,
         };
@@ -48,9 +51,20 @@ fn at(millis: u64) -> Instant {
 
 /// Returns what is shown of `unit`: picture numbers and kinds.
 fn take(downlink: &mut Downlink, unit: &[u8], now: Instant) -> Vec<(u32, SliceKind)> {
+    take_until(downlink, unit, now, now)
+}
+
+/// Returns the same of a unit that is worthless from `worthless_at` on.
+fn take_until(
+    downlink: &mut Downlink,
+    unit: &[u8],
+    worthless_at: Instant,
+    now: Instant,
+) -> Vec<(u32, SliceKind)> {
     let mut shown = Vec::new();
     if let Some(slice) = downlink.parse(unit.to_vec()) {
-        downlink.handle_slice(slice, now, |new| shown.push((new.slice.picture, new.slice.kind)));
+        let show = |new: Shown| shown.push((new.slice.picture, new.slice.kind));
+        downlink.handle_slice(slice, worthless_at, now, show);
     }
     shown
 }
@@ -103,10 +117,65 @@ fn lost_slices_become_skip_slices_until_an_idr() {
 
 /// Returns what is told of strip 2: the newest picture, the newest clean one, and the newest lost.
 fn told(downlink: &Downlink) -> (u32, Option<u32>, Option<u32>) {
-    let report = downlink.reports()[2].unwrap();
+    told_at(downlink, at(100))
+}
+
+fn told_at(downlink: &Downlink, now: Instant) -> (u32, Option<u32>, Option<u32>) {
+    let report = downlink.reports(now)[2].unwrap();
     let before =
         |pictures: Option<u8>| pictures.map(|pictures| report.newest - u32::from(pictures));
     (report.newest, before(report.whole_before), before(report.lost_before))
+}
+
+#[test]
+fn a_loss_is_told_of_while_what_is_late_may_still_come() {
+    let (mut source, mut downlink) = (Source::new(), Downlink::new(REORDER_TIMEOUT));
+    let units: Vec<_> = (0..5).map(|_| source.next(Refresh::No)).collect();
+    take(&mut downlink, &units[0], at(1));
+    assert_eq!(take_until(&mut downlink, &units[2], at(200), at(20)), []);
+    assert_eq!(take_until(&mut downlink, &units[4], at(220), at(40)), []);
+    assert_eq!(told_at(&downlink, at(49)), (0, Some(0), None));
+    assert_eq!(told_at(&downlink, at(50)), (2, Some(0), Some(1)));
+    // Of a loss within what is held it is told too: the recovery may be among it.
+    assert_eq!(told_at(&downlink, at(70)), (4, Some(0), Some(3)));
+    assert_eq!(wait(&mut downlink, at(189)), []);
+    let shown = take_until(&mut downlink, &units[1], at(190), at(189));
+    assert_eq!(shown, [(1, SliceKind::Predicted), (2, SliceKind::Predicted)]);
+    assert_eq!(told_at(&downlink, at(189)), (4, Some(2), Some(3)));
+    let shown = take_until(&mut downlink, &units[3], at(210), at(190));
+    assert_eq!(shown, [(3, SliceKind::Predicted), (4, SliceKind::Predicted)]);
+    assert_eq!(told_at(&downlink, at(190)), (4, Some(4), None));
+    assert_eq!(downlink.counters().skipped, 0);
+}
+
+#[test]
+fn what_is_too_old_is_not_waited_for() {
+    let (mut source, mut downlink) = (Source::new(), Downlink::new(REORDER_TIMEOUT));
+    let units: Vec<_> = (0..3).map(|_| source.next(Refresh::No)).collect();
+    take(&mut downlink, &units[0], at(1));
+    take_until(&mut downlink, &units[2], at(200), at(20));
+    // The one before it, captured earlier, has been worthless for as long.
+    assert_eq!(downlink.poll_timeout(), Some(at(200 - INTERVAL_MS)));
+    let shown = wait(&mut downlink, at(200 - INTERVAL_MS));
+    assert_eq!(shown, [(1, SliceKind::Skip), (2, SliceKind::Predicted)]);
+    assert_eq!(told_at(&downlink, at(190)), (2, Some(0), Some(1)));
+}
+
+#[test]
+fn a_slice_that_follows_from_none_before_it_ends_the_wait() {
+    let (mut source, mut downlink) = (
+        Source::of(Backend::Avc(LossRecovery::IntraRefreshOnLoss { period: 3 })),
+        Downlink::new(REORDER_TIMEOUT),
+    );
+    let units: Vec<_> = (0..3).map(|_| source.next(Refresh::No)).collect();
+    let slice = Slice::parse(source.next(Refresh::No)).unwrap();
+    let recovery = Slice { history: Some(0), ..slice }.into_unit();
+    take(&mut downlink, &units[0], at(1));
+    take_until(&mut downlink, &units[2], at(200), at(20));
+    let shown = take_until(&mut downlink, &recovery, at(210), at(90));
+    let expected = [(1, SliceKind::Skip), (2, SliceKind::Predicted), (3, SliceKind::Predicted)];
+    assert_eq!(shown, expected);
+    assert_eq!(told_at(&downlink, at(90)), (3, Some(3), Some(1)));
 }
 
 #[test]
@@ -115,7 +184,7 @@ fn a_stream_that_recovers_is_told_of_its_loss_and_asked_for_no_idr() {
         Source::of(Backend::Avc(LossRecovery::IntraRefreshOnLoss { period: 3 })),
         Downlink::new(Duration::ZERO),
     );
-    assert_eq!(downlink.reports()[2], None);
+    assert_eq!(downlink.reports(at(100))[2], None);
     for number in 0..6 {
         let unit = source.next(Refresh::No);
         if number != 3 {
@@ -124,14 +193,14 @@ fn a_stream_that_recovers_is_told_of_its_loss_and_asked_for_no_idr() {
         assert_eq!(downlink.keyframe_strips() & 0b100, 0);
     }
     assert_eq!(told(&downlink), (5, Some(2), Some(3)));
-    assert!(downlink.reports()[2].unwrap().is_damaged());
+    assert!(downlink.reports(at(100))[2].unwrap().is_damaged());
     for (refresh, clean) in [(Refresh::Recover, 2), (Refresh::No, 2), (Refresh::No, 8)] {
         let unit = source.next(refresh);
         take(&mut downlink, &unit, at(9));
         assert_eq!(told(&downlink).1, Some(clean));
         assert_eq!(downlink.keyframe_strips() & 0b100, 0);
     }
-    assert!(!downlink.reports()[2].unwrap().is_damaged());
+    assert!(!downlink.reports(at(100))[2].unwrap().is_damaged());
 }
 
 #[test]

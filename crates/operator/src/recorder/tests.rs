@@ -83,7 +83,7 @@ impl Drive {
     fn picture(&mut self, number: u32, mut fate: impl FnMut(usize) -> Fate) -> Picture {
         let (source, picture) = (scene(number), FIRST.wrapping_add(number));
         let now = Instant::from_millis(1_000 + u64::from(number) * 16);
-        let (refresh, reports) = (self.downlink.keyframe_strips(), self.downlink.reports());
+        let (refresh, reports) = (self.downlink.keyframe_strips(), self.downlink.reports(now));
         let mut own = Picture::new(WIDTH, HEIGHT).unwrap();
         for (strip, encoder) in self.encoders.iter_mut().enumerate() {
             let rows = self.layout.strip_rows(strip);
@@ -108,7 +108,7 @@ impl Drive {
                 };
                 if fate == Fate::Comes {
                     let entries = &mut self.entries;
-                    self.downlink.handle_slice(slice, now, |shown| {
+                    self.downlink.handle_slice(slice, now, now, |shown| {
                         entries.push(entry(shown.slice, shown.is_clean));
                     });
                 }
