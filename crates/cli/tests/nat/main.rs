@@ -117,8 +117,8 @@ fn a_translator_that_moves_every_half_minute_is_followed() {
     // Three moves, and the time between them.
     let longest = rig.longest_gap(Duration::from_secs(95));
     println!("longest without a picture: {longest:?}");
-    // A look takes 20 ms, and this machine shares its processors with both ends.
-    assert!(longest < Duration::from_millis(600), "{longest:?}: {}", rig.words());
+    // Twice what it takes: this machine shares its processors with both ends.
+    assert!(longest < Duration::from_millis(300), "{longest:?}: {}", rig.words());
 }
 
 /// Returns what is found of the boxes before a machine: mapping and filtering.

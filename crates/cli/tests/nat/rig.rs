@@ -47,15 +47,17 @@ impl Rig {
         let guard = rig.folder.path().join("vehicle.sock");
         let text = format!(
             "name = \"car\"\nkey = {:?}\n{common}operators = [\"{operator}\"]\nguard = {guard:?}\n\
-             links = [\"out\"]\npictures_per_second = 10\nmetrics = \"127.0.0.1:9100\"\n",
+             links = [\"out\"]\npictures_per_second = 30\nmetrics = \"127.0.0.1:9100\"\n",
             rig.folder.path().join("vehicle.key")
         );
         rig.run("m0", "vehicle", &text);
         rig.await_words("vehicle", "may be reached at");
         let text = format!(
             "name = \"anna\"\nkey = {:?}\n{common}vehicle = \"car\"\nvehicle_key = \"{vehicle}\"\n\
-             links = [\"out\"]\nconsole = \"127.0.0.1:8080\"\n",
-            rig.folder.path().join("operator.key")
+             links = [\"out\"]\nconsole = \"127.0.0.1:8080\"\nrecord = {:?}\n",
+            rig.folder.path().join("operator.key"),
+            // Where nobody looks at the pictures and none are recorded, one in eight is sent.
+            rig.folder.path().join("recorded")
         );
         rig.run("m1", "operator", &text);
         rig.await_words("operator", "introduced");
