@@ -18,7 +18,7 @@ use tautline_port::serve;
 use tautline_testtrack::{Conditions, SimulatedCar};
 use tautline_units::Instant;
 
-use crate::settings::{load, set};
+use crate::settings::{beside, load, set};
 use crate::stop;
 
 /// The test track's simulated car, behind the guard's port as any machine is.
@@ -95,6 +95,7 @@ impl Car {
     /// Runs the car until it is asked to end.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let mut config: Config = load(self.config.as_deref())?;
+        beside(self.config.as_deref(), config.guard.path_mut());
         set(&mut config.guard, self.guard);
         set(&mut config.silence_ms, self.silence_ms);
         set(&mut config.seed, self.seed);

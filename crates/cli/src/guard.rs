@@ -14,7 +14,7 @@ use tautline_net::realtime;
 use tautline_port::keeper::{self, Keeper};
 use tautline_units::Instant;
 
-use crate::settings::{load, set};
+use crate::settings::{beside, load, set};
 use crate::{keys, stop};
 
 /// The guard between a vehicle and its machine: it alone moves the machine, and stops it.
@@ -72,6 +72,10 @@ impl Guard {
     /// Runs the guard until it is asked to end.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let mut config: Config = load(self.config.as_deref())?;
+        let folder = config.blackbox.as_mut().map(|blackbox| &mut blackbox.folder);
+        let sockets = [config.vehicle.path_mut(), config.machine.path_mut()];
+        let files = [config.latch.as_mut(), config.key.as_mut(), folder];
+        beside(self.config.as_deref(), sockets.into_iter().chain(files).flatten());
         set(&mut config.vehicle, self.vehicle);
         set(&mut config.machine, self.machine);
         set(&mut config.latch, self.latch.map(Some));

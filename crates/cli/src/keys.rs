@@ -66,8 +66,14 @@ pub(crate) fn create(file: &Path) -> anyhow::Result<PublicKey> {
 /// Reads a secret key file, which nobody but its owner may read.
 pub(crate) fn read(file: &Path) -> anyhow::Result<Identity> {
     let cannot = || {
-        let make = format!("`tautline keys new {}` makes one", file.display());
-        format!("cannot read key file {}; {make}", file.display())
+        let secret = file.with_extension("key");
+        let help = match file.extension().is_some_and(|extension| extension == "pub") {
+            true => {
+                format!("a public key is what `tautline keys show {}` prints", secret.display())
+            }
+            false => format!("`tautline keys new {}` makes one", file.display()),
+        };
+        format!("cannot read key file {}; {help}", file.display())
     };
     let input = std::fs::File::open(file).with_context(cannot)?;
     let mode = input.metadata().with_context(cannot)?.permissions().mode() & 0o777;

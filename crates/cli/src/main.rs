@@ -5,8 +5,10 @@ mod blackbox;
 mod car;
 mod coding;
 mod demo;
+mod doctor;
 mod emulate;
 mod guard;
+mod init;
 mod keys;
 #[cfg(feature = "lab")]
 mod lab;
@@ -19,6 +21,7 @@ mod operator;
 mod probe;
 mod reach;
 mod relay;
+mod service;
 mod settings;
 mod stand;
 mod stats;
@@ -66,6 +69,8 @@ enum Command {
     /// Try something out on a running session [not in this binary]
     #[cfg(not(feature = "lab"))]
     Probe(missing::Missing),
+    Init(init::Init),
+    Doctor(doctor::Doctor),
     Keys(keys::Keys),
     Blackbox(blackbox::Blackbox),
     #[cfg(feature = "lab")]
@@ -81,6 +86,7 @@ fn main() -> ExitCode {
     let default = match tautline.command {
         Command::Demo(_)
         | Command::Lab(_)
+        | Command::Doctor(_)
         | Command::Status(_)
         | Command::Reach(_)
         | Command::Probe(_)
@@ -92,6 +98,7 @@ fn main() -> ExitCode {
         | Command::Switchboard(_)
         | Command::Relay(_)
         | Command::Emulate(_)
+        | Command::Init(_)
         | Command::Keys(_) => "info",
     };
     let filter = EnvFilter::try_from_env("TAUTLINE_LOG").unwrap_or_else(|_| default.into());
@@ -115,6 +122,8 @@ fn main() -> ExitCode {
         Command::Probe(probe) => probe.run(),
         #[cfg(not(feature = "lab"))]
         Command::Probe(probe) => probe.run("probe", "lab"),
+        Command::Init(init) => init.run(),
+        Command::Doctor(doctor) => stop::block_on(doctor.run()),
         Command::Keys(keys) => keys.run(),
         Command::Blackbox(blackbox) => blackbox.run(),
         #[cfg(feature = "lab")]

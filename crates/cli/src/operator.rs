@@ -10,7 +10,7 @@ use tautline_net::Local;
 use tautline_net::stats::Latest;
 use tautline_operator::{Config, Opening};
 
-use crate::settings::{load, set};
+use crate::settings::{beside, load, set};
 use crate::stats::Stats;
 use crate::{keys, stop};
 
@@ -91,6 +91,13 @@ impl Operator {
     /// Runs the operator until it is asked to end.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let mut config: Config = load(self.config.as_deref())?;
+        let files = [
+            &mut config.console_certificate,
+            &mut config.console_certificate_key,
+            &mut config.record,
+        ];
+        let paths = files.into_iter().flatten().chain([&mut config.key]);
+        beside(self.config.as_deref(), paths);
         set(&mut config.name, self.name);
         set(&mut config.key, self.key);
         set(&mut config.switchboard, self.switchboard);

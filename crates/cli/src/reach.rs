@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use tautline_net::clock::Clock;
 use tautline_net::{random, reach};
-use tautline_transport::reach::{Behaviour, Discovery};
+use tautline_transport::reach::{Behaviour, Discovery, Found};
 use tokio::net::UdpSocket;
 use tokio::time::{sleep, timeout};
 
@@ -38,23 +38,7 @@ impl Reach {
         let local = self.local.map_or_else(|| any.to_owned(), |local| local.to_string());
         let socket = UdpSocket::bind(&local).await;
         let socket = socket.with_context(|| format!("cannot open a UDP socket on {local}"))?;
-        let clock = Clock::start();
-        let mut discovery = Discovery::new(server, random::seed()?, clock.now());
-        let mut bytes = [0; 576];
-        while let Some(due) = discovery.poll_timeout() {
-            while let Some((to, request)) = discovery.poll_transmit(clock.now()) {
-                // What is not sent is not answered: that is told.
-                let _ = socket.send_to(&request, to).await;
-            }
-            let wait = due.since(clock.now());
-            match timeout(wait, socket.recv_from(&mut bytes)).await {
-                Ok(Ok((length, _))) => discovery.handle_datagram(&bytes[..length], clock.now()),
-                // An ICMP error: the next request is due in time.
-                Ok(Err(_)) => sleep(wait.min(PAUSE)).await,
-                Err(_) => {}
-            }
-        }
-        let found = discovery.found();
+        let found = discover(&socket, server).await?;
         let Some(mapped) = found.mapped else {
             bail!("no answer from {server} over UDP: is UDP blocked, or is nothing there?");
         };
@@ -63,6 +47,33 @@ impl Reach {
         println!("filtering   {}", words(found.filtering));
         Ok(())
     }
+}
+
+/// Asks a server from a socket that has not spoken to it, for up to five seconds.
+pub(crate) async fn discover(socket: &UdpSocket, server: SocketAddr) -> anyhow::Result<Found> {
+    let is_ipv6 = socket.local_addr().is_ok_and(|local| local.is_ipv6());
+    // A socket of both families knows IPv4's addresses by those of IPv6.
+    let seen = |to: SocketAddr| match to {
+        SocketAddr::V4(to) if is_ipv6 => SocketAddr::from((to.ip().to_ipv6_mapped(), to.port())),
+        SocketAddr::V4(_) | SocketAddr::V6(_) => to,
+    };
+    let clock = Clock::start();
+    let mut discovery = Discovery::new(server, random::seed()?, clock.now());
+    let mut bytes = [0; 576];
+    while let Some(due) = discovery.poll_timeout() {
+        while let Some((to, request)) = discovery.poll_transmit(clock.now()) {
+            // What is not sent is not answered: that is told.
+            let _ = socket.send_to(&request, seen(to)).await;
+        }
+        let wait = due.since(clock.now());
+        match timeout(wait, socket.recv_from(&mut bytes)).await {
+            Ok(Ok((length, _))) => discovery.handle_datagram(&bytes[..length], clock.now()),
+            // An ICMP error: the next request is due in time.
+            Ok(Err(_)) => sleep(wait.min(PAUSE)).await,
+            Err(_) => {}
+        }
+    }
+    Ok(discovery.found())
 }
 
 fn words(behaviour: Option<Behaviour>) -> String {

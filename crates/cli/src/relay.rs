@@ -8,7 +8,7 @@ use tautline_net::clock::Clock;
 use tautline_net::random;
 use tautline_relay::Config;
 
-use crate::settings::{load, set};
+use crate::settings::{beside, load, set};
 use crate::{keys, stop};
 
 /// Forward sealed datagrams between the two ends of a lease.
@@ -47,6 +47,7 @@ impl Relay {
     /// Runs the relay until it is asked to end.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let mut config: Config = load(self.config.as_deref())?;
+        beside(self.config.as_deref(), [&mut config.key]);
         set(&mut config.listen, (!self.listen.is_empty()).then_some(self.listen));
         set(&mut config.key, self.key);
         set(&mut config.switchboard_key, self.switchboard_key);

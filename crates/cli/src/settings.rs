@@ -1,6 +1,6 @@
 //! Flags, then environment, then one TOML file.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde::de::DeserializeOwned;
@@ -15,6 +15,14 @@ pub(crate) fn read<T: DeserializeOwned>(file: &Path) -> anyhow::Result<T> {
     let text = std::fs::read_to_string(file)
         .with_context(|| format!("cannot read configuration {}", file.display()))?;
     toml::from_str(&text).map_err(|error| one_line(file, &text, &error))
+}
+
+/// Takes relative paths of a file's settings, defaults among them, from the folder that the file is in.
+pub(crate) fn beside<'a>(file: Option<&Path>, paths: impl IntoIterator<Item = &'a mut PathBuf>) {
+    let Some(folder) = file.and_then(Path::parent) else { return };
+    for path in paths {
+        *path = folder.join(&*path);
+    }
 }
 
 /// Puts a flag's value, if given, in the place of the file's.
@@ -42,6 +50,19 @@ mod tests {
     struct Config {
         #[expect(dead_code, reason = "only parsed")]
         name: String,
+    }
+
+    #[test]
+    fn paths_of_a_file_are_beside_it() {
+        let seen = |file: Option<&str>, path: &str| {
+            let mut path = PathBuf::from(path);
+            beside(file.map(Path::new), [&mut path]);
+            path
+        };
+        assert_eq!(seen(Some("/etc/tautline/a.toml"), "a.key"), Path::new("/etc/tautline/a.key"));
+        assert_eq!(seen(Some("/etc/tautline/a.toml"), "/run/a.key"), Path::new("/run/a.key"));
+        assert_eq!(seen(Some("a.toml"), "a.key"), Path::new("a.key"));
+        assert_eq!(seen(None, "a.key"), Path::new("a.key"));
     }
 
     #[test]

@@ -5,6 +5,8 @@ use std::future::Future;
 use anyhow::Context;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::service;
+
 /// Runs `work` to its end.
 pub(crate) fn block_on(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -17,17 +19,20 @@ pub(crate) fn block_on(work: impl Future<Output = anyhow::Result<()>>) -> anyhow
     ended
 }
 
-/// Resolves when the person presses Ctrl-C or the system asks to end.
+/// Resolves when the person presses Ctrl-C or the system asks to end. Who waits for that is up: the service
+/// manager is told so.
 pub(crate) async fn asked() {
     let hear = || -> std::io::Result<_> {
         Ok((signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?))
     };
+    service::tell_up();
     match hear() {
         Ok((mut interrupt, mut terminate)) => {
             tokio::select! {
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
             }
+            service::tell_ending();
         }
         Err(error) => {
             tracing::warn!(%error, "signals cannot be heard: end this process by killing it");

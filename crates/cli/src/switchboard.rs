@@ -10,7 +10,7 @@ use tautline_net::random;
 use tautline_switchboard::Config;
 use tautline_transport::crypto::PublicKey;
 
-use crate::settings::{load, set};
+use crate::settings::{beside, load, set};
 use crate::{keys, stop};
 
 /// Bring vehicles and operators together.
@@ -49,6 +49,7 @@ impl Switchboard {
     /// Runs the switchboard until it is asked to end.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let mut config: Config = load(self.config.as_deref())?;
+        beside(self.config.as_deref(), [&mut config.key]);
         set(&mut config.listen, self.listen);
         set(&mut config.second_address, self.second_address.map(Some));
         set(&mut config.key, self.key);

@@ -11,7 +11,7 @@ use tautline_net::stats::Latest;
 use tautline_vehicle::Config;
 
 use crate::coding::Coding;
-use crate::settings::{load, set};
+use crate::settings::{beside, load, set};
 use crate::stats::Stats;
 use crate::{keys, machine, stop};
 
@@ -75,6 +75,9 @@ impl Vehicle {
     /// Runs the vehicle until it is asked to end.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let mut config: Config = load(self.config.as_deref())?;
+        let files = [config.clip.as_mut(), config.camera.as_mut(), config.guard.path_mut()];
+        let paths = files.into_iter().flatten().chain([&mut config.key]);
+        beside(self.config.as_deref(), paths);
         set(&mut config.name, self.name);
         set(&mut config.key, self.key);
         set(&mut config.switchboard, self.switchboard);

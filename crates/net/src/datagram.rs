@@ -57,6 +57,16 @@ enum ClientSocket {
     Udp(UdpSocket),
 }
 
+impl Address {
+    /// Returns the path, if it is one.
+    pub fn path_mut(&mut self) -> Option<&mut PathBuf> {
+        match self {
+            Self::Path(path) => Some(path),
+            Self::Udp(_) => None,
+        }
+    }
+}
+
 impl Server {
     /// Opens a server; a path that a former one left behind is taken, for this user alone.
     ///

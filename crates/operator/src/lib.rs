@@ -106,6 +106,7 @@ pub async fn run(
                 },
                 _ = holding.changed() => input.handle_console(*holding.borrow_and_update()),
                 _ = feedback.tick() => input.feed_back(),
+                () = shared.lost() => input.feed_back(),
             }
         }
     };
@@ -164,5 +165,5 @@ fn beside(
 }
 
 const REQUESTS_MAX: usize = 64;
-/// As often as commands go: a corrupt strip waits for at most this long.
+/// As often as commands go. Of a loss the vehicle hears at once.
 const FEEDBACK_INTERVAL: Duration = Duration::from_millis(20);

@@ -20,6 +20,7 @@ use tautline_transport::relay::Way;
 use tautline_transport::{ChannelNumber, Event, Session, link};
 use tautline_units::{ByteCount, Instant};
 use tautline_video::AccessUnit;
+use tokio::sync::Notify;
 
 use crate::canvas::Canvas;
 use crate::console::{Hub, SliceHead};
@@ -52,6 +53,8 @@ pub(crate) struct Reception {
 #[derive(Debug)]
 pub(crate) struct Shared {
     strips: Mutex<Strips>,
+    /// Woken when a strip has lost something: its encoder is to hear of that at once.
+    lost: Notify,
     standing: Mutex<Standing>,
     vehicle_key: Mutex<Option<PublicKey>>,
     emulated_links: Mutex<Vec<EmulatedLink>>,
@@ -80,6 +83,7 @@ impl Shared {
     pub(crate) fn new(vehicle: &str) -> Self {
         Self {
             strips: Mutex::default(),
+            lost: Notify::new(),
             standing: Mutex::new(Standing::new(
                 SessionState::Registering,
                 "waiting for the switchboard",
@@ -111,6 +115,23 @@ impl Shared {
     /// Returns what has come of the strips, and which need an IDR.
     pub(crate) fn strips(&self) -> Strips {
         *lock(&self.strips)
+    }
+
+    /// Resolves when a strip has lost something since it last did.
+    pub(crate) async fn lost(&self) {
+        self.lost.notified().await;
+    }
+
+    fn set_strips(&self, strips: Strips) {
+        let before = std::mem::replace(&mut *lock(&self.strips), strips);
+        let lost = |report: &Option<StripReport>| {
+            let report = report.filter(StripReport::is_damaged)?;
+            Some(report.newest.wrapping_sub(report.lost_before?.into()))
+        };
+        let mut both = strips.reports.iter().zip(&before.reports);
+        if both.any(|(now, before)| lost(now).is_some() && lost(now) != lost(before)) {
+            self.lost.notify_one();
+        }
     }
 
     /// Sets where the session stands.
@@ -214,7 +235,7 @@ impl Reception {
         }
         let now = self.clock.now();
         let (keyframes, reports) = (self.downlink.keyframe_strips(), self.downlink.reports(now));
-        *lock(&self.shared.strips) = Strips { keyframes, reports };
+        self.shared.set_strips(Strips { keyframes, reports });
     }
 
     fn handle_event(&mut self, event: Event, session: &Session) {

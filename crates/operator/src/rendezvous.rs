@@ -103,8 +103,7 @@ impl Rendezvous {
     /// vehicle that it releases or refuses is taken again.
     ///
     /// # Errors
-    /// When there has been no session yet and the vehicle cannot be had: unknown, another's, or not for
-    /// this key.
+    /// When there has been no session yet and the vehicle cannot be had: unknown, or not for this key.
     pub(crate) async fn step(
         &mut self,
         config: &Config,
@@ -241,9 +240,10 @@ impl Rendezvous {
                 self.client.handle().send(Control::ListVehicles.encode())?;
                 Ok(())
             }
-            Ok(Control::Refused { text, .. }) => {
+            Ok(Control::Refused { reason_code, text }) => {
                 let text = format!("the switchboard refuses: {text}");
-                if shared.vehicle_key().is_none() {
+                // Who drives will have driven.
+                if shared.vehicle_key().is_none() && reason_code != Refusal::VehicleTaken {
                     bail!(text);
                 }
                 self.tell(&text, clock);

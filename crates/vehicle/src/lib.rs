@@ -15,6 +15,7 @@ mod rendezvous;
 pub mod telemetry;
 mod threads;
 pub mod uplink;
+pub mod waiting;
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -28,6 +29,7 @@ use tautline_net::driver::{Driver, Handle};
 use tautline_net::metrics;
 use tautline_net::stats::Latest;
 use tautline_transport::crypto::Identity;
+use tautline_units::Instant;
 use tokio::time::sleep;
 
 pub use config::{AfterPause, Config, EncoderChoice, LossRecovery};
@@ -44,6 +46,7 @@ use crate::rendezvous::Rendezvous;
 use crate::telemetry::{Recent, Reporter};
 use crate::threads::Threads;
 use crate::uplink::Uplink;
+use crate::waiting::{Awaited, Waiting};
 
 /// Runs a vehicle: proposes to its guard what the operator asks for, and shows what the sensor sees;
 /// `follow` gets what the machine says. What it sees of its links stands in `latest`.
@@ -78,6 +81,7 @@ pub async fn run(
             Latency::default().command_timeout,
         )),
         parts: Arc::new(Parts::default()),
+        met: Arc::default(),
     };
     let uplink = Uplink::new(&reporter, clock);
     let tls = config.tls.then(|| Tls { identity: identity.clone(), listen: None });
@@ -183,10 +187,12 @@ async fn report(
     // Without a session there is nobody to tell; the loop counts what it cannot take.
     let tell = |channel, unit: Vec<u8>| handle.send(channel, unit, TELEMETRY_DEADLINE);
     let mut turn = 0_u64;
+    let mut waiting = Waiting::default();
     loop {
         due.tick().await;
         let now = clock.now();
         reporter.guarded.handle_life(now);
+        say_what_is_missing(&mut waiting, &reporter, config, now);
         recent.advance(&reporter, now);
         reporter.latest.set_process(reporter.process(&recent, now), now);
         tell(channels::TELEMETRY, reporter.telemetry(&recent, now).encode());
@@ -207,6 +213,32 @@ async fn report(
             }
         }
         turn += 1;
+    }
+}
+
+/// Logs, once each time, what nobody can drive without and has been missing for a while.
+fn say_what_is_missing(waiting: &mut Waiting, reporter: &Reporter, config: &Config, now: Instant) {
+    let Config { name, switchboard, guard, .. } = config;
+    for awaited in Awaited::ALL {
+        if !waiting.observe(awaited, reporter.lacks(awaited, now), now) {
+            continue;
+        }
+        match awaited {
+            Awaited::Guard => {
+                tracing::warn!("waiting for the guard: nothing comes from {guard}; is it running?");
+            }
+            Awaited::Switchboard => tracing::warn!("waiting for the switchboard {switchboard}"),
+            Awaited::Operator => {
+                tracing::info!("registered as {name}; waiting for an operator who takes it");
+            }
+            Awaited::Session => {
+                let operator = reporter.met.introduced().unwrap_or_default();
+                tracing::warn!(
+                    "waiting for operator {operator}: introduced, and no datagram comes; `tautline reach` \
+                     at both ends says what lies between"
+                );
+            }
+        }
     }
 }
 

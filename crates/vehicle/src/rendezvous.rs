@@ -85,11 +85,13 @@ impl Rendezvous {
         let frame = match event {
             Some(Event::Frame(frame)) => frame,
             Some(Event::Connected { .. }) => {
+                reporter.met.set_registered(true);
                 tracing::info!(switchboard = config.switchboard, "registered");
                 driver.handle().find_addresses(reach::servers(&config.switchboard).await);
                 return Ok(());
             }
             Some(Event::Disconnected { error, retry_in }) => {
+                reporter.met.set_registered(false);
                 reporter.parts.switchboard.fetch_add(1, Ordering::Relaxed);
                 if let Some(left_out) = self.disconnections.take(clock.now()) {
                     tracing::warn!(%error, ?retry_in, left_out, "the switchboard is not reached");
@@ -135,6 +137,7 @@ impl Rendezvous {
                 match begun {
                     Ok(session) => {
                         self.lease = Some(lease);
+                        reporter.met.handle_introduction(&peer_name);
                         tracing::info!(operator = peer_name, links = routes.len(), "introduced");
                         if offered > 0 && !config.tls {
                             tracing::info!(
@@ -159,6 +162,7 @@ impl Rendezvous {
             }
             Ok(Control::Released { reason, .. }) => {
                 tracing::info!(reason, "released");
+                reporter.met.handle_release();
                 driver.handle().release();
                 return Ok(());
             }

@@ -8,7 +8,7 @@ use tautline_guard::{Fault, Faults, MachineState};
 use tautline_message::snapshot::{ProcessStats, Value};
 use tautline_message::{Mode, Telemetry};
 use tautline_net::channels;
-use tautline_net::metrics::{Page, Unit};
+use tautline_net::metrics::{Labels, Page, Unit};
 use tautline_net::stats::{self, History, Latest};
 use tautline_units::Instant;
 
@@ -19,6 +19,7 @@ use crate::guarded::{Guarded, Heard};
 use crate::parts::Parts;
 use crate::probe::{Health, Probe};
 use crate::uplink;
+use crate::waiting::{Awaited, Met};
 
 /// Everything that telemetry tells of.
 #[derive(Clone)]
@@ -39,6 +40,8 @@ pub struct Reporter {
     pub probe: Arc<Probe>,
     /// How often each part of this process has failed.
     pub parts: Arc<Parts>,
+    /// What it has met on the way to an operator.
+    pub met: Arc<Met>,
 }
 
 /// What is measured over the time between two reports.
@@ -169,6 +172,11 @@ impl Reporter {
         drops.map(|(name, count)| (name.to_owned(), count)).to_vec()
     }
 
+    /// Returns whether nobody can drive because this is missing.
+    pub(crate) fn lacks(&self, awaited: Awaited, now: Instant) -> bool {
+        self.met.lacks(awaited, self.guarded.heard(now).is_some(), now)
+    }
+
     /// Returns the metrics page.
     pub fn metrics(&self, now: Instant) -> String {
         let heard = self.guarded.heard(now);
@@ -197,6 +205,11 @@ impl Reporter {
         );
         let held = f64::from(status.is_some() && mode == tautline_guard::Mode::Held);
         page.gauge("held", None, "1 while the guard holds the machine", held);
+        let missing = Awaited::ALL.map(|awaited| {
+            let is_missing = f64::from(self.lacks(awaited, now));
+            (Labels::of("what", awaited.name()), is_missing)
+        });
+        page.gauges("waiting_for", None, "1 while nobody can drive without it", missing);
         stats::add_to(&mut page, &self.latest.snapshot());
         page.finish()
     }
@@ -253,6 +266,7 @@ mod tests {
             latest: Latest::of(End::Vehicle),
             probe: Arc::new(Probe::new(ByteCount::new(1_200), Duration::from_millis(300))),
             parts: Arc::default(),
+            met: Arc::default(),
         }
     }
 
@@ -296,6 +310,8 @@ mod tests {
         assert!(page.contains(drop), "{page}");
         assert!(page.contains("tautline_vehicle_slices_sent_total 0\n"), "{page}");
         assert!(page.contains("tautline_vehicle_video_budget_bits_per_second "), "{page}");
+        let waiting = "tautline_vehicle_waiting_for{what=\"switchboard\"} 1.0\n";
+        assert!(page.contains(waiting), "{page}");
     }
 
     #[test]

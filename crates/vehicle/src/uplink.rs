@@ -15,6 +15,7 @@ use crate::encode::EncoderControl;
 use crate::guarded::Guarded;
 use crate::probe::Probe;
 use crate::telemetry::Reporter;
+use crate::waiting::Met;
 
 /// What the event loop tells goes through here to the guard and the encoders.
 pub struct Uplink {
@@ -24,6 +25,7 @@ pub struct Uplink {
     clock: Clock,
     counters: Arc<Counters>,
     latest: Latest,
+    met: Arc<Met>,
 }
 
 /// Units that were no messages.
@@ -46,6 +48,7 @@ impl Uplink {
             clock,
             counters: reporter.uplink.clone(),
             latest: reporter.latest.clone(),
+            met: reporter.met.clone(),
         }
     }
 
@@ -54,6 +57,7 @@ impl Uplink {
         match output {
             Output::Event(event, session) => self.handle_event(event, session),
             Output::Tick(session, ways, drops) => {
+                self.met.set_heard_at(session.heard_at());
                 let name =
                     |view: &tautline_transport::link::View| Destination::of(view.route).to_string();
                 self.latest.take(session, ways, drops, name, self.clock.now());

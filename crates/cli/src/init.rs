@@ -1,0 +1,231 @@
+//! `tautline init`.
+
+use std::fs::{self, DirBuilder};
+use std::io::ErrorKind;
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
+
+use anyhow::{Context, bail, ensure};
+use clap::Args;
+use tautline_transport::crypto::PublicKey;
+
+use crate::{keys, settings};
+
+/// Write keys and settings for every machine, each into a folder of its own, and say what to do with them.
+///
+/// Without options all are on this machine, to try it out.
+#[derive(Debug, Args)]
+pub(crate) struct Init {
+    /// Folder to make; it must not exist yet, and only you will be able to read it
+    #[arg(default_value = "tautline")]
+    folder: PathBuf,
+    /// Where vehicle and operator reach the switchboard: a name or an address, with its port if that is not
+    /// 7443
+    #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
+    switchboard: String,
+    /// Where they reach a relay, UDP ports 7444 and 7445 [default: there is none]
+    #[arg(long, value_name = "IP")]
+    relay: Option<IpAddr>,
+    /// Name of the vehicle
+    #[arg(long, value_name = "NAME", default_value = "car-1")]
+    vehicle: String,
+    /// Name of the operator
+    #[arg(long, value_name = "NAME", default_value = "operator-1")]
+    operator: String,
+}
+
+/// A host and its port, as a person may write them.
+struct Host {
+    name: String,
+    port: u16,
+}
+
+impl Init {
+    /// Writes all, or nothing, and prints the commands.
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let host = Host::parse(&self.switchboard)?;
+        let shown = self.folder.display();
+        if let Err(error) = DirBuilder::new().mode(0o700).create(&self.folder) {
+            ensure!(
+                error.kind() != ErrorKind::AlreadyExists,
+                "{shown} exists already and is left as it is; choose another name"
+            );
+            return Err(error).with_context(|| format!("cannot make the folder {shown}"));
+        }
+        if let Err(error) = self.write(&host) {
+            // It was made here: nothing of anybody else's is in it.
+            let _ = fs::remove_dir_all(&self.folder);
+            return Err(error);
+        }
+        print!("{}", self.next_steps(&host));
+        Ok(())
+    }
+
+    fn write(&self, host: &Host) -> anyhow::Result<()> {
+        let key = |role: &str| -> anyhow::Result<PublicKey> {
+            let folder = self.folder.join(role);
+            let made = DirBuilder::new().mode(0o700).create(&folder);
+            made.with_context(|| format!("cannot make the folder {}", folder.display()))?;
+            keys::create(&folder.join(format!("{role}.key")))
+        };
+        let write = |file: &str, text: String| -> anyhow::Result<PathBuf> {
+            let file = self.folder.join(file);
+            let written = fs::write(&file, text);
+            written.with_context(|| format!("cannot write {}", file.display()))?;
+            Ok(file)
+        };
+        let (switchboard, vehicle, operator) =
+            (key("switchboard")?, key("vehicle")?, key("operator")?);
+        let relay = self.relay.map(|address| key("relay").map(|key| (address, key))).transpose()?;
+        let (vehicle_name, operator_name) = (quoted(&self.vehicle), quoted(&self.operator));
+
+        let mut text = format!(
+            "# Brings vehicle and operator together; both reach it at TCP and UDP port {port}, and at the next by UDP.\n\
+             # Every setting: `tautline switchboard --help`.\n\
+             listen = \"0.0.0.0:{port}\"\nkey = \"switchboard.key\"\n\n\
+             [vehicles]\n{vehicle_name} = \"{vehicle}\"\n\n[operators]\n{operator_name} = \"{operator}\"\n",
+            port = host.port
+        );
+        if let Some((address, key)) = &relay {
+            let [one, other] = RELAY_PORTS.map(|port| SocketAddr::new(*address, port));
+            text +=
+                &format!("\n[[relays]]\nkey = \"{key}\"\naddresses = [\"{one}\", \"{other}\"]\n");
+            let any = if address.is_ipv4() { "0.0.0.0" } else { "[::]" };
+            let [one, other] = RELAY_PORTS;
+            let file = write(
+                "relay/relay.toml",
+                format!(
+                    "# Forwards between vehicle and operator where no direct way joins them.\n\
+                     # Every setting: `tautline relay --help`.\n\
+                     listen = [\"{any}:{one}\", \"{any}:{other}\"]\nkey = \"relay.key\"\n\
+                     switchboard_key = \"{switchboard}\"\n"
+                ),
+            )?;
+            settings::read::<tautline_relay::Config>(&file)?.validate()?;
+        }
+        let file = write("switchboard/switchboard.toml", text)?;
+        settings::read::<tautline_switchboard::Config>(&file)?.validate()?;
+
+        let common = format!(
+            "switchboard = {}\nswitchboard_key = \"{switchboard}\"\n",
+            quoted(&host.to_string())
+        );
+        let file = write(
+            "vehicle/vehicle.toml",
+            format!(
+                "# The vehicle's side. Every setting: `tautline vehicle --help`.\n\
+                 name = {vehicle_name}\nkey = \"vehicle.key\"\n{common}operators = [\"{operator}\"]\n\
+                 # One a modem; without it, whatever way the machine has:\n\
+                 # links = [\"wwan0\", \"wwan1\"]\nguard = \"./vehicle.sock\"\n"
+            ),
+        )?;
+        settings::read::<tautline_vehicle::Config>(&file)?.validate()?;
+        write(
+            "vehicle/guard.toml",
+            "# The guard between the vehicle's side and its machine. Every setting: docs/guard.md.\n\
+             vehicle = \"./vehicle.sock\"\nmachine = \"./machine.sock\"\nlatch = \"latch\"\n\
+             key = \"vehicle.key\"\n[blackbox]\nfolder = \"blackbox\"\n"
+                .to_owned(),
+        )?;
+        write(
+            "vehicle/car.toml",
+            "# A simulated car in the machine's place.\nguard = \"./machine.sock\"\n".to_owned(),
+        )?;
+        let file = write(
+            "operator/operator.toml",
+            format!(
+                "# The operator's side. Every setting: `tautline operator --help`.\n\
+                 name = {operator_name}\nkey = \"operator.key\"\n{common}\
+                 vehicle = {vehicle_name}\nvehicle_key = \"{vehicle}\"\nconsole = \"127.0.0.1:8080\"\n"
+            ),
+        )?;
+        settings::read::<tautline_operator::Config>(&file)?.validate()
+    }
+
+    fn next_steps(&self, host: &Host) -> String {
+        let folder = self.folder.display();
+        let relay = self.relay.map_or_else(String::new, |address| {
+            format!("At {address}:\n  tautline relay --config {folder}/relay/relay.toml\n")
+        });
+        format!(
+            "Keys and settings are in {folder}, a folder a machine. Copy each to its machine (scp -rp) and keep\n\
+             no copy: whoever has a key file is that machine. Then:\n\
+             At {}:\n  tautline switchboard --config {folder}/switchboard/switchboard.toml\n{relay}\
+             In the vehicle, the guard first; a simulated car, or your machine's adapter, is behind it:\n  \
+             tautline guard --config {folder}/vehicle/guard.toml\n  \
+             tautline car --config {folder}/vehicle/car.toml\n  \
+             tautline vehicle --config {folder}/vehicle/vehicle.toml\n\
+             At the operator's desk; open the address that it prints:\n  \
+             tautline operator --config {folder}/operator/operator.toml\n",
+            host.name
+        )
+    }
+}
+
+impl Host {
+    fn parse(text: &str) -> anyhow::Result<Self> {
+        let of = |name: &str, port| Self { name: name.to_owned(), port };
+        if let Ok(address) = text.parse::<IpAddr>() {
+            return Ok(of(&address.to_string(), PORT));
+        }
+        if let Ok(address) = text.parse::<SocketAddr>() {
+            return Ok(of(&address.ip().to_string(), address.port()));
+        }
+        let (name, port) = match text.split_once(':') {
+            Some((name, port)) => (name, port.parse().ok().filter(|port| *port < u16::MAX)),
+            None => (text, Some(PORT)),
+        };
+        let is_name = |letter: char| letter.is_ascii_alphanumeric() || "-._".contains(letter);
+        match port {
+            Some(port) if !name.is_empty() && name.chars().all(is_name) => Ok(of(name, port)),
+            Some(_) | None => bail!(
+                "--switchboard {text}: a name or an address, as in switchboard.example, 203.0.113.9:7443 or \
+                 [2001:db8::9]:7443"
+            ),
+        }
+    }
+}
+
+impl std::fmt::Display for Host {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { name, port } = self;
+        match name.contains(':') {
+            true => write!(f, "[{name}]:{port}"),
+            false => write!(f, "{name}:{port}"),
+        }
+    }
+}
+
+/// Returns a text as TOML has it, key or value.
+fn quoted(text: &str) -> String {
+    toml::Value::from(text).to_string()
+}
+
+const PORT: u16 = 7443;
+const RELAY_PORTS: [u16; 2] = [7444, 7445];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_a_name_or_an_address_with_a_port_or_without() {
+        let shown = |text: &str| Host::parse(text).map(|host| host.to_string()).ok();
+        for (text, host) in [
+            ("switchboard.example", Some("switchboard.example:7443")),
+            ("switchboard.example:443", Some("switchboard.example:443")),
+            ("203.0.113.9", Some("203.0.113.9:7443")),
+            ("203.0.113.9:9000", Some("203.0.113.9:9000")),
+            ("2001:db8::9", Some("[2001:db8::9]:7443")),
+            ("[2001:db8::9]:9000", Some("[2001:db8::9]:9000")),
+            ("", None),
+            ("a b", None),
+            ("host:port", None),
+            ("host:65535", None),
+            ("https://host", None),
+        ] {
+            assert_eq!(shown(text).as_deref(), host, "{text}");
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! What a service manager is told, by systemd's protocol (`sd_notify`); where there is none, nothing.
+
+use std::sync::Once;
+
+use sd_notify::{NotifyState, notify, watchdog_enabled};
+
+/// Tells, once, that the process is up, and from then on that its tasks turn, as often as the manager asks for.
+///
+/// To be called on a runtime.
+pub(crate) fn tell_up() {
+    static TOLD: Once = Once::new();
+    TOLD.call_once(|| {
+        tell(NotifyState::Ready);
+        if let Some(timeout) = watchdog_enabled() {
+            tokio::spawn(async move {
+                let mut turns = tokio::time::interval(timeout / 3);
+                loop {
+                    turns.tick().await;
+                    tell(NotifyState::Watchdog);
+                }
+            });
+        }
+    });
+}
+
+/// Tells that the process ends.
+pub(crate) fn tell_ending() {
+    tell(NotifyState::Stopping);
+}
+
+fn tell(state: NotifyState<'_>) {
+    if let Err(error) = notify(&[state]) {
+        tracing::debug!(%error, "the service manager does not hear");
+    }
+}

@@ -1,0 +1,231 @@
+//! Set-up: what `tautline init` writes drives as it is, from any folder; what the doctor and a service manager are told.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use tautline_net::clock::Clock;
+
+#[test]
+fn what_is_written_brings_vehicle_and_operator_together() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let free = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port");
+    let output = init(folder.path(), &["mine", "--switchboard", &free.to_string()]);
+    assert!(output.status.success(), "{output:?}");
+    let steps = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut running = Running(Vec::new());
+    let mut console = String::new();
+    // Each as it is printed, but for ports that may be taken.
+    for line in steps.lines().filter_map(|line| line.strip_prefix("  tautline ")) {
+        let mut words: Vec<&str> = line.split(' ').collect();
+        if words[0] == "operator" {
+            words.extend(["--console", "127.0.0.1:0", "--link", "127.0.0.1:0"]);
+        }
+        let mut command = tautline(folder.path());
+        command.args(&words).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("our own binary");
+        let printed = child.stdout.take().expect("piped");
+        running.0.push(child);
+        if words[0] == "operator" {
+            let mut lines = BufReader::new(printed).lines().map_while(Result::ok);
+            let open = lines.find_map(|line| line.strip_prefix("Open  http://").map(str::to_owned));
+            let open = open.expect("an address");
+            console = open.split_once('/').expect("a path").0.to_owned();
+        }
+    }
+    assert_eq!(running.0.len(), 5, "{steps}");
+    let clock = Clock::start();
+    let begun = clock.now();
+    while !page(&console).lines().any(|line| delivered(line) > 0) {
+        assert!(clock.now().since(begun) < Duration::from_secs(20), "no picture comes");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    for role in ["vehicle", "operator"] {
+        let output = doctor(folder.path(), role);
+        assert!(output.status.success(), "{output:?}");
+        let words = String::from_utf8_lossy(&output.stdout).into_owned();
+        let found = |what: &str| words.lines().any(|line| line.starts_with(what));
+        assert!(found("ok    key ") && found("ok    switchboard "), "{words}");
+        assert!(words.contains("over UDP"), "{words}");
+    }
+}
+
+#[test]
+fn an_operator_waits_for_a_vehicle_that_another_one_drives() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let free = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port");
+    assert!(init(folder.path(), &["mine", "--switchboard", &free.to_string()]).status.success());
+    let key = tautline(folder.path()).args(["keys", "new", "bert.key"]).output().expect("a key");
+    let bert = format!("bert={}", String::from_utf8_lossy(&key.stdout).trim());
+    let mut running = Running(Vec::new());
+    let mut start = |role: &str, more: &[&str]| {
+        let log = folder.path().join(format!("{}.log", running.0.len()));
+        let mut command = tautline(folder.path());
+        command.args([role, "--config", &format!("mine/{role}/{role}.toml")]).args(more);
+        command.env("TAUTLINE_LOG", "info").stdout(Stdio::null());
+        let child = command.stderr(File::create(&log).expect("a log")).spawn();
+        running.0.push(child.expect("our own binary"));
+        log
+    };
+    start("switchboard", &["--operator", &bert, "--lease-grace-ms", "200"]);
+    start("vehicle", &[]);
+    let anywhere = ["--console", "127.0.0.1:0", "--link", "127.0.0.1:0"];
+    await_words(&start("operator", &anywhere), "introduced");
+    let mut other = vec!["--name", "bert", "--key", "bert.key"];
+    other.extend(anywhere);
+    let log = start("operator", &other);
+    await_words(&log, "vehicle car-1 is driven by operator-1");
+    let first = &mut running.0[2];
+    first.kill().and_then(|()| first.wait()).expect("it runs");
+    await_words(&log, "introduced");
+}
+
+#[test]
+fn the_doctor_fails_where_no_switchboard_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let free = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port");
+    assert!(init(folder.path(), &["mine", "--switchboard", &free.to_string()]).status.success());
+    let output = doctor(folder.path(), "operator");
+    let words = complaint(&output);
+    assert!(words.contains("2 things are to be mended"), "{words}");
+    let words = String::from_utf8_lossy(&output.stdout).into_owned();
+    let to_mend = words.lines().filter(|line| line.starts_with("mend "));
+    let to_mend: Vec<_> = to_mend.map(|line| line.split_whitespace().nth(1)).collect();
+    assert_eq!(to_mend, [Some("switchboard"), Some("link")], "{words}");
+}
+
+#[test]
+fn a_folder_is_the_users_alone_and_never_written_over() {
+    let folder = tempfile::tempdir().expect("a folder");
+    assert!(init(folder.path(), &[]).status.success());
+    for name in ["tautline", "tautline/vehicle", "tautline/vehicle/vehicle.key"] {
+        let mode = std::fs::metadata(folder.path().join(name)).expect(name).permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{name}: {mode:o}");
+    }
+    let key = folder.path().join("tautline/operator/operator.key");
+    let before = std::fs::read(&key).expect("a key");
+    let words = complaint(&init(folder.path(), &[]));
+    assert!(words.contains("tautline exists already and is left as it is"), "{words}");
+    assert_eq!(std::fs::read(&key).expect("still there"), before);
+}
+
+#[test]
+fn what_cannot_be_served_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let long = "x".repeat(65);
+    for (arguments, wrong) in [
+        (["--switchboard", "https://host"], "a name or an address"),
+        (["--vehicle", long.as_str()], "1 to 64 bytes"),
+        (["--operator", ""], "1 to 64 bytes"),
+    ] {
+        let words = complaint(&init(folder.path(), &arguments));
+        assert!(words.contains(wrong), "{words}");
+        assert!(!folder.path().join("tautline").exists(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_relay_is_named_to_the_switchboard() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = init(folder.path(), &["--relay", "2001:db8::9", "--vehicle", "Käfer \"7\""]);
+    assert!(output.status.success(), "{output:?}");
+    let text = std::fs::read_to_string(folder.path().join("tautline/switchboard/switchboard.toml"));
+    let text = text.expect("settings");
+    assert!(text.contains("[\"[2001:db8::9]:7444\", \"[2001:db8::9]:7445\"]"), "{text}");
+    let steps = String::from_utf8_lossy(&output.stdout);
+    assert!(steps.contains("tautline relay --config tautline/relay/relay.toml"), "{steps}");
+}
+
+#[test]
+fn a_service_manager_hears_that_a_process_is_up_lives_and_ends() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let key = tautline(folder.path()).args(["keys", "new", "switchboard.key"]).output();
+    assert!(key.expect("our own binary").status.success());
+    let manager = UnixDatagram::bind(folder.path().join("manager")).expect("a socket");
+    manager.set_read_timeout(Some(Duration::from_secs(20))).expect("a time limit");
+    let mut command = tautline(folder.path());
+    command.args(["switchboard", "--listen", "127.0.0.1:0", "--key", "switchboard.key"]);
+    command.env("NOTIFY_SOCKET", folder.path().join("manager")).env("WATCHDOG_USEC", "150000");
+    command.env_remove("WATCHDOG_PID").stderr(Stdio::null());
+    let running = Running(vec![command.spawn().expect("our own binary")]);
+    let heard = || {
+        let mut bytes = [0; 256];
+        let length = manager.recv(&mut bytes).expect("a word");
+        String::from_utf8_lossy(&bytes[..length]).trim().to_owned()
+    };
+    assert_eq!([heard(), heard(), heard()], ["READY=1", "WATCHDOG=1", "WATCHDOG=1"]);
+    let id = running.0[0].id().to_string();
+    assert!(Command::new("kill").arg(id).status().expect("kill").success());
+    let last = std::iter::repeat_with(heard).find(|word| word != "WATCHDOG=1");
+    assert_eq!(last.as_deref(), Some("STOPPING=1"));
+}
+
+fn await_words(log: &Path, words: &str) {
+    let clock = Clock::start();
+    let begun = clock.now();
+    loop {
+        let said = std::fs::read_to_string(log).unwrap_or_default();
+        if said.contains(words) {
+            return;
+        }
+        assert!(clock.now().since(begun) < Duration::from_secs(20), "not {words:?}: {said}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Processes that end when this is dropped.
+struct Running(Vec<Child>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn tautline(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tautline"));
+    command.current_dir(folder).env_remove("TAUTLINE_CONFIG");
+    command
+}
+
+fn init(folder: &Path, arguments: &[&str]) -> Output {
+    tautline(folder).arg("init").args(arguments).output().expect("our own binary")
+}
+
+fn doctor(folder: &Path, role: &str) -> Output {
+    let file = format!("mine/{role}/{role}.toml");
+    let mut command = tautline(folder);
+    command.args(["doctor", &format!("--{role}"), &file]).output().expect("our own binary")
+}
+
+/// Returns the one line of what failed.
+fn complaint(output: &Output) -> String {
+    assert!(!output.status.success(), "{output:?}");
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(words.lines().count(), 1, "not one line: {words}");
+    words
+}
+
+/// Returns the operator's metrics; nothing while it is not there.
+fn page(console: &str) -> String {
+    let mut text = String::new();
+    let Ok(mut stream) = TcpStream::connect(console) else { return text };
+    let asked = write!(stream, "GET /metrics HTTP/1.0\r\nHost: {console}\r\n\r\n");
+    if asked.is_ok() && stream.read_to_string(&mut text).is_err() {
+        text.clear();
+    }
+    text
+}
+
+fn delivered(line: &str) -> u64 {
+    let count = line.split_once("channel_units_total{channel=\"video\",what=\"delivered\"} ");
+    count.and_then(|(_, count)| count.trim().parse().ok()).unwrap_or(0)
+}

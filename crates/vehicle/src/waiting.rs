@@ -1,0 +1,163 @@
+//! What a vehicle waits for before anybody can drive it.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tautline_units::Instant;
+
+/// Something without which nobody drives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Awaited {
+    /// The guard before the machine.
+    Guard,
+    /// The switchboard.
+    Switchboard,
+    /// An operator who takes the vehicle.
+    Operator,
+    /// A word of the operator who has.
+    Session,
+}
+
+/// What each part of the process has seen of the way to an operator.
+#[derive(Debug, Default)]
+pub struct Met(Mutex<Steps>);
+
+#[derive(Debug, Default)]
+struct Steps {
+    is_registered: bool,
+    /// The operator introduced last.
+    introduced: Option<String>,
+    heard_at: Option<Instant>,
+}
+
+/// What has been missing, and since when.
+#[derive(Debug, Default)]
+pub(crate) struct Waiting {
+    missing: [Option<Missing>; Awaited::ALL.len()],
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Missing {
+    since: Instant,
+    told: bool,
+}
+
+impl Awaited {
+    /// Each of them, in the order in which they are met.
+    pub const ALL: [Self; 4] = [Self::Guard, Self::Switchboard, Self::Operator, Self::Session];
+
+    /// Returns its name in metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Guard => "guard",
+            Self::Switchboard => "switchboard",
+            Self::Operator => "operator",
+            Self::Session => "session",
+        }
+    }
+}
+
+impl Met {
+    /// Notes whether the switchboard is connected.
+    pub(crate) fn set_registered(&self, is_registered: bool) {
+        self.steps().is_registered = is_registered;
+    }
+
+    /// Notes who was introduced.
+    pub(crate) fn handle_introduction(&self, operator: &str) {
+        self.steps().introduced = Some(operator.to_owned());
+    }
+
+    /// Notes that the operator has let go of the vehicle.
+    pub(crate) fn handle_release(&self) {
+        self.steps().introduced = None;
+    }
+
+    /// Notes when something authentic last came of the operator.
+    pub(crate) fn set_heard_at(&self, heard_at: Option<Instant>) {
+        self.steps().heard_at = heard_at;
+    }
+
+    /// Returns the operator introduced last.
+    pub(crate) fn introduced(&self) -> Option<String> {
+        self.steps().introduced.clone()
+    }
+
+    /// Returns whether it is missing, given whether the guard is heard. A session needs no switchboard.
+    pub(crate) fn lacks(&self, awaited: Awaited, hears_guard: bool, now: Instant) -> bool {
+        let Steps { is_registered, introduced, heard_at } = &*self.steps();
+        let hears = heard_at.is_some_and(|at| now.since(at) < HEARD);
+        match awaited {
+            Awaited::Guard => !hears_guard,
+            Awaited::Switchboard => !hears && !is_registered,
+            Awaited::Operator => !hears && *is_registered && introduced.is_none(),
+            Awaited::Session => !hears && introduced.is_some(),
+        }
+    }
+
+    fn steps(&self) -> MutexGuard<'_, Steps> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Waiting {
+    /// Takes whether something is missing; returns true once when it has been for [`MISSING_AGE_MAX`].
+    pub(crate) fn observe(&mut self, awaited: Awaited, is_missing: bool, now: Instant) -> bool {
+        let missing = &mut self.missing[awaited as usize];
+        if !is_missing {
+            *missing = None;
+            return false;
+        }
+        let missing = missing.get_or_insert(Missing { since: now, told: false });
+        let is_due = !missing.told && now.since(missing.since) >= MISSING_AGE_MAX;
+        missing.told |= is_due;
+        is_due
+    }
+}
+
+/// What is missing for so long is told.
+const MISSING_AGE_MAX: Duration = Duration::from_secs(5);
+/// Longer pauses of a session are no driving.
+const HEARD: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_step_to_an_operator_is_awaited_until_it_is_taken() {
+        let met = Met::default();
+        let at = |second: u64| Instant::from_millis(second * 1_000);
+        let lacks = |hears_guard: bool, now: Instant| -> Vec<&str> {
+            let missing = |awaited: &Awaited| met.lacks(*awaited, hears_guard, now);
+            Awaited::ALL.into_iter().filter(missing).map(Awaited::name).collect()
+        };
+        assert_eq!(lacks(false, at(0)), ["guard", "switchboard"]);
+        met.set_registered(true);
+        assert_eq!(lacks(true, at(1)), ["operator"]);
+        met.handle_introduction("anna");
+        assert_eq!(lacks(true, at(2)), ["session"]);
+        met.set_heard_at(Some(at(3)));
+        assert_eq!(lacks(true, at(3)), [""; 0]);
+        // A session outlives the switchboard.
+        met.set_registered(false);
+        assert_eq!(lacks(true, at(3)), [""; 0]);
+        assert_eq!(lacks(true, at(5)), ["switchboard", "session"]);
+        met.handle_release();
+        assert_eq!(lacks(true, at(5)), ["switchboard"]);
+    }
+
+    #[test]
+    fn what_is_missing_for_long_is_told_once_each_time() {
+        let mut waiting = Waiting::default();
+        let mut told = Vec::new();
+        for second in 0..20_u64 {
+            let is_missing = second != 8;
+            if waiting.observe(Awaited::Operator, is_missing, Instant::from_millis(second * 1_000))
+            {
+                told.push(second);
+            }
+        }
+        assert_eq!(told, [5, 14]);
+    }
+}
