@@ -2,10 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 fn tautline(arguments: &[&str]) -> (bool, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_tautline"))
@@ -258,7 +257,7 @@ fn stranger() -> String {
     address
 }
 
-/// A running switchboard that knows `operator-1` and `operator-2`, and no vehicle but `car-1`.
+/// A running switchboard that knows `operator-1`, and no vehicle but `car-1`.
 struct Board {
     folder: Folder,
     address: String,
@@ -272,7 +271,7 @@ impl Board {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         drop(listener);
-        let mut keys = ["board", "car-1", "operator-1", "operator-2"].map(|name| {
+        let mut keys = ["board", "car-1", "operator-1"].map(|name| {
             let file = folder.path(&format!("{name}.key"));
             let output = Command::new(env!("CARGO_BIN_EXE_tautline"))
                 .args(["keys", "new", file.to_str().unwrap()])
@@ -285,7 +284,6 @@ impl Board {
             .args(["switchboard", "--listen", &address, "--key", key_file.to_str().unwrap()])
             .args(["--vehicle", &format!("car-1={}", keys[1])])
             .args(["--operator", &format!("operator-1={}", keys[2])])
-            .args(["--operator", &format!("operator-2={}", keys[3])])
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
@@ -319,23 +317,4 @@ fn an_unknown_vehicle() {
     assert!(!output.status.success());
     assert_eq!(words.lines().count(), 1, "{words}");
     assert!(words.contains("car-9") && words.contains("car-1"), "{words}");
-}
-
-#[test]
-fn a_second_operator() {
-    let board = Board::start();
-    let mut first = board.operator("operator-1", "car-1");
-    let first = first.env("TAUTLINE_LOG", "info").stderr(Stdio::piped());
-    let mut first = first.spawn().unwrap();
-    let mut log = BufReader::new(first.stderr.take().unwrap()).lines();
-    assert!(log.any(|line| line.unwrap().contains("registered")), "the first one registers");
-    // Its request for the vehicle follows on the same connection.
-    std::thread::sleep(Duration::from_millis(500));
-    let output = board.operator("operator-2", "car-1").output().unwrap();
-    first.kill().unwrap();
-    first.wait().unwrap();
-    let words = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success());
-    assert_eq!(words.lines().count(), 1, "{words}");
-    assert!(words.contains("operator-1"), "{words}");
 }
