@@ -17,9 +17,8 @@ use tautline_transport::reach::{Behaviour, Found};
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::time::timeout;
 
-use crate::keys;
 use crate::reach::discover;
-use crate::settings::{beside, read};
+use crate::{keys, operator, vehicle};
 
 /// Look at what a vehicle or an operator needs of its machine and its networks, and say what to mend.
 ///
@@ -62,10 +61,7 @@ impl Doctor {
         };
         let (key, switchboard, links) = match (&self.vehicle, &self.operator) {
             (Some(file), _) => {
-                let mut config = read::<tautline_vehicle::Config>(file)?;
-                let files = [config.clip.as_mut(), config.camera.as_mut(), config.guard.path_mut()];
-                let paths = files.into_iter().flatten().chain([&mut config.key]);
-                beside(Some(file.as_path()), paths);
+                let config = vehicle::settings(Some(file))?;
                 config.validate()?;
                 tell(clock());
                 tell(real_time());
@@ -74,8 +70,7 @@ impl Doctor {
                 (config.key, config.switchboard, config.links)
             }
             (None, Some(file)) => {
-                let mut config = read::<tautline_operator::Config>(file)?;
-                beside(Some(file.as_path()), [&mut config.key]);
+                let config = operator::settings(Some(file))?;
                 config.validate()?;
                 tell(clock());
                 tell(console(config.console));

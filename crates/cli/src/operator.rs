@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use tautline_message::snapshot::End;
@@ -90,14 +90,7 @@ pub(crate) struct Operator {
 impl Operator {
     /// Runs the operator until it is asked to end.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
-        let mut config: Config = load(self.config.as_deref())?;
-        let files = [
-            &mut config.console_certificate,
-            &mut config.console_certificate_key,
-            &mut config.record,
-        ];
-        let paths = files.into_iter().flatten().chain([&mut config.key]);
-        beside(self.config.as_deref(), paths);
+        let mut config = settings(self.config.as_deref())?;
         set(&mut config.name, self.name);
         set(&mut config.key, self.key);
         set(&mut config.switchboard, self.switchboard);
@@ -128,6 +121,16 @@ impl Operator {
         );
         self.stats.alongside(&latest, work).await
     }
+}
+
+/// Reads the settings of a file, or gives the defaults where there is none.
+pub(crate) fn settings(file: Option<&Path>) -> anyhow::Result<Config> {
+    let mut config: Config = load(file)?;
+    let files =
+        [&mut config.console_certificate, &mut config.console_certificate_key, &mut config.record];
+    let paths = files.into_iter().flatten().chain([&mut config.key]);
+    beside(file, paths);
+    Ok(config)
 }
 
 /// Prints the address that lets the next browser in; a person who no longer reads is no reason to end.

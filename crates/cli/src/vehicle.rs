@@ -1,7 +1,7 @@
 //! `tautline vehicle`.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use tautline_message::snapshot::End;
@@ -74,10 +74,7 @@ pub(crate) struct Vehicle {
 impl Vehicle {
     /// Runs the vehicle until it is asked to end.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
-        let mut config: Config = load(self.config.as_deref())?;
-        let files = [config.clip.as_mut(), config.camera.as_mut(), config.guard.path_mut()];
-        let paths = files.into_iter().flatten().chain([&mut config.key]);
-        beside(self.config.as_deref(), paths);
+        let mut config = settings(self.config.as_deref())?;
         set(&mut config.name, self.name);
         set(&mut config.key, self.key);
         set(&mut config.switchboard, self.switchboard);
@@ -100,4 +97,12 @@ impl Vehicle {
         let work = tautline_vehicle::run(config, identity, follow, open_sensor, shown, stop::asked);
         self.stats.alongside(&latest, work).await
     }
+}
+
+/// Reads the settings of a file, or gives the defaults where there is none.
+pub(crate) fn settings(file: Option<&Path>) -> anyhow::Result<Config> {
+    let mut config: Config = load(file)?;
+    let files = [config.clip.as_mut(), config.camera.as_mut(), config.guard.path_mut()];
+    beside(file, files.into_iter().flatten().chain([&mut config.key]));
+    Ok(config)
 }

@@ -22,7 +22,7 @@ pub struct VideoFeedback {
 /// What a receiver has of one strip.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StripReport {
-    /// The newest picture shown, as the vehicle's camera numbers it.
+    /// The newest picture shown, or held behind a loss that is told of, as the vehicle's camera numbers it.
     pub newest: u32,
     /// How many pictures before that one the newest lies that was decoded as its encoder has it, at
     /// most 254; none if there is none so near.

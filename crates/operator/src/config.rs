@@ -49,7 +49,7 @@ pub struct Config {
     pub record: Option<PathBuf>,
     /// Control address of a link emulator.
     pub emulator: Option<SocketAddr>,
-    /// Milliseconds that a slice waits for one lost before it, in case that one is only late.
+    /// Milliseconds that a slice waits for one missing before it until the vehicle is told of a loss.
     pub reorder_ms: u64,
     /// The multi-link transport.
     pub transport: tautline_transport::Config,

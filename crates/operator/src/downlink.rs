@@ -116,14 +116,17 @@ impl Downlink {
             let until = first.until;
             strip.show(first, until, &mut self.counters, &mut show);
         }
-        if slice.history == Some(0) {
-            // What it shows follows from none of those before it.
-            strip.held.range_mut(..slice.picture).for_each(|(_, held)| held.until = now);
-        }
         let told_from = now + self.reorder_timeout;
         let until = match slice.history {
-            Some(0) => now,
-            Some(_) | None => told_from.max(worthless_at - strip.interval(&slice)),
+            // It follows from none before it: what was told of is not waited for any more.
+            Some(0) => {
+                let before = strip.held.range_mut(..slice.picture);
+                before.for_each(|(_, held)| held.until = held.told_from);
+                strip.held.first_key_value().map_or(told_from, |(_, first)| first.told_from)
+            }
+            Some(_) => told_from.max(worthless_at - strip.interval(&slice)),
+            // Its encoder recovers by an IDR alone, which is asked for when the wait is over.
+            None => told_from,
         };
         strip.held.insert(slice.picture, Held { slice, told_from, until });
         strip.release(now, &mut self.counters, &mut show);

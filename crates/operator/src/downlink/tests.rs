@@ -21,6 +21,11 @@ impl Source {
         Self::of(Backend::Openh264)
     }
 
+    /// Returns one whose encoder tells its history.
+    fn recovering() -> Self {
+        Self::of(Backend::Avc(LossRecovery::IntraRefreshOnLoss { period: 3 }))
+    }
+
     fn of(backend: Backend) -> Self {
         Self { encoder: backend.open(64, 32, 30).unwrap(), picture: 0 }
     }
@@ -129,7 +134,7 @@ fn told_at(downlink: &Downlink, now: Instant) -> (u32, Option<u32>, Option<u32>)
 
 #[test]
 fn a_loss_is_told_of_while_what_is_late_may_still_come() {
-    let (mut source, mut downlink) = (Source::new(), Downlink::new(REORDER_TIMEOUT));
+    let (mut source, mut downlink) = (Source::recovering(), Downlink::new(REORDER_TIMEOUT));
     let units: Vec<_> = (0..5).map(|_| source.next(Refresh::No)).collect();
     take(&mut downlink, &units[0], at(1));
     assert_eq!(take_until(&mut downlink, &units[2], at(200), at(20)), []);
@@ -150,7 +155,7 @@ fn a_loss_is_told_of_while_what_is_late_may_still_come() {
 
 #[test]
 fn what_is_too_old_is_not_waited_for() {
-    let (mut source, mut downlink) = (Source::new(), Downlink::new(REORDER_TIMEOUT));
+    let (mut source, mut downlink) = (Source::recovering(), Downlink::new(REORDER_TIMEOUT));
     let units: Vec<_> = (0..3).map(|_| source.next(Refresh::No)).collect();
     take(&mut downlink, &units[0], at(1));
     take_until(&mut downlink, &units[2], at(200), at(20));
@@ -162,11 +167,21 @@ fn what_is_too_old_is_not_waited_for() {
 }
 
 #[test]
+fn nothing_waits_longer_than_until_it_is_told_where_no_wait_helps() {
+    // An encoder that recovers by an IDR alone; and slices that follow from none, of which one is late.
+    for (source, history) in [(Source::new(), None), (Source::recovering(), Some(0))] {
+        let (mut source, mut downlink) = (source, Downlink::new(REORDER_TIMEOUT));
+        let units: Vec<_> = (0..3).map(|_| source.next(Refresh::No)).collect();
+        take(&mut downlink, &units[0], at(1));
+        let slice = Slice { history, ..Slice::parse(units[2].clone()).unwrap() };
+        assert_eq!(take_until(&mut downlink, &slice.into_unit(), at(200), at(20)), []);
+        assert_eq!(downlink.poll_timeout(), Some(at(50)));
+    }
+}
+
+#[test]
 fn a_slice_that_follows_from_none_before_it_ends_the_wait() {
-    let (mut source, mut downlink) = (
-        Source::of(Backend::Avc(LossRecovery::IntraRefreshOnLoss { period: 3 })),
-        Downlink::new(REORDER_TIMEOUT),
-    );
+    let (mut source, mut downlink) = (Source::recovering(), Downlink::new(REORDER_TIMEOUT));
     let units: Vec<_> = (0..3).map(|_| source.next(Refresh::No)).collect();
     let slice = Slice::parse(source.next(Refresh::No)).unwrap();
     let recovery = Slice { history: Some(0), ..slice }.into_unit();
