@@ -9,11 +9,13 @@
 //! sizes, lost slices. [`pictures::clip`] tells how a video came through the whole system.
 //!
 //! # To add an experiment
-//! Two files: its own, and the registry, `papers.rs`. A new paper also needs its key in docs/papers.md.
+//! Three files: its own, the registry, `papers.rs`, and docs/papers.md, which lists everything that the
+//! papers show; a new paper also needs its key there.
 //!
 //! 1. Write `papers/<paper>/<name>.rs`: on top a `pub(crate) const EXPERIMENT: Experiment` with a key,
 //!    a title, its place in the paper and its function, `fn run(run: &Run<'_>) -> Result<Outcome>`.
-//! 2. Name the file and list its constant in `papers.rs`.
+//! 2. Name the file and list its constant in `papers.rs`. Name its key in docs/papers.md, in the row of
+//!    its place.
 //! 3. Take every random number from `run.seed`, sizes and tolerances from
 //!    `run.choose(quick, full)`, and call `run.progress(done, total, "what comes next")` now and
 //!    then in anything that lasts over a second. No clock, unless time is what is measured

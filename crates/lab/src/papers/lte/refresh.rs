@@ -12,7 +12,7 @@ use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "lte-refresh",
     title: "Every way of loss recovery, one slice in 20 lost",
-    source: "[LTE] IV",
+    source: "[LTE] IV.A",
     run,
 };
 
