@@ -11,6 +11,7 @@ mod papers;
 mod progress;
 mod qp_table;
 mod table;
+mod theory;
 
 use clap::{Args, Subcommand};
 
@@ -43,6 +44,7 @@ enum Task {
     Loss(loss::Loss),
     Mtu(mtu::Mtu),
     QpTable(qp_table::QpTable),
+    Theory(theory::Theory),
 }
 
 impl Lab {
@@ -64,6 +66,7 @@ impl Lab {
             Task::Loss(loss) => loss.run(),
             Task::Mtu(mtu) => mtu.run(),
             Task::QpTable(table) => table.run(),
+            Task::Theory(theory) => theory.run(),
         }
     }
 }

@@ -72,6 +72,29 @@ fn what_was_read_from_a_committed_measurement_says_so_and_is_not_judged() {
 }
 
 #[test]
+fn reference_values_of_the_streaming_code_can_be_asked_for() {
+    let output = lab(&["theory", "--l", "4", "--loss", ".15"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let words = String::from_utf8(output.stdout).unwrap();
+    let line = |name: &str| words.lines().find(|line| line.starts_with(name)).unwrap().to_owned();
+    assert!(line("load, l e").contains(" 0.6 "), "{words}");
+    assert!(line("busy time, E[S]").contains(" intervals "), "{words}");
+    assert!(line("in-order delay, 95 %").contains(" slots "), "{words}");
+
+    let output = lab(&["theory", "--l", "4", "--loss", ".1", "--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let mean = json["delay_mean_slots"].as_f64().unwrap();
+    assert!((mean - 1.05807042).abs() < 1e-7, "{json}");
+
+    let words = complaint(&["theory", "--l", "4", "--loss", ".25"]);
+    assert!(words.contains("their product must be below 1"), "{words}");
+    let words = complaint(&["theory", "--l", "4", "--loss", "-1"]);
+    assert!(words.contains("an erasure rate of -1 is not in 0 <= rate < 1"), "{words}");
+    let words = complaint(&["theory", "--l", "4", "--loss", "0.1", "--share", "1"]);
+    assert!(words.contains("cannot be had from a code rate of 0.75"), "{words}");
+}
+
+#[test]
 fn a_sweep_of_packet_sizes_leaves_its_bins_and_recommends() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("mtu");

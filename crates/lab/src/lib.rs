@@ -6,7 +6,8 @@
 //! one page of everything found there; neither knows an experiment by name.
 //!
 //! [`sweeps`] are wider than a paper's table: ways of sending over several links, encoders, packet
-//! sizes, lost slices. [`pictures::clip`] tells how a video came through the whole system.
+//! sizes, lost slices. [`pictures::clip`] tells how a video came through the whole system, [`theory`]
+//! what the streaming code does by its formulas.
 //!
 //! # To add an experiment
 //! Three files: its own, the registry, `papers.rs`, and docs/papers.md, which lists everything that the
@@ -62,4 +63,5 @@ pub mod record;
 mod relayed;
 pub mod report;
 pub mod sweeps;
+pub mod theory;
 mod workers;
