@@ -10,6 +10,7 @@ pub(crate) mod on_time;
 mod outgoing;
 mod pacing;
 mod probe;
+mod queue;
 mod route;
 mod rtt;
 mod spare;
@@ -41,7 +42,7 @@ use crate::receiver::Arrivals;
 use crate::sequence::{Verdict, Window};
 use crate::wire::{LinkNumber, Ping, Pong, Report};
 use choice::Choice;
-use in_flight::InFlight;
+use in_flight::{Fates, InFlight};
 use liveness::Liveness;
 use loss::{Loss, Told};
 use mtu::Mtu;
@@ -49,6 +50,7 @@ use on_time::{OnTime, Outlook};
 use outgoing::PongDue;
 use pacing::{Pacer, UrgentQueue};
 use probe::{Asked, Probe};
+use queue::Queue;
 use route::Arrival;
 use rtt::Rtt;
 use spare::Spare;
@@ -65,6 +67,7 @@ pub(crate) struct Link {
     rtt: Rtt,
     /// What the peer's reports say about our sending.
     loss: Loss,
+    queue: Queue,
     controller: Box<dyn Controller>,
     grant: Grant,
     /// What units of the floor may have on their way beyond the window.
@@ -72,6 +75,7 @@ pub(crate) struct Link {
     pacer: Pacer,
     spare: Spare,
     in_flight: InFlight,
+    fates: Fates,
     on_time: OnTime,
     /// When media last left on the link.
     media_at: Instant,
@@ -108,12 +112,14 @@ impl Link {
             probe: Probe::new(now),
             rtt: Rtt::new(),
             loss: Loss::new(),
+            queue: Queue::default(),
             controller,
             grant,
             reserve: ByteCount::ZERO,
             pacer: Pacer::new(grant.rate, now),
             spare: Spare::new(now),
             in_flight: InFlight::new(),
+            fates: Fates::default(),
             on_time: OnTime::new(),
             media_at: now,
             urgent: UrgentQueue::default(),
@@ -323,6 +329,7 @@ impl Link {
         let half = config.report_interval / 2;
         let known_at = clock.map_or(now, |clock| clock.to_local(report.taken_at)) - half;
         let departed = self.in_flight.sent_at(report.highest);
+        let sent_until = self.in_flight.sent_until(report.highest);
         let news = self.in_flight.on_report(report, known_at, settled, now);
         if news {
             self.liveness.on_news();
@@ -334,7 +341,11 @@ impl Link {
                 .map(|(departed, age)| (report.taken_at - age).signed_nanos_since(departed));
             if let Some(transit) = transit {
                 self.rtt.on_transit(transit, clock, now);
+                self.queue.observe(transit, now);
             }
+            self.queue.advance(now);
+            let departed_by = self.queue.departed_by(report.taken_at);
+            let waiting = departed_by.map(|at| self.in_flight.waiting(at));
             self.spare.on_report(report.highest, transit, now);
             let rtt = self.rtt.rtt_smoothed().zip(self.rtt.rtt_min());
             self.grant = self.controller.on_report(&rate::Evidence {
@@ -342,7 +353,12 @@ impl Link {
                 taken_at: report.taken_at,
                 received: report.bytes,
                 sent: self.loss.bytes_counted(),
-                transit,
+                newest: departed.zip(sent_until).filter(|_| news),
+                lost: self.in_flight.lost(),
+                queue: self.queue.standing(),
+                jitter: self.queue.jitter(),
+                reordering: self.in_flight.reordering(),
+                waiting: waiting.unwrap_or_default(),
                 in_flight: self.in_flight.bytes(),
                 loss: self.loss.recent(),
                 queueing: rtt.map(|(smoothed, least)| smoothed.saturating_sub(least)),
@@ -355,16 +371,22 @@ impl Link {
         Ok(true)
     }
 
-    /// Learns from what became of a media packet; `in_a_row`: lost with many others, so not by
-    /// chance.
-    pub(crate) fn on_settled(&mut self, packet: &Settled, in_a_row: bool, now: Instant) {
-        let arrived = packet.fate != Fate::Lost;
+    /// Takes note of all media packets of which a report tells, before each of them.
+    pub(crate) fn count_fates(&mut self, settled: &[Settled]) {
+        self.fates.count(settled);
+    }
+
+    /// Learns from what became of a media packet.
+    pub(crate) fn on_settled(&mut self, packet: &Settled, now: Instant) {
         self.media.settle(packet.fate);
-        if arrived || in_a_row {
-            self.on_time.observe(packet.entry.standing, packet.fate == Fate::InTime, now);
+        let missed = packet.fate != Fate::InTime;
+        let by_chance = missed && self.fates.is_chance(packet.fate);
+        if !by_chance {
+            self.on_time.observe(packet.entry.standing, !missed, now);
         }
-        if !in_a_row {
-            self.on_time.observe_loss(!arrived);
+        if by_chance || !missed {
+            let late = packet.fate == Fate::Late;
+            self.on_time.observe_chance(by_chance && !late, by_chance && late);
         }
     }
 }
@@ -399,6 +421,7 @@ impl Link {
         change.state = self.liveness.on_timeout(self.link_timeout(config), now);
         if change.state.is_some() {
             change.budget = true;
+            self.queue.clear();
             self.grant = self.controller.on_silent(now);
             self.pace(now);
         }
@@ -474,6 +497,25 @@ impl Link {
     /// Returns the probability that a packet is lost by chance, whatever the others do.
     pub(crate) fn chance_loss(&self) -> Probability {
         self.on_time.loss()
+    }
+
+    /// Returns the probability that a packet is lost by chance, or late, and what is sent again in its
+    /// place as well, where a packet is worth something for `span`.
+    pub(crate) fn chance_of_missing(
+        &self,
+        span: Duration,
+        clock: Option<ClockEstimate>,
+        config: &Config,
+    ) -> Probability {
+        let (lost, late) = (self.on_time.loss().get(), self.on_time.late().get());
+        let round = self.rtt.rtt_min().unwrap_or(OWD_GUESS * 2) + config.report_interval * 2;
+        let spare = span.saturating_sub(self.owd_out_or_guess(clock) + NEWS_PAUSE);
+        let rounds = match config.retransmit {
+            true => (spare.as_nanos() / round.as_nanos().max(1)).min(ROUNDS_MOST),
+            false => 0,
+        };
+        let missing = lost * (lost + LOST_AGAIN).powi(rounds as i32) + late;
+        Probability::new(missing.min(1.0)).unwrap_or(Probability::ONE)
     }
 
     /// Returns the delay that a packet will see; half the RTT, or a mobile link's usual, before it
@@ -638,6 +680,10 @@ impl Link {
 }
 
 const NEVER: Instant = Instant::from_nanos(u64::MAX);
+/// More rounds of sending again are not counted on.
+const ROUNDS_MOST: u128 = 2;
+/// What is sent again is missing more often than chance has it: its report was lost as well.
+const LOST_AGAIN: f64 = 0.02;
 /// Pongs that wait for their turn, at most.
 const PONGS_MAX: usize = 8;
 /// A share of losses that may be those of all large datagrams.

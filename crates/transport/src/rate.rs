@@ -5,6 +5,9 @@
 
 mod delay_rate;
 mod fixed;
+mod losses;
+mod meter;
+mod rival;
 mod two_state;
 
 use std::fmt::Debug;
@@ -54,9 +57,20 @@ pub struct Evidence {
     pub received: ByteCount,
     /// Bytes that have left by now, since the session began.
     pub sent: ByteCount,
-    /// The newest datagram's arrival less its departure, nanoseconds by two clocks: only
-    /// differences mean something. `None` if the report brings no newer datagram.
-    pub transit: Option<i64>,
+    /// When the newest datagram that arrived left, and the bytes that had left by then, its own
+    /// included. `None` if the report brings no newer datagram.
+    pub newest: Option<(Instant, ByteCount)>,
+    /// Bytes of all that is held lost.
+    pub lost: ByteCount,
+    /// How much longer than the least of ten seconds every datagram of the last 60 ms took: a queue
+    /// that stands.
+    pub queue: Duration,
+    /// How much the time of one datagram differs from that of the next, smoothed.
+    pub jitter: Duration,
+    /// How much later than newer ones datagrams have come.
+    pub reordering: Duration,
+    /// Bytes that had not arrived when the report was taken, although they would have if nothing waited.
+    pub waiting: ByteCount,
     /// Bytes that left and that no report has settled.
     pub in_flight: ByteCount,
     /// Share of the datagrams of the last second that did not arrive.
@@ -78,12 +92,58 @@ pub struct Grant {
     pub rate: Bitrate,
     /// The rate that the application's budget may count on.
     pub sustained: Bitrate,
+    /// The rate at which the link is taken to carry what waits in it.
+    pub capacity: Bitrate,
     /// The most bytes that may be on their way unreported, if there is a bound: a link that falls
     /// silent is sent no more.
     pub window: Option<ByteCount>,
     /// Whether this is an experiment: the pacer fills the rate with padding, and no other link
     /// may begin one.
     pub probing: bool,
+    /// Why the rate is what it is.
+    pub cause: Cause,
+}
+
+/// A reason for which a granted rate changed last.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    strum::Display,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[strum(serialize_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Cause {
+    /// Nothing is known of the link yet.
+    Beginning,
+    /// It is set.
+    Fixed,
+    /// Nothing waits in the link: the rate grows, as far as it is used.
+    Growth,
+    /// What was sent stands in the link's queue: the rate is that at which it arrives, less what drains
+    /// the queue.
+    Queue,
+    /// Much less arrives than was sent: the link fails or has become slower.
+    Stall,
+    /// Losses end where the rate is lower: a policer, or a queue too short to be seen.
+    Policer,
+    /// Losses are looked into at a lower rate.
+    LossTrial,
+    /// A queue stands that is another's: losses lead the rate.
+    ForeignQueue,
+    /// Delays wander without a queue.
+    Jitter,
+    /// The rate is raised and lowered as an experiment.
+    Probation,
+    /// Nothing came back for long.
+    Silence,
 }
 
 /// The choice of a controller, and its numbers.

@@ -294,14 +294,15 @@ impl Sender {
         self.views.extend(links.carriers().map(|link| planner::Link {
             number: link.number(),
             free_at: link.free_at(now),
-            rate: link.rate(),
+            // What is sent again takes its part.
+            rate: link.rate().scale(1.0 - link.chance_loss().get()),
             sustained: link.budget(media_span),
             owd: link.owd_out_or_guess(clock),
             queued: link.queued(),
             in_flight: link.bytes_in_flight(),
             window: link.window(),
             on_time: link.on_time(config, now),
-            loss: link.chance_loss(),
+            loss: link.chance_of_missing(media_span, clock, config),
             media_at: link.media_at(),
             datagram_bytes,
         }));

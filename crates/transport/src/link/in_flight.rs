@@ -17,6 +17,10 @@ pub(crate) struct InFlight {
     /// Every number below it is settled.
     settled: u64,
     bytes: u64,
+    /// Bytes of all that left, probes for the packet size included.
+    sent: u64,
+    /// Bytes of all that was held lost and has not come after all.
+    lost: u64,
     highest: Option<u64>,
     /// How long a datagram may be overtaken before it counts as lost.
     reordering: Duration,
@@ -33,6 +37,8 @@ pub(crate) struct InFlight {
 struct Record {
     sent_at: Instant,
     bytes: u32,
+    /// Bytes of all that left until then, its own included.
+    sent: u64,
     known: Known,
     media: bool,
     /// Media, to be sent again if it is lost.
@@ -64,6 +70,43 @@ pub(crate) enum Fate {
     Lost,
 }
 
+/// What became of the media packets of which one report tells.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Fates {
+    in_time: f64,
+    late: f64,
+    lost: f64,
+    /// The same of the reports of late, fading.
+    in_time_of_late: f64,
+    late_of_late: f64,
+}
+
+impl Fates {
+    /// Counts those of `settled`, after those that were counted before.
+    pub(crate) fn count(&mut self, settled: &[Settled]) {
+        let count = |fate| settled.iter().filter(|packet| packet.fate == fate).count() as f64;
+        let (in_time, late, lost) = (count(Fate::InTime), count(Fate::Late), count(Fate::Lost));
+        let fade = 1.0 - ((in_time + late) / FATES_MEMORY).min(1.0);
+        *self = Self {
+            in_time,
+            late,
+            lost,
+            in_time_of_late: self.in_time_of_late * fade + in_time,
+            late_of_late: self.late_of_late * fade + late,
+        };
+    }
+
+    /// Returns whether a packet of this fate met it by itself and not because the link failed for all:
+    /// a few are lost, or among many that arrive; most are in time where some come late.
+    pub(crate) fn is_chance(self, fate: Fate) -> bool {
+        match fate {
+            Fate::InTime => false,
+            Fate::Late => self.late_of_late * OVERTAKEN_OF <= self.in_time_of_late,
+            Fate::Lost => self.lost <= CHANCE_MOST || self.lost <= self.in_time + self.late,
+        }
+    }
+}
+
 impl InFlight {
     pub(crate) fn new() -> Self {
         Self {
@@ -71,6 +114,8 @@ impl InFlight {
             records: VecDeque::new(),
             settled: 0,
             bytes: 0,
+            sent: 0,
+            lost: 0,
             highest: None,
             reordering: REORDERING_LEAST,
             news_at: None,
@@ -86,9 +131,11 @@ impl InFlight {
             self.drop_first();
         }
         self.bytes += bytes as u64;
-        let bytes = bytes as u32;
+        self.sent += bytes as u64;
+        let (bytes, sent) = (bytes as u32, self.sent);
         let known = Known::Flying;
-        self.records.push_back(Record { sent_at: now, bytes, known, media: false, entry: None });
+        let record = Record { sent_at: now, bytes, sent, known, media: false, entry: None };
+        self.records.push_back(record);
     }
 
     /// Takes the last number as a probe for the packet size: it fills no pipe.
@@ -156,6 +203,7 @@ impl InFlight {
                 let behind = newest_at.map_or(Duration::ZERO, |at| at.since(record.sent_at));
                 let wider = self.reordering.max(behind + behind / 4);
                 self.reordering = wider.min(REORDERING_MOST);
+                self.lost -= u64::from(record.bytes);
             }
         }
         record.known = Known::Arrived;
@@ -170,7 +218,6 @@ impl InFlight {
     /// Gives up what newer datagrams have overtaken by too much.
     fn write_off(&mut self, report: &Report, settled: &mut Vec<Settled>) {
         let Some(newest_at) = self.sent_at(report.highest) else { return };
-        let unspoken = report.highest - report.recent.len().min(report.highest);
         let mut number = self.settled.max(self.first);
         let mut gap = false;
         while number <= report.highest {
@@ -178,9 +225,10 @@ impl InFlight {
             if record.known == Known::Flying {
                 let overtaken = report.highest - number >= OVERTAKEN_BY
                     && newest_at.since(record.sent_at) >= self.reordering;
-                if overtaken || number < unspoken {
+                if overtaken {
                     record.known = Known::Lost;
                     self.bytes -= u64::from(record.bytes);
+                    self.lost += u64::from(record.bytes);
                     if let Some(entry) = record.entry.take() {
                         self.open -= 1;
                         settled.push(Settled { entry, fate: Fate::Lost });
@@ -268,6 +316,16 @@ impl InFlight {
         ByteCount::new(self.bytes)
     }
 
+    /// Returns the bytes of all that is held lost, probes for the packet size left out.
+    pub(crate) fn lost(&self) -> ByteCount {
+        ByteCount::new(self.lost)
+    }
+
+    /// Returns how much later than newer ones datagrams have come: nothing, if none did.
+    pub(crate) fn reordering(&self) -> Duration {
+        Some(self.reordering).filter(|most| *most > REORDERING_LEAST).unwrap_or_default()
+    }
+
     /// Returns how many media packets nothing is known of yet.
     pub(crate) fn media_open(&self) -> u64 {
         self.open
@@ -286,6 +344,23 @@ impl InFlight {
         Some(self.news_at.map_or(due_at, |news| news.max(due_at)))
     }
 
+    /// Returns the bytes that left by `departed_by` and of which nothing is known, although they could
+    /// have arrived: those wait in the link's queue, if they are not lost.
+    pub(crate) fn waiting(&self, departed_by: Instant) -> ByteCount {
+        let from = self.settled.saturating_sub(self.first) as usize;
+        let rest = self.records.range(from.min(self.records.len())..);
+        let could = rest.take_while(|record| record.sent_at <= departed_by);
+        let bytes = could.filter(|record| record.known == Known::Flying).map(|record| record.bytes);
+        ByteCount::new(bytes.map(u64::from).sum())
+    }
+
+    /// Returns the bytes of all that left until a datagram did, its own included, while it is
+    /// remembered.
+    pub(crate) fn sent_until(&self, number: u64) -> Option<ByteCount> {
+        let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
+        self.records.get(at).map(|record| ByteCount::new(record.sent))
+    }
+
     /// Returns when a datagram left, while it is remembered.
     pub(crate) fn sent_at(&self, number: u64) -> Option<Instant> {
         let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
@@ -293,13 +368,19 @@ impl InFlight {
     }
 }
 
+/// More packets lost between two reports are not lost by chance, each for itself, if most were.
+const CHANCE_MOST: f64 = 12.0;
+/// One late packet among so many in time was overtaken.
+const OVERTAKEN_OF: f64 = 3.0;
+/// Packets.
+const FATES_MEMORY: f64 = 24.0;
 /// Two seconds at 4,000 datagrams a second.
 const RECORDS_MAX: usize = 8_192;
 /// [RFC9002] 6.1.1: packets.
 const OVERTAKEN_BY: u64 = 3;
 /// Short of it, the three may have left together.
 const REORDERING_LEAST: Duration = Duration::from_millis(3);
-const REORDERING_MOST: Duration = Duration::from_millis(100);
+const REORDERING_MOST: Duration = Duration::from_millis(150);
 const REMEMBERED: Duration = Duration::from_millis(500);
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(2);
 
@@ -366,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_report_cannot_speak_of_is_lost() {
+    fn what_a_report_does_not_speak_of_is_lost_once_it_is_overtaken() {
         let mut packets = sent(30);
         let (arrived, lost) = settle(&mut packets, &report(29, 8, &[]), 40);
         assert_eq!((arrived.len(), lost.len()), (9, 21));

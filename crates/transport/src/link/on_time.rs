@@ -10,8 +10,10 @@ use tautline_units::{Duration, Instant, Probability};
 pub(crate) struct OnTime {
     cells: [Cell; CELLS],
     failed_at: Option<Instant>,
-    /// The share of packets lost by chance, fading.
+    /// The share of packets lost by chance, and that of those that others overtook until they were late,
+    /// fading.
     loss: f64,
+    late: f64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -51,7 +53,7 @@ impl OnTimeCurve {
 impl OnTime {
     pub(crate) fn new() -> Self {
         let cells = std::array::from_fn(|at| Cell::new(PRIOR * expected(at), PRIOR));
-        Self { cells, failed_at: None, loss: 0.0 }
+        Self { cells, failed_at: None, loss: 0.0, late: 0.0 }
     }
 
     /// Returns the cell for a packet given to the link now.
@@ -78,9 +80,16 @@ impl OnTime {
         Probability::new(self.loss).unwrap_or(Probability::ZERO)
     }
 
-    /// Notes whether a packet was lost by chance: alone or with a few.
-    pub(crate) fn observe_loss(&mut self, lost: bool) {
-        self.loss += (f64::from(u8::from(lost)) - self.loss) / LOSS_MEMORY;
+    /// Returns the probability that a packet is late by chance: overtaken.
+    pub(crate) fn late(&self) -> Probability {
+        Probability::new(self.late).unwrap_or(Probability::ZERO)
+    }
+
+    /// Notes whether a packet was lost, or late, by chance: alone or with a few.
+    pub(crate) fn observe_chance(&mut self, lost: bool, late: bool) {
+        for (share, missed) in [(&mut self.loss, lost), (&mut self.late, late)] {
+            *share += (f64::from(u8::from(missed)) - *share) / LOSS_MEMORY;
+        }
     }
 
     /// Notes what became of a packet.

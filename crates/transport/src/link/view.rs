@@ -2,6 +2,7 @@ use tautline_units::{Bitrate, ByteCount, Duration, Instant, Probability};
 
 use super::{Link, Media, Percentiles, Route, State};
 use crate::clock::ClockEstimate;
+use crate::rate::Cause;
 use crate::wire::LinkNumber;
 
 /// A view of one link for policies, for the operator, for records.
@@ -20,6 +21,11 @@ pub struct View {
     pub stands_by: bool,
     /// The rate at which media may be sent now.
     pub granted: Bitrate,
+    /// Why it changed last.
+    pub cause: Cause,
+    /// The queue that stands in the link: how much longer than the least of the last ten seconds every
+    /// datagram of late was on its way.
+    pub queueing: Duration,
     /// The media bits per second that the application's budget counts on here, repair and our bytes
     /// included; zero while the link may carry no media.
     pub budget: Bitrate,
@@ -97,6 +103,8 @@ impl Link {
             state: self.liveness.state(),
             stands_by: self.stands_by(),
             granted: self.grant.rate,
+            cause: self.grant.cause,
+            queueing: self.queue.standing(),
             budget,
             sent: self.loss.sent(),
             received: self.loss.received(),

@@ -1,19 +1,24 @@
-use std::collections::VecDeque;
-
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
-use super::{Controller, Evidence, Grant};
+use super::losses::{self, Losses, News};
+use super::meter::Meter;
+use super::rival::{self, Rival};
+use super::{Cause, Controller, Evidence, Grant};
 
 /// Our rate control: what arrives while a queue stands is the capacity, and a queue that grows is
 /// seen in the delay before anything is lost.
 ///
 /// It keeps an estimate of the link's capacity. While the delay of the last 60 ms shows a standing
-/// queue, the link is busy all the time, and the rate at which datagrams arrive is the capacity;
+/// queue of ours, the link is busy all the time, and the rate at which datagrams arrive is the capacity;
 /// the estimate follows it. While there is no queue, the estimate grows, never beyond twice what
 /// arrives: an application that sends little learns little. Media gets nine tenths of it, less
 /// while a queue drains; and no more may be on its way than the link delivers within its least
 /// round trip, a report's interval and a little: a link that falls silent gets nothing after one
 /// round trip.
+///
+/// A link that becomes slower shows it first by datagrams that could have arrived and have not: then the
+/// rate is at once that of what comes. A queue that is another's ([`Rival`]) and losses ([`Losses`]) are
+/// told apart from that.
 #[derive(Debug, Clone)]
 pub struct DelayRate {
     ceiling: f64,
@@ -21,24 +26,45 @@ pub struct DelayRate {
     capacity: f64,
     /// By the peer's clock: when a report was taken, and the bytes that had arrived.
     arrived: Meter,
+    /// The same from one report to the next.
+    arrived_latest: Meter,
     /// By our clock: when a report came, and the bytes that had left.
     left: Meter,
+    /// By our clock: when the newest datagram that arrived left, and the bytes that had left by then.
+    offered: Meter,
+    offered_rate: f64,
+    sent_until: ByteCount,
     /// The highest that the estimate was of late, fading.
     former: f64,
-    /// By our clock: transit times in nanoseconds, of the last [`SPAN`].
-    transits: VecDeque<(Instant, i64)>,
-    least: Least,
     reported_at: Option<Instant>,
     rtt_min: Duration,
+    /// The queue that is ours.
     queue: Duration,
-    /// Since when a queue has stood without growing although little is sent.
-    stuck_since: Option<Instant>,
+    /// What is left of it.
+    draining: Duration,
+    losses: Losses,
+    rival: Rival,
+    /// While the link gives way: the rate at which datagrams come, bit/s.
+    stalled: Option<f64>,
+    /// How much later than newer ones datagrams come.
+    reordering: Duration,
+    /// How much one transit differs from the next.
+    jitter: Duration,
+    cause: Cause,
+    granted: f64,
+    /// What another's queue is, if there is one.
+    rival_cause: Cause,
 }
 
-/// The least transit of the last ten seconds, by the half second.
-#[derive(Debug, Clone, Default)]
-struct Least {
-    slots: VecDeque<(u64, i64)>,
+/// What the last tenth of a second showed, bit/s.
+#[derive(Debug, Clone, Copy)]
+struct Rates {
+    /// What leaves now.
+    left: f64,
+    /// What left of that of which the report tells, and what arrived of it, chance losses added.
+    offered: f64,
+    received: f64,
+    latest: f64,
 }
 
 impl DelayRate {
@@ -47,61 +73,153 @@ impl DelayRate {
         Self {
             ceiling: ceiling.as_f64(),
             capacity: initial.as_f64(),
-            arrived: Meter::default(),
-            left: Meter::default(),
+            arrived: Meter::new(SPAN),
+            arrived_latest: Meter::new(LATEST),
+            left: Meter::new(SPAN),
+            offered: Meter::new(SPAN),
+            offered_rate: 0.0,
+            sent_until: ByteCount::ZERO,
             former: initial.as_f64(),
-            transits: VecDeque::new(),
-            least: Least::default(),
             reported_at: None,
             rtt_min: RTT_GUESS,
             queue: Duration::ZERO,
-            stuck_since: None,
+            draining: Duration::ZERO,
+            losses: Losses::default(),
+            rival: Rival::default(),
+            stalled: None,
+            reordering: Duration::ZERO,
+            jitter: Duration::ZERO,
+            cause: Cause::Beginning,
+            granted: initial.as_f64() * SHARE,
+            rival_cause: Cause::ForeignQueue,
         }
     }
 
     fn grant(&self) -> Grant {
-        let over = self.queue.saturating_sub(QUEUE_SEEN).as_secs_f64();
-        let drain = match self.queue > QUEUE_FREE {
+        let rate = Bitrate::from_bps(self.granted as u64);
+        let span = self.rtt_min + self.rival.theirs().max(self.reordering) + FEEDBACK + SLACK;
+        let window = ByteCount::new((self.capacity * span.as_secs_f64() / 8.0) as u64);
+        let window = window.max(ByteCount::new(WINDOW_LEAST));
+        Grant {
+            rate,
+            sustained: rate,
+            capacity: Bitrate::from_bps(self.capacity as u64),
+            window: Some(window),
+            probing: false,
+            cause: self.cause,
+        }
+    }
+
+    /// Decides on the rate, and says why if it is another.
+    fn decide(&mut self) {
+        let over = self.draining.saturating_sub(QUEUE_SEEN).as_secs_f64();
+        let drain = match self.draining > QUEUE_FREE {
             true => (1.0 - over / QUEUE_SPAN.as_secs_f64()).max(DRAIN_LEAST),
             false => 1.0,
         };
-        let rate = Bitrate::from_bps((self.capacity * SHARE * drain) as u64);
-        let span = self.rtt_min + FEEDBACK + SLACK;
-        let window = ByteCount::new((self.capacity * span.as_secs_f64() / 8.0) as u64);
-        let window = window.max(ByteCount::new(WINDOW_LEAST));
-        Grant { rate, sustained: rate, window: Some(window), probing: false }
+        let share = match self.rival.is_found() {
+            true => self.rival.share(),
+            false => drain,
+        };
+        let open = self.capacity * SHARE * share;
+        let most = self.losses.rate_most();
+        let stalled = self.stalled.unwrap_or(f64::INFINITY).max(self.capacity * DRAIN_LEAST);
+        let rate = open.min(most).min(stalled).max(FLOOR);
+        let cause = if stalled <= open.min(most) {
+            Cause::Stall
+        } else if self.losses.is_trying() {
+            Cause::LossTrial
+        } else if most <= open {
+            Cause::Policer
+        } else if self.rival.is_found() {
+            self.rival_cause
+        } else if self.queue > QUEUE_SEEN {
+            Cause::Queue
+        } else {
+            Cause::Growth
+        };
+        if (rate - self.granted).abs() > NEWS * self.granted || self.cause == Cause::Beginning {
+            self.cause = cause;
+        }
+        self.granted = rate;
     }
 
-    /// Measures how long datagrams wait in the link's queue.
-    fn measure_queue(&mut self, evidence: &Evidence) {
-        if let Some(transit) = evidence.transit {
-            self.least.observe(transit, evidence.now);
-            self.transits.push_back((evidence.now, transit));
+    /// Returns what the report shows of rates; `None` while too little is known.
+    fn measure(&mut self, evidence: &Evidence) -> Option<Rates> {
+        let left = self.left.measure(evidence.sent, evidence.now);
+        let received = self.arrived.measure(evidence.received, evidence.taken_at);
+        let latest = self.arrived_latest.measure(evidence.received, evidence.taken_at);
+        if let Some((departed, sent)) = evidence.newest {
+            self.sent_until = sent;
+            self.offered_rate = self.offered.measure(sent, departed).unwrap_or(self.offered_rate);
         }
-        while self.transits.len() > 1
-            && self.transits.front().is_some_and(|(at, _)| evidence.now.since(*at) > SPAN)
-        {
-            self.transits.pop_front();
-        }
-        let of_late = self.transits.iter().map(|(_, transit)| *transit).min();
-        if let (Some(of_late), Some(least)) = (of_late, self.least.get()) {
-            self.queue = Duration::from_nanos(of_late.saturating_sub(least).max(0) as u64);
+        let (left, received) = left.zip(received)?;
+        let offered = if self.offered_rate > 0.0 { self.offered_rate } else { left };
+        let came = 1.0 / (1.0 - self.losses.chance());
+        let (received, latest) = (received * came, latest.unwrap_or(received) * came);
+        Some(Rates { left, offered, received, latest })
+    }
+
+    /// Follows what arrives while a queue of ours stands.
+    fn follow(&mut self, rates: &Rates, towards: impl Fn(Duration) -> f64) {
+        let Rates { offered, received, .. } = *rates;
+        // A link that is little used shows its delays, not its capacity.
+        let used = offered > USED_SHARE * self.capacity || received < LESS * offered;
+        // As much arrives as was sent: that is the rate of the sender, not of the link.
+        let apart = (received - offered).abs() > APART * offered;
+        if (used && apart) || received > self.capacity {
+            self.capacity += (received - self.capacity) * towards(SPAN);
         }
     }
 
-    /// Forgets the least delay where a queue stays although little is sent: the way has become
-    /// longer.
-    fn rebase(&mut self, received: f64, now: Instant) {
-        let stuck = self.queue > QUEUE_FREE && received < STUCK_SHARE * self.capacity;
-        if !stuck {
-            self.stuck_since = None;
+    /// Grows while nothing of ours waits.
+    fn grow(
+        &mut self,
+        rates: &Rates,
+        evidence: &Evidence,
+        step: f64,
+        towards: impl Fn(Duration) -> f64,
+    ) {
+        let waiting = evidence.waiting.get() as f64 * 8.0;
+        let begins = self.waits(waiting, BEGINS);
+        if begins && rates.received < FULL * rates.offered {
+            // A queue begins, which will be seen to stand when it has stood.
+            self.capacity += (rates.received - self.capacity) * towards(SPAN * 2);
             return;
         }
-        let since = *self.stuck_since.get_or_insert(now);
-        if now.since(since) > STUCK_FOR {
-            self.stuck_since = None;
-            self.least = Least::default();
+        if rates.received > self.capacity {
+            self.capacity += (rates.received - self.capacity) * towards(SPAN * 2);
         }
+        let fallen = self.capacity < FALLEN * self.former;
+        let growth = if fallen { GROWTH_FALLEN } else { GROWTH };
+        let grown = self.capacity * (1.0 + step / growth.as_secs_f64());
+        self.capacity = self.capacity.max(grown.min(REACH * rates.received));
+    }
+
+    /// Shares the link with another whose queue stands there: more until it overflows, then less.
+    fn compete(&mut self, rates: &Rates, news: News, evidence: &Evidence, step: f64) {
+        if news == News::Overflow
+            && self.rival.on_overflow(self.rtt_min, evidence.queue, evidence.now)
+        {
+            self.capacity *= FOREIGN_FALL;
+            return;
+        }
+        let grown = self.capacity + FOREIGN_GROWTH * self.former * step;
+        self.capacity = self.capacity.max(grown.min(REACH * rates.received));
+    }
+
+    /// Returns whether so many bits wait for longer than `most`, and not because newer ones overtook them
+    /// or the link delivers by fits and starts, as a radio's do.
+    fn waits(&self, waiting: f64, most: Duration) -> bool {
+        let usual = self.capacity * (most + self.reordering + self.jitter * JITTERS).as_secs_f64();
+        waiting > usual.max(WAITING_LEAST)
+    }
+
+    /// Notes whether the link gives way: what could have arrived has not, and hardly anything comes.
+    fn note_stall(&mut self, rates: &Rates, evidence: &Evidence) {
+        let waiting = evidence.waiting.get() as f64 * 8.0;
+        let stalls = self.waits(waiting, WAITING) && rates.latest < GIVES_WAY * rates.offered;
+        self.stalled = stalls.then_some(rates.latest * STALL_SHARE);
     }
 }
 
@@ -111,41 +229,67 @@ impl Controller for DelayRate {
     }
 
     fn on_report(&mut self, evidence: &Evidence) -> Grant {
-        self.measure_queue(evidence);
         self.rtt_min = evidence.rtt_min.unwrap_or(RTT_GUESS);
+        (self.reordering, self.jitter) = (evidence.reordering, evidence.jitter);
         let elapsed = self.reported_at.map_or(FEEDBACK, |at| evidence.now.since(at)).min(SPAN);
         self.reported_at = Some(evidence.now);
-        let sent = self.left.measure(evidence.sent, evidence.now);
-        let received = self.arrived.measure(evidence.received, evidence.taken_at);
-        let Some((sent, received)) = sent.zip(received) else { return self.grant() };
         let step = elapsed.as_secs_f64();
         let towards = |tau: Duration| 1.0 - (-step / tau.as_secs_f64()).exp();
-        if self.queue > QUEUE_SEEN {
-            // A link that is little used shows its delays, not its capacity.
-            let used = sent > USED_SHARE * self.capacity || received < LESS * sent;
-            if used || received > self.capacity {
-                self.capacity += (received - self.capacity) * towards(SPAN);
-            }
+        let Some(rates) = self.measure(evidence) else { return self.grant() };
+        let seen = QUEUE_SEEN + evidence.jitter / 2;
+        let shown = rival::Shown {
+            queue: evidence.queue,
+            received: rates.received,
+            offered: rates.offered,
+            left: rates.left,
+            capacity: self.capacity,
+            rtt: self.rtt_min,
+        };
+        self.queue = self.rival.observe(&shown, seen, evidence.now);
+        // Of a queue that drains the newest arrivals waited longer than what leaves now will.
+        let waits = Duration::from_secs_f64(evidence.waiting.get() as f64 * 8.0 / self.capacity);
+        self.draining = self.queue.min(waits);
+        self.rival_cause = match evidence.jitter > evidence.queue / 2 {
+            true => Cause::Jitter,
+            false => Cause::ForeignQueue,
+        };
+        let shown = losses::Shown {
+            departed: evidence.newest.map(|(departed, _)| departed),
+            sent: self.sent_until,
+            received: evidence.received,
+            lost: evidence.lost,
+            queued: evidence.queue > QUEUE_SEEN,
+            rtt: self.rtt_min,
+            left: rates.left,
+        };
+        let news = self.losses.observe(&shown, elapsed, evidence.now);
+        if self.rival.is_found() {
+            self.compete(&rates, news, evidence, step);
+        } else if self.queue > seen {
+            self.follow(&rates, towards);
         } else {
-            if received > self.capacity {
-                self.capacity += (received - self.capacity) * towards(SPAN * 2);
-            }
-            let fallen = self.capacity < FALLEN * self.former;
-            let growth = if fallen { GROWTH_FALLEN } else { GROWTH };
-            let grown = self.capacity * (1.0 + step / growth.as_secs_f64());
-            self.capacity = self.capacity.max(grown.min(REACH * received));
+            self.grow(&rates, evidence, step, towards);
         }
+        self.note_stall(&rates, evidence);
         self.former -= self.former * step / FORMER_LIFE.as_secs_f64();
         self.former = self.former.max(self.capacity);
-        self.rebase(received, evidence.now);
         self.capacity = self.capacity.clamp(FLOOR, self.ceiling);
+        self.decide();
         self.grant()
     }
 
     fn on_silent(&mut self, _now: Instant) -> Grant {
-        (self.arrived, self.left) = (Meter::default(), Meter::default());
-        self.transits.clear();
-        self.queue = Duration::ZERO;
+        for meter in [&mut self.arrived, &mut self.arrived_latest, &mut self.left] {
+            meter.clear();
+        }
+        self.offered.clear();
+        self.offered_rate = 0.0;
+        self.losses.clear();
+        self.rival.clear();
+        (self.queue, self.draining) = (Duration::ZERO, Duration::ZERO);
+        self.stalled = None;
+        self.decide();
+        self.cause = Cause::Silence;
         self.grant()
     }
 
@@ -160,45 +304,10 @@ impl Controller for DelayRate {
     }
 }
 
-/// Counts of bytes at instants of the last [`SPAN`].
-#[derive(Debug, Clone, Default)]
-struct Meter {
-    totals: VecDeque<(Instant, u64)>,
-}
-
-impl Meter {
-    /// Takes a total and gives the rate over the span, bit/s; `None` before half of it is known.
-    fn measure(&mut self, total: ByteCount, at: Instant) -> Option<f64> {
-        self.totals.push_back((at, total.get()));
-        while self.totals.get(1).is_some_and(|(next, _)| at.since(*next) >= SPAN) {
-            self.totals.pop_front();
-        }
-        let (from, bytes) = *self.totals.front()?;
-        let span = at.since(from);
-        let bits = total.get().saturating_sub(bytes) as f64 * 8.0;
-        (span >= SPAN / 2).then(|| bits / span.as_secs_f64())
-    }
-}
-
-impl Least {
-    fn observe(&mut self, transit: i64, now: Instant) {
-        let slot = now.as_millis() / SLOT_MILLIS;
-        match self.slots.back_mut() {
-            Some((at, least)) if *at == slot => *least = transit.min(*least),
-            Some(_) | None => self.slots.push_back((slot, transit)),
-        }
-        while self.slots.front().is_some_and(|(at, _)| at + SLOTS <= slot) {
-            self.slots.pop_front();
-        }
-    }
-
-    fn get(&self) -> Option<i64> {
-        self.slots.iter().map(|(_, least)| *least).min()
-    }
-}
-
-/// Over which rates and queues are measured: a picture's time at 15 a second.
+/// Over which rates are measured: a picture's time at 15 a second.
 const SPAN: Duration = Duration::from_millis(60);
+/// From one report to the next.
+const LATEST: Duration = Duration::from_millis(9);
 /// A longer queue is seen through jitter.
 const QUEUE_SEEN: Duration = Duration::from_millis(6);
 /// A longer queue must be drained.
@@ -218,8 +327,27 @@ const FORMER_LIFE: Duration = Duration::from_secs(10);
 const USED_SHARE: f64 = 0.5;
 /// Less than this share of what leaves arrives: the link cannot carry it.
 const LESS: f64 = 0.8;
+/// As much arrives as was sent, to what 60 ms can tell.
+const APART: f64 = 0.05;
 /// How far the estimate may be above what arrives.
 const REACH: f64 = 2.0;
+/// In another's queue: what a loss leaves, and what is added a second, of what the link carried of late.
+const FOREIGN_FALL: f64 = 0.75;
+const FOREIGN_GROWTH: f64 = 0.25;
+/// More than this could have arrived and has not, and of what was sent less than that share comes: the
+/// link gives way.
+const BEGINS: Duration = Duration::from_millis(4);
+const FULL: f64 = 0.985;
+const WAITING: Duration = Duration::from_millis(5);
+/// With fewer, recordings of LTE seem to give way all the time: their goodput fell to 0.4 of what it is.
+const JITTERS: u32 = 8;
+/// Bits: more than two packets.
+const WAITING_LEAST: f64 = 25e3;
+const GIVES_WAY: f64 = 0.5;
+/// What is sent then, of what comes: the queue has to drain.
+const STALL_SHARE: f64 = 0.3;
+/// A rate that moved by less has not changed.
+const NEWS: f64 = 0.02;
 /// A packet of 250 bytes every 40 ms: a link can always show that it is better.
 const FLOOR: f64 = 50e3;
 const FEEDBACK: Duration = Duration::from_millis(10);
@@ -227,7 +355,3 @@ const SLACK: Duration = Duration::from_millis(10);
 const RTT_GUESS: Duration = Duration::from_millis(60);
 /// Two full datagrams, so that there is always something to learn from.
 const WINDOW_LEAST: u64 = 3_000;
-const STUCK_SHARE: f64 = 0.7;
-const STUCK_FOR: Duration = Duration::from_millis(1_500);
-const SLOT_MILLIS: u64 = 500;
-const SLOTS: u64 = 20;

@@ -1,6 +1,6 @@
 use tautline_units::{Bitrate, Instant};
 
-use super::{Controller, Evidence, Grant};
+use super::{Cause, Controller, Evidence, Grant};
 
 /// A controller that grants the configured rate, whatever the reports say.
 #[derive(Debug, Clone)]
@@ -17,7 +17,14 @@ impl Fixed {
 
 impl Controller for Fixed {
     fn initial(&self) -> Grant {
-        Grant { rate: self.rate, sustained: self.rate, window: None, probing: false }
+        Grant {
+            rate: self.rate,
+            sustained: self.rate,
+            capacity: self.rate,
+            window: None,
+            probing: false,
+            cause: Cause::Fixed,
+        }
     }
 
     fn on_report(&mut self, _evidence: &Evidence) -> Grant {
@@ -35,7 +42,7 @@ impl Controller for Fixed {
 
 #[cfg(test)]
 mod tests {
-    use tautline_units::{ByteCount, Probability};
+    use tautline_units::{ByteCount, Duration, Probability};
 
     use super::*;
 
@@ -48,7 +55,12 @@ mod tests {
             taken_at: Instant::ZERO,
             received: ByteCount::ZERO,
             sent: ByteCount::ZERO,
-            transit: None,
+            newest: None,
+            lost: ByteCount::ZERO,
+            queue: Duration::ZERO,
+            jitter: Duration::ZERO,
+            reordering: Duration::ZERO,
+            waiting: ByteCount::ZERO,
             in_flight: ByteCount::ZERO,
             rtt_min: None,
             loss: Probability::ONE,

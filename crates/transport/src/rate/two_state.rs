@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use tautline_units::{Bitrate, Duration, Instant};
 
-use super::{Controller, Evidence, Grant, Sample};
+use super::{Cause, Controller, Evidence, Grant, Sample};
 
 /// The two-state rate control of [LTE] III.B with the numbers of its published code [LLMLNCL].
 ///
@@ -96,8 +96,19 @@ impl TwoState {
         Grant {
             rate: Bitrate::from_bps(rate as u64),
             sustained: Bitrate::from_bps(rate.min(self.base) as u64),
+            capacity: Bitrate::from_bps(self.base as u64),
             window: None,
             probing: self.state != State::Measure,
+            cause: self.cause(),
+        }
+    }
+
+    fn cause(&self) -> Cause {
+        match (self.state, self.rising) {
+            (State::Measure, _) if self.changed_at.is_none() => Cause::Beginning,
+            (State::Measure, Rising::Untried) => Cause::Queue,
+            (State::Measure, Rising::Shown) => Cause::Growth,
+            (State::Measure, Rising::Denied) | (State::Probation { .. }, _) => Cause::Probation,
         }
     }
 
@@ -191,7 +202,8 @@ impl TwoState {
 impl Controller for TwoState {
     fn initial(&self) -> Grant {
         let rate = Bitrate::from_bps(self.initial as u64);
-        Grant { rate, sustained: rate, window: None, probing: false }
+        let cause = Cause::Beginning;
+        Grant { rate, sustained: rate, capacity: rate, window: None, probing: false, cause }
     }
 
     fn on_report(&mut self, evidence: &Evidence) -> Grant {

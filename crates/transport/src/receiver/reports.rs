@@ -18,6 +18,8 @@ pub(crate) struct Arrivals {
     media_at: Option<Instant>,
     /// The highest numbers of the last reports, the oldest first.
     reported: [u64; REPEATS],
+    /// The lowest numbers that came behind the highest, since each of these reports.
+    overtaken: [u64; REPEATS],
 }
 
 impl Arrivals {
@@ -33,6 +35,7 @@ impl Arrivals {
             report_due_at: now,
             media_at: None,
             reported: [0; REPEATS],
+            overtaken: [u64::MAX; REPEATS],
         }
     }
 
@@ -41,6 +44,9 @@ impl Arrivals {
         let gap = self.datagrams > 0 && number > self.highest + 1;
         if self.datagrams == 0 || number > self.highest {
             (self.highest, self.highest_at) = (number, now);
+        } else {
+            let lowest = &mut self.overtaken[REPEATS - 1];
+            *lowest = number.min(*lowest);
         }
         self.datagrams += 1;
         self.bytes += bytes as u64;
@@ -92,7 +98,10 @@ impl Arrivals {
         if self.datagrams == 0 {
             return;
         }
-        let news = self.highest - self.reported[0].min(self.highest);
+        let lowest = self.overtaken.iter().fold(self.reported[0], |low, at| low.min(*at));
+        let news = self.highest - lowest.min(self.highest);
+        self.overtaken.rotate_left(1);
+        self.overtaken[REPEATS - 1] = u64::MAX;
         self.reported.rotate_left(1);
         self.reported[REPEATS - 1] = self.highest;
         self.report = Some(Report {
@@ -185,5 +194,29 @@ mod tests {
             lengths.push(arrivals.report().unwrap().recent.len());
         }
         assert_eq!(lengths, [16, 24, 32, 40, 40, 40, 40, 40]);
+    }
+
+    #[test]
+    fn what_was_overtaken_is_told_of_four_times_however_late_it_comes() {
+        let link = LinkNumber::new(1).unwrap();
+        let (mut arrivals, mut window) = (Arrivals::new(Instant::ZERO), Window::new());
+        let mut told = Vec::new();
+        for round in 0..14_u64 {
+            for number in round * 10..(round + 1) * 10 {
+                // Number 5 comes when 90 others have.
+                let number = if number == 5 { continue } else { number };
+                window.note(number);
+                arrivals.note(number, 100, Instant::from_millis(round));
+            }
+            if round == 9 {
+                window.note(5);
+                arrivals.note(5, 100, Instant::from_millis(round));
+            }
+            arrivals.take_report(link, &window, Duration::ZERO, Instant::from_millis(round));
+            let report = arrivals.report().unwrap();
+            told.push(report.recent.arrived(report.highest - 5) == Some(true));
+        }
+        let rounds: Vec<usize> = (0..14).filter(|round| told[*round]).collect();
+        assert_eq!(rounds, [9, 10, 11, 12]);
     }
 }

@@ -76,11 +76,12 @@ impl Recovery {
         shared: &mut Shared,
         now: Instant,
     ) {
-        let lost = settled.iter().filter(|packet| packet.fate == Fate::Lost).count();
-        // Many at once are no chance: the link failed for a while.
-        let in_a_row = lost > CHANCE_MOST;
+        if settled.is_empty() {
+            return self.repair_stream(links, shared, now);
+        }
+        links[place].count_fates(settled);
         for packet in settled.drain(..) {
-            links[place].on_settled(&packet, in_a_row, now);
+            links[place].on_settled(&packet, now);
             let Settled { entry, fate } = packet;
             let arrived = fate != Fate::Lost;
             let unit = entry.unit;
@@ -222,8 +223,6 @@ impl Recovery {
     }
 }
 
-/// More packets lost between two reports are not lost by chance, each for itself.
-const CHANCE_MOST: usize = 12;
 /// What a timer, a pace and a little jitter take.
 const LOOK_SLACK: Duration = Duration::from_millis(4);
 /// More at once would keep the next unit waiting: 64 of 700 bytes are 45 ms of 8 Mbit/s.

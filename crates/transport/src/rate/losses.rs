@@ -1,0 +1,327 @@
+use std::collections::VecDeque;
+
+use tautline_units::{ByteCount, Duration, Instant};
+
+/// The meaning of losses: by chance at any rate, or of a rate that is too high.
+///
+/// Only sending less tells. Where more is lost than chance explains, and no queue does, the rate is held
+/// below what arrives for a while: losses that end are a policer's or a short queue's, whose rate is that at
+/// which datagrams arrived while some were lost; losses that go on are chance. (BBR v3 takes any share
+/// above 2 % for a bound, which a radio that loses a tenth by itself does not survive.)
+#[derive(Debug, Clone, Default)]
+pub(super) struct Losses {
+    /// Of the last [`SPAN`] or [`BYTES`], which is longer.
+    marks: VecDeque<Mark>,
+    /// The share that is lost at any rate.
+    chance: f64,
+    trial: Option<Trial>,
+    limit: Option<Limit>,
+    rtt: Duration,
+    /// When the newest datagram that arrived had left.
+    departed: Option<Instant>,
+}
+
+/// Totals of the datagrams up to the newest that arrived.
+#[derive(Debug, Clone, Copy)]
+struct Mark {
+    at: Instant,
+    sent: u64,
+    lost: u64,
+    received: u64,
+}
+
+/// A while at a lower rate.
+#[derive(Debug, Clone, Copy)]
+struct Trial {
+    /// When reports begin to tell of it.
+    from: Instant,
+    /// Totals at that time.
+    first: Option<Mark>,
+    /// The share lost before, and the rate that arrived.
+    lost: f64,
+    delivered: f64,
+    /// Whether losses went on in one before it.
+    again: bool,
+}
+
+/// A rate beyond which datagrams are lost.
+#[derive(Debug, Clone, Copy)]
+struct Limit {
+    rate: f64,
+    /// When it last showed.
+    met_at: Instant,
+    /// The rate at that time.
+    met: f64,
+}
+
+/// News of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum News {
+    Nothing,
+    /// More is lost than chance explains, with a queue.
+    Overflow,
+}
+
+/// What a report shows.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shown {
+    /// When the newest datagram that arrived had left.
+    pub(super) departed: Option<Instant>,
+    /// Bytes that had left when the newest datagram that arrived did, and those that arrived.
+    pub(super) sent: ByteCount,
+    pub(super) received: ByteCount,
+    /// Bytes of all that is held lost.
+    pub(super) lost: ByteCount,
+    /// Whether a queue stands.
+    pub(super) queued: bool,
+    /// The round trip without a queue.
+    pub(super) rtt: Duration,
+    /// The rate that leaves now.
+    pub(super) left: f64,
+}
+
+impl Losses {
+    /// Returns the share that is lost at any rate.
+    pub(super) fn chance(&self) -> f64 {
+        self.chance
+    }
+
+    /// Returns whether the rate is lowered to see what losses mean.
+    pub(super) fn is_trying(&self) -> bool {
+        self.trial.is_some()
+    }
+
+    /// Returns the most that may be sent, bit/s.
+    pub(super) fn rate_most(&self) -> f64 {
+        let tried = self.trial.map_or(f64::INFINITY, |trial| trial.delivered * TRIAL_SHARE);
+        tried.min(self.limit.map_or(f64::INFINITY, |limit| limit.rate * LIMIT_SHARE))
+    }
+
+    /// Takes a report.
+    pub(super) fn observe(&mut self, shown: &Shown, elapsed: Duration, now: Instant) -> News {
+        let (sent, received) = (shown.sent.get(), shown.received.get());
+        let mark = Mark { at: now, sent, lost: shown.lost.get(), received };
+        self.rtt = shown.rtt;
+        if self.comes_after_an_outage(shown.departed) {
+            self.clear();
+        }
+        self.marks.push_back(mark);
+        while self.marks.get(1).is_some_and(|next| mark.outlives(next)) {
+            self.marks.pop_front();
+        }
+        if let Some(trial) = self.trial {
+            self.judge(trial, mark);
+            return News::Nothing;
+        }
+        let Some(first) = self.marks.front().copied() else { return News::Nothing };
+        let (lost, packets) = mark.lost_since(first);
+        if packets < PACKETS_LEAST {
+            return News::Nothing;
+        }
+        let deviation = (self.chance.max(0.01) * (1.0 - self.chance) / packets).sqrt();
+        if lost <= self.chance + LOST_SEEN + DEVIATIONS * deviation {
+            self.calm(lost, shown.left, elapsed, now);
+            return News::Nothing;
+        }
+        self.marks.clear();
+        self.marks.push_back(mark);
+        if shown.queued {
+            return News::Overflow;
+        }
+        let delivered = mark.received_since(first);
+        let again = self.limit.filter(|limit| now.since(limit.met_at) > AGAIN_AFTER);
+        self.limit = again.map(|_| Limit { rate: delivered, met_at: now, met: delivered });
+        if self.limit.is_none() {
+            let from = now + shown.rtt + SETTLES;
+            self.trial = Some(Trial { from, first: None, lost, delivered, again: false });
+        }
+        News::Nothing
+    }
+
+    /// Notes when the newest datagram that arrived had `departed`; returns whether of all that left in a
+    /// while before it none came. A policer, a full queue and chance let some pass.
+    fn comes_after_an_outage(&mut self, departed: Option<Instant>) -> bool {
+        let before = self.departed;
+        self.departed = departed.max(before);
+        before.zip(departed).is_some_and(|(before, departed)| departed.since(before) > OUTAGE)
+    }
+
+    /// Learns from a time without more losses than usual.
+    fn calm(&mut self, lost: f64, left: f64, elapsed: Duration, now: Instant) {
+        let share = elapsed.as_secs_f64();
+        if lost < self.chance || self.limit.is_none() {
+            self.chance += (lost - self.chance) * (1.0 - (-share / CHANCE_LIFE).exp());
+        }
+        let Some(limit) = &mut self.limit else { return };
+        let calm = now.since(limit.met_at).saturating_sub(CALM).as_secs_f64();
+        if calm > 0.0 && left > USED * limit.rate * LIMIT_SHARE {
+            let growth = (GROWTH_FIRST * calm.exp2()).min(1.0);
+            limit.rate *= 1.0 + growth * share;
+        }
+        if limit.rate > limit.met * FORGOTTEN {
+            self.limit = None;
+        }
+    }
+
+    fn judge(&mut self, trial: Trial, mark: Mark) {
+        if mark.at < trial.from {
+            return;
+        }
+        let Some(first) = trial.first else {
+            self.trial = Some(Trial { first: Some(mark), ..trial });
+            return;
+        };
+        let (lost, packets) = mark.lost_since(first);
+        let enough = packets * trial.lost >= EXPECTED || mark.at.since(first.at) > TRIAL_MOST;
+        if !enough {
+            return;
+        }
+        if lost < trial.lost * ENDED {
+            let rate = trial.delivered;
+            self.limit = Some(Limit { rate, met_at: mark.at, met: rate });
+        } else if !trial.again {
+            // What a bucket let pass at first hid its rate.
+            let delivered = mark.received_since(first).min(trial.delivered * TRIAL_SHARE);
+            let from = mark.at + SETTLES + self.rtt;
+            self.trial = Some(Trial { from, first: None, lost, delivered, again: true });
+            return;
+        } else {
+            self.chance = self.chance.max(lost.max(trial.lost).min(CHANCE_MOST));
+        }
+        self.trial = None;
+        self.marks.clear();
+        self.marks.push_back(mark);
+    }
+
+    /// Forgets what came of late: the link was silent.
+    pub(super) fn clear(&mut self) {
+        self.marks.clear();
+        self.trial = None;
+    }
+}
+
+impl Mark {
+    /// Returns whether the marks from `next` on are enough.
+    fn outlives(&self, next: &Mark) -> bool {
+        let span = self.at.since(next.at);
+        (span >= SPAN && self.sent - next.sent >= BYTES) || span >= SPAN_MOST
+    }
+
+    /// Returns the rate that arrived since `first`, bit/s.
+    fn received_since(&self, first: Mark) -> f64 {
+        let span = self.at.since(first.at).as_secs_f64().max(1e-3);
+        self.received.saturating_sub(first.received) as f64 * 8.0 / span
+    }
+
+    /// Returns the share lost since `first`, and of how many full packets.
+    ///
+    /// What is overtaken has not arrived and is not lost; what reports that were lost told of is held lost
+    /// and has arrived.
+    fn lost_since(&self, first: Mark) -> (f64, f64) {
+        let sent = self.sent.saturating_sub(first.sent);
+        let missing = sent.saturating_sub(self.received.saturating_sub(first.received));
+        let lost = self.lost.saturating_sub(first.lost).min(missing) as f64;
+        let sent = sent as f64;
+        ((lost / sent.max(1.0)).min(1.0), sent / PACKET)
+    }
+}
+
+/// Losses are counted over so long, and over so many bytes: 100 packets.
+const SPAN: Duration = Duration::from_millis(300);
+const BYTES: u64 = 120_000;
+const SPAN_MOST: Duration = Duration::from_millis(1_500);
+const PACKET: f64 = 1_200.0;
+const PACKETS_LEAST: f64 = 20.0;
+/// Nothing arrives for so long of what a policer limits only if it lets less than 250 kbit/s pass.
+const OUTAGE: Duration = Duration::from_millis(50);
+/// Fewer losses beyond chance cost less than looking into them. BBR v3 bears as many.
+const LOST_SEEN: f64 = 0.02;
+/// How many standard deviations more than expected are no chance.
+const DEVIATIONS: f64 = 4.0;
+/// What is sent in a trial, of what arrived.
+const TRIAL_SHARE: f64 = 0.8;
+/// What a lower rate takes to show, beside a round trip.
+const SETTLES: Duration = Duration::from_millis(20);
+/// A trial goes on until so many losses were to be expected, or for so long.
+const EXPECTED: f64 = 6.0;
+const TRIAL_MOST: Duration = Duration::from_millis(800);
+/// Losses have ended of which less than this share is left.
+const ENDED: f64 = 0.34;
+const CHANCE_MOST: f64 = 0.6;
+/// Seconds.
+const CHANCE_LIFE: f64 = 3.0;
+/// What is sent of a limit's rate.
+const LIMIT_SHARE: f64 = 0.96;
+/// Losses that come again so soon are not the limit's.
+const AGAIN_AFTER: Duration = Duration::from_millis(600);
+/// A limit is left alone for so long; then it grows by so much a second, twice as fast each second.
+const CALM: Duration = Duration::from_millis(1_500);
+const GROWTH_FIRST: f64 = 0.02;
+/// Of a limit's rate more than this share is sent where it is used.
+const USED: f64 = 0.8;
+/// A limit that has grown by so much is none.
+const FORGOTTEN: f64 = 3.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sends 6 Mbit/s, or what is allowed, for 4 s over what `passes` of bytes and instants; returns what was
+    /// found.
+    fn run(mut passes: impl FnMut(f64, u64) -> f64) -> Losses {
+        let mut losses = Losses::default();
+        let (mut sent, mut received) = (0.0, 0.0);
+        let (mut departed, mut sent_until) = (None, 0.0);
+        for step in 1..400_u64 {
+            let rate = losses.rate_most().min(6e6);
+            let bytes = rate * 0.01 / 8.0;
+            sent += bytes;
+            let now = Instant::from_millis(step * 10);
+            let passed = passes(bytes, step);
+            received += passed;
+            if passed > 0.0 {
+                (departed, sent_until) = (Some(now), sent);
+            }
+            let shown = Shown {
+                departed,
+                sent: ByteCount::new(sent_until as u64),
+                received: ByteCount::new(received as u64),
+                lost: ByteCount::new((sent_until - received) as u64),
+                queued: false,
+                rtt: Duration::from_millis(30),
+                left: rate,
+            };
+            losses.observe(&shown, Duration::from_millis(10), now);
+        }
+        losses
+    }
+
+    #[test]
+    fn losses_that_end_at_a_lower_rate_are_a_policers() {
+        // 4 Mbit/s and a bucket of 50 kB.
+        let mut tokens = 50_000.0;
+        let losses = run(|bytes, _| {
+            tokens = f64::min(tokens + 5_000.0, 50_000.0);
+            let passed = f64::min(bytes, tokens);
+            tokens -= passed;
+            passed
+        });
+        let most = losses.rate_most();
+        assert!((3.2e6..4.6e6).contains(&most), "{most}");
+        assert!(losses.chance() < 0.05, "{}", losses.chance());
+    }
+
+    #[test]
+    fn losses_that_go_on_at_any_rate_are_chance() {
+        let losses = run(|bytes, step| bytes * if step % 4 == 0 { 0.6 } else { 1.0 });
+        assert_eq!((losses.rate_most(), losses.is_trying()), (f64::INFINITY, false));
+        assert!((0.05..0.2).contains(&losses.chance()), "{}", losses.chance());
+    }
+
+    #[test]
+    fn an_outage_is_neither() {
+        let losses = run(|bytes, step| if (200..225).contains(&step) { 0.0 } else { bytes });
+        assert_eq!((losses.rate_most(), losses.is_trying()), (f64::INFINITY, false));
+        assert!(losses.chance() < 0.01, "{}", losses.chance());
+    }
+}
