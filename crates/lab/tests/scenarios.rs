@@ -5,7 +5,7 @@ use tautline_lab::sweeps::links::scenario;
 use tautline_transport::Config;
 
 fn judge(name: &str) {
-    let found = scenario::ALL.iter().find(|scenario| scenario.name == name);
+    let found = scenario::all().into_iter().find(|scenario| scenario.name == name);
     let rows = found.expect("a scenario of that name").run(&Config::default(), true);
     for row in rows.expect("sessions that can be configured so") {
         assert_ne!(row.verdict(), Verdict::Out, "{row:?}");
@@ -34,4 +34,33 @@ fn a_blackout_of_one_link_of_four_costs_nothing_after_one_deadline() {
 #[test]
 fn three_tenths_of_the_datagrams_lost_cost_one_unit_in_a_hundred() {
     judge("loss-30");
+}
+
+#[test]
+fn two_seconds_at_a_tenth_of_the_rate_are_got_over() {
+    let found = scenario::all().into_iter().find(|scenario| scenario.name == "dip");
+    let rows = found.expect("a scenario of that name").run(&Config::default(), true);
+    let rows = rows.expect("sessions that can be configured so");
+    let recovered = rows.iter().find(|row| row.unit == "%").expect("a row of what is carried");
+    assert_eq!(recovered.verdict(), Verdict::Within, "{recovered:?}");
+}
+
+#[test]
+fn a_policer_is_found_as_a_rate() {
+    judge("policer-4");
+}
+
+#[test]
+fn a_cubic_flow_in_a_short_queue_leaves_a_quarter() {
+    judge("cubic-32k");
+}
+
+#[test]
+fn a_queue_of_a_megabyte_is_said_to_be_anothers() {
+    judge("cubic-1m");
+}
+
+#[test]
+fn three_tenths_lost_both_ways_leave_3_of_10_mbps() {
+    judge("both-lose-30");
 }

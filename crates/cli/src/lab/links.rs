@@ -125,7 +125,7 @@ impl Links {
     /// Runs scenarios and judges them.
     fn judge(&self) -> anyhow::Result<()> {
         let names: &[String] = if self.scenario == ["all"] { &[] } else { &self.scenario };
-        let scenarios = chosen("scenario", scenario::ALL.to_vec(), names, |s| s.name)?;
+        let scenarios = chosen("scenario", scenario::all(), names, |s| s.name)?;
         let configs: Vec<(String, tautline_transport::Config)> = match self.combo.as_slice() {
             [] => vec![("default".to_owned(), tautline_transport::Config::default())],
             words => combos(words)?.iter().map(|c| (c.name.clone(), c.transport())).collect(),

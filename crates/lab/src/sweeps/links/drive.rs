@@ -101,6 +101,7 @@ impl Drive {
         let carried = before.iter().zip(after).map(|(before, after)| Carried {
             datagrams: after.datagrams - before.datagrams,
             bytes: after.bytes - before.bytes,
+            dropped: after.dropped - before.dropped,
         });
         let (vehicle, operator) = (&run.vehicle().application, &run.operator().application);
         let (sent, came) = (&vehicle.traffic, &operator.traffic);
@@ -115,6 +116,7 @@ impl Drive {
             arrivals: operator.arrivals.clone(),
             commands: units(&came.commands.offered, &sent.commands.received),
             carried: carried.collect(),
+            causes: vehicle.causes.clone(),
             digest: run.world.log().digest(),
         })
     }
@@ -142,7 +144,12 @@ impl Drive {
 
 fn carried(run: &Run<Followed>) -> Vec<Carried> {
     let counters = run.links().iter().map(|link| run.world.counters(*link, Direction::Up));
-    counters.map(|up| Carried { datagrams: up.pushed, bytes: up.pushed_bytes }).collect()
+    let carried = counters.map(|up| Carried {
+        datagrams: up.pushed,
+        bytes: up.pushed_bytes,
+        dropped: up.dropped_total(),
+    });
+    carried.collect()
 }
 
 /// A unit's number.

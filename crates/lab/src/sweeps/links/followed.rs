@@ -1,8 +1,11 @@
 //! Traffic whose datagrams are followed from their departure to their arrival.
 
+use std::collections::BTreeMap;
+
 use rand_chacha::ChaCha20Rng;
 use tautline_scenario::endpoint::{Application, Moment};
 use tautline_scenario::traffic::Traffic;
+use tautline_transport::rate::Cause;
 use tautline_transport::wire::Datagram;
 use tautline_transport::{Event, LinkNumber, Route, Session};
 use tautline_units::{ByteCount, Instant};
@@ -13,6 +16,8 @@ use tautline_units::{ByteCount, Instant};
 pub(super) struct Followed {
     pub(super) traffic: Traffic,
     follows: bool,
+    /// How often each was why the first link's rate was what it was, when a unit was due.
+    pub(super) causes: BTreeMap<Cause, u64>,
     /// Media packets sent until now, per link.
     media_sent: Vec<u64>,
     pub(super) departures: Vec<Departure>,
@@ -47,6 +52,10 @@ impl Application for Followed {
 
     fn produce(&mut self, session: &mut Session, _rng: &mut ChaCha20Rng, at: Moment) {
         self.traffic.produce(session, at);
+        let cause = session.links().next().map(|link| link.cause);
+        if let Some(cause) = cause {
+            *self.causes.entry(cause).or_default() += 1;
+        }
     }
 
     fn handle_event(&mut self, session: &Session, event: Event, at: Moment) {

@@ -1,8 +1,11 @@
 //! What a run is judged by.
 
+use std::collections::BTreeMap;
+
 use tautline_scenario::measure::{
     Unit, delays_ms, gaps, longest_gap, millis, quantile, within as units_within,
 };
+use tautline_transport::rate::Cause;
 use tautline_units::{Duration, Instant};
 
 use super::trail::{Cut, Trail, WARM_UP};
@@ -17,6 +20,8 @@ pub struct Measures {
     pub goodput_mbps: f64,
     /// The same over whole seconds: the 5th percentile of them.
     pub goodput_p5_mbps: f64,
+    /// The same by the second.
+    pub goodput_by_second_mbps: Vec<f64>,
     /// Units offered that were not on time, refused ones included, over units offered.
     pub missed: f64,
     /// Units offered.
@@ -38,6 +43,10 @@ pub struct Measures {
     pub frozen: f64,
     /// Datagrams that each link was given in the media's direction.
     pub datagrams: Vec<u64>,
+    /// The share of these that the links dropped.
+    pub dropped: f64,
+    /// Why the first link's rate was what it was: shares of the time.
+    pub causes: BTreeMap<Cause, f64>,
     /// The 99th percentile of the commands' delay the other way, ms.
     pub command_p99_ms: f64,
     /// The longest time without a command, ms.
@@ -85,6 +94,10 @@ pub(super) fn of(trail: &Trail) -> Measures {
         }
     }
     let mut rates: Vec<f64> = windows.iter().map(|bytes| *bytes as f64 * 8.0 / 1e6).collect();
+    let by_second = rates.clone();
+    let given: u64 = trail.carried.iter().map(|carried| carried.datagrams).sum();
+    let dropped: u64 = trail.carried.iter().map(|carried| carried.dropped).sum();
+    let looks: u64 = trail.causes.values().sum();
     let wire: u64 = trail.carried.iter().map(|c| c.bytes.get() + c.datagrams * HEADERS).sum();
     let pauses = trail.pauses.iter().filter(|at| within(**at)).count() as u64;
     let came = |command: &&Unit| command.received.is_some_and(|received| within(received.at));
@@ -95,6 +108,7 @@ pub(super) fn of(trail: &Trail) -> Measures {
     Measures {
         goodput_mbps: payload as f64 * 8.0 / 1e6 / seconds,
         goodput_p5_mbps: quantile(&mut rates, 0.05),
+        goodput_by_second_mbps: by_second,
         missed: share(missed, offered),
         offered,
         refused: share(refused, offered),
@@ -104,6 +118,8 @@ pub(super) fn of(trail: &Trail) -> Measures {
         gap_ms: millis(longest_gap(on_time, from..to)),
         frozen: frozen(trail, from, to),
         datagrams: trail.carried.iter().map(|carried| carried.datagrams).collect(),
+        dropped: share(dropped, given),
+        causes: trail.causes.iter().map(|(cause, count)| (*cause, share(*count, looks))).collect(),
         command_p99_ms: quantile(&mut command_ms, 0.99),
         command_gap_ms: millis(longest_gap(commands.map(|received| received.at), from..to)),
         outage: trail.cut.map(|cut| outage(trail, cut)),

@@ -1,8 +1,9 @@
 //! What is seen of a run.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use tautline_scenario::measure::Unit;
+use tautline_transport::rate::Cause;
 use tautline_units::{ByteCount, Duration, Instant};
 
 use super::followed::{Departure, Sealed};
@@ -52,6 +53,8 @@ pub(super) struct Trail {
     pub(super) commands: Vec<Unit>,
     /// Per link, what it took in the media's direction from the warm-up's end on.
     pub(super) carried: Vec<Carried>,
+    /// How often each was why the first link's rate was what it was.
+    pub(super) causes: BTreeMap<Cause, u64>,
     /// A digest of everything that happened.
     pub(super) digest: u64,
 }
@@ -62,6 +65,8 @@ pub(super) struct Carried {
     pub(super) datagrams: u64,
     /// UDP payload.
     pub(super) bytes: ByteCount,
+    /// Datagrams that it dropped, for whatever reason.
+    pub(super) dropped: u64,
 }
 
 impl Trail {

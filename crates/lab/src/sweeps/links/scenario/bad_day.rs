@@ -1,0 +1,259 @@
+//! Links that change, lose, reorder, and that others use: what one of 10 Mbit/s, 15 ms each way, must
+//! bear, alone and beside others. The source fills its budget; a unit is worth something for 100 ms.
+
+use tautline_sim::link::{Config, Cubic, Jitter, Pair, Policer, Step};
+use tautline_transport as transport;
+use tautline_transport::rate::Cause;
+use tautline_units::Duration;
+
+use super::{Case, Drive, Measures, Row, Scenario, clean, missed, quantile};
+use crate::sweeps::links::trail::WARM_UP;
+
+pub(super) const ALL: &[Scenario] = &[
+    Scenario {
+        name: "dip",
+        title: "10 Mbit/s, 2 s at 1, then 10: a gap under 250 ms, 80 % within 3 s",
+        drive: |transport, seed| filled(transport, seed, vec![dipping(seed)]),
+        judge: |runs| vec![gap(runs, 250.0), recovered(runs)],
+        ..SHORT
+    },
+    Scenario {
+        name: "dip-2",
+        title: "The same beside one of 10 Mbit/s",
+        drive: |transport, seed| filled(transport, seed, vec![dipping(seed), even()]),
+        judge: |runs| vec![gap(runs, 250.0), recovered(runs)],
+        ..SHORT
+    },
+    Scenario {
+        name: "dip-4",
+        title: "The same of four, all at once",
+        drive: |transport, seed| filled(transport, seed, vec![dipping(seed); 4]),
+        judge: |runs| vec![gap(runs, 250.0), recovered(runs)],
+        ..SHORT
+    },
+    Scenario {
+        name: "turns",
+        title: "10 and 2 Mbit/s in turns of 2 s: at least 4 Mbit/s, under 5 % missed",
+        drive: |transport, seed| filled(transport, seed, vec![turning(seed, 0.0)]),
+        judge: |runs| vec![carried(runs, 4.0), missed_of_all(runs, 5.0)],
+        ..SHORT
+    },
+    Scenario {
+        name: "turns-2",
+        title: "Two such, one at 10 while the other is at 2: no less than one alone",
+        drive: |transport, seed| {
+            filled(transport, seed, vec![turning(seed, 0.0), turning(seed, 2.0)])
+        },
+        judge: |runs| vec![carried(runs, 4.0), missed_of_all(runs, 5.0)],
+        ..SHORT
+    },
+    Scenario {
+        name: "turns-4",
+        title: "Four such, each a second after the one before it: no less than one alone",
+        drive: |transport, seed| {
+            let links = [0.0, 1.0, 2.0, 3.0].map(|late| turning(seed, late));
+            filled(transport, seed, links.to_vec())
+        },
+        judge: |runs| vec![carried(runs, 4.0), missed_of_all(runs, 5.0)],
+        ..SHORT
+    },
+    Scenario {
+        name: "cubic-32k",
+        title: "Beside a CUBIC flow in a queue of 32 kB: a quarter of the link, no gap of 1 s",
+        drive: |transport, seed| filled(transport, seed, vec![shared(seed, 32_000)]),
+        judge: |runs| vec![carried(runs, 2.5), gap(runs, 1_000.0), foreign(runs)],
+        ..LONG
+    },
+    Scenario {
+        name: "cubic-128k",
+        title: "The same in a queue of 128 kB, 102 ms of the link",
+        drive: |transport, seed| filled(transport, seed, vec![shared(seed, 128_000)]),
+        judge: |runs| vec![carried(runs, 2.5), gap(runs, 1_000.0), foreign(runs)],
+        ..LONG
+    },
+    Scenario {
+        name: "cubic-1m",
+        title: "The same in a queue of 1 MB: it is said that the queue is another's",
+        drive: |transport, seed| filled(transport, seed, vec![shared(seed, 1_000_000)]),
+        judge: |runs| vec![foreign(runs).reference(50.0).at_least(1.0), carried_shown(runs)],
+        ..LONG
+    },
+    Scenario {
+        name: "cubic-32k-2",
+        title: "A CUBIC flow in a queue of 32 kB beside one of two links: as that link alone",
+        drive: |transport, seed| filled(transport, seed, vec![shared(seed, 32_000), even()]),
+        judge: |runs| vec![carried(runs, 2.5), gap(runs, 1_000.0)],
+        ..LONG
+    },
+    Scenario {
+        name: "policer-4",
+        title: "A policer of 4 Mbit/s: under 3 % lost, 80 % of the rate",
+        drive: |transport, seed| filled(transport, seed, vec![policed(4.0)]),
+        judge: |runs| vec![dropped(runs), carried(runs, 3.2)],
+        ..SHORT
+    },
+    Scenario {
+        name: "policer-1",
+        title: "A policer of 1 Mbit/s: under 3 % lost, 80 % of the rate",
+        drive: |transport, seed| filled(transport, seed, vec![policed(1.0)]),
+        judge: |runs| vec![dropped(runs), carried(runs, 0.8)],
+        ..SHORT
+    },
+    Scenario {
+        name: "policer-4-2",
+        title: "Two policers of 4 Mbit/s: under 3 % lost, no less than one alone",
+        drive: |transport, seed| filled(transport, seed, vec![policed(4.0); 2]),
+        judge: |runs| vec![dropped(runs), carried(runs, 3.2)],
+        ..SHORT
+    },
+    Scenario {
+        name: "both-lose-10",
+        title: "10 % of all lost both ways: at least 7 Mbit/s",
+        drive: |transport, seed| filled(transport, seed, vec![losing(0.1)]),
+        judge: |runs| vec![carried(runs, 7.0), missed("missed", runs)],
+        ..SHORT
+    },
+    Scenario {
+        name: "both-lose-30",
+        title: "30 % of all lost both ways: at least 3 Mbit/s",
+        drive: |transport, seed| filled(transport, seed, vec![losing(0.3)]),
+        judge: |runs| vec![carried(runs, 3.0), missed("missed", runs)],
+        ..SHORT
+    },
+    Scenario {
+        name: "reordering",
+        title: "Each packet's delay drawn anew, sigma 50 ms: no freeze, half of what a clean link carries",
+        drive: |transport, seed| filled(transport, seed, vec![reordering(1.0)]),
+        judge: |runs| vec![carried(runs, 4.0), frozen(runs)],
+        ..SHORT
+    },
+    Scenario {
+        name: "reordering-slow",
+        title: "The same where delays wander in 50 ms",
+        drive: |transport, seed| filled(transport, seed, vec![reordering(50.0)]),
+        judge: |runs| vec![carried(runs, 4.0), frozen(runs)],
+        ..SHORT
+    },
+];
+
+const SHORT: Scenario = Scenario {
+    name: "",
+    title: "",
+    quick: (20, 1),
+    full: (30, 10),
+    case: Case::Plain,
+    drive: |transport, seed| filled(transport, seed, vec![even()]),
+    judge: |_| Vec::new(),
+};
+const LONG: Scenario = Scenario { quick: (30, 1), full: (60, 10), ..SHORT };
+
+fn filled(transport: transport::Config, seed: u64, links: Vec<Pair>) -> Drive {
+    let mut drive = Drive::new(links, transport, seed);
+    drive.deadline = Duration::from_millis(100);
+    drive
+}
+
+fn even() -> Pair {
+    clean(10, 15)
+}
+
+fn up(change: impl FnOnce(&mut Config)) -> Pair {
+    let mut pair = even();
+    change(&mut pair.up);
+    pair
+}
+
+/// Returns how much later with each seed something happens: reports and packets stand elsewhere then.
+fn shift(seed: u64) -> f64 {
+    (seed * 13 % 100) as f64 / 1e3
+}
+
+fn dipping(seed: u64) -> Pair {
+    let at = DIP_AT + shift(seed);
+    let step = |at_s, rate_mbps| Step { at_s, rate_mbps };
+    up(|link| link.steps = vec![step(at, 1.0), step(at + DIP, 10.0)])
+}
+
+fn turning(seed: u64, late: f64) -> Pair {
+    let step = |turn: u32| Step {
+        at_s: f64::from(turn) * 2.0 + late + shift(seed),
+        rate_mbps: if turn.is_multiple_of(2) { 2.0 } else { 10.0 },
+    };
+    up(|link| link.steps = (1..200).map(step).collect())
+}
+
+fn shared(seed: u64, queue_bytes: u64) -> Pair {
+    let cubic = Cubic { rtt_ms: 30.0, from_s: 4.0 + shift(seed), until_s: None };
+    up(|link| (link.queue_bytes, link.cubic) = (queue_bytes, Some(cubic)))
+}
+
+/// Returns a link with a policer whose bucket holds a tenth of a second.
+fn policed(rate_mbps: f64) -> Pair {
+    let burst_bytes = (rate_mbps * 12_500.0) as u64;
+    up(|link| link.policer = Some(Policer { rate_mbps, burst_bytes }))
+}
+
+fn losing(loss: f64) -> Pair {
+    let mut pair = even();
+    (pair.up.loss, pair.down.loss) = (loss, loss);
+    pair
+}
+
+fn reordering(tau_ms: f64) -> Pair {
+    up(|link| (link.jitter, link.reorder) = (Some(Jitter { sigma_ms: 50.0, tau_ms }), true))
+}
+
+fn gap(runs: &[Measures], bar: f64) -> Row {
+    let longest = runs.iter().map(|run| run.gap_ms).fold(0.0, f64::max);
+    Row::new("longest gap, the worst run", "ms", longest).reference(bar).at_most(1.0)
+}
+
+/// Judges what is carried from 3 s after the dip on, of what was before it.
+fn recovered(runs: &[Measures]) -> Row {
+    let mean = |run: &Measures, from: f64, to: f64| {
+        let second = |at: f64| (at - WARM_UP.as_secs_f64()).ceil().max(0.0) as usize;
+        let seconds = &run.goodput_by_second_mbps;
+        let seconds = &seconds[second(from).min(seconds.len())..second(to).min(seconds.len())];
+        seconds.iter().sum::<f64>() / seconds.len() as f64
+    };
+    let back = DIP_AT + DIP + 3.2;
+    let share = |run: &Measures| mean(run, back, back + 4.0) / mean(run, DIP_AT - 4.0, DIP_AT);
+    let least = runs.iter().map(share).fold(f64::INFINITY, f64::min);
+    let row = Row::new("carried 3 s later, of what was before, the worst run", "%", least * 100.0);
+    row.reference(80.0).at_least(1.0)
+}
+
+fn carried_shown(runs: &[Measures]) -> Row {
+    let mut rates: Vec<f64> = runs.iter().map(|run| run.goodput_mbps).collect();
+    Row::new("in time, the median run", "Mbit/s", quantile(&mut rates, 0.5))
+}
+
+fn carried(runs: &[Measures], bar: f64) -> Row {
+    carried_shown(runs).reference(bar).at_least(1.0)
+}
+
+fn missed_of_all(runs: &[Measures], bar: f64) -> Row {
+    missed("missed", runs).reference(bar).at_most(1.0)
+}
+
+fn dropped(runs: &[Measures]) -> Row {
+    let share = runs.iter().map(|run| run.dropped).fold(0.0, f64::max);
+    let row = Row::new("datagrams dropped by the links, the worst run", "%", share * 100.0);
+    row.reference(3.0).at_most(1.0)
+}
+
+fn foreign(runs: &[Measures]) -> Row {
+    let share = |run: &Measures| run.causes.get(&Cause::ForeignQueue).copied().unwrap_or(0.0);
+    let least = runs.iter().map(share).fold(1.0, f64::min);
+    Row::new("time in which the queue is said to be another's, least", "%", least * 100.0)
+}
+
+fn frozen(runs: &[Measures]) -> Row {
+    let share = runs.iter().map(|run| run.frozen).fold(0.0, f64::max);
+    let row = Row::new("time in which the picture stands still, the worst run", "%", share * 100.0);
+    row.reference(0.0).within_absolute(0.0)
+}
+
+/// When the dip comes, and how long it is, in seconds.
+const DIP_AT: f64 = 8.0;
+const DIP: f64 = 2.0;
