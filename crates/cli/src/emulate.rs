@@ -10,6 +10,7 @@ use anyhow::Context;
 use clap::Args;
 use tautline_net::emulate::control::{Status, Summary};
 use tautline_net::emulate::{Config, Emulator, check};
+use tautline_net::realtime::{self, Urgency};
 use tautline_sim::preset::Preset;
 
 use crate::{settings, stop};
@@ -67,7 +68,10 @@ impl Emulate {
         let ending = Arc::new(AtomicBool::new(false));
         let mut relay = {
             let ending = ending.clone();
-            tokio::task::spawn_blocking(move || emulator.run(&ending))
+            tokio::task::spawn_blocking(move || {
+                realtime::raise_thread("the emulated network", Urgency::Network);
+                emulator.run(&ending)
+            })
         };
         let status = tokio::select! {
             ended = &mut relay => ended,

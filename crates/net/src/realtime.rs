@@ -7,19 +7,31 @@ use thread_priority::unix::{
 };
 use thread_priority::{ThreadPriority, ThreadPriorityValue};
 
+/// How soon a thread must run that others wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Urgency {
+    /// Behind the kernel's own: without it a machine stops.
+    Safety,
+    /// Behind those, before ordinary threads: without it what was sent in time comes too late.
+    Network,
+}
+
 /// Lets the calling thread go before all that are not as urgent (`SCHED_FIFO`). What the system does
 /// not allow is said once, in the log, and nothing else changes.
-pub fn raise_thread(what: &str) {
+pub fn raise_thread(what: &str, urgency: Urgency) {
     let fifo = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
-    let raised = ThreadPriorityValue::try_from(PRIORITY).ok().and_then(|priority| {
+    let raised = ThreadPriorityValue::try_from(urgency.priority()).ok().and_then(|priority| {
         let priority = ThreadPriority::Crossplatform(priority);
         set_thread_priority_and_policy(thread_native_id(), priority, fifo).ok()
     });
-    if raised.is_none() {
-        tracing::warn!(
-            "{what} shares the processors with all others: the system allows no SCHED_FIFO \
-             (CAP_SYS_NICE or RLIMIT_RTPRIO)"
-        );
+    let told = format!(
+        "{what} shares the processors with all others: the system allows no SCHED_FIFO (CAP_SYS_NICE \
+         or RLIMIT_RTPRIO)"
+    );
+    match (raised, urgency) {
+        (Some(()), _) => {}
+        (None, Urgency::Safety) => tracing::warn!("{told}"),
+        (None, Urgency::Network) => tracing::info!("{told}"),
     }
 }
 
@@ -35,5 +47,12 @@ pub fn lock_memory(what: &str) {
     }
 }
 
-/// Of 99, in hundredths of the range: before ordinary threads, behind the kernel's own.
-const PRIORITY: u8 = 20;
+impl Urgency {
+    /// Returns its priority of 99, in hundredths of the range.
+    fn priority(self) -> u8 {
+        match self {
+            Self::Safety => 20,
+            Self::Network => 10,
+        }
+    }
+}

@@ -87,7 +87,7 @@ impl Keeper {
 
     /// Steps the guard every 10 ms, by `clock`, until `stop` is set.
     pub fn run(mut self, clock: Clock, stop: &AtomicBool) {
-        realtime::raise_thread("the guard");
+        realtime::raise_thread("the guard", realtime::Urgency::Safety);
         let mut due = clock.now();
         while !stop.load(Ordering::Relaxed) {
             self.step(clock.now());

@@ -38,7 +38,7 @@ pub fn serve(
     clock: Clock,
     stop: &AtomicBool,
 ) {
-    realtime::raise_thread("the machine");
+    realtime::raise_thread("the machine", realtime::Urgency::Safety);
     let period = machine.period().clamp(PERIOD_MIN, PERIOD);
     let (mut client, mut sender) = (Client::new(guard), Sender::default());
     let mut follower = Follower::new(settings);

@@ -129,7 +129,7 @@ impl Guarded {
         clock: Clock,
         stop: &AtomicBool,
     ) {
-        realtime::raise_thread("the vehicle's word to its guard");
+        realtime::raise_thread("the vehicle's word to its guard", realtime::Urgency::Safety);
         let mut proposer = Proposer::new(address);
         let mut proposed = *lock(&self.proposed);
         let mut due = clock.now();

@@ -90,7 +90,7 @@ impl Drop for Between {
 }
 
 fn carry(server: &Server, guard: &Address, garbage: &Mutex<Garbage>, stop: &AtomicBool) {
-    realtime::raise_thread("the way between");
+    realtime::raise_thread("the way between", realtime::Urgency::Safety);
     let (clock, mut client, mut machine) = (Clock::start(), Client::new(guard), None);
     let (mut buffer, mut turn) = ([0; 256], 0);
     while !stop.load(Ordering::Relaxed) {

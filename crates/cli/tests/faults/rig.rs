@@ -345,7 +345,7 @@ fn propose(
     newest: &Mutex<Option<Status>>,
     stop: &AtomicBool,
 ) {
-    realtime::raise_thread("the test's vehicle");
+    realtime::raise_thread("the test's vehicle", realtime::Urgency::Safety);
     let (clock, mut sequence) = (Clock::start(), 0);
     // What a `Proposer` does, with a hand on its bytes.
     let (mut client, mut sender) = (Client::new(guard), frame::Sender::default());
