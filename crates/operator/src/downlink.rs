@@ -164,15 +164,18 @@ impl Downlink {
     pub fn layout(&self) -> Option<Layout> {
         let (width, _) = self.strips.first()?.concealer.size()?;
         let height = |strip: &ReorderBuffer| strip.concealer.size().map(|(_, height)| height);
-        let layout =
-            Layout::of(width, self.strips.iter().map(height).sum::<Option<usize>>()?).ok()?;
+        let cropped = self.strips.last()?.concealer.cropped()?;
+        let coded = Layout::of(width, self.strips.iter().map(height).sum::<Option<usize>>()?);
+        let layout = coded.ok()?.with_cropped(cropped).ok()?;
         (0..self.strips.len()).all(|strip| self.fits(strip, &layout)).then_some(layout)
     }
 
     /// Returns whether `strip` has the size that `layout` gives it.
     pub fn fits(&self, strip: usize, layout: &Layout) -> bool {
         let size = (layout.width(), layout.strip_rows(strip).len());
-        self.strips.get(strip).is_some_and(|strip| strip.concealer.size() == Some(size))
+        self.strips.get(strip).is_some_and(|ReorderBuffer { concealer, .. }| {
+            concealer.size() == Some(size) && concealer.cropped() == Some(layout.cropped(strip))
+        })
     }
 
     /// Returns the codec string of the most demanding strip for WebCodecs (RFC 6381), such as

@@ -16,6 +16,7 @@ use tautline_video::{Layout, Picture, Sensor, stamp};
 
 use crate::config::Config;
 use crate::encode::EncoderControl;
+use crate::load::Load;
 use crate::readout::{BAND_ROWS, Readout, Source};
 
 /// Opens the source that the configuration names, if it names one.
@@ -41,6 +42,8 @@ pub struct Counters {
     pub pictures: AtomicU64,
     /// Pictures of which no strip was read, because the last one was still being read.
     pub pictures_skipped: AtomicU64,
+    /// Pictures of which no strip was read, because the encoders had too much to do to code them in time.
+    pub pictures_unencoded: AtomicU64,
     /// Pictures of which no strip was read, by frame decimation: the operator's screen cannot keep up
     /// with so many.
     pub pictures_decimated: AtomicU64,
@@ -48,13 +51,15 @@ pub struct Counters {
     pub strips_dropped: AtomicU64,
     /// Strips not encoded because the transport granted no rate.
     pub strips_paused: AtomicU64,
+    /// Nanoseconds between two pictures of the source, in the mean; 0 before there is one.
+    pub period_nanos: AtomicU64,
 }
 
 /// Way of readouts to the encoders: one bounded queue an encoder, strips dealt out in turn, and the buffers
 /// that come back.
 #[derive(Debug)]
 pub struct Outlet {
-    encoders: Vec<SyncSender<Readout>>,
+    encoders: Vec<(SyncSender<Readout>, Arc<Load>)>,
     empties: Receiver<Picture>,
     free: Vec<Picture>,
     control: Arc<EncoderControl>,
@@ -69,7 +74,11 @@ impl Outlet {
         encoder_count: usize,
         control: Arc<EncoderControl>,
     ) -> (Self, Vec<Receiver<Readout>>, SyncSender<Picture>) {
-        let (encoders, queues) = (0..encoder_count).map(|_| sync_channel(QUEUE_MAX)).unzip();
+        let queue = || {
+            let (sender, queue) = sync_channel(QUEUE_MAX);
+            ((sender, Arc::default()), queue)
+        };
+        let (encoders, queues) = (0..encoder_count).map(|_| queue()).unzip();
         let (give_back, empties) = sync_channel(QUEUE_MAX * encoder_count * 2);
         (Self { encoders, empties, free: Vec::new(), control, by_rows: true }, queues, give_back)
     }
@@ -78,6 +87,12 @@ impl Outlet {
     pub fn by_strips(mut self) -> Self {
         self.by_rows = false;
         self
+    }
+
+    /// Returns whether a picture of so many strips begun now would be coded in time.
+    fn has_room(&self, strips: usize) -> bool {
+        let share = strips.div_ceil(self.encoders.len().max(1)) as u64;
+        self.encoders.iter().all(|(_, load)| load.has_room(share))
     }
 
     fn take_buffer(&mut self, height: usize, width: usize) -> Picture {
@@ -91,12 +106,13 @@ impl Outlet {
     }
 }
 
-/// Reads `sensor` strip by strip at its own rate, by `clock`, until `stop` is set.
+/// Reads `sensor` strip by strip at its own times, by `clock`, until `stop` is set.
 ///
 /// A strip takes its share of the picture's time to read, as from a rolling shutter. Its encoder has
 /// it from the first row on, and the rows as they are read; of a sensor that gives whole pictures,
-/// all at once. A camera that cannot keep up skips whole pictures. Of the others, frame decimation
-/// leaves one in every picture interval.
+/// all at once. A camera that cannot keep up skips whole pictures, and so does one whose encoders cannot:
+/// what could not be coded in time is not begun. Of the others, frame decimation leaves one in every
+/// picture interval.
 /// Each picture is given the guard's `tick` that is the newest when it is begun.
 ///
 /// # Errors
@@ -117,23 +133,33 @@ pub fn run(
         stamp::WIDTH
     );
     let period = Duration::from_secs_f64(1.0 / sensor.pictures_per_second());
+    counters.period_nanos.store(period.as_nanos() as u64, Ordering::Relaxed);
     let gives_rows = sensor.gives_rows();
-    let slot = if gives_rows { period / layout.strip_count() as u32 } else { Duration::ZERO };
-    let mut due = clock.now();
+    let mut cadence = Cadence::new(clock.now());
     // A camera that is started again counts on: the other end takes no number twice.
     let mut picture = counters.pictures.load(Ordering::Relaxed) as u32;
     while !stop.load(Ordering::Relaxed) && sensor.next_picture()? {
         counters.pictures.fetch_add(1, Ordering::Relaxed);
+        let interval = sensor.interval();
         if !gives_rows {
-            due = clock.now();
+            cadence.due = clock.now() - sensor.age();
         }
-        clock.sleep_until(due);
+        clock.sleep_until(cadence.due);
         if !picture.is_multiple_of(outlet.control.picture_interval()) {
             counters.pictures_decimated.fetch_add(1, Ordering::Relaxed);
-        } else if clock.now().since(due) < period {
+        } else if gives_rows && !cadence.is_in_time(interval, clock.now()) {
+            counters.pictures_skipped.fetch_add(1, Ordering::Relaxed);
+        } else if !outlet.has_room(layout.strip_count()) {
+            counters.pictures_unencoded.fetch_add(1, Ordering::Relaxed);
+        } else {
             let tick = tick.load(Ordering::Relaxed);
+            let slot = match gives_rows {
+                true => interval.min(period) / layout.strip_count() as u32,
+                false => Duration::ZERO,
+            };
             for strip in 0..layout.strip_count() {
-                let begun = due + slot * strip as u32;
+                // Of a sensor of whole pictures the capture has been, maybe long ago.
+                let begun = cadence.due + slot * strip as u32;
                 clock.sleep_until(begun);
                 let place = (picture, strip);
                 if let Some(source) = begin(&outlet, &layout, place, (begun, tick), counters, clock)
@@ -153,16 +179,50 @@ pub fn run(
                     }
                 }
             }
-        } else {
-            counters.pictures_skipped.fetch_add(1, Ordering::Relaxed);
         }
         picture = picture.wrapping_add(1);
-        due += period;
-        if clock.now().since(due) > CATCH_UP_MAX {
-            due = clock.now();
-        }
+        cadence.due += interval;
     }
     Ok(())
+}
+
+/// When pictures are due, and what follows when they come later.
+#[derive(Debug)]
+struct Cadence {
+    /// When the present picture begins.
+    due: Instant,
+    taken_at: Instant,
+    /// How late the picture before was, if it was skipped for that.
+    late_before: Option<Duration>,
+    /// Skipping did not help: the source itself needs longer for a picture than it lasts.
+    is_source_slow: bool,
+}
+
+impl Cadence {
+    fn new(now: Instant) -> Self {
+        Self { due: now, taken_at: now, late_before: None, is_source_slow: false }
+    }
+
+    /// Returns whether the present picture is taken, at `now`, which lasts for `interval`.
+    ///
+    /// One that begins after its end is skipped: that catches up. If it does not, or nothing has been taken for
+    /// long, the picture is taken for one that is due now: some pictures are always seen.
+    fn is_in_time(&mut self, interval: Duration, now: Instant) -> bool {
+        let late = now.since(self.due);
+        if late < interval {
+            // A source that is waited for again is not slow.
+            self.is_source_slow &= late > interval / 4;
+        } else {
+            self.is_source_slow |= self.late_before.is_some_and(|before| late >= before);
+            if !self.is_source_slow && now.since(self.taken_at) < UNSEEN_MAX {
+                self.late_before = Some(late);
+                return false;
+            }
+            self.due = now;
+        }
+        (self.late_before, self.taken_at) = (None, now);
+        true
+    }
 }
 
 /// Offers a strip that is about to be read to its encoder; gives the way for its rows if it takes it.
@@ -179,8 +239,8 @@ fn begin(
         return None;
     }
     let size = [layout.width(), layout.strip_rows(strip).len()];
-    let (readout, source) = Readout::new((picture, strip), capture, size, clock);
-    let encoder = &outlet.encoders[strip % outlet.encoders.len()];
+    let (encoder, load) = &outlet.encoders[strip % outlet.encoders.len()];
+    let (readout, source) = Readout::new((picture, strip), capture, size, load.clone(), clock);
     match encoder.try_send(readout) {
         Ok(()) => Some(source),
         Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
@@ -190,10 +250,10 @@ fn begin(
     }
 }
 
-/// Strips that may wait for one encoder: half a picture.
-const QUEUE_MAX: usize = 3;
-/// A camera further behind than this starts anew rather than hurry.
-const CATCH_UP_MAX: Duration = Duration::from_millis(250);
+/// Strips that may wait for one encoder: its half of a picture, and of the one after it.
+const QUEUE_MAX: usize = 6;
+/// After so long without a picture the next one is taken, however late: ten a second, where five are asked.
+const UNSEEN_MAX: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
 mod tests {
@@ -252,5 +312,75 @@ mod tests {
         let taken: Vec<u32> = taken.iter().collect();
         assert!(!taken.is_empty());
         assert!(taken.iter().all(|picture| picture.is_multiple_of(3)), "{taken:?}");
+    }
+
+    #[test]
+    fn a_camera_whose_encoders_cannot_keep_up_takes_fewer_pictures_and_those_whole() {
+        let clock = Clock::start();
+        let control = Arc::new(EncoderControl::new());
+        control.set_budget(Bitrate::from_mbps(1), clock.now());
+        let (outlet, queues, give_back) = Outlet::new(2, control);
+        let (counters, stop) = (Counters::default(), AtomicBool::new(false));
+        let (sender, taken) = channel();
+        std::thread::scope(|scope| {
+            for queue in queues {
+                let (sender, give_back) = (sender.clone(), give_back.clone());
+                scope.spawn(move || {
+                    for mut readout in queue {
+                        tautline_video::Rows::read(&mut readout, usize::MAX);
+                        // A hundred pictures a second would need 12 of these seconds in one.
+                        clock.sleep_until(clock.now() + Duration::from_millis(40));
+                        sender.send((readout.picture, readout.strip)).unwrap();
+                        if let Some(rows) = readout.into_rows() {
+                            let _ = give_back.try_send(rows);
+                        }
+                    }
+                });
+            }
+            drop(sender);
+            let tick = AtomicU32::new(0);
+            run(Box::new(Grey { left: 101 }), outlet, &counters, &tick, clock, &stop).unwrap();
+        });
+        let mut strips = [0; 101];
+        taken.iter().for_each(|(picture, _)| strips[picture as usize] += 1);
+        assert!(strips.iter().all(|count| [0, 6].contains(count)), "{strips:?}");
+        let whole = strips.iter().filter(|count| **count == 6).count() as u64;
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        assert_eq!(count(&counters.strips_dropped), 0);
+        let skipped = count(&counters.pictures_unencoded) + count(&counters.pictures_skipped);
+        assert_eq!(whole + skipped, 100);
+        assert!(whole >= 2 && count(&counters.pictures_unencoded) > 50, "{strips:?}");
+    }
+
+    /// Returns at which of so many pictures one is taken, of a source that needs `read` for each of them and
+    /// says that it lasts 33 ms; a picture that is taken costs `cost` more.
+    fn taken(count: usize, read: u64, cost: u64) -> Vec<usize> {
+        let [interval, read, cost] = [33, read, cost].map(Duration::from_millis);
+        let mut now = Instant::ZERO;
+        let mut cadence = Cadence::new(now);
+        let mut step = |_: &usize| {
+            now = (now + read).max(cadence.due);
+            let is_taken = cadence.is_in_time(interval, now);
+            now += if is_taken { cost } else { Duration::ZERO };
+            cadence.due += interval;
+            is_taken
+        };
+        (0..count).filter(|at| step(at)).collect()
+    }
+
+    #[test]
+    fn a_source_that_is_slower_than_its_pictures_is_seen_as_it_comes() {
+        assert_eq!(taken(100, 5, 20).len(), 100);
+        for read in [40, 60, 150, 400] {
+            let seen = taken(100, read, 0).len();
+            assert!(seen >= 80, "{seen} of 100, each read in {read} ms");
+        }
+    }
+
+    #[test]
+    fn pictures_are_skipped_where_that_catches_up() {
+        let seen = taken(300, 2, 60);
+        assert!((140..=160).contains(&seen.len()), "{} of 300", seen.len());
+        assert!(seen.windows(2).all(|pair| pair[1] - pair[0] <= 2));
     }
 }

@@ -8,6 +8,7 @@ pub mod encode;
 mod eyes;
 mod facts;
 pub mod guarded;
+pub mod load;
 pub mod parts;
 pub mod probe;
 pub mod readout;
@@ -40,7 +41,7 @@ use crate::encode::{EncoderControl, Meter};
 use crate::eyes::Eyes;
 use crate::facts::Facts;
 use crate::guarded::{Guarded, Vitals};
-use crate::parts::{Parts, keep};
+use crate::parts::{PAUSE_MAX, Parts, SOURCE_PAUSE_MAX, keep};
 use crate::probe::Probe;
 use crate::rendezvous::Rendezvous;
 use crate::telemetry::{Recent, Reporter};
@@ -88,12 +89,8 @@ pub async fn run(
     let driver =
         Driver::spawn_with(&config.links, tls, clock, move |output| uplink.handle(output))?;
     let mut threads = Threads::default();
-    let vitals = Vitals::new(
-        reporter.camera.clone(),
-        reporter.meter.clone(),
-        reporter.control.clone(),
-        opened.as_ref().map_or(config.pictures_per_second, |sensor| sensor.pictures_per_second()),
-    );
+    let vitals =
+        Vitals::new(reporter.camera.clone(), reporter.meter.clone(), reporter.control.clone());
     threads.spawn("proposals", {
         let (guarded, ending) = (guarded.clone(), threads.ending());
         let address = config.guard.clone();
@@ -102,20 +99,25 @@ pub async fn run(
     let mut rendezvous = Rendezvous::start(&config, &identity, &driver)?;
     let (parts, handle) = (reporter.parts.clone(), driver.handle());
     let eyes = Eyes { config: &config, reporter: &reporter, handle: driver.handle(), clock };
-    let see = keep("seeing", &parts.eyes, now, async || {
+    let see = keep("seeing", &parts.eyes, SOURCE_PAUSE_MAX, now, async || {
         let sensor = match opened.take() {
             Some(sensor) => Ok(sensor),
             None => eyes::open(&open_sensor).await,
         };
-        match sensor {
-            Ok(sensor) => eyes.see(sensor).await,
+        let error = match sensor {
+            Ok(sensor) => {
+                parts.source.handle_found(now());
+                eyes.see(sensor).await
+            }
             Err(error) => error,
-        }
+        };
+        parts.source.handle_lost(&error, now());
+        error
     });
-    let metrics = keep("the metrics page", &parts.metrics, now, async || {
+    let metrics = keep("the metrics page", &parts.metrics, PAUSE_MAX, now, async || {
         serve_metrics(&config, &reporter, clock).await
     });
-    let meet = keep("the way to the switchboard", &parts.switchboard, now, async || {
+    let meet = keep("the way to the switchboard", &parts.switchboard, PAUSE_MAX, now, async || {
         loop {
             let step = rendezvous.step(&config, &identity, &driver, &reporter, clock).await;
             if let Err(error) = step {
@@ -193,7 +195,11 @@ async fn report(
         let now = clock.now();
         reporter.guarded.handle_life(now);
         say_what_is_missing(&mut waiting, &reporter, config, now);
+        let was_overloaded = recent.is_overloaded();
         recent.advance(&reporter, now);
+        if recent.is_overloaded() != was_overloaded {
+            recent.say_overload();
+        }
         reporter.latest.set_process(reporter.process(&recent, now), now);
         tell(channels::TELEMETRY, reporter.telemetry(&recent, now).encode());
         if let Some(fact) = facts.next(config, &reporter, now) {
@@ -227,6 +233,7 @@ fn say_what_is_missing(waiting: &mut Waiting, reporter: &Reporter, config: &Conf
             Awaited::Guard => {
                 tracing::warn!("waiting for the guard: nothing comes from {guard}; is it running?");
             }
+            Awaited::Pictures => tracing::warn!("waiting for pictures: their source is lost"),
             Awaited::Switchboard => tracing::warn!("waiting for the switchboard {switchboard}"),
             Awaited::Operator => {
                 tracing::info!("registered as {name}; waiting for an operator who takes it");

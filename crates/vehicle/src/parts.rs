@@ -18,6 +18,51 @@ pub struct Parts {
     pub switchboard: AtomicU64,
     /// What the switchboard refused.
     pub refusals: AtomicU64,
+    /// Whether pictures come from anywhere.
+    pub source: SourceState,
+}
+
+/// Whether the source of pictures is there.
+#[derive(Debug, Default)]
+pub struct SourceState {
+    losses: AtomicU64,
+    /// Nanoseconds of the vehicle's clock, one more than those at the loss; 0 while it is there.
+    lost_at: AtomicU64,
+}
+
+impl SourceState {
+    /// Takes note that the source gives nothing any more, or still nothing.
+    pub fn handle_lost(&self, error: &anyhow::Error, now: Instant) {
+        let lost_at = now.as_nanos().saturating_add(1);
+        let was = self.lost_at.compare_exchange(0, lost_at, Ordering::Relaxed, Ordering::Relaxed);
+        if was.is_ok() {
+            self.losses.fetch_add(1, Ordering::Relaxed);
+            tracing::warn!(
+                event = "source lost",
+                error = format!("{error:#}"),
+                "no pictures: the source is lost, and opened again when it is there"
+            );
+        }
+    }
+
+    /// Takes note that the source is open.
+    pub fn handle_found(&self, now: Instant) {
+        let lost_for = self.lost_for(now);
+        self.lost_at.store(0, Ordering::Relaxed);
+        if let Some(lost_for) = lost_for {
+            tracing::warn!(
+                event = "source back",
+                ?lost_for,
+                "the source of pictures is there again"
+            );
+        }
+    }
+
+    /// Returns for how long the source has been lost, if it is.
+    pub fn lost_for(&self, now: Instant) -> Option<Duration> {
+        let lost_at = self.lost_at.load(Ordering::Relaxed).checked_sub(1)?;
+        Some(now.since(Instant::from_nanos(lost_at)))
+    }
 }
 
 impl Parts {
@@ -28,6 +73,7 @@ impl Parts {
             ("metrics failures", &self.metrics),
             ("switchboard disconnections", &self.switchboard),
             ("switchboard refusals", &self.refusals),
+            ("source losses", &self.source.losses),
         ];
         let counts = counts.map(|(name, count)| (name, count.load(Ordering::Relaxed)));
         let failed = counts.into_iter().filter(|(_, count)| *count > 0);
@@ -35,20 +81,28 @@ impl Parts {
     }
 }
 
-/// Runs a part for ever: after each failure it is counted, told, and started again a little later.
+/// Runs a part for ever: after each failure it is counted, told, and started again a little later, by
+/// `pause_max` at the most. What fails in the same way again and again is told once.
 pub(crate) async fn keep(
     name: &str,
     failures: &AtomicU64,
+    pause_max: Duration,
     now: impl Fn() -> Instant,
     mut part: impl AsyncFnMut() -> anyhow::Error,
 ) -> Infallible {
     let mut pauses = Pauses::default();
+    let mut told = String::new();
     loop {
         let begun = now();
-        let error = part().await;
+        let error = format!("{:#}", part().await);
         failures.fetch_add(1, Ordering::Relaxed);
-        let pause = pauses.next(now().since(begun));
-        tracing::warn!(error = format!("{error:#}"), again_in = ?pause, "{name} failed");
+        let pause = pauses.next(now().since(begun)).min(pause_max);
+        if error == told {
+            tracing::debug!(error, again_in = ?pause, "{name} failed again");
+        } else {
+            tracing::warn!(error, again_in = ?pause, "{name} failed");
+        }
+        told = error;
         tokio::time::sleep(pause).await;
     }
 }
@@ -73,8 +127,10 @@ impl Pauses {
 
 /// A driver that looks at a black screen notices little of it.
 const PAUSE_MIN: Duration = Duration::from_millis(250);
-/// A camera that is plugged in again is seen with two seconds later.
-const PAUSE_MAX: Duration = Duration::from_secs(2);
+/// What is away for longer is asked for every two seconds.
+pub(crate) const PAUSE_MAX: Duration = Duration::from_secs(2);
+/// A source that is there again is seen with two seconds later: some of these go to opening it.
+pub(crate) const SOURCE_PAUSE_MAX: Duration = Duration::from_millis(500);
 /// A part that ran for so long was started well.
 const SETTLED: Duration = Duration::from_secs(10);
 
@@ -90,6 +146,21 @@ mod tests {
         assert_eq!(steps, [250, 500, 1_000, 2_000, 2_000, 2_000]);
         assert_eq!(pauses.next(SETTLED), PAUSE_MIN);
         assert_eq!(at_once(&mut pauses), 500);
+    }
+
+    #[test]
+    fn a_source_is_lost_from_its_first_failure_until_it_is_open_again() {
+        let at = Instant::from_millis;
+        let source = SourceState::default();
+        assert_eq!(source.lost_for(at(1)), None);
+        let error = anyhow::anyhow!("unplugged");
+        for now in [0, 500] {
+            source.handle_lost(&error, at(now));
+        }
+        assert_eq!(source.lost_for(at(700)), Some(Duration::from_millis(700)));
+        source.handle_found(at(800));
+        assert_eq!(source.lost_for(at(900)), None);
+        assert_eq!(source.losses.load(Ordering::Relaxed), 1);
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! What a camera gives and an encoder takes: a strip, row by row.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use tautline_net::clock::Clock;
 use tautline_units::Instant;
 use tautline_video::{Picture, Rows};
+
+use crate::load::Load;
 
 /// A strip on its way from the sensor, row by row.
 #[derive(Debug)]
@@ -29,6 +32,10 @@ pub struct Readout {
     begun_at: Option<Instant>,
     is_cut: bool,
     clock: Clock,
+    /// Its encoder's, which has one strip less to code when this is dropped.
+    load: Arc<Load>,
+    /// When the encoder turned to it.
+    taken_at: Option<Instant>,
 }
 
 /// The progress of the reading.
@@ -52,8 +59,10 @@ impl Readout {
         (picture, strip): (u32, usize),
         (captured_at, tick): (Instant, u32),
         [width, height]: [usize; 2],
+        load: Arc<Load>,
         clock: Clock,
     ) -> (Self, Source) {
+        load.add();
         let (sender, progress) = sync_channel(1 + height / BAND_ROWS);
         let readout = Self {
             picture,
@@ -69,6 +78,8 @@ impl Readout {
             begun_at: None,
             is_cut: false,
             clock,
+            load,
+            taken_at: None,
         };
         (readout, Source { progress: sender })
     }
@@ -89,13 +100,22 @@ impl Readout {
     }
 
     /// Returns the strip's buffer, to be used again; `None` if the camera never filled one.
-    pub fn into_rows(self) -> Option<Picture> {
-        self.rows
+    pub fn into_rows(mut self) -> Option<Picture> {
+        self.rows.take()
+    }
+}
+
+/// What an encoder did about a strip after the last of its rows was there is what it needs for one.
+impl Drop for Readout {
+    fn drop(&mut self) {
+        let taken_at = self.taken_at.filter(|_| !self.is_cut);
+        self.load.remove(taken_at.map(|at| self.clock.now().since(at.max(self.read_at))));
     }
 }
 
 impl Rows for Readout {
     fn read(&mut self, count: usize) -> &Picture {
+        self.taken_at.get_or_insert_with(|| self.clock.now());
         let wanted = count.min(self.height);
         while self.rows.is_none() || self.count < wanted {
             match self.progress.recv() {
@@ -150,7 +170,7 @@ mod tests {
     fn rows_are_there_as_they_are_read() {
         let clock = Clock::start();
         let (mut readout, source) =
-            Readout::new((7, 2), (Instant::from_millis(5), 9), [32, 48], clock);
+            Readout::new((7, 2), (Instant::from_millis(5), 9), [32, 48], Arc::default(), clock);
         let fresh = strip(9);
         let place = fresh.luma().as_ptr();
         source.hand_over(fresh);
@@ -174,7 +194,7 @@ mod tests {
     fn a_camera_that_ends_leaves_nobody_waiting() {
         for is_filled in [true, false] {
             let (mut readout, source) =
-                Readout::new((0, 0), (Instant::ZERO, 0), [32, 48], Clock::start());
+                Readout::new((0, 0), (Instant::ZERO, 0), [32, 48], Arc::default(), Clock::start());
             if is_filled {
                 source.hand_over(strip(4));
                 source.tell_read(16, Instant::ZERO);

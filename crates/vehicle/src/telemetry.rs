@@ -48,8 +48,12 @@ pub struct Reporter {
 #[derive(Clone, Debug, Default)]
 pub struct Recent {
     sequence: u64,
-    pictures: History<u64>,
+    /// Those read, and those left out for want of time.
+    pictures: History<[u64; 2]>,
     picture_rate: f32,
+    /// Pictures a second that were left out for want of time.
+    left_out_rate: f32,
+    is_overloaded: bool,
     /// Median and 99th percentile of the last second.
     encode: (Duration, Duration),
     measured_at: Instant,
@@ -62,15 +66,42 @@ impl Recent {
         if now.since(self.measured_at) < SPAN {
             return;
         }
-        let pictures = reporter.pictures_read();
+        let pictures = [reporter.pictures_read(), reporter.pictures_left_out()];
         let (before, elapsed) = match self.pictures.before(SPAN, now) {
             Some((before, elapsed)) => (*before, elapsed),
-            None => (0, now.since(Instant::ZERO)),
+            None => ([0; 2], now.since(Instant::ZERO)),
         };
-        self.picture_rate = (pictures - before) as f32 / elapsed.as_secs_f32();
+        let rate = |which: usize| {
+            pictures[which].saturating_sub(before[which]) as f32 / elapsed.as_secs_f32()
+        };
+        (self.picture_rate, self.left_out_rate) = (rate(0), rate(1));
+        let share = if self.is_overloaded { OVERLOAD_END } else { OVERLOAD_BEGIN };
+        self.is_overloaded = self.left_out_rate > share * (self.picture_rate + self.left_out_rate);
         self.pictures.push(pictures, now);
         self.encode = reporter.meter.take_percentiles();
         self.measured_at = now;
+    }
+
+    /// Returns whether many pictures are left out for want of time.
+    pub fn is_overloaded(&self) -> bool {
+        self.is_overloaded
+    }
+
+    /// Logs that this has begun or ended.
+    pub fn say_overload(&self) {
+        let (coded, left_out) = (self.picture_rate, self.left_out_rate);
+        match self.is_overloaded {
+            true => tracing::warn!(
+                event = "overload",
+                coded,
+                left_out,
+                "this computer cannot read and encode every picture: fewer a second are sent; a smaller \
+                 size or rate of the source gives more"
+            ),
+            false => {
+                tracing::warn!(event = "overload over", coded, "every picture is encoded again")
+            }
+        }
     }
 }
 
@@ -138,12 +169,14 @@ impl Reporter {
         values.extend(seconds("loop age", status.and_then(|status| status.loop_age)));
         values.extend([
             Value::of("picture rate", recent.picture_rate.into(), "/s"),
+            Value::of("overload: pictures left out", recent.left_out_rate.into(), "/s"),
             Value::of("video budget", self.control.budget().as_f64(), "bit/s"),
             Value::of("encode p50", recent.encode.0.as_secs_f64(), "s"),
             Value::of("encode p99", recent.encode.1.as_secs_f64(), "s"),
             Value::total("pictures captured", count(&self.camera.pictures)),
             Value::total("slices sent", count(&self.meter.slices_sent)),
         ]);
+        values.extend(seconds("source lost", self.parts.source.lost_for(now)));
         values.extend(self.parts.values());
         values.extend(convert::extras(heard.as_ref().map_or(&[], |heard| &heard.extras)));
         values
@@ -156,6 +189,7 @@ impl Reporter {
         let (unsent, refused) = self.guarded.counts();
         let drops = [
             ("camera: picture skipped", count(&self.camera.pictures_skipped)),
+            ("camera: picture not begun, encoders busy", count(&self.camera.pictures_unencoded)),
             ("camera: picture decimated for the screen", count(&self.camera.pictures_decimated)),
             ("camera: strip not encoded in time", count(&self.camera.strips_dropped)),
             ("camera: strip paused, no rate", count(&self.camera.strips_paused)),
@@ -174,7 +208,8 @@ impl Reporter {
 
     /// Returns whether nobody can drive because this is missing.
     pub(crate) fn lacks(&self, awaited: Awaited, now: Instant) -> bool {
-        self.met.lacks(awaited, self.guarded.heard(now).is_some(), now)
+        let sees = self.parts.source.lost_for(now).is_none();
+        self.met.lacks(awaited, [self.guarded.heard(now).is_some(), sees], now)
     }
 
     /// Returns the metrics page.
@@ -227,8 +262,12 @@ impl Reporter {
     }
 
     fn pictures_read(&self) -> u64 {
-        let unread = count(&self.camera.pictures_skipped) + count(&self.camera.pictures_decimated);
+        let unread = self.pictures_left_out() + count(&self.camera.pictures_decimated);
         count(&self.camera.pictures).saturating_sub(unread)
+    }
+
+    fn pictures_left_out(&self) -> u64 {
+        count(&self.camera.pictures_skipped) + count(&self.camera.pictures_unencoded)
     }
 }
 
@@ -247,6 +286,9 @@ fn count(counter: &AtomicU64) -> u64 {
 }
 
 const SPAN: Duration = Duration::from_secs(1);
+/// The share of pictures left out above which a computer counts as overloaded, and below which it does no longer.
+const OVERLOAD_BEGIN: f32 = 0.1;
+const OVERLOAD_END: f32 = 0.02;
 
 #[cfg(test)]
 mod tests {
@@ -337,5 +379,26 @@ mod tests {
         recent.advance(&reporter, Instant::from_millis(2_000));
         let values = reporter.values(&recent, Instant::from_millis(2_000));
         assert!(values.contains(&Value::of("picture rate", 50.0, "/s")), "{values:?}");
+        let left_out = Value::of("overload: pictures left out", 7.5, "/s");
+        assert!(values.contains(&left_out) && recent.is_overloaded(), "{values:?}");
+        for (pictures, skipped, is_overloaded) in [(220, 3, true), (320, 0, false)] {
+            reporter.camera.pictures.store(pictures, Ordering::Relaxed);
+            reporter.camera.pictures_skipped.fetch_add(skipped, Ordering::Relaxed);
+            recent.advance(&reporter, Instant::from_millis(pictures * 1_000));
+            assert_eq!(recent.is_overloaded(), is_overloaded);
+        }
+    }
+
+    #[test]
+    fn a_source_that_is_lost_is_told_by_name() {
+        let reporter = reporter();
+        let now = Instant::from_millis(5);
+        reporter.parts.source.handle_lost(&anyhow::anyhow!("unplugged"), now);
+        let later = Instant::from_millis(1_505);
+        let values = reporter.values(&Recent::default(), later);
+        assert!(values.contains(&Value::of("source lost", 1.5, "s")), "{values:?}");
+        assert!(values.contains(&Value::total("source losses", 1)), "{values:?}");
+        let page = reporter.metrics(later);
+        assert!(page.contains("waiting_for{what=\"pictures\"} 1.0\n"), "{page}");
     }
 }

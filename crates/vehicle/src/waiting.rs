@@ -10,6 +10,8 @@ use tautline_units::Instant;
 pub enum Awaited {
     /// The guard before the machine.
     Guard,
+    /// The source of pictures.
+    Pictures,
     /// The switchboard.
     Switchboard,
     /// An operator who takes the vehicle.
@@ -44,12 +46,14 @@ struct Missing {
 
 impl Awaited {
     /// Each of them, in the order in which they are met.
-    pub const ALL: [Self; 4] = [Self::Guard, Self::Switchboard, Self::Operator, Self::Session];
+    pub const ALL: [Self; 5] =
+        [Self::Guard, Self::Pictures, Self::Switchboard, Self::Operator, Self::Session];
 
     /// Returns its name in metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::Guard => "guard",
+            Self::Pictures => "pictures",
             Self::Switchboard => "switchboard",
             Self::Operator => "operator",
             Self::Session => "session",
@@ -83,12 +87,19 @@ impl Met {
         self.steps().introduced.clone()
     }
 
-    /// Returns whether it is missing, given whether the guard is heard. A session needs no switchboard.
-    pub(crate) fn lacks(&self, awaited: Awaited, hears_guard: bool, now: Instant) -> bool {
+    /// Returns whether it is missing, given whether the guard is heard and pictures come. A session needs no
+    /// switchboard.
+    pub(crate) fn lacks(
+        &self,
+        awaited: Awaited,
+        [hears_guard, sees]: [bool; 2],
+        now: Instant,
+    ) -> bool {
         let Steps { is_registered, introduced, heard_at } = &*self.steps();
         let hears = heard_at.is_some_and(|at| now.since(at) < HEARD);
         match awaited {
             Awaited::Guard => !hears_guard,
+            Awaited::Pictures => !sees,
             Awaited::Switchboard => !hears && !is_registered,
             Awaited::Operator => !hears && *is_registered && introduced.is_none(),
             Awaited::Session => !hears && introduced.is_some(),
@@ -129,10 +140,11 @@ mod tests {
         let met = Met::default();
         let at = |second: u64| Instant::from_millis(second * 1_000);
         let lacks = |hears_guard: bool, now: Instant| -> Vec<&str> {
-            let missing = |awaited: &Awaited| met.lacks(*awaited, hears_guard, now);
+            let missing = |awaited: &Awaited| met.lacks(*awaited, [hears_guard, true], now);
             Awaited::ALL.into_iter().filter(missing).map(Awaited::name).collect()
         };
         assert_eq!(lacks(false, at(0)), ["guard", "switchboard"]);
+        assert!(met.lacks(Awaited::Pictures, [true, false], at(0)));
         met.set_registered(true);
         assert_eq!(lacks(true, at(1)), ["operator"]);
         met.handle_introduction("anna");

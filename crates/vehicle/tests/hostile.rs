@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed test panics")]
 
 use std::net::SocketAddr;
+use std::process::Command as Process;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
@@ -30,6 +31,7 @@ use tautline_transport::relay::Token;
 use tautline_transport::relay::wire::Message;
 use tautline_transport::{Config as Transport, Event, Session};
 use tautline_units::Instant;
+use tautline_vehicle::camera::clip::ClipSensor;
 use tautline_vehicle::{Config, Follow, OpenSensor};
 use tautline_video::{Error, Layout, Picture, Sensor, Slice};
 use tokio::sync::Notify;
@@ -185,6 +187,41 @@ async fn a_second_order_ends_the_process_of_a_machine_that_does_not_stand() {
     stand.run.join().unwrap().unwrap();
 }
 
+/// As a camera that is unplugged and plugged in again: the file of a clip is emptied amid its reading, and filled.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_clip_that_goes_is_seen_with_again_once_it_is_back() {
+    let clip = std::env::temp_dir().join(format!("tautline-goes-{}.mp4", std::process::id()));
+    let made = Process::new("ffmpeg")
+        .args(["-v", "error", "-y", "-f", "lavfi", "-i", "testsrc2=size=640x96:rate=30"])
+        // More than ffmpeg reads ahead.
+        .args(["-frames:v", "30", "-c:v", "libx264", "-qp", "1", "-g", "1", "-pix_fmt", "yuv420p"])
+        .arg(&clip)
+        .status()
+        .expect("needs ffmpeg: ./setup ffmpeg");
+    assert!(made.success());
+    let bytes = std::fs::read(&clip).unwrap();
+    let path = clip.clone();
+    let open = move || Ok(Box::new(ClipSensor::open(&path)?) as Box<dyn Sensor>);
+    let mut stand = Stand::start(Car::default(), Box::new(open)).await;
+    let mut anna = Operator::start(ANNA);
+    stand.introduce(&anna, [1; 16]).await;
+    anna.respond([1; 16]);
+    anna.see(20).await;
+    std::fs::write(&clip, []).unwrap();
+    let mut turns_unseen = 0;
+    while turns_unseen < 100 {
+        let before = anna.pictures;
+        anna.command(0.0, 0.0);
+        anna.newest();
+        turns_unseen = if anna.pictures == before { turns_unseen + 1 } else { 0 };
+        sleep(TURN).await;
+    }
+    std::fs::write(&clip, &bytes).unwrap();
+    anna.see(20).await;
+    assert!(!stand.run.is_finished());
+    std::fs::remove_file(&clip).unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_camera_that_fails_or_panics_is_opened_again() {
     let opened = Arc::new(AtomicUsize::new(0));
@@ -202,16 +239,7 @@ async fn a_camera_that_fails_or_panics_is_opened_again() {
     anna.respond([1; 16]);
     anna.drive(0.0, 0.0, || opened.load(Ordering::Relaxed) == 5).await;
     // Slices come of the last one.
-    anna.pictures = 0;
-    for _ in 0..1_000 {
-        anna.command(0.0, 0.0);
-        anna.newest();
-        if anna.pictures > 20 {
-            break;
-        }
-        sleep(TURN).await;
-    }
-    assert!(anna.pictures > 20);
+    anna.see(20).await;
     assert!(!stand.run.is_finished());
     let values = stand.latest.snapshot();
     let failures = values.values().iter().find(|value| value.name.starts_with("camera"));
@@ -418,6 +446,21 @@ impl Operator {
         };
         let deadline = Duration::from_secs(1);
         self.driver.handle().send(channels::COMMAND, command.encode(), deadline);
+    }
+
+    /// Waits for more than so many slices from now on.
+    async fn see(&mut self, count: usize) {
+        self.newest();
+        self.pictures = 0;
+        for _ in 0..LONG.as_millis() / TURN.as_millis() {
+            self.command(0.0, 0.0);
+            self.newest();
+            if self.pictures > count {
+                return;
+            }
+            sleep(TURN).await;
+        }
+        panic!("{} slices came, more than {count} were expected", self.pictures);
     }
 
     /// Asks the guard for arming, anew if it refused the last time.

@@ -140,7 +140,7 @@ impl Concealer {
         self.stream.as_ref().is_none_or(|stream| stream.corrupt)
     }
 
-    /// Returns the strip's width and height in pixels, as its parameter sets tell them.
+    /// Returns the strip's width and height in pixels as it is coded, as its parameter sets tell them.
     ///
     /// `None` before the first IDR.
     pub fn size(&self) -> Option<(usize, usize)> {
@@ -148,6 +148,13 @@ impl Concealer {
         let columns = sequence.macroblock_columns;
         let rows = sequence.macroblock_count / columns;
         Some((columns as usize * MACROBLOCK, rows as usize * MACROBLOCK))
+    }
+
+    /// Returns how many of the pixels in a row and of the rows are not to be shown, at the right and below.
+    ///
+    /// `None` before the first IDR.
+    pub fn cropped(&self) -> Option<[usize; 2]> {
+        Some(self.stream.as_ref()?.sequence.cropped.map(|side| side as usize))
     }
 
     /// Returns the strip's codec string for WebCodecs and MSE (RFC 6381), such as `avc1.42C01F`.

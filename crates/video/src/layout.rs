@@ -14,6 +14,8 @@ pub struct Layout {
     width: usize,
     height: usize,
     strips: usize,
+    /// Of the width and of the height, what is coded and not shown.
+    cropped: [usize; 2],
 }
 
 impl Layout {
@@ -30,13 +32,28 @@ impl Layout {
         Self::with_strips(width, height, Self::STRIP_COUNT)
     }
 
-    /// Returns the layout of the largest pictures that fit into `width` by `height` pixels: a source
-    /// whose sides are no multiples of 16 loses its last columns and rows, 15 at the most.
+    /// Returns the layout of a source's pictures of `width` by `height` pixels, whatever they are: coded are the
+    /// whole macroblocks around them, at the right and below up to 14 columns and rows more than are
+    /// shown. Of an odd side the last column or row is left out, for colour has half as many.
     ///
     /// # Errors
     /// As [`of`](Self::of).
-    pub fn within(width: usize, height: usize) -> Result<Self, Error> {
-        Self::of(width - width % MACROBLOCK, height - height % MACROBLOCK)
+    pub fn around(width: usize, height: usize) -> Result<Self, Error> {
+        let shown = [width, height].map(|side| side - side % 2);
+        let [width, height] = shown.map(|side| side.next_multiple_of(MACROBLOCK));
+        Self::of(width, height)?.with_cropped([width - shown[0], height - shown[1]])
+    }
+
+    /// Returns this layout with so many of the pixels in a row and of the rows coded and not shown, at the
+    /// right and below.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] unless both are even and less than a macroblock's side.
+    pub fn with_cropped(self, cropped: [usize; 2]) -> Result<Self, Error> {
+        match cropped.iter().find(|side| **side % 2 != 0 || **side >= MACROBLOCK) {
+            Some(&side) => Err(Error::Invalid { what: "cropping", value: side as u64 }),
+            None => Ok(Self { cropped, ..self }),
+        }
     }
 
     /// Returns the layout of pictures of `width` by `height` pixels in `strips` strips.
@@ -55,15 +72,15 @@ impl Layout {
         if height / MACROBLOCK < strips {
             return Err(Error::TooFewRows { height });
         }
-        Ok(Self { width, height, strips })
+        Ok(Self { width, height, strips, cropped: [0; 2] })
     }
 
-    /// Returns the pixels in a row of the picture and of every strip.
+    /// Returns the pixels in a row of the picture and of every strip, as it is coded.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// Returns rows of the picture.
+    /// Returns rows of the picture, as it is coded.
     pub fn height(&self) -> usize {
         self.height
     }
@@ -71,6 +88,26 @@ impl Layout {
     /// Returns the strips of the picture.
     pub fn strip_count(&self) -> usize {
         self.strips
+    }
+
+    /// Returns the width and the height that are shown.
+    pub fn shown(&self) -> (usize, usize) {
+        (self.width - self.cropped[0], self.height - self.cropped[1])
+    }
+
+    /// Returns how many of the pixels in a row, and of the rows, of strip `strip` are not shown.
+    pub fn cropped(&self, strip: usize) -> [usize; 2] {
+        let [right, below] = self.cropped;
+        [right, if strip + 1 == self.strips { below } else { 0 }]
+    }
+
+    /// Returns those pixel rows of strip `strip` that are shown.
+    ///
+    /// # Panics
+    /// As [`strip_rows`](Self::strip_rows).
+    pub fn shown_rows(&self, strip: usize) -> Range<usize> {
+        let rows = self.strip_rows(strip);
+        rows.start..rows.end - self.cropped(strip)[1]
     }
 
     /// Returns the pixel rows of strip `strip`, counted from the top of the picture.
@@ -114,10 +151,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_whole_macroblock_is_left_out() {
-        assert_eq!(Layout::within(1920, 1080).unwrap(), Layout::of(1920, 1072).unwrap());
-        assert_eq!(Layout::within(640, 480).unwrap(), Layout::of(640, 480).unwrap());
-        assert!(Layout::within(640, 95).is_err() && Layout::within(15, 480).is_err());
+    fn whole_macroblocks_are_coded_and_the_source_s_own_size_is_shown() {
+        let layout = Layout::around(1920, 1080).unwrap();
+        assert_eq!((layout.width(), layout.height(), layout.shown()), (1920, 1088, (1920, 1080)));
+        assert_eq!((layout.cropped(4), layout.cropped(5)), ([0, 0], [0, 8]));
+        assert_eq!((layout.strip_rows(5), layout.shown_rows(5)), (896..1088, 896..1080));
+        assert_eq!(Layout::around(640, 480).unwrap(), Layout::of(640, 480).unwrap());
+        let odd = Layout::around(641, 83).unwrap();
+        assert_eq!((odd.width(), odd.height(), odd.shown()), (640, 96, (640, 82)));
+        assert!(Layout::around(640, 80).is_err() && Layout::around(0, 480).is_err());
+        assert!(odd.with_cropped([0, 16]).is_err() && odd.with_cropped([1, 0]).is_err());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use ffmpeg_next::format::Pixel;
 use ffmpeg_next::packet::Packet;
 use ffmpeg_next::util::frame::Video as Frame;
 
-use crate::{Decoder, Error, Picture};
+use crate::{Decoder, Error, Picture, pixels};
 
 /// libavcodec's decoder for one strip, on the calling thread.
 ///
@@ -64,18 +64,8 @@ fn picture(frame: &Frame) -> Result<Picture, Error> {
         return Err(Error::Unsupported { what: "a sampling other than 4:2:0 in 8 bits" });
     }
     let (width, height) = (frame.width() as usize, frame.height() as usize);
-    let mut picture = Picture::new(width, height)?;
-    let (luma, cb, cr) = picture.planes_mut();
-    for (plane, (to, width)) in
-        [(luma, width), (cb, width / 2), (cr, width / 2)].into_iter().enumerate()
-    {
-        let (from, stride) = (frame.data(plane), frame.stride(plane));
-        for (row, to) in to.chunks_exact_mut(width).enumerate() {
-            let from = from.get(row * stride..row * stride + width);
-            to.copy_from_slice(from.ok_or(Error::Truncated { what: "decoded picture" })?);
-        }
-    }
-    Ok(picture)
+    let planes = [0, 1, 2].map(|plane| (frame.data(plane), frame.stride(plane)));
+    pixels::picture(planes, width, height)
 }
 
 fn refused(error: ffmpeg_next::Error) -> Error {

@@ -1,8 +1,10 @@
 //! Pictures from the pixels that cameras give.
 
+#[cfg(any(feature = "openh264", feature = "libavcodec"))]
+use crate::layout::MACROBLOCK;
 use crate::{Error, Picture};
 
-/// Layout of a camera's pixels; all limited-range YUV in 8 bits, rows without padding.
+/// Layout of a camera's pixels; all limited-range YUV in 8 bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
     /// 4:2:2, two pixels in four bytes: luma, blue, luma, red.
@@ -14,75 +16,139 @@ pub enum Format {
 }
 
 impl Format {
-    /// Returns the bytes of a picture of `width` by `height` pixels, or `None` unless both are
-    /// even.
-    pub fn bytes(self, width: usize, height: usize) -> Option<usize> {
-        if !width.is_multiple_of(2) || !height.is_multiple_of(2) {
+    /// Returns the bytes of a row of `width` pixels, of the first plane.
+    pub fn row_bytes(self, width: usize) -> usize {
+        match self {
+            Self::Yuyv => width.saturating_mul(2),
+            Self::Nv12 | Self::I420 => width,
+        }
+    }
+
+    /// Returns the bytes of a picture of `width` by `height` pixels whose rows, of the first plane, begin `stride`
+    /// apart; `None` unless both sides are even and a row fits.
+    pub fn bytes(self, width: usize, height: usize, stride: usize) -> Option<usize> {
+        let is_even = [width, height, stride].iter().all(|side| side.is_multiple_of(2));
+        if !is_even || stride < self.row_bytes(width) {
             return None;
         }
-        let pixels = width.checked_mul(height)?;
+        let first = stride.checked_mul(height)?;
         match self {
-            Self::Yuyv => pixels.checked_mul(2),
-            Self::Nv12 | Self::I420 => pixels.checked_add(pixels / 2),
+            Self::Yuyv => Some(first),
+            Self::Nv12 | Self::I420 => first.checked_add(first / 2),
         }
     }
 }
 
-/// Fills `picture` with the pixels of a camera's picture of `width` by `height`.
-///
-/// Where the camera has more rows or columns, those at the right and at the bottom are left out; where
-/// it has fewer, its last ones are repeated: a picture has whole macroblocks, a camera of 1080 rows
-/// has not. Of 4:2:2, every other row's colour is taken.
-///
-/// # Errors
-/// [`Error::Dimensions`] unless the camera's sides are even and at least 2; [`Error::Truncated`] if
-/// there are fewer bytes than its pixels take.
-pub fn fill(
-    picture: &mut Picture,
-    format: Format,
+/// A camera's picture as its bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Image<'a> {
+    /// How the pixels lie in the bytes.
+    pub format: Format,
+    /// Pixels in a row, an even number.
+    pub width: usize,
+    /// Rows, an even number.
+    pub height: usize,
+    /// Bytes from one row to the next, of the first plane; [`Format::row_bytes`] if nothing lies between.
+    pub stride: usize,
+    /// All planes, one after the other.
+    pub bytes: &'a [u8],
+}
+
+/// One colour of an image: where its samples lie.
+#[derive(Clone, Copy)]
+struct Plane<'a> {
+    bytes: &'a [u8],
+    /// Samples in a row, and rows.
+    size: [usize; 2],
+    /// Bytes from one row to the next, and from one sample to the next.
+    steps: [usize; 2],
+}
+
+impl Image<'_> {
+    /// Fills `rows` with the rows of this image from `first_row`, an even number, on.
+    ///
+    /// Where the image has more rows or columns, those at the right and at the bottom are left out; where
+    /// it has fewer, its last ones are repeated: strips have whole macroblocks, a camera of 1080 rows
+    /// has not. Of 4:2:2, every other row's colour is taken.
+    ///
+    /// # Errors
+    /// [`Error::Dimensions`] unless the image's sides are even and at least 2 and its rows fit in the stride;
+    /// [`Error::Truncated`] if there are fewer bytes than its pixels take.
+    pub fn fill(&self, first_row: usize, rows: &mut Picture) -> Result<(), Error> {
+        let &Self { format, width, height, stride, bytes } = self;
+        let wanted = format.bytes(width, height, stride).filter(|_| width >= 2 && height >= 2);
+        let wanted = wanted.ok_or(Error::Dimensions { width, height })?;
+        let bytes = bytes.get(..wanted).ok_or(Error::Truncated { what: "camera picture" })?;
+        let (whole, quarter) = ([width, height], [width / 2, height / 2]);
+        let luma_bytes = stride * height;
+        let plane = |from: usize, size, steps| Plane { bytes: &bytes[from..], size, steps };
+        let planes = match format {
+            Format::Yuyv => [
+                plane(0, whole, [stride, 2]),
+                plane(1, quarter, [stride * 2, 4]),
+                plane(3, quarter, [stride * 2, 4]),
+            ],
+            Format::Nv12 => [
+                plane(0, whole, [stride, 1]),
+                plane(luma_bytes, quarter, [stride, 2]),
+                plane(luma_bytes + 1, quarter, [stride, 2]),
+            ],
+            Format::I420 => [
+                plane(0, whole, [stride, 1]),
+                plane(luma_bytes, quarter, [stride / 2, 1]),
+                plane(luma_bytes + stride / 2 * (height / 2), quarter, [stride / 2, 1]),
+            ],
+        };
+        let to_width = rows.width();
+        let (luma, cb, cr) = rows.planes_mut();
+        spread(planes[0], first_row, luma, to_width);
+        spread(planes[1], first_row / 2, cb, to_width / 2);
+        spread(planes[2], first_row / 2, cr, to_width / 2);
+        Ok(())
+    }
+}
+
+/// Returns a decoder's picture, of which `width` by `height` pixels are shown: its planes, each with the bytes
+/// from one row to the next, spread to whole macroblocks.
+#[cfg(any(feature = "openh264", feature = "libavcodec"))]
+pub(crate) fn picture(
+    planes: [(&[u8], usize); 3],
     width: usize,
     height: usize,
-    bytes: &[u8],
-) -> Result<(), Error> {
-    let wanted = format.bytes(width, height).filter(|_| width >= 2 && height >= 2);
-    let wanted = wanted.ok_or(Error::Dimensions { width, height })?;
-    let bytes = bytes.get(..wanted).ok_or(Error::Truncated { what: "camera picture" })?;
-    let to_width = picture.width();
+) -> Result<Picture, Error> {
+    if width < 2 || height < 2 {
+        return Err(Error::Dimensions { width, height });
+    }
+    let whole = [width, height].map(|side| side.next_multiple_of(MACROBLOCK));
+    let mut picture = Picture::new(whole[0], whole[1])?;
     let (luma, cb, cr) = picture.planes_mut();
-    let (pixels, half) = (width * height, width / 2);
-    let spread = |plane: &mut [u8],
-                  to_width: usize,
-                  size: (usize, usize),
-                  at: &dyn Fn(usize, usize) -> usize| {
-        for (row, to) in plane.chunks_exact_mut(to_width).enumerate() {
-            let row = row.min(size.1 - 1);
-            for (column, value) in to.iter_mut().enumerate() {
-                *value = bytes[at(row, column.min(size.0 - 1))];
+    for (((bytes, stride), to), part) in planes.into_iter().zip([luma, cb, cr]).zip([1, 2, 2]) {
+        let [width, height] = [width / part, height / part];
+        if stride < width || bytes.len() < stride * (height - 1) + width {
+            return Err(Error::Truncated { what: "decoded picture" });
+        }
+        spread(Plane { bytes, size: [width, height], steps: [stride, 1] }, 0, to, whole[0] / part);
+    }
+    Ok(picture)
+}
+
+/// Copies the rows of a plane from `first_row` on; the last row and the last sample of a row stand for what
+/// the plane lacks.
+fn spread(plane: Plane<'_>, first_row: usize, to: &mut [u8], to_width: usize) {
+    let Plane { bytes, size: [width, height], steps: [stride, step] } = plane;
+    let count = width.min(to_width);
+    for (row, to) in to.chunks_exact_mut(to_width).enumerate() {
+        let from = &bytes[(first_row + row).min(height - 1) * stride..];
+        let (copied, lacking) = to.split_at_mut(count);
+        if step == 1 {
+            copied.copy_from_slice(&from[..count]);
+        } else {
+            for (value, sample) in copied.iter_mut().zip(from.iter().step_by(step)) {
+                *value = *sample;
             }
         }
-    };
-    let whole = (width, height);
-    let quarter = (half, height / 2);
-    match format {
-        Format::Yuyv => {
-            spread(luma, to_width, whole, &|row, column| (row * width + column) * 2);
-            spread(cb, to_width / 2, quarter, &|row, column| (row * width + column) * 4 + 1);
-            spread(cr, to_width / 2, quarter, &|row, column| (row * width + column) * 4 + 3);
-        }
-        Format::Nv12 => {
-            spread(luma, to_width, whole, &|row, column| row * width + column);
-            spread(cb, to_width / 2, quarter, &|row, column| pixels + row * width + column * 2);
-            spread(cr, to_width / 2, quarter, &|row, column| pixels + row * width + column * 2 + 1);
-        }
-        Format::I420 => {
-            spread(luma, to_width, whole, &|row, column| row * width + column);
-            spread(cb, to_width / 2, quarter, &|row, column| pixels + row * half + column);
-            spread(cr, to_width / 2, quarter, &|row, column| {
-                pixels + pixels / 4 + row * half + column
-            });
-        }
+        lacking.fill(copied[count - 1]);
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -122,12 +188,17 @@ mod tests {
 
     const FORMATS: [Format; 3] = [Format::Yuyv, Format::Nv12, Format::I420];
 
+    fn image(format: Format, [width, height]: [usize; 2], bytes: &[u8]) -> Image<'_> {
+        Image { format, width, height, stride: format.row_bytes(width), bytes }
+    }
+
     #[test]
     fn every_format_gives_the_same_picture_cut_or_spread_to_whole_macroblocks() {
         for (width, height) in [(32, 32), (38, 34), (30, 26), (2, 2)] {
             let pictures = FORMATS.map(|format| {
                 let mut picture = Picture::new(32, 32).unwrap();
-                fill(&mut picture, format, width, height, &bytes(format, width, height)).unwrap();
+                let bytes = bytes(format, width, height);
+                image(format, [width, height], &bytes).fill(0, &mut picture).unwrap();
                 picture
             });
             assert_eq!(pictures[0], pictures[1]);
@@ -137,17 +208,48 @@ mod tests {
         }
     }
 
+    #[test]
+    fn strips_filled_one_by_one_are_the_rows_of_the_whole() {
+        for format in FORMATS {
+            let bytes = bytes(format, 30, 90);
+            let image = image(format, [30, 90], &bytes);
+            let mut whole = Picture::new(32, 96).unwrap();
+            image.fill(0, &mut whole).unwrap();
+            for first_row in [0, 32, 64] {
+                let mut strip = Picture::new(32, 32).unwrap();
+                image.fill(first_row, &mut strip).unwrap();
+                assert_eq!(strip, whole.rows(first_row..first_row + 32).unwrap());
+            }
+        }
+    }
+
+    #[test]
+    fn what_lies_between_rows_is_left_out() {
+        let packed = bytes(Format::Nv12, 32, 32);
+        let padded: Vec<u8> =
+            packed.chunks(32).flat_map(|row| [row, &[7; 16][..]].concat()).collect();
+        let [mut first, mut second] = [(); 2].map(|()| Picture::new(32, 32).unwrap());
+        image(Format::Nv12, [32, 32], &packed).fill(0, &mut first).unwrap();
+        let image = Image { stride: 48, ..image(Format::Nv12, [32, 32], &padded) };
+        image.fill(0, &mut second).unwrap();
+        assert_eq!(first, second);
+    }
+
     proptest! {
         #[test]
         fn any_size_and_bytes_fill_or_are_refused(
             width in 0usize..70,
             height in 0usize..70,
+            padding in 0usize..5,
+            first_row in 0usize..40,
             bytes in proptest::collection::vec(any::<u8>(), 0..10_000),
             format in prop::sample::select(FORMATS.to_vec()),
         ) {
             let mut picture = Picture::new(32, 48).unwrap();
             let before = picture.clone();
-            if fill(&mut picture, format, width, height, &bytes).is_err() {
+            let stride = format.row_bytes(width) + padding;
+            let image = Image { format, width, height, stride, bytes: &bytes };
+            if image.fill(first_row, &mut picture).is_err() {
                 prop_assert_eq!(picture, before);
             }
         }

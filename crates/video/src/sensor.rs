@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use crate::{Error, Layout, Picture};
 
 /// A source of pictures: the port that a camera implements, a clip or a simulated windscreen.
@@ -9,8 +11,20 @@ pub trait Sensor: Send {
     /// Returns the size of the pictures, and how they are cut into strips.
     fn layout(&self) -> Layout;
 
-    /// Returns the pictures a second of the sensor itself.
+    /// Returns the pictures a second of the sensor itself, in the mean.
     fn pictures_per_second(&self) -> f64;
+
+    /// Returns the time from the picture begun last to the next one: another each time where the
+    /// source's rate varies.
+    fn interval(&self) -> Duration {
+        Duration::from_secs_f64(1.0 / self.pictures_per_second())
+    }
+
+    /// Returns how long ago the capture of the picture begun last began, where the source tells: exposure and
+    /// transfer are part of it. Of use where no rows are given as they are read.
+    fn age(&self) -> Duration {
+        Duration::ZERO
+    }
 
     /// Returns whether rows can be read while later ones are still exposed, as from a rolling
     /// shutter; otherwise all of a picture is there when it begins.

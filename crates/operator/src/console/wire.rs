@@ -57,12 +57,13 @@ impl SliceHead {
 pub(super) fn hello(vehicle: &str, picture: Option<(&Layout, &str)>) -> Bytes {
     let picture = picture.map(|(layout, codec)| {
         let strips: Vec<[usize; 2]> = (0..layout.strip_count())
-            .map(|strip| layout.strip_rows(strip))
+            .map(|strip| layout.shown_rows(strip))
             .map(|rows| [rows.start, rows.len()])
             .collect();
+        let (width, height) = layout.shown();
         serde_json::json!({
-            "width": layout.width(),
-            "height": layout.height(),
+            "width": width,
+            "height": height,
             "strips": strips,
             "codec": codec,
         })

@@ -1,21 +1,34 @@
 //! A video file in the camera's place, read by ffmpeg.
 
-use std::io::{BufReader, ErrorKind, Read};
+mod matroska;
+
+use std::io::{self, ErrorKind, Read};
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tautline_video::pixels::{self, Image};
 use tautline_video::{Error, Layout, Picture, Sensor};
 
-/// The pictures of a clip, again and again at the clip's own size and rate.
+use self::matroska::{Begun, Pictures};
+
+/// The pictures of a clip, again and again, of the clip's own size and at its own times.
 ///
-/// A picture has whole macroblocks: what a clip has beyond the last of them, at the right and at the
-/// bottom, is left out.
+/// Pixels that are not square become so, and what is greater than [`SIZE_MAX`] is made smaller: the size is
+/// that of the pictures as they are to be seen.
 pub struct ClipSensor {
     reader: Reader,
     layout: Layout,
+    /// What ffmpeg gives, which the layout's macroblocks lie around.
+    size: [usize; 2],
     pictures_per_second: f64,
     picture: Vec<u8>,
+    /// Where the picture after this one begins: pictures are read ahead that far.
+    next: Begun,
+    interval: Duration,
 }
 
 impl ClipSensor {
@@ -30,23 +43,32 @@ impl ClipSensor {
             "there is no clip {}: give the path of a video file",
             path.display()
         );
-        let Format { width, height, pictures_per_second } = Format::probe(path)?;
+        let format = Format::probe(path)?;
+        let Format { width, height, pictures_per_second } = format;
         ensure!(
             (1.0..=60.0).contains(&pictures_per_second),
             "{} has {pictures_per_second} pictures a second: 1 to 60 are possible; \
              `ffmpeg -i IN -r 60 OUT` makes one that has",
             path.display()
         );
-        let layout = Layout::within(width, height).with_context(|| {
+        let size = format.shown();
+        let layout = Layout::around(size[0], size[1]).with_context(|| {
             format!(
                 "{} has pictures of {width}x{height}: `ffmpeg -i IN -vf scale=640:480 OUT` makes \
                  one of another size",
                 path.display()
             )
         })?;
-        let reader = Reader::open(path, &layout)?;
-        let picture = vec![0; layout.width() * layout.height() * 3 / 2];
-        Ok(Self { reader, layout, pictures_per_second, picture })
+        if size[0] < width - width % 2 || size[1] < height - height % 2 {
+            let shown = format!("{}x{}", size[0], size[1]);
+            tracing::info!(clip = %path.display(), width, height, shown, "pictures are made smaller");
+        }
+        let mut reader = Reader::open(path, size)?;
+        let next = reader.begin().with_context(|| format!("{} gives nothing", path.display()))?;
+        reader.pictures.input().silence_max = SILENCE_MAX;
+        let picture = vec![0; size[0] * size[1] * 3 / 2];
+        let interval = Duration::from_secs_f64(1.0 / pictures_per_second);
+        Ok(Self { reader, layout, size, pictures_per_second, picture, next, interval })
     }
 }
 
@@ -59,56 +81,73 @@ impl Sensor for ClipSensor {
         self.pictures_per_second
     }
 
+    fn interval(&self) -> Duration {
+        self.interval
+    }
+
     fn next_picture(&mut self) -> Result<bool, Error> {
+        let begun = self.next;
+        if begun.bytes != self.picture.len() as u64 {
+            let reason = format!("the clip gives a picture of {} bytes amid others", begun.bytes);
+            return Err(Error::Sensor { reason });
+        }
         self.reader.read(&mut self.picture)?;
+        self.next = self.reader.begin()?;
+        self.interval = interval(begun.at, self.next.at, self.pictures_per_second);
         Ok(true)
     }
 
     fn read(&mut self, strip: usize, rows: &mut Picture) {
-        let (width, pixels) = (self.layout.width(), self.layout.width() * self.layout.height());
-        let range = self.layout.strip_rows(strip);
-        let (luma, cb, cr) = rows.planes_mut();
-        luma.copy_from_slice(&self.picture[range.start * width..range.end * width]);
-        let quarter = range.start * width / 4..range.end * width / 4;
-        let chroma = &self.picture[pixels..];
-        cb.copy_from_slice(&chroma[quarter.clone()]);
-        cr.copy_from_slice(&chroma[pixels / 4..][quarter]);
+        let (format, [width, height]) = (pixels::Format::I420, self.size);
+        let image = Image { format, width, height, stride: width, bytes: &self.picture };
+        let first_row = self.layout.strip_rows(strip).start;
+        image.fill(first_row, rows).expect("the size is even, and all bytes are there");
+    }
+}
+
+/// Returns how long a picture of time `at` stands until that of `next`: the mean where times are
+/// only that of a steady rate in whole milliseconds, or jump.
+fn interval(at: Duration, next: Duration, pictures_per_second: f64) -> Duration {
+    let mean = Duration::from_secs_f64(1.0 / pictures_per_second);
+    match next.checked_sub(at) {
+        Some(told) if told.is_zero() || told > INTERVAL_MAX => mean,
+        Some(told) if told.abs_diff(mean) > TIMES_ERROR => told,
+        Some(_) | None => mean,
     }
 }
 
 struct Reader {
     ffmpeg: Child,
-    pictures: BufReader<ChildStdout>,
+    pictures: Pictures<Patient>,
 }
 
 impl Reader {
-    fn open(path: &Path, layout: &Layout) -> anyhow::Result<Self> {
-        let (width, height) = (layout.width(), layout.height());
+    /// Starts ffmpeg on `path`, to give pictures of `width` by `height` pixels.
+    fn open(path: &Path, [width, height]: [usize; 2]) -> anyhow::Result<Self> {
         let mut ffmpeg = Command::new("ffmpeg")
             .args(["-nostdin", "-v", "error", "-threads", "1", "-stream_loop", "-1", "-i"])
             .arg(path)
-            .args(["-an", "-vf", &format!("crop={width}:{height}:0:0")])
-            .args(["-pix_fmt", "yuv420p", "-f", "rawvideo", "-"])
+            .args(["-map", "0:v:0", "-vf", &format!("scale={width}:{height},setsar=1")])
+            // Raw pictures alone would have the times of a steady rate.
+            .args(["-pix_fmt", "yuv420p", "-enc_time_base", "1:1000"])
+            .args(["-c:v", "rawvideo", "-f", "matroska", "-"])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
             .map_err(missing_ffmpeg)?;
         let output = ffmpeg.stdout.take().expect("asked for above");
-        let pictures = BufReader::with_capacity(width * height * 3 / 2, output);
+        let pictures =
+            Pictures::new(Patient { output, silence_max: START_MAX, read: Vec::new(), taken: 0 });
         Ok(Self { ffmpeg, pictures })
     }
 
-    /// Reads one picture whole. There is no last one: an end means that ffmpeg gave up.
+    /// Reads up to the next picture. There is no last one: an end means that ffmpeg gave up.
+    fn begin(&mut self) -> Result<Begun, Error> {
+        self.pictures.begin().map_err(|error| ended(&error))
+    }
+
     fn read(&mut self, picture: &mut [u8]) -> Result<(), Error> {
-        self.pictures.read_exact(picture).map_err(|error| Error::Sensor {
-            reason: match error.kind() {
-                ErrorKind::UnexpectedEof => {
-                    "the clip ends: ffmpeg gives no more pictures of it, for the reason it told"
-                        .to_owned()
-                }
-                _ => format!("ffmpeg's output cannot be read: {error}"),
-            },
-        })
+        self.pictures.read(picture).map_err(|error| ended(&error))
     }
 }
 
@@ -119,9 +158,66 @@ impl Drop for Reader {
     }
 }
 
+/// ffmpeg's output, which has to come in time.
+struct Patient {
+    output: ChildStdout,
+    silence_max: Duration,
+    /// What was read and not taken yet: heads of a few bytes lie between the pictures.
+    read: Vec<u8>,
+    taken: usize,
+}
+
+impl Patient {
+    /// Reads what comes within `silence_max` into `bytes`, at least one byte, or none at the end.
+    fn fetch(
+        output: &mut ChildStdout,
+        silence_max: Duration,
+        bytes: &mut [u8],
+    ) -> io::Result<usize> {
+        let limit = Timespec { tv_sec: silence_max.as_secs() as i64, tv_nsec: 0 };
+        let mut ready = [PollFd::from_borrowed_fd(output.as_fd(), PollFlags::IN)];
+        match poll(&mut ready, Some(&limit))? {
+            0 => Err(ErrorKind::TimedOut.into()),
+            _ => output.read(bytes),
+        }
+    }
+}
+
+impl Read for Patient {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let Self { output, silence_max, read, taken } = self;
+        if *taken == read.len() {
+            if bytes.len() >= AHEAD_BYTES {
+                return Self::fetch(output, *silence_max, bytes);
+            }
+            read.resize(AHEAD_BYTES, 0);
+            *taken = 0;
+            let count = Self::fetch(output, *silence_max, read);
+            read.truncate(*count.as_ref().unwrap_or(&0));
+            count?;
+        }
+        let count = bytes.len().min(read.len() - *taken);
+        bytes[..count].copy_from_slice(&read[*taken..][..count]);
+        *taken += count;
+        Ok(count)
+    }
+}
+
+fn ended(error: &io::Error) -> Error {
+    let reason = match error.kind() {
+        ErrorKind::UnexpectedEof => {
+            "the clip ends: ffmpeg gives no more pictures of it, for the reason it told".to_owned()
+        }
+        ErrorKind::TimedOut => "the clip stands still: ffmpeg gives nothing of it".to_owned(),
+        _ => format!("ffmpeg's output cannot be read: {error}"),
+    };
+    Error::Sensor { reason }
+}
+
 /// What a clip says of its pictures.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Format {
+    /// As it is seen, of square pixels.
     width: usize,
     height: usize,
     pictures_per_second: f64,
@@ -129,7 +225,8 @@ struct Format {
 
 impl Format {
     fn probe(path: &Path) -> anyhow::Result<Self> {
-        let entries = "stream=width,height,avg_frame_rate:stream_side_data=rotation";
+        let entries =
+            "stream=width,height,sample_aspect_ratio,avg_frame_rate:stream_side_data=rotation";
         let output = Command::new("ffprobe")
             .args(["-v", "error", "-select_streams", "v:0", "-show_entries", entries])
             .args(["-of", "default=noprint_wrappers=1"])
@@ -150,21 +247,37 @@ impl Format {
     /// it upright: then their sides change places.
     fn parse(text: &str) -> Option<Self> {
         let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name));
-        let side = |name: &str| field(name)?.parse::<usize>().ok().filter(|side| *side > 0);
+        let side = |name: &str| {
+            field(name)?.parse::<usize>().ok().filter(|side| (1..=SIDE_MAX).contains(side))
+        };
         let (width, height) = (side("width=")?, side("height=")?);
+        let ratio = field("sample_aspect_ratio=").and_then(|text| parse_fraction(text, ':'));
+        let ratio = ratio.filter(|ratio| (0.1..=10.0).contains(ratio)).unwrap_or(1.0);
+        let width = (width as f64 * ratio).round() as usize;
         let rotation = field("rotation=").and_then(|text| text.parse::<f64>().ok());
         let is_turned = rotation.is_some_and(|angle| (angle.abs() % 180.0 - 90.0).abs() < 45.0);
         let (width, height) = if is_turned { (height, width) } else { (width, height) };
-        let pictures_per_second = parse_rate(field("avg_frame_rate=")?)?;
+        let pictures_per_second = parse_fraction(field("avg_frame_rate=")?, '/')?;
         Some(Self { width, height, pictures_per_second })
+    }
+
+    /// Returns the width and height that are sent: even, and at most [`SIZE_MAX`].
+    fn shown(&self) -> [usize; 2] {
+        let [longest, shortest] = [self.width.max(self.height), self.width.min(self.height)];
+        let share = SIZE_MAX[0] as f64 / longest as f64;
+        let share = share.min(SIZE_MAX[1] as f64 / shortest as f64).min(1.0);
+        [self.width, self.height].map(|side| {
+            let side = (side as f64 * share).round() as usize;
+            (side - side % 2).max(2)
+        })
     }
 }
 
-/// Parses ffprobe's `25/1` or `30000/1001`.
-fn parse_rate(text: &str) -> Option<f64> {
-    let (over, under) = text.split_once('/')?;
-    let rate = over.parse::<f64>().ok()? / under.parse::<f64>().ok()?;
-    (rate.is_finite() && rate > 0.0).then_some(rate)
+/// Parses ffprobe's `25/1`, `30000/1001` or `4:3`.
+fn parse_fraction(text: &str, between: char) -> Option<f64> {
+    let (over, under) = text.split_once(between)?;
+    let fraction = over.parse::<f64>().ok()? / under.parse::<f64>().ok()?;
+    (fraction.is_finite() && fraction > 0.0).then_some(fraction)
 }
 
 fn missing_ffmpeg(error: std::io::Error) -> anyhow::Error {
@@ -176,8 +289,25 @@ fn missing_ffmpeg(error: std::io::Error) -> anyhow::Error {
     }
 }
 
+/// The longer and the shorter side of the greatest pictures that are sent: four times as many pixels are more than
+/// a small computer decodes, encodes and sends in time.
+pub const SIZE_MAX: [usize; 2] = [1920, 1080];
+/// No side of a clip is longer.
+const SIDE_MAX: usize = 65_536;
+/// ffmpeg that says nothing for so long hangs.
+const SILENCE_MAX: Duration = Duration::from_secs(3);
+/// It may take its time to begin.
+const START_MAX: Duration = Duration::from_secs(15);
+/// A picture that would stand longer is taken for one whose time is wrong.
+const INTERVAL_MAX: Duration = Duration::from_secs(2);
+/// Times come in whole milliseconds, each rounded.
+const TIMES_ERROR: Duration = Duration::from_millis(1);
+/// Less than a picture, and more than what stands between two.
+const AHEAD_BYTES: usize = 4096;
+
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, AtomicU32};
 
@@ -188,11 +318,88 @@ mod tests {
     use crate::camera::{self, Counters, Outlet};
     use crate::encode::EncoderControl;
 
+    /// Makes a clip of what ffmpeg's `source` shows; `more` stands before the file's name.
+    fn made(name: &str, source: &str, more: &[&str]) -> PathBuf {
+        let process = std::process::id();
+        let file = std::env::temp_dir().join(format!("tautline-{name}-{process}.mp4"));
+        let done = Command::new("ffmpeg")
+            .args(["-v", "error", "-y", "-f", "lavfi", "-i", source])
+            .args(more)
+            .args(["-pix_fmt", "yuv420p"])
+            .arg(&file)
+            .status()
+            .expect("needs ffmpeg: ./setup ffmpeg");
+        assert!(done.success());
+        file
+    }
+
     #[test]
     fn the_rate_of_a_clip_is_a_fraction() {
-        assert_eq!(parse_rate("25/1"), Some(25.0));
-        assert_eq!(parse_rate("0/0"), None);
-        assert_eq!(parse_rate(""), None);
+        assert_eq!(parse_fraction("25/1", '/'), Some(25.0));
+        assert_eq!(parse_fraction("4:3", ':'), Some(4.0 / 3.0));
+        assert_eq!(parse_fraction("0/0", '/'), None);
+        assert_eq!(parse_fraction("", '/'), None);
+    }
+
+    #[test]
+    fn a_clip_has_its_own_size_and_ratio_of_sides() {
+        let shown = |width: usize, height: usize, ratio: &str| {
+            let text = format!("width={width}\nheight={height}\nsample_aspect_ratio={ratio}\n");
+            Format::parse(&format!("{text}avg_frame_rate=25/1\n")).unwrap().shown()
+        };
+        assert_eq!(shown(640, 480, "1:1"), [640, 480]);
+        assert_eq!(shown(1920, 1080, "N/A"), [1920, 1080]);
+        assert_eq!(shown(1081, 1921, "0:1"), [1080, 1918]);
+        assert_eq!(shown(720, 576, "64:45"), [1024, 576]);
+        assert_eq!(shown(3840, 2160, "1:1"), [1920, 1080]);
+        assert_eq!(shown(4000, 3000, "1:1"), [1440, 1080]);
+        assert_eq!(shown(65_536, 3, "1:1"), [1920, 2]);
+    }
+
+    /// Whoever looks sees the clip's own pixels up to its last row and column, whose repetition fills the
+    /// last macroblocks.
+    #[test]
+    fn a_clip_of_any_size_is_seen_to_its_edge() {
+        let colours =
+            "color=red:size=646x100:rate=25,drawbox=x=644:y=0:w=2:h=100:color=white:t=fill";
+        let file = made("odd", colours, &["-frames:v", "2", "-c:v", "libx264", "-qp", "1"]);
+        let mut sensor = ClipSensor::open(&file).unwrap();
+        let layout = sensor.layout();
+        assert_eq!((layout.shown(), layout.width(), layout.height()), ((646, 100), 656, 112));
+        assert!(sensor.next_picture().unwrap());
+        let mut rows = Picture::new(656, layout.strip_rows(5).len()).unwrap();
+        sensor.read(5, &mut rows);
+        let last = &rows.luma()[rows.luma().len() - 656..];
+        assert!(last[10].abs_diff(81) < 6, "red: {}", last[10]);
+        assert!(last[645].abs_diff(235) < 6 && last[655].abs_diff(235) < 6, "white: {last:?}");
+        std::fs::remove_file(&file).unwrap();
+    }
+
+    #[test]
+    fn a_clip_of_variable_rate_is_shown_at_its_own_times() {
+        // Every picture of the first ten, then every third, of 40 ms each.
+        let source = "testsrc=size=640x96:rate=25,select='lt(n,10)+not(mod(n,3))'";
+        let file = made("variable", source, &["-vsync", "vfr", "-frames:v", "20"]);
+        let mut sensor = ClipSensor::open(&file).unwrap();
+        let mut intervals = Vec::new();
+        for _ in 0..19 {
+            assert!(sensor.next_picture().unwrap());
+            intervals.push(sensor.interval().as_millis());
+        }
+        assert_eq!(intervals[..9], [40; 9]);
+        assert_eq!(intervals[9..], [120; 10]);
+        std::fs::remove_file(&file).unwrap();
+    }
+
+    #[test]
+    fn times_that_are_rounded_or_jump_are_those_of_the_rate() {
+        let interval = |at: u64, next: u64| {
+            let [at, next] = [at, next].map(Duration::from_millis);
+            interval(at, next, 60.0).as_micros()
+        };
+        assert_eq!([interval(0, 17), interval(17, 33), interval(900, 0)], [16_666; 3]);
+        assert_eq!([interval(0, 0), interval(7, 9_000)], [16_666; 2]);
+        assert_eq!(interval(100, 140), 40_000);
     }
 
     #[test]
@@ -226,14 +433,7 @@ mod tests {
     /// As a camera that is unplugged: its source ends while it is read.
     #[test]
     fn a_source_that_ends_ends_the_reading_with_one_line() {
-        let file = std::env::temp_dir().join(format!("tautline-ends-{}.mp4", std::process::id()));
-        let made = Command::new("ffmpeg")
-            .args(["-v", "error", "-y", "-f", "lavfi", "-i", "testsrc=size=640x96:rate=60"])
-            .args(["-frames:v", "6", "-pix_fmt", "yuv420p"])
-            .arg(&file)
-            .status()
-            .expect("needs ffmpeg: ./setup ffmpeg");
-        assert!(made.success());
+        let file = made("ends", "testsrc=size=640x96:rate=60", &["-frames:v", "6"]);
         let mut sensor = ClipSensor::open(&file).unwrap();
         assert_eq!(sensor.layout(), Layout::of(640, 96).unwrap());
         // Further than the clip is long: it is looped.

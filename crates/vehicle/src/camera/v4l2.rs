@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use tautline_video::pixels::{self, Format};
+use tautline_video::pixels::{Format, Image};
 use tautline_video::{Error, Layout, Picture, Sensor};
 use v4l::buffer::Type;
 use v4l::io::mmap::Stream;
@@ -53,10 +53,10 @@ impl DeviceSensor {
         );
         let (width, height) = (set.width as usize, set.height as usize);
         ensure!(
-            format.bytes(width, height).is_some(),
+            format.bytes(width, height, format.row_bytes(width)).is_some(),
             "{at} gives pictures of {width}x{height}: both sides must be even"
         );
-        let layout = Layout::within(width, height)
+        let layout = Layout::around(width, height)
             .with_context(|| format!("{at} gives pictures of {width}x{height}"))?;
         let mut stream = Stream::with_buffers(&device, Type::VideoCapture, BUFFERS)
             .with_context(|| format!("{at} cannot stream"))?;
@@ -97,9 +97,9 @@ impl Sensor for DeviceSensor {
             }
         };
         // A picture that the device cut short is skipped: the last one stands.
-        if let Err(error) =
-            pixels::fill(&mut self.picture, self.format, self.width, self.height, bytes)
-        {
+        let (format, width, height) = (self.format, self.width, self.height);
+        let image = Image { format, width, height, stride: format.row_bytes(width), bytes };
+        if let Err(error) = image.fill(0, &mut self.picture) {
             tracing::debug!(%at, %error, "a picture was cut short");
         }
         Ok(true)

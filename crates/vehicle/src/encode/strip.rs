@@ -48,7 +48,7 @@ impl StripCoder {
                 let config = avc::Config {
                     width,
                     height,
-                    cropped: [0, 0],
+                    cropped: layout.cropped(index),
                     pictures_per_second,
                     loss_recovery,
                     joinable: matches!(backend, Backend::JoinableAvc(_)),

@@ -14,8 +14,6 @@ pub struct Vitals {
     camera: Arc<camera::Counters>,
     meter: Arc<Meter>,
     control: Arc<EncoderControl>,
-    /// Between two pictures.
-    period: Duration,
     pictures: Moving,
     encoders: [Encoder; ENCODER_COUNT],
 }
@@ -36,16 +34,14 @@ struct Moving {
 }
 
 impl Vitals {
-    /// Returns the vitals of a camera of so many pictures a second and of its encoders.
+    /// Returns the vitals of a camera and of its encoders.
     pub fn new(
         camera: Arc<camera::Counters>,
         meter: Arc<Meter>,
         control: Arc<EncoderControl>,
-        pictures_per_second: f64,
     ) -> Self {
-        let period = Duration::from_secs_f64(1.0 / pictures_per_second.max(1.0));
         let (pictures, encoders) = (Moving::default(), Default::default());
-        Self { camera, meter, control, period, pictures, encoders }
+        Self { camera, meter, control, pictures, encoders }
     }
 
     /// Returns what has stopped, at `now`.
@@ -62,7 +58,8 @@ impl Vitals {
                 encoder.pictures = self.pictures.count;
             }
         }
-        let timeout = (PICTURES_MISSING * self.period).max(TIMEOUT_MIN);
+        let period = Duration::from_nanos(self.camera.period_nanos.load(Ordering::Relaxed));
+        let timeout = (PICTURES_MISSING * period.min(PERIOD_MAX)).max(TIMEOUT_MIN);
         let interval = self.control.picture_interval();
         // Where a picture has one strip, one encoder codes them all.
         let has_begun = self.encoders.iter().any(|encoder| encoder.strips.count > 0);
@@ -88,6 +85,8 @@ impl Moving {
 
 /// Pictures in a row that a camera may be late.
 const PICTURES_MISSING: u32 = 4;
+/// However slow the camera is.
+const PERIOD_MAX: Duration = Duration::from_secs(1);
 /// However fast the camera is: half of what the oldest picture may age.
 const TIMEOUT_MIN: Duration = Duration::from_millis(250);
 
@@ -105,7 +104,7 @@ mod tests {
     fn a_camera_and_encoders_that_stand_still_are_told() {
         let (camera, meter) = (Arc::<camera::Counters>::default(), Arc::<Meter>::default());
         let control = Arc::new(EncoderControl::new());
-        let mut vitals = Vitals::new(camera.clone(), meter.clone(), control.clone(), 30.0);
+        let mut vitals = Vitals::new(camera.clone(), meter.clone(), control.clone());
         control.set_budget(Bitrate::from_mbps(1), at(0));
         let mut now = 0;
         let mut run = |millis, sees: bool, encodes: [bool; ENCODER_COUNT]| {

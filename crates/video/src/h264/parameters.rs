@@ -16,6 +16,8 @@ pub(crate) struct Sequence {
     pub(crate) macroblock_columns: u32,
     /// PicWidthInMbs * FrameHeightInMbs
     pub(crate) macroblock_count: u32,
+    /// Pixels in a row, and rows, that are not shown: at the right and below.
+    pub(crate) cropped: [u32; 2],
 }
 
 /// Coding of the order of output in slice headers (pic_order_cnt_type).
@@ -53,6 +55,8 @@ impl Sequence {
         if !reader.bit()? {
             return Err(Error::Unsupported { what: "interlaced coding" });
         }
+        reader.bit()?; // direct_8x8_inference_flag
+        let cropped = read_cropping(&mut reader)?;
         Ok(Self {
             id,
             profile,
@@ -60,6 +64,7 @@ impl Sequence {
             order,
             macroblock_columns: width,
             macroblock_count: width * height,
+            cropped,
         })
     }
 }
@@ -136,6 +141,20 @@ fn skip_high_profile(reader: &mut Reader<'_>) -> Result<(), Error> {
     Ok(())
 }
 
+/// Reads how much is cut off, in pixels: of 4:2:0 it is told in pairs.
+fn read_cropping(reader: &mut Reader<'_>) -> Result<[u32; 2], Error> {
+    let mut cropped = [0; 2];
+    if reader.bit()? {
+        for side in &mut cropped {
+            if reader.unsigned()? != 0 {
+                return Err(Error::Unsupported { what: "cropping at the left or at the top" });
+            }
+            *side = 2 * reader.at_most(7, "frame_crop_offset")?;
+        }
+    }
+    Ok(cropped)
+}
+
 fn read_order(reader: &mut Reader<'_>) -> Result<PictureOrder, Error> {
     match reader.at_most(2, "pic_order_cnt_type")? {
         0 => {
@@ -174,6 +193,11 @@ mod tests {
         writer.unsigned(79);
         writer.unsigned(6);
         writer.bit(true);
+        writer.bit(true);
+        writer.bit(true);
+        for offset in [0, 3, 0, 4] {
+            writer.unsigned(offset);
+        }
         writer.finish()
     }
 
@@ -207,6 +231,7 @@ mod tests {
             assert_eq!(sequence.frame_number_bits, 15);
             assert_eq!((sequence.macroblock_columns, sequence.macroblock_count), (80, 560));
             assert_eq!(sequence.profile, [0x42, 0xC0, 0x1F]);
+            assert_eq!(sequence.cropped, [6, 8]);
         }
     }
 

@@ -166,6 +166,7 @@ mod tests {
             order,
             macroblock_columns: 80,
             macroblock_count: 560,
+            cropped: [0, 0],
         }
     }
 

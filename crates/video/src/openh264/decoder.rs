@@ -2,7 +2,7 @@ use openh264::OpenH264API;
 use openh264::decoder::{Decoder as Native, DecoderConfig, Flush};
 use openh264::formats::YUVSource;
 
-use crate::{Decoder, Error, Picture};
+use crate::{Decoder, Error, Picture, pixels};
 
 /// openh264's decoder for one strip, on the calling thread.
 pub struct StripDecoder {
@@ -34,23 +34,10 @@ impl Decoder for StripDecoder {
         };
         let (width, height) = decoded.dimensions();
         let (luma_stride, cb_stride, cr_stride) = decoded.strides();
-        let mut picture = Picture::new(width, height)?;
-        let (luma, cb, cr) = picture.planes_mut();
-        copy_plane(decoded.y(), luma_stride, luma, width)?;
-        copy_plane(decoded.u(), cb_stride, cb, width / 2)?;
-        copy_plane(decoded.v(), cr_stride, cr, width / 2)?;
-        Ok(Some(picture))
+        let planes =
+            [(decoded.y(), luma_stride), (decoded.u(), cb_stride), (decoded.v(), cr_stride)];
+        pixels::picture(planes, width, height).map(Some)
     }
-}
-
-fn copy_plane(from: &[u8], stride: usize, to: &mut [u8], width: usize) -> Result<(), Error> {
-    for (index, row) in to.chunks_exact_mut(width).enumerate() {
-        let start = index * stride;
-        let source =
-            from.get(start..start + width).ok_or(Error::Truncated { what: "decoded picture" })?;
-        row.copy_from_slice(source);
-    }
-    Ok(())
 }
 
 fn refused(error: openh264::Error) -> Error {
