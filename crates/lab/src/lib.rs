@@ -25,7 +25,11 @@
 //! 4. Give all three: `tables` with every number that is drawn, `plots`, and `rows`. A quantity
 //!    that the paper prints gets [`published`](experiment::Row::published); where the paper errs, the
 //!    right value goes beside it as [`reference`](experiment::Row::reference) and is what the row is
-//!    judged by. What cannot be judged is left without a tolerance and shown.
+//!    judged by. Every tolerance says why it is that wide, by [`because`](experiment::Row::because), and
+//!    admits at most twice or half of what is right, unless the machine's clock measured it
+//!    ([`clocked`](experiment::Row::clocked)). What cannot be judged is left without a tolerance and shown;
+//!    what could not come out otherwise says so
+//!    ([`by_construction`](experiment::Row::by_construction)).
 //! 5. A check that fails for another reason than a differing number (a wrong decode) is an `Err`.
 //!
 //! `cargo test -p tautline-lab` runs it quickly with all others; it needs no test of its own.
@@ -44,6 +48,7 @@
 //!     let plot = Plot::new("squares", "Squares", Axis::linear("side, m"), Axis::linear("area, m²"))
 //!         .with(Series::marked("squares", points.clone()));
 //!     let row = Row::new("area of side 3", "m²", points[3].1).published(9.0).within(0.01);
+//!     let row = row.because("squares are exact");
 //!     let (tables, plots, rows) = (vec![table], vec![plot], vec![row]);
 //!     Ok(Outcome::Measured(Findings { tables, plots, rows, notes: vec![] }))
 //! }

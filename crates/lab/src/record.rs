@@ -239,8 +239,17 @@ fn write(file: &Path, text: &str) -> Result<()> {
 }
 
 fn rows_table(rows: &[Row]) -> Table {
-    let columns =
-        ["quantity", "unit", "published", "reference", "measured", "tolerance", "verdict", "note"];
+    let columns = [
+        "quantity",
+        "unit",
+        "published",
+        "reference",
+        "measured",
+        "tolerance",
+        "why_that_wide",
+        "verdict",
+        "note",
+    ];
     let mut table = Table::new("rows", columns);
     for row in rows {
         table.push([
@@ -250,6 +259,7 @@ fn rows_table(rows: &[Row]) -> Table {
             row.reference.into(),
             row.measured.into(),
             row.tolerance.to_string().into(),
+            row.reason.as_str().into(),
             row.verdict().name().into(),
             row.note.as_str().into(),
         ]);

@@ -177,7 +177,11 @@ fn rows(html: &mut String, rows: &[Row], is_judged: bool) {
     let (reference, note) = (any(|row| row.reference.is_some()), any(|row| !row.note.is_empty()));
     html.push_str("<div class=\"wide\"><table><thead><tr><th>Quantity<th>Unit<th>Published");
     html.push_str(if reference { "<th>Reference" } else { "" });
-    html.push_str(if is_judged { "<th>Measured<th>Tolerance<th>Verdict" } else { "<th>Read" });
+    html.push_str(if is_judged {
+        "<th>Measured<th>Tolerance<th>Verdict<th>Why that wide"
+    } else {
+        "<th>Read"
+    });
     html.push_str(if note { "<th>Note" } else { "" });
     html.push_str("</tr></thead><tbody>\n");
     for row in rows {
@@ -199,7 +203,12 @@ fn rows(html: &mut String, rows: &[Row], is_judged: bool) {
         }
         let _ = write!(html, "<td class=\"n\"><b>{}</b>", number(row.measured));
         if is_judged {
-            let _ = write!(html, "<td class=\"n\">{}<td class=\"{tone}\">{verdict}", row.tolerance);
+            let _ = write!(
+                html,
+                "<td class=\"n\">{}<td class=\"{tone}\">{verdict}<td class=\"note\">{}",
+                row.tolerance,
+                escape(&row.reason)
+            );
         }
         if note {
             let _ = write!(html, "<td class=\"note\">{}", escape(&row.note));

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use tautline_lab::experiment::{Experiment, Run};
+use tautline_lab::experiment::{Experiment, Row, Run, Tolerance};
 use tautline_lab::record::{Origin, Record};
 use tautline_lab::{papers, report};
 
@@ -28,6 +28,7 @@ fn every_experiment_holds_and_leaves_files_that_can_be_read() {
         }
         assert!(!LACKING.contains(&key), "{key} lacks nothing any more");
         check_files(&out.path().join(key), &record);
+        check_tolerances(&record);
         faults.extend(record.out_of_tolerance().cloned());
     }
     assert!(faults.is_empty(), "out of tolerance: {faults:#?}");
@@ -62,6 +63,19 @@ fn check_files(folder: &Path, record: &Record) {
         assert_eq!(document.root_element().tag_name().name(), "svg");
     }
 }
+
+/// Holds every tolerance to a reason, and to a factor of two unless the machine's clock measured the row.
+fn check_tolerances(record: &Record) {
+    for row in &record.rows {
+        let Row { tolerance, reason, .. } = row;
+        assert_eq!(*tolerance == Tolerance::None, reason.is_empty(), "{}: {row:?}", record.key);
+        let is_tight = row.looseness().is_none_or(|factor| factor <= LOOSEST);
+        assert!(is_tight || row.is_clocked, "{}: too loose: {row:?}", record.key);
+    }
+}
+
+/// What a row that measures no time may miss in a quick run.
+const LOOSEST: f64 = 2.0 + 1e-9;
 
 /// What nothing stands of yet: the wireless channel and the video of [CAR], and, as long as no measurement of
 /// `make transports` is committed, all else of it.

@@ -89,7 +89,9 @@ impl Outcome {
     /// Returns the findings of a committed measurement, without the tolerances of their rows: what
     /// another machine measured on another day says nothing about this run.
     pub fn committed(measurement: Measurement, mut findings: Findings) -> Self {
-        findings.rows.iter_mut().for_each(|row| row.tolerance = Tolerance::None);
+        for row in &mut findings.rows {
+            (row.tolerance, row.reason) = (Tolerance::None, String::new());
+        }
         Self::Committed(measurement, findings)
     }
 

@@ -29,6 +29,13 @@ pub struct Row {
     pub measured: f64,
     /// How far `measured` may be from [`Row::expected`].
     pub tolerance: Tolerance,
+    /// Why the tolerance is that wide, or what makes the row true by construction; empty where nothing is
+    /// judged.
+    #[serde(default)]
+    pub reason: String,
+    /// Whether the machine's clock measured it, so that a busy machine makes it worse.
+    #[serde(default)]
+    pub is_clocked: bool,
     /// What a reader of this row must know; may be empty.
     pub note: String,
 }
@@ -39,6 +46,8 @@ pub struct Row {
 pub enum Tolerance {
     /// Shown, not judged.
     None,
+    /// Shown, not judged: it could not come out otherwise.
+    ByConstruction,
     /// Off by at most this share of the expected value.
     Relative(f64),
     /// Off by at most so much, in the row's unit.
@@ -70,6 +79,8 @@ impl Row {
             reference: None,
             measured,
             tolerance: Tolerance::None,
+            reason: String::new(),
+            is_clocked: false,
             note: String::new(),
         }
     }
@@ -116,6 +127,27 @@ impl Row {
         self
     }
 
+    /// Says why the tolerance is that wide: every row that is judged does.
+    #[must_use]
+    pub fn because(mut self, words: impl Into<String>) -> Self {
+        self.reason = words.into();
+        self
+    }
+
+    /// Shows the row and judges it never: these words say why it could not come out otherwise.
+    #[must_use]
+    pub fn by_construction(mut self, words: impl Into<String>) -> Self {
+        self.tolerance = Tolerance::ByConstruction;
+        self.because(words)
+    }
+
+    /// Says that the machine's clock measured it: a quick run may share its machine with others.
+    #[must_use]
+    pub fn clocked(mut self) -> Self {
+        self.is_clocked = true;
+        self
+    }
+
     /// Adds words for the reader.
     #[must_use]
     pub fn note(mut self, words: impl Into<String>) -> Self {
@@ -128,15 +160,34 @@ impl Row {
         self.reference.or(self.published)
     }
 
+    /// Returns the largest factor by which `measured` may miss what it is held against, either way.
+    ///
+    /// None where nothing is judged, and where 0 is expected, of which nothing is a multiple.
+    pub fn looseness(&self) -> Option<f64> {
+        let expected = self.expected()?.abs();
+        let of_share = |share: f64| match share < 1.0 {
+            true => (1.0 + share).max(1.0 / (1.0 - share)),
+            false => f64::INFINITY,
+        };
+        match self.tolerance {
+            Tolerance::None | Tolerance::ByConstruction => None,
+            Tolerance::Relative(share) => Some(of_share(share)),
+            Tolerance::Absolute(_) if expected == 0.0 => None,
+            Tolerance::Absolute(most) => Some(of_share(most / expected)),
+            Tolerance::AtLeast(factor) => Some(1.0 / factor),
+            Tolerance::AtMost(factor) => Some(factor),
+        }
+    }
+
     /// Judges the row.
     pub fn verdict(&self) -> Verdict {
-        if self.tolerance == Tolerance::None {
+        if matches!(self.tolerance, Tolerance::None | Tolerance::ByConstruction) {
             return Verdict::Shown;
         }
         let Some(expected) = self.expected() else { return Verdict::Out };
         let difference = (self.measured - expected).abs();
         let agrees = match self.tolerance {
-            Tolerance::None => true,
+            Tolerance::None | Tolerance::ByConstruction => true,
             Tolerance::Relative(share) => difference <= share * expected.abs(),
             Tolerance::Absolute(most) => difference <= most,
             Tolerance::AtLeast(factor) => self.measured >= factor * expected,
@@ -150,6 +201,7 @@ impl fmt::Display for Tolerance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Tolerance::None => Ok(()),
+            Tolerance::ByConstruction => f.write_str("by construction"),
             Tolerance::Relative(share) => write!(f, "±{} %", number(share * 100.0)),
             Tolerance::Absolute(most) => write!(f, "±{}", number(most)),
             Tolerance::AtLeast(factor) => write!(f, "≥ {} ×", number(factor)),
@@ -194,6 +246,29 @@ mod tests {
             assert_eq!(within.verdict(), Verdict::Within, "{within:?}");
             assert_eq!(out.verdict(), Verdict::Out, "{out:?}");
         }
+    }
+
+    #[test]
+    fn looseness_is_the_factor_by_which_a_row_may_miss() {
+        for (row, looseness) in [
+            (row(1.0).within(0.5), Some(2.0)),
+            (row(1.0).within(0.2), Some(1.25)),
+            (row(1.0).within(1.0), Some(f64::INFINITY)),
+            (row(1.0).within_absolute(5.0), Some(2.0)),
+            (row(1.0).at_least(0.1), Some(10.0)),
+            (row(1.0).at_most(3.0), Some(3.0)),
+            (row(1.0).reference(0.0).within_absolute(0.1), None),
+            (row(1.0), None),
+        ] {
+            assert_eq!(row.looseness(), looseness, "{row:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_true_by_construction_is_not_judged() {
+        let row = row(99.0).by_construction("the paper's own number");
+        assert_eq!((row.verdict(), row.looseness()), (Verdict::Shown, None));
+        assert_eq!(row.tolerance.to_string(), "by construction");
     }
 
     #[test]

@@ -178,16 +178,17 @@ impl All<'_> {
         vec![
             Row::new("event to picture, mean, nothing added", "ms", way(|lap| lap.picture_delay))
                 .published(90.0)
-                .within(0.02),
+                .by_construction("the paper's delays are the simulation's setting"),
             Row::new("round trip, mean, nothing added", "ms", 2.0 * way(|lap| lap.command_delay))
                 .published(46.0)
-                .within(0.02)
+                .by_construction("the paper's delays are the simulation's setting")
                 .note("twice the way of a command"),
             Row::new("loop age, mean, nothing added", "ms", least.loop_age())
                 .note("the worst over the last picture interval, as the guard counts it"),
             Row::new("loop age, mean, more by", "ms", most.loop_age() - least.loop_age())
                 .reference(added)
-                .within(0.02),
+                .within(0.02)
+                .because("a step of the guard's clock, 10 ms, on either side"),
         ]
     }
 
@@ -213,6 +214,7 @@ impl All<'_> {
             Row::new(named("cones a lap, nothing added, any guard".to_owned()), "", most(&first))
                 .reference(0.0)
                 .within_absolute(0.0)
+                .because("a cone is hit or not")
                 .note("the paper steers precisely between its cones at this latency"),
             Row::new(
                 named(format!("whole laps with the guard, up to {DRIVABLE_MS} ms added, least")),
@@ -220,7 +222,8 @@ impl All<'_> {
                 whole,
             )
             .reference(1.0)
-            .within_absolute(0.0),
+            .within_absolute(0.0)
+            .because("every lap comes around"),
             Row::new(
                 named("latencies at which the guard lets more cones be hit".to_owned()),
                 "",
@@ -228,6 +231,7 @@ impl All<'_> {
             )
             .reference(0.0)
             .within_absolute(0.0)
+            .because("two standard errors are in what is counted")
             .note("by over two standard errors of the differences lap by lap"),
             Row::new(
                 named(format!(
@@ -238,6 +242,7 @@ impl All<'_> {
             )
             .reference(late(none, &driven))
             .at_most(0.5)
+            .because("half of the cones, or the bound is not worth its speed")
             .note("the reference: without a bound"),
             Row::new(
                 named(format!("cones a lap with the bound alone, {LATE_MS} ms added and more")),

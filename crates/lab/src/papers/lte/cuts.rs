@@ -72,14 +72,16 @@ impl Case {
                 gap,
             )
             .reference(FROZEN_MS)
-            .at_most(1.0),
+            .at_most(1.0)
+            .because("a picture that stands still for longer is noticed"),
             Row::new(
                 format!("{}: units that come, of the second after", self.name),
                 "%",
                 measures.share_after() * 100.0,
             )
             .reference(97.0)
-            .at_least(1.0),
+            .at_least(1.0)
+            .because("of a second in which links were cut; what is lost then cannot be sent again"),
         ]
     }
 }

@@ -102,7 +102,7 @@ impl Subject<'_> {
             let what = self.named(&format!("BD-rate against {anchor} {how}"));
             let row = Row::new(what, "%", excess? * 100.0);
             Some(match is_own && self.is_hd && cfg!(feature = "x264") {
-                true => row.reference(10.0).at_most(1.0),
+                true => row.reference(10.0).at_most(1.0).because("what was asked of this encoder"),
                 false => row,
             })
         };
@@ -116,9 +116,14 @@ impl Subject<'_> {
         let p99 =
             Row::new(self.named(&format!("p99 of size over budget {at}")), "", trial.size_at(0.99));
         if is_judged {
-            return vec![mean.reference(0.9).at_least(1.0), p99.reference(1.05).at_most(1.0)];
+            let asked = "what was asked of this encoder";
+            return vec![
+                mean.reference(0.9).at_least(1.0).because(asked),
+                p99.reference(1.05).at_most(1.0).because(asked),
+            ];
         }
-        vec![mean.reference(1.0).within(run.choose(0.25, 0.3)), p99]
+        let mean = mean.reference(1.0).within(run.choose(0.25, 0.3));
+        vec![mean.because("whole steps of a quantizer, and what is paid back later"), p99]
     }
 
     fn times(&self, trial: &Trial, is_judged: bool) -> [Row; 3] {
@@ -129,8 +134,11 @@ impl Subject<'_> {
             (format!("load of a core {at}"), "%", trial.load * 100.0, 45.0),
         ];
         rows.map(|(what, unit, measured, asked)| {
-            let row = Row::new(self.named(&what), unit, measured);
-            if is_judged { row.reference(asked).at_most(1.0) } else { row }
+            let row = Row::new(self.named(&what), unit, measured).clocked();
+            match is_judged {
+                true => row.reference(asked).at_most(1.0).because("what was asked of this encoder"),
+                false => row,
+            }
         })
     }
 

@@ -59,6 +59,7 @@ fn list(footage: &Strips, trials: &[Trial], findings: &mut Findings) {
             Row::new(curves.named("best PSNR, intra over inter"), "dB", gain)
                 .reference(0.5)
                 .at_least(1.0)
+                .because("half a dB is seen")
                 .note("The paper: a loss stays for good where nothing is ever refreshed."),
         );
         findings.plots.push(curves.plot("One slice of 16 lost"));

@@ -250,3 +250,7 @@ pub(super) const RATE: u32 = 60;
 pub(super) const BACKEND: Backend = Backend::Avc(LossRecovery::Idr);
 /// An IDR may come twice while encoders warm up.
 const SETTLING_PICTURES: u32 = 6;
+
+/// Why what stages take in real time has the bound that it has.
+pub(super) const SLOWER: &str = "a bound, no spread; ten times it in a quick run, whose build is not \
+                                 optimized and whose machine is busy with other tests";

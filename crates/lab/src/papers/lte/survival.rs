@@ -135,7 +135,8 @@ fn rows(cases: &[Case]) -> Vec<Row> {
     let mut rows = vec![
         Row::new("cases that decode against the rule", "", against as f64)
             .reference(0.0)
-            .within_absolute(0.0),
+            .within_absolute(0.0)
+            .because("a block decodes or does not"),
     ];
     for (packet_count, survives) in [(7, 0.0), (8, 1.0)] {
         let case = cases
@@ -150,6 +151,7 @@ fn rows(cases: &[Case]) -> Vec<Row> {
             )
             .reference(survives)
             .within_absolute(0.0)
+            .because("it does or does not")
             .note("1 is yes. The paper codes 4 of 7."),
         );
     }
@@ -167,7 +169,7 @@ fn rows(cases: &[Case]) -> Vec<Row> {
             completes(shares, needed),
         )
         .reference(probability)
-        .within_absolute(1e-8)
+        .by_construction("a sum over links that fail, without any code of the session")
     }));
     rows
 }

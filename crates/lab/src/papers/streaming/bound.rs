@@ -62,15 +62,17 @@ fn rows(run: &Run<'_>, points: &[(Stream, Transfer)]) -> Vec<Row> {
         let name = |what: &str| {
             format!("{what}, l = {}, {} loss", stream.interval(), stream.erasure_rate())
         };
-        // The nearer the capacity, the rarer and longer the busy times that carry the mean.
         let tolerance = run.choose(0.15, 0.03) * (1.0 + 4.0 * stream.load().powi(4));
         let row = Row::new(name("mean delay"), "slots", mean).reference(delay.mean());
         let judged = stream.load() < run.choose(0.65, 0.85);
-        rows.push(if judged { row.within(tolerance) } else { row });
+        let why =
+            "the nearer the capacity, the rarer and longer the busy times that carry the mean";
+        rows.push(if judged { row.within(tolerance).because(why) } else { row });
         rows.push(
             Row::new(name("bound : exact mean"), "", delay.bound() / delay.mean())
                 .reference(1.0)
-                .at_least(1.0 - 1e-12),
+                .at_least(1.0 - 1e-12)
+                .because("a bound, but for the last digits of the arithmetic"),
         );
     }
     if let Some((stream, given)) =
@@ -83,6 +85,7 @@ fn rows(run: &Run<'_>, points: &[(Stream, Transfer)]) -> Vec<Row> {
             .published(1.0)
             .reference(2.0)
             .within(run.choose(0.06, 0.03))
+            .because("some standard errors of the mean delay")
             .note("A bound would keep this at 1 or below."),
         );
     }

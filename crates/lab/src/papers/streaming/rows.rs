@@ -22,8 +22,8 @@ pub(super) fn delay_rows(
     rows.map(|((what, value, tolerance), reference)| {
         Row::new(format!("{name}: delay, {what}"), "ms", value)
             .reference(reference)
-            // A percentile is a whole number of slots, the reference is rounded.
-            .within_absolute((tolerance * reference).max(1.1 * SLOT_MS))
+            .within_absolute((tolerance * reference).max(1.1 * SLOT_MS).min(reference / 2.0))
+            .because("the spread of transfers; a percentile is a whole number of slots")
     })
     .collect()
 }
