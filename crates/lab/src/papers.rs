@@ -55,10 +55,13 @@ pub(crate) mod streaming {
     mod block;
     pub(super) mod block_size;
     pub(super) mod bound;
+    pub(super) mod busy_time;
     pub(super) mod closed_loop;
     mod coded;
     pub(super) mod complexity;
     mod delays;
+    pub(super) mod goodput;
+    mod intervals;
     mod link;
     pub(super) mod open_loop;
     mod residual;
@@ -139,8 +142,10 @@ const ALL: &[Experiment] = &[
     car::delays::DELAY,
     streaming::retransmission::EXPERIMENT,
     streaming::block_size::AGAINST_RETRANSMISSION,
-    streaming::complexity::EXPERIMENT,
+    streaming::busy_time::EXPERIMENT,
     streaming::bound::EXPERIMENT,
+    streaming::goodput::EXPERIMENT,
+    streaming::complexity::EXPERIMENT,
     streaming::open_loop::EXPERIMENT,
     streaming::closed_loop::BURSTS,
     streaming::block_size::AGAINST_STREAMING,

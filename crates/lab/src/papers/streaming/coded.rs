@@ -156,11 +156,11 @@ impl Scheme for Coded {
 }
 
 /// Returns bytes that tell each source packet from all others.
-fn symbol(id: u64) -> [u8; SYMBOL_BYTES] {
+pub(super) fn symbol(id: u64) -> [u8; SYMBOL_BYTES] {
     id.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_le_bytes()
 }
 
-const SYMBOL_BYTES: usize = 8;
+pub(super) const SYMBOL_BYTES: usize = 8;
 
 /// Room for the source packets of the longest busy time of these experiments, at loads up to .8.
 const WINDOW: usize = 16_384;

@@ -1,0 +1,85 @@
+//! The streaming code interval by interval, without feedback: what Theorems 1 and 3 speak of.
+
+use anyhow::{Result, ensure};
+use tautline_fec::stream::{Config, Decoder, Encoder};
+use tautline_fec::theory::Stream;
+
+use super::coded::{SYMBOL_BYTES, symbol};
+use super::link::Erasures;
+
+/// A sender of one repair packet after every `l - 1` source packets, and its receiver.
+///
+/// The packets are real: the decoder solves for them, and what it gives is compared with what was sent.
+/// The encoder drops from its window what the receiver has, which keeps the window small and changes
+/// nothing that is received: the decoder would subtract those packets anyway.
+pub(super) struct Intervals {
+    encoder: Encoder,
+    decoder: Decoder,
+    erasures: Erasures,
+    /// Source packets of an interval.
+    sources: u64,
+    seed: u16,
+    sent: u64,
+    delivered: u64,
+}
+
+/// What an interval leaves behind.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Interval {
+    /// Whether a source packet of it was lost on the way.
+    pub(super) is_hit: bool,
+    /// Source packets delivered in order since the beginning.
+    pub(super) delivered: u64,
+    /// Source packets sent since the beginning.
+    pub(super) sent: u64,
+}
+
+impl Intervals {
+    pub(super) fn new(stream: &Stream, seed: u64) -> Result<Self> {
+        let config = Config { repairs_max: REPAIRS, ..Config::new(SYMBOL_BYTES, 2 * WINDOW) };
+        Ok(Self {
+            encoder: Encoder::new(Config::new(SYMBOL_BYTES, WINDOW))?,
+            decoder: Decoder::new(config)?,
+            erasures: Erasures::new(stream.erasure_rate(), 1.0, seed),
+            sources: u64::from(stream.interval()) - 1,
+            seed: 0,
+            sent: 0,
+            delivered: 0,
+        })
+    }
+
+    /// Sends one more interval.
+    pub(super) fn next(&mut self) -> Result<Interval> {
+        let mut is_hit = false;
+        for _ in 0..self.sources {
+            let symbol = symbol(self.sent);
+            let id = self.encoder.push(&symbol)?;
+            self.sent += 1;
+            match self.erasures.next() {
+                true => is_hit = true,
+                false => self.decoder.handle_source(id, &symbol)?,
+            }
+        }
+        let mut payload = [0; SYMBOL_BYTES];
+        let repair = self.encoder.repair(self.seed, &mut payload)?;
+        self.seed = self.seed.wrapping_add(1);
+        if !self.erasures.next() {
+            // What it does not take is one that says nothing new.
+            let _ = self.decoder.handle_repair(&repair, &payload);
+        }
+        while let Some((id, bytes)) = self.decoder.poll_in_order() {
+            ensure!(id == self.delivered && bytes == symbol(id), "packet {id} was decoded wrongly");
+            self.delivered += 1;
+        }
+        self.encoder.acknowledge(self.delivered)?;
+        let kept = self.encoder.overrun() == 0 && self.decoder.discards().full == 0;
+        ensure!(kept && self.decoder.report().lost == 0, "a busy time outgrew the window");
+        Ok(Interval { is_hit, delivered: self.delivered, sent: self.sent })
+    }
+}
+
+/// Room for the source packets of the longest busy time at loads up to .8.
+const WINDOW: usize = 16_384;
+
+/// Room for the equations of such a busy time.
+const REPAIRS: usize = 2_048;
