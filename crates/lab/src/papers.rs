@@ -67,6 +67,7 @@ pub(crate) mod streaming {
     mod residual;
     pub(super) mod retransmission;
     mod rows;
+    pub(super) mod speed;
     mod trial;
 }
 
@@ -148,6 +149,7 @@ const ALL: &[Experiment] = &[
     streaming::complexity::EXPERIMENT,
     streaming::open_loop::EXPERIMENT,
     streaming::closed_loop::BURSTS,
+    streaming::speed::EXPERIMENT,
     streaming::block_size::AGAINST_STREAMING,
     streaming::closed_loop::RATES,
     serialization::table::TABLE_1,
