@@ -6,17 +6,27 @@ use super::shares::Target;
 /// The links' shares say how sure a unit is if they fail independently and tomorrow is as
 /// yesterday; both are wrong by a factor that this loop learns. A miss raises the price by a step, a
 /// unit in time lowers it by as much less as misses are to be rarer.
+///
+/// Misses come in bursts, when a link stalls or becomes slower, and of a burst the price decides little. So a
+/// burst raises it by what [`BURST`] misses do and, as it lasts, by what [`SUSTAINED`] times the accepted
+/// misses do; of the rest, [`OWED_MOST`] keep it from falling until they are made up for. What is beyond that
+/// is forgotten, and the price has a ceiling: however bad a time was, the way back is short.
 #[derive(Debug, Clone)]
 pub(crate) struct Price {
     target: f64,
     log: f64,
     /// Units delivered and lost that were told of.
     told: Option<(u64, u64)>,
+    /// Misses that may raise the price now.
+    allowance: f64,
+    /// Misses that did not raise it and are to be made up for.
+    owed: f64,
 }
 
 impl Price {
     pub(crate) fn new(target: f64) -> Self {
-        Self { target, log: (PRICE_FIRST / target).ln(), told: None }
+        let log = (PRICE_FIRST / target).ln();
+        Self { target, log, told: None, allowance: BURST, owed: 0.0 }
     }
 
     /// Returns what a unit shall keep to.
@@ -32,10 +42,21 @@ impl Price {
             return;
         }
         self.told = Some((delivered, lost));
-        let missed = (lost - lost_before) as f64;
-        let came = (delivered - delivered_before) as f64;
-        let step = missed - came * self.target / (1.0 - self.target);
-        self.log = (self.log + STEP * step).clamp(PRICE_LEAST.ln(), PRICE_MOST.ln());
+        self.lead((delivered - delivered_before) as f64, (lost - lost_before) as f64);
+    }
+
+    fn lead(&mut self, came: f64, missed: f64) {
+        let refill = (came + missed) * self.target * SUSTAINED;
+        self.allowance = (self.allowance + refill).min(BURST);
+        let raising = missed.min(self.allowance);
+        self.allowance -= raising;
+        self.owed = (self.owed + missed - raising).min(OWED_MOST);
+        let earned = came * self.target / (1.0 - self.target);
+        let paid = earned.min(self.owed);
+        self.owed -= paid;
+        let step = raising - (earned - paid);
+        let most = PRICE_MOST / self.target;
+        self.log = (self.log + STEP * step).clamp(PRICE_LEAST.ln(), most.ln());
     }
 }
 
@@ -44,12 +65,23 @@ const STEP: f64 = 0.02;
 /// The price at first, times the target.
 const PRICE_FIRST: f64 = 0.2;
 const PRICE_LEAST: f64 = 0.05;
-const PRICE_MOST: f64 = 1e5;
+/// The ceiling, times the target: at five times as much a link that was slow once carries hardly anything for
+/// minutes, at half as much recordings are carried as at this.
+const PRICE_MOST: f64 = 1.0;
+/// Of misses on end, so many raise the price at once: those of a stall of 30 ms.
+const BURST: f64 = 12.0;
+/// And as it lasts, so many times the share that is accepted.
+const SUSTAINED: f64 = 8.0;
+/// At an aim of 1 %, what eleven seconds may miss.
+const OWED_MOST: f64 = 40.0;
 /// Repair that makes a unit no surer than by what is worth this share of all is left out.
 const LITTLE: f64 = 0.05;
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -73,5 +105,39 @@ mod tests {
         assert!((0.0095..0.0105).contains(&share), "{share}");
         price.on_delivery_report(0, 0);
         assert!((price.target(true).price - 30.0).abs() < 10.0, "{}", price.target(true).price);
+    }
+    #[test]
+    fn a_burst_of_misses_is_made_up_for_within_half_a_minute() {
+        let mut price = Price::new(0.005);
+        let first = price.target(true).price;
+        price.on_delivery_report(0, 0);
+        price.on_delivery_report(0, 375);
+        let after = price.target(true).price;
+        assert!(after < first * 1.7, "{first} {after}");
+        // 360 units a second.
+        price.on_delivery_report(360 * 30, 375);
+        let later = price.target(true).price;
+        assert!(later < first, "{first} {later}");
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_comes_the_price_keeps_its_bounds_and_comes_back(
+            told in vec((0..400_u64, 0..400_u64), 0..200),
+            target in 0.002..0.2,
+        ) {
+            let mut price = Price::new(target);
+            let (mut delivered, mut lost) = (0, 0);
+            for (came, missed) in told {
+                (delivered, lost) = (delivered + came, lost + missed);
+                price.on_delivery_report(delivered, lost);
+                let found = price.target(true).price;
+                let bounds = PRICE_LEAST * 0.999..PRICE_MOST / target * 1.001;
+                prop_assert!(bounds.contains(&found), "{}", found);
+            }
+            // A calm time in which 220 misses would be accepted.
+            price.on_delivery_report(delivered + (220.0 / target) as u64, lost);
+            prop_assert!(price.target(true).price <= PRICE_FIRST / target);
+        }
     }
 }
