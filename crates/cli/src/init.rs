@@ -83,7 +83,9 @@ impl Init {
         let mut text = format!(
             "# Brings vehicle and operator together; both reach it at TCP and UDP port {port}, and at the next by UDP.\n\
              # Every setting: `tautline switchboard --help`.\n\
-             listen = \"0.0.0.0:{port}\"\nkey = \"switchboard.key\"\n\n\
+             listen = \"0.0.0.0:{port}\"\nkey = \"switchboard.key\"\n\
+             # Keeps leases over a restart; a service has /var/lib/tautline/switchboard in its place.\n\
+             state = \"state\"\n\n\
              [vehicles]\n{vehicle_name} = \"{vehicle}\"\n\n[operators]\n{operator_name} = \"{operator}\"\n",
             port = host.port
         );
@@ -115,7 +117,7 @@ impl Init {
             "vehicle/vehicle.toml",
             format!(
                 "# The vehicle's side. Every setting: `tautline vehicle --help`.\n\
-                 name = {vehicle_name}\nkey = \"vehicle.key\"\n{common}operators = [\"{operator}\"]\n\
+                 name = {vehicle_name}\nkey = \"vehicle.key\"\nepoch = \"epoch\"\n{common}operators = [\"{operator}\"]\n\
                  # One a modem; without it, whatever way the machine has:\n\
                  # links = [\"wwan0\", \"wwan1\"]\nguard = \"./vehicle.sock\"\n"
             ),

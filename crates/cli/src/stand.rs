@@ -274,10 +274,11 @@ impl Plan {
             plan.settings.push((name, file));
             Ok(())
         };
+        let (state, epoch) = (folder.join("state"), folder.join("epoch"));
         write(
             "switchboard",
             format!(
-                "listen = \"{rendezvous}\"\nkey = {switchboard_key:?}\n\
+                "listen = \"{rendezvous}\"\nkey = {switchboard_key:?}\nstate = {state:?}\n\
                  [vehicles]\n{VEHICLE} = \"{vehicle}\"\n[operators]\n{OPERATOR} = \"{operator}\"\n"
             ),
         )?;
@@ -318,7 +319,7 @@ impl Plan {
         write(
             "vehicle",
             format!(
-                "name = \"{VEHICLE}\"\nkey = {vehicle_key:?}\n{common}\
+                "name = \"{VEHICLE}\"\nkey = {vehicle_key:?}\nepoch = {epoch:?}\n{common}\
                  operators = [\"{operator}\"]\nlinks = [\"127.0.0.1:0\"]\nguard = {vehicle_side:?}\nseed = {}\n\
                  pictures_per_second = {:?}\nmetrics = \"{metrics}\"\n{}{}",
                 setup.seed,

@@ -1,14 +1,17 @@
 //! `tautline switchboard`.
 
-use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
 
-use anyhow::Context;
-use clap::Args;
+use anyhow::{Context, bail};
+use clap::{Args, Subcommand};
+use tautline_message::{Control, OrderKind};
 use tautline_net::clock::Clock;
+use tautline_net::control::{Client, Event};
 use tautline_net::random;
-use tautline_switchboard::Config;
-use tautline_transport::crypto::PublicKey;
+use tautline_switchboard::store::Kept;
+use tautline_switchboard::{Config, Store};
+use tautline_transport::crypto::{Identity, PublicKey};
 
 use crate::settings::{beside, load, set};
 use crate::{keys, stop};
@@ -19,18 +22,23 @@ use crate::{keys, stop};
 /// its flag's name; there the sections [vehicles] and [operators] hold lines of name = "key".
 #[derive(Debug, Args)]
 pub(crate) struct Switchboard {
+    #[command(subcommand)]
+    order: Option<Order>,
     /// TOML file with any of these settings; flags and environment go before it
-    #[arg(long, env = "TAUTLINE_CONFIG")]
+    #[arg(long, env = "TAUTLINE_CONFIG", global = true)]
     config: Option<PathBuf>,
     /// Address to listen on, TCP, and UDP there and at the next port [default: 0.0.0.0:7443]
-    #[arg(long, env = "TAUTLINE_LISTEN", value_name = "ADDRESS")]
+    #[arg(long, env = "TAUTLINE_LISTEN", value_name = "ADDRESS", global = true)]
     listen: Option<SocketAddr>,
     /// Another address of this machine, for `tautline reach` [default: none]
     #[arg(long, value_name = "IP")]
     second_address: Option<IpAddr>,
     /// Secret key file, made by `tautline keys new` [default: switchboard.key]
-    #[arg(long, env = "TAUTLINE_KEY")]
+    #[arg(long, env = "TAUTLINE_KEY", global = true)]
     key: Option<PathBuf>,
+    /// Folder that keeps leases over a restart; made if it is not there [default: state]
+    #[arg(long, env = "TAUTLINE_STATE", value_name = "FOLDER")]
+    state: Option<PathBuf>,
     /// A vehicle that is served, as name=key; repeat for several
     #[arg(long = "vehicle", value_name = "NAME=KEY", value_parser = named_key)]
     vehicles: Vec<(String, PublicKey)>,
@@ -45,23 +53,84 @@ pub(crate) struct Switchboard {
     lease_grace_ms: Option<u64>,
 }
 
+/// What is asked of the switchboard that runs on this machine, under its own key.
+#[derive(Debug, Subcommand)]
+enum Order {
+    /// Copy what it keeps into a new file, while it serves
+    Backup {
+        /// File to make; put in the place of switchboard.redb in its folder, it is gone on from
+        file: PathBuf,
+    },
+}
+
 impl Switchboard {
-    /// Runs the switchboard until it is asked to end.
+    /// Runs the switchboard until it is asked to end, or tells the one that runs what it is asked.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let mut config: Config = load(self.config.as_deref())?;
-        beside(self.config.as_deref(), [&mut config.key]);
+        beside(self.config.as_deref(), [&mut config.key, &mut config.state]);
         set(&mut config.listen, self.listen);
         set(&mut config.second_address, self.second_address.map(Some));
         set(&mut config.key, self.key);
+        set(&mut config.state, self.state);
         set(&mut config.metrics, self.metrics.map(Some));
         set(&mut config.lease_grace_ms, self.lease_grace_ms);
         config.vehicles.extend(self.vehicles);
         config.operators.extend(self.operators);
         config.validate()?;
         let identity = keys::read(&config.key)?;
+        match self.order {
+            None => {}
+            Some(Order::Backup { file }) => return backup(&config, &identity, &file).await,
+        }
         let seed = random::seed()?;
         tautline_switchboard::run(config, identity, Clock::start(), seed, stop::asked()).await
     }
+}
+
+async fn backup(config: &Config, identity: &Identity, file: &Path) -> anyhow::Result<()> {
+    let copy = order(config, identity, OrderKind::Backup).await?;
+    let kept = Kept::decode(&copy).context("the switchboard gives a copy that cannot be read")?;
+    Store::write_new(file, &kept)?;
+    println!("{} vehicles are in {}", kept.vehicles.len(), file.display());
+    Ok(())
+}
+
+/// Returns the answer of the switchboard that runs with these settings.
+async fn order(config: &Config, identity: &Identity, kind: OrderKind) -> anyhow::Result<Vec<u8>> {
+    let mut address = config.listen;
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+        IpAddr::V4(_) | IpAddr::V6(_) => {}
+    }
+    let greeting = vec![Control::Order { kind }.encode()];
+    let answer = |frame: &[u8]| match Control::decode(frame) {
+        Ok(Control::Ping { t }) => Some(Control::Pong { t }.encode()),
+        Ok(_) | Err(_) => None,
+    };
+    let (client, mut events) =
+        Client::start(address.to_string(), identity.public(), identity, greeting, answer)?;
+    let mut told = Vec::new();
+    while let Some(event) = events.recv().await {
+        match event {
+            Event::Connected { .. } => {}
+            Event::Disconnected { error, .. } => {
+                bail!("no switchboard of this key answers: {error}")
+            }
+            Event::Frame(frame) => match Control::decode(&frame)? {
+                Control::OrderPart { bytes, is_last } => {
+                    told.extend(bytes);
+                    if is_last {
+                        client.close().await;
+                        return Ok(told);
+                    }
+                }
+                Control::Refused { text, .. } => bail!("the switchboard refuses: {text}"),
+                _ => {}
+            },
+        }
+    }
+    bail!("the connection to the switchboard ended")
 }
 
 fn named_key(text: &str) -> anyhow::Result<(String, PublicKey)> {

@@ -36,6 +36,9 @@ pub(crate) struct Vehicle {
     /// The switchboard's public key, 64 hexadecimal digits
     #[arg(long, env = "TAUTLINE_SWITCHBOARD_KEY")]
     switchboard_key: Option<String>,
+    /// File that keeps the highest epoch of a lease over a restart [default: none, a restart forgets it]
+    #[arg(long, value_name = "FILE")]
+    epoch: Option<PathBuf>,
     /// Public key of an operator that may drive; repeat for several
     #[arg(long = "operator", value_name = "KEY")]
     operators: Vec<String>,
@@ -79,6 +82,7 @@ impl Vehicle {
         set(&mut config.key, self.key);
         set(&mut config.switchboard, self.switchboard);
         set(&mut config.switchboard_key, self.switchboard_key);
+        set(&mut config.epoch, self.epoch.map(Some));
         set(&mut config.operators, Some(self.operators).filter(|keys| !keys.is_empty()));
         set(&mut config.links, Some(self.links).filter(|links| !links.is_empty()));
         set(&mut config.tls, self.tls);
@@ -102,7 +106,9 @@ impl Vehicle {
 /// Reads the settings of a file, or gives the defaults where there is none.
 pub(crate) fn settings(file: Option<&Path>) -> anyhow::Result<Config> {
     let mut config: Config = load(file)?;
-    let files = [config.clip.as_mut(), config.camera.as_mut(), config.guard.path_mut()];
+    let (clip, camera, epoch) =
+        (config.clip.as_mut(), config.camera.as_mut(), config.epoch.as_mut());
+    let files = [clip, camera, epoch, config.guard.path_mut()];
     beside(file, files.into_iter().flatten().chain([&mut config.key]));
     Ok(config)
 }

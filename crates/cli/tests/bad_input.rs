@@ -160,7 +160,10 @@ fn a_taken_port() {
     let key = folder.path("board.key");
     assert!(tautline(&["keys", "new", key.to_str().unwrap()]).0);
     let key = key.to_str().unwrap();
-    let words = complaint(&["switchboard", "--key", key, "--listen", &address]);
+    let state = folder.path("state");
+    let state = ["--state", state.to_str().unwrap()];
+    let words =
+        complaint(&[&["switchboard", "--key", key, "--listen", &address], &state[..]].concat());
     assert!(words.contains(&address), "{words}");
 }
 
@@ -282,6 +285,7 @@ impl Board {
         let key_file = folder.path("board.key");
         let process = Command::new(env!("CARGO_BIN_EXE_tautline"))
             .args(["switchboard", "--listen", &address, "--key", key_file.to_str().unwrap()])
+            .args(["--state", folder.path("state").to_str().unwrap()])
             .args(["--vehicle", &format!("car-1={}", keys[1])])
             .args(["--operator", &format!("operator-1={}", keys[2])])
             .stderr(Stdio::null())

@@ -192,6 +192,7 @@ impl End {
                         versions,
                         relays,
                         candidates: vec![],
+                        held: None,
                     }
                     .encode(),
                 ]
@@ -204,6 +205,7 @@ impl End {
                     versions,
                     relays,
                     candidates: vec![],
+                    held: None,
                 };
                 vec![register.encode(), take]
             }

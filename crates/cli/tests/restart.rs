@@ -1,16 +1,20 @@
-//! Either side may restart: it registers again, and video and commands go on.
+//! Either side and the switchboard may restart: video and commands go on.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+
+use tautline_switchboard::Store;
+use tautline_switchboard::store::Kept;
 
 struct Demo {
     process: Child,
     console: String,
     ids: Vec<(String, u32)>,
     restarted: Vec<Child>,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 impl Demo {
@@ -43,7 +47,7 @@ impl Demo {
             let (name, id) = entry.split_once(' ').expect("name and number");
             (name.to_owned(), id.parse().expect("a number"))
         });
-        Self { process, console, ids: ids.collect(), restarted: Vec::new(), _folder: folder }
+        Self { process, console, ids: ids.collect(), restarted: Vec::new(), folder }
     }
 
     /// Kills a part as a crash would, and starts it again with the same settings.
@@ -57,12 +61,50 @@ impl Demo {
             .collect();
         let killed = Command::new("kill").args(["-9", &id.to_string()]).status().expect("kill");
         assert!(killed.success());
+        let log = std::fs::File::create(self.log(name)).expect("a log");
         let again = Command::new(&arguments[0])
             .args(&arguments[1..])
-            .stderr(Stdio::null())
+            .env("TAUTLINE_LOG", "info")
+            .stderr(log)
             .spawn()
             .expect("our own binary");
         self.restarted.push(again);
+    }
+
+    /// Returns where a part that was started again logs.
+    fn log(&self, name: &str) -> PathBuf {
+        self.folder.path().join(format!("{name}.log"))
+    }
+
+    /// Waits until a part that was started again logs these words.
+    #[expect(clippy::disallowed_methods, reason = "a test of real processes waits in real time")]
+    fn await_words(&self, name: &str, words: &str) {
+        let begun = Instant::now();
+        loop {
+            let log = std::fs::read_to_string(self.log(name)).expect("a log");
+            if log.contains(words) {
+                return;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(20), "no {words:?} in: {log}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// Returns what the switchboard keeps, from a backup.
+    fn kept(&self) -> Kept {
+        let (_, id) = self.ids.iter().find(|(of, _)| of == "switchboard").expect("it runs");
+        let ids = self.restarted.last().map_or(*id, Child::id);
+        let line = std::fs::read_to_string(format!("/proc/{ids}/cmdline")).expect("it still runs");
+        let config = line.split('\0').skip_while(|word| *word != "--config").nth(1);
+        let folder = self.folder.path().join(format!("backup-{ids}"));
+        std::fs::create_dir(&folder).expect("a folder");
+        let output = Command::new(env!("CARGO_BIN_EXE_tautline"))
+            .args(["switchboard", "backup", "--config", config.expect("settings")])
+            .arg(folder.join("switchboard.redb"))
+            .output()
+            .expect("our own binary");
+        assert!(output.status.success(), "{output:?}");
+        Store::open(&folder).and_then(|store| store.load()).expect("a store")
     }
 
     /// Returns the units that the operator has received in its present session; 0 while it is not
@@ -111,9 +153,18 @@ const DELIVERED: &str =
     "tautline_operator_channel_units_total{channel=\"video\",what=\"delivered\"} ";
 
 #[test]
-fn video_goes_on_after_either_side_restarts() {
+fn video_goes_on_after_any_part_restarts() {
     let mut demo = Demo::start();
     demo.await_video("at first");
+    let (kept, units) = (demo.kept(), demo.units());
+    let lease = kept.vehicles.values().next().and_then(|vehicle| vehicle.lease.as_ref());
+    assert!(lease.is_some_and(|lease| lease.name.is_some()), "{kept:?}");
+    demo.restart("switchboard");
+    demo.await_words("switchboard", "both are back");
+    assert_eq!(demo.kept(), kept, "the lease is the same");
+    demo.await_video("after the switchboard's restart");
+    assert!(demo.units() > units, "the session is the same");
+
     demo.restart("vehicle");
     demo.await_video("after the vehicle's restart");
     demo.restart("operator");

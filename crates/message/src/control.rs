@@ -59,6 +59,8 @@ pub enum Control {
         relays: bool,
         /// Where it may be reached beside; said again when it is elsewhere.
         candidates: Vec<Candidate>,
+        /// What it was introduced under last, as far as it knows.
+        held: Option<Held>,
     },
     /// Operator to switchboard: it is there.
     RegisterOperator {
@@ -72,6 +74,8 @@ pub enum Control {
         relays: bool,
         /// Where it may be reached beside; said again when it is elsewhere.
         candidates: Vec<Candidate>,
+        /// What it was introduced under last, as far as it knows.
+        held: Option<Held>,
     },
     /// Operator to switchboard: who is there?
     ListVehicles,
@@ -102,6 +106,8 @@ pub enum Control {
         peer_versions: Option<ProtocolVersions>,
         /// Where the peer may be reached beside.
         peer_candidates: Vec<Candidate>,
+        /// The lease's: a vehicle takes none of a lower one; 0 from an older switchboard.
+        epoch: u64,
     },
     /// Switchboard to both: the lease has ended.
     Released {
@@ -134,6 +140,18 @@ pub enum Control {
         /// At most 4.
         relays: Vec<RelayTicket>,
     },
+    /// Administrator to switchboard: do this. Whoever holds the switchboard's own key is its administrator.
+    Order {
+        /// What.
+        kind: OrderKind,
+    },
+    /// Switchboard to administrator: a part of the answer.
+    OrderPart {
+        /// What follows the parts before, at most 32 KiB.
+        bytes: Vec<u8>,
+        /// Whether no more follows.
+        is_last: bool,
+    },
 }
 
 codec!(Control);
@@ -150,6 +168,26 @@ impl Control {
         variants::read(root)
     }
 }
+
+/// The newest lease under which an end has been introduced.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Held {
+    /// Its name, as long as the process that was introduced lives and has not been told of its end.
+    pub lease: Option<[u8; 16]>,
+    /// Its epoch.
+    pub epoch: u64,
+    /// The static public key of the peer.
+    pub peer_key: [u8; 32],
+}
+
+/// A kind of order of an administrator.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum OrderKind {
+    /// Give a copy of what is kept.
+    Backup,
+}
+
+choice!(OrderKind, wire_control::OrderKind, "kind", [Backup]);
 
 /// A relay, and the right to reach a peer through it.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use tautline_message::{Control, Refusal, SessionState};
+use tautline_message::{Control, Held, Refusal, SessionState};
 use tautline_net::clock::Clock;
 use tautline_net::control::{Client, Event};
 use tautline_net::driver::Driver;
@@ -29,8 +29,8 @@ pub(crate) struct Rendezvous {
     relays: Relays,
     /// The newest introduction, until it is told that nothing has come of it, if that is so.
     introduced: Option<Introduced>,
-    /// Its lease.
-    lease: Option<[u8; 16]>,
+    /// Its lease, until that has ended.
+    held: Option<Held>,
     refused: Option<String>,
     /// When the vehicle is taken again that was refused or released.
     take_at: Option<Instant>,
@@ -69,7 +69,7 @@ impl Rendezvous {
         driver: &Driver,
     ) -> anyhow::Result<Self> {
         let candidates = driver.candidates();
-        let register = register(config, driver, &candidates.borrow());
+        let register = register(config, driver, &candidates.borrow(), None);
         let take = Control::Take { vehicle_name: config.vehicle.clone() }.encode();
         let (client, events) = Client::start(
             config.switchboard.as_str(),
@@ -88,7 +88,7 @@ impl Rendezvous {
             take,
             relays: Relays::default(),
             introduced: None,
-            lease: None,
+            held: None,
             refused: None,
             take_at: None,
             refusals: 0,
@@ -118,8 +118,8 @@ impl Rendezvous {
         let event = tokio::select! {
             event = self.events.recv() => event,
             Ok(()) = self.candidates.changed() => {
-                let register = register(config, driver, &self.candidates.borrow_and_update());
-                self.client.handle().set_greeting(vec![register.clone(), self.take.clone()]);
+                self.candidates.mark_unchanged();
+                let register = self.greet(config, driver);
                 // Without a connection it is said with the next.
                 let _ = self.client.handle().send(register);
                 return Ok(());
@@ -179,10 +179,11 @@ impl Rendezvous {
                 peer_key,
                 peer_versions,
                 peer_candidates,
+                epoch,
                 ..
             }) => {
                 let knocks = knocks(config, driver, &reach::from_message(&peer_candidates));
-                if self.lease == Some(lease) {
+                if self.held.as_ref().is_some_and(|held| held.lease == Some(lease)) {
                     driver.handle().knock(lease, knocks);
                     return Ok(());
                 }
@@ -199,7 +200,8 @@ impl Rendezvous {
                     Ok(session) => {
                         tracing::info!(vehicle = peer_name, "introduced");
                         (self.take_at, self.refusals) = (None, 0);
-                        self.lease = Some(lease);
+                        self.held = Some(Held { lease: Some(lease), epoch, peer_key });
+                        self.greet(config, driver);
                         self.introduced =
                             Some(Introduced { at: clock.now(), knocked: in_words(&knocks) });
                         driver.handle().start(session);
@@ -221,7 +223,9 @@ impl Rendezvous {
                 }
                 Ok(())
             }
-            Ok(Control::Released { reason, .. }) => {
+            Ok(Control::Released { reason, lease }) => {
+                self.held.take_if(|held| held.lease == Some(lease));
+                self.greet(config, driver);
                 self.tell(&format!("the switchboard has ended the lease: {reason}"), clock);
                 driver.handle().release();
                 self.take_later(clock.now());
@@ -262,6 +266,13 @@ impl Rendezvous {
                 Ok(())
             }
         }
+    }
+
+    /// Sets what is said with the next connection, and returns the first of it.
+    fn greet(&self, config: &Config, driver: &Driver) -> Vec<u8> {
+        let register = register(config, driver, &self.candidates.borrow(), self.held.clone());
+        self.client.handle().set_greeting(vec![register.clone(), self.take.clone()]);
+        register
     }
 
     /// Takes the vehicle again after a while, a longer one each time.
@@ -316,13 +327,19 @@ fn known_vehicle(key: [u8; 32], config: &Config, shared: &Shared) -> anyhow::Res
 
 /// Returns what the operator says of itself: also where it may be reached, as far as that is found out and
 /// nobody has set it.
-fn register(config: &Config, driver: &Driver, candidates: &[Candidate]) -> Vec<u8> {
+fn register(
+    config: &Config,
+    driver: &Driver,
+    candidates: &[Candidate],
+    held: Option<Held>,
+) -> Vec<u8> {
     let register = Control::RegisterOperator {
         name: config.name.clone(),
         addresses: advertised(config, driver.local_addresses(), driver.tls_address()),
         versions: channels::versions(),
         relays: true,
         candidates: reach::to_message(candidates),
+        held,
     };
     register.encode()
 }

@@ -41,6 +41,8 @@ pub struct Config {
     pub second_address: Option<IpAddr>,
     /// Secret key file.
     pub key: PathBuf,
+    /// Folder that keeps leases over a restart; made if it is not there.
+    pub state: PathBuf,
     /// Where `/metrics` is served; nowhere if not given.
     pub metrics: Option<SocketAddr>,
     /// Milliseconds for which the lease of an operator that has lost its connection is kept.
@@ -67,6 +69,7 @@ impl Default for Config {
             listen: (Ipv4Addr::UNSPECIFIED, 7443).into(),
             second_address: None,
             key: "switchboard.key".into(),
+            state: "state".into(),
             metrics: None,
             lease_grace_ms: 10_000,
             ping_interval_ms: 1_000,

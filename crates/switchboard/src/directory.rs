@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha20Rng;
-use tautline_message::{Candidate, Control, ProtocolVersions, Refusal, VehicleEntry, VehicleState};
+use tautline_message::{
+    Candidate, Control, Held, OrderKind, ProtocolVersions, Refusal, VehicleEntry, VehicleState,
+};
 use tautline_net::{Destination, LogLimit};
 use tautline_transport::crypto::PublicKey;
 use tautline_transport::relay::Side;
@@ -14,9 +16,11 @@ use tautline_units::Instant;
 
 use crate::Config;
 use crate::relays::Issuer;
+use crate::store::Change;
 
 mod addresses;
 mod connection;
+mod leases;
 
 use connection::{Connection, Role};
 
@@ -32,7 +36,9 @@ use connection::{Connection, Role};
 /// grace time, and by nothing else. It outlives the vehicle's absence, and may begin in it: then
 /// the operator is told [`Refusal::VehicleAway`], and is introduced when the vehicle comes. Whenever both ends of a
 /// lease are registered and one of them is so anew, both are introduced with a new lease name. When one
-/// of them tells other candidates, the other is introduced again under the same name, if it tells some too.
+/// of them tells other candidates, the other is introduced again under the same name, if it tells some too;
+/// likewise when they come back and both have it still. What [`Output::Keep`] says must be on disk before what
+/// follows it is done: then all this holds across restarts too, and no epoch of a vehicle's leases falls.
 #[derive(Debug)]
 pub struct Directory {
     lease_grace: Duration,
@@ -47,15 +53,28 @@ pub struct Directory {
     unknown: LogLimit,
     /// What signs tokens for relays, if there are any.
     issuer: Option<Issuer>,
+    /// Whose orders are carried out.
+    administrator: Option<PublicKey>,
+    /// The Unix time at [`Instant::ZERO`].
+    unix_start: Duration,
 }
 
 /// The number of a connection, never used twice.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct ConnectionId(pub u64);
 
-/// What the directory wants done.
+/// What the directory wants done, in this order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Output {
+    /// Keep this over a restart, before anything that follows is done.
+    Keep(Change),
+    /// Carry out an administrator's order, and answer on this connection.
+    Obey {
+        /// The connection.
+        to: ConnectionId,
+        /// The order.
+        kind: OrderKind,
+    },
     /// Send `message` on this connection.
     Send {
         /// The connection.
@@ -88,6 +107,8 @@ pub enum Timer {
 struct Vehicle {
     key: PublicKey,
     presence: Option<Presence>,
+    /// The highest of any lease of it.
+    epoch: u64,
     lease: Option<Lease>,
     /// The end of a lease that the vehicle does not know of yet, because it was away.
     pending_release: Option<Control>,
@@ -111,14 +132,18 @@ struct Presence {
     relays: bool,
     /// Where it may be reached beside; an older build tells none.
     candidates: Vec<Candidate>,
+    /// The name of the lease that it has in hand: it has said so, or was introduced under it.
+    held: Option<[u8; 16]>,
 }
 
-/// An operator's right to drive a vehicle.
+/// An operator's right to drive a vehicle; its epoch is the vehicle's.
 #[derive(Debug)]
 struct Lease {
     operator: String,
     /// The name under which the two have been introduced; none before the first time.
     name: Option<[u8; 16]>,
+    /// Since when the operator has it, in Unix time.
+    since: Duration,
     /// When it ends, if its operator has no connection.
     ends_at: Option<Instant>,
     /// When both ends get later tokens for their relays.
@@ -130,8 +155,13 @@ impl Directory {
     ///
     /// `seed`: lease names grow from it.
     pub fn new(config: &Config, seed: [u8; 32]) -> Self {
-        let vehicle =
-            |&key: &PublicKey| Vehicle { key, presence: None, lease: None, pending_release: None };
+        let vehicle = |&key: &PublicKey| Vehicle {
+            key,
+            presence: None,
+            epoch: 0,
+            lease: None,
+            pending_release: None,
+        };
         let operator = |&key: &PublicKey| Operator { key, presence: None };
         Self {
             lease_grace: config.lease_grace(),
@@ -144,6 +174,8 @@ impl Directory {
             outputs: VecDeque::new(),
             unknown: LogLimit::default(),
             issuer: None,
+            administrator: None,
+            unix_start: Duration::ZERO,
         }
     }
 
@@ -160,7 +192,13 @@ impl Directory {
         remote: SocketAddr,
         now: Instant,
     ) {
-        self.connections.insert(id, Connection::new(key, remote, now));
+        let mut connection = Connection::new(key, remote, now);
+        if self.administrator == Some(key) {
+            connection.role = Role::Administrator;
+            self.connections.insert(id, connection);
+            return;
+        }
+        self.connections.insert(id, connection);
         let is_listed = self.vehicles.values().any(|vehicle| vehicle.key == key)
             || self.operators.values().any(|operator| operator.key == key);
         if !is_listed {
@@ -180,12 +218,12 @@ impl Directory {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         connection.heard_at = now;
         match message {
-            Control::RegisterVehicle { name, addresses, versions, relays, candidates } => {
-                let told = Told { addresses, versions, relays, candidates };
+            Control::RegisterVehicle { name, addresses, versions, relays, candidates, held } => {
+                let told = Told { addresses, versions, relays, candidates, held };
                 self.register_vehicle(id, &name, told, now);
             }
-            Control::RegisterOperator { name, addresses, versions, relays, candidates } => {
-                let told = Told { addresses, versions, relays, candidates };
+            Control::RegisterOperator { name, addresses, versions, relays, candidates, held } => {
+                let told = Told { addresses, versions, relays, candidates, held };
                 self.register_operator(id, &name, told, now);
             }
             Control::ListVehicles => {
@@ -205,7 +243,15 @@ impl Directory {
             }
             Control::Ping { t } => self.send(id, Control::Pong { t }),
             Control::Pong { t } => connection.pong(t, now),
+            Control::Order { kind } => match connection.role {
+                Role::Administrator => self.outputs.push_back(Output::Obey { to: id, kind }),
+                Role::Unregistered | Role::Vehicle(_) | Role::Operator(_) => {
+                    let text = "only the holder of the switchboard's own key orders".to_owned();
+                    self.turn_away(id, Refusal::NotAllowed, text, now);
+                }
+            },
             Control::VehicleList { .. }
+            | Control::OrderPart { .. }
             | Control::Introduce { .. }
             | Control::Released { .. }
             | Control::Relays { .. }
@@ -229,7 +275,7 @@ impl Directory {
         let Some(connection) = self.connections.remove(&id) else { return };
         connection.log_latency();
         match connection.role {
-            Role::Unregistered => {}
+            Role::Unregistered | Role::Administrator => {}
             Role::Vehicle(name) => {
                 if let Some(vehicle) = self.vehicles.get_mut(&name)
                     && vehicle.presence.as_ref().is_some_and(|p| p.id == id)
@@ -308,6 +354,7 @@ impl Directory {
     }
 
     fn register_vehicle(&mut self, id: ConnectionId, name: &str, told: Told, now: Instant) {
+        let held = told.held.clone();
         let Some((key, remote, presence)) = self.admit(id, told, now) else { return };
         let Some(own) = self.vehicles.iter().find_map(|(n, v)| (v.key == key).then(|| n.clone()))
         else {
@@ -330,7 +377,10 @@ impl Directory {
         self.set_role(id, Role::Vehicle(own.clone()));
         tracing::info!(vehicle = own, %remote, "vehicle there");
         self.replace(old, id, &format!("vehicle {own}"), remote, now);
-        if let Some(released) = pending_release {
+        if let Some(held) = &held {
+            self.heed(&own, held, now);
+        }
+        if let Some(released) = pending_release.or_else(|| self.outlived(&own)) {
             self.send(id, released);
         }
         self.introduce(&own, now);
@@ -406,17 +456,15 @@ impl Directory {
             Some(_) if is_here => {}
             Some(_) => self.wait(id, name),
             None => {
+                let Some(epoch) = vehicle.epoch.checked_add(1) else {
+                    let text =
+                        format!("vehicle {name} has said that it had the last of all leases");
+                    return self.refuse(id, Refusal::Full, text);
+                };
                 let reason = format!("operator {operator} takes vehicle {name} instead");
                 self.release(operator, &reason);
-                let lease = Lease {
-                    operator: operator.to_owned(),
-                    name: None,
-                    ends_at: None,
-                    renew_at: None,
-                };
-                let vehicle = self.vehicles.get_mut(name).expect("found just now");
-                vehicle.lease = Some(lease);
-                tracing::info!(vehicle = name, operator, "vehicle taken");
+                self.give(name, operator, epoch, now);
+                tracing::info!(vehicle = name, operator, epoch, "vehicle taken");
                 if is_here {
                     self.introduce(name, now);
                 } else {
@@ -442,8 +490,12 @@ impl Directory {
             Control::Released { lease: lease.name.unwrap_or_default(), reason: reason.to_owned() };
         let to_operator = self.operators.get(operator).and_then(|o| o.presence.as_ref());
         let to_operator = to_operator.map(|presence| presence.id);
+        self.outputs.push_back(Output::Keep(leases::change(vehicle, &self.operators)));
         match vehicle.presence.as_ref().map(|presence| presence.id) {
-            Some(to_vehicle) => self.send(to_vehicle, released.clone()),
+            Some(to) => {
+                let message = released.clone();
+                self.outputs.push_back(Output::Send { to, message });
+            }
             // Never introduced: nothing to be told.
             None if lease.name.is_none() => {}
             None => vehicle.pending_release = Some(released.clone()),
@@ -476,23 +528,36 @@ impl Directory {
         }
     }
 
-    /// Tells both ends of the vehicle's lease of each other under a new name, if both are there.
+    /// Tells both ends of the vehicle's lease of each other, if both are there: under a new name, or where
+    /// both have it in hand under the present one, of which nothing begins anew.
     fn introduce(&mut self, name: &str, now: Instant) {
         // Who begins a session knows by then which relays there are.
         self.tell_relays(name, now);
         let Some(vehicle) = self.vehicles.get_mut(name) else { return };
-        let (Some(at), Some(lease)) = (&vehicle.presence, &mut vehicle.lease) else { return };
-        let Some(operator) = self.operators.get(&lease.operator) else { return };
-        let Some(operator_at) = &operator.presence else { return };
+        let (Some(at), Some(lease)) = (&mut vehicle.presence, &mut vehicle.lease) else { return };
+        let Some(operator) = self.operators.get_mut(&lease.operator) else { return };
+        let Some(operator_at) = &mut operator.presence else { return };
+        if lease.name.is_some() && at.held == lease.name && operator_at.held == lease.name {
+            tracing::info!(vehicle = name, operator = lease.operator, "both are back");
+            if !at.candidates.is_empty() && !operator_at.candidates.is_empty() {
+                self.tell_operator(name);
+                self.tell_vehicle(name);
+            }
+            return;
+        }
         let mut lease_name = [0; 16];
         self.rng.fill_bytes(&mut lease_name);
         lease.name = Some(lease_name);
+        (at.held, operator_at.held) = (lease.name, lease.name);
         vehicle.pending_release = None;
-        tracing::info!(vehicle = name, operator = lease.operator, "introduced");
+        let epoch = vehicle.epoch;
+        tracing::info!(vehicle = name, operator = lease.operator, epoch, "introduced");
         // The operator first: it waits for the vehicle's first datagram.
-        let to_operator = introduction(lease_name, name, vehicle.key, at);
-        let to_vehicle = introduction(lease_name, &lease.operator, operator.key, operator_at);
+        let to_operator = introduction(lease_name, name, vehicle.key, at, epoch);
+        let to_vehicle =
+            introduction(lease_name, &lease.operator, operator.key, operator_at, epoch);
         let (operator_at, vehicle_at) = (operator_at.id, at.id);
+        self.keep(name);
         self.send(operator_at, to_operator);
         self.send(vehicle_at, to_vehicle);
     }
@@ -506,7 +571,8 @@ impl Directory {
         if let (Some(lease_name), Some(to)) = (lease.name, &operator.presence)
             && !to.candidates.is_empty()
         {
-            let (to, message) = (to.id, introduction(lease_name, name, vehicle.key, at));
+            let message = introduction(lease_name, name, vehicle.key, at, vehicle.epoch);
+            let to = to.id;
             self.send(to, message);
         }
     }
@@ -519,7 +585,8 @@ impl Directory {
         if let (Some(lease_name), Some(at)) = (lease.name, &operator.presence)
             && !to.candidates.is_empty()
         {
-            let message = introduction(lease_name, &lease.operator, operator.key, at);
+            let epoch = vehicle.epoch;
+            let message = introduction(lease_name, &lease.operator, operator.key, at, epoch);
             let to = to.id;
             self.send(to, message);
         }
@@ -533,11 +600,13 @@ impl Directory {
         now: Instant,
     ) -> Option<(PublicKey, SocketAddr, Presence)> {
         let &Connection { key, remote, .. } = self.connections.get(&id)?;
-        let Told { addresses, versions, relays, candidates } = told;
+        let Told { addresses, versions, relays, candidates, held } = told;
+        // Who tells other addresses on the connection that it has wants to be introduced anew.
+        let held = held.and_then(|held| held.lease).filter(|_| !self.is_registered(id));
         match addresses::reachable(&addresses, remote.ip()) {
             Ok(addresses) => {
                 let versions = versions.unwrap_or(UNSAID);
-                Some((key, remote, Presence { id, addresses, versions, relays, candidates }))
+                Some((key, remote, Presence { id, addresses, versions, relays, candidates, held }))
             }
             Err(text) => {
                 self.turn_away(id, Refusal::BadRequest, text, now);
@@ -582,6 +651,14 @@ impl Directory {
         let has =
             |vehicle: &Vehicle| vehicle.lease.as_ref().is_some_and(|l| l.operator == operator);
         self.vehicles.iter().find_map(|(name, vehicle)| has(vehicle).then(|| name.clone()))
+    }
+
+    fn is_registered(&self, id: ConnectionId) -> bool {
+        let connection = self.connections.get(&id);
+        connection.is_some_and(|connection| match connection.role {
+            Role::Vehicle(_) | Role::Operator(_) => true,
+            Role::Unregistered | Role::Administrator => false,
+        })
     }
 
     fn set_role(&mut self, id: ConnectionId, role: Role) {
@@ -647,9 +724,17 @@ struct Told {
     /// Whether it knows what a relay is.
     relays: bool,
     candidates: Vec<Candidate>,
+    /// What it was introduced under last.
+    held: Option<Held>,
 }
 
-fn introduction(lease: [u8; 16], peer_name: &str, peer_key: PublicKey, peer: &Presence) -> Control {
+fn introduction(
+    lease: [u8; 16],
+    peer_name: &str,
+    peer_key: PublicKey,
+    peer: &Presence,
+    epoch: u64,
+) -> Control {
     Control::Introduce {
         lease,
         peer_name: peer_name.to_owned(),
@@ -657,6 +742,7 @@ fn introduction(lease: [u8; 16], peer_name: &str, peer_key: PublicKey, peer: &Pr
         peer_addresses: peer.addresses.iter().map(Destination::to_string).collect(),
         peer_versions: Some(peer.versions),
         peer_candidates: peer.candidates.clone(),
+        epoch,
     }
 }
 

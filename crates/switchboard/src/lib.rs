@@ -5,10 +5,10 @@
 //! each of the two is told the other's key and addresses. From then on they speak directly. The
 //! switchboard holds no session key and carries no payload; both connections stay, to bring the
 //! two together again after either has restarted, and to measure the way to each ([UGV],
-//! "Overall System Architecture" and "Measuring Latency").
+//! "Overall System Architecture" and "Measuring Latency"). Leases outlive the switchboard's process.
 //!
-//! [`Directory`] is the whole of the behaviour, without sockets or clocks; [`Server`] gives it
-//! both.
+//! [`Directory`] is the whole of the behaviour, without sockets, clocks or disks; [`Server`] gives it
+//! the first two, and [`Store`] the last.
 #![forbid(unsafe_code)]
 
 use std::future::Future;
@@ -26,17 +26,19 @@ pub mod latency;
 mod places;
 pub mod relays;
 mod server;
+pub mod store;
 
 pub use config::Config;
 pub use directory::Directory;
 pub use server::{Counters, Server};
+pub use store::Store;
 
 /// Serves as a switchboard until `stop` resolves.
 ///
 /// `seed`: 32 bytes from the system's randomness; lease names grow from them.
 ///
 /// # Errors
-/// One line: what is wrong in `config`, or why its address cannot be listened on.
+/// One line: what is wrong in `config`, why its address cannot be listened on, or its state cannot be kept.
 pub async fn run(
     config: Config,
     identity: Identity,
@@ -44,7 +46,8 @@ pub async fn run(
     seed: [u8; 32],
     stop: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
-    let server = Server::bind(&config, &identity, clock, seed).await?;
+    let store = Store::open(&config.state)?;
+    let server = Server::bind(&config, &identity, store, clock, seed).await?;
     let counters = server.counters();
     let (reflector, reflected) = match Reflector::bind(server.local(), config.second_address) {
         Ok(reflector) => {
@@ -66,21 +69,18 @@ pub async fn run(
     let serve = server.serve(stop);
     let serve = async {
         tokio::select! {
-            () = serve => {}
-            () = reflect => {}
+            served = serve => served,
+            () = reflect => Ok(()),
         }
     };
-    let Some(address) = config.metrics else {
-        serve.await;
-        return Ok(());
-    };
+    let Some(address) = config.metrics else { return serve.await };
     let page = {
         let counters = counters.clone();
         move || page(&counters, &reflected)
     };
     let status = move || format!("connections  {}\n", counters.connections.load(Ordering::Relaxed));
     tokio::select! {
-        () = serve => Ok(()),
+        served = serve => served,
         ended = metrics::serve(address, metrics::routes("switchboard", page, status)) => ended,
     }
 }

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tautline_message::Control;
+use anyhow::Context;
+use tautline_message::{Control, OrderKind};
 use tautline_net::LogLimit;
 use tautline_net::clock::Clock;
 use tautline_net::control::{Connection, Error, Incoming, Listener, Receiver, Sender};
@@ -20,12 +21,16 @@ use crate::Config;
 use crate::directory::{ConnectionId, Directory, Output};
 use crate::places::{Place, Places};
 use crate::relays::Issuer;
+use crate::store::{Change, Store};
 
 /// A switchboard that listens.
 #[derive(Debug)]
 pub struct Server {
     listener: Listener,
     directory: Directory,
+    store: Store,
+    /// What is to be kept and is not on disk yet.
+    changes: Vec<Change>,
     clock: Clock,
     queues: BTreeMap<ConnectionId, mpsc::Sender<Vec<u8>>>,
     next_id: u64,
@@ -63,17 +68,21 @@ struct Held {
 impl Server {
     /// Binds and listens, so that clients can connect; [`serve`](Self::serve) answers them.
     ///
-    /// `seed`: 32 bytes from the system's randomness; lease names grow from them.
+    /// `seed`: 32 bytes from the system's randomness; lease names grow from them. It goes on from what is in
+    /// `store`, and keeps there what follows.
     ///
     /// # Errors
-    /// One line: what is wrong in `config`, or why its address cannot be listened on.
+    /// One line: what is wrong in `config`, why its address cannot be listened on, or why the store cannot be
+    /// read.
     pub async fn bind(
         config: &Config,
         identity: &Identity,
+        store: Store,
         clock: Clock,
         seed: [u8; 32],
     ) -> anyhow::Result<Self> {
         config.validate()?;
+        let kept = store.load().context("state: what is kept cannot be read")?;
         let listener = Listener::bind(config.listen, identity).await?;
         let (arrivals_sender, arrivals) = mpsc::channel(ARRIVALS_MAX);
         // No more wait in it than there are places.
@@ -82,7 +91,10 @@ impl Server {
         let unix_start = Duration::from_nanos(clock.unix_nanos(Instant::ZERO));
         let life = config.relay_token_life();
         directory.name_relays(Issuer::new(identity, &config.relays, life, unix_start));
-        let listed = config.vehicles.values().chain(config.operators.values()).copied();
+        directory.restore(&kept, unix_start, clock.now());
+        directory.obey(identity.public());
+        let listed = config.vehicles.values().chain(config.operators.values());
+        let listed = listed.copied().chain([identity.public()]);
         tracing::info!(
             listen = %listener.local(),
             key = %identity.public(),
@@ -94,6 +106,8 @@ impl Server {
         Ok(Self {
             listener,
             directory,
+            store,
+            changes: Vec::new(),
             clock,
             queues: BTreeMap::new(),
             next_id: 0,
@@ -121,7 +135,10 @@ impl Server {
     }
 
     /// Serves until `stop` resolves, then closes every connection in order.
-    pub async fn serve(mut self, stop: impl Future<Output = ()>) {
+    ///
+    /// # Errors
+    /// When the store takes no more: what cannot be kept is not told to anybody.
+    pub async fn serve(mut self, stop: impl Future<Output = ()>) -> anyhow::Result<()> {
         let mut stop = pin!(stop);
         loop {
             let timer = self.directory.poll_timeout().map(|(at, _)| at.since(self.clock.now()));
@@ -138,7 +155,7 @@ impl Server {
                 }
                 Some(_) = self.tasks.join_next() => {}
             }
-            self.act();
+            self.act().context("state: what has changed cannot be kept")?;
             self.counters.turned_away.store(self.places.turned_away(), Ordering::Relaxed);
             self.counters.connections.store(self.queues.len() as u64, Ordering::Relaxed);
         }
@@ -149,6 +166,7 @@ impl Server {
         if timeout(CLOSE_MAX, ended).await.is_err() {
             tracing::debug!("some connections were cut");
         }
+        Ok(())
     }
 
     /// Starts the handshake of a new connection, in a task of its own.
@@ -216,24 +234,55 @@ impl Server {
     }
 
     /// Does what the directory wants done.
-    fn act(&mut self) {
+    fn act(&mut self) -> anyhow::Result<()> {
         while let Some(output) = self.directory.poll_output() {
             match output {
+                Output::Keep(change) => self.changes.push(change),
                 Output::Send { to, message } => {
-                    let Some(frames) = self.queues.get(&to) else { continue };
-                    if frames.try_send(message.encode()).is_err() {
-                        tracing::warn!(
-                            connection = to.0,
-                            "a connection that takes nothing was cut"
-                        );
-                        self.queues.remove(&to);
-                        self.directory.handle_closed(to, self.clock.now());
-                    }
+                    self.keep()?;
+                    self.send(to, &message);
+                }
+                Output::Obey { to, kind } => {
+                    self.keep()?;
+                    let answer = match kind {
+                        OrderKind::Backup => self.store.load()?.encode(),
+                    };
+                    self.answer(to, &answer);
                 }
                 Output::Close { to } => {
                     self.queues.remove(&to);
                 }
             }
+        }
+        self.keep()
+    }
+
+    /// Brings what is to be kept to disk, before anybody hears of it.
+    fn keep(&mut self) -> anyhow::Result<()> {
+        if !self.changes.is_empty() {
+            self.store.commit(&self.changes)?;
+            self.changes.clear();
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, to: ConnectionId, answer: &[u8]) {
+        let mut parts = answer.chunks(PART_BYTES_MAX).peekable();
+        if parts.peek().is_none() {
+            self.send(to, &Control::OrderPart { bytes: Vec::new(), is_last: true });
+        }
+        while let Some(part) = parts.next() {
+            let is_last = parts.peek().is_none();
+            self.send(to, &Control::OrderPart { bytes: part.to_vec(), is_last });
+        }
+    }
+
+    fn send(&mut self, to: ConnectionId, message: &Control) {
+        let Some(frames) = self.queues.get(&to) else { return };
+        if frames.try_send(message.encode()).is_err() {
+            tracing::warn!(connection = to.0, "a connection that takes nothing was cut");
+            self.queues.remove(&to);
+            self.directory.handle_closed(to, self.clock.now());
         }
     }
 }
@@ -326,6 +375,8 @@ async fn carry(
 
 /// Frames from all connections that wait for the directory; beyond it the connections wait.
 const ARRIVALS_MAX: usize = 256;
+/// As many bytes of an answer as one message takes.
+const PART_BYTES_MAX: usize = 32 * 1024;
 /// Frames that wait for one connection; beyond it the connection is cut.
 const FRAMES_MAX: usize = 64;
 /// A frame that the kernel does not take for so long will find nobody.

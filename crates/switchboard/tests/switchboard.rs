@@ -4,10 +4,11 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use tautline_message::{Control, Refusal, VehicleState};
+use tautline_message::{Control, Held, OrderKind, Refusal, VehicleState};
 use tautline_net::clock::Clock;
 use tautline_net::control::{Client, Event};
-use tautline_switchboard::{Config, Server};
+use tautline_switchboard::store::Kept;
+use tautline_switchboard::{Config, Server, Store};
 use tautline_transport::crypto::Identity;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpSocket;
@@ -94,6 +95,63 @@ async fn after_a_restart_of_the_switchboard_everybody_registers_again() {
 }
 
 #[tokio::test]
+async fn a_lease_outlives_the_switchboard_and_nobody_is_introduced_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = || Store::open(folder.path()).unwrap();
+    let switchboard = Switchboard::start_with(0, open()).await;
+    let port = switchboard.address.port();
+    let mut rover = switchboard.vehicle("10.0.0.1:7000");
+    let mut anna = switchboard.operator(ANNA, "anna", "10.0.0.2:8000");
+    anna.vehicle_is(VehicleState::Free).await;
+    anna.take();
+    let (lease, _) = anna.introduction("rover", ROVER).await;
+    rover.introduction("anna", ANNA).await;
+    anna.hold(lease, ROVER);
+    rover.hold(lease, ANNA);
+    switchboard.stop().await;
+    let kept = open().load().unwrap();
+
+    let switchboard = Switchboard::start_with(port, open()).await;
+    let mut bert = switchboard.operator(BERT, "bert", "10.0.0.3:8000");
+    bert.connected().await;
+    // Before anybody is back it is known who drives.
+    bert.say(Control::Take { vehicle_name: "rover".into() });
+    let Control::Refused { reason_code, .. } = bert.next().await else { panic!() };
+    assert_eq!(reason_code, Refusal::VehicleTaken);
+    for peer in [&mut anna, &mut rover] {
+        peer.again().await;
+    }
+    bert.vehicle_is(VehicleState::Taken).await;
+    anna.say(Control::ListVehicles);
+    let next = anna.next().await;
+    assert!(matches!(next, Control::VehicleList { .. } | Control::Refused { .. }), "{next:?}");
+    switchboard.stop().await;
+    assert_eq!(open().load().unwrap(), kept);
+}
+
+#[tokio::test]
+async fn who_holds_the_switchboards_own_key_gets_a_backup_and_nobody_else() {
+    let switchboard = Switchboard::start(0).await;
+    let mut rover = switchboard.vehicle("10.0.0.1:7000");
+    let mut anna = switchboard.operator(ANNA, "anna", "10.0.0.2:8000");
+    anna.vehicle_is(VehicleState::Free).await;
+    anna.take();
+    let (lease, _) = anna.introduction("rover", ROVER).await;
+    rover.introduction("anna", ANNA).await;
+    let order = Control::Order { kind: OrderKind::Backup };
+    let mut own = switchboard.client(SWITCHBOARD, vec![order.encode()]);
+    let Control::OrderPart { bytes, is_last: true } = own.next().await else { panic!() };
+    let kept = Kept::decode(&bytes).unwrap();
+    let record = &kept.vehicles[&identity(ROVER).public()];
+    let kept_lease = record.lease.as_ref().unwrap();
+    let expected = (1, identity(ANNA).public(), Some(lease));
+    assert_eq!((record.epoch, kept_lease.operator, kept_lease.name), expected);
+    anna.say(order);
+    let Control::Refused { reason_code, .. } = anna.next().await else { panic!() };
+    assert_eq!(reason_code, Refusal::NotAllowed);
+}
+
+#[tokio::test]
 async fn an_unknown_key_is_told_what_to_add() {
     let switchboard = Switchboard::start(0).await;
     let mut carl = switchboard.operator(CARL, "carl", "10.0.0.4:8000");
@@ -113,6 +171,7 @@ async fn frames_that_are_no_message_are_refused_and_harm_nobody() {
         versions: None,
         relays: false,
         candidates: vec![],
+        held: None,
     };
     let good = register.encode();
     let mut malformed = vec![vec![], vec![0; 7], vec![0xff; 65_536]];
@@ -179,7 +238,9 @@ async fn the_way_to_each_vehicle_is_measured() {
 #[tokio::test]
 async fn a_taken_port_gets_one_clear_line() {
     let switchboard = Switchboard::start(0).await;
-    let config = Config { listen: switchboard.address, ..Config::default() };
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("state");
+    let config = Config { listen: switchboard.address, state, ..Config::default() };
     let stop = std::future::pending();
     let error = tautline_switchboard::run(config, identity(9), Clock::start(), [0; 32], stop);
     let error = error.await.unwrap_err();
@@ -197,6 +258,10 @@ struct Switchboard {
 
 impl Switchboard {
     async fn start(port: u16) -> Self {
+        Self::start_with(port, Store::in_memory().unwrap()).await
+    }
+
+    async fn start_with(port: u16, store: Store) -> Self {
         let mut seed = [0; 32];
         seed[..2].copy_from_slice(&port.to_be_bytes());
         let key = |seed| identity(seed).public();
@@ -209,10 +274,11 @@ impl Switchboard {
             ..Config::default()
         };
         let own = identity(SWITCHBOARD);
-        let server = Server::bind(&config, &own, Clock::start(), seed).await.unwrap();
+        let server = Server::bind(&config, &own, store, Clock::start(), seed).await.unwrap();
         let address = server.local();
         let (stop, stopped) = oneshot::channel();
-        let task = tokio::spawn(server.serve(async { stopped.await.unwrap_or_default() }));
+        let serve = server.serve(async { stopped.await.unwrap_or_default() });
+        let task = tokio::spawn(async { serve.await.unwrap() });
         Self { address, stop, task }
     }
 
@@ -272,6 +338,29 @@ impl Peer {
         self.client.handle().send(message.encode()).unwrap();
     }
 
+    /// Says from now on that it holds this lease.
+    fn hold(&mut self, lease: [u8; 16], peer: u8) {
+        let peer_key = *identity(peer).public().as_bytes();
+        let now = Held { lease: Some(lease), epoch: 1, peer_key };
+        let mut register = Control::decode(&self.greeting[0]).unwrap();
+        match &mut register {
+            Control::RegisterVehicle { held, .. } | Control::RegisterOperator { held, .. } => {
+                *held = Some(now);
+            }
+            other => panic!("{other:?}"),
+        }
+        self.greeting[0] = register.encode();
+        self.client.handle().set_greeting(self.greeting.clone());
+    }
+
+    /// Waits until it has connected again.
+    async fn again(&mut self) {
+        let back =
+            async { while !matches!(self.events.recv().await, Some(Event::Connected { .. })) {} };
+        timeout(ANSWER_TIMEOUT, back).await.expect("it does not come back");
+        self.connected().await;
+    }
+
     /// Takes rover, now and after every restart of the switchboard.
     fn take(&mut self) {
         let take = Control::Take { vehicle_name: "rover".into() };
@@ -312,11 +401,25 @@ impl Peer {
 }
 
 fn register_vehicle(name: String, addresses: Vec<String>) -> Control {
-    Control::RegisterVehicle { name, addresses, versions: None, relays: false, candidates: vec![] }
+    Control::RegisterVehicle {
+        name,
+        addresses,
+        versions: None,
+        relays: false,
+        candidates: vec![],
+        held: None,
+    }
 }
 
 fn register_operator(name: String, addresses: Vec<String>) -> Control {
-    Control::RegisterOperator { name, addresses, versions: None, relays: false, candidates: vec![] }
+    Control::RegisterOperator {
+        name,
+        addresses,
+        versions: None,
+        relays: false,
+        candidates: vec![],
+        held: None,
+    }
 }
 
 fn identity(seed: u8) -> Identity {

@@ -25,6 +25,8 @@ pub struct Config {
     pub switchboard: String,
     /// The switchboard's public key, 64 hexadecimal digits.
     pub switchboard_key: String,
+    /// File that keeps the highest epoch of a lease over a restart; if not given, a restart forgets it.
+    pub epoch: Option<PathBuf>,
     /// Public keys of the operators that may drive.
     pub operators: Vec<String>,
     /// Who sits behind an operator's public key: a name and what else is to be on record, for the black box.
@@ -68,6 +70,7 @@ impl Default for Config {
             key: "vehicle.key".into(),
             switchboard: "127.0.0.1:7443".into(),
             switchboard_key: String::new(),
+            epoch: None,
             operators: Vec::new(),
             people: BTreeMap::new(),
             links: vec![Local::default()],

@@ -5,6 +5,7 @@ pub mod camera;
 mod config;
 mod convert;
 pub mod encode;
+mod epochs;
 mod eyes;
 mod facts;
 pub mod guarded;
@@ -38,6 +39,7 @@ pub use eyes::OpenSensor;
 pub use guarded::Follow;
 
 use crate::encode::{EncoderControl, Meter};
+use crate::epochs::Epochs;
 use crate::eyes::Eyes;
 use crate::facts::Facts;
 use crate::guarded::{Guarded, Vitals};
@@ -67,6 +69,7 @@ pub async fn run(
 ) -> anyhow::Result<()> {
     let clock = Clock::start();
     let now = || clock.now();
+    let epochs = Epochs::open(config.epoch.clone())?;
     let open_sensor = Arc::new(open_sensor);
     let mut opened = Some(eyes::open(&open_sensor).await?);
     let guarded = Arc::new(Guarded::new()?);
@@ -96,7 +99,7 @@ pub async fn run(
         let address = config.guard.clone();
         move || guarded.run(&address, vitals, follow, clock, &ending)
     })?;
-    let mut rendezvous = Rendezvous::start(&config, &identity, &driver)?;
+    let mut rendezvous = Rendezvous::start(&config, &identity, &driver, epochs)?;
     let (parts, handle) = (reporter.parts.clone(), driver.handle());
     let eyes = Eyes { config: &config, reporter: &reporter, handle: driver.handle(), clock };
     let see = keep("seeing", &parts.eyes, SOURCE_PAUSE_MAX, now, async || {
@@ -121,7 +124,8 @@ pub async fn run(
         loop {
             let step = rendezvous.step(&config, &identity, &driver, &reporter, clock).await;
             if let Err(error) = step {
-                if let Ok(anew) = Rendezvous::start(&config, &identity, &driver) {
+                let epochs = rendezvous.epochs();
+                if let Ok(anew) = Rendezvous::start(&config, &identity, &driver, epochs) {
                     rendezvous = anew;
                 }
                 return error;

@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 
-use anyhow::bail;
-use tautline_message::Control;
+use anyhow::{Context, bail};
+use tautline_message::{Control, Held};
 use tautline_net::clock::Clock;
 use tautline_net::control::{Client, Event};
 use tautline_net::driver::Driver;
@@ -15,6 +15,7 @@ use tautline_transport::{LinkNumber, Route, Seed, Session};
 use tokio::sync::{mpsc, watch};
 
 use crate::config::Config;
+use crate::epochs::Epochs;
 use crate::telemetry::Reporter;
 
 /// The connection to the switchboard, and what follows from what it says.
@@ -23,8 +24,9 @@ pub(crate) struct Rendezvous {
     client: Client,
     events: mpsc::Receiver<Event>,
     candidates: watch::Receiver<Vec<Candidate>>,
-    /// The lease of the newest introduction.
+    /// The lease of the newest introduction, until it has ended.
     lease: Option<[u8; 16]>,
+    epochs: Epochs,
     operators: Vec<PublicKey>,
     relays: Relays,
     disconnections: LogLimit,
@@ -41,9 +43,10 @@ impl Rendezvous {
         config: &Config,
         identity: &Identity,
         driver: &Driver,
+        epochs: Epochs,
     ) -> anyhow::Result<Self> {
         let candidates = driver.candidates();
-        let register = register(config, driver, &candidates.borrow());
+        let register = register(config, driver, &candidates.borrow(), epochs.held(None));
         let key = config.switchboard_public_key()?;
         let (client, events) =
             Client::start(config.switchboard.as_str(), key, identity, vec![register], |frame| {
@@ -54,7 +57,22 @@ impl Rendezvous {
             })?;
         let (disconnections, refusals) = (LogLimit::default(), LogLimit::default());
         let (operators, relays, lease) = (config.operator_keys()?, Relays::default(), None);
-        Ok(Self { client, events, candidates, lease, operators, relays, disconnections, refusals })
+        Ok(Self {
+            client,
+            events,
+            candidates,
+            lease,
+            epochs,
+            operators,
+            relays,
+            disconnections,
+            refusals,
+        })
+    }
+
+    /// Returns what the next one goes on from.
+    pub(crate) fn epochs(&self) -> Epochs {
+        self.epochs.clone()
     }
 
     /// Waits for the next word of the switchboard and acts on it; call it again and again.
@@ -63,7 +81,7 @@ impl Rendezvous {
     /// introduces runs beside, and what it refuses is asked for again.
     ///
     /// # Errors
-    /// When the connection is no longer kept up: then start anew.
+    /// When the connection is no longer kept up, or a lease's epoch cannot be kept: then start anew.
     pub(crate) async fn step(
         &mut self,
         config: &Config,
@@ -75,8 +93,8 @@ impl Rendezvous {
         let event = tokio::select! {
             event = self.events.recv() => event,
             Ok(()) = self.candidates.changed() => {
-                let register = register(config, driver, &self.candidates.borrow_and_update());
-                self.client.handle().set_greeting(vec![register.clone()]);
+                self.candidates.mark_unchanged();
+                let register = self.greet(config, driver);
                 // Without a connection it is said with the next.
                 let _ = self.client.handle().send(register);
                 return Ok(());
@@ -108,6 +126,7 @@ impl Rendezvous {
                 peer_addresses,
                 peer_versions,
                 peer_candidates,
+                epoch,
             }) => {
                 let locals = driver.local_addresses();
                 let relayed = PublicKey::from_bytes(peer_key)
@@ -125,7 +144,8 @@ impl Rendezvous {
                     tracing::warn!("no session: {}", mismatch.told("the operator"));
                 }
                 let (routes, offered) = routes_to(config, locals, &peer_addresses, &ways, relayed);
-                let begun = self.known_operator(peer_key).and_then(|peer| {
+                let judged = self.epochs.judge(epoch, &peer_key);
+                let begun = judged.and_then(|()| self.known_operator(peer_key)).and_then(|peer| {
                     let (transport, seed) = (config.transport.clone(), Seed::from(random::seed()?));
                     let now = clock.now();
                     let mut session =
@@ -136,7 +156,10 @@ impl Rendezvous {
                 });
                 match begun {
                     Ok(session) => {
+                        let kept = self.epochs.take(epoch, *session.peer()).await;
+                        kept.with_context(|| format!("no session with operator {peer_name}"))?;
                         self.lease = Some(lease);
+                        self.greet(config, driver);
                         reporter.met.handle_introduction(&peer_name);
                         tracing::info!(operator = peer_name, links = routes.len(), "introduced");
                         if offered > 0 && !config.tls {
@@ -160,8 +183,10 @@ impl Rendezvous {
                 }
                 return Ok(());
             }
-            Ok(Control::Released { reason, .. }) => {
+            Ok(Control::Released { reason, lease }) => {
                 tracing::info!(reason, "released");
+                self.lease.take_if(|held| *held == lease);
+                self.greet(config, driver);
                 reporter.met.handle_release();
                 driver.handle().release();
                 return Ok(());
@@ -182,6 +207,14 @@ impl Rendezvous {
         self.client.close().await;
     }
 
+    /// Sets what is said with the next connection, and returns it.
+    fn greet(&self, config: &Config, driver: &Driver) -> Vec<u8> {
+        let held = self.epochs.held(self.lease);
+        let register = register(config, driver, &self.candidates.borrow(), held);
+        self.client.handle().set_greeting(vec![register.clone()]);
+        register
+    }
+
     fn known_operator(&self, key: [u8; 32]) -> anyhow::Result<PublicKey> {
         let key = PublicKey::from_bytes(key)?;
         if !self.operators.contains(&key) {
@@ -192,13 +225,19 @@ impl Rendezvous {
 }
 
 /// Returns what the vehicle says of itself: also where it may be reached, as far as that is found out.
-fn register(config: &Config, driver: &Driver, candidates: &[Candidate]) -> Vec<u8> {
+fn register(
+    config: &Config,
+    driver: &Driver,
+    candidates: &[Candidate],
+    held: Option<Held>,
+) -> Vec<u8> {
     let register = Control::RegisterVehicle {
         name: config.name.clone(),
         addresses: driver.local_addresses().iter().map(ToString::to_string).collect(),
         versions: channels::versions(),
         relays: true,
         candidates: reach::to_message(candidates),
+        held,
     };
     register.encode()
 }

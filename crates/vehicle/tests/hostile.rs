@@ -370,6 +370,10 @@ impl Stand {
     }
 
     async fn introduce(&mut self, operator: &Operator, lease: [u8; 16]) {
+        self.introduce_at(operator, lease, 0).await;
+    }
+
+    async fn introduce_at(&mut self, operator: &Operator, lease: [u8; 16], epoch: u64) {
         let message = Control::Introduce {
             lease,
             peer_name: "somebody".to_owned(),
@@ -377,6 +381,7 @@ impl Stand {
             peer_addresses: vec![operator.driver.local_addresses()[0].to_string()],
             peer_versions: channels::versions(),
             peer_candidates: vec![],
+            epoch,
         };
         self.say(&message).await;
     }

@@ -207,6 +207,7 @@ impl Seat {
             versions: channels::versions(),
             relays: false,
             candidates: Vec::new(),
+            held: None,
         };
         let take = Control::Take { vehicle_name: NAME.to_owned() }.encode();
         let greeting = vec![register.encode(), take.clone()];

@@ -4,13 +4,13 @@ use flatbuffers::{FlatBufferBuilder, ForwardsUOffset, UnionWIPOffset, Vector, WI
 use tautline_units::Instant;
 
 use super::{
-    Candidate, CandidateKind, Control, ProtocolVersions, Refusal, RelayTicket, VehicleEntry,
-    VehicleState,
+    Candidate, CandidateKind, Control, Held, OrderKind, ProtocolVersions, Refusal, RelayTicket,
+    VehicleEntry, VehicleState,
 };
 use crate::Error;
 use crate::generated::control::{self as wire_control, ControlMessage};
 use crate::wire::{
-    NAME_BYTES_MAX, TEXT_BYTES_MAX, list, millis, millis_on_wire, strings, text, within,
+    NAME_BYTES_MAX, TEXT_BYTES_MAX, length, list, millis, millis_on_wire, strings, text, within,
 };
 
 type Fbb = FlatBufferBuilder<'static>;
@@ -19,14 +19,12 @@ type Message = WIPOffset<UnionWIPOffset>;
 /// Writes `control`'s table and tells its type.
 pub(super) fn write(control: &Control, builder: &mut Fbb) -> (ControlMessage, Message) {
     match control {
-        Control::RegisterVehicle { name, addresses, versions, relays, candidates } => (
-            ControlMessage::RegisterVehicle,
-            register_vehicle(builder, name, addresses, *versions, *relays, candidates),
-        ),
-        Control::RegisterOperator { name, addresses, versions, relays, candidates } => (
-            ControlMessage::RegisterOperator,
-            register_operator(builder, name, addresses, *versions, *relays, candidates),
-        ),
+        Control::RegisterVehicle { .. } => {
+            (ControlMessage::RegisterVehicle, register_vehicle(builder, control))
+        }
+        Control::RegisterOperator { .. } => {
+            (ControlMessage::RegisterOperator, register_operator(builder, control))
+        }
         Control::ListVehicles => (ControlMessage::ListVehicles, list_vehicles(builder)),
         Control::VehicleList { vehicles } => {
             (ControlMessage::VehicleList, vehicle_list(builder, vehicles))
@@ -45,6 +43,10 @@ pub(super) fn write(control: &Control, builder: &mut Fbb) -> (ControlMessage, Me
         Control::Relays { peer_key, relays } => {
             (ControlMessage::Relays, write_relays(builder, peer_key, relays))
         }
+        Control::Order { kind } => (ControlMessage::Order, order(builder, *kind)),
+        Control::OrderPart { bytes, is_last } => {
+            (ControlMessage::OrderPart, order_part(builder, bytes, *is_last))
+        }
     }
 }
 
@@ -60,6 +62,7 @@ pub(super) fn read(root: wire_control::Control<'_>) -> Result<Control, Error> {
                 versions,
                 relays: table.relays(),
                 candidates: candidates(table.candidates())?,
+                held: table.held().map(read_held),
             })
         }),
         ControlMessage::RegisterOperator => root.message_as_register_operator().map(|table| {
@@ -71,6 +74,7 @@ pub(super) fn read(root: wire_control::Control<'_>) -> Result<Control, Error> {
                 versions,
                 relays: table.relays(),
                 candidates: candidates(table.candidates())?,
+                held: table.held().map(read_held),
             })
         }),
         ControlMessage::ListVehicles => {
@@ -104,45 +108,51 @@ pub(super) fn read(root: wire_control::Control<'_>) -> Result<Control, Error> {
             let relays = list("relays", table.relays(), RELAY_COUNT_MAX, read_relay)?;
             Ok(Control::Relays { peer_key: table.peer_key().bytes().into(), relays })
         }),
+        ControlMessage::Order => root
+            .message_as_order()
+            .map(|table| Ok(Control::Order { kind: OrderKind::from_wire(table.kind())? })),
+        ControlMessage::OrderPart => root.message_as_order_part().map(|table| {
+            let bytes = table.bytes().bytes().to_vec();
+            length("bytes", bytes.len(), PART_BYTES_MAX)?;
+            Ok(Control::OrderPart { bytes, is_last: table.is_last() })
+        }),
         other => return Err(Error::Unknown { field: "message", value: other.0 }),
     };
     read.unwrap_or(Err(Error::Missing { field: "message" }))
 }
 
-fn register_vehicle(
-    builder: &mut Fbb,
-    name: &str,
-    addresses: &[String],
-    versions: Option<ProtocolVersions>,
-    relays: bool,
-    candidates: &[Candidate],
-) -> Message {
+/// Writes a vehicle's registration, which `control` must be.
+fn register_vehicle(builder: &mut Fbb, control: &Control) -> Message {
+    let Control::RegisterVehicle { name, addresses, versions, relays, candidates, held } = control
+    else {
+        unreachable!("the caller has looked")
+    };
     let versions = versions.map(to_wire);
     let arguments = wire_control::RegisterVehicleArgs {
         name: Some(builder.create_string(name)),
         addresses: Some(strings(builder, addresses)),
         versions: versions.as_ref(),
-        relays,
+        relays: *relays,
         candidates: write_candidates(builder, candidates),
+        held: write_held(builder, held.as_ref()),
     };
     wire_control::RegisterVehicle::create(builder, &arguments).as_union_value()
 }
 
-fn register_operator(
-    builder: &mut Fbb,
-    name: &str,
-    addresses: &[String],
-    versions: Option<ProtocolVersions>,
-    relays: bool,
-    candidates: &[Candidate],
-) -> Message {
+/// Writes an operator's registration, which `control` must be.
+fn register_operator(builder: &mut Fbb, control: &Control) -> Message {
+    let Control::RegisterOperator { name, addresses, versions, relays, candidates, held } = control
+    else {
+        unreachable!("the caller has looked")
+    };
     let versions = versions.map(to_wire);
     let arguments = wire_control::RegisterOperatorArgs {
         name: Some(builder.create_string(name)),
         addresses: Some(strings(builder, addresses)),
         versions: versions.as_ref(),
-        relays,
+        relays: *relays,
         candidates: write_candidates(builder, candidates),
+        held: write_held(builder, held.as_ref()),
     };
     wire_control::RegisterOperator::create(builder, &arguments).as_union_value()
 }
@@ -189,6 +199,7 @@ fn introduce(builder: &mut Fbb, control: &Control) -> Message {
         peer_addresses,
         peer_versions,
         peer_candidates,
+        epoch,
     } = control
     else {
         unreachable!("the caller has looked")
@@ -201,6 +212,7 @@ fn introduce(builder: &mut Fbb, control: &Control) -> Message {
         peer_addresses: Some(strings(builder, peer_addresses)),
         peer_versions: peer_versions.as_ref(),
         peer_candidates: write_candidates(builder, peer_candidates),
+        epoch: *epoch,
     };
     wire_control::Introduce::create(builder, &arguments).as_union_value()
 }
@@ -250,6 +262,17 @@ fn write_relays(builder: &mut Fbb, peer_key: &[u8; 32], relays: &[RelayTicket]) 
     wire_control::Relays::create(builder, &arguments).as_union_value()
 }
 
+fn order(builder: &mut Fbb, kind: OrderKind) -> Message {
+    let arguments = wire_control::OrderArgs { kind: kind.to_wire() };
+    wire_control::Order::create(builder, &arguments).as_union_value()
+}
+
+fn order_part(builder: &mut Fbb, bytes: &[u8], is_last: bool) -> Message {
+    let bytes = Some(builder.create_vector(bytes));
+    let arguments = wire_control::OrderPartArgs { bytes, is_last };
+    wire_control::OrderPart::create(builder, &arguments).as_union_value()
+}
+
 fn read_introduce(table: wire_control::Introduce<'_>) -> Result<Control, Error> {
     Ok(Control::Introduce {
         lease: table.lease().bytes().into(),
@@ -258,6 +281,7 @@ fn read_introduce(table: wire_control::Introduce<'_>) -> Result<Control, Error> 
         peer_addresses: addresses(table.peer_addresses())?,
         peer_versions: read_versions(table.peer_versions())?,
         peer_candidates: candidates(table.peer_candidates())?,
+        epoch: table.epoch(),
     })
 }
 
@@ -294,6 +318,28 @@ fn candidates(
         Ok(kind.map(|kind| Candidate { kind, end: end as u8, address }))
     })?;
     Ok(read.into_iter().flatten().collect())
+}
+
+fn write_held(
+    builder: &mut Fbb,
+    held: Option<&Held>,
+) -> Option<WIPOffset<wire_control::Held<'static>>> {
+    let Held { lease, epoch, peer_key } = held?;
+    let lease = lease.as_ref().map(wire_control::Lease::new);
+    let arguments = wire_control::HeldArgs {
+        lease: lease.as_ref(),
+        epoch: *epoch,
+        peer_key: Some(&wire_control::Key::new(peer_key)),
+    };
+    Some(wire_control::Held::create(builder, &arguments))
+}
+
+fn read_held(table: wire_control::Held<'_>) -> Held {
+    Held {
+        lease: table.lease().map(|lease| lease.bytes().into()),
+        epoch: table.epoch(),
+        peer_key: table.peer_key().bytes().into(),
+    }
 }
 
 fn to_wire(versions: ProtocolVersions) -> wire_control::Versions {
@@ -339,6 +385,8 @@ fn addresses(vector: Vector<'_, ForwardsUOffset<&str>>) -> Result<Vec<String>, E
 pub(super) const VEHICLE_COUNT_MAX: usize = 256;
 /// Most relays of a lease.
 const RELAY_COUNT_MAX: usize = 4;
+/// Longest part of an order's answer: half of what a message may take.
+const PART_BYTES_MAX: usize = 32 * 1024;
 /// Longest token: half as long again as one is.
 const TOKEN_BYTES_MAX: u16 = 256;
 /// Most addresses of one peer: twice the links of a session.

@@ -310,12 +310,94 @@ impl<'a> ::flatbuffers::Verifiable for CandidateKind {
 
 impl ::flatbuffers::SimpleToVerifyInSlice for CandidateKind {}
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
-pub const ENUM_MIN_CONTROL_MESSAGE: u8 = 0;
+pub const ENUM_MIN_ORDER_KIND: u8 = 0;
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
-pub const ENUM_MAX_CONTROL_MESSAGE: u8 = 12;
+pub const ENUM_MAX_ORDER_KIND: u8 = 0;
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
 #[allow(non_camel_case_types)]
-pub const ENUM_VALUES_CONTROL_MESSAGE: [ControlMessage; 13] = [
+pub const ENUM_VALUES_ORDER_KIND: [OrderKind; 1] = [
+  OrderKind::Backup,
+];
+
+/// What an administrator orders.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[repr(transparent)]
+pub struct OrderKind(pub u8);
+#[allow(non_upper_case_globals)]
+impl OrderKind {
+  /// Give a copy of what is kept.
+  pub const Backup: Self = Self(0);
+
+  pub const ENUM_MIN: u8 = 0;
+  pub const ENUM_MAX: u8 = 0;
+  pub const ENUM_VALUES: &'static [Self] = &[
+    Self::Backup,
+  ];
+  /// Returns the variant's name or "" if unknown.
+  pub fn variant_name(self) -> Option<&'static str> {
+    match self {
+      Self::Backup => Some("Backup"),
+      _ => None,
+    }
+  }
+}
+impl ::core::fmt::Debug for OrderKind {
+  fn fmt(&self, f: &mut ::core::fmt::Formatter) -> ::core::fmt::Result {
+    if let Some(name) = self.variant_name() {
+      f.write_str(name)
+    } else {
+      f.write_fmt(format_args!("<UNKNOWN {:?}>", self.0))
+    }
+  }
+}
+impl<'a> ::flatbuffers::Follow<'a> for OrderKind {
+  type Inner = Self;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    let b = unsafe { ::flatbuffers::read_scalar_at::<u8>(buf, loc) };
+    Self(b)
+  }
+}
+
+impl ::flatbuffers::Push for OrderKind {
+    type Output = OrderKind;
+    #[inline]
+    unsafe fn push(&self, dst: &mut [u8], _written_len: usize) {
+        unsafe { ::flatbuffers::emplace_scalar::<u8>(dst, self.0) };
+    }
+}
+
+impl ::flatbuffers::EndianScalar for OrderKind {
+  type Scalar = u8;
+  #[inline]
+  fn to_little_endian(self) -> u8 {
+    self.0.to_le()
+  }
+  #[inline]
+  #[allow(clippy::wrong_self_convention)]
+  fn from_little_endian(v: u8) -> Self {
+    let b = u8::from_le(v);
+    Self(b)
+  }
+}
+
+impl<'a> ::flatbuffers::Verifiable for OrderKind {
+  #[inline]
+  fn run_verifier(
+    v: &mut ::flatbuffers::Verifier, pos: usize
+  ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+    u8::run_verifier(v, pos)
+  }
+}
+
+impl ::flatbuffers::SimpleToVerifyInSlice for OrderKind {}
+#[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
+pub const ENUM_MIN_CONTROL_MESSAGE: u8 = 0;
+#[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
+pub const ENUM_MAX_CONTROL_MESSAGE: u8 = 14;
+#[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
+#[allow(non_camel_case_types)]
+pub const ENUM_VALUES_CONTROL_MESSAGE: [ControlMessage; 15] = [
   ControlMessage::NONE,
   ControlMessage::RegisterVehicle,
   ControlMessage::RegisterOperator,
@@ -329,6 +411,8 @@ pub const ENUM_VALUES_CONTROL_MESSAGE: [ControlMessage; 13] = [
   ControlMessage::Ping,
   ControlMessage::Pong,
   ControlMessage::Relays,
+  ControlMessage::Order,
+  ControlMessage::OrderPart,
 ];
 
 /// Everything that the control plane says.
@@ -350,9 +434,11 @@ impl ControlMessage {
   pub const Ping: Self = Self(10);
   pub const Pong: Self = Self(11);
   pub const Relays: Self = Self(12);
+  pub const Order: Self = Self(13);
+  pub const OrderPart: Self = Self(14);
 
   pub const ENUM_MIN: u8 = 0;
-  pub const ENUM_MAX: u8 = 12;
+  pub const ENUM_MAX: u8 = 14;
   pub const ENUM_VALUES: &'static [Self] = &[
     Self::NONE,
     Self::RegisterVehicle,
@@ -367,6 +453,8 @@ impl ControlMessage {
     Self::Ping,
     Self::Pong,
     Self::Relays,
+    Self::Order,
+    Self::OrderPart,
   ];
   /// Returns the variant's name or "" if unknown.
   pub fn variant_name(self) -> Option<&'static str> {
@@ -384,6 +472,8 @@ impl ControlMessage {
       Self::Ping => Some("Ping"),
       Self::Pong => Some("Pong"),
       Self::Relays => Some("Relays"),
+      Self::Order => Some("Order"),
+      Self::OrderPart => Some("OrderPart"),
       _ => None,
     }
   }
@@ -871,6 +961,141 @@ impl ::core::fmt::Debug for Candidate<'_> {
       ds.finish()
   }
 }
+pub enum HeldOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+/// The newest lease under which an end has been introduced.
+pub struct Held<'a> {
+  pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for Held<'a> {
+  type Inner = Held<'a>;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    Self { _tab: unsafe { ::flatbuffers::Table::new(buf, loc) } }
+  }
+}
+
+impl<'a> Held<'a> {
+  pub const VT_LEASE: ::flatbuffers::VOffsetT = 4;
+  pub const VT_EPOCH: ::flatbuffers::VOffsetT = 6;
+  pub const VT_PEER_KEY: ::flatbuffers::VOffsetT = 8;
+
+  #[inline]
+  pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+    Held { _tab: table }
+  }
+  #[allow(unused_mut)]
+  pub fn create<'bldr: 'args, 'args: 'mut_bldr, 'mut_bldr, A: ::flatbuffers::Allocator + 'bldr>(
+    _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+    args: &'args HeldArgs<'args>
+  ) -> ::flatbuffers::WIPOffset<Held<'bldr>> {
+    let mut builder = HeldBuilder::new(_fbb);
+    builder.add_epoch(args.epoch);
+    if let Some(x) = args.peer_key { builder.add_peer_key(x); }
+    if let Some(x) = args.lease { builder.add_lease(x); }
+    builder.finish()
+  }
+
+
+  /// Names it, as long as the process that was introduced lives and has not been told of its end.
+  #[inline]
+  pub fn lease(&self) -> Option<&'a Lease> {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<Lease>(Held::VT_LEASE, None)}
+  }
+  /// Its epoch: of a vehicle, no lease of a lower one is taken any more.
+  #[inline]
+  pub fn epoch(&self) -> u64 {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<u64>(Held::VT_EPOCH, Some(0)).unwrap()}
+  }
+  /// To whom.
+  #[inline]
+  pub fn peer_key(&self) -> &'a Key {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<Key>(Held::VT_PEER_KEY, None).unwrap()}
+  }
+}
+
+impl ::flatbuffers::Verifiable for Held<'_> {
+  #[inline]
+  fn run_verifier(
+    v: &mut ::flatbuffers::Verifier, pos: usize
+  ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+    v.visit_table(pos)?
+     .visit_field::<Lease>("lease", Self::VT_LEASE, false)?
+     .visit_field::<u64>("epoch", Self::VT_EPOCH, false)?
+     .visit_field::<Key>("peer_key", Self::VT_PEER_KEY, true)?
+     .finish();
+    Ok(())
+  }
+}
+pub struct HeldArgs<'a> {
+    pub lease: Option<&'a Lease>,
+    pub epoch: u64,
+    pub peer_key: Option<&'a Key>,
+}
+impl<'a> Default for HeldArgs<'a> {
+  #[inline]
+  fn default() -> Self {
+    HeldArgs {
+      lease: None,
+      epoch: 0,
+      peer_key: None, // required field
+    }
+  }
+}
+
+pub struct HeldBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+  fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+  start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> HeldBuilder<'a, 'b, A> {
+  #[inline]
+  pub fn add_lease(&mut self, lease: &Lease) {
+    self.fbb_.push_slot_always::<&Lease>(Held::VT_LEASE, lease);
+  }
+  #[inline]
+  pub fn add_epoch(&mut self, epoch: u64) {
+    self.fbb_.push_slot::<u64>(Held::VT_EPOCH, epoch, 0);
+  }
+  #[inline]
+  pub fn add_peer_key(&mut self, peer_key: &Key) {
+    self.fbb_.push_slot_always::<&Key>(Held::VT_PEER_KEY, peer_key);
+  }
+  #[inline]
+  pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> HeldBuilder<'a, 'b, A> {
+    let start = _fbb.start_table();
+    HeldBuilder {
+      fbb_: _fbb,
+      start_: start,
+    }
+  }
+  #[inline]
+  pub fn finish(self) -> ::flatbuffers::WIPOffset<Held<'a>> {
+    let o = self.fbb_.end_table(self.start_);
+    self.fbb_.required(o, Held::VT_PEER_KEY,"peer_key");
+    ::flatbuffers::WIPOffset::new(o.value())
+  }
+}
+
+impl ::core::fmt::Debug for Held<'_> {
+  fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+    let mut ds = f.debug_struct("Held");
+      ds.field("lease", &self.lease());
+      ds.field("epoch", &self.epoch());
+      ds.field("peer_key", &self.peer_key());
+      ds.finish()
+  }
+}
 pub enum RegisterVehicleOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
@@ -893,6 +1118,7 @@ impl<'a> RegisterVehicle<'a> {
   pub const VT_VERSIONS: ::flatbuffers::VOffsetT = 8;
   pub const VT_RELAYS: ::flatbuffers::VOffsetT = 10;
   pub const VT_CANDIDATES: ::flatbuffers::VOffsetT = 12;
+  pub const VT_HELD: ::flatbuffers::VOffsetT = 14;
 
   #[inline]
   pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
@@ -904,6 +1130,7 @@ impl<'a> RegisterVehicle<'a> {
     args: &'args RegisterVehicleArgs<'args>
   ) -> ::flatbuffers::WIPOffset<RegisterVehicle<'bldr>> {
     let mut builder = RegisterVehicleBuilder::new(_fbb);
+    if let Some(x) = args.held { builder.add_held(x); }
     if let Some(x) = args.candidates { builder.add_candidates(x); }
     if let Some(x) = args.versions { builder.add_versions(x); }
     if let Some(x) = args.addresses { builder.add_addresses(x); }
@@ -953,6 +1180,14 @@ impl<'a> RegisterVehicle<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Candidate>>>>(RegisterVehicle::VT_CANDIDATES, None)}
   }
+  /// What it was introduced under last; an older build does not say.
+  #[inline]
+  pub fn held(&self) -> Option<Held<'a>> {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<Held>>(RegisterVehicle::VT_HELD, None)}
+  }
 }
 
 impl ::flatbuffers::Verifiable for RegisterVehicle<'_> {
@@ -966,6 +1201,7 @@ impl ::flatbuffers::Verifiable for RegisterVehicle<'_> {
      .visit_field::<Versions>("versions", Self::VT_VERSIONS, false)?
      .visit_field::<bool>("relays", Self::VT_RELAYS, false)?
      .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<Candidate>>>>("candidates", Self::VT_CANDIDATES, false)?
+     .visit_field::<::flatbuffers::ForwardsUOffset<Held>>("held", Self::VT_HELD, false)?
      .finish();
     Ok(())
   }
@@ -976,6 +1212,7 @@ pub struct RegisterVehicleArgs<'a> {
     pub versions: Option<&'a Versions>,
     pub relays: bool,
     pub candidates: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Candidate<'a>>>>>,
+    pub held: Option<::flatbuffers::WIPOffset<Held<'a>>>,
 }
 impl<'a> Default for RegisterVehicleArgs<'a> {
   #[inline]
@@ -986,6 +1223,7 @@ impl<'a> Default for RegisterVehicleArgs<'a> {
       versions: None,
       relays: false,
       candidates: None,
+      held: None,
     }
   }
 }
@@ -1016,6 +1254,10 @@ impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> RegisterVehicleBuilder<'a, 'b
     self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(RegisterVehicle::VT_CANDIDATES, candidates);
   }
   #[inline]
+  pub fn add_held(&mut self, held: ::flatbuffers::WIPOffset<Held<'b >>) {
+    self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<Held>>(RegisterVehicle::VT_HELD, held);
+  }
+  #[inline]
   pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> RegisterVehicleBuilder<'a, 'b, A> {
     let start = _fbb.start_table();
     RegisterVehicleBuilder {
@@ -1040,6 +1282,7 @@ impl ::core::fmt::Debug for RegisterVehicle<'_> {
       ds.field("versions", &self.versions());
       ds.field("relays", &self.relays());
       ds.field("candidates", &self.candidates());
+      ds.field("held", &self.held());
       ds.finish()
   }
 }
@@ -1065,6 +1308,7 @@ impl<'a> RegisterOperator<'a> {
   pub const VT_VERSIONS: ::flatbuffers::VOffsetT = 8;
   pub const VT_RELAYS: ::flatbuffers::VOffsetT = 10;
   pub const VT_CANDIDATES: ::flatbuffers::VOffsetT = 12;
+  pub const VT_HELD: ::flatbuffers::VOffsetT = 14;
 
   #[inline]
   pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
@@ -1076,6 +1320,7 @@ impl<'a> RegisterOperator<'a> {
     args: &'args RegisterOperatorArgs<'args>
   ) -> ::flatbuffers::WIPOffset<RegisterOperator<'bldr>> {
     let mut builder = RegisterOperatorBuilder::new(_fbb);
+    if let Some(x) = args.held { builder.add_held(x); }
     if let Some(x) = args.candidates { builder.add_candidates(x); }
     if let Some(x) = args.versions { builder.add_versions(x); }
     if let Some(x) = args.addresses { builder.add_addresses(x); }
@@ -1125,6 +1370,14 @@ impl<'a> RegisterOperator<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Candidate>>>>(RegisterOperator::VT_CANDIDATES, None)}
   }
+  /// What it was introduced under last; an older build does not say.
+  #[inline]
+  pub fn held(&self) -> Option<Held<'a>> {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<Held>>(RegisterOperator::VT_HELD, None)}
+  }
 }
 
 impl ::flatbuffers::Verifiable for RegisterOperator<'_> {
@@ -1138,6 +1391,7 @@ impl ::flatbuffers::Verifiable for RegisterOperator<'_> {
      .visit_field::<Versions>("versions", Self::VT_VERSIONS, false)?
      .visit_field::<bool>("relays", Self::VT_RELAYS, false)?
      .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<Candidate>>>>("candidates", Self::VT_CANDIDATES, false)?
+     .visit_field::<::flatbuffers::ForwardsUOffset<Held>>("held", Self::VT_HELD, false)?
      .finish();
     Ok(())
   }
@@ -1148,6 +1402,7 @@ pub struct RegisterOperatorArgs<'a> {
     pub versions: Option<&'a Versions>,
     pub relays: bool,
     pub candidates: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Candidate<'a>>>>>,
+    pub held: Option<::flatbuffers::WIPOffset<Held<'a>>>,
 }
 impl<'a> Default for RegisterOperatorArgs<'a> {
   #[inline]
@@ -1158,6 +1413,7 @@ impl<'a> Default for RegisterOperatorArgs<'a> {
       versions: None,
       relays: false,
       candidates: None,
+      held: None,
     }
   }
 }
@@ -1188,6 +1444,10 @@ impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> RegisterOperatorBuilder<'a, '
     self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(RegisterOperator::VT_CANDIDATES, candidates);
   }
   #[inline]
+  pub fn add_held(&mut self, held: ::flatbuffers::WIPOffset<Held<'b >>) {
+    self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<Held>>(RegisterOperator::VT_HELD, held);
+  }
+  #[inline]
   pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> RegisterOperatorBuilder<'a, 'b, A> {
     let start = _fbb.start_table();
     RegisterOperatorBuilder {
@@ -1212,6 +1472,7 @@ impl ::core::fmt::Debug for RegisterOperator<'_> {
       ds.field("versions", &self.versions());
       ds.field("relays", &self.relays());
       ds.field("candidates", &self.candidates());
+      ds.field("held", &self.held());
       ds.finish()
   }
 }
@@ -1749,6 +2010,7 @@ impl<'a> Introduce<'a> {
   pub const VT_PEER_ADDRESSES: ::flatbuffers::VOffsetT = 10;
   pub const VT_PEER_VERSIONS: ::flatbuffers::VOffsetT = 12;
   pub const VT_PEER_CANDIDATES: ::flatbuffers::VOffsetT = 14;
+  pub const VT_EPOCH: ::flatbuffers::VOffsetT = 16;
 
   #[inline]
   pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
@@ -1760,6 +2022,7 @@ impl<'a> Introduce<'a> {
     args: &'args IntroduceArgs<'args>
   ) -> ::flatbuffers::WIPOffset<Introduce<'bldr>> {
     let mut builder = IntroduceBuilder::new(_fbb);
+    builder.add_epoch(args.epoch);
     if let Some(x) = args.peer_candidates { builder.add_peer_candidates(x); }
     if let Some(x) = args.peer_versions { builder.add_peer_versions(x); }
     if let Some(x) = args.peer_addresses { builder.add_peer_addresses(x); }
@@ -1818,6 +2081,14 @@ impl<'a> Introduce<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Candidate>>>>(Introduce::VT_PEER_CANDIDATES, None)}
   }
+  /// The lease's: one more than that of the vehicle's lease before; 0 from an older switchboard.
+  #[inline]
+  pub fn epoch(&self) -> u64 {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<u64>(Introduce::VT_EPOCH, Some(0)).unwrap()}
+  }
 }
 
 impl ::flatbuffers::Verifiable for Introduce<'_> {
@@ -1832,6 +2103,7 @@ impl ::flatbuffers::Verifiable for Introduce<'_> {
      .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<&'_ str>>>>("peer_addresses", Self::VT_PEER_ADDRESSES, true)?
      .visit_field::<Versions>("peer_versions", Self::VT_PEER_VERSIONS, false)?
      .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<Candidate>>>>("peer_candidates", Self::VT_PEER_CANDIDATES, false)?
+     .visit_field::<u64>("epoch", Self::VT_EPOCH, false)?
      .finish();
     Ok(())
   }
@@ -1843,6 +2115,7 @@ pub struct IntroduceArgs<'a> {
     pub peer_addresses: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<&'a str>>>>,
     pub peer_versions: Option<&'a Versions>,
     pub peer_candidates: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Candidate<'a>>>>>,
+    pub epoch: u64,
 }
 impl<'a> Default for IntroduceArgs<'a> {
   #[inline]
@@ -1854,6 +2127,7 @@ impl<'a> Default for IntroduceArgs<'a> {
       peer_addresses: None, // required field
       peer_versions: None,
       peer_candidates: None,
+      epoch: 0,
     }
   }
 }
@@ -1888,6 +2162,10 @@ impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> IntroduceBuilder<'a, 'b, A> {
     self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(Introduce::VT_PEER_CANDIDATES, peer_candidates);
   }
   #[inline]
+  pub fn add_epoch(&mut self, epoch: u64) {
+    self.fbb_.push_slot::<u64>(Introduce::VT_EPOCH, epoch, 0);
+  }
+  #[inline]
   pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> IntroduceBuilder<'a, 'b, A> {
     let start = _fbb.start_table();
     IntroduceBuilder {
@@ -1915,6 +2193,7 @@ impl ::core::fmt::Debug for Introduce<'_> {
       ds.field("peer_addresses", &self.peer_addresses());
       ds.field("peer_versions", &self.peer_versions());
       ds.field("peer_candidates", &self.peer_candidates());
+      ds.field("epoch", &self.epoch());
       ds.finish()
   }
 }
@@ -2604,6 +2883,221 @@ impl ::core::fmt::Debug for Relays<'_> {
       ds.finish()
   }
 }
+pub enum OrderOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+/// An administrator, who holds the switchboard's own key, orders something.
+pub struct Order<'a> {
+  pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for Order<'a> {
+  type Inner = Order<'a>;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    Self { _tab: unsafe { ::flatbuffers::Table::new(buf, loc) } }
+  }
+}
+
+impl<'a> Order<'a> {
+  pub const VT_KIND: ::flatbuffers::VOffsetT = 4;
+
+  #[inline]
+  pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+    Order { _tab: table }
+  }
+  #[allow(unused_mut)]
+  pub fn create<'bldr: 'args, 'args: 'mut_bldr, 'mut_bldr, A: ::flatbuffers::Allocator + 'bldr>(
+    _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+    args: &'args OrderArgs
+  ) -> ::flatbuffers::WIPOffset<Order<'bldr>> {
+    let mut builder = OrderBuilder::new(_fbb);
+    builder.add_kind(args.kind);
+    builder.finish()
+  }
+
+
+  /// What.
+  #[inline]
+  pub fn kind(&self) -> OrderKind {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<OrderKind>(Order::VT_KIND, Some(OrderKind::Backup)).unwrap()}
+  }
+}
+
+impl ::flatbuffers::Verifiable for Order<'_> {
+  #[inline]
+  fn run_verifier(
+    v: &mut ::flatbuffers::Verifier, pos: usize
+  ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+    v.visit_table(pos)?
+     .visit_field::<OrderKind>("kind", Self::VT_KIND, false)?
+     .finish();
+    Ok(())
+  }
+}
+pub struct OrderArgs {
+    pub kind: OrderKind,
+}
+impl<'a> Default for OrderArgs {
+  #[inline]
+  fn default() -> Self {
+    OrderArgs {
+      kind: OrderKind::Backup,
+    }
+  }
+}
+
+pub struct OrderBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+  fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+  start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> OrderBuilder<'a, 'b, A> {
+  #[inline]
+  pub fn add_kind(&mut self, kind: OrderKind) {
+    self.fbb_.push_slot::<OrderKind>(Order::VT_KIND, kind, OrderKind::Backup);
+  }
+  #[inline]
+  pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> OrderBuilder<'a, 'b, A> {
+    let start = _fbb.start_table();
+    OrderBuilder {
+      fbb_: _fbb,
+      start_: start,
+    }
+  }
+  #[inline]
+  pub fn finish(self) -> ::flatbuffers::WIPOffset<Order<'a>> {
+    let o = self.fbb_.end_table(self.start_);
+    ::flatbuffers::WIPOffset::new(o.value())
+  }
+}
+
+impl ::core::fmt::Debug for Order<'_> {
+  fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+    let mut ds = f.debug_struct("Order");
+      ds.field("kind", &self.kind());
+      ds.finish()
+  }
+}
+pub enum OrderPartOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+/// A part of an order's answer.
+pub struct OrderPart<'a> {
+  pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for OrderPart<'a> {
+  type Inner = OrderPart<'a>;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    Self { _tab: unsafe { ::flatbuffers::Table::new(buf, loc) } }
+  }
+}
+
+impl<'a> OrderPart<'a> {
+  pub const VT_BYTES: ::flatbuffers::VOffsetT = 4;
+  pub const VT_IS_LAST: ::flatbuffers::VOffsetT = 6;
+
+  #[inline]
+  pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+    OrderPart { _tab: table }
+  }
+  #[allow(unused_mut)]
+  pub fn create<'bldr: 'args, 'args: 'mut_bldr, 'mut_bldr, A: ::flatbuffers::Allocator + 'bldr>(
+    _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+    args: &'args OrderPartArgs<'args>
+  ) -> ::flatbuffers::WIPOffset<OrderPart<'bldr>> {
+    let mut builder = OrderPartBuilder::new(_fbb);
+    if let Some(x) = args.bytes { builder.add_bytes(x); }
+    builder.add_is_last(args.is_last);
+    builder.finish()
+  }
+
+
+  /// What follows the parts before.
+  #[inline]
+  pub fn bytes(&self) -> ::flatbuffers::Vector<'a, u8> {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, u8>>>(OrderPart::VT_BYTES, None).unwrap()}
+  }
+  /// Whether no more follows.
+  #[inline]
+  pub fn is_last(&self) -> bool {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<bool>(OrderPart::VT_IS_LAST, Some(false)).unwrap()}
+  }
+}
+
+impl ::flatbuffers::Verifiable for OrderPart<'_> {
+  #[inline]
+  fn run_verifier(
+    v: &mut ::flatbuffers::Verifier, pos: usize
+  ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+    v.visit_table(pos)?
+     .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, u8>>>("bytes", Self::VT_BYTES, true)?
+     .visit_field::<bool>("is_last", Self::VT_IS_LAST, false)?
+     .finish();
+    Ok(())
+  }
+}
+pub struct OrderPartArgs<'a> {
+    pub bytes: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, u8>>>,
+    pub is_last: bool,
+}
+impl<'a> Default for OrderPartArgs<'a> {
+  #[inline]
+  fn default() -> Self {
+    OrderPartArgs {
+      bytes: None, // required field
+      is_last: false,
+    }
+  }
+}
+
+pub struct OrderPartBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+  fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+  start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> OrderPartBuilder<'a, 'b, A> {
+  #[inline]
+  pub fn add_bytes(&mut self, bytes: ::flatbuffers::WIPOffset<::flatbuffers::Vector<'b , u8>>) {
+    self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(OrderPart::VT_BYTES, bytes);
+  }
+  #[inline]
+  pub fn add_is_last(&mut self, is_last: bool) {
+    self.fbb_.push_slot::<bool>(OrderPart::VT_IS_LAST, is_last, false);
+  }
+  #[inline]
+  pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> OrderPartBuilder<'a, 'b, A> {
+    let start = _fbb.start_table();
+    OrderPartBuilder {
+      fbb_: _fbb,
+      start_: start,
+    }
+  }
+  #[inline]
+  pub fn finish(self) -> ::flatbuffers::WIPOffset<OrderPart<'a>> {
+    let o = self.fbb_.end_table(self.start_);
+    self.fbb_.required(o, OrderPart::VT_BYTES,"bytes");
+    ::flatbuffers::WIPOffset::new(o.value())
+  }
+}
+
+impl ::core::fmt::Debug for OrderPart<'_> {
+  fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+    let mut ds = f.debug_struct("OrderPart");
+      ds.field("bytes", &self.bytes());
+      ds.field("is_last", &self.is_last());
+      ds.finish()
+  }
+}
 pub enum ControlOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
@@ -2823,6 +3317,34 @@ impl<'a> Control<'a> {
     }
   }
 
+  #[inline]
+  #[allow(non_snake_case)]
+  pub fn message_as_order(&self) -> Option<Order<'a>> {
+    if self.message_type() == ControlMessage::Order {
+      let u = self.message();
+      // Safety:
+      // Created from a valid Table for this object
+      // Which contains a valid union in this slot
+      Some(unsafe { Order::init_from_table(u) })
+    } else {
+      None
+    }
+  }
+
+  #[inline]
+  #[allow(non_snake_case)]
+  pub fn message_as_order_part(&self) -> Option<OrderPart<'a>> {
+    if self.message_type() == ControlMessage::OrderPart {
+      let u = self.message();
+      // Safety:
+      // Created from a valid Table for this object
+      // Which contains a valid union in this slot
+      Some(unsafe { OrderPart::init_from_table(u) })
+    } else {
+      None
+    }
+  }
+
 }
 
 impl ::flatbuffers::Verifiable for Control<'_> {
@@ -2845,6 +3367,8 @@ impl ::flatbuffers::Verifiable for Control<'_> {
           ControlMessage::Ping => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<Ping>>("ControlMessage::Ping", pos),
           ControlMessage::Pong => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<Pong>>("ControlMessage::Pong", pos),
           ControlMessage::Relays => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<Relays>>("ControlMessage::Relays", pos),
+          ControlMessage::Order => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<Order>>("ControlMessage::Order", pos),
+          ControlMessage::OrderPart => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<OrderPart>>("ControlMessage::OrderPart", pos),
           _ => Ok(()),
         }
      })?
@@ -2979,6 +3503,20 @@ impl ::core::fmt::Debug for Control<'_> {
         },
         ControlMessage::Relays => {
           if let Some(x) = self.message_as_relays() {
+            ds.field("message", &x)
+          } else {
+            ds.field("message", &"InvalidFlatbuffer: Union discriminant does not match value.")
+          }
+        },
+        ControlMessage::Order => {
+          if let Some(x) = self.message_as_order() {
+            ds.field("message", &x)
+          } else {
+            ds.field("message", &"InvalidFlatbuffer: Union discriminant does not match value.")
+          }
+        },
+        ControlMessage::OrderPart => {
+          if let Some(x) = self.message_as_order_part() {
             ds.field("message", &x)
           } else {
             ds.field("message", &"InvalidFlatbuffer: Union discriminant does not match value.")

@@ -14,9 +14,9 @@ use crate::snapshot::{
 };
 use crate::{
     Act, ActAnswer, Blocker, Budget, Candidate, CandidateKind, ClockOffset, Command, Control,
-    DeadMan, Deed, EmulatedLink, Gear, GuardState, LinkAction, OperatorStatus, Position,
-    ProbeAnswer, ProbeQuestion, ProtocolVersions, QuorumStep, Refusal, RelayTicket, SessionState,
-    Snapshot, StripReport, Telemetry, VehicleEntry, VehicleState, VideoFeedback,
+    DeadMan, Deed, EmulatedLink, Gear, GuardState, Held, LinkAction, OperatorStatus, OrderKind,
+    Position, ProbeAnswer, ProbeQuestion, ProtocolVersions, QuorumStep, Refusal, RelayTicket,
+    SessionState, Snapshot, StripReport, Telemetry, VehicleEntry, VehicleState, VideoFeedback,
 };
 
 pub(crate) fn command() -> impl Strategy<Value = Command> {
@@ -195,33 +195,23 @@ fn candidates() -> impl Strategy<Value = Vec<Candidate>> {
 
 pub(crate) fn control() -> impl Strategy<Value = Control> {
     prop_oneof![
-        (text(64), addresses(), option::of(versions()), any::<bool>(), candidates()).prop_map(
-            |(name, addresses, versions, relays, candidates)| Control::RegisterVehicle {
-                name,
-                addresses,
-                versions,
-                relays,
-                candidates,
-            }
-        ),
-        (text(64), addresses(), option::of(versions()), any::<bool>(), candidates()).prop_map(
-            |(name, addresses, versions, relays, candidates)| Control::RegisterOperator {
-                name,
-                addresses,
-                versions,
-                relays,
-                candidates,
-            }
-        ),
+        (text(64), addresses(), option::of(versions()), any::<bool>(), candidates(), held())
+            .prop_map(|(name, addresses, versions, relays, candidates, held)| {
+                Control::RegisterVehicle { name, addresses, versions, relays, candidates, held }
+            }),
+        (text(64), addresses(), option::of(versions()), any::<bool>(), candidates(), held())
+            .prop_map(|(name, addresses, versions, relays, candidates, held)| {
+                Control::RegisterOperator { name, addresses, versions, relays, candidates, held }
+            }),
         Just(Control::ListVehicles),
         vec(vehicle(), 0..=256).prop_map(|vehicles| Control::VehicleList { vehicles }),
         text(64).prop_map(|vehicle_name| Control::Take { vehicle_name }),
         Just(Control::Release),
         (
-            (any::<[u8; 16]>(), text(64), any::<[u8; 32]>()),
+            (any::<[u8; 16]>(), text(64), any::<[u8; 32]>(), any::<u64>()),
             (addresses(), option::of(versions()), candidates())
         )
-            .prop_map(|((lease, peer_name, peer_key), peer)| {
+            .prop_map(|((lease, peer_name, peer_key, epoch), peer)| {
                 let (peer_addresses, peer_versions, peer_candidates) = peer;
                 Control::Introduce {
                     lease,
@@ -230,6 +220,7 @@ pub(crate) fn control() -> impl Strategy<Value = Control> {
                     peer_addresses,
                     peer_versions,
                     peer_candidates,
+                    epoch,
                 }
             }),
         (any::<[u8; 16]>(), text(256))
@@ -240,7 +231,15 @@ pub(crate) fn control() -> impl Strategy<Value = Control> {
         instant().prop_map(|t| Control::Pong { t }),
         (any::<[u8; 32]>(), vec(relay_ticket(), 0..=4))
             .prop_map(|(peer_key, relays)| Control::Relays { peer_key, relays }),
+        variant::<OrderKind>().prop_map(|kind| Control::Order { kind }),
+        (vec(any::<u8>(), 0..100), any::<bool>())
+            .prop_map(|(bytes, is_last)| Control::OrderPart { bytes, is_last }),
     ]
+}
+
+fn held() -> impl Strategy<Value = Option<Held>> {
+    let held = (option::of(any::<[u8; 16]>()), any::<u64>(), any::<[u8; 32]>());
+    option::of(held.prop_map(|(lease, epoch, peer_key)| Held { lease, epoch, peer_key }))
 }
 
 /// Returns clouds in any layout.

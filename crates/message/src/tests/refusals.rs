@@ -320,7 +320,8 @@ fn control_over_its_lengths_is_refused_by_name() {
             addresses: vec![],
             versions: None,
             relays: false,
-            candidates: vec![]
+            candidates: vec![],
+            held: None
         }),
         "name"
     );
@@ -330,14 +331,16 @@ fn control_over_its_lengths_is_refused_by_name() {
             addresses,
             versions: None,
             relays: false,
-            candidates: vec![]
+            candidates: vec![],
+            held: None
         }),
         "addresses"
     );
     let text = "x".repeat(257);
     let versions = Some(ProtocolVersions { lowest: 3, highest: 2 });
     let (name, addresses, relays, candidates) = ("a".into(), vec![], false, vec![]);
-    let register = Control::RegisterVehicle { name, addresses, versions, relays, candidates };
+    let register =
+        Control::RegisterVehicle { name, addresses, versions, relays, candidates, held: None };
     assert_eq!(refused(register), "versions.lowest");
     let ticket = |length| RelayTicket { addresses: vec![], key: [1; 32], token: vec![7; length] };
     let relays = |relays| refused(Control::Relays { peer_key: [2; 32], relays });
@@ -350,9 +353,13 @@ fn control_over_its_lengths_is_refused_by_name() {
         [(vec![candidate(16)], "candidates.end"), (vec![candidate(0); 33], "candidates")]
     {
         let (name, addresses, versions, relays) = ("a".to_owned(), vec![], None, false);
-        let register = Control::RegisterVehicle { name, addresses, versions, relays, candidates };
+        let register =
+            Control::RegisterVehicle { name, addresses, versions, relays, candidates, held: None };
         assert_eq!(refused(register), named);
     }
+    let part = |length| Control::OrderPart { bytes: vec![7; length], is_last: true };
+    assert_eq!(refused(part(32 * 1024 + 1)), "bytes");
+    assert_eq!(Control::decode(&part(32 * 1024).encode()), Ok(part(32 * 1024)));
     assert_eq!(refused(Control::Released { lease: [1; 16], reason: text.clone() }), "reason");
     assert_eq!(refused(Control::Refused { reason_code: Refusal::Full, text }), "text");
 }

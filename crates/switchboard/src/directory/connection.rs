@@ -30,6 +30,8 @@ pub(super) enum Role {
     Unregistered,
     Vehicle(String),
     Operator(String),
+    /// The switchboard's own key: nothing to register.
+    Administrator,
 }
 
 impl Connection {
@@ -54,7 +56,7 @@ impl Connection {
     pub(super) fn times_out_at(&self, timeout: Duration) -> Instant {
         match self.role {
             Role::Unregistered => self.connected_at + timeout,
-            Role::Vehicle(_) | Role::Operator(_) => self.heard_at + timeout,
+            Role::Vehicle(_) | Role::Operator(_) | Role::Administrator => self.heard_at + timeout,
         }
     }
 
@@ -89,7 +91,7 @@ impl Connection {
     /// Logs what the latency record comes to.
     pub(super) fn log_latency(&self) {
         let (role, name) = match &self.role {
-            Role::Unregistered => return,
+            Role::Unregistered | Role::Administrator => return,
             Role::Vehicle(name) => ("vehicle", name),
             Role::Operator(name) => ("operator", name),
         };

@@ -497,6 +497,7 @@ impl Scene {
                         versions: None,
                         relays: false,
                         candidates: vec![],
+                        held: None,
                     },
                 );
             }
@@ -510,6 +511,7 @@ impl Scene {
                         versions: None,
                         relays: false,
                         candidates: vec![],
+                        held: None,
                     },
                 );
             }
@@ -524,6 +526,7 @@ impl Scene {
                         versions,
                         relays: false,
                         candidates: vec![],
+                        held: None,
                     },
                 );
             }
@@ -544,6 +547,7 @@ impl Scene {
                             versions,
                             relays,
                             candidates,
+                            held: None,
                         },
                         _ => Control::RegisterOperator {
                             name,
@@ -551,6 +555,7 @@ impl Scene {
                             versions,
                             relays,
                             candidates,
+                            held: None,
                         },
                     },
                 );
@@ -592,6 +597,8 @@ impl Scene {
     fn drain(&mut self) {
         while let Some(output) = self.directory.poll_output() {
             match output {
+                Output::Keep(_) => {}
+                Output::Obey { to, kind } => self.lines.push(format!("{}: {kind:?}", to.0)),
                 Output::Send { to, message: Control::Ping { t } } => {
                     if self.present.contains(&to.0) {
                         self.directory.handle_message(to, Control::Pong { t }, self.now);
@@ -726,11 +733,13 @@ fn ends_that_know_relays_are_named_them_with_tokens_of_their_own() {
             versions,
             relays,
             candidates: vec![],
+            held: None,
         };
         directory.handle_message(vehicle, register, now);
         let (name, relays) = ("anna".to_owned(), operator_knows);
         let candidates = vec![];
-        let register = Control::RegisterOperator { name, addresses, versions, relays, candidates };
+        let register =
+            Control::RegisterOperator { name, addresses, versions, relays, candidates, held: None };
         directory.handle_message(operator, register, now);
         let take = Control::Take { vehicle_name: "rover".to_owned() };
         directory.handle_message(operator, take, now);

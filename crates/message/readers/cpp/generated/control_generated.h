@@ -24,6 +24,9 @@ struct Versions;
 struct Candidate;
 struct CandidateBuilder;
 
+struct Held;
+struct HeldBuilder;
+
 struct RegisterVehicle;
 struct RegisterVehicleBuilder;
 
@@ -65,6 +68,12 @@ struct RelayTicketBuilder;
 
 struct Relays;
 struct RelaysBuilder;
+
+struct Order;
+struct OrderBuilder;
+
+struct OrderPart;
+struct OrderPartBuilder;
 
 struct Control;
 struct ControlBuilder;
@@ -200,6 +209,35 @@ inline const char *EnumNameCandidateKind(CandidateKind e) {
   return EnumNamesCandidateKind()[index];
 }
 
+/// What an administrator orders.
+enum class OrderKind : uint8_t {
+  /// Give a copy of what is kept.
+  Backup = 0,
+  MIN = Backup,
+  MAX = Backup
+};
+
+inline const OrderKind (&EnumValuesOrderKind())[1] {
+  static const OrderKind values[] = {
+    OrderKind::Backup
+  };
+  return values;
+}
+
+inline const char * const *EnumNamesOrderKind() {
+  static const char * const names[2] = {
+    "Backup",
+    nullptr
+  };
+  return names;
+}
+
+inline const char *EnumNameOrderKind(OrderKind e) {
+  if (::flatbuffers::IsOutRange(e, OrderKind::Backup, OrderKind::Backup)) return "";
+  const size_t index = static_cast<size_t>(e);
+  return EnumNamesOrderKind()[index];
+}
+
 /// Everything that the control plane says.
 enum class ControlMessage : uint8_t {
   NONE = 0,
@@ -215,11 +253,13 @@ enum class ControlMessage : uint8_t {
   Ping = 10,
   Pong = 11,
   Relays = 12,
+  Order = 13,
+  OrderPart = 14,
   MIN = NONE,
-  MAX = Relays
+  MAX = OrderPart
 };
 
-inline const ControlMessage (&EnumValuesControlMessage())[13] {
+inline const ControlMessage (&EnumValuesControlMessage())[15] {
   static const ControlMessage values[] = {
     ControlMessage::NONE,
     ControlMessage::RegisterVehicle,
@@ -233,13 +273,15 @@ inline const ControlMessage (&EnumValuesControlMessage())[13] {
     ControlMessage::Refused,
     ControlMessage::Ping,
     ControlMessage::Pong,
-    ControlMessage::Relays
+    ControlMessage::Relays,
+    ControlMessage::Order,
+    ControlMessage::OrderPart
   };
   return values;
 }
 
 inline const char * const *EnumNamesControlMessage() {
-  static const char * const names[14] = {
+  static const char * const names[16] = {
     "NONE",
     "RegisterVehicle",
     "RegisterOperator",
@@ -253,13 +295,15 @@ inline const char * const *EnumNamesControlMessage() {
     "Ping",
     "Pong",
     "Relays",
+    "Order",
+    "OrderPart",
     nullptr
   };
   return names;
 }
 
 inline const char *EnumNameControlMessage(ControlMessage e) {
-  if (::flatbuffers::IsOutRange(e, ControlMessage::NONE, ControlMessage::Relays)) return "";
+  if (::flatbuffers::IsOutRange(e, ControlMessage::NONE, ControlMessage::OrderPart)) return "";
   const size_t index = static_cast<size_t>(e);
   return EnumNamesControlMessage()[index];
 }
@@ -314,6 +358,14 @@ template<> struct ControlMessageTraits<tautline::Pong> {
 
 template<> struct ControlMessageTraits<tautline::Relays> {
   static const ControlMessage enum_value = ControlMessage::Relays;
+};
+
+template<> struct ControlMessageTraits<tautline::Order> {
+  static const ControlMessage enum_value = ControlMessage::Order;
+};
+
+template<> struct ControlMessageTraits<tautline::OrderPart> {
+  static const ControlMessage enum_value = ControlMessage::OrderPart;
 };
 
 template <bool B = false>
@@ -466,6 +518,73 @@ inline ::flatbuffers::Offset<Candidate> CreateCandidateDirect(
       end);
 }
 
+/// The newest lease under which an end has been introduced.
+struct Held FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
+  typedef HeldBuilder Builder;
+  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
+    VT_LEASE = 4,
+    VT_EPOCH = 6,
+    VT_PEER_KEY = 8
+  };
+  /// Names it, as long as the process that was introduced lives and has not been told of its end.
+  const tautline::Lease *lease() const {
+    return GetStruct<const tautline::Lease *>(VT_LEASE);
+  }
+  /// Its epoch: of a vehicle, no lease of a lower one is taken any more.
+  uint64_t epoch() const {
+    return GetField<uint64_t>(VT_EPOCH, 0);
+  }
+  /// To whom.
+  const tautline::Key *peer_key() const {
+    return GetStruct<const tautline::Key *>(VT_PEER_KEY);
+  }
+  template <bool B = false>
+  bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyField<tautline::Lease>(verifier, VT_LEASE, 1) &&
+           VerifyField<uint64_t>(verifier, VT_EPOCH, 8) &&
+           VerifyFieldRequired<tautline::Key>(verifier, VT_PEER_KEY, 1) &&
+           verifier.EndTable();
+  }
+};
+
+struct HeldBuilder {
+  typedef Held Table;
+  ::flatbuffers::FlatBufferBuilder &fbb_;
+  ::flatbuffers::uoffset_t start_;
+  void add_lease(const tautline::Lease *lease) {
+    fbb_.AddStruct(Held::VT_LEASE, lease);
+  }
+  void add_epoch(uint64_t epoch) {
+    fbb_.AddElement<uint64_t>(Held::VT_EPOCH, epoch, 0);
+  }
+  void add_peer_key(const tautline::Key *peer_key) {
+    fbb_.AddStruct(Held::VT_PEER_KEY, peer_key);
+  }
+  explicit HeldBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  ::flatbuffers::Offset<Held> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = ::flatbuffers::Offset<Held>(end);
+    fbb_.Required(o, Held::VT_PEER_KEY);
+    return o;
+  }
+};
+
+inline ::flatbuffers::Offset<Held> CreateHeld(
+    ::flatbuffers::FlatBufferBuilder &_fbb,
+    const tautline::Lease *lease = nullptr,
+    uint64_t epoch = 0,
+    const tautline::Key *peer_key = nullptr) {
+  HeldBuilder builder_(_fbb);
+  builder_.add_epoch(epoch);
+  builder_.add_peer_key(peer_key);
+  builder_.add_lease(lease);
+  return builder_.Finish();
+}
+
 /// A vehicle says that it is there, and again when its candidates are others.
 struct RegisterVehicle FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef RegisterVehicleBuilder Builder;
@@ -474,7 +593,8 @@ struct RegisterVehicle FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
     VT_ADDRESSES = 6,
     VT_VERSIONS = 8,
     VT_RELAYS = 10,
-    VT_CANDIDATES = 12
+    VT_CANDIDATES = 12,
+    VT_HELD = 14
   };
   /// What operators call it.
   const ::flatbuffers::String *name() const {
@@ -496,6 +616,10 @@ struct RegisterVehicle FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::Candidate>> *candidates() const {
     return GetPointer<const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::Candidate>> *>(VT_CANDIDATES);
   }
+  /// What it was introduced under last; an older build does not say.
+  const tautline::Held *held() const {
+    return GetPointer<const tautline::Held *>(VT_HELD);
+  }
   template <bool B = false>
   bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
     return VerifyTableStart(verifier) &&
@@ -509,6 +633,8 @@ struct RegisterVehicle FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
            VerifyOffset(verifier, VT_CANDIDATES) &&
            verifier.VerifyVector(candidates()) &&
            verifier.VerifyVectorOfTables(candidates()) &&
+           VerifyOffset(verifier, VT_HELD) &&
+           verifier.VerifyTable(held()) &&
            verifier.EndTable();
   }
 };
@@ -532,6 +658,9 @@ struct RegisterVehicleBuilder {
   void add_candidates(::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::Candidate>>> candidates) {
     fbb_.AddOffset(RegisterVehicle::VT_CANDIDATES, candidates);
   }
+  void add_held(::flatbuffers::Offset<tautline::Held> held) {
+    fbb_.AddOffset(RegisterVehicle::VT_HELD, held);
+  }
   explicit RegisterVehicleBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -551,8 +680,10 @@ inline ::flatbuffers::Offset<RegisterVehicle> CreateRegisterVehicle(
     ::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<::flatbuffers::String>>> addresses = 0,
     const tautline::Versions *versions = nullptr,
     bool relays = false,
-    ::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::Candidate>>> candidates = 0) {
+    ::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::Candidate>>> candidates = 0,
+    ::flatbuffers::Offset<tautline::Held> held = 0) {
   RegisterVehicleBuilder builder_(_fbb);
+  builder_.add_held(held);
   builder_.add_candidates(candidates);
   builder_.add_versions(versions);
   builder_.add_addresses(addresses);
@@ -567,7 +698,8 @@ inline ::flatbuffers::Offset<RegisterVehicle> CreateRegisterVehicleDirect(
     const std::vector<::flatbuffers::Offset<::flatbuffers::String>> *addresses = nullptr,
     const tautline::Versions *versions = nullptr,
     bool relays = false,
-    const std::vector<::flatbuffers::Offset<tautline::Candidate>> *candidates = nullptr) {
+    const std::vector<::flatbuffers::Offset<tautline::Candidate>> *candidates = nullptr,
+    ::flatbuffers::Offset<tautline::Held> held = 0) {
   auto name__ = name ? _fbb.CreateString(name) : 0;
   auto addresses__ = addresses ? _fbb.CreateVector<::flatbuffers::Offset<::flatbuffers::String>>(*addresses) : 0;
   auto candidates__ = candidates ? _fbb.CreateVector<::flatbuffers::Offset<tautline::Candidate>>(*candidates) : 0;
@@ -577,7 +709,8 @@ inline ::flatbuffers::Offset<RegisterVehicle> CreateRegisterVehicleDirect(
       addresses__,
       versions,
       relays,
-      candidates__);
+      candidates__,
+      held);
 }
 
 /// An operator says that it is there, and again when its candidates are others.
@@ -588,7 +721,8 @@ struct RegisterOperator FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
     VT_ADDRESSES = 6,
     VT_VERSIONS = 8,
     VT_RELAYS = 10,
-    VT_CANDIDATES = 12
+    VT_CANDIDATES = 12,
+    VT_HELD = 14
   };
   /// What vehicles know it by.
   const ::flatbuffers::String *name() const {
@@ -610,6 +744,10 @@ struct RegisterOperator FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::Candidate>> *candidates() const {
     return GetPointer<const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::Candidate>> *>(VT_CANDIDATES);
   }
+  /// What it was introduced under last; an older build does not say.
+  const tautline::Held *held() const {
+    return GetPointer<const tautline::Held *>(VT_HELD);
+  }
   template <bool B = false>
   bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
     return VerifyTableStart(verifier) &&
@@ -623,6 +761,8 @@ struct RegisterOperator FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
            VerifyOffset(verifier, VT_CANDIDATES) &&
            verifier.VerifyVector(candidates()) &&
            verifier.VerifyVectorOfTables(candidates()) &&
+           VerifyOffset(verifier, VT_HELD) &&
+           verifier.VerifyTable(held()) &&
            verifier.EndTable();
   }
 };
@@ -646,6 +786,9 @@ struct RegisterOperatorBuilder {
   void add_candidates(::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::Candidate>>> candidates) {
     fbb_.AddOffset(RegisterOperator::VT_CANDIDATES, candidates);
   }
+  void add_held(::flatbuffers::Offset<tautline::Held> held) {
+    fbb_.AddOffset(RegisterOperator::VT_HELD, held);
+  }
   explicit RegisterOperatorBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -665,8 +808,10 @@ inline ::flatbuffers::Offset<RegisterOperator> CreateRegisterOperator(
     ::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<::flatbuffers::String>>> addresses = 0,
     const tautline::Versions *versions = nullptr,
     bool relays = false,
-    ::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::Candidate>>> candidates = 0) {
+    ::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::Candidate>>> candidates = 0,
+    ::flatbuffers::Offset<tautline::Held> held = 0) {
   RegisterOperatorBuilder builder_(_fbb);
+  builder_.add_held(held);
   builder_.add_candidates(candidates);
   builder_.add_versions(versions);
   builder_.add_addresses(addresses);
@@ -681,7 +826,8 @@ inline ::flatbuffers::Offset<RegisterOperator> CreateRegisterOperatorDirect(
     const std::vector<::flatbuffers::Offset<::flatbuffers::String>> *addresses = nullptr,
     const tautline::Versions *versions = nullptr,
     bool relays = false,
-    const std::vector<::flatbuffers::Offset<tautline::Candidate>> *candidates = nullptr) {
+    const std::vector<::flatbuffers::Offset<tautline::Candidate>> *candidates = nullptr,
+    ::flatbuffers::Offset<tautline::Held> held = 0) {
   auto name__ = name ? _fbb.CreateString(name) : 0;
   auto addresses__ = addresses ? _fbb.CreateVector<::flatbuffers::Offset<::flatbuffers::String>>(*addresses) : 0;
   auto candidates__ = candidates ? _fbb.CreateVector<::flatbuffers::Offset<tautline::Candidate>>(*candidates) : 0;
@@ -691,7 +837,8 @@ inline ::flatbuffers::Offset<RegisterOperator> CreateRegisterOperatorDirect(
       addresses__,
       versions,
       relays,
-      candidates__);
+      candidates__,
+      held);
 }
 
 /// Asks for a VehicleList.
@@ -972,7 +1119,8 @@ struct Introduce FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
     VT_PEER_KEY = 8,
     VT_PEER_ADDRESSES = 10,
     VT_PEER_VERSIONS = 12,
-    VT_PEER_CANDIDATES = 14
+    VT_PEER_CANDIDATES = 14,
+    VT_EPOCH = 16
   };
   /// Names what has been agreed.
   const tautline::Lease *lease() const {
@@ -998,6 +1146,10 @@ struct Introduce FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::Candidate>> *peer_candidates() const {
     return GetPointer<const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::Candidate>> *>(VT_PEER_CANDIDATES);
   }
+  /// The lease's: one more than that of the vehicle's lease before; 0 from an older switchboard.
+  uint64_t epoch() const {
+    return GetField<uint64_t>(VT_EPOCH, 0);
+  }
   template <bool B = false>
   bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
     return VerifyTableStart(verifier) &&
@@ -1012,6 +1164,7 @@ struct Introduce FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
            VerifyOffset(verifier, VT_PEER_CANDIDATES) &&
            verifier.VerifyVector(peer_candidates()) &&
            verifier.VerifyVectorOfTables(peer_candidates()) &&
+           VerifyField<uint64_t>(verifier, VT_EPOCH, 8) &&
            verifier.EndTable();
   }
 };
@@ -1038,6 +1191,9 @@ struct IntroduceBuilder {
   void add_peer_candidates(::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::Candidate>>> peer_candidates) {
     fbb_.AddOffset(Introduce::VT_PEER_CANDIDATES, peer_candidates);
   }
+  void add_epoch(uint64_t epoch) {
+    fbb_.AddElement<uint64_t>(Introduce::VT_EPOCH, epoch, 0);
+  }
   explicit IntroduceBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -1060,8 +1216,10 @@ inline ::flatbuffers::Offset<Introduce> CreateIntroduce(
     const tautline::Key *peer_key = nullptr,
     ::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<::flatbuffers::String>>> peer_addresses = 0,
     const tautline::Versions *peer_versions = nullptr,
-    ::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::Candidate>>> peer_candidates = 0) {
+    ::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::Candidate>>> peer_candidates = 0,
+    uint64_t epoch = 0) {
   IntroduceBuilder builder_(_fbb);
+  builder_.add_epoch(epoch);
   builder_.add_peer_candidates(peer_candidates);
   builder_.add_peer_versions(peer_versions);
   builder_.add_peer_addresses(peer_addresses);
@@ -1078,7 +1236,8 @@ inline ::flatbuffers::Offset<Introduce> CreateIntroduceDirect(
     const tautline::Key *peer_key = nullptr,
     const std::vector<::flatbuffers::Offset<::flatbuffers::String>> *peer_addresses = nullptr,
     const tautline::Versions *peer_versions = nullptr,
-    const std::vector<::flatbuffers::Offset<tautline::Candidate>> *peer_candidates = nullptr) {
+    const std::vector<::flatbuffers::Offset<tautline::Candidate>> *peer_candidates = nullptr,
+    uint64_t epoch = 0) {
   auto peer_name__ = peer_name ? _fbb.CreateString(peer_name) : 0;
   auto peer_addresses__ = peer_addresses ? _fbb.CreateVector<::flatbuffers::Offset<::flatbuffers::String>>(*peer_addresses) : 0;
   auto peer_candidates__ = peer_candidates ? _fbb.CreateVector<::flatbuffers::Offset<tautline::Candidate>>(*peer_candidates) : 0;
@@ -1089,7 +1248,8 @@ inline ::flatbuffers::Offset<Introduce> CreateIntroduceDirect(
       peer_key,
       peer_addresses__,
       peer_versions,
-      peer_candidates__);
+      peer_candidates__,
+      epoch);
 }
 
 /// A lease has ended.
@@ -1473,6 +1633,118 @@ inline ::flatbuffers::Offset<Relays> CreateRelaysDirect(
       relays__);
 }
 
+/// An administrator, who holds the switchboard's own key, orders something.
+struct Order FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
+  typedef OrderBuilder Builder;
+  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
+    VT_KIND = 4
+  };
+  /// What.
+  tautline::OrderKind kind() const {
+    return static_cast<tautline::OrderKind>(GetField<uint8_t>(VT_KIND, 0));
+  }
+  template <bool B = false>
+  bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyField<uint8_t>(verifier, VT_KIND, 1) &&
+           verifier.EndTable();
+  }
+};
+
+struct OrderBuilder {
+  typedef Order Table;
+  ::flatbuffers::FlatBufferBuilder &fbb_;
+  ::flatbuffers::uoffset_t start_;
+  void add_kind(tautline::OrderKind kind) {
+    fbb_.AddElement<uint8_t>(Order::VT_KIND, static_cast<uint8_t>(kind), 0);
+  }
+  explicit OrderBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  ::flatbuffers::Offset<Order> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = ::flatbuffers::Offset<Order>(end);
+    return o;
+  }
+};
+
+inline ::flatbuffers::Offset<Order> CreateOrder(
+    ::flatbuffers::FlatBufferBuilder &_fbb,
+    tautline::OrderKind kind = tautline::OrderKind::Backup) {
+  OrderBuilder builder_(_fbb);
+  builder_.add_kind(kind);
+  return builder_.Finish();
+}
+
+/// A part of an order's answer.
+struct OrderPart FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
+  typedef OrderPartBuilder Builder;
+  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
+    VT_BYTES = 4,
+    VT_IS_LAST = 6
+  };
+  /// What follows the parts before.
+  const ::flatbuffers::Vector<uint8_t> *bytes() const {
+    return GetPointer<const ::flatbuffers::Vector<uint8_t> *>(VT_BYTES);
+  }
+  /// Whether no more follows.
+  bool is_last() const {
+    return GetField<uint8_t>(VT_IS_LAST, 0) != 0;
+  }
+  template <bool B = false>
+  bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyOffsetRequired(verifier, VT_BYTES) &&
+           verifier.VerifyVector(bytes()) &&
+           VerifyField<uint8_t>(verifier, VT_IS_LAST, 1) &&
+           verifier.EndTable();
+  }
+};
+
+struct OrderPartBuilder {
+  typedef OrderPart Table;
+  ::flatbuffers::FlatBufferBuilder &fbb_;
+  ::flatbuffers::uoffset_t start_;
+  void add_bytes(::flatbuffers::Offset<::flatbuffers::Vector<uint8_t>> bytes) {
+    fbb_.AddOffset(OrderPart::VT_BYTES, bytes);
+  }
+  void add_is_last(bool is_last) {
+    fbb_.AddElement<uint8_t>(OrderPart::VT_IS_LAST, static_cast<uint8_t>(is_last), 0);
+  }
+  explicit OrderPartBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  ::flatbuffers::Offset<OrderPart> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = ::flatbuffers::Offset<OrderPart>(end);
+    fbb_.Required(o, OrderPart::VT_BYTES);
+    return o;
+  }
+};
+
+inline ::flatbuffers::Offset<OrderPart> CreateOrderPart(
+    ::flatbuffers::FlatBufferBuilder &_fbb,
+    ::flatbuffers::Offset<::flatbuffers::Vector<uint8_t>> bytes = 0,
+    bool is_last = false) {
+  OrderPartBuilder builder_(_fbb);
+  builder_.add_bytes(bytes);
+  builder_.add_is_last(is_last);
+  return builder_.Finish();
+}
+
+inline ::flatbuffers::Offset<OrderPart> CreateOrderPartDirect(
+    ::flatbuffers::FlatBufferBuilder &_fbb,
+    const std::vector<uint8_t> *bytes = nullptr,
+    bool is_last = false) {
+  auto bytes__ = bytes ? _fbb.CreateVector<uint8_t>(*bytes) : 0;
+  return tautline::CreateOrderPart(
+      _fbb,
+      bytes__,
+      is_last);
+}
+
 /// One message of the control plane.
 struct Control FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef ControlBuilder Builder;
@@ -1523,6 +1795,12 @@ struct Control FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   }
   const tautline::Relays *message_as_Relays() const {
     return message_type() == tautline::ControlMessage::Relays ? static_cast<const tautline::Relays *>(message()) : nullptr;
+  }
+  const tautline::Order *message_as_Order() const {
+    return message_type() == tautline::ControlMessage::Order ? static_cast<const tautline::Order *>(message()) : nullptr;
+  }
+  const tautline::OrderPart *message_as_OrderPart() const {
+    return message_type() == tautline::ControlMessage::OrderPart ? static_cast<const tautline::OrderPart *>(message()) : nullptr;
   }
   template <bool B = false>
   bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
@@ -1580,6 +1858,14 @@ template<> inline const tautline::Pong *Control::message_as<tautline::Pong>() co
 
 template<> inline const tautline::Relays *Control::message_as<tautline::Relays>() const {
   return message_as_Relays();
+}
+
+template<> inline const tautline::Order *Control::message_as<tautline::Order>() const {
+  return message_as_Order();
+}
+
+template<> inline const tautline::OrderPart *Control::message_as<tautline::OrderPart>() const {
+  return message_as_OrderPart();
 }
 
 struct ControlBuilder {
@@ -1666,6 +1952,14 @@ inline bool VerifyControlMessage(::flatbuffers::VerifierTemplate<B> &verifier, c
     }
     case ControlMessage::Relays: {
       auto ptr = reinterpret_cast<const tautline::Relays *>(obj);
+      return verifier.VerifyTable(ptr);
+    }
+    case ControlMessage::Order: {
+      auto ptr = reinterpret_cast<const tautline::Order *>(obj);
+      return verifier.VerifyTable(ptr);
+    }
+    case ControlMessage::OrderPart: {
+      auto ptr = reinterpret_cast<const tautline::OrderPart *>(obj);
       return verifier.VerifyTable(ptr);
     }
     default: return true;

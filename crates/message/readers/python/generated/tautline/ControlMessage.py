@@ -17,3 +17,5 @@ class ControlMessage(object):
     Ping = 10
     Pong = 11
     Relays = 12
+    Order = 13
+    OrderPart = 14

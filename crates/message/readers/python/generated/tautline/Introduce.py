@@ -121,8 +121,16 @@ class Introduce(object):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(14))
         return o == 0
 
+    # The lease's: one more than that of the vehicle's lease before; 0 from an older switchboard.
+    # Introduce
+    def Epoch(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(16))
+        if o != 0:
+            return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
+        return 0
+
 def IntroduceStart(builder):
-    builder.StartObject(6)
+    builder.StartObject(7)
 
 def Start(builder):
     IntroduceStart(builder)
@@ -186,6 +194,12 @@ def IntroduceCreatePeerCandidatesVector(builder, data):
 
 def CreatePeerCandidatesVector(builder, data):
     IntroduceCreatePeerCandidatesVector(builder, data)
+
+def IntroduceAddEpoch(builder, epoch):
+    builder.PrependUint64Slot(6, epoch, 0)
+
+def AddEpoch(builder, epoch):
+    IntroduceAddEpoch(builder, epoch)
 
 def IntroduceEnd(builder):
     return builder.EndObject()

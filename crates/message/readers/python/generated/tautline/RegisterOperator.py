@@ -104,8 +104,20 @@ class RegisterOperator(object):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(12))
         return o == 0
 
+    # What it was introduced under last; an older build does not say.
+    # RegisterOperator
+    def Held(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(14))
+        if o != 0:
+            x = self._tab.Indirect(o + self._tab.Pos)
+            from tautline.Held import Held
+            obj = Held()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
 def RegisterOperatorStart(builder):
-    builder.StartObject(5)
+    builder.StartObject(6)
 
 def Start(builder):
     RegisterOperatorStart(builder)
@@ -163,6 +175,12 @@ def RegisterOperatorCreateCandidatesVector(builder, data):
 
 def CreateCandidatesVector(builder, data):
     RegisterOperatorCreateCandidatesVector(builder, data)
+
+def RegisterOperatorAddHeld(builder, held):
+    builder.PrependUOffsetTRelativeSlot(5, flatbuffers.number_types.UOffsetTFlags.py_type(held), 0)
+
+def AddHeld(builder, held):
+    RegisterOperatorAddHeld(builder, held)
 
 def RegisterOperatorEnd(builder):
     return builder.EndObject()

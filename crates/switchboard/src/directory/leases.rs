@@ -1,0 +1,149 @@
+//! Leases over restarts: what is kept of them, and what follows from what vehicles have of them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tautline_message::{Control, Held};
+use tautline_transport::crypto::PublicKey;
+use tautline_units::Instant;
+
+use super::{Directory, Lease, Operator, Output, Vehicle};
+use crate::store::{Change, Kept, KeptLease, Record};
+
+impl Directory {
+    /// Goes on from what a former run has kept; `unix_start` is the Unix time at [`Instant::ZERO`].
+    ///
+    /// Whoever drives has time to come back, also where the grace time is shorter than that takes.
+    pub fn restore(&mut self, kept: &Kept, unix_start: Duration, now: Instant) {
+        self.unix_start = unix_start;
+        let ends_at = now + self.lease_grace.max(RETURN_MAX);
+        for (key, record) in &kept.vehicles {
+            let lease = record.lease.as_ref();
+            let operator = lease.and_then(|lease| self.free_operator(&lease.operator));
+            let vehicle = self.vehicles.iter_mut().find(|(_, vehicle)| vehicle.key == *key);
+            let Some((name, vehicle)) = vehicle else {
+                if lease.is_some() {
+                    let record = Record { epoch: record.epoch, lease: None };
+                    self.outputs.push_back(Output::Keep(Change::Vehicle { key: *key, record }));
+                }
+                continue;
+            };
+            vehicle.epoch = record.epoch;
+            match (operator, lease) {
+                (Some(operator), Some(lease)) => {
+                    tracing::info!(vehicle = name, operator, epoch = record.epoch, "lease kept");
+                    let (name, since) = (lease.name, lease.since);
+                    let ends_at = Some(ends_at);
+                    vehicle.lease = Some(Lease { operator, name, since, ends_at, renew_at: None });
+                }
+                (None, Some(_)) => {
+                    tracing::info!(vehicle = name, "a lease ends: its operator is not listed");
+                    self.outputs.push_back(Output::Keep(change(vehicle, &self.operators)));
+                }
+                (_, None) => {}
+            }
+        }
+    }
+
+    /// Carries out the orders of whoever holds `key`.
+    pub(crate) fn obey(&mut self, key: PublicKey) {
+        self.administrator = Some(key);
+    }
+
+    /// Goes beyond what a vehicle has of leases that are not known here: a backup has brought back older
+    /// ones, or another switchboard has given them.
+    ///
+    /// Whom the vehicle has in hand keeps it. Else the present lease, given in ignorance, gets an epoch that
+    /// the vehicle takes.
+    pub(super) fn heed(&mut self, name: &str, held: &Held, now: Instant) {
+        let holder = PublicKey::from_bytes(held.peer_key).ok();
+        let Some(vehicle) = self.vehicles.get(name) else { return };
+        let driver = vehicle.lease.as_ref().map(|lease| lease.operator.clone());
+        let is_holders = driver.as_ref().is_none_or(|driver| {
+            self.operators.get(driver).is_some_and(|operator| Some(operator.key) == holder)
+        });
+        if held.epoch < vehicle.epoch || held.epoch == vehicle.epoch && is_holders {
+            return;
+        }
+        tracing::warn!(
+            vehicle = name,
+            told = held.epoch,
+            known = vehicle.epoch,
+            "the vehicle has had a later lease than is known here"
+        );
+        let in_hand = held.lease.and_then(|lease| Some((lease, self.free_operator(&holder?)?)));
+        if driver.is_some() && is_holders {
+            let vehicle = self.vehicles.get_mut(name).expect("found just now");
+            vehicle.epoch = held.epoch;
+            if let Some(lease) = &mut vehicle.lease {
+                lease.name = held.lease.or(lease.name);
+            }
+        } else if let Some((lease_name, operator)) = in_hand {
+            if let Some(driver) = driver {
+                self.release(&driver, &format!("vehicle {name} is driven by {operator}"));
+            }
+            self.give(name, &operator, held.epoch, now);
+            let is_away = self.operators.get(&operator).is_none_or(|o| o.presence.is_none());
+            let ends_at = is_away.then(|| now + self.lease_grace.max(RETURN_MAX));
+            let vehicle = self.vehicles.get_mut(name).expect("found just now");
+            if let Some(lease) = &mut vehicle.lease {
+                (lease.name, lease.ends_at) = (Some(lease_name), ends_at);
+            }
+        } else {
+            let vehicle = self.vehicles.get_mut(name).expect("found just now");
+            // At the very last epoch the vehicle takes no lease any more: its own word.
+            vehicle.epoch = match vehicle.lease {
+                Some(_) => held.epoch.saturating_add(1),
+                None => held.epoch,
+            };
+        }
+        self.keep(name);
+    }
+
+    /// Gives the vehicle to the operator, both of whom are free, and keeps that.
+    pub(super) fn give(&mut self, name: &str, operator: &str, epoch: u64, now: Instant) {
+        let since = self.unix_start + now.since(Instant::ZERO);
+        let operator = operator.to_owned();
+        let vehicle = self.vehicles.get_mut(name).expect("the caller has looked");
+        vehicle.epoch = epoch;
+        vehicle.lease = Some(Lease { operator, name: None, since, ends_at: None, renew_at: None });
+        self.keep(name);
+    }
+
+    /// Keeps what is known of the vehicle.
+    pub(super) fn keep(&mut self, name: &str) {
+        if let Some(vehicle) = self.vehicles.get(name) {
+            self.outputs.push_back(Output::Keep(change(vehicle, &self.operators)));
+        }
+    }
+
+    /// Returns what a vehicle is told that has a lease in hand of which nothing is known here.
+    pub(super) fn outlived(&self, name: &str) -> Option<Control> {
+        let vehicle = self.vehicles.get(name)?;
+        let lease = vehicle.presence.as_ref()?.held.filter(|_| vehicle.lease.is_none())?;
+        Some(Control::Released { lease, reason: "it has ended meanwhile".to_owned() })
+    }
+
+    /// Returns the name of the operator with this key, if it has no lease.
+    fn free_operator(&self, key: &PublicKey) -> Option<String> {
+        let (name, _) = self.operators.iter().find(|(_, operator)| operator.key == *key)?;
+        self.vehicle_of(name).is_none().then(|| name.clone())
+    }
+}
+
+/// Returns what is kept of a vehicle.
+pub(super) fn change(vehicle: &Vehicle, operators: &BTreeMap<String, Operator>) -> Change {
+    let kept = |lease: &Lease| {
+        let operator = operators.get(&lease.operator)?.key;
+        Some(KeptLease { operator, name: lease.name, since: lease.since })
+    };
+    let lease = vehicle.lease.as_ref().and_then(kept);
+    Change::Vehicle { key: vehicle.key, record: Record { epoch: vehicle.epoch, lease } }
+}
+
+/// Until a client has seen that its switchboard is gone (3 s), has waited before it tries again (3 s), and has
+/// shaken hands (3 s).
+const RETURN_MAX: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests;

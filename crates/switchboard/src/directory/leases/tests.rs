@@ -1,0 +1,320 @@
+use std::collections::BTreeMap;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use tautline_transport::crypto::Identity;
+
+use super::*;
+use crate::Config;
+use crate::directory::ConnectionId;
+
+/// A switchboard, the vehicles and operators before it, and what is on disk.
+struct World {
+    directory: Directory,
+    kept: Kept,
+    now: Instant,
+    connections: BTreeMap<u8, ConnectionId>,
+    next_id: u64,
+    /// What each end has in hand: a vehicle takes no lower epoch.
+    held: BTreeMap<u8, Held>,
+    /// What each vehicle has taken, by key: epoch and operator.
+    taken: BTreeMap<u8, BTreeMap<u64, [u8; 32]>>,
+    /// Introductions that a vehicle does not take.
+    refused: usize,
+}
+
+impl World {
+    fn new() -> Self {
+        Self {
+            directory: directory(&Kept::default(), Instant::from_millis(1_000)),
+            kept: Kept::default(),
+            now: Instant::from_millis(1_000),
+            connections: BTreeMap::new(),
+            next_id: 0,
+            held: BTreeMap::new(),
+            taken: BTreeMap::new(),
+            refused: 0,
+        }
+    }
+
+    /// Kills the switchboard and starts it anew with what is on disk.
+    fn restart(&mut self) {
+        self.directory = directory(&self.kept, self.now);
+        self.connections.clear();
+        self.drain(usize::MAX);
+    }
+
+    fn register(&mut self, who: u8) {
+        let id = ConnectionId(self.next_id);
+        self.next_id += 1;
+        self.connections.insert(who, id);
+        let key = key(who);
+        let remote = ([192, 0, 2, who], 9_000).into();
+        self.directory.handle_connected(id, key, remote, self.now);
+        let (addresses, versions, relays) = (vec!["10.0.0.1:7000".to_owned()], None, false);
+        let (candidates, held) = (vec![], self.held.get(&who).cloned());
+        let name = NAMES[usize::from(who)].to_owned();
+        let register = match who {
+            ROVER | MULE => {
+                Control::RegisterVehicle { name, addresses, versions, relays, candidates, held }
+            }
+            _operator => {
+                Control::RegisterOperator { name, addresses, versions, relays, candidates, held }
+            }
+        };
+        self.directory.handle_message(id, register, self.now);
+    }
+
+    fn say(&mut self, who: u8, message: Control) {
+        if let Some(id) = self.connections.get(&who) {
+            self.directory.handle_message(*id, message, self.now);
+        }
+    }
+
+    fn take(&mut self, operator: u8, vehicle: u8) {
+        let vehicle_name = NAMES[usize::from(vehicle)].to_owned();
+        self.say(operator, Control::Take { vehicle_name });
+    }
+
+    /// Ends its process: of a vehicle the epoch stays, on its disk.
+    fn end(&mut self, who: u8) {
+        if let Some(id) = self.connections.remove(&who) {
+            self.directory.handle_closed(id, self.now);
+        }
+        match self.held.get_mut(&who).filter(|_| who <= MULE) {
+            Some(held) => held.lease = None,
+            None => drop(self.held.remove(&who)),
+        }
+    }
+
+    fn wait(&mut self, duration: Duration) {
+        self.now += duration;
+        self.directory.handle_timeout(self.now);
+    }
+
+    /// Does so many of the things that the directory wants done; false if the switchboard is killed there.
+    fn drain(&mut self, mut left: usize) -> bool {
+        while let Some(output) = self.directory.poll_output() {
+            if left == 0 {
+                return false;
+            }
+            left -= 1;
+            match output {
+                Output::Keep(change) => {
+                    let Change::Vehicle { key, record } = &change;
+                    let before = self.kept.vehicles.get(key).map_or(0, |before| before.epoch);
+                    assert!(record.epoch >= before, "an epoch falls from {before}");
+                    self.kept.apply(change);
+                }
+                Output::Send { to, message } => {
+                    let who = self.connections.iter().find(|(_, id)| **id == to);
+                    if let Some(who) = who.map(|(who, _)| *who) {
+                        self.hear(who, to, message);
+                    }
+                }
+                Output::Close { to } => self.connections.retain(|_, id| *id != to),
+                Output::Obey { .. } => panic!("nobody orders"),
+            }
+        }
+        true
+    }
+
+    fn hear(&mut self, who: u8, id: ConnectionId, message: Control) {
+        match message {
+            Control::Introduce { lease, peer_key, epoch, .. } => {
+                assert!(epoch > 0);
+                if who <= MULE {
+                    let taken = self.taken.entry(who).or_default();
+                    let newest = taken.last_key_value();
+                    if newest.is_some_and(|(last, operator)| {
+                        epoch < *last || epoch == *last && *operator != peer_key
+                    }) {
+                        self.refused += 1;
+                        return;
+                    }
+                    taken.insert(epoch, peer_key);
+                }
+                self.held.insert(who, Held { lease: Some(lease), epoch, peer_key });
+            }
+            Control::Released { lease, .. } => {
+                let held = self.held.get_mut(&who).filter(|held| held.lease == Some(lease));
+                if let Some(held) = held {
+                    held.lease = None;
+                }
+            }
+            Control::Ping { t } => {
+                self.directory.handle_message(id, Control::Pong { t }, self.now);
+            }
+            _ => {}
+        }
+    }
+
+    /// Checks what holds of what is on disk: nobody drives two, nothing is driven by two.
+    fn check(&self) {
+        let leases = self.kept.vehicles.values().filter_map(|record| record.lease.as_ref());
+        let mut drivers: Vec<_> = leases.map(|lease| lease.operator).collect();
+        let count = drivers.len();
+        drivers.sort_unstable();
+        drivers.dedup();
+        assert_eq!(drivers.len(), count, "an operator has two vehicles");
+    }
+
+    fn both_meet(&mut self) {
+        self.register(ROVER);
+        self.register(ANNA);
+        self.take(ANNA, ROVER);
+        assert!(self.drain(usize::MAX));
+    }
+}
+
+fn directory(kept: &Kept, now: Instant) -> Directory {
+    let entry = |seed: u8| (NAMES[usize::from(seed)].to_owned(), key(seed));
+    let config = Config {
+        vehicles: [entry(ROVER), entry(MULE)].into(),
+        operators: [entry(ANNA), entry(BERT)].into(),
+        lease_grace_ms: 500,
+        ..Config::default()
+    };
+    let mut directory = Directory::new(&config, [now.as_nanos() as u8; 32]);
+    directory.restore(kept, Duration::from_secs(1_700_000_000), now);
+    directory
+}
+
+fn key(seed: u8) -> PublicKey {
+    Identity::from_seed(&[seed + 1; 32]).public()
+}
+
+const NAMES: [&str; 4] = ["rover", "mule", "anna", "bert"];
+const ROVER: u8 = 0;
+const MULE: u8 = 1;
+const ANNA: u8 = 2;
+const BERT: u8 = 3;
+
+proptest! {
+    #[test]
+    fn wherever_the_switchboard_is_killed_no_lease_is_doubled_and_no_epoch_falls(
+        steps in vec((0..7_u8, 0..2_u8, 0..2_u8, 0..12_usize), 1..60)
+    ) {
+        let mut world = World::new();
+        for (what, vehicle, operator, left) in steps {
+            let operator = ANNA + operator;
+            match what {
+                0 => world.register(vehicle),
+                1 => world.register(operator),
+                2 | 3 => world.take(operator, vehicle),
+                4 => world.say(operator, Control::Release),
+                5 => world.end(if left < 6 { vehicle } else { operator }),
+                _ => world.wait(Duration::from_millis(400 * left as u64)),
+            }
+            // One step in three is the last of its process.
+            let left = if left < 4 { left } else { usize::MAX };
+            if !world.drain(left) {
+                world.restart();
+            }
+            world.check();
+        }
+        // Whoever was introduced is who the vehicle takes: it never sees an epoch fall, or two in one.
+        prop_assert_eq!(world.refused, 0);
+    }
+
+    #[test]
+    fn after_any_backup_a_vehicle_takes_what_it_is_given(
+        first in vec((0..3_u8, 0..2_u8), 1..12), second in vec((0..3_u8, 0..2_u8), 1..12)
+    ) {
+        let mut world = World::new();
+        let mut backup = Kept::default();
+        for (round, steps) in [first, second].into_iter().enumerate() {
+            for (what, operator) in steps {
+                let operator = ANNA + operator;
+                match what {
+                    0 => world.register(operator),
+                    1 => world.take(operator, ROVER),
+                    _ => world.say(operator, Control::Release),
+                }
+                if !world.connections.contains_key(&ROVER) {
+                    world.register(ROVER);
+                }
+                assert!(world.drain(usize::MAX));
+            }
+            if round == 0 {
+                backup = world.kept.clone();
+            }
+        }
+        world.kept = backup;
+        world.restart();
+        for who in [ANNA, BERT, ROVER] {
+            world.register(who);
+            if who != ROVER {
+                world.take(who, ROVER);
+            }
+            assert!(world.drain(usize::MAX));
+        }
+        world.check();
+        prop_assert_eq!(world.refused, 0);
+        let (epoch, operator) = world.taken[&ROVER].last_key_value().unwrap();
+        let record = &world.kept.vehicles[&key(ROVER)];
+        prop_assert!(record.epoch >= *epoch);
+        let lease = record.lease.as_ref().unwrap();
+        prop_assert_eq!((record.epoch, lease.operator.as_bytes()), (*epoch, operator));
+    }
+}
+
+#[test]
+fn a_killed_switchboard_disturbs_nobody_who_is_back() {
+    let mut world = World::new();
+    world.both_meet();
+    let (held, kept) = (world.held.clone(), world.kept.clone());
+    let record = &kept.vehicles[&key(ROVER)];
+    let lease = record.lease.as_ref().unwrap();
+    assert_eq!((record.epoch, lease.operator, lease.name), (1, key(ANNA), held[&ROVER].lease));
+    assert_eq!(lease.since, Duration::from_secs(1_700_000_001));
+    world.restart();
+    world.register(BERT);
+    world.take(BERT, ROVER);
+    // The other operator is refused from the first moment on, whoever comes first.
+    world.register(ROVER);
+    world.wait(Duration::from_secs(2));
+    world.register(ANNA);
+    world.take(ANNA, ROVER);
+    world.drain(usize::MAX);
+    assert_eq!((&world.held, &world.kept), (&held, &kept), "nobody was introduced anew");
+}
+
+#[test]
+fn whoever_does_not_come_back_loses_its_lease_and_the_next_has_a_higher_epoch() {
+    let mut world = World::new();
+    world.both_meet();
+    world.restart();
+    world.register(ROVER);
+    for _ in 0..10 {
+        world.wait(Duration::from_millis(999));
+        world.drain(usize::MAX);
+    }
+    assert!(world.kept.vehicles[&key(ROVER)].lease.is_some(), "it has ten seconds");
+    world.wait(Duration::from_millis(10));
+    world.drain(usize::MAX);
+    assert_eq!(world.kept.vehicles[&key(ROVER)], Record { epoch: 1, lease: None });
+    assert_eq!(world.held[&ROVER].lease, None);
+    world.register(BERT);
+    world.take(BERT, ROVER);
+    world.drain(usize::MAX);
+    assert_eq!((world.held[&ROVER].epoch, world.held[&ROVER].peer_key), (2, *key(BERT).as_bytes()));
+}
+
+#[test]
+fn whom_a_vehicle_has_in_hand_keeps_it_though_the_store_is_lost() {
+    let mut world = World::new();
+    world.both_meet();
+    let held = world.held.clone();
+    world.kept = Kept::default();
+    world.restart();
+    world.register(BERT);
+    world.take(BERT, ROVER);
+    world.register(ROVER);
+    world.register(ANNA);
+    world.take(ANNA, ROVER);
+    world.drain(usize::MAX);
+    assert_eq!(world.held[&ROVER].peer_key, *key(ANNA).as_bytes());
+    assert_eq!(world.held[&ROVER], held[&ROVER], "the session goes on");
+    assert_eq!(world.refused, 0);
+}

@@ -1,0 +1,182 @@
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use tautline_transport::crypto::Identity;
+
+use super::*;
+
+/// A disk whose process is killed after so many writes: what was written before is there, nothing after.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Disk {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    left: Arc<Mutex<Option<usize>>>,
+}
+
+impl Disk {
+    /// Lets so many writes through from now on; all, if none are told.
+    pub(crate) fn kill_after(&self, writes: Option<usize>) {
+        *self.left.lock().unwrap() = writes;
+    }
+
+    fn write(&self, act: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
+        if let Some(left) = self.left.lock().unwrap().as_mut() {
+            *left = left.checked_sub(1).ok_or_else(|| io::Error::other("killed"))?;
+        }
+        act(&mut self.bytes.lock().unwrap());
+        Ok(())
+    }
+}
+
+impl StorageBackend for Disk {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.bytes.lock().unwrap().len() as u64)
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let (bytes, offset) = (self.bytes.lock().unwrap(), offset as usize);
+        let found = bytes.get(offset..offset + out.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
+        out.copy_from_slice(found);
+        Ok(())
+    }
+
+    fn set_len(&self, length: u64) -> io::Result<()> {
+        self.write(|bytes| bytes.resize(length as usize, 0))
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.write(|_| {})
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.write(|bytes| bytes[offset as usize..][..data.len()].copy_from_slice(data))
+    }
+}
+
+fn key(seed: u8) -> PublicKey {
+    Identity::from_seed(&[seed; 32]).public()
+}
+
+fn record() -> impl Strategy<Value = Record> {
+    let lease = (0..3_u8, option::of(any::<[u8; 16]>()), any::<u64>());
+    let lease = lease.prop_map(|(seed, name, seconds)| KeptLease {
+        operator: key(seed),
+        name,
+        since: Duration::from_secs(seconds),
+    });
+    (any::<u64>(), option::of(lease)).prop_map(|(epoch, lease)| Record { epoch, lease })
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    (0..4_u8, record()).prop_map(|(seed, record)| Change::Vehicle { key: key(seed), record })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn whenever_it_is_killed_all_that_was_committed_is_there_and_nothing_by_halves(
+        commits in vec(vec(change(), 1..4), 1..6), kill_after in 0..120_usize
+    ) {
+        let disk = Disk::default();
+        drop(Store::over(disk.clone()).unwrap());
+        disk.kill_after(Some(kill_after));
+        let (mut before, mut after) = (Kept::default(), Kept::default());
+        // It is killed while it opens its file, in a commit, or at the end.
+        if let Ok(store) = Store::over(disk.clone()) {
+            for changes in &commits {
+                changes.iter().cloned().for_each(|change| after.apply(change));
+                if store.commit(changes).is_err() {
+                    break;
+                }
+                before = after.clone();
+            }
+        }
+        disk.kill_after(None);
+        let store = Store::over(disk).unwrap();
+        let kept = store.load().unwrap();
+        prop_assert!(kept == before || kept == after, "{kept:?}");
+        // It is a store like any other.
+        let changes = vec![Change::Vehicle { key: key(9), record: Record { epoch: 3, lease: None } }];
+        store.commit(&changes).unwrap();
+        prop_assert_eq!(store.load().unwrap().vehicles[&key(9)].epoch, 3);
+    }
+
+    #[test]
+    fn a_backup_comes_back_as_it_was(changes in vec(change(), 0..8)) {
+        let mut kept = Kept::default();
+        changes.into_iter().for_each(|change| kept.apply(change));
+        prop_assert_eq!(Kept::decode(&kept.encode()), Some(kept));
+    }
+
+    #[test]
+    fn no_bytes_panic_the_readers(bytes in vec(any::<u8>(), 0..200)) {
+        let _ = Kept::decode(&bytes);
+        let _ = Record::decode(&bytes);
+    }
+
+    #[test]
+    fn a_backup_that_is_cut_off_is_none_or_a_shorter_one(
+        changes in vec(change(), 1..4), share in 0.0..1.0
+    ) {
+        let mut kept = Kept::default();
+        changes.into_iter().for_each(|change| kept.apply(change));
+        let bytes = kept.encode();
+        let cut = &bytes[..(bytes.len() as f64 * share) as usize];
+        let found = Kept::decode(cut).map_or(0, |found| found.vehicles.len());
+        prop_assert!(found < kept.vehicles.len());
+    }
+}
+
+#[test]
+fn what_is_no_store_gets_one_clear_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join(FILE);
+    for garbage in [&b"garbage"[..], &[0xA5; 100_000], &[0; 4096], &b"redb".repeat(3000)] {
+        std::fs::write(&file, garbage).unwrap();
+        let error = format!("{:#}", Store::open(folder.path()).unwrap_err());
+        assert!(
+            error.starts_with(&format!("state: {} cannot be used: ", file.display())),
+            "{error}"
+        );
+        assert!(error.contains("put a backup in its place"), "{error}");
+        assert!(!error.contains('\n'), "{error}");
+        assert_eq!(std::fs::read(&file).unwrap(), garbage, "it is left as it is");
+    }
+}
+
+#[test]
+fn whoever_was_killed_while_making_the_store_makes_it_again() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join(NEW_FILE), [0; 4096]).unwrap();
+    assert_eq!(Store::open(folder.path()).unwrap().load().unwrap(), Kept::default());
+    assert!(!folder.path().join(NEW_FILE).exists());
+}
+
+#[test]
+fn a_store_is_used_by_one_at_a_time_and_of_a_later_build_by_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let refused = || format!("{:#}", Store::open(folder.path()).unwrap_err());
+    assert!(refused().ends_with("another switchboard uses it"), "{}", refused());
+    let transaction = store.database.begin_write().unwrap();
+    transaction.open_table(META).unwrap().insert(SCHEMA_KEY, SCHEMA + 1).unwrap();
+    transaction.commit().unwrap();
+    drop(store);
+    assert!(refused().contains("it has form 2 and this build knows form 1"), "{}", refused());
+}
+
+#[test]
+fn a_backup_is_a_store_and_never_written_over_another_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join(FILE);
+    let mut kept = Kept::default();
+    let lease =
+        KeptLease { operator: key(2), name: Some([7; 16]), since: Duration::from_secs(1_000) };
+    kept.vehicles.insert(key(1), Record { epoch: 5, lease: Some(lease) });
+    Store::write_new(&file, &kept).unwrap();
+    assert!(Store::write_new(&file, &Kept::default()).is_err());
+    assert_eq!(Store::open(folder.path()).unwrap().load().unwrap(), kept);
+}

@@ -1,0 +1,200 @@
+//! Which leases a vehicle takes: none of a lower epoch than one that it has taken.
+
+use std::fs::File;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail, ensure};
+use tautline_message::Held;
+use tautline_transport::crypto::PublicKey;
+
+/// The newest lease that was taken, over restarts of the process too if it has a file.
+///
+/// The file holds one line twice: `epoch 7, operator 1398f6..`. It is replaced as a whole, and is on disk before
+/// a session begins.
+#[derive(Clone, Debug)]
+pub(crate) struct Epochs {
+    file: Option<PathBuf>,
+    newest: Option<Taken>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Taken {
+    epoch: u64,
+    operator: PublicKey,
+}
+
+impl Epochs {
+    /// Reads what a former run has kept in `file`.
+    ///
+    /// # Errors
+    /// When the file is there and cannot be read, or holds something else: an epoch is never guessed.
+    pub(crate) fn open(file: Option<PathBuf>) -> anyhow::Result<Self> {
+        let newest = match &file {
+            None => None,
+            Some(file) => read(file)?,
+        };
+        Ok(Self { file, newest })
+    }
+
+    /// Judges a lease of `epoch` with `operator`; 0 is of a switchboard that counts none.
+    ///
+    /// # Errors
+    /// Why it is not to be taken.
+    pub(crate) fn judge(&self, epoch: u64, operator: &[u8; 32]) -> anyhow::Result<()> {
+        let Some(newest) = self.newest else { return Ok(()) };
+        ensure!(
+            epoch >= newest.epoch,
+            "its lease has epoch {epoch}, and one of epoch {} was taken before",
+            newest.epoch
+        );
+        ensure!(
+            epoch > newest.epoch || operator == newest.operator.as_bytes(),
+            "its lease has epoch {epoch}, which another operator's has"
+        );
+        Ok(())
+    }
+
+    /// Takes a lease that was judged, from when this returns.
+    ///
+    /// # Errors
+    /// When it cannot be kept: then it is not taken.
+    pub(crate) async fn take(&mut self, epoch: u64, operator: PublicKey) -> anyhow::Result<()> {
+        let taken = Taken { epoch, operator };
+        if epoch == 0 || self.newest == Some(taken) {
+            return Ok(());
+        }
+        if let Some(file) = self.file.clone() {
+            // A disk may take long to confirm; telemetry does not wait for it.
+            tokio::task::spawn_blocking(move || write(&file, taken)).await??;
+        }
+        self.newest = Some(taken);
+        Ok(())
+    }
+
+    /// Returns what the switchboard is told; `lease` is the name of the newest, while it lasts.
+    pub(crate) fn held(&self, lease: Option<[u8; 16]>) -> Option<Held> {
+        let Taken { epoch, operator } = self.newest?;
+        Some(Held { lease, epoch, peer_key: *operator.as_bytes() })
+    }
+}
+
+fn read(file: &Path) -> anyhow::Result<Option<Taken>> {
+    let shown = file.display();
+    let text = match std::fs::read(file) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        read => read.with_context(|| format!("epoch: {shown} cannot be read"))?,
+    };
+    let taken = parse(&text).with_context(|| {
+        format!(
+            "epoch: {shown} is damaged: remove it if you are sure that no older switchboard, and none that was \
+             restored from a backup, gives this vehicle away"
+        )
+    })?;
+    Ok(Some(taken))
+}
+
+fn parse(text: &[u8]) -> Option<Taken> {
+    let text = std::str::from_utf8(text).ok()?;
+    let (line, again) = text.strip_suffix('\n')?.split_once('\n')?;
+    let (epoch, operator) = line.strip_prefix("epoch ")?.split_once(", operator ")?;
+    let taken = Taken { epoch: epoch.parse().ok()?, operator: operator.parse().ok()? };
+    (line == again && taken.line() == line).then_some(taken)
+}
+
+/// Replaces the file: at every moment, also of a power cut, it is the old one or the new one.
+fn write(file: &Path, taken: Taken) -> anyhow::Result<()> {
+    let written = || -> anyhow::Result<()> {
+        let Some(name) = file.file_name() else { bail!("it is no file") };
+        let mut new_name = name.to_owned();
+        new_name.push(".new");
+        let new = file.with_file_name(new_name);
+        let mut output = File::create(&new)?;
+        let line = taken.line();
+        write!(output, "{line}\n{line}\n")?;
+        output.sync_all()?;
+        std::fs::rename(&new, file)?;
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
+        Ok(())
+    };
+    written().with_context(|| format!("epoch: {} cannot be written", file.display()))
+}
+
+impl Taken {
+    fn line(&self) -> String {
+        format!("epoch {}, operator {}", self.epoch, self.operator)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tautline_transport::crypto::Identity;
+
+    use super::*;
+
+    fn key(seed: u8) -> PublicKey {
+        Identity::from_seed(&[seed; 32]).public()
+    }
+
+    fn take(epochs: &mut Epochs, epoch: u64, seed: u8) -> anyhow::Result<()> {
+        epochs.judge(epoch, key(seed).as_bytes())?;
+        let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+        runtime.block_on(epochs.take(epoch, key(seed)))
+    }
+
+    #[test]
+    fn a_lower_epoch_is_refused_across_restarts() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("epoch");
+        let mut epochs = Epochs::open(Some(file.clone())).unwrap();
+        assert_eq!(epochs.held(Some([1; 16])), None);
+        // Of a switchboard that counts no epochs all are taken, until one has counted.
+        take(&mut epochs, 0, 1).unwrap();
+        take(&mut epochs, 0, 2).unwrap();
+        take(&mut epochs, 7, 1).unwrap();
+        take(&mut epochs, 7, 1).unwrap();
+        for mut epochs in [epochs, Epochs::open(Some(file.clone())).unwrap()] {
+            let refused = |epoch, seed: u8| {
+                epochs.judge(epoch, key(seed).as_bytes()).unwrap_err().to_string()
+            };
+            assert_eq!(refused(6, 1), "its lease has epoch 6, and one of epoch 7 was taken before");
+            assert!(refused(0, 1).contains("epoch 0"));
+            assert_eq!(refused(7, 2), "its lease has epoch 7, which another operator's has");
+            let held = Held { lease: Some([1; 16]), epoch: 7, peer_key: *key(1).as_bytes() };
+            assert_eq!(epochs.held(Some([1; 16])), Some(held));
+            take(&mut epochs, 7, 1).unwrap();
+        }
+        take(&mut Epochs::open(Some(file.clone())).unwrap(), 8, 2).unwrap();
+        assert_eq!(Epochs::open(Some(file)).unwrap().held(None).unwrap().epoch, 8);
+    }
+
+    #[test]
+    fn a_damaged_file_is_told_and_never_guessed() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("epoch");
+        let mut epochs = Epochs::open(Some(file.clone())).unwrap();
+        take(&mut epochs, 12, 1).unwrap();
+        let good = std::fs::read(&file).unwrap();
+        for place in 0..good.len() {
+            for flip in [1, 2, 4, 8, 16, 32, 64, 128] {
+                let mut bytes = good.clone();
+                bytes[place] ^= flip;
+                assert_eq!(parse(&bytes), None, "byte {place} by {flip}");
+            }
+            assert_eq!(parse(&good[..place]), None, "{place} bytes");
+        }
+        std::fs::write(&file, "epoch 3").unwrap();
+        let error = Epochs::open(Some(file)).unwrap_err().to_string();
+        assert!(error.starts_with("epoch: ") && error.contains("is damaged"), "{error}");
+    }
+
+    #[test]
+    fn what_cannot_be_kept_is_not_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut epochs = Epochs::open(Some(folder.path().join("none/epoch"))).unwrap();
+        let error = take(&mut epochs, 1, 1).unwrap_err().to_string();
+        assert!(error.contains("cannot be written"), "{error}");
+        assert_eq!(epochs.held(None), None);
+    }
+}
