@@ -53,9 +53,12 @@ pub(crate) struct Vehicle {
     /// Video file in the camera's place, looped at its own size and rate; needs ffmpeg
     #[arg(long)]
     clip: Option<PathBuf>,
-    /// V4L2 device in the simulated camera's place, at the size it is set to; needs a binary built with the feature v4l2
+    /// V4L2 device in the simulated camera's place, such as /dev/video0
     #[arg(long, value_name = "DEVICE", conflicts_with = "clip")]
     camera: Option<PathBuf>,
+    /// What the device is to capture, such as "mjpeg 1280x720@30" or a part of that [default: what fits best]
+    #[arg(long, value_name = "MODE")]
+    camera_mode: Option<String>,
     /// Pictures a second of the simulated camera, 1 to 60 [default: 60]
     #[arg(long, value_name = "N")]
     pictures_per_second: Option<f64>,
@@ -88,6 +91,7 @@ impl Vehicle {
         set(&mut config.tls, self.tls);
         set(&mut config.clip, self.clip.map(Some));
         set(&mut config.camera, self.camera.map(Some));
+        set(&mut config.camera_mode, self.camera_mode);
         set(&mut config.pictures_per_second, self.pictures_per_second);
         self.coding.set(&mut config);
         set(&mut config.guard, self.guard);

@@ -37,6 +37,17 @@ impl Clock {
         self.started_unix_nanos.saturating_add(instant.as_nanos())
     }
 
+    /// Returns the machine's monotonic clock, by which its drivers tell times.
+    pub fn monotonic() -> Duration {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+        Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
+    }
+
+    /// Returns how long ago it was `at` by the machine's [monotonic](Self::monotonic) clock.
+    pub fn age_of_monotonic(at: Duration) -> Duration {
+        Self::monotonic().saturating_sub(at)
+    }
+
     /// Sleeps the calling thread until `instant`; returns at once if it has passed.
     pub fn sleep_until(&self, instant: Instant) {
         let wait = instant.since(self.now());

@@ -1,7 +1,6 @@
 //! The camera: rows handed on as soon as they are read.
 
 pub mod clip;
-#[cfg(feature = "v4l2")]
 pub mod v4l2;
 
 use std::sync::Arc;
@@ -24,14 +23,14 @@ use crate::readout::{BAND_ROWS, Readout, Source};
 /// # Errors
 /// One line that says what is wrong with the source.
 pub fn open(config: &Config) -> anyhow::Result<Option<Box<dyn Sensor>>> {
-    #[cfg(feature = "v4l2")]
-    if let Some(device) = &config.camera {
-        let sensor = v4l2::DeviceSensor::open(device, config.pictures_per_second)?;
-        return Ok(Some(Box::new(sensor)));
-    }
-    Ok(match &config.clip {
-        Some(clip) => Some(Box::new(clip::ClipSensor::open(clip)?)),
-        None => None,
+    Ok(match (&config.camera, &config.clip) {
+        (Some(device), _) => {
+            let wanted = config.camera_mode()?;
+            let rate = config.pictures_per_second;
+            Some(Box::new(v4l2::DeviceSensor::open(device, &wanted, rate)?))
+        }
+        (None, Some(clip)) => Some(Box::new(clip::ClipSensor::open(clip)?)),
+        (None, None) => None,
     })
 }
 

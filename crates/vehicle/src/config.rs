@@ -11,6 +11,7 @@ use serde::Deserialize;
 use tautline_net::Local;
 use tautline_net::datagram::Address;
 use tautline_transport::crypto::PublicKey;
+use tautline_video::v4l2::Wanted;
 use tautline_video::{Backend, avc};
 
 /// A vehicle's settings; every field has its flag of the same name.
@@ -39,7 +40,9 @@ pub struct Config {
     pub clip: Option<PathBuf>,
     /// A V4L2 device in the simulated camera's place.
     pub camera: Option<PathBuf>,
-    /// Pictures a second of the simulated camera, and asked of a device; a clip has its own.
+    /// What the device is to capture, such as `mjpeg 1280x720@30` or a part of that.
+    pub camera_mode: String,
+    /// Pictures a second of the simulated camera, and best of a device; a clip has its own.
     pub pictures_per_second: f64,
     /// How the strips are coded.
     pub encoder: EncoderChoice,
@@ -77,6 +80,7 @@ impl Default for Config {
             tls: true,
             clip: None,
             camera: None,
+            camera_mode: String::new(),
             pictures_per_second: 60.0,
             encoder: EncoderChoice::default(),
             loss_recovery: LossRecovery::default(),
@@ -108,10 +112,7 @@ impl Config {
             self.clip.is_none() || self.camera.is_none(),
             "clip and camera are both given: only one can be seen with"
         );
-        ensure!(
-            self.camera.is_none() || cfg!(feature = "v4l2"),
-            "camera: this binary was built without cameras: build it with --features v4l2"
-        );
+        self.camera_mode()?;
         ensure!(
             (2..=250).contains(&self.refresh_period),
             "refresh_period = {}: must be 2 to 250",
@@ -146,6 +147,14 @@ impl Config {
         }
         self.switchboard_public_key()?;
         Ok(self.transport.validate()?)
+    }
+
+    /// Returns what the device is to capture.
+    ///
+    /// # Errors
+    /// One line that says what is no mode.
+    pub fn camera_mode(&self) -> anyhow::Result<Wanted> {
+        self.camera_mode.parse().map_err(|error| anyhow::anyhow!("camera_mode: {error}"))
     }
 
     /// Returns the encoder of a strip.

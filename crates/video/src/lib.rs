@@ -15,6 +15,7 @@ mod decode;
 mod encode;
 mod error;
 mod h264;
+pub mod jpeg;
 mod layout;
 #[cfg(feature = "libavcodec")]
 pub mod libavcodec;
@@ -29,6 +30,7 @@ mod quantizer;
 mod sensor;
 mod slice;
 pub mod stamp;
+pub mod v4l2;
 #[cfg(feature = "x264")]
 pub mod x264;
 

@@ -65,6 +65,12 @@ struct Plane<'a> {
 }
 
 impl Image<'_> {
+    /// Returns whether all of its pixels are there.
+    pub fn is_whole(&self) -> bool {
+        let &Self { format, width, height, stride, bytes } = self;
+        format.bytes(width, height, stride).is_some_and(|wanted| bytes.len() >= wanted)
+    }
+
     /// Fills `rows` with the rows of this image from `first_row`, an even number, on.
     ///
     /// Where the image has more rows or columns, those at the right and at the bottom are left out; where
@@ -105,6 +111,21 @@ impl Image<'_> {
         spread(planes[1], first_row / 2, cb, to_width / 2);
         spread(planes[2], first_row / 2, cr, to_width / 2);
         Ok(())
+    }
+}
+
+/// Brings samples of full range, whose black and white are 0 and 255, to those of video: 16 and 235, of colour
+/// 16 and 240.
+pub fn limit(rows: &mut Picture) {
+    let to = |range: u32| -> [u8; 256] {
+        std::array::from_fn(|value| 16 + ((value as u32 * range + 127) / 255) as u8)
+    };
+    let (luma_to, colour_to) = (to(219), to(224));
+    let (luma, cb, cr) = rows.planes_mut();
+    for (plane, to) in [(luma, &luma_to), (cb, &colour_to), (cr, &colour_to)] {
+        for value in plane {
+            *value = to[usize::from(*value)];
+        }
     }
 }
 
@@ -221,6 +242,16 @@ mod tests {
                 assert_eq!(strip, whole.rows(first_row..first_row + 32).unwrap());
             }
         }
+    }
+
+    #[test]
+    fn full_range_is_brought_to_that_of_video() {
+        let mut rows = Picture::new(16, 16).unwrap();
+        let (luma, cb, cr) = rows.planes_mut();
+        (luma[0], luma[1], luma[2], cb[0], cr[0]) = (0, 128, 255, 255, 128);
+        limit(&mut rows);
+        assert_eq!(rows.luma()[..3], [16, 126, 235]);
+        assert_eq!((rows.cb()[0], rows.cr()[0]), (240, 128));
     }
 
     #[test]

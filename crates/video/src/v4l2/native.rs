@@ -1,0 +1,524 @@
+//! What is asked of the kernel: `linux/videodev2.h` as far as one camera needs it.
+#![allow(unsafe_code)]
+
+use std::ffi::c_void;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::ptr::NonNull;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, ioctl_fionbio};
+use rustix::ioctl::{Opcode, Setter, Updater, ioctl, opcode};
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+use super::{Code, Device, Fraction, Mode, Set, Taken};
+
+/// A camera of this machine.
+#[derive(Debug)]
+pub struct Kernel {
+    file: OwnedFd,
+    name: String,
+    buffers: Vec<Mapping>,
+}
+
+impl Kernel {
+    /// Opens the device at `path`.
+    ///
+    /// # Errors
+    /// As the system; [`io::ErrorKind::Unsupported`] if it captures no pictures, or cannot stream.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let file = OwnedFd::from(File::options().read(true).write(true).open(path)?);
+        ioctl_fionbio(&file, true)?;
+        let mut told = Capability::default();
+        call::<QUERY_CAPABILITY, _>(&file, &mut told)?;
+        let of_all = told.capabilities;
+        let can = if of_all & CAN_TELL_DEVICE == 0 { of_all } else { told.device_capabilities };
+        if can & (CAN_CAPTURE | CAN_STREAM) != CAN_CAPTURE | CAN_STREAM {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let card = told.card.split(|byte| *byte == 0).next().unwrap_or_default();
+        let name = String::from_utf8_lossy(card).into_owned();
+        Ok(Self { file, name, buffers: Vec::new() })
+    }
+
+    /// Returns the sizes in which it captures by this code: one that takes any takes those that people use.
+    fn sizes(&self, code: Code) -> Vec<[u32; 2]> {
+        let mut sizes = Vec::new();
+        for index in 0..COUNT_MAX {
+            let mut told = FrameSize { index, code: code.four(), ..FrameSize::default() };
+            if call::<LIST_SIZES, _>(&self.file, &mut told).is_err() {
+                break;
+            }
+            let [a, b, c, d, e, f] = told.sides;
+            if told.kind == DISCRETE {
+                sizes.push([a, b]);
+                continue;
+            }
+            let fits = |side: u32, [least, most, step]: [u32; 3]| {
+                (least..=most).contains(&side) && (side - least).is_multiple_of(step.max(1))
+            };
+            let usual = USUAL_SIZES.into_iter();
+            sizes.extend(usual.filter(|size| fits(size[0], [a, b, c]) && fits(size[1], [d, e, f])));
+            break;
+        }
+        sizes
+    }
+
+    /// Returns the times between two pictures of that size, the shortest of a range; none if they are not told.
+    fn intervals(&self, code: Code, [width, height]: [u32; 2]) -> Vec<Fraction> {
+        let mut intervals = Vec::new();
+        for index in 0..COUNT_MAX {
+            let code = code.four();
+            let mut told = FrameInterval { index, code, width, height, ..FrameInterval::default() };
+            if call::<LIST_INTERVALS, _>(&self.file, &mut told).is_err() {
+                break;
+            }
+            // Of a range the shortest stands first.
+            intervals.push(Fraction::new(told.fractions[0], told.fractions[1]));
+            if told.kind != DISCRETE {
+                break;
+            }
+        }
+        intervals.into_iter().flatten().collect()
+    }
+
+    fn hand_over(&self, index: u32) -> io::Result<()> {
+        let mut buffer = Buffer { index, ..Buffer::default() };
+        call::<QUEUE, _>(&self.file, &mut buffer)
+    }
+
+    /// Waits for a buffer that is filled; `None` if there is none within `timeout`.
+    fn filled(&self, timeout: Duration) -> io::Result<Option<Buffer>> {
+        let limit =
+            Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: timeout.subsec_nanos().into() };
+        let mut ready = [PollFd::from_borrowed_fd(self.file.as_fd(), PollFlags::IN)];
+        if poll(&mut ready, Some(&limit))? == 0 {
+            return Ok(None);
+        }
+        let mut buffer = Buffer::default();
+        match call::<TAKE_BACK, _>(&self.file, &mut buffer) {
+            Ok(()) => Ok(Some(buffer)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Device for Kernel {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn modes(&mut self) -> io::Result<Vec<Mode>> {
+        let mut modes = Vec::new();
+        for index in 0..COUNT_MAX {
+            let mut told = FormatName { index, ..FormatName::default() };
+            if let Err(error) = call::<LIST_FORMATS, _>(&self.file, &mut told) {
+                // The end of the list.
+                if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) {
+                    break;
+                }
+                return Err(error);
+            }
+            let Some(code) = Code::of(told.code) else { continue };
+            for size in self.sizes(code) {
+                let intervals = self.intervals(code, size);
+                let all = intervals.iter().copied().map(Some);
+                let unknown = intervals.is_empty().then_some(None);
+                modes.extend(all.chain(unknown).map(|interval| Mode { code, size, interval }));
+            }
+        }
+        Ok(modes)
+    }
+
+    fn set(&mut self, mode: &Mode) -> io::Result<Set> {
+        let [width, height] = mode.size;
+        let code = mode.code.four();
+        let picture =
+            PictureFormat { width, height, code, field: PROGRESSIVE, ..Default::default() };
+        let mut format = PixelFormat { picture, ..PixelFormat::default() };
+        call::<SET_FORMAT, _>(&self.file, &mut format)?;
+        let picture = format.picture;
+        let Some(code) = Code::of(picture.code) else {
+            return Err(io::ErrorKind::Unsupported.into());
+        };
+        let mut interval = mode.interval;
+        let mut stream = StreamSettings::default();
+        if let Some(wanted) = mode.interval {
+            (stream.numerator, stream.denominator) = (wanted.over(), wanted.under());
+        }
+        // Many drivers have one rate only, and no such call.
+        if call::<SET_RATE, _>(&self.file, &mut stream).is_ok() {
+            interval = Fraction::new(stream.numerator, stream.denominator).or(interval);
+        }
+        Ok(Set {
+            mode: Mode { code, size: [picture.width, picture.height], interval },
+            stride: picture.row_bytes as usize,
+            is_full_range: picture.quantization == FULL_RANGE || code == Code::Mjpeg,
+        })
+    }
+
+    fn start(&mut self) -> io::Result<()> {
+        let mut wanted = BufferRequest { count: BUFFERS, ..BufferRequest::default() };
+        call::<REQUEST_BUFFERS, _>(&self.file, &mut wanted)?;
+        for index in 0..wanted.count {
+            let mut buffer = Buffer { index, ..Buffer::default() };
+            call::<QUERY_BUFFER, _>(&self.file, &mut buffer)?;
+            self.buffers.push(Mapping::new(&self.file, buffer.offset, buffer.length)?);
+            self.hand_over(index)?;
+        }
+        // SAFETY: VIDIOC_STREAMON reads the type of the stream, an int.
+        unsafe { Ok(ioctl(&self.file, Setter::<STREAM_ON, u32>::new(CAPTURE))?) }
+    }
+
+    fn take(&mut self, timeout: Duration, bytes: &mut Vec<u8>) -> io::Result<Taken> {
+        let Some(mut newest) = self.filled(timeout)? else {
+            return Err(io::ErrorKind::TimedOut.into());
+        };
+        let mut left_out = 0;
+        while let Some(newer) = self.filled(Duration::ZERO)? {
+            self.hand_over(newest.index)?;
+            (newest, left_out) = (newer, left_out + 1);
+        }
+        let mapping = self.buffers.get(newest.index as usize);
+        let mapping = mapping.ok_or(io::ErrorKind::InvalidData)?;
+        bytes.clear();
+        // SAFETY: The buffer is ours until it is handed over again: the driver does not write to it.
+        bytes.extend_from_slice(unsafe { mapping.bytes(newest.bytes_used as usize) });
+        self.hand_over(newest.index)?;
+        let [seconds, micros] = newest.time.map(i64::unsigned_abs);
+        let is_monotonic = newest.flags & CLOCK_MASK == CLOCK_MONOTONIC;
+        let at = Duration::from_secs(seconds).saturating_add(Duration::from_micros(micros));
+        Ok(Taken {
+            at: is_monotonic.then_some(at),
+            is_of_start: newest.flags & SOURCE_MASK == SOURCE_START,
+            is_damaged: newest.flags & DAMAGED != 0,
+            left_out,
+        })
+    }
+}
+
+impl Drop for Kernel {
+    fn drop(&mut self) {
+        // SAFETY: VIDIOC_STREAMOFF reads the type of the stream, an int. It takes all buffers back.
+        let _ = unsafe { ioctl(&self.file, Setter::<STREAM_OFF, u32>::new(CAPTURE)) };
+    }
+}
+
+/// A buffer of the driver's.
+#[derive(Debug)]
+struct Mapping {
+    begin: NonNull<c_void>,
+    length: usize,
+}
+
+// SAFETY: The mapping belongs to this value alone, whichever thread has it.
+unsafe impl Send for Mapping {}
+
+impl Mapping {
+    fn new(file: &OwnedFd, offset: u32, length: u32) -> io::Result<Self> {
+        let length = length as usize;
+        // SAFETY: A new mapping at an address that the kernel chooses is nobody else's memory.
+        let begin = unsafe {
+            let place = std::ptr::null_mut();
+            mmap(place, length, ProtFlags::READ, MapFlags::SHARED, file, offset.into())?
+        };
+        let begin = NonNull::new(begin).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Self { begin, length })
+    }
+
+    /// Returns the first `count` bytes, or all.
+    ///
+    /// # Safety
+    /// The driver must not write to the buffer while they are looked at.
+    unsafe fn bytes(&self, count: usize) -> &[u8] {
+        // SAFETY: So many bytes are mapped for as long as this value lives, and the caller vouches for the driver.
+        unsafe { std::slice::from_raw_parts(self.begin.as_ptr().cast(), count.min(self.length)) }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: It was mapped so, and nobody looks at it any more.
+        let _ = unsafe { munmap(self.begin.as_ptr(), self.length) };
+    }
+}
+
+/// Has the kernel read and write `value`.
+fn call<const CALL: Opcode, T: Told>(file: &OwnedFd, value: &mut T) -> io::Result<()> {
+    const { assert!(CALL == T::CALLS[0] || CALL == T::CALLS[1] || CALL == T::CALLS[2]) };
+    // SAFETY: The struct is that of the call, which the assertion above compares: plain numbers, of which any
+    // value is valid.
+    unsafe { Ok(ioctl(file, Updater::<CALL, T>::new(value))?) }
+}
+
+/// A struct of the kernel's, of plain numbers, and the calls that take it: up to three, the last repeated.
+trait Told {
+    const CALLS: [Opcode; 3];
+}
+
+/// Gives structs of the kernel's their calls, and checks their sizes.
+macro_rules! told {
+    ($($name:ident $bytes:literal [$($call:ident),+]),+ $(,)?) => {
+        $(impl Told for $name {
+            const CALLS: [Opcode; 3] = {
+                assert!(size_of::<Self>() == $bytes);
+                [$($call),+]
+            };
+        })+
+    };
+}
+
+told!(
+    Capability 104 [QUERY_CAPABILITY, QUERY_CAPABILITY, QUERY_CAPABILITY],
+    FormatName 64 [LIST_FORMATS, LIST_FORMATS, LIST_FORMATS],
+    FrameSize 44 [LIST_SIZES, LIST_SIZES, LIST_SIZES],
+    FrameInterval 52 [LIST_INTERVALS, LIST_INTERVALS, LIST_INTERVALS],
+    PixelFormat 208 [SET_FORMAT, SET_FORMAT, SET_FORMAT],
+    StreamSettings 204 [SET_RATE, SET_RATE, SET_RATE],
+    BufferRequest 20 [REQUEST_BUFFERS, REQUEST_BUFFERS, REQUEST_BUFFERS],
+    Buffer 88 [QUERY_BUFFER, QUEUE, TAKE_BACK],
+);
+
+/// `v4l2_capability`.
+#[repr(C)]
+#[derive(Default)]
+struct Capability {
+    driver: [u8; 16],
+    card: [u8; 32],
+    bus: [u8; 32],
+    version: u32,
+    capabilities: u32,
+    device_capabilities: u32,
+    reserved: [u32; 3],
+}
+
+/// `v4l2_fmtdesc`.
+#[repr(C)]
+struct FormatName {
+    index: u32,
+    kind: u32,
+    flags: u32,
+    description: [u8; 32],
+    code: u32,
+    bus_code: u32,
+    reserved: [u32; 3],
+}
+
+impl Default for FormatName {
+    fn default() -> Self {
+        let (flags, description, code, bus_code) = (0, [0; 32], 0, 0);
+        Self { index: 0, kind: CAPTURE, flags, description, code, bus_code, reserved: [0; 3] }
+    }
+}
+
+/// `v4l2_frmsizeenum`; a discrete size has two sides, a range least, most and step of each.
+#[repr(C)]
+#[derive(Default)]
+struct FrameSize {
+    index: u32,
+    code: u32,
+    kind: u32,
+    sides: [u32; 6],
+    reserved: [u32; 2],
+}
+
+/// `v4l2_frmivalenum`; a range has the shortest, the longest and the step.
+#[repr(C)]
+#[derive(Default)]
+struct FrameInterval {
+    index: u32,
+    code: u32,
+    width: u32,
+    height: u32,
+    kind: u32,
+    fractions: [u32; 6],
+    reserved: [u32; 2],
+}
+
+/// `v4l2_format`, whose union begins at a multiple of eight bytes.
+#[repr(C)]
+struct PixelFormat {
+    kind: u32,
+    padding: u32,
+    picture: PictureFormat,
+    rest: [u32; 38],
+}
+
+impl Default for PixelFormat {
+    fn default() -> Self {
+        Self { kind: CAPTURE, padding: 0, picture: PictureFormat::default(), rest: [0; 38] }
+    }
+}
+
+/// `v4l2_pix_format`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct PictureFormat {
+    width: u32,
+    height: u32,
+    code: u32,
+    field: u32,
+    row_bytes: u32,
+    picture_bytes: u32,
+    colour_space: u32,
+    private: u32,
+    flags: u32,
+    encoding: u32,
+    quantization: u32,
+    transfer: u32,
+}
+
+/// `v4l2_streamparm` of a capture.
+#[repr(C)]
+struct StreamSettings {
+    kind: u32,
+    capability: u32,
+    mode: u32,
+    numerator: u32,
+    denominator: u32,
+    rest: [u32; 46],
+}
+
+impl Default for StreamSettings {
+    fn default() -> Self {
+        let (numerator, denominator) = (0, 0);
+        Self { kind: CAPTURE, capability: 0, mode: 0, numerator, denominator, rest: [0; 46] }
+    }
+}
+
+/// `v4l2_requestbuffers`.
+#[repr(C)]
+struct BufferRequest {
+    count: u32,
+    kind: u32,
+    memory: u32,
+    rest: [u32; 2],
+}
+
+impl Default for BufferRequest {
+    fn default() -> Self {
+        Self { count: 0, kind: CAPTURE, memory: MAPPED, rest: [0; 2] }
+    }
+}
+
+/// `v4l2_buffer`, on machines of 64 bits.
+#[repr(C)]
+struct Buffer {
+    index: u32,
+    kind: u32,
+    bytes_used: u32,
+    flags: u32,
+    field: u32,
+    padding: u32,
+    /// Seconds and microseconds.
+    time: [i64; 2],
+    time_code: [u32; 4],
+    sequence: u32,
+    memory: u32,
+    offset: u32,
+    rest_of_offset: u32,
+    length: u32,
+    rest: [u32; 3],
+}
+
+impl Default for Buffer {
+    fn default() -> Self {
+        Self {
+            index: 0,
+            kind: CAPTURE,
+            bytes_used: 0,
+            flags: 0,
+            field: 0,
+            padding: 0,
+            time: [0; 2],
+            time_code: [0; 4],
+            sequence: 0,
+            memory: MAPPED,
+            offset: 0,
+            rest_of_offset: 0,
+            length: 0,
+            rest: [0; 3],
+        }
+    }
+}
+
+const QUERY_CAPABILITY: Opcode = opcode::read::<Capability>(b'V', 0);
+const LIST_FORMATS: Opcode = opcode::read_write::<FormatName>(b'V', 2);
+const SET_FORMAT: Opcode = opcode::read_write::<PixelFormat>(b'V', 5);
+const REQUEST_BUFFERS: Opcode = opcode::read_write::<BufferRequest>(b'V', 8);
+const QUERY_BUFFER: Opcode = opcode::read_write::<Buffer>(b'V', 9);
+const QUEUE: Opcode = opcode::read_write::<Buffer>(b'V', 15);
+const TAKE_BACK: Opcode = opcode::read_write::<Buffer>(b'V', 17);
+const STREAM_ON: Opcode = opcode::write::<u32>(b'V', 18);
+const STREAM_OFF: Opcode = opcode::write::<u32>(b'V', 19);
+const SET_RATE: Opcode = opcode::read_write::<StreamSettings>(b'V', 22);
+const LIST_SIZES: Opcode = opcode::read_write::<FrameSize>(b'V', 74);
+const LIST_INTERVALS: Opcode = opcode::read_write::<FrameInterval>(b'V', 75);
+
+/// V4L2_BUF_TYPE_VIDEO_CAPTURE.
+const CAPTURE: u32 = 1;
+/// V4L2_MEMORY_MMAP.
+const MAPPED: u32 = 1;
+/// V4L2_FIELD_NONE.
+const PROGRESSIVE: u32 = 1;
+/// V4L2_FRMSIZE_TYPE_DISCRETE and V4L2_FRMIVAL_TYPE_DISCRETE.
+const DISCRETE: u32 = 1;
+/// V4L2_CAP_VIDEO_CAPTURE, V4L2_CAP_STREAMING and V4L2_CAP_DEVICE_CAPS.
+const CAN_CAPTURE: u32 = 1;
+const CAN_STREAM: u32 = 0x0400_0000;
+const CAN_TELL_DEVICE: u32 = 0x8000_0000;
+/// V4L2_BUF_FLAG_ERROR.
+const DAMAGED: u32 = 0x40;
+/// V4L2_BUF_FLAG_TIMESTAMP_MASK and V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC.
+const CLOCK_MASK: u32 = 0xE000;
+const CLOCK_MONOTONIC: u32 = 0x2000;
+/// V4L2_BUF_FLAG_TSTAMP_SRC_MASK and V4L2_BUF_FLAG_TSTAMP_SRC_SOE.
+const SOURCE_MASK: u32 = 0x7_0000;
+const SOURCE_START: u32 = 0x1_0000;
+/// V4L2_QUANTIZATION_FULL_RANGE.
+const FULL_RANGE: u32 = 1;
+/// One is filled, one waits, one is read, and one is late.
+const BUFFERS: u32 = 4;
+/// No device has as many formats, sizes or rates.
+const COUNT_MAX: u32 = 256;
+/// Asked of a device that takes sizes of a range.
+const USUAL_SIZES: [[u32; 2]; 5] = [[640, 480], [800, 600], [1024, 768], [1280, 720], [1920, 1080]];
+
+#[cfg(test)]
+mod tests {
+    use std::mem::offset_of;
+
+    use super::*;
+
+    /// The numbers are those that a C compiler gives for linux/videodev2.h on x86-64.
+    #[test]
+    fn calls_and_fields_are_the_kernel_s() {
+        let calls = [QUERY_CAPABILITY, LIST_FORMATS, SET_FORMAT, REQUEST_BUFFERS, QUERY_BUFFER];
+        let expected = [0x8068_5600, 0xC040_5602, 0xC0D0_5605, 0xC014_5608, 0xC058_5609];
+        assert_eq!(calls, expected);
+        assert_eq!([QUEUE, TAKE_BACK], [0xC058_560F, 0xC058_5611]);
+        assert_eq!([STREAM_ON, STREAM_OFF, SET_RATE], [0x4004_5612, 0x4004_5613, 0xC0CC_5616]);
+        assert_eq!([LIST_SIZES, LIST_INTERVALS], [0xC02C_564A, 0xC034_564B]);
+        assert_eq!(offset_of!(Capability, capabilities), 84);
+        assert_eq!(offset_of!(FormatName, code), 44);
+        assert_eq!((offset_of!(FrameSize, kind), offset_of!(FrameSize, sides)), (8, 12));
+        assert_eq!(offset_of!(FrameInterval, fractions), 20);
+        assert_eq!(offset_of!(PixelFormat, picture), 8);
+        assert_eq!(offset_of!(PictureFormat, row_bytes), 16);
+        assert_eq!(offset_of!(PictureFormat, quantization), 40);
+        assert_eq!(offset_of!(StreamSettings, numerator), 12);
+        assert_eq!((offset_of!(Buffer, time), offset_of!(Buffer, sequence)), (24, 56));
+        assert_eq!((offset_of!(Buffer, offset), offset_of!(Buffer, length)), (64, 72));
+    }
+
+    #[test]
+    fn what_is_no_camera_is_refused() {
+        let error = Kernel::open(Path::new("/no/such/camera")).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        assert!(Kernel::open(Path::new("/dev/null")).is_err());
+    }
+}
