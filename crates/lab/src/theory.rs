@@ -66,7 +66,7 @@ pub fn quantities(question: &Question) -> Result<Vec<Quantity>, Error> {
     let bound = of("delay_bound_slots", "bound on the mean", "slots", delay.bound(), "Theorem 2");
     let operations = of(
         "operations",
-        "of the decoder a source packet",
+        "decoding, of a source packet",
         "operations",
         stream.operations(),
         "Theorem 4",

@@ -141,19 +141,21 @@ impl Block {
     }
 }
 
-/// Returns the least time that `work` took within the budget, once at least.
+/// Returns the least time that `work` took within the budget, a few times at least: one alone may be when
+/// another process has the core.
 fn best_time(budget: Duration, mut work: impl FnMut() -> Result<()>) -> Result<Duration> {
     let clock = Clock::start();
     let mut best = Duration::MAX;
-    loop {
+    for done in 1.. {
         let started = clock.now();
         work()?;
         let ended = clock.now();
         best = best.min(ended.since(started));
-        if ended.since(tautline_units::Instant::ZERO) >= budget {
-            return Ok(best);
+        if done >= RUNS_MIN && ended.since(tautline_units::Instant::ZERO) >= budget {
+            break;
         }
     }
+    Ok(best)
 }
 
 fn megabits(time: Duration) -> f64 {
@@ -266,6 +268,7 @@ const FACTOR: f64 = 30.0;
 const QUICK_FACTOR: f64 = 3.0;
 const WHY: &str = "kernels of today's processors over the paper's laptop; a quick run hardly warms up, and may \
                    share its core with other tests";
+const RUNS_MIN: u32 = 5;
 /// K.
 const SOURCES: usize = 100;
 const PACKET_BYTES: usize = 1296;
