@@ -12,6 +12,7 @@ use tautline_net::random;
 use tautline_switchboard::store::Kept;
 use tautline_switchboard::{Config, Store};
 use tautline_transport::crypto::{Identity, PublicKey};
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::settings::{beside, load, set};
 use crate::{keys, stop};
@@ -66,24 +67,38 @@ enum Order {
 impl Switchboard {
     /// Runs the switchboard until it is asked to end, or tells the one that runs what it is asked.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
+        let config = self.settings()?;
+        let identity = keys::read(&config.key)?;
+        match self.order {
+            None => {}
+            Some(Order::Backup { ref file }) => return backup(&config, &identity, file).await,
+        }
+        let seed = random::seed()?;
+        let mut hangup = signal(SignalKind::hangup()).context("SIGHUP cannot be heard")?;
+        let again = async || loop {
+            hangup.recv().await;
+            match self.settings() {
+                Ok(config) => return config,
+                Err(error) => tracing::warn!("the settings stay as they were: {error:#}"),
+            }
+        };
+        let (clock, stop) = (Clock::start(), stop::asked());
+        tautline_switchboard::run(config, identity, clock, seed, stop, again).await
+    }
+
+    fn settings(&self) -> anyhow::Result<Config> {
         let mut config: Config = load(self.config.as_deref())?;
         beside(self.config.as_deref(), [&mut config.key, &mut config.state]);
         set(&mut config.listen, self.listen);
         set(&mut config.second_address, self.second_address.map(Some));
-        set(&mut config.key, self.key);
-        set(&mut config.state, self.state);
+        set(&mut config.key, self.key.clone());
+        set(&mut config.state, self.state.clone());
         set(&mut config.metrics, self.metrics.map(Some));
         set(&mut config.lease_grace_ms, self.lease_grace_ms);
-        config.vehicles.extend(self.vehicles);
-        config.operators.extend(self.operators);
+        config.vehicles.extend(self.vehicles.iter().cloned());
+        config.operators.extend(self.operators.iter().cloned());
         config.validate()?;
-        let identity = keys::read(&config.key)?;
-        match self.order {
-            None => {}
-            Some(Order::Backup { file }) => return backup(&config, &identity, &file).await,
-        }
-        let seed = random::seed()?;
-        tautline_switchboard::run(config, identity, Clock::start(), seed, stop::asked()).await
+        Ok(config)
     }
 }
 

@@ -86,6 +86,32 @@ fn an_operator_waits_for_a_vehicle_that_another_one_drives() {
 }
 
 #[test]
+fn a_switchboard_reads_its_lists_again_when_it_is_told_to() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let free = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port");
+    assert!(init(folder.path(), &["mine", "--switchboard", &free.to_string()]).status.success());
+    let log = folder.path().join("log");
+    let settings = folder.path().join("mine/switchboard/switchboard.toml");
+    let mut command = tautline(folder.path());
+    command.args(["switchboard", "--config"]).arg(&settings).env("TAUTLINE_LOG", "info");
+    let child = command.stderr(File::create(&log).expect("a log")).spawn();
+    let running = Running(vec![child.expect("our own binary")]);
+    let hang_up = || {
+        let id = running.0[0].id().to_string();
+        assert!(Command::new("kill").args(["-HUP", &id]).status().expect("kill").success());
+    };
+    await_words(&log, "the switchboard listens");
+    let good = std::fs::read_to_string(&settings).expect("settings");
+    std::fs::write(&settings, good.replace("[operators]", "[operators")).expect("room");
+    hang_up();
+    await_words(&log, "the settings stay as they were");
+    std::fs::write(&settings, good.replace("operator-1", "anna")).expect("room");
+    hang_up();
+    await_words(&log, "no longer listed operator=\"operator-1\"");
+    await_words(&log, "the settings were read again vehicles=1 operators=1");
+}
+
+#[test]
 fn the_doctor_fails_where_no_switchboard_is() {
     let folder = tempfile::tempdir().expect("a folder");
     let free = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port");

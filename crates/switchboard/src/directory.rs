@@ -21,6 +21,7 @@ use crate::store::Change;
 mod addresses;
 mod connection;
 mod leases;
+mod roster;
 
 use connection::{Connection, Role};
 
@@ -53,6 +54,8 @@ pub struct Directory {
     unknown: LogLimit,
     /// What signs tokens for relays, if there are any.
     issuer: Option<Issuer>,
+    /// The epochs of vehicles that are not listed at present.
+    unlisted: BTreeMap<PublicKey, u64>,
     /// Whose orders are carried out.
     administrator: Option<PublicKey>,
     /// The Unix time at [`Instant::ZERO`].
@@ -155,25 +158,22 @@ impl Directory {
     ///
     /// `seed`: lease names grow from it.
     pub fn new(config: &Config, seed: [u8; 32]) -> Self {
-        let vehicle = |&key: &PublicKey| Vehicle {
-            key,
-            presence: None,
-            epoch: 0,
-            lease: None,
-            pending_release: None,
-        };
-        let operator = |&key: &PublicKey| Operator { key, presence: None };
         Self {
             lease_grace: config.lease_grace(),
             ping_interval: config.ping_interval(),
             connection_timeout: config.connection_timeout(),
             rng: ChaCha20Rng::from_seed(seed),
             connections: BTreeMap::new(),
-            vehicles: config.vehicles.iter().map(|(n, k)| (n.clone(), vehicle(k))).collect(),
-            operators: config.operators.iter().map(|(n, k)| (n.clone(), operator(k))).collect(),
+            vehicles: config.vehicles.iter().map(|(n, k)| (n.clone(), Vehicle::new(*k))).collect(),
+            operators: config
+                .operators
+                .iter()
+                .map(|(n, k)| (n.clone(), Operator::new(*k)))
+                .collect(),
             outputs: VecDeque::new(),
             unknown: LogLimit::default(),
             issuer: None,
+            unlisted: BTreeMap::new(),
             administrator: None,
             unix_start: Duration::ZERO,
         }
@@ -199,15 +199,13 @@ impl Directory {
             return;
         }
         self.connections.insert(id, connection);
-        let is_listed = self.vehicles.values().any(|vehicle| vehicle.key == key)
-            || self.operators.values().any(|operator| operator.key == key);
-        if !is_listed {
+        if !self.listed().any(|listed| listed == key) {
             if let Some(left_out) = self.unknown.take(now) {
                 tracing::warn!(%key, %remote, left_out, "an unknown key was refused");
             }
             let text = format!(
                 "this key is not known here: to let it in, add NAME = \"{key}\" to [vehicles] or \
-                 [operators] in the switchboard's settings and restart it"
+                 [operators] in the switchboard's settings and send it SIGHUP"
             );
             self.turn_away(id, Refusal::NotAllowed, text, now);
         }
@@ -703,6 +701,18 @@ impl Directory {
 
     fn send(&mut self, to: ConnectionId, message: Control) {
         self.outputs.push_back(Output::Send { to, message });
+    }
+}
+
+impl Vehicle {
+    fn new(key: PublicKey) -> Self {
+        Self { key, presence: None, epoch: 0, lease: None, pending_release: None }
+    }
+}
+
+impl Operator {
+    fn new(key: PublicKey) -> Self {
+        Self { key, presence: None }
     }
 }
 

@@ -35,7 +35,8 @@ pub use store::Store;
 
 /// Serves as a switchboard until `stop` resolves.
 ///
-/// `seed`: 32 bytes from the system's randomness; lease names grow from them.
+/// `seed`: 32 bytes from the system's randomness; lease names grow from them. Each time that `again` resolves,
+/// the vehicles and operators of its settings are served from then on; all else stays until the next start.
 ///
 /// # Errors
 /// One line: what is wrong in `config`, why its address cannot be listened on, or its state cannot be kept.
@@ -45,6 +46,7 @@ pub async fn run(
     clock: Clock,
     seed: [u8; 32],
     stop: impl Future<Output = ()>,
+    mut again: impl AsyncFnMut() -> Config,
 ) -> anyhow::Result<()> {
     let store = Store::open(&config.state)?;
     let server = Server::bind(&config, &identity, store, clock, seed).await?;
@@ -66,11 +68,18 @@ pub async fn run(
             None => std::future::pending().await,
         }
     };
+    let settings = server.settings();
+    let relist = async {
+        // If nobody takes them any more, the switchboard is ending.
+        while settings.send(again().await).await.is_ok() {}
+        std::future::pending().await
+    };
     let serve = server.serve(stop);
     let serve = async {
         tokio::select! {
             served = serve => served,
             () = reflect => Ok(()),
+            () = relist => Ok(()),
         }
     };
     let Some(address) = config.metrics else { return serve.await };

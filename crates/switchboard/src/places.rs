@@ -36,6 +36,11 @@ impl Places {
         Self { listed, holders: BTreeMap::new(), next: 0, turned_away: 0 }
     }
 
+    /// Gives the `listed` keys places of their own from now on, and no others.
+    pub(crate) fn list(&mut self, listed: impl IntoIterator<Item = PublicKey>) {
+        self.listed = listed.into_iter().collect();
+    }
+
     /// Takes a place for somebody at `remote`, and gives with it the one that had to give way; `None` if
     /// that network has enough.
     pub(crate) fn take(&mut self, remote: IpAddr) -> Option<(Place, Option<Place>)> {

@@ -11,7 +11,7 @@ use tautline_message::{Control, OrderKind};
 use tautline_net::LogLimit;
 use tautline_net::clock::Clock;
 use tautline_net::control::{Connection, Error, Incoming, Listener, Receiver, Sender};
-use tautline_transport::crypto::Identity;
+use tautline_transport::crypto::{Identity, PublicKey};
 use tautline_units::Instant;
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
@@ -40,6 +40,9 @@ pub struct Server {
     places: Places,
     /// What ends the work for somebody who has proven no listed key.
     unproven: BTreeMap<Place, AbortHandle>,
+    own: PublicKey,
+    settings: mpsc::Receiver<Config>,
+    settings_sender: mpsc::Sender<Config>,
     freed: mpsc::UnboundedReceiver<Place>,
     freed_sender: mpsc::UnboundedSender<Place>,
     /// Those for whom there is no place.
@@ -87,6 +90,7 @@ impl Server {
         let (arrivals_sender, arrivals) = mpsc::channel(ARRIVALS_MAX);
         // No more wait in it than there are places.
         let (freed_sender, freed) = mpsc::unbounded_channel();
+        let (settings_sender, settings) = mpsc::channel(1);
         let mut directory = Directory::new(config, seed);
         let unix_start = Duration::from_nanos(clock.unix_nanos(Instant::ZERO));
         let life = config.relay_token_life();
@@ -116,6 +120,9 @@ impl Server {
             arrivals_sender,
             places: Places::new(listed),
             unproven: BTreeMap::new(),
+            own: identity.public(),
+            settings,
+            settings_sender,
             freed,
             freed_sender,
             turned_away: LogLimit::default(),
@@ -127,6 +134,11 @@ impl Server {
     /// Returns the address that is listened on.
     pub fn local(&self) -> SocketAddr {
         self.listener.local()
+    }
+
+    /// Returns where to send later settings: of these the vehicles and operators are served from then on.
+    pub fn settings(&self) -> mpsc::Sender<Config> {
+        self.settings_sender.clone()
     }
 
     /// Returns where this switchboard counts, while it serves.
@@ -149,6 +161,7 @@ impl Server {
                 () = sleep(timer.unwrap_or(Duration::MAX)), if timer.is_some() => {
                     self.directory.handle_timeout(self.clock.now());
                 }
+                Some(config) = self.settings.recv() => self.relist(&config),
                 Some(place) = self.freed.recv() => {
                     self.places.give_back(place);
                     self.unproven.remove(&place);
@@ -167,6 +180,13 @@ impl Server {
             tracing::debug!("some connections were cut");
         }
         Ok(())
+    }
+
+    fn relist(&mut self, config: &Config) {
+        self.directory.relist(&config.vehicles, &config.operators, self.clock.now());
+        self.places.list(self.directory.listed().chain([self.own]));
+        let (vehicles, operators) = (config.vehicles.len(), config.operators.len());
+        tracing::info!(vehicles, operators, "the settings were read again");
     }
 
     /// Starts the handshake of a new connection, in a task of its own.

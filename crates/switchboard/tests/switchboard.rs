@@ -130,6 +130,32 @@ async fn a_lease_outlives_the_switchboard_and_nobody_is_introduced_anew() {
 }
 
 #[tokio::test]
+async fn keys_are_added_and_taken_away_while_it_serves() {
+    let switchboard = Switchboard::start(0).await;
+    let mut rover = switchboard.vehicle("10.0.0.1:7000");
+    let mut anna = switchboard.operator(ANNA, "anna", "10.0.0.2:8000");
+    anna.vehicle_is(VehicleState::Free).await;
+    anna.take();
+    let (lease, _) = anna.introduction("rover", ROVER).await;
+    rover.introduction("anna", ANNA).await;
+    // Anna goes, Carl comes; nothing changes for the vehicle but that its lease ends.
+    let mut config = switchboard.config.clone();
+    config.operators.remove("anna");
+    config.operators.insert("carl".into(), identity(CARL).public());
+    switchboard.settings.send(config).await.unwrap();
+    let over = Control::Released { lease, reason: "operator anna is no longer listed".into() };
+    assert_eq!(anna.next().await, over);
+    let Control::Refused { reason_code, .. } = anna.next().await else { panic!() };
+    assert_eq!(reason_code, Refusal::NotAllowed);
+    assert_eq!(rover.next().await, over);
+    let mut carl = switchboard.operator(CARL, "carl", "10.0.0.4:8000");
+    carl.vehicle_is(VehicleState::Free).await;
+    carl.take();
+    let (lease, _) = carl.introduction("rover", ROVER).await;
+    assert_eq!(rover.introduction("carl", CARL).await.0, lease);
+}
+
+#[tokio::test]
 async fn who_holds_the_switchboards_own_key_gets_a_backup_and_nobody_else() {
     let switchboard = Switchboard::start(0).await;
     let mut rover = switchboard.vehicle("10.0.0.1:7000");
@@ -242,7 +268,8 @@ async fn a_taken_port_gets_one_clear_line() {
     let state = folder.path().join("state");
     let config = Config { listen: switchboard.address, state, ..Config::default() };
     let stop = std::future::pending();
-    let error = tautline_switchboard::run(config, identity(9), Clock::start(), [0; 32], stop);
+    let (clock, again) = (Clock::start(), async || std::future::pending().await);
+    let error = tautline_switchboard::run(config, identity(9), clock, [0; 32], stop, again);
     let error = error.await.unwrap_err();
     assert_eq!(
         format!("{error:#}"),
@@ -253,6 +280,8 @@ async fn a_taken_port_gets_one_clear_line() {
 struct Switchboard {
     address: SocketAddr,
     stop: oneshot::Sender<()>,
+    config: Config,
+    settings: mpsc::Sender<Config>,
     task: JoinHandle<()>,
 }
 
@@ -275,11 +304,11 @@ impl Switchboard {
         };
         let own = identity(SWITCHBOARD);
         let server = Server::bind(&config, &own, store, Clock::start(), seed).await.unwrap();
-        let address = server.local();
+        let (address, settings) = (server.local(), server.settings());
         let (stop, stopped) = oneshot::channel();
         let serve = server.serve(async { stopped.await.unwrap_or_default() });
         let task = tokio::spawn(async { serve.await.unwrap() });
-        Self { address, stop, task }
+        Self { address, stop, config, settings, task }
     }
 
     async fn stop(self) {

@@ -22,6 +22,7 @@ impl Directory {
             let operator = lease.and_then(|lease| self.free_operator(&lease.operator));
             let vehicle = self.vehicles.iter_mut().find(|(_, vehicle)| vehicle.key == *key);
             let Some((name, vehicle)) = vehicle else {
+                self.unlisted.insert(*key, record.epoch);
                 if lease.is_some() {
                     let record = Record { epoch: record.epoch, lease: None };
                     self.outputs.push_back(Output::Keep(Change::Vehicle { key: *key, record }));

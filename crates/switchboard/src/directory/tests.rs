@@ -312,7 +312,7 @@ fn only_listed_keys_under_their_own_names_are_served() {
     let key = Identity::from_seed(&[99; 32]).public();
     let unknown = format!(
         "1: refused NotAllowed, this key is not known here: to let it in, add NAME = \"{key}\" to \
-         [vehicles] or [operators] in the switchboard's settings and restart it"
+         [vehicles] or [operators] in the switchboard's settings and send it SIGHUP"
     );
     let rover = Identity::from_seed(&[ROVER; 32]).public();
     let wrong_role = format!(

@@ -302,6 +302,36 @@ fn whoever_does_not_come_back_loses_its_lease_and_the_next_has_a_higher_epoch() 
 }
 
 #[test]
+fn a_vehicle_that_is_listed_again_goes_on_from_its_epoch() {
+    let mut world = World::new();
+    world.both_meet();
+    let listed = |seeds: &[u8]| -> BTreeMap<String, PublicKey> {
+        let entry = |seed: &u8| (NAMES[usize::from(*seed)].to_owned(), key(*seed));
+        seeds.iter().map(entry).collect()
+    };
+    let operators = listed(&[ANNA, BERT]);
+    world.directory.relist(&listed(&[MULE]), &operators, world.now);
+    assert!(world.drain(usize::MAX));
+    assert_eq!(world.held[&ROVER].lease, None);
+    assert!(!world.connections.contains_key(&ROVER), "it has lost its connection");
+    assert!(world.connections.contains_key(&ANNA), "which has not");
+    // Also where the switchboard was started meanwhile.
+    for restarts in [false, true] {
+        if restarts {
+            world.restart();
+            world.directory.relist(&listed(&[MULE]), &operators, world.now);
+        }
+        world.directory.relist(&listed(&[MULE, ROVER]), &operators, world.now);
+        let epoch = world.held[&ROVER].epoch;
+        world.both_meet();
+        assert_eq!(world.held[&ROVER].epoch, epoch + 1);
+        world.say(ANNA, Control::Release);
+        assert!(world.drain(usize::MAX));
+    }
+    assert_eq!(world.refused, 0);
+}
+
+#[test]
 fn whom_a_vehicle_has_in_hand_keeps_it_though_the_store_is_lost() {
     let mut world = World::new();
     world.both_meet();
