@@ -46,6 +46,9 @@ pub struct Counters {
     /// Pictures of which no strip was read, by frame decimation: the operator's screen cannot keep up
     /// with so many.
     pub pictures_decimated: AtomicU64,
+    /// Pictures that came so late that they count as taken when they came: their source is slower than its
+    /// own rate.
+    pub pictures_delayed: AtomicU64,
     /// Strips that no encoder had time for.
     pub strips_dropped: AtomicU64,
     /// Strips not encoded because the transport granted no rate.
@@ -135,6 +138,7 @@ pub fn run(
     counters.period_nanos.store(period.as_nanos() as u64, Ordering::Relaxed);
     let gives_rows = sensor.gives_rows();
     let mut cadence = Cadence::new(clock.now());
+    let delayed_before = counters.pictures_delayed.load(Ordering::Relaxed);
     // A camera that is started again counts on: the other end takes no number twice.
     let mut picture = counters.pictures.load(Ordering::Relaxed) as u32;
     while !stop.load(Ordering::Relaxed) && sensor.next_picture()? {
@@ -146,7 +150,7 @@ pub fn run(
         clock.sleep_until(cadence.due);
         if !picture.is_multiple_of(outlet.control.picture_interval()) {
             counters.pictures_decimated.fetch_add(1, Ordering::Relaxed);
-        } else if gives_rows && !cadence.is_in_time(interval, clock.now()) {
+        } else if gives_rows && !cadence.takes(interval, clock.now()) {
             counters.pictures_skipped.fetch_add(1, Ordering::Relaxed);
         } else if !outlet.has_room(layout.strip_count()) {
             counters.pictures_unencoded.fetch_add(1, Ordering::Relaxed);
@@ -180,6 +184,7 @@ pub fn run(
             }
         }
         picture = picture.wrapping_add(1);
+        counters.pictures_delayed.store(delayed_before + cadence.delayed, Ordering::Relaxed);
         cadence.due += interval;
     }
     Ok(())
@@ -195,18 +200,20 @@ struct Cadence {
     late_before: Option<Duration>,
     /// Skipping did not help: the source itself needs longer for a picture than it lasts.
     is_source_slow: bool,
+    /// Pictures that were taken for ones that are due when they came.
+    delayed: u64,
 }
 
 impl Cadence {
     fn new(now: Instant) -> Self {
-        Self { due: now, taken_at: now, late_before: None, is_source_slow: false }
+        Self { due: now, taken_at: now, late_before: None, is_source_slow: false, delayed: 0 }
     }
 
     /// Returns whether the present picture is taken, at `now`, which lasts for `interval`.
     ///
     /// One that begins after its end is skipped: that catches up. If it does not, or nothing has been taken for
     /// long, the picture is taken for one that is due now: some pictures are always seen.
-    fn is_in_time(&mut self, interval: Duration, now: Instant) -> bool {
+    fn takes(&mut self, interval: Duration, now: Instant) -> bool {
         let late = now.since(self.due);
         if late < interval {
             // A source that is waited for again is not slow.
@@ -218,6 +225,7 @@ impl Cadence {
                 return false;
             }
             self.due = now;
+            self.delayed += 1;
         }
         (self.late_before, self.taken_at) = (None, now);
         true
@@ -359,7 +367,7 @@ mod tests {
         let mut cadence = Cadence::new(now);
         let mut step = |_: &usize| {
             now = (now + read).max(cadence.due);
-            let is_taken = cadence.is_in_time(interval, now);
+            let is_taken = cadence.takes(interval, now);
             now += if is_taken { cost } else { Duration::ZERO };
             cadence.due += interval;
             is_taken

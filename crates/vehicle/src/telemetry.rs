@@ -48,11 +48,13 @@ pub struct Reporter {
 #[derive(Clone, Debug, Default)]
 pub struct Recent {
     sequence: u64,
-    /// Those read, and those left out for want of time.
-    pictures: History<[u64; 2]>,
+    /// Those read, those left out for want of time, and those delayed.
+    pictures: History<[u64; 3]>,
     picture_rate: f32,
     /// Pictures a second that were left out for want of time.
     left_out_rate: f32,
+    /// Pictures a second that came too late to be what they were to show.
+    delayed_rate: f32,
     is_overloaded: bool,
     /// Median and 99th percentile of the last second.
     encode: (Duration, Duration),
@@ -66,17 +68,19 @@ impl Recent {
         if now.since(self.measured_at) < SPAN {
             return;
         }
-        let pictures = [reporter.pictures_read(), reporter.pictures_left_out()];
+        let delayed = count(&reporter.camera.pictures_delayed);
+        let pictures = [reporter.pictures_read(), reporter.pictures_left_out(), delayed];
         let (before, elapsed) = match self.pictures.before(SPAN, now) {
             Some((before, elapsed)) => (*before, elapsed),
-            None => ([0; 2], now.since(Instant::ZERO)),
+            None => ([0; 3], now.since(Instant::ZERO)),
         };
         let rate = |which: usize| {
             pictures[which].saturating_sub(before[which]) as f32 / elapsed.as_secs_f32()
         };
-        (self.picture_rate, self.left_out_rate) = (rate(0), rate(1));
+        (self.picture_rate, self.left_out_rate, self.delayed_rate) = (rate(0), rate(1), rate(2));
         let share = if self.is_overloaded { OVERLOAD_END } else { OVERLOAD_BEGIN };
-        self.is_overloaded = self.left_out_rate > share * (self.picture_rate + self.left_out_rate);
+        let lacking = self.left_out_rate + self.delayed_rate;
+        self.is_overloaded = lacking > share * (self.picture_rate + self.left_out_rate);
         self.pictures.push(pictures, now);
         self.encode = reporter.meter.take_percentiles();
         self.measured_at = now;
@@ -89,12 +93,13 @@ impl Recent {
 
     /// Logs that this has begun or ended.
     pub fn say_overload(&self) {
-        let (coded, left_out) = (self.picture_rate, self.left_out_rate);
+        let (coded, left_out, delayed) = (self.picture_rate, self.left_out_rate, self.delayed_rate);
         match self.is_overloaded {
             true => tracing::warn!(
                 event = "overload",
                 coded,
                 left_out,
+                delayed,
                 "this computer cannot read and encode every picture: fewer a second are sent; a smaller \
                  size or rate of the source gives more"
             ),
@@ -170,6 +175,7 @@ impl Reporter {
         values.extend([
             Value::of("picture rate", recent.picture_rate.into(), "/s"),
             Value::of("overload: pictures left out", recent.left_out_rate.into(), "/s"),
+            Value::of("overload: pictures delayed", recent.delayed_rate.into(), "/s"),
             Value::of("video budget", self.control.budget().as_f64(), "bit/s"),
             Value::of("encode p50", recent.encode.0.as_secs_f64(), "s"),
             Value::of("encode p99", recent.encode.1.as_secs_f64(), "s"),
@@ -381,9 +387,12 @@ mod tests {
         assert!(values.contains(&Value::of("picture rate", 50.0, "/s")), "{values:?}");
         let left_out = Value::of("overload: pictures left out", 7.5, "/s");
         assert!(values.contains(&left_out) && recent.is_overloaded(), "{values:?}");
-        for (pictures, skipped, is_overloaded) in [(220, 3, true), (320, 0, false)] {
+        for (pictures, skipped, delayed, is_overloaded) in
+            [(220, 3, 0, true), (320, 0, 0, false), (420, 0, 90, true), (520, 0, 0, false)]
+        {
             reporter.camera.pictures.store(pictures, Ordering::Relaxed);
             reporter.camera.pictures_skipped.fetch_add(skipped, Ordering::Relaxed);
+            reporter.camera.pictures_delayed.fetch_add(delayed, Ordering::Relaxed);
             recent.advance(&reporter, Instant::from_millis(pictures * 1_000));
             assert_eq!(recent.is_overloaded(), is_overloaded);
         }
