@@ -290,12 +290,13 @@ impl Sender {
         let clock = links.clock(now);
         let datagram_bytes = ByteCount::new(datagram_bytes_max(links, config) as u64);
         let media_span = self.media_span;
+        // What is sent again takes its part.
+        let sent_again = |lost: f64| if config.retransmit { lost } else { 0.0 };
         self.views.clear();
         self.views.extend(links.carriers().map(|link| planner::Link {
             number: link.number(),
             free_at: link.free_at(now),
-            // What is sent again takes its part.
-            rate: link.rate().scale(1.0 - link.chance_loss().get()),
+            rate: link.rate().scale(1.0 - sent_again(link.chance_loss().get())),
             sustained: link.budget(media_span),
             owd: link.owd_out_or_guess(clock),
             queued: link.queued(),
