@@ -92,8 +92,6 @@ pub struct Grant {
     pub rate: Bitrate,
     /// The rate that the application's budget may count on.
     pub sustained: Bitrate,
-    /// The rate at which the link is taken to carry what waits in it.
-    pub capacity: Bitrate,
     /// The most bytes that may be on their way unreported, if there is a bound: a link that falls
     /// silent is sent no more.
     pub window: Option<ByteCount>,

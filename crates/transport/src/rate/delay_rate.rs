@@ -13,14 +13,16 @@ use super::{Cause, Controller, Evidence, Grant};
 /// the estimate follows it. While there is no queue, the estimate grows, never beyond twice what
 /// arrives: an application that sends little learns little. Media gets nine tenths of it, less
 /// while a queue drains; and no more may be on its way than the link delivers within its least
-/// round trip, a report's interval and a little: a link that falls silent gets nothing after one
-/// round trip.
+/// round trip, or later for another's queue or by overtaking, in a report's interval and a little: a link that
+/// falls silent gets nothing after that.
 ///
 /// A link that becomes slower shows it first by datagrams that could have arrived and have not: then the
 /// rate is at once that of what comes. A queue that is another's ([`Rival`]) and losses ([`Losses`]) are
 /// told apart from that.
 #[derive(Debug, Clone)]
 pub struct DelayRate {
+    /// The least and the most that is granted, bit/s.
+    floor: f64,
     ceiling: f64,
     /// The estimate, bit/s.
     capacity: f64,
@@ -52,6 +54,8 @@ pub struct DelayRate {
     jitter: Duration,
     cause: Cause,
     granted: f64,
+    /// The rate when the cause was last told.
+    told: f64,
     /// What another's queue is, if there is one.
     rival_cause: Cause,
 }
@@ -68,9 +72,10 @@ struct Rates {
 }
 
 impl DelayRate {
-    /// Begins at `initial` and stays below `ceiling`.
+    /// Begins at `initial` and stays below `ceiling`, both above zero.
     pub fn new(initial: Bitrate, ceiling: Bitrate) -> Self {
         Self {
+            floor: FLOOR.min(ceiling.as_f64()),
             ceiling: ceiling.as_f64(),
             capacity: initial.as_f64(),
             arrived: Meter::new(SPAN),
@@ -91,6 +96,7 @@ impl DelayRate {
             jitter: Duration::ZERO,
             cause: Cause::Beginning,
             granted: initial.as_f64() * SHARE,
+            told: initial.as_f64() * SHARE,
             rival_cause: Cause::ForeignQueue,
         }
     }
@@ -100,14 +106,7 @@ impl DelayRate {
         let span = self.rtt_min + self.rival.theirs().max(self.reordering) + FEEDBACK + SLACK;
         let window = ByteCount::new((self.capacity * span.as_secs_f64() / 8.0) as u64);
         let window = window.max(ByteCount::new(WINDOW_LEAST));
-        Grant {
-            rate,
-            sustained: rate,
-            capacity: Bitrate::from_bps(self.capacity as u64),
-            window: Some(window),
-            probing: false,
-            cause: self.cause,
-        }
+        Grant { rate, sustained: rate, window: Some(window), probing: false, cause: self.cause }
     }
 
     /// Decides on the rate, and says why if it is another.
@@ -124,7 +123,7 @@ impl DelayRate {
         let open = self.capacity * SHARE * share;
         let most = self.losses.rate_most();
         let stalled = self.stalled.unwrap_or(f64::INFINITY).max(self.capacity * DRAIN_LEAST);
-        let rate = open.min(most).min(stalled).max(FLOOR);
+        let rate = open.min(most).min(stalled).max(self.floor);
         let cause = if stalled <= open.min(most) {
             Cause::Stall
         } else if self.losses.is_trying() {
@@ -138,10 +137,14 @@ impl DelayRate {
         } else {
             Cause::Growth
         };
-        if (rate - self.granted).abs() > NEWS * self.granted || self.cause == Cause::Beginning {
-            self.cause = cause;
-        }
         self.granted = rate;
+        if (rate - self.told).abs() > NEWS * self.told || self.cause == Cause::Beginning {
+            self.tell(cause);
+        }
+    }
+
+    fn tell(&mut self, cause: Cause) {
+        (self.cause, self.told) = (cause, self.granted);
     }
 
     /// Returns what the report shows of rates; `None` while too little is known.
@@ -265,6 +268,8 @@ impl Controller for DelayRate {
         let news = self.losses.observe(&shown, elapsed, evidence.now);
         if self.rival.is_found() {
             self.compete(&rates, news, evidence, step);
+        } else if evidence.newest.is_none() {
+            // That nothing arrives tells of a stall, not of the capacity.
         } else if self.queue > seen {
             self.follow(&rates, towards);
         } else {
@@ -273,7 +278,7 @@ impl Controller for DelayRate {
         self.note_stall(&rates, evidence);
         self.former -= self.former * step / FORMER_LIFE.as_secs_f64();
         self.former = self.former.max(self.capacity);
-        self.capacity = self.capacity.clamp(FLOOR, self.ceiling);
+        self.capacity = self.capacity.clamp(self.floor, self.ceiling);
         self.decide();
         self.grant()
     }
@@ -289,7 +294,7 @@ impl Controller for DelayRate {
         (self.queue, self.draining) = (Duration::ZERO, Duration::ZERO);
         self.stalled = None;
         self.decide();
-        self.cause = Cause::Silence;
+        self.tell(Cause::Silence);
         self.grant()
     }
 
@@ -348,10 +353,132 @@ const GIVES_WAY: f64 = 0.5;
 const STALL_SHARE: f64 = 0.3;
 /// A rate that moved by less has not changed.
 const NEWS: f64 = 0.02;
-/// A packet of 250 bytes every 40 ms: a link can always show that it is better.
+/// A packet of 250 bytes every 40 ms, unless the ceiling is lower: a link can always show that it is better.
 const FLOOR: f64 = 50e3;
 const FEEDBACK: Duration = Duration::from_millis(10);
 const SLACK: Duration = Duration::from_millis(10);
 const RTT_GUESS: Duration = Duration::from_millis(60);
 /// Two full datagrams, so that there is always something to learn from.
 const WINDOW_LEAST: u64 = 3_000;
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use tautline_units::Probability;
+
+    use super::*;
+
+    /// Returns what report `count` shows of a link of 30 ms on which nothing waits and `rate` arrives.
+    fn even(rate: Bitrate, count: u64) -> Evidence {
+        let total = |time: Duration| rate * time;
+        let now = Instant::from_millis(count * 10);
+        let bytes = total(Duration::from_millis(count * 10));
+        Evidence {
+            sample: None,
+            taken_at: now,
+            received: bytes,
+            sent: bytes + total(Duration::from_millis(30)),
+            newest: Some((now, bytes)),
+            lost: ByteCount::ZERO,
+            queue: Duration::ZERO,
+            jitter: Duration::ZERO,
+            reordering: Duration::ZERO,
+            waiting: ByteCount::ZERO,
+            in_flight: ByteCount::ZERO,
+            loss: Probability::ZERO,
+            queueing: None,
+            rtt_min: Some(Duration::from_millis(30)),
+            may_probe: true,
+            now,
+        }
+    }
+
+    #[test]
+    fn a_change_in_small_steps_has_a_cause() {
+        let mut control = DelayRate::new(Bitrate::from_mbps(1), Bitrate::from_mbps(80));
+        control.on_silent(Instant::ZERO);
+        let mut rates = vec![control.grant().rate.as_f64()];
+        for count in 1..40 {
+            let grant = control.on_report(&even(Bitrate::from_mbps(1), count));
+            rates.push(grant.rate.as_f64());
+        }
+        let most = rates.windows(2).map(|pair| pair[1] / pair[0]).fold(0.0, f64::max);
+        assert!((1.001..1.0 + NEWS).contains(&most), "{most}");
+        assert_eq!(control.grant().cause, Cause::Growth);
+    }
+
+    #[test]
+    fn a_stall_keeps_the_estimate() {
+        let mut control = DelayRate::new(Bitrate::from_mbps(4), Bitrate::from_mbps(80));
+        for count in 1..40 {
+            control.on_report(&even(Bitrate::from_mbps(4), count));
+        }
+        let before = control.capacity;
+        let last = even(Bitrate::from_mbps(4), 39);
+        for count in 40..60 {
+            let sent = even(Bitrate::from_mbps(4), count);
+            let queue = Duration::from_millis(20);
+            let evidence = Evidence { newest: None, received: last.received, queue, ..sent };
+            control.on_report(&evidence);
+        }
+        assert_eq!(control.capacity.to_bits(), before.to_bits());
+    }
+
+    #[test]
+    fn a_ceiling_below_the_floor_holds() {
+        let ceiling = Bitrate::from_kbps(40);
+        let mut control = DelayRate::new(Bitrate::from_kbps(20), ceiling);
+        for count in 1..200 {
+            let grant = control.on_report(&even(Bitrate::from_kbps(400), count));
+            assert!(grant.rate <= ceiling, "{}", grant.rate);
+        }
+        assert!(control.on_silent(Instant::from_millis(2_000)).rate <= ceiling);
+    }
+
+    /// Returns what a report adds: instants, totals and delays, however badly they fit each other.
+    fn reports() -> impl Strategy<Value = (u64, u64, Option<u64>, [u32; 4], [u64; 5], bool)> {
+        let delays = [0..300_u64, 0..300_u64, 0..300_u64, 0..300_u64, 0..300_u64];
+        let bytes = [0..60_000_u32, 0..60_000_u32, 0..60_000_u32, 0..60_000_u32];
+        let newest = proptest::option::of(0..100_u64);
+        (0..100_u64, 0..100_u64, newest, bytes, delays, proptest::bool::weighted(0.02))
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_reported_the_rate_keeps_its_bounds(
+            reports in vec(reports(), 1..400),
+            ceiling in 8_000..80_000_000_u64,
+        ) {
+            let ceiling = Bitrate::from_bps(ceiling);
+            let mut control = DelayRate::new(ceiling, ceiling);
+            let mut evidence = even(Bitrate::from_mbps(1), 0);
+            let mut newest = (Instant::ZERO, ByteCount::ZERO);
+            for (taken, later, departed, [received, sent, offered, lost], delays, silent) in reports {
+                evidence.taken_at += Duration::from_millis(taken);
+                evidence.now += Duration::from_millis(later);
+                evidence.received += ByteCount::new(received.into());
+                evidence.sent += ByteCount::new(sent.into());
+                evidence.lost += ByteCount::new(lost.into());
+                evidence.newest = departed.map(|after| {
+                    newest = (newest.0 + Duration::from_millis(after), newest.1 + ByteCount::new(offered.into()));
+                    newest
+                });
+                let [queue, jitter, reordering, rtt, waiting] = delays;
+                evidence.queue = Duration::from_millis(queue);
+                evidence.jitter = Duration::from_millis(jitter);
+                evidence.reordering = Duration::from_millis(reordering);
+                evidence.rtt_min = (rtt > 0).then(|| Duration::from_millis(rtt));
+                evidence.waiting = ByteCount::new(waiting * 1_000);
+                let grant = control.on_report(&evidence);
+                let grant = if silent { control.on_silent(evidence.now) } else { grant };
+                prop_assert!(grant.rate <= ceiling, "{} {}", grant.rate, ceiling);
+                prop_assert!(grant.rate.as_f64() >= control.floor - 1.0, "{}", grant.rate);
+                prop_assert!(control.capacity.is_finite(), "{control:?}");
+                let chance = control.losses.chance();
+                prop_assert!((0.0..=losses::CHANCE_MOST).contains(&chance), "{chance}");
+                prop_assert!(control.losses.rate_most() > 0.0, "{:?}", control.losses);
+            }
+        }
+    }
+}

@@ -20,7 +20,6 @@ impl Controller for Fixed {
         Grant {
             rate: self.rate,
             sustained: self.rate,
-            capacity: self.rate,
             window: None,
             probing: false,
             cause: Cause::Fixed,

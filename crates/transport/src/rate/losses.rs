@@ -150,6 +150,7 @@ impl Losses {
     fn calm(&mut self, lost: f64, left: f64, elapsed: Duration, now: Instant) {
         let share = elapsed.as_secs_f64();
         if lost < self.chance || self.limit.is_none() {
+            let lost = lost.min(CHANCE_MOST);
             self.chance += (lost - self.chance) * (1.0 - (-share / CHANCE_LIFE).exp());
         }
         let Some(limit) = &mut self.limit else { return };
@@ -172,8 +173,11 @@ impl Losses {
             return;
         };
         let (lost, packets) = mark.lost_since(first);
-        let enough = packets * trial.lost >= EXPECTED || mark.at.since(first.at) > TRIAL_MOST;
-        if !enough {
+        if packets * trial.lost < EXPECTED {
+            if mark.at.since(first.at) > TRIAL_MOST {
+                // Too little was sent to tell.
+                self.end_trial(mark);
+            }
             return;
         }
         if lost < trial.lost * ENDED {
@@ -188,6 +192,10 @@ impl Losses {
         } else {
             self.chance = self.chance.max(lost.max(trial.lost).min(CHANCE_MOST));
         }
+        self.end_trial(mark);
+    }
+
+    fn end_trial(&mut self, mark: Mark) {
         self.trial = None;
         self.marks.clear();
         self.marks.push_back(mark);
@@ -204,13 +212,15 @@ impl Mark {
     /// Returns whether the marks from `next` on are enough.
     fn outlives(&self, next: &Mark) -> bool {
         let span = self.at.since(next.at);
-        (span >= SPAN && self.sent - next.sent >= BYTES) || span >= SPAN_MOST
+        (span >= SPAN && self.sent.saturating_sub(next.sent) >= BYTES) || span >= SPAN_MOST
     }
 
-    /// Returns the rate that arrived since `first`, bit/s.
+    /// Returns the rate that arrived since `first`, bit/s: a packet a second at least, for a limit must be
+    /// able to grow.
     fn received_since(&self, first: Mark) -> f64 {
         let span = self.at.since(first.at).as_secs_f64().max(1e-3);
-        self.received.saturating_sub(first.received) as f64 * 8.0 / span
+        let rate = self.received.saturating_sub(first.received) as f64 * 8.0 / span;
+        rate.max(PACKET * 8.0)
     }
 
     /// Returns the share lost since `first`, and of how many full packets.
@@ -242,12 +252,12 @@ const DEVIATIONS: f64 = 4.0;
 const TRIAL_SHARE: f64 = 0.8;
 /// What a lower rate takes to show, beside a round trip.
 const SETTLES: Duration = Duration::from_millis(20);
-/// A trial goes on until so many losses were to be expected, or for so long.
+/// A trial goes on until so many losses were to be expected, or for so long: then it tells nothing.
 const EXPECTED: f64 = 6.0;
 const TRIAL_MOST: Duration = Duration::from_millis(800);
 /// Losses have ended of which less than this share is left.
 const ENDED: f64 = 0.34;
-const CHANCE_MOST: f64 = 0.6;
+pub(super) const CHANCE_MOST: f64 = 0.6;
 /// Seconds.
 const CHANCE_LIFE: f64 = 3.0;
 /// What is sent of a limit's rate.
@@ -323,5 +333,31 @@ mod tests {
         let losses = run(|bytes, step| if (200..225).contains(&step) { 0.0 } else { bytes });
         assert_eq!((losses.rate_most(), losses.is_trying()), (f64::INFINITY, false));
         assert!(losses.chance() < 0.01, "{}", losses.chance());
+    }
+
+    #[test]
+    fn a_trial_in_which_hardly_anything_is_sent_tells_nothing() {
+        let mut losses = Losses::default();
+        let mut tell = |millis: u64, sent: u64, lost: u64| {
+            let now = Instant::from_millis(millis);
+            let shown = Shown {
+                departed: Some(now),
+                sent: ByteCount::new(sent),
+                received: ByteCount::new(sent - lost),
+                lost: ByteCount::new(lost),
+                queued: false,
+                rtt: Duration::from_millis(30),
+                left: 0.0,
+            };
+            losses.observe(&shown, Duration::from_millis(10), now);
+            (losses.is_trying(), losses.rate_most())
+        };
+        tell(10, 0, 0);
+        assert!(tell(20, 60_000, 12_000).0);
+        let mut told = (true, 0.0);
+        for step in 3..200 {
+            told = tell(step * 10, 60_000 + step, 12_000);
+        }
+        assert_eq!(told, (false, f64::INFINITY));
     }
 }

@@ -96,7 +96,6 @@ impl TwoState {
         Grant {
             rate: Bitrate::from_bps(rate as u64),
             sustained: Bitrate::from_bps(rate.min(self.base) as u64),
-            capacity: Bitrate::from_bps(self.base as u64),
             window: None,
             probing: self.state != State::Measure,
             cause: self.cause(),
@@ -203,7 +202,7 @@ impl Controller for TwoState {
     fn initial(&self) -> Grant {
         let rate = Bitrate::from_bps(self.initial as u64);
         let cause = Cause::Beginning;
-        Grant { rate, sustained: rate, capacity: rate, window: None, probing: false, cause }
+        Grant { rate, sustained: rate, window: None, probing: false, cause }
     }
 
     fn on_report(&mut self, evidence: &Evidence) -> Grant {
