@@ -10,7 +10,9 @@ use super::shares::Target;
 /// Misses come in bursts, when a link stalls or becomes slower, and of a burst the price decides little. So a
 /// burst raises it by what [`BURST`] misses do and, as it lasts, by what [`SUSTAINED`] times the accepted
 /// misses do; of the rest, [`OWED_MOST`] keep it from falling until they are made up for. What is beyond that
-/// is forgotten, and the price has a ceiling: however bad a time was, the way back is short.
+/// is forgotten, and the price has a ceiling: however bad a time was, the way back takes no more units than
+/// those of which 220 misses are accepted. All are counted in units and were found at 360 a second: with fewer, a stall
+/// is fewer misses and the way back as much longer.
 #[derive(Debug, Clone)]
 pub(crate) struct Price {
     target: f64,
@@ -65,14 +67,14 @@ const STEP: f64 = 0.02;
 /// The price at first, times the target.
 const PRICE_FIRST: f64 = 0.2;
 const PRICE_LEAST: f64 = 0.05;
-/// The ceiling, times the target: at five times as much a link that was slow once carries hardly anything for
-/// minutes, at half as much recordings are carried as at this.
+/// The ceiling, times the target: at half as much recordings are carried as at this.
 const PRICE_MOST: f64 = 1.0;
-/// Of misses on end, so many raise the price at once: those of a stall of 30 ms.
+/// Of misses on end, so many raise the price at once: at 360 units a second those of a
+/// stall of 30 ms.
 const BURST: f64 = 12.0;
 /// And as it lasts, so many times the share that is accepted.
 const SUSTAINED: f64 = 8.0;
-/// At an aim of 1 %, what eleven seconds may miss.
+/// At an aim of 1 % and 360 units a second, what eleven seconds may miss.
 const OWED_MOST: f64 = 40.0;
 /// Repair that makes a unit no surer than by what is worth this share of all is left out.
 const LITTLE: f64 = 0.05;
