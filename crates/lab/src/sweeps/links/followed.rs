@@ -10,13 +10,15 @@ use tautline_transport::wire::Datagram;
 use tautline_transport::{Event, LinkNumber, Route, Session};
 use tautline_units::{ByteCount, Instant};
 
+use super::trail::WARM_UP;
+
 /// Traffic, with every sealed datagram that leaves and comes if it is followed; all instants are
 /// the world's.
 #[derive(Debug, Default)]
 pub(super) struct Followed {
     pub(super) traffic: Traffic,
     follows: bool,
-    /// How often each was why the first link's rate was what it was, when a unit was due.
+    /// How often each was why the first link's rate was what it was, when a unit was due after the warm-up.
     pub(super) causes: BTreeMap<Cause, u64>,
     /// Media packets sent until now, per link.
     media_sent: Vec<u64>,
@@ -52,7 +54,8 @@ impl Application for Followed {
 
     fn produce(&mut self, session: &mut Session, _rng: &mut ChaCha20Rng, at: Moment) {
         self.traffic.produce(session, at);
-        let cause = session.links().next().map(|link| link.cause);
+        let measured = at.world() >= Instant::ZERO + WARM_UP;
+        let cause = session.links().next().map(|link| link.cause).filter(|_| measured);
         if let Some(cause) = cause {
             *self.causes.entry(cause).or_default() += 1;
         }

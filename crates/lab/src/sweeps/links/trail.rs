@@ -53,7 +53,7 @@ pub(super) struct Trail {
     pub(super) commands: Vec<Unit>,
     /// Per link, what it took in the media's direction from the warm-up's end on.
     pub(super) carried: Vec<Carried>,
-    /// How often each was why the first link's rate was what it was.
+    /// How often each was why the first link's rate was what it was, after the warm-up.
     pub(super) causes: BTreeMap<Cause, u64>,
     /// A digest of everything that happened.
     pub(super) digest: u64,

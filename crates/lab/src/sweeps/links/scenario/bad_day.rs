@@ -183,7 +183,8 @@ fn turning(seed: u64, late: f64) -> Pair {
 }
 
 fn shared(seed: u64, queue_bytes: u64) -> Pair {
-    let cubic = Cubic { rtt_ms: 30.0, from_s: 4.0 + shift(seed), until_s: None };
+    // It is there before anything is measured.
+    let cubic = Cubic { rtt_ms: 30.0, from_s: 1.0 + shift(seed), until_s: None };
     up(|link| (link.queue_bytes, link.cubic) = (queue_bytes, Some(cubic)))
 }
 
@@ -208,16 +209,15 @@ fn gap(runs: &[Measures], bar: f64) -> Row {
     Row::new("longest gap, the worst run", "ms", longest).reference(bar).at_most(1.0)
 }
 
-/// Judges what is carried from 3 s after the dip on, of what was before it.
+/// Judges what is carried in the last second that begins within 3 s of the dip's end, of what was before it.
 fn recovered(runs: &[Measures]) -> Row {
-    let mean = |run: &Measures, from: f64, to: f64| {
-        let second = |at: f64| (at - WARM_UP.as_secs_f64()).ceil().max(0.0) as usize;
+    let second = |at: f64| (at - WARM_UP.as_secs_f64()) as usize;
+    let share = |run: &Measures| {
         let seconds = &run.goodput_by_second_mbps;
-        let seconds = &seconds[second(from).min(seconds.len())..second(to).min(seconds.len())];
-        seconds.iter().sum::<f64>() / seconds.len() as f64
+        let before = &seconds[second(DIP_AT - 4.0)..second(DIP_AT)];
+        let before = before.iter().sum::<f64>() / before.len() as f64;
+        seconds[second(DIP_AT + DIP + 3.0)] / before
     };
-    let back = DIP_AT + DIP + 3.2;
-    let share = |run: &Measures| mean(run, back, back + 4.0) / mean(run, DIP_AT - 4.0, DIP_AT);
     let least = runs.iter().map(share).fold(f64::INFINITY, f64::min);
     let row = Row::new("carried 3 s later, of what was before, the worst run", "%", least * 100.0);
     row.reference(80.0).at_least(1.0)
