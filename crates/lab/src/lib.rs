@@ -25,7 +25,9 @@
 //! 4. Give all three: `tables` with every number that is drawn, `plots`, and `rows`. A quantity
 //!    that the paper prints gets [`published`](experiment::Row::published); where the paper errs, the
 //!    right value goes beside it as [`reference`](experiment::Row::reference) and is what the row is
-//!    judged by. Every tolerance says why it is that wide, by [`because`](experiment::Row::because), and
+//!    judged by. Every tolerance says why it is that wide, by [`because`](experiment::Row::because), with
+//!    its figure or as set by hand. A bar that is asked for where no theory gives a number goes in as
+//!    [`asked`](experiment::Row::asked), never as a reference. A tolerance
 //!    admits at most twice or half of what is right, unless the machine's clock measured it
 //!    ([`clocked`](experiment::Row::clocked)). What cannot be judged is left without a tolerance and shown;
 //!    what could not come out otherwise says so

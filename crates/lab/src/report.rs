@@ -174,9 +174,11 @@ fn look(origin: &Origin) -> Option<&'static str> {
 /// Writes a table of rows; those that are not judged have no columns for tolerance and verdict.
 fn rows(html: &mut String, rows: &[Row], is_judged: bool) {
     let any = |has: fn(&Row) -> bool| rows.iter().any(has);
-    let (reference, note) = (any(|row| row.reference.is_some()), any(|row| !row.note.is_empty()));
+    let (reference, asked) = (any(|row| row.reference.is_some()), any(|row| row.asked.is_some()));
+    let note = any(|row| !row.note.is_empty());
     html.push_str("<div class=\"wide\"><table><thead><tr><th>Quantity<th>Unit<th>Published");
     html.push_str(if reference { "<th>Reference" } else { "" });
+    html.push_str(if asked { "<th>Asked" } else { "" });
     html.push_str(if is_judged {
         "<th>Measured<th>Tolerance<th>Verdict<th>Why that wide"
     } else {
@@ -200,6 +202,9 @@ fn rows(html: &mut String, rows: &[Row], is_judged: bool) {
         );
         if reference {
             let _ = write!(html, "<td class=\"n\">{}", optional(row.reference));
+        }
+        if asked {
+            let _ = write!(html, "<td class=\"n\">{}", optional(row.asked));
         }
         let _ = write!(html, "<td class=\"n\"><b>{}</b>", number(row.measured));
         if is_judged {

@@ -83,7 +83,7 @@ fn committed_rows_are_shown_and_never_judged() {
     assert_eq!(record.summary(), "read, of 2026-02-03");
     assert_eq!(record.command(), "make delay");
     let csv = fs::read_to_string(out.path().join("committed/rows.csv")).unwrap();
-    assert!(csv.contains("delay,ms,10,,20,,,-,"), "{csv}");
+    assert!(csv.contains("delay,ms,10,,,20,,,-,"), "{csv}");
 }
 
 #[test]

@@ -99,9 +99,7 @@ impl Run {
             println!("{}", record.origin);
         }
         if !record.rows.is_empty() {
-            let heads =
-                ["quantity", "unit", "published", "reference", "measured", "may be", "verdict"];
-            print(&heads, record.rows.iter().map(cells).collect(), &[2, 3, 4])?;
+            print(&HEADS, record.rows.iter().map(cells).collect(), &[2, 3, 4, 5])?;
         }
         println!("{}\n", self.folder.out.join(key).display());
         Ok(record)
@@ -133,18 +131,22 @@ fn chosen(keys: &[String]) -> anyhow::Result<Vec<&'static Experiment>> {
     Ok(papers::all().filter(wanted).collect())
 }
 
-fn cells(row: &Row) -> [String; 7] {
+fn cells(row: &Row) -> [String; HEADS.len()] {
     let optional = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), number);
     [
         row.quantity.clone(),
         row.unit.clone(),
         optional(row.published),
         optional(row.reference),
+        optional(row.asked),
         number(row.measured),
         row.tolerance.to_string(),
         row.verdict().name().to_owned(),
     ]
 }
+
+const HEADS: [&str; 8] =
+    ["quantity", "unit", "published", "reference", "asked", "measured", "may be", "verdict"];
 
 /// The word for every key.
 const ALL: &str = "all";

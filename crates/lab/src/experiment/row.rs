@@ -24,6 +24,9 @@ pub struct Row {
     pub published: Option<f64>,
     /// What is right where the paper errs, or what theory says; goes before `published`.
     pub reference: Option<f64>,
+    /// A bar that is asked for where no theory gives a number: a demand, no truth; goes before both.
+    #[serde(default)]
+    pub asked: Option<f64>,
     /// What came out here.
     #[serde(deserialize_with = "number_or_none")]
     pub measured: f64,
@@ -77,6 +80,7 @@ impl Row {
             unit: unit.to_owned(),
             published: None,
             reference: None,
+            asked: None,
             measured,
             tolerance: Tolerance::None,
             reason: String::new(),
@@ -96,6 +100,14 @@ impl Row {
     #[must_use]
     pub fn reference(mut self, value: f64) -> Self {
         self.reference = Some(value);
+        self
+    }
+
+    /// Adds a bar that is asked for where no theory gives a number; the row is then judged by this, with
+    /// [`at_most`](Row::at_most) or [`at_least`](Row::at_least), and its reason says whose bar it is.
+    #[must_use]
+    pub fn asked(mut self, bar: f64) -> Self {
+        self.asked = Some(bar);
         self
     }
 
@@ -155,9 +167,10 @@ impl Row {
         self
     }
 
-    /// Returns what `measured` is held against: the reference, or else what the paper prints.
+    /// Returns what `measured` is held against: a bar that is asked for, the reference, or else what the paper
+    /// prints.
     pub fn expected(&self) -> Option<f64> {
-        self.reference.or(self.published)
+        self.asked.or(self.reference).or(self.published)
     }
 
     /// Returns the largest factor by which `measured` may miss what it is held against, either way.
@@ -275,6 +288,12 @@ mod tests {
     fn the_reference_goes_before_the_paper() {
         let row = row(12.0).reference(12.0).within(0.01);
         assert_eq!(row.verdict(), Verdict::Within);
+    }
+
+    #[test]
+    fn a_bar_that_is_asked_for_goes_before_the_reference() {
+        let row = row(12.0).reference(12.0).asked(11.0).at_most(1.0);
+        assert_eq!((row.expected(), row.verdict()), (Some(11.0), Verdict::Out));
     }
 
     #[test]

@@ -121,7 +121,7 @@ fn rows(run: &Run<'_>, [uncoded, coded]: &[Curve; 2]) -> Result<Vec<Row>> {
             .published(6.0)
             .reference(5.827_689)
             .within(run.choose(0.03, 0.005))
-            .because("some standard errors of a quantile over so many blocks"),
+            .because("a standard error is 1.2 % in a quick run, .12 % in a full one, at most"),
         Row::new("gain at 0.95 with 10 packets, 10 of 13", "ms", ten)
             .reference(6.78)
             .within(0.001)
@@ -138,11 +138,11 @@ fn rows(run: &Run<'_>, [uncoded, coded]: &[Curve; 2]) -> Result<Vec<Row>> {
             Row::new(name("95 %, simulated"), "ms", curve.simulated_quantile(LEVEL))
                 .reference(p95)
                 .within(run.choose(0.005, 0.001))
-                .because("some standard errors over so many blocks"),
+                .because("a standard error is .18 % in a quick run, .018 % in a full one, at most"),
             Row::new(name("mean, simulated"), "ms", curve.simulated_mean())
                 .reference(mean)
                 .within(run.choose(0.005, 0.001))
-                .because("some standard errors over so many blocks"),
+                .because("a standard error is .09 % in a quick run, .009 % in a full one, at most"),
         ]);
     }
     Ok(rows)

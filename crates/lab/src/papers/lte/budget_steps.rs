@@ -187,9 +187,9 @@ fn rows(
     let is_own = backend == rig::BACKEND;
     let judge = |row: Row| match is_own {
         true => row
-            .reference(1.05)
+            .asked(1.05)
             .at_most(most)
-            .because("a twentieth over the budget is made up for by the next slice"),
+            .because("asked of this encoder: a twentieth over is made up for by the next slice"),
         false => row,
     };
     let (down, up) = (shares(true, &|after| after == 0), shares(false, &|after| after == 0));

@@ -242,7 +242,7 @@ impl All<'_> {
             )
             .reference(late(none, &driven))
             .at_most(0.5)
-            .because("half of the cones, or the bound is not worth its speed")
+            .because("set by hand: half of the cones, or the bound is not worth its speed")
             .note("the reference: without a bound"),
             Row::new(
                 named(format!("cones a lap with the bound alone, {LATE_MS} ms added and more")),

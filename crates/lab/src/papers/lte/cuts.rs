@@ -71,17 +71,17 @@ impl Case {
                 "ms",
                 gap,
             )
-            .reference(FROZEN_MS)
+            .asked(FROZEN_MS)
             .at_most(1.0)
-            .because("a picture that stands still for longer is noticed"),
+            .because("set by hand: a picture that stands still for longer is noticed"),
             Row::new(
                 format!("{}: units that come, of the second after", self.name),
                 "%",
                 measures.share_after() * 100.0,
             )
-            .reference(97.0)
+            .asked(97.0)
             .at_least(1.0)
-            .because("of a second in which links were cut; what is lost then cannot be sent again"),
+            .because("set by hand: of a second in which links were cut; what is lost then cannot be sent again"),
         ]
     }
 }

@@ -102,7 +102,7 @@ impl Subject<'_> {
             let what = self.named(&format!("BD-rate against {anchor} {how}"));
             let row = Row::new(what, "%", excess? * 100.0);
             Some(match is_own && self.is_hd && cfg!(feature = "x264") {
-                true => row.reference(10.0).at_most(1.0).because("what was asked of this encoder"),
+                true => row.asked(10.0).at_most(1.0).because("what was asked of this encoder"),
                 false => row,
             })
         };
@@ -118,12 +118,15 @@ impl Subject<'_> {
         if is_judged {
             let asked = "what was asked of this encoder";
             return vec![
-                mean.reference(0.9).at_least(1.0).because(asked),
-                p99.reference(1.05).at_most(1.0).because(asked),
+                mean.asked(0.9).at_least(1.0).because(asked),
+                p99.asked(1.05).at_most(1.0).because(asked),
             ];
         }
         let mean = mean.reference(1.0).within(run.choose(0.25, 0.3));
-        vec![mean.because("whole steps of a quantizer, and what is paid back later"), p99]
+        vec![
+            mean.because("set by hand: whole steps of a quantizer, and what is paid back later"),
+            p99,
+        ]
     }
 
     fn times(&self, trial: &Trial, is_judged: bool) -> [Row; 3] {
@@ -136,7 +139,7 @@ impl Subject<'_> {
         rows.map(|(what, unit, measured, asked)| {
             let row = Row::new(self.named(&what), unit, measured).clocked();
             match is_judged {
-                true => row.reference(asked).at_most(1.0).because("what was asked of this encoder"),
+                true => row.asked(asked).at_most(1.0).because("what was asked of this encoder"),
                 false => row,
             }
         })

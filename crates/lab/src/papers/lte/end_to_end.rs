@@ -43,6 +43,9 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
         values.iter().for_each(|value| table.push([measure.into(), (*value).into()]));
     }
     let slower = run.choose(10.0, 1.0);
+    let over = Row::new("counting over stamp, mean", "ms", counting - stamp)
+        .reference(PICTURE_MS)
+        .clocked();
     let rows = vec![
         Row::new("by counting pictures, mean", "ms", counting)
             .published(90.0)
@@ -52,12 +55,15 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
         Row::new("by counting pictures, p95", "ms", quantile(&by_counting, 0.95)),
         Row::new("by the stamp, mean", "ms", stamp),
         Row::new("by the stamp, p95", "ms", quantile(&by_stamp, 0.95)),
-        Row::new("counting over stamp, mean", "ms", counting - stamp)
-            .reference(PICTURE_MS)
-            .within_absolute(run.choose(8.0, 3.0))
-            .because("events at random times, over the slices of a run in real time")
-            .clocked()
-            .note("Half a picture until the row is read, half until the screen shows it."),
+        match run.quick {
+            true => over.note("Not judged: a machine that is busy with other tests decides it."),
+            false => over
+                .within_absolute(3.0)
+                .because(
+                    "set by hand: events at random times, over the slices of a run in real time",
+                )
+                .note("Half a picture until the row is read, half until the screen shows it."),
+        },
     ];
     let steps = |label: &str, values: &[f64]| {
         let share = |place: usize| (place + 1) as f64 / values.len() as f64;

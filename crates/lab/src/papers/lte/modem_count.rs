@@ -32,7 +32,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
         Row::new("mean, fourth modem's gain over the third's, 4 of 7", "ms", mean(3) - mean(4))
             .published(1.0)
             .within_absolute(0.5)
-            .because("half of the gain, about what runs of a minute differ by")
+            .because("set by hand: half of what the paper says")
             .note("The paper: the average is changed by just 1 ms."),
     ]);
     Ok(Outcome::Measured(Findings {
@@ -140,7 +140,7 @@ impl Case {
         let [mean, deviation, p95, p999] = self.reference;
         let row = |what: &str, value: f64, reference: f64, within: Option<f64>| {
             let row = Row::new(format!("{}: {what}", self.name), "ms", value).reference(reference);
-            let why = "outages and slow swings, few in a run, decide the tail";
+            let why = "set by hand: outages and slow swings, few in a run, decide the tail";
             within.map_or(row.clone(), |share| row.within(share).because(why))
         };
         let tail = match (self.exposed, run.quick) {

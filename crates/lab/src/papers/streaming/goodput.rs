@@ -120,8 +120,9 @@ impl Pair {
                 self.goodput[ENOUGH] / capacity
             })
             .reference(self.stream.code_rate() / capacity)
-            .within(1.0 - SHARE)
-            .because("the share of the code rate that the length is for"),
+            .by_construction(
+                "where the first row holds, which is judged: streams that deliver it carry the mean",
+            ),
         ]
     }
 }

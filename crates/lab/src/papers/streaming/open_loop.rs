@@ -223,13 +223,13 @@ fn stream_rows(run: &Run<'_>, links: &[Measured]) -> Vec<Row> {
             let tolerance = run.choose(0.3, 0.05);
             let near = |row: Row, value: f64, share: f64| {
                 row.within_absolute((value * share).max(1.0).min(value / 2.0))
-                    .because("long busy times are rare; a percentile is a whole number of slots")
+                    .because("set by hand: long busy times are rare; a percentile is a whole number of slots")
             };
             let row = |what, measured: f64, value: f64| {
                 Row::new(name(what), "slots", measured).reference(value)
             };
             let mean = row("mean", delays.mean(), *mean).within(tolerance);
-            rows.push(mean.because("a few long busy times carry the mean"));
+            rows.push(mean.because("set by hand: a few long busy times carry the mean"));
             rows.push(near(row("95 %", delays.percentile(0.95), *p95), *p95, tolerance));
             rows.push(near(row("99 %", delays.percentile(0.99), *p99), *p99, 2.0 * tolerance));
         }
@@ -274,12 +274,13 @@ fn advantage_rows(independent: &[&Measured]) -> Vec<Row> {
 }
 
 /// Why ratios have such a tolerance.
-const RATIOS: &str = "the spread of two mean delays, at the one code rate that decides";
+const RATIOS: &str = "set by hand: two mean delays spread, at the one code rate that decides";
 
 /// Of the claims about an advantage: l e.
 const LOAD_MIN: f64 = 0.4;
 
-/// Judges what the paper says: the block code's delay is much more sensitive to bursts than the streaming code's.
+/// Holds below a bar what the paper says: the block code's delay is much more sensitive to bursts than the
+/// streaming code's.
 fn sensitivity_rows(links: &[Measured]) -> Vec<Row> {
     let at = |burst: f64| {
         let mut same = links.iter().filter(|measured| measured.link.burst == burst);
@@ -291,16 +292,22 @@ fn sensitivity_rows(links: &[Measured]) -> Vec<Row> {
     let row = |burst: f64| {
         let name = format!("growth of delay by bursts of {burst}, block : streaming");
         Row::new(name, "", grown(burst).unwrap_or(f64::NAN))
-            .reference(1.0)
-            .within(0.25)
-            .because("the spread of four mean delays that bursts carry")
+            .asked(MORE_SENSITIVE)
+            .at_most(1.0)
+            .because(
+                "set by hand: half as much again is the least to be called much more, and below it the \
+                 claim does not hold",
+            )
             .note(
-                "l = 4, 10 % loss, 1e-3 stays lost. The paper: blocks are much more sensitive, which \
-                 would be well above 1. Not so, where as much stays lost as without bursts.",
+                "The paper: blocks are much more sensitive. Judged is that they are not, at l = 4, 10 % \
+                 loss, where 1e-3 stays lost with bursts and without, and at no other.",
             )
     };
     [2.0, 4.0].map(row).to_vec()
 }
+
+/// Growth of a block's delay over that of the stream's from which on blocks are much more sensitive.
+const MORE_SENSITIVE: f64 = 1.5;
 
 fn table(links: &[Measured]) -> Table {
     let columns = [

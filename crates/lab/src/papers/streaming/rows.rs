@@ -23,7 +23,7 @@ pub(super) fn delay_rows(
         Row::new(format!("{name}: delay, {what}"), "ms", value)
             .reference(reference)
             .within_absolute((tolerance * reference).max(1.1 * SLOT_MS).min(reference / 2.0))
-            .because("the spread of transfers; a percentile is a whole number of slots")
+            .because("set by hand: transfers spread; a percentile is a whole number of slots")
     })
     .collect()
 }
