@@ -16,6 +16,8 @@
 # make numbers how the whole does on a clip               CLIP=file.mp4
 # make latency from capture to canvas, stage by stage     MINUTES=60 RATE=30 LINKS=lte-driving ENCODER=own
 # make delays  what a page in Chromium adds, recorded for the drives   MINUTES=5 LINKS=lte-driving OUT=crates/guard/tests/drives/recorded.csv
+# make deb     a Debian package of the binary and its services
+# make container   an image with nothing but the binary in it   CONTAINER=podman
 # make loss    slices lost at random stop no decoder      PICTURES=10000
 
 SHELL := bash
@@ -44,7 +46,7 @@ TEST := cargo test --workspace --locked --features "$(FEATURES_TESTED)"
 X86_FEATURES := +ssse3,+avx2,+gfni,+avx512f,+avx512bw
 BINARY := $(or $(CARGO_TARGET_DIR),target)/release/tautline
 
-.PHONY: nat help demo test bench bench-relay bench-messages testbed transports smoke peers faults blocked chaos drives fuzz miri lab numbers console build lint style clippy latency delays loss bare outside deny unit browser tools nightly
+.PHONY: deb container nat help demo test bench bench-relay bench-messages testbed transports smoke peers faults blocked chaos drives fuzz miri lab numbers console build lint style clippy latency delays loss bare outside deny unit browser tools nightly
 
 help:
 	@sed -n '1,/^$$/s/^# //p' Makefile
@@ -190,6 +192,23 @@ loss: build
 build: console
 	@$(if $(FEATURES),./setup nasm)
 	cargo build --release --package tautline --features "$(FEATURES)"
+
+# The manual page is the binary's own help.
+deb: build
+	@./setup cargo-deb lintian help2man
+	help2man --no-info --name "drive a machine over several mobile links" --output $(BINARY).1 $(BINARY)
+	gzip -9nf $(BINARY).1
+	cargo deb --locked --no-build --strip --package tautline --output $(dir $(BINARY))
+	lintian --fail-on error,warning $(dir $(BINARY))tautline_*.deb
+
+# Static, so that the image needs nothing else: neither a base nor a libc.
+CONTAINER ?= $(firstword $(shell command -v podman buildah docker))
+HOST = $(shell rustc --version --verbose | sed -n 's/^host: //p')
+STATIC = $(or $(CARGO_TARGET_DIR),target)/$(HOST)/release
+container: console
+	RUSTFLAGS="-Ctarget-feature=+crt-static" cargo build --release --locked --target $(HOST) --package tautline
+	@test -n "$(CONTAINER)" || { echo "$(STATIC)/tautline is built; an image takes podman, buildah or docker"; exit 2; }
+	$(CONTAINER) build --tag tautline --file packaging/container/Containerfile $(STATIC)
 
 console: console/dist/index.html
 
