@@ -21,7 +21,6 @@ use tokio::sync::watch;
 use crate::clock::Clock;
 use crate::random;
 use crate::reach::Reach;
-use crate::realtime::{self, Urgency};
 use crate::sessions::{self, Condition, Sessions};
 use crate::slot::Slot;
 use crate::socket::Local;
@@ -152,10 +151,7 @@ impl Driver {
         };
         let thread = std::thread::Builder::new()
             .name("event-loop".into())
-            .spawn(move || {
-                realtime::raise_thread("the session's event loop", Urgency::Network);
-                event_loop.run()
-            })
+            .spawn(move || event_loop.run())
             .context("the kernel gives no thread")?;
         let handle = Handle { inputs, waker };
         Ok(Self { handle, locals: addresses, tls, candidates, thread: Some(thread) })

@@ -12,7 +12,7 @@ use thread_priority::{ThreadPriority, ThreadPriorityValue};
 pub enum Urgency {
     /// Behind the kernel's own: without it a machine stops.
     Safety,
-    /// Behind those, before ordinary threads: without it what was sent in time comes too late.
+    /// Behind those, before ordinary threads: what stands in for a network must not be late itself.
     Network,
 }
 
@@ -24,14 +24,11 @@ pub fn raise_thread(what: &str, urgency: Urgency) {
         let priority = ThreadPriority::Crossplatform(priority);
         set_thread_priority_and_policy(thread_native_id(), priority, fifo).ok()
     });
-    let told = format!(
-        "{what} shares the processors with all others: the system allows no SCHED_FIFO (CAP_SYS_NICE \
-         or RLIMIT_RTPRIO)"
-    );
-    match (raised, urgency) {
-        (Some(()), _) => {}
-        (None, Urgency::Safety) => tracing::warn!("{told}"),
-        (None, Urgency::Network) => tracing::info!("{told}"),
+    if raised.is_none() {
+        tracing::warn!(
+            "{what} shares the processors with all others: the system allows no SCHED_FIFO \
+             (CAP_SYS_NICE or RLIMIT_RTPRIO)"
+        );
     }
 }
 

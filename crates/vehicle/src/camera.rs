@@ -3,6 +3,7 @@
 pub mod clip;
 pub mod v4l2;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -115,7 +116,8 @@ impl Outlet {
 /// all at once. A camera that cannot keep up skips whole pictures, and so does one whose encoders cannot:
 /// what could not be coded in time is not begun. Of the others, frame decimation leaves one in every
 /// picture interval.
-/// Each picture is given the guard's `tick` that is the newest when it is begun.
+/// Each picture is given the newest of the guard's `tick`s that was there when its capture began: what it waited
+/// for since, in the sensor or behind others, counts in its age.
 ///
 /// # Errors
 /// When the pictures are narrower than the stamp, or the sensor fails.
@@ -138,6 +140,7 @@ pub fn run(
     counters.period_nanos.store(period.as_nanos() as u64, Ordering::Relaxed);
     let gives_rows = sensor.gives_rows();
     let mut cadence = Cadence::new(clock.now());
+    let mut ticks = Ticks::default();
     let delayed_before = counters.pictures_delayed.load(Ordering::Relaxed);
     // A camera that is started again counts on: the other end takes no number twice.
     let mut picture = counters.pictures.load(Ordering::Relaxed) as u32;
@@ -148,6 +151,7 @@ pub fn run(
             cadence.due = clock.now() - sensor.age();
         }
         clock.sleep_until(cadence.due);
+        ticks.note(tick.load(Ordering::Relaxed), clock.now());
         if !picture.is_multiple_of(outlet.control.picture_interval()) {
             counters.pictures_decimated.fetch_add(1, Ordering::Relaxed);
         } else if gives_rows && !cadence.takes(interval, clock.now()) {
@@ -155,7 +159,7 @@ pub fn run(
         } else if !outlet.has_room(layout.strip_count()) {
             counters.pictures_unencoded.fetch_add(1, Ordering::Relaxed);
         } else {
-            let tick = tick.load(Ordering::Relaxed);
+            let tick = ticks.at(cadence.due);
             let slot = match gives_rows {
                 true => interval.min(period) / layout.strip_count() as u32,
                 false => Duration::ZERO,
@@ -188,6 +192,28 @@ pub fn run(
         cadence.due += interval;
     }
     Ok(())
+}
+
+/// The guard's ticks of the last pictures, each with when it was seen.
+#[derive(Debug, Default)]
+struct Ticks {
+    seen: VecDeque<(Instant, u32)>,
+}
+
+impl Ticks {
+    fn note(&mut self, tick: u32, now: Instant) {
+        if self.seen.len() == TICKS_MAX {
+            self.seen.pop_front();
+        }
+        self.seen.push_back((now, tick));
+    }
+
+    /// Returns the newest that was there at `captured_at`, but for one of the guard's steps; 0, which is none, where
+    /// that is too long ago.
+    fn at(&self, captured_at: Instant) -> u32 {
+        let there = |(at, _): &&(Instant, u32)| *at <= captured_at + STEP;
+        self.seen.iter().rev().find(there).map_or(0, |(_, tick)| *tick)
+    }
 }
 
 /// When pictures are due, and what follows when they come later.
@@ -259,6 +285,10 @@ fn begin(
 
 /// Strips that may wait for one encoder: its half of a picture, and of the one after it.
 const QUEUE_MAX: usize = 6;
+/// Pictures whose ticks are remembered: a second at 60/s, beyond which none counts.
+const TICKS_MAX: usize = 60;
+/// How often the guard counts.
+const STEP: Duration = Duration::from_millis(10);
 /// After so long without a picture the next one is taken, however late: ten a second, where five are asked.
 const UNSEEN_MAX: Duration = Duration::from_millis(100);
 
@@ -291,6 +321,22 @@ mod tests {
         }
 
         fn read(&mut self, _strip: usize, _rows: &mut Picture) {}
+    }
+
+    #[test]
+    fn a_picture_that_waited_has_the_tick_of_its_capture() {
+        let mut ticks = Ticks::default();
+        for picture in 0..200_u32 {
+            ticks.note(picture * 3, Instant::from_millis(u64::from(picture) * 33));
+        }
+        let now = 199 * 33;
+        assert_eq!(ticks.at(Instant::from_millis(now)), 597);
+        assert_eq!(ticks.at(Instant::from_millis(now - 5)), 597);
+        // The one before was there, and no newer.
+        assert_eq!(ticks.at(Instant::from_millis(now - 30)), 594);
+        assert_eq!(ticks.at(Instant::from_millis(now - 300)), 567);
+        assert_eq!(ticks.at(Instant::from_millis(now - 3_000)), 0);
+        assert_eq!(Ticks::default().at(Instant::from_millis(now)), 0);
     }
 
     #[test]

@@ -80,7 +80,11 @@ impl Recent {
         (self.picture_rate, self.left_out_rate, self.delayed_rate) = (rate(0), rate(1), rate(2));
         let share = if self.is_overloaded { OVERLOAD_END } else { OVERLOAD_BEGIN };
         let lacking = self.left_out_rate + self.delayed_rate;
-        self.is_overloaded = lacking > share * (self.picture_rate + self.left_out_rate);
+        let all = self.picture_rate + self.left_out_rate;
+        // Without a source it is neither begun nor over.
+        if all > 0.0 {
+            self.is_overloaded = lacking > share * all;
+        }
         self.pictures.push(pictures, now);
         self.encode = reporter.meter.take_percentiles();
         self.measured_at = now;
