@@ -22,8 +22,15 @@ pub(crate) fn to_wire(message: &Message) -> Option<QuorumStep> {
     })
 }
 
-/// Returns the message that `step` stands for; `None` if it stands for none.
+/// Returns the message that `step` stands for; `None` if it stands for none, or has entries that no log has: there
+/// terms never fall, and none is later than its leader's.
 pub(crate) fn from_wire(step: &QuorumStep) -> Option<Message> {
+    let terms = || step.entry_terms.iter();
+    let rises =
+        terms().is_sorted() && terms().all(|term| (step.log_term..=step.term).contains(term));
+    if !rises {
+        return None;
+    }
     let mut message = Message::default();
     message.set_msg_type(*KINDS.get(usize::from(step.kind))?);
     message.from = step.from.into();

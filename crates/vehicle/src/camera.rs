@@ -334,7 +334,7 @@ mod tests {
         assert_eq!(ticks.at(Instant::from_millis(now - 5)), 597);
         // The one before was there, and no newer.
         assert_eq!(ticks.at(Instant::from_millis(now - 30)), 594);
-        assert_eq!(ticks.at(Instant::from_millis(now - 300)), 567);
+        assert_eq!(ticks.at(Instant::from_millis(now - 300)), 570);
         assert_eq!(ticks.at(Instant::from_millis(now - 3_000)), 0);
         assert_eq!(Ticks::default().at(Instant::from_millis(now)), 0);
     }
