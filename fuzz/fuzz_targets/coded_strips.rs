@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use tautline_fuzz::Input;
 use tautline_units::ByteCount;
-use tautline_video::avc::{Config, LossRecovery, Joiner, Shape, StripEncoder};
+use tautline_video::avc::{Config, Joiner, LossRecovery, Shape, StripEncoder};
 use tautline_video::{
     Concealer, Encoder, Picture, QuantizerEncoder, Quantizers, Refresh, SliceKind,
 };
