@@ -208,14 +208,17 @@ async fn a_clip_that_goes_is_seen_with_again_once_it_is_back() {
     anna.respond([1; 16]);
     anna.see(20).await;
     std::fs::write(&clip, []).unwrap();
-    let mut turns_unseen = 0;
-    while turns_unseen < 100 {
-        let before = anna.pictures;
-        anna.command(0.0, 0.0);
-        anna.newest();
-        turns_unseen = if anna.pictures == before { turns_unseen + 1 } else { 0 };
-        sleep(TURN).await;
-    }
+    let ended = async {
+        let mut turns_unseen = 0;
+        while turns_unseen < 100 {
+            let before = anna.pictures;
+            anna.command(0.0, 0.0);
+            anna.newest();
+            turns_unseen = if anna.pictures == before { turns_unseen + 1 } else { 0 };
+            sleep(TURN).await;
+        }
+    };
+    timeout(LONG, ended).await.expect("an empty clip gives no pictures");
     std::fs::write(&clip, &bytes).unwrap();
     anna.see(20).await;
     assert!(!stand.run.is_finished());
