@@ -106,7 +106,7 @@ async fn backup(config: &Config, identity: &Identity, file: &Path) -> anyhow::Re
     let copy = order(config, identity, OrderKind::Backup).await?;
     let kept = Kept::decode(&copy).context("the switchboard gives a copy that cannot be read")?;
     Store::write_new(file, &kept)?;
-    println!("{} vehicles are in {}", kept.vehicles.len(), file.display());
+    println!("leases in {}: {}", file.display(), kept.vehicles.len());
     Ok(())
 }
 

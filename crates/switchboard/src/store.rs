@@ -137,12 +137,12 @@ impl Store {
             }
             Err(error) => bail!("{DAMAGED} ({})", in_one_line(&error)),
         };
-        store.migrate()?;
+        store.settle_form()?;
         Ok(store)
     }
 
-    /// Brings what an earlier build has written into the present form.
-    fn migrate(&self) -> anyhow::Result<()> {
+    /// Gives a new store the present form; of another form nothing is read.
+    fn settle_form(&self) -> anyhow::Result<()> {
         let transaction = self.database.begin_write()?;
         {
             let mut meta = transaction.open_table(META)?;
@@ -232,7 +232,7 @@ const DAMAGED: &str = "it is no store of a switchboard, or was damaged: put a ba
 const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
 const VEHICLES: TableDefinition<'_, &[u8; 32], &[u8]> = TableDefinition::new("vehicles");
 const SCHEMA_KEY: &str = "form";
-/// The form of what is kept; a later build reads all earlier ones.
+/// The form of what is kept, the first.
 const SCHEMA: u64 = 1;
 
 #[cfg(test)]
