@@ -10,6 +10,7 @@
 # make nat    both ends behind NATs of every behaviour, in network namespaces   EVERY=10 takes every tenth pair
 # make chaos   ten thousand short sessions under any faults   CHAOS=10000
 # make drives  ten thousand simulated drives under the guard, sound and faulty   DRIVES=10000
+# make properties   property tests on new random input    CASES=4096 for each test that names no number
 # make fuzz    hostile bytes against the erasure codes     SECONDS=60 for each target
 # make miri    no undefined behaviour in the erasure codes, every kernel
 # make lab     the papers' tables and figures beside ours  QUICK=1
@@ -33,6 +34,7 @@ SECONDS_LONG ?= 30
 SECONDS ?= 60
 CHAOS ?= 10000
 DRIVES ?= 10000
+CASES ?= 4096
 MINUTES ?= 1
 ENCODER ?=
 OUT ?=
@@ -46,7 +48,7 @@ TEST := cargo test --workspace --locked --features "$(FEATURES_TESTED)"
 X86_FEATURES := +ssse3,+avx2,+gfni,+avx512f,+avx512bw
 BINARY := $(or $(CARGO_TARGET_DIR),target)/release/tautline
 
-.PHONY: deb container nat help demo test bench bench-relay bench-messages testbed transports smoke peers faults blocked chaos drives fuzz miri lab numbers console build lint style clippy latency delays loss bare outside deny unit browser tools nightly
+.PHONY: deb container nat help demo test bench bench-relay bench-messages testbed transports smoke peers faults blocked chaos drives properties fuzz miri lab numbers console build lint style clippy latency delays loss bare outside deny unit browser tools nightly
 
 help:
 	@sed -n '1,/^$$/s/^# //p' Makefile
@@ -138,6 +140,11 @@ chaos:
 # As with chaos, SIM_SEED=.. runs one again.
 drives:
 	DRIVES=$(DRIVES) cargo test --release --locked --package tautline-guard --test drives
+
+# A failing case is written into proptest-regressions/, and runs first from then on.
+properties:
+	@./setup c++ nasm ffmpeg
+	PROPTEST_CASES=$(CASES) $(TEST) --lib --tests
 
 fuzz: nightly
 	@./setup c++ cargo-fuzz
@@ -265,7 +272,9 @@ deny:
 		cargo deny --all-features --frozen check --hide-inclusion-graph advisories; \
 	else echo "not run: advisories need the database at https://github.com/RustSec/advisory-db"; fi
 
-# `cargo test` alone counts as ignored what needs more than this workspace; here it runs.
+# `cargo test` alone counts as ignored what needs more than this workspace; here it runs. Property tests
+# draw the same cases in every run: `make properties` draws others.
+unit: export PROPTEST_RNG_SEED ?= 1
 unit: console
 	@./setup c++ nasm ffmpeg python flatbuffers
 	$(TEST)

@@ -74,8 +74,10 @@ struct Rates {
 impl DelayRate {
     /// Begins at `initial` and stays below `ceiling`, both above zero.
     pub fn new(initial: Bitrate, ceiling: Bitrate) -> Self {
+        let floor = FLOOR.min(ceiling.as_f64());
+        let granted = (initial.as_f64() * SHARE).max(floor);
         Self {
-            floor: FLOOR.min(ceiling.as_f64()),
+            floor,
             ceiling: ceiling.as_f64(),
             capacity: initial.as_f64(),
             arrived: Meter::new(SPAN),
@@ -95,8 +97,8 @@ impl DelayRate {
             reordering: Duration::ZERO,
             jitter: Duration::ZERO,
             cause: Cause::Beginning,
-            granted: initial.as_f64() * SHARE,
-            told: initial.as_f64() * SHARE,
+            granted,
+            told: granted,
             rival_cause: Cause::ForeignQueue,
         }
     }
@@ -429,6 +431,7 @@ mod tests {
     fn a_ceiling_below_the_floor_holds() {
         let ceiling = Bitrate::from_kbps(40);
         let mut control = DelayRate::new(Bitrate::from_kbps(20), ceiling);
+        assert_eq!(control.initial().rate, ceiling);
         for count in 1..200 {
             let grant = control.on_report(&even(Bitrate::from_kbps(400), count));
             assert!(grant.rate <= ceiling, "{}", grant.rate);
