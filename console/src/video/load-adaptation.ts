@@ -2,7 +2,9 @@ import type { Origin } from './strip';
 
 // A computer that keeps up has a slice on the screen in half of this, a frame of 60 a second included.
 const LATE_MS = 60;
-const SPAN_MS = 500;
+const SPAN_MS = 300;
+// While decoders begin, they are late on every computer.
+const BEGIN_MS = 1_000;
 // One late span may be an outage's end, when all that waited comes at once.
 const LATE_SPANS_MAX = 2;
 // With fewer than ten pictures a second nobody drives well, however fresh they are; a bit more, for clocks wobble.
@@ -17,7 +19,7 @@ const TRIAL_MS = 10_000;
 /**
  * Frame decimation: every n-th picture is to be coded, so that this computer keeps up with those.
  *
- * When half of the slices are late for a second, n grows by one; after ten seconds without such a span, one less is
+ * When half of the slices are late for 0.6 s, n grows by one; after ten seconds without such a span, one less is
  * tried.
  * Each trial that fails doubles the time until the next.
  */
@@ -43,8 +45,12 @@ export class LoadAdaptation {
   add(origin: Origin, tookMs: number, nowMs: number): void {
     if (origin.strip === 0) this.#watch(origin);
     if (this.#spanFromMs === null) {
-      this.#spanFromMs = nowMs;
+      this.#spanFromMs = nowMs + BEGIN_MS;
       this.#calmSinceMs = nowMs;
+    }
+    if (nowMs < this.#spanFromMs) {
+      this.#late = 0;
+      return;
     }
     if (tookMs > LATE_MS) this.#late += 1;
     else this.#inTime += 1;

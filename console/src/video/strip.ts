@@ -34,9 +34,10 @@ export interface StripEvents {
   requestKeyframe(): void;
 }
 
-// What waits longer to be decoded is better skipped. In time, not in slices: after an outage dozens come at once,
-// and are decoded in a few milliseconds.
-const WAIT_MAX_MS = 100;
+// A decoder that has given nothing for so long hangs. One that is merely late has caught up sooner than an IDR could
+// come, a round trip later, and load adaptation gives it less to do. In time, not in slices: after an outage dozens
+// come at once, and are decoded in a few milliseconds.
+const WAIT_MAX_MS = 400;
 // After a standstill of the whole worker, frames are ready but not yet told: they get this long to come.
 const GRACE_MS = 30;
 // A bound for memory alone: a second at 60 pictures/s.
