@@ -29,6 +29,7 @@ fn a_sweep_finds_the_same_however_many_threads_make_it() {
         sets: vec![set("driving-2")],
         cases: vec![Case::Plain, Case::Blackout],
         deadlines: vec![Duration::from_millis(65)],
+        first_seed: 1,
         seeds: 2,
         length: Duration::from_secs(5),
         units_per_second: 360,

@@ -19,7 +19,7 @@ fn judge_row(name: &str, quantity: &str) {
 
 fn rows(name: &str) -> Vec<Row> {
     let found = scenario::all().into_iter().find(|scenario| scenario.name == name);
-    let rows = found.expect("a scenario of that name").run(&Config::default(), true);
+    let rows = found.expect("a scenario of that name").run(&Config::default(), 1, true);
     rows.expect("sessions that can be configured so")
 }
 

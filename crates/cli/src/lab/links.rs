@@ -28,7 +28,7 @@ pub(crate) struct Links {
     /// Folder with the Mahimahi recordings, named as in docs/lab.md; without it, models only
     #[arg(long, value_name = "FOLDER")]
     traces: Option<PathBuf>,
-    /// Seeds, from 1 on; each starts elsewhere in every recording
+    /// Seeds, from the first on; each starts elsewhere in every recording
     #[arg(
         long,
         value_name = "COUNT",
@@ -36,6 +36,9 @@ pub(crate) struct Links {
         default_value_if("quick", "true", "4")
     )]
     seeds: u64,
+    /// The first seed; what was tuned on some is to be judged on others
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    first_seed: u64,
     /// Length of each run in virtual seconds, the warm-up of 2 s included
     #[arg(
         long,
@@ -136,7 +139,7 @@ impl Links {
         for scenario in &scenarios {
             println!("{}: {}", scenario.name, scenario.title);
             for (combo, config) in &configs {
-                for row in scenario.run(config, self.quick)? {
+                for row in scenario.run(config, self.first_seed, self.quick)? {
                     if row.verdict() == Verdict::Out {
                         out.push(format!("{} ({combo})", scenario.name));
                     }
@@ -171,6 +174,7 @@ impl Links {
             sets: chosen("set", sets, &self.set, |set| &set.name)?,
             cases: chosen("case", Case::ALL.to_vec(), &self.case, |case| case.name())?,
             deadlines: self.deadline_ms.iter().map(|ms| Duration::from_millis(*ms)).collect(),
+            first_seed: self.first_seed,
             seeds: self.seeds,
             length: Duration::from_secs(self.seconds),
             units_per_second: self.units,

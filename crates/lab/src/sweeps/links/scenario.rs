@@ -31,14 +31,14 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Makes its runs, with sessions configured as `transport`, and judges them.
+    /// Makes its runs from seed `first` on, with sessions configured as `transport`, and judges them.
     ///
     /// # Errors
     /// For a transport that cannot be configured so.
-    pub fn run(&self, transport: &transport::Config, quick: bool) -> Result<Vec<Row>> {
+    pub fn run(&self, transport: &transport::Config, first: u64, quick: bool) -> Result<Vec<Row>> {
         let (seconds, seeds) = if quick { self.quick } else { self.full };
         let mut runs = Vec::new();
-        for seed in 1..=seeds {
+        for seed in (first..).take(seeds as usize) {
             let mut drive = (self.drive)(transport.clone(), seed);
             drive.length = Duration::from_secs(seconds);
             self.case.befall(&mut drive);

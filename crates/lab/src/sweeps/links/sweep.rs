@@ -22,7 +22,9 @@ pub struct Sweep {
     pub cases: Vec<Case>,
     /// One way, from hand-over to delivery.
     pub deadlines: Vec<Duration>,
-    /// How many seeds, from 1 on; each has offsets into the recordings of its own.
+    /// The first seed; each has offsets into the recordings of its own.
+    pub first_seed: u64,
+    /// How many seeds, from the first on.
     pub seeds: u64,
     /// Of each run, the warm-up included.
     pub length: Duration,
@@ -84,13 +86,14 @@ impl Sweep {
 
     fn jobs(&self) -> Vec<Job<'_>> {
         let mut jobs = Vec::new();
+        let seeds = || (self.first_seed..).take(self.seeds as usize);
         for set in &self.sets {
             for case in self.cases.iter().copied() {
                 for deadline in self.deadlines.iter().copied() {
                     for combo in &self.combos {
                         let links = (0..set.len()).map(Some).filter(|_| combo.alone);
                         for alone in [None].into_iter().chain(links) {
-                            jobs.extend((1..=self.seeds).map(|seed| Job {
+                            jobs.extend(seeds().map(|seed| Job {
                                 set,
                                 case,
                                 deadline,

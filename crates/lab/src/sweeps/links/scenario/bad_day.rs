@@ -93,6 +93,18 @@ pub(super) const ALL: &[Scenario] = &[
         ..SHORT
     },
     Scenario {
+        name: "policer-4-pictures",
+        title: "The same for 15 units a second, whole pictures, each worth something for 200 ms",
+        drive: |transport, seed| {
+            let mut drive = filled(transport, seed, vec![policed(4.0)]);
+            drive.units_per_second = 15;
+            drive.deadline = Duration::from_millis(200);
+            drive
+        },
+        judge: |runs| vec![dropped(runs), carried(runs, 3.2)],
+        ..SHORT
+    },
+    Scenario {
         name: "policer-1",
         title: "A policer of 1 Mbit/s: under 3 % lost, 80 % of the rate",
         drive: |transport, seed| filled(transport, seed, vec![policed(1.0)]),
