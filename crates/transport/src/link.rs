@@ -330,6 +330,7 @@ impl Link {
         let known_at = clock.map_or(now, |clock| clock.to_local(report.taken_at)) - half;
         let departed = self.in_flight.sent_at(report.highest);
         let sent_until = self.in_flight.sent_until(report.highest);
+        let hole = self.in_flight.hole(report);
         let news = self.in_flight.on_report(report, known_at, settled, now);
         if news {
             self.liveness.on_news();
@@ -354,6 +355,7 @@ impl Link {
                 received: report.bytes,
                 sent: self.loss.bytes_counted(),
                 newest: departed.zip(sent_until).filter(|_| news),
+                hole,
                 lost: self.in_flight.lost(),
                 queue: self.queue.standing(),
                 jitter: self.queue.jitter(),

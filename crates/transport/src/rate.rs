@@ -60,6 +60,9 @@ pub struct Evidence {
     /// When the newest datagram that arrived left, and the bytes that had left by then, its own
     /// included. `None` if the report brings no newer datagram.
     pub newest: Option<(Instant, ByteCount)>,
+    /// Over how long what left in a row before the newest did not arrive, counted from the newest that the
+    /// report before knew.
+    pub hole: Duration,
     /// Bytes of all that is held lost.
     pub lost: ByteCount,
     /// How much longer than the least of ten seconds every datagram of the last 60 ms took: a queue

@@ -22,8 +22,7 @@ pub(crate) struct InFlight {
     /// Bytes of all that was held lost and has not come after all.
     lost: u64,
     highest: Option<u64>,
-    /// How long a datagram may be overtaken before it counts as lost.
-    reordering: Duration,
+    reordering: Reordering,
     news_at: Option<Instant>,
     /// When the oldest media packet that is on its way left.
     oldest_media: Option<Instant>,
@@ -40,6 +39,8 @@ struct Record {
     /// Bytes of all that left until then, its own included.
     sent: u64,
     known: Known,
+    /// Whether a newer one is known to have arrived before it.
+    overtaken: bool,
     media: bool,
     /// Media, to be sent again if it is lost.
     entry: Option<Entry>,
@@ -117,7 +118,7 @@ impl InFlight {
             sent: 0,
             lost: 0,
             highest: None,
-            reordering: REORDERING_LEAST,
+            reordering: Reordering::default(),
             news_at: None,
             oldest_media: None,
             open: 0,
@@ -134,7 +135,15 @@ impl InFlight {
         self.sent += bytes as u64;
         let (bytes, sent) = (bytes as u32, self.sent);
         let known = Known::Flying;
-        let record = Record { sent_at: now, bytes, sent, known, media: false, entry: None };
+        let record = Record {
+            sent_at: now,
+            bytes,
+            sent,
+            known,
+            overtaken: false,
+            media: false,
+            entry: None,
+        };
         self.records.push_back(record);
     }
 
@@ -168,6 +177,7 @@ impl InFlight {
             self.highest = Some(report.highest);
             self.news_at = Some(now);
         }
+        self.reordering.advance(now);
         self.arrive(report.highest, known_at, settled);
         for back in 1..=report.recent.len().min(report.highest) {
             if report.recent.arrived(back) == Some(true) {
@@ -195,14 +205,18 @@ impl InFlight {
         else {
             return;
         };
+        let behind = newest_at.map_or(Duration::ZERO, |at| at.since(record.sent_at));
         match record.known {
             Known::Arrived => return,
-            Known::Flying => self.bytes -= u64::from(record.bytes),
+            Known::Flying => {
+                self.bytes -= u64::from(record.bytes);
+                if record.overtaken {
+                    self.reordering.keep(behind);
+                }
+            }
             // It was only overtaken, by more than was thought possible.
             Known::Lost => {
-                let behind = newest_at.map_or(Duration::ZERO, |at| at.since(record.sent_at));
-                let wider = self.reordering.max(behind + behind / 4);
-                self.reordering = wider.min(REORDERING_MOST);
+                self.reordering.widen(behind);
                 self.lost -= u64::from(record.bytes);
             }
         }
@@ -224,7 +238,7 @@ impl InFlight {
             let Some(record) = self.records.get_mut((number - self.first) as usize) else { break };
             if record.known == Known::Flying {
                 let overtaken = report.highest - number >= OVERTAKEN_BY
-                    && newest_at.since(record.sent_at) >= self.reordering;
+                    && newest_at.since(record.sent_at) >= self.reordering.borne();
                 if overtaken {
                     record.known = Known::Lost;
                     self.bytes -= u64::from(record.bytes);
@@ -234,6 +248,7 @@ impl InFlight {
                         settled.push(Settled { entry, fate: Fate::Lost });
                     }
                 } else {
+                    record.overtaken = number < report.highest;
                     gap = true;
                 }
             }
@@ -321,9 +336,20 @@ impl InFlight {
         ByteCount::new(self.lost)
     }
 
-    /// Returns how much later than newer ones datagrams have come: nothing, if none did.
+    /// Returns over how long none of those arrived that left next after the newest that was known to have, if
+    /// the report knows a newer one; to be asked before the report is taken.
+    pub(crate) fn hole(&self, report: &Report) -> Duration {
+        let Some(first) = self.highest.map(|highest| highest + 1) else { return Duration::ZERO };
+        let missing = |number: &u64| report.recent.arrived(report.highest - number) != Some(true);
+        let last = (first..report.highest).take_while(missing).last();
+        let left = |number| self.sent_at(number);
+        let ends = last.and_then(|last| left(last).zip(left(first)));
+        ends.map_or(Duration::ZERO, |(last, first)| last.since(first))
+    }
+
+    /// Returns how much later than newer ones datagrams of late have come: nothing, if none did.
     pub(crate) fn reordering(&self) -> Duration {
-        Some(self.reordering).filter(|most| *most > REORDERING_LEAST).unwrap_or_default()
+        Some(self.reordering.borne()).filter(|most| *most > REORDERING_LEAST).unwrap_or_default()
     }
 
     /// Returns how many media packets nothing is known of yet.
@@ -368,6 +394,48 @@ impl InFlight {
     }
 }
 
+/// How long a datagram may be overtaken before it counts as lost.
+///
+/// What was held lost and came after all widens it; where nothing has been overtaken by as much for
+/// [`SLOTS`] seconds it is less again.
+#[derive(Debug, Clone, Default)]
+struct Reordering {
+    /// The most of each second, as far as there was some.
+    by_second: VecDeque<(u64, Duration)>,
+    second: u64,
+}
+
+impl Reordering {
+    fn borne(&self) -> Duration {
+        let most = self.by_second.iter().map(|(_, most)| *most).max();
+        most.unwrap_or_default().max(REORDERING_LEAST)
+    }
+
+    fn advance(&mut self, now: Instant) {
+        self.second = now.as_millis() / 1_000;
+        while self.by_second.front().is_some_and(|(second, _)| second + SLOTS <= self.second) {
+            self.by_second.pop_front();
+        }
+    }
+
+    /// Takes note of one that came `behind` newer ones and had been held lost.
+    fn widen(&mut self, behind: Duration) {
+        self.note((behind + behind / 4).min(REORDERING_MOST));
+    }
+
+    /// Takes note of one that was waited for.
+    fn keep(&mut self, behind: Duration) {
+        self.note((behind + behind / 4).min(self.borne()));
+    }
+
+    fn note(&mut self, most: Duration) {
+        match self.by_second.back_mut() {
+            Some((second, known)) if *second == self.second => *known = most.max(*known),
+            Some(_) | None => self.by_second.push_back((self.second, most)),
+        }
+    }
+}
+
 /// More packets lost between two reports are not lost by chance, each for itself, if most were.
 const CHANCE_MOST: f64 = 12.0;
 /// One late packet among so many in time was overtaken.
@@ -381,6 +449,8 @@ const OVERTAKEN_BY: u64 = 3;
 /// Short of it, the three may have left together.
 const REORDERING_LEAST: Duration = Duration::from_millis(3);
 const REORDERING_MOST: Duration = Duration::from_millis(150);
+/// Seconds for which what was overtaken is remembered.
+const SLOTS: u64 = 10;
 const REMEMBERED: Duration = Duration::from_millis(500);
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(2);
 
@@ -459,9 +529,46 @@ mod tests {
         assert_eq!(settle(&mut packets, &report(9, 16, &[3]), 20).1, [3]);
         // It was given up, so its entry is gone; its number comes after all.
         assert_eq!(settle(&mut packets, &report(10, 16, &[]), 21), (vec![10], vec![]));
-        assert_eq!(packets.reordering, Duration::from_micros(8_750));
+        assert_eq!(packets.reordering.borne(), Duration::from_micros(8_750));
         assert_eq!(settle(&mut packets, &report(18, 16, &[11]), 30).1, [0; 0]);
         assert_eq!(settle(&mut packets, &report(21, 16, &[11]), 30).1, [11]);
+    }
+
+    #[test]
+    fn what_counts_as_reordering_falls_back_when_nothing_is_overtaken_any_more() {
+        let mut packets = sent(6_000);
+        settle(&mut packets, &report(40, 64, &[3]), 40);
+        settle(&mut packets, &report(41, 64, &[]), 41);
+        let wide = packets.reordering.borne();
+        assert!(wide > Duration::from_millis(40), "{wide:?}");
+        // One that is waited for and comes 30 ms behind keeps as much of it.
+        settle(&mut packets, &report(5_030, 256, &[5_000]), 5_030);
+        settle(&mut packets, &report(5_031, 256, &[]), 5_031);
+        assert_eq!(packets.reordering.borne(), wide);
+        settle(&mut packets, &report(5_100, 256, &[]), 10_100);
+        assert_eq!(packets.reordering.borne(), Duration::from_micros(38_750));
+        settle(&mut packets, &report(5_101, 256, &[]), 15_100);
+        assert_eq!(packets.reordering.borne(), REORDERING_LEAST);
+        assert_eq!(packets.reordering(), Duration::ZERO);
+        assert_eq!(settle(&mut packets, &report(5_110, 256, &[5_104]), 15_110).1, [5_104]);
+    }
+
+    #[test]
+    fn a_hole_is_what_left_in_a_row_and_did_not_come() {
+        let mut packets = sent(400);
+        settle(&mut packets, &report(9, 16, &[]), 30);
+        let missing: Vec<u64> = (12..100).chain([120]).collect();
+        assert_eq!(packets.hole(&report(11, 16, &[])), Duration::ZERO);
+        assert_eq!(packets.hole(&report(130, 256, &missing)), Duration::ZERO);
+        settle(&mut packets, &report(11, 16, &[]), 40);
+        assert_eq!(packets.hole(&report(130, 256, &missing)), Duration::from_millis(87));
+        assert_eq!(packets.hole(&report(8, 16, &[])), Duration::ZERO);
+        // What a report does not reach counts with what is missing beside it.
+        assert_eq!(packets.hole(&report(130, 64, &missing)), Duration::from_millis(87));
+        // Nothing left in between.
+        packets.push(100, Instant::from_millis(9_000));
+        settle(&mut packets, &report(399, 256, &missing), 500);
+        assert_eq!(packets.hole(&report(400, 256, &missing)), Duration::ZERO);
     }
 
     #[test]

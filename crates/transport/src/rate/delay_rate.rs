@@ -122,7 +122,7 @@ impl DelayRate {
             true => self.rival.share(),
             false => drain,
         };
-        let open = self.capacity * SHARE * share;
+        let open = (self.capacity * SHARE * share).min(self.rival.rate_most());
         let most = self.losses.rate_most();
         let stalled = self.stalled.unwrap_or(f64::INFINITY).max(self.capacity * DRAIN_LEAST);
         let rate = open.min(most).min(stalled).max(self.floor);
@@ -165,14 +165,19 @@ impl DelayRate {
         Some(Rates { left, offered, received, latest })
     }
 
+    /// Returns whether so much is sent that it shows what the link carries: one that is little used shows its
+    /// delays, not its capacity.
+    fn is_used(&self, rates: &Rates) -> bool {
+        let Rates { offered, received, .. } = *rates;
+        offered > USED_SHARE * self.capacity || received < LESS * offered
+    }
+
     /// Follows what arrives while a queue of ours stands.
     fn follow(&mut self, rates: &Rates, towards: impl Fn(Duration) -> f64) {
         let Rates { offered, received, .. } = *rates;
-        // A link that is little used shows its delays, not its capacity.
-        let used = offered > USED_SHARE * self.capacity || received < LESS * offered;
         // As much arrives as was sent: that is the rate of the sender, not of the link.
         let apart = (received - offered).abs() > APART * offered;
-        if (used && apart) || received > self.capacity {
+        if (self.is_used(rates) && apart) || received > self.capacity {
             self.capacity += (received - self.capacity) * towards(SPAN);
         }
     }
@@ -186,7 +191,7 @@ impl DelayRate {
         towards: impl Fn(Duration) -> f64,
     ) {
         let waiting = evidence.waiting.get() as f64 * 8.0;
-        let begins = self.waits(waiting, BEGINS);
+        let begins = self.waits(waiting, BEGINS) && self.is_used(rates);
         if begins && rates.received < FULL * rates.offered {
             // A queue begins, which will be seen to stand when it has stood.
             self.capacity += (rates.received - self.capacity) * towards(SPAN * 2);
@@ -250,7 +255,9 @@ impl Controller for DelayRate {
             capacity: self.capacity,
             rtt: self.rtt_min,
         };
-        self.queue = self.rival.observe(&shown, seen, evidence.now);
+        let told = self.rival.observe(&shown, seen, evidence.now);
+        self.queue = told.ours;
+        self.capacity = told.carried.map_or(self.capacity, |carried| carried.min(self.capacity));
         // Of a queue that drains the newest arrivals waited longer than what leaves now will.
         let waits = Duration::from_secs_f64(evidence.waiting.get() as f64 * 8.0 / self.capacity);
         self.draining = self.queue.min(waits);
@@ -259,7 +266,7 @@ impl Controller for DelayRate {
             false => Cause::ForeignQueue,
         };
         let shown = losses::Shown {
-            departed: evidence.newest.map(|(departed, _)| departed),
+            hole: evidence.hole,
             sent: self.sent_until,
             received: evidence.received,
             lost: evidence.lost,
@@ -382,6 +389,7 @@ mod tests {
             received: bytes,
             sent: bytes + total(Duration::from_millis(30)),
             newest: Some((now, bytes)),
+            hole: Duration::ZERO,
             lost: ByteCount::ZERO,
             queue: Duration::ZERO,
             jitter: Duration::ZERO,
@@ -428,6 +436,18 @@ mod tests {
     }
 
     #[test]
+    fn what_begins_to_wait_on_a_link_hardly_used_says_nothing_of_its_capacity() {
+        let mut control = DelayRate::new(Bitrate::from_mbps(8), Bitrate::from_mbps(80));
+        let waiting = ByteCount::new(8_000);
+        for count in 1..40 {
+            let received = Bitrate::from_kbps(900) * Duration::from_millis(count * 10);
+            let evidence = Evidence { received, waiting, ..even(Bitrate::from_mbps(1), count) };
+            control.on_report(&evidence);
+        }
+        assert!(control.capacity >= 8e6, "{}", control.capacity);
+    }
+
+    #[test]
     fn a_ceiling_below_the_floor_holds() {
         let ceiling = Bitrate::from_kbps(40);
         let mut control = DelayRate::new(Bitrate::from_kbps(20), ceiling);
@@ -440,8 +460,8 @@ mod tests {
     }
 
     /// Returns what a report adds: instants, totals and delays, however badly they fit each other.
-    fn reports() -> impl Strategy<Value = (u64, u64, Option<u64>, [u32; 4], [u64; 5], bool)> {
-        let delays = [0..300_u64, 0..300_u64, 0..300_u64, 0..300_u64, 0..300_u64];
+    fn reports() -> impl Strategy<Value = (u64, u64, Option<u64>, [u32; 4], [u64; 6], bool)> {
+        let delays = [(); 6].map(|()| 0..300_u64);
         let bytes = [0..60_000_u32, 0..60_000_u32, 0..60_000_u32, 0..60_000_u32];
         let newest = proptest::option::of(0..100_u64);
         (0..100_u64, 0..100_u64, newest, bytes, delays, proptest::bool::weighted(0.02))
@@ -467,10 +487,11 @@ mod tests {
                     newest = (newest.0 + Duration::from_millis(after), newest.1 + ByteCount::new(offered.into()));
                     newest
                 });
-                let [queue, jitter, reordering, rtt, waiting] = delays;
+                let [queue, jitter, reordering, rtt, waiting, hole] = delays;
                 evidence.queue = Duration::from_millis(queue);
                 evidence.jitter = Duration::from_millis(jitter);
                 evidence.reordering = Duration::from_millis(reordering);
+                evidence.hole = Duration::from_millis(hole);
                 evidence.rtt_min = (rtt > 0).then(|| Duration::from_millis(rtt));
                 evidence.waiting = ByteCount::new(waiting * 1_000);
                 let grant = control.on_report(&evidence);

@@ -55,6 +55,7 @@ mod tests {
             received: ByteCount::ZERO,
             sent: ByteCount::ZERO,
             newest: None,
+            hole: Duration::ZERO,
             lost: ByteCount::ZERO,
             queue: Duration::ZERO,
             jitter: Duration::ZERO,

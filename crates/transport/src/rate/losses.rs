@@ -17,8 +17,6 @@ pub(super) struct Losses {
     trial: Option<Trial>,
     limit: Option<Limit>,
     rtt: Duration,
-    /// When the newest datagram that arrived had left.
-    departed: Option<Instant>,
 }
 
 /// Totals of the datagrams up to the newest that arrived.
@@ -65,8 +63,8 @@ pub(super) enum News {
 /// What a report shows.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shown {
-    /// When the newest datagram that arrived had left.
-    pub(super) departed: Option<Instant>,
+    /// Over how long what left in a row before the newest that arrived did not.
+    pub(super) hole: Duration,
     /// Bytes that had left when the newest datagram that arrived did, and those that arrived.
     pub(super) sent: ByteCount,
     pub(super) received: ByteCount,
@@ -102,7 +100,9 @@ impl Losses {
         let (sent, received) = (shown.sent.get(), shown.received.get());
         let mark = Mark { at: now, sent, lost: shown.lost.get(), received };
         self.rtt = shown.rtt;
-        if self.comes_after_an_outage(shown.departed) {
+        // Of all that left in a while none came. A policer, a full queue and chance let some pass; where nothing
+        // left there is nothing to miss.
+        if shown.hole > OUTAGE {
             self.clear();
         }
         self.marks.push_back(mark);
@@ -136,14 +136,6 @@ impl Losses {
             self.trial = Some(Trial { from, first: None, lost, delivered, again: false });
         }
         News::Nothing
-    }
-
-    /// Notes when the newest datagram that arrived had `departed`; returns whether of all that left in a
-    /// while before it none came. A policer, a full queue and chance let some pass.
-    fn comes_after_an_outage(&mut self, departed: Option<Instant>) -> bool {
-        let before = self.departed;
-        self.departed = departed.max(before);
-        before.zip(departed).is_some_and(|(before, departed)| departed.since(before) > OUTAGE)
     }
 
     /// Learns from a time without more losses than usual.
@@ -281,22 +273,33 @@ mod tests {
 
     /// Sends 6 Mbit/s, or what is allowed, for 4 s over what `passes` of bytes and instants; returns what was
     /// found.
-    fn run(mut passes: impl FnMut(f64, u64) -> f64) -> Losses {
+    fn run(passes: impl FnMut(f64, u64) -> f64) -> Losses {
+        run_in_bursts(1, passes)
+    }
+
+    /// Sends the same in one of `every` steps of 10 ms.
+    fn run_in_bursts(every: u64, mut passes: impl FnMut(f64, u64) -> f64) -> Losses {
         let mut losses = Losses::default();
         let (mut sent, mut received) = (0.0, 0.0);
-        let (mut departed, mut sent_until) = (None, 0.0);
+        let (mut first_missing, mut last_missing, mut sent_until) = (None, Instant::ZERO, 0.0);
         for step in 1..400_u64 {
             let rate = losses.rate_most().min(6e6);
-            let bytes = rate * 0.01 / 8.0;
+            let bytes = if step % every == 0 { rate * 0.01 * every as f64 / 8.0 } else { 0.0 };
             sent += bytes;
             let now = Instant::from_millis(step * 10);
             let passed = passes(bytes, step);
             received += passed;
+            let mut hole = Duration::ZERO;
             if passed > 0.0 {
-                (departed, sent_until) = (Some(now), sent);
+                sent_until = sent;
+                hole = first_missing.take().map_or(hole, |first| last_missing.since(first));
+            }
+            if passed < bytes {
+                last_missing = now;
+                first_missing = first_missing.or(Some(now));
             }
             let shown = Shown {
-                departed,
+                hole,
                 sent: ByteCount::new(sent_until as u64),
                 received: ByteCount::new(received as u64),
                 lost: ByteCount::new((sent_until - received) as u64),
@@ -315,6 +318,21 @@ mod tests {
         let mut tokens = 50_000.0;
         let losses = run(|bytes, _| {
             tokens = f64::min(tokens + 5_000.0, 50_000.0);
+            let passed = f64::min(bytes, tokens);
+            tokens -= passed;
+            passed
+        });
+        let most = losses.rate_most();
+        assert!((3.2e6..4.6e6).contains(&most), "{most}");
+        assert!(losses.chance() < 0.05, "{}", losses.chance());
+    }
+
+    #[test]
+    fn a_policer_is_found_where_15_pictures_a_second_leave_pauses() {
+        // 4 Mbit/s and a bucket of 40 kB; each picture's end is lost.
+        let mut tokens = 40_000.0;
+        let losses = run_in_bursts(7, |bytes, _| {
+            tokens = f64::min(tokens + 5_000.0, 40_000.0);
             let passed = f64::min(bytes, tokens);
             tokens -= passed;
             passed
@@ -344,7 +362,7 @@ mod tests {
         let mut tell = |millis: u64, sent: u64, lost: u64| {
             let now = Instant::from_millis(millis);
             let shown = Shown {
-                departed: Some(now),
+                hole: Duration::ZERO,
                 sent: ByteCount::new(sent),
                 received: ByteCount::new(sent - lost),
                 lost: ByteCount::new(lost),
