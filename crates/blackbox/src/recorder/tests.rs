@@ -39,6 +39,13 @@ impl Memory {
 impl Disk for Memory {
     type File = Part;
 
+    fn look(&mut self) -> io::Result<()> {
+        match (self.room)(0) {
+            0 => Err(io::ErrorKind::StorageFull.into()),
+            _ => Ok(()),
+        }
+    }
+
     fn begin(&mut self, _unix_nanos: u64) -> io::Result<u32> {
         self.drive += 1;
         Ok(self.drive)
@@ -259,6 +266,10 @@ fn a_disk_that_stalls_stops_no_step_and_its_drops_are_counted() {
     impl Disk for Stalls {
         type File = Stalling;
 
+        fn look(&mut self) -> io::Result<()> {
+            self.0.look()
+        }
+
         fn begin(&mut self, unix_nanos: u64) -> io::Result<u32> {
             self.0.begin(unix_nanos)
         }
@@ -355,12 +366,78 @@ fn a_full_disk_is_told_and_the_next_part_begins_when_there_is_room() {
 }
 
 #[test]
+fn a_disk_without_room_is_told_before_a_drive_begins() {
+    /// Looks at a disk without room, so many times.
+    struct Tight(Memory, u32);
+
+    impl Disk for Tight {
+        type File = Part;
+
+        fn look(&mut self) -> io::Result<()> {
+            self.1 = self.1.saturating_sub(1);
+            if self.1 > 0 { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
+        }
+
+        fn begin(&mut self, unix_nanos: u64) -> io::Result<u32> {
+            self.0.begin(unix_nanos)
+        }
+
+        fn create(&mut self, part: u32) -> io::Result<Part> {
+            self.0.create(part)
+        }
+
+        fn discard(&mut self, part: u32) {
+            self.0.discard(part);
+        }
+
+        fn previous(&mut self) -> Option<Previous> {
+            None
+        }
+    }
+
+    let (disk, files) = Memory::new(|_| usize::MAX);
+    let (mut recorder, end) = Recorder::pair(100_000);
+    let mut rehearsal = Rehearsal::new();
+    rehearsal.steps(1_500, &mut |guard, input, now| recorder.step(guard, input, now));
+    recorder.items = None;
+    let disk = Tight(disk, 3);
+    let mut worker = Worker::new(disk, config(), signer(), UNIX_NANOS, Arc::clone(&end.shared));
+    let mut told = Vec::new();
+    for (count, item) in end.items.iter().enumerate() {
+        if let Item::Step(taken) = item {
+            worker.handle_step(taken);
+        }
+        let trouble = recorder.health().trouble;
+        if told.last().is_none_or(|(_, last)| *last != trouble) {
+            told.push((count, trouble));
+        }
+    }
+    assert_eq!(told, [(0, Some(Trouble::DiskFull)), (1_000, None)]);
+    assert!(files.lock().unwrap().is_empty());
+    end.done.send(()).unwrap();
+}
+
+#[test]
+fn a_folder_that_is_gone_is_found_before_a_drive_begins() {
+    let place = tempfile::tempdir().unwrap();
+    let config = Config { folder: place.path().join("blackbox"), ..config() };
+    let mut folder = Folder::open(&config).unwrap();
+    assert!(folder.look().is_ok());
+    std::fs::remove_dir_all(&config.folder).unwrap();
+    assert_eq!(folder.look().unwrap_err().kind(), io::ErrorKind::NotFound);
+}
+
+#[test]
 fn a_file_that_the_full_disk_refuses_at_once_leaves_nothing_behind() {
     /// Full for two attempts after the first file.
     struct Filling(Memory, u32);
 
     impl Disk for Filling {
         type File = Part;
+
+        fn look(&mut self) -> io::Result<()> {
+            self.0.look()
+        }
 
         fn begin(&mut self, unix_nanos: u64) -> io::Result<u32> {
             self.0.begin(unix_nanos)

@@ -24,6 +24,9 @@ use crate::{Config, Error, Recording, Signer, Topic, drives, utc};
 pub(super) trait Disk: Send + 'static {
     type File: Sink + Send;
 
+    /// Fails where no drive could be begun, or none recorded around a stop.
+    fn look(&mut self) -> io::Result<()>;
+
     /// Begins the next drive; returns its number. Deletes old ones as configured.
     fn begin(&mut self, unix_nanos: u64) -> io::Result<u32>;
 
@@ -64,6 +67,10 @@ pub(super) struct Worker<D: Disk> {
     facts: BTreeMap<Fact, String>,
     previous: Option<Previous>,
     drive: Option<Drive<D::File>>,
+    /// When the disk is looked at next, while there is no drive.
+    look_at: Instant,
+    /// Whether it was found unfit then.
+    is_unfit: bool,
     /// When the last item was made.
     now: Instant,
 }
@@ -102,6 +109,8 @@ impl<D: Disk> Worker<D> {
             facts: BTreeMap::new(),
             previous: None,
             drive: None,
+            look_at: Instant::ZERO,
+            is_unfit: false,
             now: Instant::ZERO,
         }
     }
@@ -141,6 +150,7 @@ impl<D: Disk> Worker<D> {
         }
         let Some(drive) = &mut self.drive else {
             self.ring.push(taken, self.config.before());
+            self.look();
             return;
         };
         if transition.as_ref().is_some_and(is_stop) || transition.is_some() && !drive.is_full {
@@ -162,6 +172,27 @@ impl<D: Disk> Worker<D> {
         if is_over && step.output.status.mode == Mode::Held {
             self.end("the machine was held");
         }
+    }
+
+    /// Looks whether the next drive can be recorded: a person is to know before it begins.
+    fn look(&mut self) {
+        if self.now < self.look_at {
+            return;
+        }
+        self.look_at = self.now + RETRY_EVERY;
+        let seen = self.disk.look();
+        match &seen {
+            Err(error) if !self.is_unfit => {
+                tracing::error!(%error, "the black box will not record");
+            }
+            Ok(()) if self.is_unfit => tracing::info!("the black box will record"),
+            Ok(()) | Err(_) => {}
+        }
+        // What writing found stands until writing goes well.
+        if self.is_unfit || seen.is_err() {
+            self.shared.set_disk(seen.as_ref().err());
+        }
+        self.is_unfit = seen.is_err();
     }
 
     /// Writes a step, in full or now and then.
@@ -360,6 +391,17 @@ impl Folder {
 impl Disk for Folder {
     type File = File;
 
+    fn look(&mut self) -> io::Result<()> {
+        use rustix::fs::{Access, access, statvfs};
+
+        access(&self.config.folder, Access::WRITE_OK)?;
+        let disk = statvfs(&self.config.folder)?;
+        match disk.f_bavail.saturating_mul(disk.f_frsize) < ROOM_LEAST {
+            true => Err(io::ErrorKind::StorageFull.into()),
+            false => Ok(()),
+        }
+    }
+
     fn begin(&mut self, unix_nanos: u64) -> io::Result<u32> {
         let seconds = i64::try_from(unix_nanos / 1_000_000_000).unwrap_or(i64::MAX);
         match drives::prune(&self.config, seconds) {
@@ -410,5 +452,7 @@ fn source(error: Error) -> io::Error {
     }
 }
 
+/// Bytes that a drive with one stop takes.
+const ROOM_LEAST: u64 = 16 << 20;
 /// A full disk may have room again soon; asking more often gains nothing.
 const RETRY_EVERY: Duration = Duration::from_secs(5);
