@@ -25,12 +25,15 @@
 //!   that alone: it does not wait for what is lost of newer packets.
 //! - The code knows no time. Who does calls `forget_before` on each end when packets expire: on the
 //!   sender's they leave the coding window, on the receiver's they are no longer waited for. If
-//!   nobody does, the window's bound does: [`Encoder::overrun`] and [`Report::lost`] count.
+//!   nobody does, the window's bound does: [`Encoder::overrun`] and [`Report::lost`] count. Who knows
+//!   that some of what expires is lost says so: [`Encoder::give_up_before`].
 //! - After an outage, or a busy time that outgrows it, the window is full and
 //!   [begins anew](Encoder::make_room): what is missing then is given up, and the next repair packet
 //!   says so. From there on the stream is as one that begins, no later than `window_max` source
 //!   packets after the outage, and the receiver follows with the first repair packet that it gets.
-//!   Where feedback is later than a window, or none, it takes [`SLIDES_MAX`] more.
+//!   Where packets expire before the window is full it is as many packets, once they are known to be
+//!   lost. Where nobody knows, since feedback is later than a window or there is none, it takes
+//!   [`SLIDES_MAX`] times as many.
 //! - Everything that is dropped is counted: [`Discards`].
 //!
 //! # What it costs
@@ -39,11 +42,17 @@
 //! coefficients as they arrive, a few bytes for each missing packet, and touches payloads only when
 //! packets can be computed, then all at once: each as much as a repair packet. A repair packet over
 //! nothing missing costs next to nothing. All memory is allocated at construction, and whatever
-//! arrives, it does not grow. Neither does the work of a call: with r = `repairs_max`, w =
-//! `window_max` and b = [`COMPUTED_MAX`] a packet costs at most 40 r (r + w) + 4 b r (r + w + 64)
-//! multiplications of coefficients, and 2 b (r + w) of each byte of a symbol. The worst call of a decoder of 1024 packets and 256 repair packets takes some
-//! milliseconds where symbols are large; one that solves for a few packets, microseconds. What is
-//! determined beyond b packets is computed by the calls that follow.
+//! arrives, it does not grow.
+//!
+//! Neither does the work of a call. With r = `repairs_max`, w = `window_max` and
+//! b = [`COMPUTED_MAX`] a decoder's takes at most (2p + 6) r (r + w) + 2b r (r + w + 64)
+//! multiplications of coefficients, or as much other work on them, where p = 2^22 / (r (r + w)), at
+//! least 2 and at most 16; and b (r + w) multiplications of each byte of a symbol. Tests count them.
+//! Few calls come near: those that solve for many packets, or forget many, in a full decoder. Of
+//! 1024 packets of 1200 bytes and 256 repair packets one such call took 0.6 ms, measured with GFNI;
+//! of 16384 and 512, 15 ms. One that solves for a few packets takes microseconds. What is determined
+//! beyond b packets, the calls that follow compute, each poll as many again. A repair packet costs
+//! the encoder at most eight sums of its window, a push or an acknowledgement next to nothing.
 //!
 //! # Example
 //! ```

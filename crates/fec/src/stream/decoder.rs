@@ -159,17 +159,23 @@ impl Decoder {
         let covers = repair.covers();
         self.advance(covers.end);
         self.forget_before(covers.start);
-        if self.behind && self.equations.is_full() {
+        let full = self.behind && self.equations.is_full();
+        if full {
             self.solve();
         }
         let result = self.hold(repair, payload);
         self.count(result)?;
-        self.solve();
+        if full {
+            // What the packet determines waits for the next call: this one has solved.
+            self.behind = true;
+        } else {
+            self.solve();
+        }
         Ok(())
     }
 
     /// Computes the next [`COMPUTED_MAX`] packets that are determined and were too many to be computed
-    /// with the packet that determined them; false if there are none.
+    /// with the packet that determined them; false if there can be none.
     ///
     /// For whoever wants [`Decoder::report`] to know of them: [`Decoder::poll`] and
     /// [`Decoder::poll_in_order`] do the same when they have nothing else to give, and so does the

@@ -117,6 +117,7 @@ impl Elimination {
     /// Writes the rows that are solved, in the order of the packets that they solve for.
     pub(super) fn solved(&self, rows: &mut Vec<u16>) {
         let solved = |&row: &usize| self.free_part(row).iter().all(|&coefficient| coefficient == 0);
+        operations::count(self.pivots.len() * self.free.len());
         rows.clear();
         rows.extend((0..self.pivots.len()).filter(solved).map(|row| row as u16));
         rows.sort_unstable_by_key(|&row| self.pivots[usize::from(row)]);
@@ -190,6 +191,7 @@ impl Elimination {
     }
 
     fn remove_solved_row(&mut self, row: usize) {
+        operations::count(self.held.len());
         // Any of those in the row would do; the one to be forgotten first is missed least.
         let held = (0..self.held.len())
             .filter(|&held| self.shares(row)[held] != 0)
@@ -206,7 +208,7 @@ impl Elimination {
     /// others stop solving for them. Gives how many repair packets were dropped.
     ///
     /// All are, if they say nothing of any packet that is wanted, or if to part what they say of
-    /// those from what they say of others took more than [`PASSES`].
+    /// those from what they say of others took more than [`passes_max`].
     pub(super) fn give_up(&mut self, floor: u64) -> usize {
         if self.held.iter().all(|held| held.repair.covers().end <= floor) {
             return self.clear_rows();
@@ -216,6 +218,7 @@ impl Elimination {
             if self.free[column] >= floor {
                 continue;
             }
+            operations::count(self.pivots.len());
             let row = (0..self.pivots.len())
                 .find(|&row| self.pivots[row] >= floor && self.free_part(row)[column] != 0);
             if let Some(row) = row {
@@ -229,7 +232,7 @@ impl Elimination {
     }
 
     /// Drops all repair packets that cover packets below `base`, and the unknowns there; all there
-    /// are, if that took more than [`PASSES`].
+    /// are, if that took more than [`passes_max`].
     pub(super) fn forget(&mut self, base: u64, floor: u64) -> usize {
         if base <= self.first_min {
             return 0;
@@ -289,6 +292,7 @@ impl Elimination {
     fn fill_new_row(&mut self, repair: Repair, unknowns: impl Iterator<Item = u64>) {
         let row = self.pivots.len();
         let start = row * self.stride;
+        operations::count(self.stride);
         self.matrix[start..][..self.stride].fill(0);
         self.matrix[start + row] = 1;
         self.multipliers.clear();
@@ -385,6 +389,7 @@ impl Elimination {
     ///
     /// The oldest are the least likely to arrive after all, and the first to be given up.
     fn oldest_free(&self, row: usize) -> Option<usize> {
+        operations::count(self.free.len());
         let columns = self.free_part(row).iter().zip(&self.free).enumerate();
         let occurring = columns.filter(|&(_, (&coefficient, _))| coefficient != 0);
         occurring.min_by_key(|&(_, (_, &id))| id).map(|(column, _)| column)
@@ -409,6 +414,7 @@ impl Elimination {
         let last = self.pivots.len() - 1;
         if row != last {
             for part in self.parts(self.free.len()) {
+                operations::count(part.len());
                 let source = last * self.stride + part.start;
                 self.matrix
                     .copy_within(source..source + part.len(), row * self.stride + part.start);
@@ -421,6 +427,7 @@ impl Elimination {
     /// Removes a repair packet of which no row has a share, moving the last one into its place.
     fn remove_held(&mut self, held: usize) {
         let last = self.held.len() - 1;
+        operations::count(self.pivots.len());
         for row in 0..self.pivots.len() {
             *self.at(row, held) = *self.at(row, last);
         }
@@ -478,7 +485,7 @@ impl Passes {
     fn take_many(&mut self, equations: &Elimination, count: usize) -> bool {
         let Elimination { rows_max, stride, pivots, free, .. } = equations;
         self.coefficients += count * pivots.len() * (pivots.len() + free.len());
-        self.coefficients <= PASSES * rows_max * stride
+        self.coefficients <= passes_max(rows_max * stride) * rows_max * stride
     }
 }
 
@@ -493,12 +500,21 @@ impl Elimination {
     }
 }
 
-/// How often one call may touch every coefficient there is room for, beside what is eliminated for
-/// the packet that it takes.
+/// Returns how often one call may touch every coefficient of a matrix that has room for so many,
+/// beside what is eliminated for the packet that it takes: 2 to 16 times, fewer where these are many.
 ///
 /// To give up or to forget many packets at once might take as many passes as equations are held:
-/// rather than that, all equations are dropped.
-pub(super) const PASSES: usize = 16;
+/// rather than that, all equations are dropped. So many are held only where too much is missing.
+pub(super) const fn passes_max(coefficients: usize) -> usize {
+    match PASSES_COEFFICIENTS / coefficients {
+        0..=2 => 2,
+        passes @ 3..=15 => passes,
+        16.. => 16,
+    }
+}
+
+/// So many take about as long as twelve packets of 1200 bytes are computed in a window of 1024.
+const PASSES_COEFFICIENTS: usize = 1 << 22;
 
 /// The pivot of a row that has none yet; no packet has this id.
 const NOBODY: u64 = u64::MAX;

@@ -30,7 +30,7 @@ pub struct Encoder {
     feedback: Feedback,
 }
 
-/// What the receiver's word tells of how late it comes.
+/// What the receiver's word tells of how late it comes, and of how long it has not been whole.
 #[derive(Clone, Debug, Default)]
 struct Feedback {
     /// The newest edge told; `None` before any was.
@@ -39,8 +39,17 @@ struct Feedback {
     begun: u64,
     /// Whether news came since of packets that had left the window: feedback is later than it is long.
     late: bool,
-    /// Packets that left one by one since.
-    slid: u64,
+    /// Since when packets have left the window otherwise.
+    slide: Option<Slide>,
+}
+
+/// A time in which packets leave the coding window that the receiver may lack.
+#[derive(Clone, Copy, Debug)]
+struct Slide {
+    /// The end of the coding window when the first of them left.
+    since: u64,
+    /// And when the last one did: where all before is known, nothing of them is left behind.
+    last: u64,
 }
 
 impl Encoder {
@@ -105,16 +114,12 @@ impl Encoder {
         if over == 0 || self.first == self.next {
             return;
         }
-        let slides = self.feedback.edge.is_none() || self.feedback.late;
-        let left = if slides && self.feedback.slid < SLIDES_MAX * window_max {
-            self.feedback.slid += over;
-            over.min(self.next - self.first)
-        } else {
-            self.feedback.begin(self.next);
-            self.next - self.first
-        };
-        self.first += left;
+        if self.feedback.edge.is_some() && !self.feedback.late {
+            return self.begin_anew();
+        }
+        let left = over.min(self.next - self.first);
         self.overrun += left;
+        self.slide(self.first + left, SLIDES_MAX);
     }
 
     /// Takes the receiver's word that it needs no packet below `edge`: [`Report::edge`].
@@ -142,9 +147,42 @@ impl Encoder {
     }
 
     /// Takes all packets below `id` out of the coding window, whether known to the receiver or not:
-    /// those that are worthless by now. O(1).
+    /// those that are worthless by now.
+    ///
+    /// If the receiver lacks some of them, equations about them keep it from knowing others. While
+    /// packets leave and its word never tells that all before the last of them is known, the window
+    /// begins anew once in [`SLIDES_MAX`] times `window_max` packets, as in [`Encoder::make_room`].
+    /// O(1).
     pub fn forget_before(&mut self, id: u64) {
-        self.first = self.first.max(id.min(self.next));
+        self.slide(id, SLIDES_MAX);
+    }
+
+    /// Takes all packets below `id` out of the coding window, some of which the receiver is known to
+    /// lack: as [`Encoder::forget_before`], but the window begins anew after `window_max` packets
+    /// already. O(1).
+    pub fn give_up_before(&mut self, id: u64) {
+        self.slide(id, 1);
+    }
+
+    /// Lets packets leave the coding window; all, if some have for so many windows.
+    fn slide(&mut self, id: u64, windows: u64) {
+        let id = id.min(self.next);
+        if id <= self.first {
+            return;
+        }
+        let begun = self.feedback.slide.filter(|slide| self.first < slide.last);
+        let since = begun.map_or(self.next, |slide| slide.since);
+        self.feedback.slide = Some(Slide { since, last: self.next });
+        self.first = id;
+        if self.next - since >= windows * self.config.window_max as u64 {
+            self.begin_anew();
+        }
+    }
+
+    fn begin_anew(&mut self) {
+        self.overrun += self.next - self.first;
+        self.first = self.next;
+        self.feedback.begin(self.next);
     }
 
     /// Returns the numbers of the source packets in the coding window.
@@ -152,8 +190,8 @@ impl Encoder {
         self.first..self.next
     }
 
-    /// Returns how many packets had to leave the full window unacknowledged, so far:
-    /// [`Encoder::make_room`].
+    /// Returns how many packets had to leave the window unacknowledged because it was full or began
+    /// anew, so far: [`Encoder::make_room`], [`Encoder::give_up_before`].
     pub fn overrun(&self) -> u64 {
         self.overrun
     }
@@ -232,12 +270,14 @@ impl Encoder {
 }
 
 impl Feedback {
+    /// Notes that the coding window begins at `at`, with all before known or none of it covered.
     fn begin(&mut self, at: u64) {
-        (self.begun, self.late, self.slid) = (at, false, 0);
+        (self.begun, self.late) = (at, false);
+        self.slide = self.slide.filter(|slide| at < slide.last);
     }
 }
 
-/// After so many windows' worth of packets that left one by one, a coding window begins anew.
+/// After so many times `window_max` packets while others left one by one, a coding window begins anew.
 ///
 /// Seldom enough that what is missing just then, a packet or two, does not count; and a stream whose
 /// receiver is never heard still comes back from whatever happened.

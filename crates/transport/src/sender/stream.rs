@@ -214,7 +214,12 @@ impl Stream {
         }
         self.missing();
         while let Some(unit) = self.units.front().filter(|unit| unit.deadline < time) {
-            self.encoder.forget_before(unit.end);
+            let leaving = (unit.end - self.first) as usize;
+            if self.fates.iter().take(leaving).any(|fate| *fate == Fate::Lost) {
+                self.encoder.give_up_before(unit.end);
+            } else {
+                self.encoder.forget_before(unit.end);
+            }
             self.follow_window();
         }
     }

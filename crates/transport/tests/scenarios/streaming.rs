@@ -157,6 +157,18 @@ fn an_outage_at_three_quarters_of_what_repair_carries_leaves_nothing_behind() {
 }
 
 #[test]
+fn deadlines_that_move_the_window_do_not_end_the_recovery() {
+    // 18 % lost, so that busy times outlast a window of a second: 360 source packets, never full.
+    let mut scenario = streamed(13, vec![lossy(8.0, 20.0, 0.18)], 0.8);
+    scenario.config.retransmit = false;
+    scenario.media.deadline = Duration::from_secs(1);
+    scenario.script = Script::from([(ms(3_000), Step::Cut(0)), (ms(4_333), Step::Restore(0))]);
+    scenario.length = Duration::from_secs(30);
+    let share = delivered_share(&scenario.run(), 6_333, 24_000);
+    assert!(share > 0.92, "{share}");
+}
+
+#[test]
 fn sizes_and_shares_may_be_planned_jointly() {
     let mut scenario = streamed(9, vec![lossy(8.0, 20.0, 0.1); 3], 0.5);
     scenario.config.schedule = planner::Kind::Quantile;

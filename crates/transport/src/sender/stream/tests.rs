@@ -180,6 +180,24 @@ fn what_is_worthless_leaves_the_window_and_takes_its_repair_packets_along() {
 }
 
 #[test]
+fn a_window_from_which_lost_packets_expire_for_long_begins_anew() {
+    // Of the units of two packets each, wanted for 100 units, one in ten is lost, and no repair comes.
+    let mut bench = Bench::new();
+    let mut begun = Vec::new();
+    for unit in 0..1_000 {
+        bench.stream.expire(Instant::from_millis(unit));
+        let window = bench.stream.encoder.window();
+        if unit > 0 && window.is_empty() {
+            begun.push(unit);
+        }
+        let sources = bench.unit(2, Instant::from_millis(unit + 100));
+        bench.settle(&sources, unit % 10 > 0);
+    }
+    // With the first one that expires 256 units after the first did; and again.
+    assert_eq!(begun, [361, 731]);
+}
+
+#[test]
 fn the_window_and_what_is_remembered_are_bounded() {
     let mut bench = Bench::new();
     for _ in 0..200 {
