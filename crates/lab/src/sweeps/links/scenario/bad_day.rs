@@ -2,9 +2,10 @@
 //! bear, alone and beside others. The source fills its budget; a unit is worth something for 100 ms.
 
 use tautline_sim::link::{Config, Cubic, Jitter, Pair, Policer, Step};
+use tautline_sim::preset::{Carrier, Preset};
 use tautline_transport as transport;
 use tautline_transport::rate::Cause;
-use tautline_units::Duration;
+use tautline_units::{Bitrate, Duration};
 
 use super::{Case, Drive, Measures, Row, Scenario, clean, missed, quantile};
 use crate::sweeps::links::trail::WARM_UP;
@@ -146,6 +147,48 @@ pub(super) const ALL: &[Scenario] = &[
         judge: |runs| vec![carried(runs, 4.0), frozen(runs)],
         ..SHORT
     },
+    Scenario {
+        name: "10-and-2",
+        title: "10 and 2 Mbit/s, clean: at least 9, what the larger alone carries",
+        drive: |transport, seed| filled(transport, seed, vec![even(), clean(2, 15)]),
+        judge: |runs| vec![carried(runs, 9.0), missed("missed", runs)],
+        ..SHORT
+    },
+    Scenario {
+        name: "way-back-128k",
+        title: "A way back of 128 kbit/s: none missed for it",
+        drive: |transport, seed| filled(transport, seed, vec![back(128, 15)]),
+        judge: |runs| vec![missed_for_it(runs), carried_shown(runs)],
+        ..SHORT
+    },
+    Scenario {
+        name: "way-back-128k-4",
+        title: "Four links, each with a way back of 128 kbit/s: none missed for it",
+        drive: |transport, seed| filled(transport, seed, vec![back(128, 15); 4]),
+        judge: |runs| vec![missed_for_it(runs), carried_shown(runs)],
+        ..SHORT
+    },
+    Scenario {
+        name: "way-back-200ms",
+        title: "The only link's way back takes 200 ms, its way out 15: none missed for it",
+        drive: |transport, seed| filled(transport, seed, vec![back(10_000, 200)]),
+        judge: |runs| vec![missed_for_it(runs), carried_shown(runs)],
+        ..SHORT
+    },
+    Scenario {
+        name: "aim-0.5",
+        title: "Two LTE links while driving, an aim of .5 % missed: within 1.5 times of it",
+        drive: |transport, seed| aiming(transport, seed, 0.005),
+        judge: |runs| [&aimed(runs, 0.5)[..], &[carried_shown(runs)]].concat(),
+        ..LONG
+    },
+    Scenario {
+        name: "aim-1",
+        title: "The same with an aim of 1 %",
+        drive: |transport, seed| aiming(transport, seed, 0.01),
+        judge: |runs| [&aimed(runs, 1.0)[..], &[carried_shown(runs)]].concat(),
+        ..LONG
+    },
 ];
 
 const SHORT: Scenario = Scenario {
@@ -216,6 +259,19 @@ fn reordering(tau_ms: f64) -> Pair {
     up(|link| (link.jitter, link.reorder) = (Some(Jitter { sigma_ms: 50.0, tau_ms }), true))
 }
 
+/// Returns a link with a way back of so many kbit/s that takes so many milliseconds.
+fn back(kbps: u64, millis: u64) -> Pair {
+    let down = Config::of_rate(Bitrate::from_kbps(kbps)).with_delay(Duration::from_millis(millis));
+    Pair { down, ..even() }
+}
+
+fn aiming(mut transport: transport::Config, seed: u64, misses: f64) -> Drive {
+    transport.protect.miss_target = misses;
+    let links = [Carrier::A, Carrier::B].into_iter().zip(seed * 4..);
+    let links = links.map(|(carrier, seed)| Preset::LteDriving.pair_of(carrier, seed));
+    filled(transport, seed, links.collect())
+}
+
 fn gap(runs: &[Measures], bar: f64) -> Row {
     let longest = runs.iter().map(|run| run.gap_ms).fold(0.0, f64::max);
     Row::new("longest gap, the worst run", "ms", longest).reference(bar).at_most(1.0)
@@ -246,6 +302,17 @@ fn carried(runs: &[Measures], bar: f64) -> Row {
 
 fn missed_of_all(runs: &[Measures], bar: f64) -> Row {
     missed("missed", runs).reference(bar).at_most(1.0)
+}
+
+fn missed_for_it(runs: &[Measures]) -> Row {
+    missed("missed", runs).reference(0.0).within_absolute(0.0)
+}
+
+/// Judges the misses of all runs by the aim, both ways: too few are a budget that is not spent.
+fn aimed(runs: &[Measures], percent: f64) -> [Row; 2] {
+    let most = missed("missed, 1.5 times the aim at most", runs).reference(percent).at_most(1.5);
+    let least = missed("missed, a 1.5th of it at least", runs).reference(percent);
+    [most, least.at_least(1.0 / 1.5)]
 }
 
 fn dropped(runs: &[Measures]) -> Row {
