@@ -5,6 +5,8 @@ import { Delays } from './message/delays';
 import { DropCount } from './message/drop-count';
 import { End } from './message/end';
 import { LinkState } from './message/link-state';
+import { RateCause } from './message/rate-cause';
+import { RateControl } from './message/rate-control';
 import { LinkStats } from './message/link-stats';
 import { ProcessStats } from './message/process-stats';
 import { SessionStats } from './message/session-stats';
@@ -57,7 +59,10 @@ function buildSession(builder: Builder, linkCount: number): number {
   ChannelStats.addName(builder, channelName);
   ChannelStats.addOffered(builder, 3_600n);
   const channels = SessionStats.createChannelsVector(builder, [ChannelStats.endChannelStats(builder)]);
-  return SessionStats.createSessionStats(builder, links, channels, drops(builder, 'media_expired', 5n));
+  const named = drops(builder, 'media_expired', 5n);
+  SessionStats.startRatesVector(builder, 1);
+  RateControl.createRateControl(builder, 280, 35, RateCause.Policer);
+  return SessionStats.createSessionStats(builder, links, channels, named, builder.endVector());
 }
 
 function buildProcess(builder: Builder): number {
@@ -81,6 +86,7 @@ describe('readSnapshot', () => {
     });
     expect([link.owdOut, link.owdIn, link.rttMs]).toEqual([{ p50: 24, p95: 61, p99: 104 }, null, null]);
     expect([link.relayed, link.detourMs]).toEqual([true, 12.5]);
+    expect(link.control).toEqual({ deliveredBps: 2.8e6, queueingMs: 3.5, cause: RateCause.Policer });
     expect([link.counts.packetsLate, link.counts.packetsLost]).toEqual([7, 0]);
     expect(channels[0]).toMatchObject({ channel: 1, name: 'media', lateOrLost: null, counts: { offered: 3600, accepted: 0 } });
     expect(values).toEqual([{ name: 'battery', number: 48.5, unit: 'V', total: false }]);

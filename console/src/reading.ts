@@ -14,6 +14,8 @@ import { LinkState } from './message/link-state';
 import type { LinkStats } from './message/link-stats';
 import { Mode } from './message/mode';
 import { OperatorStatus } from './message/operator-status';
+import { RateCause } from './message/rate-cause';
+import type { RateControl } from './message/rate-control';
 import { SessionState } from './message/session-state';
 import { Snapshot } from './message/snapshot';
 import { Telemetry } from './message/telemetry';
@@ -134,7 +136,7 @@ export function readSnapshot(message: ArrayBuffer) {
   const [session, process] = [snapshot.session(), snapshot.process()];
   return {
     end: known(End, snapshot.end()),
-    links: list(session?.linksLength() ?? 0, LINKS_MAX, (index) => readLink(session!.links(index))),
+    links: list(session?.linksLength() ?? 0, LINKS_MAX, (index) => readLink(session!.links(index), session!.rates(index))),
     channels: list(session?.channelsLength() ?? 0, CHANNELS_MAX, (index) => readChannel(session!.channels(index))),
     values: list(process?.valuesLength() ?? 0, VALUES_MAX, (index) => readValue(process!.values(index))),
     drops: [
@@ -144,7 +146,7 @@ export function readSnapshot(message: ArrayBuffer) {
   };
 }
 
-function readLink(stats: LinkStats | null) {
+function readLink(stats: LinkStats | null, rate: RateControl | null) {
   const link = present(stats);
   return {
     link: link.link(),
@@ -166,6 +168,9 @@ function readLink(stats: LinkStats | null) {
     inFlightBytes: link.inFlightBytes(),
     relayed: link.relayed(),
     detourMs: orUnknown(link.detourMs()),
+    control: rate === null ? null : {
+      deliveredBps: rate.delivered() * 10_000, queueingMs: rate.queueing() / 10, cause: known(RateCause, rate.cause()),
+    },
     counts: readCounts(link, LINK_COUNTS),
   };
 }

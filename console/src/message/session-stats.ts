@@ -7,6 +7,7 @@ import * as flatbuffers from 'flatbuffers';
 import { ChannelStats } from './channel-stats.js';
 import { DropCount } from './drop-count.js';
 import { LinkStats } from './link-stats.js';
+import { RateControl } from './rate-control.js';
 
 
 /**
@@ -69,8 +70,21 @@ dropsLength():number {
   return offset ? this.bb!.__vector_len(this.bb_pos + offset) : 0;
 }
 
+/**
+ * In the order of `links`.
+ */
+rates(index: number, obj?:RateControl):RateControl|null {
+  const offset = this.bb!.__offset(this.bb_pos, 10);
+  return offset ? (obj || new RateControl()).__init(this.bb!.__vector(this.bb_pos + offset) + index * 6, this.bb!) : null;
+}
+
+ratesLength():number {
+  const offset = this.bb!.__offset(this.bb_pos, 10);
+  return offset ? this.bb!.__vector_len(this.bb_pos + offset) : 0;
+}
+
 static startSessionStats(builder:flatbuffers.Builder) {
-  builder.startObject(3);
+  builder.startObject(4);
 }
 
 static addLinks(builder:flatbuffers.Builder, linksOffset:flatbuffers.Offset) {
@@ -121,6 +135,14 @@ static startDropsVector(builder:flatbuffers.Builder, numElems:number) {
   builder.startVector(4, numElems, 4);
 }
 
+static addRates(builder:flatbuffers.Builder, ratesOffset:flatbuffers.Offset) {
+  builder.addFieldOffset(3, ratesOffset, 0);
+}
+
+static startRatesVector(builder:flatbuffers.Builder, numElems:number) {
+  builder.startVector(6, numElems, 2);
+}
+
 static endSessionStats(builder:flatbuffers.Builder):flatbuffers.Offset {
   const offset = builder.endObject();
   builder.requiredField(offset, 4) // links
@@ -129,11 +151,12 @@ static endSessionStats(builder:flatbuffers.Builder):flatbuffers.Offset {
   return offset;
 }
 
-static createSessionStats(builder:flatbuffers.Builder, linksOffset:flatbuffers.Offset, channelsOffset:flatbuffers.Offset, dropsOffset:flatbuffers.Offset):flatbuffers.Offset {
+static createSessionStats(builder:flatbuffers.Builder, linksOffset:flatbuffers.Offset, channelsOffset:flatbuffers.Offset, dropsOffset:flatbuffers.Offset, ratesOffset:flatbuffers.Offset):flatbuffers.Offset {
   SessionStats.startSessionStats(builder);
   SessionStats.addLinks(builder, linksOffset);
   SessionStats.addChannels(builder, channelsOffset);
   SessionStats.addDrops(builder, dropsOffset);
+  SessionStats.addRates(builder, ratesOffset);
   return SessionStats.endSessionStats(builder);
 }
 }

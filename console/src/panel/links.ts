@@ -1,4 +1,5 @@
 import { LinkState } from '../message/link-state';
+import { RateCause } from '../message/rate-cause';
 import type { LinkView, SnapshotView, StatusView } from '../report';
 import { byId, make, setData, setText } from './element';
 import { UNKNOWN, megabits, ms, percent } from './format';
@@ -10,6 +11,20 @@ const STATE_WORDS: Readonly<Record<LinkState, string>> = {
   [LinkState.Validating]: 'validating',
   [LinkState.Up]: 'up',
   [LinkState.Silent]: 'silent',
+};
+/** Why the vehicle's rate control changed the link's rate last. */
+const CAUSE_WORDS: Readonly<Record<RateCause, string>> = {
+  [RateCause.Beginning]: 'begins',
+  [RateCause.Fixed]: 'fixed',
+  [RateCause.Growth]: 'grows',
+  [RateCause.Queue]: 'own queue',
+  [RateCause.Stall]: 'stalls',
+  [RateCause.Policer]: 'policer',
+  [RateCause.LossTrial]: 'looks into losses',
+  [RateCause.ForeignQueue]: "another's queue",
+  [RateCause.Jitter]: 'delays wander',
+  [RateCause.Probation]: 'probes',
+  [RateCause.Silence]: 'silent',
 };
 const SAMPLE_MS = 500;
 
@@ -86,6 +101,8 @@ class Row {
   readonly #way = make('td', {}, this.#name, this.#state);
   readonly #rate = make('span');
   readonly #granted = make('small');
+  readonly #cause = make('small');
+  readonly #carried: HTMLElement;
   readonly #rtt = make('td');
   readonly #owd = make('span');
   readonly #jitter = make('small');
@@ -101,13 +118,15 @@ class Row {
     this.#rtt.dataset['testid'] = testId('rtt');
     this.#owd.dataset['testid'] = testId('owd');
     this.#loss.dataset['testid'] = testId('loss');
+    this.#cause.dataset['testid'] = testId('cause');
+    this.#carried = make('td', {}, this.#rate, this.#granted, this.#cause);
     const canvas = make('canvas', {
       role: 'img', 'aria-label': `${link.name}: received rate and one-way delay over half a minute`,
     });
     this.sparkline = new Sparkline(canvas);
     this.element = make('tr', { 'data-testid': `link-${link.link}` },
       this.#way,
-      make('td', {}, this.#rate, this.#granted),
+      this.#carried,
       this.#rtt,
       make('td', {}, this.#owd, this.#jitter),
       this.#loss,
@@ -122,6 +141,9 @@ class Row {
     this.#way.title = `${link.name}: ${link.relayed ? 'through a relay' : 'direct'}`;
     setText(this.#rate, megabits(link.receivedBps));
     setText(this.#granted, sender === null ? '' : `of ${megabits(sender.grantedBps)}`);
+    const control = sender?.control ?? null;
+    setText(this.#cause, control === null ? '' : CAUSE_WORDS[control.cause]);
+    this.#carried.title = sender === null ? '' : rateControl(sender);
     setText(this.#rtt, ms(link.rttMs));
     setText(this.#owd, ms(link.owdMs));
     setText(this.#jitter, link.jitterMs === null ? '' : `±${ms(link.jitterMs)}`);
@@ -134,13 +156,21 @@ class Row {
     setData(this.element, 'state', 'unknown');
     setText(this.#state, 'not known');
     for (const cell of [this.#rate, this.#rtt, this.#owd, this.#loss]) setText(cell, UNKNOWN);
-    for (const cell of [this.#granted, this.#jitter]) setText(cell, '');
+    for (const cell of [this.#granted, this.#cause, this.#jitter]) setText(cell, '');
+    this.#carried.title = '';
   }
 
   sample(link: LinkView): void {
     const up = link.state === LinkState.Up;
     this.sparkline.push({ rateBps: link.receivedBps, owdMs: up ? link.owdMs : null });
   }
+}
+
+/** What rate control at the sending end goes by. */
+function rateControl({ grantedBps, control }: LinkView): string {
+  if (control === null) return '';
+  return `granted ${megabits(grantedBps)} Mbit/s, delivered ${megabits(control.deliveredBps)} Mbit/s, `
+    + `queueing delay ${ms(control.queueingMs)} ms, last change: ${CAUSE_WORDS[control.cause]}`;
 }
 
 /** What a relay that carries the link adds to the round trip of a direct one. */

@@ -9,7 +9,7 @@ mod link;
 use flatbuffers::{FlatBufferBuilder, WIPOffset};
 use tautline_units::Instant;
 
-pub use link::{Delays, LinkState, LinkStats, PacketCounts, TrafficCounts};
+pub use link::{Delays, LinkState, LinkStats, PacketCounts, RateCause, RateControl, TrafficCounts};
 
 use crate::fields::{Known, Plain, Text, choice, fields};
 use crate::generated::snapshot::{self as wire_snapshot, Snapshot as Root};
@@ -239,13 +239,20 @@ impl SessionStats {
         let channels: Vec<_> = self.channels.iter().map(|channel| channel.write(builder)).collect();
         let channels = Some(builder.create_vector(&channels));
         let drops = Some(drop_count::write_all(&self.drops, builder));
-        let arguments = wire_snapshot::SessionStatsArgs { links, channels, drops };
+        let rates = self.links.iter().map(|link| link.rate_control.map(RateControl::to_wire));
+        let rates: Option<Vec<_>> = rates.collect();
+        let rates = rates.map(|rates| builder.create_vector(&rates));
+        let arguments = wire_snapshot::SessionStatsArgs { links, channels, drops, rates };
         wire_snapshot::SessionStats::create(builder, &arguments)
     }
 
     fn read(session: wire_snapshot::SessionStats<'_>) -> Result<Self, Error> {
+        let mut links = list("links", session.links(), LINK_COUNT_MAX, LinkStats::read)?;
+        for (link, rate) in links.iter_mut().zip(session.rates().iter().flatten()) {
+            link.rate_control = Some(RateControl::read(rate)?);
+        }
         Ok(Self {
-            links: list("links", session.links(), LINK_COUNT_MAX, LinkStats::read)?,
+            links,
             channels: list("channels", session.channels(), CHANNEL_COUNT_MAX, ChannelStats::read)?,
             drops: drop_count::read_all(session.drops())?,
         })

@@ -189,6 +189,138 @@ impl<'a> ::flatbuffers::Verifiable for LinkState {
 }
 
 impl ::flatbuffers::SimpleToVerifyInSlice for LinkState {}
+#[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
+pub const ENUM_MIN_RATE_CAUSE: u8 = 0;
+#[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
+pub const ENUM_MAX_RATE_CAUSE: u8 = 10;
+#[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
+#[allow(non_camel_case_types)]
+pub const ENUM_VALUES_RATE_CAUSE: [RateCause; 11] = [
+  RateCause::Beginning,
+  RateCause::Fixed,
+  RateCause::Growth,
+  RateCause::Queue,
+  RateCause::Stall,
+  RateCause::Policer,
+  RateCause::LossTrial,
+  RateCause::ForeignQueue,
+  RateCause::Jitter,
+  RateCause::Probation,
+  RateCause::Silence,
+];
+
+/// Why what rate control grants changed last.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[repr(transparent)]
+pub struct RateCause(pub u8);
+#[allow(non_upper_case_globals)]
+impl RateCause {
+  /// Nothing is known of the link yet.
+  pub const Beginning: Self = Self(0);
+  /// It is set.
+  pub const Fixed: Self = Self(1);
+  /// Nothing waits in the link: the rate grows, as far as it is used.
+  pub const Growth: Self = Self(2);
+  /// What was sent stands in the link's queue.
+  pub const Queue: Self = Self(3);
+  /// Much less arrives than was sent: the link fails or has become slower.
+  pub const Stall: Self = Self(4);
+  /// Losses end where the rate is lower.
+  pub const Policer: Self = Self(5);
+  /// Losses are looked into at a lower rate.
+  pub const LossTrial: Self = Self(6);
+  /// A queue stands that is another's.
+  pub const ForeignQueue: Self = Self(7);
+  /// Delays wander without a queue.
+  pub const Jitter: Self = Self(8);
+  /// The rate is raised and lowered as an experiment.
+  pub const Probation: Self = Self(9);
+  /// Nothing came back for long.
+  pub const Silence: Self = Self(10);
+
+  pub const ENUM_MIN: u8 = 0;
+  pub const ENUM_MAX: u8 = 10;
+  pub const ENUM_VALUES: &'static [Self] = &[
+    Self::Beginning,
+    Self::Fixed,
+    Self::Growth,
+    Self::Queue,
+    Self::Stall,
+    Self::Policer,
+    Self::LossTrial,
+    Self::ForeignQueue,
+    Self::Jitter,
+    Self::Probation,
+    Self::Silence,
+  ];
+  /// Returns the variant's name or "" if unknown.
+  pub fn variant_name(self) -> Option<&'static str> {
+    match self {
+      Self::Beginning => Some("Beginning"),
+      Self::Fixed => Some("Fixed"),
+      Self::Growth => Some("Growth"),
+      Self::Queue => Some("Queue"),
+      Self::Stall => Some("Stall"),
+      Self::Policer => Some("Policer"),
+      Self::LossTrial => Some("LossTrial"),
+      Self::ForeignQueue => Some("ForeignQueue"),
+      Self::Jitter => Some("Jitter"),
+      Self::Probation => Some("Probation"),
+      Self::Silence => Some("Silence"),
+      _ => None,
+    }
+  }
+}
+impl ::core::fmt::Debug for RateCause {
+  fn fmt(&self, f: &mut ::core::fmt::Formatter) -> ::core::fmt::Result {
+    if let Some(name) = self.variant_name() {
+      f.write_str(name)
+    } else {
+      f.write_fmt(format_args!("<UNKNOWN {:?}>", self.0))
+    }
+  }
+}
+impl<'a> ::flatbuffers::Follow<'a> for RateCause {
+  type Inner = Self;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    let b = unsafe { ::flatbuffers::read_scalar_at::<u8>(buf, loc) };
+    Self(b)
+  }
+}
+
+impl ::flatbuffers::Push for RateCause {
+    type Output = RateCause;
+    #[inline]
+    unsafe fn push(&self, dst: &mut [u8], _written_len: usize) {
+        unsafe { ::flatbuffers::emplace_scalar::<u8>(dst, self.0) };
+    }
+}
+
+impl ::flatbuffers::EndianScalar for RateCause {
+  type Scalar = u8;
+  #[inline]
+  fn to_little_endian(self) -> u8 {
+    self.0.to_le()
+  }
+  #[inline]
+  #[allow(clippy::wrong_self_convention)]
+  fn from_little_endian(v: u8) -> Self {
+    let b = u8::from_le(v);
+    Self(b)
+  }
+}
+
+impl<'a> ::flatbuffers::Verifiable for RateCause {
+  #[inline]
+  fn run_verifier(
+    v: &mut ::flatbuffers::Verifier, pos: usize
+  ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+    u8::run_verifier(v, pos)
+  }
+}
+
+impl ::flatbuffers::SimpleToVerifyInSlice for RateCause {}
 /// What half, 95 and 99 of a hundred one-way delays of the last ten seconds do not exceed, ms.
 // struct Delays, aligned to 4
 #[repr(transparent)]
@@ -346,6 +478,169 @@ impl<'a> Delays {
         &x_le as *const _ as *const u8,
         self.0[8..].as_mut_ptr(),
         ::core::mem::size_of::<<f32 as ::flatbuffers::EndianScalar>::Scalar>(),
+      );
+    }
+  }
+
+}
+
+/// What rate control goes by on one link: small, for a snapshot has to fit the smallest packets.
+// struct RateControl, aligned to 2
+#[repr(transparent)]
+#[derive(Clone, Copy, PartialEq)]
+pub struct RateControl(pub [u8; 6]);
+impl Default for RateControl { 
+  fn default() -> Self { 
+    Self([0; 6])
+  }
+}
+impl ::core::fmt::Debug for RateControl {
+  fn fmt(&self, f: &mut ::core::fmt::Formatter) -> ::core::fmt::Result {
+    f.debug_struct("RateControl")
+      .field("delivered", &self.delivered())
+      .field("queueing", &self.queueing())
+      .field("cause", &self.cause())
+      .finish()
+  }
+}
+
+impl ::flatbuffers::SimpleToVerifyInSlice for RateControl {}
+impl<'a> ::flatbuffers::Follow<'a> for RateControl {
+  type Inner = &'a RateControl;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    unsafe { <&'a RateControl>::follow(buf, loc) }
+  }
+}
+impl<'a> ::flatbuffers::Follow<'a> for &'a RateControl {
+  type Inner = &'a RateControl;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    unsafe { ::flatbuffers::follow_cast_ref::<RateControl>(buf, loc) }
+  }
+}
+impl<'b> ::flatbuffers::Push for RateControl {
+    type Output = RateControl;
+    #[inline]
+    unsafe fn push(&self, dst: &mut [u8], _written_len: usize) {
+        let src = unsafe { ::core::slice::from_raw_parts(self as *const RateControl as *const u8, <Self as ::flatbuffers::Push>::size()) };
+        dst.copy_from_slice(src);
+    }
+    #[inline]
+    fn alignment() -> ::flatbuffers::PushAlignment {
+        ::flatbuffers::PushAlignment::new(2)
+    }
+}
+
+impl<'a> ::flatbuffers::Verifiable for RateControl {
+  #[inline]
+  fn run_verifier(
+    v: &mut ::flatbuffers::Verifier, pos: usize
+  ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+    v.in_buffer::<Self>(pos)
+  }
+}
+
+impl<'a> RateControl {
+  #[allow(clippy::too_many_arguments)]
+  pub fn new(
+    delivered: u16,
+    queueing: u16,
+    cause: RateCause,
+  ) -> Self {
+    let mut s = Self([0; 6]);
+    s.set_delivered(delivered);
+    s.set_queueing(queueing);
+    s.set_cause(cause);
+    s
+  }
+
+  /// What arrived at the other end, by its last report, 10 kbit/s.
+  pub fn delivered(&self) -> u16 {
+    let mut mem = ::core::mem::MaybeUninit::<<u16 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    ::flatbuffers::EndianScalar::from_little_endian(unsafe {
+      ::core::ptr::copy_nonoverlapping(
+        self.0[0..].as_ptr(),
+        mem.as_mut_ptr() as *mut u8,
+        ::core::mem::size_of::<<u16 as ::flatbuffers::EndianScalar>::Scalar>(),
+      );
+      mem.assume_init()
+    })
+  }
+
+  pub fn set_delivered(&mut self, x: u16) {
+    let x_le = ::flatbuffers::EndianScalar::to_little_endian(x);
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    unsafe {
+      ::core::ptr::copy_nonoverlapping(
+        &x_le as *const _ as *const u8,
+        self.0[0..].as_mut_ptr(),
+        ::core::mem::size_of::<<u16 as ::flatbuffers::EndianScalar>::Scalar>(),
+      );
+    }
+  }
+
+  /// How much longer than the least of ten seconds every datagram of late was on its way out, 0.1 ms.
+  pub fn queueing(&self) -> u16 {
+    let mut mem = ::core::mem::MaybeUninit::<<u16 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    ::flatbuffers::EndianScalar::from_little_endian(unsafe {
+      ::core::ptr::copy_nonoverlapping(
+        self.0[2..].as_ptr(),
+        mem.as_mut_ptr() as *mut u8,
+        ::core::mem::size_of::<<u16 as ::flatbuffers::EndianScalar>::Scalar>(),
+      );
+      mem.assume_init()
+    })
+  }
+
+  pub fn set_queueing(&mut self, x: u16) {
+    let x_le = ::flatbuffers::EndianScalar::to_little_endian(x);
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    unsafe {
+      ::core::ptr::copy_nonoverlapping(
+        &x_le as *const _ as *const u8,
+        self.0[2..].as_mut_ptr(),
+        ::core::mem::size_of::<<u16 as ::flatbuffers::EndianScalar>::Scalar>(),
+      );
+    }
+  }
+
+  /// Why what is granted changed last.
+  pub fn cause(&self) -> RateCause {
+    let mut mem = ::core::mem::MaybeUninit::<<RateCause as ::flatbuffers::EndianScalar>::Scalar>::uninit();
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    ::flatbuffers::EndianScalar::from_little_endian(unsafe {
+      ::core::ptr::copy_nonoverlapping(
+        self.0[4..].as_ptr(),
+        mem.as_mut_ptr() as *mut u8,
+        ::core::mem::size_of::<<RateCause as ::flatbuffers::EndianScalar>::Scalar>(),
+      );
+      mem.assume_init()
+    })
+  }
+
+  pub fn set_cause(&mut self, x: RateCause) {
+    let x_le = ::flatbuffers::EndianScalar::to_little_endian(x);
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    unsafe {
+      ::core::ptr::copy_nonoverlapping(
+        &x_le as *const _ as *const u8,
+        self.0[4..].as_mut_ptr(),
+        ::core::mem::size_of::<<RateCause as ::flatbuffers::EndianScalar>::Scalar>(),
       );
     }
   }
@@ -1488,6 +1783,7 @@ impl<'a> SessionStats<'a> {
   pub const VT_LINKS: ::flatbuffers::VOffsetT = 4;
   pub const VT_CHANNELS: ::flatbuffers::VOffsetT = 6;
   pub const VT_DROPS: ::flatbuffers::VOffsetT = 8;
+  pub const VT_RATES: ::flatbuffers::VOffsetT = 10;
 
   #[inline]
   pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
@@ -1499,6 +1795,7 @@ impl<'a> SessionStats<'a> {
     args: &'args SessionStatsArgs<'args>
   ) -> ::flatbuffers::WIPOffset<SessionStats<'bldr>> {
     let mut builder = SessionStatsBuilder::new(_fbb);
+    if let Some(x) = args.rates { builder.add_rates(x); }
     if let Some(x) = args.drops { builder.add_drops(x); }
     if let Some(x) = args.channels { builder.add_channels(x); }
     if let Some(x) = args.links { builder.add_links(x); }
@@ -1530,6 +1827,14 @@ impl<'a> SessionStats<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<DropCount>>>>(SessionStats::VT_DROPS, None).unwrap()}
   }
+  /// In the order of `links`.
+  #[inline]
+  pub fn rates(&self) -> Option<::flatbuffers::Vector<'a, RateControl>> {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, RateControl>>>(SessionStats::VT_RATES, None)}
+  }
 }
 
 impl ::flatbuffers::Verifiable for SessionStats<'_> {
@@ -1541,6 +1846,7 @@ impl ::flatbuffers::Verifiable for SessionStats<'_> {
      .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<LinkStats>>>>("links", Self::VT_LINKS, true)?
      .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<ChannelStats>>>>("channels", Self::VT_CHANNELS, true)?
      .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<DropCount>>>>("drops", Self::VT_DROPS, true)?
+     .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, RateControl>>>("rates", Self::VT_RATES, false)?
      .finish();
     Ok(())
   }
@@ -1549,6 +1855,7 @@ pub struct SessionStatsArgs<'a> {
     pub links: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<LinkStats<'a>>>>>,
     pub channels: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<ChannelStats<'a>>>>>,
     pub drops: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<DropCount<'a>>>>>,
+    pub rates: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, RateControl>>>,
 }
 impl<'a> Default for SessionStatsArgs<'a> {
   #[inline]
@@ -1557,6 +1864,7 @@ impl<'a> Default for SessionStatsArgs<'a> {
       links: None, // required field
       channels: None, // required field
       drops: None, // required field
+      rates: None,
     }
   }
 }
@@ -1577,6 +1885,10 @@ impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> SessionStatsBuilder<'a, 'b, A
   #[inline]
   pub fn add_drops(&mut self, drops: ::flatbuffers::WIPOffset<::flatbuffers::Vector<'b , ::flatbuffers::ForwardsUOffset<DropCount<'b >>>>) {
     self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(SessionStats::VT_DROPS, drops);
+  }
+  #[inline]
+  pub fn add_rates(&mut self, rates: ::flatbuffers::WIPOffset<::flatbuffers::Vector<'b , RateControl>>) {
+    self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(SessionStats::VT_RATES, rates);
   }
   #[inline]
   pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> SessionStatsBuilder<'a, 'b, A> {
@@ -1602,6 +1914,7 @@ impl ::core::fmt::Debug for SessionStats<'_> {
       ds.field("links", &self.links());
       ds.field("channels", &self.channels());
       ds.field("drops", &self.drops());
+      ds.field("rates", &self.rates());
       ds.finish()
   }
 }

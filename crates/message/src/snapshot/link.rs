@@ -50,6 +50,8 @@ fields! {
         /// What the relay adds to the round trip, by that of a direct link of the same socket, in
         /// milliseconds, if both are known.
         detour_ms: Option<f32> = detour_ms as Known::MILLIS,
+        /// What rate control goes by, if it is told.
+        rate_control: Option<RateControl>,
         /// Bytes and datagrams of any kind.
         traffic: TrafficCounts,
         /// Media packets on their way out.
@@ -70,6 +72,115 @@ pub enum LinkState {
 }
 
 choice!(LinkState, wire_snapshot::LinkState, "links.state", [Validating, Up, Silent]);
+
+/// What rate control goes by on one link.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct RateControl {
+    /// What arrived at the other end, by its last report; below 655 Mbit/s, to 10 kbit/s.
+    pub delivered: Bitrate,
+    /// How much longer than the least of ten seconds every datagram of late was on its way out, in
+    /// milliseconds; below 6.5 s, to 0.1 ms.
+    pub queueing_ms: f32,
+    /// Why what is granted changed last.
+    pub cause: RateCause,
+}
+
+impl RateControl {
+    pub(super) fn to_wire(self) -> wire_snapshot::RateControl {
+        let delivered = (self.delivered.bps() / DELIVERED_STEP_BPS).min(u64::from(u16::MAX));
+        let queueing = (self.queueing_ms / QUEUEING_STEP_MS).round();
+        wire_snapshot::RateControl::new(delivered as u16, queueing as u16, self.cause.to_wire())
+    }
+
+    pub(super) fn read(wire: &wire_snapshot::RateControl) -> Result<Self, Error> {
+        Ok(Self {
+            delivered: Bitrate::from_bps(u64::from(wire.delivered()) * DELIVERED_STEP_BPS),
+            queueing_ms: f32::from(wire.queueing()) * QUEUEING_STEP_MS,
+            cause: RateCause::from_wire(wire.cause())?,
+        })
+    }
+}
+
+/// Why what rate control grants changed last.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub enum RateCause {
+    /// Nothing is known of the link yet.
+    #[default]
+    Beginning,
+    /// It is set.
+    Fixed,
+    /// Nothing waits in the link: the rate grows, as far as it is used.
+    Growth,
+    /// What was sent stands in the link's queue.
+    Queue,
+    /// Much less arrives than was sent: the link fails or has become slower.
+    Stall,
+    /// Losses end where the rate is lower.
+    Policer,
+    /// Losses are looked into at a lower rate.
+    LossTrial,
+    /// A queue stands that is another's.
+    ForeignQueue,
+    /// Delays wander without a queue.
+    Jitter,
+    /// The rate is raised and lowered as an experiment.
+    Probation,
+    /// Nothing came back for long.
+    Silence,
+}
+
+impl RateCause {
+    /// Every cause.
+    pub const ALL: [Self; 11] = [
+        Self::Beginning,
+        Self::Fixed,
+        Self::Growth,
+        Self::Queue,
+        Self::Stall,
+        Self::Policer,
+        Self::LossTrial,
+        Self::ForeignQueue,
+        Self::Jitter,
+        Self::Probation,
+        Self::Silence,
+    ];
+
+    /// Returns the name in tables and metrics, which is the transport's.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Beginning => "beginning",
+            Self::Fixed => "fixed",
+            Self::Growth => "growth",
+            Self::Queue => "queue",
+            Self::Stall => "stall",
+            Self::Policer => "policer",
+            Self::LossTrial => "loss-trial",
+            Self::ForeignQueue => "foreign-queue",
+            Self::Jitter => "jitter",
+            Self::Probation => "probation",
+            Self::Silence => "silence",
+        }
+    }
+}
+
+choice!(
+    RateCause,
+    wire_snapshot::RateCause,
+    "links.rate_cause",
+    [
+        Beginning,
+        Fixed,
+        Growth,
+        Queue,
+        Stall,
+        Policer,
+        LossTrial,
+        ForeignQueue,
+        Jitter,
+        Probation,
+        Silence
+    ]
+);
 
 /// What half, 95 and 99 of a hundred delays of the last ten seconds do not exceed, milliseconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -160,3 +271,6 @@ impl Delays {
         })
     }
 }
+
+const DELIVERED_STEP_BPS: u64 = 10_000;
+const QUEUEING_STEP_MS: f32 = 0.1;

@@ -1,7 +1,7 @@
 use crate::point_cloud::{Field, Number, Point, View};
 use crate::snapshot::{
-    ChannelStats, Delays, End, LinkStats, PacketCounts, ProcessStats, SessionStats, TrafficCounts,
-    UnitCounts, Value,
+    ChannelStats, Delays, End, LinkStats, PacketCounts, ProcessStats, RateCause, RateControl,
+    SessionStats, TrafficCounts, UnitCounts, Value,
 };
 use crate::{
     Candidate, CandidateKind, ClockOffset, Command, Control, EmulatedLink, Error, Fault, Gear,
@@ -272,6 +272,11 @@ fn snapshot(link_count: u8) -> Snapshot {
         in_flight: ByteCount::new(23_400),
         relayed: false,
         detour_ms: None,
+        rate_control: Some(RateControl {
+            delivered: Bitrate::from_mbps(2),
+            queueing_ms: 3.5,
+            cause: RateCause::Queue,
+        }),
         traffic: TrafficCounts::by_name(|_| 71_000),
         packets: PacketCounts::by_name(|_| 60_012),
     };

@@ -29,7 +29,9 @@ fn add_links(page: &mut Page, links: &[LinkStats]) {
         Some(f64::from(link.state == LinkState::Up))
     });
     gauges("link_budget", bits.clone(), "Counted on for media", |l| Some(l.budget.as_f64()));
-    gauges("link_grant", bits, "Granted by rate control", |l| Some(l.granted.as_f64()));
+    gauges("link_grant", bits.clone(), "Granted by rate control", |l| Some(l.granted.as_f64()));
+    let delivered = "Arrived at the other end, by its last report";
+    gauges("link_delivered", bits, delivered, |link| Some(link.rate_control?.delivered.as_f64()));
     let ratio = Some(Unit::Other("ratio".to_owned()));
     gauges("link_loss_out", ratio.clone(), "Lost of what was sent in the last second", |link| {
         link.loss_out.map(f64::from)
@@ -60,8 +62,19 @@ fn add_links(page: &mut Page, links: &[LinkStats]) {
     page.gauges("link_rtt_smoothed", Some(Unit::Seconds), rtt, delays(|link| link.rtt_ms));
     let owd = "One-way delay towards this end, smoothed";
     page.gauges("link_owd_smoothed", Some(Unit::Seconds), owd, delays(|link| link.owd_ms));
+    let queueing = "Queue that stands in the link, as what is sent shows";
+    page.gauges(
+        "link_queueing",
+        Some(Unit::Seconds),
+        queueing,
+        delays(|link| Some(link.rate_control?.queueing_ms)),
+    );
     let jitter = "Jitter of what arrives here (RFC 3550)";
     page.gauges("link_jitter", Some(Unit::Seconds), jitter, delays(|link| link.jitter_ms));
+    let causes = links
+        .iter()
+        .filter_map(|link| Some((number(link).and("cause", link.rate_control?.cause.name()), 1.0)));
+    page.gauges("link_grant_cause", None, "1, with why the grant changed last", causes);
     let names = links.iter().map(|link| (number(link).and("name", &link.name), 1.0));
     page.gauges("link_info", None, "1, with what people call the link", names);
 }

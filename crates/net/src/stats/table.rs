@@ -13,6 +13,7 @@ impl fmt::Display for Table<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.session.is_some() {
             self.write_links(f)?;
+            self.write_rates(f)?;
             self.write_packets(f)?;
             self.write_channels(f)?;
         } else {
@@ -51,6 +52,27 @@ impl Table<'_> {
                 percent(link.loss_in),
                 kilobytes(link.queued),
                 kilobytes(link.in_flight),
+            )?;
+        }
+        Ok(())
+    }
+
+    fn write_rates(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.links().iter().all(|link| link.rate_control.is_none()) {
+            return Ok(());
+        }
+        writeln!(f, "\nrate control, Mbit/s")?;
+        writeln!(f, "link granted delivered  queueing ms  last change")?;
+        for link in self.0.links() {
+            let Some(control) = link.rate_control else { continue };
+            writeln!(
+                f,
+                "{:>4} {:>7.2} {:>9.2} {:>12.1}  {}",
+                link.link,
+                link.granted.as_f64() / 1e6,
+                control.delivered.as_f64() / 1e6,
+                control.queueing_ms,
+                control.cause.name(),
             )?;
         }
         Ok(())
@@ -202,7 +224,8 @@ fn delays(delays: Option<Delays>) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use tautline_message::snapshot::{
-        End, PacketCounts, ProcessStats, SessionStats, TrafficCounts, UnitCounts, Value,
+        End, PacketCounts, ProcessStats, RateCause, RateControl, SessionStats, TrafficCounts,
+        UnitCounts, Value,
     };
     use tautline_units::Instant;
 
@@ -229,6 +252,11 @@ pub(super) mod tests {
             in_flight: ByteCount::new(23_400),
             relayed: false,
             detour_ms: None,
+            rate_control: Some(RateControl {
+                delivered: Bitrate::from_kbps(2_870),
+                queueing_ms: 7.2,
+                cause: RateCause::Queue,
+            }),
             traffic: TrafficCounts {
                 bytes_sent: 81_000_000,
                 bytes_received: 900_000,
@@ -258,6 +286,7 @@ pub(super) mod tests {
             loss_out: None,
             owd_out: None,
             owd_in: None,
+            rate_control: None,
             packets: PacketCounts::default(),
             ..link.clone()
         };

@@ -19,6 +19,8 @@ namespace tautline {
 
 struct Delays;
 
+struct RateControl;
+
 struct LinkStats;
 struct LinkStatsBuilder;
 
@@ -107,6 +109,75 @@ inline const char *EnumNameLinkState(LinkState e) {
   return EnumNamesLinkState()[index];
 }
 
+/// Why what rate control grants changed last.
+enum class RateCause : uint8_t {
+  /// Nothing is known of the link yet.
+  Beginning = 0,
+  /// It is set.
+  Fixed = 1,
+  /// Nothing waits in the link: the rate grows, as far as it is used.
+  Growth = 2,
+  /// What was sent stands in the link's queue.
+  Queue = 3,
+  /// Much less arrives than was sent: the link fails or has become slower.
+  Stall = 4,
+  /// Losses end where the rate is lower.
+  Policer = 5,
+  /// Losses are looked into at a lower rate.
+  LossTrial = 6,
+  /// A queue stands that is another's.
+  ForeignQueue = 7,
+  /// Delays wander without a queue.
+  Jitter = 8,
+  /// The rate is raised and lowered as an experiment.
+  Probation = 9,
+  /// Nothing came back for long.
+  Silence = 10,
+  MIN = Beginning,
+  MAX = Silence
+};
+
+inline const RateCause (&EnumValuesRateCause())[11] {
+  static const RateCause values[] = {
+    RateCause::Beginning,
+    RateCause::Fixed,
+    RateCause::Growth,
+    RateCause::Queue,
+    RateCause::Stall,
+    RateCause::Policer,
+    RateCause::LossTrial,
+    RateCause::ForeignQueue,
+    RateCause::Jitter,
+    RateCause::Probation,
+    RateCause::Silence
+  };
+  return values;
+}
+
+inline const char * const *EnumNamesRateCause() {
+  static const char * const names[12] = {
+    "Beginning",
+    "Fixed",
+    "Growth",
+    "Queue",
+    "Stall",
+    "Policer",
+    "LossTrial",
+    "ForeignQueue",
+    "Jitter",
+    "Probation",
+    "Silence",
+    nullptr
+  };
+  return names;
+}
+
+inline const char *EnumNameRateCause(RateCause e) {
+  if (::flatbuffers::IsOutRange(e, RateCause::Beginning, RateCause::Silence)) return "";
+  const size_t index = static_cast<size_t>(e);
+  return EnumNamesRateCause()[index];
+}
+
 /// What half, 95 and 99 of a hundred one-way delays of the last ten seconds do not exceed, ms.
 FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(4) Delays FLATBUFFERS_FINAL_CLASS {
  private:
@@ -139,6 +210,44 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(4) Delays FLATBUFFERS_FINAL_CLASS {
   }
 };
 FLATBUFFERS_STRUCT_END(Delays, 12);
+
+/// What rate control goes by on one link: small, for a snapshot has to fit the smallest packets.
+FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(2) RateControl FLATBUFFERS_FINAL_CLASS {
+ private:
+  uint16_t delivered_;
+  uint16_t queueing_;
+  uint8_t cause_;
+  int8_t padding0__;
+
+ public:
+  RateControl()
+      : delivered_(0),
+        queueing_(0),
+        cause_(0),
+        padding0__(0) {
+    (void)padding0__;
+  }
+  RateControl(uint16_t _delivered, uint16_t _queueing, tautline::RateCause _cause)
+      : delivered_(::flatbuffers::EndianScalar(_delivered)),
+        queueing_(::flatbuffers::EndianScalar(_queueing)),
+        cause_(::flatbuffers::EndianScalar(static_cast<uint8_t>(_cause))),
+        padding0__(0) {
+    (void)padding0__;
+  }
+  /// What arrived at the other end, by its last report, 10 kbit/s.
+  uint16_t delivered() const {
+    return ::flatbuffers::EndianScalar(delivered_);
+  }
+  /// How much longer than the least of ten seconds every datagram of late was on its way out, 0.1 ms.
+  uint16_t queueing() const {
+    return ::flatbuffers::EndianScalar(queueing_);
+  }
+  /// Why what is granted changed last.
+  tautline::RateCause cause() const {
+    return static_cast<tautline::RateCause>(::flatbuffers::EndianScalar(cause_));
+  }
+};
+FLATBUFFERS_STRUCT_END(RateControl, 6);
 
 /// One link. `out` is what this end sends, `in` what it receives.
 struct LinkStats FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
@@ -919,7 +1028,8 @@ struct SessionStats FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_LINKS = 4,
     VT_CHANNELS = 6,
-    VT_DROPS = 8
+    VT_DROPS = 8,
+    VT_RATES = 10
   };
   /// By link.
   const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::LinkStats>> *links() const {
@@ -933,6 +1043,10 @@ struct SessionStats FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::DropCount>> *drops() const {
     return GetPointer<const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::DropCount>> *>(VT_DROPS);
   }
+  /// In the order of `links`.
+  const ::flatbuffers::Vector<const tautline::RateControl *> *rates() const {
+    return GetPointer<const ::flatbuffers::Vector<const tautline::RateControl *> *>(VT_RATES);
+  }
   template <bool B = false>
   bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
     return VerifyTableStart(verifier) &&
@@ -945,6 +1059,8 @@ struct SessionStats FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
            VerifyOffsetRequired(verifier, VT_DROPS) &&
            verifier.VerifyVector(drops()) &&
            verifier.VerifyVectorOfTables(drops()) &&
+           VerifyOffset(verifier, VT_RATES) &&
+           verifier.VerifyVector(rates()) &&
            verifier.EndTable();
   }
 };
@@ -961,6 +1077,9 @@ struct SessionStatsBuilder {
   }
   void add_drops(::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::DropCount>>> drops) {
     fbb_.AddOffset(SessionStats::VT_DROPS, drops);
+  }
+  void add_rates(::flatbuffers::Offset<::flatbuffers::Vector<const tautline::RateControl *>> rates) {
+    fbb_.AddOffset(SessionStats::VT_RATES, rates);
   }
   explicit SessionStatsBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
@@ -980,8 +1099,10 @@ inline ::flatbuffers::Offset<SessionStats> CreateSessionStats(
     ::flatbuffers::FlatBufferBuilder &_fbb,
     ::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::LinkStats>>> links = 0,
     ::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::ChannelStats>>> channels = 0,
-    ::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::DropCount>>> drops = 0) {
+    ::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::DropCount>>> drops = 0,
+    ::flatbuffers::Offset<::flatbuffers::Vector<const tautline::RateControl *>> rates = 0) {
   SessionStatsBuilder builder_(_fbb);
+  builder_.add_rates(rates);
   builder_.add_drops(drops);
   builder_.add_channels(channels);
   builder_.add_links(links);
@@ -992,15 +1113,18 @@ inline ::flatbuffers::Offset<SessionStats> CreateSessionStatsDirect(
     ::flatbuffers::FlatBufferBuilder &_fbb,
     const std::vector<::flatbuffers::Offset<tautline::LinkStats>> *links = nullptr,
     const std::vector<::flatbuffers::Offset<tautline::ChannelStats>> *channels = nullptr,
-    const std::vector<::flatbuffers::Offset<tautline::DropCount>> *drops = nullptr) {
+    const std::vector<::flatbuffers::Offset<tautline::DropCount>> *drops = nullptr,
+    const std::vector<tautline::RateControl> *rates = nullptr) {
   auto links__ = links ? _fbb.CreateVector<::flatbuffers::Offset<tautline::LinkStats>>(*links) : 0;
   auto channels__ = channels ? _fbb.CreateVector<::flatbuffers::Offset<tautline::ChannelStats>>(*channels) : 0;
   auto drops__ = drops ? _fbb.CreateVector<::flatbuffers::Offset<tautline::DropCount>>(*drops) : 0;
+  auto rates__ = rates ? _fbb.CreateVectorOfStructs<tautline::RateControl>(*rates) : 0;
   return tautline::CreateSessionStats(
       _fbb,
       links__,
       channels__,
-      drops__);
+      drops__,
+      rates__);
 }
 
 /// One value that a process tells of itself, by name.

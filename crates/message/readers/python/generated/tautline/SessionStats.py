@@ -107,8 +107,33 @@ class SessionStats(object):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(8))
         return o == 0
 
+    # In the order of `links`.
+    # SessionStats
+    def Rates(self, j):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(10))
+        if o != 0:
+            x = self._tab.Vector(o)
+            x += flatbuffers.number_types.UOffsetTFlags.py_type(j) * 6
+            from tautline.RateControl import RateControl
+            obj = RateControl()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
+    # SessionStats
+    def RatesLength(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(10))
+        if o != 0:
+            return self._tab.VectorLen(o)
+        return 0
+
+    # SessionStats
+    def RatesIsNone(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(10))
+        return o == 0
+
 def SessionStatsStart(builder):
-    builder.StartObject(3)
+    builder.StartObject(4)
 
 def Start(builder):
     SessionStatsStart(builder)
@@ -166,6 +191,28 @@ def SessionStatsCreateDropsVector(builder, data):
 
 def CreateDropsVector(builder, data):
     SessionStatsCreateDropsVector(builder, data)
+
+def SessionStatsAddRates(builder, rates):
+    builder.PrependUOffsetTRelativeSlot(3, flatbuffers.number_types.UOffsetTFlags.py_type(rates), 0)
+
+def AddRates(builder, rates):
+    SessionStatsAddRates(builder, rates)
+
+def SessionStatsStartRatesVector(builder, numElems):
+    return builder.StartVector(6, numElems, 2)
+
+def StartRatesVector(builder, numElems):
+    return SessionStatsStartRatesVector(builder, numElems)
+
+def SessionStatsCreateRatesVector(builder, data):
+    data = list(data)
+    builder.StartVector(6, len(data), 2)
+    for item in reversed(data):
+        item.Pack(builder)
+    return builder.EndVector()
+
+def CreateRatesVector(builder, data):
+    SessionStatsCreateRatesVector(builder, data)
 
 def SessionStatsEnd(builder):
     return builder.EndObject()
