@@ -94,9 +94,11 @@ testbed:
 # table of those that are there.
 TABLE ?=
 transports: testbed
+	@./setup ffmpeg
 	@mkdir -p $(CELLS)
 	nice -n 15 cargo run --release --locked --manifest-path testbed/Cargo.toml -- matrix --kernel $(KERNEL) --cells $(CELLS) \
-		$(if $(TABLE),--table) $(if $(QUICK),--quick --csv $(CELLS)/quick.csv,--csv $(CAR)/transports.csv)
+		$(if $(TABLE),--table) $(if $(QUICK),--quick --csv $(CELLS)/quick.csv --video-csv $(CELLS)/quick-video.csv,\
+		--csv $(CAR)/transports.csv --video-csv $(CAR)/videos.csv)
 	@$(if $(QUICK),,printf '{\n  "machine": { "processor": "%s", "kernel": "%s" },\n  "date": "%s"\n}\n' \
 		"$$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -1)" "6.1, User Mode Linux" "$$(date -u +%F)" \
 		>$(CAR)/transports.machine.json)

@@ -13,6 +13,7 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::cell::Cell;
 use crate::guest::{self, Told};
 use crate::log::Log;
+use crate::schedule::Schedule;
 
 /// A kernel, and the folder in which one guest at a time runs.
 #[derive(Debug)]
@@ -40,13 +41,14 @@ impl Host {
     }
 
     /// Runs a cell.
-    pub(crate) fn run(&self, cell: &Cell) -> Result<(Told, Log)> {
+    pub(crate) fn run(&self, cell: &Cell, schedule: &Schedule) -> Result<(Told, Log)> {
         let _ = fs::remove_dir_all(OUT);
         let _ = fs::remove_dir_all(MACHINES);
         fs::create_dir_all(OUT)?;
         fs::create_dir_all(MACHINES)?;
         let out = Path::new(OUT);
         fs::write(out.join(guest::CELL), serde_json::to_vec(cell)?)?;
+        fs::write(out.join(guest::SCHEDULE), schedule.to_bytes())?;
         let console = Path::new(FOLDER).join("console");
         let status = self
             .command(cell.seed)
@@ -54,7 +56,7 @@ impl Host {
             .stdout(File::create(&console)?)
             .stderr(File::options().append(true).open(&console)?)
             .status()
-            .context("the kernel does not start: it needs nice, timeout and setarch")?;
+            .context("the kernel does not start: it needs timeout and setarch")?;
         let left = guest::left(out);
         match (status.code(), left) {
             (Some(TIMED_OUT), _) => bail!("the guest did not end within {LIMIT_S} s"),
@@ -68,8 +70,8 @@ impl Host {
     }
 
     fn command(&self, seed: u64) -> Command {
-        let mut command = Command::new("nice");
-        command.args(["-n", "15", "timeout", "--foreground", "-k", "5", &LIMIT_S.to_string()]);
+        let mut command = Command::new("timeout");
+        command.args(["--foreground", "-k", "5", &LIMIT_S.to_string()]);
         command.args(["setarch", std::env::consts::ARCH, "-R"]);
         command.arg(&self.kernel).args(KERNEL_ARGUMENTS);
         command.env_clear();
@@ -87,6 +89,11 @@ fn memory() -> &'static str {
     let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
     let usable = |line: &str| line.contains(" /dev/shm ") && !line.contains("noexec");
     if mounts.lines().any(usable) { "/dev/shm" } else { FOLDER }
+}
+
+/// Returns where videos are coded and decoded.
+pub(crate) fn video() -> PathBuf {
+    Path::new(FOLDER).join("video")
 }
 
 /// Part of what the guest sees, and so the same on every machine.

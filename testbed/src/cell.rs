@@ -4,15 +4,14 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::packet::Packet;
 use crate::transport::Transport;
+use crate::video::Codec;
 
 /// One run. The same cell gives the same result, to the byte.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Cell {
     pub(crate) transport: Transport,
-    /// Offered, in thousands of bytes a second.
-    pub(crate) rate_kbyte_per_s: u32,
+    pub(crate) load: Load,
     /// Lost on the way there, of all packets, independently.
     pub(crate) loss_percent: f64,
     pub(crate) rtt_ms: u32,
@@ -21,28 +20,39 @@ pub(crate) struct Cell {
     pub(crate) seconds: u32,
 }
 
+/// What the application has to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Load {
+    /// Packets at equal distances, in thousands of bytes a second.
+    Constant(u32),
+    /// A video's.
+    Video(Codec),
+}
+
 impl Cell {
     /// Returns a name for files, which no other cell has.
     pub(crate) fn name(&self) -> String {
-        let Self { transport, rate_kbyte_per_s, loss_percent, rtt_ms, seed, seconds } = self;
-        format!("{transport}_{rate_kbyte_per_s}_{loss_percent}_{rtt_ms}_{seconds}s_{seed}")
+        let Self { transport, load, loss_percent, rtt_ms, seed, seconds } = self;
+        let load = match load {
+            Load::Constant(rate) => rate.to_string(),
+            Load::Video(Codec::Mpeg2) => "mpeg2".to_owned(),
+            Load::Video(Codec::H264) => "h264".to_owned(),
+        };
+        format!("{transport}_{load}_{loss_percent}_{rtt_ms}_{seconds}s_{seed}")
     }
 
-    /// Returns when packet `number` is due after the first.
-    pub(crate) fn due(&self, number: u64) -> Duration {
-        let nanos = u128::from(number) * Packet::BYTES as u128 * 1_000_000;
-        Duration::from_nanos((nanos / u128::from(self.rate_kbyte_per_s)) as u64)
+    /// Returns the rate of a constant one, in thousands of bytes a second.
+    pub(crate) fn rate(&self) -> Option<u32> {
+        match self.load {
+            Load::Constant(rate) => Some(rate),
+            Load::Video(_) => None,
+        }
     }
 
     /// Returns how long packets are offered.
     pub(crate) fn duration(&self) -> Duration {
         Duration::from_secs(self.seconds.into())
-    }
-
-    /// Returns how many packets the application has in that time.
-    pub(crate) fn offered(&self) -> u64 {
-        let bytes = u64::from(self.rate_kbyte_per_s) * 1000 * u64::from(self.seconds);
-        bytes.div_ceil(Packet::BYTES as u64)
     }
 }
 
@@ -50,28 +60,20 @@ impl Cell {
 mod tests {
     use super::*;
 
-    /// Table 2 of the paper, in microseconds.
-    const INTERVALS: [(u32, u128); 4] = [(450, 2951), (700, 1897), (1200, 1106), (2000, 664)];
-
-    #[test]
-    fn packets_are_due_as_the_paper_says() {
-        for (rate, micros) in INTERVALS {
-            let cell = cell(rate);
-            assert_eq!(cell.due(1).as_micros(), micros);
-            assert!(cell.due(cell.offered() - 1) < cell.duration());
-            assert!(cell.due(cell.offered()) >= cell.duration());
-        }
-    }
-
     #[test]
     fn names_tell_cells_apart() {
-        let other = Cell { loss_percent: 0.4, ..cell(450) };
-        assert_eq!(cell(450).name(), "udp-lite_450_5_20_10s_1");
-        assert_eq!(other.name(), "udp-lite_450_0.4_20_10s_1");
-    }
-
-    fn cell(rate_kbyte_per_s: u32) -> Cell {
-        let (transport, loss_percent, rtt_ms) = (Transport::UdpLite, 5.0, 20);
-        Cell { transport, rate_kbyte_per_s, loss_percent, rtt_ms, seed: 1, seconds: 10 }
+        let cell = Cell {
+            transport: Transport::UdpLite,
+            load: Load::Constant(450),
+            loss_percent: 5.0,
+            rtt_ms: 20,
+            seed: 1,
+            seconds: 10,
+        };
+        let lossless = Cell { loss_percent: 0.4, ..cell };
+        let video = Cell { load: Load::Video(Codec::Mpeg2), ..cell };
+        assert_eq!(cell.name(), "udp-lite_450_5_20_10s_1");
+        assert_eq!(lossless.name(), "udp-lite_450_0.4_20_10s_1");
+        assert_eq!(video.name(), "udp-lite_mpeg2_5_20_10s_1");
     }
 }

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
+use rustix::thread::clock_nanosleep_absolute;
+use rustix::time::{ClockId, Timespec, clock_gettime};
 
 /// Returns the present, in nanoseconds.
 pub(crate) fn now() -> u64 {
@@ -12,9 +13,9 @@ pub(crate) fn now() -> u64 {
 
 /// Sleeps until `at`, in nanoseconds; returns at once if it has passed.
 pub(crate) fn sleep_until(at: u64) {
-    if let Some(wait) = at.checked_sub(now()) {
-        std::thread::sleep(Duration::from_nanos(wait));
-    }
+    let time = Timespec { tv_sec: (at / NANOS) as i64, tv_nsec: (at % NANOS) as i64 };
+    // A signal that ends it early is none that this program has.
+    let _ = clock_nanosleep_absolute(ClockId::Monotonic, &time);
 }
 
 /// Lets the calling thread's sleeps end when they should, where the kernel would gather them.

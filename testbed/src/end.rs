@@ -5,6 +5,7 @@ use anyhow::Result;
 use crate::cell::Cell;
 use crate::place::Place;
 use crate::receive::{self, Received};
+use crate::schedule::Schedule;
 use crate::send::{self, Sent};
 use crate::session;
 use crate::transport::Kind;
@@ -36,9 +37,9 @@ impl Listener {
 }
 
 /// Offers the packets of a cell, each when it is due.
-pub(crate) fn send(cell: &Cell, place: Place) -> Result<Sent> {
+pub(crate) fn send(cell: &Cell, schedule: &Schedule, place: Place) -> Result<Sent> {
     match cell.transport.kind() {
-        Kind::Session => session::send(cell, place),
-        Kind::Datagrams | Kind::Messages | Kind::Stream => send::run(cell, place),
+        Kind::Session => session::send(cell, schedule, place),
+        Kind::Datagrams | Kind::Messages | Kind::Stream => send::run(cell, schedule, place),
     }
 }

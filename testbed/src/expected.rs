@@ -40,8 +40,7 @@ pub(crate) fn compare(outcomes: &[Outcome]) -> Vec<Comparison> {
             let of = |rate: u32, value: fn(&Outcome) -> f64| -> Vec<f64> {
                 let is = |it: &&Outcome| {
                     let cell = it.cell;
-                    (cell.transport, cell.rate_kbyte_per_s, cell.rtt_ms)
-                        == (transport, rate, RTT_MS)
+                    (cell.transport, cell.rate(), cell.rtt_ms) == (transport, Some(rate), RTT_MS)
                         && cell.loss_percent == loss
                 };
                 outcomes.iter().filter(is).map(value).collect()

@@ -1,7 +1,8 @@
 //! Which cells are measured, in which order.
 
-use crate::cell::Cell;
+use crate::cell::{Cell, Load};
 use crate::transport::Transport;
+use crate::video::Codec;
 
 /// The paper's, in thousands of bytes a second.
 const RATES: [u32; 4] = [450, 700, 1200, 2000];
@@ -9,22 +10,39 @@ const RATES: [u32; 4] = [450, 700, 1200, 2000];
 const LOSSES: [f64; 3] = [0.4, 1.5, 5.0];
 /// The paper tells none; the one of the reference comes first.
 const RTTS: [u32; 3] = [20, 60, 2];
+/// The paper's codec at every round trip.
+const VIDEOS: [Load; 2] = [Load::Video(Codec::Mpeg2), Load::Video(Codec::H264)];
+/// Of which the testbed holds every picture in memory.
+const VIDEO_SECONDS: u32 = 10;
 const SEEDS: u64 = 5;
-/// At this rate today's transports are measured too.
-const RATE_OF_TODAY: u32 = 1200;
+const SEEDS_OF_QUICK: u64 = 2;
+/// Of constant rates at this one today's transports are measured too.
+const LOAD_OF_TODAY: Load = Load::Constant(1200);
 const OWN: [Transport; 2] = [Transport::Tautline, Transport::TautlineTwo];
 const TODAY: [Transport; 3] = [Transport::Cubic, Transport::Bbr, Transport::SctpPartial];
 
 /// Returns every cell: the paper's transports and Tautline at every rate, loss and round trip, those
-/// of today at one rate; what is stopped early is whole for the round trips that it has.
+/// of today at one rate, and each a video; what is stopped early is whole for the round trips and seeds that it has.
 pub(crate) fn whole(seconds: u32) -> Vec<Cell> {
     let mut cells = Vec::new();
     for rtt_ms in RTTS {
-        for transport in Transport::papers().into_iter().chain(OWN) {
-            cells.extend(cells_of(transport, &RATES, rtt_ms, SEEDS, seconds));
-        }
-        for transport in TODAY {
-            cells.extend(cells_of(transport, &[RATE_OF_TODAY], rtt_ms, SEEDS, seconds));
+        for seed in 1..=SEEDS {
+            for transport in Transport::papers().into_iter().chain(OWN) {
+                cells.extend(cells_of(
+                    transport,
+                    &RATES.map(Load::Constant),
+                    rtt_ms,
+                    seed,
+                    seconds,
+                ));
+            }
+            for transport in TODAY {
+                cells.extend(cells_of(transport, &[LOAD_OF_TODAY], rtt_ms, seed, seconds));
+            }
+            for transport in Transport::papers().into_iter().chain(OWN).chain(TODAY) {
+                let videos: &[Load] = if rtt_ms == RTTS[0] { &VIDEOS } else { &VIDEOS[..1] };
+                cells.extend(cells_of(transport, videos, rtt_ms, seed, VIDEO_SECONDS));
+            }
         }
     }
     cells
@@ -32,24 +50,32 @@ pub(crate) fn whole(seconds: u32) -> Vec<Cell> {
 
 /// Returns a part of it that takes minutes: one rate, one round trip, two seeds.
 pub(crate) fn quick(seconds: u32) -> Vec<Cell> {
-    let all = Transport::papers().into_iter().chain(OWN).chain(TODAY);
-    all.flat_map(|transport| cells_of(transport, &[RATE_OF_TODAY], RTTS[0], 2, seconds)).collect()
+    let mut cells = Vec::new();
+    for seed in 1..=SEEDS_OF_QUICK {
+        for transport in Transport::papers().into_iter().chain(OWN).chain(TODAY) {
+            cells.extend(cells_of(transport, &[LOAD_OF_TODAY], RTTS[0], seed, seconds));
+        }
+    }
+    cells
 }
 
 fn cells_of(
     transport: Transport,
-    rates: &[u32],
+    loads: &[Load],
     rtt_ms: u32,
-    seeds: u64,
+    seed: u64,
     seconds: u32,
 ) -> Vec<Cell> {
     let mut cells = Vec::new();
-    for rate_kbyte_per_s in rates.iter().copied() {
-        for loss_percent in LOSSES {
-            let cell =
-                |seed| Cell { transport, rate_kbyte_per_s, loss_percent, rtt_ms, seed, seconds };
-            cells.extend((1..=seeds).map(cell));
-        }
+    for load in loads.iter().copied() {
+        cells.extend(LOSSES.map(|loss_percent| Cell {
+            transport,
+            load,
+            loss_percent,
+            rtt_ms,
+            seed,
+            seconds,
+        }));
     }
     cells
 }
@@ -64,7 +90,7 @@ mod tests {
     fn no_cell_stands_twice() {
         let cells = whole(20);
         let names: BTreeSet<String> = cells.iter().map(Cell::name).collect();
-        assert_eq!((cells.len(), names.len()), (1935, 1935));
+        assert_eq!((cells.len(), names.len()), (2715, 2715));
         assert!(quick(20).iter().all(|cell| names.contains(&cell.name())));
     }
 }

@@ -1,17 +1,21 @@
 //! Inside the guest: its first process, which lays the network, runs one cell and ends the machine.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde::{Deserialize, Serialize};
 
 use crate::cell::Cell;
 use crate::counters::Counters;
 use crate::log::Log;
 use crate::place::Place;
+use crate::schedule::Schedule;
 use crate::{boot, end, native};
 
 /// What the guest leaves behind beside the log.
@@ -26,8 +30,14 @@ pub(crate) struct Told {
 }
 
 /// One of the guest's network namespaces.
-#[derive(Clone, Copy, Debug)]
-struct Namespace(&'static str);
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Namespace {
+    name: &'static str,
+    /// Its interfaces' names but for the link's number.
+    device: &'static str,
+    /// The end of its addresses.
+    host: u8,
+}
 
 /// Runs the cell that the host has left, and ends the machine, which ends this process.
 pub(crate) fn init() -> Result<()> {
@@ -41,14 +51,16 @@ pub(crate) fn init() -> Result<()> {
     Err(native::power_off()).context("the machine does not end")
 }
 
-/// Runs the sending end in this namespace, and leaves what it has to tell.
+/// Runs the sending end in its namespace, and leaves what it has to tell.
 pub(crate) fn send() -> Result<()> {
-    let sent = end::send(&cell()?, Place::Guest)?;
+    SENDING.enter()?;
+    let sent = end::send(&cell()?, &Schedule::read(&out(SCHEDULE))?, Place::Guest)?;
     leave(SENDER, &(sent.packets, sent.counters))
 }
 
-/// Runs the receiving end in this namespace, and leaves its log and what it has to tell.
+/// Runs the receiving end in its namespace, and leaves its log and what it has to tell.
 pub(crate) fn receive() -> Result<()> {
+    RECEIVING.enter()?;
     let received = end::Listener::open(&cell()?, Place::Guest)?.run()?;
     fs::write(out(LOG), received.log.to_bytes())?;
     leave(RECEIVER, &received.counters)
@@ -82,9 +94,9 @@ fn mount_all() -> Result<()> {
 fn run() -> Result<()> {
     let cell = cell()?;
     lay(&cell)?;
-    let mut receiver = RECEIVING.start("receive")?;
+    let mut receiver = start("receive")?;
     std::thread::sleep(READY_AFTER);
-    let mut sender = SENDING.start("send")?;
+    let mut sender = start("send")?;
     ensure!(sender.wait()?.success(), "the sender failed");
     ensure!(receiver.wait()?.success(), "the receiver failed");
     Ok(())
@@ -97,50 +109,83 @@ fn cell() -> Result<Cell> {
 
 /// Lays the cell's links: half the round trip each way, and losses on the way there.
 fn lay(cell: &Cell) -> Result<()> {
-    for namespace in [SENDING, RECEIVING] {
-        command("ip", &format!("netns add {}", namespace.0))?;
-        namespace.ip("link set lo up")?;
-    }
-    let delay = Duration::from_millis(cell.rtt_ms.into()) / 2;
-    for link in 0..cell.transport.links() {
-        command(
-            "ip",
-            &format!(
-                "link add va{link} netns {} type veth peer name vb{link} netns {}",
-                SENDING.0, RECEIVING.0
-            ),
-        )?;
-        for (namespace, device, host) in [(SENDING, "va", 1), (RECEIVING, "vb", 2)] {
-            namespace.ip(&format!("addr add 10.0.{link}.{host}/24 dev {device}{link}"))?;
-            namespace.ip(&format!("link set {device}{link} up"))?;
-            // NetEm loses what it is given at once: single packets, not what becomes several.
-            namespace.ip(&format!("link set {device}{link} gso_max_segs 1"))?;
-            let loss = if device == "va" { cell.loss_percent } else { 0.0 };
-            let (namespace, micros) = (namespace.0, delay.as_micros());
-            command(
-                "tc",
-                &format!(
-                    "-n {namespace} qdisc add dev {device}{link} root netem \
-                     delay {micros}us loss {loss}% rate {LINK_RATE} limit {QUEUE_PACKETS}"
+    let micros = Duration::from_millis(cell.rtt_ms.into()).as_micros() / 2;
+    let links = 0..cell.transport.links();
+    let mut lines: Vec<String> = ENDS.map(|end| format!("netns add {}", end.name)).into();
+    let [(a, va), (b, vb)] = ENDS.map(|end| (end.name, end.device));
+    let pair = |link| {
+        let [here, there] = ENDS.map(|end| end.hardware(link));
+        format!(
+            "link add {va}{link} address {here} netns {a} type veth \
+             peer name {vb}{link} address {there} netns {b}"
+        )
+    };
+    lines.extend(links.clone().map(pair));
+    batch("ip", &[], &lines)?;
+    for (end, other) in [(SENDING, RECEIVING), (RECEIVING, SENDING)] {
+        let Namespace { name, device, host } = end;
+        let loss = if end == SENDING { cell.loss_percent } else { 0.0 };
+        let mut lines = vec!["link set lo up".to_owned()];
+        lines.extend(links.clone().flat_map(|link| {
+            [
+                format!("addr add 10.0.{link}.{host}/24 dev {device}{link}"),
+                format!("link set {device}{link} up"),
+                // NetEm loses what it is given at once: single packets, not what becomes several.
+                format!("link set {device}{link} gso_max_segs 1"),
+                // Asking for the other's would be lost too, and is repeated after a second.
+                format!(
+                    "neigh add 10.0.{link}.{} lladdr {} dev {device}{link} nud permanent",
+                    other.host,
+                    other.hardware(link)
                 ),
-            )?;
-        }
+            ]
+        }));
+        batch("ip", &["-n", name], &lines)?;
+        let qdisc = |link| {
+            format!(
+                "qdisc add dev {device}{link} root netem delay {micros}us loss {loss}% \
+                 rate {LINK_RATE} limit {QUEUE_PACKETS}"
+            )
+        };
+        batch("tc", &["-n", name], &links.clone().map(qdisc).collect::<Vec<_>>())?;
     }
     Ok(())
 }
 
 impl Namespace {
-    fn ip(self, arguments: &str) -> Result<()> {
-        command("ip", &format!("-n {} {arguments}", self.0))
+    /// Returns its hardware's address on a link.
+    fn hardware(self, link: u8) -> String {
+        format!("02:00:00:00:{link:02x}:{:02x}", self.host)
     }
 
-    /// Starts this program in the namespace.
-    fn start(self, what: &str) -> Result<Child> {
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", self.0, boot::PROGRAM, what]);
-        command.env("PATH", PATH).stdin(Stdio::null());
-        command.spawn().with_context(|| format!("{what} does not start"))
+    /// Takes the calling process there.
+    fn enter(self) -> Result<()> {
+        let place = File::open(Path::new("/run/netns").join(self.name))
+            .with_context(|| format!("no namespace {}", self.name))?;
+        Ok(move_into_link_name_space(place.as_fd(), Some(LinkNameSpaceType::Network))?)
     }
+}
+
+/// Starts this program.
+fn start(what: &str) -> Result<Child> {
+    let mut command = Command::new(boot::PROGRAM);
+    command.arg(what).env("PATH", PATH).stdin(Stdio::null());
+    command.spawn().with_context(|| format!("{what} does not start"))
+}
+
+/// Runs a program of iproute2 once for all lines: starting one takes longer than what it does.
+fn batch(name: &str, arguments: &[&str], lines: &[String]) -> Result<()> {
+    let mut command = Command::new(name);
+    command.args(arguments).args(["-batch", "-"]).env("PATH", PATH);
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().with_context(|| format!("{name} does not start"))?;
+    let mut stdin = child.stdin.take().context("no standard input")?;
+    stdin.write_all((lines.join("\n") + "\n").as_bytes())?;
+    drop(stdin);
+    let output = child.wait_with_output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{name} {}: {}", lines.join("; "), said.trim());
+    Ok(())
 }
 
 fn command(name: &str, arguments: &str) -> Result<()> {
@@ -162,14 +207,17 @@ fn out(name: &str) -> std::path::PathBuf {
 
 /// The cell, on the host and in the guest.
 pub(crate) const CELL: &str = "cell.json";
+/// When its packets are due.
+pub(crate) const SCHEDULE: &str = "schedule";
 const ERROR: &str = "error";
 const LOG: &str = "log";
 const SENDER: &str = "sender.json";
 const RECEIVER: &str = "receiver.json";
 /// Where the host's folder stands in the guest.
 const OUT: &str = "/run/out";
-const SENDING: Namespace = Namespace("a");
-const RECEIVING: Namespace = Namespace("b");
+const SENDING: Namespace = Namespace { name: "a", device: "va", host: 1 };
+const RECEIVING: Namespace = Namespace { name: "b", device: "vb", host: 2 };
+const ENDS: [Namespace; 2] = [SENDING, RECEIVING];
 const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 /// The paper's network was of 100 Mbit/s.
 const LINK_RATE: &str = "100mbit";

@@ -29,7 +29,9 @@ impl Log {
         let numbers = self
             .arrivals
             .iter()
-            .flat_map(|arrival| [arrival.packet.number, arrival.packet.due_nanos, arrival.at_nanos])
+            .flat_map(|arrival| {
+                [arrival.packet.number.into(), arrival.packet.due_nanos, arrival.at_nanos]
+            })
             .flat_map(u64::to_le_bytes);
         numbers.collect()
     }
@@ -42,9 +44,10 @@ impl Log {
             let (numbers, _) = record.as_chunks::<8>();
             let [number, due_nanos, at_nanos] =
                 [0, 1, 2].map(|at: usize| u64::from_le_bytes(numbers[at]));
-            Arrival { packet: Packet { number, due_nanos }, at_nanos }
+            let number = u32::try_from(number).context("a number beyond those of packets")?;
+            Ok(Arrival { packet: Packet { number, due_nanos }, at_nanos })
         });
-        Ok(Self { arrivals: arrivals.collect() })
+        Ok(Self { arrivals: arrivals.collect::<Result<_>>()? })
     }
 
     pub(crate) fn read(file: &Path) -> Result<Self> {

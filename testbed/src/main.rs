@@ -20,11 +20,13 @@ mod native;
 mod packet;
 mod place;
 mod receive;
+mod schedule;
 mod send;
 mod session;
 mod smoke;
 mod summary;
 mod transport;
+mod video;
 
 use std::path::PathBuf;
 
@@ -32,9 +34,11 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use crate::boot::Host;
-use crate::cell::Cell;
+use crate::cell::{Cell, Load};
+use crate::matrix::Videos;
 use crate::measures::Outcome;
 use crate::transport::Transport;
+use crate::video::Codec;
 
 /// Measures transports of the kernel and Tautline's own under emulated loss.
 #[derive(Parser)]
@@ -66,9 +70,12 @@ struct Matrix {
     /// One file for each cell
     #[arg(long)]
     cells: PathBuf,
-    /// Where the table goes
+    /// Where the table of constant rates goes
     #[arg(long)]
     csv: PathBuf,
+    /// Where the table of videos goes
+    #[arg(long)]
+    video_csv: PathBuf,
     /// A part that takes minutes
     #[arg(long)]
     quick: bool,
@@ -93,6 +100,9 @@ struct One {
     /// Offered, in thousands of bytes a second
     #[arg(long, default_value_t = 1200)]
     rate: u32,
+    /// Offer a video instead
+    #[arg(long, value_enum)]
+    video: Option<Codec>,
     /// Lost, in percent
     #[arg(long, default_value_t = 1.5)]
     loss: f64,
@@ -132,6 +142,7 @@ fn run_matrix(matrix: &Matrix) -> Result<()> {
     };
     let lines = summary::lines(&outcomes);
     summary::write(&lines, &matrix.csv)?;
+    summary::write(&summary::video_lines(&outcomes), &matrix.video_csv)?;
     show(&lines);
     let comparisons = expected::compare(&outcomes);
     for comparison in comparisons.iter().filter(|it| !it.holds()) {
@@ -150,13 +161,15 @@ fn run_cell(one: &One) -> Result<()> {
     let host = Host::prepare(&one.kernel)?;
     let cell = Cell {
         transport: one.transport,
-        rate_kbyte_per_s: one.rate,
+        load: one.video.map_or(Load::Constant(one.rate), Load::Video),
         loss_percent: one.loss,
         rtt_ms: one.rtt,
         seed: one.seed,
         seconds: one.seconds,
     };
-    let outcomes: [Outcome; 2] = [matrix::run_one(&cell, &host)?, matrix::run_one(&cell, &host)?];
+    let mut videos = Videos::default();
+    let mut run = || matrix::run_one(&cell, &host, &mut videos);
+    let outcomes: [Outcome; 2] = [run()?, run()?];
     println!("{}", serde_json::to_string_pretty(&outcomes[0])?);
     anyhow::ensure!(outcomes[0] == outcomes[1], "the second run differs: {:?}", outcomes[1]);
     println!("the second run is the same");

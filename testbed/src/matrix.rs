@@ -1,14 +1,22 @@
 //! Runs the cells of a matrix, one file each, and takes up where an earlier run stopped.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use crate::boot::Host;
-use crate::cell::Cell;
+use crate::boot::{self, Host};
+use crate::cell::{Cell, Load};
 use crate::clock;
-use crate::measures::Outcome;
+use crate::measures::{Outcome, Shown};
+use crate::schedule::Schedule;
+use crate::video::{Codec, Video};
+
+/// The videos that cells send, each prepared once.
+#[derive(Debug, Default)]
+pub(crate) struct Videos(BTreeMap<(Codec, u32), Video>);
 
 /// Runs those of `cells` that have no file in `folder`, and returns all outcomes.
 ///
@@ -17,6 +25,7 @@ use crate::measures::Outcome;
 pub(crate) fn run(cells: &[Cell], folder: &Path, host: &Host) -> Result<Vec<Outcome>> {
     fs::create_dir_all(folder).with_context(|| format!("cannot write {}", folder.display()))?;
     let begin = clock::now();
+    let mut videos = Videos::default();
     let (mut outcomes, mut failed, mut ran) = (Vec::new(), Vec::new(), 0_u64);
     for (done, cell) in cells.iter().enumerate() {
         let file = file(folder, cell);
@@ -24,7 +33,7 @@ pub(crate) fn run(cells: &[Cell], folder: &Path, host: &Host) -> Result<Vec<Outc
             outcomes.push(outcome);
             continue;
         }
-        match run_one(cell, host) {
+        match run_one(cell, host, &mut videos) {
             Ok(outcome) => {
                 write(&file, &outcome)?;
                 outcomes.push(outcome);
@@ -57,12 +66,30 @@ pub(crate) fn read_all(cells: &[Cell], folder: &Path) -> Result<Vec<Outcome>> {
 ///
 /// # Errors
 /// When the guest failed, nothing came, or the kernel's counters do not bear it out.
-pub(crate) fn run_one(cell: &Cell, host: &Host) -> Result<Outcome> {
-    let (told, log) = host.run(cell)?;
-    let outcome = Outcome::new(*cell, &told, &log).context("not two packets came")?;
+pub(crate) fn run_one(cell: &Cell, host: &Host, videos: &mut Videos) -> Result<Outcome> {
+    let (video, schedule) = match cell.load {
+        Load::Constant(rate) => (None, Schedule::constant(rate, cell.seconds)),
+        Load::Video(codec) => {
+            let video = videos.get(codec, cell.seconds)?;
+            (Some(video), video.schedule().clone())
+        }
+    };
+    let (told, log) = host.run(cell, &schedule)?;
+    let mut outcome =
+        Outcome::new(*cell, &schedule, &told, &log).context("not two packets came")?;
+    outcome.shown = video.map(|video| Shown::of(video, &log)).transpose()?;
     match outcome.doubt() {
         None => Ok(outcome),
         Some(doubt) => bail!("{doubt}"),
+    }
+}
+
+impl Videos {
+    fn get(&mut self, codec: Codec, seconds: u32) -> Result<&Video> {
+        Ok(match self.0.entry((codec, seconds)) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert(Video::prepare(codec, seconds, &boot::video())?),
+        })
     }
 }
 

@@ -1,11 +1,17 @@
 //! The figures of one cell, from its log.
 
+use std::time::Duration;
+
+use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use crate::cell::Cell;
+use crate::clock;
 use crate::guest::Told;
-use crate::log::Log;
+use crate::log::{Arrival, Log};
 use crate::packet::Packet;
+use crate::schedule::Schedule;
+use crate::video::{Seen, Video};
 
 /// One cell and what came of it, as it stands in its file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,6 +31,17 @@ pub(crate) struct Outcome {
     pub(crate) own: (String, u64),
     /// A digest of the log.
     pub(crate) digest: String,
+    /// Where the packets were a video's.
+    pub(crate) shown: Option<Shown>,
+}
+
+/// What is seen of a video.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Shown {
+    /// Where the receiver waits for every packet that comes at all.
+    pub(crate) patient: Seen,
+    /// Where it waits no longer than [`PLAYOUT`] after the least one-way delay.
+    pub(crate) in_time: Seen,
 }
 
 /// What the receiving application saw.
@@ -45,7 +62,7 @@ pub(crate) struct Measures {
 }
 
 impl Outcome {
-    pub(crate) fn new(cell: Cell, told: &Told, log: &Log) -> Option<Self> {
+    pub(crate) fn new(cell: Cell, schedule: &Schedule, told: &Told, log: &Log) -> Option<Self> {
         let (name, own) = told.sender.own(cell.transport);
         let bytes = |counters: &crate::counters::Counters, device: &str| {
             let of = |link| counters.get(&format!("{device}{link}.sent_bytes"));
@@ -54,12 +71,13 @@ impl Outcome {
         Some(Self {
             cell,
             measures: Measures::of(log)?,
-            offered: cell.offered(),
+            offered: schedule.packets().into(),
             sent: told.sent,
             forward_bytes: bytes(&told.sender, "va"),
             backward_bytes: bytes(&told.receiver, "vb"),
             own: (name.to_owned(), own),
             digest: format!("{:016x}", log.digest()),
+            shown: None,
         })
     }
 
@@ -75,6 +93,24 @@ impl Outcome {
         } else {
             None
         }
+    }
+}
+
+impl Shown {
+    /// Returns what is seen of the packets of `log`, each at its place.
+    pub(crate) fn of(video: &Video, log: &Log) -> Result<Self> {
+        let delay = |it: &Arrival| it.at_nanos.saturating_sub(it.packet.due_nanos);
+        let least = log.arrivals.iter().map(delay).min().unwrap_or_default();
+        let numbers = |within: u64| {
+            let came = log.arrivals.iter().filter(|it| delay(it) - least <= within);
+            let mut numbers: Vec<u32> = came.map(|it| it.packet.number).collect();
+            numbers.sort_unstable();
+            numbers
+        };
+        let (all, in_time) = (numbers(u64::MAX), numbers(clock::nanos(PLAYOUT)));
+        let patient = video.seen(&all)?;
+        let in_time = if in_time == all { patient } else { video.seen(&in_time)? };
+        Ok(Self { patient, in_time })
     }
 }
 
@@ -118,6 +154,9 @@ impl Measures {
 fn ms(nanos: u64) -> f64 {
     nanos as f64 / 1e6
 }
+
+/// The paper's.
+const PLAYOUT: Duration = Duration::from_millis(30);
 
 #[cfg(test)]
 mod tests {

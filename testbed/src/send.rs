@@ -12,6 +12,7 @@ use crate::clock;
 use crate::counters::Counters;
 use crate::packet::Packet;
 use crate::place::Place;
+use crate::schedule::Schedule;
 use crate::transport::{End, Kind, Transport};
 
 /// What the sending end has to tell.
@@ -27,10 +28,10 @@ pub(crate) struct Sent {
 ///
 /// Where the transport makes it wait, the next ones are late, and what is not offered when the time
 /// is over is not offered at all.
-pub(crate) fn run(cell: &Cell, place: Place) -> Result<Sent> {
+pub(crate) fn run(cell: &Cell, schedule: &Schedule, place: Place) -> Result<Sent> {
     clock::wake_exactly();
     let socket = connect(cell.transport, place)?;
-    let packets = offer(cell, &socket)?;
+    let packets = offer(cell, schedule, &socket)?;
     end(cell.transport.kind(), &socket)?;
     let counters = Counters::read();
     Ok(Sent { packets, counters })
@@ -52,19 +53,19 @@ fn connect(transport: Transport, place: Place) -> Result<Socket> {
 }
 
 /// Returns how many packets the socket took.
-fn offer(cell: &Cell, socket: &Socket) -> Result<u64> {
+fn offer(cell: &Cell, schedule: &Schedule, socket: &Socket) -> Result<u64> {
     let begin = clock::now();
     let end = begin + clock::nanos(cell.duration());
-    for number in 0..cell.offered() {
-        let due_nanos = begin + clock::nanos(cell.due(number));
+    for number in 0..schedule.packets() {
+        let due_nanos = begin + clock::nanos(schedule.due(number));
         clock::sleep_until(due_nanos);
         if clock::now() > end {
-            return Ok(number);
+            return Ok(number.into());
         }
         let bytes = Packet { number, due_nanos }.to_bytes();
         send(socket, &bytes).with_context(|| format!("packet {number} was refused"))?;
     }
-    Ok(cell.offered())
+    Ok(schedule.packets().into())
 }
 
 fn send(socket: &Socket, bytes: &[u8]) -> std::io::Result<()> {

@@ -1,5 +1,5 @@
 //! Both ends of Tautline's own session, as the vehicle and the operator have it: the event loop of
-//! `tautline-net` on sockets of the kernel. A packet of the constant bit rate is a unit of media.
+//! `tautline-net` on sockets of the kernel. A packet is a unit of media.
 
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
@@ -19,11 +19,12 @@ use crate::log::Log;
 use crate::packet::Packet;
 use crate::place::Place;
 use crate::receive::Received;
+use crate::schedule::Schedule;
 use crate::send::Sent;
 use crate::transport::End;
 
 /// Offers the packets of a cell, each when it is due, as soon as the session carries media.
-pub(crate) fn send(cell: &Cell, place: Place) -> Result<Sent> {
+pub(crate) fn send(cell: &Cell, schedule: &Schedule, place: Place) -> Result<Sent> {
     clock::wake_exactly();
     let (began, begun) = sync_channel(1);
     let clock = Clock::start();
@@ -40,8 +41,8 @@ pub(crate) fn send(cell: &Cell, place: Place) -> Result<Sent> {
     let begin = clock::now();
     let deadline = config().media_deadline;
     let mut packets = 0;
-    for number in 0..cell.offered() {
-        let due_nanos = begin + clock::nanos(cell.due(number));
+    for number in 0..schedule.packets() {
+        let due_nanos = begin + clock::nanos(schedule.due(number));
         clock::sleep_until(due_nanos);
         let unit = Packet { number, due_nanos }.to_bytes().to_vec();
         packets += u64::from(handle.send(ChannelNumber::MEDIA, unit, deadline));

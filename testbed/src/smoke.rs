@@ -6,10 +6,11 @@ use std::thread;
 use anyhow::{Context, Result, anyhow, ensure};
 use clap::ValueEnum;
 
-use crate::cell::Cell;
+use crate::cell::{Cell, Load};
 use crate::end::{self, Listener};
 use crate::measures::Measures;
 use crate::place::Place;
+use crate::schedule::Schedule;
 use crate::transport::{End, Kind, Transport};
 
 /// Sends for a second by every transport that there is, and says which are not.
@@ -49,7 +50,7 @@ fn missing(transport: Transport) -> Option<String> {
 fn pass(transport: Transport) -> Result<String> {
     let cell = Cell {
         transport,
-        rate_kbyte_per_s: RATE_KBYTE_PER_S,
+        load: Load::Constant(RATE_KBYTE_PER_S),
         loss_percent: 0.0,
         rtt_ms: 0,
         seed: 1,
@@ -57,7 +58,7 @@ fn pass(transport: Transport) -> Result<String> {
     };
     let listener = Listener::open(&cell, Place::Loopback)?;
     let receiver = thread::spawn(move || listener.run());
-    let sent = end::send(&cell, Place::Loopback)?;
+    let sent = end::send(&cell, &Schedule::constant(RATE_KBYTE_PER_S, 1), Place::Loopback)?;
     let received = receiver.join().map_err(|_| anyhow!("the receiver panicked"))??;
     let measures = Measures::of(&received.log).context("not two packets came")?;
     let (counter, own) = sent.counters.own(transport);

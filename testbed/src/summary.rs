@@ -5,8 +5,11 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::measures::Outcome;
+use crate::cell::Load;
+use crate::measures::{Outcome, Shown};
+use crate::packet::Packet;
 use crate::transport::Transport;
+use crate::video::Codec;
 
 /// One line of the table that the lab reads. `_ci` is half the width of the interval in which the
 /// mean is with a probability of 0.95.
@@ -33,6 +36,33 @@ pub(crate) struct Line {
     pub(crate) owd_p99_ms: f64,
     pub(crate) owd_p99_ci: f64,
     /// Bytes both ways that passed the links, over the payload that came.
+    pub(crate) network_bytes_per_byte: f64,
+}
+
+/// One line of the table of videos; `_in_time` is with a play-out limit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct VideoLine {
+    pub(crate) transport: Transport,
+    pub(crate) codec: Codec,
+    pub(crate) loss_percent: f64,
+    pub(crate) rtt_ms: u32,
+    pub(crate) seeds: usize,
+    pub(crate) seconds: u32,
+    pub(crate) received_share: f64,
+    pub(crate) psnr_db: f64,
+    pub(crate) psnr_ci: f64,
+    pub(crate) ssim: f64,
+    pub(crate) ssim_ci: f64,
+    /// Pictures that were not there, of all.
+    pub(crate) frozen_share: f64,
+    pub(crate) psnr_in_time_db: f64,
+    pub(crate) psnr_in_time_ci: f64,
+    pub(crate) ssim_in_time: f64,
+    pub(crate) ssim_in_time_ci: f64,
+    pub(crate) frozen_in_time_share: f64,
+    pub(crate) owd_p50_ms: f64,
+    pub(crate) owd_p99_ms: f64,
+    /// Bytes both ways that passed the links, over the bytes of the video.
     pub(crate) network_bytes_per_byte: f64,
 }
 
@@ -68,30 +98,39 @@ impl Mean {
 
 /// Returns the lines, in the order of the transports.
 pub(crate) fn lines(outcomes: &[Outcome]) -> Vec<Line> {
+    let line = |outcomes: &[&Outcome]| Some(line(outcomes, outcomes[0].cell.rate()?));
+    grouped(outcomes, line)
+}
+
+/// Returns the lines of videos, in the order of the transports.
+pub(crate) fn video_lines(outcomes: &[Outcome]) -> Vec<VideoLine> {
+    grouped(outcomes, |outcomes| match outcomes[0].cell.load {
+        Load::Video(codec) => Some(video_line(outcomes, codec)),
+        Load::Constant(_) => None,
+    })
+}
+
+fn grouped<T>(outcomes: &[Outcome], line: impl Fn(&[&Outcome]) -> Option<T>) -> Vec<T> {
     let key = |outcome: &Outcome| {
         let cell = outcome.cell;
         let loss_permille = (cell.loss_percent * 10.0).round() as u32;
-        (cell.transport, cell.rtt_ms, loss_permille, cell.rate_kbyte_per_s, cell.seconds)
+        (cell.transport, cell.rtt_ms, loss_permille, cell.load, cell.seconds)
     };
     let mut sorted: Vec<&Outcome> = outcomes.iter().collect();
     sorted.sort_by_key(|outcome| (key(outcome), outcome.cell.seed));
-    sorted.chunk_by(|one, other| key(one) == key(other)).map(line).collect()
+    sorted.chunk_by(|one, other| key(one) == key(other)).filter_map(line).collect()
 }
 
 /// Writes the lines as CSV.
-pub(crate) fn write(lines: &[Line], file: &Path) -> Result<()> {
+pub(crate) fn write(lines: &[impl Serialize], file: &Path) -> Result<()> {
     let cannot = || format!("cannot write {}", file.display());
     let mut writer = csv::Writer::from_path(file).with_context(cannot)?;
     lines.iter().try_for_each(|line| writer.serialize(line))?;
     writer.flush().with_context(cannot)
 }
 
-fn line(outcomes: &[&Outcome]) -> Line {
-    let mean = |value: fn(&Outcome) -> f64| {
-        let values: Vec<f64> = outcomes.iter().map(|outcome| value(outcome)).collect();
-        let mean = Mean::of(&values);
-        (rounded(mean.value), rounded(mean.half_width()))
-    };
+fn line(outcomes: &[&Outcome], rate_kbyte_per_s: u32) -> Line {
+    let mean = |value: fn(&Outcome) -> f64| mean(outcomes, value);
     let cell = outcomes[0].cell;
     let (throughput_kbyte_per_s, throughput_ci) = mean(|it| it.measures.throughput_kbyte_per_s);
     let (jitter_ms, jitter_ci) = mean(|it| it.measures.jitter_ms);
@@ -101,12 +140,12 @@ fn line(outcomes: &[&Outcome]) -> Line {
     let (owd_p99_ms, owd_p99_ci) = mean(|it| it.measures.owd_p99_ms);
     Line {
         transport: cell.transport,
-        rate_kbyte_per_s: cell.rate_kbyte_per_s,
+        rate_kbyte_per_s,
         loss_percent: cell.loss_percent,
         rtt_ms: cell.rtt_ms,
         seeds: outcomes.len(),
         seconds: cell.seconds,
-        received_share: mean(|it| it.measures.received as f64 / it.offered as f64).0,
+        received_share: mean(received_share).0,
         throughput_kbyte_per_s,
         throughput_ci,
         jitter_ms,
@@ -119,12 +158,62 @@ fn line(outcomes: &[&Outcome]) -> Line {
         owd_p95_ci,
         owd_p99_ms,
         owd_p99_ci,
-        network_bytes_per_byte: mean(|it| {
-            let payload = it.measures.received * crate::packet::Packet::BYTES as u64;
-            (it.forward_bytes + it.backward_bytes) as f64 / payload as f64
-        })
-        .0,
+        network_bytes_per_byte: mean(|it| network_bytes_per(it, it.measures.received)).0,
     }
+}
+
+fn video_line(outcomes: &[&Outcome], codec: Codec) -> VideoLine {
+    let mean = |value: fn(&Outcome) -> f64| mean(outcomes, value);
+    let of = |which: fn(&Shown) -> f64| {
+        let values: Vec<f64> =
+            outcomes.iter().filter_map(|it| it.shown.as_ref()).map(which).collect();
+        let mean = Mean::of(&values);
+        (rounded(mean.value), rounded(mean.half_width()))
+    };
+    let cell = outcomes[0].cell;
+    let (psnr_db, psnr_ci) = of(|it| it.patient.psnr_db);
+    let (ssim, ssim_ci) = of(|it| it.patient.ssim);
+    let (psnr_in_time_db, psnr_in_time_ci) = of(|it| it.in_time.psnr_db);
+    let (ssim_in_time, ssim_in_time_ci) = of(|it| it.in_time.ssim);
+    VideoLine {
+        transport: cell.transport,
+        codec,
+        loss_percent: cell.loss_percent,
+        rtt_ms: cell.rtt_ms,
+        seeds: outcomes.len(),
+        seconds: cell.seconds,
+        received_share: mean(received_share).0,
+        psnr_db,
+        psnr_ci,
+        ssim,
+        ssim_ci,
+        frozen_share: of(|it| it.patient.frozen_share).0,
+        psnr_in_time_db,
+        psnr_in_time_ci,
+        ssim_in_time,
+        ssim_in_time_ci,
+        frozen_in_time_share: of(|it| it.in_time.frozen_share).0,
+        owd_p50_ms: mean(|it| it.measures.owd_p50_ms).0,
+        owd_p99_ms: mean(|it| it.measures.owd_p99_ms).0,
+        network_bytes_per_byte: mean(|it| network_bytes_per(it, it.offered)).0,
+    }
+}
+
+/// Returns the mean, and half the width of its interval.
+fn mean(outcomes: &[&Outcome], value: impl Fn(&Outcome) -> f64) -> (f64, f64) {
+    let values: Vec<f64> = outcomes.iter().map(|outcome| value(outcome)).collect();
+    let mean = Mean::of(&values);
+    (rounded(mean.value), rounded(mean.half_width()))
+}
+
+fn received_share(outcome: &Outcome) -> f64 {
+    outcome.measures.received as f64 / outcome.offered as f64
+}
+
+/// Returns the bytes both ways over the payload of so many packets.
+fn network_bytes_per(outcome: &Outcome, packets: u64) -> f64 {
+    let bytes = outcome.forward_bytes + outcome.backward_bytes;
+    bytes as f64 / (packets * Packet::BYTES as u64) as f64
 }
 
 /// Returns a number as it stands in the file: beyond its digits is nothing that a run could tell.

@@ -77,6 +77,7 @@ pub(crate) mod car {
     pub(super) mod missing;
     pub(super) mod throughput;
     mod transports;
+    pub(super) mod videos;
 }
 
 /// \[TIMING\]: what serialization costs, and what that means for safety.
@@ -137,8 +138,8 @@ const ALL: &[Experiment] = &[
     car::throughput::TABLE_2,
     car::throughput::FIG_3,
     car::missing::FIG_4,
-    car::missing::FIG_5,
-    car::missing::TABLE_3,
+    car::videos::FIG_5,
+    car::videos::TABLE_3,
     car::delays::JITTER,
     car::delays::DELAY,
     streaming::retransmission::EXPERIMENT,

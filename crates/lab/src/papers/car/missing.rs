@@ -25,30 +25,9 @@ pub(crate) const FIG_4: Experiment = Experiment {
     run: wireless,
 };
 
-pub(crate) const FIG_5: Experiment = Experiment {
-    key: "car-fig-5",
-    title: "SSIM of a video by each transport",
-    source: "[CAR] Fig. 5",
-    run: video,
-};
-
-pub(crate) const TABLE_3: Experiment = Experiment {
-    key: "car-table-3",
-    title: "PSNR of a video by each transport, on a wire and wireless",
-    source: "[CAR] Table 3",
-    run: video,
-};
-
 fn wireless(_: &Run<'_>) -> Result<Outcome> {
     Ok(Outcome::skipped(
         "there is no model of the paper's wireless channel",
         "It needs one that sockets of the kernel can meet: shared airtime, the access point's queue.",
-    ))
-}
-
-fn video(_: &Run<'_>) -> Result<Outcome> {
-    Ok(Outcome::skipped(
-        "the testbed sends packets of a constant bit rate only",
-        "It needs a video in packets, decoded as it came and compared with what was sent.",
     ))
 }
