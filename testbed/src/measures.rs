@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(Measures::of(&log), None);
         // Due every 10 ms; 5 ms on the way, then 7, 5, 7 ..
         for number in 0..101 {
-            let due_nanos = 1_000_000_000 + number * 10_000_000;
+            let due_nanos = 1_000_000_000 + u64::from(number) * 10_000_000;
             let delay = if number % 2 == 0 { 5_000_000 } else { 7_000_000 };
             log.push(Packet { number, due_nanos }, due_nanos + delay);
         }

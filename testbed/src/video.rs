@@ -260,7 +260,8 @@ mod tests {
     fn times_are_read_in_any_unit() {
         let text = "#software: x\n#tb 0: 1/50\n#codec_id 0: rawvideo\n0, 70, 70, 1, 9, 0x1\n\
                     0, NOPTS, NOPTS, 1, 9, 0x1\n";
-        assert_eq!(times_of(text), [1.4, 1.44]);
+        let ms: Vec<u32> = times_of(text).iter().map(|it| (it * 1e3).round() as u32).collect();
+        assert_eq!(ms, [1400, 1440]);
     }
 
     #[test]

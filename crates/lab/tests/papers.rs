@@ -86,8 +86,8 @@ fn check_tolerances(record: &Record) {
 /// What a row that measures no time may miss in a quick run.
 const LOOSEST: f64 = 2.0 + 1e-9;
 
-/// What nothing stands of yet: the wireless channel and the video of [CAR], and, as long as no measurement of
-/// `make transports` is committed, all else of it.
+/// What nothing stands of yet: the wireless channel of [CAR], and, as long as no measurement of `make transports`
+/// is committed, all else of it.
 const LACKING: [&str; 9] = [
     "car-table-1",
     "car-fig-1",

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::transports::{Line, Transports, lacking, names, notes, said};
+use super::transports::{Line, Transports, lacking, names, said, sure};
 use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
 use crate::notation::number;
 use crate::plot::{Axis, Plot, Series};
@@ -25,7 +25,7 @@ fn jitter(_: &Run<'_>) -> Result<Outcome> {
     let mut table = Table::new("jitter", columns);
     let mut rows = Vec::new();
     for line in lines {
-        let Line { loss_percent, rtt_ms, jitter_ms, jitter_ci, .. } = line;
+        let Line { loss_percent, rtt_ms, seeds, jitter_ms, jitter_ci, .. } = line;
         let name = said(&line.transport);
         table.push([
             name.into(),
@@ -37,14 +37,14 @@ fn jitter(_: &Run<'_>) -> Result<Outcome> {
         let published = names().any(|it| it.here == line.transport && it.is_papers);
         let row = Row::new(format!("{name}, {loss_percent} % lost, {rtt_ms} ms"), "ms", *jitter_ms);
         let holds = if *jitter_ms < JITTER_MAX_MS { "below" } else { "not below" };
-        let note = format!("± {}", number(*jitter_ci));
+        let note = sure(*jitter_ci, *seeds);
         rows.push(match published {
             true => row.published(JITTER_MAX_MS).note(format!("{note}; {holds} the paper's bound")),
             false => row.note(note),
         });
     }
     let plot = by_loss(&transports, "jitter", "Mean jitter at 1200 kB/s", |it| it.jitter_ms);
-    let mut notes = notes();
+    let mut notes = transports.notes();
     notes.push(
         "The paper: lower than 4 ms on average, more for reliable protocols. Jitter is how much a \
          time between two packets that came differs from that between their due times, on average."
@@ -100,8 +100,8 @@ fn delay(_: &Run<'_>) -> Result<Outcome> {
             let Line { loss_percent, rtt_ms, .. } = line;
             let what = format!("p99, {name}, {loss_percent} % lost, {rtt_ms} ms round trip");
             let note = format!(
-                "± {}; {} % came, {} bytes on the network a byte",
-                number(line.owd_p99_ci),
+                "{}; {} % came, {} bytes on the network a byte",
+                sure(line.owd_p99_ci, line.seeds),
                 number(line.received_share * 100.0),
                 number(line.network_bytes_per_byte)
             );
@@ -112,7 +112,7 @@ fn delay(_: &Run<'_>) -> Result<Outcome> {
         return Ok(lacking("rate of 1200 kB/s"));
     }
     let plot = by_loss(&transports, "delay", "99 % came within, 1200 kB/s", |it| it.owd_p99_ms);
-    let mut notes = notes();
+    let mut notes = transports.notes();
     notes.push(
         "A transport that blocks makes its application late: the delay counts from when a packet was \
          due. Tautline gives a packet up 200 ms after that; the other reliable ones never do."

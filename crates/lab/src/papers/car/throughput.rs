@@ -2,9 +2,8 @@
 
 use anyhow::Result;
 
-use super::transports::{Line, Transports, lacking, names, notes, said};
+use super::transports::{Line, Transports, lacking, names, said, sure};
 use crate::experiment::{Experiment, Findings, Outcome, Row, Run, Table};
-use crate::notation::number;
 use crate::plot::{Axis, Plot, Series};
 
 pub(crate) const FIG_3: Experiment = Experiment {
@@ -26,7 +25,7 @@ fn run(_: &Run<'_>) -> Result<Outcome> {
         plots.push(plot(&transports, rtt));
     }
     let rows = lines.into_iter().map(row).collect();
-    let mut notes = notes();
+    let mut notes = transports.notes();
     notes.push(
         "Of Fig. 3 the paper says that Westwood covers the ideal curve, and that Reno with large \
          windows is as good, with little distance to UDP."
@@ -60,7 +59,7 @@ fn row(line: &Line) -> Row {
     let Line { transport, rate_kbyte_per_s, rtt_ms, throughput_ci, seeds, .. } = line;
     let what =
         format!("{}, {rate_kbyte_per_s} kB/s offered, {rtt_ms} ms round trip", said(transport));
-    let note = format!("± {}, {seeds} seeds", number(*throughput_ci));
+    let note = sure(*throughput_ci, *seeds);
     Row::new(what, "kB/s", line.throughput_kbyte_per_s).note(note)
 }
 
@@ -128,7 +127,7 @@ fn intervals(_: &Run<'_>) -> Result<Outcome> {
     let plot = Plot::new("table-2", "Times between packets", x, y)
         .with(Series::marked("here", curve))
         .with(Series::points("published", PUBLISHED_MICROS.map(point).into()).published());
-    let (tables, plots, notes) = (vec![table], vec![plot], notes());
+    let (tables, plots, notes) = (vec![table], vec![plot], transports.notes());
     Ok(Outcome::committed(transports.measurement, Findings { tables, plots, rows, notes }))
 }
 

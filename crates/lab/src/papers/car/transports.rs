@@ -4,6 +4,7 @@ use anyhow::Result;
 use serde::Deserialize;
 
 use crate::experiment::{Measurement, Outcome};
+use crate::notation::number;
 
 /// Every line of the testbed's table, as it was committed, and what it was measured on.
 pub(super) struct Transports {
@@ -20,6 +21,8 @@ pub(super) struct Line {
     pub(super) loss_percent: f64,
     pub(super) rtt_ms: u64,
     pub(super) seeds: u64,
+    /// How long packets were offered.
+    pub(super) seconds: u64,
     /// Packets that came, of those that the application had.
     pub(super) received_share: f64,
     pub(super) throughput_kbyte_per_s: f64,
@@ -56,6 +59,21 @@ impl Transports {
         self.lines.iter().filter(|line| is(line)).collect()
     }
 
+    /// Returns what a reader must know of these figures.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let range = |values: Vec<u64>| match (values.iter().min(), values.iter().max()) {
+            (Some(least), Some(most)) if least != most => format!("{least} to {most}"),
+            (least, _) => least.copied().unwrap_or_default().to_string(),
+        };
+        let seconds = range(self.lines.iter().map(|line| line.seconds).collect());
+        let seeds = range(self.lines.iter().map(|line| line.seeds).collect());
+        let mut notes = notes();
+        notes.push(format!(
+            "Runs of {seconds} s; seeds in a cell: {seeds}, of the five of a whole matrix."
+        ));
+        notes
+    }
+
     /// Returns the round trips that were measured, the shortest first.
     pub(super) fn rtts(&self) -> Vec<u64> {
         let mut rtts: Vec<u64> = self.lines.iter().map(|line| line.rtt_ms).collect();
@@ -83,8 +101,16 @@ pub(super) fn lacking(what: &str) -> Outcome {
     )
 }
 
-/// Returns what a reader must know of these figures.
-pub(super) fn notes() -> Vec<String> {
+/// Returns how sure a mean over seeds is: of one run nobody knows.
+pub(super) fn sure(interval: f64, seeds: u64) -> String {
+    if seeds < 2 {
+        "one seed".to_owned()
+    } else {
+        format!("± {}, {seeds} seeds", number(interval))
+    }
+}
+
+fn notes() -> Vec<String> {
     vec![
         "Transports of Linux 6.1 and the session of Tautline in User Mode Linux, NetEm on a link of \
          100 Mbit/s, losses on the way there only; means over seeds, ± half the interval of 0.95."
@@ -119,7 +145,34 @@ const FILE: &str = "crates/lab/src/papers/car/transports.csv";
 
 #[cfg(test)]
 mod tests {
+    use super::super::{delays, throughput, videos};
     use super::*;
+    use crate::experiment::{Experiment, Run};
+
+    #[test]
+    fn what_is_committed_can_be_shown_and_what_is_not_says_so() {
+        let experiments: [Experiment; 6] = [
+            throughput::TABLE_2,
+            throughput::FIG_3,
+            delays::JITTER,
+            delays::DELAY,
+            videos::FIG_5,
+            videos::TABLE_3,
+        ];
+        for experiment in experiments {
+            match (experiment.run)(&Run::silent(true, 1)).unwrap() {
+                Outcome::Committed(_, findings) => {
+                    let whole = !findings.tables.is_empty() && !findings.rows.is_empty();
+                    assert!(whole && !findings.plots.is_empty(), "{}", experiment.key);
+                    for plot in &findings.plots {
+                        plot.to_svg().unwrap();
+                    }
+                }
+                Outcome::Skipped(skipped) => assert!(skipped.remedy.contains("make transports")),
+                Outcome::Measured(_) => panic!("{} measures nothing itself", experiment.key),
+            }
+        }
+    }
 
     #[test]
     fn every_line_that_is_committed_can_be_read_and_named() {

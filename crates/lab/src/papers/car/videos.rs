@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde::Deserialize;
 
-use super::transports::{names, said};
+use super::transports::{names, said, sure};
 use crate::experiment::{Experiment, Findings, Measurement, Outcome, Row, Run, Table};
 use crate::notation::number;
 use crate::plot::{Axis, Plot, Series};
@@ -32,7 +32,7 @@ fn table_3(_: &Run<'_>) -> Result<Outcome> {
         ] {
             let what = format!("{}, {limit}, {rtt_ms} ms round trip", said(transport));
             let row = Row::new(what, "dB", measured);
-            let row = row.note(format!("± {}, {seeds} seeds", number(ci)));
+            let row = row.note(sure(ci, *seeds));
             rows.push(published.map_or(row.clone(), |published| row.published(published)));
         }
     }
@@ -59,11 +59,11 @@ fn fig_5(_: &Run<'_>) -> Result<Outcome> {
     }
     let mut rows = Vec::new();
     for line in &lines {
-        let Line { transport, loss_percent, rtt_ms, .. } = line;
+        let Line { transport, loss_percent, rtt_ms, seeds, .. } = line;
         let place = format!("{}, {loss_percent} % lost, {rtt_ms} ms", said(transport));
         let (ssim, in_time) = (line.ssim, line.ssim_in_time);
         let note = |ci: f64, frozen: f64| {
-            format!("± {}; {} % of the pictures frozen", number(ci), number(frozen * 100.0))
+            format!("{}; {} % of the pictures frozen", sure(ci, *seeds), number(frozen * 100.0))
         };
         rows.push(
             Row::new(format!("{place}, no limit"), "", ssim)
@@ -175,8 +175,9 @@ fn table(videos: &Videos) -> Table {
 /// Returns the paper's row that nothing here measures.
 fn wireless() -> Table {
     let columns = ["transport", "published_psnr_db", "measured_psnr_db"];
-    let mut table = Table::new("wireless", columns)
-        .shown("Wireless at -35 dBm, PSNR in dB: the paper's alone, no model of its channel stands here");
+    let mut table = Table::new("wireless", columns).shown(
+        "Wireless at -35 dBm, PSNR in dB: the paper's alone, no model of its channel stands here",
+    );
     for published in &PUBLISHED {
         table.push([said(published.here).into(), published.wireless.into(), f64::NAN.into()]);
     }
