@@ -9,6 +9,7 @@ import { Rows } from './rows';
 /** Values with a place of their own among the figures; all others stand under Details. */
 const PLACES: Readonly<Record<string, string>> = {
   'picture rate': 'capture-rate',
+  'picture rate asked for': 'links-rate',
   'video budget': 'video-budget',
   'slices skipped': 'slices-skipped',
 };

@@ -1,5 +1,6 @@
 //! `tautline lab`.
 
+mod budgets;
 mod clip;
 mod encoders;
 #[cfg(feature = "quorum")]
@@ -29,6 +30,7 @@ enum Task {
     List(papers::List),
     Run(papers::Run),
     Report(papers::Report),
+    Budgets(budgets::Budgets),
     /// Send a clip through the whole system and compare what came with what was sent
     Clip(clip::Clip),
     Encoders(encoders::Encoders),
@@ -54,6 +56,7 @@ impl Lab {
             Task::List(list) => list.run(),
             Task::Run(run) => run.run(),
             Task::Report(report) => report.run(),
+            Task::Budgets(budgets) => budgets.run(),
             Task::Clip(clip) => stop::block_on(clip.run()),
             Task::Encoders(encoders) => encoders.run(),
             #[cfg(feature = "quorum")]

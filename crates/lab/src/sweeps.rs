@@ -1,5 +1,6 @@
 //! Comparisons that are wider than a paper's table: many settings, each through the same trials.
 
+pub mod budgets;
 pub mod encoders;
 pub mod links;
 pub mod loss;

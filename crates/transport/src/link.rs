@@ -1,5 +1,6 @@
 //! One link: its route, what is known of it, and what waits to be sent on it.
 
+mod beside;
 mod choice;
 mod in_flight;
 pub(crate) mod liveness;
@@ -41,6 +42,7 @@ use crate::rate::{self, Controller, Grant};
 use crate::receiver::Arrivals;
 use crate::sequence::{Verdict, Window};
 use crate::wire::{LinkNumber, Ping, Pong, Report};
+use beside::Beside;
 use choice::Choice;
 use in_flight::{Fates, InFlight};
 use liveness::Liveness;
@@ -74,6 +76,7 @@ pub(crate) struct Link {
     reserve: ByteCount,
     pacer: Pacer,
     spare: Spare,
+    beside: Beside,
     in_flight: InFlight,
     fates: Fates,
     on_time: OnTime,
@@ -118,6 +121,7 @@ impl Link {
             reserve: ByteCount::ZERO,
             pacer: Pacer::new(grant.rate, now),
             spare: Spare::new(now),
+            beside: Beside::new(now),
             in_flight: InFlight::new(),
             fates: Fates::default(),
             on_time: OnTime::new(),
@@ -587,6 +591,11 @@ impl Link {
     /// Returns the most that may be on its way unreported, if there is a bound.
     pub(crate) fn window(&self) -> Option<ByteCount> {
         self.grant.window
+    }
+
+    /// Returns the rate of what leaves that is neither media nor data.
+    pub(crate) fn beside(&self) -> Bitrate {
+        self.beside.rate()
     }
 
     /// Returns when media last left.

@@ -26,7 +26,7 @@ use crate::shared::Shared;
 use crate::wire::{Acknowledgement, Coded, DeliveryReport, SYMBOL_AROUND_BYTES};
 use announcer::Announcer;
 use budget::Budget;
-use lanes::{BESIDE_COMMANDS, COPIES_RATE, Lanes};
+use lanes::{BESIDE_COMMANDS, COPIES_RATE, COPIES_SHARE, Lanes};
 use planner::{Planner, Unit, UnitPlan};
 use protect::Plan;
 use recovery::Recovery;
@@ -213,7 +213,8 @@ impl Sender {
         let due = |lanes: &Lanes| lanes.copies_due_at().is_some_and(|at| now >= at);
         while due(&self.lanes) {
             let slowest = links.iter().filter(|link| link.is_live()).map(Link::rate).min();
-            let rate = slowest.map_or(COPIES_RATE, |slowest| COPIES_RATE.min(slowest.scale(0.5)));
+            let rate =
+                slowest.map_or(COPIES_RATE, |rate| COPIES_RATE.min(rate.scale(COPIES_SHARE)));
             let Some(packet) = self.lanes.pop_copies(rate, counters, now) else { break };
             let any_live = links.iter().any(Link::is_live);
             let live = |link: &Link| link.is_live() || (!any_live && link.has_been_up());
@@ -298,6 +299,7 @@ impl Sender {
             free_at: link.free_at(now),
             rate: link.rate().scale(1.0 - sent_again(link.chance_loss().get())),
             sustained: link.budget(media_span),
+            beside: link.beside(),
             owd: link.owd_out_or_guess(clock),
             queued: link.queued(),
             in_flight: link.bytes_in_flight(),
@@ -408,8 +410,13 @@ impl Sender {
     }
 
     /// Writes the part of an announcement that is due.
-    pub(crate) fn write_announcement(&mut self, plaintext: &mut Vec<u8>, now: Instant) -> bool {
-        self.announcer.write_due(plaintext, now)
+    pub(crate) fn write_announcement(
+        &mut self,
+        plaintext: &mut Vec<u8>,
+        link: Bitrate,
+        now: Instant,
+    ) -> bool {
+        self.announcer.write_due(plaintext, link, now)
     }
 
     /// Takes what the peer says became of our media units.

@@ -15,7 +15,7 @@ use tautline_units::Instant;
 use tautline_video::{Layout, Picture, Sensor, stamp};
 
 use crate::config::Config;
-use crate::encode::EncoderControl;
+use crate::encode::{EncoderControl, Taking};
 use crate::load::Load;
 use crate::readout::{BAND_ROWS, Readout, Source};
 
@@ -50,10 +50,15 @@ pub struct Counters {
     /// Pictures that came so late that they count as taken when they came: their source is slower than its
     /// own rate.
     pub pictures_delayed: AtomicU64,
+    /// Pictures of which no strip was read, by frame decimation: the links carry better pictures if they are
+    /// fewer.
+    pub pictures_thinned: AtomicU64,
+    /// Pictures of which no strip was read, because the links were still busy with those before.
+    pub pictures_held: AtomicU64,
     /// Strips that no encoder had time for.
     pub strips_dropped: AtomicU64,
-    /// Strips not encoded because the transport granted no rate.
-    pub strips_paused: AtomicU64,
+    /// Pictures not encoded because the transport granted no rate.
+    pub pictures_paused: AtomicU64,
     /// Nanoseconds between two pictures of the source, in the mean; 0 before there is one.
     pub period_nanos: AtomicU64,
 }
@@ -139,6 +144,7 @@ pub fn run(
     let period = Duration::from_secs_f64(1.0 / sensor.pictures_per_second());
     counters.period_nanos.store(period.as_nanos() as u64, Ordering::Relaxed);
     let gives_rows = sensor.gives_rows();
+    outlet.control.set_source(sensor.pictures_per_second(), gives_rows);
     let mut cadence = Cadence::new(clock.now());
     let mut ticks = Ticks::default();
     let delayed_before = counters.pictures_delayed.load(Ordering::Relaxed);
@@ -152,8 +158,15 @@ pub fn run(
         }
         clock.sleep_until(cadence.due);
         ticks.note(tick.load(Ordering::Relaxed), clock.now());
-        if !picture.is_multiple_of(outlet.control.picture_interval()) {
-            counters.pictures_decimated.fetch_add(1, Ordering::Relaxed);
+        let left_out = match outlet.control.take(picture, clock.now()) {
+            Taking::Taken => None,
+            Taking::LeftOutForScreen => Some(&counters.pictures_decimated),
+            Taking::LeftOutForLinks => Some(&counters.pictures_thinned),
+            Taking::Waits => Some(&counters.pictures_held),
+            Taking::Paused => Some(&counters.pictures_paused),
+        };
+        if let Some(counter) = left_out {
+            counter.fetch_add(1, Ordering::Relaxed);
         } else if gives_rows && !cadence.takes(interval, clock.now()) {
             counters.pictures_skipped.fetch_add(1, Ordering::Relaxed);
         } else if !outlet.has_room(layout.strip_count()) {
@@ -267,10 +280,6 @@ fn begin(
     counters: &Counters,
     clock: Clock,
 ) -> Option<Source> {
-    if outlet.control.is_paused() {
-        counters.strips_paused.fetch_add(1, Ordering::Relaxed);
-        return None;
-    }
     let size = [layout.width(), layout.strip_rows(strip).len()];
     let (encoder, load) = &outlet.encoders[strip % outlet.encoders.len()];
     let (readout, source) = Readout::new((picture, strip), capture, size, load.clone(), clock);

@@ -1,6 +1,7 @@
 //! The encoders: strips in turn, each strip a stream of its own, sized to what the links carry.
 
 mod control;
+mod governor;
 mod meter;
 mod plan;
 mod strip;
@@ -8,14 +9,14 @@ mod strip;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender};
-use std::time::Duration;
 
 use anyhow::ensure;
 use tautline_net::clock::Clock;
-use tautline_units::{Bitrate, ByteCount, Instant};
-use tautline_video::{Backend, Layout, Picture, Slice};
+use tautline_units::{ByteCount, Instant};
+use tautline_video::{Backend, Layout, Picture, Rows, Slice, SliceKind};
 
 pub use control::EncoderControl;
+pub use governor::{Governor, QUANTIZER_ACCEPTABLE, Taking};
 pub use meter::{ENCODER_COUNT, Meter};
 pub use plan::Plan;
 pub use strip::StripCoder;
@@ -28,7 +29,19 @@ pub struct Turn {
     strips: Vec<StripCoder>,
     turn_count: usize,
     plan: Arc<Plan>,
-    pictures_per_second: f64,
+}
+
+/// One strip of a picture that is to be coded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Due {
+    /// Number of the picture, from 0.
+    pub picture: u32,
+    /// Number of the strip within it, from the top.
+    pub strip: usize,
+    /// When the first of its rows began to be read.
+    pub captured_at: Instant,
+    /// The guard's newest tick when the picture was begun, 0 if none was known.
+    pub tick: u32,
 }
 
 /// The times of a slice between its capture and the end of its encoding.
@@ -59,7 +72,7 @@ impl Turn {
             let strips = (index..layout.strip_count()).step_by(count);
             let strips = strips.map(|strip| StripCoder::new(backend, layout, strip, rate));
             let strips = strips.collect::<anyhow::Result<_>>()?;
-            Ok(Self { index, strips, turn_count: count, plan: plan.clone(), pictures_per_second })
+            Ok(Self { index, strips, turn_count: count, plan: plan.clone() })
         };
         (0..count).map(turn).collect()
     }
@@ -77,7 +90,9 @@ impl Turn {
     ) {
         while let Ok(mut readout) = readouts.recv() {
             let strip = readout.strip;
-            let encoded = self.encode(&mut readout, control, clock);
+            let Readout { picture, captured_at, tick, .. } = readout;
+            let due = Due { picture, strip, captured_at, tick };
+            let encoded = self.encode(&due, &mut readout, control, || clock.now());
             let timing = Timing {
                 read_at: readout.read_at(),
                 begun_at: readout.begun_at().unwrap_or(readout.captured_at),
@@ -85,7 +100,11 @@ impl Turn {
             match encoded {
                 // The camera ended amid the strip.
                 Ok(_) if readout.is_cut() => {}
-                Ok(slice) => {
+                // It would not have been in time.
+                Ok(None) => {
+                    meter.strips_held.fetch_add(1, Ordering::Relaxed);
+                }
+                Ok(Some(slice)) => {
                     meter.record(slice.encoded_at.since(readout.captured_at));
                     let counter = if send(slice, timing) {
                         &meter.slices_sent
@@ -103,7 +122,7 @@ impl Turn {
             if let Some(done) = meter.strips_done.get(self.index) {
                 done.fetch_add(1, Ordering::Relaxed);
             }
-            self.strips[strip / self.turn_count].finish_reconstruction();
+            self.finish(strip);
             // A buffer more or less: the camera makes a new one when none comes back.
             if let Some(rows) = readout.into_rows() {
                 let _ = give_back.try_send(rows);
@@ -111,45 +130,46 @@ impl Turn {
         }
     }
 
-    fn encode(
+    /// Encodes one strip, whose rows come as they are read, if the links have room for it in time; `now` tells
+    /// the time before and after.
+    ///
+    /// # Errors
+    /// As the encoder.
+    ///
+    /// # Panics
+    /// If the strip is not one of those that this one takes.
+    pub fn encode(
         &mut self,
-        readout: &mut Readout,
+        due: &Due,
+        rows: &mut dyn Rows,
         control: &EncoderControl,
-        clock: Clock,
-    ) -> Result<Slice, tautline_video::Error> {
-        let (picture, strip, captured_at) = (readout.picture, readout.strip, readout.captured_at);
+        now: impl Fn() -> Instant,
+    ) -> Result<Option<Slice>, tautline_video::Error> {
+        let Due { picture, strip, captured_at, tick } = *due;
         let strip_coder = &mut self.strips[strip / self.turn_count];
         if let Some(report) = control.report(strip) {
             strip_coder.handle_report(&report);
         }
+        let Some(budget) = control.size(now()) else { return Ok(None) };
         let requested = control.take_refresh(strip);
-        let rate = self.pictures_per_second / f64::from(control.picture_interval());
-        let budget = picture_budget(control.budget(), rate);
-        let encoded =
-            strip_coder.encode(readout, picture, budget, &self.plan, requested, clock.now())?;
-        Ok(Slice {
+        let encoded = strip_coder.encode(rows, picture, budget, &self.plan, requested, now())?;
+        let need = strip_coder.is_own().then(|| self.plan.bytes_at(QUANTIZER_ACCEPTABLE));
+        let need = need.filter(|_| encoded.kind == SliceKind::Predicted);
+        control.note_slice(ByteCount::of(&encoded.bytes), need, now());
+        Ok(Some(Slice {
             picture,
             strip: strip as u8,
             kind: encoded.kind,
             history: encoded.history,
             captured_at,
-            encoded_at: clock.now(),
-            tick: readout.tick,
+            encoded_at: now(),
+            tick,
             bytes: encoded.bytes,
-        })
+        }))
     }
-}
 
-fn picture_budget(budget: Bitrate, pictures_per_second: f64) -> ByteCount {
-    budget * Duration::from_secs_f64(1.0 / pictures_per_second)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_budget_is_shared_by_all_pictures_of_a_second() {
-        assert_eq!(picture_budget(Bitrate::from_kbps(2_880), 60.0), ByteCount::new(6_000));
+    /// Does what a strip's next picture needs and its last slice did not.
+    pub fn finish(&mut self, strip: usize) {
+        self.strips[strip / self.turn_count].finish_reconstruction();
     }
 }

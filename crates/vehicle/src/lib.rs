@@ -75,7 +75,7 @@ pub async fn run(
     let guarded = Arc::new(Guarded::new()?);
     let reporter = Reporter {
         guarded: guarded.clone(),
-        control: Arc::new(EncoderControl::with(config.after_pause)),
+        control: Arc::new(EncoderControl::with(config.after_pause).governed()),
         meter: Arc::new(Meter::default()),
         camera: Arc::new(camera::Counters::default()),
         uplink: Arc::new(uplink::Counters::default()),
@@ -205,11 +205,13 @@ async fn report(
             recent.say_overload();
         }
         reporter.latest.set_process(reporter.process(&recent, now), now);
-        tell(channels::TELEMETRY, reporter.telemetry(&recent, now).encode());
+        if turn.is_multiple_of(telemetry::turns(reporter.control.budget())) {
+            tell(channels::TELEMETRY, reporter.telemetry(&recent, now).encode());
+        }
         if let Some(fact) = facts.next(config, &reporter, now) {
             reporter.guarded.tell(fact);
         }
-        if turn.is_multiple_of(SNAPSHOT_TURNS) {
+        if turn.is_multiple_of(telemetry::snapshot_turns(reporter.control.budget())) {
             for part in reporter.latest.snapshot().parts() {
                 tell(channels::SNAPSHOT, part.encode());
             }
@@ -264,8 +266,6 @@ async fn serve_metrics(config: &Config, reporter: &Reporter, clock: Clock) -> an
 }
 
 const TELEMETRY_INTERVAL: Duration = Duration::from_millis(50);
-/// Two snapshots a second.
-const SNAPSHOT_TURNS: u64 = 10;
 const TELEMETRY_DEADLINE: Duration = Duration::from_millis(250);
 /// How often the guard's latency budget is looked at.
 const BUDGET_LOOK: Duration = Duration::from_millis(200);

@@ -10,7 +10,7 @@ use tautline_message::{Mode, Telemetry};
 use tautline_net::channels;
 use tautline_net::metrics::{Labels, Page, Unit};
 use tautline_net::stats::{self, History, Latest};
-use tautline_units::Instant;
+use tautline_units::{Bitrate, Instant};
 
 use crate::camera;
 use crate::convert;
@@ -180,6 +180,8 @@ impl Reporter {
             Value::of("picture rate", recent.picture_rate.into(), "/s"),
             Value::of("overload: pictures left out", recent.left_out_rate.into(), "/s"),
             Value::of("overload: pictures delayed", recent.delayed_rate.into(), "/s"),
+            Value::of("picture rate asked for", self.control.picture_rate(), "/s"),
+            Value::of("picture at full quality", self.control.need().get() as f64, "B"),
             Value::of("video budget", self.control.budget().as_f64(), "bit/s"),
             Value::of("encode p50", recent.encode.0.as_secs_f64(), "s"),
             Value::of("encode p99", recent.encode.1.as_secs_f64(), "s"),
@@ -201,8 +203,11 @@ impl Reporter {
             ("camera: picture skipped", count(&self.camera.pictures_skipped)),
             ("camera: picture not begun, encoders busy", count(&self.camera.pictures_unencoded)),
             ("camera: picture decimated for the screen", count(&self.camera.pictures_decimated)),
+            ("camera: picture decimated for the links", count(&self.camera.pictures_thinned)),
+            ("camera: picture held, links busy", count(&self.camera.pictures_held)),
             ("camera: strip not encoded in time", count(&self.camera.strips_dropped)),
-            ("camera: strip paused, no rate", count(&self.camera.strips_paused)),
+            ("camera: picture paused, no rate", count(&self.camera.pictures_paused)),
+            ("encoder: strip held, links busy", count(&self.meter.strips_held)),
             ("encoder: slice failed", count(&self.meter.slices_failed)),
             ("encoder: slice refused by the event loop", count(&self.meter.slices_refused)),
             ("guard: command stale", counts.commands_stale.into()),
@@ -272,13 +277,31 @@ impl Reporter {
     }
 
     fn pictures_read(&self) -> u64 {
-        let unread = self.pictures_left_out() + count(&self.camera.pictures_decimated);
-        count(&self.camera.pictures).saturating_sub(unread)
+        let camera = &self.camera;
+        let unsent = [
+            &camera.pictures_decimated,
+            &camera.pictures_thinned,
+            &camera.pictures_held,
+            &camera.pictures_paused,
+        ];
+        let unread = unsent.into_iter().map(count).sum::<u64>() + self.pictures_left_out();
+        count(&camera.pictures).saturating_sub(unread)
     }
 
     fn pictures_left_out(&self) -> u64 {
         count(&self.camera.pictures_skipped) + count(&self.camera.pictures_unencoded)
     }
+}
+
+/// Returns every which turn of the reporting tells telemetry: over thin links more seldom, for what it takes the
+/// pictures lack.
+pub fn turns(budget: Bitrate) -> u64 {
+    if budget < THIN { 2 } else { 1 }
+}
+
+/// Returns every which turn of the reporting tells a snapshot: two a second, over thin links one in two seconds.
+pub fn snapshot_turns(budget: Bitrate) -> u64 {
+    if budget < THIN { 40 } else { 10 }
 }
 
 /// Returns what the machine said last; one that never spoke has no speed.
@@ -299,6 +322,8 @@ const SPAN: Duration = Duration::from_secs(1);
 /// The share of pictures left out above which a computer counts as overloaded, and below which it does no longer.
 const OVERLOAD_BEGIN: f32 = 0.1;
 const OVERLOAD_END: f32 = 0.02;
+/// Telemetry and snapshots would take a tenth of a link that carries less.
+const THIN: Bitrate = Bitrate::from_kbps(600);
 
 #[cfg(test)]
 mod tests {

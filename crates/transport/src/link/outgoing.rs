@@ -206,12 +206,14 @@ impl Link {
         self.loss.on_sent(bytes, now);
         self.in_flight.push(bytes, now);
         self.pacer.on_sent(bytes, now);
+        self.beside.on_sent(bytes, now);
     }
 
     /// Notes that the datagram of `bytes` bytes that just left is data: media's pace does not wait
     /// for it.
     pub(crate) fn on_data_sent(&mut self, bytes: usize, now: Instant) {
         self.pacer.unsend(bytes);
+        self.beside.unsend(bytes);
         let number = self.next_number.saturating_sub(1);
         self.spare.on_sent(number, bytes, self.grant.rate, now);
     }
@@ -219,7 +221,9 @@ impl Link {
     /// Notes that the datagram that just left carries `entry`.
     pub(crate) fn on_media_sent(&mut self, entry: Entry, now: Instant) {
         self.media_at = now;
-        self.spare.on_media(entry.datagram_bytes().get() as usize, now);
+        let bytes = entry.datagram_bytes().get() as usize;
+        self.spare.on_media(bytes, now);
+        self.beside.unsend(bytes);
         self.in_flight.carry(entry);
         self.media.sent += 1;
     }

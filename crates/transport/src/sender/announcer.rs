@@ -64,8 +64,8 @@ impl Announcer {
         }
     }
 
-    /// Writes the part that is due now.
-    pub(crate) fn write_due(&mut self, out: &mut Vec<u8>, now: Instant) -> bool {
+    /// Writes the part that is due now, over a link of this rate.
+    pub(crate) fn write_due(&mut self, out: &mut Vec<u8>, link: Bitrate, now: Instant) -> bool {
         if now < self.due_at {
             return false;
         }
@@ -97,7 +97,8 @@ impl Announcer {
             bytes: &announcing.descriptor[at..end],
         }
         .write(out);
-        self.due_at = now + RATE.time_for(ByteCount::new((out.len() - before) as u64));
+        let rate = RATE.min(link.scale(SHARE)).max(RATE_LEAST);
+        self.due_at = now + rate.time_for(ByteCount::new((out.len() - before) as u64));
         true
     }
 
@@ -122,8 +123,11 @@ impl Announcer {
 /// Bytes of a descriptor in one part: 3 ms of a link of 1 Mbit/s, and it fits the smallest
 /// datagram beside nothing else.
 const PART_BYTES: usize = 110;
-/// All schemas of ours within four seconds; a sixteenth of a link of 1 Mbit/s.
+/// All schemas of ours within four seconds.
 const RATE: Bitrate = Bitrate::from_kbps(64);
+/// And no more of a link: on a thin one nothing else would be carried for as long.
+const SHARE: f64 = 1.0 / 32.0;
+const RATE_LEAST: Bitrate = Bitrate::from_kbps(4);
 /// Until it is looked again whether a link is up.
 const LINK_PAUSE: Duration = Duration::from_millis(20);
 /// As TCP has it: fewer are parts that overtook each other.
@@ -159,7 +163,7 @@ mod tests {
         let (mut sent, mut bytes) = (0, Vec::new());
         while let Some(at) = announcer.due_at() {
             bytes.clear();
-            if !announcer.write_due(&mut bytes, at) {
+            if !announcer.write_due(&mut bytes, Bitrate::from_mbps(8), at) {
                 continue;
             }
             sent += 1;

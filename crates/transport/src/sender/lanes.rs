@@ -212,6 +212,8 @@ impl Lane {
 
 /// What all channels that go over every link may take together: half of a link of 1 Mbit/s.
 pub(crate) const COPIES_RATE: Bitrate = Bitrate::from_kbps(512);
+/// And of the slowest link: a picture matters more than figures about it.
+pub(crate) const COPIES_SHARE: f64 = 0.25;
 /// The largest datagram of a capped channel at an end that commands: 3 ms of a link of 1 Mbit/s,
 /// for one may be on its way when a command comes.
 pub(crate) const BESIDE_COMMANDS: ByteCount = ByteCount::new(400);

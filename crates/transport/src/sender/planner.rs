@@ -88,6 +88,8 @@ pub struct Link {
     pub rate: Bitrate,
     /// The rate that the application's budget may count on.
     pub sustained: Bitrate,
+    /// What leaves there that is no media: pings, reports, telemetry.
+    pub beside: Bitrate,
     /// The one-way delay to the peer.
     pub owd: Duration,
     /// Media bytes that wait there.
@@ -113,6 +115,7 @@ impl Link {
         free_at: Instant::ZERO,
         rate: Bitrate::ZERO,
         sustained: Bitrate::ZERO,
+        beside: Bitrate::ZERO,
         owd: Duration::ZERO,
         queued: ByteCount::ZERO,
         in_flight: ByteCount::ZERO,

@@ -84,7 +84,8 @@ impl Active {
             acknowledgement.write(plaintext);
         }
         if plaintext.is_empty() {
-            self.sender.write_announcement(plaintext, now);
+            let rate = self.links[place].rate();
+            self.sender.write_announcement(plaintext, rate, now);
         }
         let link = &mut self.links[place];
         let route = link.route();

@@ -3,9 +3,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tautline_message::{StripReport, VideoFeedback};
-use tautline_units::{Bitrate, Instant};
+use tautline_units::{Bitrate, ByteCount, Instant};
 use tautline_video::Refresh;
 
+use super::governor::{Governor, Taking};
 use crate::config::AfterPause;
 
 /// Encoder control: what the transport and the operator ask of the camera and the encoders.
@@ -17,9 +18,10 @@ pub struct EncoderControl {
     /// Strips that are to recover in their encoder's own way, as bits.
     recovery_strips: AtomicU64,
     reports: Mutex<Reports>,
+    governor: Mutex<Governor>,
     after_pause: AfterPause,
     paused: AtomicBool,
-    /// One picture of so many is coded.
+    /// The screen keeps up with one picture of so many.
     picture_interval: AtomicU8,
     /// When the pause began, nanoseconds of the vehicle's clock.
     paused_at: AtomicU64,
@@ -41,6 +43,7 @@ impl EncoderControl {
             keyframe_strips: AtomicU64::new(ALL_STRIPS),
             recovery_strips: AtomicU64::new(0),
             reports: Mutex::default(),
+            governor: Mutex::new(Governor::every_picture()),
             after_pause,
             paused: AtomicBool::new(true),
             picture_interval: AtomicU8::new(1),
@@ -48,11 +51,58 @@ impl EncoderControl {
         }
     }
 
+    /// Makes picture rate and size follow the budget.
+    pub fn governed(self) -> Self {
+        Self { governor: Mutex::new(Governor::new(60.0)), ..self }
+    }
+
+    /// Takes note of a source of so many pictures a second, and whether it gives them row by row.
+    pub fn set_source(&self, pictures_per_second: f64, gives_rows: bool) {
+        self.governor().set_source(pictures_per_second, gives_rows);
+    }
+
+    /// Returns what becomes of a picture that begins now.
+    pub fn take(&self, picture: u32, now: Instant) -> Taking {
+        let screen = u32::from(self.picture_interval.load(Ordering::Relaxed));
+        self.governor().take(picture, screen, now)
+    }
+
+    /// Returns what the picture begun last may take; `None`: its next strip would not be sent in time.
+    pub(super) fn size(&self, now: Instant) -> Option<ByteCount> {
+        self.governor().size(now)
+    }
+
+    /// Takes note of a slice, and of what its picture would have taken at the acceptable quantizer if that is
+    /// known.
+    pub(super) fn note_slice(&self, bytes: ByteCount, need: Option<ByteCount>, now: Instant) {
+        let mut governor = self.governor();
+        governor.note_slice(bytes, now);
+        if let Some(need) = need {
+            governor.note_need(need);
+        }
+    }
+
+    /// Returns whether encoders get nothing to do at present: nothing can be sent, or the links are busy.
+    pub fn is_idle(&self, now: Instant) -> bool {
+        self.is_paused() || self.governor().is_busy(now)
+    }
+
+    /// Returns what picture rate the links are found to carry, of the source's.
+    pub fn picture_rate(&self) -> f64 {
+        self.governor().picture_rate()
+    }
+
+    /// Returns what a picture takes at the acceptable quantizer.
+    pub fn need(&self) -> ByteCount {
+        self.governor().need()
+    }
+
     /// Sets the rate that all slices together may take; zero pauses. After a pause of
     /// [`PAUSE_LONG`] every strip recovers: the links were gone, and what was on them ([UGV]). A
     /// shorter one needs nothing: no slice was encoded meanwhile that the other end could lack.
     pub fn set_budget(&self, budget: Bitrate, now: Instant) {
         self.budget_bps.store(budget.bps(), Ordering::Relaxed);
+        self.governor().set_budget(budget, now);
         let pause = budget == Bitrate::ZERO;
         match (self.paused.swap(pause, Ordering::Relaxed), pause) {
             (false, true) => self.paused_at.store(now.as_nanos(), Ordering::Relaxed),
@@ -77,9 +127,10 @@ impl EncoderControl {
     }
 
     /// Returns the picture interval (frame decimation): one picture of so many is coded, as the
-    /// operator's screen keeps up with.
+    /// operator's screen keeps up with and the links carry.
     pub fn picture_interval(&self) -> u32 {
-        u32::from(self.picture_interval.load(Ordering::Relaxed))
+        let screen = u32::from(self.picture_interval.load(Ordering::Relaxed));
+        screen.max(self.governor().interval())
     }
 
     /// Requests an IDR of every strip whose bit is set.
@@ -92,6 +143,7 @@ impl EncoderControl {
     pub fn handle_new_session(&self) {
         *self.lock() = Reports::default();
         self.picture_interval.store(1, Ordering::Relaxed);
+        self.governor().handle_new_session();
         self.request_keyframes(ALL_STRIPS);
     }
 
@@ -128,6 +180,10 @@ impl EncoderControl {
                 self.recovery_strips.fetch_or(ALL_STRIPS, Ordering::Relaxed);
             }
         }
+    }
+
+    fn governor(&self) -> MutexGuard<'_, Governor> {
+        self.governor.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, Reports> {

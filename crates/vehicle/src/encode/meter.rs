@@ -10,6 +10,8 @@ pub struct Meter {
     pub slices_sent: AtomicU64,
     /// Slices the event loop had no room for.
     pub slices_refused: AtomicU64,
+    /// Strips that were not encoded, for they would not have been sent in time.
+    pub strips_held: AtomicU64,
     /// Slices that could not be encoded.
     pub slices_failed: AtomicU64,
     /// Strips that each encoder is done with, whatever came of them.

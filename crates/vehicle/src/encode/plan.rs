@@ -64,6 +64,12 @@ impl Plan {
         ByteCount::new(budget.get() / self.strips)
     }
 
+    /// Returns what a picture like the last would take at a quantizer; nothing before a strip told its weight.
+    pub fn bytes_at(&self, quantizer: f64) -> ByteCount {
+        let shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        shares.planner.bytes_at(quantizer)
+    }
+
     /// Takes back what a strip did not take of its share, and notes its
     /// [weight](tautline_video::avc::StripEncoder::weight).
     pub fn done(&self, picture: u32, strip: usize, [given, taken]: [ByteCount; 2], weight: f64) {

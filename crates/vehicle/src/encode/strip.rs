@@ -121,6 +121,11 @@ impl StripCoder {
         Ok(encoded)
     }
 
+    /// Returns whether the encoder is Tautline's own, which tells what pictures need.
+    pub(super) fn is_own(&self) -> bool {
+        matches!(self.codec, Codec::Own { .. })
+    }
+
     /// Does what the next picture needs and the last slice did not.
     pub(super) fn finish_reconstruction(&mut self) {
         match &mut self.codec {

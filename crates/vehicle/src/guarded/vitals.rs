@@ -48,7 +48,7 @@ impl Vitals {
     pub fn troubles(&mut self, now: Instant) -> Troubles {
         self.pictures.note(self.camera.pictures.load(Ordering::Relaxed), now);
         // Nothing can be sent, so that nothing is coded.
-        let is_paused = self.control.is_paused();
+        let is_paused = self.control.is_idle(now);
         for (encoder, done) in self.encoders.iter_mut().zip(&self.meter.strips_done) {
             encoder.strips.note(done.load(Ordering::Relaxed), now);
             if is_paused {

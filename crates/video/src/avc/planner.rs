@@ -1,5 +1,7 @@
 use tautline_units::ByteCount;
 
+use super::rate_control::OCTAVE;
+
 /// Planner that shares a picture's budget among its strips so that all have about one quantizer.
 ///
 /// Bytes fall alike with the quantizer in all strips, so one quantizer for all means shares in
@@ -61,6 +63,12 @@ impl Planner {
         let given = share.min(most.max(LEAST * self.equal)).max(0.0).floor();
         self.left -= given;
         ByteCount::new(given as u64)
+    }
+
+    /// Returns what a picture like the last would take at a quantizer.
+    pub fn bytes_at(&self, quantizer: f64) -> ByteCount {
+        let bits = self.weights.iter().sum::<f64>() * (-quantizer / OCTAVE).exp2();
+        ByteCount::new((bits / 8.0) as u64)
     }
 
     /// Takes back what a strip did not take of what it was given, and notes its weight.

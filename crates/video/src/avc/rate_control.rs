@@ -257,7 +257,7 @@ pub(super) fn quantizer_for(weight: f64, bits: f64) -> f64 {
 
 /// The quantizers that halve the bits: H.264's step doubles every six, and with it more
 /// macroblocks have nothing left to code.
-const OCTAVE: f64 = 5.0;
+pub(super) const OCTAVE: f64 = 5.0;
 pub(super) const QP_MAX: f64 = 51.0;
 /// Macroblocks between two looks at what is left.
 const STEP: usize = 4;

@@ -48,15 +48,18 @@ impl Quantile {
         now: Instant,
     ) -> [LinkBudget; LinkNumber::COUNT] {
         let interval = self.rhythm.interval();
-        let reserve = reserve(self.floor, span, interval);
+        let granted = links.iter().fold(0, |sum, link| sum + link.rate.bps());
+        let reserve = reserve(self.floor.min(Bitrate::from_bps(granted)), span, interval);
         let mut budgets = [LinkBudget::NONE; LinkNumber::COUNT];
         for (budget, link) in budgets.iter_mut().zip(links) {
             let wait = link.free_at.since(now);
             let bytes = |time: Duration| (link.rate * time).get() as f64;
             let spare = span.saturating_sub(wait + interval + link.owd);
+            let left = span.saturating_sub(wait + link.owd);
             let unreported = (link.in_flight + link.queued).get() as f64;
             *budget = LinkBudget {
-                pace: bytes(interval),
+                pace: (media_rate(link) * interval).get() as f64,
+                in_time: bytes(left),
                 credit: bytes(CREDIT_TIME) - bytes(wait),
                 room: link.window.map_or(f64::INFINITY, |most| most.get() as f64 - unreported),
                 reserve,
@@ -67,6 +70,33 @@ impl Quantile {
         }
         budgets
     }
+
+    /// Returns the source bits per second that the links carry at most, however unsure they are, less as
+    /// more waits: no floor is higher.
+    fn carried(&self, links: &[Link], now: Instant) -> Bitrate {
+        let half = self.rhythm.span().as_secs_f64() / 2.0;
+        let rate = |link: &Link| {
+            let wait = link.free_at.since(now).as_secs_f64();
+            media_rate(link).as_f64() * (1.0 - wait / half).clamp(0.0, 1.0)
+        };
+        let (sum, most) = links
+            .iter()
+            .map(rate)
+            .fold((0.0_f64, 0.0_f64), |(sum, most), rate| (sum + rate, most.max(rate)));
+        // What survives the loss of the fastest, and a packet of ours on each of two links.
+        let (rate, packets) = match self.spread && links.len() > 1 {
+            true => (sum - most, 2.0),
+            false => (sum, 1.0),
+        };
+        let around = packets * SYMBOL_AROUND_BYTES as f64 * 8.0;
+        let around = around / self.rhythm.interval().as_secs_f64();
+        Bitrate::from_bps((rate - around).max(rate * SOURCE_LEAST) as u64)
+    }
+}
+
+/// Returns the rate that is left for media.
+fn media_rate(link: &Link) -> Bitrate {
+    (link.rate - link.beside).max(link.rate.scale(MEDIA_LEAST))
 }
 
 impl Planner for Quantile {
@@ -132,8 +162,13 @@ impl Planner for Quantile {
         let target = self.price.target(self.spread);
         let symbol_bytes = first.datagram_bytes.get() as usize - SYMBOL_AROUND_BYTES;
         let bytes = shares::size(budgets, &target, symbol_bytes);
+        let granted = links.iter().fold(0, |sum, link| sum + link.rate.bps());
+        let bytes = match granted < THIN.bps() {
+            true => shares::size_as_planned(bytes, budgets, &target, symbol_bytes),
+            false => bytes,
+        };
         let bits = bytes * 8.0 / self.rhythm.interval().as_secs_f64();
-        Bitrate::from_bps(bits as u64).max(self.floor)
+        Bitrate::from_bps(bits as u64).max(self.floor.min(self.carried(links, now)))
     }
 
     fn reserve(&self) -> ByteCount {
@@ -155,6 +190,12 @@ fn reserve(floor: Bitrate, span: Duration, interval: Duration) -> f64 {
     (floor * span).get() as f64 + SYMBOL_AROUND_BYTES as f64 * units
 }
 
+/// Links that carry less together: a unit is a packet or two, of which each more is a large share.
+const THIN: Bitrate = Bitrate::from_kbps(2_000);
+/// What of a link's rate is media's whatever else leaves there.
+const MEDIA_LEAST: f64 = 0.1;
+/// What of that is source bytes, however small the units are.
+const SOURCE_LEAST: f64 = 0.1;
 /// A link without media gets a packet so often.
 const PROBE_INTERVAL: Duration = Duration::from_millis(100);
 /// How long a packet may wait for its link's pace beside what one unit's time carries.

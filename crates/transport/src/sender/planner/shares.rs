@@ -16,6 +16,8 @@ pub(crate) struct LinkBudget {
     /// Bytes that it could take now beyond that without keeping them waiting for long; negative
     /// while more waits than that.
     pub(crate) credit: f64,
+    /// Bytes that it can still send so that they are in time.
+    pub(crate) in_time: f64,
     /// Bytes that may still be on their way unreported; negative if more are.
     pub(crate) room: f64,
     /// Bytes beyond that for what would otherwise not be sent at all.
@@ -32,6 +34,7 @@ impl LinkBudget {
     pub(crate) const NONE: Self = Self {
         pace: 0.0,
         credit: 0.0,
+        in_time: 0.0,
         room: 0.0,
         reserve: 0.0,
         idle: false,
@@ -126,6 +129,24 @@ pub(crate) fn size(budgets: &[LinkBudget], target: &Target, symbol_bytes_max: us
     (bytes - packets * SYMBOL_AROUND_BYTES as f64 - Prefix::BYTES as f64).max(0.0)
 }
 
+/// Returns as much of `bytes`, the size of a unit, as the links carry with the packets that its plan makes of it,
+/// repair and all.
+pub(crate) fn size_as_planned(
+    bytes: f64,
+    budgets: &[LinkBudget],
+    target: &Target,
+    symbol_bytes_max: usize,
+) -> f64 {
+    let Some(shares) = plan(bytes as usize, symbol_bytes_max, budgets, target) else {
+        return bytes;
+    };
+    let Plan { packet_count, symbol_bytes, .. } = shares.plan;
+    let carried: f64 =
+        budgets.iter().map(|budget| (budget.pace + budget.credit / CREDIT_UNITS).max(0.0)).sum();
+    let taken = (packet_count * (symbol_bytes + SYMBOL_AROUND_BYTES)) as f64;
+    bytes * (carried / taken).min(1.0)
+}
+
 /// Plans a unit of `unit_bytes`; `None` if the links have no room for it at all.
 ///
 /// Among the ways to cut it, the one that keeps the target with the fewest bytes. If the shares of one
@@ -154,7 +175,8 @@ pub(crate) fn plan(
                     return 0;
                 }
                 let room = budget.room + if reserve { budget.reserve } else { 0.0 };
-                let bytes = (budget.pace * unit_times + budget.credit).min(room);
+                let bytes = budget.pace * unit_times + budget.credit;
+                let bytes = bytes.min(budget.in_time).min(room);
                 let packets = (bytes / datagram).max(0.0) as usize;
                 // A slow link that is idle may take one, for as long as it needs.
                 packets.max(usize::from(budget.idle && room >= datagram))
@@ -327,12 +349,15 @@ const DEVIATIONS: f64 = 2.0;
 const CREDIT_UNITS: f64 = 4.0;
 /// Subsets of so many links are looked at one by one; what smaller shares add is a bonus.
 const SUBSET_LINKS: usize = 8;
-const ATTEMPTS: [Attempt; 4] = [
+const ATTEMPTS: [Attempt; 5] = [
     Attempt { unit_times: 1.0, likely: PROBABILITY_LEAST, reserve: false },
     Attempt { unit_times: 2.0, likely: PROBABILITY_LEAST, reserve: false },
     Attempt { unit_times: 4.0, likely: PROBABILITY_LEAST, reserve: false },
-    Attempt { unit_times: 4.0, likely: 0.0, reserve: true },
+    Attempt { unit_times: AS_LONG_AS_IN_TIME, likely: PROBABILITY_LEAST, reserve: true },
+    Attempt { unit_times: AS_LONG_AS_IN_TIME, likely: 0.0, reserve: true },
 ];
+/// What is encoded is not refused while it can be in time: a picture's slices may come all at once.
+const AS_LONG_AS_IN_TIME: f64 = 1e9;
 const SYMBOL_BYTES_MIN: usize = 64;
 /// Ways to cut a unit beyond the coarsest.
 const CUTS: usize = 6;
@@ -353,6 +378,7 @@ mod tests {
         LinkBudget {
             pace,
             credit: 0.0,
+            in_time: 1e9,
             room: 1e9,
             reserve: 0.0,
             idle: false,
@@ -456,6 +482,27 @@ mod tests {
         assert_eq!(of(&[0.5; 4], 0.05, true), 2.0);
         assert_eq!(of(&[0.5; 4], 20.0, true), 0.0);
         assert_eq!(of(&[], 20.0, true), 0.0);
+    }
+
+    #[test]
+    fn a_unit_on_a_thin_link_is_small_enough_for_its_repair_as_well() {
+        for loss in [0.0, 0.01, 0.05] {
+            let thin = [LinkBudget { loss, ..budget(800.0, 1.0) }];
+            let plain = size(&thin, &TARGET, 1_169);
+            let bytes = size_as_planned(plain, &thin, &TARGET, 1_169);
+            assert!(bytes <= plain && bytes > 200.0, "{bytes} of {plain}");
+            let Plan { packet_count, symbol_bytes, .. } =
+                plan(bytes as usize, 1_169, &thin, &TARGET).unwrap().plan;
+            let taken = packet_count * (symbol_bytes + SYMBOL_AROUND_BYTES);
+            assert!(taken <= 900, "{taken} with {loss} lost");
+        }
+    }
+
+    #[test]
+    fn what_can_be_in_time_is_taken_however_much_waits_and_no_more() {
+        let busy = LinkBudget { credit: -3_000.0, in_time: 900.0, ..budget(500.0, 0.99) };
+        assert!(plan(800, 1_169, &[busy], &TARGET).is_some());
+        assert_eq!(plan(1_000, 1_169, &[busy], &TARGET), None);
     }
 
     #[test]

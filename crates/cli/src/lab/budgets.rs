@@ -1,0 +1,59 @@
+//! `tautline lab budgets`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::ensure;
+use clap::Args;
+use tautline_lab::sweeps::budgets::{Drive, Scene};
+use tautline_units::Bitrate;
+
+/// Drive the vehicle's encoders over thin links in virtual time: what is refused, what comes whole, how late
+#[derive(Debug, Args)]
+pub(crate) struct Budgets {
+    /// What the links carry together, headers included
+    #[arg(long, value_name = "KBPS", value_delimiter = ',', default_values_t = [200, 250, 500, 1000, 2000])]
+    kbps: Vec<u64>,
+    /// Links that share it
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    links: u8,
+    /// Video file in the simulated camera's place; needs ffmpeg
+    #[arg(long, value_name = "FILE")]
+    clip: Option<PathBuf>,
+    /// Pictures a second of the source
+    #[arg(long, value_name = "N", default_value_t = 60)]
+    rate: u32,
+    /// Seconds to drive
+    #[arg(long, value_name = "S", default_value_t = 20)]
+    seconds: u64,
+    /// Compare what comes with what was sent
+    #[arg(long)]
+    psnr: bool,
+    /// Seed of the course and of the links
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+impl Budgets {
+    /// Drives over each and prints a line for it.
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        ensure!((1..=16).contains(&self.links), "--links {}: must be 1 to 16", self.links);
+        ensure!((5..=240).contains(&self.rate), "--rate {}: must be 5 to 240", self.rate);
+        ensure!(self.seconds >= 4, "--seconds {}: the first 3 are not measured", self.seconds);
+        let scene = match &self.clip {
+            Some(clip) => Scene::clip(clip, self.rate, PICTURES)?,
+            None => Scene::simulated(false, self.rate, PICTURES, self.seed)?,
+        };
+        for kbps in self.kbps {
+            ensure!(kbps >= 20 * u64::from(self.links), "--kbps {kbps}: too little for a link");
+            let mut drive = Drive::over(Bitrate::from_kbps(kbps), self.links.into(), self.seed);
+            drive.length = Duration::from_secs(self.seconds);
+            drive.decodes = self.psnr;
+            println!("{kbps} kbit/s: {}", drive.run(&scene)?);
+        }
+        Ok(())
+    }
+}
+
+/// Two seconds at 60 a second, there and back again.
+const PICTURES: usize = 120;

@@ -1,0 +1,27 @@
+//! The vehicle's encoders over thin links, in virtual time; `tautline lab budgets` shows more of them.
+
+use tautline_lab::sweeps::budgets::{Drive, Figures, Scene};
+use tautline_units::Bitrate;
+
+fn drive(kbps: u64) -> Figures {
+    let scene = Scene::simulated(true, 60, 60, 1).expect("a scene can be drawn");
+    let figures = Drive::over(Bitrate::from_kbps(kbps), 1, 1).run(&scene);
+    let figures = figures.expect("a link of that rate can be had");
+    println!("{kbps} kbit/s: {figures}");
+    figures
+}
+
+#[test]
+fn pictures_come_whole_over_a_thin_link() {
+    let found = drive(200);
+    assert!(found.picture_rate >= 5.0, "{found}");
+    assert!(found.whole >= 0.95, "{found}");
+    assert!(found.refused_share() <= 0.01, "{found}");
+}
+
+#[test]
+fn a_megabit_is_used_and_nothing_refused() {
+    let found = drive(1_000);
+    assert!(found.whole >= 0.95, "{found}");
+    assert!(found.refused_share() <= 0.01, "{found}");
+}

@@ -1,0 +1,61 @@
+use tautline_units::{Bitrate, Duration, Instant};
+
+/// What a link carries that is neither media nor data: pings, pongs, reports, commands, telemetry.
+///
+/// On a thin link it is a large share, of which the application's budget must not be made.
+#[derive(Debug)]
+pub(crate) struct Beside {
+    /// bit/s, smoothed.
+    rate: f64,
+    bytes: u64,
+    since: Instant,
+}
+
+impl Beside {
+    pub(crate) fn new(now: Instant) -> Self {
+        Self { rate: 0.0, bytes: 0, since: now }
+    }
+
+    /// Returns the rate of the last second or so.
+    pub(crate) fn rate(&self) -> Bitrate {
+        Bitrate::from_bps(self.rate as u64)
+    }
+
+    /// Notes a datagram of `bytes` bytes, of whatever kind.
+    pub(crate) fn on_sent(&mut self, bytes: usize, now: Instant) {
+        let elapsed = now.since(self.since);
+        if elapsed >= SPAN {
+            let rate = self.bytes as f64 * 8.0 / elapsed.as_secs_f64();
+            self.rate += (rate - self.rate) * SHARE;
+            (self.bytes, self.since) = (0, now);
+        }
+        self.bytes += bytes as u64;
+    }
+
+    /// Takes back the datagram that was noted last: it is media or data.
+    pub(crate) fn unsend(&mut self, bytes: usize) {
+        self.bytes = self.bytes.saturating_sub(bytes as u64);
+    }
+}
+
+/// As long as five pings take.
+const SPAN: Duration = Duration::from_millis(100);
+const SHARE: f64 = 0.2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_not_taken_back_counts() {
+        let mut beside = Beside::new(Instant::ZERO);
+        for tick in 0..1_000 {
+            let now = Instant::from_millis(tick * 10);
+            beside.on_sent(1_000, now);
+            beside.unsend(1_000);
+            beside.on_sent(50, now);
+        }
+        let rate = beside.rate().bps();
+        assert!(rate.abs_diff(40_000) < 1_000, "{rate}");
+    }
+}
