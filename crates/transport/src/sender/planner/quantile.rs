@@ -48,8 +48,8 @@ impl Quantile {
         now: Instant,
     ) -> [LinkBudget; LinkNumber::COUNT] {
         let interval = self.rhythm.interval();
-        let granted = links.iter().fold(0, |sum, link| sum + link.rate.bps());
-        let reserve = reserve(self.floor.min(Bitrate::from_bps(granted)), span, interval);
+        let granted = granted(links);
+        let reserve = reserve(self.floor.min(granted), span, interval);
         let mut budgets = [LinkBudget::NONE; LinkNumber::COUNT];
         for (budget, link) in budgets.iter_mut().zip(links) {
             let wait = link.free_at.since(now);
@@ -58,8 +58,8 @@ impl Quantile {
             let left = span.saturating_sub(wait + link.owd);
             let unreported = (link.in_flight + link.queued).get() as f64;
             *budget = LinkBudget {
-                pace: (media_rate(link) * interval).get() as f64,
-                in_time: bytes(left),
+                pace: (media_rate(link, granted) * interval).get() as f64,
+                in_time: (granted < THIN).then(|| bytes(left)),
                 credit: bytes(CREDIT_TIME) - bytes(wait),
                 room: link.window.map_or(f64::INFINITY, |most| most.get() as f64 - unreported),
                 reserve,
@@ -75,9 +75,10 @@ impl Quantile {
     /// more waits: no floor is higher.
     fn carried(&self, links: &[Link], now: Instant) -> Bitrate {
         let half = self.rhythm.span().as_secs_f64() / 2.0;
+        let granted = granted(links);
         let rate = |link: &Link| {
             let wait = link.free_at.since(now).as_secs_f64();
-            media_rate(link).as_f64() * (1.0 - wait / half).clamp(0.0, 1.0)
+            media_rate(link, granted).as_f64() * (1.0 - wait / half).clamp(0.0, 1.0)
         };
         let (sum, most) = links
             .iter()
@@ -94,9 +95,17 @@ impl Quantile {
     }
 }
 
-/// Returns the rate that is left for media.
-fn media_rate(link: &Link) -> Bitrate {
-    (link.rate - link.beside).max(link.rate.scale(MEDIA_LEAST))
+/// Returns the rate that is left for media: of links that carry much together, all, as the rest is little.
+fn media_rate(link: &Link, granted: Bitrate) -> Bitrate {
+    match granted < THIN {
+        true => (link.rate - link.beside).max(link.rate.scale(MEDIA_LEAST)),
+        false => link.rate,
+    }
+}
+
+/// Returns what the links carry together.
+fn granted(links: &[Link]) -> Bitrate {
+    Bitrate::from_bps(links.iter().map(|link| link.rate.bps()).sum())
 }
 
 impl Planner for Quantile {
@@ -162,8 +171,7 @@ impl Planner for Quantile {
         let target = self.price.target(self.spread);
         let symbol_bytes = first.datagram_bytes.get() as usize - SYMBOL_AROUND_BYTES;
         let bytes = shares::size(budgets, &target, symbol_bytes);
-        let granted = links.iter().fold(0, |sum, link| sum + link.rate.bps());
-        let bytes = match granted < THIN.bps() {
+        let bytes = match granted(links) < THIN {
             true => shares::size_as_planned(bytes, budgets, &target, symbol_bytes),
             false => bytes,
         };

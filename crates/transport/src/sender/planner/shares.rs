@@ -16,8 +16,9 @@ pub(crate) struct LinkBudget {
     /// Bytes that it could take now beyond that without keeping them waiting for long; negative
     /// while more waits than that.
     pub(crate) credit: f64,
-    /// Bytes that it can still send so that they are in time.
-    pub(crate) in_time: f64,
+    /// Bytes that it can still send so that they are in time, of links that are thin together: what was
+    /// encoded for them is not refused while that lasts. Of others what waits for long is.
+    pub(crate) in_time: Option<f64>,
     /// Bytes that may still be on their way unreported; negative if more are.
     pub(crate) room: f64,
     /// Bytes beyond that for what would otherwise not be sent at all.
@@ -34,7 +35,7 @@ impl LinkBudget {
     pub(crate) const NONE: Self = Self {
         pace: 0.0,
         credit: 0.0,
-        in_time: 0.0,
+        in_time: None,
         room: 0.0,
         reserve: 0.0,
         idle: false,
@@ -175,8 +176,11 @@ pub(crate) fn plan(
                     return 0;
                 }
                 let room = budget.room + if reserve { budget.reserve } else { 0.0 };
-                let bytes = budget.pace * unit_times + budget.credit;
-                let bytes = bytes.min(budget.in_time).min(room);
+                let bytes = match budget.in_time {
+                    Some(in_time) => (budget.pace * unit_times + budget.credit).min(in_time),
+                    None => budget.pace * unit_times.min(WAIT_UNITS) + budget.credit,
+                };
+                let bytes = bytes.min(room);
                 let packets = (bytes / datagram).max(0.0) as usize;
                 // A slow link that is idle may take one, for as long as it needs.
                 packets.max(usize::from(budget.idle && room >= datagram))
@@ -352,11 +356,13 @@ const SUBSET_LINKS: usize = 8;
 const ATTEMPTS: [Attempt; 5] = [
     Attempt { unit_times: 1.0, likely: PROBABILITY_LEAST, reserve: false },
     Attempt { unit_times: 2.0, likely: PROBABILITY_LEAST, reserve: false },
-    Attempt { unit_times: 4.0, likely: PROBABILITY_LEAST, reserve: false },
+    Attempt { unit_times: WAIT_UNITS, likely: PROBABILITY_LEAST, reserve: false },
     Attempt { unit_times: AS_LONG_AS_IN_TIME, likely: PROBABILITY_LEAST, reserve: true },
     Attempt { unit_times: AS_LONG_AS_IN_TIME, likely: 0.0, reserve: true },
 ];
-/// What is encoded is not refused while it can be in time: a picture's slices may come all at once.
+/// What waits longer than so many units' time makes the next ones late.
+const WAIT_UNITS: f64 = 4.0;
+/// What is encoded for thin links is not refused while it can be in time: a picture's slices may come all at once.
 const AS_LONG_AS_IN_TIME: f64 = 1e9;
 const SYMBOL_BYTES_MIN: usize = 64;
 /// Ways to cut a unit beyond the coarsest.
@@ -378,7 +384,7 @@ mod tests {
         LinkBudget {
             pace,
             credit: 0.0,
-            in_time: 1e9,
+            in_time: None,
             room: 1e9,
             reserve: 0.0,
             idle: false,
@@ -500,7 +506,7 @@ mod tests {
 
     #[test]
     fn what_can_be_in_time_is_taken_however_much_waits_and_no_more() {
-        let busy = LinkBudget { credit: -3_000.0, in_time: 900.0, ..budget(500.0, 0.99) };
+        let busy = LinkBudget { credit: -3_000.0, in_time: Some(900.0), ..budget(500.0, 0.99) };
         assert!(plan(800, 1_169, &[busy], &TARGET).is_some());
         assert_eq!(plan(1_000, 1_169, &[busy], &TARGET), None);
     }
