@@ -121,7 +121,7 @@ fn lay(cell: &Cell) -> Result<()> {
         )
     };
     lines.extend(links.clone().map(pair));
-    batch("ip", &[], &lines)?;
+    run_all("ip", &[], &lines)?;
     for (end, other) in [(SENDING, RECEIVING), (RECEIVING, SENDING)] {
         let Namespace { name, device, host } = end;
         let loss = if end == SENDING { cell.loss_percent } else { 0.0 };
@@ -140,14 +140,14 @@ fn lay(cell: &Cell) -> Result<()> {
                 ),
             ]
         }));
-        batch("ip", &["-n", name], &lines)?;
+        run_all("ip", &["-n", name], &lines)?;
         let qdisc = |link| {
             format!(
                 "qdisc add dev {device}{link} root netem delay {micros}us loss {loss}% \
                  rate {LINK_RATE} limit {QUEUE_PACKETS}"
             )
         };
-        batch("tc", &["-n", name], &links.clone().map(qdisc).collect::<Vec<_>>())?;
+        run_all("tc", &["-n", name], &links.clone().map(qdisc).collect::<Vec<_>>())?;
     }
     Ok(())
 }
@@ -174,9 +174,9 @@ fn start(what: &str) -> Result<Child> {
 }
 
 /// Runs a program of iproute2 once for all lines: starting one takes longer than what it does.
-fn batch(name: &str, arguments: &[&str], lines: &[String]) -> Result<()> {
+fn run_all(name: &str, arguments: &[&str], lines: &[String]) -> Result<()> {
     let mut command = Command::new(name);
-    command.args(arguments).args(["-batch", "-"]).env("PATH", PATH);
+    command.args(arguments).args(["-b", "-"]).env("PATH", PATH);
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().with_context(|| format!("{name} does not start"))?;
     let mut stdin = child.stdin.take().context("no standard input")?;

@@ -11,7 +11,7 @@ use crate::guest::Told;
 use crate::log::{Arrival, Log};
 use crate::packet::Packet;
 use crate::schedule::Schedule;
-use crate::video::{Seen, Video};
+use crate::video::{Quality, Video};
 
 /// One cell and what came of it, as it stands in its file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -39,9 +39,9 @@ pub(crate) struct Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Shown {
     /// Where the receiver waits for every packet that comes at all.
-    pub(crate) patient: Seen,
+    pub(crate) patient: Quality,
     /// Where it waits no longer than [`PLAYOUT`] after the least one-way delay.
-    pub(crate) in_time: Seen,
+    pub(crate) in_time: Quality,
 }
 
 /// What the receiving application saw.
@@ -108,8 +108,8 @@ impl Shown {
             numbers
         };
         let (all, in_time) = (numbers(u64::MAX), numbers(clock::nanos(PLAYOUT)));
-        let patient = video.seen(&all)?;
-        let in_time = if in_time == all { patient } else { video.seen(&in_time)? };
+        let patient = video.quality(&all)?;
+        let in_time = if in_time == all { patient } else { video.quality(&in_time)? };
         Ok(Self { patient, in_time })
     }
 }

@@ -31,7 +31,7 @@ pub(crate) struct Video {
 
 /// How near the pictures that are shown come to those that were taken.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Seen {
+pub(crate) struct Quality {
     /// Of luma, the mean over pictures; one that does not come is shown as the one before it.
     pub(crate) psnr_db: f64,
     pub(crate) ssim: f64,
@@ -59,7 +59,7 @@ impl Video {
     }
 
     /// Returns what is seen of the packets with these numbers, in their order.
-    pub(crate) fn seen(&self, numbers: &[u32]) -> Result<Seen> {
+    pub(crate) fn quality(&self, numbers: &[u32]) -> Result<Quality> {
         let packets: Vec<&[u8]> = self.stream.chunks(TS_PER_PACKET * TS_BYTES).collect();
         let came = numbers.iter().filter_map(|number| packets.get(*number as usize));
         let came: Vec<u8> = came.flat_map(|packet| packet.iter().copied()).collect();
@@ -74,7 +74,7 @@ impl Video {
         self.judge(shown)
     }
 
-    fn judge(&self, shown: Vec<Option<Picture>>) -> Result<Seen> {
+    fn judge(&self, shown: Vec<Option<Picture>>) -> Result<Quality> {
         let (mut psnr, mut ssim, mut frozen) = (0.0, 0.0, 0_u32);
         let mut last = Picture::new(WIDTH, HEIGHT)?;
         for (taken, shown) in self.pictures.iter().zip(shown) {
@@ -87,7 +87,7 @@ impl Video {
         }
         let count = self.pictures.len() as f64;
         let frozen_share = f64::from(frozen) / count;
-        Ok(Seen { psnr_db: psnr / count, ssim: ssim / count, frozen_share })
+        Ok(Quality { psnr_db: psnr / count, ssim: ssim / count, frozen_share })
     }
 
     /// Returns the pictures that ffmpeg makes of `stream`, each with its time in seconds.
@@ -174,7 +174,7 @@ fn schedule(stream: &[u8]) -> Result<Schedule> {
     Ok(Schedule::new(last.map(|seconds| Duration::from_secs_f64(*seconds)).collect()))
 }
 
-/// Whether a picture begins with this packet of TS.
+/// Returns whether a picture begins with this packet of TS.
 fn begins_picture(packet: &[u8]) -> bool {
     let pid = u16::from(packet[1] & 0x1F) << 8 | u16::from(packet[2]);
     packet[0] == TS_SYNC && packet[1] & 0x40 != 0 && pid == TS_VIDEO
