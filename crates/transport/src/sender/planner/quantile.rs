@@ -16,13 +16,30 @@ use crate::wire::{LinkNumber, SYMBOL_AROUND_BYTES};
 pub struct Quantile {
     price: Price,
     code: Code,
+    /// Whether units may have to outlive any one link.
     spread: bool,
+    /// Whether that leaves enough at present of what the fastest link carries alone.
+    survival_pays: bool,
+    weights: [Weight; LinkNumber::COUNT],
+    weighed_at: Instant,
     floor: Bitrate,
     rhythm: Rhythm,
     reserve: ByteCount,
     /// When a link without media was last given a packet so that it shows something.
     probed_at: [Instant; LinkNumber::COUNT],
     assignment: Vec<Option<usize>>,
+}
+
+/// What a link was of late: its rate, bit/s, and the probability that what it was given came in time.
+#[derive(Debug, Clone, Copy)]
+struct Weight {
+    rate: f64,
+    probability: f64,
+}
+
+impl Weight {
+    /// Of which nothing is known, nor anything against it.
+    const NONE: Self = Self { rate: 0.0, probability: 1.0 };
 }
 
 impl Quantile {
@@ -32,12 +49,42 @@ impl Quantile {
             price: Price::new(config.protect.miss_target),
             code: config.protect.code,
             spread: config.spread,
+            survival_pays: true,
+            weights: [Weight::NONE; LinkNumber::COUNT],
+            weighed_at: Instant::ZERO,
             floor: config.protect.floor,
             rhythm: Rhythm::new(config.media_deadline),
             reserve: ByteCount::ZERO,
             probed_at: [Instant::ZERO; LinkNumber::COUNT],
             assignment: Vec::new(),
         }
+    }
+
+    /// Returns whether units have to outlive any one link.
+    fn is_spread(&self) -> bool {
+        self.spread && self.survival_pays
+    }
+
+    /// Notes whether the other links together carry so much that units can outlive the fastest, or that one is too
+    /// unsure to do without them.
+    fn weigh_survival(&mut self, links: &[Link], budgets: &[LinkBudget], now: Instant) {
+        let elapsed = now.since(self.weighed_at).as_secs_f64();
+        self.weighed_at = now;
+        let share = 1.0 - (-elapsed / WEIGHED_OVER.as_secs_f64()).exp();
+        let (mut sum, mut fastest) = (0.0, Weight::NONE);
+        for (link, budget) in links.iter().zip(budgets) {
+            let weight = &mut self.weights[usize::from(link.number.get())];
+            weight.rate += (link.rate.as_f64() - weight.rate) * share;
+            weight.probability += (budget.probability - weight.probability) * share;
+            sum += weight.rate;
+            if weight.rate > fastest.rate {
+                fastest = *weight;
+            }
+        }
+        let least = if self.survival_pays { SURVIVAL_LEFT } else { SURVIVAL_BEGINS };
+        self.survival_pays = links.len() < 2
+            || sum - fastest.rate >= least * fastest.rate
+            || fastest.probability < SURE;
     }
 
     /// Returns what each link can take of a unit that is worth something for `span`.
@@ -85,7 +132,7 @@ impl Quantile {
             .map(rate)
             .fold((0.0_f64, 0.0_f64), |(sum, most), rate| (sum + rate, most.max(rate)));
         // What survives the loss of the fastest, and a packet of ours on each of two links.
-        let (rate, packets) = match self.spread && links.len() > 1 {
+        let (rate, packets) = match self.is_spread() && links.len() > 1 {
             true => (sum - most, 2.0),
             false => (sum, 1.0),
         };
@@ -124,8 +171,9 @@ impl Planner for Quantile {
         let (unit_bytes, symbol_bytes_max) =
             (unit.bytes.get() as usize, first.datagram_bytes.get() as usize - around);
         let budgets = self.budgets(links, unit.deadline.since(now), now);
+        self.weigh_survival(links, &budgets, now);
         self.reserve = ByteCount::new(budgets[0].reserve as u64);
-        let target = self.price.target(self.spread);
+        let target = self.price.target(self.is_spread());
         let shares = shares::plan(unit_bytes, symbol_bytes_max, &budgets[..links.len()], &target);
         let Some(Shares { plan: mut packets, mut counts }) = shares else {
             let most = ByteCount::new(shares::unit_bytes_max(symbol_bytes_max) as u64);
@@ -168,7 +216,7 @@ impl Planner for Quantile {
             // Nothing says that what is on its way arrives: no path is confirmed.
             return Bitrate::ZERO;
         }
-        let target = self.price.target(self.spread);
+        let target = self.price.target(self.is_spread());
         let symbol_bytes = first.datagram_bytes.get() as usize - SYMBOL_AROUND_BYTES;
         let bytes = shares::size(budgets, &target, symbol_bytes);
         let bytes = match granted(links) < THIN {
@@ -198,6 +246,13 @@ fn reserve(floor: Bitrate, span: Duration, interval: Duration) -> f64 {
     (floor * span).get() as f64 + SYMBOL_AROUND_BYTES as f64 * units
 }
 
+/// Units outlive any one link while the others together carry this share of what the fastest does, and again from
+/// the second share on: a small link beside a large one must not hold it down.
+const SURVIVAL_LEFT: f64 = 0.5;
+const SURVIVAL_BEGINS: f64 = 0.7;
+/// Of a faster link that is less sure every unit is to be outlived, whatever that costs.
+const SURE: f64 = 0.997;
+const WEIGHED_OVER: Duration = Duration::from_secs(2);
 /// Links that carry less together: a unit is a packet or two, of which each more is a large share.
 const THIN: Bitrate = Bitrate::from_kbps(2_000);
 /// What of a link's rate is media's whatever else leaves there.
@@ -257,6 +312,27 @@ mod tests {
             })
             .collect();
         assert_eq!(given, [0, 100, 200]);
+    }
+
+    #[test]
+    fn a_small_link_beside_a_large_one_does_not_hold_it_down() {
+        let mut planner = Quantile::new(&Config::default());
+        let mut now = Instant::from_millis(1_000);
+        let beside =
+            |rate, now| [link(0, now), Link { rate: Bitrate::from_kbps(rate), ..link(1, now) }];
+        let mut survives = |rate| {
+            for _ in 0..2_000 {
+                now += Duration::from_millis(10);
+                planner.plan(&unit(2_000, now), &beside(rate, now), now).unwrap();
+            }
+            planner.survival_pays
+        };
+        let found = [8_000, 4_100, 3_900, 5_500, 5_700, 4_100].map(&mut survives);
+        assert_eq!(found, [true, true, false, false, true, true]);
+        assert!(!survives(1_600));
+        let links = beside(1_600, now);
+        let alone = planner.budget(&links[..1], now);
+        assert!(planner.budget(&links, now) > alone.scale(0.95));
     }
 
     #[test]
