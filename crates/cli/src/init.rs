@@ -36,7 +36,7 @@ pub(crate) struct Init {
 }
 
 /// A host and its port, as a person may write them.
-struct Host {
+pub(crate) struct Host {
     name: String,
     port: u16,
 }
@@ -109,39 +109,14 @@ impl Init {
         let file = write("switchboard/switchboard.toml", text)?;
         settings::read::<tautline_switchboard::Config>(&file)?.validate()?;
 
-        let common = format!(
-            "switchboard = {}\nswitchboard_key = \"{switchboard}\"\n",
-            quoted(&host.to_string())
-        );
-        let file = write(
-            "vehicle/vehicle.toml",
-            format!(
-                "# The vehicle's side. Every setting: `tautline vehicle --help`.\n\
-                 name = {vehicle_name}\nkey = \"vehicle.key\"\nepoch = \"epoch\"\n{common}operators = [\"{operator}\"]\n\
-                 # One a modem; without it, whatever way the machine has:\n\
-                 # links = [\"wwan0\", \"wwan1\"]\nguard = \"./vehicle.sock\"\n"
-            ),
-        )?;
+        for (file, text) in vehicle_files(&self.vehicle, host, switchboard, &[operator]) {
+            write(&format!("vehicle/{file}"), text)?;
+        }
+        let file = self.folder.join("vehicle/vehicle.toml");
         settings::read::<tautline_vehicle::Config>(&file)?.validate()?;
-        write(
-            "vehicle/guard.toml",
-            "# The guard between the vehicle's side and its machine. Every setting: docs/guard.md.\n\
-             vehicle = \"./vehicle.sock\"\nmachine = \"./machine.sock\"\nlatch = \"latch\"\n\
-             key = \"vehicle.key\"\n[blackbox]\nfolder = \"blackbox\"\n"
-                .to_owned(),
-        )?;
-        write(
-            "vehicle/car.toml",
-            "# A simulated car in the machine's place.\nguard = \"./machine.sock\"\n".to_owned(),
-        )?;
-        let file = write(
-            "operator/operator.toml",
-            format!(
-                "# The operator's side. Every setting: `tautline operator --help`.\n\
-                 name = {operator_name}\nkey = \"operator.key\"\n{common}\
-                 vehicle = {vehicle_name}\nvehicle_key = \"{vehicle}\"\nconsole = \"127.0.0.1:8080\"\n"
-            ),
-        )?;
+        let vehicles = [(self.vehicle.as_str(), vehicle)];
+        let text = operator_file(&self.operator, host, switchboard, &vehicles);
+        let file = write("operator/operator.toml", text)?;
         settings::read::<tautline_operator::Config>(&file)?.validate()
     }
 
@@ -159,14 +134,15 @@ impl Init {
              tautline car --config {folder}/vehicle/car.toml\n  \
              tautline vehicle --config {folder}/vehicle/vehicle.toml\n\
              At the operator's desk; open the address that it prints:\n  \
-             tautline operator --config {folder}/operator/operator.toml\n",
+             tautline operator --config {folder}/operator/operator.toml\n\
+             Others are let in by a code, without copying keys: `tautline switchboard invite --help`.\n",
             host.name
         )
     }
 }
 
 impl Host {
-    fn parse(text: &str) -> anyhow::Result<Self> {
+    pub(crate) fn parse(text: &str) -> anyhow::Result<Self> {
         let of = |name: &str, port| Self { name: name.to_owned(), port };
         if let Ok(address) = text.parse::<IpAddr>() {
             return Ok(of(&address.to_string(), PORT));
@@ -199,6 +175,51 @@ impl std::fmt::Display for Host {
     }
 }
 
+/// Returns a vehicle's settings, by the names of their files.
+pub(crate) fn vehicle_files(
+    name: &str,
+    host: &Host,
+    switchboard: PublicKey,
+    operators: &[PublicKey],
+) -> [(&'static str, String); 3] {
+    let operators: Vec<String> = operators.iter().map(PublicKey::to_string).collect();
+    let vehicle = format!(
+        "# The vehicle's side. Every setting: `tautline vehicle --help`.\n\
+         name = {}\nkey = \"vehicle.key\"\nepoch = \"epoch\"\n\
+         switchboard = {}\nswitchboard_key = \"{switchboard}\"\noperators = {operators:?}\n\
+         # One a modem; without it, whatever way the machine has:\n\
+         # links = [\"wwan0\", \"wwan1\"]\nguard = \"./vehicle.sock\"\n",
+        quoted(name),
+        quoted(&host.to_string())
+    );
+    let guard = "# The guard between the vehicle's side and its machine. Every setting: docs/guard.md.\n\
+         vehicle = \"./vehicle.sock\"\nmachine = \"./machine.sock\"\nlatch = \"latch\"\n\
+         key = \"vehicle.key\"\n[blackbox]\nfolder = \"blackbox\"\n";
+    let car = "# A simulated car in the machine's place.\nguard = \"./machine.sock\"\n";
+    [("vehicle.toml", vehicle), ("guard.toml", guard.to_owned()), ("car.toml", car.to_owned())]
+}
+
+/// Returns an operator's settings, for the first of these vehicles.
+pub(crate) fn operator_file(
+    name: &str,
+    host: &Host,
+    switchboard: PublicKey,
+    vehicles: &[(&str, PublicKey)],
+) -> String {
+    let mut text = format!(
+        "# The operator's side. Every setting: `tautline operator --help`.\n\
+         name = {}\nkey = \"operator.key\"\n\
+         switchboard = {}\nswitchboard_key = \"{switchboard}\"\n",
+        quoted(name),
+        quoted(&host.to_string())
+    );
+    for (place, (vehicle, key)) in vehicles.iter().enumerate() {
+        let off = if place == 0 { "" } else { "# " };
+        text += &format!("{off}vehicle = {}\n{off}vehicle_key = \"{key}\"\n", quoted(vehicle));
+    }
+    text + "console = \"127.0.0.1:8080\"\n"
+}
+
 /// Returns a text as TOML has it, key or value.
 fn quoted(text: &str) -> String {
     toml::Value::from(text).to_string()
@@ -209,6 +230,8 @@ const RELAY_PORTS: [u16; 2] = [7444, 7445];
 
 #[cfg(test)]
 mod tests {
+    use tautline_transport::crypto::Identity;
+
     use super::*;
 
     #[test]
@@ -228,6 +251,28 @@ mod tests {
             ("https://host", None),
         ] {
             assert_eq!(shown(text).as_deref(), host, "{text}");
+        }
+    }
+
+    #[test]
+    fn settings_say_what_they_were_made_of_whatever_the_names() {
+        let key = |seed: u8| Identity::from_seed(&[seed; 32]).public();
+        let host = Host::parse("switchboard.example").unwrap();
+        let (switchboard, operators) = (key(1), [key(2), key(3)]);
+        for name in ["car-1", "Käfer \"7\"", "it's\\", "\"\"\"", "'''", "# off", "a = 1", " "] {
+            let [(_, vehicle), ..] = vehicle_files(name, &host, switchboard, &operators);
+            let config: tautline_vehicle::Config = toml::from_str(&vehicle).unwrap();
+            assert_eq!((&*config.name, &*config.switchboard), (name, "switchboard.example:7443"));
+            assert_eq!(config.operators, operators.map(|key| key.to_string()));
+            // The first vehicle is driven, the others stand there to choose from.
+            let vehicles = [(name, key(4)), ("mule", key(5)), (name, key(6))];
+            let text = operator_file(name, &host, switchboard, &vehicles);
+            let config: tautline_operator::Config = toml::from_str(&text).unwrap();
+            assert_eq!((&*config.name, &*config.vehicle), (name, name));
+            assert_eq!(config.vehicle_public_key().unwrap(), Some(key(4)));
+            assert_eq!(config.switchboard_public_key().unwrap(), switchboard);
+            let mule = format!("\n# vehicle = \"mule\"\n# vehicle_key = \"{}\"\n", key(5));
+            assert!(text.contains(&mule), "{text}");
         }
     }
 }

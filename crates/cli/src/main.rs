@@ -7,6 +7,7 @@ mod coding;
 mod demo;
 mod doctor;
 mod emulate;
+mod enroll;
 mod guard;
 mod init;
 mod keys;
@@ -70,6 +71,7 @@ enum Command {
     #[cfg(not(feature = "lab"))]
     Probe(missing::Missing),
     Init(init::Init),
+    Enroll(enroll::Enroll),
     Doctor(doctor::Doctor),
     Keys(keys::Keys),
     Blackbox(blackbox::Blackbox),
@@ -99,6 +101,7 @@ fn main() -> ExitCode {
         | Command::Relay(_)
         | Command::Emulate(_)
         | Command::Init(_)
+        | Command::Enroll(_)
         | Command::Keys(_) => "info",
     };
     let filter = EnvFilter::try_from_env("TAUTLINE_LOG").unwrap_or_else(|_| default.into());
@@ -123,6 +126,7 @@ fn main() -> ExitCode {
         #[cfg(not(feature = "lab"))]
         Command::Probe(probe) => probe.run("probe", "lab"),
         Command::Init(init) => init.run(),
+        Command::Enroll(enroll) => stop::block_on(enroll.run()),
         Command::Doctor(doctor) => stop::block_on(doctor.run()),
         Command::Keys(keys) => keys.run(),
         Command::Blackbox(blackbox) => blackbox.run(),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
-use tautline_message::{Control, OrderKind};
+use tautline_message::{self as message, Control, Role};
 use tautline_net::clock::Clock;
 use tautline_net::control::{Client, Event};
 use tautline_net::random;
@@ -62,6 +62,34 @@ enum Order {
         /// File to make; put in the place of switchboard.redb in its folder, it is gone on from
         file: PathBuf,
     },
+    /// Tell who is listed, who is there, and who drives what for how long
+    Who,
+    /// Make a code that lets one machine in, once, within ten minutes: `tautline enroll` asks for it there
+    Invite {
+        #[command(flatten)]
+        machine: Machine,
+    },
+    /// Take off a machine that was let in by a code
+    Revoke {
+        #[command(flatten)]
+        machine: Machine,
+    },
+}
+
+#[derive(Debug, Args)]
+struct Machine {
+    /// What it is
+    #[arg(long, value_enum)]
+    role: RoleName,
+    /// Its name
+    #[arg(long)]
+    name: String,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum RoleName {
+    Vehicle,
+    Operator,
 }
 
 impl Switchboard {
@@ -71,7 +99,7 @@ impl Switchboard {
         let identity = keys::read(&config.key)?;
         match self.order {
             None => {}
-            Some(Order::Backup { ref file }) => return backup(&config, &identity, file).await,
+            Some(ref asked) => return obey(&config, &identity, asked).await,
         }
         let seed = random::seed()?;
         let mut hangup = signal(SignalKind::hangup()).context("SIGHUP cannot be heard")?;
@@ -102,23 +130,51 @@ impl Switchboard {
     }
 }
 
+async fn obey(config: &Config, identity: &Identity, asked: &Order) -> anyhow::Result<()> {
+    let told = match asked {
+        Order::Backup { file } => return backup(config, identity, file).await,
+        Order::Who => order(config, identity, message::Order::Who).await?,
+        Order::Invite { machine: Machine { role, name } } => {
+            let name = name.clone();
+            let invite = message::Order::Invite { role: (*role).into(), name: name.clone() };
+            let code = order(config, identity, invite).await?;
+            println!("{}", String::from_utf8_lossy(&code));
+            eprintln!(
+                "It lets {name} in, once, within ten minutes. There: tautline enroll --switchboard HOST"
+            );
+            return Ok(());
+        }
+        Order::Revoke { machine: Machine { role, name } } => {
+            let (role, name) = ((*role).into(), name.clone());
+            order(config, identity, message::Order::Revoke { role, name }).await?
+        }
+    };
+    print!("{}", String::from_utf8_lossy(&told));
+    Ok(())
+}
+
 async fn backup(config: &Config, identity: &Identity, file: &Path) -> anyhow::Result<()> {
-    let copy = order(config, identity, OrderKind::Backup).await?;
-    let kept = Kept::decode(&copy).context("the switchboard gives a copy that cannot be read")?;
+    let copy = order(config, identity, message::Order::Backup).await?;
+    let kept = Kept::decode(&copy)
+        .context("the switchboard gives a copy that cannot be read: is it another build?")?;
     Store::write_new(file, &kept)?;
     println!("leases in {}: {}", file.display(), kept.vehicles.len());
     Ok(())
 }
 
 /// Returns the answer of the switchboard that runs with these settings.
-async fn order(config: &Config, identity: &Identity, kind: OrderKind) -> anyhow::Result<Vec<u8>> {
+async fn order(
+    config: &Config,
+    identity: &Identity,
+    order: message::Order,
+) -> anyhow::Result<Vec<u8>> {
     let mut address = config.listen;
     match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
         IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
         IpAddr::V4(_) | IpAddr::V6(_) => {}
     }
-    let greeting = vec![Control::Order { kind }.encode()];
+    let greeting = vec![Control::Order(order).encode()];
     let answer = |frame: &[u8]| match Control::decode(frame) {
         Ok(Control::Ping { t }) => Some(Control::Pong { t }.encode()),
         Ok(_) | Err(_) => None,
@@ -146,6 +202,15 @@ async fn order(config: &Config, identity: &Identity, kind: OrderKind) -> anyhow:
         }
     }
     bail!("the connection to the switchboard ended")
+}
+
+impl From<RoleName> for Role {
+    fn from(role: RoleName) -> Self {
+        match role {
+            RoleName::Vehicle => Self::Vehicle,
+            RoleName::Operator => Self::Operator,
+        }
+    }
 }
 
 fn named_key(text: &str) -> anyhow::Result<(String, PublicKey)> {

@@ -112,6 +112,63 @@ fn a_switchboard_reads_its_lists_again_when_it_is_told_to() {
 }
 
 #[test]
+fn a_code_lets_one_machine_in_and_believes_no_other_switchboard() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let board = |name: &str| {
+        let free = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port");
+        assert!(init(folder.path(), &[name, "--switchboard", &free.to_string()]).status.success());
+        let settings = format!("{name}/switchboard/switchboard.toml");
+        let log = folder.path().join(format!("{name}.log"));
+        let mut command = tautline(folder.path());
+        command.args(["switchboard", "--config", &settings]).env("TAUTLINE_LOG", "info");
+        let child = command.stderr(File::create(&log).expect("a log")).spawn();
+        await_words(&log, "the switchboard listens");
+        (free.to_string(), settings, child.expect("our own binary"))
+    };
+    let order = |settings: &str, words: &[&str]| {
+        let mut command = tautline(folder.path());
+        command.arg("switchboard").args(words).args(["--config", settings]);
+        let output = command.output().expect("our own binary");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let enroll = |name: &str, address: &str, code: &str| {
+        let mut command = tautline(folder.path());
+        command.args(["enroll", name, "--switchboard", address]).stdin(Stdio::piped());
+        let mut child =
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("our own binary");
+        child.stdin.take().expect("piped").write_all(code.as_bytes()).expect("it listens");
+        child.wait_with_output().expect("it ends")
+    };
+    let (address, settings, first) = board("mine");
+    let (elsewhere, _, second) = board("other");
+    let _running = Running(vec![first, second]);
+    let invite = ["invite", "--role", "vehicle", "--name", "truck"];
+    let code = order(&settings, &invite);
+    // Somebody between has another key, and hears nothing of the code.
+    let words = complaint(&enroll("truck", &elsewhere, &code));
+    assert!(words.contains("which is not of this code"), "{words}");
+    let words = complaint(&enroll("truck", &address, &code.replacen(['0', '1', '2'], "3", 1)[1..]));
+    assert!(words.contains("a code has 28 letters") || words.contains("mistyped"), "{words}");
+    let output = enroll("truck", &address, &code);
+    assert!(output.status.success(), "{output:?}");
+    let words = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(words.contains("This machine is vehicle truck"), "{words}");
+    let words = complaint(&enroll("thief", &address, &code));
+    assert!(words.contains("this code lets nobody in"), "{words}");
+    let log = folder.path().join("truck.log");
+    let mut command = tautline(folder.path());
+    command.args(["vehicle", "--config", "truck/vehicle.toml"]).env("TAUTLINE_LOG", "info");
+    let child = command.stderr(File::create(&log).expect("a log")).stdout(Stdio::null()).spawn();
+    let _vehicle = Running(vec![child.expect("our own binary")]);
+    await_words(&log, "registered");
+    let who = order(&settings, &["who"]);
+    assert!(who.contains("vehicle   truck  there"), "{who}");
+    order(&settings, &["revoke", "--role", "vehicle", "--name", "truck"]);
+    await_words(&log, "this key is no longer listed");
+}
+
+#[test]
 fn the_doctor_fails_where_no_switchboard_is() {
     let folder = tempfile::tempdir().expect("a folder");
     let free = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port");

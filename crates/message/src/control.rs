@@ -141,16 +141,29 @@ pub enum Control {
         relays: Vec<RelayTicket>,
     },
     /// Administrator to switchboard: do this. Whoever holds the switchboard's own key is its administrator.
-    Order {
-        /// What.
-        kind: OrderKind,
-    },
+    Order(Order),
     /// Switchboard to administrator: a part of the answer.
     OrderPart {
         /// What follows the parts before, at most 32 KiB.
         bytes: Vec<u8>,
         /// Whether no more follows.
         is_last: bool,
+    },
+    /// A machine whose key is not listed, to the switchboard: it was invited.
+    Enroll {
+        /// The invitation's number.
+        number: u16,
+        /// What only who was invited knows.
+        secret: [u8; 4],
+    },
+    /// Switchboard to that machine: it is listed from now on.
+    Enrolled {
+        /// As what.
+        role: Role,
+        /// Under which name.
+        name: String,
+        /// Those of the other role who are listed at present: at most 256.
+        peers: Vec<Known>,
     },
 }
 
@@ -180,14 +193,48 @@ pub struct Held {
     pub peer_key: [u8; 32],
 }
 
-/// A kind of order of an administrator.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum OrderKind {
+/// An order of an administrator.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Order {
     /// Give a copy of what is kept.
     Backup,
+    /// Tell who is listed, who is there, and who drives what since when.
+    Who,
+    /// Make a one-time code that lets a machine in.
+    Invite {
+        /// What it is to be.
+        role: Role,
+        /// Its name, at most 64 bytes.
+        name: String,
+    },
+    /// Take a machine off that was let in so.
+    Revoke {
+        /// What it is.
+        role: Role,
+        /// Its name, at most 64 bytes.
+        name: String,
+    },
 }
 
-choice!(OrderKind, wire_control::OrderKind, "kind", [Backup]);
+/// The role of a machine: what it is to the switchboard.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Role {
+    /// It is driven.
+    Vehicle,
+    /// It drives.
+    Operator,
+}
+
+choice!(Role, wire_control::Role, "role", [Vehicle, Operator]);
+
+/// One whom a machine may meet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Known {
+    /// Its name, at most 64 bytes.
+    pub name: String,
+    /// Its static public key.
+    pub key: [u8; 32],
+}
 
 /// A relay, and the right to reach a peer through it.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -63,6 +63,7 @@
 //! ```
 
 mod client;
+mod code;
 mod connection;
 pub(crate) mod error;
 mod frame;
@@ -70,6 +71,7 @@ mod listener;
 pub(crate) mod tls;
 
 pub use client::{Client, Event, Handle, SERVER_TIMEOUT};
+pub use code::{Code, CodeError};
 pub use connection::{Connection, Receiver, Sender};
 pub use error::Error;
 pub use frame::BODY_BYTES_MAX;

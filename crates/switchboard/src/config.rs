@@ -195,7 +195,7 @@ impl<'de> Visitor<'de> for Keys {
 }
 
 /// So that a list of all vehicles fits one frame of the control connection.
-const ENTRIES_MAX: usize = 256;
+pub(crate) const ENTRIES_MAX: usize = 256;
 const NAME_BYTES_MAX: usize = 64;
 /// An hour: whoever wants more has mistaken the unit.
 const TIME_MS_MAX: u64 = 3_600_000;

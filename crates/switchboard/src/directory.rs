@@ -7,7 +7,7 @@ use std::time::Duration;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 use tautline_message::{
-    Candidate, Control, Held, OrderKind, ProtocolVersions, Refusal, VehicleEntry, VehicleState,
+    Candidate, Control, Held, ProtocolVersions, Refusal, VehicleEntry, VehicleState,
 };
 use tautline_net::{Destination, LogLimit};
 use tautline_transport::crypto::PublicKey;
@@ -20,10 +20,12 @@ use crate::store::Change;
 
 mod addresses;
 mod connection;
+mod enrolment;
 mod leases;
 mod roster;
 
 use connection::{Connection, Role};
+use enrolment::Enrolment;
 
 /// Everything the switchboard knows and decides.
 ///
@@ -56,6 +58,7 @@ pub struct Directory {
     issuer: Option<Issuer>,
     /// The epochs of vehicles that are not listed at present.
     unlisted: BTreeMap<PublicKey, u64>,
+    enrolment: Enrolment,
     /// Whose orders are carried out.
     administrator: Option<PublicKey>,
     /// The Unix time at [`Instant::ZERO`].
@@ -71,13 +74,15 @@ pub struct ConnectionId(pub u64);
 pub enum Output {
     /// Keep this over a restart, before anything that follows is done.
     Keep(Change),
-    /// Carry out an administrator's order, and answer on this connection.
-    Obey {
+    /// Answer an administrator on this connection.
+    Answer {
         /// The connection.
         to: ConnectionId,
-        /// The order.
-        kind: OrderKind,
+        /// With what.
+        answer: Answer,
     },
+    /// Give those who are [listed](Directory::listed) now places of their own.
+    Relist,
     /// Send `message` on this connection.
     Send {
         /// The connection.
@@ -90,6 +95,17 @@ pub enum Output {
         /// The connection.
         to: ConnectionId,
     },
+}
+
+/// An answer to an administrator.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// A copy of what is kept.
+    Copy,
+    /// Text for people.
+    Text(String),
+    /// The code of an invitation with this number and this secret.
+    Code(u16, [u8; 4]),
 }
 
 /// What the directory waits for.
@@ -174,6 +190,7 @@ impl Directory {
             unknown: LogLimit::default(),
             issuer: None,
             unlisted: BTreeMap::new(),
+            enrolment: Enrolment::beside(&config.vehicles, &config.operators),
             administrator: None,
             unix_start: Duration::ZERO,
         }
@@ -199,16 +216,28 @@ impl Directory {
             return;
         }
         self.connections.insert(id, connection);
-        if !self.listed().any(|listed| listed == key) {
-            if let Some(left_out) = self.unknown.take(now) {
-                tracing::warn!(%key, %remote, left_out, "an unknown key was refused");
-            }
-            let text = format!(
-                "this key is not known here: to let it in, add NAME = \"{key}\" to [vehicles] or \
-                 [operators] in the switchboard's settings and send it SIGHUP"
-            );
-            self.turn_away(id, Refusal::NotAllowed, text, now);
+        let is_listed = self.listed().any(|listed| listed == key);
+        // Who may have been invited says so first.
+        if !is_listed && !self.enrolment.is_awaited(now) {
+            self.refuse_unknown(id, key, remote, now);
         }
+    }
+
+    fn refuse_unknown(
+        &mut self,
+        id: ConnectionId,
+        key: PublicKey,
+        remote: SocketAddr,
+        now: Instant,
+    ) {
+        if let Some(left_out) = self.unknown.take(now) {
+            tracing::warn!(%key, %remote, left_out, "an unknown key was refused");
+        }
+        let text = format!(
+            "this key is not known here: to let it in, add NAME = \"{key}\" to [vehicles] or \
+             [operators] in the switchboard's settings and send it SIGHUP"
+        );
+        self.turn_away(id, Refusal::NotAllowed, text, now);
     }
 
     /// Takes a message of a connection.
@@ -241,8 +270,9 @@ impl Directory {
             }
             Control::Ping { t } => self.send(id, Control::Pong { t }),
             Control::Pong { t } => connection.pong(t, now),
-            Control::Order { kind } => match connection.role {
-                Role::Administrator => self.outputs.push_back(Output::Obey { to: id, kind }),
+            Control::Enroll { number, secret } => self.enroll(id, number, secret, now),
+            Control::Order(order) => match connection.role {
+                Role::Administrator => self.obey_order(id, order, now),
                 Role::Unregistered | Role::Vehicle(_) | Role::Operator(_) => {
                     let text = "only the holder of the switchboard's own key orders".to_owned();
                     self.turn_away(id, Refusal::NotAllowed, text, now);
@@ -250,6 +280,7 @@ impl Directory {
             },
             Control::VehicleList { .. }
             | Control::OrderPart { .. }
+            | Control::Enrolled { .. }
             | Control::Introduce { .. }
             | Control::Released { .. }
             | Control::Relays { .. }
@@ -598,6 +629,10 @@ impl Directory {
         now: Instant,
     ) -> Option<(PublicKey, SocketAddr, Presence)> {
         let &Connection { key, remote, .. } = self.connections.get(&id)?;
+        if !self.listed().any(|listed| listed == key) {
+            self.refuse_unknown(id, key, remote, now);
+            return None;
+        }
         let Told { addresses, versions, relays, candidates, held } = told;
         // Who tells other addresses on the connection that it has wants to be introduced anew.
         let held = held.and_then(|held| held.lease).filter(|_| !self.is_registered(id));

@@ -95,7 +95,7 @@ impl Places {
 }
 
 /// Returns what one holder of addresses has: an IPv4 address, or 64 bits of an IPv6 address.
-fn network(remote: IpAddr) -> IpAddr {
+pub(crate) fn network(remote: IpAddr) -> IpAddr {
     match remote.to_canonical() {
         IpAddr::V4(address) => address.into(),
         IpAddr::V6(address) => {

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
-use tautline_message::{Control, OrderKind};
+use tautline_message::Control;
 use tautline_net::LogLimit;
 use tautline_net::clock::Clock;
-use tautline_net::control::{Connection, Error, Incoming, Listener, Receiver, Sender};
+use tautline_net::control::{Code, Connection, Error, Incoming, Listener, Receiver, Sender};
 use tautline_transport::crypto::{Identity, PublicKey};
 use tautline_units::Instant;
 use tokio::sync::mpsc;
@@ -18,7 +18,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
 use crate::Config;
-use crate::directory::{ConnectionId, Directory, Output};
+use crate::directory::{Answer, ConnectionId, Directory, Output};
 use crate::places::{Place, Places};
 use crate::relays::Issuer;
 use crate::store::{Change, Store};
@@ -97,8 +97,7 @@ impl Server {
         directory.name_relays(Issuer::new(identity, &config.relays, life, unix_start));
         directory.restore(&kept, unix_start, clock.now());
         directory.obey(identity.public());
-        let listed = config.vehicles.values().chain(config.operators.values());
-        let listed = listed.copied().chain([identity.public()]);
+        let listed: Vec<_> = directory.listed().chain([identity.public()]).collect();
         tracing::info!(
             listen = %listener.local(),
             key = %identity.public(),
@@ -185,6 +184,7 @@ impl Server {
     fn relist(&mut self, config: &Config) {
         self.directory.relist(&config.vehicles, &config.operators, self.clock.now());
         self.places.list(self.directory.listed().chain([self.own]));
+        // Those who were let in by a code are listed beside.
         let (vehicles, operators) = (config.vehicles.len(), config.operators.len());
         tracing::info!(vehicles, operators, "the settings were read again");
     }
@@ -262,13 +262,18 @@ impl Server {
                     self.keep()?;
                     self.send(to, &message);
                 }
-                Output::Obey { to, kind } => {
+                Output::Answer { to, answer } => {
                     self.keep()?;
-                    let answer = match kind {
-                        OrderKind::Backup => self.store.load()?.encode(),
+                    let answer = match answer {
+                        Answer::Copy => self.store.load()?.encode(),
+                        Answer::Text(text) => text.into_bytes(),
+                        Answer::Code(number, secret) => {
+                            Code::new(self.own, number, secret).to_string().into_bytes()
+                        }
                     };
                     self.answer(to, &answer);
                 }
+                Output::Relist => self.places.list(self.directory.listed().chain([self.own])),
                 Output::Close { to } => {
                     self.queues.remove(&to);
                 }

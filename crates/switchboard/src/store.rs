@@ -11,6 +11,7 @@ use anyhow::{Context, bail};
 use redb::{
     Database, DatabaseError, ReadableDatabase, ReadableTable, StorageBackend, TableDefinition,
 };
+use tautline_message::Role;
 use tautline_transport::crypto::PublicKey;
 
 mod codec;
@@ -29,6 +30,17 @@ pub struct Store {
 pub struct Kept {
     /// By vehicle's key; a vehicle that is no longer listed keeps its epoch.
     pub vehicles: BTreeMap<PublicKey, Record>,
+    /// Those who were let in by a code.
+    pub machines: BTreeMap<PublicKey, Machine>,
+}
+
+/// A machine that was let in by a code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Machine {
+    /// What it is.
+    pub role: Role,
+    /// Its name, 1 to 64 bytes.
+    pub name: String,
 }
 
 /// What is kept of a vehicle.
@@ -60,6 +72,13 @@ pub enum Change {
         key: PublicKey,
         /// What is known.
         record: Record,
+    },
+    /// This machine was let in by a code, or is no longer.
+    Machine {
+        /// Its key.
+        key: PublicKey,
+        /// What it is, unless it was taken off.
+        machine: Option<Machine>,
     },
 }
 
@@ -141,7 +160,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Gives a new store the present form; of another form nothing is read.
+    /// Gives a new store, or one of the first form, the present form; of another form nothing is read.
     fn settle_form(&self) -> anyhow::Result<()> {
         let transaction = self.database.begin_write()?;
         {
@@ -149,14 +168,16 @@ impl Store {
             let schema = meta.get(SCHEMA_KEY)?.map(|found| found.value());
             match schema {
                 Some(SCHEMA) => return Ok(()),
-                // Nothing is in a store that was made just now.
-                None => meta.insert(SCHEMA_KEY, SCHEMA)?,
+                // Nothing is in a store that was made just now; and vehicles' records are as they were in form 1,
+                // which had nothing beside.
+                None | Some(1) => meta.insert(SCHEMA_KEY, SCHEMA)?,
                 Some(other) => bail!(
                     "it has form {other} and this build knows form {SCHEMA}: use the build that wrote it, or \
                      put a backup of form {SCHEMA} in its place"
                 ),
             };
             transaction.open_table(VEHICLES)?;
+            transaction.open_table(MACHINES)?;
         }
         transaction.commit()?;
         Ok(())
@@ -175,6 +196,12 @@ impl Store {
             let record = Record::decode(record.value()).context(DAMAGED)?;
             kept.vehicles.insert(key, record);
         }
+        for entry in transaction.open_table(MACHINES)?.iter()? {
+            let (key, machine) = entry?;
+            let key = PublicKey::from_bytes(*key.value()).ok().context(DAMAGED)?;
+            let machine = Machine::decode(machine.value()).context(DAMAGED)?;
+            kept.machines.insert(key, machine);
+        }
         Ok(kept)
     }
 
@@ -186,10 +213,17 @@ impl Store {
         let transaction = self.database.begin_write()?;
         {
             let mut vehicles = transaction.open_table(VEHICLES)?;
+            let mut machines = transaction.open_table(MACHINES)?;
             for change in changes {
                 match change {
                     Change::Vehicle { key, record } => {
                         vehicles.insert(key.as_bytes(), record.encode().as_slice())?;
+                    }
+                    Change::Machine { key, machine: Some(machine) } => {
+                        machines.insert(key.as_bytes(), machine.encode().as_slice())?;
+                    }
+                    Change::Machine { key, machine: None } => {
+                        machines.remove(key.as_bytes())?;
                     }
                 }
             }
@@ -206,7 +240,11 @@ impl Kept {
             key: *key,
             record: record.clone(),
         };
-        self.vehicles.iter().map(change).collect()
+        let machine = |(key, machine): (&PublicKey, &Machine)| Change::Machine {
+            key: *key,
+            machine: Some(machine.clone()),
+        };
+        self.vehicles.iter().map(change).chain(self.machines.iter().map(machine)).collect()
     }
 
     /// Makes a change.
@@ -214,6 +252,12 @@ impl Kept {
         match change {
             Change::Vehicle { key, record } => {
                 self.vehicles.insert(key, record);
+            }
+            Change::Machine { key, machine: Some(machine) } => {
+                self.machines.insert(key, machine);
+            }
+            Change::Machine { key, machine: None } => {
+                self.machines.remove(&key);
             }
         }
     }
@@ -231,9 +275,10 @@ const DAMAGED: &str = "it is no store of a switchboard, or was damaged: put a ba
                        away: then epochs go on from what the vehicles tell";
 const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
 const VEHICLES: TableDefinition<'_, &[u8; 32], &[u8]> = TableDefinition::new("vehicles");
+const MACHINES: TableDefinition<'_, &[u8; 32], &[u8]> = TableDefinition::new("machines");
 const SCHEMA_KEY: &str = "form";
-/// The form of what is kept, the first.
-const SCHEMA: u64 = 1;
+/// The form of what is kept. The first had no machines; of no other form is anything read.
+const SCHEMA: u64 = 2;
 
 #[cfg(test)]
 mod tests;

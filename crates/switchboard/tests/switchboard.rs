@@ -4,7 +4,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use tautline_message::{Control, Held, OrderKind, Refusal, VehicleState};
+use tautline_message::{Control, Held, Order, Refusal, VehicleState};
 use tautline_net::clock::Clock;
 use tautline_net::control::{Client, Event};
 use tautline_switchboard::store::Kept;
@@ -164,7 +164,7 @@ async fn who_holds_the_switchboards_own_key_gets_a_backup_and_nobody_else() {
     anna.take();
     let (lease, _) = anna.introduction("rover", ROVER).await;
     rover.introduction("anna", ANNA).await;
-    let order = Control::Order { kind: OrderKind::Backup };
+    let order = Control::Order(Order::Backup);
     let mut own = switchboard.client(SWITCHBOARD, vec![order.encode()]);
     let Control::OrderPart { bytes, is_last: true } = own.next().await else { panic!() };
     let kept = Kept::decode(&bytes).unwrap();

@@ -4,11 +4,11 @@ use flatbuffers::{FlatBufferBuilder, ForwardsUOffset, UnionWIPOffset, Vector, WI
 use tautline_units::Instant;
 
 use super::{
-    Candidate, CandidateKind, Control, Held, OrderKind, ProtocolVersions, Refusal, RelayTicket,
-    VehicleEntry, VehicleState,
+    Candidate, CandidateKind, Control, Held, Known, Order, ProtocolVersions, Refusal, RelayTicket,
+    Role, VehicleEntry, VehicleState,
 };
 use crate::Error;
-use crate::generated::control::{self as wire_control, ControlMessage};
+use crate::generated::control::{self as wire_control, ControlMessage, OrderKind};
 use crate::wire::{
     NAME_BYTES_MAX, TEXT_BYTES_MAX, length, list, millis, millis_on_wire, strings, text, within,
 };
@@ -43,9 +43,15 @@ pub(super) fn write(control: &Control, builder: &mut Fbb) -> (ControlMessage, Me
         Control::Relays { peer_key, relays } => {
             (ControlMessage::Relays, write_relays(builder, peer_key, relays))
         }
-        Control::Order { kind } => (ControlMessage::Order, order(builder, *kind)),
+        Control::Order(order) => (ControlMessage::Order, write_order(builder, order)),
         Control::OrderPart { bytes, is_last } => {
             (ControlMessage::OrderPart, order_part(builder, bytes, *is_last))
+        }
+        Control::Enroll { number, secret } => {
+            (ControlMessage::Enroll, enroll(builder, *number, secret))
+        }
+        Control::Enrolled { role, name, peers } => {
+            (ControlMessage::Enrolled, enrolled(builder, *role, name, peers))
         }
     }
 }
@@ -108,13 +114,22 @@ pub(super) fn read(root: wire_control::Control<'_>) -> Result<Control, Error> {
             let relays = list("relays", table.relays(), RELAY_COUNT_MAX, read_relay)?;
             Ok(Control::Relays { peer_key: table.peer_key().bytes().into(), relays })
         }),
-        ControlMessage::Order => root
-            .message_as_order()
-            .map(|table| Ok(Control::Order { kind: OrderKind::from_wire(table.kind())? })),
+        ControlMessage::Order => root.message_as_order().map(read_order),
         ControlMessage::OrderPart => root.message_as_order_part().map(|table| {
             let bytes = table.bytes().bytes().to_vec();
             length("bytes", bytes.len(), PART_BYTES_MAX)?;
             Ok(Control::OrderPart { bytes, is_last: table.is_last() })
+        }),
+        ControlMessage::Enroll => root.message_as_enroll().map(|table| {
+            Ok(Control::Enroll { number: table.number(), secret: table.secret().bytes().into() })
+        }),
+        ControlMessage::Enrolled => root.message_as_enrolled().map(|table| {
+            let name = text("name", table.name(), NAME_BYTES_MAX)?;
+            let peers = list("peers", table.peers(), VEHICLE_COUNT_MAX, |known| {
+                let name = text("peers.name", known.name(), NAME_BYTES_MAX)?;
+                Ok(Known { name, key: known.key().bytes().into() })
+            })?;
+            Ok(Control::Enrolled { role: Role::from_wire(table.role())?, name, peers })
         }),
         other => return Err(Error::Unknown { field: "message", value: other.0 }),
     };
@@ -262,9 +277,59 @@ fn write_relays(builder: &mut Fbb, peer_key: &[u8; 32], relays: &[RelayTicket]) 
     wire_control::Relays::create(builder, &arguments).as_union_value()
 }
 
-fn order(builder: &mut Fbb, kind: OrderKind) -> Message {
-    let arguments = wire_control::OrderArgs { kind: kind.to_wire() };
+fn write_order(builder: &mut Fbb, order: &Order) -> Message {
+    let (kind, machine) = match order {
+        Order::Backup => (OrderKind::Backup, None),
+        Order::Who => (OrderKind::Who, None),
+        Order::Invite { role, name } => (OrderKind::Invite, Some((role, name))),
+        Order::Revoke { role, name } => (OrderKind::Revoke, Some((role, name))),
+    };
+    let arguments = wire_control::OrderArgs {
+        kind,
+        role: machine.map_or(Role::Vehicle, |(role, _)| *role).to_wire(),
+        name: machine.map(|(_, name)| builder.create_string(name)),
+    };
     wire_control::Order::create(builder, &arguments).as_union_value()
+}
+
+fn read_order(table: wire_control::Order<'_>) -> Result<Control, Error> {
+    let machine = || {
+        let name = table.name().ok_or(Error::Missing { field: "name" })?;
+        Ok((Role::from_wire(table.role())?, text("name", name, NAME_BYTES_MAX)?))
+    };
+    let order = match table.kind() {
+        OrderKind::Backup => Order::Backup,
+        OrderKind::Who => Order::Who,
+        OrderKind::Invite => machine().map(|(role, name)| Order::Invite { role, name })?,
+        OrderKind::Revoke => machine().map(|(role, name)| Order::Revoke { role, name })?,
+        other => return Err(Error::Unknown { field: "kind", value: other.0 }),
+    };
+    Ok(Control::Order(order))
+}
+
+fn enroll(builder: &mut Fbb, number: u16, secret: &[u8; 4]) -> Message {
+    let secret = wire_control::Secret::new(secret);
+    let arguments = wire_control::EnrollArgs { number, secret: Some(&secret) };
+    wire_control::Enroll::create(builder, &arguments).as_union_value()
+}
+
+fn enrolled(builder: &mut Fbb, role: Role, name: &str, peers: &[Known]) -> Message {
+    let peers: Vec<_> = peers
+        .iter()
+        .map(|known| {
+            let arguments = wire_control::KnownArgs {
+                name: Some(builder.create_string(&known.name)),
+                key: Some(&wire_control::Key::new(&known.key)),
+            };
+            wire_control::Known::create(builder, &arguments)
+        })
+        .collect();
+    let arguments = wire_control::EnrolledArgs {
+        role: role.to_wire(),
+        name: Some(builder.create_string(name)),
+        peers: Some(builder.create_vector(&peers)),
+    };
+    wire_control::Enrolled::create(builder, &arguments).as_union_value()
 }
 
 fn order_part(builder: &mut Fbb, bytes: &[u8], is_last: bool) -> Message {

@@ -310,13 +310,103 @@ impl<'a> ::flatbuffers::Verifiable for CandidateKind {
 
 impl ::flatbuffers::SimpleToVerifyInSlice for CandidateKind {}
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
-pub const ENUM_MIN_ORDER_KIND: u8 = 0;
+pub const ENUM_MIN_ROLE: u8 = 0;
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
-pub const ENUM_MAX_ORDER_KIND: u8 = 0;
+pub const ENUM_MAX_ROLE: u8 = 1;
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
 #[allow(non_camel_case_types)]
-pub const ENUM_VALUES_ORDER_KIND: [OrderKind; 1] = [
+pub const ENUM_VALUES_ROLE: [Role; 2] = [
+  Role::Vehicle,
+  Role::Operator,
+];
+
+/// What a machine is to the switchboard.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[repr(transparent)]
+pub struct Role(pub u8);
+#[allow(non_upper_case_globals)]
+impl Role {
+  /// It is driven.
+  pub const Vehicle: Self = Self(0);
+  /// It drives.
+  pub const Operator: Self = Self(1);
+
+  pub const ENUM_MIN: u8 = 0;
+  pub const ENUM_MAX: u8 = 1;
+  pub const ENUM_VALUES: &'static [Self] = &[
+    Self::Vehicle,
+    Self::Operator,
+  ];
+  /// Returns the variant's name or "" if unknown.
+  pub fn variant_name(self) -> Option<&'static str> {
+    match self {
+      Self::Vehicle => Some("Vehicle"),
+      Self::Operator => Some("Operator"),
+      _ => None,
+    }
+  }
+}
+impl ::core::fmt::Debug for Role {
+  fn fmt(&self, f: &mut ::core::fmt::Formatter) -> ::core::fmt::Result {
+    if let Some(name) = self.variant_name() {
+      f.write_str(name)
+    } else {
+      f.write_fmt(format_args!("<UNKNOWN {:?}>", self.0))
+    }
+  }
+}
+impl<'a> ::flatbuffers::Follow<'a> for Role {
+  type Inner = Self;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    let b = unsafe { ::flatbuffers::read_scalar_at::<u8>(buf, loc) };
+    Self(b)
+  }
+}
+
+impl ::flatbuffers::Push for Role {
+    type Output = Role;
+    #[inline]
+    unsafe fn push(&self, dst: &mut [u8], _written_len: usize) {
+        unsafe { ::flatbuffers::emplace_scalar::<u8>(dst, self.0) };
+    }
+}
+
+impl ::flatbuffers::EndianScalar for Role {
+  type Scalar = u8;
+  #[inline]
+  fn to_little_endian(self) -> u8 {
+    self.0.to_le()
+  }
+  #[inline]
+  #[allow(clippy::wrong_self_convention)]
+  fn from_little_endian(v: u8) -> Self {
+    let b = u8::from_le(v);
+    Self(b)
+  }
+}
+
+impl<'a> ::flatbuffers::Verifiable for Role {
+  #[inline]
+  fn run_verifier(
+    v: &mut ::flatbuffers::Verifier, pos: usize
+  ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+    u8::run_verifier(v, pos)
+  }
+}
+
+impl ::flatbuffers::SimpleToVerifyInSlice for Role {}
+#[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
+pub const ENUM_MIN_ORDER_KIND: u8 = 0;
+#[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
+pub const ENUM_MAX_ORDER_KIND: u8 = 3;
+#[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
+#[allow(non_camel_case_types)]
+pub const ENUM_VALUES_ORDER_KIND: [OrderKind; 4] = [
   OrderKind::Backup,
+  OrderKind::Who,
+  OrderKind::Invite,
+  OrderKind::Revoke,
 ];
 
 /// What an administrator orders.
@@ -327,16 +417,28 @@ pub struct OrderKind(pub u8);
 impl OrderKind {
   /// Give a copy of what is kept.
   pub const Backup: Self = Self(0);
+  /// Tell who is listed, who is there, and who drives what since when.
+  pub const Who: Self = Self(1);
+  /// Make a one-time code that lets a machine in.
+  pub const Invite: Self = Self(2);
+  /// Take a machine off that was let in so.
+  pub const Revoke: Self = Self(3);
 
   pub const ENUM_MIN: u8 = 0;
-  pub const ENUM_MAX: u8 = 0;
+  pub const ENUM_MAX: u8 = 3;
   pub const ENUM_VALUES: &'static [Self] = &[
     Self::Backup,
+    Self::Who,
+    Self::Invite,
+    Self::Revoke,
   ];
   /// Returns the variant's name or "" if unknown.
   pub fn variant_name(self) -> Option<&'static str> {
     match self {
       Self::Backup => Some("Backup"),
+      Self::Who => Some("Who"),
+      Self::Invite => Some("Invite"),
+      Self::Revoke => Some("Revoke"),
       _ => None,
     }
   }
@@ -394,10 +496,10 @@ impl ::flatbuffers::SimpleToVerifyInSlice for OrderKind {}
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
 pub const ENUM_MIN_CONTROL_MESSAGE: u8 = 0;
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
-pub const ENUM_MAX_CONTROL_MESSAGE: u8 = 14;
+pub const ENUM_MAX_CONTROL_MESSAGE: u8 = 16;
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
 #[allow(non_camel_case_types)]
-pub const ENUM_VALUES_CONTROL_MESSAGE: [ControlMessage; 15] = [
+pub const ENUM_VALUES_CONTROL_MESSAGE: [ControlMessage; 17] = [
   ControlMessage::NONE,
   ControlMessage::RegisterVehicle,
   ControlMessage::RegisterOperator,
@@ -413,6 +515,8 @@ pub const ENUM_VALUES_CONTROL_MESSAGE: [ControlMessage; 15] = [
   ControlMessage::Relays,
   ControlMessage::Order,
   ControlMessage::OrderPart,
+  ControlMessage::Enroll,
+  ControlMessage::Enrolled,
 ];
 
 /// Everything that the control plane says.
@@ -436,9 +540,11 @@ impl ControlMessage {
   pub const Relays: Self = Self(12);
   pub const Order: Self = Self(13);
   pub const OrderPart: Self = Self(14);
+  pub const Enroll: Self = Self(15);
+  pub const Enrolled: Self = Self(16);
 
   pub const ENUM_MIN: u8 = 0;
-  pub const ENUM_MAX: u8 = 14;
+  pub const ENUM_MAX: u8 = 16;
   pub const ENUM_VALUES: &'static [Self] = &[
     Self::NONE,
     Self::RegisterVehicle,
@@ -455,6 +561,8 @@ impl ControlMessage {
     Self::Relays,
     Self::Order,
     Self::OrderPart,
+    Self::Enroll,
+    Self::Enrolled,
   ];
   /// Returns the variant's name or "" if unknown.
   pub fn variant_name(self) -> Option<&'static str> {
@@ -474,6 +582,8 @@ impl ControlMessage {
       Self::Relays => Some("Relays"),
       Self::Order => Some("Order"),
       Self::OrderPart => Some("OrderPart"),
+      Self::Enroll => Some("Enroll"),
+      Self::Enrolled => Some("Enrolled"),
       _ => None,
     }
   }
@@ -822,6 +932,89 @@ impl<'a> Versions {
         ::core::mem::size_of::<<u8 as ::flatbuffers::EndianScalar>::Scalar>(),
       );
     }
+  }
+
+}
+
+/// A secret of an invitation.
+// struct Secret, aligned to 1
+#[repr(transparent)]
+#[derive(Clone, Copy, PartialEq)]
+pub struct Secret(pub [u8; 4]);
+impl Default for Secret { 
+  fn default() -> Self { 
+    Self([0; 4])
+  }
+}
+impl ::core::fmt::Debug for Secret {
+  fn fmt(&self, f: &mut ::core::fmt::Formatter) -> ::core::fmt::Result {
+    f.debug_struct("Secret")
+      .field("bytes", &self.bytes())
+      .finish()
+  }
+}
+
+impl ::flatbuffers::SimpleToVerifyInSlice for Secret {}
+impl<'a> ::flatbuffers::Follow<'a> for Secret {
+  type Inner = &'a Secret;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    unsafe { <&'a Secret>::follow(buf, loc) }
+  }
+}
+impl<'a> ::flatbuffers::Follow<'a> for &'a Secret {
+  type Inner = &'a Secret;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    unsafe { ::flatbuffers::follow_cast_ref::<Secret>(buf, loc) }
+  }
+}
+impl<'b> ::flatbuffers::Push for Secret {
+    type Output = Secret;
+    #[inline]
+    unsafe fn push(&self, dst: &mut [u8], _written_len: usize) {
+        let src = unsafe { ::core::slice::from_raw_parts(self as *const Secret as *const u8, <Self as ::flatbuffers::Push>::size()) };
+        dst.copy_from_slice(src);
+    }
+    #[inline]
+    fn alignment() -> ::flatbuffers::PushAlignment {
+        ::flatbuffers::PushAlignment::new(1)
+    }
+}
+
+impl<'a> ::flatbuffers::Verifiable for Secret {
+  #[inline]
+  fn run_verifier(
+    v: &mut ::flatbuffers::Verifier, pos: usize
+  ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+    v.in_buffer::<Self>(pos)
+  }
+}
+
+impl<'a> Secret {
+  #[allow(clippy::too_many_arguments)]
+  pub fn new(
+    bytes: &[u8; 4],
+  ) -> Self {
+    let mut s = Self([0; 4]);
+    s.set_bytes(bytes);
+    s
+  }
+
+  /// What only who was invited knows.
+  pub fn bytes(&'a self) -> ::flatbuffers::Array<'a, u8, 4> {
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid array in this slot
+    use ::flatbuffers::Follow;
+    unsafe { ::flatbuffers::Array::follow(&self.0, 0) }
+  }
+
+  pub fn set_bytes(&mut self, items: &[u8; 4]) {
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid array in this slot
+    unsafe { ::flatbuffers::emplace_scalar_array(&mut self.0, 0, items) };
   }
 
 }
@@ -2901,6 +3094,8 @@ impl<'a> ::flatbuffers::Follow<'a> for Order<'a> {
 
 impl<'a> Order<'a> {
   pub const VT_KIND: ::flatbuffers::VOffsetT = 4;
+  pub const VT_ROLE: ::flatbuffers::VOffsetT = 6;
+  pub const VT_NAME: ::flatbuffers::VOffsetT = 8;
 
   #[inline]
   pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
@@ -2909,9 +3104,11 @@ impl<'a> Order<'a> {
   #[allow(unused_mut)]
   pub fn create<'bldr: 'args, 'args: 'mut_bldr, 'mut_bldr, A: ::flatbuffers::Allocator + 'bldr>(
     _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
-    args: &'args OrderArgs
+    args: &'args OrderArgs<'args>
   ) -> ::flatbuffers::WIPOffset<Order<'bldr>> {
     let mut builder = OrderBuilder::new(_fbb);
+    if let Some(x) = args.name { builder.add_name(x); }
+    builder.add_role(args.role);
     builder.add_kind(args.kind);
     builder.finish()
   }
@@ -2925,6 +3122,22 @@ impl<'a> Order<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<OrderKind>(Order::VT_KIND, Some(OrderKind::Backup)).unwrap()}
   }
+  /// Of an invitation and a revocation: what the machine is to be, or is.
+  #[inline]
+  pub fn role(&self) -> Role {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<Role>(Order::VT_ROLE, Some(Role::Vehicle)).unwrap()}
+  }
+  /// Likewise: its name.
+  #[inline]
+  pub fn name(&self) -> Option<&'a str> {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(Order::VT_NAME, None)}
+  }
 }
 
 impl ::flatbuffers::Verifiable for Order<'_> {
@@ -2934,18 +3147,24 @@ impl ::flatbuffers::Verifiable for Order<'_> {
   ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
     v.visit_table(pos)?
      .visit_field::<OrderKind>("kind", Self::VT_KIND, false)?
+     .visit_field::<Role>("role", Self::VT_ROLE, false)?
+     .visit_field::<::flatbuffers::ForwardsUOffset<&str>>("name", Self::VT_NAME, false)?
      .finish();
     Ok(())
   }
 }
-pub struct OrderArgs {
+pub struct OrderArgs<'a> {
     pub kind: OrderKind,
+    pub role: Role,
+    pub name: Option<::flatbuffers::WIPOffset<&'a str>>,
 }
-impl<'a> Default for OrderArgs {
+impl<'a> Default for OrderArgs<'a> {
   #[inline]
   fn default() -> Self {
     OrderArgs {
       kind: OrderKind::Backup,
+      role: Role::Vehicle,
+      name: None,
     }
   }
 }
@@ -2958,6 +3177,14 @@ impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> OrderBuilder<'a, 'b, A> {
   #[inline]
   pub fn add_kind(&mut self, kind: OrderKind) {
     self.fbb_.push_slot::<OrderKind>(Order::VT_KIND, kind, OrderKind::Backup);
+  }
+  #[inline]
+  pub fn add_role(&mut self, role: Role) {
+    self.fbb_.push_slot::<Role>(Order::VT_ROLE, role, Role::Vehicle);
+  }
+  #[inline]
+  pub fn add_name(&mut self, name: ::flatbuffers::WIPOffset<&'b  str>) {
+    self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(Order::VT_NAME, name);
   }
   #[inline]
   pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> OrderBuilder<'a, 'b, A> {
@@ -2978,6 +3205,8 @@ impl ::core::fmt::Debug for Order<'_> {
   fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
     let mut ds = f.debug_struct("Order");
       ds.field("kind", &self.kind());
+      ds.field("role", &self.role());
+      ds.field("name", &self.name());
       ds.finish()
   }
 }
@@ -3095,6 +3324,377 @@ impl ::core::fmt::Debug for OrderPart<'_> {
     let mut ds = f.debug_struct("OrderPart");
       ds.field("bytes", &self.bytes());
       ds.field("is_last", &self.is_last());
+      ds.finish()
+  }
+}
+pub enum EnrollOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+/// A machine whose key is not listed asks to be let in.
+pub struct Enroll<'a> {
+  pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for Enroll<'a> {
+  type Inner = Enroll<'a>;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    Self { _tab: unsafe { ::flatbuffers::Table::new(buf, loc) } }
+  }
+}
+
+impl<'a> Enroll<'a> {
+  pub const VT_NUMBER: ::flatbuffers::VOffsetT = 4;
+  pub const VT_SECRET: ::flatbuffers::VOffsetT = 6;
+
+  #[inline]
+  pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+    Enroll { _tab: table }
+  }
+  #[allow(unused_mut)]
+  pub fn create<'bldr: 'args, 'args: 'mut_bldr, 'mut_bldr, A: ::flatbuffers::Allocator + 'bldr>(
+    _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+    args: &'args EnrollArgs<'args>
+  ) -> ::flatbuffers::WIPOffset<Enroll<'bldr>> {
+    let mut builder = EnrollBuilder::new(_fbb);
+    if let Some(x) = args.secret { builder.add_secret(x); }
+    builder.add_number(args.number);
+    builder.finish()
+  }
+
+
+  /// The invitation's.
+  #[inline]
+  pub fn number(&self) -> u16 {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<u16>(Enroll::VT_NUMBER, Some(0)).unwrap()}
+  }
+  /// The invitation's.
+  #[inline]
+  pub fn secret(&self) -> &'a Secret {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<Secret>(Enroll::VT_SECRET, None).unwrap()}
+  }
+}
+
+impl ::flatbuffers::Verifiable for Enroll<'_> {
+  #[inline]
+  fn run_verifier(
+    v: &mut ::flatbuffers::Verifier, pos: usize
+  ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+    v.visit_table(pos)?
+     .visit_field::<u16>("number", Self::VT_NUMBER, false)?
+     .visit_field::<Secret>("secret", Self::VT_SECRET, true)?
+     .finish();
+    Ok(())
+  }
+}
+pub struct EnrollArgs<'a> {
+    pub number: u16,
+    pub secret: Option<&'a Secret>,
+}
+impl<'a> Default for EnrollArgs<'a> {
+  #[inline]
+  fn default() -> Self {
+    EnrollArgs {
+      number: 0,
+      secret: None, // required field
+    }
+  }
+}
+
+pub struct EnrollBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+  fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+  start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> EnrollBuilder<'a, 'b, A> {
+  #[inline]
+  pub fn add_number(&mut self, number: u16) {
+    self.fbb_.push_slot::<u16>(Enroll::VT_NUMBER, number, 0);
+  }
+  #[inline]
+  pub fn add_secret(&mut self, secret: &Secret) {
+    self.fbb_.push_slot_always::<&Secret>(Enroll::VT_SECRET, secret);
+  }
+  #[inline]
+  pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> EnrollBuilder<'a, 'b, A> {
+    let start = _fbb.start_table();
+    EnrollBuilder {
+      fbb_: _fbb,
+      start_: start,
+    }
+  }
+  #[inline]
+  pub fn finish(self) -> ::flatbuffers::WIPOffset<Enroll<'a>> {
+    let o = self.fbb_.end_table(self.start_);
+    self.fbb_.required(o, Enroll::VT_SECRET,"secret");
+    ::flatbuffers::WIPOffset::new(o.value())
+  }
+}
+
+impl ::core::fmt::Debug for Enroll<'_> {
+  fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+    let mut ds = f.debug_struct("Enroll");
+      ds.field("number", &self.number());
+      ds.field("secret", &self.secret());
+      ds.finish()
+  }
+}
+pub enum KnownOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+/// One whom a machine may meet.
+pub struct Known<'a> {
+  pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for Known<'a> {
+  type Inner = Known<'a>;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    Self { _tab: unsafe { ::flatbuffers::Table::new(buf, loc) } }
+  }
+}
+
+impl<'a> Known<'a> {
+  pub const VT_NAME: ::flatbuffers::VOffsetT = 4;
+  pub const VT_KEY: ::flatbuffers::VOffsetT = 6;
+
+  #[inline]
+  pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+    Known { _tab: table }
+  }
+  #[allow(unused_mut)]
+  pub fn create<'bldr: 'args, 'args: 'mut_bldr, 'mut_bldr, A: ::flatbuffers::Allocator + 'bldr>(
+    _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+    args: &'args KnownArgs<'args>
+  ) -> ::flatbuffers::WIPOffset<Known<'bldr>> {
+    let mut builder = KnownBuilder::new(_fbb);
+    if let Some(x) = args.key { builder.add_key(x); }
+    if let Some(x) = args.name { builder.add_name(x); }
+    builder.finish()
+  }
+
+
+  /// Its name.
+  #[inline]
+  pub fn name(&self) -> &'a str {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(Known::VT_NAME, None).unwrap()}
+  }
+  /// Who it is.
+  #[inline]
+  pub fn key(&self) -> &'a Key {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<Key>(Known::VT_KEY, None).unwrap()}
+  }
+}
+
+impl ::flatbuffers::Verifiable for Known<'_> {
+  #[inline]
+  fn run_verifier(
+    v: &mut ::flatbuffers::Verifier, pos: usize
+  ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+    v.visit_table(pos)?
+     .visit_field::<::flatbuffers::ForwardsUOffset<&str>>("name", Self::VT_NAME, true)?
+     .visit_field::<Key>("key", Self::VT_KEY, true)?
+     .finish();
+    Ok(())
+  }
+}
+pub struct KnownArgs<'a> {
+    pub name: Option<::flatbuffers::WIPOffset<&'a str>>,
+    pub key: Option<&'a Key>,
+}
+impl<'a> Default for KnownArgs<'a> {
+  #[inline]
+  fn default() -> Self {
+    KnownArgs {
+      name: None, // required field
+      key: None, // required field
+    }
+  }
+}
+
+pub struct KnownBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+  fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+  start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> KnownBuilder<'a, 'b, A> {
+  #[inline]
+  pub fn add_name(&mut self, name: ::flatbuffers::WIPOffset<&'b  str>) {
+    self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(Known::VT_NAME, name);
+  }
+  #[inline]
+  pub fn add_key(&mut self, key: &Key) {
+    self.fbb_.push_slot_always::<&Key>(Known::VT_KEY, key);
+  }
+  #[inline]
+  pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> KnownBuilder<'a, 'b, A> {
+    let start = _fbb.start_table();
+    KnownBuilder {
+      fbb_: _fbb,
+      start_: start,
+    }
+  }
+  #[inline]
+  pub fn finish(self) -> ::flatbuffers::WIPOffset<Known<'a>> {
+    let o = self.fbb_.end_table(self.start_);
+    self.fbb_.required(o, Known::VT_NAME,"name");
+    self.fbb_.required(o, Known::VT_KEY,"key");
+    ::flatbuffers::WIPOffset::new(o.value())
+  }
+}
+
+impl ::core::fmt::Debug for Known<'_> {
+  fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+    let mut ds = f.debug_struct("Known");
+      ds.field("name", &self.name());
+      ds.field("key", &self.key());
+      ds.finish()
+  }
+}
+pub enum EnrolledOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+/// The machine is let in, from now on.
+pub struct Enrolled<'a> {
+  pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for Enrolled<'a> {
+  type Inner = Enrolled<'a>;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    Self { _tab: unsafe { ::flatbuffers::Table::new(buf, loc) } }
+  }
+}
+
+impl<'a> Enrolled<'a> {
+  pub const VT_ROLE: ::flatbuffers::VOffsetT = 4;
+  pub const VT_NAME: ::flatbuffers::VOffsetT = 6;
+  pub const VT_PEERS: ::flatbuffers::VOffsetT = 8;
+
+  #[inline]
+  pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+    Enrolled { _tab: table }
+  }
+  #[allow(unused_mut)]
+  pub fn create<'bldr: 'args, 'args: 'mut_bldr, 'mut_bldr, A: ::flatbuffers::Allocator + 'bldr>(
+    _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+    args: &'args EnrolledArgs<'args>
+  ) -> ::flatbuffers::WIPOffset<Enrolled<'bldr>> {
+    let mut builder = EnrolledBuilder::new(_fbb);
+    if let Some(x) = args.peers { builder.add_peers(x); }
+    if let Some(x) = args.name { builder.add_name(x); }
+    builder.add_role(args.role);
+    builder.finish()
+  }
+
+
+  /// As what.
+  #[inline]
+  pub fn role(&self) -> Role {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<Role>(Enrolled::VT_ROLE, Some(Role::Vehicle)).unwrap()}
+  }
+  /// Under which name.
+  #[inline]
+  pub fn name(&self) -> &'a str {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(Enrolled::VT_NAME, None).unwrap()}
+  }
+  /// Those of the other role who are listed at present: at most 256.
+  #[inline]
+  pub fn peers(&self) -> ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Known<'a>>> {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Known>>>>(Enrolled::VT_PEERS, None).unwrap()}
+  }
+}
+
+impl ::flatbuffers::Verifiable for Enrolled<'_> {
+  #[inline]
+  fn run_verifier(
+    v: &mut ::flatbuffers::Verifier, pos: usize
+  ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+    v.visit_table(pos)?
+     .visit_field::<Role>("role", Self::VT_ROLE, false)?
+     .visit_field::<::flatbuffers::ForwardsUOffset<&str>>("name", Self::VT_NAME, true)?
+     .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<Known>>>>("peers", Self::VT_PEERS, true)?
+     .finish();
+    Ok(())
+  }
+}
+pub struct EnrolledArgs<'a> {
+    pub role: Role,
+    pub name: Option<::flatbuffers::WIPOffset<&'a str>>,
+    pub peers: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Known<'a>>>>>,
+}
+impl<'a> Default for EnrolledArgs<'a> {
+  #[inline]
+  fn default() -> Self {
+    EnrolledArgs {
+      role: Role::Vehicle,
+      name: None, // required field
+      peers: None, // required field
+    }
+  }
+}
+
+pub struct EnrolledBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+  fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+  start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> EnrolledBuilder<'a, 'b, A> {
+  #[inline]
+  pub fn add_role(&mut self, role: Role) {
+    self.fbb_.push_slot::<Role>(Enrolled::VT_ROLE, role, Role::Vehicle);
+  }
+  #[inline]
+  pub fn add_name(&mut self, name: ::flatbuffers::WIPOffset<&'b  str>) {
+    self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(Enrolled::VT_NAME, name);
+  }
+  #[inline]
+  pub fn add_peers(&mut self, peers: ::flatbuffers::WIPOffset<::flatbuffers::Vector<'b , ::flatbuffers::ForwardsUOffset<Known<'b >>>>) {
+    self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(Enrolled::VT_PEERS, peers);
+  }
+  #[inline]
+  pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> EnrolledBuilder<'a, 'b, A> {
+    let start = _fbb.start_table();
+    EnrolledBuilder {
+      fbb_: _fbb,
+      start_: start,
+    }
+  }
+  #[inline]
+  pub fn finish(self) -> ::flatbuffers::WIPOffset<Enrolled<'a>> {
+    let o = self.fbb_.end_table(self.start_);
+    self.fbb_.required(o, Enrolled::VT_NAME,"name");
+    self.fbb_.required(o, Enrolled::VT_PEERS,"peers");
+    ::flatbuffers::WIPOffset::new(o.value())
+  }
+}
+
+impl ::core::fmt::Debug for Enrolled<'_> {
+  fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+    let mut ds = f.debug_struct("Enrolled");
+      ds.field("role", &self.role());
+      ds.field("name", &self.name());
+      ds.field("peers", &self.peers());
       ds.finish()
   }
 }
@@ -3345,6 +3945,34 @@ impl<'a> Control<'a> {
     }
   }
 
+  #[inline]
+  #[allow(non_snake_case)]
+  pub fn message_as_enroll(&self) -> Option<Enroll<'a>> {
+    if self.message_type() == ControlMessage::Enroll {
+      let u = self.message();
+      // Safety:
+      // Created from a valid Table for this object
+      // Which contains a valid union in this slot
+      Some(unsafe { Enroll::init_from_table(u) })
+    } else {
+      None
+    }
+  }
+
+  #[inline]
+  #[allow(non_snake_case)]
+  pub fn message_as_enrolled(&self) -> Option<Enrolled<'a>> {
+    if self.message_type() == ControlMessage::Enrolled {
+      let u = self.message();
+      // Safety:
+      // Created from a valid Table for this object
+      // Which contains a valid union in this slot
+      Some(unsafe { Enrolled::init_from_table(u) })
+    } else {
+      None
+    }
+  }
+
 }
 
 impl ::flatbuffers::Verifiable for Control<'_> {
@@ -3369,6 +3997,8 @@ impl ::flatbuffers::Verifiable for Control<'_> {
           ControlMessage::Relays => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<Relays>>("ControlMessage::Relays", pos),
           ControlMessage::Order => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<Order>>("ControlMessage::Order", pos),
           ControlMessage::OrderPart => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<OrderPart>>("ControlMessage::OrderPart", pos),
+          ControlMessage::Enroll => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<Enroll>>("ControlMessage::Enroll", pos),
+          ControlMessage::Enrolled => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<Enrolled>>("ControlMessage::Enrolled", pos),
           _ => Ok(()),
         }
      })?
@@ -3517,6 +4147,20 @@ impl ::core::fmt::Debug for Control<'_> {
         },
         ControlMessage::OrderPart => {
           if let Some(x) = self.message_as_order_part() {
+            ds.field("message", &x)
+          } else {
+            ds.field("message", &"InvalidFlatbuffer: Union discriminant does not match value.")
+          }
+        },
+        ControlMessage::Enroll => {
+          if let Some(x) = self.message_as_enroll() {
+            ds.field("message", &x)
+          } else {
+            ds.field("message", &"InvalidFlatbuffer: Union discriminant does not match value.")
+          }
+        },
+        ControlMessage::Enrolled => {
+          if let Some(x) = self.message_as_enrolled() {
             ds.field("message", &x)
           } else {
             ds.field("message", &"InvalidFlatbuffer: Union discriminant does not match value.")

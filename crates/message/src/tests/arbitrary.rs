@@ -14,8 +14,8 @@ use crate::snapshot::{
 };
 use crate::{
     Act, ActAnswer, Blocker, Budget, Candidate, CandidateKind, ClockOffset, Command, Control,
-    DeadMan, Deed, EmulatedLink, Gear, GuardState, Held, LinkAction, OperatorStatus, OrderKind,
-    Position, ProbeAnswer, ProbeQuestion, ProtocolVersions, QuorumStep, Refusal, RelayTicket,
+    DeadMan, Deed, EmulatedLink, Gear, GuardState, Held, Known, LinkAction, OperatorStatus, Order,
+    Position, ProbeAnswer, ProbeQuestion, ProtocolVersions, QuorumStep, Refusal, RelayTicket, Role,
     SessionState, Snapshot, StripReport, Telemetry, VehicleEntry, VehicleState, VideoFeedback,
 };
 
@@ -231,10 +231,28 @@ pub(crate) fn control() -> impl Strategy<Value = Control> {
         instant().prop_map(|t| Control::Pong { t }),
         (any::<[u8; 32]>(), vec(relay_ticket(), 0..=4))
             .prop_map(|(peer_key, relays)| Control::Relays { peer_key, relays }),
-        variant::<OrderKind>().prop_map(|kind| Control::Order { kind }),
+        order().prop_map(Control::Order),
+        (any::<u16>(), any::<[u8; 4]>())
+            .prop_map(|(number, secret)| Control::Enroll { number, secret }),
+        (variant::<Role>(), text(64), vec(known(), 0..=256))
+            .prop_map(|(role, name, peers)| Control::Enrolled { role, name, peers }),
         (vec(any::<u8>(), 0..100), any::<bool>())
             .prop_map(|(bytes, is_last)| Control::OrderPart { bytes, is_last }),
     ]
+}
+
+fn order() -> impl Strategy<Value = Order> {
+    let machine = || (variant::<Role>(), text(64));
+    prop_oneof![
+        Just(Order::Backup),
+        Just(Order::Who),
+        machine().prop_map(|(role, name)| Order::Invite { role, name }),
+        machine().prop_map(|(role, name)| Order::Revoke { role, name }),
+    ]
+}
+
+fn known() -> impl Strategy<Value = Known> {
+    (text(64), any::<[u8; 32]>()).prop_map(|(name, key)| Known { name, key })
 }
 
 fn held() -> impl Strategy<Value = Option<Held>> {

@@ -5,9 +5,9 @@ use crate::snapshot::{
 };
 use crate::{
     Candidate, CandidateKind, ClockOffset, Command, Control, EmulatedLink, Error, Fault, Gear,
-    GuardState, LinkAction, LinkState, Mode, OperatorStatus, PointCloud, Position, ProbeAnswer,
-    ProbeQuestion, ProtocolVersions, Refusal, RelayTicket, SessionState, Snapshot, Telemetry,
-    VideoFeedback,
+    GuardState, Known, LinkAction, LinkState, Mode, OperatorStatus, Order, PointCloud, Position,
+    ProbeAnswer, ProbeQuestion, ProtocolVersions, Refusal, RelayTicket, Role, SessionState,
+    Snapshot, Telemetry, VideoFeedback,
 };
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
@@ -365,6 +365,20 @@ fn control_over_its_lengths_is_refused_by_name() {
     let part = |length| Control::OrderPart { bytes: vec![7; length], is_last: true };
     assert_eq!(refused(part(32 * 1024 + 1)), "bytes");
     assert_eq!(Control::decode(&part(32 * 1024).encode()), Ok(part(32 * 1024)));
+    let role = Role::Operator;
+    let enrolled = |name: &str, peer: &str, count| {
+        let peers = vec![Known { name: peer.to_owned(), key: [1; 32] }; count];
+        Control::Enrolled { role, name: name.to_owned(), peers }
+    };
+    let (most, more) = ("x".repeat(64), "x".repeat(65));
+    assert_eq!(refused(enrolled(&more, "a", 1)), "name");
+    assert_eq!(refused(enrolled("a", &more, 1)), "peers.name");
+    assert!(Control::decode(&enrolled("a", "a", 257).encode()).is_err());
+    let longest = enrolled(&most, &most, 256);
+    assert_eq!(Control::decode(&longest.encode()), Ok(longest));
+    for order in [Order::Invite { role, name: more.clone() }, Order::Revoke { role, name: more }] {
+        assert_eq!(refused(Control::Order(order)), "name");
+    }
     assert_eq!(refused(Control::Released { lease: [1; 16], reason: text.clone() }), "reason");
     assert_eq!(refused(Control::Refused { reason_code: Refusal::Full, text }), "text");
 }

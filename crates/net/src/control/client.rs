@@ -287,7 +287,10 @@ impl Task {
     }
 }
 
-async fn connect(address: &str, config: &Arc<ClientConfig>) -> Result<Connection, Error> {
+pub(super) async fn connect(
+    address: &str,
+    config: &Arc<ClientConfig>,
+) -> Result<Connection, Error> {
     let unanswered = |_| Error::Unanswered { address: address.to_owned(), after: HANDSHAKE_MAX };
     let failed = |cause| Error::Connect { address: address.to_owned(), cause };
     let tcp = timeout(HANDSHAKE_MAX, TcpStream::connect(address)).await.map_err(unanswered)?;

@@ -1,14 +1,15 @@
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use rustls::pki_types::CertificateDer;
-use tautline_transport::crypto::PublicKey;
+use tautline_transport::crypto::{Identity, PublicKey};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsStream;
 
 use super::frame::{Assembler, frame};
-use super::{Error, tls};
+use super::{Code, Error, tls};
 
 /// An authenticated connection that carries frames both ways.
 #[derive(Debug)]
@@ -52,6 +53,16 @@ impl Connection {
         let (read, write) = tokio::io::split(stream);
         let receiver = Receiver { stream: read, assembler: Assembler::default() };
         Ok(Self { peer_key, local, remote, sender: Sender { stream: write }, receiver })
+    }
+
+    /// Connects to `address` (`host:port`), where the server that has made `code` must answer: its key is
+    /// [`peer_key`](Self::peer_key) then. Nothing is told to any other.
+    ///
+    /// # Errors
+    /// [`Error::WrongCode`] where another server answers; those of a [`Client`](super::Client)'s events.
+    pub async fn by_code(address: &str, code: Code, identity: &Identity) -> Result<Self, Error> {
+        let config = tls::client(identity, tls::Expected::Code(code), tls::CONTROL)?;
+        super::client::connect(address, &Arc::new(config)).await
     }
 
     /// Returns the key that the other end has proven to hold.

@@ -49,6 +49,16 @@ pub enum Error {
         /// The key it showed.
         found: PublicKey,
     },
+    /// The server is not the one that has made the code.
+    #[error(
+        "{address} has the key {found}, which is not of this code: a wrong address, or somebody between"
+    )]
+    WrongCode {
+        /// Host and port as given.
+        address: String,
+        /// The key it showed.
+        found: PublicKey,
+    },
     /// The TLS handshake failed for another reason.
     #[error("TLS handshake with {address} failed: {reason}")]
     Handshake {
@@ -112,16 +122,20 @@ pub(crate) fn handshake(address: &str, error: io::Error) -> Error {
     if let rustls::Error::InvalidCertificate(rustls::CertificateError::Other(other)) = tls
         && let Some(&Mismatch { expected, found }) = other.0.downcast_ref::<Mismatch>()
     {
-        return Error::WrongKey { address, expected, found };
+        return match expected {
+            Some(expected) => Error::WrongKey { address, expected, found },
+            None => Error::WrongCode { address, found },
+        };
     }
     Error::Handshake { address, reason: tls.to_string() }
 }
 
-/// The server's key is not the pinned one: carried through rustls, read by [`handshake`].
+/// The server's key is not the pinned one, or not of the code: carried through rustls, read by [`handshake`].
 #[derive(Debug, Clone, Copy, thiserror::Error)]
-#[error("the key is {found}, expected {expected}")]
+#[error("the key is {found}, expected another")]
 pub(super) struct Mismatch {
-    pub(super) expected: PublicKey,
+    /// `None`: whichever the code is of.
+    pub(super) expected: Option<PublicKey>,
     pub(super) found: PublicKey,
 }
 

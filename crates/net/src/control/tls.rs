@@ -16,18 +16,33 @@ use rustls::{
 };
 use tautline_transport::crypto::{Identity, PublicKey};
 
-use super::Error;
 use super::error::Mismatch;
+use super::{Code, Error};
 
-/// Returns the client's half: shows `identity`, and speaks `protocol` with the holder of `server_key` alone.
+/// Whom a client takes for the server.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Expected {
+    /// The holder of this key alone.
+    Key(PublicKey),
+    /// The one that has made this code.
+    Code(Code),
+}
+
+impl From<PublicKey> for Expected {
+    fn from(key: PublicKey) -> Self {
+        Self::Key(key)
+    }
+}
+
+/// Returns the client's half: shows `identity`, and speaks `protocol` with the `expected` server alone.
 pub(crate) fn client(
     identity: &Identity,
-    server_key: PublicKey,
+    expected: impl Into<Expected>,
     protocol: &[u8],
 ) -> Result<ClientConfig, Error> {
     let provider = provider();
     let (certificate, key) = certificate(identity)?;
-    let verifier = ServerKey { expected: server_key, provider: Arc::clone(&provider) };
+    let verifier = ServerKey { expected: expected.into(), provider: Arc::clone(&provider) };
     let mut config = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&TLS13])
         .map_err(own)?
@@ -107,7 +122,7 @@ pub(crate) fn server_name() -> ServerName<'static> {
 
 #[derive(Debug)]
 struct ServerKey {
-    expected: PublicKey,
+    expected: Expected,
     provider: Arc<CryptoProvider>,
 }
 
@@ -120,10 +135,13 @@ impl ServerCertVerifier for ServerKey {
         _ocsp_response: &[u8],
         _now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        let (expected, found) = (self.expected, key_of(end_entity)?);
-        if found == expected {
-            return Ok(ServerCertVerified::assertion());
-        }
+        let found = key_of(end_entity)?;
+        let expected = match self.expected {
+            Expected::Key(key) if key == found => return Ok(ServerCertVerified::assertion()),
+            Expected::Code(code) if code.is_of(found) => return Ok(ServerCertVerified::assertion()),
+            Expected::Key(key) => Some(key),
+            Expected::Code(_) => None,
+        };
         let mismatch = OtherError(Arc::new(Mismatch { expected, found }));
         Err(rustls::Error::InvalidCertificate(CertificateError::Other(mismatch)))
     }
@@ -240,7 +258,7 @@ mod tests {
         let server = Arc::new(server.unwrap());
         let ask = |version| {
             let expected = Identity::from_seed(&[7; 32]).public();
-            let verifier = ServerKey { expected, provider: provider() };
+            let verifier = ServerKey { expected: expected.into(), provider: provider() };
             let mut config = ClientConfig::builder_with_provider(provider())
                 .with_protocol_versions(&[version])
                 .unwrap()

@@ -16,6 +16,7 @@ impl Directory {
     /// Whoever drives has time to come back, also where the grace time is shorter than that takes.
     pub fn restore(&mut self, kept: &Kept, unix_start: Duration, now: Instant) {
         self.unix_start = unix_start;
+        self.restore_enrolled(&kept.machines);
         let ends_at = now + self.lease_grace.max(RETURN_MAX);
         for (key, record) in &kept.vehicles {
             let lease = record.lease.as_ref();

@@ -9,11 +9,21 @@ use tautline_units::Instant;
 use super::{Directory, Operator, Vehicle};
 
 impl Directory {
-    /// Serves these vehicles and operators from now on, by name and key.
+    /// Serves these vehicles and operators from now on, by name and key, beside those who were let in by a code.
     ///
     /// Whoever is no longer listed under its name and key loses its lease and its connection; nothing changes
     /// for the others. A vehicle that comes back, also under another name, goes on from its epoch.
     pub fn relist(
+        &mut self,
+        vehicles: &BTreeMap<String, PublicKey>,
+        operators: &BTreeMap<String, PublicKey>,
+        now: Instant,
+    ) {
+        let [vehicles, operators] = self.enrolment.with_settings(vehicles, operators);
+        self.relist_exactly(&vehicles, &operators, now);
+    }
+
+    pub(super) fn relist_exactly(
         &mut self,
         vehicles: &BTreeMap<String, PublicKey>,
         operators: &BTreeMap<String, PublicKey>,

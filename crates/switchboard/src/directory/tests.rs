@@ -598,7 +598,7 @@ impl Scene {
         while let Some(output) = self.directory.poll_output() {
             match output {
                 Output::Keep(_) => {}
-                Output::Obey { to, kind } => self.lines.push(format!("{}: {kind:?}", to.0)),
+                Output::Answer { .. } | Output::Relist => {}
                 Output::Send { to, message: Control::Ping { t } } => {
                     if self.present.contains(&to.0) {
                         self.directory.handle_message(to, Control::Pong { t }, self.now);

@@ -3,15 +3,16 @@
 //! ```text
 //! record:  epoch (8 bytes), then, with a lease: its operator's key (32), since when in Unix seconds (8), and,
 //!          once the two were introduced, its name (16)
-//! backup:  for each vehicle: its key (32), length of its record (a byte), its record
+//! machine: what it is (a byte; 0 vehicle, 1 operator), its name
+//! backup:  for each of them: which it is (a byte; 0 record, 1 machine), its key (32), length (a byte), itself
 //! ```
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
+use tautline_message::Role;
 use tautline_transport::crypto::PublicKey;
 
-use super::{Kept, KeptLease, Record};
+use super::{Kept, KeptLease, Machine, Record};
 
 impl Record {
     pub(super) fn encode(&self) -> Vec<u8> {
@@ -37,30 +38,61 @@ impl Record {
     }
 }
 
+impl Machine {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let role = match self.role {
+            Role::Vehicle => 0,
+            Role::Operator => 1,
+        };
+        [&[role], self.name.as_bytes()].concat()
+    }
+
+    pub(super) fn decode(mut bytes: &[u8]) -> Option<Self> {
+        let role = match take(&mut bytes)? {
+            [0] => Role::Vehicle,
+            [1] => Role::Operator,
+            [_] => return None,
+        };
+        let name = std::str::from_utf8(bytes).ok().filter(|name| (1..=64).contains(&name.len()))?;
+        Some(Self { role, name: name.to_owned() })
+    }
+}
+
 impl Kept {
     /// Returns this as bytes for [`decode`](Self::decode).
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        for (key, record) in &self.vehicles {
-            let record = record.encode();
+        let mut write = |which, key: &PublicKey, entry: Vec<u8>| {
+            bytes.push(which);
             bytes.extend(key.as_bytes());
-            bytes.push(u8::try_from(record.len()).expect("a record has 64 bytes at most"));
-            bytes.extend(record);
+            bytes.push(u8::try_from(entry.len()).expect("an entry has 65 bytes at most"));
+            bytes.extend(entry);
+        };
+        for (key, record) in &self.vehicles {
+            write(0, key, record.encode());
+        }
+        for (key, machine) in &self.machines {
+            write(1, key, machine.encode());
         }
         bytes
     }
 
     /// Returns what [`encode`](Self::encode) has written, if that is what `bytes` are.
     pub fn decode(mut bytes: &[u8]) -> Option<Self> {
-        let mut vehicles = BTreeMap::new();
+        let mut kept = Self::default();
         while !bytes.is_empty() {
+            let [which] = take(&mut bytes)?;
             let key = PublicKey::from_bytes(take(&mut bytes)?).ok()?;
             let [length] = take(&mut bytes)?;
-            let (record, rest) = bytes.split_at_checked(usize::from(length))?;
-            vehicles.insert(key, Record::decode(record)?);
+            let (entry, rest) = bytes.split_at_checked(usize::from(length))?;
+            match which {
+                0 => drop(kept.vehicles.insert(key, Record::decode(entry)?)),
+                1 => drop(kept.machines.insert(key, Machine::decode(entry)?)),
+                _ => return None,
+            }
             bytes = rest;
         }
-        Some(Self { vehicles })
+        Some(kept)
     }
 }
 

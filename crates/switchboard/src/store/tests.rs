@@ -70,7 +70,28 @@ fn record() -> impl Strategy<Value = Record> {
 }
 
 fn change() -> impl Strategy<Value = Change> {
-    (0..4_u8, record()).prop_map(|(seed, record)| Change::Vehicle { key: key(seed), record })
+    let role = prop_oneof![Just(Role::Vehicle), Just(Role::Operator)];
+    let machine = (role, "[a-zü]{1,20}").prop_map(|(role, name)| Machine { role, name });
+    prop_oneof![
+        (0..4_u8, record()).prop_map(|(seed, record)| Change::Vehicle { key: key(seed), record }),
+        (0..4_u8, option::of(machine))
+            .prop_map(|(seed, machine)| Change::Machine { key: key(seed), machine }),
+    ]
+}
+
+/// Writes a store as the builds that knew form 1 did.
+fn write_first_form(disk: Disk, kept: &BTreeMap<PublicKey, Record>) {
+    let database = Database::builder().create_with_backend(disk).unwrap();
+    let transaction = database.begin_write().unwrap();
+    transaction.open_table(META).unwrap().insert(SCHEMA_KEY, 1).unwrap();
+    transaction.open_table(VEHICLES).unwrap();
+    transaction.commit().unwrap();
+    let transaction = database.begin_write().unwrap();
+    for (key, record) in kept {
+        let mut vehicles = transaction.open_table(VEHICLES).unwrap();
+        vehicles.insert(key.as_bytes(), record.encode().as_slice()).unwrap();
+    }
+    transaction.commit().unwrap();
 }
 
 proptest! {
@@ -105,6 +126,28 @@ proptest! {
     }
 
     #[test]
+    fn a_store_of_the_first_form_goes_on_in_the_present_one_whenever_it_is_killed(
+        records in vec(record(), 0..4), kill_after in option::of(0..40_usize)
+    ) {
+        let vehicles: BTreeMap<_, _> = (0..4).map(key).zip(records).collect();
+        let disk = Disk::default();
+        write_first_form(disk.clone(), &vehicles);
+        disk.kill_after(kill_after);
+        drop(Store::over(disk.clone()));
+        disk.kill_after(None);
+        let mut kept = Kept { vehicles, machines: BTreeMap::new() };
+        let store = Store::over(disk.clone()).unwrap();
+        prop_assert_eq!(&store.load().unwrap(), &kept);
+        // It takes what the first form had no room for, and is brought over once.
+        let machine = Some(Machine { role: Role::Operator, name: "anna".to_owned() });
+        let change = Change::Machine { key: key(9), machine };
+        store.commit(std::slice::from_ref(&change)).unwrap();
+        kept.apply(change);
+        drop(store);
+        prop_assert_eq!(Store::over(disk).unwrap().load().unwrap(), kept);
+    }
+
+    #[test]
     fn a_backup_comes_back_as_it_was(changes in vec(change(), 0..8)) {
         let mut kept = Kept::default();
         changes.into_iter().for_each(|change| kept.apply(change));
@@ -114,7 +157,7 @@ proptest! {
     #[test]
     fn no_bytes_panic_the_readers(bytes in vec(any::<u8>(), 0..200)) {
         let _ = Kept::decode(&bytes);
-        let _ = Record::decode(&bytes);
+        let _ = (Record::decode(&bytes), Machine::decode(&bytes));
     }
 
     #[test]
@@ -125,8 +168,9 @@ proptest! {
         changes.into_iter().for_each(|change| kept.apply(change));
         let bytes = kept.encode();
         let cut = &bytes[..(bytes.len() as f64 * share) as usize];
-        let found = Kept::decode(cut).map_or(0, |found| found.vehicles.len());
-        prop_assert!(found < kept.vehicles.len());
+        let count = |kept: Kept| kept.vehicles.len() + kept.machines.len();
+        let found = Kept::decode(cut).map_or(0, count);
+        prop_assert!(found < count(kept) || bytes.is_empty());
     }
 }
 
@@ -165,7 +209,7 @@ fn a_store_is_used_by_one_at_a_time_and_of_a_later_build_by_none() {
     transaction.open_table(META).unwrap().insert(SCHEMA_KEY, SCHEMA + 1).unwrap();
     transaction.commit().unwrap();
     drop(store);
-    assert!(refused().contains("it has form 2 and this build knows form 1"), "{}", refused());
+    assert!(refused().contains("it has form 3 and this build knows form 2"), "{}", refused());
 }
 
 #[test]

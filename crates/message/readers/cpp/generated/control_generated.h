@@ -75,6 +75,17 @@ struct OrderBuilder;
 struct OrderPart;
 struct OrderPartBuilder;
 
+struct Secret;
+
+struct Enroll;
+struct EnrollBuilder;
+
+struct Known;
+struct KnownBuilder;
+
+struct Enrolled;
+struct EnrolledBuilder;
+
 struct Control;
 struct ControlBuilder;
 
@@ -209,31 +220,76 @@ inline const char *EnumNameCandidateKind(CandidateKind e) {
   return EnumNamesCandidateKind()[index];
 }
 
+/// What a machine is to the switchboard.
+enum class Role : uint8_t {
+  /// It is driven.
+  Vehicle = 0,
+  /// It drives.
+  Operator = 1,
+  MIN = Vehicle,
+  MAX = Operator
+};
+
+inline const Role (&EnumValuesRole())[2] {
+  static const Role values[] = {
+    Role::Vehicle,
+    Role::Operator
+  };
+  return values;
+}
+
+inline const char * const *EnumNamesRole() {
+  static const char * const names[3] = {
+    "Vehicle",
+    "Operator",
+    nullptr
+  };
+  return names;
+}
+
+inline const char *EnumNameRole(Role e) {
+  if (::flatbuffers::IsOutRange(e, Role::Vehicle, Role::Operator)) return "";
+  const size_t index = static_cast<size_t>(e);
+  return EnumNamesRole()[index];
+}
+
 /// What an administrator orders.
 enum class OrderKind : uint8_t {
   /// Give a copy of what is kept.
   Backup = 0,
+  /// Tell who is listed, who is there, and who drives what since when.
+  Who = 1,
+  /// Make a one-time code that lets a machine in.
+  Invite = 2,
+  /// Take a machine off that was let in so.
+  Revoke = 3,
   MIN = Backup,
-  MAX = Backup
+  MAX = Revoke
 };
 
-inline const OrderKind (&EnumValuesOrderKind())[1] {
+inline const OrderKind (&EnumValuesOrderKind())[4] {
   static const OrderKind values[] = {
-    OrderKind::Backup
+    OrderKind::Backup,
+    OrderKind::Who,
+    OrderKind::Invite,
+    OrderKind::Revoke
   };
   return values;
 }
 
 inline const char * const *EnumNamesOrderKind() {
-  static const char * const names[2] = {
+  static const char * const names[5] = {
     "Backup",
+    "Who",
+    "Invite",
+    "Revoke",
     nullptr
   };
   return names;
 }
 
 inline const char *EnumNameOrderKind(OrderKind e) {
-  if (::flatbuffers::IsOutRange(e, OrderKind::Backup, OrderKind::Backup)) return "";
+  if (::flatbuffers::IsOutRange(e, OrderKind::Backup, OrderKind::Revoke)) return "";
   const size_t index = static_cast<size_t>(e);
   return EnumNamesOrderKind()[index];
 }
@@ -255,11 +311,13 @@ enum class ControlMessage : uint8_t {
   Relays = 12,
   Order = 13,
   OrderPart = 14,
+  Enroll = 15,
+  Enrolled = 16,
   MIN = NONE,
-  MAX = OrderPart
+  MAX = Enrolled
 };
 
-inline const ControlMessage (&EnumValuesControlMessage())[15] {
+inline const ControlMessage (&EnumValuesControlMessage())[17] {
   static const ControlMessage values[] = {
     ControlMessage::NONE,
     ControlMessage::RegisterVehicle,
@@ -275,13 +333,15 @@ inline const ControlMessage (&EnumValuesControlMessage())[15] {
     ControlMessage::Pong,
     ControlMessage::Relays,
     ControlMessage::Order,
-    ControlMessage::OrderPart
+    ControlMessage::OrderPart,
+    ControlMessage::Enroll,
+    ControlMessage::Enrolled
   };
   return values;
 }
 
 inline const char * const *EnumNamesControlMessage() {
-  static const char * const names[16] = {
+  static const char * const names[18] = {
     "NONE",
     "RegisterVehicle",
     "RegisterOperator",
@@ -297,13 +357,15 @@ inline const char * const *EnumNamesControlMessage() {
     "Relays",
     "Order",
     "OrderPart",
+    "Enroll",
+    "Enrolled",
     nullptr
   };
   return names;
 }
 
 inline const char *EnumNameControlMessage(ControlMessage e) {
-  if (::flatbuffers::IsOutRange(e, ControlMessage::NONE, ControlMessage::OrderPart)) return "";
+  if (::flatbuffers::IsOutRange(e, ControlMessage::NONE, ControlMessage::Enrolled)) return "";
   const size_t index = static_cast<size_t>(e);
   return EnumNamesControlMessage()[index];
 }
@@ -366,6 +428,14 @@ template<> struct ControlMessageTraits<tautline::Order> {
 
 template<> struct ControlMessageTraits<tautline::OrderPart> {
   static const ControlMessage enum_value = ControlMessage::OrderPart;
+};
+
+template<> struct ControlMessageTraits<tautline::Enroll> {
+  static const ControlMessage enum_value = ControlMessage::Enroll;
+};
+
+template<> struct ControlMessageTraits<tautline::Enrolled> {
+  static const ControlMessage enum_value = ControlMessage::Enrolled;
 };
 
 template <bool B = false>
@@ -436,6 +506,25 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(1) Versions FLATBUFFERS_FINAL_CLASS {
   }
 };
 FLATBUFFERS_STRUCT_END(Versions, 2);
+
+/// A secret of an invitation.
+FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(1) Secret FLATBUFFERS_FINAL_CLASS {
+ private:
+  uint8_t bytes_[4];
+
+ public:
+  Secret()
+      : bytes_() {
+  }
+  Secret(::flatbuffers::span<const uint8_t, 4> _bytes) {
+    ::flatbuffers::CastToArray(bytes_).CopyFromSpan(_bytes);
+  }
+  /// What only who was invited knows.
+  const ::flatbuffers::Array<uint8_t, 4> *bytes() const {
+    return &::flatbuffers::CastToArray(bytes_);
+  }
+};
+FLATBUFFERS_STRUCT_END(Secret, 4);
 
 /// An address at which one of the two may be reached, beside those that are certain.
 struct Candidate FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
@@ -1637,16 +1726,29 @@ inline ::flatbuffers::Offset<Relays> CreateRelaysDirect(
 struct Order FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef OrderBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
-    VT_KIND = 4
+    VT_KIND = 4,
+    VT_ROLE = 6,
+    VT_NAME = 8
   };
   /// What.
   tautline::OrderKind kind() const {
     return static_cast<tautline::OrderKind>(GetField<uint8_t>(VT_KIND, 0));
   }
+  /// Of an invitation and a revocation: what the machine is to be, or is.
+  tautline::Role role() const {
+    return static_cast<tautline::Role>(GetField<uint8_t>(VT_ROLE, 0));
+  }
+  /// Likewise: its name.
+  const ::flatbuffers::String *name() const {
+    return GetPointer<const ::flatbuffers::String *>(VT_NAME);
+  }
   template <bool B = false>
   bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyField<uint8_t>(verifier, VT_KIND, 1) &&
+           VerifyField<uint8_t>(verifier, VT_ROLE, 1) &&
+           VerifyOffset(verifier, VT_NAME) &&
+           verifier.VerifyString(name()) &&
            verifier.EndTable();
   }
 };
@@ -1657,6 +1759,12 @@ struct OrderBuilder {
   ::flatbuffers::uoffset_t start_;
   void add_kind(tautline::OrderKind kind) {
     fbb_.AddElement<uint8_t>(Order::VT_KIND, static_cast<uint8_t>(kind), 0);
+  }
+  void add_role(tautline::Role role) {
+    fbb_.AddElement<uint8_t>(Order::VT_ROLE, static_cast<uint8_t>(role), 0);
+  }
+  void add_name(::flatbuffers::Offset<::flatbuffers::String> name) {
+    fbb_.AddOffset(Order::VT_NAME, name);
   }
   explicit OrderBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
@@ -1671,10 +1779,27 @@ struct OrderBuilder {
 
 inline ::flatbuffers::Offset<Order> CreateOrder(
     ::flatbuffers::FlatBufferBuilder &_fbb,
-    tautline::OrderKind kind = tautline::OrderKind::Backup) {
+    tautline::OrderKind kind = tautline::OrderKind::Backup,
+    tautline::Role role = tautline::Role::Vehicle,
+    ::flatbuffers::Offset<::flatbuffers::String> name = 0) {
   OrderBuilder builder_(_fbb);
+  builder_.add_name(name);
+  builder_.add_role(role);
   builder_.add_kind(kind);
   return builder_.Finish();
+}
+
+inline ::flatbuffers::Offset<Order> CreateOrderDirect(
+    ::flatbuffers::FlatBufferBuilder &_fbb,
+    tautline::OrderKind kind = tautline::OrderKind::Backup,
+    tautline::Role role = tautline::Role::Vehicle,
+    const char *name = nullptr) {
+  auto name__ = name ? _fbb.CreateString(name) : 0;
+  return tautline::CreateOrder(
+      _fbb,
+      kind,
+      role,
+      name__);
 }
 
 /// A part of an order's answer.
@@ -1745,6 +1870,216 @@ inline ::flatbuffers::Offset<OrderPart> CreateOrderPartDirect(
       is_last);
 }
 
+/// A machine whose key is not listed asks to be let in.
+struct Enroll FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
+  typedef EnrollBuilder Builder;
+  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
+    VT_NUMBER = 4,
+    VT_SECRET = 6
+  };
+  /// The invitation's.
+  uint16_t number() const {
+    return GetField<uint16_t>(VT_NUMBER, 0);
+  }
+  /// The invitation's.
+  const tautline::Secret *secret() const {
+    return GetStruct<const tautline::Secret *>(VT_SECRET);
+  }
+  template <bool B = false>
+  bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyField<uint16_t>(verifier, VT_NUMBER, 2) &&
+           VerifyFieldRequired<tautline::Secret>(verifier, VT_SECRET, 1) &&
+           verifier.EndTable();
+  }
+};
+
+struct EnrollBuilder {
+  typedef Enroll Table;
+  ::flatbuffers::FlatBufferBuilder &fbb_;
+  ::flatbuffers::uoffset_t start_;
+  void add_number(uint16_t number) {
+    fbb_.AddElement<uint16_t>(Enroll::VT_NUMBER, number, 0);
+  }
+  void add_secret(const tautline::Secret *secret) {
+    fbb_.AddStruct(Enroll::VT_SECRET, secret);
+  }
+  explicit EnrollBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  ::flatbuffers::Offset<Enroll> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = ::flatbuffers::Offset<Enroll>(end);
+    fbb_.Required(o, Enroll::VT_SECRET);
+    return o;
+  }
+};
+
+inline ::flatbuffers::Offset<Enroll> CreateEnroll(
+    ::flatbuffers::FlatBufferBuilder &_fbb,
+    uint16_t number = 0,
+    const tautline::Secret *secret = nullptr) {
+  EnrollBuilder builder_(_fbb);
+  builder_.add_secret(secret);
+  builder_.add_number(number);
+  return builder_.Finish();
+}
+
+/// One whom a machine may meet.
+struct Known FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
+  typedef KnownBuilder Builder;
+  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
+    VT_NAME = 4,
+    VT_KEY = 6
+  };
+  /// Its name.
+  const ::flatbuffers::String *name() const {
+    return GetPointer<const ::flatbuffers::String *>(VT_NAME);
+  }
+  /// Who it is.
+  const tautline::Key *key() const {
+    return GetStruct<const tautline::Key *>(VT_KEY);
+  }
+  template <bool B = false>
+  bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyOffsetRequired(verifier, VT_NAME) &&
+           verifier.VerifyString(name()) &&
+           VerifyFieldRequired<tautline::Key>(verifier, VT_KEY, 1) &&
+           verifier.EndTable();
+  }
+};
+
+struct KnownBuilder {
+  typedef Known Table;
+  ::flatbuffers::FlatBufferBuilder &fbb_;
+  ::flatbuffers::uoffset_t start_;
+  void add_name(::flatbuffers::Offset<::flatbuffers::String> name) {
+    fbb_.AddOffset(Known::VT_NAME, name);
+  }
+  void add_key(const tautline::Key *key) {
+    fbb_.AddStruct(Known::VT_KEY, key);
+  }
+  explicit KnownBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  ::flatbuffers::Offset<Known> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = ::flatbuffers::Offset<Known>(end);
+    fbb_.Required(o, Known::VT_NAME);
+    fbb_.Required(o, Known::VT_KEY);
+    return o;
+  }
+};
+
+inline ::flatbuffers::Offset<Known> CreateKnown(
+    ::flatbuffers::FlatBufferBuilder &_fbb,
+    ::flatbuffers::Offset<::flatbuffers::String> name = 0,
+    const tautline::Key *key = nullptr) {
+  KnownBuilder builder_(_fbb);
+  builder_.add_key(key);
+  builder_.add_name(name);
+  return builder_.Finish();
+}
+
+inline ::flatbuffers::Offset<Known> CreateKnownDirect(
+    ::flatbuffers::FlatBufferBuilder &_fbb,
+    const char *name = nullptr,
+    const tautline::Key *key = nullptr) {
+  auto name__ = name ? _fbb.CreateString(name) : 0;
+  return tautline::CreateKnown(
+      _fbb,
+      name__,
+      key);
+}
+
+/// The machine is let in, from now on.
+struct Enrolled FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
+  typedef EnrolledBuilder Builder;
+  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
+    VT_ROLE = 4,
+    VT_NAME = 6,
+    VT_PEERS = 8
+  };
+  /// As what.
+  tautline::Role role() const {
+    return static_cast<tautline::Role>(GetField<uint8_t>(VT_ROLE, 0));
+  }
+  /// Under which name.
+  const ::flatbuffers::String *name() const {
+    return GetPointer<const ::flatbuffers::String *>(VT_NAME);
+  }
+  /// Those of the other role who are listed at present: at most 256.
+  const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::Known>> *peers() const {
+    return GetPointer<const ::flatbuffers::Vector<::flatbuffers::Offset<tautline::Known>> *>(VT_PEERS);
+  }
+  template <bool B = false>
+  bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyField<uint8_t>(verifier, VT_ROLE, 1) &&
+           VerifyOffsetRequired(verifier, VT_NAME) &&
+           verifier.VerifyString(name()) &&
+           VerifyOffsetRequired(verifier, VT_PEERS) &&
+           verifier.VerifyVector(peers()) &&
+           verifier.VerifyVectorOfTables(peers()) &&
+           verifier.EndTable();
+  }
+};
+
+struct EnrolledBuilder {
+  typedef Enrolled Table;
+  ::flatbuffers::FlatBufferBuilder &fbb_;
+  ::flatbuffers::uoffset_t start_;
+  void add_role(tautline::Role role) {
+    fbb_.AddElement<uint8_t>(Enrolled::VT_ROLE, static_cast<uint8_t>(role), 0);
+  }
+  void add_name(::flatbuffers::Offset<::flatbuffers::String> name) {
+    fbb_.AddOffset(Enrolled::VT_NAME, name);
+  }
+  void add_peers(::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::Known>>> peers) {
+    fbb_.AddOffset(Enrolled::VT_PEERS, peers);
+  }
+  explicit EnrolledBuilder(::flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  ::flatbuffers::Offset<Enrolled> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = ::flatbuffers::Offset<Enrolled>(end);
+    fbb_.Required(o, Enrolled::VT_NAME);
+    fbb_.Required(o, Enrolled::VT_PEERS);
+    return o;
+  }
+};
+
+inline ::flatbuffers::Offset<Enrolled> CreateEnrolled(
+    ::flatbuffers::FlatBufferBuilder &_fbb,
+    tautline::Role role = tautline::Role::Vehicle,
+    ::flatbuffers::Offset<::flatbuffers::String> name = 0,
+    ::flatbuffers::Offset<::flatbuffers::Vector<::flatbuffers::Offset<tautline::Known>>> peers = 0) {
+  EnrolledBuilder builder_(_fbb);
+  builder_.add_peers(peers);
+  builder_.add_name(name);
+  builder_.add_role(role);
+  return builder_.Finish();
+}
+
+inline ::flatbuffers::Offset<Enrolled> CreateEnrolledDirect(
+    ::flatbuffers::FlatBufferBuilder &_fbb,
+    tautline::Role role = tautline::Role::Vehicle,
+    const char *name = nullptr,
+    const std::vector<::flatbuffers::Offset<tautline::Known>> *peers = nullptr) {
+  auto name__ = name ? _fbb.CreateString(name) : 0;
+  auto peers__ = peers ? _fbb.CreateVector<::flatbuffers::Offset<tautline::Known>>(*peers) : 0;
+  return tautline::CreateEnrolled(
+      _fbb,
+      role,
+      name__,
+      peers__);
+}
+
 /// One message of the control plane.
 struct Control FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   typedef ControlBuilder Builder;
@@ -1801,6 +2136,12 @@ struct Control FLATBUFFERS_FINAL_CLASS : private ::flatbuffers::Table {
   }
   const tautline::OrderPart *message_as_OrderPart() const {
     return message_type() == tautline::ControlMessage::OrderPart ? static_cast<const tautline::OrderPart *>(message()) : nullptr;
+  }
+  const tautline::Enroll *message_as_Enroll() const {
+    return message_type() == tautline::ControlMessage::Enroll ? static_cast<const tautline::Enroll *>(message()) : nullptr;
+  }
+  const tautline::Enrolled *message_as_Enrolled() const {
+    return message_type() == tautline::ControlMessage::Enrolled ? static_cast<const tautline::Enrolled *>(message()) : nullptr;
   }
   template <bool B = false>
   bool Verify(::flatbuffers::VerifierTemplate<B> &verifier) const {
@@ -1866,6 +2207,14 @@ template<> inline const tautline::Order *Control::message_as<tautline::Order>() 
 
 template<> inline const tautline::OrderPart *Control::message_as<tautline::OrderPart>() const {
   return message_as_OrderPart();
+}
+
+template<> inline const tautline::Enroll *Control::message_as<tautline::Enroll>() const {
+  return message_as_Enroll();
+}
+
+template<> inline const tautline::Enrolled *Control::message_as<tautline::Enrolled>() const {
+  return message_as_Enrolled();
 }
 
 struct ControlBuilder {
@@ -1960,6 +2309,14 @@ inline bool VerifyControlMessage(::flatbuffers::VerifierTemplate<B> &verifier, c
     }
     case ControlMessage::OrderPart: {
       auto ptr = reinterpret_cast<const tautline::OrderPart *>(obj);
+      return verifier.VerifyTable(ptr);
+    }
+    case ControlMessage::Enroll: {
+      auto ptr = reinterpret_cast<const tautline::Enroll *>(obj);
+      return verifier.VerifyTable(ptr);
+    }
+    case ControlMessage::Enrolled: {
+      auto ptr = reinterpret_cast<const tautline::Enrolled *>(obj);
       return verifier.VerifyTable(ptr);
     }
     default: return true;

@@ -101,9 +101,10 @@ impl World {
             left -= 1;
             match output {
                 Output::Keep(change) => {
-                    let Change::Vehicle { key, record } = &change;
-                    let before = self.kept.vehicles.get(key).map_or(0, |before| before.epoch);
-                    assert!(record.epoch >= before, "an epoch falls from {before}");
+                    if let Change::Vehicle { key, record } = &change {
+                        let before = self.kept.vehicles.get(key).map_or(0, |before| before.epoch);
+                        assert!(record.epoch >= before, "an epoch falls from {before}");
+                    }
                     self.kept.apply(change);
                 }
                 Output::Send { to, message } => {
@@ -113,7 +114,7 @@ impl World {
                     }
                 }
                 Output::Close { to } => self.connections.retain(|_, id| *id != to),
-                Output::Obey { .. } => panic!("nobody orders"),
+                Output::Answer { .. } | Output::Relist => panic!("nobody orders"),
             }
         }
         true

@@ -19,3 +19,5 @@ class ControlMessage(object):
     Relays = 12
     Order = 13
     OrderPart = 14
+    Enroll = 15
+    Enrolled = 16

@@ -37,8 +37,24 @@ class Order(object):
             return self._tab.Get(flatbuffers.number_types.Uint8Flags, o + self._tab.Pos)
         return 0
 
+    # Of an invitation and a revocation: what the machine is to be, or is.
+    # Order
+    def Role(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
+        if o != 0:
+            return self._tab.Get(flatbuffers.number_types.Uint8Flags, o + self._tab.Pos)
+        return 0
+
+    # Likewise: its name.
+    # Order
+    def Name(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(8))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
 def OrderStart(builder):
-    builder.StartObject(1)
+    builder.StartObject(3)
 
 def Start(builder):
     OrderStart(builder)
@@ -48,6 +64,18 @@ def OrderAddKind(builder, kind):
 
 def AddKind(builder, kind):
     OrderAddKind(builder, kind)
+
+def OrderAddRole(builder, role):
+    builder.PrependUint8Slot(1, role, 0)
+
+def AddRole(builder, role):
+    OrderAddRole(builder, role)
+
+def OrderAddName(builder, name):
+    builder.PrependUOffsetTRelativeSlot(2, flatbuffers.number_types.UOffsetTFlags.py_type(name), 0)
+
+def AddName(builder, name):
+    OrderAddName(builder, name)
 
 def OrderEnd(builder):
     return builder.EndObject()

@@ -6,3 +6,9 @@
 class OrderKind(object):
     # Give a copy of what is kept.
     Backup = 0
+    # Tell who is listed, who is there, and who drives what since when.
+    Who = 1
+    # Make a one-time code that lets a machine in.
+    Invite = 2
+    # Take a machine off that was let in so.
+    Revoke = 3

@@ -1,0 +1,302 @@
+//! Enrolment by one-time codes: machines that are let in without anybody writing their keys down.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt::Write;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use rand::Rng;
+use tautline_message::{Control, Known, Order, Refusal, Role};
+use tautline_transport::crypto::PublicKey;
+use tautline_units::Instant;
+
+use super::{Answer, ConnectionId, Directory, Operator, Output, Vehicle};
+use crate::config::ENTRIES_MAX;
+use crate::places;
+use crate::store::{Change, Machine};
+
+/// Invitations that wait, and who was let in by one.
+#[derive(Debug)]
+pub(super) struct Enrolment {
+    /// By number. They do not outlive the process: a new code is made in a moment.
+    invitations: BTreeMap<u16, Invitation>,
+    /// Wrong codes of the last minute, by when and from where; oldest first.
+    wrong: VecDeque<(Instant, IpAddr)>,
+    enrolled: BTreeMap<PublicKey, Machine>,
+    /// The keys that the settings list.
+    in_settings: BTreeSet<PublicKey>,
+}
+
+#[derive(Debug)]
+struct Invitation {
+    secret: [u8; 4],
+    machine: Machine,
+    ends_at: Instant,
+    attempts_left: u32,
+}
+
+impl Enrolment {
+    /// Returns it for whoever the settings do not list; nobody is invited yet.
+    pub(super) fn beside(
+        vehicles: &BTreeMap<String, PublicKey>,
+        operators: &BTreeMap<String, PublicKey>,
+    ) -> Self {
+        Self {
+            invitations: BTreeMap::new(),
+            wrong: VecDeque::new(),
+            enrolled: BTreeMap::new(),
+            in_settings: vehicles.values().chain(operators.values()).copied().collect(),
+        }
+    }
+
+    /// Takes later settings, and returns their lists together with those who were let in.
+    pub(super) fn with_settings(
+        &mut self,
+        vehicles: &BTreeMap<String, PublicKey>,
+        operators: &BTreeMap<String, PublicKey>,
+    ) -> [BTreeMap<String, PublicKey>; 2] {
+        self.in_settings = vehicles.values().chain(operators.values()).copied().collect();
+        let mut lists = [vehicles.clone(), operators.clone()];
+        for (key, Machine { role, name }) in &self.enrolled {
+            let list = match role {
+                Role::Vehicle => &mut lists[0],
+                Role::Operator => &mut lists[1],
+            };
+            let has_place = !list.contains_key(name) && list.len() < ENTRIES_MAX;
+            if has_place && !self.in_settings.contains(key) {
+                list.insert(name.clone(), *key);
+            }
+        }
+        lists
+    }
+
+    /// Returns whether somebody may come with a code.
+    pub(super) fn is_awaited(&self, now: Instant) -> bool {
+        self.invitations.values().any(|invitation| now < invitation.ends_at)
+    }
+
+    /// Judges a code that came from `remote`.
+    fn judge(&mut self, number: u16, secret: [u8; 4], remote: IpAddr, now: Instant) -> Judged {
+        self.invitations.retain(|_, invitation| now < invitation.ends_at);
+        let network = places::network(remote);
+        while self.wrong.front().is_some_and(|(at, _)| now.since(*at) >= WRONG_WINDOW) {
+            self.wrong.pop_front();
+        }
+        let from_there = self.wrong.iter().filter(|(_, from)| *from == network).count();
+        if from_there >= WRONG_PER_NETWORK_MAX || self.wrong.len() >= WRONG_MAX {
+            return Judged::TooOften;
+        }
+        if let Some(invitation) = self.invitations.get_mut(&number) {
+            // No early end: how long it takes tells nothing of the secret.
+            let differs = invitation.secret.iter().zip(secret).fold(0, |or, (a, b)| or | (a ^ b));
+            invitation.attempts_left -= 1;
+            let is_over = differs == 0 || invitation.attempts_left == 0;
+            let invitation = if is_over { self.invitations.remove(&number) } else { None };
+            if differs == 0
+                && let Some(invitation) = invitation
+            {
+                return Judged::Right(invitation.machine);
+            }
+        }
+        self.wrong.push_back((now, network));
+        Judged::Wrong
+    }
+}
+
+enum Judged {
+    Right(Machine),
+    Wrong,
+    TooOften,
+}
+
+impl Directory {
+    /// Lists those who were let in by a former run; whoever stands in the settings goes before them.
+    pub(super) fn restore_enrolled(&mut self, machines: &BTreeMap<PublicKey, Machine>) {
+        for (key, machine) in machines {
+            self.enrolment.enrolled.insert(*key, machine.clone());
+            if self.enrolment.in_settings.contains(key) {
+                continue;
+            }
+            match self.place_for(machine) {
+                Ok(()) => self.list_machine(*key, machine),
+                Err(text) => tracing::warn!(%key, "enrolled, but the settings go before: {text}"),
+            }
+        }
+    }
+
+    /// Carries out an administrator's order.
+    pub(super) fn obey_order(&mut self, id: ConnectionId, order: Order, now: Instant) {
+        let answer = match order {
+            Order::Backup => Ok(Answer::Copy),
+            Order::Who => Ok(Answer::Text(self.who(now))),
+            Order::Invite { role, name } => self.invite(role, name, now),
+            Order::Revoke { role, name } => self.revoke(role, &name, now),
+        };
+        match answer {
+            Ok(answer) => self.outputs.push_back(Output::Answer { to: id, answer }),
+            Err(text) => self.refuse(id, Refusal::BadRequest, text),
+        }
+    }
+
+    fn invite(&mut self, role: Role, name: String, now: Instant) -> Result<Answer, String> {
+        if name.is_empty() || name.contains(char::is_control) {
+            return Err(format!("{name:?}: a name has 1 to 64 bytes, all printable"));
+        }
+        let machine = Machine { role, name };
+        self.place_for(&machine)?;
+        let waiting = &mut self.enrolment.invitations;
+        waiting.retain(|_, other| now < other.ends_at && other.machine != machine);
+        if waiting.len() >= INVITATIONS_MAX {
+            return Err(format!("{INVITATIONS_MAX} invitations wait already"));
+        }
+        let mut bytes = [0; 6];
+        let number = loop {
+            self.rng.fill_bytes(&mut bytes);
+            let number = u16::from_be_bytes([bytes[0], bytes[1]]);
+            if !waiting.contains_key(&number) {
+                break number;
+            }
+        };
+        let secret = [bytes[2], bytes[3], bytes[4], bytes[5]];
+        let (ends_at, attempts_left) = (now + INVITATION_LIFE, ATTEMPTS_MAX);
+        tracing::info!(name = machine.name, role = ?role, "invited");
+        waiting.insert(number, Invitation { secret, machine, ends_at, attempts_left });
+        Ok(Answer::Code(number, secret))
+    }
+
+    /// Takes the word of a machine that it was invited.
+    pub(super) fn enroll(&mut self, id: ConnectionId, number: u16, secret: [u8; 4], now: Instant) {
+        let Some(connection) = self.connections.get(&id) else { return };
+        let (key, remote) = (connection.key, connection.remote);
+        // It did not hear the answer the first time.
+        if let Some(machine) = self.machine_of(key) {
+            return self.welcome(id, machine);
+        }
+        match self.enrolment.judge(number, secret, remote.ip(), now) {
+            Judged::Right(machine) if self.place_for(&machine).is_ok() => {
+                tracing::info!(name = machine.name, role = ?machine.role, %key, %remote, "enrolled");
+                let change = Change::Machine { key, machine: Some(machine.clone()) };
+                self.outputs.push_back(Output::Keep(change));
+                self.enrolment.enrolled.insert(key, machine.clone());
+                self.list_machine(key, &machine);
+                self.outputs.push_back(Output::Relist);
+                self.welcome(id, machine);
+            }
+            Judged::Right(_) | Judged::Wrong => {
+                tracing::warn!(%key, %remote, "a wrong code was refused");
+                let text = "this code lets nobody in: it holds once, for ten minutes and three attempts; ask for \
+                            another one";
+                self.turn_away(id, Refusal::NotAllowed, text.to_owned(), now);
+            }
+            Judged::TooOften => {
+                let text = "too many wrong codes came: try again in a minute".to_owned();
+                self.turn_away(id, Refusal::Full, text, now);
+            }
+        }
+    }
+
+    /// Takes off a machine that was let in by a code.
+    fn revoke(&mut self, role: Role, name: &str, now: Instant) -> Result<Answer, String> {
+        let is_it = |machine: &Machine| machine.role == role && machine.name == name;
+        let mut enrolled = self.enrolment.enrolled.iter();
+        let Some(key) = enrolled.find(|(_, machine)| is_it(machine)).map(|(key, _)| *key) else {
+            return Err(format!(
+                "{name:?} was not let in by a code: take it off the settings, and send SIGHUP"
+            ));
+        };
+        self.enrolment.enrolled.remove(&key);
+        self.outputs.push_back(Output::Keep(Change::Machine { key, machine: None }));
+        if self.enrolment.in_settings.contains(&key) {
+            return Err(format!(
+                "no code lets {name} in any more, but the settings list its key: take it off there too, and send SIGHUP"
+            ));
+        }
+        let vehicles = self.vehicles.iter().map(|(name, it)| (name.clone(), it.key));
+        let operators = self.operators.iter().map(|(name, it)| (name.clone(), it.key));
+        let vehicles = vehicles.filter(|(_, it)| *it != key).collect();
+        let operators = operators.filter(|(_, it)| *it != key).collect();
+        self.relist_exactly(&vehicles, &operators, now);
+        self.outputs.push_back(Output::Relist);
+        Ok(Answer::Text(format!("{name} is no longer listed\n")))
+    }
+
+    /// Returns for people who is listed, who is there, and who drives what since when.
+    fn who(&self, now: Instant) -> String {
+        let unix = self.unix_start + now.since(Instant::ZERO);
+        let there = |is_there| if is_there { "there" } else { "away" };
+        let mut text = String::new();
+        for (name, vehicle) in &self.vehicles {
+            let _ = write!(text, "vehicle   {name}  {}", there(vehicle.presence.is_some()));
+            if let Some(lease) = &vehicle.lease {
+                let minutes = unix.saturating_sub(lease.since).as_secs() / 60;
+                let _ = write!(text, "  driven by {} for {minutes} min", lease.operator);
+            }
+            let _ = writeln!(text, "  epoch {}  {}", vehicle.epoch, vehicle.key);
+        }
+        for (name, operator) in &self.operators {
+            let is_there = there(operator.presence.is_some());
+            let _ = writeln!(text, "operator  {name}  {is_there}  {}", operator.key);
+        }
+        text
+    }
+
+    fn welcome(&mut self, id: ConnectionId, Machine { role, name }: Machine) {
+        let known =
+            |name: &String, key: PublicKey| Known { name: name.clone(), key: *key.as_bytes() };
+        let peers = match role {
+            Role::Vehicle => self.operators.iter().map(|(name, it)| known(name, it.key)).collect(),
+            Role::Operator => self.vehicles.iter().map(|(name, it)| known(name, it.key)).collect(),
+        };
+        self.send(id, Control::Enrolled { role, name, peers });
+    }
+
+    fn machine_of(&self, key: PublicKey) -> Option<Machine> {
+        let vehicle = self.vehicles.iter().find(|(_, it)| it.key == key);
+        let operator = self.operators.iter().find(|(_, it)| it.key == key);
+        vehicle
+            .map(|(name, _)| Machine { role: Role::Vehicle, name: name.clone() })
+            .or(operator.map(|(name, _)| Machine { role: Role::Operator, name: name.clone() }))
+    }
+
+    /// # Errors
+    /// Its name is listed already, or as many as may be are.
+    fn place_for(&self, Machine { role, name }: &Machine) -> Result<(), String> {
+        let (is_listed, count) = match role {
+            Role::Vehicle => (self.vehicles.contains_key(name), self.vehicles.len()),
+            Role::Operator => (self.operators.contains_key(name), self.operators.len()),
+        };
+        if is_listed {
+            return Err(format!("{name:?} is listed already"));
+        }
+        if count >= ENTRIES_MAX {
+            return Err(format!("{ENTRIES_MAX} are listed already"));
+        }
+        Ok(())
+    }
+
+    fn list_machine(&mut self, key: PublicKey, Machine { role, name }: &Machine) {
+        match role {
+            Role::Vehicle => {
+                let epoch = self.unlisted.remove(&key).unwrap_or(0);
+                self.vehicles.insert(name.clone(), Vehicle { epoch, ..Vehicle::new(key) });
+            }
+            Role::Operator => {
+                self.operators.insert(name.clone(), Operator::new(key));
+            }
+        }
+    }
+}
+
+/// Long enough to walk to the machine and type.
+const INVITATION_LIFE: Duration = Duration::from_secs(600);
+/// A mistyped letter is told before anything is sent: these are for whoever guesses.
+const ATTEMPTS_MAX: u32 = 3;
+const INVITATIONS_MAX: usize = 64;
+const WRONG_WINDOW: Duration = Duration::from_secs(60);
+const WRONG_PER_NETWORK_MAX: usize = 5;
+/// In ten minutes 600 guesses at 48 bits: one in 10^11 goes right; at the 32 bits of the secret three, where the
+/// number is known: one in 10^9.
+const WRONG_MAX: usize = 60;
+
+#[cfg(test)]
+mod tests;
