@@ -4,14 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use rand::{Rng, SeedableRng};
+use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
-use tautline_message::{
-    Candidate, Control, Held, ProtocolVersions, Refusal, VehicleEntry, VehicleState,
-};
+use tautline_message::{Candidate, Control, ProtocolVersions, Refusal, VehicleEntry, VehicleState};
 use tautline_net::{Destination, LogLimit};
 use tautline_transport::crypto::PublicKey;
-use tautline_transport::relay::Side;
 use tautline_units::Instant;
 
 use crate::Config;
@@ -21,11 +18,15 @@ use crate::store::Change;
 mod addresses;
 mod connection;
 mod enrolment;
+mod introductions;
 mod leases;
+mod orders;
+mod registration;
 mod roster;
 
 use connection::{Connection, Role};
 use enrolment::Enrolment;
+use registration::Told;
 
 /// Everything the switchboard knows and decides.
 ///
@@ -382,74 +383,6 @@ impl Directory {
         }
     }
 
-    fn register_vehicle(&mut self, id: ConnectionId, name: &str, told: Told, now: Instant) {
-        let held = told.held.clone();
-        let Some((key, remote, presence)) = self.admit(id, told, now) else { return };
-        let Some(own) = self.vehicles.iter().find_map(|(n, v)| (v.key == key).then(|| n.clone()))
-        else {
-            return self.refuse_role(id, key, "operator", "a vehicle", now);
-        };
-        if own != name {
-            return self.refuse_name(id, "vehicle", &own, name, now);
-        }
-        let vehicle = self.vehicles.get_mut(&own).expect("found just now");
-        if let Some(old) = vehicle.presence.as_mut().filter(|old| old.same(&presence)) {
-            if std::mem::replace(&mut old.candidates, presence.candidates.clone())
-                != presence.candidates
-            {
-                self.tell_operator(&own);
-            }
-            return;
-        }
-        let old = vehicle.presence.replace(presence);
-        let pending_release = vehicle.pending_release.take();
-        self.set_role(id, Role::Vehicle(own.clone()));
-        tracing::info!(vehicle = own, %remote, "vehicle there");
-        self.replace(old, id, &format!("vehicle {own}"), remote, now);
-        if let Some(held) = &held {
-            self.heed(&own, held, now);
-        }
-        if let Some(released) = pending_release.or_else(|| self.outlived(&own)) {
-            self.send(id, released);
-        }
-        self.introduce(&own, now);
-    }
-
-    fn register_operator(&mut self, id: ConnectionId, name: &str, told: Told, now: Instant) {
-        let Some((key, remote, presence)) = self.admit(id, told, now) else { return };
-        let Some(own) = self.operators.iter().find_map(|(n, o)| (o.key == key).then(|| n.clone()))
-        else {
-            return self.refuse_role(id, key, "vehicle", "an operator", now);
-        };
-        if own != name {
-            return self.refuse_name(id, "operator", &own, name, now);
-        }
-        if presence.addresses.is_empty() {
-            let text = "an operator gives at least one address where vehicles reach it".to_owned();
-            return self.turn_away(id, Refusal::BadRequest, text, now);
-        }
-        let operator = self.operators.get_mut(&own).expect("found just now");
-        if let Some(old) = operator.presence.as_mut().filter(|old| old.same(&presence)) {
-            if std::mem::replace(&mut old.candidates, presence.candidates.clone())
-                != presence.candidates
-                && let Some(vehicle) = self.vehicle_of(&own)
-            {
-                self.tell_vehicle(&vehicle);
-            }
-            return;
-        }
-        let old = operator.presence.replace(presence);
-        self.set_role(id, Role::Operator(own.clone()));
-        tracing::info!(operator = own, %remote, "operator there");
-        self.replace(old, id, &format!("operator {own}"), remote, now);
-        if let Some(lease) = self.lease_of(&own) {
-            lease.ends_at = None;
-        }
-        if let Some(vehicle) = self.vehicle_of(&own) {
-            self.introduce(&vehicle, now);
-        }
-    }
-
     fn list(&mut self, id: ConnectionId) {
         let vehicles = self.vehicles.iter().map(|(name, vehicle)| VehicleEntry {
             name: name.clone(),
@@ -469,202 +402,6 @@ impl Directory {
         self.send(id, Control::VehicleList { vehicles });
     }
 
-    fn take(&mut self, id: ConnectionId, operator: &str, name: &str, now: Instant) {
-        let Some(vehicle) = self.vehicles.get(name) else {
-            let text = format!("there is no vehicle {name:?} here");
-            return self.refuse(id, Refusal::UnknownVehicle, text);
-        };
-        let is_here = vehicle.presence.is_some();
-        match &vehicle.lease {
-            Some(lease) if lease.operator != operator => {
-                let text = format!("vehicle {name} is driven by {}", lease.operator);
-                tracing::info!(vehicle = name, operator, "refused: {text}");
-                self.refuse(id, Refusal::VehicleTaken, text);
-            }
-            // Its own already: it was introduced when both ends were there.
-            Some(_) if is_here => {}
-            Some(_) => self.wait(id, name),
-            None => {
-                let Some(epoch) = vehicle.epoch.checked_add(1) else {
-                    let text =
-                        format!("vehicle {name} has said that it had the last of all leases");
-                    return self.refuse(id, Refusal::Full, text);
-                };
-                let reason = format!("operator {operator} takes vehicle {name} instead");
-                self.release(operator, &reason);
-                self.give(name, operator, epoch, now);
-                tracing::info!(vehicle = name, operator, epoch, "vehicle taken");
-                if is_here {
-                    self.introduce(name, now);
-                } else {
-                    self.wait(id, name);
-                }
-            }
-        }
-    }
-
-    /// Says that the vehicle is the operator's, but there is nobody to be introduced to yet.
-    fn wait(&mut self, id: ConnectionId, name: &str) {
-        let text = format!("vehicle {name} is away: it is kept for you until it comes");
-        self.refuse(id, Refusal::VehicleAway, text);
-    }
-
-    /// Ends the operator's lease, if it has one, and tells both.
-    fn release(&mut self, operator: &str, reason: &str) {
-        let Some(name) = self.vehicle_of(operator) else { return };
-        let vehicle = self.vehicles.get_mut(&name).expect("found just now");
-        let lease = vehicle.lease.take().expect("found by its lease");
-        tracing::info!(vehicle = name, reason, "vehicle released");
-        let released =
-            Control::Released { lease: lease.name.unwrap_or_default(), reason: reason.to_owned() };
-        let to_operator = self.operators.get(operator).and_then(|o| o.presence.as_ref());
-        let to_operator = to_operator.map(|presence| presence.id);
-        self.outputs.push_back(Output::Keep(leases::change(vehicle, &self.operators)));
-        match vehicle.presence.as_ref().map(|presence| presence.id) {
-            Some(to) => {
-                let message = released.clone();
-                self.outputs.push_back(Output::Send { to, message });
-            }
-            // Never introduced: nothing to be told.
-            None if lease.name.is_none() => {}
-            None => vehicle.pending_release = Some(released.clone()),
-        }
-        if let Some(to_operator) = to_operator {
-            self.send(to_operator, released);
-        }
-    }
-
-    /// Gives both ends of the vehicle's lease tokens for the relays, if both are there and know what these
-    /// are.
-    fn tell_relays(&mut self, name: &str, now: Instant) {
-        let Some(issuer) = &self.issuer else { return };
-        let Some(vehicle) = self.vehicles.get_mut(name) else { return };
-        let (Some(at), Some(lease)) = (&vehicle.presence, &mut vehicle.lease) else { return };
-        lease.renew_at = issuer.renew_at(now);
-        let Some(operator) = self.operators.get(&lease.operator) else { return };
-        let Some(operator_at) = &operator.presence else { return };
-        if lease.renew_at.is_none() || !at.relays || !operator_at.relays {
-            return;
-        }
-        let ends = [
-            (operator_at.id, Side::Responder, operator.key, vehicle.key),
-            (at.id, Side::Initiator, vehicle.key, operator.key),
-        ];
-        for (to, side, holder, peer) in ends {
-            let relays = issuer.tickets(side, holder, peer, now);
-            let message = Control::Relays { peer_key: *peer.as_bytes(), relays };
-            self.outputs.push_back(Output::Send { to, message });
-        }
-    }
-
-    /// Tells both ends of the vehicle's lease of each other, if both are there: under a new name, or where
-    /// both have it in hand under the present one, of which nothing begins anew.
-    fn introduce(&mut self, name: &str, now: Instant) {
-        // Who begins a session knows by then which relays there are.
-        self.tell_relays(name, now);
-        let Some(vehicle) = self.vehicles.get_mut(name) else { return };
-        let (Some(at), Some(lease)) = (&mut vehicle.presence, &mut vehicle.lease) else { return };
-        let Some(operator) = self.operators.get_mut(&lease.operator) else { return };
-        let Some(operator_at) = &mut operator.presence else { return };
-        if lease.name.is_some() && at.held == lease.name && operator_at.held == lease.name {
-            tracing::info!(vehicle = name, operator = lease.operator, "both are back");
-            if !at.candidates.is_empty() && !operator_at.candidates.is_empty() {
-                self.tell_operator(name);
-                self.tell_vehicle(name);
-            }
-            return;
-        }
-        let mut lease_name = [0; 16];
-        self.rng.fill_bytes(&mut lease_name);
-        lease.name = Some(lease_name);
-        (at.held, operator_at.held) = (lease.name, lease.name);
-        vehicle.pending_release = None;
-        let epoch = vehicle.epoch;
-        tracing::info!(vehicle = name, operator = lease.operator, epoch, "introduced");
-        // The operator first: it waits for the vehicle's first datagram.
-        let to_operator = introduction(lease_name, name, vehicle.key, at, epoch);
-        let to_vehicle =
-            introduction(lease_name, &lease.operator, operator.key, operator_at, epoch);
-        let (operator_at, vehicle_at) = (operator_at.id, at.id);
-        self.keep(name);
-        self.send(operator_at, to_operator);
-        self.send(vehicle_at, to_vehicle);
-    }
-
-    /// Tells the operator of the vehicle's lease where the vehicle may be reached now, under the lease that
-    /// both know. Who tells no candidates is of an older build, and would begin anew.
-    fn tell_operator(&mut self, name: &str) {
-        let Some(vehicle) = self.vehicles.get(name) else { return };
-        let (Some(at), Some(lease)) = (&vehicle.presence, &vehicle.lease) else { return };
-        let Some(operator) = self.operators.get(&lease.operator) else { return };
-        if let (Some(lease_name), Some(to)) = (lease.name, &operator.presence)
-            && !to.candidates.is_empty()
-        {
-            let message = introduction(lease_name, name, vehicle.key, at, vehicle.epoch);
-            let to = to.id;
-            self.send(to, message);
-        }
-    }
-
-    /// Tells the vehicle likewise where its operator may be reached now.
-    fn tell_vehicle(&mut self, name: &str) {
-        let Some(vehicle) = self.vehicles.get(name) else { return };
-        let (Some(to), Some(lease)) = (&vehicle.presence, &vehicle.lease) else { return };
-        let Some(operator) = self.operators.get(&lease.operator) else { return };
-        if let (Some(lease_name), Some(at)) = (lease.name, &operator.presence)
-            && !to.candidates.is_empty()
-        {
-            let epoch = vehicle.epoch;
-            let message = introduction(lease_name, &lease.operator, operator.key, at, epoch);
-            let to = to.id;
-            self.send(to, message);
-        }
-    }
-
-    /// Returns who it is, where from, and what it tells if that is sound; else it is turned away.
-    fn admit(
-        &mut self,
-        id: ConnectionId,
-        told: Told,
-        now: Instant,
-    ) -> Option<(PublicKey, SocketAddr, Presence)> {
-        let &Connection { key, remote, .. } = self.connections.get(&id)?;
-        if !self.listed().any(|listed| listed == key) {
-            self.refuse_unknown(id, key, remote, now);
-            return None;
-        }
-        let Told { addresses, versions, relays, candidates, held } = told;
-        // Who tells other addresses on the connection that it has wants to be introduced anew.
-        let held = held.and_then(|held| held.lease).filter(|_| !self.is_registered(id));
-        match addresses::reachable(&addresses, remote.ip()) {
-            Ok(addresses) => {
-                let versions = versions.unwrap_or(UNSAID);
-                Some((key, remote, Presence { id, addresses, versions, relays, candidates, held }))
-            }
-            Err(text) => {
-                self.turn_away(id, Refusal::BadRequest, text, now);
-                None
-            }
-        }
-    }
-
-    /// Closes the connection that a newer one of the same key has taken the place of.
-    fn replace(
-        &mut self,
-        old: Option<Presence>,
-        id: ConnectionId,
-        who: &str,
-        remote: SocketAddr,
-        now: Instant,
-    ) {
-        if let Some(old) = old
-            && old.id != id
-        {
-            let text = format!("{who} has connected again, from {remote}: this connection ends");
-            self.turn_away(old.id, Refusal::NameTaken, text, now);
-        }
-    }
-
     /// Returns the registered operator's name; others are refused.
     fn operator_of(&mut self, id: ConnectionId) -> Option<String> {
         if let Role::Operator(name) = &self.connections.get(&id)?.role {
@@ -675,46 +412,10 @@ impl Directory {
         None
     }
 
-    fn lease_of(&mut self, operator: &str) -> Option<&mut Lease> {
-        let mut leases = self.vehicles.values_mut().filter_map(|vehicle| vehicle.lease.as_mut());
-        leases.find(|lease| lease.operator == operator)
-    }
-
-    fn vehicle_of(&self, operator: &str) -> Option<String> {
-        let has =
-            |vehicle: &Vehicle| vehicle.lease.as_ref().is_some_and(|l| l.operator == operator);
-        self.vehicles.iter().find_map(|(name, vehicle)| has(vehicle).then(|| name.clone()))
-    }
-
-    fn is_registered(&self, id: ConnectionId) -> bool {
-        let connection = self.connections.get(&id);
-        connection.is_some_and(|connection| match connection.role {
-            Role::Vehicle(_) | Role::Operator(_) => true,
-            Role::Unregistered | Role::Administrator => false,
-        })
-    }
-
     fn set_role(&mut self, id: ConnectionId, role: Role) {
         if let Some(connection) = self.connections.get_mut(&id) {
             connection.role = role;
         }
-    }
-
-    fn refuse_role(
-        &mut self,
-        id: ConnectionId,
-        key: PublicKey,
-        is: &str,
-        wants: &str,
-        now: Instant,
-    ) {
-        let text = format!("the key {key} is listed as {is}, so it cannot register as {wants}");
-        self.turn_away(id, Refusal::NotAllowed, text, now);
-    }
-
-    fn refuse_name(&mut self, id: ConnectionId, what: &str, own: &str, name: &str, now: Instant) {
-        let text = format!("this key is listed as {what} {own:?}, not {name:?}: set its name so");
-        self.turn_away(id, Refusal::NotAllowed, text, now);
     }
 
     fn refuse(&mut self, id: ConnectionId, reason_code: Refusal, mut text: String) {
@@ -751,48 +452,6 @@ impl Operator {
     }
 }
 
-impl Presence {
-    /// Returns whether nothing is another but the candidates.
-    fn same(&self, other: &Self) -> bool {
-        self.id == other.id
-            && self.addresses == other.addresses
-            && self.versions == other.versions
-            && self.relays == other.relays
-    }
-}
-
-/// What somebody tells of itself when it registers.
-#[derive(Debug)]
-struct Told {
-    addresses: Vec<String>,
-    versions: Option<ProtocolVersions>,
-    /// Whether it knows what a relay is.
-    relays: bool,
-    candidates: Vec<Candidate>,
-    /// What it was introduced under last.
-    held: Option<Held>,
-}
-
-fn introduction(
-    lease: [u8; 16],
-    peer_name: &str,
-    peer_key: PublicKey,
-    peer: &Presence,
-    epoch: u64,
-) -> Control {
-    Control::Introduce {
-        lease,
-        peer_name: peer_name.to_owned(),
-        peer_key: *peer_key.as_bytes(),
-        peer_addresses: peer.addresses.iter().map(Destination::to_string).collect(),
-        peer_versions: Some(peer.versions),
-        peer_candidates: peer.candidates.clone(),
-        epoch,
-    }
-}
-
-/// What a build speaks that says nothing of versions.
-const UNSAID: ProtocolVersions = ProtocolVersions { lowest: 1, highest: 1 };
 /// The longest text that a message may carry.
 const TEXT_BYTES_MAX: usize = 256;
 

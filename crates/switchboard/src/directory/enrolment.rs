@@ -1,12 +1,11 @@
 //! Enrolment by one-time codes: machines that are let in without anybody writing their keys down.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::fmt::Write;
 use std::net::IpAddr;
 use std::time::Duration;
 
 use rand::Rng;
-use tautline_message::{Control, Known, Order, Refusal, Role};
+use tautline_message::{Control, Known, Refusal, Role};
 use tautline_transport::crypto::PublicKey;
 use tautline_units::Instant;
 
@@ -124,21 +123,13 @@ impl Directory {
         }
     }
 
-    /// Carries out an administrator's order.
-    pub(super) fn obey_order(&mut self, id: ConnectionId, order: Order, now: Instant) {
-        let answer = match order {
-            Order::Backup => Ok(Answer::Copy),
-            Order::Who => Ok(Answer::Text(self.who(now))),
-            Order::Invite { role, name } => self.invite(role, name, now),
-            Order::Revoke { role, name } => self.revoke(role, &name, now),
-        };
-        match answer {
-            Ok(answer) => self.outputs.push_back(Output::Answer { to: id, answer }),
-            Err(text) => self.refuse(id, Refusal::BadRequest, text),
-        }
-    }
-
-    fn invite(&mut self, role: Role, name: String, now: Instant) -> Result<Answer, String> {
+    /// Makes an invitation, in place of an earlier one for the same machine.
+    pub(super) fn invite(
+        &mut self,
+        role: Role,
+        name: String,
+        now: Instant,
+    ) -> Result<Answer, String> {
         if name.is_empty() || name.contains(char::is_control) {
             return Err(format!("{name:?}: a name has 1 to 64 bytes, all printable"));
         }
@@ -196,7 +187,12 @@ impl Directory {
     }
 
     /// Takes off a machine that was let in by a code.
-    fn revoke(&mut self, role: Role, name: &str, now: Instant) -> Result<Answer, String> {
+    pub(super) fn revoke(
+        &mut self,
+        role: Role,
+        name: &str,
+        now: Instant,
+    ) -> Result<Answer, String> {
         let is_it = |machine: &Machine| machine.role == role && machine.name == name;
         let mut enrolled = self.enrolment.enrolled.iter();
         let Some(key) = enrolled.find(|(_, machine)| is_it(machine)).map(|(key, _)| *key) else {
@@ -218,26 +214,6 @@ impl Directory {
         self.relist_exactly(&vehicles, &operators, now);
         self.outputs.push_back(Output::Relist);
         Ok(Answer::Text(format!("{name} is no longer listed\n")))
-    }
-
-    /// Returns for people who is listed, who is there, and who drives what since when.
-    fn who(&self, now: Instant) -> String {
-        let unix = self.unix_start + now.since(Instant::ZERO);
-        let there = |is_there| if is_there { "there" } else { "away" };
-        let mut text = String::new();
-        for (name, vehicle) in &self.vehicles {
-            let _ = write!(text, "vehicle   {name}  {}", there(vehicle.presence.is_some()));
-            if let Some(lease) = &vehicle.lease {
-                let minutes = unix.saturating_sub(lease.since).as_secs() / 60;
-                let _ = write!(text, "  driven by {} for {minutes} min", lease.operator);
-            }
-            let _ = writeln!(text, "  epoch {}  {}", vehicle.epoch, vehicle.key);
-        }
-        for (name, operator) in &self.operators {
-            let is_there = there(operator.presence.is_some());
-            let _ = writeln!(text, "operator  {name}  {is_there}  {}", operator.key);
-        }
-        text
     }
 
     fn welcome(&mut self, id: ConnectionId, Machine { role, name }: Machine) {

@@ -1,13 +1,13 @@
-//! Leases over restarts: what is kept of them, and what follows from what vehicles have of them.
+//! Leases: given and ended, kept over restarts, and what follows from what vehicles have of them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tautline_message::{Control, Held};
+use tautline_message::{Control, Held, Refusal};
 use tautline_transport::crypto::PublicKey;
 use tautline_units::Instant;
 
-use super::{Directory, Lease, Operator, Output, Vehicle};
+use super::{ConnectionId, Directory, Lease, Operator, Output, Vehicle};
 use crate::store::{Change, Kept, KeptLease, Record};
 
 impl Directory {
@@ -45,11 +45,6 @@ impl Directory {
                 (_, None) => {}
             }
         }
-    }
-
-    /// Carries out the orders of whoever holds `key`.
-    pub(crate) fn obey(&mut self, key: PublicKey) {
-        self.administrator = Some(key);
     }
 
     /// Goes beyond what a vehicle has of leases that are not known here: a backup has brought back older
@@ -102,6 +97,71 @@ impl Directory {
         self.keep(name);
     }
 
+    pub(super) fn take(&mut self, id: ConnectionId, operator: &str, name: &str, now: Instant) {
+        let Some(vehicle) = self.vehicles.get(name) else {
+            let text = format!("there is no vehicle {name:?} here");
+            return self.refuse(id, Refusal::UnknownVehicle, text);
+        };
+        let is_here = vehicle.presence.is_some();
+        match &vehicle.lease {
+            Some(lease) if lease.operator != operator => {
+                let text = format!("vehicle {name} is driven by {}", lease.operator);
+                tracing::info!(vehicle = name, operator, "refused: {text}");
+                self.refuse(id, Refusal::VehicleTaken, text);
+            }
+            // Its own already: it was introduced when both ends were there.
+            Some(_) if is_here => {}
+            Some(_) => self.wait(id, name),
+            None => {
+                let Some(epoch) = vehicle.epoch.checked_add(1) else {
+                    let text =
+                        format!("vehicle {name} has said that it had the last of all leases");
+                    return self.refuse(id, Refusal::Full, text);
+                };
+                let reason = format!("operator {operator} takes vehicle {name} instead");
+                self.release(operator, &reason);
+                self.give(name, operator, epoch, now);
+                tracing::info!(vehicle = name, operator, epoch, "vehicle taken");
+                if is_here {
+                    self.introduce(name, now);
+                } else {
+                    self.wait(id, name);
+                }
+            }
+        }
+    }
+
+    /// Says that the vehicle is the operator's, but there is nobody to be introduced to yet.
+    fn wait(&mut self, id: ConnectionId, name: &str) {
+        let text = format!("vehicle {name} is away: it is kept for you until it comes");
+        self.refuse(id, Refusal::VehicleAway, text);
+    }
+
+    /// Ends the operator's lease, if it has one, and tells both.
+    pub(super) fn release(&mut self, operator: &str, reason: &str) {
+        let Some(name) = self.vehicle_of(operator) else { return };
+        let vehicle = self.vehicles.get_mut(&name).expect("found just now");
+        let lease = vehicle.lease.take().expect("found by its lease");
+        tracing::info!(vehicle = name, reason, "vehicle released");
+        let released =
+            Control::Released { lease: lease.name.unwrap_or_default(), reason: reason.to_owned() };
+        let to_operator = self.operators.get(operator).and_then(|o| o.presence.as_ref());
+        let to_operator = to_operator.map(|presence| presence.id);
+        self.outputs.push_back(Output::Keep(change(vehicle, &self.operators)));
+        match vehicle.presence.as_ref().map(|presence| presence.id) {
+            Some(to) => {
+                let message = released.clone();
+                self.outputs.push_back(Output::Send { to, message });
+            }
+            // Never introduced: nothing to be told.
+            None if lease.name.is_none() => {}
+            None => vehicle.pending_release = Some(released.clone()),
+        }
+        if let Some(to_operator) = to_operator {
+            self.send(to_operator, released);
+        }
+    }
+
     /// Gives the vehicle to the operator, both of whom are free, and keeps that.
     pub(super) fn give(&mut self, name: &str, operator: &str, epoch: u64, now: Instant) {
         let since = self.unix_start + now.since(Instant::ZERO);
@@ -124,6 +184,17 @@ impl Directory {
         let vehicle = self.vehicles.get(name)?;
         let lease = vehicle.presence.as_ref()?.held.filter(|_| vehicle.lease.is_none())?;
         Some(Control::Released { lease, reason: "it has ended meanwhile".to_owned() })
+    }
+
+    pub(super) fn lease_of(&mut self, operator: &str) -> Option<&mut Lease> {
+        let mut leases = self.vehicles.values_mut().filter_map(|vehicle| vehicle.lease.as_mut());
+        leases.find(|lease| lease.operator == operator)
+    }
+
+    pub(super) fn vehicle_of(&self, operator: &str) -> Option<String> {
+        let has =
+            |vehicle: &Vehicle| vehicle.lease.as_ref().is_some_and(|l| l.operator == operator);
+        self.vehicles.iter().find_map(|(name, vehicle)| has(vehicle).then(|| name.clone()))
     }
 
     /// Returns the name of the operator with this key, if it has no lease.

@@ -3,6 +3,7 @@ use std::collections::BTreeSet;
 use tautline_message::CandidateKind;
 use tautline_transport::crypto::Identity;
 
+use super::registration::UNSAID;
 use super::*;
 
 /// What happens, and what the directory says to it: one line an output, pings left out.

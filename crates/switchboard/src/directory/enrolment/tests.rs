@@ -2,6 +2,7 @@ use std::net::SocketAddr;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use tautline_message::Order;
 use tautline_transport::crypto::Identity;
 
 use super::*;
