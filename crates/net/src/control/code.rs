@@ -184,12 +184,14 @@ mod tests {
 
         #[test]
         fn one_wrong_letter_never_gives_another_code_unseen(
-            number: u16, secret: [u8; 4], place in 0..34_usize, letter in 0..32_usize
+            number: u16, secret: [u8; 4], place in 0..28_usize, further in 1..32_usize
         ) {
             let code = Code::new(key(1), number, secret);
             let mut text = code.to_string().into_bytes();
-            prop_assume!(text[place] != b'-' && text[place] != ALPHABET[letter]);
-            text[place] = ALPHABET[letter];
+            // Four letters, a dash.
+            let place = place + place / 4;
+            let letter = ALPHABET.iter().position(|letter| *letter == text[place]).unwrap();
+            text[place] = ALPHABET[(letter + further) % ALPHABET.len()];
             let read = String::from_utf8(text).unwrap().parse::<Code>();
             // 12 bits let one of 4096 through; then it is another code, which lets nobody in.
             prop_assert_ne!(read, Ok(code));
