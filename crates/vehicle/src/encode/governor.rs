@@ -175,7 +175,7 @@ impl Governor {
     /// Strips that come all at once, or seldom, find the links busy with those before them: what was granted when
     /// their picture began holds for all of them. Otherwise the budget of the moment does.
     pub fn size(&self, now: Instant) -> Option<ByteCount> {
-        if self.follows && self.busy_until.since(now) > STRIP_WAIT_MAX {
+        if self.waits(STRIP_WAIT_MAX, now) {
             return None;
         }
         Some(if self.bursts() { self.size } else { self.size_now(now) })
@@ -210,7 +210,13 @@ impl Governor {
 
     /// Returns whether no picture is begun, for those before still keep the links busy.
     pub fn is_busy(&self, now: Instant) -> bool {
-        self.follows && self.busy_until.since(now) > PICTURE_WAIT_MAX
+        self.waits(PICTURE_WAIT_MAX, now)
+    }
+
+    /// Returns whether what was handed over keeps links that are thin busy for longer. What a dip of thick ones made
+    /// wait is gone a moment after it.
+    fn waits(&self, most: Duration, now: Instant) -> bool {
+        self.follows && self.rate(now) < THICK && self.busy_until.since(now) > most
     }
 
     /// Returns the most that a session's first pictures take: links of which nothing is known are tried out.
@@ -298,6 +304,8 @@ const STRIP_WAIT_MAX: Duration = Duration::from_millis(120);
 /// it carries is known less well.
 const THIN: f64 = 600e3;
 const HEADROOM: f64 = 0.4;
+/// Links that carry so much keep no picture waiting.
+const THICK: f64 = 2e6;
 /// What was handed over counts for no longer: it is too old by then.
 const BUSY_MAX: Duration = Duration::from_secs(1);
 /// Of a new session: what the thinnest link bears.
@@ -407,6 +415,21 @@ mod tests {
             governor.take(7, 3, later + Duration::from_millis(33)),
             Taking::LeftOutForScreen
         );
+    }
+
+    #[test]
+    fn a_dip_of_thick_links_keeps_no_picture_waiting_once_it_is_over() {
+        let mut governor = Governor::new(30.0);
+        governor.set_budget(Bitrate::from_mbps(12), Instant::ZERO);
+        assert_eq!(governor.take(0, 1, Instant::ZERO), Taking::Taken);
+        let now = Instant::from_millis(5_000);
+        governor.set_budget(Bitrate::from_kbps(300), now);
+        governor.note_slice(ByteCount::new(8_000), now);
+        let [dipped, over] = [1, 2].map(|steps| now + Duration::from_millis(33) * steps);
+        assert_eq!(governor.take(150, 1, dipped), Taking::Waits);
+        governor.set_budget(Bitrate::from_mbps(12), over);
+        assert_eq!(governor.take(151, 1, over), Taking::Taken);
+        assert!(governor.size(over).is_some());
     }
 
     #[test]
