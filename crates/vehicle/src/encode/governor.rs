@@ -170,12 +170,12 @@ impl Governor {
     }
 
     /// Returns what the picture begun last may take, as its next strip is coded; `None` if that strip would not
-    /// be sent in time.
+    /// be sent in time, or at all.
     ///
     /// Strips that come all at once, or seldom, find the links busy with those before them: what was granted when
     /// their picture began holds for all of them. Otherwise the budget of the moment does.
     pub fn size(&self, now: Instant) -> Option<ByteCount> {
-        if self.waits(STRIP_WAIT_MAX, now) {
+        if self.granted == 0.0 || self.waits(STRIP_WAIT_MAX, now) {
             return None;
         }
         Some(if self.bursts() { self.size } else { self.size_now(now) })
@@ -430,6 +430,18 @@ mod tests {
         governor.set_budget(Bitrate::from_mbps(12), over);
         assert_eq!(governor.take(151, 1, over), Taking::Taken);
         assert!(governor.size(over).is_some());
+    }
+
+    #[test]
+    fn no_strip_is_coded_of_a_picture_amid_which_the_rate_ends() {
+        for mut governor in [Governor::new(30.0), Governor::every_picture()] {
+            governor.set_budget(Bitrate::from_mbps(8), Instant::ZERO);
+            assert_eq!(governor.take(0, 1, Instant::ZERO), Taking::Taken);
+            let now = Instant::from_millis(10);
+            assert!(governor.size(now).is_some());
+            governor.set_budget(Bitrate::ZERO, now);
+            assert_eq!(governor.size(now), None);
+        }
     }
 
     #[test]
