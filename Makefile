@@ -4,6 +4,7 @@
 # make bench-relay   what a relay takes for 8 Gbit, beside coturn
 # make bench-messages   serialization codecs beside ours, speed and safety   DATA=../shared/data
 # make testbed the kernel in which transports are compared, built once
+# make smoke   every transport of this machine's own kernel, over the loopback interface
 # make transports   transports of the kernel beside ours, hours; takes up where it stopped   QUICK=1
 # make faults  what fails beside the machine stops it: processes, threads and links, each stopped and killed
 # make blocked a drive where the network lets no UDP pass, with its latency
@@ -57,7 +58,7 @@ demo: build
 	@$(if $(CLIP),./setup ffmpeg)
 	@$(BINARY) demo --console 127.0.0.1:$(PORT) --links $(LINKS) $(if $(CLIP),--clip "$(CLIP)") $(if $(RATE),--pictures-per-second $(RATE))
 
-test: lint deny unit smoke browser
+test: lint deny unit browser
 
 bench:
 	cargo bench --workspace --bench block --bench stream --bench points --bench path --bench virtual_time --bench link --bench render --bench strip
@@ -96,19 +97,16 @@ TABLE ?=
 transports: testbed
 	@./setup ffmpeg
 	@mkdir -p $(CELLS)
-	nice -n 15 cargo run --release --locked --manifest-path testbed/Cargo.toml -- matrix --kernel $(KERNEL) --cells $(CELLS) \
+	nice -n 15 cargo run --release --locked --package testbed -- matrix --kernel $(KERNEL) --cells $(CELLS) \
 		$(if $(TABLE),--table) $(if $(QUICK),--quick --csv $(CELLS)/quick.csv --video-csv $(CELLS)/quick-video.csv,\
 		--csv $(CAR)/transports.csv --video-csv $(CAR)/videos.csv)
 	@$(if $(QUICK),,printf '{\n  "machine": { "processor": "%s", "kernel": "%s" },\n  "date": "%s"\n}\n' \
 		"$$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -1)" "6.1, User Mode Linux" "$$(date -u +%F)" \
 		>$(CAR)/transports.machine.json)
 
-# Every transport of this machine's own kernel, over the loopback interface; no kernel is built.
-# By the workspace's profile and in its folder; what has other features there is built anew.
-TESTBED := --locked --config Cargo.toml --target-dir $(or $(CARGO_TARGET_DIR),target) --manifest-path testbed/Cargo.toml
+# What it left out too; no kernel is built. `make unit` runs it with all other tests.
 smoke:
-	cargo test $(TESTBED)
-	@cargo run --quiet $(TESTBED) -- smoke
+	$(TEST) --bin testbed -- --nocapture every_transport
 
 # Whether a process may hold its children's threads by ptrace.
 PTRACE := test "$$(cat /proc/sys/kernel/yama/ptrace_scope 2>/dev/null || echo 0)" -lt 2

@@ -70,3 +70,11 @@ fn pass(transport: Transport) -> Result<String> {
 
 /// Little, so that a machine that is busy with other tests can pass it too.
 const RATE_KBYTE_PER_S: u32 = 100;
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_transport_that_this_machine_has_passes_packets() {
+        super::run().unwrap();
+    }
+}

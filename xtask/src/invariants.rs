@@ -140,7 +140,7 @@ const UNSAFE: &[&str] = &[
     "crates/video/src/x264/native.rs",
     "crates/video/src/libavcodec.rs",
     "crates/video/src/v4l2/native.rs",
-    // Outside the workspace: ISA-L, the CPU's limit, codecs of other languages.
+    // What measures beside others: ISA-L, the CPU's limit, codecs of other languages.
     "peers/src/isal.rs",
     "peers/src/limit.rs",
     "codecs/src/",
