@@ -113,17 +113,17 @@ PTRACE := test "$$(cat /proc/sys/kernel/yama/ptrace_scope 2>/dev/null || echo 0)
 
 faults: console
 	@./setup python ffmpeg chromium
-	$(TEST) --test faults
-	@if $(PTRACE); then $(TEST) --test faults -- --ignored --skip blocked:: --test-threads 1; \
-	else echo "not run: threads cannot be held by ptrace here"; $(TEST) --test faults -- --ignored --skip blocked:: --skip by_ptrace; fi
-	$(TEST) --test restart --no-run
+	$(TEST) --test processes -- faults::
+	@if $(PTRACE); then $(TEST) --test processes -- --ignored faults:: --skip blocked:: --test-threads 1; \
+	else echo "not run: threads cannot be held by ptrace here"; \
+		$(TEST) --test processes -- --ignored faults:: --skip blocked:: --skip by_ptrace; fi
 	cd console && FAULTS=all TAUTLINE=$(abspath $(or $(CARGO_TARGET_DIR),target))/debug/tautline node --test e2e/faults.test.mjs
 
 # A vehicle in a network of its own, behind one of the test's that loses 2 % and delays by 20 ms each way.
 blocked:
 	@./setup python
 	@if unshare -rn ip tuntap add dev probe0 mode tun >/dev/null 2>&1; then \
-		$(TEST) --test faults -- --ignored blocked::blocked --test-threads 1 --nocapture; \
+		$(TEST) --test processes -- --ignored blocked::blocked --test-threads 1 --nocapture; \
 	else echo "not run: a network of its own needs root, or user namespaces with TUN (unshare -rn ip tuntap add dev probe0 mode tun)"; fi
 
 # Mappings and filters by RFC 4787, all pairs; two layers, IPv6 alone, a NAT that moves.
@@ -131,7 +131,7 @@ EVERY ?= 1
 nat: console
 	@[ "$$(id -u)" = 0 ] || { echo "not run: network namespaces need root"; exit 1; }
 	@./setup nftables
-	NAT_EVERY=$(EVERY) $(TEST) --test nat -- --ignored --skip inside --test-threads 1 --nocapture
+	NAT_EVERY=$(EVERY) $(TEST) --test processes -- --ignored nat:: --skip inside --test-threads 1 --nocapture
 
 # A failing run prints SIM_SEED=..; with that variable set it comes again, alone.
 chaos:
@@ -244,7 +244,7 @@ clippy: console
 	@./setup c++ nasm x264
 	cargo clippy --workspace --all-targets --locked --features "$(FEATURES_TESTED) x264" -- -D warnings
 	cargo clippy --locked --package tautline -- -D warnings
-	cargo clippy --workspace --exclude tautline-lab --lib --bins --test restart --locked --features lab -- -D warnings
+	cargo clippy --workspace --exclude tautline-lab --lib --bins --test processes --locked --features lab -- -D warnings
 
 # What stands outside the workspace still fits it. By its profile, so that what they have in common is
 # checked once; checking links nothing, least of all libFuzzer.
@@ -291,5 +291,5 @@ unit: console
 # more. One of its own tests brings it.
 browser: console
 	@./setup ffmpeg chromium
-	$(TEST) --test restart --no-run
+	$(TEST) --test processes --no-run
 	cd console && TAUTLINE=$(abspath $(or $(CARGO_TARGET_DIR),target))/debug/tautline npm run --silent e2e

@@ -1,6 +1,6 @@
 //! Times of coding a strip of 1280x128 at several budgets.
 
-#[path = "../tests/support/scene.rs"]
+#[path = "../tests/strips/scene.rs"]
 mod scene;
 
 use divan::Bencher;

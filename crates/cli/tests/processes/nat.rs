@@ -11,8 +11,8 @@ mod translator;
 
 use std::time::Duration;
 
-use network::{Kind, Network, SERVERS, inside};
-use rig::Rig;
+use self::network::{Kind, Network, SERVERS, inside};
+use self::rig::Rig;
 
 const PARTS: [&str; 3] = ["nothing", "address", "port"];
 

@@ -2,15 +2,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-#[path = "support/scene.rs"]
-mod scene;
-
 use std::process::Command;
 
+use crate::scene::Scene;
 use openh264::OpenH264API;
 use openh264::decoder::{Decoder as Native, DecoderConfig, Flush};
 use openh264::formats::YUVSource;
-use scene::Scene;
 use tautline_units::ByteCount;
 use tautline_video::avc::{Config, LossRecovery, StripEncoder};
 use tautline_video::{

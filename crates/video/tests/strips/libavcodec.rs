@@ -2,15 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-#[path = "support/random.rs"]
-mod random;
-#[path = "support/scene.rs"]
-mod scene;
-
 use std::borrow::Cow;
 
-use random::Random;
-use scene::Scene;
+use crate::random::Random;
+use crate::scene::Scene;
 use tautline_units::ByteCount;
 use tautline_video::openh264::{self, StripEncoder};
 use tautline_video::{Concealer, Decoder, Encoder, Refresh, libavcodec};

@@ -2,17 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-#[path = "support/ffmpeg.rs"]
-mod ffmpeg;
-#[path = "support/random.rs"]
-mod random;
-#[path = "support/scene.rs"]
-mod scene;
-
 use std::borrow::Cow;
 
-use random::Random;
-use scene::Scene;
+use crate::random::Random;
+use crate::scene::Scene;
 use tautline_units::ByteCount;
 use tautline_video::openh264::StripDecoder;
 use tautline_video::x264::{Settings, StripEncoder};
@@ -66,7 +59,7 @@ fn every_mode_outlives_losses_though_frame_num_wraps_every_few_pictures() {
             recording.extend_from_slice(&handed_on);
             decoder.decode(&handed_on).unwrap().expect("one in, one out");
         }
-        ffmpeg::check(&recording, 300);
+        crate::ffmpeg::check(&recording, 300);
     }
 }
 

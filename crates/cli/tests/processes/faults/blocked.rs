@@ -11,20 +11,20 @@ use std::time::Duration;
 use tautline_message::GuardMode;
 use tautline_net::clock::Clock;
 
-use crate::operator::{Delays, Operator};
-use crate::remote::{Place, Remote};
-use crate::rig::Rig;
+use crate::faults::operator::{Delays, Operator};
+use crate::faults::remote::{Place, Remote};
+use crate::faults::rig::Rig;
 
 #[test]
 #[ignore = "needs a network of its own; make blocked runs it where there is one"]
 fn blocked_from_the_beginning() {
-    within_network("blocked::inside_from_the_beginning");
+    within_network("faults::blocked::inside_from_the_beginning");
 }
 
 #[test]
 #[ignore = "needs a network of its own; make blocked runs it where there is one"]
 fn blocked_while_driving() {
-    within_network("blocked::inside_while_driving");
+    within_network("faults::blocked::inside_while_driving");
 }
 
 #[test]
@@ -166,7 +166,7 @@ impl Network {
             std::thread::sleep(Duration::from_millis(10));
         }
         let mut process = Command::new("python3")
-            .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/faults/network.py"))
+            .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/processes/faults/network.py"))
             .args(["here0", "there0"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

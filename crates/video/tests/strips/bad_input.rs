@@ -2,10 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-#[path = "support/scene.rs"]
-mod scene;
-
-use scene::Scene;
+use crate::scene::Scene;
 use tautline_units::ByteCount;
 use tautline_video::openh264::StripDecoder;
 use tautline_video::{Backend, Concealer, Decoder, Error, Layout, Picture, Refresh};

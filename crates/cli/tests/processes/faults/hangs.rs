@@ -7,9 +7,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::remote::Remote;
-use crate::rig::{Rig, signal};
-use crate::thread::{Held, named};
+use crate::faults::remote::Remote;
+use crate::faults::rig::{Rig, signal};
+use crate::faults::thread::{Held, named};
 
 /// How long what hangs may be taken for alive before the machine is stopped: the oldest picture.
 const PICTURE: Duration = Duration::from_millis(500);
@@ -60,7 +60,7 @@ fn a_guards_log_held_by_ptrace_stops_nothing_and_its_own_thread_the_machine() {
     rig.drive(3.0);
     rig.vehicle.operator.throttle(0.2);
     let log = Held::hold(named(rig.guard_id(), "teller")[0]);
-    crate::goes_on(&rig);
+    crate::faults::goes_on(&rig);
     drop(log);
     let all = ["GuardLate", "GuardSilent", "MachineTimeout", "ProposalTimeout", "CommandTimeout"];
     held(&rig, &named(rig.guard_id(), "guard"), Duration::from_millis(200), &all);

@@ -2,17 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-#[path = "support/ffmpeg.rs"]
-mod ffmpeg;
-#[path = "support/random.rs"]
-mod random;
-#[path = "support/scene.rs"]
-mod scene;
-
 use std::borrow::Cow;
 
-use random::Random;
-use scene::Scene;
+use crate::random::Random;
+use crate::scene::Scene;
 use tautline_units::ByteCount;
 use tautline_video::openh264::{StripDecoder, StripEncoder};
 use tautline_video::{
@@ -129,7 +122,7 @@ fn the_loss_of_the_picture_in_which_frame_num_wraps_is_concealed() {
         strip.show((!lost).then_some(coded.as_slice()));
     }
     assert!(strip.recording.len() > WRAP as usize);
-    ffmpeg::check(&strip.recording, WRAP as usize + 40);
+    crate::ffmpeg::check(&strip.recording, WRAP as usize + 40);
 }
 
 #[test]
@@ -142,7 +135,7 @@ fn ffmpeg_decodes_a_concealed_stream_without_a_word() {
         let lost = number > 0 && random.next().is_multiple_of(5);
         strip.show((!lost).then_some(coded.as_slice()));
     }
-    ffmpeg::check(&strip.recording, 240);
+    crate::ffmpeg::check(&strip.recording, 240);
 }
 
 #[test]

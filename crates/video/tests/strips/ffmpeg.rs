@@ -1,5 +1,7 @@
 //! Streams held against ffmpeg.
 
+#![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
+
 use std::process::Command;
 
 /// Has ffmpeg decode `stream`: it must print nothing and give `pictures` pictures.

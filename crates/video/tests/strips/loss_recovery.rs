@@ -3,15 +3,8 @@
 
 #![allow(clippy::unwrap_used)]
 
-#[path = "support/ffmpeg.rs"]
-mod ffmpeg;
-#[path = "support/random.rs"]
-mod random;
-#[path = "support/scene.rs"]
-mod scene;
-
-use random::Random;
-use scene::Scene;
+use crate::random::Random;
+use crate::scene::Scene;
 use tautline_units::ByteCount;
 use tautline_video::avc::{Config, LossRecovery, StripEncoder};
 use tautline_video::openh264::StripDecoder;
@@ -105,7 +98,7 @@ fn recovers_within(loss_recovery: LossRecovery, period: u32, seed: u64, budget: 
     }
     assert!(corrupt > 0 && clean > 0, "{loss_recovery:?}: {corrupt} {clean}");
     let pictures = strip.number as usize;
-    ffmpeg::check(&strip.recording, pictures);
+    crate::ffmpeg::check(&strip.recording, pictures);
 }
 
 #[test]
@@ -148,7 +141,7 @@ fn after_one_refresh_a_reported_loss_is_gone() {
         }
     }
     assert!(reports.len() > 5);
-    ffmpeg::check(&strip.recording, 250);
+    crate::ffmpeg::check(&strip.recording, 250);
 }
 
 #[test]
@@ -175,7 +168,7 @@ fn what_is_predicted_from_acknowledged_pictures_is_corrupted_by_no_other_loss() 
         }
     }
     assert!(lost_count > 20);
-    ffmpeg::check(&strip.recording, 250);
+    crate::ffmpeg::check(&strip.recording, 250);
 }
 
 #[test]
@@ -214,7 +207,7 @@ fn reference_selection_ends_a_loss_as_soon_as_it_is_known() {
         told.push_back((number, !strip.concealer.is_corrupt()));
     }
     assert_eq!(idrs, 1);
-    ffmpeg::check(&strip.recording, 400);
+    crate::ffmpeg::check(&strip.recording, 400);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::garbage::Garbage;
+use crate::faults::garbage::Garbage;
 use tautline_guard::act::{Act, Deed};
 use tautline_guard::frame::{self, Proposal, Status};
 use tautline_guard::identity::{ActNumber, Console, Session};
@@ -67,7 +67,7 @@ pub(crate) const PATIENT: &str = "proposal_timeout_ms = 500\nmachine_timeout_ms 
 /// File of the guard's socket for the machine.
 pub(crate) const MACHINE: &str = "machine.sock";
 
-/// The processes, and the vehicle: one that this test plays, or a [`Remote`](crate::remote::Remote).
+/// The processes, and the vehicle: one that this test plays, or a [`Remote`](crate::faults::remote::Remote).
 pub(crate) struct Rig<V = Vehicle> {
     /// First: it ends before what it speaks to.
     pub(crate) vehicle: V,

@@ -18,7 +18,7 @@ use tautline_transport::{ClockEstimate, Config as Transport, Event, Session};
 use tautline_units::Instant;
 use tautline_video::Slice;
 
-use crate::remote::{NAME, Place};
+use crate::faults::remote::{NAME, Place};
 
 /// The operator that this test plays.
 pub(crate) struct Operator {

@@ -10,7 +10,7 @@ use tautline_net::clock::Clock;
 use tautline_units::Instant;
 use tempfile::TempDir;
 
-use crate::network::{Network, inside};
+use crate::nat::network::{Network, inside};
 
 /// The three, and the network between them.
 pub(crate) struct Rig {

@@ -10,8 +10,8 @@ use std::time::Duration;
 use tautline_message::GuardMode;
 use tautline_transport::crypto::Identity;
 
-use crate::operator::Operator;
-use crate::rig::{PATIENT, Rig, Setup, signal, tautline, tautline_in};
+use crate::faults::operator::Operator;
+use crate::faults::rig::{PATIENT, Rig, Setup, signal, tautline, tautline_in};
 
 /// Where the parts are in the network.
 #[derive(Clone, Debug)]

@@ -2,12 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
-#[path = "support/scene.rs"]
-mod scene;
-
 use std::process::Command;
 
-use scene::Scene;
+use crate::scene::Scene;
 use tautline_units::ByteCount;
 use tautline_video::avc::{Config, Joined, Joiner, LossRecovery, Planner, Shape, StripEncoder};
 use tautline_video::openh264::StripDecoder;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::rig::{Rig, signal};
+use crate::faults::rig::{Rig, signal};
 
 #[test]
 fn an_order_to_end_stops_the_machine_before_the_vehicle_ends() {
@@ -27,9 +27,9 @@ fn an_order_to_end_stops_the_machine_before_the_vehicle_ends() {
 
 #[test]
 fn an_order_to_end_ends_the_guard_at_once_and_the_machine_stops_by_itself() {
-    let mut rig = crate::car(&[]);
+    let mut rig = crate::faults::car(&[]);
     rig.drive(5.0);
-    crate::stops(&mut rig, Rig::end_guard);
+    crate::faults::stops(&mut rig, Rig::end_guard);
     rig.restart_guard();
     rig.vehicle.eventually("held", |status| status.mode == tautline_guard::Mode::Held);
     rig.stays();
@@ -46,13 +46,13 @@ fn a_second_process_with_the_vehicles_key_takes_nothing_from_the_one_that_drives
     rig.vehicle
         .operator
         .eventually("introduced again", |operator| operator.introductions() > introductions);
-    crate::goes_on(&rig);
-    crate::goes_on(&rig);
+    crate::faults::goes_on(&rig);
+    crate::faults::goes_on(&rig);
     assert_eq!(rig.cause(), None);
     assert!(rig.vehicle.vehicle.try_wait().expect("it was started").is_none(), "it goes on");
     signal(second.id(), "KILL");
     second.wait().expect("it was started");
-    crate::goes_on(&rig);
+    crate::faults::goes_on(&rig);
 }
 
 #[test]
@@ -63,9 +63,9 @@ fn a_switchboard_that_hangs_or_dies_stops_nothing() {
     signal(rig.vehicle.switchboard.id(), "STOP");
     // Longer than the three seconds for which either end waits for its word.
     for _ in 0..4 {
-        crate::goes_on(&rig);
+        crate::faults::goes_on(&rig);
     }
     rig.vehicle.switchboard.kill().expect("it runs");
-    crate::goes_on(&rig);
+    crate::faults::goes_on(&rig);
     assert_eq!(rig.cause(), None);
 }

@@ -147,7 +147,7 @@ impl Network {
                 ip(&format!("-n {at} rule add ipproto icmp lookup 101"));
                 let mut command = inside(at);
                 command.arg(std::env::current_exe().unwrap());
-                command.args(["--ignored", "--exact", "inside_translator", "--nocapture"]);
+                command.args(["--ignored", "--exact", "nat::inside_translator", "--nocapture"]);
                 command.env("NAT_MAPPING", mapping).env("NAT_FILTERING", filtering);
                 command.env("NAT_OUTSIDE", outside).stdout(Stdio::piped());
                 if let Some(every) = every {

@@ -14,8 +14,8 @@ mod thread;
 use std::os::unix::net::UnixDatagram;
 use std::time::Duration;
 
-use garbage::{Between, Garbage};
-use rig::{BlackBox, MACHINE, Rig, Setup};
+use self::garbage::{Between, Garbage};
+use self::rig::{BlackBox, MACHINE, Rig, Setup};
 use tautline_guard::act::Deed;
 use tautline_guard::frame::{self, Status};
 use tautline_guard::{Cause, Mode};

@@ -1,0 +1,15 @@
+//! Encoders, decoders and what stands between them, on whole strips.
+
+mod avc;
+mod bad_input;
+mod budget;
+mod ffmpeg;
+mod joining;
+#[cfg(feature = "libavcodec")]
+mod libavcodec;
+mod loss_recovery;
+mod random;
+mod scene;
+mod streams;
+#[cfg(feature = "x264")]
+mod x264;
