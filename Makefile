@@ -49,7 +49,7 @@ TEST := cargo test --workspace --locked --features "$(FEATURES_TESTED)"
 X86_FEATURES := +ssse3,+avx2,+gfni,+avx512f,+avx512bw
 BINARY := $(or $(CARGO_TARGET_DIR),target)/release/tautline
 
-.PHONY: deb container nat help demo test bench bench-relay bench-messages testbed transports smoke peers faults blocked chaos drives properties fuzz miri lab numbers console build lint style clippy latency delays loss bare outside deny unit browser tools nightly
+.PHONY: ahead deb container nat help demo test bench bench-relay bench-messages testbed transports smoke peers faults blocked chaos drives properties fuzz miri lab numbers console build lint style clippy latency delays loss bare outside deny unit browser tools nightly
 
 help:
 	@sed -n '1,/^$$/s/^# //p' Makefile
@@ -58,7 +58,11 @@ demo: build
 	@$(if $(CLIP),./setup ffmpeg)
 	@$(BINARY) demo --console 127.0.0.1:$(PORT) --links $(LINKS) $(if $(CLIP),--clip "$(CLIP)") $(if $(RATE),--pictures-per-second $(RATE))
 
-test: lint deny unit browser
+test: ahead lint deny unit browser
+
+# What later steps need is installed while the first ones compile; each asks for it again, and waits until it is there.
+ahead:
+	@./setup c++ nasm x264 isal ffmpeg chromium python flatbuffers >/dev/null 2>&1 &
 
 bench:
 	cargo bench --workspace --bench block --bench stream --bench points --bench path --bench virtual_time --bench link --bench render --bench strip
