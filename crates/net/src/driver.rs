@@ -32,6 +32,8 @@ use crate::timer::Timer;
 pub enum Output<'a> {
     /// Something happened in the session.
     Event(Event, &'a Session),
+    /// A unit that was handed over is never sent: there is no session, no link, or no room for it in time.
+    Refused(ChannelNumber, &'a [u8]),
     /// A tenth of a second has passed: the session to look at, the ways through relays, and the loop's
     /// own drops.
     Tick(&'a Session, &'a [relay::Way], &'a Drops),
@@ -403,6 +405,7 @@ impl EventLoop {
                     let sent = present.map(|session| session.send(channel, &unit, deadline, now));
                     if !matches!(sent, Some(Ok(_))) {
                         self.drops.unit_refused += 1;
+                        (self.sink)(Output::Refused(channel, &unit));
                     }
                 }
                 Input::DatagramBytesMax(most) => {

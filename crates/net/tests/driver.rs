@@ -13,10 +13,11 @@ use tautline_transport::crypto::Identity;
 use tautline_transport::{ChannelNumber, Config, Event, Session};
 use tautline_units::Bitrate;
 
-/// What a loop tells: events, and at each tick the forged datagrams so far and those nobody took.
+/// What a loop tells: events, units never sent, and at each tick the forged datagrams so far and those nobody took.
 #[derive(Debug)]
 enum Told {
     Event(Event),
+    Refused(ChannelNumber, Vec<u8>),
     Tick { forged_or_malformed: u64, no_session: u64 },
 }
 
@@ -34,6 +35,7 @@ impl End {
         let driver = Driver::spawn(&[local], clock, move |output| {
             let told = match output {
                 Output::Event(event, _) => Told::Event(event),
+                Output::Refused(channel, unit) => Told::Refused(channel, unit.to_vec()),
                 Output::Tick(session, _, drops) => Told::Tick {
                     forged_or_malformed: session
                         .counters()
@@ -93,7 +95,7 @@ fn pair() -> (End, End) {
     vehicle.driver.handle().start(initiate.expect("a valid configuration"));
     let budget = |told| match told {
         Told::Event(Event::Budget { media }) if media.bps() > 0 => Some(()),
-        Told::Event(_) | Told::Tick { .. } => None,
+        Told::Event(_) | Told::Refused(..) | Told::Tick { .. } => None,
     };
     vehicle.await_event("budget", budget);
     (vehicle, operator)
@@ -102,7 +104,7 @@ fn pair() -> (End, End) {
 fn unit(told: Told) -> Option<(ChannelNumber, Vec<u8>)> {
     match told {
         Told::Event(Event::Unit { channel, bytes, .. }) => Some((channel, bytes)),
-        Told::Event(_) | Told::Tick { .. } => None,
+        Told::Event(_) | Told::Refused(..) | Told::Tick { .. } => None,
     }
 }
 
@@ -115,6 +117,22 @@ fn units_cross_in_both_directions() {
     assert_eq!(operator.await_event("slice", unit), (ChannelNumber::MEDIA, slice));
     assert!(operator.driver.handle().send(ChannelNumber::COMMAND, b"steer".to_vec(), deadline));
     assert_eq!(vehicle.await_event("command", unit), (ChannelNumber::COMMAND, b"steer".to_vec()));
+}
+
+#[test]
+fn a_unit_that_is_never_sent_comes_back() {
+    let alone = End::start();
+    let slice = vec![7; 5_000];
+    assert!(alone.driver.handle().send(
+        ChannelNumber::MEDIA,
+        slice.clone(),
+        Duration::from_millis(200)
+    ));
+    let refused = |told| match told {
+        Told::Refused(channel, unit) => Some((channel, unit)),
+        Told::Event(_) | Told::Tick { .. } => None,
+    };
+    assert_eq!(alone.await_event("refusal", refused), (ChannelNumber::MEDIA, slice));
 }
 
 #[test]
@@ -131,7 +149,7 @@ fn an_application_opens_a_channel_of_its_own() {
     });
     let announced = |told| match told {
         Told::Event(Event::Announced { channel, descriptor }) => Some((channel, descriptor)),
-        Told::Event(_) | Told::Tick { .. } => None,
+        Told::Event(_) | Told::Refused(..) | Told::Tick { .. } => None,
     };
     assert_eq!(operator.await_event("announcement", announced), (number, descriptor));
     let deadline = Duration::from_secs(2);
@@ -148,7 +166,7 @@ fn strangers_datagrams_are_counted_and_change_nothing() {
     }
     operator.await_event("count", |told| match told {
         Told::Tick { forged_or_malformed, .. } => (forged_or_malformed >= 6).then_some(()),
-        Told::Event(_) => None,
+        Told::Event(_) | Told::Refused(..) => None,
     });
     let deadline = Duration::from_secs(2);
     assert!(vehicle.driver.handle().send(ChannelNumber::COMMAND, b"still here".to_vec(), deadline));
@@ -166,7 +184,7 @@ fn after_a_stop_datagrams_find_no_session() {
     vehicle.driver.handle().send(ChannelNumber::COMMAND, b"anyone?".to_vec(), deadline);
     let silent = |told| match told {
         Told::Event(Event::Budget { media }) if media.bps() == 0 => Some(()),
-        Told::Event(_) | Told::Tick { .. } => None,
+        Told::Event(_) | Told::Refused(..) | Told::Tick { .. } => None,
     };
     vehicle.await_event("pause", silent);
     // The operator's loop ticks only while it has a session; a new one sees what went by.
@@ -177,6 +195,6 @@ fn after_a_stop_datagrams_find_no_session() {
     operator.driver.handle().start(again.expect("a valid configuration"));
     operator.await_event("count", |told| match told {
         Told::Tick { no_session, .. } => (no_session > 0).then_some(()),
-        Told::Event(_) => None,
+        Told::Event(_) | Told::Refused(..) => None,
     });
 }

@@ -122,6 +122,7 @@ impl End {
                     // The test has ended when nobody listens.
                     let _ = tell.send(event);
                 }
+                Output::Refused(..) => {}
                 Output::Tick(_, _, drops) => count.store(drops.send_refused, Ordering::Relaxed),
             }
         });

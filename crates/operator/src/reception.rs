@@ -227,6 +227,8 @@ impl Reception {
     pub(crate) fn handle(&mut self, output: Output<'_>) {
         match output {
             Output::Event(event, session) => self.handle_event(event, session),
+            // The next says more.
+            Output::Refused(..) => {}
             Output::Tick(session, ways, drops) => {
                 self.show_due(session);
                 self.judge(session);

@@ -16,6 +16,7 @@ use tautline_units::{ByteCount, Instant};
 use tautline_video::{Backend, Layout, Picture, Rows, Slice, SliceKind};
 
 pub use control::EncoderControl;
+use control::Fate;
 pub use governor::{Governor, QUANTIZER_ACCEPTABLE, Taking};
 pub use meter::{ENCODER_COUNT, Meter};
 pub use plan::Plan;
@@ -106,9 +107,11 @@ impl Turn {
                 }
                 Ok(Some(slice)) => {
                     meter.record(slice.encoded_at.since(readout.captured_at));
+                    let kind = slice.kind;
                     let counter = if send(slice, timing) {
                         &meter.slices_sent
                     } else {
+                        control.handle_refused(strip as u8, picture, kind);
                         &meter.slices_refused
                     };
                     counter.fetch_add(1, Ordering::Relaxed);
@@ -147,8 +150,12 @@ impl Turn {
     ) -> Result<Option<Slice>, tautline_video::Error> {
         let Due { picture, strip, captured_at, tick } = *due;
         let strip_coder = &mut self.strips[strip / self.turn_count];
-        if let Some(report) = control.report(strip) {
+        let Fate { report, refused } = control.fate(strip);
+        if let Some(report) = report {
             strip_coder.handle_report(&report);
+        }
+        if let Some(refused) = refused {
+            strip_coder.handle_refused(refused);
         }
         let Some(budget) = control.size(now()) else { return Ok(None) };
         let requested = control.take_refresh(strip);

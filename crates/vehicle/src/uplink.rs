@@ -10,6 +10,7 @@ use tautline_net::clock::Clock;
 use tautline_net::driver::Output;
 use tautline_net::stats::Latest;
 use tautline_transport::{ChannelNumber, Event, Session};
+use tautline_video::Slice;
 
 use crate::encode::EncoderControl;
 use crate::guarded::Guarded;
@@ -56,6 +57,13 @@ impl Uplink {
     pub fn handle(&self, output: Output<'_>) {
         match output {
             Output::Event(event, session) => self.handle_event(event, session),
+            Output::Refused(channels::VIDEO, unit) => {
+                if let Ok(slice) = Slice::parse(unit.to_vec()) {
+                    self.control.handle_refused(slice.strip, slice.picture, slice.kind);
+                }
+            }
+            // The next says more.
+            Output::Refused(..) => {}
             Output::Tick(session, ways, drops) => {
                 self.met.set_heard_at(session.heard_at());
                 let name =

@@ -146,6 +146,7 @@ impl Stand {
         let driver = Driver::spawn(&[local], clock, move |output| {
             let told = match output {
                 Output::Event(event, _) => Told::Event(event),
+                Output::Refused(..) => return,
                 Output::Tick(_, ways, _) => Told::Ways(ways.to_vec()),
             };
             // The test has ended when nobody listens.

@@ -327,7 +327,9 @@ impl<'a> Vehicle<'a> {
             self.begun.push((picture, captured_at));
         }
         self.encoded += 1;
+        let (strip, picture, kind) = (slice.strip, slice.picture, slice.kind);
         if session.send(channels::VIDEO, &slice.into_unit(), self.deadline, now).is_err() {
+            self.control.handle_refused(strip, picture, kind);
             self.refused += 1;
         }
     }

@@ -37,6 +37,7 @@ impl End {
         let driver = Driver::spawn_with(&[local], tls, clock, move |output| {
             let told = match output {
                 Output::Event(event, _) => Told::Event(event),
+                Output::Refused(..) => return,
                 Output::Tick(session, _, drops) => {
                     Told::Tick(*drops, session.links().map(|link| link.media.sent).collect())
                 }

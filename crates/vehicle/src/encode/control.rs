@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tautline_message::{StripReport, VideoFeedback};
 use tautline_units::{Bitrate, ByteCount, Instant};
-use tautline_video::Refresh;
+use tautline_video::{Refresh, SliceKind};
 
 use super::governor::{Governor, Taking};
 use crate::config::AfterPause;
@@ -17,7 +17,7 @@ pub struct EncoderControl {
     keyframe_strips: AtomicU64,
     /// Strips that are to recover in their encoder's own way, as bits.
     recovery_strips: AtomicU64,
-    reports: Mutex<Reports>,
+    strips: Mutex<[Fate; VideoFeedback::STRIPS_MAX]>,
     governor: Mutex<Governor>,
     after_pause: AfterPause,
     paused: AtomicBool,
@@ -27,8 +27,14 @@ pub struct EncoderControl {
     paused_at: AtomicU64,
 }
 
-/// What the operator told last of each strip.
-type Reports = [Option<StripReport>; VideoFeedback::STRIPS_MAX];
+/// What is known of a strip's slices once they are coded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Fate {
+    /// What the operator told last.
+    pub(super) report: Option<StripReport>,
+    /// The picture whose slice was never sent, the newest of them.
+    pub(super) refused: Option<u32>,
+}
 
 impl EncoderControl {
     /// Makes a control that grants nothing yet: encoders wait.
@@ -42,7 +48,7 @@ impl EncoderControl {
             budget_bps: AtomicU64::new(0),
             keyframe_strips: AtomicU64::new(ALL_STRIPS),
             recovery_strips: AtomicU64::new(0),
-            reports: Mutex::default(),
+            strips: Mutex::default(),
             governor: Mutex::new(Governor::every_picture()),
             after_pause,
             paused: AtomicBool::new(true),
@@ -141,7 +147,7 @@ impl EncoderControl {
     /// Takes note that the operator is another: every strip begins anew, whatever was told before,
     /// and every picture is coded.
     pub fn handle_new_session(&self) {
-        *self.lock() = Reports::default();
+        *self.lock() = Default::default();
         self.picture_interval.store(1, Ordering::Relaxed);
         self.governor().handle_new_session();
         self.request_keyframes(ALL_STRIPS);
@@ -151,15 +157,26 @@ impl EncoderControl {
     pub fn handle_feedback(&self, feedback: &VideoFeedback) {
         self.request_keyframes(feedback.keyframe_strips.into());
         self.picture_interval.store(feedback.picture_interval.max(1), Ordering::Relaxed);
-        let mut reports = self.lock();
-        for (kept, told) in reports.iter_mut().zip(feedback.strips) {
-            *kept = told.or(*kept);
+        let mut strips = self.lock();
+        for (strip, told) in strips.iter_mut().zip(feedback.strips) {
+            strip.report = told.or(strip.report);
         }
     }
 
-    /// Returns what the operator told last of a strip.
-    pub(super) fn report(&self, strip: usize) -> Option<StripReport> {
-        self.lock().get(strip).copied().flatten()
+    /// Takes note of a slice that was coded and is never sent: its strip recovers with the next picture, before
+    /// the operator can have missed it.
+    pub fn handle_refused(&self, strip: u8, picture: u32, kind: SliceKind) {
+        if kind == SliceKind::Idr {
+            return self.request_keyframes(1 << strip);
+        }
+        if let Some(strip) = self.lock().get_mut(usize::from(strip)) {
+            strip.refused = Some(picture);
+        }
+    }
+
+    /// Returns what is known of a strip's slices.
+    pub(super) fn fate(&self, strip: usize) -> Fate {
+        self.lock().get(strip).copied().unwrap_or_default()
     }
 
     /// Takes what is asked of a strip, the greater request if there are two.
@@ -186,8 +203,8 @@ impl EncoderControl {
         self.governor.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Reports> {
-        self.reports.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, [Fate; VideoFeedback::STRIPS_MAX]> {
+        self.strips.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -243,9 +260,11 @@ mod tests {
             picture_interval: 3,
             ..VideoFeedback::default()
         });
-        assert_eq!((control.report(2), control.report(3)), (Some(report), None));
+        control.handle_refused(2, 11, SliceKind::Predicted);
+        assert_eq!(control.fate(2), Fate { report: Some(report), refused: Some(11) });
+        assert_eq!(control.fate(3), Fate::default());
         assert_eq!(control.picture_interval(), 3);
         control.handle_new_session();
-        assert_eq!((control.report(2), control.picture_interval()), (None, 1));
+        assert_eq!((control.fate(2), control.picture_interval()), (Fate::default(), 1));
     }
 }

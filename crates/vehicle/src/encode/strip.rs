@@ -72,8 +72,17 @@ impl StripCoder {
             encoder.acknowledge(coded.number);
         }
         let lost = back(report.lost_before).filter(|_| report.is_damaged());
-        self.corrupt =
-            lost.is_some_and(|lost| self.recovering_from.is_none_or(|from| !is_before(lost, from)));
+        self.corrupt = lost.is_some_and(|lost| self.is_not_recovered(lost));
+    }
+
+    /// Takes the newest picture whose slice was coded and never sent, as [`handle_report`](Self::handle_report)
+    /// takes one that the operator lacks.
+    pub fn handle_refused(&mut self, picture: u32) {
+        self.corrupt |= self.is_not_recovered(picture);
+    }
+
+    fn is_not_recovered(&self, lost: u32) -> bool {
+        self.recovering_from.is_none_or(|from| !is_before(lost, from))
     }
 
     /// Codes the strip's next picture, which may take its share of `budget`.
@@ -209,6 +218,28 @@ mod tests {
             assert!(!drive.report(newest, 5, 1));
             assert!(!drive.report(newest.wrapping_add(2), 0, 3));
         }
+    }
+
+    #[test]
+    fn a_slice_that_was_never_sent_is_recovered_from_with_the_next_picture_once() {
+        let mut drive =
+            Drive::new(Backend::Avc(LossRecovery::ReferenceSelection { references: 16 }));
+        let (first, _) = drive.next(Refresh::No);
+        let clean = StripReport { newest: first, whole_before: Some(0), lost_before: None };
+        let (refused, _) = drive.next(Refresh::No);
+        let mut recovered = |refused: u32| {
+            drive.strip.handle_report(&clean);
+            drive.strip.handle_refused(refused);
+            drive.next(Refresh::No)
+        };
+        for history in [0, 1, 2] {
+            assert_eq!(recovered(refused).1.history, Some(history));
+        }
+        // What follows from the recovery is not sent, nor is the next recovery.
+        let (refused, _) = recovered(refused);
+        let (refused, encoded) = recovered(refused);
+        assert_eq!(encoded.history, Some(0));
+        assert_eq!(recovered(refused).1.history, Some(0));
     }
 
     #[test]
