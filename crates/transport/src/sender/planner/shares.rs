@@ -93,16 +93,10 @@ pub(crate) fn size(budgets: &[LinkBudget], target: &Target, symbol_bytes_max: us
     shares[..count].sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
     let shares = &shares[..count.min(SUBSET_LINKS)];
     let mut subsets = [(0.0, 1.0); 1 << SUBSET_LINKS];
-    for (index, (bytes, probability)) in shares.iter().enumerate() {
-        let (without, with) = subsets[..2 << index].split_at_mut(1 << index);
-        for (without, with) in without.iter_mut().zip(with) {
-            let (sum, p) = *without;
-            *with = (sum + bytes, p * probability);
-            without.1 = p * (1.0 - probability);
-        }
+    for (index, share) in shares.iter().enumerate() {
+        add_share(&mut subsets[..2 << index], *share);
     }
-    let subsets = &mut subsets[..1 << shares.len()];
-    subsets.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
+    let subsets = &subsets[..1 << shares.len()];
     let total: f64 = shares.iter().map(|(bytes, _)| bytes).sum();
     let alive = budgets.iter().filter(|budget| budget.probability > PROBABILITY_LEAST).count();
     let most = match (target.spread && alive > 1, shares.first()) {
@@ -128,6 +122,38 @@ pub(crate) fn size(budgets: &[LinkBudget], target: &Target, symbol_bytes_max: us
         .ceil()
         .max(shares.len() as f64 / 2.0);
     (bytes - packets * SYMBOL_AROUND_BYTES as f64 - Prefix::BYTES as f64).max(0.0)
+}
+
+/// Makes of the sums of all subsets, each with its probability, those with and without one more share.
+///
+/// The first half of `subsets` holds those before, the largest sum first; so are all of them after. O(their
+/// number): two rows in order are merged, from the end, where there is room.
+fn add_share(subsets: &mut [(f64, f64)], (bytes, probability): (f64, f64)) {
+    let count = subsets.len() / 2;
+    let mut before = [(0.0, 0.0); 1 << (SUBSET_LINKS - 1)];
+    let before = &mut before[..count];
+    before.copy_from_slice(&subsets[..count]);
+    let (mut without, mut with) = (count, count);
+    while with > 0 {
+        let (sum, p) = before[with - 1];
+        let carried = sum + bytes;
+        let last = with + without - 1;
+        // Of equal sums, those without the share come first.
+        subsets[last] = match without > 0 && before[without - 1].0 < carried {
+            true => {
+                without -= 1;
+                let (sum, p) = before[without];
+                (sum, p * (1.0 - probability))
+            }
+            false => {
+                with -= 1;
+                (carried, p * probability)
+            }
+        };
+    }
+    for (_, p) in &mut subsets[..without] {
+        *p *= 1.0 - probability;
+    }
 }
 
 /// Returns as much of `bytes`, the size of a unit, as the links carry with the packets that its plan makes of it,
@@ -185,13 +211,19 @@ pub(crate) fn plan(
                 // A slow link that is idle may take one, for as long as it needs.
                 packets.max(usize::from(budget.idle && room >= datagram))
             });
+            let around = symbol_bytes + SYMBOL_AROUND_BYTES + IP_BYTES;
+            if cheapest
+                .as_ref()
+                .is_some_and(|(cost, _)| block.packets_least(target) * around >= *cost)
+            {
+                continue;
+            }
             let shares = |block: &Block| Shares {
                 plan: Plan { source_count, packet_count: block.counts.iter().sum(), symbol_bytes },
                 counts: block.counts,
             };
             if block.fit(target) {
-                let cost = block.counts.iter().sum::<usize>()
-                    * (symbol_bytes + SYMBOL_AROUND_BYTES + IP_BYTES);
+                let cost = block.counts.iter().sum::<usize>() * around;
                 if cheapest.as_ref().is_none_or(|(least, _)| cost < *least) {
                     cheapest = Some((cost, shares(&block)));
                 }
@@ -245,6 +277,16 @@ impl<'a> Block<'a> {
             *most = most_of(budget).min(useful).min(room);
         }
         Self { source_count, budgets, most, counts: most }
+    }
+
+    /// Returns how many packets keep the target at least: k, and as many as the busiest link's if any link
+    /// may go, which are least where all carry alike.
+    fn packets_least(&self, target: &Target) -> usize {
+        let alive = self.most.iter().filter(|most| **most > 0).count();
+        match target.spread && alive > 1 {
+            true => (self.source_count * alive).div_ceil(alive - 1),
+            false => self.source_count,
+        }
     }
 
     /// Finds the least equal share that keeps the target, then takes away what is not needed; false,
@@ -412,6 +454,46 @@ mod tests {
         near(probability(&u[..3], &[3, 2, 2], 4), 0.998424);
         near(probability(&u, &[2, 2, 2, 2], 4), 0.99994108);
         near(probability(&u, &[3, 3, 3, 3], 9), 0.99641892);
+    }
+
+    #[test]
+    fn sums_of_subsets_come_in_order_each_with_its_probability() {
+        let shares = [(900.0, 0.9), (700.0, 0.8), (700.0, 0.5), (200.0, 0.99), (33.0, 0.7)];
+        let mut subsets = [(0.0, 1.0); 1 << 5];
+        for (index, share) in shares.iter().enumerate() {
+            add_share(&mut subsets[..2 << index], *share);
+        }
+        let mut expected: Vec<(f64, f64)> = (0..1 << 5)
+            .map(|subset: usize| {
+                shares.iter().enumerate().fold((0.0, 1.0), |(sum, p), (index, share)| {
+                    match subset >> index & 1 {
+                        0 => (sum, p * (1.0 - share.1)),
+                        _ => (sum + share.0, p * share.1),
+                    }
+                })
+            })
+            .collect();
+        expected.sort_by(|a, b| b.0.total_cmp(&a.0));
+        assert_eq!(subsets.as_slice(), expected);
+    }
+
+    #[test]
+    fn no_counts_keep_the_target_with_fewer_packets_than_the_bound() {
+        let budgets = [budget(1e9, 1.0); 3];
+        for links in 1..=3 {
+            for source_count in 1..=5 {
+                let block = Block::new(source_count, &budgets[..links], |_| source_count);
+                let side = source_count + 1;
+                let keeps = |at: usize| {
+                    let counts = [at % side, at / side % side, at / side / side];
+                    let (total, busiest) = (counts.iter().sum(), counts.iter().max().unwrap());
+                    let left: usize = if links > 1 { total - busiest } else { total };
+                    (left >= source_count).then_some(total)
+                };
+                let least = (0..side.pow(links as u32)).filter_map(keeps).min();
+                assert_eq!(least, Some(block.packets_least(&TARGET)), "{links} {source_count}");
+            }
+        }
     }
 
     #[test]
