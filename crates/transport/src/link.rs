@@ -517,7 +517,7 @@ impl Link {
         let round = self.rtt.rtt_min().unwrap_or(OWD_GUESS * 2) + config.report_interval * 2;
         let spare = span.saturating_sub(self.owd_out_or_guess(clock) + NEWS_PAUSE);
         let rounds = match config.retransmit {
-            true => (spare.as_nanos() / round.as_nanos().max(1)).min(ROUNDS_MOST),
+            true => (spare.as_nanos() as u64 / (round.as_nanos() as u64).max(1)).min(ROUNDS_MOST),
             false => 0,
         };
         let missing = lost * (lost + LOST_AGAIN).powi(rounds as i32) + late;
@@ -692,7 +692,7 @@ impl Link {
 
 const NEVER: Instant = Instant::from_nanos(u64::MAX);
 /// More rounds of sending again are not counted on.
-const ROUNDS_MOST: u128 = 2;
+const ROUNDS_MOST: u64 = 2;
 /// What is sent again is missing more often than chance has it: its report was lost as well.
 const LOST_AGAIN: f64 = 0.02;
 /// Pongs that wait for their turn, at most.

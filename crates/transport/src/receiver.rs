@@ -44,18 +44,16 @@ impl Receiver {
         }
     }
 
-    /// Takes a packet of a block.
+    /// Takes a packet of a block, of a channel whose units count by `order`.
     // protocol 5
     pub(crate) fn handle_coded(
         &mut self,
         coded: &Coded<'_>,
+        order: Order,
         clock: Option<ClockEstimate>,
         shared: &mut Shared,
         now: Instant,
     ) {
-        let Some((order, _)) = self.treatment(coded.channel, shared) else {
-            return shared.counters.discard(Discard::ChannelUnknown);
-        };
         let inbox = self.inboxes.of(coded.channel, order);
         let span = match coded.channel {
             ChannelNumber::MEDIA => shared.config.media_deadline,

@@ -202,6 +202,12 @@ impl Sender {
         Ok(UnitNumber::new(number))
     }
 
+    /// Returns whether feedback or telemetry may leave now, as far as caps go.
+    #[inline]
+    pub(crate) fn has_copies(&self, now: Instant) -> bool {
+        !self.lanes.is_empty() && self.lanes.copies_due_at().is_some_and(|at| now >= at)
+    }
+
     /// Gives every live link a copy of the feedback and telemetry that may leave now.
     // protocol 3, life of a link
     pub(crate) fn release_copies(
@@ -210,8 +216,7 @@ impl Sender {
         counters: &mut Counters,
         now: Instant,
     ) {
-        let due = |lanes: &Lanes| lanes.copies_due_at().is_some_and(|at| now >= at);
-        while due(&self.lanes) {
+        while self.has_copies(now) {
             let slowest = links.iter().filter(|link| link.is_live()).map(Link::rate).min();
             let rate =
                 slowest.map_or(COPIES_RATE, |rate| COPIES_RATE.min(rate.scale(COPIES_SHARE)));
@@ -231,8 +236,9 @@ impl Sender {
     }
 
     /// Returns whether a data packet may leave now, as far as caps go and links were not found busy.
+    #[inline]
     pub(crate) fn has_data(&self, now: Instant) -> bool {
-        self.lanes.data_due_at().is_some_and(|at| now >= at)
+        !self.lanes.is_empty() && self.lanes.data_due_at().is_some_and(|at| now >= at)
     }
 
     /// Gives the next data packet that `fits`.

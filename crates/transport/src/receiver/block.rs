@@ -72,6 +72,13 @@ impl Block {
     /// packets.
     pub(crate) fn recover(&self) -> Option<Vec<u8>> {
         let mut content = vec![0; self.source_count * self.symbol_bytes];
+        if self.packets.len() >= self.source_count && !self.needs_repair() {
+            for (index, bytes) in &self.packets {
+                let start = usize::from(*index) * self.symbol_bytes;
+                content[start..start + self.symbol_bytes].copy_from_slice(bytes);
+            }
+            return Some(content);
+        }
         let mut slots: Vec<Option<&mut [u8]>> =
             content.chunks_exact_mut(self.symbol_bytes).map(Some).collect();
         for (index, bytes) in &self.packets {

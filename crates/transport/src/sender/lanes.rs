@@ -42,6 +42,12 @@ impl Lanes {
         Self { lanes: BTreeMap::new(), copies_at: now, data_at: now }
     }
 
+    /// Returns whether no channel has ever had anything to wait.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lanes.is_empty()
+    }
+
     /// Takes the packets of a unit, all of one number; false if there is no room for them, or if at
     /// `rate` and the channel's cap what waits before them leaves them no time: else all units of a
     /// channel that is offered more than it carries would be given up half sent.

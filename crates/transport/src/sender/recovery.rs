@@ -188,8 +188,8 @@ impl Recovery {
 
     /// Lets what can no longer be in time leave the stream's coding window.
     pub(super) fn expire_stream(&mut self, links: &Links, now: Instant) {
-        let clock = links.clock(now);
         if let Some(stream) = &mut self.stream {
+            let clock = links.clock(now);
             let least = links.carriers().map(|link| link.owd_out_least(clock)).min();
             stream.expire(now + least.unwrap_or_default());
         }

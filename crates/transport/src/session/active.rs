@@ -174,23 +174,24 @@ impl Active {
         shared: &mut Shared,
         now: Instant,
     ) {
-        let clock = self.links.clock(now);
         match packet {
             Packet::Coded(coded) => {
-                let treatment = self.receiver.treatment(coded.channel, shared);
-                let news = [Priority::Media, Priority::Data];
-                if treatment.is_some_and(|(_, priority)| news.contains(&priority)) {
+                let Some((order, priority)) = self.receiver.treatment(coded.channel, shared) else {
+                    return shared.counters.discard(Discard::ChannelUnknown);
+                };
+                if let Priority::Media | Priority::Data = priority {
                     self.links[place].on_media(&shared.config, now);
                 }
-                self.receiver.handle_coded(&coded, clock, shared, now);
+                let clock = self.links.clock(now);
+                self.receiver.handle_coded(&coded, order, clock, shared, now);
             }
             Packet::Source(source) => {
                 self.links[place].on_media(&shared.config, now);
-                self.receiver.handle_source(&source, clock, shared, now);
+                self.receiver.handle_source(&source, self.links.clock(now), shared, now);
             }
             Packet::Repair(repair) => {
                 self.links[place].on_media(&shared.config, now);
-                self.receiver.handle_repair(&repair, clock, shared, now);
+                self.receiver.handle_repair(&repair, self.links.clock(now), shared, now);
             }
             Packet::Ping(ping) => self.handle_ping(place, route, &ping, shared, now),
             Packet::Pong(pong) => self.handle_pong(place, &pong, shared, now),
@@ -307,7 +308,9 @@ impl Active {
         now: Instant,
     ) -> Option<Route> {
         let count = self.links.len();
-        self.sender.release_copies(&mut self.links, &mut shared.counters, now);
+        if self.sender.has_copies(now) {
+            self.sender.release_copies(&mut self.links, &mut shared.counters, now);
+        }
         for place in 0..count {
             if self.links[place].is_urgent(now)
                 && let Some(route) = self.transmit_urgent(place, plaintext, buffer, shared, now)
@@ -318,19 +321,21 @@ impl Active {
         if let Some(route) = self.transmit_announcement(plaintext, buffer, shared, now) {
             return Some(route);
         }
-        let carrying = self.links.carrying();
         for step in 0..count {
             let place = (self.media_turn + step) % count;
             let link = &self.links[place];
             if link.has_media(now)
-                && carrying.allows(link)
+                && self.links.carrying().allows(link)
                 && let Some(route) = self.transmit_media(place, buffer, shared, now)
             {
                 self.media_turn = place + 1;
                 return Some(route);
             }
         }
-        self.transmit_data(buffer, shared, now)
+        match self.sender.has_data(now) {
+            true => self.transmit_data(buffer, shared, now),
+            false => None,
+        }
     }
 }
 

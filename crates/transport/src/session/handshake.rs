@@ -231,10 +231,23 @@ impl Handshake {
     }
 
     /// Gives the next datagram and its route; the first message again when it is due.
+    #[inline]
     pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<(Route, Vec<u8>)> {
+        let due_at = match &self.role {
+            Role::Initiator { calling, .. } => calling.as_ref().map(|calling| calling.due_at),
+            Role::Responder { knocking, .. } => knocking.due_at(),
+        };
+        if due_at.is_some_and(|at| now >= at) {
+            self.write_due(now);
+        }
+        self.outbox.pop_front()
+    }
+
+    /// Writes the first message again, or knocks: one of them is due.
+    fn write_due(&mut self, now: Instant) {
         match &mut self.role {
-            Role::Initiator { called, calling: Some(calling), .. } if now >= calling.due_at => {
-                let Some(initiator) = &calling.initiator else { return self.outbox.pop_front() };
+            Role::Initiator { called, calling: Some(calling), .. } => {
+                let Some(initiator) = &calling.initiator else { return };
                 // What was learned is sent as much as comes from there: an answer for each knock.
                 let told = (0..).zip(called.iter()).filter(|(_, called)| !called.is_learned);
                 for (number, called) in told {
@@ -243,14 +256,13 @@ impl Handshake {
                 }
                 calling.on_sent(now);
             }
-            Role::Initiator { .. } => {}
+            Role::Initiator { calling: None, .. } => {}
             Role::Responder { knocking, .. } => {
                 if self.outbox.len() < OUTBOX_MAX {
                     self.outbox.extend(knocking.poll(now));
                 }
             }
         }
-        self.outbox.pop_front()
     }
 
     /// Returns when the first message is due again, or the oldest half-open handshake expires.

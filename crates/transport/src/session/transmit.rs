@@ -167,7 +167,7 @@ impl Active {
 }
 
 impl Active {
-    /// Writes the next data packet, on the link that has something to spare first.
+    /// Writes the next data packet that is due, on the link that has something to spare first.
     pub(super) fn transmit_data(
         &mut self,
         buffer: &mut Vec<u8>,
@@ -175,9 +175,6 @@ impl Active {
         now: Instant,
     ) -> Option<Route> {
         let Self { links, sealer, sender, .. } = self;
-        if !sender.has_data(now) {
-            return None;
-        }
         let (clock, carrying) = (links.clock(now), links.carrying());
         let free = |place: &usize| links[*place].data_free_at();
         let allows = |link: &Link| carrying.allows(link) && !link.is_blocked();
