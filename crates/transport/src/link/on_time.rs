@@ -44,6 +44,13 @@ impl OnTimeCurve {
     /// Always in time.
     pub const SURE: Self = Self { by_spare: [Probability::ONE; SPARE.len() + 1] };
 
+    /// Makes the curve of these probabilities, the least time to spare first.
+    #[cfg(test)]
+    pub(crate) fn of(by_spare: [f64; SPARE.len() + 1]) -> Self {
+        let share = |share| Probability::new(share).unwrap_or(Probability::ZERO);
+        Self { by_spare: by_spare.map(share) }
+    }
+
     /// Returns the probability for a packet that would arrive `spare` before its deadline.
     pub fn at(&self, spare: Duration) -> Probability {
         self.by_spare[step(spare, &SPARE)]

@@ -87,11 +87,13 @@ impl Quantile {
             || fastest.probability < SURE;
     }
 
-    /// Returns what each link can take of a unit that is worth something for `span`.
+    /// Returns what each link can take of a unit that is worth something for `span`, and how sure it is of one
+    /// that keeps it busy for `taken`.
     fn budgets(
         &self,
         links: &[Link],
         span: Duration,
+        taken: Duration,
         now: Instant,
     ) -> [LinkBudget; LinkNumber::COUNT] {
         let interval = self.rhythm.interval();
@@ -101,14 +103,19 @@ impl Quantile {
         for (budget, link) in budgets.iter_mut().zip(links) {
             let wait = link.free_at.since(now);
             let bytes = |time: Duration| (link.rate * time).get() as f64;
-            let spare = span.saturating_sub(wait + interval + link.owd);
+            let spare = span.saturating_sub(wait + taken + link.owd);
             let left = span.saturating_sub(wait + link.owd);
             let unreported = (link.in_flight + link.queued).get() as f64;
+            let pace = (media_rate(link, granted) * interval).get() as f64;
+            // Of a picture the last packets leave when much is reported that is on its way now.
+            let ahead = if interval >= FAR_APART { pace } else { 0.0 };
             *budget = LinkBudget {
-                pace: (media_rate(link, granted) * interval).get() as f64,
+                pace,
                 in_time: (granted < THIN).then(|| bytes(left)),
                 credit: bytes(CREDIT_TIME) - bytes(wait),
-                room: link.window.map_or(f64::INFINITY, |most| most.get() as f64 - unreported),
+                room: link
+                    .window
+                    .map_or(f64::INFINITY, |most| most.get() as f64 + ahead - unreported),
                 reserve,
                 idle: wait.is_zero(),
                 probability: link.on_time.at(spare).get(),
@@ -116,6 +123,42 @@ impl Quantile {
             };
         }
         budgets
+    }
+
+    /// Returns how long a unit keeps the links busy, shared out among them: until the next one comes, but for one
+    /// that is smaller where units are far apart.
+    fn taken(&self, unit: ByteCount, links: &[Link]) -> Duration {
+        let interval = self.rhythm.interval();
+        match interval >= FAR_APART {
+            true => granted(links).time_for(unit).min(interval),
+            false => interval,
+        }
+    }
+
+    /// Returns the bytes of the unit that the links carry within the target, if it is worth something for
+    /// `span`.
+    ///
+    /// Of units far apart the last packets of a large one have little time left: so a part of what the links
+    /// carry until the next one may be worth more.
+    fn size(&self, links: &[Link], span: Duration, symbol_bytes: usize, now: Instant) -> f64 {
+        let interval = self.rhythm.interval();
+        let loads = if interval >= FAR_APART { &LOADS[..] } else { &LOADS[..1] };
+        let target = self.price.target(self.is_spread());
+        let sizes = loads.iter().map(|load| {
+            let taken = match interval >= FAR_APART {
+                true => interval.mul_f64(load * LONGER),
+                false => interval,
+            };
+            let mut budgets = self.budgets(links, span, taken, now);
+            let budgets = &mut budgets[..links.len()];
+            budgets.iter_mut().for_each(|budget| budget.pace *= load);
+            let bytes = shares::size(budgets, &target, symbol_bytes);
+            match granted(links) < THIN {
+                true => shares::size_as_planned(bytes, budgets, &target, symbol_bytes),
+                false => bytes,
+            }
+        });
+        sizes.fold(0.0, f64::max)
     }
 
     /// Returns the source bits per second that the links carry at most, however unsure they are, less as
@@ -170,7 +213,8 @@ impl Planner for Quantile {
         };
         let (unit_bytes, symbol_bytes_max) =
             (unit.bytes.get() as usize, first.datagram_bytes.get() as usize - around);
-        let budgets = self.budgets(links, unit.deadline.since(now), now);
+        let taken = self.taken(unit.bytes, links);
+        let budgets = self.budgets(links, unit.deadline.since(now), taken, now);
         self.weigh_survival(links, &budgets, now);
         self.reserve = ByteCount::new(budgets[0].reserve as u64);
         let target = self.price.target(self.is_spread());
@@ -209,21 +253,16 @@ impl Planner for Quantile {
 
     fn budget(&self, links: &[Link], now: Instant) -> Bitrate {
         let Some(first) = links.first() else { return Bitrate::ZERO };
-        let budgets = self.budgets(links, self.rhythm.span(), now);
+        let (span, interval) = (self.rhythm.span(), self.rhythm.interval());
+        let budgets = self.budgets(links, span, interval, now);
         let budgets = &budgets[..links.len()];
         let room = |budget: &LinkBudget| budget.room + budget.reserve;
         if !budgets.iter().any(|budget| room(budget) >= ROOM_LEAST) {
             // Nothing says that what is on its way arrives: no path is confirmed.
             return Bitrate::ZERO;
         }
-        let target = self.price.target(self.is_spread());
         let symbol_bytes = first.datagram_bytes.get() as usize - SYMBOL_AROUND_BYTES;
-        let bytes = shares::size(budgets, &target, symbol_bytes);
-        let bytes = match granted(links) < THIN {
-            true => shares::size_as_planned(bytes, budgets, &target, symbol_bytes),
-            false => bytes,
-        };
-        let bits = bytes * 8.0 / self.rhythm.interval().as_secs_f64();
+        let bits = self.size(links, span, symbol_bytes, now) * 8.0 / interval.as_secs_f64();
         Bitrate::from_bps(bits as u64).max(self.floor.min(self.carried(links, now)))
     }
 
@@ -261,6 +300,12 @@ const MEDIA_LEAST: f64 = 0.1;
 const SOURCE_LEAST: f64 = 0.1;
 /// A link without media gets a packet so often.
 const PROBE_INTERVAL: Duration = Duration::from_millis(100);
+/// Units so far apart are pictures: how long one keeps the links busy decides on how sure it is.
+const FAR_APART: Duration = Duration::from_millis(8);
+/// A link that is found to carry less meanwhile makes one take so many times as long.
+const LONGER: f64 = 1.25;
+/// Parts of what the links carry between two such units that one may be.
+const LOADS: [f64; 6] = [1.0, 0.85, 0.7, 0.55, 0.4, 0.25];
 /// How long a packet may wait for its link's pace beside what one unit's time carries.
 const CREDIT_TIME: Duration = Duration::from_millis(5);
 /// A link with less room has none: bytes of a small packet.
@@ -271,6 +316,7 @@ const PACKETS_MAX: usize = 256;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sender::planner::OnTimeCurve;
 
     const SPAN: Duration = Duration::from_millis(200);
 
@@ -333,6 +379,34 @@ mod tests {
         let links = beside(1_600, now);
         let alone = planner.budget(&links[..1], now);
         assert!(planner.budget(&links, now) > alone.scale(0.95));
+    }
+
+    #[test]
+    fn a_picture_may_take_what_the_link_carries_in_the_time_that_it_has() {
+        let spare = |millis: u64| Duration::from_millis(millis);
+        // 15 units a second; 8 Mbit/s carry 66.7 kB between two.
+        let of = |deadline: u64| {
+            let mut planner = Quantile::new(&Config::default());
+            let mut now = Instant::from_millis(1_000);
+            let mut budget = Bitrate::ZERO;
+            for round in 0..20 {
+                now += Duration::from_nanos(66_666_667);
+                // As a link is taken to be at first: the surer, the more time there is to spare.
+                let on_time = OnTimeCurve::of([0.1, 0.8, 0.95, 0.99, 1.0]);
+                let window = Some(ByteCount::new(50_000));
+                let links = [Link { on_time, window, ..link(0, now) }];
+                budget = planner.budget(&links, now);
+                let bytes = (budget * Duration::from_nanos(66_666_667)).get().max(100);
+                let unit = Unit { bytes: ByteCount::new(bytes), deadline: now + spare(deadline) };
+                // Before two have come, nothing is known of how far apart they are.
+                let planned = planner.plan(&unit, &links, now).is_ok();
+                assert!(planned || round < 2, "{round}");
+            }
+            budget.as_f64() / 1e6
+        };
+        // 20 ms on the way and 30 to spare leave 50 and 150 of 66.7 ms.
+        assert!(of(100) > 4.5, "{}", of(100));
+        assert!(of(200) > 7.0, "{}", of(200));
     }
 
     #[test]
