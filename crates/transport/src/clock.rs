@@ -9,6 +9,9 @@ use tautline_units::{Duration, Instant};
 pub struct ClockEstimate {
     offset_nanos: i64,
     error: Duration,
+    /// The same of the tightest bounds of the whole session, widened by drift: a queue that stands for longer than
+    /// bounds are kept is no longer way.
+    error_ever: Duration,
 }
 
 impl ClockEstimate {
@@ -22,6 +25,37 @@ impl ClockEstimate {
     /// RTT, and a little drift.
     pub const fn error(&self) -> Duration {
         self.error
+    }
+
+    /// Returns the estimate that the deadlines of what we send go by: the fastest way is taken to need half of
+    /// `deadline`, where the middle of the bounds has more. That is less than [`ClockEstimate::favour`] gives it at the
+    /// other end: what is sent shall be in time by more than a hair.
+    pub fn for_sending(&self, deadline: Duration) -> Self {
+        self.shifted(self.error_ever.saturating_sub(deadline / 2).as_nanos() as i64)
+    }
+
+    /// Returns the estimate that the deadlines of what comes go by: see [`ClockEstimate::favour`].
+    pub fn for_receiving(&self, deadline: Duration) -> Self {
+        self.shifted(-(self.favour(deadline).as_nanos() as i64))
+    }
+
+    /// Returns by how much media's deadlines are taken to be later than the middle of the bounds has it, where it is
+    /// worth something for `deadline`.
+    ///
+    /// In the middle the fastest way takes half of the least RTT, although it may take anything from nothing
+    /// to all of it. Where that leaves media less than half of its deadline, twice as much less is taken, down to
+    /// nothing, which the bounds allow as well: nothing is given up that may be in time, and what is shown may be late
+    /// by as much.
+    pub fn favour(&self, deadline: Duration) -> Duration {
+        (self.error_ever * 2).saturating_sub(deadline).min(self.error_ever)
+    }
+
+    fn shifted(&self, nanos: i64) -> Self {
+        Self {
+            offset_nanos: self.offset_nanos.saturating_add(nanos),
+            error: self.error + Duration::from_nanos(nanos.unsigned_abs()),
+            ..*self
+        }
     }
 
     /// Returns our clock at the peer's `instant`; held at the clock's ends.
@@ -47,6 +81,8 @@ pub(crate) struct Estimator {
     slots: VecDeque<Slot>,
     /// The tightest bounds of all slots: all widen alike, so the tightest one stays so.
     tightest: Option<(Bound, Bound)>,
+    /// Half the distance of the tightest bounds of the whole session.
+    half_ever: Option<Bound>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -68,7 +104,7 @@ pub(crate) struct Step;
 
 impl Estimator {
     pub(crate) fn new() -> Self {
-        Self { slots: VecDeque::with_capacity(SLOTS + 1), tightest: None }
+        Self { slots: VecDeque::with_capacity(SLOTS + 1), tightest: None, half_ever: None }
     }
 
     /// Takes the bounds that one pong gives, in nanoseconds.
@@ -85,6 +121,7 @@ impl Estimator {
         };
         if stepped {
             self.slots.clear();
+            self.half_ever = None;
         }
         let (low, high) = (Bound { nanos: lower, at: now }, Bound { nanos: upper, at: now });
         match self.slots.back_mut() {
@@ -107,6 +144,11 @@ impl Estimator {
         let uppers = self.slots.iter().map(|slot| slot.upper);
         let lower = lowers.max_by_key(|bound| bound.least(now));
         self.tightest = lower.zip(uppers.min_by_key(|bound| bound.most(now)));
+        if let Some((low, high)) = self.bounds(now) {
+            let half = Bound { nanos: high.saturating_sub(low) / 2, at: now };
+            let is_tighter = |ever: Bound| half.nanos <= ever.most(now);
+            self.half_ever = Some(self.half_ever.filter(|ever| !is_tighter(*ever)).unwrap_or(half));
+        }
         if stepped { Err(Step) } else { Ok(()) }
     }
 
@@ -114,9 +156,11 @@ impl Estimator {
     pub(crate) fn estimate(&self, now: Instant) -> Option<ClockEstimate> {
         let (low, high) = self.bounds(now)?;
         let half = (high.saturating_sub(low)) / 2;
+        let ever = self.half_ever.map_or(half, |ever| ever.most(now).min(half));
         Some(ClockEstimate {
             offset_nanos: low + half,
             error: Duration::from_nanos(half.unsigned_abs() + 1),
+            error_ever: Duration::from_nanos(ever.unsigned_abs() + 1),
         })
     }
 
@@ -173,6 +217,52 @@ mod tests {
         let later = Instant::from_millis(2_050);
         assert_eq!(clock.estimate(later).unwrap().error(), Duration::from_nanos(11_400_001));
         assert_eq!(estimate.to_local(estimate.to_peer(later)), later);
+    }
+
+    #[test]
+    fn what_the_middle_leaves_too_little_time_for_goes_by_a_bound_that_favours_it() {
+        let mut clock = Estimator::new();
+        // 15 ms out, 200 ms back; none of it is known but the sum.
+        let (truth, now) = (3_600_000 * MS, Instant::from_millis(215));
+        clock.observe(truth - 200 * MS, truth + 15 * MS, now).unwrap();
+        let middle = clock.estimate(now).unwrap();
+        let ms = Duration::from_millis;
+        // In tenths of a millisecond: the error is stated a nanosecond too large.
+        let tenths = |nanos: i64| (nanos + MS / 20).div_euclid(MS / 10);
+        let out = |clock: ClockEstimate| tenths(truth + 15 * MS - clock.offset_nanos());
+        assert_eq!(out(middle), 1_075);
+        // Of 300 ms what is sent is taken to need what the middle has, of 150 and 100 ms half.
+        assert_eq!(
+            [300, 150, 100].map(|span| out(middle.for_sending(ms(span)))),
+            [1_075, 750, 500]
+        );
+        // The other end has the same bounds the other way round, and takes of 150 ms 42.5, and of 100 none.
+        let mut other = Estimator::new();
+        other.observe(-truth - 15 * MS, -truth + 200 * MS, now).unwrap();
+        let theirs = other.estimate(now).unwrap();
+        let taken = |clock: ClockEstimate| tenths(truth + 15 * MS + clock.offset_nanos());
+        let found = [300, 150, 100].map(|span| taken(theirs.for_receiving(ms(span))));
+        assert_eq!(found, [1_075, 425, 0]);
+        for span in [100, 150, 300] {
+            let (sent, came) = (middle.for_sending(ms(span)), theirs.for_receiving(ms(span)));
+            assert!(sent.offset_nanos().abs_diff(truth) <= sent.error().as_nanos() as u64);
+            assert!(came.offset_nanos().abs_diff(-truth) <= came.error().as_nanos() as u64);
+        }
+    }
+
+    #[test]
+    fn a_queue_that_stands_for_long_is_no_slow_way() {
+        let mut clock = Estimator::new();
+        let (deadline, at) = (Duration::from_millis(100), Instant::from_millis);
+        clock.observe(-15 * MS, 15 * MS, at(30)).unwrap();
+        // From then on 800 ms of another's wait on the way out.
+        for tenth in 1..600 {
+            clock.observe(-15 * MS, 815 * MS, at(30 + tenth * 100)).unwrap();
+        }
+        let estimate = clock.estimate(at(60_000)).unwrap();
+        assert!(estimate.error() > Duration::from_millis(400));
+        assert_eq!(estimate.favour(deadline), Duration::ZERO);
+        assert_eq!(estimate.for_sending(deadline).offset_nanos(), estimate.offset_nanos());
     }
 
     #[test]

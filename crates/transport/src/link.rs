@@ -15,6 +15,7 @@ mod queue;
 mod route;
 mod rtt;
 mod spare;
+mod sparing;
 mod spread;
 mod stream;
 mod view;
@@ -56,6 +57,7 @@ use queue::Queue;
 use route::Arrival;
 use rtt::Rtt;
 use spare::Spare;
+use sparing::Sparing;
 use stream::Stream;
 
 /// All that a session keeps of one link, and how it behaves.
@@ -92,6 +94,9 @@ pub(crate) struct Link {
     /// How large our datagrams may be.
     mtu: Mtu,
     stream: Stream,
+    sparing: Sparing,
+    /// How far apart the peer says that its reports come, if more than usual, and when it said so.
+    cadence: Option<(Duration, Instant)>,
 }
 
 /// Changes by one call that others go by.
@@ -134,6 +139,8 @@ impl Link {
             arrivals: Arrivals::new(now),
             mtu: Mtu::new(config.datagram_bytes_max.get() as usize, now),
             stream: Stream::default(),
+            sparing: Sparing::default(),
+            cadence: None,
         }
     }
 
@@ -220,7 +227,7 @@ impl Link {
         self.replay.note(number);
         if self.arrivals.note(number, bytes, now) {
             // A hole is news as well.
-            self.arrivals.hurry(config.report_interval);
+            self.arrivals.hurry(self.report_interval(config));
         }
         match self.routing.note(route, bytes, newest, now) {
             Arrival::Active | Arrival::CandidateAgain | Arrival::Ignored => {}
@@ -232,7 +239,7 @@ impl Link {
 
     /// Notes that a datagram brought media.
     pub(crate) fn on_media(&mut self, config: &Config, now: Instant) {
-        self.arrivals.on_media(config.report_interval, now);
+        self.arrivals.on_media(self.report_interval(config), now);
     }
 
     /// Takes a ping that came by `route`: a pong is due there.
@@ -248,7 +255,7 @@ impl Link {
         if route == self.routing.route() {
             self.rtt.on_arrival(ping.sent_at, clock, now);
         }
-        self.arrivals.on_ping(config.report_interval, now);
+        self.arrivals.on_ping(self.report_interval(config), now);
         if self.pongs.len() == PONGS_MAX {
             self.pongs.pop_front();
             counters.discard(Discard::AnswerOverflow);
@@ -289,6 +296,7 @@ impl Link {
             return Change { budget: self.mtu.on_pong(pong.id, now), state: None };
         }
         self.rtt.on_pong([sent_at, pong.received_at, pong.sent_at, now], clock.estimate(now));
+        self.sparing.on_ping_answered(upper, now);
         self.pace(now);
         let state = self.liveness.on_pong(now);
         if state.is_some() {
@@ -330,8 +338,10 @@ impl Link {
             self.mtu.doubt(now);
         }
         // A packet arrived somewhere between this report and the one before it.
-        let half = config.report_interval / 2;
-        let known_at = clock.map_or(now, |clock| clock.to_local(report.taken_at)) - half;
+        self.cadence = self.cadence.filter(|(_, at)| now.since(*at) < CADENCE_LIFE);
+        let half = self.feedback(config) / 2;
+        let by = clock.map(|clock| clock.for_sending(config.media_deadline));
+        let known_at = by.map_or(now, |clock| clock.to_local(report.taken_at)) - half;
         let departed = self.in_flight.sent_at(report.highest);
         let sent_until = self.in_flight.sent_until(report.highest);
         let hole = self.in_flight.hole(report);
@@ -370,6 +380,7 @@ impl Link {
                 queueing: rtt.map(|(smoothed, least)| smoothed.saturating_sub(least)),
                 rtt_min: self.rtt.rtt_min(),
                 may_probe,
+                feedback: self.cadence.map(|(interval, _)| interval),
                 now,
             });
             self.pace(now);
@@ -446,7 +457,7 @@ impl Link {
         let (pace, probe) = match self.is_blocked() {
             // Its socket says when it takes something again.
             true => (None, NEVER),
-            false => (pace, self.probe.due_at().min(self.arrivals.report_due_at())),
+            false => (pace, self.beside_due_at()),
         };
         [(news, Timer::Liveness), (pace, Timer::Pacing), (liveness, Timer::Liveness)]
             .into_iter()
@@ -461,21 +472,33 @@ impl Link {
         SUSPECT_AFTER_LEAST.max(self.ping_interval(config) * PONGS_MISSED + jitter * JITTERS)
     }
 
+    /// Returns how far apart the peer's reports come.
+    pub(crate) fn feedback(&self, config: &Config) -> Duration {
+        let told = self.cadence.map_or(Duration::ZERO, |(interval, _)| interval);
+        told.clamp(config.report_interval, CADENCE_MOST.max(config.report_interval))
+    }
+
+    /// Takes the peer's word on how far apart its reports come.
+    // protocol 4, cadence
+    pub(crate) fn on_cadence(&mut self, interval: Duration, config: &Config, now: Instant) {
+        self.cadence = Some((interval, now)).filter(|_| interval > config.report_interval);
+    }
+
     /// Returns when reports on what is on its way are overdue: later than a round trip after the
     /// oldest left, or than a pause that jitter explains after the last news.
     fn news_overdue_at(&self, config: &Config) -> Option<Instant> {
         let jitter = self.rtt.jitter().unwrap_or_default();
-        Some(self.news_due_at(config)? + config.report_interval + NEWS_PAUSE + jitter * JITTERS)
+        Some(self.news_due_at(config)? + self.feedback(config) + NEWS_PAUSE + jitter * JITTERS)
     }
 
     /// Returns whether a report on what is on its way should have come.
     pub(crate) fn is_overdue(&self, config: &Config, now: Instant) -> bool {
-        self.news_due_at(config).is_some_and(|at| now > at + config.report_interval)
+        self.news_due_at(config).is_some_and(|at| now > at + self.feedback(config))
     }
 
     /// Returns when the next report on what is on its way may be expected.
     fn news_due_at(&self, config: &Config) -> Option<Instant> {
-        let trip = self.rtt.rtt_min()? + config.report_interval;
+        let trip = self.rtt.rtt_min()? + self.feedback(config);
         self.in_flight.news_due_at(trip)
     }
 }
@@ -514,7 +537,7 @@ impl Link {
         config: &Config,
     ) -> Probability {
         let (lost, late) = (self.on_time.loss().get(), self.on_time.late().get());
-        let round = self.rtt.rtt_min().unwrap_or(OWD_GUESS * 2) + config.report_interval * 2;
+        let round = self.rtt.rtt_min().unwrap_or(OWD_GUESS * 2) + self.feedback(config) * 2;
         let spare = span.saturating_sub(self.owd_out_or_guess(clock) + NEWS_PAUSE);
         let rounds = match config.retransmit {
             true => (spare.as_nanos() as u64 / (round.as_nanos() as u64).max(1)).min(ROUNDS_MOST),
@@ -690,6 +713,9 @@ impl Link {
     }
 }
 
+/// The peer's word on its reports holds for so long, and to this.
+const CADENCE_LIFE: Duration = Duration::from_secs(1);
+const CADENCE_MOST: Duration = Duration::from_millis(500);
 const NEVER: Instant = Instant::from_nanos(u64::MAX);
 /// More rounds of sending again are not counted on.
 const ROUNDS_MOST: u64 = 2;

@@ -82,6 +82,11 @@ impl Links {
         self.clock.estimate(now)
     }
 
+    /// Returns the peer's clock as the deadlines of what we send go by it: see [`ClockEstimate::for_sending`].
+    pub(crate) fn clock_for_sending(&self, config: &Config, now: Instant) -> Option<ClockEstimate> {
+        self.clock(now).map(|clock| clock.for_sending(config.media_deadline))
+    }
+
     /// Takes a pong that came over the link at `place`.
     pub(crate) fn on_pong(
         &mut self,
@@ -129,6 +134,20 @@ impl Links {
                 false => self[place].call(config, now),
             }
         }
+    }
+
+    /// Returns the links that what goes over every live link goes over as well, a bit for each number: not those
+    /// whose way out is too thin even for what rides with commands, where two others are better.
+    // protocol 3, life of a link
+    pub(crate) fn with_copies(&self) -> u16 {
+        let worth = |link: &Link| (link.is_strained(), link.rtt_min(), link.number());
+        let better = |link: &Link| {
+            let live = self.links.iter().filter(|other| other.is_live());
+            live.filter(|other| worth(other) < worth(link)).count()
+        };
+        let with =
+            self.links.iter().filter(|link| !link.is_strained() || better(link) < COPIES_LEAST);
+        with.fold(0, |bits, link| bits | link.bit())
     }
 
     /// Takes note that the stream of `route` takes no datagram at present, or takes them again.
@@ -221,7 +240,7 @@ impl Links {
         config: &Config,
         now: Instant,
     ) -> Result<(), Entry> {
-        let (clock, carrying) = (self.clock(now), self.carrying());
+        let (clock, carrying) = (self.clock_for_sending(config, now), self.carrying());
         let bytes = entry.datagram_bytes();
         let ends = self.links.iter().enumerate().filter(|(_, link)| carrying.allows(link));
         let ends = ends.filter(|(_, link)| link.has_room(link.queued() + bytes));
@@ -313,6 +332,8 @@ impl Places {
     }
 }
 
+/// Copies of commands go over so many links, however thin.
+const COPIES_LEAST: usize = 2;
 /// A better way may be so much slower and is still taken.
 const SLOWER_MOST: Duration = Duration::from_millis(30);
 /// Behind every way that is not slow.

@@ -84,6 +84,8 @@ pub struct Evidence {
     pub rtt_min: Option<Duration>,
     /// Whether no other link probes.
     pub may_probe: bool,
+    /// The time between two reports, if the peer says that it is more than usual.
+    pub feedback: Option<Duration>,
     /// Now.
     pub now: Instant,
 }

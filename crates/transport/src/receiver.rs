@@ -55,11 +55,10 @@ impl Receiver {
         now: Instant,
     ) {
         let inbox = self.inboxes.of(coded.channel, order);
-        let span = match coded.channel {
-            ChannelNumber::MEDIA => shared.config.media_deadline,
-            _ => shared.config.command_deadline,
+        let deadline = match coded.channel {
+            ChannelNumber::MEDIA => media_deadline(coded.deadline_low, clock, shared, now),
+            _ => local_deadline(coded.deadline_low, clock, shared.config.command_deadline, now),
         };
-        let deadline = local_deadline(coded.deadline_low, clock, span, now);
         inbox.handle(coded, deadline, &mut shared.counters, &mut self.outcomes, now);
         tell(coded.channel, &mut self.outcomes, clock, shared, now);
     }
@@ -201,7 +200,7 @@ fn handle_part(
     shared: &mut Shared,
     now: Instant,
 ) {
-    let deadline = local_deadline(part.deadline_low, clock, shared.config.media_deadline, now);
+    let deadline = media_deadline(part.deadline_low, clock, shared, now);
     let counters = &mut shared.counters;
     media.handle_part(number, part, recovered, deadline, counters, outcomes, now);
     tell(ChannelNumber::MEDIA, outcomes, clock, shared, now);
@@ -226,6 +225,19 @@ fn tell(
             }
         });
     }
+}
+
+/// Returns a media unit's deadline on our clock: the most favourable where the middle of the clock's bounds leaves it
+/// too little time.
+// protocol 8
+fn media_deadline(
+    low: u16,
+    clock: Option<ClockEstimate>,
+    shared: &Shared,
+    now: Instant,
+) -> Instant {
+    let span = shared.config.media_deadline;
+    local_deadline(low, clock.map(|clock| clock.for_receiving(span)), span, now)
 }
 
 /// Returns a deadline on our clock; while the clocks have not been compared, `span` from now.

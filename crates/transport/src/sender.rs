@@ -130,7 +130,10 @@ impl Sender {
         let plan = protect::plan_copies(unit.len(), symbol_bytes_max)
             .map_err(|most| SendError::TooLarge { found: ByteCount::of(unit), most })?;
         let any_live = links.iter().any(Link::is_live);
-        let live = |link: &Link| link.is_live() || (!any_live && link.has_been_up());
+        let with_copies = links.with_copies();
+        let live = |link: &Link| {
+            (link.is_live() && with_copies & link.bit() != 0) || (!any_live && link.has_been_up())
+        };
         if !links.iter().any(live) {
             return Err(SendError::NoLink);
         }
@@ -222,7 +225,11 @@ impl Sender {
                 slowest.map_or(COPIES_RATE, |rate| COPIES_RATE.min(rate.scale(COPIES_SHARE)));
             let Some(packet) = self.lanes.pop_copies(rate, counters, now) else { break };
             let any_live = links.iter().any(Link::is_live);
-            let live = |link: &Link| link.is_live() || (!any_live && link.has_been_up());
+            let with_copies = links.with_copies();
+            let live = |link: &Link| {
+                (link.is_live() && with_copies & link.bit() != 0)
+                    || (!any_live && link.has_been_up())
+            };
             for link in links.iter_mut().filter(|link| live(link)) {
                 let mut plaintext = self.recovery.buffer();
                 plaintext.extend_from_slice(&packet.plaintext);
@@ -294,7 +301,7 @@ impl Sender {
 
     /// Notes what the planner sees of the links that may carry media, in order of their numbers.
     fn view(&mut self, links: &Links, config: &Config, now: Instant) {
-        let clock = links.clock(now);
+        let clock = links.clock_for_sending(config, now);
         let datagram_bytes = ByteCount::new(datagram_bytes_max(links, config) as u64);
         let media_span = self.media_span;
         // What is sent again takes its part.
@@ -327,7 +334,7 @@ impl Sender {
         shared: &mut Shared,
         now: Instant,
     ) -> Result<UnitNumber, SendError> {
-        let clock = links.clock(now);
+        let clock = links.clock_for_sending(&shared.config, now);
         let copies = self.planner.copies();
         let carrying = links.carrying();
         self.recovery.expire_stream(links, now);

@@ -5,6 +5,7 @@
 
 mod announcement;
 mod block;
+mod cadence;
 mod coded;
 mod datagram;
 mod delivery_report;
@@ -18,6 +19,7 @@ mod versions;
 
 pub use announcement::{Acknowledgement, Announcement};
 pub use block::Prefix;
+pub use cadence::Cadence;
 pub use coded::{Coded, UNIT_NUMBER_BITS};
 pub use datagram::{Datagram, LinkNumber, SEALED_HEADER_BYTES, TAG_BYTES};
 pub use datagram::{
@@ -55,9 +57,11 @@ pub enum Packet<'a> {
     Acknowledgement(Acknowledgement),
     /// Which links stand by.
     Standing(Standing),
+    /// How far apart a link's reports come.
+    Cadence(Cadence),
     /// A packet of a kind that this version does not know, stepped over.
     Unknown {
-        /// Its kind, 11 to 14.
+        /// Its kind, 12 to 14.
         kind: u8,
     },
     /// Fields of the packet before it that this version does not know, stepped over.
@@ -130,7 +134,13 @@ impl<'a> Packets<'a> {
                 self.fields = !body.is_empty();
                 Ok(Some(Packet::Standing(packet)))
             }
-            kind @ 11..=14 => {
+            KIND_CADENCE => {
+                let mut body = self.take_body()?;
+                let packet = Cadence::parse(&mut body)?;
+                self.fields = !body.is_empty();
+                Ok(Some(Packet::Cadence(packet)))
+            }
+            kind @ 12..=14 => {
                 self.take_body()?;
                 Ok(Some(Packet::Unknown { kind }))
             }
@@ -202,6 +212,7 @@ const KIND_STREAM_REPAIR: u8 = 7;
 const KIND_ANNOUNCEMENT: u8 = 8;
 const KIND_ACKNOWLEDGEMENT: u8 = 9;
 const KIND_STANDING: u8 = 10;
+const KIND_CADENCE: u8 = 11;
 const KIND_FIELDS: u8 = 15;
 
 /// Our bytes around the symbol of a source or repair packet: header, packet header and tag.

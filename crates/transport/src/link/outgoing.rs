@@ -29,11 +29,25 @@ impl Link {
         if self.is_blocked() {
             return self.routing.is_moving();
         }
-        !self.pongs.is_empty()
-            || self.urgent.front().is_some()
-            || now >= self.probe.due_at()
-            || now >= self.arrivals.report_due_at()
+        let held = now < self.sparing.held_until();
+        self.urgent.front().is_some()
             || self.routing.is_moving()
+            || !held && (!self.pongs.is_empty() || now >= self.beside_due_at())
+    }
+
+    /// Returns when something is to leave that brings no command and was not waiting before.
+    pub(super) fn beside_due_at(&self) -> Instant {
+        let due_at = self.probe.due_at().min(self.arrivals.report_due_at());
+        let waits = self.is_sparing() && !self.pongs.is_empty();
+        let due_at = if waits { Instant::ZERO } else { due_at };
+        due_at.max(self.sparing.held_until())
+    }
+
+    /// Notes that what could not wait left: what can waits for a while, if the way out is thin.
+    pub(crate) fn on_urgent_sent(&mut self, config: &Config, now: Instant) {
+        if self.is_sparing() {
+            self.sparing.hold(self.sparing_pause(config), now);
+        }
     }
 
     /// Takes an urgent packet; gives the one it pushed out.
@@ -65,7 +79,8 @@ impl Link {
 
     /// Appends a ping padded to a size that is to be found out, when a ping is due on a sound link.
     ///
-    /// It travels alone: nothing else is lost with it. A stream cuts by itself, and needs none.
+    /// It travels alone: nothing else is lost with it. A stream cuts by itself, and needs none; on a thin way one
+    /// would hold up all else.
     // protocol 3, size of datagrams
     pub(crate) fn write_size_probe(
         &mut self,
@@ -76,6 +91,7 @@ impl Link {
             || !self.is_trusted()
             || !self.routing.is_shown()
             || self.is_stream()
+            || self.is_sparing()
         {
             return None;
         }
@@ -214,6 +230,7 @@ impl Link {
     pub(crate) fn on_data_sent(&mut self, bytes: usize, now: Instant) {
         self.pacer.unsend(bytes);
         self.beside.unsend(bytes);
+        self.sparing.on_filled(now);
         let number = self.next_number.saturating_sub(1);
         self.spare.on_sent(number, bytes, self.grant.rate, now);
     }
@@ -221,6 +238,7 @@ impl Link {
     /// Notes that the datagram that just left carries `entry`.
     pub(crate) fn on_media_sent(&mut self, entry: Entry, now: Instant) {
         self.media_at = now;
+        self.sparing.on_filled(now);
         let bytes = entry.datagram_bytes().get() as usize;
         self.spare.on_media(bytes, now);
         self.beside.unsend(bytes);

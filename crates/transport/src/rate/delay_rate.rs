@@ -52,6 +52,8 @@ pub struct DelayRate {
     reordering: Duration,
     /// How much one transit differs from the next.
     jitter: Duration,
+    /// The time between two reports.
+    feedback: Duration,
     cause: Cause,
     granted: f64,
     /// The rate when the cause was last told.
@@ -96,6 +98,7 @@ impl DelayRate {
             stalled: None,
             reordering: Duration::ZERO,
             jitter: Duration::ZERO,
+            feedback: FEEDBACK,
             cause: Cause::Beginning,
             granted,
             told: granted,
@@ -105,7 +108,7 @@ impl DelayRate {
 
     fn grant(&self) -> Grant {
         let rate = Bitrate::from_bps(self.granted as u64);
-        let span = self.rtt_min + self.rival.theirs().max(self.reordering) + FEEDBACK + SLACK;
+        let span = self.rtt_min + self.rival.theirs().max(self.reordering) + self.feedback + SLACK;
         let window = ByteCount::new((self.capacity * span.as_secs_f64() / 8.0) as u64);
         let window = window.max(ByteCount::new(WINDOW_LEAST));
         Grant { rate, sustained: rate, window: Some(window), probing: false, cause: self.cause }
@@ -241,6 +244,7 @@ impl Controller for DelayRate {
     fn on_report(&mut self, evidence: &Evidence) -> Grant {
         self.rtt_min = evidence.rtt_min.unwrap_or(RTT_GUESS);
         (self.reordering, self.jitter) = (evidence.reordering, evidence.jitter);
+        self.feedback = evidence.feedback.unwrap_or(FEEDBACK);
         let elapsed = self.reported_at.map_or(FEEDBACK, |at| evidence.now.since(at)).min(SPAN);
         self.reported_at = Some(evidence.now);
         let step = elapsed.as_secs_f64();
@@ -400,6 +404,7 @@ mod tests {
             queueing: None,
             rtt_min: Some(Duration::from_millis(30)),
             may_probe: true,
+            feedback: None,
             now,
         }
     }

@@ -66,6 +66,7 @@ mod tests {
             loss: Probability::ONE,
             queueing: None,
             may_probe: true,
+            feedback: None,
             now: Instant::ZERO,
         };
         assert_eq!(fixed.on_report(&evidence).rate, rate);

@@ -142,11 +142,12 @@ impl Recovery {
         if self.stream.is_some() || !config.retransmit || self.copies {
             return;
         }
-        let clock = links.clock(now);
+        let clock = links.clock_for_sending(config, now);
         let Some(rtt) = links.carriers().filter_map(|link| link.rtt_min()).min() else { return };
         let owds = links.carriers().map(|link| link.owd_out_or_guess(clock));
         let Some(owd) = owds.min() else { return };
-        let interval = config.report_interval;
+        let intervals = links.carriers().map(|link| link.feedback(config));
+        let interval = intervals.min().unwrap_or(config.report_interval);
         let first = now + rtt + interval * 2 + LOOK_SLACK;
         let last = Instant::from_nanos(
             deadline.as_nanos().saturating_sub((owd + LOOK_SLACK).as_nanos() as u64),

@@ -17,7 +17,7 @@ use crate::receiver::Receiver;
 use crate::sender::Sender;
 use crate::sequence::Window;
 use crate::shared::Shared;
-use crate::wire::{LinkNumber, Packet, Packets, Ping, Pong, Report, Standing};
+use crate::wire::{Cadence, LinkNumber, Packet, Packets, Ping, Pong, Report, Standing};
 
 /// A session whose keys are agreed.
 #[derive(Debug)]
@@ -202,6 +202,10 @@ impl Active {
             Packet::Announcement(part) => self.receiver.handle_announcement(&part, shared),
             Packet::Acknowledgement(told) => self.sender.on_acknowledged(told),
             Packet::Standing(standing) => self.handle_standing(standing, now),
+            Packet::Cadence(Cadence { link, interval }) => match self.links.place(link) {
+                Some(place) => self.links[place].on_cadence(interval, &shared.config, now),
+                None => shared.counters.discard(Discard::ReportImpossible),
+            },
             Packet::Unknown { kind } => {
                 tracing::debug!(kind, "a packet of a later version");
                 shared.counters.discard(Discard::PacketUnknown);

@@ -56,7 +56,11 @@ impl Active {
         let link = &mut links[place];
         let recycle = |buffer| sender.recycle(buffer);
         link.write_urgent(plaintext, standing, config, counters, recycle, now);
-        sealer.seal(link, route, plaintext, buffer, counters, now).then_some(route)
+        let sealed = sealer.seal(link, route, plaintext, buffer, counters, now);
+        if sealed {
+            link.on_urgent_sent(config, now);
+        }
+        sealed.then_some(route)
     }
 
     /// Writes what the peer is to know of our channels, and what we know of its own, over the links
@@ -113,6 +117,9 @@ impl Active {
             return;
         }
         let most = links[place].plaintext_bytes_max();
+        if let Some(cadence) = links[place].take_cadence(config, now) {
+            cadence.write(plaintext);
+        }
         if let Some(report) = receiver.delivery_report()
             && report.delivered + report.lost > 0
             && plaintext.len() + DeliveryReport::BYTES <= most
@@ -121,7 +128,10 @@ impl Active {
         }
         *report_turn = (*report_turn + 1) % count;
         let other = (place + 1 + *report_turn) % count;
+        // A thin way has room for another link's report only where that one's own way back may have failed.
+        let has_room = !links[place].is_sparing() || !links[other].is_trusted();
         if other != place
+            && has_room
             && let Some(report) = links[other].report()
             && plaintext.len() + report.bytes_on_wire() <= most
         {

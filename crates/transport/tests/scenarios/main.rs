@@ -3,6 +3,7 @@
 //! A failing scenario prints `SIM_SEED=..`; setting that variable runs it with that seed again.
 #![allow(clippy::unwrap_used, reason = "a scenario that cannot be set up has failed")]
 
+mod asymmetric;
 mod channels;
 mod cuts;
 mod exchange;

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use tautline_transport::channel::{Descriptor, Order, Priority};
 use tautline_transport::wire::stream::{self, Part};
 use tautline_transport::wire::{
-    Acknowledgement, Announcement, Coded, Datagram, DeliveryReport, Packet, Packets, Ping, Pong,
-    Prefix, Recent, Report, Standing,
+    Acknowledgement, Announcement, Cadence, Coded, Datagram, DeliveryReport, Packet, Packets, Ping,
+    Pong, Prefix, Recent, Report, Standing,
 };
 use tautline_transport::{ChannelNumber, Identity, LinkNumber};
 use tautline_units::{ByteCount, Duration, Instant};
@@ -115,6 +115,8 @@ fn packets() -> Vec<(&'static str, Vec<u8>)> {
     });
     let standing = Standing { turn: 7, links: 0x8001 };
     add("standing by", Packet::Standing(standing), &|out| standing.write(out));
+    let cadence = Cadence { link, interval: Duration::from_millis(25) };
+    add("cadence", Packet::Cadence(cadence), &|out| cadence.write(out));
     let descriptor = Descriptor {
         topic: "/scan".into(),
         message_encoding: "cdr".into(),

@@ -51,6 +51,7 @@ impl Line {
                 loss: Probability::ZERO,
                 queueing: None,
                 may_probe: true,
+                feedback: None,
                 now: self.now,
             });
         }
@@ -122,6 +123,7 @@ fn after_a_dip(queueing: Duration) -> f64 {
             loss: Probability::ZERO,
             queueing: Some(if report > 10 { queueing } else { Duration::ZERO }),
             may_probe: true,
+            feedback: None,
             now: Instant::from_millis(report * 100),
         });
     }

@@ -1,0 +1,40 @@
+use tautline_units::Duration;
+
+use super::{KIND_CADENCE, LinkNumber, Malformed, put_length, take};
+
+/// How far apart the reports of a link come at present, whose way to their reader is too thin for more.
+///
+/// ```text
+///  0               1               3               4               6
+/// +-------+-------+---------------+---------------+---------------+
+/// |  11   |   0   | length        | link          | interval, ms  |
+/// +-------+-------+---------------+---------------+---------------+
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cadence {
+    /// The link that the reports speak of.
+    pub link: LinkNumber,
+    /// The most between two of them while the link brings media, in whole milliseconds.
+    pub interval: Duration,
+}
+
+impl Cadence {
+    /// Its length on the wire.
+    pub const BYTES: usize = 6;
+
+    /// Appends the packet.
+    pub fn write(self, out: &mut Vec<u8>) {
+        out.push(KIND_CADENCE << 4);
+        put_length(out, Self::BYTES - 3);
+        out.push(self.link.get());
+        let millis = u16::try_from(self.interval.as_millis()).unwrap_or(u16::MAX);
+        out.extend_from_slice(&millis.to_be_bytes());
+    }
+
+    /// Reads what stands behind the length.
+    pub(super) fn parse(body: &mut &[u8]) -> Result<Self, Malformed> {
+        let [link, high, low] = take(body)?;
+        let link = LinkNumber::new(link).ok_or(Malformed("unknown link"))?;
+        Ok(Self { link, interval: Duration::from_millis(u16::from_be_bytes([high, low]).into()) })
+    }
+}
