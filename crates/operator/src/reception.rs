@@ -258,7 +258,10 @@ impl Reception {
                 self.watched(|watch| watch.handle_unit(number, sent_at, captured_at, now));
                 let mut due = Vec::new();
                 if let Some(slice) = slice {
-                    let worthless_at = sent_at.map_or(now, |at| at.min(now) + self.media_deadline);
+                    let deadline = self.media_deadline;
+                    let favour = session.clock().map(|clock| clock.favour(deadline));
+                    let worth = deadline + favour.unwrap_or_default();
+                    let worthless_at = sent_at.map_or(now, |at| at.min(now) + worth);
                     self.downlink.handle_slice(slice, worthless_at, now, |shown| due.push(shown));
                 }
                 for shown in due {

@@ -176,6 +176,17 @@ pub(super) const ALL: &[Scenario] = &[
         ..SHORT
     },
     Scenario {
+        name: "pictures",
+        title: "15 units a second, whole pictures, each worth something for 100 ms: at least 6 Mbit/s",
+        drive: |transport, seed| {
+            let mut drive = filled(transport, seed, vec![even()]);
+            drive.units_per_second = 15;
+            drive
+        },
+        judge: |runs| vec![carried(runs, 6.0), missed("missed", runs)],
+        ..SHORT
+    },
+    Scenario {
         name: "aim-0.5",
         title: "Two LTE links while driving, an aim of .5 % missed: within 1.5 times of it",
         drive: |transport, seed| aiming(transport, seed, 0.005),
