@@ -1,6 +1,7 @@
 //! A session and its application as one node of a world.
 
 mod clock;
+mod stalls;
 mod transport;
 
 use std::collections::VecDeque;
@@ -12,6 +13,7 @@ use tautline_transport::{Event, Route, Session};
 use tautline_units::Instant;
 
 pub use clock::{Clock, Moment};
+pub use stalls::Stalls;
 pub use transport::Transport;
 
 use crate::faults::Faults;
@@ -30,6 +32,10 @@ pub struct Endpoint<A, T = Session> {
     pub application: A,
     /// What befalls datagrams that come.
     pub faults: Faults,
+    stalls: Option<Stalls>,
+    /// The end of the stall that lasts, and what has come in it.
+    stalled: Option<Instant>,
+    waiting: Vec<(world::Route, Vec<u8>)>,
     clock: Clock,
     rng: ChaCha20Rng,
     /// The latest time that the session was told: its time never goes back.
@@ -86,6 +92,9 @@ impl<A: Application<T>, T: Transport> Endpoint<A, T> {
             session,
             application,
             faults: Faults::None,
+            stalls: None,
+            stalled: None,
+            waiting: Vec::new(),
             clock,
             rng: ChaCha20Rng::seed_from_u64(seed),
             latest: start,
@@ -96,6 +105,11 @@ impl<A: Application<T>, T: Transport> Endpoint<A, T> {
     /// Lets `faults` befall every datagram that comes.
     pub fn with_faults(self, faults: Faults) -> Self {
         Self { faults, ..self }
+    }
+
+    /// Lets the endpoint's process not run at times.
+    pub fn with_stalls(self, stalls: Stalls) -> Self {
+        Self { stalls: Some(stalls), ..self }
     }
 
     /// Writes every event into the world's log.
@@ -135,6 +149,12 @@ impl<A: Application<T>, T: Transport> Endpoint<A, T> {
         at
     }
 
+    /// Returns whether the process does not run at `now`.
+    fn is_stalled(&mut self, now: Instant) -> bool {
+        self.stalled = self.stalls.as_mut().and_then(|stalls| stalls.end_at(now));
+        self.stalled.is_some()
+    }
+
     fn take(&mut self, route: Route, datagram: &[u8], now: Instant) {
         let at = self.advance(now);
         self.application.watch_intake(&self.session, datagram, at);
@@ -156,6 +176,9 @@ impl<A: Application<T>, T: Transport> Endpoint<A, T> {
 
 impl<A: Application<T>, T: Transport> Node for Endpoint<A, T> {
     fn handle_datagram(&mut self, route: world::Route, datagram: &[u8], now: Instant) {
+        if self.is_stalled(now) {
+            return self.waiting.push((route, datagram.to_vec()));
+        }
         let route = Route { socket: route.socket, remote: route.remote };
         let at = self.moment(now);
         self.application.watch_arrival(route, datagram, at);
@@ -168,6 +191,9 @@ impl<A: Application<T>, T: Transport> Node for Endpoint<A, T> {
     }
 
     fn poll_transmit(&mut self, buffer: &mut Vec<u8>, now: Instant) -> Option<world::Route> {
+        if self.stalled.is_some() {
+            return None;
+        }
         let at = self.advance(now);
         let route = self.session.poll_transmit(buffer, at.local())?;
         self.application.watch_departure(&self.session, route, buffer, at);
@@ -175,12 +201,21 @@ impl<A: Application<T>, T: Transport> Node for Endpoint<A, T> {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
+        if self.stalled.is_some() {
+            return self.stalled;
+        }
         let due = [self.session.poll_timeout(), self.application.next_at()];
         // While the clock stands still, nothing is due that was not before.
         due.into_iter().flatten().min().map(|at| self.clock.node(at.max(self.latest)))
     }
 
     fn handle_timeout(&mut self, now: Instant) {
+        if self.is_stalled(now) {
+            return;
+        }
+        for (route, datagram) in std::mem::take(&mut self.waiting) {
+            self.handle_datagram(route, &datagram, now);
+        }
         let at = self.advance(now);
         self.session.handle_timeout(at.local());
         self.observe(at);

@@ -5,10 +5,10 @@ use std::net::SocketAddr;
 use tautline_sim::link::Pair;
 use tautline_sim::world::{self, End, LinkId, NodeId, World};
 use tautline_transport::{Config, Identity, LinkNumber, Route, Session};
-use tautline_units::Instant;
+use tautline_units::{Duration, Instant};
 
 use crate::Error;
-use crate::endpoint::{Application, Endpoint};
+use crate::endpoint::{Application, Endpoint, Stalls};
 use crate::faults::Faults;
 use crate::measure::{self, Unit};
 use crate::script::{Script, Side, Step};
@@ -32,6 +32,8 @@ pub struct Setup {
     pub configs: [Config; 2],
     /// What befalls the datagrams that come to either.
     pub faults: Faults,
+    /// How far apart, in the mean, either process does not run, and for how long at most.
+    pub stalls: Option<(Duration, Duration)>,
     /// Whether the world's log is kept, with every event; without, it has a digest of datagrams.
     pub log: bool,
 }
@@ -47,6 +49,7 @@ impl Setup {
             clocks: Default::default(),
             configs: Default::default(),
             faults: Faults::None,
+            stalls: None,
             log: false,
         }
     }
@@ -94,6 +97,10 @@ impl Setup {
         };
         let endpoint = Endpoint::new(session, application, self.clock(side), seed);
         let endpoint = endpoint.with_faults(self.faults.clone());
+        let endpoint = match self.stalls {
+            Some((every, most)) => endpoint.with_stalls(Stalls::new(every, most, seed)),
+            None => endpoint,
+        };
         if self.log { endpoint.with_log() } else { endpoint }
     }
 

@@ -2,6 +2,7 @@
 
 mod beside;
 mod choice;
+mod hush;
 mod in_flight;
 pub(crate) mod liveness;
 pub(crate) mod loss;
@@ -45,6 +46,7 @@ use crate::sequence::{Verdict, Window};
 use crate::wire::{LinkNumber, Ping, Pong, Report};
 use beside::Beside;
 use choice::Choice;
+pub(crate) use hush::Hush;
 use in_flight::{Fates, InFlight};
 use liveness::Liveness;
 use loss::{Loss, Told};
@@ -95,6 +97,8 @@ pub(crate) struct Link {
     mtu: Mtu,
     stream: Stream,
     sparing: Sparing,
+    /// Whether it is suspect is looked at again then: the peer was not heard at all.
+    judged_from: Instant,
     /// How far apart the peer says that its reports come, if more than usual, and when it said so.
     cadence: Option<(Duration, Instant)>,
 }
@@ -140,6 +144,7 @@ impl Link {
             mtu: Mtu::new(config.datagram_bytes_max.get() as usize, now),
             stream: Stream::default(),
             sparing: Sparing::default(),
+            judged_from: Instant::ZERO,
             cadence: None,
         }
     }
@@ -422,11 +427,24 @@ impl Link {
     }
 
     /// Finds out whether pongs or reports are overdue, or the link is silent.
-    pub(crate) fn on_timeout(&mut self, config: &Config, now: Instant) -> Change {
+    pub(crate) fn on_timeout(
+        &mut self,
+        hush: Option<&Hush>,
+        config: &Config,
+        now: Instant,
+    ) -> Change {
         let mut change = Change::default();
-        let suspect_after = self.suspect_after(config);
-        let overdue =
-            self.news_overdue_at(config).is_some_and(|at| now >= at) && self.liveness.suspect(now);
+        let beyond = |from| hush.map_or(Duration::ZERO, |hush| hush.beyond(from, now));
+        let news = self.news_due_at(config).zip(self.news_overdue_at(config));
+        let (unheard, untold) = (
+            beyond(self.liveness.heard_at()),
+            news.map_or(Duration::ZERO, |(due_at, _)| beyond(due_at)),
+        );
+        if unheard.max(untold) > Duration::ZERO {
+            self.judged_from = now + JUDGED_AGAIN;
+        }
+        let suspect_after = self.suspect_after(config) + unheard;
+        let overdue = news.is_some_and(|(_, at)| now >= at + untold) && self.liveness.suspect(now);
         if overdue || self.liveness.on_doubt(suspect_after, now) {
             change.budget = true;
             tracing::debug!(link = self.number.get(), ?suspect_after, overdue, "suspect");
@@ -449,11 +467,13 @@ impl Link {
     /// on it.
     pub(crate) fn next_timeout(&self, config: &Config, may_carry: bool) -> (Instant, Timer) {
         let news = self.news_overdue_at(config).filter(|_| self.is_trusted());
+        let news = news.map(|at| at.max(self.judged_from));
         let pace = match self.grant.probing && may_carry {
             true => Some(self.pacer.next_at()),
             false => self.pacer.due_at().filter(|_| self.may_send_next()),
         };
         let liveness = self.liveness.due_at(self.suspect_after(config), self.link_timeout(config));
+        let liveness = liveness.map(|at| at.max(self.judged_from));
         let (pace, probe) = match self.is_blocked() {
             // Its socket says when it takes something again.
             true => (None, NEVER),
@@ -713,6 +733,8 @@ impl Link {
     }
 }
 
+/// While the peer is not heard at all, links are looked at so often.
+const JUDGED_AGAIN: Duration = Duration::from_millis(10);
 /// The peer's word on its reports holds for so long, and to this.
 const CADENCE_LIFE: Duration = Duration::from_secs(1);
 const CADENCE_MOST: Duration = Duration::from_millis(500);

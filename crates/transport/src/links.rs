@@ -6,7 +6,7 @@ use crate::clock::{ClockEstimate, Estimator};
 use crate::config::Config;
 use crate::counters::{Counters, Discard};
 use crate::event::Timer;
-use crate::link::{self, Change, Entry, Link};
+use crate::link::{self, Change, Entry, Hush, Link};
 use crate::wire::{LinkNumber, Pong};
 
 /// The links of a session in order of their numbers, and the clock that their pongs compare.
@@ -18,6 +18,7 @@ pub(crate) struct Links {
     clock: Estimator,
     /// By place: which links may want to be called at another time than they last said.
     touched: u16,
+    hush: Hush,
     /// What that was said under.
     carrying: Carrying,
 }
@@ -48,7 +49,13 @@ pub(crate) struct Places {
 
 impl Links {
     pub(crate) fn new() -> Self {
-        Self { links: Vec::new(), clock: Estimator::new(), touched: 0, carrying: Carrying::Up }
+        Self {
+            links: Vec::new(),
+            clock: Estimator::new(),
+            touched: 0,
+            hush: Hush::new(),
+            carrying: Carrying::Up,
+        }
     }
 
     /// Adds a link that is not known and gives its place.
@@ -97,6 +104,18 @@ impl Links {
     ) -> Change {
         self.touched |= 1 << place;
         self.links[place].on_pong(pong, &mut self.clock, counters, now)
+    }
+
+    /// Notes that something came over a link.
+    pub(crate) fn hear(&mut self, now: Instant) {
+        self.hush.hear(now);
+    }
+
+    /// Lets the link at `place` know the time: see [`Link::on_timeout`].
+    pub(crate) fn on_timeout(&mut self, place: usize, config: &Config, now: Instant) -> Change {
+        self.touched |= 1 << place;
+        let several = self.links.iter().filter(|link| link.is_up()).nth(1).is_some();
+        self.links[place].on_timeout(several.then_some(&self.hush), config, now)
     }
 
     pub(crate) fn carrying(&self) -> Carrying {

@@ -65,6 +65,11 @@ impl Liveness {
         self.doubted_at
     }
 
+    /// Returns when the last pong came, or the state began.
+    pub(crate) fn heard_at(&self) -> Instant {
+        self.heard_at
+    }
+
     /// Notes a pong; gives the state if it changed.
     pub(crate) fn on_pong(&mut self, now: Instant) -> Option<State> {
         self.heard_at = now;

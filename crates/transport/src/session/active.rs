@@ -139,6 +139,7 @@ impl Active {
             self.links.insert(link)
         });
         self.heard_at = now;
+        self.links.hear(now);
         self.links[place].on_datagram(number, sealed.route, sealed.bytes, config, now);
         Ok(place)
     }
@@ -290,7 +291,7 @@ impl Active {
         }
         for place in 0..links.len() {
             if timers.is_due(Owner::Link(place), now) {
-                let change = links[place].on_timeout(&shared.config, now);
+                let change = links.on_timeout(place, &shared.config, now);
                 note(change, links[place].number(), sender, shared);
             }
         }

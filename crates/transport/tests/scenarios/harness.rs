@@ -23,6 +23,8 @@ pub(crate) struct Scenario {
     pub(crate) config: Config,
     pub(crate) media: Media,
     pub(crate) faults: Faults,
+    /// As of [`Setup`].
+    pub(crate) stalls: Option<(Duration, Duration)>,
     pub(crate) script: Script,
     pub(crate) length: Duration,
 }
@@ -39,6 +41,7 @@ impl Scenario {
             config: Config::default(),
             media: Media { large_every: 6, large_factor: 2.0, ..media },
             faults: Faults::None,
+            stalls: None,
             script: Script::default(),
             length: Duration::from_secs(5),
         }
@@ -50,6 +53,7 @@ impl Scenario {
             streams: self.streams,
             clocks: self.clocks,
             faults: self.faults.clone(),
+            stalls: self.stalls,
             log: true,
             ..Setup::new(seed.unwrap_or(self.seed), self.links.clone())
         };

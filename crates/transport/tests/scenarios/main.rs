@@ -16,6 +16,7 @@ mod priorities;
 mod rates;
 mod raw_peer;
 mod reach;
+mod stalls;
 mod streaming;
 mod streams;
 mod survival;

@@ -1,0 +1,30 @@
+use tautline_scenario::measure;
+use tautline_sim::preset::{Carrier, Preset};
+use tautline_units::Duration;
+
+use crate::harness::{Scenario, ms};
+
+/// Returns the share of the media units offered over four links of a car that were not there in time, either end not
+/// running for up to so many milliseconds twice a second, in the mean.
+fn missed(seed: u64, stall: u64) -> f64 {
+    let carriers = [Carrier::A, Carrier::B, Carrier::A, Carrier::B];
+    let links = carriers.map(|carrier| Preset::LteDriving.pair_of(carrier, seed)).to_vec();
+    let mut scenario = Scenario::new(seed, links);
+    scenario.media.per_second = 180;
+    scenario.length = Duration::from_secs(30);
+    scenario.stalls =
+        (stall > 0).then(|| (Duration::from_millis(500), Duration::from_millis(stall)));
+    let run = scenario.run();
+    let units = run.media();
+    let units: Vec<_> = measure::within(&units, ms(3_000)..ms(29_500)).collect();
+    let late = units.iter().filter(|unit| unit.on_time(scenario.media.deadline).is_none());
+    late.count() as f64 / units.len() as f64
+}
+
+#[test]
+fn an_end_that_does_not_run_for_a_moment_takes_the_media_off_no_link() {
+    let found: Vec<f64> = (51..57).map(|seed| missed(seed, 100)).collect();
+    let mean = found.iter().sum::<f64>() / found.len() as f64;
+    // .17 %; .43 % where every time without news counts against the link.
+    assert!(mean < 0.0025, "{found:?}");
+}
