@@ -46,6 +46,7 @@ fn write(packet: &Packet<'_>, out: &mut Vec<u8>) {
         }
         Packet::Ping(ping) => ping.write(out),
         Packet::Pong(pong) => pong.write(out),
+        Packet::Cadence(cadence) => cadence.write(out),
         Packet::Report(report) => report.write(out),
         Packet::DeliveryReport(report) => report.write(out),
         Packet::Source(source) => source.write(out),
