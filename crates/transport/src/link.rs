@@ -19,6 +19,7 @@ mod spare;
 mod sparing;
 mod spread;
 mod stream;
+mod timeouts;
 mod view;
 
 use std::collections::VecDeque;
@@ -39,7 +40,6 @@ pub(crate) use route::Routing;
 use crate::clock::{ClockEstimate, Estimator};
 use crate::config::Config;
 use crate::counters::{Counters, Discard};
-use crate::event::Timer;
 use crate::rate::{self, Controller, Grant};
 use crate::receiver::Arrivals;
 use crate::sequence::{Verdict, Window};
@@ -413,116 +413,6 @@ impl Link {
     }
 }
 
-/// Time.
-impl Link {
-    /// Returns whether there is something to give up: see [`Link::expire`].
-    pub(crate) fn is_expiring(&self, now: Instant) -> bool {
-        self.routing.is_expiring(now) || self.in_flight.is_expiring(now)
-    }
-
-    /// Gives up an address that has not proved itself, and what nothing was heard of for long.
-    pub(crate) fn expire(&mut self, settled: &mut Vec<Settled>, now: Instant) {
-        self.routing.expire(now);
-        self.in_flight.expire(settled, now);
-    }
-
-    /// Finds out whether pongs or reports are overdue, or the link is silent.
-    pub(crate) fn on_timeout(
-        &mut self,
-        hush: Option<&Hush>,
-        config: &Config,
-        now: Instant,
-    ) -> Change {
-        let mut change = Change::default();
-        let beyond = |from| hush.map_or(Duration::ZERO, |hush| hush.beyond(from, now));
-        let news = self.news_due_at(config).zip(self.news_overdue_at(config));
-        let (unheard, untold) = (
-            beyond(self.liveness.heard_at()),
-            news.map_or(Duration::ZERO, |(due_at, _)| beyond(due_at)),
-        );
-        if unheard.max(untold) > Duration::ZERO {
-            self.judged_from = now + JUDGED_AGAIN;
-        }
-        let suspect_after = self.suspect_after(config) + unheard;
-        let overdue = news.is_some_and(|(_, at)| now >= at + untold) && self.liveness.suspect(now);
-        if overdue || self.liveness.on_doubt(suspect_after, now) {
-            change.budget = true;
-            tracing::debug!(link = self.number.get(), ?suspect_after, overdue, "suspect");
-            if self.rtt.queueing_latest().is_some_and(|queue| queue < STALL_QUEUE_MOST) {
-                self.grant = self.controller.on_stall(now);
-                self.pace(now);
-            }
-        }
-        change.state = self.liveness.on_timeout(self.link_timeout(config), now);
-        if change.state.is_some() {
-            change.budget = true;
-            self.queue.clear();
-            self.grant = self.controller.on_silent(now);
-            self.pace(now);
-        }
-        change
-    }
-
-    /// Returns when the link next wants to be served, and why; `may_carry`: whether media may leave
-    /// on it.
-    pub(crate) fn next_timeout(&self, config: &Config, may_carry: bool) -> (Instant, Timer) {
-        let news = self.news_overdue_at(config).filter(|_| self.is_trusted());
-        let news = news.map(|at| at.max(self.judged_from));
-        let pace = match self.grant.probing && may_carry {
-            true => Some(self.pacer.next_at()),
-            false => self.pacer.due_at().filter(|_| self.may_send_next()),
-        };
-        let liveness = self.liveness.due_at(self.suspect_after(config), self.link_timeout(config));
-        let liveness = liveness.map(|at| at.max(self.judged_from));
-        let (pace, probe) = match self.is_blocked() {
-            // Its socket says when it takes something again.
-            true => (None, NEVER),
-            false => (pace, self.beside_due_at()),
-        };
-        [(news, Timer::Liveness), (pace, Timer::Pacing), (liveness, Timer::Liveness)]
-            .into_iter()
-            .filter_map(|(at, timer)| Some((at?, timer)))
-            .fold((probe, Timer::Probe), Ord::min)
-    }
-
-    /// Returns how long a trusted link may be without a pong.
-    // protocol 3, life of a link
-    fn suspect_after(&self, config: &Config) -> Duration {
-        let jitter = self.rtt.jitter().unwrap_or_default();
-        SUSPECT_AFTER_LEAST.max(self.ping_interval(config) * PONGS_MISSED + jitter * JITTERS)
-    }
-
-    /// Returns how far apart the peer's reports come.
-    pub(crate) fn feedback(&self, config: &Config) -> Duration {
-        let told = self.cadence.map_or(Duration::ZERO, |(interval, _)| interval);
-        told.clamp(config.report_interval, CADENCE_MOST.max(config.report_interval))
-    }
-
-    /// Takes the peer's word on how far apart its reports come.
-    // protocol 4, cadence
-    pub(crate) fn on_cadence(&mut self, interval: Duration, config: &Config, now: Instant) {
-        self.cadence = Some((interval, now)).filter(|_| interval > config.report_interval);
-    }
-
-    /// Returns when reports on what is on its way are overdue: later than a round trip after the
-    /// oldest left, or than a pause that jitter explains after the last news.
-    fn news_overdue_at(&self, config: &Config) -> Option<Instant> {
-        let jitter = self.rtt.jitter().unwrap_or_default();
-        Some(self.news_due_at(config)? + self.feedback(config) + NEWS_PAUSE + jitter * JITTERS)
-    }
-
-    /// Returns whether a report on what is on its way should have come.
-    pub(crate) fn is_overdue(&self, config: &Config, now: Instant) -> bool {
-        self.news_due_at(config).is_some_and(|at| now > at + self.feedback(config))
-    }
-
-    /// Returns when the next report on what is on its way may be expected.
-    fn news_due_at(&self, config: &Config) -> Option<Instant> {
-        let trip = self.rtt.rtt_min()? + self.feedback(config);
-        self.in_flight.news_due_at(trip)
-    }
-}
-
 /// Media: what a packet given to the link may expect, and the packets that wait and are on their
 /// way.
 impl Link {
@@ -733,12 +623,8 @@ impl Link {
     }
 }
 
-/// While the peer is not heard at all, links are looked at so often.
-const JUDGED_AGAIN: Duration = Duration::from_millis(10);
-/// The peer's word on its reports holds for so long, and to this.
+/// The peer's word on its reports holds for so long.
 const CADENCE_LIFE: Duration = Duration::from_secs(1);
-const CADENCE_MOST: Duration = Duration::from_millis(500);
-const NEVER: Instant = Instant::from_nanos(u64::MAX);
 /// More rounds of sending again are not counted on.
 const ROUNDS_MOST: u64 = 2;
 /// What is sent again is missing more often than chance has it: its report was lost as well.
@@ -747,14 +633,8 @@ const LOST_AGAIN: f64 = 0.02;
 const PONGS_MAX: usize = 8;
 /// A share of losses that may be those of all large datagrams.
 const LOSS_DOUBTED: f64 = 0.05;
-/// Three pongs in a row are missing: less is jitter and a radio's own repeats.
-const PONGS_MISSED: u32 = 3;
-const JITTERS: u32 = 4;
-const SUSPECT_AFTER_LEAST: Duration = Duration::from_millis(60);
 /// How much later than due a report may come without jitter.
 const NEWS_PAUSE: Duration = Duration::from_millis(10);
-/// A link whose queue was shorter than this when its pongs stopped did not stop for its queue.
-const STALL_QUEUE_MOST: Duration = Duration::from_millis(60);
 /// As long as a unit lives: a backlog is gone before the next ones are late.
 const BACKLOG_TIME: Duration = Duration::from_millis(200);
 /// A shorter queue is a radio's own repeats, or soon gone.

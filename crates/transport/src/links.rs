@@ -155,18 +155,21 @@ impl Links {
         }
     }
 
-    /// Returns the links that what goes over every live link goes over as well, a bit for each number: not those
-    /// whose way out is too thin even for what rides with commands, where two others are better.
+    /// Returns the links that commands and other copies go over, a bit for each number: all that are live, but not
+    /// those whose way out is too thin even for what rides with commands, where two others are better; if none is
+    /// live, all that have been up.
     // protocol 3, life of a link
-    pub(crate) fn with_copies(&self) -> u16 {
+    pub(crate) fn copied_to(&self) -> u16 {
+        let live = || self.links.iter().filter(|link| link.is_live());
         let worth = |link: &Link| (link.is_strained(), link.rtt_min(), link.number());
-        let better = |link: &Link| {
-            let live = self.links.iter().filter(|other| other.is_live());
-            live.filter(|other| worth(other) < worth(link)).count()
-        };
-        let with =
-            self.links.iter().filter(|link| !link.is_strained() || better(link) < COPIES_LEAST);
-        with.fold(0, |bits, link| bits | link.bit())
+        let better = |link: &Link| live().filter(|other| worth(other) < worth(link)).count();
+        let carry = |link: &&Link| !link.is_strained() || better(link) < COPIES_LEAST;
+        let bits =
+            |links: &mut dyn Iterator<Item = &Link>| links.fold(0, |bits, link| bits | link.bit());
+        match bits(&mut live().filter(carry)) {
+            0 => bits(&mut self.links.iter().filter(|link| link.has_been_up())),
+            found => found,
+        }
     }
 
     /// Takes note that the stream of `route` takes no datagram at present, or takes them again.

@@ -129,19 +129,15 @@ impl Sender {
         let symbol_bytes_max = datagram_bytes_max(links, &shared.config) - around;
         let plan = protect::plan_copies(unit.len(), symbol_bytes_max)
             .map_err(|most| SendError::TooLarge { found: ByteCount::of(unit), most })?;
-        let any_live = links.iter().any(Link::is_live);
-        let with_copies = links.with_copies();
-        let live = |link: &Link| {
-            (link.is_live() && with_copies & link.bit() != 0) || (!any_live && link.has_been_up())
-        };
-        if !links.iter().any(live) {
+        let copied_to = links.copied_to();
+        if copied_to == 0 {
             return Err(SendError::NoLink);
         }
         let next = self.next.entry(channel).or_default();
         let number = *next;
         *next += 1;
         self.recovery.encoder.encode(&plan, unit, now);
-        for link in links.iter_mut().filter(|link| live(link)) {
+        for link in links.iter_mut().filter(|link| copied_to & link.bit() != 0) {
             for index in 0..plan.packet_count {
                 let header = header(channel, number, index as u8, &plan, deadline);
                 let buffer = self.recovery.buffer();
@@ -224,13 +220,8 @@ impl Sender {
             let rate =
                 slowest.map_or(COPIES_RATE, |rate| COPIES_RATE.min(rate.scale(COPIES_SHARE)));
             let Some(packet) = self.lanes.pop_copies(rate, counters, now) else { break };
-            let any_live = links.iter().any(Link::is_live);
-            let with_copies = links.with_copies();
-            let live = |link: &Link| {
-                (link.is_live() && with_copies & link.bit() != 0)
-                    || (!any_live && link.has_been_up())
-            };
-            for link in links.iter_mut().filter(|link| live(link)) {
+            let copied_to = links.copied_to();
+            for link in links.iter_mut().filter(|link| copied_to & link.bit() != 0) {
                 let mut plaintext = self.recovery.buffer();
                 plaintext.extend_from_slice(&packet.plaintext);
                 if let Some(pushed_out) = link.push_urgent(Entry { plaintext, ..packet }) {
