@@ -20,6 +20,8 @@ use tautline_guard::act::Deed;
 use tautline_guard::frame::{self, Status};
 use tautline_guard::{Cause, Mode};
 
+use crate::tries::tried;
+
 fn car(flags: &[&'static str]) -> Rig {
     Rig::start(&Setup { car: Some(flags.to_vec()), ..Setup::default() })
 }
@@ -41,139 +43,157 @@ fn stops<V>(rig: &mut Rig<V>, fault: impl FnOnce(&mut Rig<V>)) {
 
 #[test]
 fn a_guard_that_hangs_or_dies_leaves_a_car_that_stops_by_itself() {
-    let mut rig = car(&[]);
-    rig.drive(6.0);
-    stops(&mut rig, |rig| rig.signal_guard("STOP"));
-    rig.signal_guard("CONT");
-    let status = rig.vehicle.eventually("held", |status| status.mode == Mode::Held);
-    // Which silence it finds first is chance.
-    let silences = [
-        Cause::GuardLate,
-        Cause::GuardSilent,
-        Cause::MachineTimeout,
-        Cause::ProposalTimeout,
-        Cause::CommandTimeout,
-    ];
-    assert!(silences.contains(&status.why.cause), "{:?}", status.why);
-    // The throttle is held all the while: no motion without a new act.
-    rig.stays();
-    rig.drive(4.0);
-    stops(&mut rig, Rig::kill_guard);
-    rig.restart_guard();
-    rig.vehicle.eventually("held anew", |status| {
-        status.mode == Mode::Held && status.why.cause == Cause::Started
+    tried(|| {
+        let mut rig = car(&[]);
+        rig.drive(6.0);
+        stops(&mut rig, |rig| rig.signal_guard("STOP"));
+        rig.signal_guard("CONT");
+        let status = rig.vehicle.eventually("held", |status| status.mode == Mode::Held);
+        // Which silence it finds first is chance.
+        let silences = [
+            Cause::GuardLate,
+            Cause::GuardSilent,
+            Cause::MachineTimeout,
+            Cause::ProposalTimeout,
+            Cause::CommandTimeout,
+        ];
+        assert!(silences.contains(&status.why.cause), "{:?}", status.why);
+        // The throttle is held all the while: no motion without a new act.
+        rig.stays();
+        rig.drive(4.0);
+        stops(&mut rig, Rig::kill_guard);
+        rig.restart_guard();
+        rig.vehicle.eventually("held anew", |status| {
+            status.mode == Mode::Held && status.why.cause == Cause::Started
+        });
+        rig.stays();
+        rig.drive(2.0);
     });
-    rig.stays();
-    rig.drive(2.0);
 }
 
 #[test]
 fn a_vehicle_that_falls_silent_is_stopped_and_comes_back_held() {
-    let mut rig = car(&["--slope", "0.1"]);
-    rig.drive(6.0);
-    stops(&mut rig, |rig| rig.vehicle.silence(true));
-    rig.vehicle.silence(false);
-    let status = rig.vehicle.eventually("held", |status| status.mode == Mode::Held);
-    assert_eq!(status.why.cause, Cause::ProposalTimeout);
-    // On a slope, with the throttle held.
-    rig.stays();
+    tried(|| {
+        let mut rig = car(&["--slope", "0.1"]);
+        rig.drive(6.0);
+        stops(&mut rig, |rig| rig.vehicle.silence(true));
+        rig.vehicle.silence(false);
+        let status = rig.vehicle.eventually("held", |status| status.mode == Mode::Held);
+        assert_eq!(status.why.cause, Cause::ProposalTimeout);
+        // On a slope, with the throttle held.
+        rig.stays();
+    });
 }
 
 #[test]
 fn an_emergency_stop_outlives_the_guard_and_is_reset_by_its_name() {
-    let mut rig = car(&[]);
-    rig.drive(4.0);
-    stops(&mut rig, |rig| rig.vehicle.emergency_stop(9));
-    rig.vehicle.throttle(0.0);
-    let stop = rig.vehicle.eventually("latched", |it| it.is_latched && it.mode == Mode::Held).stop;
-    // The latch is written by another thread than the guard's own.
-    std::thread::sleep(Duration::from_millis(300));
-    rig.kill_guard();
-    let last = rig.vehicle.status().expect("it spoke").source;
-    rig.restart_guard();
-    rig.vehicle.eventually("latched still", |status| {
-        status.is_latched && status.machine.is_some() && status.source < last
+    tried(|| {
+        let mut rig = car(&[]);
+        rig.drive(4.0);
+        stops(&mut rig, |rig| rig.vehicle.emergency_stop(9));
+        rig.vehicle.throttle(0.0);
+        let stop =
+            rig.vehicle.eventually("latched", |it| it.is_latched && it.mode == Mode::Held).stop;
+        // The latch is written by another thread than the guard's own.
+        std::thread::sleep(Duration::from_millis(300));
+        rig.kill_guard();
+        let last = rig.vehicle.status().expect("it spoke").source;
+        rig.restart_guard();
+        rig.vehicle.eventually("latched still", |status| {
+            status.is_latched && status.machine.is_some() && status.source < last
+        });
+        rig.vehicle.act(1_000, Deed::Arm);
+        let refused = |status: &Status| status.counts.acts_refused > 0;
+        // By then it has taken the emergency stop that is still proposed for another one.
+        let status = rig.vehicle.eventually("refused", refused);
+        rig.vehicle.act(1_001, Deed::Reset(status.stop));
+        rig.vehicle.eventually("reset", |status| !status.is_latched);
+        assert!(stop.get() > 0);
+        rig.drive(2.0);
     });
-    rig.vehicle.act(1_000, Deed::Arm);
-    let refused = |status: &Status| status.counts.acts_refused > 0;
-    // By then it has taken the emergency stop that is still proposed for another one.
-    let status = rig.vehicle.eventually("refused", refused);
-    rig.vehicle.act(1_001, Deed::Reset(status.stop));
-    rig.vehicle.eventually("reset", |status| !status.is_latched);
-    assert!(stop.get() > 0);
-    rig.drive(2.0);
 }
 
 #[test]
 fn a_brake_that_does_not_answer_is_a_cause_with_the_parking_brake_behind_it() {
-    let rig = car(&["--brake-share", "0"]);
-    rig.drive(5.0);
-    rig.vehicle.silence(true);
-    let begun = rig.car("odometer_metres");
-    rig.stands_after(begun);
-    rig.vehicle.silence(false);
-    rig.vehicle.eventually("latched", |status| {
-        status.is_latched && status.why.cause == Cause::BrakeDoesNotAnswer
+    tried(|| {
+        let rig = car(&["--brake-share", "0"]);
+        rig.drive(5.0);
+        rig.vehicle.silence(true);
+        let begun = rig.car("odometer_metres");
+        rig.stands_after(begun);
+        rig.vehicle.silence(false);
+        rig.vehicle.eventually("latched", |status| {
+            status.is_latched && status.why.cause == Cause::BrakeDoesNotAnswer
+        });
     });
 }
 
 #[test]
 fn garbage_on_either_side_neither_ends_the_guard_nor_moves_the_car() {
-    let rig = car(&[]);
-    rig.drive(3.0);
-    let (own, at) = (rig.path("stranger.sock"), ["vehicle.sock", "machine.sock"]);
-    let stranger = UnixDatagram::bind(own).expect("a path of ours");
-    for turn in 0_u32..2_000 {
-        let bytes: Vec<u8> =
-            (0..turn % 260).map(|at| (turn.wrapping_mul(at + 7) >> 3) as u8).collect();
-        // A full queue is the guard's own bound.
-        stranger.set_nonblocking(true).expect("it is a socket");
-        let _ = stranger.send_to(&bytes, rig.path(at[turn as usize % 2]));
-        if turn % 50 == 0 {
-            std::thread::sleep(Duration::from_millis(10));
+    tried(|| {
+        let rig = car(&[]);
+        rig.drive(3.0);
+        let (own, at) = (rig.path("stranger.sock"), ["vehicle.sock", "machine.sock"]);
+        let stranger = UnixDatagram::bind(own).expect("a path of ours");
+        for turn in 0_u32..2_000 {
+            let bytes: Vec<u8> =
+                (0..turn % 260).map(|at| (turn.wrapping_mul(at + 7) >> 3) as u8).collect();
+            // A full queue is the guard's own bound.
+            stranger.set_nonblocking(true).expect("it is a socket");
+            let _ = stranger.send_to(&bytes, rig.path(at[turn as usize % 2]));
+            if turn % 50 == 0 {
+                std::thread::sleep(Duration::from_millis(10));
+            }
         }
-    }
-    rig.vehicle.throttle(0.0);
-    let status = rig.vehicle.status().expect("it speaks");
-    assert!(status.mode.is_driving() || status.mode == Mode::Manoeuvre, "{status:?}");
-    std::thread::sleep(Duration::from_millis(200));
-    let later = rig.vehicle.status().expect("it speaks").tick;
-    assert!(later > status.tick, "the guard goes on");
+        rig.vehicle.throttle(0.0);
+        let status = rig.vehicle.status().expect("it speaks");
+        assert!(status.mode.is_driving() || status.mode == Mode::Manoeuvre, "{status:?}");
+        std::thread::sleep(Duration::from_millis(200));
+        let later = rig.vehicle.status().expect("it speaks").tick;
+        assert!(later > status.tick, "the guard goes on");
+    });
 }
 
 #[test]
 fn garbage_from_the_vehicles_own_address_stops_nothing_and_in_the_place_of_its_frames_the_machine()
 {
-    let mut rig = car(&[]);
-    rig.drive(3.0);
-    rig.vehicle.garble(Garbage::Beside);
-    rig.vehicle.throttle(0.2);
-    goes_on(&rig);
-    assert!(rig.vehicle.status().is_some_and(|status| status.mode.is_driving()), "it drives");
-    stops(&mut rig, |rig| rig.vehicle.garble(Garbage::Instead));
-    rig.vehicle.garble(Garbage::Beside);
-    let status = rig.vehicle.eventually("held", |status| status.mode == Mode::Held);
-    assert_eq!(status.why.cause, Cause::ProposalTimeout);
-    rig.stays();
-    rig.drive(2.0);
+    tried(|| {
+        let mut rig = car(&[]);
+        rig.drive(3.0);
+        rig.vehicle.garble(Garbage::Beside);
+        rig.vehicle.throttle(0.2);
+        goes_on(&rig);
+        assert!(rig.vehicle.status().is_some_and(|status| status.mode.is_driving()), "it drives");
+        stops(&mut rig, |rig| rig.vehicle.garble(Garbage::Instead));
+        rig.vehicle.garble(Garbage::Beside);
+        let status = rig.vehicle.eventually("held", |status| status.mode == Mode::Held);
+        assert_eq!(status.why.cause, Cause::ProposalTimeout);
+        rig.stays();
+        rig.drive(2.0);
+    });
 }
 
 #[test]
 fn garbage_on_the_machines_port_stops_nothing_and_in_the_place_of_frames_the_machine() {
-    let machine_at = "between.sock";
-    let mut rig = Rig::start(&Setup { car: Some(Vec::new()), machine_at, ..Setup::default() });
-    let between = Between::start(rig.path(machine_at), rig.path(MACHINE));
-    rig.drive(3.0);
-    between.garble(Garbage::Beside);
-    rig.vehicle.throttle(0.2);
-    goes_on(&rig);
-    assert!(rig.vehicle.status().is_some_and(|status| status.mode.is_driving()), "it drives");
-    stops(&mut rig, |_| between.garble(Garbage::Instead));
-    between.garble(Garbage::None);
-    let status = rig.vehicle.eventually("held", |status| status.mode == Mode::Held);
-    assert!([Cause::MachineTimeout, Cause::GuardSilent].contains(&status.why.cause), "{status:?}");
-    rig.stays();
-    rig.drive(2.0);
+    tried(|| {
+        let machine_at = "between.sock";
+        let mut rig = Rig::start(&Setup { car: Some(Vec::new()), machine_at, ..Setup::default() });
+        let between = Between::start(rig.path(machine_at), rig.path(MACHINE));
+        rig.drive(3.0);
+        between.garble(Garbage::Beside);
+        rig.vehicle.throttle(0.2);
+        goes_on(&rig);
+        assert!(rig.vehicle.status().is_some_and(|status| status.mode.is_driving()), "it drives");
+        stops(&mut rig, |_| between.garble(Garbage::Instead));
+        between.garble(Garbage::None);
+        let status = rig.vehicle.eventually("held", |status| status.mode == Mode::Held);
+        assert!(
+            [Cause::MachineTimeout, Cause::GuardSilent].contains(&status.why.cause),
+            "{status:?}"
+        );
+        rig.stays();
+        rig.drive(2.0);
+    });
 }
 
 /// Looks on for a second: the car must be driven on, by one who gives a little throttle.
@@ -188,89 +208,103 @@ fn goes_on<V>(rig: &Rig<V>) {
 
 #[test]
 fn an_adapter_in_python_is_driven_and_stops_by_itself_when_the_guard_dies() {
-    let mut rig = Rig::start(&Setup::default());
-    let mut printed = rig.printed();
-    rig.drive(4.0);
-    rig.kill_guard();
-    let (mut first, mut last) = (None, (0.0, 0.0));
-    for (speed, x) in printed.by_ref().take(3_000) {
-        let begun = *first.get_or_insert(x);
-        last = (speed, x - begun);
-        if speed == 0.0 && x > 1.0 {
-            break;
+    tried(|| {
+        let mut rig = Rig::start(&Setup::default());
+        let mut printed = rig.printed();
+        rig.drive(4.0);
+        rig.kill_guard();
+        let (mut first, mut last) = (None, (0.0, 0.0));
+        for (speed, x) in printed.by_ref().take(3_000) {
+            let begun = *first.get_or_insert(x);
+            last = (speed, x - begun);
+            if speed == 0.0 && x > 1.0 {
+                break;
+            }
         }
-    }
-    assert_eq!(last.0, 0.0, "{last:?}");
-    std::thread::spawn(move || printed.for_each(drop));
-    rig.restart_guard();
-    rig.drive(2.0);
+        assert_eq!(last.0, 0.0, "{last:?}");
+        std::thread::spawn(move || printed.for_each(drop));
+        rig.restart_guard();
+        rig.drive(2.0);
+    });
 }
 
 #[test]
 fn what_an_adapter_knows_of_its_machine_stands_in_the_black_box() {
-    let setup = Setup { black_box: BlackBox::Records, ..Setup::default() };
-    let mut rig = Rig::start(&setup);
-    let printed = rig.printed();
-    std::thread::spawn(move || printed.for_each(drop));
-    rig.drive(2.0);
-    // It tells once a second.
-    std::thread::sleep(std::time::Duration::from_millis(1_500));
-    rig.end_guard();
-    let (facts, is_read) = rig.black_box("facts");
-    assert!(is_read && facts.contains("machine") && facts.contains("48.5"), "{facts}");
-    let (verified, is_sound) = rig.black_box("verify");
-    assert!(is_sound, "{verified}");
+    tried(|| {
+        let setup = Setup { black_box: BlackBox::Records, ..Setup::default() };
+        let mut rig = Rig::start(&setup);
+        let printed = rig.printed();
+        std::thread::spawn(move || printed.for_each(drop));
+        rig.drive(2.0);
+        // It tells once a second.
+        std::thread::sleep(std::time::Duration::from_millis(1_500));
+        rig.end_guard();
+        let (facts, is_read) = rig.black_box("facts");
+        assert!(is_read && facts.contains("machine") && facts.contains("48.5"), "{facts}");
+        let (verified, is_sound) = rig.black_box("verify");
+        assert!(is_sound, "{verified}");
+    });
 }
 
 #[test]
 fn an_adapter_that_hangs_or_dies_is_a_machine_that_says_nothing() {
-    let mut rig = Rig::start(&Setup::default());
-    let printed = rig.printed();
-    std::thread::spawn(move || printed.for_each(drop));
-    rig.drive(3.0);
-    rig.signal_machine("STOP");
-    rig.vehicle.eventually("stopping", |status| {
-        status.mode == Mode::Manoeuvre && status.why.cause == Cause::MachineTimeout
+    tried(|| {
+        let mut rig = Rig::start(&Setup::default());
+        let printed = rig.printed();
+        std::thread::spawn(move || printed.for_each(drop));
+        rig.drive(3.0);
+        rig.signal_machine("STOP");
+        rig.vehicle.eventually("stopping", |status| {
+            status.mode == Mode::Manoeuvre && status.why.cause == Cause::MachineTimeout
+        });
+        rig.vehicle.throttle(0.0);
+        rig.signal_machine("CONT");
+        rig.vehicle.eventually("held", |status| status.mode == Mode::Held);
+        rig.drive(2.0);
+        rig.signal_machine("KILL");
+        rig.vehicle.eventually("stopping", |status| status.why.cause == Cause::MachineTimeout);
     });
-    rig.vehicle.throttle(0.0);
-    rig.signal_machine("CONT");
-    rig.vehicle.eventually("held", |status| status.mode == Mode::Held);
-    rig.drive(2.0);
-    rig.signal_machine("KILL");
-    rig.vehicle.eventually("stopping", |status| status.why.cause == Cause::MachineTimeout);
 }
 
 #[test]
 fn a_disk_that_refuses_is_told_and_keeps_the_guard_from_nothing() {
-    let setup = Setup { car: Some(Vec::new()), black_box: BlackBox::Refused, ..Setup::default() };
-    let mut rig = Rig::start(&setup);
-    rig.drive(4.0);
-    let told = rig.vehicle.eventually("the black box's trouble is told", |status| {
-        status.black_box == frame::BlackBox::DiskRefuses
+    tried(|| {
+        let setup =
+            Setup { car: Some(Vec::new()), black_box: BlackBox::Refused, ..Setup::default() };
+        let mut rig = Rig::start(&setup);
+        rig.drive(4.0);
+        let told = rig.vehicle.eventually("the black box's trouble is told", |status| {
+            status.black_box == frame::BlackBox::DiskRefuses
+        });
+        assert!(told.mode.is_driving(), "{told:?}");
+        stops(&mut rig, |rig| rig.vehicle.emergency_stop(5));
+        rig.vehicle.eventually("held and latched", |status| {
+            status.mode == Mode::Held && status.is_latched
+        });
     });
-    assert!(told.mode.is_driving(), "{told:?}");
-    stops(&mut rig, |rig| rig.vehicle.emergency_stop(5));
-    rig.vehicle
-        .eventually("held and latched", |status| status.mode == Mode::Held && status.is_latched);
 }
 
 #[test]
 fn a_drive_is_recorded_listed_shown_verified_and_replayed() {
-    let setup = Setup { car: Some(Vec::new()), black_box: BlackBox::Records, ..Setup::default() };
-    let mut rig = Rig::start(&setup);
-    rig.drive(4.0);
-    let recording =
-        rig.vehicle.eventually("it records", |status| status.black_box == frame::BlackBox::Records);
-    assert!(recording.mode.is_driving());
-    stops(&mut rig, |rig| rig.vehicle.emergency_stop(5));
-    rig.vehicle.eventually("held", |status| status.mode == Mode::Held);
-    rig.end_guard();
-    let (list, _) = rig.black_box("list");
-    assert!(list.contains("    1  001 ") && list.trim_end().ends_with("closed"), "{list}");
-    let (shown, _) = rig.black_box("show");
-    assert!(shown.contains("Driving") && shown.contains("EmergencyStop"), "{shown}");
-    let (verified, is_sound) = rig.black_box("verify");
-    assert!(is_sound && verified.contains("closed"), "{verified}");
-    let (replayed, is_same) = rig.black_box("replay");
-    assert!(is_same && !replayed.contains(" 0 steps"), "{replayed}");
+    tried(|| {
+        let setup =
+            Setup { car: Some(Vec::new()), black_box: BlackBox::Records, ..Setup::default() };
+        let mut rig = Rig::start(&setup);
+        rig.drive(4.0);
+        let recording = rig
+            .vehicle
+            .eventually("it records", |status| status.black_box == frame::BlackBox::Records);
+        assert!(recording.mode.is_driving());
+        stops(&mut rig, |rig| rig.vehicle.emergency_stop(5));
+        rig.vehicle.eventually("held", |status| status.mode == Mode::Held);
+        rig.end_guard();
+        let (list, _) = rig.black_box("list");
+        assert!(list.contains("    1  001 ") && list.trim_end().ends_with("closed"), "{list}");
+        let (shown, _) = rig.black_box("show");
+        assert!(shown.contains("Driving") && shown.contains("EmergencyStop"), "{shown}");
+        let (verified, is_sound) = rig.black_box("verify");
+        assert!(is_sound && verified.contains("closed"), "{verified}");
+        let (replayed, is_same) = rig.black_box("replay");
+        assert!(is_same && !replayed.contains(" 0 steps"), "{replayed}");
+    });
 }

@@ -12,3 +12,4 @@ mod recording;
 mod relay;
 mod restart;
 mod setup;
+mod tries;

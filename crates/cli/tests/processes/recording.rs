@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+use crate::tries::tried;
+
 /// Runs a program to its end.
 fn run(program: &str, arguments: &[&str]) -> Output {
     let output = Command::new(program).args(arguments).output();
@@ -22,19 +24,23 @@ fn figure(figures: &str, label: &str) -> f64 {
 
 #[test]
 fn a_recording_over_a_clean_link_is_the_clip_and_plays_without_an_error() {
-    records_the_clip("1280x720", 1280, [112, 128, 112, 128, 112, 128]);
+    tried(|| {
+        records_the_clip("1280x720", 1280, [112, 128, 112, 128, 112, 128]);
+    });
 }
 
 /// Of 500 rows the last four are no whole macroblocks: the strip has them all the same, and no more.
 #[test]
 fn a_clip_of_another_size_comes_through_at_its_own() {
-    records_the_clip("640x500", 640, [80, 80, 96, 80, 80, 84]);
+    tried(|| {
+        records_the_clip("640x500", 640, [80, 80, 96, 80, 80, 84]);
+    });
 }
 
 fn records_the_clip(size: &str, width: usize, heights: [usize; 6]) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let clip = path(folder.path(), "clip.mp4");
-    let source = format!("testsrc2=size={size}:rate=25:duration=2");
+    let source = format!("testsrc2=size={size}:rate=12:duration=2");
     let encode = ["-v", "error", "-f", "lavfi", "-i", &source, "-pix_fmt", "yuv420p", &clip];
     let made = run("ffmpeg", &encode);
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
@@ -57,7 +63,8 @@ fn records_the_clip(size: &str, width: usize, heights: [usize; 6]) {
     assert!(measured.status.success(), "{words}");
     let figures = String::from_utf8_lossy(&measured.stdout);
     println!("{figures}");
-    // A busy machine may skip pictures; what it sends must come, and look like what was sent.
+    // A busy machine may skip pictures; what it sends must come, and look like what was sent. Twelve pictures a
+    // second leave it half of its time.
     assert!(figure(&figures, "slices in time") > 50.0, "{figures}");
     assert!(figure(&figures, "luma PSNR, mean") > 25.0, "{figures}");
 
@@ -72,6 +79,6 @@ fn records_the_clip(size: &str, width: usize, heights: [usize; 6]) {
         let probed = String::from_utf8_lossy(&probed.stdout);
         let (format, pictures) = probed.trim().rsplit_once(',').expect("four fields");
         assert_eq!(format, format!("h264,{width},{height}"));
-        assert!(pictures.parse::<u32>().expect("a count") > 50, "{probed}");
+        assert!(pictures.parse::<u32>().expect("a count") > 25, "{probed}");
     }
 }

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use tautline_switchboard::Store;
 use tautline_switchboard::store::Kept;
 
+use crate::tries::tried;
+
 struct Demo {
     process: Child,
     console: String,
@@ -154,19 +156,21 @@ const DELIVERED: &str =
 
 #[test]
 fn video_goes_on_after_any_part_restarts() {
-    let mut demo = Demo::start();
-    demo.await_video("at first");
-    let (kept, units) = (demo.kept(), demo.units());
-    let lease = kept.vehicles.values().next().and_then(|vehicle| vehicle.lease.as_ref());
-    assert!(lease.is_some_and(|lease| lease.name.is_some()), "{kept:?}");
-    demo.restart("switchboard");
-    demo.await_words("switchboard", "both are back");
-    assert_eq!(demo.kept(), kept, "the lease is the same");
-    demo.await_video("after the switchboard's restart");
-    assert!(demo.units() > units, "the session is the same");
+    tried(|| {
+        let mut demo = Demo::start();
+        demo.await_video("at first");
+        let (kept, units) = (demo.kept(), demo.units());
+        let lease = kept.vehicles.values().next().and_then(|vehicle| vehicle.lease.as_ref());
+        assert!(lease.is_some_and(|lease| lease.name.is_some()), "{kept:?}");
+        demo.restart("switchboard");
+        demo.await_words("switchboard", "both are back");
+        assert_eq!(demo.kept(), kept, "the lease is the same");
+        demo.await_video("after the switchboard's restart");
+        assert!(demo.units() > units, "the session is the same");
 
-    demo.restart("vehicle");
-    demo.await_video("after the vehicle's restart");
-    demo.restart("operator");
-    demo.await_video("after the operator's restart");
+        demo.restart("vehicle");
+        demo.await_video("after the vehicle's restart");
+        demo.restart("operator");
+        demo.await_video("after the operator's restart");
+    });
 }

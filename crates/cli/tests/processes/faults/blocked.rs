@@ -14,49 +14,58 @@ use tautline_net::clock::Clock;
 use crate::faults::operator::{Delays, Operator};
 use crate::faults::remote::{Place, Remote};
 use crate::faults::rig::Rig;
+use crate::tries::tried;
 
 #[test]
 #[ignore = "needs a network of its own; make blocked runs it where there is one"]
 fn blocked_from_the_beginning() {
-    within_network("faults::blocked::inside_from_the_beginning");
+    tried(|| {
+        within_network("faults::blocked::inside_from_the_beginning");
+    });
 }
 
 #[test]
 #[ignore = "needs a network of its own; make blocked runs it where there is one"]
 fn blocked_while_driving() {
-    within_network("faults::blocked::inside_while_driving");
+    tried(|| {
+        within_network("faults::blocked::inside_while_driving");
+    });
 }
 
 #[test]
 #[ignore = "runs in a network of its own"]
 fn inside_from_the_beginning() {
-    let (network, clock) = (Network::start(), Clock::start());
-    let rig = Rig::patient_at(&network.place());
-    println!("the first pictures after {} ms", clock.now().as_millis());
-    let driven = drive(&rig, Duration::from_secs(30));
-    tell("over TLS", &driven);
-    let counts = network.end();
-    assert!(count(&counts, "udp") > 0, "somebody tried: {counts:?}");
-    assert!(driven.delays.len() > 1_000, "slices came all the while");
+    tried(|| {
+        let (network, clock) = (Network::start(), Clock::start());
+        let rig = Rig::patient_at(&network.place());
+        println!("the first pictures after {} ms", clock.now().as_millis());
+        let driven = drive(&rig, Duration::from_secs(30));
+        tell("over TLS", &driven);
+        let counts = network.end();
+        assert!(count(&counts, "udp") > 0, "somebody tried: {counts:?}");
+        assert!(driven.delays.len() > 1_000, "slices came all the while");
+    });
 }
 
 #[test]
 #[ignore = "runs in a network of its own"]
 fn inside_while_driving() {
-    let mut network = Network::start();
-    network.say("pass");
-    let rig = Rig::patient_at(&network.place());
-    tell("over UDP", &drive(&rig, Duration::from_secs(10)));
-    network.say("block");
-    let blocked = drive(&rig, Duration::from_secs(10));
-    tell("UDP dies", &blocked);
-    network.say("pass");
-    let passed = drive(&rig, Duration::from_secs(10));
-    tell("and lives", &passed);
-    let counts = network.end();
-    assert!(count(&counts, "udp") > 0, "{counts:?}");
-    assert!(blocked.freeze < Duration::from_secs(1), "{:?}", blocked.freeze);
-    assert!(passed.freeze < Duration::from_secs(1), "{:?}", passed.freeze);
+    tried(|| {
+        let mut network = Network::start();
+        network.say("pass");
+        let rig = Rig::patient_at(&network.place());
+        tell("over UDP", &drive(&rig, Duration::from_secs(10)));
+        network.say("block");
+        let blocked = drive(&rig, Duration::from_secs(10));
+        tell("UDP dies", &blocked);
+        network.say("pass");
+        let passed = drive(&rig, Duration::from_secs(10));
+        tell("and lives", &passed);
+        let counts = network.end();
+        assert!(count(&counts, "udp") > 0, "{counts:?}");
+        assert!(blocked.freeze < Duration::from_secs(1), "{:?}", blocked.freeze);
+        assert!(passed.freeze < Duration::from_secs(1), "{:?}", passed.freeze);
+    });
 }
 
 /// What became of a part of a drive.

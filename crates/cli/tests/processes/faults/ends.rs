@@ -3,69 +3,78 @@
 use std::time::Duration;
 
 use crate::faults::rig::{Rig, signal};
+use crate::tries::tried;
 
 #[test]
 fn an_order_to_end_stops_the_machine_before_the_vehicle_ends() {
-    let mut rig = Rig::patient();
-    rig.drive(4.0);
-    signal(rig.vehicle.vehicle.id(), "TERM");
-    // The operator presses the throttle all the while.
-    let mut ended = None;
-    for _ in 0..2_000 {
-        let speed = rig.car("speed_metres_per_second");
-        ended = rig.vehicle.vehicle.try_wait().expect("it was started");
-        if ended.is_some() {
-            assert_eq!(speed, 0.0, "the machine moved when the process had ended");
-            break;
+    tried(|| {
+        let mut rig = Rig::patient();
+        rig.drive(4.0);
+        signal(rig.vehicle.vehicle.id(), "TERM");
+        // The operator presses the throttle all the while.
+        let mut ended = None;
+        for _ in 0..2_000 {
+            let speed = rig.car("speed_metres_per_second");
+            ended = rig.vehicle.vehicle.try_wait().expect("it was started");
+            if ended.is_some() {
+                assert_eq!(speed, 0.0, "the machine moved when the process had ended");
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(10));
         }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    assert!(ended.is_some_and(|status| status.success()), "{ended:?}");
-    assert_eq!(rig.cause().as_deref(), Some("SessionEnded"));
-    assert_eq!(rig.car("parking_brake"), 1.0);
+        assert!(ended.is_some_and(|status| status.success()), "{ended:?}");
+        assert_eq!(rig.cause().as_deref(), Some("SessionEnded"));
+        assert_eq!(rig.car("parking_brake"), 1.0);
+    });
 }
 
 #[test]
 fn an_order_to_end_ends_the_guard_at_once_and_the_machine_stops_by_itself() {
-    let mut rig = crate::faults::car(&[]);
-    rig.drive(5.0);
-    crate::faults::stops(&mut rig, Rig::end_guard);
-    rig.restart_guard();
-    rig.vehicle.eventually("held", |status| status.mode == tautline_guard::Mode::Held);
-    rig.stays();
+    tried(|| {
+        let mut rig = crate::faults::car(&[]);
+        rig.drive(5.0);
+        crate::faults::stops(&mut rig, Rig::end_guard);
+        rig.restart_guard();
+        rig.vehicle.eventually("held", |status| status.mode == tautline_guard::Mode::Held);
+        rig.stays();
+    });
 }
 
 #[test]
 fn a_second_process_with_the_vehicles_key_takes_nothing_from_the_one_that_drives() {
-    let mut rig = Rig::patient();
-    rig.drive(3.0);
-    rig.vehicle.operator.throttle(0.2);
-    let introductions = rig.vehicle.operator.introductions();
-    let mut second = rig.vehicle.another();
-    // The switchboard takes the newcomer for the vehicle started anew, and turns the first one away.
-    rig.vehicle
-        .operator
-        .eventually("introduced again", |operator| operator.introductions() > introductions);
-    crate::faults::goes_on(&rig);
-    crate::faults::goes_on(&rig);
-    assert_eq!(rig.cause(), None);
-    assert!(rig.vehicle.vehicle.try_wait().expect("it was started").is_none(), "it goes on");
-    signal(second.id(), "KILL");
-    second.wait().expect("it was started");
-    crate::faults::goes_on(&rig);
+    tried(|| {
+        let mut rig = Rig::patient();
+        rig.drive(3.0);
+        rig.vehicle.operator.throttle(0.2);
+        let introductions = rig.vehicle.operator.introductions();
+        let mut second = rig.vehicle.another();
+        // The switchboard takes the newcomer for the vehicle started anew, and turns the first one away.
+        rig.vehicle
+            .operator
+            .eventually("introduced again", |operator| operator.introductions() > introductions);
+        crate::faults::goes_on(&rig);
+        crate::faults::goes_on(&rig);
+        assert_eq!(rig.cause(), None);
+        assert!(rig.vehicle.vehicle.try_wait().expect("it was started").is_none(), "it goes on");
+        signal(second.id(), "KILL");
+        second.wait().expect("it was started");
+        crate::faults::goes_on(&rig);
+    });
 }
 
 #[test]
 fn a_switchboard_that_hangs_or_dies_stops_nothing() {
-    let mut rig = Rig::patient();
-    rig.drive(3.0);
-    rig.vehicle.operator.throttle(0.2);
-    signal(rig.vehicle.switchboard.id(), "STOP");
-    // Longer than the three seconds for which either end waits for its word.
-    for _ in 0..4 {
+    tried(|| {
+        let mut rig = Rig::patient();
+        rig.drive(3.0);
+        rig.vehicle.operator.throttle(0.2);
+        signal(rig.vehicle.switchboard.id(), "STOP");
+        // Longer than the three seconds for which either end waits for its word.
+        for _ in 0..4 {
+            crate::faults::goes_on(&rig);
+        }
+        rig.vehicle.switchboard.kill().expect("it runs");
         crate::faults::goes_on(&rig);
-    }
-    rig.vehicle.switchboard.kill().expect("it runs");
-    crate::faults::goes_on(&rig);
-    assert_eq!(rig.cause(), None);
+        assert_eq!(rig.cause(), None);
+    });
 }

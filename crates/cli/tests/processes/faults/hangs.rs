@@ -10,6 +10,7 @@ use std::time::Duration;
 use crate::faults::remote::Remote;
 use crate::faults::rig::{Rig, signal};
 use crate::faults::thread::{Held, named};
+use crate::tries::tried;
 
 /// How long what hangs may be taken for alive before the machine is stopped: the oldest picture.
 const PICTURE: Duration = Duration::from_millis(500);
@@ -21,70 +22,83 @@ const ANSWER: Duration = Duration::from_millis(100);
 #[test]
 #[ignore = "holds threads by ptrace, which not every machine allows: make faults"]
 fn a_camera_held_by_ptrace_stops_the_machine() {
-    let rig = Rig::remote("");
-    held(&rig, &of(&rig, "camera")[..1], PICTURE, &["CameraStopped", "PictureAge"]);
+    tried(|| {
+        let rig = Rig::remote("");
+        held(&rig, &of(&rig, "camera")[..1], PICTURE, &["CameraStopped", "PictureAge"]);
+    });
 }
 
 #[test]
 #[ignore = "holds threads by ptrace, which not every machine allows: make faults"]
 fn one_encoder_of_two_held_by_ptrace_stops_the_machine() {
-    let rig = Rig::remote("");
-    let encoders = of(&rig, "encoder");
-    assert_eq!(encoders.len(), 2);
-    for encoder in encoders {
-        held(&rig, &[encoder], PICTURE, &["EncoderStopped", "PictureAge"]);
-    }
+    tried(|| {
+        let rig = Rig::remote("");
+        let encoders = of(&rig, "encoder");
+        assert_eq!(encoders.len(), 2);
+        for encoder in encoders {
+            held(&rig, &[encoder], PICTURE, &["EncoderStopped", "PictureAge"]);
+        }
+    });
 }
 
 #[test]
 #[ignore = "holds threads by ptrace, which not every machine allows: make faults"]
 fn whoever_speaks_to_the_guard_or_the_network_held_by_ptrace_stops_the_machine() {
-    let rig = Rig::remote("");
-    held(&rig, &of(&rig, "proposals"), PICTURE, &["ProposalTimeout"]);
-    held(&rig, &of(&rig, "event-loop"), PICTURE, &["CommandTimeout", "PictureAge"]);
+    tried(|| {
+        let rig = Rig::remote("");
+        held(&rig, &of(&rig, "proposals"), PICTURE, &["ProposalTimeout"]);
+        held(&rig, &of(&rig, "event-loop"), PICTURE, &["CommandTimeout", "PictureAge"]);
+    });
 }
 
 #[test]
 #[ignore = "holds threads by ptrace, which not every machine allows: make faults"]
 fn the_main_thread_or_all_its_helpers_held_by_ptrace_stop_the_machine() {
-    let rig = Rig::remote("");
-    held(&rig, &[rig.vehicle.vehicle.id()], PROCESS, &["ProposalTimeout"]);
-    let workers = of(&rig, "tokio-rt-worker");
-    held(&rig, &workers, PROCESS, &["ProposalTimeout"]);
+    tried(|| {
+        let rig = Rig::remote("");
+        held(&rig, &[rig.vehicle.vehicle.id()], PROCESS, &["ProposalTimeout"]);
+        let workers = of(&rig, "tokio-rt-worker");
+        held(&rig, &workers, PROCESS, &["ProposalTimeout"]);
+    });
 }
 
 #[test]
 #[ignore = "holds threads by ptrace, which not every machine allows: make faults"]
 fn a_guards_log_held_by_ptrace_stops_nothing_and_its_own_thread_the_machine() {
-    let rig = Rig::patient();
-    rig.drive(3.0);
-    rig.vehicle.operator.throttle(0.2);
-    let log = Held::hold(named(rig.guard_id(), "teller")[0]);
-    crate::faults::goes_on(&rig);
-    drop(log);
-    let all = ["GuardLate", "GuardSilent", "MachineTimeout", "ProposalTimeout", "CommandTimeout"];
-    held(&rig, &named(rig.guard_id(), "guard"), Duration::from_millis(200), &all);
+    tried(|| {
+        let rig = Rig::patient();
+        rig.drive(3.0);
+        rig.vehicle.operator.throttle(0.2);
+        let log = Held::hold(named(rig.guard_id(), "teller")[0]);
+        crate::faults::goes_on(&rig);
+        drop(log);
+        let all =
+            ["GuardLate", "GuardSilent", "MachineTimeout", "ProposalTimeout", "CommandTimeout"];
+        held(&rig, &named(rig.guard_id(), "guard"), Duration::from_millis(200), &all);
+    });
 }
 
 #[test]
 #[ignore = "needs ffmpeg: make faults"]
 fn a_clip_whose_reader_hangs_or_dies_stops_the_machine_and_is_opened_again() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let clip = clip(folder.path());
-    let rig = Rig::remote(&format!("clip = {clip:?}"));
-    let reader = reader(&rig);
-    let causes = ["CameraStopped", "PictureAge"];
-    stands(&rig, PICTURE, || signal(reader, "STOP"));
-    is_told(&rig, &causes);
-    signal(reader, "CONT");
-    rig.stays();
-    stands(&rig, PICTURE, || signal(reader, "KILL"));
-    is_told(&rig, &causes);
-    let before = rig.vehicle.operator.pictures();
-    rig.vehicle.operator.eventually("pictures", |operator| operator.pictures() > before + 10);
-    rig.stays();
-    assert_ne!(self::reader(&rig), reader);
-    rig.drive(2.0);
+    tried(|| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let clip = clip(folder.path());
+        let rig = Rig::remote(&format!("clip = {clip:?}"));
+        let reader = reader(&rig);
+        let causes = ["CameraStopped", "PictureAge"];
+        stands(&rig, PICTURE, || signal(reader, "STOP"));
+        is_told(&rig, &causes);
+        signal(reader, "CONT");
+        rig.stays();
+        stands(&rig, PICTURE, || signal(reader, "KILL"));
+        is_told(&rig, &causes);
+        let before = rig.vehicle.operator.pictures();
+        rig.vehicle.operator.eventually("pictures", |operator| operator.pictures() > before + 10);
+        rig.stays();
+        assert_ne!(self::reader(&rig), reader);
+        rig.drive(2.0);
+    });
 }
 
 /// Holds threads while the car drives at 5 m/s: it must stand within what `alive` and the ramp take, for
