@@ -403,6 +403,9 @@ impl EventLoop {
                     let now = self.clock.now();
                     let present = self.sessions.present_mut();
                     let sent = present.map(|session| session.send(channel, &unit, deadline, now));
+                    if let Some(Err(error)) = &sent {
+                        tracing::debug!(?channel, bytes = unit.len(), %error, "a unit is refused");
+                    }
                     if !matches!(sent, Some(Ok(_))) {
                         self.drops.unit_refused += 1;
                         (self.sink)(Output::Refused(channel, &unit));

@@ -32,7 +32,7 @@ use tautline_net::metrics;
 use tautline_net::stats::Latest;
 use tautline_transport::crypto::Identity;
 use tautline_units::Instant;
-use tokio::time::sleep;
+use tokio::time::{MissedTickBehavior, sleep};
 
 pub use config::{AfterPause, Config, EncoderChoice, LossRecovery};
 pub use eyes::OpenSensor;
@@ -190,6 +190,8 @@ async fn report(
 ) -> Infallible {
     let mut recent = Recent::default();
     let mut due = tokio::time::interval(TELEMETRY_INTERVAL);
+    // What was due while this process did not run is out of date.
+    due.set_missed_tick_behavior(MissedTickBehavior::Skip);
     // Without a session there is nobody to tell; the loop counts what it cannot take.
     let tell = |channel, unit: Vec<u8>| handle.send(channel, unit, TELEMETRY_DEADLINE);
     let mut turn = 0_u64;
@@ -213,7 +215,7 @@ async fn report(
         }
         if turn.is_multiple_of(telemetry::snapshot_turns(reporter.control.budget())) {
             for part in reporter.latest.snapshot().parts() {
-                tell(channels::SNAPSHOT, part.encode());
+                handle.send(channels::SNAPSHOT, part.encode(), SNAPSHOT_DEADLINE);
             }
             let waiting = reporter.telemetry_waiting(&recent, now).encode();
             handle.send_waiting(channels::TELEMETRY, waiting, TELEMETRY_DEADLINE);
@@ -267,6 +269,9 @@ async fn serve_metrics(config: &Config, reporter: &Reporter, clock: Clock) -> an
 
 const TELEMETRY_INTERVAL: Duration = Duration::from_millis(50);
 const TELEMETRY_DEADLINE: Duration = Duration::from_millis(250);
+/// Until the next one comes: at its channel's cap a snapshot with every kind of drop in it takes longer than telemetry
+/// lives.
+const SNAPSHOT_DEADLINE: Duration = Duration::from_millis(500);
 /// How often the guard's latency budget is looked at.
 const BUDGET_LOOK: Duration = Duration::from_millis(200);
 /// How often a machine that is to stand is looked at.
