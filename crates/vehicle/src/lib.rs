@@ -269,8 +269,8 @@ async fn serve_metrics(config: &Config, reporter: &Reporter, clock: Clock) -> an
 
 const TELEMETRY_INTERVAL: Duration = Duration::from_millis(50);
 const TELEMETRY_DEADLINE: Duration = Duration::from_millis(250);
-/// Until the next one comes: at its channel's cap a snapshot with every kind of drop in it takes longer than telemetry
-/// lives.
+/// Until the next one comes: with telemetry's, in packets of 400 bytes, some are more than the channel's cap carries in
+/// half of it, and refused; others expire.
 const SNAPSHOT_DEADLINE: Duration = Duration::from_millis(500);
 /// How often the guard's latency budget is looked at.
 const BUDGET_LOOK: Duration = Duration::from_millis(200);
