@@ -11,7 +11,7 @@ use tautline_message::GuardMode;
 use tautline_transport::crypto::Identity;
 
 use crate::faults::operator::Operator;
-use crate::faults::rig::{PATIENT, Rig, Setup, signal, tautline, tautline_in};
+use crate::faults::rig::{Limits, Rig, Setup, signal, tautline, tautline_in};
 
 /// Where the parts are in the network.
 #[derive(Clone, Debug)]
@@ -47,15 +47,15 @@ impl Rig<Remote> {
         Self::remote_with(settings, &Setup::default())
     }
 
-    /// Starts all of it under a guard whose stop by a picture's or a command's age is not the test's subject.
+    /// Starts all of it where what must not stop is the test's subject.
     pub(crate) fn patient() -> Self {
-        Self::remote_with("", &Setup { latency: PATIENT, ..Setup::default() })
+        Self::remote_with("", &Setup { limits: Limits::Late, ..Setup::default() })
     }
 
     /// Starts all of it under that guard, somewhere else.
     pub(crate) fn patient_at(place: &Place) -> Self {
         let network_of = place.network_of;
-        Self::remote_at(place, "", &Setup { latency: PATIENT, network_of, ..Setup::default() })
+        Self::remote_at(place, "", &Setup { limits: Limits::Late, network_of, ..Setup::default() })
     }
 
     fn remote_with(settings: &str, setup: &Setup) -> Self {

@@ -25,8 +25,8 @@ pub(crate) struct Setup {
     pub(crate) car: Option<Vec<&'static str>>,
     /// File of the socket that the machine speaks to; the guard listens at [`MACHINE`].
     pub(crate) machine_at: &'static str,
-    /// The guard's `[guard.latency]`.
-    pub(crate) latency: &'static str,
+    /// How soon the machine is stopped.
+    pub(crate) limits: Limits,
     /// The guard's black box.
     pub(crate) black_box: BlackBox,
     /// A process in whose network guard and car are; the test's own if there is none.
@@ -50,20 +50,48 @@ impl Default for Setup {
         Self {
             car: None,
             machine_at: MACHINE,
-            latency: SHARED,
+            limits: Limits::Soon,
             black_box: BlackBox::Absent,
             network_of: None,
         }
     }
 }
 
-/// A guard that a busy machine without real-time threads does not make stop: what is silent has a tenth
-/// of a second.
-const SHARED: &str = "proposal_timeout_ms = 100\nmachine_timeout_ms = 100\nstep_gap_max_ms = 100\n";
-/// The same, of pictures and commands too.
-pub(crate) const PATIENT: &str = "proposal_timeout_ms = 500\nmachine_timeout_ms = 500\n\
-    step_gap_max_ms = 500\nloop_age_full_ms = 1000\nloop_age_max_ms = 2000\ncommand_age_max_ms = 1000\n\
-    command_timeout_ms = 2000\n";
+/// How soon guard and car stop: no sooner than a computer allows that runs other things, without real-time threads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Limits {
+    /// A tenth of a second without a word of each other.
+    Soon,
+    /// Half a second, and longer for pictures and commands: for what must not stop.
+    Late,
+}
+
+impl Limits {
+    /// Returns how long each may be without a word of the other.
+    pub(crate) fn silence(self) -> Duration {
+        match self {
+            Self::Soon => Duration::from_millis(100),
+            Self::Late => Duration::from_millis(500),
+        }
+    }
+
+    /// Returns the guard's `[guard.latency]`.
+    fn latency(self) -> String {
+        let ms = self.silence().as_millis();
+        let silence = format!(
+            "proposal_timeout_ms = {ms}\nmachine_timeout_ms = {ms}\nstep_gap_max_ms = {ms}\n"
+        );
+        let ages = match self {
+            Self::Soon => "",
+            Self::Late => {
+                "loop_age_full_ms = 1000\nloop_age_max_ms = 2000\ncommand_age_max_ms = 1000\n\
+                 command_timeout_ms = 2000\n"
+            }
+        };
+        silence + ages
+    }
+}
+
 /// File of the guard's socket for the machine.
 pub(crate) const MACHINE: &str = "machine.sock";
 
@@ -135,7 +163,8 @@ impl<V> Rig<V> {
                     .arg("car")
                     .arg("--guard")
                     .arg(&at)
-                    .args(["--silence-ms", "100", "--metrics", &metrics])
+                    .args(["--metrics", &metrics, "--silence-ms"])
+                    .arg(setup.limits.silence().as_millis().to_string())
                     .args(flags)
                     .spawn()
                     .expect("our own binary");
@@ -156,6 +185,11 @@ impl<V> Rig<V> {
         };
         let vehicle = start(folder.path());
         Self { vehicle, folder, setup: setup.clone(), guard, machine, metrics }
+    }
+
+    /// Returns how long guard and car may be without a word of each other.
+    pub(crate) fn silence(&self) -> Duration {
+        self.setup.limits.silence()
     }
 
     pub(crate) fn signal_guard(&self, signal: &str) {
@@ -427,7 +461,7 @@ fn start_guard(folder: &Path, setup: &Setup) -> Child {
         folder.join("vehicle.sock"),
         folder.join(MACHINE),
         folder.join("latch"),
-        setup.latency,
+        setup.limits.latency(),
     );
     std::fs::write(&settings, text).expect("a folder of ours");
     let guard = match setup.black_box {
