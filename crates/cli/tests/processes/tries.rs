@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use nix::sched::{self, CpuSet};
 use nix::unistd::Pid;
 
-/// Runs a test of real processes in real time; once more where it failed while the machine stood still: then alone,
-/// after a second in which the machine ran, and seven times at most.
+/// Runs a test of real processes in real time; once more where it failed while the machine stood still: then while no
+/// other test that runs by this does, after a second in which the machine ran, and seven times at most.
 ///
 /// # Panics
 ///
@@ -92,7 +92,7 @@ fn watch(processor: CpuSet, is_over: &AtomicBool) -> Duration {
     longest
 }
 
-/// Written by a test that runs alone, read by those beside each other.
+/// Written by a test that is tried again, read by those that run beside each other for the first time.
 static BESIDE: RwLock<()> = RwLock::new(());
 const TRIES: usize = 8;
 const CALM_SECONDS_MOST: usize = 15;
