@@ -77,11 +77,14 @@ export class Processes {
     process.kill(this.#ids[name], signal);
   }
 
-  /** Kills it as a crash would, and waits until it is gone. */
+  /**
+   * Kills it as a crash would, and waits until its parent has taken note: only then has its last thread, which may wait
+   * for the disk, closed its sockets.
+   */
   async kill(name) {
     const id = this.#ids[name];
     process.kill(id, 'SIGKILL');
-    await eventually(() => existsSync(`/proc/${id}/exe`), (runs) => !runs, 5_000);
+    await eventually(() => existsSync(`/proc/${id}`), (remains) => !remains, 10_000);
   }
 
   start(name) {
@@ -89,6 +92,9 @@ export class Processes {
     const words = { printed: '', logged: '' };
     child.stdout.on('data', (chunk) => { words.printed += chunk; });
     child.stderr.on('data', (chunk) => { words.logged += chunk; });
+    child.once('exit', (code) => {
+      if (code) console.log(`${name} ended: ${words.logged.trimEnd().split('\n').at(-1)}`);
+    });
     this.#ids[name] = child.pid;
     this.#started[name] = { child, words };
   }

@@ -7,6 +7,7 @@ pub mod datagram;
 mod destination;
 pub mod driver;
 pub mod emulate;
+pub mod file;
 mod log_limit;
 pub mod metrics;
 pub mod random;

@@ -260,8 +260,8 @@ impl Teller {
 fn keep_latch(file: Option<&Path>, stop: Option<Stop>) {
     let Some(file) = file else { return };
     let kept = match stop {
-        Some(stop) => std::fs::write(file, format!("{}\n", stop.get())),
-        None => std::fs::remove_file(file),
+        Some(stop) => tautline_net::file::replace(file, format!("{}\n", stop.get()).as_bytes()),
+        None => tautline_net::file::remove(file),
     };
     if let Err(error) = kept {
         tracing::warn!(%error, file = %file.display(), "the latch is not kept over a restart");

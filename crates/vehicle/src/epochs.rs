@@ -1,10 +1,9 @@
 //! Which leases a vehicle takes: none of a lower epoch than one that it has taken.
 
-use std::fs::File;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 use tautline_message::Held;
 use tautline_transport::crypto::PublicKey;
 
@@ -102,23 +101,10 @@ fn parse(text: &[u8]) -> Option<Taken> {
     (line == again && taken.line() == line).then_some(taken)
 }
 
-/// Replaces the file: at every moment, also of a power cut, it is the old one or the new one.
 fn write(file: &Path, taken: Taken) -> anyhow::Result<()> {
-    let written = || -> anyhow::Result<()> {
-        let Some(name) = file.file_name() else { bail!("it is no file") };
-        let mut new_name = name.to_owned();
-        new_name.push(".new");
-        let new = file.with_file_name(new_name);
-        let mut output = File::create(&new)?;
-        let line = taken.line();
-        write!(output, "{line}\n{line}\n")?;
-        output.sync_all()?;
-        std::fs::rename(&new, file)?;
-        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
-        Ok(())
-    };
-    written().with_context(|| format!("epoch: {} cannot be written", file.display()))
+    let line = taken.line();
+    tautline_net::file::replace(file, format!("{line}\n{line}\n").as_bytes())
+        .with_context(|| format!("epoch: {} cannot be written", file.display()))
 }
 
 impl Taken {
