@@ -27,7 +27,9 @@ export const COMMANDS = 'interval_ms,way_ms,picture_ms';
 export function measured(steps) {
   const stints = [];
   const found = Object.fromEntries(Object.keys(QUANTITIES).map((name) => [name, []]));
-  const offset = Math.min(...steps.filter((step) => step.frames.proposal).map((step) => now(step) - source(step)));
+  // Of an hour there are more steps than a call takes arguments.
+  const offset = steps.filter((step) => step.frames.proposal)
+    .reduce((least, step) => Math.min(least, now(step) - source(step)), Infinity);
   const pauses = new Map();
   let last = nothing();
   for (const step of steps) {
