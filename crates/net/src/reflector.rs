@@ -124,9 +124,9 @@ fn answer(
         request.unknown.push(CHANGE_REQUEST);
         index
     });
-    let other = at((!second, !next)).map(|other| corners[other].at);
+    let places = at((!second, !next)).map(|other| [by, other].map(|corner| corners[corner].at));
     let from = SocketAddr::new(from.ip().to_canonical(), from.port());
-    (by, stun::answer(&request, from, corners[by].at, other))
+    (by, stun::answer(&request, from, places))
 }
 
 /// A limit on the answers to one network in a second: nobody asks often, and whoever puts another's address

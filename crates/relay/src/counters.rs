@@ -20,6 +20,8 @@ pub struct Counters {
     pub proven: u64,
     /// Of these, those of an address that was another.
     pub moved: u64,
+    /// Questions for an address that were answered.
+    pub addresses_told: u64,
     pub(crate) drops: [u64; Dropped::COUNT],
 }
 
@@ -47,6 +49,8 @@ pub enum Dropped {
     Refused,
     /// More calls than a second has room for.
     OverCalls,
+    /// More questions for an address than a network has answered in a second.
+    OverAddresses,
     /// The kernel did not take it.
     NotSent,
 }

@@ -83,6 +83,8 @@ fn page(counters: &Counters) -> String {
     page.counter("welcomed", None, "Legs that were let in", counters.welcomed);
     page.counter("proven", None, "Proofs of an address, first and later ones", counters.proven);
     page.counter("moved", None, "Of these, those of another address than before", counters.moved);
+    let help = "Questions for an address (STUN) that were answered";
+    page.counter("addresses_told", None, help, counters.addresses_told);
     let drops = counters.drops().map(|(name, count)| (Labels::of("name", name), count));
     page.counters("drops", None, "Datagrams that went nowhere, by name", drops);
     page.finish()

@@ -4,13 +4,14 @@ mod cookies;
 mod lease;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use tautline_transport::crypto::{Identity, MacKey};
 use tautline_transport::relay::wire::{self, Cookie, LegId, Message, Prove, Reference, Refusal};
 use tautline_transport::relay::{Call, Grant, Side, Token, TokenError};
+use tautline_transport::stun::{self, CHANGE_REQUEST};
 use tautline_transport::{LinkNumber, PublicKey, Route};
 use tautline_units::{ByteCount, Duration, Instant};
 
@@ -23,7 +24,8 @@ use lease::{Bound, Lease, Seat};
 ///
 /// What holds at all times: a datagram of a session goes from an address that an end has proven to one
 /// that the other end of the same lease has proven, or nowhere. An answer is at most as long as its
-/// question. Nothing that anybody says before its proof changes anything for those who are there.
+/// question, but for STUN's, which a limit of its own keeps few. Nothing that anybody says before its proof changes
+/// anything for those who are there.
 pub struct Table {
     identity: Identity,
     switchboard: PublicKey,
@@ -84,6 +86,7 @@ struct Budget {
     calls: u32,
     by_network: BTreeMap<IpAddr, u32>,
     hints: u32,
+    addresses: BTreeMap<IpAddr, u32>,
 }
 
 impl Table {
@@ -129,6 +132,15 @@ impl Table {
         now: Instant,
     ) -> Fate {
         answer.clear();
+        if stun::is_stun(datagram) {
+            return match self.tell_address(from, datagram, answer, now) {
+                Ok(()) => Fate::Answered,
+                Err(why) => {
+                    self.counters.drop(why);
+                    Fate::Dropped
+                }
+            };
+        }
         let handled = match wire::is_of_relay(datagram) {
             false => match self.forward(from, datagram, now) {
                 Err(Dropped::Unproven) => {
@@ -200,6 +212,29 @@ impl Table {
         self.counters.forwarded += 1;
         self.counters.bytes_forwarded += bytes;
         Ok(to)
+    }
+
+    /// Tells whoever asks from which address its question came, by the socket that heard it ([RFC8489]).
+    fn tell_address(
+        &mut self,
+        from: Route,
+        datagram: &[u8],
+        answer: &mut Vec<u8>,
+        now: Instant,
+    ) -> Result<(), Dropped> {
+        let Ok(stun::Message::Request(mut request)) = stun::Message::parse(datagram) else {
+            return Err(Dropped::Malformed);
+        };
+        if !self.budget.address(from.remote.ip(), now) {
+            return Err(Dropped::OverAddresses);
+        }
+        if request.change != stun::Change::default() {
+            request.unknown.push(CHANGE_REQUEST);
+        }
+        let asked_from = SocketAddr::new(from.remote.ip().to_canonical(), from.remote.port());
+        *answer = stun::answer(&request, asked_from, None);
+        self.counters.addresses_told += 1;
+        Ok(())
     }
 
     /// Tells whoever is where nobody has proven to be that it is not known: its address may have changed.
@@ -455,6 +490,19 @@ impl Budget {
         self.hints <= HINTS_MAX
     }
 
+    /// Returns whether one more of the network of `from` may be told its address.
+    fn address(&mut self, from: IpAddr, now: Instant) -> bool {
+        self.renew(now);
+        let networks = self.addresses.len();
+        let network = network(from);
+        if networks >= ADDRESS_NETWORKS_MAX && !self.addresses.contains_key(&network) {
+            return false;
+        }
+        let of_network = self.addresses.entry(network).or_default();
+        *of_network += 1;
+        *of_network <= NETWORK_ADDRESSES_MAX
+    }
+
     fn renew(&mut self, now: Instant) {
         if now.since(self.since) >= Duration::from_secs(1) {
             *self = Self { since: now, ..Self::default() };
@@ -502,6 +550,10 @@ const CALLS_MAX: u32 = 256;
 const NETWORK_CALLS_MAX: u32 = 32;
 /// Datagrams from nowhere that are answered in a second.
 const HINTS_MAX: u32 = 256;
+/// Questions for an address that one network has answered in a second: each of some links of a home's machines.
+const NETWORK_ADDRESSES_MAX: u32 = 64;
+/// Networks that are told apart in a second; more are told nothing in it.
+const ADDRESS_NETWORKS_MAX: usize = 4_096;
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 #[cfg(test)]

@@ -215,20 +215,14 @@ impl Refusal {
 
 /// Returns the answer to a request that came from `from`.
 ///
-/// `origin`: where the answer leaves from; `other`: the server's other address and port, if it has them.
-pub fn answer(
-    request: &Request,
-    from: SocketAddr,
-    origin: SocketAddr,
-    other: Option<SocketAddr>,
-) -> Vec<u8> {
+/// `places`: where the answer leaves from, and the server's other address and port, if it has another.
+pub fn answer(request: &Request, from: SocketAddr, places: Option<[SocketAddr; 2]>) -> Vec<u8> {
     let transaction = request.transaction;
     if !request.unknown.is_empty() {
         let unknown = request.unknown.clone();
         return Refusal { transaction, code: UNKNOWN_ATTRIBUTE, unknown }.to_bytes();
     }
-    // Without another address there is nothing that the two would be of use for.
-    let origin = other.map(|_| origin);
+    let [origin, other] = places.map_or([None; 2], |places| places.map(Some));
     Success { transaction, mapped: from, origin, other }.to_bytes()
 }
 
@@ -379,8 +373,7 @@ mod tests {
         attribute(&mut bytes, 0x0027, &[0; 4]);
         let Ok(Message::Request(request)) = Message::parse(&finish(bytes)) else { panic!() };
         let from = "192.0.2.1:7".parse().unwrap();
-        let Ok(Message::Refusal(refusal)) = Message::parse(&answer(&request, from, from, None))
-        else {
+        let Ok(Message::Refusal(refusal)) = Message::parse(&answer(&request, from, None)) else {
             panic!()
         };
         assert_eq!((refusal.code, refusal.unknown), (420, vec![0x0027]));

@@ -245,6 +245,30 @@ fn a_relay_that_is_full_says_so_and_strangers_have_no_more_than_their_share() {
     assert!(relay.dropped(Dropped::OverCalls) > 0);
 }
 
+/// Any client of STUN's, an end of a lease among them; nothing of it is forwarded.
+#[test]
+fn whoever_asks_is_told_its_address_and_no_network_more_often_than_others_need() {
+    let (mut relay, ends) = pair();
+    let question = stun::Request::new(stun::Transaction([7; 12]));
+    for from in [route(1, 4_000), ends[0].from(0)] {
+        let answer = relay.answer(from, &question.to_bytes()).unwrap();
+        let Ok(stun::Message::Success(told)) = stun::Message::parse(&answer) else { panic!() };
+        assert_eq!((told.transaction, told.mapped), (question.transaction, from.remote));
+    }
+    let elsewhere = stun::Change { address: true, port: false };
+    let elsewhere = stun::Request { change: elsewhere, ..question.clone() };
+    let answer = relay.answer(route(0, 4_001), &elsewhere.to_bytes()).unwrap();
+    let Ok(stun::Message::Refusal(refused)) = stun::Message::parse(&answer) else { panic!() };
+    assert_eq!(refused.unknown, [CHANGE_REQUEST]);
+    relay.now += Duration::from_secs(1);
+    let answered = (0..200).filter(|_| relay.answer(route(0, 4_000), &question.to_bytes()).is_some());
+    assert_eq!(answered.count(), NETWORK_ADDRESSES_MAX as usize);
+    let another = Route { socket: 0, remote: ([192, 0, 2, 2], 4_000).into() };
+    assert!(relay.answer(another, &question.to_bytes()).is_some());
+    assert_eq!(relay.dropped(Dropped::OverAddresses), 200 - u64::from(NETWORK_ADDRESSES_MAX));
+    assert_eq!(relay.table.counters().forwarded, 0);
+}
+
 proptest! {
     /// Nobody without a key is forwarded, and no answer is longer than its question.
     #[test]

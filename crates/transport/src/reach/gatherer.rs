@@ -241,7 +241,7 @@ mod tests {
         let mut requests = 0;
         while let Some((socket, to, datagram)) = gatherer.poll_transmit(now) {
             let Ok(Message::Request(request)) = Message::parse(&datagram) else { panic!() };
-            let answer = stun::answer(&request, mapped.parse().unwrap(), to, None);
+            let answer = stun::answer(&request, mapped.parse().unwrap(), None);
             assert!(!gatherer.handle_datagram(socket, mapped.parse().unwrap(), &answer, now));
             assert!(gatherer.handle_datagram(socket, to, &answer, now));
             assert!(!gatherer.handle_datagram(socket, to, &answer, now), "once");

@@ -131,7 +131,7 @@ impl World {
             let by = corner
                 ^ (usize::from(request.change.address) << 1 | usize::from(request.change.port));
             let (origin, other) = (corners()[by], corners()[corner ^ 3]);
-            let bytes = stun::answer(&request, from, origin, Some(other));
+            let bytes = stun::answer(&request, from, Some([origin, other]));
             return self.fly(Flight { from: origin, to: from, bytes });
         }
         let now = self.now;
