@@ -311,7 +311,7 @@ impl Config {
     }
 
     /// Pairs of which the first may not be more than the second, and why.
-    fn orders(&self) -> [Order; 13] {
+    fn orders(&self) -> [Order; 14] {
         let Self { latency, machine, envelope, manoeuvre, .. } = self;
         let (loop_age_max, timeout) = (ms(latency.loop_age_max), ms(latency.command_timeout));
         let loop_age_max = ("latency.loop_age_max_ms", loop_age_max);
@@ -325,6 +325,7 @@ impl Config {
             f64::from(manoeuvre.deceleration_emergency),
         );
         let ramped = ("manoeuvre.deceleration_m_per_s2", f64::from(manoeuvre.deceleration));
+        let slope = ("manoeuvre.slope_max as m/s²", f64::from(manoeuvre.slope_max * GRAVITY));
         let order = |(lower, low), (upper, high), reason| (lower, low, upper, high, reason);
         [
             order(full, loop_age_max, "the speed falls before the machine stops"),
@@ -362,10 +363,14 @@ impl Config {
                 brakes,
                 beyond,
             ),
+            order(slope, ramped, "the manoeuvre must slow the machine on its steepest slope"),
             order(
-                ("manoeuvre.slope_max as m/s²", f64::from(manoeuvre.slope_max * GRAVITY)),
-                ramped,
-                "the manoeuvre must slow the machine on its steepest slope",
+                slope,
+                (
+                    "manoeuvre.hold_brake as m/s²",
+                    f64::from(manoeuvre.hold_brake * machine.deceleration_max),
+                ),
+                "an armed machine must stand on its steepest slope",
             ),
         ]
     }

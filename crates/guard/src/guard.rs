@@ -172,7 +172,8 @@ impl Guard {
     /// Returns this guard with `stop` latched, as a former run of it left it.
     #[must_use]
     pub fn with_latched(self, stop: Stop) -> Self {
-        Self { stop, is_latched: true, why: Why::new(Cause::EmergencyStop, 0.0, 0.0), ..self }
+        let why = Why::new(Cause::EmergencyStop, 0.0, 0.0);
+        Self { stop, is_latched: true, is_hazard: true, why, ..self }
     }
 
     /// Takes what came since the step before and returns what is to be sent now.
@@ -297,20 +298,21 @@ impl Guard {
     /// Goes to another mode, if an emergency stop, a rule or an act says so, in this order.
     fn advance(&mut self, gap: Duration, now: Instant) -> Option<Transition> {
         let next =
-            self.emergency().or_else(|| self.next(gap, now)).or_else(|| self.handle_act(now));
+            self.emergency(now).or_else(|| self.next(gap, now)).or_else(|| self.handle_act(now));
         next.map(|(mode, why)| self.enter(mode, why, now))
     }
 
     /// Returns what the newest emergency stop asks for, once.
-    fn emergency(&mut self) -> Option<(Mode, Why)> {
+    fn emergency(&mut self, now: Instant) -> Option<(Mode, Why)> {
         let number = self.vehicle.proposal.newest?.0.emergency_stop?;
         if self.emergency_stop.replace(number) == Some(number) {
             return None;
         }
         let why = Why::new(Cause::EmergencyStop, number.get() as f32, 0.0);
         let mode = match self.mode {
-            Mode::Held => Mode::Held,
-            Mode::Armed | Mode::Driving | Mode::Limited | Mode::Manoeuvre => Mode::Manoeuvre,
+            // Where the guard was started anew the machine may move.
+            Mode::Held if self.rolling(now).is_none() => Mode::Held,
+            Mode::Held | Mode::Armed | Mode::Driving | Mode::Limited | Mode::Manoeuvre => Mode::Manoeuvre,
         };
         Some((mode, why))
     }
@@ -329,7 +331,7 @@ impl Guard {
                 // What is released is released until a new act, whoever it is.
                 self.person = Person { lights: self.person.lights, ..Person::default() };
                 self.manoeuvre = None;
-                self.is_parked = true;
+                self.is_parked |= from != Mode::Held;
             }
             Mode::Manoeuvre => {
                 if from != Mode::Manoeuvre || why.cause == Cause::EmergencyStop {

@@ -36,4 +36,6 @@ fn settings_that_contradict_each_other_are_named_both() {
     assert!(full.contains("loop_age_full_ms = 600 must be at most guard.latency.loop_age_max_ms"));
     let brakes = refusal(|config| config.machine.deceleration_max = 5.0);
     assert!(brakes.contains("deceleration_emergency_m_per_s2 = 8"), "{brakes}");
+    let hold = refusal(|config| config.manoeuvre.hold_brake = 0.2);
+    assert!(hold.ends_with("an armed machine must stand on its steepest slope"), "{hold}");
 }

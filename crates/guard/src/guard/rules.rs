@@ -10,7 +10,7 @@ impl Guard {
         match self.mode {
             Mode::Held => self.rolling(now).map(|why| (Mode::Manoeuvre, why)),
             Mode::Armed => {
-                if let Some(why) = self.trouble(gap, now) {
+                if let Some(why) = self.trouble(gap, now).or_else(|| self.rolling(now)) {
                     let is_standing = self.is_standing(now);
                     return Some((if is_standing { Mode::Held } else { Mode::Manoeuvre }, why));
                 }
@@ -147,8 +147,8 @@ impl Guard {
         causes.min().or(dead_man)
     }
 
-    /// Returns whether a held machine moves.
-    fn rolling(&self, now: Instant) -> Option<Why> {
+    /// Returns whether a machine moves that is to stand.
+    pub(super) fn rolling(&self, now: Instant) -> Option<Why> {
         let speed = self.speed(now)?;
         let is_ours = !self.has(Notice::LocalControl);
         let why = Why::new(Cause::Rolling, speed, ROLLING_SPEED);

@@ -379,6 +379,36 @@ fn a_guard_that_starts_while_the_machine_moves_ramps_it_down() {
     assert_eq!(rig.machine.speed, 0.0);
 }
 
+/// A vehicle proposes its newest emergency stop for ever.
+#[test]
+fn a_guard_that_starts_amid_an_emergency_stop_uses_no_parking_brake_before_the_machine_stands() {
+    let mut rig = Rig::new();
+    rig.machine.speed = 10.0;
+    rig.proposal.emergency_stop = ActNumber::new(9);
+    rig.step();
+    assert_eq!((rig.mode(), rig.last_cause()), (Mode::Manoeuvre, Cause::EmergencyStop));
+    while rig.machine.speed > 0.5 {
+        let controls = rig.step().control.controls;
+        assert!(!controls.parking_brake && controls.brake > 0.9, "at {}", rig.machine.speed);
+    }
+    rig.until_held();
+    let output = rig.step();
+    assert!(output.status.is_latched && output.control.controls.parking_brake);
+}
+
+#[test]
+fn an_armed_machine_that_rolls_is_braked() {
+    let mut rig = Rig::new();
+    rig.steps(20);
+    rig.arm(1);
+    rig.steps(2);
+    assert_eq!(rig.mode(), Mode::Armed);
+    rig.is_following = false;
+    rig.machine.speed = 0.6;
+    rig.step();
+    assert_eq!((rig.mode(), rig.last_cause()), (Mode::Manoeuvre, Cause::Rolling));
+}
+
 #[test]
 fn the_wheel_follows_a_person_who_sees_and_otherwise_keeps_the_arc() {
     let arc = 0.02_f32 / 0.52;
