@@ -312,7 +312,9 @@ impl Guard {
         let mode = match self.mode {
             // Where the guard was started anew the machine may move.
             Mode::Held if self.rolling(now).is_none() => Mode::Held,
-            Mode::Held | Mode::Armed | Mode::Driving | Mode::Limited | Mode::Manoeuvre => Mode::Manoeuvre,
+            Mode::Held | Mode::Armed | Mode::Driving | Mode::Limited | Mode::Manoeuvre => {
+                Mode::Manoeuvre
+            }
         };
         Some((mode, why))
     }

@@ -32,6 +32,8 @@ pub(crate) struct Input {
     /// Whether what comes is recorded, looked at or not.
     records: bool,
     bystander: Bystander,
+    /// When the console that drives was heard last.
+    driven_at: Instant,
 }
 
 impl Input {
@@ -44,14 +46,31 @@ impl Input {
         records: bool,
     ) -> Self {
         let (sequence, fed_back, holding) = (0, None, Holding::default());
-        let bystander = Bystander::default();
-        Self { hub, shared, handle, clock, sequence, fed_back, holding, records, bystander }
+        let (bystander, driven_at) = (Bystander::default(), Instant::ZERO);
+        Self {
+            hub,
+            shared,
+            handle,
+            clock,
+            sequence,
+            fed_back,
+            holding,
+            records,
+            bystander,
+            driven_at,
+        }
     }
 
     /// Takes note that another console drives from now on, or none: nothing of the former one is
     /// sent any more, and the vehicle is told at once who looks.
     pub(crate) fn handle_console(&mut self, holding: Holding) {
-        self.holding = holding;
+        let former = std::mem::replace(&mut self.holding, holding);
+        if let (Some(gone), None) = (former.console, holding.console) {
+            // The page may have ended before it could say so; the vehicle need not wait for what does not come.
+            let command =
+                Command { console: gone.0.get(), absences: CONSOLE_GONE, ..Command::default() };
+            self.send_dated(command, self.clock.now());
+        }
         self.fed_back = None;
         self.feed_back();
     }
@@ -77,8 +96,15 @@ impl Input {
         }
         if driver != command.console && driver != 0 {
             self.bystander.note(command.emergency_stop_number, now);
+            if now.since(self.driven_at) >= DRIVER_QUIET {
+                // Too old to be followed: nothing of it counts but the stop.
+                let emergency_stop_number = command.emergency_stop_number;
+                let stop = Command { console: driver, emergency_stop_number, ..Command::default() };
+                self.send_dated(stop, now - STALE);
+            }
             return;
         }
+        self.driven_at = now;
         let command = match driver {
             // Nobody drives: no more than the stop is taken from whoever asks for it.
             0 => Command { throttle: 0.0, brake: 1.0, cited: 0, act: None, ..command },
@@ -92,13 +118,19 @@ impl Input {
         let age = Duration::from_nanos(unix.saturating_sub(command.sent_at.as_nanos()));
         let age_max = self.shared.command_age_max();
         // An emergency stop counts whatever its age.
-        if age > age_max && !command.emergency_stop {
+        if age > age_max && !is_stop(&command) {
             self.hub.commands_stale.fetch_add(1, Ordering::Relaxed);
             return;
         }
+        self.send_dated(command, now - age);
+    }
+
+    /// Sends a command as one of `sent_at`, by this process's clock.
+    fn send_dated(&mut self, command: Command, sent_at: Instant) {
+        let age_max = self.shared.command_age_max();
         self.sequence += 1;
-        let command = Command { sequence: self.sequence, sent_at: now - age, ..command };
-        let deadline = if command.emergency_stop { age_max.max(DEADLINE) } else { age_max };
+        let command = Command { sequence: self.sequence, sent_at, ..command };
+        let deadline = if is_stop(&command) { age_max.max(DEADLINE) } else { age_max };
         self.send(channels::COMMAND, command.encode(), deadline);
     }
 
@@ -137,6 +169,11 @@ impl Input {
     }
 }
 
+/// Returns whether a command asks for an emergency stop, in either of the two ways.
+fn is_stop(command: &Command) -> bool {
+    command.emergency_stop || command.emergency_stop_number != 0
+}
+
 /// The emergency stop that a console asks for that does not drive: it goes with the commands of the one that does, so
 /// that two do not steer.
 #[derive(Debug, Default)]
@@ -161,6 +198,12 @@ impl Bystander {
 
 /// Of what is no command; commands have what the guard says.
 const DEADLINE: Duration = Duration::from_millis(250);
+/// A console that drives commands more often: one that is silent for so long carries nobody's stop.
+const DRIVER_QUIET: Duration = Duration::from_millis(100);
+/// Older than any command that is followed.
+const STALE: Duration = Duration::from_secs(60);
+/// The first of a command's absences (schemas/command.fbs).
+const CONSOLE_GONE: u32 = 1;
 /// Feedback that says the same again is sent so often.
 const FEEDBACK_REPEAT: Duration = Duration::from_millis(100);
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tautline_message::snapshot::{End, ProcessStats, Value};
 use tautline_message::{
-    Budget, ClockOffset, EmulatedLink, OperatorStatus, ProbeAnswer, SessionState, Snapshot,
+    Budget, ClockOffset, EmulatedLink, Fault, OperatorStatus, ProbeAnswer, SessionState, Snapshot,
     StripReport, Telemetry, VideoFeedback,
 };
 use tautline_net::Destination;
@@ -310,7 +310,7 @@ impl Reception {
         match channel {
             channels::TELEMETRY => match Telemetry::decode(bytes) {
                 Ok(telemetry) => {
-                    let stands_still = telemetry.speed.abs() < STANDSTILL_SPEED_MAX;
+                    let stands_still = stands_still(&telemetry);
                     let guard = telemetry.guard.as_ref();
                     self.shared.note_budget(guard.and_then(|guard| guard.budget));
                     let holder = guard.map_or(0, |guard| guard.holder);
@@ -455,6 +455,15 @@ impl Reception {
     }
 }
 
+/// Returns whether the machine stands, by what it said itself a moment ago.
+fn stands_still(telemetry: &Telemetry) -> bool {
+    let age = telemetry.guard.as_ref().and_then(|guard| guard.machine_age);
+    let unknown = [Fault::Speed, Fault::Unreachable];
+    let is_known = age.is_some_and(|age| age < MACHINE_AGE_MAX)
+        && !telemetry.faults.iter().any(|fault| unknown.contains(fault));
+    is_known && telemetry.speed.abs() < STANDSTILL_SPEED_MAX
+}
+
 fn metrics(status: &OperatorStatus, own: &Snapshot, vehicle: &Snapshot) -> String {
     let mut page = Page::new("tautline_operator");
     let established = f64::from(status.session_state == SessionState::Established);
@@ -467,6 +476,8 @@ fn metrics(status: &OperatorStatus, own: &Snapshot, vehicle: &Snapshot) -> Strin
 
 /// Metres per second: what a standing machine's sensor says all the same.
 const STANDSTILL_SPEED_MAX: f32 = 0.05;
+/// A machine says every 10 ms how fast it is.
+const MACHINE_AGE_MAX: Duration = Duration::from_millis(300);
 /// An outage of all links is often shorter; after it the session goes on as if nothing was.
 const HEARD_AGE_MAX: Duration = Duration::from_secs(1);
 /// Until the guard has told its own: its default.
@@ -476,4 +487,32 @@ const SNAPSHOT_INTERVAL: Duration = Duration::from_millis(500);
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use tautline_message::GuardState;
+
+    use super::*;
+
+    #[test]
+    fn a_machine_whose_speed_is_not_known_does_not_stand() {
+        let guard = |age_ms: Option<u64>| GuardState {
+            machine_age: age_ms.map(Duration::from_millis),
+            ..GuardState::default()
+        };
+        let telemetry = |guard, faults: &[Fault]| Telemetry {
+            guard,
+            faults: faults.to_vec(),
+            ..Telemetry::default()
+        };
+        assert!(stands_still(&telemetry(Some(guard(Some(10))), &[])));
+        assert!(stands_still(&telemetry(Some(guard(Some(10))), &[Fault::Drive])));
+        assert!(!stands_still(&telemetry(Some(guard(Some(300))), &[])), "frozen");
+        assert!(!stands_still(&telemetry(Some(guard(None)), &[])));
+        assert!(!stands_still(&telemetry(None, &[])), "the guard says nothing");
+        assert!(!stands_still(&telemetry(Some(guard(Some(10))), &[Fault::Speed])));
+        let moving = Telemetry { speed: -0.1, ..telemetry(Some(guard(Some(10))), &[]) };
+        assert!(!stands_still(&moving));
+    }
 }

@@ -1,10 +1,11 @@
 //! Any machine behind the guard's port.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tautline_guard::frame::{Control, Frame, Receiver, Sender};
-use tautline_guard::{Controls, Machine, MachineState, Notice, PERIOD, Pauses, Signal};
+use tautline_guard::{Controls, LateFrames, Machine, MachineState, Notice, PERIOD, Pauses, Signal};
 use tautline_net::clock::Clock;
 use tautline_net::datagram::{Address, Client};
 use tautline_net::realtime;
@@ -25,45 +26,108 @@ impl Default for Settings {
     }
 }
 
-/// Serves `machine` to the guard at `guard`, at the machine's own rate, until `stop` is set.
+/// Serves `machine` to the guard at `guard`, at the machine's own rate, until `stop` is set and it stands.
 ///
 /// The machine goes on by the controls that came last until none has come for
-/// [`silence`](Settings::silence), of which what this thread itself stood still does not count
-/// ([`Pauses`]). Then it brakes by itself along the arc that it was on, its hazard
+/// [`silence`](Settings::silence), by when they were sent, of which what this thread itself stood still
+/// does not count ([`Pauses`]). Then it brakes by itself along the arc that it was on, its hazard
 /// lights on, and stands on both brakes; it says so, and begins to follow again with the next control.
+///
+/// Once `stop` is set, it hears the guard no more and brakes in the same way. What does not stand after
+/// 30 s is left as it is, on its full brake.
+///
+/// # Panics
+/// When a call of the machine does; its full brake is applied before.
 pub fn serve(
-    mut machine: impl Machine,
+    machine: impl Machine,
     guard: &Address,
     settings: Settings,
     clock: Clock,
     stop: &AtomicBool,
 ) {
     realtime::raise_thread("the machine", realtime::Urgency::Safety);
-    let period = machine.period().clamp(PERIOD_MIN, PERIOD);
-    let (mut client, mut sender) = (Client::new(guard), Sender::default());
-    let mut follower = Follower::new(settings);
-    let (mut due, mut tell_at) = (clock.now(), clock.now());
-    while !stop.load(Ordering::Relaxed) {
-        let now = clock.now();
-        follower.receive(&mut client, now);
-        let state = machine.state(now);
-        let controls = follower.controls(&state, now);
-        let fault = machine.apply(&controls, now).err();
-        if now >= tell_at {
-            tell_at = (tell_at + PERIOD).max(now);
-            let mut told = follower.told(state, now);
+    let mut served = Served::new(machine, guard, settings, clock.now());
+    let ended = catch_unwind(AssertUnwindSafe(|| served.follow(&clock, stop)));
+    served.leave(clock.now());
+    if let Err(panic) = ended {
+        resume_unwind(panic);
+    }
+}
+
+/// A machine, and its way to the guard.
+struct Served<M> {
+    machine: M,
+    client: Client,
+    sender: Sender,
+    follower: Follower,
+    applied: Controls,
+    tell_at: Instant,
+}
+
+impl<M: Machine> Served<M> {
+    fn new(machine: M, guard: &Address, settings: Settings, now: Instant) -> Self {
+        let follower = Follower::new(settings);
+        Self {
+            machine,
+            client: Client::new(guard),
+            sender: Sender::default(),
+            applied: follower.controls,
+            follower,
+            tell_at: now,
+        }
+    }
+
+    /// Takes turns until `stop` is set and the machine may be left.
+    fn follow(&mut self, clock: &Clock, stop: &AtomicBool) {
+        let period = self.machine.period().clamp(PERIOD_MIN, PERIOD);
+        let mut due = clock.now();
+        loop {
+            let now = clock.now();
+            if stop.load(Ordering::Relaxed) {
+                self.follower.end(now);
+            }
+            let state = self.turn(now);
+            if self.follower.may_leave(&state, now) {
+                return;
+            }
+            due += period;
+            let now = clock.now();
+            if now.since(due) > PERIOD {
+                due = now;
+            }
+            clock.sleep_until(due);
+        }
+    }
+
+    /// Takes one turn; returns what the machine said.
+    fn turn(&mut self, now: Instant) -> MachineState {
+        self.follower.receive(&mut self.client, now);
+        let state = self.machine.state(now);
+        self.applied = self.follower.controls(&state, now);
+        let fault = self.machine.apply(&self.applied, now).err();
+        if now >= self.tell_at {
+            self.tell_at = (self.tell_at + PERIOD).max(now);
+            let mut told = self.follower.told(state, now);
             if let Some(fault) = fault {
                 told.faults = told.faults.with(fault);
             }
             // A guard that is not there is tried again with the next one.
-            client.send(&sender.encode(&told));
+            self.client.send(&self.sender.encode(&told));
         }
-        due += period;
-        let now = clock.now();
-        if now.since(due) > PERIOD {
-            due = now;
-        }
-        clock.sleep_until(due);
+        state
+    }
+
+    /// Applies what holds from now on: the full brake, and no throttle.
+    fn leave(&mut self, now: Instant) {
+        let was_heard = self.follower.heard_at.is_some();
+        let controls = Controls {
+            throttle: 0.0,
+            brake: 1.0,
+            signals: self.applied.signals.with_if(Signal::Hazard, was_heard),
+            ..self.applied
+        };
+        // Nobody is left who could be told of a fault.
+        let _ = self.machine.apply(&controls, now);
     }
 }
 
@@ -72,12 +136,16 @@ pub fn serve(
 struct Follower {
     settings: Settings,
     receiver: Receiver<Control>,
+    late: LateFrames,
     controls: Controls,
+    /// When the newest control was sent, by this clock.
     heard_at: Option<Instant>,
     pauses: Pauses,
     turned_at: Option<Instant>,
     /// When it last braked by itself.
     silent_at: Option<Instant>,
+    /// Since when it hears nobody, to end.
+    ends_since: Option<Instant>,
 }
 
 impl Follower {
@@ -85,12 +153,24 @@ impl Follower {
         Self {
             settings,
             receiver: Receiver::default(),
+            late: LateFrames::default(),
             controls: Controls { brake: 1.0, ..Controls::default() },
             heard_at: None,
             pauses: Pauses::default(),
             turned_at: None,
             silent_at: None,
+            ends_since: None,
         }
+    }
+
+    /// Takes note that the machine is to be left: from now on it hears nobody.
+    fn end(&mut self, now: Instant) {
+        self.ends_since.get_or_insert(now);
+    }
+
+    /// Returns whether the machine is to be left and stands, or is given up.
+    fn may_leave(&self, state: &MachineState, now: Instant) -> bool {
+        self.ends_since.is_some_and(|since| stands(state) || now.since(since) >= END_MAX)
     }
 
     /// Takes the newest control that has come; what waited while this thread stood still is old.
@@ -108,21 +188,23 @@ impl Follower {
     }
 
     fn handle(&mut self, control: &Control, now: Instant) {
+        let late = self.late.handle(control.source, now);
         self.controls = control.controls.sane();
-        self.heard_at = Some(now);
+        self.heard_at = Some(now - late);
         self.pauses.hear();
     }
 
     /// Returns what the machine is to do.
     fn controls(&mut self, state: &MachineState, now: Instant) -> Controls {
         let silence = self.heard_at.map(|at| self.pauses.count(now.since(at)));
-        if silence.is_some_and(|silence| silence <= self.settings.silence) {
+        let is_heard = silence.is_some_and(|silence| silence <= self.settings.silence);
+        if is_heard && self.ends_since.is_none() {
             return self.controls;
         }
         if self.heard_at.is_some() {
             self.silent_at = Some(now);
         }
-        let stands = state.speed.abs() < STANDING_SPEED;
+        let stands = stands(state);
         let brake = if stands { 1.0 } else { self.settings.brake };
         Controls {
             throttle: 0.0,
@@ -141,26 +223,102 @@ impl Follower {
     }
 }
 
+/// Returns whether the machine counts as standing; one whose speed is not known does not.
+fn stands(state: &MachineState) -> bool {
+    state.speed.abs() < STANDING_SPEED
+}
+
 /// A machine that asks for more than a thousand turns a second gets so many.
 const PERIOD_MIN: Duration = Duration::from_millis(1);
 /// m/s below which the machine counts as standing.
 const STANDING_SPEED: f32 = 0.05;
 /// Ten frames: as many as may be lost in a row of the same sequence.
 const SILENT_TOLD: Duration = Duration::from_millis(100);
+/// What does not stand after so long has no brake that answers, or does not know its speed.
+const END_MAX: Duration = Duration::from_secs(30);
 const DATAGRAMS_MAX: usize = 32;
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use tautline_guard::Fault;
+    use tautline_net::datagram::Server;
+
     use super::*;
+
+    /// A machine that its brake slows by up to 8 m/s², and that nothing makes faster.
+    #[derive(Default)]
+    struct Cart {
+        speed: f32,
+        controls: Controls,
+        moved_until: Instant,
+    }
+
+    impl Machine for Cart {
+        fn period(&self) -> Duration {
+            PERIOD
+        }
+
+        fn state(&mut self, now: Instant) -> MachineState {
+            let seconds = now.since(self.moved_until).as_secs_f32();
+            self.moved_until = now;
+            self.speed = (self.speed - 8.0 * self.controls.brake * seconds).max(0.0);
+            MachineState { speed: self.speed, ..MachineState::default() }
+        }
+
+        fn apply(&mut self, controls: &Controls, _now: Instant) -> Result<(), Fault> {
+            self.controls = *controls;
+            Ok(())
+        }
+    }
+
+    /// A machine that panics once it has been given throttle.
+    struct Failing(Arc<Mutex<Controls>>);
+
+    impl Machine for Failing {
+        fn period(&self) -> Duration {
+            PERIOD
+        }
+
+        fn state(&mut self, _now: Instant) -> MachineState {
+            let throttle = self.0.lock().unwrap().throttle;
+            assert!(throttle == 0.0, "a bug of the machine's");
+            MachineState::default()
+        }
+
+        fn apply(&mut self, controls: &Controls, _now: Instant) -> Result<(), Fault> {
+            *self.0.lock().unwrap() = *controls;
+            Ok(())
+        }
+    }
 
     fn at(millis: u64) -> Instant {
         Instant::from_millis(millis)
     }
 
+    fn guard() -> (Server, Address) {
+        let guard = Server::open(&"127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = guard.local_address().unwrap();
+        (guard, address)
+    }
+
+    fn control(controls: Controls, source: Instant) -> Control {
+        Control { source, controls, ..Control::default() }
+    }
+
+    /// Answers what the machine has said, if it has, by throttle.
+    fn give_throttle(guard: &Server, counter: &mut Sender, now: Instant) -> bool {
+        let mut buffer = [0; MachineState::BYTES];
+        let Some((_, machine)) = guard.receive(&mut buffer) else { return false };
+        let throttle = Controls { throttle: 0.6, ..Controls::default() };
+        guard.send(&counter.encode(&control(throttle, now)), &machine)
+    }
+
     fn driven() -> (Follower, MachineState) {
         let mut follower = Follower::new(Settings::default());
         let controls = Controls { throttle: 0.6, steering: 0.2, ..Controls::default() };
-        follower.handle(&Control { controls, ..Control::default() }, at(100));
+        follower.handle(&control(controls, at(100)), at(100));
         (follower, MachineState { speed: 8.0, ..MachineState::default() })
     }
 
@@ -181,8 +339,8 @@ mod tests {
     #[test]
     fn what_the_machine_itself_stood_still_is_no_silence_of_the_guard() {
         let (mut follower, state) = driven();
-        let guard = tautline_net::datagram::Server::open(&"127.0.0.1:0".parse().unwrap()).unwrap();
-        let mut client = Client::new(&guard.local_address().unwrap());
+        let (_guard, address) = guard();
+        let mut client = Client::new(&address);
         follower.receive(&mut client, at(105));
         follower.receive(&mut client, at(145));
         assert_eq!(follower.controls(&state, at(145)).throttle, 0.6);
@@ -191,9 +349,21 @@ mod tests {
         assert_eq!(follower.controls(&state, at(160)).throttle, 0.6);
         follower.receive(&mut client, at(161));
         assert_eq!(follower.controls(&state, at(161)).throttle, 0.0);
-        follower.handle(&Control { controls: follower.controls, ..Control::default() }, at(165));
+        follower.handle(&control(follower.controls, at(165)), at(165));
         follower.receive(&mut client, at(965));
         assert_eq!(follower.controls(&state, at(965)).throttle, 0.0, "so long is too long");
+    }
+
+    #[test]
+    fn what_a_control_was_under_way_beyond_the_quickest_is_silence() {
+        let (mut follower, state) = driven();
+        // A queue in which each waits for 2 ms longer than the one before.
+        for number in 1..=20 {
+            let (sent, late) = (100 + 10 * number, 2 * number);
+            follower.handle(&control(follower.controls, at(sent)), at(sent + late));
+            let is_followed = follower.controls(&state, at(sent + late)).throttle > 0.0;
+            assert_eq!(is_followed, late <= 30, "{late} ms");
+        }
     }
 
     #[test]
@@ -201,7 +371,7 @@ mod tests {
         let (mut follower, state) = driven();
         follower.controls(&state, at(140));
         let brake = Controls { brake: 0.3, ..Controls::default() };
-        follower.handle(&Control { controls: brake, ..Control::default() }, at(150));
+        follower.handle(&control(brake, at(150)), at(150));
         assert_eq!(follower.controls(&state, at(150)), brake);
         assert!(follower.told(state, at(200)).notices.contains(Notice::GuardSilent));
         assert!(!follower.told(state, at(300)).notices.contains(Notice::GuardSilent));
@@ -221,5 +391,66 @@ mod tests {
         let stands = MachineState::default();
         assert_eq!(follower.controls(&stands, at(5)).brake, 1.0);
         assert!(follower.told(stands, at(5)).notices.is_empty());
+    }
+
+    #[test]
+    fn a_machine_that_is_to_be_left_stands_first_whatever_the_guard_says() {
+        let (guard, address) = guard();
+        let cart = Cart { speed: 4.0, ..Cart::default() };
+        let mut served = Served::new(cart, &address, Settings::default(), at(0));
+        let mut counter = Sender::default();
+        let mut turn = |served: &mut Served<Cart>, now: Instant| {
+            let state = served.turn(now);
+            assert!(give_throttle(&guard, &mut counter, now), "loopback delivers at once");
+            state
+        };
+        turn(&mut served, at(0));
+        turn(&mut served, at(10));
+        assert_eq!(served.machine.controls.throttle, 0.6);
+        served.follower.end(at(15));
+        let left_at = (20..2_000).step_by(10).find(|millis| {
+            let state = turn(&mut served, at(*millis));
+            assert_eq!(served.machine.controls.throttle, 0.0);
+            served.follower.may_leave(&state, at(*millis))
+        });
+        assert!(left_at.is_some() && served.machine.speed < STANDING_SPEED, "{left_at:?}");
+        served.leave(at(2_000));
+        let left = served.machine.controls;
+        assert_eq!((left.throttle, left.brake, left.parking_brake), (0.0, 1.0, true));
+        assert!(left.signals.contains(Signal::Hazard));
+    }
+
+    #[test]
+    fn a_machine_that_does_not_stand_is_left_after_half_a_minute() {
+        let (mut follower, state) = driven();
+        let unknown = MachineState { speed: f32::NAN, ..state };
+        assert!(!follower.may_leave(&MachineState::default(), at(105)), "nobody asked it to");
+        follower.end(at(110));
+        follower.end(at(20_000));
+        assert_eq!(follower.controls(&state, at(111)).throttle, 0.0);
+        for state in [state, unknown] {
+            assert!(!follower.may_leave(&state, at(30_109)));
+            assert!(follower.may_leave(&state, at(30_110)));
+        }
+    }
+
+    #[test]
+    fn a_machine_that_panics_is_left_on_its_full_brake() {
+        let (guard, address) = guard();
+        let applied = Arc::<Mutex<Controls>>::default();
+        let machine = Failing(applied.clone());
+        let serving = std::thread::spawn(move || {
+            let stop = AtomicBool::new(false);
+            serve(machine, &address, Settings::default(), Clock::start(), &stop);
+        });
+        let (mut counter, clock) = (Sender::default(), Clock::start());
+        while !serving.is_finished() {
+            give_throttle(&guard, &mut counter, clock.now());
+            std::thread::yield_now();
+        }
+        assert!(serving.join().is_err(), "the panic is told");
+        let left = *applied.lock().unwrap();
+        assert_eq!((left.throttle, left.brake), (0.0, 1.0));
+        assert!(left.signals.contains(Signal::Hazard));
     }
 }

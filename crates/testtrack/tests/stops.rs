@@ -12,7 +12,7 @@ use tautline_testtrack::{Autopilot, CarState, WHEELBASE, World};
 use tautline_units::Instant;
 
 /// What takes the person's sight, hand or word from the car.
-const CAUSES: [Cause; 8] = [
+const CAUSES: [Cause; 12] = [
     Cause::PictureAge,
     Cause::CommandTimeout,
     Cause::ProposalTimeout,
@@ -21,6 +21,10 @@ const CAUSES: [Cause; 8] = [
     Cause::PageHidden,
     Cause::ConsoleChanged,
     Cause::CameraStopped,
+    Cause::FocusLost,
+    Cause::InputsUnhealthy,
+    Cause::DeadManReleased,
+    Cause::EncoderStopped,
 ];
 
 /// The car under a guard that an autopilot asks.
@@ -37,7 +41,7 @@ struct Drive {
 #[test]
 fn a_stop_stays_within_half_a_metre_of_the_arc_from_every_cause() {
     let (mut stops, mut fastest, mut tightest) = (0, 0.0_f64, 0.0_f64);
-    for (index, seconds) in (8..40).enumerate() {
+    for (index, seconds) in (8..44).enumerate() {
         let cause = CAUSES[index % CAUSES.len()];
         let mut drive = Drive::new(3);
         drive.until(|drive| drive.now >= Instant::from_millis(1_000 * seconds));
@@ -138,10 +142,15 @@ impl Drive {
                 console: Console::new(console).expect("not 0"),
                 successor: None,
                 controls,
-                dead_man: DeadMan::Absent,
+                dead_man: match is(Cause::DeadManReleased) {
+                    true => DeadMan::Released,
+                    false => DeadMan::Absent,
+                },
                 absences: Absences::NONE
                     .with_if(Absence::ConsoleGone, is(Cause::ConsoleGone))
-                    .with_if(Absence::PageHidden, is(Cause::PageHidden)),
+                    .with_if(Absence::PageHidden, is(Cause::PageHidden))
+                    .with_if(Absence::FocusLost, is(Cause::FocusLost))
+                    .with_if(Absence::InputsUnhealthy, is(Cause::InputsUnhealthy)),
                 cited,
                 age: Some(Duration::from_millis(40)),
             });
@@ -154,7 +163,9 @@ impl Drive {
         Proposal {
             source: self.now,
             session: Session::new(if is(Cause::SessionEnded) { 2 } else { 1 }),
-            troubles: Troubles::NONE.with_if(Trouble::Camera, is(Cause::CameraStopped)),
+            troubles: Troubles::NONE
+                .with_if(Trouble::Camera, is(Cause::CameraStopped))
+                .with_if(Trouble::Encoder, is(Cause::EncoderStopped)),
             command: self.newest,
             emergency_stop: None,
             act: is_arming.then_some(arm),

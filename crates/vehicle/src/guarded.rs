@@ -3,7 +3,7 @@
 mod vitals;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 use tautline_guard::act::Act;
@@ -139,14 +139,14 @@ impl Guarded {
                 self.hear(status, &mut follow, now);
             }
             // Whoever holds it is slower than this thread may be: the next turn has the news.
-            if let Ok(newest) = self.proposed.try_lock() {
+            if let Some(newest) = try_lock(&self.proposed) {
                 proposed = *newest;
             }
             let troubles = vitals.troubles(now);
             if !self.hangs(now) {
                 proposer.propose(&self.proposal(&proposed, troubles, now));
             }
-            if let Some(fact) = self.fact.try_lock().ok().and_then(|mut fact| fact.take()) {
+            if let Some(fact) = try_lock(&self.fact).and_then(|mut fact| fact.take()) {
                 proposer.tell(&fact);
             }
             self.unsent.store(proposer.unsent_count(), Ordering::Relaxed);
@@ -301,11 +301,11 @@ impl Guarded {
         self.tick.store(status.tick.get(), Ordering::Relaxed);
         let millis = status.budget.picture_age_max.as_millis() as u32;
         self.picture_age_max_ms.store(millis, Ordering::Relaxed);
-        if let Ok(mut budget) = self.budget.try_lock() {
+        if let Some(mut budget) = try_lock(&self.budget) {
             *budget = Some(status.budget);
         }
         let extras = status.machine.map(|(machine, _)| follow(&machine)).unwrap_or_default();
-        if let Ok(mut heard) = self.heard.try_lock() {
+        if let Some(mut heard) = try_lock(&self.heard) {
             *heard = Some(Heard { status, at, extras });
         }
     }
@@ -318,7 +318,8 @@ impl Guarded {
 
     fn proposal(&self, proposed: &Proposed, troubles: Troubles, now: Instant) -> Proposal {
         if self.is_ending() {
-            return Proposal { source: now, troubles, ..Proposal::default() };
+            let emergency_stop = proposed.emergency_stop;
+            return Proposal { source: now, troubles, emergency_stop, ..Proposal::default() };
         }
         let age = |sent_at: Option<(Instant, Duration)>| {
             sent_at.map(|(sent_at, error)| now.since(sent_at) + error)
@@ -338,6 +339,15 @@ impl Guarded {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns what nobody else has in hand, as whoever panicked with it left it.
+fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    match mutex.try_lock() {
+        Ok(held) => Some(held),
+        Err(TryLockError::Poisoned(left)) => Some(left.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
 }
 
 /// Twenty reports to the operator that were not made. Acts are not acknowledged meanwhile, but pictures
@@ -485,6 +495,24 @@ mod tests {
         guarded.end();
         let proposed = proposal(&guarded, 50);
         assert_eq!((proposed.session, proposed.command), (None, None));
+        let stop = message::Command { emergency_stop_number: 5, ..command(2) };
+        guarded.handle_command(&stop, None);
+        assert_eq!(proposal(&guarded, 60).emergency_stop, ActNumber::new(5), "a stop counts");
+    }
+
+    #[test]
+    fn what_somebody_panicked_with_is_read_all_the_same() {
+        let guarded = Arc::new(Guarded::with(1));
+        let panicking = guarded.clone();
+        let panicked = std::thread::spawn(move || {
+            let _held = panicking.proposed.lock().unwrap();
+            panic!("with the lock");
+        });
+        assert!(panicked.join().is_err() && guarded.proposed.is_poisoned());
+        let stop = message::Command { emergency_stop_number: 5, ..command(2) };
+        guarded.handle_command(&stop, None);
+        let newest = try_lock(&guarded.proposed).map(|proposed| proposed.emergency_stop);
+        assert_eq!(newest, Some(ActNumber::new(5)));
     }
 
     #[test]

@@ -30,10 +30,15 @@ pub(crate) struct Access {
     announce: Box<dyn Fn(Opening) + Send + Sync>,
 }
 
+/// A browser that was let in, counted from 1: two that show the same cookie are one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Browser(pub(crate) u64);
+
 struct Door {
     token: Secret,
-    /// What the browsers that were let in show, the newest last.
-    admitted: VecDeque<Secret>,
+    /// The browsers that were let in and what each shows, the newest last.
+    admitted: VecDeque<(Browser, Secret)>,
+    admitted_count: u64,
 }
 
 /// The names by which browsers reach the console, and nothing else does.
@@ -62,7 +67,8 @@ impl Access {
         fingerprint: Option<String>,
         announce: impl Fn(Opening) + Send + Sync + 'static,
     ) -> anyhow::Result<Self> {
-        let door = Door { token: Secret::draw()?, admitted: VecDeque::new() };
+        let token = Secret::draw()?;
+        let door = Door { token, admitted: VecDeque::new(), admitted_count: 0 };
         let access = Self {
             names,
             fingerprint,
@@ -92,23 +98,26 @@ impl Access {
             if door.admitted.len() == ADMITTED_MAX {
                 door.admitted.pop_front();
             }
-            door.admitted.push_back(cookie);
+            door.admitted_count += 1;
+            let browser = Browser(door.admitted_count);
+            door.admitted.push_back((browser, cookie));
         }
         self.announce();
         let secure = if self.names.is_secure { "; Secure" } else { "" };
         Some(format!("{}={cookie}; Path=/; HttpOnly; SameSite=Strict{secure}", self.cookie_name))
     }
 
-    /// Returns whether a request shows the cookie of a browser that was let in.
-    pub(crate) fn admits(&self, headers: &HeaderMap) -> bool {
+    /// Returns which browser that was let in a request shows the cookie of.
+    pub(crate) fn admitted(&self, headers: &HeaderMap) -> Option<Browser> {
         let door = self.door.lock().unwrap_or_else(PoisonError::into_inner);
         let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
-        lines.flat_map(|line| line.split(';')).filter_map(|part| part.trim().split_once('=')).any(
-            |(name, value)| {
-                name == self.cookie_name
-                    && door.admitted.iter().any(|secret| secret.is(value.as_bytes()))
-            },
-        )
+        let pairs =
+            lines.flat_map(|line| line.split(';')).filter_map(|part| part.trim().split_once('='));
+        let ours = pairs.filter(|(name, _)| *name == self.cookie_name);
+        let mut browsers = ours.filter_map(|(_, value)| {
+            door.admitted.iter().find(|(_, secret)| secret.is(value.as_bytes()))
+        });
+        browsers.next().map(|(browser, _)| *browser)
     }
 
     fn announce(&self) {
@@ -262,11 +271,14 @@ mod tests {
         let cookie = access.exchange(first.as_bytes()).unwrap();
         assert!(cookie.ends_with("; Path=/; HttpOnly; SameSite=Strict"), "{cookie}");
         let shown = cookie.split(';').next().unwrap();
-        assert!(access.admits(&headers(&[(COOKIE, &format!("a=b; {shown}"))])));
+        let first_browser = access.admitted(&headers(&[(COOKIE, &format!("a=b; {shown}"))]));
+        assert_eq!(first_browser, Some(Browser(1)));
         assert_eq!(access.exchange(first.as_bytes()), None);
         assert_ne!(token(&announced), first);
-        assert!(access.exchange(token(&announced).as_bytes()).is_some());
-        assert!(access.admits(&headers(&[(COOKIE, shown)])), "the first one stays");
+        let second = access.exchange(token(&announced).as_bytes()).unwrap();
+        let shown_by_second = second.split(';').next().unwrap();
+        assert_eq!(access.admitted(&headers(&[(COOKIE, shown_by_second)])), Some(Browser(2)));
+        assert_eq!(access.admitted(&headers(&[(COOKIE, shown)])), first_browser, "it stays");
     }
 
     #[test]
@@ -277,7 +289,7 @@ mod tests {
             assert_eq!(access.exchange(wrong.as_bytes()), None, "{wrong}");
         }
         for cookie in ["", "tautline-8080", "tautline-8080=", "tautline-8080=0", "a=b;;=;"] {
-            assert!(!access.admits(&headers(&[(COOKIE, cookie)])), "{cookie}");
+            assert_eq!(access.admitted(&headers(&[(COOKIE, cookie)])), None, "{cookie}");
         }
     }
 
@@ -287,7 +299,7 @@ mod tests {
         let enter = || access.exchange(token(&announced).as_bytes()).unwrap();
         let cookies: Vec<String> = (0..=ADMITTED_MAX).map(|_| enter()).collect();
         let admits = |cookie: &String| {
-            access.admits(&headers(&[(COOKIE, cookie.split(';').next().unwrap())]))
+            access.admitted(&headers(&[(COOKIE, cookie.split(';').next().unwrap())])).is_some()
         };
         assert!(!admits(&cookies[0]));
         assert!(cookies[1..].iter().all(admits));

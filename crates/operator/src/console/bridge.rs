@@ -11,6 +11,7 @@ use tautline_message::{Command, LinkAction, VideoFeedback};
 use tautline_video::{Layout, SliceKind};
 use tokio::sync::{mpsc, watch};
 
+use super::access::Browser;
 use super::holder::{Change, ConsoleId, Holder, Reason, Role};
 use super::wire::{self, SliceHead, kind, tagged};
 
@@ -90,7 +91,7 @@ struct Consoles {
 struct Place {
     number: u64,
     id: ConsoleId,
-    address: IpAddr,
+    visitor: Visitor,
     messages: mpsc::Sender<Bytes>,
     /// Who drives, as this console is told; it overtakes all messages. Dropping it ends the
     /// connection.
@@ -99,6 +100,32 @@ struct Place {
     hello_is_due: bool,
     /// Strips whose stream has a hole for this console until their next IDR.
     waiting_for_idr: u8,
+}
+
+/// Whose page a console is, and where.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Visitor {
+    pub(crate) browser: Browser,
+    pub(crate) address: IpAddr,
+}
+
+/// Why a console gets no place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Refused {
+    /// There are as many as there may be.
+    Full,
+    /// A page of another browser has that number: a number lets nobody take its place.
+    Taken,
+}
+
+impl Refused {
+    /// Returns what the browser is told.
+    pub(crate) fn told(self) -> &'static str {
+        match self {
+            Self::Full => "more consoles than the operator takes are open",
+            Self::Taken => "another browser's console has this number",
+        }
+    }
 }
 
 /// A console's end of the bridge.
@@ -242,12 +269,19 @@ impl Hub {
     }
 
     /// Takes in a console; one that is there already under its id has connected anew, and leaves its
-    /// former place. `None` where there are too many.
-    pub(crate) fn join(&self, id: ConsoleId, address: IpAddr) -> Option<Joined> {
+    /// former place.
+    ///
+    /// # Errors
+    /// Where there are too many, or its number is another browser's.
+    pub(crate) fn join(&self, id: ConsoleId, visitor: Visitor) -> Result<Joined, Refused> {
         let mut consoles = lock(&self.consoles);
+        let former = consoles.places.iter().find(|place| place.id == id);
+        if former.is_some_and(|place| place.visitor.browser != visitor.browser) {
+            return Err(Refused::Taken);
+        }
         consoles.places.retain(|place| place.id != id);
         if consoles.places.len() == CONSOLES_MAX {
-            return None;
+            return Err(Refused::Full);
         }
         let number = consoles.places_made;
         consoles.places_made += 1;
@@ -256,7 +290,7 @@ impl Hub {
         consoles.places.push(Place {
             number,
             id,
-            address,
+            visitor,
             messages,
             standing: sender,
             hello_is_due: true,
@@ -272,7 +306,7 @@ impl Hub {
         if let Some(place) = consoles.places.last_mut() {
             self.greet(place);
         }
-        Some(Joined { number, messages: receiver, standing })
+        Ok(Joined { number, messages: receiver, standing })
     }
 
     /// Takes note that the console at place `number` is gone, unless it has connected anew.
@@ -393,7 +427,7 @@ impl Hub {
             self.begin_pictures(consoles);
         }
         self.tell_holding(consoles);
-        let address = consoles.holding_place().map(|place| place.address);
+        let address = consoles.holding_place().map(|place| place.visitor.address);
         tracing::info!(console = ?address, reason = ?change.reason, "who drives has changed");
         consoles.tell_standing();
     }
@@ -437,7 +471,10 @@ impl Hub {
         let former = lock(&self.consoles).places.first().map(|place| place.number);
         former.into_iter().for_each(|number| self.leave(number));
         let mut joined = self
-            .join(ConsoleId(std::num::NonZeroU64::MIN), IpAddr::from([127, 0, 0, 1]))
+            .join(
+                ConsoleId(std::num::NonZeroU64::MIN),
+                Visitor { browser: Browser(1), address: IpAddr::from([127, 0, 0, 1]) },
+            )
             .expect("there is room");
         let messages = std::mem::replace(&mut joined.messages, mpsc::channel(1).1);
         (messages, joined)
@@ -470,7 +507,7 @@ impl Consoles {
         let role = self.holder.role(to);
         let address = |id: ConsoleId| {
             let place = self.places.iter().find(|place| place.id == id);
-            place.map_or_else(String::new, |place| place.address.to_string())
+            place.map_or_else(String::new, |place| place.visitor.address.to_string())
         };
         let holder = self.holder.holding().map(|id| {
             let since = self.changed.map_or(0, |(_, at)| at / 1_000);

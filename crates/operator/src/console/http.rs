@@ -1,6 +1,5 @@
 //! What the console's address answers: the page, or the way in.
 
-use std::net::IpAddr;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
@@ -20,7 +19,7 @@ use axum::routing::{get, post};
 use rust_embed::RustEmbed;
 
 use super::access::Access;
-use super::bridge::Hub;
+use super::bridge::{Hub, Visitor};
 use super::holder::ConsoleId;
 use super::listener::{Listener, Peer};
 use super::socket;
@@ -73,7 +72,7 @@ async fn check(State(access): State<Arc<Access>>, request: Request, next: Next) 
 
 /// Answers with the console, or for a browser that was not let in yet the page that takes its token.
 async fn page(State(console): State<Console>, headers: HeaderMap) -> Response {
-    if console.access.admits(&headers) {
+    if console.access.admitted(&headers).is_some() {
         return asset("index.html");
     }
     (StatusCode::UNAUTHORIZED, asset("enter.html")).into_response()
@@ -92,7 +91,10 @@ async fn enter(State(console): State<Console>, headers: HeaderMap, token: Bytes)
 
 /// Tells a page that found no connection whether that is because it is not let in.
 async fn session(State(console): State<Console>, headers: HeaderMap) -> StatusCode {
-    if console.access.admits(&headers) { StatusCode::NO_CONTENT } else { StatusCode::UNAUTHORIZED }
+    match console.access.admitted(&headers) {
+        Some(_) => StatusCode::NO_CONTENT,
+        None => StatusCode::UNAUTHORIZED,
+    }
 }
 
 async fn upgrade(
@@ -105,18 +107,18 @@ async fn upgrade(
     if !console.access.names().is_own_page(&headers) {
         return (StatusCode::FORBIDDEN, WRONG_PAGE).into_response();
     }
-    if !console.access.admits(&headers) {
+    let Some(browser) = console.access.admitted(&headers) else {
         return (StatusCode::UNAUTHORIZED, NOT_ADMITTED).into_response();
-    }
+    };
     let Some(id) = query.as_deref().and_then(console_id) else {
         return (StatusCode::BAD_REQUEST, "a console tells its number: /ws?console=HEX\n")
             .into_response();
     };
-    let address: IpAddr = peer.ip();
+    let visitor = Visitor { browser, address: peer.ip() };
     upgrade
         .max_message_size(REQUEST_BYTES_MAX)
         .max_frame_size(REQUEST_BYTES_MAX)
-        .on_upgrade(move |socket| socket::converse(socket, id, address, console.hub))
+        .on_upgrade(move |socket| socket::converse(socket, id, visitor, console.hub))
 }
 
 /// Reads `console=` and up to sixteen hexadecimal digits, not all of them 0.

@@ -1,6 +1,5 @@
 //! One console's WebSocket: what comes is read whatever becomes of what goes.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,18 +9,20 @@ use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use tokio::time::timeout;
 
-use super::bridge::{Hub, Joined};
+use super::bridge::{Hub, Joined, Visitor};
 use super::holder::ConsoleId;
 
 /// Lets a console into the hub for as long as its connection lives.
 ///
 /// Reading never waits for writing: a browser that takes nothing any more is still heard.
-pub(super) async fn converse(socket: WebSocket, id: ConsoleId, address: IpAddr, hub: Arc<Hub>) {
+pub(super) async fn converse(socket: WebSocket, id: ConsoleId, visitor: Visitor, hub: Arc<Hub>) {
     let (mut sink, stream) = socket.split();
-    let Some(joined) = hub.join(id, address) else {
-        let reason = "more consoles than the operator takes are open";
-        let _ = sink.send(close(TOO_MANY, reason)).await;
-        return;
+    let joined = match hub.join(id, visitor) {
+        Ok(joined) => joined,
+        Err(refused) => {
+            let _ = sink.send(close(TOO_MANY, refused.told())).await;
+            return;
+        }
     };
     let place = Place { number: joined.number, hub };
     tokio::select! {

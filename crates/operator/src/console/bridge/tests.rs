@@ -92,7 +92,11 @@ fn a_hello_that_finds_no_room_goes_before_the_next_slice() {
 }
 
 fn join(hub: &Hub, id: u64) -> Joined {
-    hub.join(ConsoleId(NonZeroU64::new(id).unwrap()), IpAddr::from([10, 0, 0, id as u8])).unwrap()
+    hub.join(ConsoleId(NonZeroU64::new(id).unwrap()), visitor(id)).unwrap()
+}
+
+fn visitor(number: u64) -> Visitor {
+    Visitor { browser: Browser(number), address: IpAddr::from([10, 0, 0, number as u8]) }
 }
 
 /// Returns what a console was told last of who drives.
@@ -282,9 +286,21 @@ fn there_are_only_so_many_consoles() {
     let (hub, _requests) = hub();
     let joined: Vec<Joined> = (1..=CONSOLES_MAX as u64).map(|id| join(&hub, id)).collect();
     let id = |number| ConsoleId(NonZeroU64::new(number).unwrap());
-    assert!(hub.join(id(99), IpAddr::from([10, 0, 0, 99])).is_none());
+    assert_eq!(hub.join(id(99), visitor(99)).unwrap_err(), Refused::Full);
     hub.leave(joined[3].number);
-    assert!(hub.join(id(99), IpAddr::from([10, 0, 0, 99])).is_some());
+    assert!(hub.join(id(99), visitor(99)).is_ok());
+}
+
+/// Every console knows the number of the one that drives: the vehicle tells whom its guard lets drive.
+#[test]
+fn the_number_of_the_console_that_drives_gives_nobody_its_place() {
+    let (hub, _requests) = hub();
+    let mut first = join(&hub, 1);
+    let id = ConsoleId(NonZeroU64::new(1).unwrap());
+    assert_eq!(hub.join(id, visitor(2)).unwrap_err(), Refused::Taken);
+    assert_eq!(standing(&mut first)["role"], "drives");
+    hub.leave(first.number);
+    assert!(hub.join(id, visitor(2)).is_ok(), "nobody has it any more");
 }
 
 proptest! {
