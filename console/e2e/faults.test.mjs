@@ -15,6 +15,8 @@ const LINKS = [0, 1, 2, 3];
 const SPEED = 4;
 /** The oldest picture by which a machine may be driven, and a step of the guard with the brake's answer, in s. */
 const [PICTURE, ANSWER] = [0.5, 0.1];
+/** For so long a machine is driven without a fresh command, in s. */
+const COMMAND = 0.3;
 /** What silence among the processes may take, in s: as long as the settings below say. */
 const SILENCE = 0.2;
 
@@ -86,11 +88,11 @@ test('220 ms each way: the car stands, the page says why, and refuses to arm', a
 const FAULTS = [
   { name: 'vehicle', signal: 'SIGSTOP', alive: SILENCE, causes: /^ProposalTimeout$/, says: /Telemetry is stale|session is lost/, isLate: true },
   { name: 'operator', signal: 'SIGSTOP', alive: PICTURE, causes: /^(CommandTimeout|PictureAge)$/, says: /Telemetry is stale|No connection/, isLate: true },
-  { name: 'guard', signal: 'SIGKILL', alive: SILENCE, says: /Stopped/ },
+  { name: 'guard', signal: 'SIGKILL', alive: SILENCE, says: /Guard silent/ },
   { name: 'emulate', signal: 'SIGKILL', alive: PICTURE, causes: /^(CommandTimeout|PictureAge)$/, says: /Telemetry is stale|session is lost/, isLate: true },
   { name: 'vehicle', signal: 'SIGKILL', alive: SILENCE, causes: /^ProposalTimeout$/, says: /Telemetry is stale|session is lost/, isLate: true, isLong: true },
   { name: 'operator', signal: 'SIGKILL', alive: PICTURE, causes: /^(CommandTimeout|PictureAge)$/, says: /No connection/, isLong: true },
-  { name: 'guard', signal: 'SIGSTOP', alive: SILENCE, says: /Stopped/, isLong: true },
+  { name: 'guard', signal: 'SIGSTOP', alive: SILENCE, says: /Guard silent/, isLong: true },
   { name: 'emulate', signal: 'SIGSTOP', alive: PICTURE, causes: /^(CommandTimeout|PictureAge)$/, says: /Telemetry is stale|session is lost/, isLate: true, isLong: true },
 ];
 
@@ -113,6 +115,16 @@ for (const { name, signal, alive, causes, says, isLate, isLong } of FAULTS) {
     await stays();
   });
 }
+
+test('a reload while driving stops the car before anybody drives on, and nothing moves until it is armed anew', async () => {
+  await drive();
+  // The page before it drives on until the new one takes its place.
+  const left = page.waitForEvent('framenavigated');
+  await Promise.all([left.then(() => stands(COMMAND)), page.reload()]);
+  assert.match(cause(), /^(ConsoleGone|CommandTimeout|PictureAge|PageHidden|FocusLost|ConsoleChanged)$/);
+  await bannerSays(/Held/);
+  await stays();
+});
 
 test('a switchboard that is stopped and killed stops nothing', async () => {
   await inTries(3, async () => {

@@ -107,6 +107,23 @@ test('an emergency stop is asked for until the guard names it, and told within 3
   await page.locator('#banner-title', { hasText: 'Held after a stop' }).waitFor({ timeout: 2_000 });
 });
 
+test('a guard that says nothing is told as one, and acknowledges no emergency stop', async () => {
+  standIn.guard = null;
+  await page.locator('#banner-title', { hasText: /^Guard silent$/ }).waitFor({ timeout: 2_000 });
+  assert.match(await page.locator('#banner-detail').innerText(), /the vehicle's guard says nothing/);
+  assert.equal(await page.locator('#mode').innerText(), 'Guard silent');
+  assert.equal(await page.locator('#hud-speed').innerText(), '–');
+  await page.keyboard.press('Escape');
+  const { emergencyStopNumber } = await commandWhere((command) => command.emergencyStop);
+  await page.locator('#banner-title', { hasText: 'not acknowledged' }).waitFor({ timeout: 2_000 });
+  await page.keyboard.press('Enter');
+  await sleep(300);
+  const { emergencyStop, emergencyStopNumber: repeated, brake } = standIn.commands.at(-1);
+  assert.deepEqual([emergencyStop, repeated, brake], [true, emergencyStopNumber, 1]);
+  standIn.guard = { mode: HELD, cause: EMERGENCY_STOP, latched: true, stop: 4, emergencyStop: emergencyStopNumber, blockers: 2 };
+  await commandWhere((command) => command.emergencyStopNumber === 0 && !command.emergencyStop);
+});
+
 test('the latched stop is reset by its name, and arming is another act', async () => {
   standIn.guard = { mode: HELD, cause: EMERGENCY_STOP, latched: true, stop: 4, blockers: 2 };
   await page.locator('#act-reset').waitFor();
@@ -179,6 +196,16 @@ test('what is not live is not shown: a silent vehicle is told as one', async () 
   assert.equal(await page.locator('#speed').innerText(), '–');
   assert.equal(await page.locator('#mode').innerText(), '–');
   assert.equal(await page.locator('#gear').innerText(), '–');
+});
+
+test('the last speed of a machine that is silent is not shown, though the guard still tells it', async () => {
+  standIn.guard = { mode: DRIVING, speed: 10 };
+  await page.locator('#hud-speed', { hasText: '36' }).waitFor();
+  standIn.guard = { mode: DRIVING, speed: 10, machineAge: 400 };
+  await page.locator('#hud-speed', { hasText: '–' }).waitFor({ timeout: 2_000 });
+  await page.locator('#speed', { hasText: '–' }).waitFor({ timeout: 2_000 });
+  assert.equal(await page.locator('#gear').innerText(), '–');
+  assert.equal(await page.locator('#mode').innerText(), 'Driving');
 });
 
 test('lights, indicators and horn go with the commands', async () => {

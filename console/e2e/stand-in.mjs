@@ -10,8 +10,9 @@ const DIST = new URL('../dist/', import.meta.url).pathname;
 const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' };
 const WEBSOCKET = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'; // RFC 6455, 1.3
 const TELL_MS = 50;
+const STOPPED = 3;
 
-/** Serves until `close`; `commands` has every command so far, `guard` is what the telemetry says. */
+/** Serves until `close`; `commands` has every command so far, `guard` is what the telemetry says; null: it is silent. */
 export async function startStandIn() {
   const standIn = { commands: [], guard: {}, silent: false, consoles: [], address: '', close: async () => {}, stand: () => {} };
   const sockets = new Set();
@@ -113,7 +114,21 @@ function command(bytes) {
 /** By the numbers of telemetry.fbs. */
 function telemetry(guard) {
   const builder = new Builder(256);
-  const reason = builder.createString('');
+  const reason = builder.createString(guard === null ? 'the vehicle\'s guard says nothing' : '');
+  const state = guard === null ? 0 : guardState(builder, guard);
+  builder.startObject(9);
+  builder.addFieldInt8(3, guard === null ? STOPPED : 0, 0);
+  builder.addFieldOffset(4, reason, 0);
+  builder.prep(4, 28);
+  for (let field = 0; field < 6; field += 1) builder.writeFloat32(0);
+  builder.writeFloat32(guard?.speed ?? 0);
+  builder.addFieldStruct(2, builder.offset(), 0);
+  builder.addFieldOffset(8, state, 0);
+  builder.finish(builder.endObject(), 'TLT2');
+  return Buffer.concat([Buffer.of(2), builder.asUint8Array()]);
+}
+
+function guardState(builder, guard) {
   builder.startObject(22);
   builder.addFieldInt8(1, guard.mode ?? 0, 0);
   builder.addFieldInt8(2, guard.cause ?? 0, 0);
@@ -129,15 +144,7 @@ function telemetry(guard) {
     builder.addFieldStruct(8, builder.offset(), 0);
   }
   builder.addFieldInt32(9, guard.blockers ?? 0, 0);
+  builder.addFieldInt16(17, guard.machineAge ?? 20, 65_535);
   builder.addFieldInt8(20, guard.blackBox ?? 0, 0);
-  const state = builder.endObject();
-  builder.startObject(9);
-  builder.addFieldOffset(4, reason, 0);
-  builder.prep(4, 28);
-  for (let field = 0; field < 6; field += 1) builder.writeFloat32(0);
-  builder.writeFloat32(guard.speed ?? 0);
-  builder.addFieldStruct(2, builder.offset(), 0);
-  builder.addFieldOffset(8, state, 0);
-  builder.finish(builder.endObject(), 'TLT2');
-  return Buffer.concat([Buffer.of(2), builder.asUint8Array()]);
+  return builder.endObject();
 }

@@ -92,7 +92,7 @@ describe('an emergency stop', () => {
         acts.stop(press);
         const number = acts.emergencyStop!;
         expect(number >= 1 && number < 2 ** 32).toBe(true);
-        acts.acknowledgeStop();
+        acts.observe({ emergencyStop: number, report: null }, press);
       }
     }
     const pages = [0.1, 0.2].map((random) => {

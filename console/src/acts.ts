@@ -71,11 +71,6 @@ export class Acts {
     if (report.console === this.console && report.number === act.number) this.#end(report.outcome, nowMs);
   }
 
-  /** A vehicle without a guard tells by its mode alone that it stops. */
-  acknowledgeStop(): void {
-    this.#stopSinceMs = null;
-  }
-
   /** The act to send with the next command. */
   act(nowMs: number): Act | null {
     if (this.#pending !== null && nowMs - this.#pending.sinceMs >= REPEAT_MS) this.#end('unanswered', nowMs);

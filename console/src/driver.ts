@@ -4,7 +4,6 @@ import { Keyboard, type Press } from './input/keyboard';
 import { type DeadMan, DeadManInput, Presence } from './input/presence';
 import { Seat } from './input/seat';
 import { type GuardView, type Signal, bitsOf, SIGNALS } from './guard';
-import { Mode } from './message/mode';
 import type { TelemetryView } from './report';
 import { Signals } from './signals';
 import type { Demand } from './wire';
@@ -36,7 +35,6 @@ export class Driver {
   #speedMps: number | null = null;
   /** The page's own button of it. */
   hornPressed = false;
-  #stoppedAtMs = 0;
   /** Another console drives and has agreed that this one takes over. */
   succeeds = false;
 
@@ -73,7 +71,6 @@ export class Driver {
         return;
       case 'arm':
         if (this.succeeds) this.#begin({ kind: 'take over' }, nowMs);
-        else if (this.#guard === null) this.seat.resume();
         else this.#begin({ kind: 'arm' }, nowMs);
         return;
       case 'reset':
@@ -94,7 +91,6 @@ export class Driver {
   }
 
   stop(nowMs: number): void {
-    this.#stoppedAtMs = nowMs;
     this.seat.stop();
     this.#acts.stop(nowMs);
     this.events.urgent();
@@ -110,16 +106,12 @@ export class Driver {
     this.presence.set(absence, true);
   }
 
-  /** Takes what the vehicle tells, `atMs` by `performance.now`. */
-  observe(telemetry: TelemetryView, atMs: number): void {
-    this.#guard = telemetry.guard;
-    if (telemetry.guard === null) {
-      const stops = telemetry.mode === Mode.Stopping || telemetry.mode === Mode.Stopped;
-      if (stops && atMs > this.#stoppedAtMs) this.#acts.acknowledgeStop();
-      return;
-    }
-    this.#acts.observe(telemetry.guard, atMs);
-    if (telemetry.guard.blockers.includes('dead-man')) this.deadMan.require();
+  /** Takes what the vehicle tells, `atMs` by `performance.now`. A guard that says nothing acknowledges nothing. */
+  observe({ guard }: Pick<TelemetryView, 'guard'>, atMs: number): void {
+    this.#guard = guard;
+    if (guard === null) return;
+    this.#acts.observe(guard, atMs);
+    if (guard.blockers.includes('dead-man')) this.deadMan.require();
     // From here on the guard holds it, whatever this page does.
     if (this.#acts.emergencyStop === null) this.seat.resume();
   }

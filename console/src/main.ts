@@ -27,8 +27,8 @@ import type { PictureFormat, Standing } from './wire';
 
 // Figures are read by eye: faster would only cost.
 const RENDER_MS = 100;
-// Twice a second they come, and ten times a second the status: twice as late, they are not live.
-const SNAPSHOT_STALE_MS = 1_500;
+// They come twice a second, over thin links every two seconds.
+const SNAPSHOT_STALE_MS = 3_000;
 const STATUS_STALE_MS = 1_000;
 // The latency's figures are of ten seconds: one late picture does not end them.
 const LATENCY_STALE_MS = 1_000;
@@ -200,7 +200,24 @@ class Console {
   }
 
   #liveTelemetry(now: number): TelemetryView | null {
-    return this.#connection.state === 'open' && now - this.#telemetryAtMs <= STALE_MS ? this.#telemetry : null;
+    return this.#live(this.#telemetry, now - this.#telemetryAtMs, STALE_MS);
+  }
+
+  #liveStatus(now: number): StatusView | null {
+    return this.#live(this.#status, now - this.#statusAtMs, STATUS_STALE_MS);
+  }
+
+  #liveVehicle(now: number): SnapshotView | null {
+    return this.#live(this.#vehicleSnapshot, now - this.#vehicleSnapshotAtMs, SNAPSHOT_STALE_MS);
+  }
+
+  #liveOperator(now: number): SnapshotView | null {
+    return this.#live(this.#operatorSnapshot, now - this.#operatorSnapshotAtMs, SNAPSHOT_STALE_MS);
+  }
+
+  /** Null: it is too old, or was told before the connection was lost. */
+  #live<T>(told: T | null, ageMs: number, ageMaxMs: number): T | null {
+    return this.#connection.state === 'open' && ageMs <= ageMaxMs ? told : null;
   }
 
   #act(action: Action): void {
@@ -223,7 +240,6 @@ class Console {
         this.#driver.press(action);
         return;
       case 'take-over':
-      case 'release-stop':
         this.#driver.press('arm');
         return;
       case 'focus':
@@ -246,25 +262,24 @@ class Console {
     const guard = live?.guard ?? null;
     const unheard = acts.stopUnacknowledgedMs !== null && acts.stopUnacknowledgedMs >= UNACKNOWLEDGED_MS;
     const expectsNone = this.#connection.state !== 'open' || !this.#sees();
-    const vehicle = now - this.#vehicleSnapshotAtMs <= SNAPSHOT_STALE_MS ? this.#vehicleSnapshot : null;
+    const status = this.#liveStatus(now);
     this.#banner.show({
       canDecode: this.#canDecode,
       connection: this.#connection,
       standing: this.#standing,
-      status: this.#status,
+      status,
       telemetry: this.#telemetry,
       telemetryAgeMs: this.#telemetry === null ? null : now - this.#telemetryAtMs,
-      emergencyStop: acts.stopAsked,
       release: this.#driver.seat.released,
       acts,
       padStill: acts.padStill,
     });
     this.#hud.show({
       telemetry: live, pictureAgeMs: this.#pictureAgeMs(now), expectsNone, aspect: this.#aspect,
-      geometry: geometryOf(vehicle?.values ?? []),
+      geometry: geometryOf(this.#liveVehicle(now)?.values ?? []),
     });
     this.#acts.show(guard, guard?.signals ?? membersOf(SIGNALS, this.#sent.signals));
-    this.#header.show(this.#connection, this.#standing, this.#vehicle, this.#status, live !== null,
+    this.#header.show(this.#connection, this.#standing, this.#vehicle, status, live !== null,
       unheard ? 'unheard' : acts.stopAsked ? 'asked' : guard?.latched === true ? 'latched' : 'none');
     const cue = this.#cues.next({
       mode: guard?.mode ?? null,
@@ -279,9 +294,7 @@ class Console {
   /** Every figure that is not live is told as not known. */
   #renderFigures(now: number): void {
     const open = this.#connection.state === 'open';
-    const status = open && now - this.#statusAtMs <= STATUS_STALE_MS ? this.#status : null;
-    const operator = open && now - this.#operatorSnapshotAtMs <= SNAPSHOT_STALE_MS ? this.#operatorSnapshot : null;
-    const vehicle = open && now - this.#vehicleSnapshotAtMs <= SNAPSHOT_STALE_MS ? this.#vehicleSnapshot : null;
+    const [status, vehicle, operator] = [this.#liveStatus(now), this.#liveVehicle(now), this.#liveOperator(now)];
     this.#dials.show(this.#telemetry, open && this.#telemetry !== null ? now - this.#telemetryAtMs : null, this.#sent);
     if (status !== null && operator !== null) this.#links.show(status, operator, vehicle, now);
     else this.#links.fade();
@@ -291,7 +304,7 @@ class Console {
     this.#drops.show(this.#operatorSnapshot, this.#vehicleSnapshot, this.#video);
     this.#counts.show(this.#vehicleSnapshot, this.#operatorSnapshot,
       this.#vehicleSnapshot === null ? null : now - this.#vehicleSnapshotAtMs);
-    this.#details.show(this.#status, this.#telemetry, this.#vehicleSnapshot, this.#operatorSnapshot, this.#video);
+    this.#details.show(status, this.#liveTelemetry(now), vehicle, operator, this.#video);
     this.#padPanel.show();
   }
 

@@ -4,15 +4,20 @@ import { ChannelStats } from './message/channel-stats';
 import { Delays } from './message/delays';
 import { DropCount } from './message/drop-count';
 import { End } from './message/end';
+import { Fault } from './message/fault';
+import { Gear } from './message/gear';
+import { GuardState } from './message/guard-state';
 import { LinkState } from './message/link-state';
 import { RateCause } from './message/rate-cause';
 import { RateControl } from './message/rate-control';
 import { LinkStats } from './message/link-stats';
+import { Motion } from './message/motion';
 import { ProcessStats } from './message/process-stats';
 import { SessionStats } from './message/session-stats';
 import { Snapshot } from './message/snapshot';
+import { Telemetry } from './message/telemetry';
 import { Value } from './message/value';
-import { readSnapshot } from './reading';
+import { readSnapshot, readTelemetry } from './reading';
 import { BadMessage, FROM_OPERATOR } from './wire';
 
 interface Parts {
@@ -31,9 +36,35 @@ function snapshotMessage({ end = End.Vehicle, session = true, process = true, li
   if (session) Snapshot.addSession(builder, sessionStats);
   if (process) Snapshot.addProcess(builder, processStats);
   Snapshot.finishSnapshotBuffer(builder, Snapshot.endSnapshot(builder));
+  return messageOf(FROM_OPERATOR.snapshot, builder);
+}
+
+/** `ageMs`: of the machine's state, null where no guard tells of it. */
+function telemetryMessage({ ageMs = 20, faults = [] }: { ageMs?: number | null; faults?: Fault[] } = {}): ArrayBuffer {
+  const builder = new Builder(512);
+  const reason = builder.createString('why');
+  const told = Telemetry.createFaultsVector(builder, faults);
+  const guard = ageMs === null ? 0 : buildGuard(builder, ageMs);
+  Telemetry.startTelemetry(builder);
+  Telemetry.addModeReason(builder, reason);
+  Telemetry.addMotion(builder, Motion.createMotion(builder, -3, 0.25, 0.5, 0.75, 0, 0, 0));
+  Telemetry.addGear(builder, Gear.Reverse);
+  Telemetry.addFaults(builder, told);
+  Telemetry.addGuard(builder, guard);
+  Telemetry.finishTelemetryBuffer(builder, Telemetry.endTelemetry(builder));
+  return messageOf(FROM_OPERATOR.telemetry, builder);
+}
+
+function buildGuard(builder: Builder, ageMs: number): number {
+  GuardState.startGuardState(builder);
+  GuardState.addMachineAgeMs(builder, ageMs);
+  return GuardState.endGuardState(builder);
+}
+
+function messageOf(kind: number, builder: Builder): ArrayBuffer {
   const bytes = builder.asUint8Array();
   const message = new Uint8Array(1 + bytes.length);
-  message[0] = FROM_OPERATOR.snapshot;
+  message[0] = kind;
   message.set(bytes, 1);
   return message.buffer;
 }
@@ -75,6 +106,34 @@ function drops(builder: Builder, name: string, count: bigint): number {
   const drop = DropCount.createDropCount(builder, builder.createString(name), count);
   return SessionStats.createDropsVector(builder, [drop]);
 }
+
+describe('readTelemetry', () => {
+  const KNOWN = { speedMps: -3, steeringAngleRad: 0.25, throttle: 0.5, brake: 0.75, gear: Gear.Reverse };
+  const UNKNOWN = { speedMps: null, steeringAngleRad: null, throttle: null, brake: null, gear: null };
+
+  it('copies what the machine tells of its motion', () => {
+    expect(readTelemetry(telemetryMessage())).toMatchObject({ ...KNOWN, modeReason: 'why', faults: [] });
+    expect(readTelemetry(telemetryMessage({ faults: [Fault.Brake] }))).toMatchObject({ ...KNOWN, faults: [Fault.Brake] });
+  });
+
+  it('knows nothing of a machine whose state is old, though its last speed is still told', () => {
+    expect(readTelemetry(telemetryMessage({ ageMs: 300 }))).toMatchObject(KNOWN);
+    for (const ageMs of [301, 65_535]) {
+      const telemetry = readTelemetry(telemetryMessage({ ageMs, faults: [Fault.Drive] }));
+      expect(telemetry).toMatchObject({ ...UNKNOWN, faults: [Fault.Unreachable, Fault.Drive] });
+    }
+  });
+
+  it('knows nothing of a machine that is unreachable, or whose guard is silent', () => {
+    expect(readTelemetry(telemetryMessage({ faults: [Fault.Unreachable] }))).toMatchObject({ ...UNKNOWN, faults: [Fault.Unreachable] });
+    expect(readTelemetry(telemetryMessage({ ageMs: null }))).toMatchObject({ ...UNKNOWN, guard: null, faults: [Fault.Unreachable] });
+  });
+
+  it('takes the 0 of a speed that is not known for no speed', () => {
+    const telemetry = readTelemetry(telemetryMessage({ faults: [Fault.Speed] }));
+    expect(telemetry).toMatchObject({ ...KNOWN, speedMps: null, faults: [Fault.Speed] });
+  });
+});
 
 describe('readSnapshot', () => {
   it('copies what is told and knows what is not', () => {

@@ -12,7 +12,6 @@ import { Gear } from './message/gear';
 import type { GuardState } from './message/guard-state';
 import { LinkState } from './message/link-state';
 import type { LinkStats } from './message/link-stats';
-import { Mode } from './message/mode';
 import { OperatorStatus } from './message/operator-status';
 import { RateCause } from './message/rate-cause';
 import type { RateControl } from './message/rate-control';
@@ -26,6 +25,7 @@ import {
 import { LINK_COUNTS, UNIT_COUNTS, readCounts } from './stats';
 import { BadMessage, flatBuffer } from './wire';
 
+/** Motion and gear are null while nothing is heard of the machine; so is a speed that the machine does not know. */
 export type TelemetryView = ReturnType<typeof readTelemetry>;
 export type StatusView = ReturnType<typeof readStatus>;
 /** What one end observes. */
@@ -48,6 +48,8 @@ const VALUES_MAX = 128;
 const DROPS_MAX = 512;
 const FAULTS_MAX = 9;
 const ENDLESS_MS = 65_535;
+// The guard stops a machine long before: the last speed of one so long silent says nothing of what it does now.
+const MACHINE_AGE_MAX_MS = 300;
 /** Its bit among a machine's notices. */
 const PARKING_BRAKE = 1;
 
@@ -55,21 +57,29 @@ export function readTelemetry(message: ArrayBuffer) {
   const telemetry = Telemetry.getRootAsTelemetry(flatBuffer(message, Telemetry.bufferHasIdentifier));
   const motion = telemetry.motion();
   if (motion === null) throw new BadMessage('telemetry without motion');
+  const faults = readFaults(telemetry);
+  const heard = <T>(told: T): T | null => (faults.includes(Fault.Unreachable) ? null : told);
   return {
     sequence: Number(telemetry.sequence()),
-    speedMps: finite(motion.speed()),
-    steeringAngleRad: finite(motion.steeringAngle()),
-    throttle: finite(motion.throttle()),
-    brake: finite(motion.brake()),
-    mode: known(Mode, telemetry.mode()),
+    speedMps: faults.includes(Fault.Speed) ? null : heard(finite(motion.speed())),
+    steeringAngleRad: heard(finite(motion.steeringAngle())),
+    throttle: heard(finite(motion.throttle())),
+    brake: heard(finite(motion.brake())),
     modeReason: telemetry.modeReason() ?? '',
-    gear: known(Gear, telemetry.gear()),
+    gear: heard(known(Gear, telemetry.gear())),
     guard: readGuard(telemetry.guard()),
-    faults: list(telemetry.faultsLength(), FAULTS_MAX, (index) => {
-      const fault = telemetry.faults(index) ?? Fault.Other;
-      return fault in Fault ? fault : Fault.Other;
-    }),
+    faults,
   };
+}
+
+/** What of the machine does not work. One whose state is old, or of which no guard tells, counts as unreachable. */
+function readFaults(telemetry: Telemetry): Fault[] {
+  const faults = list(telemetry.faultsLength(), FAULTS_MAX, (index) => {
+    const fault = telemetry.faults(index) ?? Fault.Other;
+    return fault in Fault ? fault : Fault.Other;
+  });
+  const ageMs = telemetry.guard()?.machineAgeMs() ?? ENDLESS_MS;
+  return ageMs <= MACHINE_AGE_MAX_MS || faults.includes(Fault.Unreachable) ? faults : [Fault.Unreachable, ...faults];
 }
 
 function readGuard(state: GuardState | null): GuardView | null {

@@ -95,7 +95,10 @@ describe('steering by speed', () => {
     expect(hold({ left: true }, 1, slow, 14).steering).toBeCloseTo(0.5);
   });
 
-  it('allows the full lock while the speed is not known', () => {
-    expect(hold({ left: true }, 1, REST, null).steering).toBe(1);
+  it('allows half the lock while the speed is not known, and leaves a wheel that is turned further where it is', () => {
+    expect(hold({ left: true }, 1, REST, null).steering).toBe(0.5);
+    const turned = hold({ left: true }, 1);
+    expect(hold({ left: true }, 1, turned, null).steering).toBe(1);
+    expect(hold({ right: true }, 2, turned, null).steering).toBe(-0.5);
   });
 });

@@ -28,10 +28,10 @@ const BRAKE_UP = 6;
 // At this speed keys reach half the lock: beyond, full lock only throws the car about.
 const HALF_LOCK_MPS = 14;
 
-/** The next position after `seconds`; `speedMps` null: not known, so as if standing. */
+/** The next position after `seconds`; `speedMps` null: not known. */
 export function ramp(position: Position, keys: Keys, speedMps: number | null, seconds: number): Position {
   const side = (keys.left ? 1 : 0) - (keys.right ? 1 : 0);
-  const target = side * steeringLimit(speedMps ?? 0);
+  const target = side * (speedMps === null ? limitUnknown(position) : steeringLimit(speedMps));
   const turnsIn = side !== 0 && Math.abs(target) > Math.abs(position.steering);
   const braking = keys.brake || keys.hardBrake;
   const brakeSpeed = keys.hardBrake ? HARD_BRAKE_DOWN : BRAKE_DOWN;
@@ -49,4 +49,9 @@ export function steeringLimit(speedMps: number): number {
 
 export function approach(from: number, to: number, step: number): number {
   return from < to ? Math.min(to, from + step) : Math.max(to, from - step);
+}
+
+/** At a speed that nobody knows, keys turn in as at a high one; a wheel that is turned further may stay so. */
+function limitUnknown({ steering }: Position): number {
+  return Math.max(Math.abs(steering), steeringLimit(HALF_LOCK_MPS));
 }

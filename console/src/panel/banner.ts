@@ -1,6 +1,5 @@
 import { type ActsView, UNACKNOWLEDGED_MS } from '../acts';
 import { type GuardView, NEEDS, blackBoxWords, causeWords, needWords } from '../guard';
-import { Mode } from '../message/mode';
 import { SessionState } from '../message/session-state';
 import type { Release } from '../input/seat';
 import type { Connection, StatusView, TelemetryView } from '../report';
@@ -9,6 +8,8 @@ import { byId, setData, setText } from './element';
 
 /** Older telemetry is shown as stale. */
 export const STALE_MS = 500;
+/** Instead of a mode: what the machine does, nobody knows. */
+export const GUARD_SILENT = 'Guard silent';
 
 export interface Facts {
   canDecode: boolean;
@@ -19,15 +20,13 @@ export interface Facts {
   telemetry: TelemetryView | null;
   /** Null: none came yet. */
   telemetryAgeMs: number | null;
-  /** This page asks for it. */
-  emergencyStop: boolean;
   release: Release;
   acts: ActsView;
   /** The pad in use has been silent for long: soon it counts as frozen. */
   padStill: boolean;
 }
 
-export type Action = 'ask' | 'withdraw' | 'agree' | 'refuse' | 'release-stop' | 'arm' | 'reset' | 'retry' | 'focus' | 'take-over';
+export type Action = 'ask' | 'withdraw' | 'agree' | 'refuse' | 'arm' | 'reset' | 'retry' | 'focus' | 'take-over';
 
 export interface Notice {
   tone: 'bad' | 'warn' | 'calm';
@@ -140,13 +139,7 @@ const LOST: Readonly<Record<Reason, string>> = {
   gone: '',
 };
 
-function vehicleNotice({ emergencyStop, status, telemetry, telemetryAgeMs, acts }: Facts): Notice | null {
-  if (emergencyStop && telemetry?.guard === null) {
-    return {
-      tone: 'bad', title: 'Emergency stop', detail: 'Full brake, no throttle. Enter releases it.',
-      action: { name: 'release-stop', label: 'Release' },
-    };
-  }
+function vehicleNotice({ status, telemetry, telemetryAgeMs, acts }: Facts): Notice | null {
   if (status !== null && status.sessionState !== SessionState.Established) {
     const tone = status.sessionState === SessionState.Lost ? 'bad' : 'calm';
     return { tone, title: SESSION_WORDS[status.sessionState], detail: status.sessionReason };
@@ -160,7 +153,7 @@ function vehicleNotice({ emergencyStop, status, telemetry, telemetryAgeMs, acts 
       detail: `Nothing heard from the vehicle for ${(telemetryAgeMs / 1000).toFixed(1)} s: speed and mode are old.`,
     };
   }
-  if (telemetry.guard === null) return modeNotice(telemetry);
+  if (telemetry.guard === null) return { tone: 'bad', title: GUARD_SILENT, detail: telemetry.modeReason };
   const notice = guardNotice(telemetry.guard, acts);
   const record = blackBoxWords(telemetry.guard.blackBox);
   return notice === null || record === '' ? notice : { ...notice, detail: `${notice.detail} ${record}.` };
@@ -205,21 +198,6 @@ function heldNotice(guard: GuardView, { last, pending }: ActsView): Notice {
     detail: `${causeWords(guard)}. ${needs || (pending === 'arm' ? 'Arming.' : 'Enter arms the vehicle.')}`,
     action: { name: 'arm', label: 'Arm' },
   };
-}
-
-function modeNotice({ mode, modeReason }: TelemetryView): Notice | null {
-  switch (mode) {
-    case Mode.Driving:
-      return null;
-    case Mode.AwaitingOperator:
-      return { tone: 'calm', title: 'The vehicle awaits an operator', detail: modeReason };
-    case Mode.Stopping:
-      return { tone: 'bad', title: 'Stopping', detail: modeReason };
-    case Mode.Stopped:
-      return { tone: 'bad', title: 'Stopped', detail: modeReason };
-    case Mode.AwaitingRelease:
-      return { tone: 'warn', title: 'Let go of the pedal first', detail: modeReason };
-  }
 }
 
 function seatNotice({ release, padStill }: Facts): Notice | null {

@@ -2,9 +2,8 @@ import { Gear } from '../message/gear';
 import type { Controlled, TelemetryView } from '../report';
 import { STALE_MS } from './banner';
 import { byId, setData, setText } from './element';
-import { UNKNOWN, signed } from './format';
+import { UNKNOWN, kmh, signed } from './format';
 
-const KMH_PER_MPS = 3.6;
 // What the drawn wheel turns at full lock.
 const WHEEL_DEGREES = 130;
 // The bar's full width; road wheels hardly turn further.
@@ -30,23 +29,22 @@ export class Dials {
     setData(this.#card, 'stale', String(stale));
     setData(this.#age, 'stale', String(stale && ageMs !== null));
     setText(this.#age, ageText(ageMs, stale));
-    this.#showGear(stale ? null : telemetry?.gear ?? null, sent.gear);
+    const live = stale ? null : telemetry;
+    this.#showGear(live?.gear ?? null, sent.gear);
     this.#turn(sent.steering);
     this.#throttle.sent(sent.throttle);
     this.#brake.sent(sent.brake);
-    if (telemetry === null || stale) {
-      for (const text of [this.#speed, this.#steering]) setText(text, UNKNOWN);
-      for (const pedal of [this.#throttle, this.#brake]) pedal.applied(null);
-      this.#steerFill.style.transform = 'scaleX(0)';
-      return;
-    }
-    setText(this.#speed, signed(telemetry.speedMps * KMH_PER_MPS, 0));
-    const degrees = (telemetry.steeringAngleRad * 180) / Math.PI;
-    setText(this.#steering, signed(degrees, 1));
+    setText(this.#speed, kmh(live?.speedMps ?? null));
+    this.#showSteering(live?.steeringAngleRad ?? null);
+    this.#throttle.applied(live?.throttle ?? null);
+    this.#brake.applied(live?.brake ?? null);
+  }
+
+  #showSteering(angleRad: number | null): void {
+    const degrees = ((angleRad ?? 0) * 180) / Math.PI;
+    setText(this.#steering, angleRad === null ? UNKNOWN : signed(degrees, 1));
     const share = Math.max(-1, Math.min(1, degrees / ROAD_WHEEL_DEGREES));
     this.#steerFill.style.transform = `scaleX(${(-share).toFixed(3)})`;
-    this.#throttle.applied(telemetry.throttle);
-    this.#brake.applied(telemetry.brake);
   }
 
   /** As the machine says, and what is asked for where that is another. */

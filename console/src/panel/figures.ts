@@ -65,23 +65,38 @@ export function detailsOf(snapshot: SnapshotView): ValueView[] {
   return snapshot.values.filter(({ name }) => PLACES[name] === undefined);
 }
 
+/** What one end tells under Details. A value that is not told any more keeps its place, with a dash. */
+export class Told {
+  readonly #texts = new Map<string, string>();
+
+  /** `snapshot` null: not live. Returns names and texts. */
+  take(snapshot: SnapshotView | null): ReadonlyMap<string, string> {
+    for (const name of this.#texts.keys()) this.#texts.set(name, UNKNOWN);
+    for (const value of snapshot === null ? [] : detailsOf(snapshot)) this.#texts.set(value.name, quantity(value));
+    return this.#texts;
+  }
+}
+
 /** What explains the figures: clocks, stamp, stages, and what both ends tell by name. */
 export class Details {
   readonly #card = byId<HTMLDetailsElement>('details');
   readonly #page = new Rows(byId('detail-rows'), 'This page');
   readonly #vehicle = new Rows(byId('detail-rows'), 'Vehicle');
   readonly #operator = new Rows(byId('detail-rows'), 'Operator');
+  readonly #vehicleTold = new Told();
+  readonly #operatorTold = new Told();
 
+  /** Null: not live. */
   show(
     status: StatusView | null, telemetry: TelemetryView | null, vehicle: SnapshotView | null,
     operator: SnapshotView | null, video: VideoView | null,
   ): void {
     if (!this.#card.open) return;
     if (video !== null) this.#showVideo(video);
-    if (telemetry !== null) this.#showMachine(telemetry);
-    if (vehicle !== null) showValues(this.#vehicle, vehicle, 'vehicle');
-    if (operator !== null) showValues(this.#operator, operator, 'operator');
-    if (status !== null) this.#showClock(status);
+    this.#showMachine(telemetry);
+    showTexts(this.#vehicle, this.#vehicleTold.take(vehicle), 'vehicle');
+    showTexts(this.#operator, this.#operatorTold.take(operator), 'operator');
+    this.#showClock(status?.clock ?? null);
   }
 
   showPicture({ width, height }: PictureFormat): void {
@@ -101,16 +116,17 @@ export class Details {
     this.#page.set('draw call', `${video.drawMs.toFixed(2)} ms`, 'draw-time');
   }
 
-  #showMachine({ gear, faults }: TelemetryView): void {
-    this.#vehicle.set('gear', gear === Gear.Reverse ? 'reverse' : 'drive', 'machine-gear');
-    this.#vehicle.set('faults', faultNames(faults), 'faults');
+  #showMachine(telemetry: TelemetryView | null): void {
+    const gear = telemetry?.gear ?? null;
+    this.#vehicle.set('gear', gear === null ? UNKNOWN : gear === Gear.Reverse ? 'reverse' : 'drive', 'machine-gear');
+    this.#vehicle.set('faults', telemetry === null ? UNKNOWN : faultNames(telemetry.faults), 'faults');
   }
 
-  #showClock({ clock }: StatusView): void {
+  #showClock(clock: StatusView['clock']): void {
     this.#operator.set('vehicle clock', clock === null ? UNKNOWN : `${ms(clock.offsetMs)} ± ${ms(clock.errorMs)} ms`, 'vehicle-clock');
   }
 }
 
-function showValues(rows: Rows, snapshot: SnapshotView, end: string): void {
-  for (const value of detailsOf(snapshot)) rows.set(value.name, quantity(value), `${end}-${slug(value.name)}`);
+function showTexts(rows: Rows, texts: ReadonlyMap<string, string>, end: string): void {
+  for (const [name, text] of texts) rows.set(name, text, `${end}-${slug(name)}`);
 }

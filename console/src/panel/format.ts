@@ -48,6 +48,11 @@ export function quantity({ number, unit, total }: Omit<ValueView, 'name'>): stri
   }
 }
 
+/** A speed in km/h. */
+export function kmh(mps: number | null): string {
+  return mps === null ? UNKNOWN : signed(mps * 3.6, 0);
+}
+
 /** No minus sign before a zero. */
 export function signed(value: number, digits: number): string {
   const text = value.toFixed(digits);

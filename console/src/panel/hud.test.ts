@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { GuardView } from '../guard';
-import { ageWords, countdownOf } from './hud';
+import { Gear } from '../message/gear';
+import type { TelemetryView } from '../report';
+import type { Geometry } from '../road';
+import { ageWords, aheadOf, countdownOf } from './hud';
 
 const guard = (mode: GuardView['mode'], leftMs: number | null) => ({
   mode, countdown: leftMs === null ? null : { cause: 'picture age', leftMs },
@@ -27,5 +30,23 @@ describe('the picture\'s age', () => {
 
   it('is told as missing, but not where none is to come', () => {
     expect([told(null), told(null, true), told(9_000, true)]).toEqual(['No picture seen yet', null, null]);
+  });
+});
+
+describe('the distances on the road', () => {
+  const geometry: Geometry = { height: 1.25, mount: 1.35, focal: 0.714, horizon: 0.41, front: 3.45, halfWidth: 0.9, wheelbase: 2.6 };
+  const braking = { begin: 4, end: 4, jerk: 5 };
+  const ahead = (change: Partial<TelemetryView>, delayMs: number | null = 500) => {
+    const drives = { speedMps: 4, steeringAngleRad: 0.1, gear: Gear.Drive, guard: { braking }, ...change };
+    return aheadOf({ telemetry: drives as unknown as TelemetryView, geometry, delayMs });
+  };
+
+  it('are those of reaction and braking by speed, delay and manoeuvre', () => {
+    expect(ahead({})).toEqual({ geometry, steeringAngleRad: 0.1, reactionM: 2, stopM: 4 });
+  });
+
+  it('are none where speed, wheel, gear, delay or the guard is not known, nor backwards or at a crawl', () => {
+    const unknown = [{ speedMps: null }, { steeringAngleRad: null }, { gear: null }, { guard: null }].map((change) => ahead(change));
+    expect([...unknown, ahead({}, null), ahead({ gear: Gear.Reverse }), ahead({ speedMps: 0.4 })]).toEqual(Array(7).fill(null));
   });
 });

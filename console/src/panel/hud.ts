@@ -1,11 +1,11 @@
 import { type Band, LATE_MS, bandOf } from '../delay';
 import { type GuardMode, type GuardView, causeWords } from '../guard';
 import { Gear } from '../message/gear';
-import { Mode } from '../message/mode';
 import { type Geometry, brakingDistance, reactionDistance, track } from '../road';
 import type { TelemetryView } from '../report';
+import { GUARD_SILENT } from './banner';
 import { byId, setData, setText } from './element';
-import { UNKNOWN, signed } from './format';
+import { UNKNOWN, kmh } from './format';
 
 /** What stands on the picture. */
 export interface Sight {
@@ -21,18 +21,8 @@ export interface Sight {
   aspect: number;
 }
 
-const KMH_PER_MPS = 3.6;
-
 const GUARD_WORDS: Readonly<Record<GuardMode, string>> = {
   held: 'Held', armed: 'Armed', driving: 'Driving', limited: 'Speed limited', manoeuvre: 'Stopping',
-};
-
-const MODE_WORDS: Readonly<Record<Mode, [data: string, text: string]>> = {
-  [Mode.AwaitingOperator]: ['awaiting-operator', 'Awaiting operator'],
-  [Mode.Driving]: ['driving', 'Driving'],
-  [Mode.Stopping]: ['stopping', 'Stopping'],
-  [Mode.Stopped]: ['stopped', 'Stopped'],
-  [Mode.AwaitingRelease]: ['awaiting-release', 'Awaiting release'],
 };
 
 const BAND_WORDS: Readonly<Record<Band, string>> = {
@@ -73,10 +63,10 @@ export class Hud {
     const { telemetry } = sight;
     const guard = telemetry?.guard ?? null;
     this.#showMode(telemetry);
-    const live = telemetry !== null;
-    setText(this.#speed, live ? signed(telemetry.speedMps * KMH_PER_MPS, 0) : UNKNOWN);
-    setText(this.#bound, guard?.mode === 'limited' ? `of ${(guard.speedBoundMps * KMH_PER_MPS).toFixed(0)}` : '');
-    setText(this.#gear, live ? (telemetry.gear === Gear.Reverse ? 'R' : 'D') : UNKNOWN);
+    setText(this.#speed, kmh(telemetry?.speedMps ?? null));
+    setText(this.#bound, guard?.mode === 'limited' ? `of ${kmh(guard.speedBoundMps)}` : '');
+    const gear = telemetry?.gear ?? null;
+    setText(this.#gear, gear === null ? UNKNOWN : gear === Gear.Reverse ? 'R' : 'D');
     // The guard's own figure is of the whole loop; without it there is the picture's age.
     const delayMs = guard?.loopAgeMs ?? sight.pictureAgeMs;
     this.#showDelay(sight.expectsNone ? null : delayMs);
@@ -87,7 +77,7 @@ export class Hud {
     this.#age.hidden = age === null;
     setText(this.#age, age ?? '');
     setData(this.#stage, 'late', String(age !== null));
-    this.#road.show(age === null && live ? { ...sight, telemetry, delayMs } : null);
+    this.#road.show(age === null ? aheadOf({ ...sight, delayMs }) : null, sight.aspect);
   }
 
   /** The reason that the banner tells stands there only. */
@@ -95,8 +85,7 @@ export class Hud {
     if (telemetry === null) {
       this.#setMode('none', UNKNOWN, '');
     } else if (telemetry.guard === null) {
-      const [data, text] = MODE_WORDS[telemetry.mode];
-      this.#setMode(data, text, telemetry.mode === Mode.Driving ? '' : telemetry.modeReason);
+      this.#setMode('guard-silent', GUARD_SILENT, telemetry.modeReason);
     } else {
       const { guard } = telemetry;
       this.#setMode(guard.mode, GUARD_WORDS[guard.mode], guard.mode === 'limited' ? causeWords(guard) : '');
@@ -119,6 +108,26 @@ export class Hud {
 /** Below that, the lines would only lie on the bonnet. */
 const SPEED_MIN_MPS = 0.5;
 
+/** What lies ahead: metres until anything seen now is answered, until the vehicle stands, and along which track. */
+interface Ahead {
+  geometry: Geometry;
+  steeringAngleRad: number;
+  reactionM: number;
+  stopM: number;
+}
+
+/** Null: not all of it is known, or the vehicle hardly moves forwards. */
+export function aheadOf(
+  { telemetry, geometry, delayMs }: Pick<Sight, 'telemetry' | 'geometry'> & { delayMs: number | null },
+): Ahead | null {
+  const braking = telemetry?.guard?.braking ?? null;
+  if (telemetry === null || geometry === null || delayMs === null || braking === null) return null;
+  const { speedMps, steeringAngleRad, gear } = telemetry;
+  if (speedMps === null || steeringAngleRad === null || gear !== Gear.Drive || speedMps < SPEED_MIN_MPS) return null;
+  const reactionM = reactionDistance(speedMps, delayMs);
+  return { geometry, steeringAngleRad, reactionM, stopM: reactionM + brakingDistance(speedMps, braking) };
+}
+
 /**
  * The distance of the reaction and that of the braking behind it, on flat ground ahead of a level vehicle. The
  * braking is the guard's manoeuvre; a person who brakes fully stands sooner.
@@ -128,20 +137,15 @@ class Road {
   readonly #reaction = byId<SVGPolygonElement>('road-reaction');
   readonly #braking = byId<SVGPolygonElement>('road-braking');
 
-  show(sight: (Sight & { telemetry: TelemetryView; delayMs: number | null }) | null): void {
-    const braking = sight?.telemetry.guard?.braking ?? null;
-    const known = sight !== null && sight.geometry !== null && sight.delayMs !== null && braking !== null
-      && sight.telemetry.gear === Gear.Drive && sight.telemetry.speedMps >= SPEED_MIN_MPS;
-    this.#box.classList.toggle('gone', !known);
-    if (!known) return;
-    const { speedMps, steeringAngleRad } = sight.telemetry;
-    const reaction = reactionDistance(speedMps, sight.delayMs!);
-    const stop = reaction + brakingDistance(speedMps, braking);
+  show(ahead: Ahead | null, aspect: number): void {
+    this.#box.classList.toggle('gone', ahead === null);
+    if (ahead === null) return;
+    const { geometry, steeringAngleRad, reactionM, stopM } = ahead;
     const draw = (polygon: SVGPolygonElement, fromM: number, toM: number): void => {
-      const line = track(sight.geometry!, sight.aspect, steeringAngleRad, fromM, toM);
+      const line = track(geometry, aspect, steeringAngleRad, fromM, toM);
       polygon.setAttribute('points', line.map(({ x, y }) => `${(x * 1000).toFixed(1)},${(y * 1000).toFixed(1)}`).join(' '));
     };
-    draw(this.#reaction, 0, reaction);
-    draw(this.#braking, reaction, stop);
+    draw(this.#reaction, 0, reactionM);
+    draw(this.#braking, reactionM, stopM);
   }
 }

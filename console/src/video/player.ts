@@ -21,9 +21,10 @@ const REQUEST_EVERY_MS = 250;
 // Pictures whose strips are still coming; more than that never complete.
 const OPEN_PICTURES_MAX = 32;
 
-type PlayerDrop = StripDrop | 'superseded before drawn' | 'unknown strip' | 'before hello';
+type PlayerDrop = StripDrop | 'superseded before drawn' | 'canvas lost' | 'unknown strip' | 'before hello';
 const DROPS: readonly PlayerDrop[] = [
-  'awaiting IDR', 'decoder behind', 'decoder error', 'superseded before drawn', 'unknown strip', 'before hello'];
+  'awaiting IDR', 'decoder behind', 'decoder error', 'superseded before drawn', 'canvas lost', 'unknown strip',
+  'before hello'];
 
 /** Takes slices, shows strips, and knows how late they were. */
 export class Player {
@@ -144,9 +145,10 @@ export class Player {
     };
   }
 
-  /** What was drawn is on the screen with the frame that begins. */
+  /** What was drawn is on the screen with the frame that begins, unless the canvas was lost meanwhile. */
   #handleFrame(): void {
-    this.#seen.frame(this.visible);
+    if (this.screen.isLost) this.#seen.lose();
+    else this.#seen.frame(this.visible);
     const [drawn, clock, now] = [this.#drawn, this.clock.best(), nowMs()];
     this.#drawn = [];
     if (clock === null || !this.visible) return;
@@ -158,6 +160,11 @@ export class Player {
   }
 
   #draw(frame: VideoFrame, origin: Origin): void {
+    if (this.screen.isLost) {
+      this.#drops.add('canvas lost');
+      this.#seen.lose();
+      return;
+    }
     const before = nowMs();
     this.screen.draw(frame, origin.strip);
     const drawn = nowMs();

@@ -20,6 +20,12 @@ export class Screen {
     if (this.canvas.height !== height) this.canvas.height = height;
   }
 
+  /** Whether the canvas is gone, as with the browser's graphics process: then drawing does nothing, and says nothing. */
+  get isLost(): boolean {
+    // Some browsers cannot tell.
+    return this.#context.isContextLost?.() === true;
+  }
+
   /** Draws the visible part of a strip's frame at the strip's rows. */
   draw(frame: VideoFrame, strip: number): void {
     const rows = this.#strips[strip];

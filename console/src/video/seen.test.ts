@@ -83,6 +83,16 @@ describe('the newest picture seen', () => {
     expect(seen.newest()).toEqual(shown(2));
   });
 
+  it('is none of those that the canvas lost between drawing and frame', () => {
+    const seen = arranged(2);
+    for (const strip of [0, 1]) seen.draw(strip, shown(1));
+    seen.frame(true);
+    for (const strip of [0, 1]) seen.draw(strip, shown(2));
+    seen.lose();
+    seen.frame(true);
+    expect(seen.newest()).toEqual(shown(1));
+  });
+
   it('compares across the wrap of the picture\'s number', () => {
     const seen = arranged(2);
     seen.draw(0, shown(2 ** 32 - 1));

@@ -82,6 +82,11 @@ export class Seen {
     if (visible) this.#seen = [...this.#drawn];
   }
 
+  /** What was drawn since the screen's last frame is gone. */
+  lose(): void {
+    this.#drawn = [...this.#seen];
+  }
+
   /** Null: some strip was never seen. */
   newest(): Shown | null {
     let oldest: Shown | null = null;

@@ -1,0 +1,31 @@
+import { describe, expect, it } from 'vitest';
+import { SessionState } from '../message/session-state';
+import type { StatusView, TelemetryView } from '../report';
+import { type Facts, noticeOf } from './banner';
+
+const SILENT = { guard: null, modeReason: 'the vehicle\'s guard says nothing' } as unknown as TelemetryView;
+const ESTABLISHED = { sessionState: SessionState.Established } as unknown as StatusView;
+
+/** While a vehicle is driven from here. */
+const FACTS: Facts = {
+  canDecode: true, connection: { state: 'open' },
+  standing: { role: 'drives', holder: null, request: null, agreed: null, reason: null },
+  status: ESTABLISHED, telemetry: SILENT, telemetryAgeMs: 20, release: 'none',
+  acts: { pending: null, last: null, stopUnacknowledgedMs: null }, padStill: false,
+};
+
+describe('a guard that says nothing', () => {
+  it('is told as one, in the vehicle\'s words, with nothing to press', () => {
+    expect(noticeOf(FACTS)).toEqual({ tone: 'bad', title: 'Guard silent', detail: SILENT.modeReason });
+    expect(noticeOf({ ...FACTS, status: null })?.title).toBe('Guard silent');
+  });
+
+  it('has taken no emergency stop: that comes first', () => {
+    const stopped = (stopUnacknowledgedMs: number) => noticeOf({ ...FACTS, acts: { ...FACTS.acts, stopUnacknowledgedMs } })?.title;
+    expect([stopped(199), stopped(200)]).toEqual(['Guard silent', 'Emergency stop not acknowledged']);
+  });
+
+  it('is not known of by old telemetry', () => {
+    expect(noticeOf({ ...FACTS, telemetryAgeMs: 501 })?.title).toBe('Telemetry is stale');
+  });
+});
