@@ -3,9 +3,10 @@
 
 usage: machine.py ADDRESS    where `tautline guard --machine ADDRESS` listens: a path, or host:port for UDP
 The frames, byte by byte: docs/guard.md."""
-import json, os, socket, struct, sys, time
+import json, os, signal, socket, struct, sys, time
 
-SILENCE, PERIOD, PAUSE_MAX = 0.030, 0.010, 0.080  # s without a control until it brakes by itself; between states; left out
+SILENCE = float(os.environ.get("MACHINE_SILENCE", 0.030))  # s without a control until it brakes by itself
+PERIOD, PAUSE_MAX, END_MAX = 0.010, 0.080, 30.0  # s between states; of silence left out; until an end at speed
 HEADER, CONTROL, STATE = struct.Struct(">HHIIQ"), struct.Struct(">BfffBBI"), struct.Struct(">ffBIIIfffddfB")
 PARKING_BRAKE, GUARD_SILENT, HAZARD, NAN = 1, 8, 32, float("nan")
 
@@ -83,20 +84,33 @@ class Machine:  # yours goes here: this one drives straight on
         notices |= PARKING_BRAKE * parking
         return self.speed, 0.52 * steering, gear, notices, 0, signals, self.x, 0.0, 0.0, NAN, NAN, NAN, 0
 
+def brake_alone(machine, brake):  # at least so much; gives whether it stands
+    mode, steering, _, before, gear, parking, signals = machine.controls
+    stands = abs(machine.speed) < 0.05
+    brake = 1.0 if stands else max(before, brake)
+    machine.apply((mode, steering, 0.0, brake, gear, int(stands or parking), signals | HAZARD))
+    return stands
+
 def main(address):
-    guard, machine, heard, silent, turned, paused = Guard(address), Machine(), None, -1.0, time.monotonic(), 0.0
+    machine, asked = Machine(), []  # when to end: it hears the guard no more, and stands first
+    signal.signal(signal.SIGTERM, lambda *_: asked.append(time.monotonic()))
+    try:
+        drive(Guard(address), machine, asked)
+    finally:  # a bug in your code too: these controls hold from now on
+        brake_alone(machine, 1.0)
+
+def drive(guard, machine, asked):
+    heard, silent, turned, paused, stands = None, -1.0, time.monotonic(), 0.0, False
     told = turned
-    while True:
+    while not asked or not stands and turned - asked[0] < END_MAX:
         now = time.monotonic()
         control, stood, turned = guard.receive(), now - turned, now
         paused = min(paused + max(0.0, stood - PERIOD), PAUSE_MAX)  # that the guard was not heard then is no silence
-        if control and stood < SILENCE:  # what waited while this process stood still is old
+        if control and stood < SILENCE and not asked:  # what waited while this process stood still is old
             machine.apply(control)
-            heard, paused = now, 0.0
-        elif heard is None or now - heard - paused > SILENCE:
-            mode, steering, _, brake, gear, _, signals = machine.controls
-            stands = abs(machine.speed) < 0.05
-            machine.apply((mode, steering, 0.0, 1.0 if stands else max(brake, 0.5), gear, int(stands), signals | HAZARD))
+            heard, paused, stands = now, 0.0, False
+        elif asked or heard is None or now - heard - paused > SILENCE:
+            stands = brake_alone(machine, 0.5)
             silent = now if heard is not None else silent
         guard.send(*machine.state(min(stood, 1.0), GUARD_SILENT if silent >= 0 and now - silent < 0.1 else 0))
         if now - told > 1.0:

@@ -6,7 +6,7 @@ mod worker;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use serde_json::json;
@@ -182,7 +182,8 @@ impl Recorder {
 impl Drop for Recorder {
     fn drop(&mut self) {
         self.items = None;
-        if self.done.recv_timeout(END_WAIT).is_err() {
+        // A thread that has panicked has said so.
+        if self.done.recv_timeout(END_WAIT) == Err(RecvTimeoutError::Timeout) {
             tracing::error!("the black box did not get to its end: the disk stalls");
         }
     }

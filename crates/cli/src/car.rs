@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use clap::Args;
 use serde::Deserialize;
 use tautline_guard::{Controls, Extra, Fault, Machine, MachineState};
@@ -20,6 +20,7 @@ use tautline_units::Instant;
 
 use crate::settings::{beside, load, set};
 use crate::stop;
+use crate::thread::Thread;
 
 /// The test track's simulated car, behind the guard's port as any machine is.
 ///
@@ -92,7 +93,7 @@ struct ShownCar {
 }
 
 impl Car {
-    /// Runs the car until it is asked to end.
+    /// Runs the car until it is asked to end, and stands then.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let mut config: Config = load(self.config.as_deref())?;
         beside(self.config.as_deref(), config.guard.path_mut());
@@ -110,22 +111,20 @@ impl Car {
         let silence = Duration::from_millis(config.silence_ms);
         let settings = serve::Settings { silence, ..serve::Settings::default() };
         let stop = Arc::new(AtomicBool::new(false));
-        let driving = std::thread::Builder::new()
-            .name("car".to_owned())
-            .spawn({
-                let (guard, stop) = (config.guard.clone(), stop.clone());
-                move || serve(machine, &guard, settings, Clock::start(), &stop)
-            })
-            .context("the system gives no thread")?;
+        let mut driving = Thread::start("car", {
+            let (guard, stop) = (config.guard.clone(), stop.clone());
+            move || serve(machine, &guard, settings, Clock::start(), &stop)
+        })?;
         realtime::lock_memory("the car");
         tracing::info!(guard = %config.guard, "the car stands at the start");
         let page = move || shown.page();
         let ended = tokio::select! {
             () = stop::asked() => Ok(()),
             failed = show(config.metrics, page) => failed,
+            failed = driving.ended() => failed,
         };
         stop.store(true, Ordering::Relaxed);
-        let _ = driving.join();
+        driving.join();
         ended
     }
 }

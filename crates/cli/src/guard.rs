@@ -15,6 +15,7 @@ use tautline_port::keeper::{self, Keeper};
 use tautline_units::Instant;
 
 use crate::settings::{beside, load, set};
+use crate::thread::Thread;
 use crate::{keys, stop};
 
 /// The guard between a vehicle and its machine: it alone moves the machine, and stops it.
@@ -96,27 +97,33 @@ impl Guard {
         if let Some(recorder) = recorder(&config, &clock)? {
             keeper.record(recorder);
         }
+        let latching = config.latch.clone().map(|file| {
+            let steps = keeper.hook();
+            Thread::start("latch", move || keeper::keep_latch(&steps, &file))
+        });
+        let latching = latching.transpose()?;
         let told = keeper.hook();
         let transitions = Arc::new(AtomicU64::new(0));
-        let teller = spawn("teller", {
-            let (latch, transitions) = (config.latch.clone(), transitions.clone());
-            move || keeper::tell(&told, latch.as_deref(), &transitions)
+        let teller = Thread::start("teller", {
+            let transitions = transitions.clone();
+            move || keeper::tell(&told, &transitions)
         })?;
         let stop = Arc::new(AtomicBool::new(false));
-        let keeping = spawn("guard", {
+        let mut keeping = Thread::start("guard", {
             let stop = stop.clone();
             move || keeper.run(clock, &stop)
         })?;
         realtime::lock_memory("the guard");
         tracing::info!(vehicle = %config.vehicle, machine = %config.machine, "the guard holds the machine");
-        stop::asked().await;
+        let ended = tokio::select! {
+            () = stop::asked() => Ok(()),
+            failed = keeping.ended() => failed,
+        };
         stop.store(true, Ordering::Relaxed);
-        for thread in [keeping, teller] {
-            let _ = thread.join();
-        }
+        [keeping, teller].into_iter().chain(latching).for_each(Thread::join);
         let transitions = transitions.load(Ordering::Relaxed);
         tracing::info!(transitions, "the guard ends; the machine stops by itself");
-        Ok(())
+        ended
     }
 }
 
@@ -129,12 +136,4 @@ fn recorder(config: &Config, clock: &Clock) -> anyhow::Result<Option<Recorder>> 
     tracing::info!(%folder, key, "the black box is signed by this key");
     let recorder = Recorder::start(blackbox.clone(), signer, clock.unix_nanos(Instant::ZERO));
     recorder.map(Some).context("the black box cannot be begun")
-}
-
-fn spawn(
-    name: &str,
-    work: impl FnOnce() + Send + 'static,
-) -> anyhow::Result<std::thread::JoinHandle<()>> {
-    let thread = std::thread::Builder::new().name(name.to_owned());
-    thread.spawn(work).context("the system gives no thread")
 }

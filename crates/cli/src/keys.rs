@@ -2,11 +2,12 @@
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
+use tautline_net::file::refuse_readable_by_others;
 use tautline_transport::crypto::{Identity, PublicKey};
 
 /// Make and show keys.
@@ -76,12 +77,7 @@ pub(crate) fn read(file: &Path) -> anyhow::Result<Identity> {
         format!("cannot read key file {}; {help}", file.display())
     };
     let input = std::fs::File::open(file).with_context(cannot)?;
-    let mode = input.metadata().with_context(cannot)?.permissions().mode() & 0o777;
-    ensure!(
-        mode & 0o077 == 0,
-        "others may read or change key file {0} (mode {mode:04o}): `chmod 600 {0}`",
-        file.display()
-    );
+    refuse_readable_by_others(&input, file)?;
     let mut text = zeroize::Zeroizing::new(String::new());
     input.take(FILE_BYTES_MAX).read_to_string(&mut text).with_context(cannot)?;
     text.parse().with_context(|| format!("key file {}", file.display()))

@@ -29,6 +29,7 @@ mod stats;
 mod status;
 mod stop;
 mod switchboard;
+mod thread;
 mod vehicle;
 
 use std::io::IsTerminal;

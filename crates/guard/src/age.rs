@@ -88,7 +88,7 @@ impl LoopAge {
 /// How late frames come beside the quickest of the same sender: two clocks are not compared, only
 /// how they run apart.
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
-pub(crate) struct LateFrames {
+pub struct LateFrames {
     last: Option<Heard>,
 }
 
@@ -103,7 +103,7 @@ struct Heard {
 impl LateFrames {
     /// Takes when a frame was made, by the sender's clock; returns how long it was under way beyond
     /// the quickest.
-    pub(crate) fn handle(&mut self, source: Instant, now: Instant) -> Duration {
+    pub fn handle(&mut self, source: Instant, now: Instant) -> Duration {
         let difference = now.signed_nanos_since(source);
         let least = match self.last {
             // A clock that went backwards is another one: its sender was started anew.

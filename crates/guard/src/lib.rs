@@ -29,6 +29,7 @@ mod mode;
 mod pauses;
 mod set;
 
+pub use age::LateFrames;
 pub use config::Config;
 pub use controls::{Controls, Gear, Signal, Signals};
 pub use error::ConfigError;

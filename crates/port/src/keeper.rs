@@ -1,4 +1,5 @@
-//! The guard's process: one thread that steps the guard every 10 ms, and one that tells what happens.
+//! The guard's process: one thread that steps the guard every 10 ms, one that keeps the latch, and one that tells what
+//! happens.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -186,18 +187,31 @@ pub fn read_latch(file: &Path) -> anyhow::Result<Option<Stop>> {
     }
 }
 
-/// Logs what happens and keeps the latch in `latch`, until the keeper of `steps` ends.
-pub fn tell(steps: &Receiver<Step>, latch: Option<&Path>, transitions: &AtomicU64) {
+/// Keeps in `file` which stop is latched, until the keeper of `steps` ends.
+///
+/// On a thread that does nothing else: a log that nobody reads must not keep a latch off the disk.
+pub fn keep_latch(steps: &Receiver<Step>, file: &Path) {
+    let mut kept = None;
+    while let Ok(Step { output, .. }) = steps.recv() {
+        let stop = output.status.is_latched.then_some(output.status.stop);
+        if stop != kept {
+            kept = stop;
+            write_latch(file, stop);
+        }
+    }
+}
+
+/// Logs what happens, and counts `transitions`, until the keeper of `steps` ends.
+pub fn tell(steps: &Receiver<Step>, transitions: &AtomicU64) {
     let mut teller = Teller::default();
     while let Ok(step) = steps.recv() {
-        teller.tell(&step, latch, transitions);
+        teller.tell(&step, transitions);
     }
 }
 
 #[derive(Debug, Default)]
 struct Teller {
     last: Option<Instant>,
-    is_latched: bool,
     vehicle: Counts,
     machine: Counts,
     blackbox: Option<Health>,
@@ -207,7 +221,7 @@ struct Teller {
 }
 
 impl Teller {
-    fn tell(&mut self, step: &Step, latch: Option<&Path>, transitions: &AtomicU64) {
+    fn tell(&mut self, step: &Step, transitions: &AtomicU64) {
         let Step { at, output, vehicle, machine, lost, .. } = *step;
         if let Some(transition) = output.transition {
             transitions.fetch_add(1, Ordering::Relaxed);
@@ -223,10 +237,6 @@ impl Teller {
                     tracing::info!(?from, ?to, ?cause, value, limit, stop, "transition");
                 }
             }
-        }
-        if output.status.is_latched != self.is_latched {
-            self.is_latched = output.status.is_latched;
-            keep_latch(latch, self.is_latched.then_some(output.status.stop));
         }
         self.gap = self.gap.max(self.last.map_or(Duration::ZERO, |last| at.since(last)));
         self.last = Some(at);
@@ -257,13 +267,12 @@ impl Teller {
     }
 }
 
-fn keep_latch(file: Option<&Path>, stop: Option<Stop>) {
-    let Some(file) = file else { return };
-    let kept = match stop {
+fn write_latch(file: &Path, stop: Option<Stop>) {
+    let written = match stop {
         Some(stop) => tautline_net::file::replace(file, format!("{}\n", stop.get()).as_bytes()),
         None => tautline_net::file::remove(file),
     };
-    if let Err(error) = kept {
+    if let Err(error) = written {
         tracing::warn!(%error, file = %file.display(), "the latch is not kept over a restart");
     }
 }
@@ -343,11 +352,38 @@ mod tests {
         let file = folder.path().join("latch");
         assert_eq!(read_latch(&file).unwrap(), None);
         let stop = Stop::new(77);
-        keep_latch(Some(&file), stop);
+        write_latch(&file, stop);
         assert_eq!(read_latch(&file).unwrap(), stop);
         std::fs::write(&file, "0\n").unwrap();
         assert!(read_latch(&file).unwrap_err().to_string().contains("holds no stop"));
-        keep_latch(Some(&file), None);
+        write_latch(&file, None);
         assert_eq!(read_latch(&file).unwrap(), None);
+    }
+
+    #[test]
+    fn the_latch_that_is_kept_is_that_of_the_newest_stop() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("latch");
+        let mut keeper = keeper();
+        let queue = keeper.hook();
+        keeper.step(Instant::ZERO);
+        let step = queue.recv().unwrap();
+        let kept = |stops: &[Option<Stop>]| {
+            let (steps, queue) = sync_channel(stops.len());
+            for stop in stops {
+                let mut step = step;
+                step.output.status.is_latched = stop.is_some();
+                step.output.status.stop = stop.unwrap_or(step.output.status.stop);
+                steps.send(step).unwrap();
+            }
+            drop(steps);
+            keep_latch(&queue, &file);
+            read_latch(&file).unwrap()
+        };
+        let (first, second) = (Stop::new(77), Stop::new(78));
+        assert_eq!(kept(&[None]), None);
+        assert_eq!(kept(&[None, first, first]), first);
+        assert_eq!(kept(&[first, second]), second, "another stop while the first is latched");
+        assert_eq!(kept(&[second, None]), None);
     }
 }

@@ -86,8 +86,7 @@ impl<M: Machine> Served<M> {
             if stop.load(Ordering::Relaxed) {
                 self.follower.end(now);
             }
-            let state = self.turn(now);
-            if self.follower.may_leave(&state, now) {
+            if self.turn(now) {
                 return;
             }
             due += period;
@@ -99,13 +98,14 @@ impl<M: Machine> Served<M> {
         }
     }
 
-    /// Takes one turn; returns what the machine said.
-    fn turn(&mut self, now: Instant) -> MachineState {
+    /// Takes one turn; returns whether it is the last.
+    fn turn(&mut self, now: Instant) -> bool {
         self.follower.receive(&mut self.client, now);
         let state = self.machine.state(now);
         self.applied = self.follower.controls(&state, now);
         let fault = self.machine.apply(&self.applied, now).err();
-        if now >= self.tell_at {
+        let is_last = self.follower.may_leave(&state, now);
+        if now >= self.tell_at || is_last {
             self.tell_at = (self.tell_at + PERIOD).max(now);
             let mut told = self.follower.told(state, now);
             if let Some(fault) = fault {
@@ -114,7 +114,7 @@ impl<M: Machine> Served<M> {
             // A guard that is not there is tried again with the next one.
             self.client.send(&self.sender.encode(&told));
         }
-        state
+        is_last
     }
 
     /// Applies what holds from now on: the full brake, and no throttle.
@@ -140,6 +140,7 @@ struct Follower {
     controls: Controls,
     /// When the newest control was sent, by this clock.
     heard_at: Option<Instant>,
+    came_at: Option<Instant>,
     pauses: Pauses,
     turned_at: Option<Instant>,
     /// When it last braked by itself.
@@ -156,6 +157,7 @@ impl Follower {
             late: LateFrames::default(),
             controls: Controls { brake: 1.0, ..Controls::default() },
             heard_at: None,
+            came_at: None,
             pauses: Pauses::default(),
             turned_at: None,
             silent_at: None,
@@ -188,6 +190,10 @@ impl Follower {
     }
 
     fn handle(&mut self, control: &Control, now: Instant) {
+        // After so long a silence it may be another guard's clock, of which the former one's tells nothing.
+        if self.came_at.replace(now).is_none_or(|at| now.since(at) >= GUARD_ANEW) {
+            self.late = LateFrames::default();
+        }
         let late = self.late.handle(control.source, now);
         self.controls = control.controls.sane();
         self.heard_at = Some(now - late);
@@ -236,6 +242,8 @@ const STANDING_SPEED: f32 = 0.05;
 const SILENT_TOLD: Duration = Duration::from_millis(100);
 /// What does not stand after so long has no brake that answers, or does not know its speed.
 const END_MAX: Duration = Duration::from_secs(30);
+/// Longer than a machine is driven without a control, and shorter than a guard takes to come back.
+const GUARD_ANEW: Duration = Duration::from_secs(1);
 const DATAGRAMS_MAX: usize = 32;
 
 #[cfg(test)]
@@ -400,18 +408,17 @@ mod tests {
         let mut served = Served::new(cart, &address, Settings::default(), at(0));
         let mut counter = Sender::default();
         let mut turn = |served: &mut Served<Cart>, now: Instant| {
-            let state = served.turn(now);
+            let is_last = served.turn(now);
             assert!(give_throttle(&guard, &mut counter, now), "loopback delivers at once");
-            state
+            is_last
         };
-        turn(&mut served, at(0));
-        turn(&mut served, at(10));
+        assert!(!turn(&mut served, at(0)) && !turn(&mut served, at(10)));
         assert_eq!(served.machine.controls.throttle, 0.6);
         served.follower.end(at(15));
         let left_at = (20..2_000).step_by(10).find(|millis| {
-            let state = turn(&mut served, at(*millis));
+            let is_last = turn(&mut served, at(*millis));
             assert_eq!(served.machine.controls.throttle, 0.0);
-            served.follower.may_leave(&state, at(*millis))
+            is_last
         });
         assert!(left_at.is_some() && served.machine.speed < STANDING_SPEED, "{left_at:?}");
         served.leave(at(2_000));

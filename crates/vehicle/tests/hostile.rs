@@ -201,6 +201,8 @@ async fn a_second_order_ends_the_process_of_a_machine_that_does_not_stand() {
     while !stand.run.is_finished() {
         sleep(TURN).await;
     }
+    // What serves the car would wait for it too.
+    stand.car().is_brakeless = false;
     stand.run.join().unwrap().unwrap();
 }
 

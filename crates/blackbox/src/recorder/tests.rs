@@ -505,6 +505,44 @@ fn a_recorder_that_is_dropped_ends_its_drive() {
 }
 
 #[test]
+fn a_thread_that_panics_is_told_to_have_ended() {
+    /// A disk whose code has a bug.
+    struct Failing;
+
+    impl Disk for Failing {
+        type File = Part;
+
+        fn look(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn begin(&mut self, _unix_nanos: u64) -> io::Result<u32> {
+            panic!("a bug of the disk's")
+        }
+
+        fn create(&mut self, _part: u32) -> io::Result<Part> {
+            Err(io::ErrorKind::NotFound.into())
+        }
+
+        fn discard(&mut self, _part: u32) {}
+
+        fn previous(&mut self) -> Option<Previous> {
+            None
+        }
+    }
+
+    let mut recorder =
+        Recorder::start_on(Failing, config(), signer(), UNIX_NANOS, 100_000).unwrap();
+    let mut rehearsal = Rehearsal::new();
+    one_drive(&mut recorder, &mut rehearsal);
+    let ended = recorder.done.recv_timeout(Duration::from_secs(120));
+    assert_eq!(ended, Err(RecvTimeoutError::Disconnected));
+    // What finds no room any more is not the disk's delay.
+    rehearsal.steps(1, &mut |guard, input, now| recorder.step(guard, input, now));
+    assert_eq!(recorder.health().trouble, Some(Trouble::Ended));
+}
+
+#[test]
 fn a_fact_too_long_is_counted_and_not_taken() {
     let (mut recorder, _end) = Recorder::pair(1);
     recorder.tell(Fact::System, &"x".repeat(FACT_BYTES_MAX + 1), Instant::ZERO);

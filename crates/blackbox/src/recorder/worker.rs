@@ -75,6 +75,9 @@ pub(super) struct Worker<D: Disk> {
     now: Instant,
 }
 
+/// What tells, when it is dropped, that the thread has ended: a panic drops it too.
+struct Ending(Arc<Shared>);
+
 /// A drive while it is recorded.
 struct Drive<F> {
     /// Not known while the disk refuses a folder.
@@ -117,6 +120,7 @@ impl<D: Disk> Worker<D> {
 
     /// Takes items until nobody can send any more.
     pub(super) fn run(mut self, items: &Receiver<Item>) {
+        let _ending = Ending(Arc::clone(&self.shared));
         self.previous = self.disk.previous();
         while let Ok(item) = items.recv() {
             match item {
@@ -125,7 +129,6 @@ impl<D: Disk> Worker<D> {
             }
         }
         self.end("the process ended");
-        self.shared.disk.store(DISK_ENDED, Ordering::Relaxed);
     }
 
     fn handle_fact(&mut self, fact: Fact, text: String, now: Instant) {
@@ -377,6 +380,12 @@ impl<D: Disk> Worker<D> {
 
     fn unix(&self, at: Instant) -> u64 {
         self.unix_nanos.saturating_add(at.as_nanos())
+    }
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.disk.store(DISK_ENDED, Ordering::Relaxed);
     }
 }
 

@@ -1,6 +1,7 @@
 //! The console's certificate: the person's own, or one made from the machine's key.
 
 use std::fmt::Write;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use p256::ecdsa::signature::Signer;
 use p256::ecdsa::{DerSignature, SigningKey};
 use p256::pkcs8::EncodePrivateKey;
 use sha2::{Digest, Sha256};
+use tautline_net::file::refuse_readable_by_others;
 use tautline_transport::crypto::Identity;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
@@ -31,7 +33,7 @@ pub(crate) struct Files {
     pub(crate) key: PathBuf,
 }
 
-/// Reads the certificate of `files`.
+/// Reads the certificate of `files`, whose key nobody but its owner may read.
 ///
 /// # Errors
 /// One line that names the file and what is wrong with it.
@@ -45,8 +47,10 @@ pub(crate) fn read(files: &Files) -> anyhow::Result<Shown> {
         "{}: the file has no certificate in PEM form",
         cannot("console_certificate", &files.certificate)
     );
-    let key = PrivateKeyDer::from_pem_file(&files.key)
-        .with_context(|| cannot("console_certificate_key", &files.key))?;
+    let cannot_key = || cannot("console_certificate_key", &files.key);
+    let input = File::open(&files.key).with_context(cannot_key)?;
+    refuse_readable_by_others(&input, &files.key).with_context(cannot_key)?;
+    let key = PrivateKeyDer::from_pem_reader(input).with_context(cannot_key)?;
     show(chain, key).with_context(|| cannot("console_certificate", &files.certificate))
 }
 
@@ -136,6 +140,9 @@ const SERIAL: [u8; 8] = *b"tautline";
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn names(given: &str) -> Names {
@@ -184,9 +191,13 @@ mod tests {
     #[test]
     fn files_that_are_no_certificate_are_named() {
         let folder = tempfile::tempdir().unwrap();
+        let allow = |file: &PathBuf, mode| {
+            std::fs::set_permissions(file, Permissions::from_mode(mode)).unwrap();
+        };
         let file = |name: &str, text: &str| {
             let file = folder.path().join(name);
             std::fs::write(&file, text).unwrap();
+            allow(&file, 0o600);
             file
         };
         let pair = rcgen::generate_simple_self_signed(["drive.example".to_owned()]).unwrap();
@@ -205,6 +216,9 @@ mod tests {
         wrong(&empty, &key, "console_certificate = ");
         wrong(&good, &empty, "console_certificate_key = ");
         wrong(&nowhere, &key, "/nowhere");
+        wrong(&good, &nowhere, "console_certificate_key = /nowhere");
+        allow(&key, 0o640);
+        wrong(&good, &key, "others may read or change key file");
         // A key that is not the certificate's.
         let other = rcgen::generate_simple_self_signed(["b.example".to_owned()]).unwrap();
         wrong(&good, &file("other.pem", &other.signing_key.serialize_pem()), "good.pem");

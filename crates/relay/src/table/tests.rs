@@ -261,7 +261,8 @@ fn whoever_asks_is_told_its_address_and_no_network_more_often_than_others_need()
     let Ok(stun::Message::Refusal(refused)) = stun::Message::parse(&answer) else { panic!() };
     assert_eq!(refused.unknown, [CHANGE_REQUEST]);
     relay.now += Duration::from_secs(1);
-    let answered = (0..200).filter(|_| relay.answer(route(0, 4_000), &question.to_bytes()).is_some());
+    let answered =
+        (0..200).filter(|_| relay.answer(route(0, 4_000), &question.to_bytes()).is_some());
     assert_eq!(answered.count(), NETWORK_ADDRESSES_MAX as usize);
     let another = Route { socket: 0, remote: ([192, 0, 2, 2], 4_000).into() };
     assert!(relay.answer(another, &question.to_bytes()).is_some());

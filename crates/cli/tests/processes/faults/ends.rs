@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tautline_guard::Notice;
+
 use crate::faults::rig::{Rig, signal};
 use crate::tries::tried;
 
@@ -37,6 +39,22 @@ fn an_order_to_end_ends_the_guard_at_once_and_the_machine_stops_by_itself() {
         rig.restart_guard();
         rig.vehicle.eventually("held", |status| status.mode == tautline_guard::Mode::Held);
         rig.stays();
+    });
+}
+
+#[test]
+fn an_order_to_end_stops_the_machine_before_its_own_process_ends() {
+    tried(|| {
+        let mut rig = crate::faults::car(&[]);
+        rig.drive(4.0);
+        // The guard hears the throttle pressed all the while.
+        let ended = rig.end_machine();
+        let status = rig.vehicle.eventually("it says nothing any more", |status| {
+            status.machine.is_some_and(|(_, age)| age > rig.silence())
+        });
+        let (last, _) = status.machine.expect("it spoke");
+        assert!(ended.success() && last.speed.abs() < 0.05, "{ended}, {last:?}");
+        assert!(last.notices.contains(Notice::GuardSilent));
     });
 }
 

@@ -79,6 +79,25 @@ fn a_guards_log_held_by_ptrace_stops_nothing_and_its_own_thread_the_machine() {
 }
 
 #[test]
+#[ignore = "holds threads by ptrace, which not every machine allows: make faults"]
+fn a_guards_log_held_by_ptrace_keeps_no_latch_off_the_disk() {
+    tried(|| {
+        let rig = crate::faults::car(&[]);
+        rig.drive(3.0);
+        let log = Held::hold(named(rig.guard_id(), "teller")[0]);
+        rig.vehicle.emergency_stop(9);
+        let stop = rig.vehicle.eventually("latched", |status| status.is_latched).stop;
+        let is_kept = (0..200).any(|_| {
+            std::thread::sleep(Duration::from_millis(10));
+            let kept = tautline_port::keeper::read_latch(&rig.path("latch"));
+            kept.expect("a whole latch or none") == Some(stop)
+        });
+        assert!(is_kept);
+        drop(log);
+    });
+}
+
+#[test]
 #[ignore = "needs ffmpeg: make faults"]
 fn a_clip_whose_reader_hangs_or_dies_stops_the_machine_and_is_opened_again() {
     tried(|| {

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -92,6 +92,8 @@ impl Limits {
     }
 }
 
+/// Folder of the adapter in Python.
+pub(crate) const ADAPTERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../adapters/python");
 /// File of the guard's socket for the machine.
 pub(crate) const MACHINE: &str = "machine.sock";
 
@@ -171,11 +173,11 @@ impl<V> Rig<V> {
                 (car, Some(metrics))
             }
             None => {
-                let adapter =
-                    concat!(env!("CARGO_MANIFEST_DIR"), "/../../adapters/python/machine.py");
+                let silence = setup.limits.silence().as_secs_f64();
                 let machine = Command::new("python3")
-                    .arg(adapter)
+                    .arg(Path::new(ADAPTERS).join("machine.py"))
                     .arg(&at)
+                    .env("MACHINE_SILENCE", silence.to_string())
                     .env("MACHINE_PRINTS", "1")
                     .stdout(Stdio::piped())
                     .spawn()
@@ -210,6 +212,12 @@ impl<V> Rig<V> {
     pub(crate) fn end_guard(&mut self) {
         self.signal_guard("TERM");
         self.guard.wait().expect("it was started");
+    }
+
+    /// Ends the machine's process as its service manager does, and waits for its end.
+    pub(crate) fn end_machine(&mut self) -> ExitStatus {
+        self.signal_machine("TERM");
+        self.machine.wait().expect("it was started")
     }
 
     /// Returns what `tautline blackbox` says of this guard's, and whether all is as it should be.
@@ -267,10 +275,23 @@ impl<V> Rig<V> {
 
     /// Returns the cause of the guard's newest stop, by its log.
     pub(crate) fn cause(&self) -> Option<String> {
+        self.logged("the guard stops the machine", "cause=")
+    }
+
+    /// Returns how many frames of strangers came to one end of the guard, by its log, which tells it every ten
+    /// seconds.
+    pub(crate) fn foreign(&self, end: &str) -> Option<u64> {
+        let count =
+            self.logged(&format!("frames of the {end}'s end were not taken"), "foreign: ")?;
+        count.trim_end_matches(',').parse().ok()
+    }
+
+    /// Returns the word behind `name` in the newest line of the guard's log that says `what`.
+    fn logged(&self, what: &str, name: &str) -> Option<String> {
         let log = std::fs::read_to_string(self.path(LOG)).unwrap_or_default();
-        let line = log.lines().rfind(|line| line.contains("the guard stops the machine"))?;
-        let (_, cause) = line.split_once("cause=")?;
-        cause.split_whitespace().next().map(str::to_owned)
+        let line = log.lines().rfind(|line| line.contains(what))?;
+        let (_, word) = line.split_once(name)?;
+        word.split_whitespace().next().map(str::to_owned)
     }
 
     /// Looks on for half a second, in which somebody presses the throttle: the car must stand.
