@@ -289,6 +289,9 @@ unit: console
 	@if [ -d ../shared/data/links ]; then \
 		$(TEST) --lib -- --ignored record; \
 	else echo "not run: the tests on recordings need those in ../shared/data"; fi
+	@if ffmpeg -hide_banner -filters 2>/dev/null | grep -q libvmaf; then \
+		$(TEST) --lib -- --ignored vmaf; \
+	else echo "not run: the test of VMAF needs an ffmpeg with libvmaf"; fi
 	cd console && npm test --silent
 
 # The binary that `unit` has built: another profile, or another set of features, would build much once

@@ -37,7 +37,7 @@ before(async () => {
   // How soon silence among the processes is noticed is not what is tested here, on a machine shared with a browser.
   await appendFile(processes.settings('guard'), '[guard.latency]\nproposal_timeout_ms = 100\n' +
     'machine_timeout_ms = 100\nstep_gap_max_ms = 100\n');
-  await appendFile(processes.settings('car'), 'silence_ms = 100\n');
+  await appendFile(processes.settings('car'), 'control_timeout_ms = 100\n');
   for (const name of ['car', 'guard']) {
     await processes.kill(name);
     processes.start(name);

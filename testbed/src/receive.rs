@@ -75,8 +75,8 @@ fn take(mut socket: &Socket, kind: Kind) -> Result<Log> {
         let now = clock::now();
         if log.arrivals.is_empty() {
             socket.set_read_timeout(Some(match kind {
-                Kind::Datagrams => SILENCE_MAX,
-                _ => CONNECTION_SILENCE_MAX,
+                Kind::Datagrams => DATAGRAM_TIMEOUT,
+                _ => CONNECTION_TIMEOUT,
             }))?;
         }
         filled += length;
@@ -98,6 +98,6 @@ fn take(mut socket: &Socket, kind: Kind) -> Result<Log> {
 const BUFFER_BYTES: usize = 1 << 20;
 /// Handshakes get lost too, and are repeated after seconds.
 const FIRST_WITHIN: Duration = Duration::from_secs(60);
-const SILENCE_MAX: Duration = Duration::from_secs(4);
+const DATAGRAM_TIMEOUT: Duration = Duration::from_secs(4);
 /// A connection's end is told; TCP's timeouts double, up to two minutes.
-const CONNECTION_SILENCE_MAX: Duration = Duration::from_secs(130);
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(130);

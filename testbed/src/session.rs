@@ -76,7 +76,7 @@ impl Listener {
         loop {
             std::thread::sleep(LOOK_EVERY);
             let last = self.log().arrivals.last().map(|arrival| arrival.at_nanos);
-            let wait = if last.is_some() { SILENCE_MAX } else { BEGUN_WITHIN };
+            let wait = if last.is_some() { UNIT_TIMEOUT } else { BEGUN_WITHIN };
             if clock::now() > last.unwrap_or(begin) + clock::nanos(wait) {
                 break;
             }
@@ -137,4 +137,4 @@ fn config() -> Config {
 const LEASE: [u8; 16] = [7; 16];
 const BEGUN_WITHIN: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-const SILENCE_MAX: Duration = Duration::from_secs(2);
+const UNIT_TIMEOUT: Duration = Duration::from_secs(2);

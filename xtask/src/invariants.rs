@@ -135,7 +135,6 @@ const THREADS: &[&str] = &[
 const UNSAFE: &[&str] = &[
     "crates/fec/src/kernel/",
     "crates/video/src/avc/kernel/",
-    "crates/net/src/socket",
     "crates/video/src/openh264/native.rs",
     "crates/video/src/x264/native.rs",
     "crates/video/src/libavcodec.rs",

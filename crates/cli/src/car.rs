@@ -36,7 +36,7 @@ pub(crate) struct Car {
     guard: Option<Address>,
     /// Milliseconds without a control after which the car brakes by itself, 20 to 500 [default: 30]
     #[arg(long, value_name = "MS")]
-    silence_ms: Option<u64>,
+    control_timeout_ms: Option<u64>,
     /// Seed of the course [default: 1]
     #[arg(long)]
     seed: Option<u64>,
@@ -56,7 +56,7 @@ pub(crate) struct Car {
 #[serde(default, deny_unknown_fields)]
 struct Config {
     guard: Address,
-    silence_ms: u64,
+    control_timeout_ms: u64,
     seed: u64,
     slope: f64,
     brake_share: f64,
@@ -67,7 +67,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             guard: Address::Path("/run/tautline/machine.sock".into()),
-            silence_ms: 30,
+            control_timeout_ms: 30,
             seed: 1,
             slope: 0.0,
             brake_share: 1.0,
@@ -98,7 +98,7 @@ impl Car {
         let mut config: Config = load(self.config.as_deref())?;
         beside(self.config.as_deref(), config.guard.path_mut());
         set(&mut config.guard, self.guard);
-        set(&mut config.silence_ms, self.silence_ms);
+        set(&mut config.control_timeout_ms, self.control_timeout_ms);
         set(&mut config.seed, self.seed);
         set(&mut config.slope, self.slope);
         set(&mut config.brake_share, self.brake_share);
@@ -108,8 +108,8 @@ impl Car {
         let shown = Arc::new(Shown::default());
         let car = SimulatedCar::under(config.seed, conditions);
         let machine = ShownCar { car, shown: shown.clone() };
-        let silence = Duration::from_millis(config.silence_ms);
-        let settings = serve::Settings { silence, ..serve::Settings::default() };
+        let control_timeout = Duration::from_millis(config.control_timeout_ms);
+        let settings = serve::Settings { control_timeout, ..serve::Settings::default() };
         let stop = Arc::new(AtomicBool::new(false));
         let mut driving = Thread::start("car", {
             let (guard, stop) = (config.guard.clone(), stop.clone());
@@ -131,8 +131,11 @@ impl Car {
 
 impl Config {
     fn validate(&self) -> anyhow::Result<()> {
-        let Self { silence_ms, slope, brake_share, .. } = self;
-        ensure!((20..=500).contains(silence_ms), "silence_ms = {silence_ms}: must be 20 to 500");
+        let Self { control_timeout_ms, slope, brake_share, .. } = self;
+        ensure!(
+            (20..=500).contains(control_timeout_ms),
+            "control_timeout_ms = {control_timeout_ms}: must be 20 to 500"
+        );
         ensure!((-0.3..=0.3).contains(slope), "slope = {slope}: must be -0.3 to 0.3");
         ensure!((0.0..=1.0).contains(brake_share), "brake_share = {brake_share}: must be 0 to 1");
         Ok(())

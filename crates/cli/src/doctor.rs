@@ -257,16 +257,19 @@ fn guard(address: &Address) -> Finding {
 }
 
 fn picture_source(config: &tautline_vehicle::Config) -> Finding {
-    let there = |file: &Path, lacks: &str| match std::fs::File::open(file) {
-        Ok(_) => good("pictures", format!("{} can be read", file.display())),
-        Err(error) => mend("pictures", format!("{}: {error}: {lacks}", file.display())),
+    let Some(source) = config.source() else {
+        return look("pictures", "of the simulated camera: none is set".to_owned());
     };
-    match (&config.camera, &config.clip) {
-        (Some(camera), _) => {
-            there(camera, "is it plugged in, and may this user read it (group video)?")
-        }
-        (None, Some(clip)) => there(clip, "name another clip"),
-        (None, None) => look("pictures", "of the simulated camera: none is set".to_owned()),
+    let file = source.file();
+    match std::fs::File::open(file) {
+        Ok(_) => good("pictures", format!("{} can be read", file.display())),
+        Err(error) => mend(
+            "pictures",
+            format!(
+                "{}: {error}: is it there, and may this user read it (a camera: group video)?",
+                file.display()
+            ),
+        ),
     }
 }
 

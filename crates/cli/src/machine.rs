@@ -18,7 +18,7 @@ pub(crate) fn open(config: &Config) -> (Follow, OpenSensor) {
     let follower = Arc::new(Mutex::new(Follower::new(config.seed)));
     let followed = follower.clone();
     // Where another camera looks, nobody here knows.
-    let sees_track = config.clip.is_none() && config.camera.is_none();
+    let sees_track = config.source().is_none();
     let mut cones_hit = 0;
     let follow = move |state: &MachineState| {
         let follower = match followed.try_lock() {

@@ -1,4 +1,5 @@
 //! Sockets, the one clock, the event loop and the real-time link emulator.
+#![forbid(unsafe_code)]
 
 pub mod channels;
 pub mod clock;

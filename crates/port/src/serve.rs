@@ -15,21 +15,21 @@ use tautline_units::Instant;
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Settings {
     /// Time without a control after which it brakes; default 30 ms.
-    pub silence: Duration,
+    pub control_timeout: Duration,
     /// Share of the service brake with which it does; default 0.5.
     pub brake: f32,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { silence: Duration::from_millis(30), brake: 0.5 }
+        Self { control_timeout: Duration::from_millis(30), brake: 0.5 }
     }
 }
 
 /// Serves `machine` to the guard at `guard`, at the machine's own rate, until `stop` is set and it stands.
 ///
 /// The machine goes on by the controls that came last until none has come for
-/// [`silence`](Settings::silence), by when they were sent, of which what this thread itself stood still
+/// [`control_timeout`](Settings::control_timeout), by when they were sent, of which what this thread itself stood still
 /// does not count ([`Pauses`]). Then it brakes by itself along the arc that it was on, its hazard
 /// lights on, and stands on both brakes; it says so, and begins to follow again with the next control.
 ///
@@ -183,7 +183,7 @@ impl Follower {
         for _ in 0..DATAGRAMS_MAX {
             let Some(length) = client.receive(&mut buffer) else { return };
             let received = self.receiver.receive(&buffer[..length]);
-            if let (Ok(control), true) = (received, stood < self.settings.silence) {
+            if let (Ok(control), true) = (received, stood < self.settings.control_timeout) {
                 self.handle(&control, now);
             }
         }
@@ -203,7 +203,7 @@ impl Follower {
     /// Returns what the machine is to do.
     fn controls(&mut self, state: &MachineState, now: Instant) -> Controls {
         let silence = self.heard_at.map(|at| self.pauses.count(now.since(at)));
-        let is_heard = silence.is_some_and(|silence| silence <= self.settings.silence);
+        let is_heard = silence.is_some_and(|silence| silence <= self.settings.control_timeout);
         if is_heard && self.ends_since.is_none() {
             return self.controls;
         }

@@ -174,7 +174,7 @@ impl Table {
             let lease = leases.get(&leg.place.lease);
             let bound = lease.and_then(|lease| lease.bound(leg.place.seat));
             let longest = match bound.is_some_and(|bound| bound.leg == **id) {
-                true => SILENCE_MAX,
+                true => LEG_TIMEOUT,
                 false => UNPROVEN_MAX,
             };
             leg.ends_at <= now || now.since(leg.heard_at) >= longest
@@ -540,7 +540,7 @@ fn network(address: IpAddr) -> IpAddr {
 const DATAGRAM_BYTES_MIN: usize = 21;
 const DATAGRAM_BYTES_MAX: usize = 1_500;
 /// Six times as long as an end lets pass between two proofs.
-const SILENCE_MAX: Duration = Duration::from_secs(30);
+const LEG_TIMEOUT: Duration = Duration::from_secs(30);
 /// Longer than a mobile link's worst delay, 5.7 s ([UGV]).
 const UNPROVEN_MAX: Duration = Duration::from_secs(10);
 const UNPROVEN_COUNT_MAX: usize = 1_024;

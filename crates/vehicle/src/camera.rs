@@ -14,7 +14,7 @@ use tautline_net::clock::Clock;
 use tautline_units::Instant;
 use tautline_video::{Layout, Picture, Sensor, stamp};
 
-use crate::config::Config;
+use crate::config::{Config, PictureSource};
 use crate::encode::{EncoderControl, Taking};
 use crate::load::Load;
 use crate::readout::{BAND_ROWS, Readout, Source};
@@ -24,14 +24,14 @@ use crate::readout::{BAND_ROWS, Readout, Source};
 /// # Errors
 /// One line that says what is wrong with the source.
 pub fn open(config: &Config) -> anyhow::Result<Option<Box<dyn Sensor>>> {
-    Ok(match (&config.camera, &config.clip) {
-        (Some(device), _) => {
+    Ok(match config.source() {
+        Some(PictureSource::Camera(device)) => {
             let wanted = config.camera_mode()?;
             let rate = config.pictures_per_second;
             Some(Box::new(v4l2::DeviceSensor::open(device, &wanted, rate)?))
         }
-        (None, Some(clip)) => Some(Box::new(clip::ClipSensor::open(clip)?)),
-        (None, None) => None,
+        Some(PictureSource::Clip(file)) => Some(Box::new(clip::ClipSensor::open(file)?)),
+        None => None,
     })
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::{Context, bail, ensure};
@@ -64,6 +64,24 @@ pub struct Config {
     pub guard: Address,
     /// The multi-link transport.
     pub transport: tautline_transport::Config,
+}
+
+/// Where pictures come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PictureSource<'a> {
+    /// A V4L2 device.
+    Camera(&'a Path),
+    /// A video file.
+    Clip(&'a Path),
+}
+
+impl PictureSource<'_> {
+    /// Returns the file by which it is read.
+    pub fn file(&self) -> &Path {
+        match self {
+            Self::Camera(file) | Self::Clip(file) => file,
+        }
+    }
 }
 
 impl Default for Config {
@@ -147,6 +165,12 @@ impl Config {
         }
         self.switchboard_public_key()?;
         Ok(self.transport.validate()?)
+    }
+
+    /// Returns what is seen with in the simulated camera's place, if anything is.
+    pub fn source(&self) -> Option<PictureSource<'_>> {
+        let camera = self.camera.as_deref().map(PictureSource::Camera);
+        camera.or_else(|| self.clip.as_deref().map(PictureSource::Clip))
     }
 
     /// Returns what the device is to capture.

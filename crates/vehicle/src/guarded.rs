@@ -238,8 +238,9 @@ impl Guarded {
     /// known does not.
     pub fn stands(&self, now: Instant) -> bool {
         let machine = self.heard(now).and_then(|heard| heard.status.machine);
-        machine
-            .is_some_and(|(machine, age)| age < SILENCE_MAX && machine.speed.abs() < STANDING_SPEED)
+        machine.is_some_and(|(machine, age)| {
+            age < STATUS_AGE_MAX && machine.speed.abs() < STANDING_SPEED
+        })
     }
 
     /// Returns whether the machine stands at `now`, and the guard holds it.
@@ -250,7 +251,7 @@ impl Guarded {
 
     /// Returns what the guard said last, unless it has been silent for long.
     pub fn heard(&self, now: Instant) -> Option<Heard> {
-        lock(&self.heard).clone().filter(|heard| now.since(heard.at) < SILENCE_MAX)
+        lock(&self.heard).clone().filter(|heard| now.since(heard.at) < STATUS_AGE_MAX)
     }
 
     /// Returns where the guard's newest tick stands, with which pictures are stamped; 0 before the
@@ -354,7 +355,7 @@ fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
 /// and commands go on: it is not as urgent as those.
 const HANG_MAX: Duration = Duration::from_secs(1);
 /// A guard or machine that has said nothing for longer is not told as if it had.
-const SILENCE_MAX: Duration = Duration::from_millis(500);
+const STATUS_AGE_MAX: Duration = Duration::from_millis(500);
 /// m/s below which the machine counts as standing.
 const STANDING_SPEED: f32 = 0.05;
 

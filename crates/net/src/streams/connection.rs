@@ -51,7 +51,7 @@ pub(super) enum End {
     Refused,
     #[error("no answer within {HANDSHAKE_MAX:?}")]
     Unanswered,
-    #[error("the other end has been silent for {SILENCE_MAX:?}")]
+    #[error("the other end has been silent for {CONNECTION_TIMEOUT:?}")]
     Silent,
     #[error("what came is no row of datagrams")]
     Malformed,
@@ -166,7 +166,7 @@ impl Connection {
             Phase::Connecting | Phase::Proving if is_late => return Err(End::Unanswered),
             Phase::Connecting | Phase::Proving => {}
             Phase::Open | Phase::Full => {
-                if now.since(self.heard_at) >= SILENCE_MAX {
+                if now.since(self.heard_at) >= CONNECTION_TIMEOUT {
                     return Err(End::Silent);
                 }
             }
@@ -292,7 +292,7 @@ fn tune(socket: &SockRef<'_>) -> io::Result<()> {
 /// Two round trips of a bad mobile link, with room for one repeated SYN.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(3);
 /// Many of the other session's pings, of which there are five a second at least.
-const SILENCE_MAX: Duration = Duration::from_secs(3);
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(3);
 /// What the kernel holds that it has not sent: 8 ms at 4 Mbit/s, and enough to send on while this process
 /// is woken.
 const UNSENT_BYTES: u32 = 4_096;

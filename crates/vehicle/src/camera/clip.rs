@@ -65,7 +65,7 @@ impl ClipSensor {
         }
         let mut reader = Reader::open(path, size)?;
         let next = reader.begin().with_context(|| format!("{} gives nothing", path.display()))?;
-        reader.pictures.input().silence_max = SILENCE_MAX;
+        reader.pictures.input().timeout = READ_TIMEOUT;
         let picture = vec![0; size[0] * size[1] * 3 / 2];
         let interval = Duration::from_secs_f64(1.0 / pictures_per_second);
         Ok(Self { reader, layout, size, pictures_per_second, picture, next, interval })
@@ -137,7 +137,7 @@ impl Reader {
             .map_err(missing_ffmpeg)?;
         let output = ffmpeg.stdout.take().expect("asked for above");
         let pictures =
-            Pictures::new(Patient { output, silence_max: START_MAX, read: Vec::new(), taken: 0 });
+            Pictures::new(Patient { output, timeout: START_MAX, read: Vec::new(), taken: 0 });
         Ok(Self { ffmpeg, pictures })
     }
 
@@ -161,20 +161,16 @@ impl Drop for Reader {
 /// ffmpeg's output, which has to come in time.
 struct Patient {
     output: ChildStdout,
-    silence_max: Duration,
+    timeout: Duration,
     /// What was read and not taken yet: heads of a few bytes lie between the pictures.
     read: Vec<u8>,
     taken: usize,
 }
 
 impl Patient {
-    /// Reads what comes within `silence_max` into `bytes`, at least one byte, or none at the end.
-    fn fetch(
-        output: &mut ChildStdout,
-        silence_max: Duration,
-        bytes: &mut [u8],
-    ) -> io::Result<usize> {
-        let limit = Timespec { tv_sec: silence_max.as_secs() as i64, tv_nsec: 0 };
+    /// Reads what comes within `timeout` into `bytes`, at least one byte, or none at the end.
+    fn fetch(output: &mut ChildStdout, timeout: Duration, bytes: &mut [u8]) -> io::Result<usize> {
+        let limit = Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: 0 };
         let mut ready = [PollFd::from_borrowed_fd(output.as_fd(), PollFlags::IN)];
         match poll(&mut ready, Some(&limit))? {
             0 => Err(ErrorKind::TimedOut.into()),
@@ -185,14 +181,14 @@ impl Patient {
 
 impl Read for Patient {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let Self { output, silence_max, read, taken } = self;
+        let Self { output, timeout, read, taken } = self;
         if *taken == read.len() {
             if bytes.len() >= AHEAD_BYTES {
-                return Self::fetch(output, *silence_max, bytes);
+                return Self::fetch(output, *timeout, bytes);
             }
             read.resize(AHEAD_BYTES, 0);
             *taken = 0;
-            let count = Self::fetch(output, *silence_max, read);
+            let count = Self::fetch(output, *timeout, read);
             read.truncate(*count.as_ref().unwrap_or(&0));
             count?;
         }
@@ -295,7 +291,7 @@ pub const SIZE_MAX: [usize; 2] = [1920, 1080];
 /// No side of a clip is longer.
 const SIDE_MAX: usize = 65_536;
 /// ffmpeg that says nothing for so long hangs.
-const SILENCE_MAX: Duration = Duration::from_secs(3);
+const READ_TIMEOUT: Duration = Duration::from_secs(3);
 /// It may take its time to begin.
 const START_MAX: Duration = Duration::from_secs(15);
 /// A picture that would stand longer is taken for one whose time is wrong.

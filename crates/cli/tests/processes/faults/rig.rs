@@ -165,7 +165,7 @@ impl<V> Rig<V> {
                     .arg("car")
                     .arg("--guard")
                     .arg(&at)
-                    .args(["--metrics", &metrics, "--silence-ms"])
+                    .args(["--metrics", &metrics, "--control-timeout-ms"])
                     .arg(setup.limits.silence().as_millis().to_string())
                     .args(flags)
                     .spawn()
