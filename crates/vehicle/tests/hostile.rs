@@ -329,8 +329,8 @@ impl Guarding {
         let serving = stop.clone();
         let serving = std::thread::spawn(move || {
             let driven = Driven { car, moved_until: None };
-            let silence = Duration::from_millis(500);
-            let settings = Settings { silence, ..Settings::default() };
+            let control_timeout = Duration::from_millis(500);
+            let settings = Settings { control_timeout, ..Settings::default() };
             serve(driven, &port, settings, Clock::start(), &serving);
         });
         (Self { stop, threads: vec![keeping, serving] }, at)
