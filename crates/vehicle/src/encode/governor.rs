@@ -273,8 +273,9 @@ impl Governor {
         let shorter = intervals.iter().copied().rfind(|step| *step < self.interval);
         let is_ample = shorter.is_some_and(|step| self.paid(step) >= AMPLE);
         self.ample_since = is_ample.then(|| self.ample_since.unwrap_or(now));
-        // While links are tried out, and find more each moment, there is nothing to wait for.
-        let ample_for = if self.ramp(now) < self.granted { RAMP_DOUBLING } else { AMPLE_FOR };
+        // While links are tried out, and found to carry more each moment, there is nothing to wait for.
+        let is_new = self.begun_at.is_none_or(|begun_at| now.since(begun_at) < TRIAL);
+        let ample_for = if is_new { RAMP_DOUBLING } else { AMPLE_FOR };
         if self.ample_since.is_some_and(|since| now.since(since) >= ample_for) {
             self.set_interval(shorter);
         }
@@ -312,6 +313,8 @@ const BUSY_MAX: Duration = Duration::from_secs(1);
 const RAMP_FIRST: f64 = 200e3;
 /// Three round trips of a mobile link: what is too much shows before the next step.
 const RAMP_DOUBLING: Duration = Duration::from_millis(150);
+/// As long a session's links are new: a session over thick ones has its full rate by then.
+const TRIAL: Duration = Duration::from_secs(3);
 const BUDGET_MEMORY: Duration = Duration::from_millis(300);
 const NEED_SHARE: f64 = 0.05;
 /// As long as a link may be without an answer before it counts as silent.
