@@ -1,7 +1,9 @@
-//! The binary as whoever types its commands has it: real processes, and what fails beside them.
+//! The binary as whoever types its commands has it: real processes, and what fails beside them. One vehicle within the
+//! test's own process stands here too ([`hostile`]): it takes real time as they do, and is tried as they are.
 
 mod bad_input;
 mod faults;
+mod hostile;
 #[cfg(feature = "lab")]
 mod lab;
 #[cfg(feature = "quorum")]

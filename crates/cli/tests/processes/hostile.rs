@@ -1,9 +1,6 @@
 //! A vehicle under a switchboard, parts and orders that would end its drive: over loopback sockets.
 #![expect(clippy::unwrap_used, reason = "a failed test panics")]
 
-#[path = "../../cli/tests/processes/tries.rs"]
-mod tries;
-
 use std::net::SocketAddr;
 use std::process::Command as Process;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -43,7 +40,7 @@ use tokio::time::{sleep, timeout};
 
 /// Runs a test in real time, as those of real processes are run.
 fn tried(test: impl AsyncFn()) {
-    tries::tried(|| Runtime::new().unwrap().block_on(test()));
+    crate::tries::tried(|| Runtime::new().unwrap().block_on(test()));
 }
 
 #[test]
