@@ -54,8 +54,8 @@ use crate::waiting::{Awaited, Waiting};
 /// Runs a vehicle: proposes to its guard what the operator asks for, and shows what the sensor sees;
 /// `follow` gets what the machine says. What it sees of its links stands in `latest`.
 ///
-/// When `stop` resolves the machine is stopped; once it stands, when `stop` resolves again, or after
-/// thirty seconds, the vehicle ends. Nothing else ends it: a part that fails is started again.
+/// When `stop` resolves the machine is stopped, and the vehicle ends once it is held, or has said nothing
+/// for thirty seconds. Nothing else ends it, however often `stop` resolves: a part that fails is started again.
 ///
 /// # Errors
 /// When a part cannot be started at first; one line that says which and what to do.
@@ -159,24 +159,33 @@ async fn contradiction(config: &Config, guarded: &Guarded, clock: Clock) -> anyh
     }
 }
 
-/// Waits for the order to end, then for the machine to stand.
+/// Waits for the order to end, then for the machine to be held; no further order ends what moves.
 async fn stop_machine(stop: impl AsyncFn(), guarded: &Guarded, clock: Clock) {
     stop().await;
     guarded.end();
     if !guarded.is_held(clock.now()) {
-        tracing::warn!("asked to end: the machine is stopped first; ask again to end at once");
+        tracing::warn!("asked to end: the machine is stopped first");
     }
     let standstill = async {
         while !guarded.is_held(clock.now()) {
+            if guarded.is_out_of_reach(clock.now()) {
+                tracing::error!("nothing is heard of the machine: this process ends without it");
+                return;
+            }
             sleep(STANDSTILL_LOOK).await;
+        }
+    };
+    let asked_again = async {
+        loop {
+            stop().await;
+            tracing::warn!(
+                "asked again: this process ends when the machine is held, or has said nothing for 30 s"
+            );
         }
     };
     tokio::select! {
         () = standstill => {}
-        () = stop() => tracing::warn!("asked again: this process ends while the machine may move"),
-        () = sleep(STANDSTILL_MAX) => {
-            tracing::error!("the machine does not stand, and this process ends all the same");
-        }
+        never = asked_again => never,
     }
 }
 
@@ -276,5 +285,3 @@ const SNAPSHOT_DEADLINE: Duration = Duration::from_millis(500);
 const BUDGET_LOOK: Duration = Duration::from_millis(200);
 /// How often a machine that is to stand is looked at.
 const STANDSTILL_LOOK: Duration = Duration::from_millis(20);
-/// From any speed of a road vehicle, at 2 m/s^2. A service manager that waits less kills the process.
-const STANDSTILL_MAX: Duration = Duration::from_secs(30);

@@ -185,22 +185,27 @@ fn an_order_to_end_stops_the_machine_first() {
     });
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_second_order_ends_the_process_of_a_machine_that_does_not_stand() {
-    let car = Car { is_brakeless: true, ..Car::default() };
-    let stand = Stand::start(car, grey()).await;
-    stand.car().state.speed = 5.0;
-    sleep(Duration::from_millis(500)).await;
-    stand.stop.notify_one();
-    sleep(Duration::from_millis(500)).await;
-    assert!(!stand.run.is_finished());
-    stand.stop.notify_one();
-    while !stand.run.is_finished() {
-        sleep(TURN).await;
-    }
-    // What serves the car would wait for it too.
-    stand.car().is_brakeless = false;
-    stand.run.join().unwrap().unwrap();
+#[test]
+fn no_order_ends_the_process_of_a_machine_that_moves() {
+    tried(async || {
+        let stand = Stand::start(Car { is_brakeless: true, ..Car::default() }, grey()).await;
+        stand.car().state.speed = 5.0;
+        sleep(Duration::from_millis(500)).await;
+        for _ in 0..6 {
+            stand.stop.notify_one();
+            sleep(Duration::from_millis(500)).await;
+            assert!(!stand.run.is_finished());
+        }
+        stand.car().is_brakeless = false;
+        let ends = async {
+            while !stand.run.is_finished() {
+                sleep(TURN).await;
+            }
+        };
+        timeout(LONG, ends).await.expect("it stands");
+        assert_eq!(stand.car().state.speed, 0.0);
+        stand.run.join().unwrap().unwrap();
+    });
 }
 
 /// As a camera that is unplugged and plugged in again: the file of a clip is emptied amid its reading, and filled.
