@@ -7,9 +7,12 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use tautline_guard::{Cause, Mode};
+use tautline_net::clock::Clock;
+
 use crate::faults::remote::Remote;
-use crate::faults::rig::{Rig, signal};
-use crate::faults::thread::{Held, named};
+use crate::faults::rig::{BlackBox, Limits, Rig, Setup, signal};
+use crate::faults::thread::{Held, named, threads};
 use crate::tries::tried;
 
 /// How long what hangs may be taken for alive before the machine is stopped: the oldest picture.
@@ -98,6 +101,79 @@ fn a_guards_log_held_by_ptrace_keeps_no_latch_off_the_disk() {
 }
 
 #[test]
+#[ignore = "holds threads by ptrace, which not every machine allows: make faults"]
+fn a_guards_black_box_held_by_ptrace_keeps_nothing_from_a_stop_nor_from_its_record() {
+    tried(|| {
+        let mut rig = Rig::start(&recording());
+        rig.drive(3.0);
+        rig.vehicle.throttle(0.2);
+        let box_held = Held::hold(named(rig.guard_id(), "blackbox")[0]);
+        crate::faults::goes_on(&rig);
+        crate::faults::stops(&mut rig, |rig| rig.vehicle.emergency_stop(9));
+        rig.vehicle.eventually("held and latched", |status| {
+            status.mode == Mode::Held && status.is_latched
+        });
+        rig.stays();
+        drop(box_held);
+        rig.end_guard();
+        let (shown, _) = rig.black_box("show");
+        assert!(shown.contains("Driving") && shown.contains("EmergencyStop"), "{shown}");
+        let (verified, is_sound) = rig.black_box("verify");
+        assert!(is_sound && verified.contains("closed"), "{verified}");
+    });
+}
+
+#[test]
+#[ignore = "holds threads by ptrace, which not every machine allows: make faults"]
+fn a_guards_threads_held_by_ptrace_stop_nothing_but_for_its_own() {
+    tried(|| {
+        let rig = Rig::start(&recording());
+        rig.drive(3.0);
+        rig.vehicle.throttle(0.2);
+        let beside = ["blackbox", "latch", "teller", "tautline", "tokio-rt-worker"];
+        goes_on_without(&rig, rig.guard_id(), "guard", &beside);
+    });
+}
+
+#[test]
+#[ignore = "holds threads by ptrace, which not every machine allows: make faults"]
+fn a_cars_threads_held_by_ptrace_stop_nothing_but_for_its_own() {
+    tried(|| {
+        let late = Setup { car: Some(Vec::new()), limits: Limits::Late, ..Setup::default() };
+        let rig = Rig::start(&late);
+        rig.drive(3.0);
+        rig.vehicle.throttle(0.2);
+        goes_on_without(&rig, rig.machine_id(), "car", &["tautline", "tokio-rt-worker"]);
+    });
+}
+
+/// Meanwhile it goes on by the throttle that was applied last, as a car would whose computer hangs.
+#[test]
+#[ignore = "holds threads by ptrace, which not every machine allows: make faults"]
+fn a_cars_own_thread_held_by_ptrace_stops_the_machine_and_is_told() {
+    tried(|| {
+        let rig = crate::faults::car(&[]);
+        rig.drive(5.0);
+        let begun = rig.car("odometer_metres");
+        let (clock, car) = (Clock::start(), Held::hold(named(rig.machine_id(), "car")[0]));
+        let held_at = clock.now();
+        rig.vehicle.eventually("told", |status| {
+            status.mode == Mode::Manoeuvre && status.why.cause == Cause::MachineTimeout
+        });
+        drop(car);
+        let held = clock.now().since(held_at);
+        let (distance, fastest) = rig.stands_from(begun);
+        let bound = fastest * (held + ANSWER).as_secs_f64() + ramp(fastest);
+        assert!(distance < bound, "{distance} m from {fastest} m/s: {bound} m are allowed");
+        println!("{distance:.1} m of {bound:.1} from {fastest:.1} m/s, held for {held:?}");
+        let status = rig.vehicle.eventually("held", |status| status.mode == Mode::Held);
+        assert_eq!(status.why.cause, Cause::MachineTimeout);
+        rig.stays();
+        rig.drive(2.0);
+    });
+}
+
+#[test]
 #[ignore = "needs ffmpeg: make faults"]
 fn a_clip_whose_reader_hangs_or_dies_stops_the_machine_and_is_opened_again() {
     tried(|| {
@@ -118,6 +194,36 @@ fn a_clip_whose_reader_hangs_or_dies_stops_the_machine_and_is_opened_again() {
         assert_ne!(self::reader(&rig), reader);
         rig.drive(2.0);
     });
+}
+
+/// Returns what must not stop, with a black box that records.
+fn recording() -> Setup {
+    let (limits, black_box) = (Limits::Late, BlackBox::Records);
+    Setup { car: Some(Vec::new()), limits, black_box, ..Setup::default() }
+}
+
+/// Holds each thread of a process but its `own`, one after the other, for a second: the car must be driven on. Threads of
+/// the names `beside` are among them.
+fn goes_on_without(rig: &Rig, process: u32, own: &str, beside: &[&str]) {
+    let threads: Vec<_> = threads(process).into_iter().filter(|(_, name)| name != own).collect();
+    for name in beside {
+        assert!(threads.iter().any(|(_, of)| of == name), "no {name}: {threads:?}");
+    }
+    for (thread, name) in threads {
+        let held = Held::hold(thread);
+        let newest = || rig.vehicle.status().expect("it spoke");
+        let before = newest().source;
+        // The guard's word: of a car whose main thread is held nothing else can be had.
+        for _ in 0..100 {
+            std::thread::sleep(Duration::from_millis(10));
+            let status = newest();
+            let speed = status.machine.map_or(0.0, |(machine, _)| machine.speed);
+            assert!(status.mode.is_driving() && speed > 1.0, "{name}: {status:?}");
+        }
+        let spoken = newest().source.since(before);
+        assert!(spoken > Duration::from_millis(500), "{name}: the guard fell silent: {spoken:?}");
+        drop(held);
+    }
 }
 
 /// Holds threads while the car drives at 5 m/s: it must stand within what `alive` and the ramp take, for

@@ -254,6 +254,10 @@ impl<V> Rig<V> {
         self.guard.id()
     }
 
+    pub(crate) fn machine_id(&self) -> u32 {
+        self.machine.id()
+    }
+
     /// Waits until the car stands on both brakes; returns the metres that it took from `begun`.
     pub(crate) fn stands_after(&self, begun: f64) -> f64 {
         self.stands_from(begun).0

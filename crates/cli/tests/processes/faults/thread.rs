@@ -50,13 +50,21 @@ impl Drop for Held {
 
 /// Returns the threads of a process that have this name, as they were started.
 pub(crate) fn named(process: u32, name: &str) -> Vec<u32> {
+    let named = threads(process).into_iter().filter(|(_, of)| of == name);
+    named.map(|(thread, _)| thread).collect()
+}
+
+/// Returns the threads of a process and their names, as they were started.
+pub(crate) fn threads(process: u32) -> Vec<(u32, String)> {
     let tasks = std::fs::read_dir(format!("/proc/{process}/task")).expect("it runs");
-    let tasks = tasks.filter_map(|task| task.ok().map(|task| task.path()));
-    let named = tasks.filter(|task| {
-        std::fs::read_to_string(task.join("comm")).is_ok_and(|comm| comm.trim_end() == name)
-    });
-    let mut threads: Vec<u32> =
-        named.filter_map(|task| task.file_name()?.to_str()?.parse().ok()).collect();
+    let mut threads: Vec<(u32, String)> = tasks
+        .filter_map(|task| {
+            let task = task.ok()?;
+            // One that has ended meanwhile has none.
+            let name = std::fs::read_to_string(task.path().join("comm")).ok()?;
+            Some((task.file_name().to_str()?.parse().ok()?, name.trim_end().to_owned()))
+        })
+        .collect();
     threads.sort_unstable();
     threads
 }
