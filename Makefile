@@ -121,7 +121,8 @@ faults: console
 	@if $(PTRACE); then $(TEST) --test processes -- --ignored faults:: --skip blocked:: --test-threads 1; \
 	else echo "not run: threads cannot be held by ptrace here"; \
 		$(TEST) --test processes -- --ignored faults:: --skip blocked:: --skip by_ptrace; fi
-	cd console && FAULTS=all TAUTLINE=$(abspath $(or $(CARGO_TARGET_DIR),target))/debug/tautline node --test e2e/faults.test.mjs
+	cd console && FAULTS=all TAUTLINE=$(abspath $(or $(CARGO_TARGET_DIR),target))/debug/tautline \
+		$$($(PTRACE) && echo python3 e2e/hold.py) node --test e2e/faults.test.mjs
 
 # A vehicle in a network of its own, behind one of the test's that loses 2 % and delays by 20 ms each way.
 blocked:

@@ -1,13 +1,16 @@
 // What fails between the wheel and the picture while a car is driven: links, processes, one way of the network. The car
 // stands within the bound, the page says why, and nothing moves before somebody arms it anew.
-// FAULTS=all runs every process by every signal (`make faults`); without it, one of each kind.
+// FAULTS=all runs every process by every signal (`make faults`); without it, one of each kind. Started by hold.py, it holds
+// each thread of them by ptrace.
 // Needs target/release/tautline (or TAUTLINE) and Debian's chromium.
 import assert from 'node:assert/strict';
-import { appendFile, readFile } from 'node:fs/promises';
+import { appendFile, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Processes, arm, eventually, inTries, launchBrowser, openConsole, startDemo } from './stand.mjs';
+import { Processes, arm, eventually, hold, inTries, launchBrowser, openConsole, startDemo } from './stand.mjs';
 
 const ALL = process.env.FAULTS === 'all';
 const LINKS = [0, 1, 2, 3];
@@ -19,8 +22,11 @@ const [PICTURE, ANSWER] = [0.5, 0.1];
 const COMMAND = 0.3;
 /** What silence among the processes may take, in s: as long as the settings below say. */
 const SILENCE = 0.2;
+/** The same of what only tells the person how the vehicle does, and hears an order to end. */
+const PROCESS = 1;
 
 let demo;
+let recording;
 let processes;
 let browser;
 let page;
@@ -28,7 +34,8 @@ let carsMetrics;
 let linksControl;
 
 before(async () => {
-  demo = await startDemo(['--links', 'lan', '--pictures-per-second', '20']);
+  recording = await mkdtemp(join(tmpdir(), 'tautline-recording-'));
+  demo = await startDemo(['--links', 'lan', '--pictures-per-second', '20', '--record', recording]);
   processes = new Processes(demo);
   const setting = async (name, key) =>
     new RegExp(`^${key} = "([^"]*)"`, 'm').exec(await readFile(processes.settings(name), 'utf8'))[1];
@@ -51,6 +58,7 @@ after(async () => {
   await browser?.close();
   processes?.end();
   await demo?.end();
+  await rm(recording, { recursive: true, force: true });
 });
 
 test('the way of the pictures goes black: the car stands by the picture\'s age, and the page dims it and says so', async () => {
@@ -96,23 +104,67 @@ const FAULTS = [
   { name: 'emulate', signal: 'SIGSTOP', alive: PICTURE, causes: /^(CommandTimeout|PictureAge)$/, says: /Telemetry is stale|session is lost/, isLate: true, isLong: true },
 ];
 
-for (const { name, signal, alive, causes, says, isLate, isLong } of FAULTS) {
+for (const { name, signal, isLong, ...found } of FAULTS) {
   const skip = isLong && !ALL && 'make faults runs it';
   test(`the process ${name} gets ${signal}: the car stands, and nothing moves until it is armed anew`, { skip }, async () => {
-    await drive();
-    if (signal === 'SIGKILL') await processes.kill(name);
-    else processes.signal(name, signal);
-    const stopped = stands(alive);
-    if (isLate) await pictureIsLate();
-    await stopped;
-    if (causes) assert.match(cause(), causes);
-    await bannerSays(says);
-    await stays();
+    await stops(found, () => signal === 'SIGKILL' ? processes.kill(name) : processes.signal(name, signal));
     if (signal === 'SIGSTOP') processes.signal(name, 'SIGCONT');
     else processes.start(name);
     if (name === 'operator' && signal === 'SIGKILL') await openAnew();
     await bannerSays(/Held/);
     await stays();
+  });
+}
+
+/**
+ * The same of threads: all of that name, or so many. `tautline` is the main one. One of the operator's that is held amid a
+ * lock takes along who waits for that, and then the page hears nothing at all.
+ */
+const HANGS = [
+  { name: 'vehicle', thread: 'camera', alive: PICTURE, causes: /^(CameraStopped|PictureAge)$/, says: /Held/, isLate: true },
+  { name: 'vehicle', thread: 'encoder', count: 1, alive: PICTURE, causes: /^(EncoderStopped|PictureAge)$/, says: /Held/, isLate: true },
+  { name: 'vehicle', thread: 'proposals', alive: SILENCE, causes: /^ProposalTimeout$/, says: /Guard silent/ },
+  { name: 'vehicle', thread: 'event-loop', alive: PICTURE, causes: /^(CommandTimeout|PictureAge)$/, says: /Telemetry is stale|session is lost/, isLate: true },
+  { name: 'vehicle', thread: 'tautline', alive: PROCESS, causes: /^ProposalTimeout$/, says: /Telemetry is stale/ },
+  { name: 'vehicle', thread: 'tokio-rt-worker', alive: PROCESS, causes: /^ProposalTimeout$/, says: /Telemetry is stale/ },
+  { name: 'operator', thread: 'event-loop', alive: PICTURE, causes: /^(CommandTimeout|PictureAge)$/, says: /Telemetry is stale|session is lost|No connection/, isLate: true },
+  { name: 'operator', thread: 'tautline', alive: COMMAND, causes: /^(CommandTimeout|PictureAge)$/, says: /Held|Telemetry is stale|No connection/ },
+  { name: 'operator', thread: 'tokio-rt-worker', alive: PICTURE, causes: /^(CommandTimeout|PictureAge)$/, says: /Telemetry is stale|No connection/, isLate: true },
+  { name: 'guard', thread: 'guard', alive: SILENCE, says: /Guard silent/ },
+  { name: 'emulate', thread: 'tokio-rt-worker', alive: PICTURE, causes: /^(CommandTimeout|PictureAge)$/, says: /Telemetry is stale|session is lost/, isLate: true },
+];
+/** What needs no stop: the other threads of who moves something. */
+const BESIDE = { guard: ['tautline', 'tokio-rt-worker', 'blackbox', 'latch', 'teller'], operator: ['recorder'], emulate: ['tautline'] };
+const unheld = !process.env.HOLDER && 'make faults runs it, where threads can be held by ptrace';
+
+for (const { name, thread, count, ...found } of HANGS) {
+  test(`the thread ${thread} of ${name} is held: the car stands, and nothing moves until it is armed anew`, { skip: unheld }, async () => {
+    const threads = processes.threads(name, thread).slice(0, count);
+    let release = async () => {};
+    try {
+      await stops(found, async () => { release = await hold(threads); });
+    } finally {
+      await release();
+    }
+    await bannerSays(/Held/);
+    await stays();
+  });
+}
+
+for (const [name, threads] of Object.entries(BESIDE)) {
+  test(`a thread of ${name} is held by which nothing moves: nothing stops`, { skip: unheld }, async () => {
+    for (const id of threads.flatMap((thread) => processes.threads(name, thread))) {
+      await inTries(5, async () => {
+        await drive();
+        const release = await hold([id]);
+        try {
+          return await disturbance(1_000);
+        } finally {
+          await release();
+        }
+      });
+    }
+    await brake();
   });
 }
 
@@ -137,11 +189,20 @@ test('a switchboard that is stopped and killed stops nothing', async () => {
     processes.start('switchboard');
     return hangs ?? dies ?? disturbance(1_000);
   });
-  await page.keyboard.up('ArrowUp');
-  await page.keyboard.down('Space');
-  await eventually(async () => (await car()).speed, (speed) => speed === 0, 10_000);
-  await page.keyboard.up('Space');
+  await brake();
 });
+
+/** Drives, and lets that happen: the car stands in time, for one of these causes, and guard and page say so. */
+async function stops({ alive, causes, says, isLate }, fault) {
+  await drive();
+  await fault();
+  const stopped = stands(alive);
+  if (isLate) await pictureIsLate();
+  await stopped;
+  if (causes) assert.match(cause(), causes);
+  await bannerSays(says);
+  await stays();
+}
 
 /** Arms and drives until the car is as fast as that; a machine too busy for it may stop it, and is tried again. */
 async function drive() {
@@ -196,6 +257,14 @@ async function stays() {
   await sleep(500);
   const now = await car();
   assert.deepEqual([now.speed, now.odometer], [0, begun], 'nobody armed it');
+}
+
+/** Lets go of the throttle, and brakes until the car stands. */
+async function brake() {
+  await page.keyboard.up('ArrowUp');
+  await page.keyboard.down('Space');
+  await eventually(async () => (await car()).speed, (speed) => speed === 0, 10_000);
+  await page.keyboard.up('Space');
 }
 
 /** So long the car must go on; the reason, where a machine too busy for young pictures stops it meanwhile. */

@@ -1,9 +1,9 @@
 // What the tests of the whole system share: a running demo, a browser, ways to wait.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -77,6 +77,14 @@ export class Processes {
     process.kill(this.#ids[name], signal);
   }
 
+  /** The numbers of a process's threads of one name. */
+  threads(name, thread) {
+    const tasks = `/proc/${this.#ids[name]}/task`;
+    const named = readdirSync(tasks).filter((id) => readFileSync(`${tasks}/${id}/comm`, 'utf8').trimEnd() === thread);
+    assert.ok(named.length > 0, `${name} has no thread ${thread}`);
+    return named;
+  }
+
   /**
    * Kills it as a crash would, and waits until its parent has taken note: only then has its last thread, which may wait
    * for the disk, closed its sockets.
@@ -108,6 +116,21 @@ export class Processes {
   end() {
     for (const { child } of Object.values(this.#started)) child.kill('SIGKILL');
   }
+}
+
+/** Holds these threads where they are; gives what lets them go. By hold.py, which must have started this. */
+export async function hold(threads) {
+  const holder = connect(process.env.HOLDER).setEncoding('utf8');
+  let answer = '';
+  holder.on('data', (words) => { answer += words; });
+  const ended = new Promise((resolve) => { holder.once('close', resolve); });
+  holder.write(`${threads.join(' ')}\n`);
+  await eventually(() => answer, (words) => words.endsWith('\n'), 5_000, 5);
+  assert.equal(answer, 'held\n', `threads ${threads}`);
+  return async () => {
+    holder.end();
+    await ended;
+  };
 }
 
 export function launchBrowser() {
