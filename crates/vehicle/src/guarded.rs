@@ -253,10 +253,13 @@ impl Guarded {
     }
 
     /// Returns whether the machine, or its guard, has been silent for so long at `now` that it has stopped by
-    /// itself, or cannot be stopped from here; since the beginning of this process, if it never spoke.
+    /// itself, or cannot be stopped from here; at once if nothing of it was ever heard: it was never driven by this
+    /// process.
     pub fn is_out_of_reach(&self, now: Instant) -> bool {
-        let heard_at = Instant::from_nanos(self.machine_heard_at.load(Ordering::Relaxed));
-        now.since(heard_at) >= MACHINE_SILENCE_MAX
+        match self.machine_heard_at.load(Ordering::Relaxed) {
+            0 => true,
+            heard_at => now.since(Instant::from_nanos(heard_at)) >= MACHINE_SILENCE_MAX,
+        }
     }
 
     /// Returns what the guard said last, unless it has been silent for long.
@@ -580,11 +583,12 @@ mod tests {
         assert_eq!(guarded.heard(at(20)).unwrap().extras.len(), 1);
         assert!(!guarded.stands(at(520)) && guarded.heard(at(520)).is_none());
     }
+
     #[test]
     fn a_machine_is_out_of_reach_when_nothing_is_heard_of_it_and_never_while_it_tells_that_it_moves()
      {
         let guarded = Guarded::with(1);
-        assert!(!guarded.is_out_of_reach(at(29_999)) && guarded.is_out_of_reach(at(30_000)));
+        assert!(guarded.is_out_of_reach(at(1)), "never heard");
         let mut guard = Guard::new(Config::default(), Tick::new(70).unwrap());
         let mut follow: Follow = Box::new(|_| Vec::new());
         let mut step = |guard: &mut Guard, machine: bool, now: u64| {
