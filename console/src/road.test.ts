@@ -6,7 +6,7 @@ const MANOEUVRE = { begin: 1.5, end: 4, jerk: 5 };
 
 /** The simulated windscreen camera's. */
 const CAMERA: Geometry = {
-  height: 1.25, mount: 1.35, focal: 0.714, horizon: 0.41, front: 3.45, halfWidth: 0.9, wheelbase: 2.6,
+  height: 1.25, mount: 1.35, focal: 0.714, centre: 0.41, pitch: 0, front: 3.45, halfWidth: 0.9, wheelbase: 2.6,
 };
 const ASPECT = 16 / 9;
 
@@ -49,10 +49,22 @@ describe('the projection', () => {
     expect(near.x).toBeLessThan(far.x);
     expect(far.x).toBeLessThan(0.5);
     expect(near.y).toBeGreaterThan(far.y);
-    expect(far.y).toBeGreaterThan(CAMERA.horizon);
+    expect(far.y).toBeGreaterThan(CAMERA.centre);
   });
 
   it('gives nothing behind the camera', () => expect(project(CAMERA, ASPECT, 1.4, 0)).toBeNull());
+
+  it('of a camera that looks down has the ground there nearer to the middle, on the axis where that meets it', () => {
+    const down: Geometry = { ...CAMERA, centre: 0.5, pitch: 7 };
+    const met = CAMERA.height / Math.tan((7 * Math.PI) / 180);
+    expect(project(down, ASPECT, 1.35 + met, 0)!.y).toBeCloseTo(0.5);
+    // By the angle below the axis: what lies 5 m ahead is seen under atan(1.25 / 5).
+    const below = Math.atan(1.25 / 5) - (7 * Math.PI) / 180;
+    const point = project(down, ASPECT, 1.35 + 5, 1)!;
+    expect(point.y).toBeCloseTo(0.5 + 0.714 * ASPECT * Math.tan(below));
+    expect(point.x).toBeCloseTo(0.5 - 0.714 / (Math.hypot(5, 1.25) * Math.cos(below)));
+    expect(project({ ...down, pitch: -7 }, ASPECT, 1.35 + 5, 0)!.y).toBeGreaterThan(project({ ...down, pitch: 0 }, ASPECT, 1.35 + 5, 0)!.y);
+  });
 });
 
 describe('the track', () => {
@@ -84,8 +96,8 @@ describe('the track', () => {
 
 describe('the geometry', () => {
   const told = [
-    ['camera height', 1.25], ['camera before rear axle', 1.35], ['camera focal length', 0.714], ['camera horizon', 0.41],
-    ['front before rear axle', 3.45], ['half width', 0.9], ['wheelbase', 2.6],
+    ['camera height', 1.25], ['camera before rear axle', 1.35], ['camera focal length', 0.714], ['camera centre', 0.41],
+    ['camera pitch', 0], ['front before rear axle', 3.45], ['half width', 0.9], ['wheelbase', 2.6],
   ].map(([name, number]) => ({ name: name as string, number: number as number }));
 
   it('is read by name', () => expect(geometryOf([{ name: 'cones hit', number: 0 }, ...told])).toEqual(CAMERA));
@@ -94,5 +106,8 @@ describe('the geometry', () => {
     expect(geometryOf([])).toBeNull();
     expect(geometryOf(told.slice(1))).toBeNull();
     expect(geometryOf(told.map((value) => ({ ...value, number: Number.NaN })))).toBeNull();
+    const of = (name: string, number: number) => geometryOf(told.map((value) => (value.name === name ? { name, number } : value)));
+    expect([of('camera height', 0), of('camera focal length', -1), of('wheelbase', 0)]).toEqual([null, null, null]);
+    expect(of('camera pitch', -2)).toEqual({ ...CAMERA, pitch: -2 });
   });
 });

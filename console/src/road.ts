@@ -9,8 +9,10 @@ export interface Geometry {
   mount: number;
   /** Focal length in picture widths. */
   focal: number;
-  /** The horizon's row of a level vehicle, in picture heights from the top. */
-  horizon: number;
+  /** The row at which it is aimed, in picture heights from the top. */
+  centre: number;
+  /** Degrees by which it looks down, negative up, in a level vehicle. */
+  pitch: number;
   /** Metres from the rear axle forward to the vehicle's front. */
   front: number;
   /** Half of the vehicle's width, m. */
@@ -39,11 +41,15 @@ export function brakingDistance(speedMps: number, { begin, end, jerk }: Decelera
 export function project(
   geometry: Geometry, aspect: number, aheadM: number, leftM: number,
 ): { x: number; y: number } | null {
-  const depth = aheadM - geometry.mount;
-  if (depth < DEPTH_MIN_M) return null;
+  const { height, mount, focal, centre, pitch } = geometry;
+  const [sin, cos] = [Math.sin((pitch * Math.PI) / 180), Math.cos((pitch * Math.PI) / 180)];
+  const ahead = aheadM - mount;
+  // Along the camera's axis.
+  const depth = ahead * cos + height * sin;
+  if (Math.min(ahead, depth) < DEPTH_MIN_M) return null;
   return {
-    x: 0.5 - (geometry.focal * leftM) / depth,
-    y: geometry.horizon + (geometry.focal * aspect * geometry.height) / depth,
+    x: 0.5 - (focal * leftM) / depth,
+    y: centre + (focal * aspect * (height * cos - ahead * sin)) / depth,
   };
 }
 
@@ -87,7 +93,7 @@ export function geometryOf(values: readonly { name: string; number: number }[]):
   const geometry: Partial<Geometry> = {};
   for (const [key, name] of Object.entries(NAMES) as [keyof Geometry, string][]) {
     const value = values.find((told) => told.name === name)?.number;
-    if (value === undefined || !Number.isFinite(value) || value <= 0) return null;
+    if (value === undefined || !Number.isFinite(value) || (value <= 0 && !MAY_BE_ZERO.includes(key))) return null;
     geometry[key] = value;
   }
   return geometry as Geometry;
@@ -98,11 +104,14 @@ const NAMES: Readonly<Record<keyof Geometry, string>> = {
   height: 'camera height',
   mount: 'camera before rear axle',
   focal: 'camera focal length',
-  horizon: 'camera horizon',
+  centre: 'camera centre',
+  pitch: 'camera pitch',
   front: 'front before rear axle',
   halfWidth: 'half width',
   wheelbase: 'wheelbase',
 };
+/** A camera may look level or up, and stand above the rear axle. */
+const MAY_BE_ZERO: readonly (keyof Geometry)[] = ['pitch', 'mount'];
 // Nearer is below every picture.
 const DEPTH_MIN_M = 0.3;
 const STEP_M = 1;

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { GuardView } from '../guard';
 import { Gear } from '../message/gear';
 import type { TelemetryView } from '../report';
-import type { Geometry } from '../road';
+import { geometryOf } from '../road';
 import { ageWords, aheadOf, countdownOf } from './hud';
 
 const guard = (mode: GuardView['mode'], leftMs: number | null) => ({
@@ -34,7 +34,12 @@ describe('the picture\'s age', () => {
 });
 
 describe('the distances on the road', () => {
-  const geometry: Geometry = { height: 1.25, mount: 1.35, focal: 0.714, horizon: 0.41, front: 3.45, halfWidth: 0.9, wheelbase: 2.6 };
+  // What a vehicle tells whose camera was measured.
+  const values = [
+    ['cones hit', 0], ['camera height', 1.4], ['camera before rear axle', 1.35], ['camera focal length', 0.714], ['camera centre', 0.5],
+    ['camera pitch', 3], ['front before rear axle', 3.45], ['half width', 0.9], ['wheelbase', 2.6],
+  ].map(([name, number]) => ({ name: name as string, number: number as number }));
+  const geometry = geometryOf(values);
   const braking = { begin: 4, end: 4, jerk: 5 };
   const ahead = (change: Partial<TelemetryView>, delayMs: number | null = 500) => {
     const drives = { speedMps: 4, steeringAngleRad: 0.1, gear: Gear.Drive, guard: { braking }, ...change };
@@ -42,7 +47,13 @@ describe('the distances on the road', () => {
   };
 
   it('are those of reaction and braking by speed, delay and manoeuvre', () => {
+    expect(geometry).not.toBeNull();
     expect(ahead({})).toEqual({ geometry, steeringAngleRad: 0.1, reactionM: 2, stopM: 4 });
+  });
+
+  it('are none of a camera that tells nothing of where it looks', () => {
+    const told = { speedMps: 4, steeringAngleRad: 0.1, gear: Gear.Drive, guard: { braking } } as unknown as TelemetryView;
+    expect(aheadOf({ telemetry: told, geometry: geometryOf(values.slice(0, 1)), delayMs: 500 })).toBeNull();
   });
 
   it('are none where speed, wheel, gear, delay or the guard is not known, nor backwards or at a crawl', () => {

@@ -17,8 +17,12 @@ pub(crate) fn open(config: &Config) -> (Follow, OpenSensor) {
     let clock = Clock::start();
     let follower = Arc::new(Mutex::new(Follower::new(config.seed)));
     let followed = follower.clone();
-    // Where another camera looks, nobody here knows.
-    let sees_track = config.source().is_none();
+    let geometry = match (config.camera_geometry, config.source()) {
+        (Some(measured), _) => Some(measured.extras()),
+        (None, None) => Some(Windscreen::GEOMETRY),
+        // Where another camera looks, nobody here knows.
+        (None, Some(_)) => None,
+    };
     let mut cones_hit = 0;
     let follow = move |state: &MachineState| {
         let follower = match followed.try_lock() {
@@ -32,9 +36,7 @@ pub(crate) fn open(config: &Config) -> (Follow, OpenSensor) {
             cones_hit = follower.cones_hit();
         }
         let mut extras = vec![Extra { name: "cones hit", value: cones_hit.into(), unit: "" }];
-        if sees_track {
-            extras.extend(Windscreen::GEOMETRY);
-        }
+        extras.extend(geometry.into_iter().flatten());
         extras
     };
     let config = config.clone();
@@ -52,4 +54,45 @@ pub(crate) fn open(config: &Config) -> (Follow, OpenSensor) {
         })
     };
     (Box::new(follow), Box::new(open_sensor))
+}
+
+#[cfg(test)]
+mod tests {
+    use tautline_vehicle::CameraGeometry;
+
+    use super::*;
+
+    fn told(settings: &str) -> Vec<Extra> {
+        let config: Config = toml::from_str(settings).unwrap();
+        let (mut follow, _) = open(&config);
+        follow(&MachineState::default())
+    }
+
+    const MEASURED: &str = "\n[camera_geometry]\nheight_m = 1.4\npitch_degrees = 3\nfield_of_view_degrees = 70\n\
+        to_front_m = 2.1\nto_rear_axle_m = 1.35\nwidth_m = 1.8\nwheelbase_m = 2.6\n";
+
+    #[test]
+    fn a_measured_camera_is_told_of_every_source() {
+        let measured = CameraGeometry {
+            height: 1.4,
+            pitch: 3.0,
+            field_of_view: 70.0,
+            to_front: 2.1,
+            to_rear_axle: 1.35,
+            width: 1.8,
+            wheelbase: 2.6,
+        };
+        for source in ["clip = \"drive.mp4\"", "camera = \"/dev/video0\"", ""] {
+            assert_eq!(told(&format!("{source}{MEASURED}"))[1..], measured.extras(), "{source}");
+        }
+        assert_eq!(told("clip = \"drive.mp4\"").len(), 1, "of a clip alone nothing is known");
+    }
+
+    #[test]
+    fn the_simulated_camera_tells_the_same_by_the_same_names() {
+        let names = |extras: &[Extra]| extras.iter().map(|it| (it.name, it.unit)).collect::<Vec<_>>();
+        let (simulated, measured) = (told(""), told(MEASURED));
+        assert_eq!(simulated[1..], Windscreen::GEOMETRY);
+        assert_eq!(names(&simulated), names(&measured));
+    }
 }

@@ -17,8 +17,8 @@ use crate::{keys, machine, stop};
 
 /// The vehicle's side: camera, uplink, and proposals to the guard.
 ///
-/// Every flag may stand in the TOML file under the same name, with _ for -; there the section
-/// [transport] holds what has no flag.
+/// Every flag may stand in the TOML file under the same name, with _ for -; there the sections
+/// [transport], [camera_geometry] and [people] hold what has no flag.
 #[derive(Debug, Args)]
 pub(crate) struct Vehicle {
     /// TOML file with any of these settings; flags and environment go before it

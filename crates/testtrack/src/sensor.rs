@@ -21,11 +21,12 @@ impl Windscreen {
     pub const HEIGHT: usize = 720;
     /// How it looks at the ground before the car, and the car's own measures: by these a console draws
     /// distances on the road. `console/src/road.ts` reads them by name.
-    pub const GEOMETRY: [Extra; 7] = [
+    pub const GEOMETRY: [Extra; 8] = [
         Extra { name: "camera height", value: camera::HEIGHT as f64, unit: "m" },
         Extra { name: "camera before rear axle", value: camera::MOUNT, unit: "m" },
         Extra { name: "camera focal length", value: camera::FOCAL as f64, unit: "widths" },
-        Extra { name: "camera horizon", value: camera::HORIZON as f64, unit: "heights" },
+        Extra { name: "camera centre", value: camera::HORIZON as f64, unit: "heights" },
+        Extra { name: "camera pitch", value: 0.0, unit: "°" },
         Extra { name: "front before rear axle", value: car::FRONT, unit: "m" },
         Extra { name: "half width", value: car::HALF_WIDTH, unit: "m" },
         Extra { name: "wheelbase", value: car::WHEELBASE, unit: "m" },

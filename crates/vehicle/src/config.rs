@@ -14,6 +14,8 @@ use tautline_transport::crypto::PublicKey;
 use tautline_video::v4l2::Wanted;
 use tautline_video::{Backend, avc};
 
+use crate::geometry::CameraGeometry;
+
 /// A vehicle's settings; every field has its flag of the same name.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -42,6 +44,8 @@ pub struct Config {
     pub camera: Option<PathBuf>,
     /// What the device is to capture, such as `mjpeg 1280x720@30` or a part of that.
     pub camera_mode: String,
+    /// How the camera looks at the road, whatever the source of pictures; by it a console draws distances.
+    pub camera_geometry: Option<CameraGeometry>,
     /// Pictures a second of the simulated camera, and best of a device; a clip has its own.
     pub pictures_per_second: f64,
     /// How the strips are coded.
@@ -99,6 +103,7 @@ impl Default for Config {
             clip: None,
             camera: None,
             camera_mode: String::new(),
+            camera_geometry: None,
             pictures_per_second: 60.0,
             encoder: EncoderChoice::default(),
             loss_recovery: LossRecovery::default(),
@@ -131,6 +136,9 @@ impl Config {
             "clip and camera are both given: only one can be seen with"
         );
         self.camera_mode()?;
+        if let Some(geometry) = &self.camera_geometry {
+            geometry.validate()?;
+        }
         ensure!(
             (2..=250).contains(&self.refresh_period),
             "refresh_period = {}: must be 2 to 250",
@@ -347,5 +355,24 @@ mod tests {
         ] {
             assert_eq!(name.parse::<LossRecovery>().unwrap().to_string(), name);
         }
+    }
+
+    #[test]
+    fn where_the_camera_looks_is_checked_with_the_rest() {
+        let config = |field_of_view: f64| {
+            let camera_geometry = Some(CameraGeometry {
+                height: 1.4,
+                pitch: 0.0,
+                field_of_view,
+                to_front: 2.1,
+                to_rear_axle: 1.35,
+                width: 1.8,
+                wheelbase: 2.6,
+            });
+            Config { camera_geometry, ..Config::default() }
+        };
+        let refused = |field_of_view| config(field_of_view).validate().unwrap_err().to_string();
+        assert!(refused(180.0).starts_with("camera_geometry.field_of_view_degrees"));
+        assert!(refused(70.0).starts_with("no operator"), "{}", refused(70.0));
     }
 }

@@ -8,6 +8,7 @@ pub mod encode;
 mod epochs;
 mod eyes;
 mod facts;
+mod geometry;
 pub mod guarded;
 pub mod load;
 pub mod parts;
@@ -36,6 +37,7 @@ use tokio::time::{MissedTickBehavior, sleep};
 
 pub use config::{AfterPause, Config, EncoderChoice, LossRecovery};
 pub use eyes::OpenSensor;
+pub use geometry::CameraGeometry;
 pub use guarded::Follow;
 
 use crate::encode::{EncoderControl, Meter};

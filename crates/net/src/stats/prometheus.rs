@@ -152,6 +152,7 @@ fn unit(unit: &str) -> Option<Unit> {
         "bit/s" => "bits_per_second".to_owned(),
         "/s" => "per_second".to_owned(),
         "%" => "percent".to_owned(),
+        "°" => "degrees".to_owned(),
         other => snake(other),
     };
     (!words.is_empty()).then_some(Unit::Other(words))
