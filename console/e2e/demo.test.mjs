@@ -168,7 +168,7 @@ async function metric(name) {
 }
 
 async function speed() {
-  return Number.parseFloat(await page.locator('#speed').innerText());
+  return Number.parseFloat(await page.locator('#hud-speed').innerText());
 }
 
 function readStamp() {

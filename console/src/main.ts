@@ -275,7 +275,7 @@ class Console {
       padStill: acts.padStill,
     });
     this.#hud.show({
-      telemetry: live, pictureAgeMs: this.#pictureAgeMs(now), expectsNone, aspect: this.#aspect,
+      telemetry: live, gearAsked: this.#sent.gear, pictureAgeMs: this.#pictureAgeMs(now), expectsNone, aspect: this.#aspect,
       geometry: geometryOf(this.#liveVehicle(now)?.values ?? []),
     });
     this.#acts.show(guard, guard?.signals ?? membersOf(SIGNALS, this.#sent.signals));

@@ -1,21 +1,17 @@
-import { Gear } from '../message/gear';
 import type { Controlled, TelemetryView } from '../report';
 import { STALE_MS } from './banner';
 import { byId, setData, setText } from './element';
-import { UNKNOWN, kmh, signed } from './format';
+import { UNKNOWN, signed } from './format';
 
 // What the drawn wheel turns at full lock.
 const WHEEL_DEGREES = 130;
 // The bar's full width; road wheels hardly turn further.
 const ROAD_WHEEL_DEGREES = 32;
 
-/** Speed, steering wheel, pedals, gear. */
+/** Steering wheel and pedals: as asked for, and as applied. */
 export class Dials {
-  readonly #card = byId('speed').closest<HTMLElement>('.card')!;
-  readonly #speed = byId('speed');
+  readonly #card = byId('steering').closest<HTMLElement>('.card')!;
   readonly #age = byId('telemetry-age');
-  readonly #gear = byId('gear');
-  readonly #gearName = byId('gear-name');
   readonly #wheel = byId<SVGGElement>('wheel-turn');
   readonly #arc = byId<SVGPathElement>('wheel-arc');
   readonly #steering = byId('steering');
@@ -30,11 +26,9 @@ export class Dials {
     setData(this.#age, 'stale', String(stale && ageMs !== null));
     setText(this.#age, ageText(ageMs, stale));
     const live = stale ? null : telemetry;
-    this.#showGear(live?.gear ?? null, sent.gear);
     this.#turn(sent.steering);
     this.#throttle.sent(sent.throttle);
     this.#brake.sent(sent.brake);
-    setText(this.#speed, kmh(live?.speedMps ?? null));
     this.#showSteering(live?.steeringAngleRad ?? null);
     this.#throttle.applied(live?.throttle ?? null);
     this.#brake.applied(live?.brake ?? null);
@@ -47,15 +41,6 @@ export class Dials {
     this.#steerFill.style.transform = `scaleX(${(-share).toFixed(3)})`;
   }
 
-  /** As the machine says, and what is asked for where that is another. */
-  #showGear(told: Gear | null, asked: Gear): void {
-    const letter = told === null ? UNKNOWN : LETTERS[told];
-    setText(this.#gear, letter);
-    setData(this.#gear, 'gear', letter);
-    const name = told === null ? 'not known' : NAMES[told];
-    setText(this.#gearName, told === null || told === asked ? name : `${name}, ${NAMES[asked]} asked for`);
-  }
-
   /** Left is positive in a command, counterclockwise on the screen. */
   #turn(steering: number): void {
     const degrees = -steering * WHEEL_DEGREES;
@@ -64,9 +49,6 @@ export class Dials {
     this.#steerSent.style.left = `${(50 - steering * 50).toFixed(1)}%`;
   }
 }
-
-const LETTERS: Readonly<Record<Gear, string>> = { [Gear.Drive]: 'D', [Gear.Reverse]: 'R' };
-const NAMES: Readonly<Record<Gear, string>> = { [Gear.Drive]: 'drive', [Gear.Reverse]: 'reverse' };
 
 function pedal(name: 'throttle' | 'brake'): { sent(share: number): void; applied(share: number | null): void } {
   const text = byId(name);

@@ -1,5 +1,4 @@
 import { Fault } from '../message/fault';
-import { Gear } from '../message/gear';
 import type { SnapshotView, StatusView, TelemetryView, ValueView, VideoView } from '../report';
 import type { PictureFormat } from '../wire';
 import { byId, setText, slug } from './element';
@@ -117,8 +116,6 @@ export class Details {
   }
 
   #showMachine(telemetry: TelemetryView | null): void {
-    const gear = telemetry?.gear ?? null;
-    this.#vehicle.set('gear', gear === null ? UNKNOWN : gear === Gear.Reverse ? 'reverse' : 'drive', 'machine-gear');
     this.#vehicle.set('faults', telemetry === null ? UNKNOWN : faultNames(telemetry.faults), 'faults');
   }
 

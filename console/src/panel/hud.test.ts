@@ -3,7 +3,7 @@ import type { GuardView } from '../guard';
 import { Gear } from '../message/gear';
 import type { TelemetryView } from '../report';
 import { geometryOf } from '../road';
-import { ageWords, aheadOf, countdownOf } from './hud';
+import { ageWords, aheadOf, countdownOf, gearAskedWords } from './hud';
 
 const guard = (mode: GuardView['mode'], leftMs: number | null) => ({
   mode, countdown: leftMs === null ? null : { cause: 'picture age', leftMs },
@@ -18,6 +18,13 @@ describe('the countdown', () => {
 
   it('is none while nothing can stop', () => {
     expect([countdownOf(null), countdownOf(guard('held', 10)), countdownOf(guard('driving', null))]).toEqual([null, null, null]);
+  });
+});
+
+describe('the gear that is asked for', () => {
+  it('is told where the machine is in another', () => {
+    expect(gearAskedWords(Gear.Drive, Gear.Reverse)).toBe('R asked for');
+    expect([gearAskedWords(Gear.Reverse, Gear.Reverse), gearAskedWords(null, Gear.Reverse)]).toEqual(['', '']);
   });
 });
 

@@ -11,6 +11,8 @@ import { UNKNOWN, kmh } from './format';
 export interface Sight {
   /** Null: none is live. */
   telemetry: TelemetryView | null;
+  /** The gear that is asked for here. */
+  gearAsked: Gear;
   /** How old the newest picture seen is, ms; null: none was seen, or its time is not known. */
   pictureAgeMs: number | null;
   /** Nothing is to be expected: nobody drives from here, or nothing is connected. */
@@ -30,6 +32,8 @@ const BAND_WORDS: Readonly<Record<Band, string>> = {
   'too late': 'too late to drive',
 };
 
+const GEARS: Readonly<Record<Gear, string>> = { [Gear.Drive]: 'D', [Gear.Reverse]: 'R' };
+
 /** A countdown is told from here on: what is longer is how things always are. */
 const COUNTDOWN_TOLD_MS = 150;
 
@@ -46,6 +50,11 @@ export function ageWords({ pictureAgeMs, expectsNone }: Pick<Sight, 'pictureAgeM
   return pictureAgeMs <= LATE_MS ? null : `Picture ${(pictureAgeMs / 1000).toFixed(1)} s old`;
 }
 
+/** What is told beside the gear, as the machine says: one that is asked for and is another. */
+export function gearAskedWords(told: Gear | null, asked: Gear): string {
+  return told === null || told === asked ? '' : `${GEARS[asked]} asked for`;
+}
+
 /** What is told on the picture: mode, speed, gear, delay, countdown, and the distances on the road. */
 export class Hud {
   readonly #stage = byId('picture').closest<HTMLElement>('.stage')!;
@@ -54,6 +63,7 @@ export class Hud {
   readonly #speed = byId('hud-speed');
   readonly #bound = byId('hud-bound');
   readonly #gear = byId('hud-gear');
+  readonly #gearAsked = byId('hud-gear-asked');
   readonly #delay = byId('hud-delay');
   readonly #countdown = byId('countdown');
   readonly #age = byId('picture-age');
@@ -66,7 +76,10 @@ export class Hud {
     setText(this.#speed, kmh(telemetry?.speedMps ?? null));
     setText(this.#bound, guard?.mode === 'limited' ? `of ${kmh(guard.speedBoundMps)}` : '');
     const gear = telemetry?.gear ?? null;
-    setText(this.#gear, gear === null ? UNKNOWN : gear === Gear.Reverse ? 'R' : 'D');
+    const letter = gear === null ? UNKNOWN : GEARS[gear];
+    setText(this.#gear, letter);
+    setData(this.#gear, 'gear', letter);
+    setText(this.#gearAsked, gearAskedWords(gear, sight.gearAsked));
     // The guard's own figure is of the whole loop; without it there is the picture's age.
     const delayMs = guard?.loopAgeMs ?? sight.pictureAgeMs;
     this.#showDelay(sight.expectsNone ? null : delayMs);

@@ -90,7 +90,8 @@ mod tests {
 
     #[test]
     fn the_simulated_camera_tells_the_same_by_the_same_names() {
-        let names = |extras: &[Extra]| extras.iter().map(|it| (it.name, it.unit)).collect::<Vec<_>>();
+        let names =
+            |extras: &[Extra]| extras.iter().map(|it| (it.name, it.unit)).collect::<Vec<_>>();
         let (simulated, measured) = (told(""), told(MEASURED));
         assert_eq!(simulated[1..], Windscreen::GEOMETRY);
         assert_eq!(names(&simulated), names(&measured));
