@@ -206,6 +206,18 @@ test('the last speed of a machine that is silent is not shown, though the guard 
   assert.equal(await page.locator('#mode').innerText(), 'Driving');
 });
 
+test('a topic of another program is shown as text, and not once it is not live', async () => {
+  const newest = { ageMs: 100, bytes: 27, text: '{"a":"<img src=x>"}' };
+  standIn.tellTopics([{ channel: 16, topic: '/scan', encoding: 'json', schema: 'Scan', newest }]);
+  const topic = page.locator('[data-testid=topic-16]');
+  await topic.waitFor({ timeout: 2_000 });
+  assert.equal(await topic.locator('span').innerText(), '/scan');
+  assert.match(await topic.locator('b').innerText(), /^json Scan, 27 B, \d\.\d s old$/);
+  assert.equal(await topic.locator('pre').innerText(), newest.text);
+  await topic.locator('pre').waitFor({ state: 'hidden', timeout: 5_000 });
+  assert.equal(await topic.locator('b').innerText(), 'json Scan, –');
+});
+
 test('lights, indicators and horn go with the commands', async () => {
   await page.keyboard.press('KeyL');
   await page.keyboard.press('Comma');

@@ -14,7 +14,7 @@ const STOPPED = 3;
 
 /** Serves until `close`; `commands` has every command so far, `guard` is what the telemetry says; null: it is silent. */
 export async function startStandIn() {
-  const standIn = { commands: [], guard: {}, silent: false, consoles: [], address: '', close: async () => {}, stand: () => {} };
+  const standIn = { commands: [], guard: {}, silent: false, consoles: [], address: '', close: async () => {}, stand: () => {}, tellTopics: () => {} };
   const sockets = new Set();
   const server = createServer(async (request, response) => {
     const path = request.url === '/' ? 'index.html' : request.url.slice(1).split('?')[0];
@@ -30,6 +30,7 @@ export async function startStandIn() {
     json(5, { vehicle: 'stand-in', version: '', picture: null });
     json(7, { role: 'drives', holder: { address: 'here', sinceUnixMs: 0 }, request: null, reason: 'vacant' });
     standIn.stand = (standing) => json(7, standing);
+    standIn.tellTopics = (topics) => json(8, topics);
     const telling = setInterval(() => {
       if (!standIn.silent) send(socket, telemetry(standIn.guard));
     }, TELL_MS);

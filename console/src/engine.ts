@@ -13,7 +13,7 @@ import { Player } from './video/player';
 import { Screen } from './video/screen';
 import {
   FROM_OPERATOR, answerMessage, askMessage, commandMessage, linkActionMessage, parseHello, parsePong, parseSlice,
-  parseStanding, pingMessage, videoFeedbackMessage,
+  parseStanding, parseTopics, pingMessage, videoFeedbackMessage,
 } from './wire';
 
 const TICK_MS = 20;
@@ -131,6 +131,9 @@ class Engine {
         page.postMessage({ kind: 'standing', standing });
         return;
       }
+      case FROM_OPERATOR.topics:
+        page.postMessage({ kind: 'topics', topics: parseTopics(message) });
+        return;
       case FROM_OPERATOR.hello: {
         const hello = parseHello(message);
         this.#socket.greeted();

@@ -18,8 +18,9 @@ import { Hud, countdownOf } from './panel/hud';
 import { Links } from './panel/links';
 import { PadPanel } from './panel/pad';
 import { Timing } from './panel/timing';
+import { Topics } from './panel/topics';
 import type {
-  Connection, Demand, EngineReport, PageRequest, SeenView, SnapshotView, StatusView, TelemetryView, VideoView,
+  Connection, Demand, EngineReport, PageRequest, SeenView, SnapshotView, StatusView, TelemetryView, TopicView, VideoView,
 } from './report';
 import { geometryOf } from './road';
 import { Cues, Speaker } from './sound';
@@ -57,6 +58,7 @@ class Console {
   readonly #figures = new Figures();
   readonly #drops = new Drops();
   readonly #counts = new Counts();
+  readonly #topicsPanel = new Topics();
   readonly #details = new Details();
   readonly #padPanel = new PadPanel(this.#driver.pads);
   readonly #canDecode = typeof VideoDecoder !== 'undefined';
@@ -73,6 +75,8 @@ class Console {
   #operatorSnapshotAtMs = 0;
   #vehicleSnapshot: SnapshotView | null = null;
   #vehicleSnapshotAtMs = 0;
+  #topics: TopicView[] = [];
+  #topicsAtMs = 0;
   #video: VideoView | null = null;
   #seen: SeenView | null = null;
   #seenAtMs = 0;
@@ -126,6 +130,10 @@ class Console {
         return;
       case 'snapshot':
         this.#takeSnapshot(report.snapshot);
+        return;
+      case 'topics':
+        this.#topics = report.topics;
+        this.#topicsAtMs = nowMs();
         return;
       case 'video':
         this.#video = report.video;
@@ -304,6 +312,8 @@ class Console {
     this.#drops.show(this.#operatorSnapshot, this.#vehicleSnapshot, this.#video);
     this.#counts.show(this.#vehicleSnapshot, this.#operatorSnapshot,
       this.#vehicleSnapshot === null ? null : now - this.#vehicleSnapshotAtMs);
+    const sinceMs = now - this.#topicsAtMs;
+    this.#topicsPanel.show(this.#topics, this.#live(sinceMs, sinceMs, SNAPSHOT_STALE_MS));
     this.#details.show(status, this.#liveTelemetry(now), vehicle, operator, this.#video);
     this.#padPanel.show();
   }

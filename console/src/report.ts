@@ -1,11 +1,11 @@
 /** What the engine (worker) and the page tell each other; all plain, cloneable values. */
 import type { DropView, SnapshotView, StatusView, TelemetryView } from './reading';
-import type { Demand, Hello, Standing } from './wire';
+import type { Demand, Hello, Standing, TopicView } from './wire';
 
 export type {
   ChannelView, DelaysView, DropView, LinkView, SnapshotView, StatusView, TelemetryView, ValueView,
 } from './reading';
-export type { Controlled, Demand } from './wire';
+export type { Controlled, Demand, TopicView } from './wire';
 
 /** Milliseconds from a strip's capture to its drawing on the canvas, over the window. */
 export interface LatencyView {
@@ -70,6 +70,7 @@ export type EngineReport =
   | { kind: 'telemetry'; telemetry: TelemetryView }
   | { kind: 'status'; status: StatusView }
   | { kind: 'snapshot'; snapshot: SnapshotView }
+  | { kind: 'topics'; topics: TopicView[] }
   | { kind: 'video'; video: VideoView };
 
 export type PageRequest =

@@ -10,7 +10,7 @@ import { Telemetry } from './message/telemetry';
 import { VideoFeedback } from './message/video-feedback';
 import {
   BadMessage, type Demand, FROM_OPERATOR, answerMessage, askMessage, commandMessage, flatBuffer, linkActionMessage, parseHello,
-  parsePong, parseSlice, parseStanding, pingMessage, videoFeedbackMessage,
+  parsePong, parseSlice, parseStanding, parseTopics, pingMessage, videoFeedbackMessage,
 } from './wire';
 
 const PICTURE = { width: 640, height: 480, strips: [[0, 160], [160, 160], [320, 160]], codec: 'avc1.42c01f' };
@@ -22,7 +22,7 @@ const STANDING = {
 };
 
 const PARSERS: Readonly<Record<string, (message: ArrayBuffer) => unknown>> = {
-  parseSlice, parsePong, parseHello, parseStanding,
+  parseSlice, parsePong, parseHello, parseStanding, parseTopics,
   telemetry: (message) => flatBuffer(message, Telemetry.bufferHasIdentifier),
   status: (message) => flatBuffer(message, OperatorStatus.bufferHasIdentifier),
 };
@@ -196,6 +196,20 @@ describe('parseStanding', () => {
     ['a request without a number', { ...STANDING, request: { address: '' } }],
     ['a request beyond 32 bits', { ...STANDING, request: { address: '', number: 2 ** 32 } }],
   ])('refuses %s', (_, standing) => expect(() => parseStanding(helloMessage(standing))).toThrow(BadMessage));
+});
+
+describe('the topics of other programs', () => {
+  const topic = { channel: 16, topic: '/scan', encoding: 'json', schema: 'Scan', newest: { ageMs: 5, bytes: 7, text: null } };
+
+  it('are read with the newest unit of each, if one came', () => {
+    const topics = [topic, { ...topic, channel: 17, newest: null }];
+    expect(parseTopics(helloMessage(topics))).toEqual(topics);
+  });
+
+  it.each([
+    ['no list', {}], ['no name', [{ ...topic, topic: 7 }]], ['no number', [{ ...topic, channel: -1 }]],
+    ['no size', [{ ...topic, newest: { ageMs: 5, bytes: '7' } }]], ['too many', Array(65).fill(topic)],
+  ])('refuses %s', (_, topics) => expect(() => parseTopics(helloMessage(topics))).toThrow(BadMessage));
 });
 
 describe('flatBuffer', () => {

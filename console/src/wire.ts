@@ -1,7 +1,7 @@
 /**
  * The WebSocket's binary messages: first byte = kind, numbers big-endian.
  *
- * Operator to console: slice, telemetry, status, pong, hello, snapshot, standing. Console to operator:
+ * Operator to console: slice, telemetry, status, pong, hello, snapshot, standing, topics. Console to operator:
  * command, link action, ping, video feedback, ask, answer. Bad bytes throw a `BadMessage`, which the caller counts.
  */
 import { ByteBuffer, Builder } from 'flatbuffers';
@@ -16,7 +16,7 @@ import type { Gear } from './message/gear';
 import { LinkAction } from './message/link-action';
 import { VideoFeedback } from './message/video-feedback';
 
-export const FROM_OPERATOR = { slice: 1, telemetry: 2, status: 3, pong: 4, hello: 5, snapshot: 6, standing: 7 } as const;
+export const FROM_OPERATOR = { slice: 1, telemetry: 2, status: 3, pong: 4, hello: 5, snapshot: 6, standing: 7, topics: 8 } as const;
 const TO_OPERATOR = { command: 1, linkAction: 2, ping: 3, videoFeedback: 4, ask: 5, answer: 6 } as const;
 
 export type SliceKind = 'idr' | 'predicted' | 'skip';
@@ -74,6 +74,23 @@ export interface Standing {
 export type Role = (typeof ROLES)[number];
 export type Reason = (typeof REASONS)[number];
 
+/** A topic of another program: what it is, and its newest unit. */
+export interface TopicView {
+  channel: number;
+  topic: string;
+  /** By MCAP's name for it; empty: not told. */
+  encoding: string;
+  schema: string;
+  /** Null: none came yet. */
+  newest: {
+    /** When it was told. */
+    ageMs: number;
+    bytes: number;
+    /** Its beginning; null: it is no text. */
+    text: string | null;
+  } | null;
+}
+
 export interface Pong {
   /** The console's clock when it asked, ms. */
   askedAtMs: number;
@@ -113,6 +130,7 @@ const CORRUPT = 0x80;
 const SLICE_KINDS: readonly SliceKind[] = ['idr', 'predicted', 'skip'];
 const ROLES = ['drives', 'waits', 'asks', 'refused', 'succeeds'] as const;
 const REASONS = ['vacant', 'consent', 'standstill', 'gone'] as const;
+const TOPICS_MAX = 64;
 const STRIPS_MAX = 8; // Keyframe requests are a mask of eight bits.
 const SIDE_MAX = 8192;
 
@@ -168,6 +186,25 @@ export function parseStanding(message: ArrayBuffer): Standing {
   };
 }
 
+export function parseTopics(message: ArrayBuffer): TopicView[] {
+  const topics = parseJson(message);
+  if (!Array.isArray(topics) || topics.length > TOPICS_MAX) throw new BadMessage('topics: no list');
+  return topics.map((told: unknown) => {
+    const { channel, topic, encoding, schema, newest } = fieldsOf(told);
+    if (typeof topic !== 'string' || typeof encoding !== 'string' || typeof schema !== 'string') throw new BadMessage('topics: no name');
+    return { channel: countOf(channel), topic, encoding, schema, newest: newest === null ? null : newestOf(fieldsOf(newest)) };
+  });
+}
+
+function newestOf({ ageMs, bytes, text }: Record<string, unknown>): NonNullable<TopicView['newest']> {
+  return { ageMs: countOf(ageMs), bytes: countOf(bytes), text: typeof text === 'string' ? text : null };
+}
+
+function countOf(value: unknown): number {
+  if (!Number.isSafeInteger(value) || (value as number) < 0) throw new BadMessage('topics: no count');
+  return value as number;
+}
+
 function holderOf({ address, sinceUnixMs }: Record<string, unknown>): NonNullable<Standing['holder']> {
   if (typeof address !== 'string' || !Number.isSafeInteger(sinceUnixMs)) throw new BadMessage('standing: bad holder');
   return { address, sinceUnixMs: sinceUnixMs as number };
@@ -180,7 +217,7 @@ function requestOf({ number, address }: Record<string, unknown>): NonNullable<St
 }
 
 function fieldsOf(value: unknown): Record<string, unknown> {
-  if (typeof value !== 'object' || value === null) throw new BadMessage('standing: no object');
+  if (typeof value !== 'object' || value === null) throw new BadMessage('no object');
   return value as Record<string, unknown>;
 }
 

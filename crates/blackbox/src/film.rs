@@ -4,8 +4,9 @@ use std::fs::File;
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
+use tautline_mcap as mcap;
 
-use crate::{Head, Signer, Topic, body, chain, mcap};
+use crate::{Head, Signer, Topic, body, chain};
 
 /// Where a file goes: a disk, or a test's idea of one.
 pub(crate) trait Sink: Write {
@@ -46,7 +47,14 @@ impl<S: Sink> Film<S> {
         mcap::write_begin(body::SOFTWARE, &mut bytes);
         for topic in Topic::ALL {
             let (name, schema) = topic.schema();
-            mcap::write_channel(topic.channel(), topic.name(), name, schema, &mut bytes);
+            let schema = mcap::Schema { name, encoding: "jsonschema", bytes: schema.as_bytes() };
+            let channel = mcap::Channel {
+                id: topic.channel(),
+                topic: topic.name(),
+                message_encoding: "json",
+                schema: Some(schema),
+            };
+            mcap::write_channel(&channel, &mut bytes);
         }
         Self { sink, signer, head: Head::default(), records: 0, is_open: true, bytes }
     }
@@ -56,8 +64,13 @@ impl<S: Sink> Film<S> {
         let body = body.to_string().into_bytes();
         self.head = self.head.after(topic, self.records, at, &[&body]);
         let data = chain::join(body, self.head);
-        let message =
-            mcap::Message { channel: topic.channel(), sequence: self.records, at, data: &data };
+        let message = mcap::Message {
+            channel: topic.channel(),
+            sequence: self.records,
+            at,
+            published_at: at,
+            data: &data,
+        };
         mcap::write_message(&message, &mut self.bytes);
         self.records = self.records.saturating_add(1);
         self.is_open = true;

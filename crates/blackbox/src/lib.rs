@@ -13,7 +13,6 @@ pub mod drives;
 mod error;
 mod film;
 mod hex;
-mod mcap;
 pub mod recorder;
 pub mod recording;
 #[cfg(test)]

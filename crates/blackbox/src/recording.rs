@@ -6,9 +6,9 @@ use std::ops::Range;
 use std::path::Path;
 
 use serde_json::Value;
+use tautline_mcap::{self as mcap, Break, Records};
 
 use crate::film::Sealed;
-use crate::mcap::{self, Break, Records};
 use crate::{Error, Head, Topic, chain, utc};
 
 /// What a file says, up to the first record that is broken.
@@ -195,6 +195,10 @@ impl Reading {
             return Some(self.broken(offset, None, What::Channel));
         };
         let says = Some((topic, message.at));
+        // The chain holds one time, and so does a record.
+        if message.published_at != message.at {
+            return Some(self.broken(offset, None, What::Foreign));
+        }
         if message.sequence != self.verdict.records {
             return Some(self.broken(offset, says, What::Order));
         }

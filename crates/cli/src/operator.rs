@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use tautline_message::snapshot::End;
 use tautline_net::Local;
+use tautline_net::datagram::Address;
 use tautline_net::stats::Latest;
 use tautline_operator::{Config, Opening};
 
@@ -16,8 +17,8 @@ use crate::{keys, stop};
 
 /// The operator's side: downlink, commands and the browser console.
 ///
-/// Every flag may stand in the TOML file under the same name, with _ for -; there the section
-/// [transport] holds what has no flag.
+/// Every flag may stand in the TOML file under the same name, with _ for -; there the sections
+/// [transport] and [deliver] hold what has no flag.
 #[derive(Debug, Args)]
 pub(crate) struct Operator {
     /// TOML file with any of these settings; flags and environment go before it
@@ -74,8 +75,8 @@ pub(crate) struct Operator {
     /// interface]
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<SocketAddr>,
-    /// Folder to record what is received into: each strip's H.264 stream, a line a slice, and of a
-    /// vehicle started with --joinable picture.h264, which any player shows
+    /// Folder to record what is received into: each strip's H.264 stream, a line a slice, channels.mcap with
+    /// all but the video, and of a vehicle started with --joinable picture.h264, which any player shows
     /// [default: none]
     #[arg(long, value_name = "FOLDER")]
     record: Option<PathBuf>,
@@ -128,7 +129,8 @@ pub(crate) fn settings(file: Option<&Path>) -> anyhow::Result<Config> {
     let mut config: Config = load(file)?;
     let files =
         [&mut config.console_certificate, &mut config.console_certificate_key, &mut config.record];
-    let paths = files.into_iter().flatten().chain([&mut config.key]);
+    let programs = config.deliver.values_mut().filter_map(Address::path_mut);
+    let paths = files.into_iter().flatten().chain(programs).chain([&mut config.key]);
     beside(file, paths);
     Ok(config)
 }

@@ -18,7 +18,7 @@ use crate::{keys, machine, stop};
 /// The vehicle's side: camera, uplink, and proposals to the guard.
 ///
 /// Every flag may stand in the TOML file under the same name, with _ for -; there the sections
-/// [transport], [camera_geometry] and [people] hold what has no flag.
+/// [transport], [camera_geometry], [[topics]] and [people] hold what has no flag.
 #[derive(Debug, Args)]
 pub(crate) struct Vehicle {
     /// TOML file with any of these settings; flags and environment go before it
@@ -113,6 +113,8 @@ pub(crate) fn settings(file: Option<&Path>) -> anyhow::Result<Config> {
     let (clip, camera, epoch) =
         (config.clip.as_mut(), config.camera.as_mut(), config.epoch.as_mut());
     let files = [clip, camera, epoch, config.guard.path_mut()];
-    beside(file, files.into_iter().flatten().chain([&mut config.key]));
+    let topics = config.topics.iter_mut();
+    let topics = topics.flat_map(|topic| [topic.listen.path_mut(), topic.schema.as_mut()]);
+    beside(file, files.into_iter().chain(topics).flatten().chain([&mut config.key]));
     Ok(config)
 }

@@ -1,11 +1,13 @@
 //! What an operator needs to know.
 
+use std::collections::BTreeMap;
 use std::net::{Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
 use anyhow::{Context, bail, ensure};
 use serde::Deserialize;
 use tautline_net::Local;
+use tautline_net::datagram::Address;
 use tautline_transport::crypto::PublicKey;
 
 use crate::console::access::Names;
@@ -47,6 +49,8 @@ pub struct Config {
     pub metrics: Option<SocketAddr>,
     /// Folder to record into.
     pub record: Option<PathBuf>,
+    /// Which program of this machine gets the units of a topic of another's, each as a datagram.
+    pub deliver: BTreeMap<String, Address>,
     /// Control address of a link emulator.
     pub emulator: Option<SocketAddr>,
     /// Milliseconds that a slice waits for one missing before it until the vehicle is told of a loss.
@@ -74,6 +78,7 @@ impl Default for Config {
             console_certificate_key: None,
             metrics: None,
             record: None,
+            deliver: BTreeMap::new(),
             emulator: None,
             reorder_ms: 30,
             transport: tautline_transport::Config::default(),

@@ -11,6 +11,7 @@ pub mod probe;
 mod reception;
 pub mod recorder;
 mod rendezvous;
+mod topics;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -59,16 +60,8 @@ pub async fn run(
     let recorder = config.record.as_deref().map(Recorder::create).transpose()?;
     let records = recorder.is_some();
     let shared = Arc::new(Shared::new(&config.vehicle));
-    let reorder_timeout = Duration::from_millis(config.reorder_ms);
-    let mut reception = Reception::new(
-        reorder_timeout,
-        config.transport.media_deadline,
-        recorder,
-        hub.clone(),
-        shared.clone(),
-        latest.clone(),
-        clock,
-    );
+    let mut reception =
+        Reception::new(&config, recorder, hub.clone(), shared.clone(), latest.clone(), clock);
     let tls = config.tls.map(|listen| Tls { identity: identity.clone(), listen: Some(listen) });
     let driver =
         Driver::spawn_with(&config.links, tls, clock, move |output| reception.handle(output))?;

@@ -23,11 +23,13 @@ use tautline_video::AccessUnit;
 use tokio::sync::Notify;
 
 use crate::canvas::Canvas;
+use crate::config::Config;
 use crate::console::{Hub, SliceHead};
 use crate::downlink::{Downlink, Shown};
 use crate::probe::watch::Watch;
-use crate::recorder::{Entry, Recorder};
+use crate::recorder::{self, Entry, Recorder};
 use crate::rendezvous::Standing;
+use crate::topics::Topics;
 
 /// What the event loop tells goes through here, on the loop's thread.
 pub(crate) struct Reception {
@@ -35,6 +37,7 @@ pub(crate) struct Reception {
     /// How old a slice may be when it comes.
     media_deadline: Duration,
     canvas: Canvas,
+    topics: Topics,
     recorder: Option<Recorder>,
     hub: Arc<Hub>,
     shared: Arc<Shared>,
@@ -195,22 +198,20 @@ impl Shared {
 }
 
 impl Reception {
-    /// Returns a reception that has seen nothing yet; a lost slice is told of after `reorder_timeout`, and
-    /// waited for until `media_deadline`.
+    /// Returns a reception that has seen nothing yet.
     pub(crate) fn new(
-        reorder_timeout: Duration,
-        media_deadline: Duration,
+        config: &Config,
         recorder: Option<Recorder>,
         hub: Arc<Hub>,
         shared: Arc<Shared>,
         latest: Latest,
         clock: Clock,
     ) -> Self {
-        let downlink = Downlink::new(reorder_timeout);
         Self {
-            downlink,
-            media_deadline,
+            downlink: Downlink::new(Duration::from_millis(config.reorder_ms)),
+            media_deadline: config.transport.media_deadline,
             canvas: Canvas::default(),
+            topics: Topics::new(&config.deliver),
             recorder,
             hub,
             shared,
@@ -245,6 +246,7 @@ impl Reception {
             Event::Established => {
                 self.downlink.reset();
                 self.canvas.handle_new_session();
+                self.topics.handle_new_session();
                 self.shared.set_standing(Standing::new(SessionState::Established, ""));
                 *lock(&self.shared.vehicle_key) = Some(*session.peer());
                 *lock(&self.shared.vehicle) = Snapshot::empty(End::Vehicle);
@@ -269,9 +271,10 @@ impl Reception {
                 }
                 self.show_due(session);
             }
-            Event::Unit { channel, bytes, .. } => {
+            Event::Unit { channel, sent_at, bytes, .. } => {
                 self.units_bytes += bytes.len() as u64;
                 self.handle_unit(channel, &bytes);
+                self.keep(channel, sent_at, bytes);
             }
             Event::UnitLost { channel: channels::VIDEO, number, .. } => {
                 self.watched(|watch| watch.handle_lost(number));
@@ -285,6 +288,7 @@ impl Reception {
             }
             Event::Announced { channel, descriptor } => {
                 tracing::info!(?channel, topic = descriptor.topic, "announced");
+                self.topics.handle_described(channel, descriptor);
             }
             // What was lost is followed by the next; an operator sends no media.
             Event::UnitLost { .. } | Event::Budget { .. } => {}
@@ -332,6 +336,17 @@ impl Reception {
             },
             // A vehicle sends nothing else of ours.
             _ => {}
+        }
+    }
+
+    /// Keeps what came of any channel, by what the vehicle says that it carries.
+    fn keep(&mut self, channel: ChannelNumber, sent_at: Option<Instant>, bytes: Vec<u8>) {
+        let now = self.clock.now();
+        let Some(descriptor) = self.topics.handle_unit(channel, &bytes, now) else { return };
+        if let Some(recorder) = &mut self.recorder {
+            let sent_at = self.clock.unix_nanos(sent_at.map_or(now, |at| at.min(now)));
+            let came_at = self.clock.unix_nanos(now);
+            recorder.record_unit(recorder::Unit { descriptor, sent_at, came_at, bytes });
         }
     }
 
@@ -391,6 +406,9 @@ impl Reception {
         if now.since(self.snapshot_at) >= SNAPSHOT_INTERVAL {
             self.snapshot_at = now;
             self.hub.show_snapshot(&snapshot.encode());
+            if let Some(topics) = self.topics.told(now) {
+                self.hub.show_topics(topics.as_bytes());
+            }
         }
         let sent = self.shared.sent_bytes.load(Ordering::Relaxed);
         let payload = ByteCount::new(self.units_bytes + sent);
@@ -450,8 +468,13 @@ impl Reception {
                 "recorder: slice dropped, disk too slow",
                 self.recorder.as_ref().map_or(0, Recorder::dropped),
             ),
+            (
+                "recorder: unit dropped, disk too slow",
+                self.recorder.as_ref().map_or(0, Recorder::units_dropped),
+            ),
         ];
-        drops.map(|(name, count)| (name.to_owned(), count)).to_vec()
+        let drops = drops.into_iter().chain(self.topics.drops());
+        drops.map(|(name, count)| (name.to_owned(), count)).collect()
     }
 }
 

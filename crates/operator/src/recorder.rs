@@ -1,6 +1,7 @@
-//! The recorder: what was received, as H.264 files that any decoder plays.
+//! The recorder: what was received, as H.264 files that any decoder plays, and as MCAP.
 
 mod film;
+mod log;
 
 use std::fs::{self, File};
 use std::io::{BufWriter, ErrorKind, Write};
@@ -14,6 +15,8 @@ use tautline_units::Instant;
 use tautline_video::{Layout, SliceKind};
 
 use film::Film;
+use log::Log;
+pub use log::Unit;
 
 /// A slice as it was shown, for the record.
 #[derive(Clone, Debug)]
@@ -35,15 +38,22 @@ pub struct Entry {
 }
 
 /// A recorder of each strip's stream to `strip-N.h264` and of a line a slice to `slices.csv`; of strips
-/// that can be [joined](tautline_video::avc::Joiner), also of whole pictures to `picture.h264`.
+/// that can be [joined](tautline_video::avc::Joiner), also of whole pictures to `picture.h264`; of every other unit
+/// to `channels.mcap`, with what its channel carries.
 ///
 /// Writing happens on a thread of its own; a disk too slow for it loses entries, which are
 /// counted, and never holds up the video.
 #[derive(Debug)]
 pub struct Recorder {
-    entries: Option<SyncSender<Entry>>,
+    entries: Option<SyncSender<Item>>,
     thread: Option<JoinHandle<()>>,
     dropped: u64,
+    units_dropped: u64,
+}
+
+enum Item {
+    Slice(Entry),
+    Unit(Unit),
 }
 
 impl Recorder {
@@ -70,24 +80,38 @@ impl Recorder {
             Ok(()) | Err(_) => {}
         }
         let film = Film::new(folder.join(PICTURES));
+        let log = File::create(folder.join(CHANNELS)).and_then(Log::begin).with_context(cannot)?;
         let (entries, receiver) = sync_channel(ENTRIES_MAX);
         let thread = std::thread::Builder::new().name("recorder".into()).spawn(move || {
-            if let Err(error) = write(&receiver, strips, index, film) {
+            if let Err(error) = write(&receiver, strips, index, film, log) {
                 tracing::error!(%error, "the recording ends here");
             }
         })?;
-        Ok(Self { entries: Some(entries), thread: Some(thread), dropped: 0 })
+        Ok(Self { entries: Some(entries), thread: Some(thread), dropped: 0, units_dropped: 0 })
     }
 
     /// Records a slice, or counts it as dropped when the disk is behind.
     pub fn record(&mut self, entry: Entry) {
-        let taken = self.entries.as_ref().is_some_and(|entries| entries.try_send(entry).is_ok());
-        self.dropped += u64::from(!taken);
+        self.dropped += u64::from(!self.takes(Item::Slice(entry)));
+    }
+
+    /// Records a unit of another channel, or counts it as dropped when the disk is behind.
+    pub fn record_unit(&mut self, unit: Unit) {
+        self.units_dropped += u64::from(!self.takes(Item::Unit(unit)));
     }
 
     /// Returns the slices that the disk was too slow for.
     pub fn dropped(&self) -> u64 {
         self.dropped
+    }
+
+    /// Returns the units of other channels that it was too slow for.
+    pub fn units_dropped(&self) -> u64 {
+        self.units_dropped
+    }
+
+    fn takes(&self, item: Item) -> bool {
+        self.entries.as_ref().is_some_and(|entries| entries.try_send(item).is_ok())
     }
 }
 
@@ -101,12 +125,20 @@ impl Drop for Recorder {
 }
 
 fn write(
-    entries: &Receiver<Entry>,
+    items: &Receiver<Item>,
     mut strips: Vec<BufWriter<File>>,
     mut index: BufWriter<File>,
     mut film: Film,
+    mut log: Log,
 ) -> std::io::Result<()> {
-    while let Ok(entry) = entries.recv() {
+    while let Ok(item) = items.recv() {
+        let entry = match item {
+            Item::Slice(entry) => entry,
+            Item::Unit(unit) => {
+                log.take(&unit)?;
+                continue;
+            }
+        };
         if let Some(file) = strips.get_mut(usize::from(entry.strip)) {
             file.write_all(&entry.bytes)?;
         }
@@ -129,6 +161,7 @@ fn write(
     }
     strips.iter_mut().try_for_each(Write::flush)?;
     index.flush()?;
+    log.finish()?;
     film.finish()
 }
 
@@ -138,6 +171,8 @@ pub const INDEX: &str = "slices.csv";
 pub const INDEX_HEAD: &str = "picture,strip,kind,captured_us,shown_us,bytes,clean";
 /// The file with whole pictures.
 pub const PICTURES: &str = "picture.h264";
+/// The file with the units of all channels but the video's.
+pub const CHANNELS: &str = "channels.mcap";
 /// A second and a half of slices at 60 pictures a second.
 const ENTRIES_MAX: usize = 512;
 

@@ -15,6 +15,7 @@ use tautline_video::v4l2::Wanted;
 use tautline_video::{Backend, avc};
 
 use crate::geometry::CameraGeometry;
+use crate::topics::Topic;
 
 /// A vehicle's settings; every field has its flag of the same name.
 #[derive(Clone, Debug, Deserialize)]
@@ -66,6 +67,8 @@ pub struct Config {
     pub metrics: Option<SocketAddr>,
     /// Where the guard listens for the vehicle.
     pub guard: Address,
+    /// What other programs say, to be carried to the operator.
+    pub topics: Vec<Topic>,
     /// The multi-link transport.
     pub transport: tautline_transport::Config,
 }
@@ -114,6 +117,7 @@ impl Default for Config {
             seed: 1,
             metrics: None,
             guard: Address::Path(GUARD.into()),
+            topics: Vec::new(),
             transport: tautline_transport::Config::default(),
         }
     }
@@ -159,6 +163,7 @@ impl Config {
             "joinable: encoder = {} cannot: give our own with --encoder own",
             self.encoder
         );
+        Topic::validate(&self.topics)?;
         ensure!(!self.links.is_empty(), "links is empty: give at least one local end with --link");
         ensure!(
             !self.operators.is_empty(),

@@ -17,6 +17,7 @@ pub mod readout;
 mod rendezvous;
 pub mod telemetry;
 mod threads;
+pub mod topics;
 pub mod uplink;
 pub mod waiting;
 
@@ -50,6 +51,7 @@ use crate::probe::Probe;
 use crate::rendezvous::Rendezvous;
 use crate::telemetry::{Recent, Reporter};
 use crate::threads::Threads;
+use crate::topics::Topics;
 use crate::uplink::Uplink;
 use crate::waiting::{Awaited, Waiting};
 
@@ -72,6 +74,7 @@ pub async fn run(
     let clock = Clock::start();
     let now = || clock.now();
     let epochs = Epochs::open(config.epoch.clone())?;
+    let topics = Topics::open(&config.topics)?;
     let open_sensor = Arc::new(open_sensor);
     let mut opened = Some(eyes::open(&open_sensor).await?);
     let guarded = Arc::new(Guarded::new()?);
@@ -81,6 +84,7 @@ pub async fn run(
         meter: Arc::new(Meter::default()),
         camera: Arc::new(camera::Counters::default()),
         uplink: Arc::new(uplink::Counters::default()),
+        topics: Arc::default(),
         latest,
         probe: Arc::new(Probe::new(
             config.transport.datagram_bytes_max,
@@ -134,12 +138,14 @@ pub async fn run(
             }
         }
     });
+    let said = driver.handle();
     let facts = Facts::new(&config, identity.public());
     let ended = tokio::select! {
         () = stop_machine(stop, &guarded, clock) => Ok(()),
         error = contradiction(&config, &guarded, clock) => Err(error),
         never = see => match never {},
         never = metrics => match never {},
+        never = topics.carry(&said, &reporter.topics) => match never {},
         never = meet => match never {},
         never = report(reporter.clone(), handle, facts, &config, clock) => match never {},
     };

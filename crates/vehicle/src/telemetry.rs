@@ -18,6 +18,7 @@ use crate::encode::{EncoderControl, Meter};
 use crate::guarded::{Guarded, Heard};
 use crate::parts::Parts;
 use crate::probe::{Health, Probe};
+use crate::topics;
 use crate::uplink;
 use crate::waiting::{Awaited, Met};
 
@@ -34,6 +35,8 @@ pub struct Reporter {
     pub camera: Arc<camera::Counters>,
     /// What came from the operator and was no message.
     pub uplink: Arc<uplink::Counters>,
+    /// What became of other programs' topics.
+    pub topics: Arc<topics::Counters>,
     /// The newest snapshot.
     pub latest: Latest,
     /// What an operator tries out.
@@ -217,6 +220,7 @@ impl Reporter {
             ("guard: status not sound", refused),
             ("uplink: command malformed", count(&self.uplink.commands_malformed)),
             ("uplink: message malformed", count(&self.uplink.others_malformed)),
+            ("topics: unit refused by the event loop", count(&self.topics.refused)),
         ];
         drops.map(|(name, count)| (name.to_owned(), count)).to_vec()
     }
@@ -340,6 +344,7 @@ mod tests {
             meter: Arc::default(),
             camera: Arc::default(),
             uplink: Arc::default(),
+            topics: Arc::default(),
             latest: Latest::of(End::Vehicle),
             probe: Arc::new(Probe::new(ByteCount::new(1_200), Duration::from_millis(300))),
             parts: Arc::default(),

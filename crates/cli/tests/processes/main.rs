@@ -14,4 +14,5 @@ mod recording;
 mod relay;
 mod restart;
 mod setup;
+mod topics;
 mod tries;

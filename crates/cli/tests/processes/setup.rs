@@ -262,7 +262,7 @@ fn await_words(log: &Path, words: &str) {
 }
 
 /// Processes that end when this is dropped.
-struct Running(Vec<Child>);
+pub(crate) struct Running(pub(crate) Vec<Child>);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -273,13 +273,13 @@ impl Drop for Running {
     }
 }
 
-fn tautline(folder: &Path) -> Command {
+pub(crate) fn tautline(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tautline"));
     command.current_dir(folder).env_remove("TAUTLINE_CONFIG");
     command
 }
 
-fn init(folder: &Path, arguments: &[&str]) -> Output {
+pub(crate) fn init(folder: &Path, arguments: &[&str]) -> Output {
     tautline(folder).arg("init").args(arguments).output().expect("our own binary")
 }
 

@@ -255,6 +255,11 @@ impl Hub {
         self.show(kind::SNAPSHOT, bytes);
     }
 
+    /// Shows the topics of other programs.
+    pub(crate) fn show_topics(&self, json: &[u8]) {
+        self.show(kind::TOPICS, json);
+    }
+
     /// Returns what the browser asks of the encoders; its keyframe requests are given once.
     pub fn take_feedback(&self) -> VideoFeedback {
         let mut feedback = lock(&self.feedback);

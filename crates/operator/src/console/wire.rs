@@ -93,6 +93,7 @@ pub(super) mod kind {
     pub(in crate::console) const HELLO: u8 = 5;
     pub(in crate::console) const SNAPSHOT: u8 = 6;
     pub(in crate::console) const STANDING: u8 = 7;
+    pub(in crate::console) const TOPICS: u8 = 8;
     pub(in crate::console) const COMMAND: u8 = 1;
     pub(in crate::console) const LINK: u8 = 2;
     pub(in crate::console) const CLOCK: u8 = 3;

@@ -3,7 +3,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use proptest::prelude::*;
+use tautline_mcap::{Message, Record, Records};
 use tautline_message::StripReport;
+use tautline_transport::channel::Descriptor;
 use tautline_units::ByteCount;
 use tautline_video::avc::{Config, LossRecovery, StripEncoder};
 use tautline_video::openh264::StripDecoder;
@@ -33,6 +35,50 @@ fn what_was_shown_is_on_disk_when_the_recorder_is_gone() {
     let index = fs::read_to_string(folder.path().join(INDEX)).unwrap();
     assert_eq!(index, format!("{INDEX_HEAD}\n3,5,idr,1000,9000,5,1\n"));
     assert!(!folder.path().join(PICTURES).exists());
+}
+
+#[test]
+fn units_of_other_channels_are_on_disk_with_what_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut recorder = Recorder::create(folder.path()).unwrap();
+    let descriptor = |topic: &str| {
+        let schema = b"a schema".to_vec();
+        let (topic, schema_name) = (topic.to_owned(), "Scan".to_owned());
+        std::sync::Arc::new(Descriptor { topic, schema_name, schema, ..Descriptor::default() })
+    };
+    let mut record = |topic, came_at, bytes: &[u8]| {
+        let descriptor = descriptor(topic);
+        recorder.record_unit(Unit {
+            descriptor,
+            sent_at: came_at - 3,
+            came_at,
+            bytes: bytes.into(),
+        });
+    };
+    record("/scan", 10, b"one");
+    record("/battery", 11, b"two");
+    record("/scan", 12, b"three");
+    assert_eq!(recorder.units_dropped(), 0);
+    drop(recorder);
+    let bytes = fs::read(folder.path().join(CHANNELS)).unwrap();
+    let records: Vec<Record<'_>> =
+        Records::new(&bytes).unwrap().map(|(_, record)| record.unwrap()).collect();
+    let message = |channel, sequence, at, data: &'static [u8]| {
+        Record::Message(Message { channel, sequence, at, published_at: at - 3, data })
+    };
+    let expected = [
+        Record::Header,
+        Record::Schema,
+        Record::Channel { id: 1, topic: "/scan" },
+        message(1, 0, 10, b"one"),
+        Record::Schema,
+        Record::Channel { id: 2, topic: "/battery" },
+        message(2, 0, 11, b"two"),
+        message(1, 1, 12, b"three"),
+        Record::DataEnd,
+        Record::Footer,
+    ];
+    assert_eq!(records, expected);
 }
 
 const WIDTH: usize = 64;

@@ -1,13 +1,14 @@
-//! The records of MCAP that a black box has: written one by one, without chunks and index, so that
-//! what reached the disk before a power cut can be read; read with the place of each in the file.
+//! The records of MCAP that Tautline writes: one by one, without chunks and index, so that what
+//! reached the disk before a power cut can be read; read with the place of each in the file.
 //!
 //! The format: <https://mcap.dev/spec>. Numbers are little-endian, a text has its length before it.
+#![forbid(unsafe_code)]
 
 /// The first and the last bytes of a file.
-pub(crate) const MAGIC: [u8; 8] = *b"\x89MCAP0\r\n";
+pub const MAGIC: [u8; 8] = *b"\x89MCAP0\r\n";
 
 /// Where a message's data begin in its record: behind opcode, length, channel, sequence, times.
-pub(crate) const MESSAGE_DATA_AT: usize = 9 + 22;
+pub const MESSAGE_DATA_AT: usize = 9 + 22;
 
 /// One record, as the format names them.
 ///
@@ -17,13 +18,18 @@ pub(crate) const MESSAGE_DATA_AT: usize = 9 + 22;
 /// 9  content
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Record<'a> {
+pub enum Record<'a> {
     /// The first of a file.
     Header,
     /// How messages of a channel look.
     Schema,
     /// A topic's number in this file.
-    Channel { id: u16, topic: &'a str },
+    Channel {
+        /// The number.
+        id: u16,
+        /// The topic.
+        topic: &'a str,
+    },
     /// One message.
     Message(Message<'a>),
     /// Behind the last message.
@@ -34,25 +40,54 @@ pub(crate) enum Record<'a> {
 
 /// One message of a channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Message<'a> {
-    pub(crate) channel: u16,
-    pub(crate) sequence: u32,
-    /// Nanoseconds of Unix time, as is the time of publication, which is the same here.
-    pub(crate) at: u64,
-    pub(crate) data: &'a [u8],
+pub struct Message<'a> {
+    /// The channel's number in this file.
+    pub channel: u16,
+    /// How many came before it.
+    pub sequence: u32,
+    /// When it was recorded: nanoseconds of Unix time.
+    pub at: u64,
+    /// When it was made, likewise.
+    pub published_at: u64,
+    /// What it says.
+    pub data: &'a [u8],
+}
+
+/// What the messages of a topic are, as a file tells it before the first of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Channel<'a> {
+    /// Its number in this file, and its schema's; not 0.
+    pub id: u16,
+    /// What it is called.
+    pub topic: &'a str,
+    /// How a message is encoded, by MCAP's name for it.
+    pub message_encoding: &'a str,
+    /// How a message looks, if that is told.
+    pub schema: Option<Schema<'a>>,
+}
+
+/// How messages of a channel look.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Schema<'a> {
+    /// What it is called.
+    pub name: &'a str,
+    /// How it is encoded, by MCAP's name for it.
+    pub encoding: &'a str,
+    /// The schema.
+    pub bytes: &'a [u8],
 }
 
 /// Why the bytes from here on are no record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Break {
+pub enum Break {
     /// The file ends before the record does.
     Short,
-    /// It is none that a black box writes.
+    /// It is none that is written here.
     Foreign,
 }
 
 /// Appends the bytes before the first record, and the header.
-pub(crate) fn write_begin(library: &str, to: &mut Vec<u8>) {
+pub fn write_begin(library: &str, to: &mut Vec<u8>) {
     to.extend(MAGIC);
     write(HEADER, to, |to| {
         write_text("", to);
@@ -60,36 +95,39 @@ pub(crate) fn write_begin(library: &str, to: &mut Vec<u8>) {
     });
 }
 
-/// Appends a schema of JSON and the channel of the same number that uses it.
-pub(crate) fn write_channel(id: u16, topic: &str, name: &str, schema: &str, to: &mut Vec<u8>) {
-    write(SCHEMA, to, |to| {
-        to.extend(id.to_le_bytes());
-        write_text(name, to);
-        write_text("jsonschema", to);
-        write_text(schema, to);
-    });
+/// Appends a channel, behind its schema.
+pub fn write_channel(channel: &Channel<'_>, to: &mut Vec<u8>) {
+    if let Some(Schema { name, encoding, bytes }) = channel.schema {
+        write(SCHEMA, to, |to| {
+            to.extend(channel.id.to_le_bytes());
+            write_text(name, to);
+            write_text(encoding, to);
+            to.extend((bytes.len() as u32).to_le_bytes());
+            to.extend(bytes);
+        });
+    }
     write(CHANNEL, to, |to| {
-        to.extend(id.to_le_bytes());
-        to.extend(id.to_le_bytes());
-        write_text(topic, to);
-        write_text("json", to);
+        to.extend(channel.id.to_le_bytes());
+        to.extend(channel.schema.map_or(0, |_| channel.id).to_le_bytes());
+        write_text(channel.topic, to);
+        write_text(channel.message_encoding, to);
         to.extend(0u32.to_le_bytes());
     });
 }
 
 /// Appends a message.
-pub(crate) fn write_message(message: &Message<'_>, to: &mut Vec<u8>) {
+pub fn write_message(message: &Message<'_>, to: &mut Vec<u8>) {
     write(MESSAGE, to, |to| {
         to.extend(message.channel.to_le_bytes());
         to.extend(message.sequence.to_le_bytes());
         to.extend(message.at.to_le_bytes());
-        to.extend(message.at.to_le_bytes());
+        to.extend(message.published_at.to_le_bytes());
         to.extend(message.data);
     });
 }
 
 /// Appends what ends a file: no checksum over its data, and no summary.
-pub(crate) fn write_end(to: &mut Vec<u8>) {
+pub fn write_end(to: &mut Vec<u8>) {
     write(DATA_END, to, |to| to.extend([0; 4]));
     write(FOOTER, to, |to| to.extend([0; 20]));
     to.extend(MAGIC);
@@ -97,7 +135,7 @@ pub(crate) fn write_end(to: &mut Vec<u8>) {
 
 /// The records of a file, one after the other; after the first that is none there are no more.
 #[derive(Clone, Debug)]
-pub(crate) struct Records<'a> {
+pub struct Records<'a> {
     bytes: &'a [u8],
     at: usize,
     is_over: bool,
@@ -105,7 +143,7 @@ pub(crate) struct Records<'a> {
 
 impl<'a> Records<'a> {
     /// Returns those of `bytes`; `None` if it does not begin as MCAP does.
-    pub(crate) fn new(bytes: &'a [u8]) -> Option<Self> {
+    pub fn new(bytes: &'a [u8]) -> Option<Self> {
         let is_mcap = bytes.starts_with(&MAGIC);
         is_mcap.then_some(Self { bytes, at: MAGIC.len(), is_over: false })
     }
@@ -168,8 +206,7 @@ fn read_content<'a>(opcode: u8, content: &mut &'a [u8]) -> Result<Record<'a>, Br
             let sequence = u32::from_le_bytes(take(content)?);
             let at = u64::from_le_bytes(take(content)?);
             let published_at = u64::from_le_bytes(take(content)?);
-            let message = Message { channel, sequence, at, data: content };
-            if published_at == at { Ok(Record::Message(message)) } else { Err(Break::Foreign) }
+            Ok(Record::Message(Message { channel, sequence, at, published_at, data: content }))
         }
         DATA_END => Ok(Record::DataEnd),
         FOOTER => Ok(Record::Footer),
@@ -213,8 +250,11 @@ mod tests {
     fn file() -> Vec<u8> {
         let mut bytes = Vec::new();
         write_begin("a library", &mut bytes);
-        write_channel(1, "/a", "A", "{}", &mut bytes);
-        write_message(&Message { channel: 1, sequence: 7, at: 9, data: b"{}" }, &mut bytes);
+        let schema = Some(Schema { name: "A", encoding: "jsonschema", bytes: b"{}" });
+        let channel = Channel { id: 1, topic: "/a", message_encoding: "json", schema };
+        write_channel(&channel, &mut bytes);
+        let message = Message { channel: 1, sequence: 7, at: 9, published_at: 9, data: b"{}" };
+        write_message(&message, &mut bytes);
         write_end(&mut bytes);
         bytes
     }
@@ -246,6 +286,16 @@ mod tests {
             b"\x89MCAP0\r\n",
         ];
         assert_eq!(file(), expected.concat());
+    }
+
+    #[test]
+    fn a_channel_may_have_no_schema() {
+        let (mut bytes, channel) =
+            (Vec::new(), Channel { id: 3, topic: "/b", message_encoding: "", schema: None });
+        write_channel(&channel, &mut bytes);
+        assert_eq!(bytes[9..13], [3, 0, 0, 0], "the number, and that of no schema");
+        let found = Ok((Record::Channel { id: 3, topic: "/b" }, bytes.len()));
+        assert_eq!(read(&bytes), found);
     }
 
     #[test]

@@ -1,0 +1,93 @@
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::sync::Arc;
+
+use tautline_mcap::{self as mcap, Channel, Schema};
+use tautline_transport::channel::Descriptor;
+
+/// A unit of a channel as it came, for the record.
+#[derive(Clone, Debug)]
+pub struct Unit {
+    /// What its channel carries.
+    pub descriptor: Arc<Descriptor>,
+    /// When it was handed over at the vehicle, nanoseconds of Unix time by the operator's clock.
+    pub sent_at: u64,
+    /// When it came, likewise.
+    pub came_at: u64,
+    /// What it says.
+    pub bytes: Vec<u8>,
+}
+
+/// An MCAP file of all units that came, by the descriptors that the vehicle gave.
+#[derive(Debug)]
+pub(super) struct Log {
+    file: BufWriter<File>,
+    /// Those that stand in the file, each with how many units of it do; the first is number 1.
+    channels: Vec<(Arc<Descriptor>, u32)>,
+    record: Vec<u8>,
+}
+
+impl Log {
+    /// Begins one in `file`.
+    pub(super) fn begin(file: File) -> io::Result<Self> {
+        let mut log = Self { file: BufWriter::new(file), channels: Vec::new(), record: Vec::new() };
+        mcap::write_begin(SOFTWARE, &mut log.record);
+        log.write()?;
+        Ok(log)
+    }
+
+    /// Appends a unit, behind its channel if that is new.
+    pub(super) fn take(&mut self, unit: &Unit) -> io::Result<()> {
+        let known = self.channels.iter().position(|(known, _)| *known == unit.descriptor);
+        let at = match known {
+            Some(at) => at,
+            None if self.channels.len() < usize::from(u16::MAX) => self.add(&unit.descriptor),
+            None => return Ok(()),
+        };
+        let (_, count) = &mut self.channels[at];
+        let message = mcap::Message {
+            channel: at as u16 + 1,
+            sequence: *count,
+            at: unit.came_at,
+            published_at: unit.sent_at,
+            data: &unit.bytes,
+        };
+        *count = count.wrapping_add(1);
+        mcap::write_message(&message, &mut self.record);
+        self.write()
+    }
+
+    /// Ends the file.
+    pub(super) fn finish(mut self) -> io::Result<()> {
+        mcap::write_end(&mut self.record);
+        self.write()?;
+        self.file.flush()
+    }
+
+    fn add(&mut self, descriptor: &Arc<Descriptor>) -> usize {
+        let Descriptor { topic, message_encoding, schema_name, schema_encoding, schema } =
+            &**descriptor;
+        let has_schema = !(schema_name.is_empty() && schema.is_empty());
+        let channel = Channel {
+            id: self.channels.len() as u16 + 1,
+            topic,
+            message_encoding,
+            schema: has_schema.then_some(Schema {
+                name: schema_name,
+                encoding: schema_encoding,
+                bytes: schema,
+            }),
+        };
+        mcap::write_channel(&channel, &mut self.record);
+        self.channels.push((descriptor.clone(), 0));
+        self.channels.len() - 1
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        self.file.write_all(&self.record)?;
+        self.record.clear();
+        Ok(())
+    }
+}
+
+const SOFTWARE: &str = concat!("tautline ", env!("CARGO_PKG_VERSION"));
