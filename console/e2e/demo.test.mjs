@@ -81,6 +81,28 @@ test('the counters of both ends are shown, and printed by status', async () => {
   assert.match(out, /^tautline operator operator-1 of car-1\n\nthis end\n[^]*\nthe vehicle's end\n[^]*\nvideo +out: offered \d/);
 });
 
+test('the links tell why their rate changed, and cut no word short at usual sizes', async () => {
+  const usual = page.viewportSize();
+  for (const [width, height] of [[1280, 720], [1920, 1080], [800, 600]]) {
+    await page.setViewportSize({ width, height });
+    // The longest of them, for as long as the page leaves it there.
+    const cut = await page.evaluate(() => {
+      for (const [link, cause] of ['own queue', "another's queue", 'looks into losses', 'delays wander'].entries()) {
+        document.querySelector(`[data-testid=link-${link}-cause]`).textContent = cause;
+      }
+      const parts = [...document.querySelectorAll('#link-rows td, #link-rows .name')].filter((part) => part.textContent !== '');
+      return parts.filter((part) => {
+        const text = document.createRange();
+        text.selectNodeContents(part);
+        const [inner, outer] = [text.getBoundingClientRect(), part.getBoundingClientRect()];
+        return part.scrollWidth > part.clientWidth || inner.left < outer.left - 1 || inner.right > outer.right + 1;
+      }).map((part) => part.textContent);
+    });
+    assert.deepEqual(cut, [], `at ${width}x${height}`);
+  }
+  await page.setViewportSize(usual);
+});
+
 test('a probe tries packet sizes and gives the former ones back', async () => {
   // On a machine too busy for fresh commands the vehicle must refuse; that may be so once, not always.
   await inTries(3, async () => {

@@ -28,8 +28,9 @@ const CAUSE_WORDS: Readonly<Record<RateCause, string>> = {
 };
 const SAMPLE_MS = 500;
 
-/** A row a link, and buttons for those that the emulator carries. */
+/** Two rows a link, and buttons for those that the emulator carries. */
 export class Links {
+  readonly #table = byId('links');
   readonly #body = byId<HTMLTableSectionElement>('link-rows');
   readonly #emulated = byId('emulated');
   #rows: Row[] = [];
@@ -75,7 +76,7 @@ export class Links {
     if (shape === this.#shape) return;
     this.#shape = shape;
     this.#rows = links.map((link) => new Row(link));
-    this.#body.replaceChildren(...this.#rows.map((row) => row.element));
+    this.#body.replaceChildren(...this.#rows.flatMap((row) => row.elements));
     if (this.#rows.length === 0) {
       const cell = make('td', { colspan: '7' }, 'no link yet');
       this.#body.append(make('tr', { class: 'none' }, cell));
@@ -84,6 +85,8 @@ export class Links {
     this.#emulated.replaceChildren();
     status.emulatedLinks.forEach((link, index) => this.#place(link.name, index, links));
     this.#emulated.hidden = this.#emulated.childElementCount === 0;
+    const hasCuts = this.#rows.some((row) => row.action.childElementCount > 0);
+    setData(this.#table, 'cuts', String(hasCuts));
   }
 
   /** In the row of the link of the same name; below the table when there is none. */
@@ -95,21 +98,22 @@ export class Links {
   }
 }
 
+/** Two rows of the table: figures above, and below them what takes words. */
 class Row {
   readonly #name = make('span', { class: 'name' });
-  readonly #state = make('small', { class: 'state' });
-  readonly #way = make('td', {}, this.#name, this.#state);
-  readonly #rate = make('span');
-  readonly #granted = make('small');
-  readonly #cause = make('small');
-  readonly #carried: HTMLElement;
+  readonly #way = make('td', {}, this.#name);
+  readonly #rate = make('td');
   readonly #rtt = make('td');
   readonly #owd = make('span');
   readonly #jitter = make('small');
   readonly #loss = make('td');
-  readonly action = make('td');
+  readonly #state = make('span', { class: 'state' });
+  readonly #granted = make('span');
+  readonly #cause = make('span');
+  readonly #words = make('td', { colspan: '5' }, this.#state, this.#granted, this.#cause);
+  readonly action = make('td', { rowspan: '2', class: 'action' });
   readonly sparkline: Sparkline;
-  readonly element: HTMLTableRowElement;
+  readonly elements: readonly HTMLTableRowElement[];
 
   constructor(link: LinkView) {
     const testId = (part: string): string => `link-${link.link}-${part}`;
@@ -119,31 +123,33 @@ class Row {
     this.#owd.dataset['testid'] = testId('owd');
     this.#loss.dataset['testid'] = testId('loss');
     this.#cause.dataset['testid'] = testId('cause');
-    this.#carried = make('td', {}, this.#rate, this.#granted, this.#cause);
     const canvas = make('canvas', {
       role: 'img', 'aria-label': `${link.name}: received rate and one-way delay over half a minute`,
     });
     this.sparkline = new Sparkline(canvas);
-    this.element = make('tr', { 'data-testid': `link-${link.link}` },
-      this.#way,
-      this.#carried,
-      this.#rtt,
-      make('td', {}, this.#owd, this.#jitter),
-      this.#loss,
-      make('td', {}, canvas),
-      this.action);
+    this.elements = [
+      make('tr', { 'data-testid': `link-${link.link}` },
+        this.#way,
+        this.#rate,
+        this.#rtt,
+        make('td', {}, this.#owd, this.#jitter),
+        this.#loss,
+        make('td', { rowspan: '2' }, canvas),
+        this.action),
+      make('tr', { class: 'words' }, this.#words),
+    ];
   }
 
   show(link: LinkView, sender: LinkView | null): void {
-    setData(this.element, 'state', STATE_WORDS[link.state]);
+    this.#setState(STATE_WORDS[link.state]);
     setText(this.#name, link.name);
     setText(this.#state, `${STATE_WORDS[link.state]}${detour(link)}`);
     this.#way.title = `${link.name}: ${link.relayed ? 'through a relay' : 'direct'}`;
     setText(this.#rate, megabits(link.receivedBps));
-    setText(this.#granted, sender === null ? '' : `of ${megabits(sender.grantedBps)}`);
+    setText(this.#granted, sender === null ? '' : `granted ${megabits(sender.grantedBps)} Mbit/s`);
     const control = sender?.control ?? null;
     setText(this.#cause, control === null ? '' : CAUSE_WORDS[control.cause]);
-    this.#carried.title = sender === null ? '' : rateControl(sender);
+    this.#words.title = sender === null ? '' : rateControl(sender);
     setText(this.#rtt, ms(link.rttMs));
     setText(this.#owd, ms(link.owdMs));
     setText(this.#jitter, link.jitterMs === null ? '' : `±${ms(link.jitterMs)}`);
@@ -153,11 +159,15 @@ class Row {
   }
 
   fade(): void {
-    setData(this.element, 'state', 'unknown');
+    this.#setState('unknown');
     setText(this.#state, 'not known');
     for (const cell of [this.#rate, this.#rtt, this.#owd, this.#loss]) setText(cell, UNKNOWN);
     for (const cell of [this.#granted, this.#cause, this.#jitter]) setText(cell, '');
-    this.#carried.title = '';
+    this.#words.title = '';
+  }
+
+  #setState(state: string): void {
+    for (const row of this.elements) setData(row, 'state', state);
   }
 
   sample(link: LinkView): void {
