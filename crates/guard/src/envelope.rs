@@ -156,6 +156,12 @@ pub(crate) fn angle_max(config: &Config, speed: f32) -> f32 {
     angle.min(config.machine.steering_angle_max)
 }
 
+/// Returns the most speed with which the machine goes round with its road wheels at this angle, m/s.
+pub(crate) fn speed_max(config: &Config, angle: f32) -> f32 {
+    let across = config.envelope.lateral_acceleration * config.machine.wheelbase;
+    libm::sqrtf(across / libm::tanf(angle.abs())).min(config.envelope.speed_max)
+}
+
 /// m/s below the bound within which the throttle fades out.
 const THROTTLE_FADE: f32 = 1.0;
 /// m/s² of braking for each m/s above the bound: two thirds of a m/s behind a bound that falls by

@@ -411,7 +411,11 @@ impl Guard {
             (Mode::Armed | Mode::Driving | Mode::Limited, None) => (hold, Limits::NONE),
             (Mode::Manoeuvre, wanted) => {
                 let person = wanted.filter(|_| self.sees_and_steers(now));
+                let local = self.heard_machine(now).filter(|machine| machine.is_local()).copied();
                 let step = self.manoeuvre.as_mut().map(|manoeuvre| {
+                    if let Some(machine) = local {
+                        manoeuvre.follow(config, &machine);
+                    }
                     manoeuvre.step(config, speed, person.as_ref(), &last, elapsed, now)
                 });
                 (step.unwrap_or(hold), Limits::NONE)

@@ -63,6 +63,13 @@ pub struct MachineState {
     pub signals: Signals,
 }
 
+impl MachineState {
+    /// Returns whether somebody at the machine drives it, or something else does.
+    pub(crate) fn is_local(&self) -> bool {
+        self.notices.contains(Notice::LocalControl) || self.faults.contains(Fault::Refused)
+    }
+}
+
 /// Where a machine is and points, in a frame of its own: x east, y north (REP-103).
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct Position {

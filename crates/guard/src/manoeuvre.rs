@@ -22,7 +22,7 @@ pub(crate) struct Manoeuvre {
     deceleration_max: f32,
     /// The speed that the ramp asks for now, m/s; `None` while the machine's is not known.
     reference: Option<f32>,
-    /// m/s when the machine last said.
+    /// m/s when the machine last said; before it has, the most that the arc lets it have.
     speed: f32,
     /// Driven so far, m.
     distance: f32,
@@ -45,15 +45,16 @@ impl Manoeuvre {
         let angle = machine.map(|machine| machine.steering_angle).filter(|angle| angle.is_finite());
         let speed = machine.map(|machine| machine.speed.abs()).filter(|speed| speed.is_finite());
         let deceleration = (last.brake * full).clamp(ramp.deceleration_begin, ramp.deceleration);
+        let arc = angle.map_or(last.steering, |angle| (angle / reach).clamp(-1.0, 1.0));
         let mut this = Self {
             began_at: now,
             is_new: true,
-            arc: angle.map_or(last.steering, |angle| (angle / reach).clamp(-1.0, 1.0)),
+            arc,
             is_blind: false,
             deceleration,
             deceleration_max: ramp.deceleration,
             reference: speed,
-            speed: speed.unwrap_or(config.envelope.speed_max),
+            speed: speed.unwrap_or_else(|| envelope::speed_max(config, arc * reach)),
             distance: 0.0,
             standing_since: None,
             parking_at: None,
@@ -82,6 +83,15 @@ impl Manoeuvre {
         self.deceleration_max = config.machine.deceleration_max;
         self.deceleration = self.deceleration_max;
         self.is_new = false;
+    }
+
+    /// Takes the arc of a machine that somebody else steers, and lets go of it anywhere.
+    pub(crate) fn follow(&mut self, config: &Config, machine: &MachineState) {
+        self.is_blind = true;
+        if machine.steering_angle.is_finite() {
+            self.arc =
+                (machine.steering_angle / config.machine.steering_angle_max).clamp(-1.0, 1.0);
+        }
     }
 
     /// Returns what the machine is told; signals are the caller's.

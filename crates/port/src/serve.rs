@@ -252,6 +252,7 @@ mod tests {
 
     use tautline_guard::Fault;
     use tautline_net::datagram::Server;
+    use tautline_testtrack::{Autopilot, STEERING_ANGLE_MAX, WHEELBASE, World};
 
     use super::*;
 
@@ -342,6 +343,36 @@ mod tests {
         let stands = MachineState::default();
         let held = follower.controls(&stands, at(2_000));
         assert!(held.brake == 1.0 && held.parking_brake);
+    }
+
+    #[test]
+    fn a_car_that_brakes_by_itself_keeps_the_arc_that_it_was_on() {
+        for stretch in 0..48_u64 {
+            let (mut world, mut now) = (World::new(stretch % 4), at(1_000));
+            let until = at(9_000 + 1_000 * (stretch / 4) * 3);
+            while now < until {
+                let controls = Autopilot::default().controls(world.course(), world.car());
+                world.step(&controls, PERIOD);
+                now += PERIOD;
+            }
+            let held = *world.car();
+            // The wheel has yet to follow the guard's last word, which turns it by so much in a period.
+            let rate = (20.0 * WHEELBASE / (held.speed * held.speed)).min(1.05);
+            let ahead = rate * PERIOD.as_secs_f64() * if stretch % 2 == 0 { 1.0 } else { -1.0 };
+            let steering = ((held.steering_angle + ahead) / STEERING_ANGLE_MAX) as f32;
+            let last = Controls { steering, throttle: 0.5, ..Controls::default() };
+            let mut follower = Follower::new(Settings::default());
+            follower.handle(&control(last, now), now);
+            while world.car().speed > 0.0 {
+                let state =
+                    MachineState { speed: world.car().speed as f32, ..MachineState::default() };
+                world.step(&follower.controls(&state, now), PERIOD);
+                now += PERIOD;
+                let off_arc = world.car().off_arc(&held);
+                assert!(off_arc < 0.5, "{off_arc} m off, stretch {stretch}, {held:?}");
+                assert!(now < until + Duration::from_secs(10), "it stops: {held:?}");
+            }
+        }
     }
 
     #[test]

@@ -125,6 +125,21 @@ impl CarState {
         }
     }
 
+    /// Returns how many metres the car is off the arc that it was on at `held`, had the wheels stayed.
+    pub fn off_arc(&self, held: &Self) -> f64 {
+        let (dx, dy) = (self.x - held.x, self.y - held.y);
+        let (sin, cos) = trig::sin_cos(held.heading);
+        let (wheel_sin, wheel_cos) = trig::sin_cos(held.steering_angle);
+        let curvature = wheel_sin / wheel_cos / WHEELBASE;
+        let left = dy * cos - dx * sin;
+        if curvature.abs() < 1e-6 {
+            return left.abs();
+        }
+        let radius = 1.0 / curvature;
+        let (to_x, to_y) = (dx + radius * sin, dy - radius * cos);
+        ((to_x * to_x + to_y * to_y).sqrt() - radius.abs()).abs()
+    }
+
     /// Moves the car by `seconds`, a few milliseconds, under sane `controls`.
     pub(crate) fn step(
         &mut self,

@@ -67,7 +67,7 @@ impl Guard {
         if machine.notices.contains(Notice::LocalStop) || faults.contains(Fault::EmergencyButton) {
             return Some(Why::plain(Cause::LocalStop));
         }
-        if machine.notices.contains(Notice::LocalControl) || faults.contains(Fault::Refused) {
+        if machine.is_local() {
             return Some(Why::plain(Cause::LocalControl));
         }
         if let Some(why) = self.brake_fault {

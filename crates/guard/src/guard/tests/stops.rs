@@ -429,6 +429,45 @@ fn the_wheel_follows_a_person_who_sees_and_otherwise_keeps_the_arc() {
 }
 
 #[test]
+fn the_arc_is_kept_where_the_speed_is_not_known_and_where_somebody_at_the_machine_left_it() {
+    let steering = |rig: &Rig| rig.last.unwrap().control.controls.steering;
+    for is_silent in [true, false] {
+        let mut rig = Rig::driving(4.0);
+        rig.is_following = false;
+        rig.command().controls.steering = 0.3 / 0.52;
+        rig.machine.steering_angle = 0.3;
+        rig.steps(100);
+        rig.command().absences = Absences::of(Absence::ConsoleGone);
+        rig.command().controls.steering = -1.0;
+        rig.machine.speed = f32::NAN;
+        for _ in 0..100 {
+            rig.step_with(true, !is_silent);
+        }
+        assert_eq!(rig.mode(), Mode::Manoeuvre);
+        assert!((steering(&rig) - 0.3 / 0.52).abs() < 1e-3, "{}", steering(&rig));
+    }
+    for is_refused in [true, false] {
+        let mut rig = Rig::driving(8.0);
+        rig.is_following = false;
+        let (notices, faults) = match is_refused {
+            true => (Notices::NONE, Faults::of(Fault::Refused)),
+            false => (Notices::of(Notice::LocalControl), Faults::NONE),
+        };
+        (rig.machine.notices, rig.machine.faults) = (notices, faults);
+        rig.command().controls.steering = -1.0;
+        for turned in 0..40_u8 {
+            rig.machine.steering_angle = f32::from(turned) * 0.002;
+            rig.step();
+        }
+        (rig.machine.notices, rig.machine.faults) = (Notices::NONE, Faults::NONE);
+        rig.is_following = true;
+        rig.steps(50);
+        assert_eq!((rig.mode(), rig.last_cause()), (Mode::Manoeuvre, Cause::LocalControl));
+        assert!((steering(&rig) - 0.078 / 0.52).abs() < 1e-6, "{}", steering(&rig));
+    }
+}
+
+#[test]
 fn reverse_is_bounded_and_the_lights_stay_when_the_person_is_gone() {
     let mut rig = Rig::driving(0.0);
     rig.machine.speed = 0.0;
