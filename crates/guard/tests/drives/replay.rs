@@ -1,16 +1,34 @@
-use std::collections::VecDeque;
 use std::sync::OnceLock;
 
-use tautline_guard::identity::Tick;
+use crate::world::Rng;
 
-/// A part of what was recorded of a page in Chromium: its commands, one by one, as they were sent.
+/// What was recorded of a page in Chromium, in stretches that begin anywhere: its commands, one by one,
+/// as they were sent, so that what was late together is late together.
 #[derive(Clone, Debug)]
 pub(crate) struct Replay {
+    rng: Rng,
     rows: &'static [Row],
+    page: Page,
     due_ms: u64,
-    /// Of the newest ticks: when they were issued.
-    issued: VecDeque<(u64, Tick)>,
-    sent: Vec<Sent>,
+    under_way: Vec<Sent>,
+    newest: Option<Sent>,
+    /// When the newest picture that any of those cited was captured.
+    picture_at_ms: u64,
+    /// Of each millisecond from [`BEGIN_MS`] on.
+    ages: Vec<Worst>,
+}
+
+/// How a page is beside the one that was recorded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Page {
+    /// How many times as long it is between two commands.
+    pub(crate) interval_times: u64,
+    /// How old the pictures are, in per cent of what they were.
+    pub(crate) picture_percent: u64,
+}
+
+impl Page {
+    pub(crate) const AS_RECORDED: Self = Self { interval_times: 1, picture_percent: 100 };
 }
 
 /// One command.
@@ -24,12 +42,13 @@ struct Row {
     picture_ms: u64,
 }
 
-/// What became of one: for a verdict that asks no guard.
+/// A command on its way, for a verdict that asks no guard.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
+    pub(crate) sequence: u64,
     pub(crate) comes_at_ms: u64,
-    pub(crate) cited: Tick,
-    pub(crate) issued_at_ms: u64,
+    /// When the picture that it cites was captured.
+    pub(crate) picture_at_ms: u64,
 }
 
 /// How old the newest picture cited was, and how long no command came, at the worst of some time.
@@ -40,73 +59,92 @@ pub(crate) struct Worst {
 }
 
 impl Replay {
-    /// Returns a part that begins at `now_ms`, at the command that `number` draws.
-    pub(crate) fn new(number: u64, now_ms: u64) -> Self {
-        let starts = starts();
-        let rows = starts[(number % starts.len() as u64) as usize];
-        Self { rows, due_ms: now_ms + 500, issued: VecDeque::new(), sent: Vec::new() }
-    }
-
-    /// Takes note that a tick is issued.
-    pub(crate) fn issue(&mut self, tick: Tick, now_ms: u64) {
-        self.issued.push_back((now_ms, tick));
-        if self.issued.len() > TICKS_KEPT {
-            self.issued.pop_front();
+    /// Returns stretches as `rng` draws them.
+    pub(crate) fn new(rng: Rng, page: Page) -> Self {
+        Self {
+            rng,
+            rows: &[],
+            page,
+            due_ms: BEGIN_MS + 500,
+            under_way: Vec::new(),
+            newest: None,
+            picture_at_ms: 0,
+            ages: Vec::new(),
         }
     }
 
-    pub(crate) fn is_over(&self) -> bool {
-        self.rows.is_empty()
-    }
-
-    /// Returns the next command that is sent until `now_ms`.
-    pub(crate) fn send(&mut self, now_ms: u64) -> Option<Sent> {
-        let (row, rest) = self.rows.split_first()?;
+    /// Returns how long the command is under way that is sent at `now_ms`, and how old its picture is, if
+    /// one is.
+    pub(crate) fn send(&mut self, now_ms: u64) -> Option<(u64, u64)> {
         if now_ms < self.due_ms {
             return None;
         }
-        self.rows = rest;
-        self.due_ms = now_ms + rest.first().map_or(0, |next| next.interval_ms);
-        let stamped_at = now_ms.saturating_sub(row.picture_ms);
-        let issued = self.issued.iter().rev().find(|(at, _)| *at <= stamped_at);
-        let (issued_at_ms, cited) = *issued.or(self.issued.front())?;
-        let sent = Sent { comes_at_ms: now_ms + row.way_ms, cited, issued_at_ms };
-        self.sent.push(sent);
-        Some(sent)
+        let row = self.next();
+        let following = *self.rows.first().unwrap_or(&row);
+        self.due_ms = now_ms + following.interval_ms * self.page.interval_times;
+        Some((row.way_ms, row.picture_ms * self.page.picture_percent / 100))
+    }
+
+    /// Takes note of a command that is on its way.
+    pub(crate) fn note(&mut self, sent: Sent) {
+        self.under_way.push(sent);
+    }
+
+    /// Lets what has come until `now_ms` count.
+    pub(crate) fn look(&mut self, now_ms: u64) {
+        while let Some(at) = self.under_way.iter().position(|sent| sent.comes_at_ms <= now_ms) {
+            let sent = self.under_way.swap_remove(at);
+            if self.newest.is_none_or(|newest| newest.sequence < sent.sequence) {
+                self.newest = Some(sent);
+                self.picture_at_ms = self.picture_at_ms.max(sent.picture_at_ms);
+            }
+        }
+        let came_at_ms = self.newest.map_or(0, |newest| newest.comes_at_ms);
+        self.ages.push(Worst {
+            picture_ms: now_ms - self.picture_at_ms,
+            silence_ms: now_ms - came_at_ms,
+        });
     }
 
     /// Returns what was worst from `from_ms` until `until_ms`.
     pub(crate) fn worst(&self, from_ms: u64, until_ms: u64) -> Worst {
-        let at = |now_ms: u64| {
-            let came = self.sent.iter().filter(|sent| sent.comes_at_ms <= now_ms);
-            let picture = came.clone().map(|sent| sent.issued_at_ms).max().unwrap_or(0);
-            let command = came.map(|sent| sent.comes_at_ms).max().unwrap_or(0);
-            (now_ms - picture, now_ms - command)
-        };
-        let times = (from_ms..=until_ms).map(at);
-        times.fold(Worst { picture_ms: 0, silence_ms: 0 }, |worst, (picture_ms, silence_ms)| {
-            Worst {
-                picture_ms: worst.picture_ms.max(picture_ms),
-                silence_ms: worst.silence_ms.max(silence_ms),
-            }
-        })
+        let ages = self.ages.iter().skip((from_ms - BEGIN_MS) as usize);
+        ages.take((until_ms - from_ms) as usize).fold(
+            Worst { picture_ms: 0, silence_ms: 0 },
+            |worst, age| Worst {
+                picture_ms: worst.picture_ms.max(age.picture_ms),
+                silence_ms: worst.silence_ms.max(age.silence_ms),
+            },
+        )
+    }
+
+    /// Returns the next command, where a stretch is over the first of another one.
+    fn next(&mut self) -> Row {
+        if self.rows.is_empty() {
+            let stints = stints();
+            let count = stints.iter().map(|stint| stint.len() as u64).sum::<u64>();
+            let mut at = (self.rng.next() % count) as usize;
+            let holds = |stint: &&&'static [Row]| {
+                let is_in = at < stint.len();
+                at -= if is_in { 0 } else { stint.len() };
+                is_in
+            };
+            let stint = *stints.iter().find(holds).expect("less than all of them");
+            let rows = ROWS_MIN + (self.rng.next() % ROWS_SPAN) as usize;
+            self.rows = &stint[at..(at + rows).min(stint.len())];
+        }
+        let (row, rest) = self.rows.split_first().expect("at least one");
+        self.rows = rest;
+        *row
     }
 }
 
-/// Returns what begins at each command after which the same stint goes on for long enough.
-fn starts() -> &'static [&'static [Row]] {
-    static STARTS: OnceLock<Vec<&'static [Row]>> = OnceLock::new();
-    STARTS.get_or_init(|| {
-        let stints = RECORDED.split("stint\n").skip(1).map(|stint| {
-            let rows: Vec<Row> = stint.lines().map(row).collect();
-            &*rows.leak()
-        });
-        let is_long =
-            |rows: &&[Row]| rows.iter().map(|row| row.interval_ms).sum::<u64>() > LEAST_MS;
-        let parts = |rows: &'static [Row]| {
-            (0..rows.len()).map(move |at| &rows[at..(at + ROWS_MAX).min(rows.len())])
-        };
-        stints.flat_map(parts).filter(is_long).collect()
+/// Returns the commands that were recorded, by stints: the first of each has none before it.
+fn stints() -> &'static [&'static [Row]] {
+    static STINTS: OnceLock<Vec<&'static [Row]>> = OnceLock::new();
+    STINTS.get_or_init(|| {
+        let stints = RECORDED.split("stint\n").skip(1);
+        stints.map(|stint| &*stint.lines().skip(1).map(row).collect::<Vec<_>>().leak()).collect()
     })
 }
 
@@ -117,9 +155,8 @@ fn row(line: &str) -> Row {
 }
 
 pub(crate) const RECORDED: &str = include_str!("recorded.csv");
-/// A drive is armed after two seconds.
-const LEAST_MS: u64 = 5_000;
-/// Ten seconds of commands.
-const ROWS_MAX: usize = 500;
-/// Three seconds.
-const TICKS_KEPT: usize = 300;
+/// When a drive begins.
+pub(crate) const BEGIN_MS: u64 = 1_000;
+/// Half a second of commands at the least, and four more at the most.
+const ROWS_MIN: usize = 25;
+const ROWS_SPAN: u64 = 200;

@@ -11,7 +11,7 @@ use tautline_guard::{
 use tautline_units::Instant;
 
 use crate::bicycle::{Arc, Bicycle};
-use crate::replay::{RECORDED, Replay, Worst};
+use crate::replay::{BEGIN_MS, Page, RECORDED, Replay, Sent, Worst};
 
 /// What goes wrong in a drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,15 +68,16 @@ impl Fault {
             Self::UplinkDead | Self::PageFrozen | Self::CameraFrozen | Self::CitesForged => 530,
             // Pictures later than their deadline are not shown.
             Self::SlowBothWays | Self::UplinkFlickers => 530,
-            // The last command is under way for up to 120 ms.
-            Self::DownlinkDead | Self::PageGone => 300 + 120 + 50,
+            // From the last command that came.
+            Self::DownlinkDead | Self::PageGone => 300 + 40,
             Self::VehicleStopped | Self::MachineSilent => 60,
             // Its frames grow late by 5 ms with each.
             Self::VehicleSlow => 250,
             // It stands still for 300 ms itself.
             Self::GuardStopped => 300 + 30,
             Self::SessionEnds | Self::EmergencyStop | Self::LocalStop => 40,
-            Self::PageHidden | Self::OtherConsole => 20 + 120 + 40,
+            // From when a command says so.
+            Self::PageHidden | Self::OtherConsole => 40,
         }
     }
 
@@ -114,11 +115,13 @@ impl Fault {
 pub(crate) struct Stopped {
     pub(crate) at_ms: u64,
     pub(crate) cause: Cause,
+    /// When the newest command came.
+    pub(crate) heard_ms: u64,
     /// When the newest picture that the person saw was captured.
     pub(crate) blind_from_ms: u64,
     /// The machine's metres at the capture of the newest picture that the person saw.
     pub(crate) blind_from: f64,
-    /// The most speed since.
+    /// The most speed since, and then.
     pub(crate) speed_max: f64,
 }
 
@@ -127,6 +130,8 @@ pub(crate) struct Stopped {
 pub(crate) struct World {
     pub(crate) machine: Bicycle,
     pub(crate) stopped: Option<Stopped>,
+    /// Since when the machine is driven.
+    pub(crate) drives_since: Option<u64>,
     /// The most that the machine was off the arc held when the stop began, m.
     pub(crate) off_arc: f64,
     arc: Option<Arc>,
@@ -154,13 +159,16 @@ pub(crate) struct World {
     seen: Option<Picture>,
     stamp: Option<Tick>,
     newest: Option<(Command, u64)>,
+    newest_at: u64,
     sequence: u64,
     controls: Controls,
     controls_at: u64,
     heard: Option<MachineState>,
-    /// The odometer and speed at each capture, and what is cited by which tick.
-    captured: VecDeque<Picture>,
+    /// The newest ticks, as pictures that are captured with them.
+    issued: VecDeque<Picture>,
     late_ms: u64,
+    /// When the first command came that tells of the fault.
+    pub(crate) told_at: Option<u64>,
     /// In the place of camera, network and page.
     replay: Option<Replay>,
 }
@@ -169,7 +177,9 @@ pub(crate) struct World {
 struct Picture {
     stamp: Tick,
     captured_at: u64,
+    /// The machine's, then.
     distance: f64,
+    speed: f64,
 }
 
 impl World {
@@ -179,12 +189,13 @@ impl World {
         Self {
             machine: Bicycle::new(slope),
             stopped: None,
+            drives_since: None,
             off_arc: 0.0,
             arc: None,
             guard: Guard::new(Config::default(), Tick::new(1 + seed as u32 % 1000).expect("not 0")),
             output: None,
             delays: Delays::read(MODELLED),
-            now_ms: 1_000,
+            now_ms: BEGIN_MS,
             fault,
             fault_at: fault.map_or(u64::MAX, |fault| fault.at_ms(seed)),
             slope,
@@ -204,43 +215,33 @@ impl World {
             seen: None,
             stamp: None,
             newest: None,
+            newest_at: 0,
             sequence: 0,
             controls: Controls { brake: 1.0, ..Controls::default() },
             controls_at: 1_000,
             heard: None,
-            captured: VecDeque::new(),
+            issued: VecDeque::new(),
             late_ms: 0,
+            told_at: None,
             replay: None,
         }
     }
 
-    /// Returns a drive by commands as they were recorded of a page in Chromium.
-    pub(crate) fn replaying(seed: u64) -> Self {
-        let mut world = Self::new(seed, None);
+    /// Returns a drive by commands as they were recorded of a page in Chromium, or of one that is slower.
+    pub(crate) fn recorded(seed: u64, fault: Option<Fault>, page: Page) -> Self {
+        let mut world = Self::new(seed, fault);
         world.delays = Delays::read(RECORDED);
-        world.replay = Some(Replay::new(world.rng.next(), world.now_ms));
+        world.replay = Some(Replay::new(Rng(world.rng.next()), page));
         world
-    }
-
-    /// Drives until `until`, or until nothing more was recorded.
-    pub(crate) fn replay_ms(&mut self, until: u64) {
-        while self.now_ms < until && self.replays() {
-            self.run_ms(self.now_ms + 1);
-        }
-    }
-
-    /// Returns whether more was recorded.
-    pub(crate) fn replays(&self) -> bool {
-        self.replay.as_ref().is_some_and(|replay| !replay.is_over())
     }
 
     pub(crate) fn now_ms(&self) -> u64 {
         self.now_ms
     }
 
-    /// Returns what was worst of what was recorded, from `from` until now.
-    pub(crate) fn worst_since(&self, from: u64) -> Worst {
-        self.replay.as_ref().expect("a replay").worst(from, self.now_ms)
+    /// Returns what was worst of what was recorded, from `from` until `until`.
+    pub(crate) fn worst(&self, from: u64, until: u64) -> Option<Worst> {
+        self.replay.as_ref().map(|replay| replay.worst(from, until))
     }
 
     pub(crate) fn run_ms(&mut self, until: u64) {
@@ -270,8 +271,11 @@ impl World {
     }
 
     fn is_faulty(&self, fault: Fault) -> bool {
-        self.fault == Some(fault)
-            && (self.fault_at..self.fault_at + FAULT_MS).contains(&self.now_ms)
+        self.fault == Some(fault) && self.is_during_fault(self.now_ms)
+    }
+
+    fn is_during_fault(&self, at_ms: u64) -> bool {
+        (self.fault_at..self.fault_at.saturating_add(FAULT_MS)).contains(&at_ms)
     }
 
     fn step(&mut self) {
@@ -320,11 +324,7 @@ impl World {
         let Some(stamp) = self.stamp.filter(|_| !self.is_faulty(Fault::CameraFrozen)) else {
             return;
         };
-        let picture = Picture { stamp, captured_at: self.now_ms, distance: self.machine.distance };
-        self.captured.push_back(picture);
-        if self.captured.len() > 200 {
-            self.captured.pop_front();
-        }
+        let picture = self.picture(stamp);
         let mut uplink = self.delays.uplink.draw(&mut self.rng);
         if self.is_faulty(Fault::SlowBothWays) {
             uplink += 220.0;
@@ -338,6 +338,11 @@ impl World {
             let wait = self.rng.share() * 16.0;
             self.pictures.push_back((self.now_ms + (uplink + wait) as u64, picture));
         }
+    }
+
+    fn picture(&self, stamp: Tick) -> Picture {
+        let Bicycle { distance, speed, .. } = self.machine;
+        Picture { stamp, captured_at: self.now_ms, distance, speed: speed.abs() }
     }
 
     fn run_page(&mut self) {
@@ -369,22 +374,61 @@ impl World {
     /// Sends what was recorded to be sent now.
     fn replay_page(&mut self) {
         let now = self.now_ms;
-        let Some(sent) = self.replay.as_mut().and_then(|replay| replay.send(now)) else { return };
-        let distance = self.machine.distance;
-        self.seen = Some(Picture { stamp: sent.cited, captured_at: sent.issued_at_ms, distance });
-        let command = self.command();
-        self.commands.push((sent.comes_at_ms, command, now));
+        let Some(replay) = &mut self.replay else { return };
+        replay.look(now);
+        let Some((way, age)) = replay.send(now) else { return };
+        if self.is_faulty(Fault::PageGone) {
+            return;
+        }
+        self.see(now.saturating_sub(age));
+        self.send_by(way as f64);
+    }
+
+    /// Lets the person see the picture that was captured then, unless it is lost or a newer one was seen.
+    fn see(&mut self, captured_at: u64) {
+        let issued = self.issued.iter().rev().find(|picture| picture.captured_at <= captured_at);
+        let Some(picture) = issued.or(self.issued.front()).copied() else { return };
+        let in_fault = self.is_during_fault(picture.captured_at);
+        let is_lost = match self.fault {
+            Some(Fault::UplinkDead | Fault::CameraFrozen | Fault::SlowBothWays) => in_fault,
+            Some(Fault::UplinkFlickers) => {
+                let number = picture.captured_at / 33;
+                in_fault && !Rng(self.fault_at ^ number).next().is_multiple_of(97)
+            }
+            Some(Fault::PageFrozen) => self.is_faulty(Fault::PageFrozen),
+            Some(_) | None => false,
+        };
+        let is_newer = self.seen.is_none_or(|seen| seen.captured_at < picture.captured_at);
+        if is_newer && !is_lost {
+            self.seen = Some(picture);
+        }
     }
 
     fn send_command(&mut self) {
+        let way = self.delays.downlink.draw(&mut self.rng);
+        if self.rng.share() > 0.02 {
+            self.send_by(way);
+        }
+    }
+
+    /// Sends what the person asks for, which comes after so many milliseconds.
+    fn send_by(&mut self, mut way: f64) {
         let command = self.command();
-        let mut downlink = self.delays.downlink.draw(&mut self.rng);
         if self.is_faulty(Fault::SlowBothWays) {
-            downlink += 220.0;
+            way += 220.0;
         }
-        if !self.is_faulty(Fault::DownlinkDead) && self.rng.share() > 0.02 {
-            self.commands.push((self.now_ms + downlink as u64, command, self.now_ms));
+        if self.is_faulty(Fault::DownlinkDead) {
+            return;
         }
+        let comes_at = self.now_ms + way as u64;
+        if self.is_faulty(Fault::PageHidden) || self.is_faulty(Fault::OtherConsole) {
+            self.told_at = Some(self.told_at.map_or(comes_at, |at| at.min(comes_at)));
+        }
+        if let (Some(replay), Some(seen)) = (&mut self.replay, self.seen) {
+            let (sequence, picture_at_ms) = (command.sequence, seen.captured_at);
+            replay.note(Sent { sequence, comes_at_ms: comes_at, picture_at_ms });
+        }
+        self.commands.push((comes_at, command, self.now_ms));
     }
 
     /// Returns what the person asks for now.
@@ -426,9 +470,10 @@ impl World {
         let late = self.delays.vehicle_late.draw(&mut self.rng);
         self.vehicle_due = next(self.vehicle_due, 10, late);
         let now = self.now_ms;
-        for (_, command, sent_at) in self.commands.iter().filter(|(at, ..)| *at <= now) {
+        for (at, command, sent_at) in self.commands.iter().filter(|(at, ..)| *at <= now) {
             if self.newest.is_none_or(|(newest, _)| newest.sequence < command.sequence) {
                 self.newest = Some((*command, *sent_at));
+                self.newest_at = *at;
             }
         }
         self.commands.retain(|(at, ..)| *at > now);
@@ -478,21 +523,30 @@ impl World {
         let input = Input { proposal, machine: self.heard.take(), ..Input::default() };
         let output = self.guard.step(&input, Instant::from_millis(now));
         self.stamp = Some(output.status.tick);
-        if let Some(replay) = &mut self.replay {
-            replay.issue(output.status.tick, now);
+        self.issued.push_back(self.picture(output.status.tick));
+        if self.issued.len() > TICKS_KEPT {
+            self.issued.pop_front();
         }
         (self.controls, self.controls_at) = (output.control.controls, now);
+        let (was_driving, is_driving) = match output.transition {
+            Some(transition) => (transition.from.is_driving(), transition.to.is_driving()),
+            None => (false, false),
+        };
+        if is_driving && !was_driving {
+            self.drives_since = Some(now);
+        }
         if let Some(transition) = output.transition
-            && transition.from.is_driving()
-            && !transition.to.is_driving()
+            && was_driving
+            && !is_driving
         {
             let seen = self.seen.expect("it drove");
             self.stopped.get_or_insert(Stopped {
                 at_ms: now,
                 cause: transition.why.cause,
+                heard_ms: self.newest_at,
                 blind_from_ms: seen.captured_at,
                 blind_from: seen.distance,
-                speed_max: self.machine.speed,
+                speed_max: seen.speed.max(self.machine.speed.abs()),
             });
             self.arc.get_or_insert(Arc::of(&self.machine));
         }
@@ -551,10 +605,10 @@ impl Quantiles {
 
 /// SplitMix64.
 #[derive(Clone, Debug)]
-struct Rng(u64);
+pub(crate) struct Rng(u64);
 
 impl Rng {
-    fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -569,6 +623,8 @@ impl Rng {
 
 const SHARES: [f64; 6] = [0.0, 0.5, 0.9, 0.99, 0.999, 1.0];
 const MODELLED: &str = include_str!("delays.csv");
+/// Three seconds.
+const TICKS_KEPT: usize = 300;
 /// How long a fault lasts: what stopped must not go on by itself when it is over.
 const FAULT_MS: u64 = 2_500;
 /// How long the machine waits for a control.
